@@ -1,0 +1,1 @@
+//! Pure, clockless controllers for batching journal commits.

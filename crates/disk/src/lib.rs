@@ -1,0 +1,1 @@
+//! Emulated block devices.

@@ -1,0 +1,1 @@
+//! Interposes fsync, fdatasync and msync.

@@ -1,0 +1,1 @@
+//! The fsync gate.

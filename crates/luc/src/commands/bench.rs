@@ -1,0 +1,12 @@
+//! `luc bench`.
+
+use std::process::ExitCode;
+
+/// bench
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {}
+
+/// Runs the subcommand.
+pub(crate) fn main(_args: Args) -> anyhow::Result<ExitCode> {
+    anyhow::bail!("not written yet")
+}

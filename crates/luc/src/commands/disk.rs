@@ -1,0 +1,12 @@
+//! `luc disk`.
+
+use std::process::ExitCode;
+
+/// disk
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {}
+
+/// Runs the subcommand.
+pub(crate) fn main(_args: Args) -> anyhow::Result<ExitCode> {
+    anyhow::bail!("not written yet")
+}

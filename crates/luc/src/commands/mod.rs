@@ -1,0 +1,6 @@
+//! One file per subcommand: arguments in, a library call, text or JSON out.
+
+pub(crate) mod bench;
+pub(crate) mod disk;
+pub(crate) mod powercut;
+pub(crate) mod run;

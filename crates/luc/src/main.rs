@@ -1,0 +1,52 @@
+//! The `luc` command line: parse, dispatch, and turn an outcome into an exit status.
+//!
+//! Exit status: 0 done; 1 the answer is bad news (a power cut lost data); 2 the input or the
+//! machine does not allow it, said in one line. `luc run` passes on the status of its command.
+
+mod commands;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Finds the I/O waits that faster hardware does not cure, and removes them while programs run.
+#[derive(Debug, Parser)]
+#[command(name = "luc", version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Run(commands::run::Args),
+    Disk(commands::disk::Args),
+    Powercut(commands::powercut::Args),
+    Bench(commands::bench::Args),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let outcome = match cli.command {
+        Command::Run(args) => commands::run::main(args),
+        Command::Disk(args) => commands::disk::main(args),
+        Command::Powercut(args) => commands::powercut::main(args),
+        Command::Bench(args) => commands::bench::main(args),
+    };
+    outcome.unwrap_or_else(|error| {
+        if is_broken_pipe(&error) {
+            return ExitCode::SUCCESS;
+        }
+        eprintln!("luc: {error:#}");
+        ExitCode::from(2)
+    })
+}
+
+/// A reader that has seen enough (`luc ... | head`) is no error.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause
+            .downcast_ref::<std::io::Error>()
+            .is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe)
+    })
+}
