@@ -1,1 +1,22 @@
-//! Pure, clockless controllers for batching journal commits.
+//! Controllers that decide when a journal commit should wait for company.
+//!
+//! Everything here is pure and clockless: time comes in as an argument, decisions go out as values,
+//! nothing allocates, locks or sleeps. The states are plain integers and floats with a C layout, for
+//! which every bit pattern is valid, so that they can live in memory shared between processes and
+//! survive a participant that dies in the middle of an update.
+//!
+//! - [`delay`]: the thesis' delayJC, a restarting timer with bounded restarts.
+//! - [`pid`]: the LUC paper's controller, and [`stability`] its closed-loop poles.
+//! - [`setpoint`]: how soon callers come back after a commit, and how many are worth waiting for.
+//! - [`engagement`]: gated against ungated stretches: does batching pay here?
+//! - [`auto`]: all of them together, the default policy.
+
+pub mod auto;
+pub mod delay;
+pub mod engagement;
+pub mod pid;
+pub mod setpoint;
+pub mod stability;
+
+/// The most participants whose returns are told apart; more still share rounds.
+pub const MAX_PARTICIPANTS: usize = 512;

@@ -1,0 +1,425 @@
+//! The default policy: learn, try, engage where it pays, step aside where it does not.
+//!
+//! [`Auto`] is fed the end of every commit ([`Epoch`]) and answers with a [`Plan`]. Ungated it learns the
+//! commit time, the rate and how many callers take part. A trial compares gated with ungated stretches
+//! ([`crate::engagement`]). Gated it learns how soon callers come back ([`crate::setpoint`]), waits for
+//! as many of them as serve the most per time, and lets the PID steer how long it is patient with late
+//! ones.
+
+use crate::engagement::{Backoff, Pairs, Verdict};
+use crate::pid::{Gains, SteeredDelay};
+use crate::setpoint::{ReturnProfile, SetPoint};
+
+/// Ends of commits that a stretch leaves out after a switch: callers regroup.
+const SETTLE_EPOCHS: u32 = 2;
+/// Ends of commits that a stretch measures at least.
+const STRETCH_EPOCHS: u32 = 8;
+/// A stretch measures at least this long, in nanoseconds.
+const STRETCH_NS: u64 = 10_000_000;
+/// ... and at least this many times each participant.
+const STRETCH_TURNS: u64 = 4;
+/// A stretch this long ends with what it has, in nanoseconds.
+const STRETCH_LONGEST_NS: u64 = 1_000_000_000;
+/// A trial is not worth its cost when even everybody in each commit would gain less than this.
+const PROMISING: f64 = 1.05;
+/// Participants or commit time that change by this factor make old findings void.
+const CHANGED: f64 = 1.5;
+/// How soon to look again when nothing but ungated observation is needed, in nanoseconds.
+const GLANCE_NS: u64 = 100_000_000;
+/// Patience with late callers is at least this, in nanoseconds.
+const LEAST_PATIENCE_NS: u64 = 50_000;
+
+/// The end of a commit, as the gate saw it: the first of its callers has returned.
+#[derive(Clone, Copy, Debug)]
+pub struct Epoch<'a> {
+    /// When the commit ended.
+    pub end_ns: u64,
+    /// Callers served before this end since the beginning of time.
+    pub completions: u64,
+    /// Distinct callers of the last window.
+    pub participants: u32,
+    /// The commit's duration: gated, from the release of its round; ungated, the latency of its first
+    /// caller to return.
+    pub commit_ns: u64,
+    /// Callers that the gate released together; 0 if the commit was not gated.
+    pub released: u32,
+    /// Arrivals since the end before, in nanoseconds after it, in order; only of gated stretches.
+    pub arrivals_ns: &'a [u32],
+}
+
+/// What the gate does until the next end of a commit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// Whether callers are brought into rounds at all.
+    pub gated: bool,
+    /// A round of this many callers is released.
+    pub set_point: u32,
+    /// When the last of them is expected, after the end of a commit.
+    pub return_ns: u64,
+    /// How long a round that is short of callers waits beyond that.
+    pub patience_ns: u64,
+    /// The commit time that the plan assumes; no caller is held longer than four of these.
+    pub commit_ns: u64,
+}
+
+/// Where the controller stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Ungated: watching.
+    Learn,
+    /// Gated stretch of a trial.
+    TryGated,
+    /// Ungated stretch of a trial.
+    TryUngated,
+    /// Gated: it pays.
+    Engaged,
+    /// Ungated stretch between gated ones: does it still pay?
+    Check,
+    /// Ungated: it does not pay.
+    Aside,
+}
+
+/// Why the controller stands aside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// No decision yet.
+    Undecided,
+    /// Fewer than two callers: nobody to share a commit with.
+    Alone,
+    /// Commits already serve about as many as they could.
+    NothingToGain,
+    /// Callers come back too far apart, measured against the commit time.
+    TooFarApart,
+    /// A trial measured no gain.
+    NoGainMeasured,
+    /// A trial measured a gain.
+    GainMeasured,
+}
+
+/// The controller. All zeros is the initial state; every bit pattern is safe to use.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Auto {
+    phase: u32,
+    reason: u32,
+    epochs: u32,
+    participants: u32,
+    stretch_start_ns: u64,
+    stretch_completions: u64,
+    next_ns: u64,
+    decided_ns: u64,
+    gated_commit_ns: u64,
+    ungated_commit_ns: u64,
+    last_end_ns: u64,
+    gated_rate: f64,
+    ungated_rate: f64,
+    decided_commit_ns: u64,
+    decided_participants: u32,
+    set_point: u32,
+    return_ns: u64,
+    patience: SteeredDelay,
+    pairs: Pairs,
+    check_backoff: Backoff,
+    trial_backoff: Backoff,
+    trials: u32,
+    engagements: u32,
+    profile: ReturnProfile,
+}
+
+impl Auto {
+    /// Takes the end of a commit and says how to go on.
+    pub fn on_epoch(&mut self, epoch: &Epoch<'_>) -> Plan {
+        let interval_ns = epoch.end_ns.saturating_sub(self.last_end_ns);
+        self.last_end_ns = epoch.end_ns;
+        self.participants = epoch.participants;
+        if epoch.released > 0 {
+            smooth(&mut self.gated_commit_ns, epoch.commit_ns);
+            self.profile.observe(epoch.arrivals_ns, interval_ns);
+        } else {
+            smooth(
+                &mut self.ungated_commit_ns,
+                epoch.commit_ns.min(interval_ns),
+            );
+        }
+        self.steer(epoch.released);
+        if let Some(rate) = self.stretch_rate(epoch) {
+            self.end_of_stretch(epoch.end_ns, rate);
+        } else {
+            self.within_stretch(epoch.end_ns);
+        }
+        self.plan()
+    }
+
+    /// The plan that holds now.
+    pub fn plan(&self) -> Plan {
+        Plan {
+            gated: matches!(self.phase(), Phase::TryGated | Phase::Engaged),
+            set_point: self.set_point.max(1),
+            return_ns: self.return_ns,
+            patience_ns: self.patience.delay_ns(),
+            commit_ns: self.commit_ns(),
+        }
+    }
+
+    /// Where the controller stands.
+    pub fn phase(&self) -> Phase {
+        match self.phase {
+            1 => Phase::TryGated,
+            2 => Phase::TryUngated,
+            3 => Phase::Engaged,
+            4 => Phase::Check,
+            5 => Phase::Aside,
+            _ => Phase::Learn,
+        }
+    }
+
+    /// Why it stands there.
+    pub fn reason(&self) -> Reason {
+        match self.reason {
+            1 => Reason::Alone,
+            2 => Reason::NothingToGain,
+            3 => Reason::TooFarApart,
+            4 => Reason::NoGainMeasured,
+            5 => Reason::GainMeasured,
+            _ => Reason::Undecided,
+        }
+    }
+
+    /// The commit time in nanoseconds: of gated commits if any were seen, else of ungated ones.
+    pub fn commit_ns(&self) -> u64 {
+        if self.gated_commit_ns > 0 {
+            self.gated_commit_ns
+        } else {
+            self.ungated_commit_ns
+        }
+    }
+
+    /// Distinct callers of the last window.
+    pub fn participants(&self) -> u32 {
+        self.participants
+    }
+
+    /// Callers served per second in the last gated and the last ungated stretch; 0 if there was none.
+    pub fn rates_per_s(&self) -> (f64, f64) {
+        (self.gated_rate, self.ungated_rate)
+    }
+
+    /// Gain that the last trial or check measured, as a ratio of rates, and its number of pairs.
+    pub fn gain(&self) -> (f64, u32) {
+        (self.pairs.gain(), self.pairs.count())
+    }
+
+    /// How many trials were made, and how many of them engaged the gate.
+    pub fn trials(&self) -> (u32, u32) {
+        (self.trials, self.engagements)
+    }
+
+    fn steer(&mut self, released: u32) {
+        if !matches!(self.phase(), Phase::TryGated | Phase::Engaged) || released == 0 {
+            return;
+        }
+        let commit_ns = self.commit_ns();
+        // The first rounds of a trial wait for everybody: only so can their returns be seen.
+        let settled = self.phase() == Phase::Engaged || self.epochs > SETTLE_EPOCHS;
+        if let (
+            true,
+            Some(SetPoint {
+                callers, return_ns, ..
+            }),
+        ) = (settled, self.profile.best(commit_ns))
+        {
+            self.set_point = callers;
+            self.return_ns = return_ns;
+        }
+        let slope_ns = (self.return_ns / u64::from(self.set_point.max(1))).max(10_000);
+        let bounds_ns = (LEAST_PATIENCE_NS.max(self.return_ns / 4), commit_ns / 2);
+        self.patience
+            .update(&Gains::PAPER, self.set_point, released, slope_ns, bounds_ns);
+    }
+
+    /// Counts the epoch into the stretch; the rate served per second once the stretch is complete.
+    fn stretch_rate(&mut self, epoch: &Epoch<'_>) -> Option<f64> {
+        self.epochs = self.epochs.saturating_add(1);
+        if self.epochs <= SETTLE_EPOCHS {
+            self.stretch_start_ns = epoch.end_ns;
+            self.stretch_completions = epoch.completions;
+            return None;
+        }
+        let elapsed_ns = epoch.end_ns.saturating_sub(self.stretch_start_ns);
+        let served = epoch.completions.saturating_sub(self.stretch_completions);
+        let enough = self.epochs >= SETTLE_EPOCHS + STRETCH_EPOCHS
+            && elapsed_ns >= STRETCH_NS
+            && served >= STRETCH_TURNS * u64::from(self.participants);
+        let overdue = elapsed_ns >= STRETCH_LONGEST_NS && self.epochs >= SETTLE_EPOCHS + 3;
+        (enough || overdue).then(|| served as f64 * 1e9 / elapsed_ns.max(1) as f64)
+    }
+
+    fn end_of_stretch(&mut self, now_ns: u64, rate: f64) {
+        match self.phase() {
+            Phase::Learn => {
+                self.ungated_rate = rate;
+                self.consider_trial(now_ns);
+            }
+            Phase::TryGated => {
+                self.gated_rate = rate;
+                let verdict = self.pairs.add(self.gated_rate, self.ungated_rate);
+                self.conclude(now_ns, verdict);
+            }
+            Phase::TryUngated => {
+                self.ungated_rate = rate;
+                self.enter(Phase::TryGated);
+            }
+            Phase::Engaged => {
+                self.gated_rate = rate;
+                let overtaken = rate < self.ungated_rate;
+                if now_ns >= self.next_ns || overtaken || self.has_changed() {
+                    self.enter(Phase::Check);
+                } else {
+                    self.continue_stretch();
+                }
+            }
+            Phase::Check => {
+                self.ungated_rate = rate;
+                self.pairs = Pairs::default();
+                let verdict = self.pairs.add(self.gated_rate, self.ungated_rate);
+                if verdict == Verdict::Pays {
+                    self.engage(now_ns, 2);
+                } else {
+                    self.trials = self.trials.saturating_add(1);
+                    self.conclude(now_ns, verdict);
+                }
+            }
+            Phase::Aside => self.continue_stretch(),
+        }
+    }
+
+    fn within_stretch(&mut self, now_ns: u64) {
+        match self.phase() {
+            Phase::Engaged | Phase::TryGated if self.epochs > SETTLE_EPOCHS => {
+                if self.participants <= 1 {
+                    self.step_aside(now_ns, Reason::Alone, GLANCE_NS);
+                } else if self.set_point <= 1 && self.epochs > SETTLE_EPOCHS + 2 {
+                    let pause_ns = self.trial_backoff.lengthen(4);
+                    self.step_aside(now_ns, Reason::TooFarApart, pause_ns);
+                }
+            }
+            Phase::Aside => {
+                let rested = now_ns >= self.decided_ns.saturating_add(Backoff::FIRST_NS);
+                if now_ns >= self.next_ns || (rested && self.has_changed()) {
+                    self.enter(Phase::Learn);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn consider_trial(&mut self, now_ns: u64) {
+        let commit_s = self.ungated_commit_ns.max(1) as f64 / 1e9;
+        let at_best = f64::from(self.participants) / commit_s;
+        if self.participants < 2 {
+            self.step_aside(now_ns, Reason::Alone, GLANCE_NS);
+        } else if at_best < PROMISING * self.ungated_rate {
+            self.step_aside(now_ns, Reason::NothingToGain, GLANCE_NS);
+        } else {
+            self.trials = self.trials.saturating_add(1);
+            self.pairs = Pairs::default();
+            self.enter(Phase::TryGated);
+        }
+    }
+
+    fn conclude(&mut self, now_ns: u64, verdict: Verdict) {
+        match verdict {
+            Verdict::Pays => {
+                self.engagements = self.engagements.saturating_add(1);
+                self.check_backoff.reset();
+                self.trial_backoff.reset();
+                self.engage(now_ns, 1);
+            }
+            Verdict::DoesNotPay => {
+                let pause_ns = self.trial_backoff.lengthen(4);
+                self.step_aside(now_ns, Reason::NoGainMeasured, pause_ns);
+            }
+            Verdict::More => {
+                // After a check the ungated stretch is the fresh one, after a trial the gated one.
+                let next = if self.phase() == Phase::Check {
+                    Phase::TryGated
+                } else {
+                    Phase::TryUngated
+                };
+                self.enter(next);
+            }
+        }
+    }
+
+    fn engage(&mut self, now_ns: u64, lengthen_by: u64) {
+        self.decide(now_ns, Reason::GainMeasured);
+        self.next_ns = now_ns.saturating_add(self.check_backoff.lengthen(lengthen_by));
+        if self.phase() == Phase::TryGated {
+            self.phase = 3;
+            self.continue_stretch();
+        } else {
+            self.enter(Phase::Engaged);
+        }
+    }
+
+    fn step_aside(&mut self, now_ns: u64, reason: Reason, pause_ns: u64) {
+        self.decide(now_ns, reason);
+        self.next_ns = now_ns.saturating_add(pause_ns);
+        self.enter(Phase::Aside);
+    }
+
+    fn decide(&mut self, now_ns: u64, reason: Reason) {
+        self.decided_ns = now_ns;
+        self.decided_participants = self.participants;
+        self.decided_commit_ns = self.ungated_commit_ns;
+        self.reason = match reason {
+            Reason::Undecided => 0,
+            Reason::Alone => 1,
+            Reason::NothingToGain => 2,
+            Reason::TooFarApart => 3,
+            Reason::NoGainMeasured => 4,
+            Reason::GainMeasured => 5,
+        };
+    }
+
+    /// Whether participants (or, ungated, the commit time) are far from what the last decision saw.
+    fn has_changed(&self) -> bool {
+        let far = |now: f64, then: f64| now > CHANGED * then || then > CHANGED * now;
+        far(
+            f64::from(self.participants),
+            f64::from(self.decided_participants),
+        ) || far(self.ungated_commit_ns as f64, self.decided_commit_ns as f64)
+    }
+
+    fn enter(&mut self, phase: Phase) {
+        self.phase = match phase {
+            Phase::Learn => 0,
+            Phase::TryGated => 1,
+            Phase::TryUngated => 2,
+            Phase::Engaged => 3,
+            Phase::Check => 4,
+            Phase::Aside => 5,
+        };
+        self.epochs = 0;
+        if phase == Phase::TryGated {
+            let commit_ns = self.commit_ns();
+            self.set_point = self.participants;
+            self.return_ns = 0;
+            self.patience.restart(commit_ns / 2);
+        }
+    }
+
+    /// Starts the next stretch of the same kind: nothing to settle.
+    fn continue_stretch(&mut self) {
+        self.epochs = SETTLE_EPOCHS - 1;
+    }
+}
+
+/// Moves a time by an eighth of the difference to the sample; the first sample is taken as it is.
+fn smooth(value_ns: &mut u64, sample_ns: u64) {
+    *value_ns = if *value_ns == 0 {
+        sample_ns
+    } else {
+        (*value_ns - *value_ns / 8).saturating_add(sample_ns / 8)
+    };
+}

@@ -1,0 +1,175 @@
+//! Does batching pay here? Gated stretches are compared with ungated ones, in pairs.
+//!
+//! The gate engages only after its own gain has been measured, checks it again from time to time
+//! against an ungated stretch, and gets out of the way when it is gone. Trials that did not pay are
+//! repeated ever more rarely.
+
+/// A gain below this is not worth engaging for (ratio of rates).
+const WORTHWHILE: f64 = 1.02;
+/// A first pair at least this good engages at once.
+const OBVIOUS: f64 = 1.4;
+/// A first pair this bad ends the trial at once.
+const HOPELESS: f64 = 0.9;
+/// Spread of a pair's log ratio that is assumed at least, however well the pairs agree.
+const SPREAD_FLOOR: f64 = 0.05;
+/// A trial that has not convinced after this many pairs is given up.
+const MOST_PAIRS: u32 = 12;
+
+/// Paired log ratios of gated to ungated rates (Welford's method). All zeros is empty.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Pairs {
+    count: u32,
+    reserved: u32,
+    mean: f64,
+    squares: f64,
+}
+
+/// What the pairs say so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Not clear yet: measure another pair.
+    More,
+    /// The gate pays.
+    Pays,
+    /// The gate does not pay.
+    DoesNotPay,
+}
+
+impl Pairs {
+    /// Adds a pair of rates (served per time) and says what follows. A rate that is not positive and
+    /// finite counts as no gain.
+    pub fn add(&mut self, gated: f64, ungated: f64) -> Verdict {
+        let ratio = gated / ungated;
+        let log = if ratio.is_finite() && ratio > 0.0 {
+            ratio.ln()
+        } else {
+            0.0
+        };
+        if !(self.mean.is_finite() && self.squares.is_finite()) {
+            *self = Self::default();
+        }
+        self.count = self.count.saturating_add(1);
+        let difference = log - self.mean;
+        self.mean += difference / f64::from(self.count);
+        self.squares += difference * (log - self.mean);
+        self.verdict()
+    }
+
+    /// Pairs measured.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Geometric mean of the ratios gated / ungated; 1 when nothing was measured.
+    pub fn gain(&self) -> f64 {
+        self.mean.exp()
+    }
+
+    fn verdict(&self) -> Verdict {
+        let n = f64::from(self.count.max(1));
+        if self.count <= 1 {
+            return match self.gain() {
+                gain if gain >= OBVIOUS => Verdict::Pays,
+                gain if gain <= HOPELESS => Verdict::DoesNotPay,
+                _ => Verdict::More,
+            };
+        }
+        let spread = (self.squares.max(0.0) / (n - 1.0)).sqrt().max(SPREAD_FLOOR);
+        let error = spread / n.sqrt();
+        if self.mean - 2.0 * error > WORTHWHILE.ln() {
+            Verdict::Pays
+        } else if self.mean + error < WORTHWHILE.ln() || self.count >= MOST_PAIRS {
+            Verdict::DoesNotPay
+        } else {
+            Verdict::More
+        }
+    }
+}
+
+/// Time between checks, doubling or quadrupling while nothing changes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backoff {
+    interval_ns: u64,
+}
+
+impl Backoff {
+    /// The first interval after a change, in nanoseconds.
+    pub const FIRST_NS: u64 = 1_000_000_000;
+    /// The longest interval, in nanoseconds.
+    pub const LONGEST_NS: u64 = 60_000_000_000;
+
+    /// The next interval, `factor` times the last one.
+    pub fn lengthen(&mut self, factor: u64) -> u64 {
+        self.interval_ns = if self.interval_ns == 0 {
+            Self::FIRST_NS
+        } else {
+            self.interval_ns
+                .saturating_mul(factor)
+                .clamp(Self::FIRST_NS, Self::LONGEST_NS)
+        };
+        self.interval_ns
+    }
+
+    /// Starts over: something has changed.
+    pub fn reset(&mut self) {
+        self.interval_ns = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_obvious_gain_needs_one_pair() {
+        assert_eq!(Pairs::default().add(2_000.0, 1_000.0), Verdict::Pays);
+    }
+
+    #[test]
+    fn harm_ends_the_trial_at_once() {
+        assert_eq!(Pairs::default().add(850.0, 1_000.0), Verdict::DoesNotPay);
+    }
+
+    #[test]
+    fn a_small_steady_gain_takes_several_pairs() {
+        let mut pairs = Pairs::default();
+        let verdicts: Vec<Verdict> = (0..6).map(|_| pairs.add(1_100.0, 1_000.0)).collect();
+        assert_eq!(verdicts[0], Verdict::More);
+        assert!(verdicts.contains(&Verdict::Pays));
+    }
+
+    #[test]
+    fn noise_around_one_is_given_up_and_never_engages() {
+        let mut pairs = Pairs::default();
+        let noise = [
+            1.1, 0.92, 1.05, 0.95, 1.12, 0.9, 1.0, 1.08, 0.93, 1.02, 1.0, 1.0,
+        ];
+        let last = noise
+            .iter()
+            .map(|r| pairs.add(*r, 1.0))
+            .find(|v| *v != Verdict::More);
+        assert_eq!(last, Some(Verdict::DoesNotPay));
+    }
+
+    #[test]
+    fn useless_rates_count_as_no_gain() {
+        let mut pairs = Pairs::default();
+        assert_eq!(pairs.add(0.0, 0.0), Verdict::More);
+        assert_eq!(pairs.gain(), 1.0);
+    }
+
+    #[test]
+    fn backoff_grows_and_resets() {
+        let mut backoff = Backoff::default();
+        assert_eq!(backoff.lengthen(4), Backoff::FIRST_NS);
+        assert_eq!(backoff.lengthen(4), 4 * Backoff::FIRST_NS);
+        for _ in 0..10 {
+            backoff.lengthen(4);
+        }
+        assert_eq!(backoff.lengthen(4), Backoff::LONGEST_NS);
+        backoff.reset();
+        assert_eq!(backoff.lengthen(2), Backoff::FIRST_NS);
+    }
+}

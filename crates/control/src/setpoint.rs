@@ -1,0 +1,186 @@
+//! How soon callers come back after a commit, and how many of them are worth waiting for.
+//!
+//! Let `a_k` be the time from the end of a commit until the k-th caller has arrived for the next one
+//! (callers that already wait have `a = 0`). A commit that waits for `k` callers serves `k` per
+//! `T_commit + a_k`, so the best set point is the `k` that maximizes `k / (T_commit + a_k)`. This closes
+//! the paper's gap of a static set point of half the number of threads.
+
+use crate::MAX_PARTICIPANTS;
+
+/// Weight of a new sample, as a divisor: a return time moves by 1/8 of the difference.
+const SMOOTHING: i64 = 8;
+
+/// A caller that stays away this long after a commit is no longer waited for, in nanoseconds.
+const FORGOTTEN_NS: u32 = 1_000_000_000;
+
+/// Smoothed return times. All zeros is the initial state: nobody known.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ReturnProfile {
+    returns_ns: [u32; MAX_PARTICIPANTS],
+    known: u32,
+}
+
+impl Default for ReturnProfile {
+    fn default() -> Self {
+        Self {
+            returns_ns: [0; MAX_PARTICIPANTS],
+            known: 0,
+        }
+    }
+}
+
+/// A set point and what it promises.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SetPoint {
+    /// How many callers to wait for.
+    pub callers: u32,
+    /// When the last of them is expected, in nanoseconds after the end of a commit.
+    pub return_ns: u64,
+    /// Callers served per second if it holds.
+    pub predicted_per_s: f64,
+}
+
+impl ReturnProfile {
+    /// How many callers have been seen to come back.
+    pub fn known(&self) -> u32 {
+        self.known.min(MAX_PARTICIPANTS as u32)
+    }
+
+    /// The smoothed time until the `callers`-th caller is back, in nanoseconds; `None` if so many were
+    /// never seen.
+    pub fn return_ns(&self, callers: u32) -> Option<u64> {
+        let index = callers.checked_sub(1)? as usize;
+        (callers <= self.known()).then(|| u64::from(self.returns_ns[index]))
+    }
+
+    /// Takes the arrivals between two ends of commits: for each, its time after the first end in
+    /// nanoseconds, in order of arrival. `span_ns` is the time between the two ends: whoever was known
+    /// and did not come in it comes later than that.
+    pub fn observe(&mut self, arrivals_ns: &[u32], span_ns: u64) {
+        let arrivals_ns = &arrivals_ns[..arrivals_ns.len().min(MAX_PARTICIPANTS)];
+        let known = self.known() as usize;
+        for (index, &sample) in arrivals_ns.iter().enumerate() {
+            let value = &mut self.returns_ns[index];
+            *value = if index < known {
+                smoothed(*value, sample)
+            } else {
+                sample
+            };
+        }
+        let missing = u32::try_from(span_ns.saturating_mul(2)).unwrap_or(u32::MAX);
+        for value in self
+            .returns_ns
+            .iter_mut()
+            .take(known)
+            .skip(arrivals_ns.len())
+        {
+            *value = smoothed(*value, missing.max(*value));
+        }
+        let mut known = known.max(arrivals_ns.len());
+        while known > arrivals_ns.len() && self.returns_ns[known - 1] > FORGOTTEN_NS {
+            known -= 1;
+        }
+        self.known = known as u32;
+    }
+
+    /// The set point that serves the most callers per time, for a commit of `commit_ns`.
+    pub fn best(&self, commit_ns: u64) -> Option<SetPoint> {
+        let mut best: Option<SetPoint> = None;
+        let mut reached_ns = 0;
+        for callers in 1..=self.known() {
+            // Smoothing each rank by itself can leave neighbours out of order.
+            reached_ns = reached_ns.max(u64::from(self.returns_ns[callers as usize - 1]));
+            let cycle_ns = commit_ns.saturating_add(reached_ns).max(1);
+            let predicted_per_s = f64::from(callers) * 1e9 / cycle_ns as f64;
+            if best.is_none_or(|best| predicted_per_s >= best.predicted_per_s) {
+                best = Some(SetPoint {
+                    callers,
+                    return_ns: reached_ns,
+                    predicted_per_s,
+                });
+            }
+        }
+        best
+    }
+}
+
+fn smoothed(value: u32, sample: u32) -> u32 {
+    let moved = i64::from(value) + (i64::from(sample) - i64::from(value)) / SMOOTHING;
+    // Between two u32 values, so it fits; the fallback only satisfies the type.
+    u32::try_from(moved).unwrap_or(sample)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn everybody_is_worth_waiting_for_when_all_return_at_once() {
+        let mut profile = ReturnProfile::default();
+        let arrivals: Vec<u32> = (0..16).map(|i| 10_000 * (i + 1)).collect();
+        profile.observe(&arrivals, 13_000_000);
+        assert_eq!(profile.best(12_800_000).unwrap().callers, 16);
+    }
+
+    #[test]
+    fn stragglers_are_not_waited_for() {
+        let mut profile = ReturnProfile::default();
+        let mut arrivals: Vec<u32> = (0..12).map(|i| 10_000 * (i + 1)).collect();
+        arrivals.extend([40_000_000, 70_000_000]);
+        profile.observe(&arrivals, 80_000_000);
+        let best = profile.best(12_800_000).unwrap();
+        assert_eq!((best.callers, best.return_ns), (12, 120_000));
+    }
+
+    #[test]
+    fn a_fast_commit_waits_for_nobody() {
+        let mut profile = ReturnProfile::default();
+        let arrivals: Vec<u32> = (0..16).map(|i| 600_000 * (i + 1)).collect();
+        profile.observe(&arrivals, 10_000_000);
+        assert!(profile.best(100_000).unwrap().predicted_per_s < 1.0 / 500e-6);
+    }
+
+    #[test]
+    fn those_who_left_stop_counting() {
+        let mut profile = ReturnProfile::default();
+        profile.observe(&[10_000; 16], 13_000_000);
+        for _ in 0..40 {
+            profile.observe(&[10_000; 8], 13_000_000);
+        }
+        assert_eq!(profile.best(12_800_000).unwrap().callers, 8);
+    }
+
+    proptest! {
+        #[test]
+        fn the_best_set_point_beats_every_other(
+            mut arrivals in proptest::collection::vec(0u32..50_000_000, 1..100),
+            commit_ns in 1u64..20_000_000,
+        ) {
+            arrivals.sort_unstable();
+            let mut profile = ReturnProfile::default();
+            profile.observe(&arrivals, 60_000_000);
+            let best = profile.best(commit_ns).unwrap();
+            for (index, &a) in arrivals.iter().enumerate() {
+                let rate = (index + 1) as f64 * 1e9 / (commit_ns + u64::from(a)) as f64;
+                prop_assert!(rate <= best.predicted_per_s * (1.0 + 1e-9));
+            }
+        }
+
+        #[test]
+        fn any_feed_keeps_the_profile_sound(
+            feeds in proptest::collection::vec(
+                (proptest::collection::vec(any::<u32>(), 0..600), any::<u64>()), 1..10),
+            damaged in any::<u32>(),
+        ) {
+            let mut profile = ReturnProfile { known: damaged, ..Default::default() };
+            for (arrivals, span) in feeds {
+                profile.observe(&arrivals, span);
+                if let Some(best) = profile.best(span) {
+                    prop_assert!(best.callers >= 1 && best.callers <= profile.known());
+                }
+            }
+        }
+    }
+}
