@@ -1,1 +1,16 @@
-//! Workloads and statistics.
+//! Workloads and statistics that prove what LUC claims.
+//!
+//! [`workloads`] runs clients against a directory and measures each operation; [`stats`] says how
+//! sure a comparison of two settings is; [`powercut`] asks whether an acknowledged fsync is durable.
+
+pub mod error;
+pub mod interrupt;
+pub mod latency;
+mod random;
+mod scratch;
+mod shared;
+pub mod units;
+pub mod workers;
+pub mod workloads;
+
+pub use error::BenchError;

@@ -1,0 +1,125 @@
+//! What can go wrong in a benchmark, and what to do about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A benchmark that could not start or finish.
+#[derive(Debug, thiserror::Error)]
+pub enum BenchError {
+    /// A parameter is outside its range.
+    #[error("{option}: {reason}; {advice}")]
+    Input {
+        /// The option at fault, with its value.
+        option: String,
+        /// Why it is refused.
+        reason: &'static str,
+        /// What to write instead.
+        advice: &'static str,
+    },
+    /// The directory given cannot be used.
+    #[error("{path}: cannot work in this directory: {reason}; {advice}", path = .path.display())]
+    Directory {
+        /// The directory given.
+        path: PathBuf,
+        /// The system's reason.
+        reason: io::Error,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// The file system is full.
+    #[error(
+        "{path}: the file system is full (while {what}); use a larger one, fewer or smaller files, \
+         or fewer seconds", path = .path.display()
+    )]
+    Full {
+        /// The directory worked in.
+        path: PathBuf,
+        /// The operation that failed.
+        what: String,
+    },
+    /// An operation failed.
+    #[error("{path}: {what} failed: {reason}; {advice}", path = .path.display())]
+    Operation {
+        /// The directory or file worked on.
+        path: PathBuf,
+        /// The operation that failed.
+        what: String,
+        /// The system's reason.
+        reason: io::Error,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// A client could not be started.
+    #[error(
+        "cannot start client {client} of {clients}: {reason}; use fewer --threads or raise the \
+         limit (ulimit -u)"
+    )]
+    Start {
+        /// Number of the client, from 1.
+        client: usize,
+        /// Clients wanted.
+        clients: usize,
+        /// The system's reason.
+        reason: io::Error,
+    },
+    /// Client processes are forked, which only a single-threaded process may do.
+    #[error(
+        "client processes cannot be forked: this process already has {threads} threads; start the \
+         benchmark before any thread, or use client threads"
+    )]
+    Threaded {
+        /// Threads found.
+        threads: usize,
+    },
+    /// A client ended without finishing its work.
+    #[error("client {client} died ({how}); see the kernel log for the reason and run again")]
+    Died {
+        /// Number of the client, from 1.
+        client: usize,
+        /// How it ended.
+        how: String,
+    },
+    /// The run was interrupted before anything was measured.
+    #[error("interrupted before anything was measured")]
+    Interrupted,
+}
+
+impl BenchError {
+    /// An operation's failure, told apart by what the user can do about it.
+    pub(crate) fn operation(path: &Path, what: &str, reason: io::Error) -> Self {
+        let path = path.to_path_buf();
+        let what = what.to_owned();
+        match reason.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full { path, what },
+            io::ErrorKind::ReadOnlyFilesystem => Self::Operation {
+                path,
+                what,
+                reason,
+                advice: "the file system turned read-only: see the kernel log",
+            },
+            _ => Self::Operation {
+                path,
+                what,
+                reason,
+                advice: "check the file system and the kernel log, then run again",
+            },
+        }
+    }
+
+    /// A directory that cannot be worked in.
+    pub(crate) fn directory(path: &Path, reason: io::Error) -> Self {
+        let advice = match reason.kind() {
+            io::ErrorKind::NotFound => "create it or give another --dir",
+            io::ErrorKind::NotADirectory => "give a directory as --dir",
+            io::ErrorKind::PermissionDenied => "give a --dir that you may write to",
+            io::ErrorKind::ReadOnlyFilesystem => "give a --dir on a writable file system",
+            io::ErrorKind::StorageFull => "free some space or give a --dir on a larger file system",
+            _ => "give another --dir",
+        };
+        Self::Directory {
+            path: path.to_path_buf(),
+            reason,
+            advice,
+        }
+    }
+}

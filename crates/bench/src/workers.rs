@@ -1,0 +1,450 @@
+//! Clients that start together, run for a time and are measured: threads or forked processes.
+//!
+//! The hot loop of a client touches no lock and no allocator: it reads the clock, one shared word
+//! that says when to stop, and counters of its own.
+
+use std::io;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use rustix::thread::futex;
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::error::BenchError;
+use crate::interrupt::interrupted;
+use crate::latency::{Latency, Recorder, Recorders};
+use crate::shared::SharedSlice;
+
+mod processes;
+mod threads;
+
+/// What a client is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ClientKind {
+    /// A thread of this process.
+    Thread,
+    /// A forked process.
+    Process,
+}
+
+/// How many clients run, and for how long.
+#[derive(Debug, Clone, Copy)]
+pub struct Schedule {
+    /// Number of clients, at least 1.
+    pub clients: usize,
+    /// Threads or processes.
+    pub kind: ClientKind,
+    /// Time before the measured interval, ns.
+    pub warmup_ns: u64,
+    /// Length of the measured interval, ns.
+    pub measured_ns: u64,
+}
+
+impl Schedule {
+    /// Checks the number of clients and fills in the default warm-up: the longer of 1 s and a tenth
+    /// of the measured interval.
+    ///
+    /// # Errors
+    /// [`BenchError::Input`] if `clients` is 0 or above 4096.
+    pub fn new(
+        clients: usize,
+        kind: ClientKind,
+        warmup_ns: Option<u64>,
+        measured_ns: u64,
+    ) -> Result<Self, BenchError> {
+        if !(1..=4096).contains(&clients) {
+            return Err(BenchError::Input {
+                option: format!("--threads {clients}"),
+                reason: "not a number of clients",
+                advice: "use 1 to 4096",
+            });
+        }
+        let warmup_ns = warmup_ns.unwrap_or_else(|| (measured_ns / 10).max(1_000_000_000));
+        Ok(Self {
+            clients,
+            kind,
+            warmup_ns,
+            measured_ns,
+        })
+    }
+}
+
+/// Where a run is, for a progress bar: nanoseconds since the clients started and in total.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress {
+    /// Time since the start, ns.
+    pub elapsed_ns: u64,
+    /// Warm-up and measured interval together, ns.
+    pub total_ns: u64,
+}
+
+/// A client's failure: which operation, and errno.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Fault {
+    /// Index into the workload's operations.
+    pub(crate) operation: usize,
+    /// The system's error number.
+    pub(crate) errno: i32,
+}
+
+impl Fault {
+    /// The failure of `operation`.
+    pub(crate) fn of(operation: usize) -> impl Fn(io::Error) -> Self {
+        move |error| Self {
+            operation,
+            errno: error.raw_os_error().unwrap_or(libc::EIO),
+        }
+    }
+}
+
+/// Words that the clients and the coordinator share.
+pub(crate) struct Control(SharedSlice<AtomicU64>, SharedSlice<AtomicU32>);
+
+impl Control {
+    fn new() -> io::Result<Self> {
+        Ok(Self(SharedSlice::new(3)?, SharedSlice::new(2)?))
+    }
+    /// When the measured interval begins, ns.
+    fn begin_ns(&self) -> &AtomicU64 {
+        &self.0[0]
+    }
+    /// When it ends, ns.
+    fn end_ns(&self) -> &AtomicU64 {
+        &self.0[1]
+    }
+    /// 0, or the first fault as operation + 1 in the upper half and errno in the lower.
+    fn fault(&self) -> &AtomicU64 {
+        &self.0[2]
+    }
+    /// 0 until the clients may start.
+    fn started(&self) -> &AtomicU32 {
+        &self.1[0]
+    }
+    /// Clients that wait for the start.
+    fn ready(&self) -> &AtomicU32 {
+        &self.1[1]
+    }
+
+    fn set_fault(&self, fault: Fault) {
+        let packed = (fault.operation as u64 + 1) << 32 | u64::from(fault.errno.unsigned_abs());
+        let _ = self
+            .fault()
+            .compare_exchange(0, packed, Ordering::Release, Ordering::Relaxed);
+        self.end_ns().fetch_min(now_ns(), Ordering::Relaxed);
+    }
+
+    fn first_fault(&self) -> Option<Fault> {
+        match self.fault().load(Ordering::Acquire) {
+            0 => None,
+            packed => Some(Fault {
+                operation: (packed >> 32) as usize - 1,
+                errno: (packed & 0xffff_ffff) as i32,
+            }),
+        }
+    }
+
+    /// A client's part of the barrier.
+    fn wait_for_start(&self) {
+        self.ready().fetch_add(1, Ordering::Release);
+        while self.started().load(Ordering::Acquire) == 0 {
+            // Any error (EINTR, EAGAIN) means: look again.
+            let _ = futex::wait(self.started(), futex::Flags::empty(), 0, None);
+        }
+    }
+
+    fn start(&self) {
+        self.started().store(1, Ordering::Release);
+        // Cannot fail for a valid address; a client that has not gone to sleep sees the store.
+        let _ = futex::wake(self.started(), futex::Flags::empty(), i32::MAX as u32);
+    }
+}
+
+/// A client's side of a run.
+pub(crate) struct Client<'a> {
+    /// Number of the client, from 0.
+    pub(crate) index: usize,
+    control: &'a Control,
+    recorder: Recorder<'a>,
+}
+
+impl Client<'_> {
+    /// Whether the client should go on at `now_ns`.
+    pub(crate) fn running(&self, now_ns: u64) -> bool {
+        now_ns < self.control.end_ns().load(Ordering::Relaxed)
+    }
+
+    /// Whether something completed at `now_ns` counts: in the measured interval.
+    pub(crate) fn counts(&self, now_ns: u64) -> bool {
+        now_ns >= self.control.begin_ns().load(Ordering::Relaxed) && self.running(now_ns)
+    }
+
+    /// Records a latency; the caller has asked [`Client::counts`].
+    pub(crate) fn record(&self, operation: usize, ns: u64) {
+        self.recorder.record(operation, ns);
+    }
+
+    /// Thinks for `think_ns`, or until the end of the run if that comes first.
+    pub(crate) fn think(&self, think_ns: u64) {
+        if think_ns == 0 {
+            return;
+        }
+        let until = now_ns() + think_ns;
+        loop {
+            let now = now_ns();
+            if now >= until || !self.running(now) {
+                return;
+            }
+            std::thread::sleep(Duration::from_nanos((until - now).min(100_000_000)));
+        }
+    }
+}
+
+/// What a run measured.
+#[derive(Debug)]
+pub(crate) struct Measured {
+    /// Length of the measured interval, ns; shorter than planned after an interrupt.
+    pub(crate) interval_ns: u64,
+    /// Whether a signal ended it.
+    pub(crate) interrupted: bool,
+    recorders: Recorders,
+    clients: usize,
+}
+
+impl Measured {
+    /// Latencies of an operation, of all clients together.
+    pub(crate) fn latency(&self, operation: usize) -> Latency {
+        self.recorders.summary(self.clients, operation)
+    }
+
+    /// Sum (ns) and count of an operation's latencies, per client.
+    pub(crate) fn totals(&self, operation: usize) -> impl Iterator<Item = (u64, u64)> + '_ {
+        (0..self.clients).map(move |client| self.recorders.of(client).totals(operation))
+    }
+}
+
+/// Why a run has no figures.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// An operation failed.
+    Fault(Fault),
+    /// Anything else.
+    Other(BenchError),
+}
+
+/// Runs `body` once per client, all started together, and returns when all have ended. Latencies
+/// are kept for `operations` operations. `tick` is called about ten times a second.
+///
+/// A client of kind process is forked, so this process must have a single thread.
+pub(crate) fn run<F>(
+    schedule: &Schedule,
+    operations: usize,
+    body: F,
+    tick: &mut dyn FnMut(Progress),
+) -> Result<Measured, Failure>
+where
+    F: Fn(&Client<'_>) -> Result<(), Fault> + Sync,
+{
+    let memory = |reason| {
+        Failure::Other(BenchError::Start {
+            client: 1,
+            clients: schedule.clients,
+            reason,
+        })
+    };
+    let control = Control::new().map_err(memory)?;
+    let recorders = Recorders::new(schedule.clients, operations).map_err(memory)?;
+    control.end_ns().store(u64::MAX, Ordering::Relaxed);
+    control.begin_ns().store(u64::MAX, Ordering::Relaxed);
+    let client_main = |index: usize| {
+        let client = Client {
+            index,
+            control: &control,
+            recorder: recorders.of(index),
+        };
+        control.wait_for_start();
+        if let Err(fault) = body(&client) {
+            control.set_fault(fault);
+        }
+    };
+    let outcome = match schedule.kind {
+        ClientKind::Thread => threads::run(schedule, &control, client_main, tick),
+        ClientKind::Process => processes::run(schedule, &control, client_main, tick),
+    };
+    if let Some(fault) = control.first_fault() {
+        return Err(Failure::Fault(fault));
+    }
+    outcome.map_err(Failure::Other)?;
+    let begin_ns = control.begin_ns().load(Ordering::Relaxed);
+    let interval_ns = control
+        .end_ns()
+        .load(Ordering::Relaxed)
+        .saturating_sub(begin_ns);
+    if interval_ns == 0 {
+        return Err(Failure::Other(BenchError::Interrupted));
+    }
+    let interrupted = interval_ns < schedule.measured_ns;
+    Ok(Measured {
+        interval_ns,
+        interrupted,
+        recorders,
+        clients: schedule.clients,
+    })
+}
+
+/// The coordinator: starts the clients once all are ready and watches until the end. `dead` looks
+/// for a client that ended before its time.
+fn coordinate(
+    schedule: &Schedule,
+    control: &Control,
+    mut dead: impl FnMut() -> Option<BenchError>,
+    tick: &mut dyn FnMut(Progress),
+) -> Result<(), BenchError> {
+    while control.ready().load(Ordering::Acquire) < schedule.clients as u32 {
+        if let Some(error) = dead() {
+            return Err(error);
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let start = now_ns();
+    let begin = start + schedule.warmup_ns;
+    let end = begin + schedule.measured_ns;
+    control.begin_ns().store(begin, Ordering::Relaxed);
+    control.end_ns().store(end, Ordering::Relaxed);
+    control.start();
+    loop {
+        let now = now_ns();
+        if now >= control.end_ns().load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        if interrupted() {
+            control.end_ns().fetch_min(now, Ordering::Relaxed);
+            return Ok(());
+        }
+        if let Some(error) = dead() {
+            control.end_ns().fetch_min(now, Ordering::Relaxed);
+            return Err(error);
+        }
+        tick(Progress {
+            elapsed_ns: now - start,
+            total_ns: end - start,
+        });
+        std::thread::sleep(Duration::from_nanos((end - now).min(100_000_000)));
+    }
+}
+
+/// Lets clients that wait for the start go home: the end is past.
+fn dismiss(control: &Control) {
+    control.end_ns().store(0, Ordering::Relaxed);
+    control.start();
+}
+
+/// CLOCK_MONOTONIC, ns.
+pub(crate) fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schedule(clients: usize) -> Schedule {
+        Schedule {
+            clients,
+            kind: ClientKind::Thread,
+            warmup_ns: 0,
+            measured_ns: 20_000_000,
+        }
+    }
+
+    #[test]
+    fn every_client_runs_and_is_counted() {
+        let measured = run(
+            &schedule(5),
+            1,
+            |client| {
+                while client.running(now_ns()) {
+                    client.record(0, client.index as u64 + 1);
+                    std::thread::yield_now();
+                }
+                Ok(())
+            },
+            &mut |_| {},
+        )
+        .expect("run");
+        assert!(measured.totals(0).all(|(sum, count)| sum > 0 && count > 0));
+        assert_eq!(measured.interval_ns, 20_000_000);
+        assert!(!measured.interrupted);
+    }
+
+    #[test]
+    fn the_first_fault_ends_the_run() {
+        let schedule = Schedule {
+            measured_ns: 60_000_000_000,
+            ..schedule(3)
+        };
+        let failure = run(
+            &schedule,
+            1,
+            |client| {
+                if client.index == 1 {
+                    return Err(Fault {
+                        operation: 2,
+                        errno: libc::ENOSPC,
+                    });
+                }
+                while client.running(now_ns()) {
+                    std::thread::yield_now();
+                }
+                Ok(())
+            },
+            &mut |_| {},
+        )
+        .expect_err("must fail");
+        assert!(
+            matches!(
+                failure,
+                Failure::Fault(Fault {
+                    operation: 2,
+                    errno: libc::ENOSPC
+                })
+            ),
+            "{failure:?}"
+        );
+    }
+
+    #[test]
+    fn nothing_counts_before_the_interval() {
+        let schedule = Schedule {
+            warmup_ns: 10_000_000,
+            ..schedule(1)
+        };
+        let measured = run(
+            &schedule,
+            1,
+            |client| {
+                assert!(!client.counts(0));
+                while client.running(now_ns()) {
+                    if client.counts(now_ns()) {
+                        client.record(0, 1);
+                    }
+                }
+                Ok(())
+            },
+            &mut |_| {},
+        )
+        .expect("run");
+        assert!(measured.latency(0).count() > 0);
+    }
+
+    #[test]
+    fn clients_are_bounded() {
+        for clients in [0, 5000] {
+            let error = Schedule::new(clients, ClientKind::Thread, None, 1).expect_err("refused");
+            assert!(error.to_string().contains("--threads"), "{error}");
+        }
+        let schedule = Schedule::new(1, ClientKind::Thread, None, 60_000_000_000).expect("fine");
+        assert_eq!(schedule.warmup_ns, 6_000_000_000);
+    }
+}

@@ -1,0 +1,94 @@
+//! What the workloads print: a progress bar, a table, JSON.
+
+use std::io::{IsTerminal, Write, stderr, stdout};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use luc_bench::latency::LatencyFigures;
+use luc_bench::workers::{ClientKind, Progress, Schedule};
+use serde::Serialize;
+
+/// Shorter runs have no progress bar, ns.
+const SHORT_NS: u64 = 2_000_000_000;
+
+/// A progress bar on a terminal's stderr; nothing otherwise. It draws only when ticked, without a
+/// thread of its own, so that clients can be forked.
+pub(super) struct Bar(ProgressBar);
+
+impl Bar {
+    /// A bar for a run of `schedule`; hidden if that is short.
+    pub(super) fn new(name: &'static str, schedule: &Schedule) -> Self {
+        let total_ns = schedule.warmup_ns + schedule.measured_ns;
+        if total_ns <= SHORT_NS || !stderr().is_terminal() {
+            return Self(ProgressBar::hidden());
+        }
+        let bar = ProgressBar::with_draw_target(
+            Some(total_ns / 1_000_000),
+            ProgressDrawTarget::stderr_with_hz(5),
+        );
+        if let Ok(style) = ProgressStyle::with_template("{msg} [{bar:40}] {elapsed} of {prefix}") {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        bar.set_prefix(format!("{:.0}s", total_ns as f64 / 1e9));
+        bar.set_message(name);
+        Self(bar)
+    }
+
+    pub(super) fn tick(&self, progress: Progress) {
+        self.0.set_position(progress.elapsed_ns / 1_000_000);
+    }
+
+    pub(super) fn clear(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// `16 threads` or `1 process`.
+pub(super) fn clients(count: usize, kind: ClientKind) -> String {
+    let (one, many) = match kind {
+        ClientKind::Thread => ("thread", "threads"),
+        ClientKind::Process => ("process", "processes"),
+    };
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// The times of a run.
+pub(super) fn times(measured_s: f64, warmup_s: f64, interrupted: bool) -> String {
+    let early = if interrupted { " (interrupted)" } else { "" };
+    format!("{measured_s:.1} s measured{early} after {warmup_s:.1} s of warm-up left out")
+}
+
+/// Lines, then the latencies as a table.
+pub(super) fn text(lines: &[&str], operations: &[LatencyFigures]) -> std::io::Result<()> {
+    let mut out = stdout().lock();
+    for line in lines {
+        writeln!(out, "{line}")?;
+    }
+    writeln!(
+        out,
+        "\n{:<14}{:>9}{:>12}{:>12}{:>12}{:>12}{:>12}{:>12}",
+        "latency, us", "count", "mean", "p50", "p90", "p99", "p99.9", "max"
+    )?;
+    for row in operations {
+        writeln!(
+            out,
+            "{:<14}{:>9}{:>12.1}{:>12.1}{:>12.1}{:>12.1}{:>12.1}{:>12.1}",
+            row.operation,
+            row.count,
+            row.mean_us,
+            row.p50_us,
+            row.p90_us,
+            row.p99_us,
+            row.p999_us,
+            row.max_us
+        )?;
+    }
+    Ok(())
+}
+
+/// One JSON object and a newline.
+pub(super) fn json(report: &impl Serialize) -> anyhow::Result<()> {
+    let mut out = stdout().lock();
+    serde_json::to_writer_pretty(&mut out, report)?;
+    writeln!(out)?;
+    Ok(())
+}
