@@ -1,1 +1,3 @@
 //! The fsync gate.
+
+pub mod inspect;

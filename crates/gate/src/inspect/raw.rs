@@ -1,0 +1,379 @@
+//! Which journal stands behind a device, answered without allocation, locks or the standard
+//! library, so that a preloaded library may ask on the first use of a device, from any thread and
+//! from a signal handler. Only system calls on fixed stack buffers; `errno` is left as it was.
+//!
+//! # Which file tells what
+//!
+//! Found on Linux 6.18 (as root and as an unprivileged user) and in the sources since 5.10:
+//!
+//! | question | file | reliable | who may read |
+//! |---|---|---|---|
+//! | is it ext4's driver? | `/sys/fs/ext4/NAME/` exists | yes | everyone |
+//! | is there a journal? | `/sys/fs/ext4/NAME/journal_task`: a number, or `<none>` | yes | everyone |
+//! | the same, where that file is missing (before 4.17) | `/proc/fs/ext4/NAME/options` has a line `data=` | yes | everyone |
+//! | fast commit off for certain? | the same file says `data=journal`, which switches it off | yes | everyone |
+//! | fast commit on? | the same file says `fc_debug_force`, but only under `CONFIG_EXT4_DEBUG` (Debian's kernels lack it) | if present | everyone |
+//! | fast commit on or off? | ioctl `EXT4_IOC_GET_TUNE_SB_PARAM` on any open file, Linux >= 6.18 | yes | everyone |
+//! | fast commit on or off? | the superblock: `s_feature_compat & 0x400` | yes | root |
+//! | fast commit on? | `/proc/fs/ext4/NAME/fc_info`: a counter is above 0 once a file was fsynced since the mount; the file itself is always there | if above 0 | everyone |
+//!
+//! `NAME` is the last part of the link `/sys/dev/block/MAJOR:MINOR`. `/proc/fs/jbd2/` lists
+//! journals but by the journal's device, which may be another one, so it is not used.
+//!
+//! What is left in doubt: an unprivileged program before Linux 6.18, on a file system that has seen
+//! no fsync since its mount, is told [`JournalKind::Jbd2`] although fast commit may be on. Asking
+//! once more after a first real fsync settles it.
+
+use core::ffi::{CStr, c_int, c_long};
+
+/// The journal behind a device, as a plain number that fits an atomic or shared memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum JournalKind {
+    /// It could not be found out: no such device, or `/sys` is not there.
+    Unknown = 0,
+    /// ext4's driver without a journal: ext2, or ext4 made with `-O ^has_journal`.
+    None = 1,
+    /// ext4's driver with a jbd2 journal and no sign of fast commit.
+    Jbd2 = 2,
+    /// ext4 with a jbd2 journal and fast commit, where most fsyncs start no journal commit.
+    FastCommit = 3,
+    /// Not a block device with ext4's driver on it: tmpfs, overlay, btrfs, XFS, NFS and so on.
+    NotExt4 = 4,
+}
+
+/// `EXT4_FEATURE_COMPAT_FAST_COMMIT` of fs/ext4/ext4.h.
+pub(super) const FEATURE_COMPAT_FAST_COMMIT: u32 = 0x400;
+/// Room for each path built here: a fixed prefix, a device's name (at most 32), a file's name.
+const PATH_BYTES: usize = 128;
+/// Room for a file of /proc or /sys; ext4's options take about 500 bytes.
+const FILE_BYTES: usize = 2048;
+
+/// The journal behind the block device `major`:`minor`.
+///
+/// Async-signal-safe; allocates nothing, takes no lock, preserves `errno`. Up to seven system
+/// calls, so remember the answer. It opens files: a program under a seccomp filter that kills on
+/// `openat` must not be asked about from inside.
+#[must_use]
+pub fn journal_of_device_raw(major: u32, minor: u32) -> JournalKind {
+    let _errno = PreserveErrno::new();
+    journal(major, minor, None)
+}
+
+/// The journal behind the file system of the open file or directory `fd`, as
+/// [`journal_of_device_raw`] but surer: on Linux >= 6.18 it sees fast commit without privileges.
+/// [`JournalKind::NotExt4`] for pipes, sockets and devices, [`JournalKind::Unknown`] for a closed
+/// descriptor.
+#[must_use]
+pub fn journal_of_file_raw(fd: c_int) -> JournalKind {
+    let _errno = PreserveErrno::new();
+    let Some(stat) = stat_of(fd) else {
+        return JournalKind::Unknown;
+    };
+    if !matches!(stat.st_mode & libc::S_IFMT, libc::S_IFREG | libc::S_IFDIR) {
+        return JournalKind::NotExt4;
+    }
+    journal(libc::major(stat.st_dev), libc::minor(stat.st_dev), Some(fd))
+}
+
+fn journal(major: u32, minor: u32, fd: Option<c_int>) -> JournalKind {
+    if major == 0 {
+        return JournalKind::NotExt4; // an anonymous device: no block device below
+    }
+    let mut link = [0; FILE_BYTES];
+    let Some(name) = name_of_device(major, minor, &mut link) else {
+        return JournalKind::Unknown;
+    };
+    let mut buffer = [0; FILE_BYTES];
+
+    let task = Path::new(&[b"/sys/fs/ext4/", name, b"/journal_task"])
+        .and_then(|path| read_file(&path, &mut buffer));
+    let has_journal = task.map(|text| !text.starts_with(b"<none>"));
+    if has_journal == Some(false) {
+        return JournalKind::None;
+    }
+
+    let options = Path::new(&[b"/proc/fs/ext4/", name, b"/options"])
+        .and_then(|path| read_file(&path, &mut buffer));
+    match options {
+        None if has_journal.is_none() => return JournalKind::NotExt4,
+        None => {}
+        Some(text) => {
+            if has_line(text, b"fc_debug_force") {
+                return JournalKind::FastCommit;
+            }
+            if has_line(text, b"data=journal") {
+                return JournalKind::Jbd2;
+            }
+            let data = text
+                .split(|&byte| byte == b'\n')
+                .any(|line| line.starts_with(b"data="));
+            if has_journal.is_none() && !data {
+                return JournalKind::None;
+            }
+        }
+    }
+
+    let features = fd.and_then(features_by_ioctl);
+    match features.or_else(|| features_by_superblock(major, minor, name)) {
+        Some(features) if features & FEATURE_COMPAT_FAST_COMMIT != 0 => JournalKind::FastCommit,
+        Some(_) => JournalKind::Jbd2,
+        None if has_seen_fast_commits(name) => JournalKind::FastCommit,
+        None => JournalKind::Jbd2,
+    }
+}
+
+/// `loop0` from the link `/sys/dev/block/7:0`, which ends in `/loop0`.
+fn name_of_device(major: u32, minor: u32, buffer: &mut [u8; FILE_BYTES]) -> Option<&[u8]> {
+    let (mut first, mut second) = ([0; 10], [0; 10]);
+    let path = Path::new(&[
+        b"/sys/dev/block/",
+        decimal(major, &mut first),
+        b":",
+        decimal(minor, &mut second),
+    ])?;
+    // SAFETY: the path ends in NUL and the kernel writes at most the buffer's length into it.
+    let length = unsafe {
+        libc::syscall(
+            libc::SYS_readlinkat,
+            c_long::from(libc::AT_FDCWD),
+            path.as_c_str()?.as_ptr(),
+            buffer.as_mut_ptr(),
+            buffer.len(),
+        )
+    };
+    let target = buffer.get(..usize::try_from(length).ok()?)?;
+    target
+        .rsplit(|&byte| byte == b'/')
+        .next()
+        .filter(|name| !name.is_empty())
+}
+
+/// `s_feature_compat`, asked of the file system itself (Linux >= 6.18); no privileges needed.
+pub(super) fn features_by_ioctl(fd: c_int) -> Option<u32> {
+    /// Where `feature_compat` is in `struct ext4_tune_sb_params` (include/uapi/linux/ext4.h).
+    const FEATURE_COMPAT_AT: usize = 64;
+    /// `_IOR('f', 45, [u8; SIZE])`; 32-bit x86 at first had 228 bytes where all others have 232.
+    const REQUESTS: [u32; 2] = [request(232), request(228)];
+    const fn request(size: u32) -> u32 {
+        // The values that most architectures share; where `_IOC_READ` differs (PowerPC, MIPS,
+        // SPARC) the kernel answers ENOTTY and the other sources decide.
+        (2 << 30) | (size << 16) | ((b'f' as u32) << 8) | 45
+    }
+    let mut parameters = [0_u8; 256];
+    REQUESTS.iter().find_map(|&request| {
+        // SAFETY: the kernel writes at most the 232 bytes that the request's number names.
+        let status = unsafe {
+            libc::syscall(
+                libc::SYS_ioctl,
+                c_long::from(fd),
+                request as libc::c_ulong,
+                parameters.as_mut_ptr(),
+            )
+        };
+        let field = parameters.get(FEATURE_COMPAT_AT..)?.first_chunk()?;
+        (status == 0).then(|| u32::from_ne_bytes(*field))
+    })
+}
+
+/// `s_feature_compat` from the superblock on the device; needs root. The block is in the device's
+/// page cache for as long as the file system is mounted, so this causes no I/O.
+pub(super) fn features_by_superblock(major: u32, minor: u32, name: &[u8]) -> Option<u32> {
+    /// The superblock begins at 1024; s_magic is at 0x38 and s_feature_compat at 0x5c in it.
+    const SUPERBLOCK_AT: c_long = 1024;
+    const MAGIC: [u8; 2] = [0x53, 0xef];
+    let device = Fd::open(&Path::new(&[b"/dev/", name])?)?;
+    let stat = stat_of(device.0)?;
+    if stat.st_mode & libc::S_IFMT != libc::S_IFBLK
+        || (libc::major(stat.st_rdev), libc::minor(stat.st_rdev)) != (major, minor)
+    {
+        return None;
+    }
+    // SAFETY: moves the offset of a descriptor that is ours.
+    let at = unsafe {
+        libc::syscall(
+            libc::SYS_lseek,
+            c_long::from(device.0),
+            SUPERBLOCK_AT,
+            libc::SEEK_SET,
+        )
+    };
+    let mut block = [0; 1024];
+    if at != SUPERBLOCK_AT || device.read_up_to(&mut block).len() < 0x60 {
+        return None;
+    }
+    let magic = block.get(0x38..)?.first_chunk::<2>()?;
+    let features = block.get(0x5c..)?.first_chunk()?;
+    (*magic == MAGIC).then(|| u32::from_le_bytes(*features))
+}
+
+/// Whether any counter at the head of `fc_info` (commits, ineligible, numblks) is above zero: they
+/// count from the mount on, and only with fast commit.
+pub(super) fn has_seen_fast_commits(name: &[u8]) -> bool {
+    let mut buffer = [0; FILE_BYTES];
+    let info = Path::new(&[b"/proc/fs/ext4/", name, b"/fc_info"])
+        .and_then(|path| read_file(&path, &mut buffer));
+    let counts: [&[u8]; 3] = [b" commits", b" ineligible", b" numblks"];
+    info.is_some_and(|text| {
+        text.split(|&byte| byte == b'\n').any(|line| {
+            line.first()
+                .is_some_and(|digit| (b'1'..=b'9').contains(digit))
+                && counts.iter().any(|count| line.ends_with(count))
+        })
+    })
+}
+
+fn has_line(text: &[u8], wanted: &[u8]) -> bool {
+    text.split(|&byte| byte == b'\n').any(|line| line == wanted)
+}
+
+fn stat_of(fd: c_int) -> Option<libc::stat> {
+    let mut stat = core::mem::MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: fstat fills the structure that it is given, and says whether it did.
+    (unsafe { libc::fstat(fd, stat.as_mut_ptr()) } == 0)
+        // SAFETY: fstat returned 0, so the structure is filled.
+        .then(|| unsafe { stat.assume_init() })
+}
+
+fn read_file<'b>(path: &Path, buffer: &'b mut [u8; FILE_BYTES]) -> Option<&'b [u8]> {
+    Some(Fd::open(path)?.read_up_to(buffer))
+}
+
+/// The decimal digits of a number, in the given buffer.
+fn decimal(mut number: u32, buffer: &mut [u8; 10]) -> &[u8] {
+    let mut start = buffer.len();
+    loop {
+        start -= 1;
+        buffer[start] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            return &buffer[start..];
+        }
+    }
+}
+
+/// A path in a fixed buffer that always ends in NUL.
+struct Path([u8; PATH_BYTES]);
+
+impl Path {
+    /// The parts one after the other; nothing if they do not fit.
+    fn new(parts: &[&[u8]]) -> Option<Self> {
+        let mut path = Self([0; PATH_BYTES]);
+        let mut length = 0;
+        for part in parts {
+            path.0
+                .get_mut(length..length + part.len())?
+                .copy_from_slice(part);
+            length += part.len();
+        }
+        (length < PATH_BYTES).then_some(path)
+    }
+
+    fn as_c_str(&self) -> Option<&CStr> {
+        CStr::from_bytes_until_nul(&self.0).ok()
+    }
+}
+
+/// A descriptor that is closed when it goes.
+struct Fd(c_int);
+
+impl Fd {
+    fn open(path: &Path) -> Option<Self> {
+        let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
+        // SAFETY: the path ends in NUL; `openat` without O_CREAT takes no fourth argument.
+        let fd = unsafe {
+            libc::syscall(
+                libc::SYS_openat,
+                c_long::from(libc::AT_FDCWD),
+                path.as_c_str()?.as_ptr(),
+                c_long::from(flags),
+            )
+        };
+        c_int::try_from(fd).ok().filter(|&fd| fd >= 0).map(Self)
+    }
+
+    /// What is there to read, up to the buffer's length; an error ends it like the end of file.
+    fn read_up_to<'b>(&self, buffer: &'b mut [u8]) -> &'b [u8] {
+        let mut length = 0;
+        while let Some(rest) = buffer.get_mut(length..).filter(|rest| !rest.is_empty()) {
+            // SAFETY: the kernel writes at most the length of `rest` into it.
+            let count = unsafe {
+                libc::syscall(
+                    libc::SYS_read,
+                    c_long::from(self.0),
+                    rest.as_mut_ptr(),
+                    rest.len(),
+                )
+            };
+            match usize::try_from(count) {
+                Ok(count) if count > 0 => length += count,
+                _ => break,
+            }
+        }
+        buffer.get(..length).unwrap_or_default()
+    }
+}
+
+impl Drop for Fd {
+    fn drop(&mut self) {
+        // SAFETY: the descriptor is ours and is not used after this.
+        unsafe { libc::syscall(libc::SYS_close, c_long::from(self.0)) };
+    }
+}
+
+/// Puts `errno` back as it was when this goes.
+struct PreserveErrno(c_int);
+
+impl PreserveErrno {
+    fn new() -> Self {
+        // SAFETY: the location of this thread's errno is always valid.
+        Self(unsafe { *libc::__errno_location() })
+    }
+}
+
+impl Drop for PreserveErrno {
+    fn drop(&mut self) {
+        // SAFETY: as above.
+        unsafe { *libc::__errno_location() = self.0 };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_become_digits() {
+        for number in [0, 7, 10, 253, u32::MAX] {
+            assert_eq!(decimal(number, &mut [0; 10]), number.to_string().as_bytes());
+        }
+    }
+
+    #[test]
+    fn a_path_that_does_not_fit_is_refused() {
+        assert!(Path::new(&[b"/", &[b'x'; PATH_BYTES - 2]]).is_some());
+        assert!(Path::new(&[b"/", &[b'x'; PATH_BYTES - 1]]).is_none());
+        assert!(Path::new(&[&[b'x'; 4 * PATH_BYTES]]).is_none());
+    }
+
+    #[test]
+    fn devices_that_are_none_are_told_and_errno_stays() {
+        // SAFETY: this thread's errno.
+        unsafe { *libc::__errno_location() = libc::EXDEV };
+        assert_eq!(journal_of_device_raw(0, 42), JournalKind::NotExt4);
+        assert_eq!(journal_of_device_raw(4095, 1_048_575), JournalKind::Unknown);
+        assert_eq!(journal_of_file_raw(-1), JournalKind::Unknown);
+        // SAFETY: this thread's errno.
+        assert_eq!(unsafe { *libc::__errno_location() }, libc::EXDEV);
+    }
+
+    #[test]
+    fn a_pipe_has_no_journal_to_gate() {
+        use std::os::fd::AsRawFd;
+        let (reader, _writer) = std::io::pipe().unwrap();
+        assert_eq!(
+            journal_of_file_raw(reader.as_raw_fd()),
+            JournalKind::NotExt4
+        );
+    }
+}
