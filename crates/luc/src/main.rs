@@ -23,6 +23,8 @@ enum Command {
     Disk(commands::disk::Args),
     Powercut(commands::powercut::Args),
     Bench(commands::bench::Args),
+    Completions(commands::completions::Args),
+    Man(commands::man::Args),
 }
 
 fn main() -> ExitCode {
@@ -32,6 +34,8 @@ fn main() -> ExitCode {
         Command::Disk(args) => commands::disk::main(args),
         Command::Powercut(args) => commands::powercut::main(args),
         Command::Bench(args) => commands::bench::main(args),
+        Command::Completions(args) => commands::completions::main(args),
+        Command::Man(args) => commands::man::main(args),
     };
     outcome.unwrap_or_else(|error| {
         if is_broken_pipe(&error) {

@@ -1,6 +1,8 @@
 //! One file per subcommand: arguments in, a library call, text or JSON out.
 
 pub(crate) mod bench;
+pub(crate) mod completions;
 pub(crate) mod disk;
+pub(crate) mod man;
 pub(crate) mod powercut;
 pub(crate) mod run;
