@@ -1,0 +1,40 @@
+# The targets are glue: what they do is in scripts/ and in cargo.
+
+CARGO := scripts/cargo.sh
+BUILD := $(or $(CARGO_TARGET_DIR),target)/release
+PREFIX ?= /usr/local
+DESTDIR ?=
+
+.PHONY: help setup setup-test setup-lint build test lint demo install clean
+
+help: ## List the targets
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+setup: ## Install what building, testing and checking need (root, Debian or Ubuntu)
+	@scripts/setup.sh
+
+setup-test:
+	@scripts/setup.sh test
+
+setup-lint:
+	@scripts/setup.sh lint
+
+build: ## Build target/release/luc and target/release/libluc_gate.so
+	$(CARGO) build --release --workspace --locked
+
+# In the release profile: its dependencies are built anyway, and the tests find libluc_gate.so
+# beside luc.
+test: setup-test build ## Set up, build, and run all tests; those that need root say so without it
+	$(CARGO) test --release --workspace --locked
+
+lint: setup-lint ## Set up, then check form, lints, documentation, scripts and dependencies
+	scripts/lint.sh
+
+demo: setup-test build ## Set up, build, and show what LUC does
+	scripts/demo.sh $(BUILD)
+
+install: ## Install what was built under DESTDIR and PREFIX (/usr/local)
+	scripts/install.sh $(BUILD) $(PREFIX) $(DESTDIR)
+
+clean: ## Remove what was built
+	$(CARGO) clean

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Form, lints, links of the documentation, shell scripts, licences and advisories of dependencies.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cargo=scripts/cargo.sh
+
+$cargo fmt --all --check
+$cargo clippy --workspace --all-targets --locked -- -D warnings
+RUSTDOCFLAGS="-D warnings" $cargo doc --workspace --no-deps --document-private-items --locked --quiet
+shellcheck -x scripts/*.sh .ci/run
+if $cargo deny --version >/dev/null 2>&1; then
+	$cargo deny --locked check
+else
+	echo "skipped: cargo deny is not installed (\`cargo install --locked cargo-deny\`)"
+fi

@@ -1,0 +1,115 @@
+#!/usr/bin/env bash
+# Installs what building, testing and checking LUC needs and this machine lacks. Debian and Ubuntu,
+# as root; otherwise says what is missing and ends with status 2. Does nothing if nothing is missing.
+#
+# usage: setup.sh [test|lint]    only what this target needs (default: both)
+set -euo pipefail
+# shellcheck source=scripts/toolchain.sh
+source "$(dirname "${BASH_SOURCE[0]}")/toolchain.sh"
+goal=${1:-all}
+
+# mkfs and losetup are in the PATH of no one but root.
+PATH=$PATH:/usr/sbin:/sbin
+
+# Adds package $2 to the missing ones unless command $1 is there.
+missing=()
+need() {
+	command -v "$1" >/dev/null || missing+=("$2")
+}
+
+need_system() {
+	need make make
+	need cc gcc
+	if [[ ! -e /usr/include/stdio.h ]]; then missing+=(libc6-dev); fi
+	if [[ ! -e /etc/ssl/certs/ca-certificates.crt && ! -d /etc/pki ]]; then missing+=(ca-certificates); fi
+	need mkfs.ext4 e2fsprogs
+	need mkfs.xfs xfsprogs
+	need losetup mount
+	need setpriv util-linux
+	need sqlite3 sqlite3
+}
+
+# Whether package $1 could be installed in a version >= the Rust that is needed.
+offers_rust() {
+	local candidate
+	candidate=$(apt-cache policy "$1" | awk '/Candidate:/ { print $2 }')
+	[[ $candidate =~ ^([0-9]+:)?1\.([0-9]+)\. ]] && ((BASH_REMATCH[2] >= rust_minor_needed))
+}
+
+# Prints the suffix of this system's Rust packages: "" (rustc), "-web" (Debian 12), "-1.89" (Ubuntu).
+rust_packages() {
+	local package
+	while read -r package; do
+		if offers_rust "$package" && offers_rust "cargo${package#rustc}"; then
+			printf '%s\n' "${package#rustc}"
+			return
+		fi
+	done < <(printf 'rustc\nrustc-web\n' && apt-cache pkgnames rustc-1. | sort -rV)
+	return 1
+}
+
+need_rust() {
+	local suffix
+	if find_toolchain >/dev/null; then return; fi
+	if suffix=$(rust_packages); then
+		missing+=("rustc$suffix" "cargo$suffix")
+	else
+		echo "setup: no package of Rust >= 1.$rust_minor_needed is known here; install one by rustup (https://rustup.rs)" >&2
+		return 1
+	fi
+}
+
+need_lint_tools() {
+	need shellcheck shellcheck
+	local folder tool suffix components=()
+	folder=$(find_toolchain) || folder=
+	for tool in rustfmt clippy; do
+		if [[ -n $folder ]] && (PATH=$folder:$PATH cargo "${tool/rustfmt/fmt}" --version) >/dev/null 2>&1; then
+			continue
+		elif [[ -e $folder/rustup ]]; then
+			components+=("$tool")
+		elif suffix=$(rust_packages); then
+			# Debian and Ubuntu say rustfmt-web, rustfmt-1.89, but rust-web-clippy, rust-1.89-clippy.
+			if [[ $tool == clippy ]]; then missing+=("rust$suffix-clippy"); else missing+=("rustfmt$suffix"); fi
+		fi
+	done
+	if ((${#components[@]})); then
+		echo "setup: rustup component add ${components[*]}"
+		"$folder/rustup" component add "${components[@]}"
+	fi
+}
+
+# Fills `missing`; fails if no package could help.
+look() {
+	missing=()
+	need_system
+	need_rust || return
+	if [[ $goal != test ]]; then need_lint_tools; fi
+}
+
+can_install=false
+if [[ $EUID == 0 ]] && command -v apt-get >/dev/null; then can_install=true; fi
+
+# Which Rust there is to install is known only from fresh package lists.
+if $can_install && ! find_toolchain >/dev/null; then
+	echo "setup: apt-get update, to look for Rust >= 1.$rust_minor_needed"
+	apt-get update -qq
+fi
+look || exit 2
+if ((${#missing[@]} == 0)); then exit 0; fi
+
+if ! $can_install; then
+	echo "setup: missing packages, to be installed as root: ${missing[*]}" >&2
+	exit 2
+fi
+echo "setup: installing ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -qq
+apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+hash -r
+look || exit 2
+if ((${#missing[@]})); then
+	echo "setup: still missing after apt-get: ${missing[*]}" >&2
+	exit 2
+fi
+echo "setup: done"
