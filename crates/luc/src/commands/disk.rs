@@ -1,12 +1,323 @@
-//! `luc disk`.
+//! `luc disk`: emulated disks.
 
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// disk
+use anyhow::Context;
+use clap::Subcommand;
+use luc_disk::units::{format_duration, format_size, parse_duration_ns, parse_size_bytes};
+use luc_disk::{DiskInfo, DiskSpec, Error, Mkfs, ModelSpec, Mount, interrupt};
+use serde::Serialize;
+
+/// Emulated disks: block devices whose every request takes as long as a model says, and whose
+/// power can be cut.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    Create(Create),
+    /// List the disks.
+    #[command(after_help = "Example:\n  luc disk list --json")]
+    List {
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Show what a disk has done since its creation.
+    #[command(after_help = "Example:\n  luc disk stats slow")]
+    Stats {
+        /// Name of the disk
+        name: String,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Cut a disk's power: what was not flushed is lost, every request fails until `restore`.
+    #[command(after_help = "Examples:\n  \
+        luc disk cut slow            # all that was not flushed is gone\n  \
+        luc disk cut slow --seed 7   # a subset of it persists, drawn sector by sector")]
+    Cut {
+        /// Name of the disk
+        name: String,
+        /// Let a subset of the unflushed sectors persist, drawn with this seed
+        #[arg(long)]
+        seed: Option<u64>,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Give a cut disk its power back; unmount it first.
+    #[command(
+        after_help = "Example:\n  umount /mnt && luc disk restore slow && mount /dev/loop0 /mnt"
+    )]
+    Restore {
+        /// Name of the disk
+        name: String,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Remove disks: unmount, detach, end the daemon.
+    #[command(after_help = "Examples:\n  \
+        luc disk remove slow\n  \
+        luc disk remove --all   # also clears what a crash left, and disks in use")]
+    Remove {
+        /// Names of the disks
+        #[arg(required_unless_present = "all")]
+        names: Vec<String>,
+        /// Every disk, also one in use or half gone
+        #[arg(long, conflicts_with = "names")]
+        all: bool,
+        #[command(flatten)]
+        output: Output,
+    },
+    #[command(hide = true)]
+    Serve {
+        #[arg(long)]
+        dir: PathBuf,
+    },
+}
+
+/// Create a disk, and make and mount a file system on it if asked.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    luc disk create slow --flush 6ms --write 100us --read 100us\n  \
+    luc disk create slow --mkfs ext4 --mount /mnt\n  \
+    luc disk create old --model hdd --size 4G --mkfs ext4 --mkfs-options '-O fast_commit'\n\n\
+    A model file is TOML, e.g.:\n  \
+    model = \"fixed\"\n  \
+    read_ns = 100_000\n  \
+    write_ns = 20_000\n  \
+    flush_ns = 6_000_000")]
+struct Create {
+    /// Name of the disk: letters, digits, '-' and '_'
+    name: String,
+    /// What requests cost: fixed, hdd, ssd, cloud, or a path ending in .toml
+    #[arg(long, default_value = "fixed")]
+    model: String,
+    /// Size, as in 512M or 1G; only touched pages take memory
+    #[arg(long, default_value = "1G")]
+    size: String,
+    /// Cost of a flush, model fixed only [default: 6ms]
+    #[arg(long, value_name = "TIME")]
+    flush: Option<String>,
+    /// Cost of a write, model fixed only [default: 100us]
+    #[arg(long, value_name = "TIME")]
+    write: Option<String>,
+    /// Cost of a read, model fixed only [default: 100us]
+    #[arg(long, value_name = "TIME")]
+    read: Option<String>,
+    /// Make this file system: ext4, xfs, ... (needs mkfs.FS)
+    #[arg(long, value_name = "FS")]
+    mkfs: Option<String>,
+    /// Further options for mkfs
+    #[arg(
+        long,
+        value_name = "OPTIONS",
+        requires = "mkfs",
+        allow_hyphen_values = true
+    )]
+    mkfs_options: Option<String>,
+    /// Mount it on this existing directory
+    #[arg(long, value_name = "DIR", requires = "mkfs")]
+    mount: Option<PathBuf>,
+    /// Options as for mount -o
+    #[arg(long, value_name = "OPTIONS", requires = "mount")]
+    mount_options: Option<String>,
+    #[command(flatten)]
+    output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+struct Output {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Output {
+    /// Prints `value` as JSON, or what `text` makes of it.
+    fn show<T: Serialize>(&self, value: &T, text: impl FnOnce(&T) -> String) -> anyhow::Result<()> {
+        let shown = if self.json {
+            serde_json::to_string_pretty(value)?
+        } else {
+            text(value)
+        };
+        writeln!(std::io::stdout(), "{shown}")?;
+        Ok(())
+    }
+}
 
 /// Runs the subcommand.
-pub(crate) fn main(_args: Args) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("not written yet")
+pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
+    match args.action {
+        Action::Create(args) => create(args)?,
+        Action::List { output } => output.show(&luc_disk::list()?, |disks| table(disks))?,
+        Action::Stats { name, output } => output.show(&luc_disk::stats(&name)?, stats)?,
+        Action::Cut { name, seed, output } => {
+            output.show(&luc_disk::cut(&name, seed)?, |report| {
+                format!(
+                    "disk '{name}' is cut: of its unflushed sectors {} kept, {} stale, {} lost",
+                    report.kept_sectors, report.stale_sectors, report.lost_sectors
+                )
+            })?;
+        }
+        Action::Restore { name, output } => {
+            luc_disk::restore(&name)?;
+            output.show(&[&name], |_| format!("disk '{name}' is restored"))?;
+        }
+        Action::Remove { names, all, output } => {
+            output.show(&remove(names, all)?, |names| match names.as_slice() {
+                [] => "no disks to remove".to_owned(),
+                names => format!("removed {}", names.join(", ")),
+            })?;
+        }
+        Action::Serve { dir } => luc_disk::serve(dir)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn create(args: Create) -> anyhow::Result<()> {
+    let model = model(&args)?;
+    let spec = DiskSpec {
+        name: args.name,
+        model,
+        size_bytes: parse_size_bytes(&args.size)?,
+        mkfs: args.mkfs.map(|fs| Mkfs {
+            fs,
+            options: args.mkfs_options.unwrap_or_default(),
+        }),
+        mount: args.mount.map(|dir| Mount {
+            dir,
+            options: args.mount_options.unwrap_or_default(),
+        }),
+    };
+    let binary = std::env::current_exe().context("cannot find the luc binary: reinstall it")?;
+    let _guard = interrupt::Guard::install();
+    let info = luc_disk::create(&spec, &binary)?;
+    args.output.show(&info, |info| {
+        let mounted = info
+            .mount
+            .as_ref()
+            .map(|dir| format!(", mounted on {}", dir.display()));
+        format!(
+            "disk '{}' is {}, {}, {}{}",
+            info.name,
+            info.device.display(),
+            format_size(info.size_bytes),
+            describe(&info.model),
+            mounted.unwrap_or_default()
+        )
+    })
+}
+
+fn model(args: &Create) -> anyhow::Result<ModelSpec> {
+    let mut model = match Path::new(&args.model) {
+        path if path
+            .extension()
+            .is_some_and(|extension| extension == "toml") =>
+        {
+            ModelSpec::from_toml_file(path)?
+        }
+        _ => ModelSpec::from_name(&args.model)?,
+    };
+    for (option, text) in [
+        ("read", &args.read),
+        ("write", &args.write),
+        ("flush", &args.flush),
+    ] {
+        let Some(text) = text else { continue };
+        let ns = parse_duration_ns(text)?;
+        let ModelSpec::Fixed {
+            read_ns,
+            write_ns,
+            flush_ns,
+        } = &mut model
+        else {
+            anyhow::bail!(
+                "--{option} does not go with model '{}', whose times follow from its parameters: \
+                 leave it out, or use --model fixed",
+                model.name()
+            );
+        };
+        *match option {
+            "read" => read_ns,
+            "write" => write_ns,
+            _ => flush_ns,
+        } = ns;
+    }
+    Ok(model)
+}
+
+fn remove(names: Vec<String>, all: bool) -> Result<Vec<String>, Error> {
+    if all {
+        return luc_disk::remove_all();
+    }
+    names.iter().try_for_each(|name| luc_disk::remove(name))?;
+    Ok(names)
+}
+
+fn table(disks: &[DiskInfo]) -> String {
+    if disks.is_empty() {
+        return "no disks".to_owned();
+    }
+    let mut text = format!(
+        "{:<16} {:<8} {:<12} {:>6}  ON",
+        "NAME", "STATE", "DEVICE", "SIZE"
+    );
+    for disk in disks {
+        let mounted = disk
+            .mount
+            .as_ref()
+            .map_or("-".to_owned(), |dir| dir.display().to_string());
+        text += &format!(
+            "\n{:<16} {:<8} {:<12} {:>6}  {mounted}  {}",
+            disk.name,
+            disk.state,
+            disk.device.display().to_string(),
+            format_size(disk.size_bytes),
+            describe(&disk.model)
+        );
+    }
+    text
+}
+
+fn describe(model: &ModelSpec) -> String {
+    match model {
+        ModelSpec::Fixed {
+            read_ns,
+            write_ns,
+            flush_ns,
+        } => format!(
+            "fixed (read {}, write {}, flush {})",
+            format_duration(*read_ns),
+            format_duration(*write_ns),
+            format_duration(*flush_ns)
+        ),
+    }
+}
+
+fn stats(stats: &luc_disk::Stats) -> String {
+    let mean = |sum_ns: u64, count: u64| format_duration(sum_ns.checked_div(count).unwrap_or(0));
+    format!(
+        "reads    {:>10}  {:>12} bytes  mean {}\n\
+         writes   {:>10}  {:>12} bytes  mean {}\n\
+         flushes  {:>10}  {:>12}        mean {}\n\
+         discards {:>10}\n\
+         refused  {:>10}\n\
+         unflushed {:>22} bytes",
+        stats.reads,
+        stats.read_bytes,
+        mean(stats.read_ns, stats.reads),
+        stats.writes,
+        stats.written_bytes,
+        mean(stats.write_ns, stats.writes),
+        stats.flushes,
+        "",
+        mean(stats.flush_ns, stats.flushes),
+        stats.discards,
+        stats.refused,
+        stats.unflushed_bytes
+    )
 }

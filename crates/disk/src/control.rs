@@ -1,0 +1,148 @@
+//! How a disk's daemon is spoken to: one line of JSON each way over a unix socket.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::spec::Stats;
+use crate::volatile::CutReport;
+
+/// The socket's name in the state directory.
+pub(crate) const SOCKET_NAME: &str = "control.sock";
+/// A line longer than this is no request.
+const MAX_LINE_BYTES: u64 = 4096;
+
+/// What can be asked of the daemon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "request", rename_all = "lowercase")]
+pub(crate) enum Ask {
+    /// Preparation is over: keep time from now on.
+    Begin,
+    /// Is the power cut?
+    Status,
+    /// What has been done.
+    Stats,
+    /// Cut the power.
+    Cut { seed: Option<u64> },
+    /// Give it back.
+    Restore,
+    /// Take no more time: the disk is being removed.
+    Hurry,
+}
+
+/// What the daemon answers.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "reply", rename_all = "lowercase")]
+pub(crate) enum Answer {
+    Done,
+    Status {
+        cut: bool,
+    },
+    Stats(Stats),
+    Cut(CutReport),
+    /// A cut of a disk that is cut, or a restore of one that is not.
+    AlreadySo,
+    Malformed,
+}
+
+/// Asks the daemon whose state directory is `dir`.
+///
+/// # Errors
+/// Nobody listens, or no well-formed answer came within `timeout`.
+pub(crate) fn ask(dir: &Path, ask: Ask, timeout: Duration) -> io::Result<Answer> {
+    let mut stream = in_directory(dir, |path| UnixStream::connect(path))?;
+    stream.set_read_timeout(Some(timeout))?;
+    stream.set_write_timeout(Some(timeout))?;
+    write_line(&mut stream, &ask)?;
+    let mut line = String::new();
+    BufReader::new(stream.take(MAX_LINE_BYTES)).read_line(&mut line)?;
+    serde_json::from_str(&line).map_err(io::Error::from)
+}
+
+/// Listens in `dir`, whose path may be longer than a socket address holds.
+///
+/// # Errors
+/// The socket cannot be made.
+pub(crate) fn listen(dir: &Path) -> io::Result<UnixListener> {
+    in_directory(dir, |path| UnixListener::bind(path))
+}
+
+/// Answers everybody in turn, for ever.
+pub(crate) fn serve(listener: &UnixListener, mut answer: impl FnMut(Ask) -> Answer) {
+    for stream in listener.incoming().flatten() {
+        // A client that hangs or goes away is its own affair.
+        let _ = serve_one(stream, &mut answer);
+    }
+}
+
+fn serve_one(stream: UnixStream, answer: &mut impl FnMut(Ask) -> Answer) -> io::Result<()> {
+    let patience = Some(Duration::from_secs(1));
+    stream.set_read_timeout(patience)?;
+    stream.set_write_timeout(patience)?;
+    let mut line = String::new();
+    BufReader::new((&stream).take(MAX_LINE_BYTES)).read_line(&mut line)?;
+    let reply = serde_json::from_str(&line).map_or(Answer::Malformed, answer);
+    write_line(&mut &stream, &reply)
+}
+
+fn write_line(to: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(value)?;
+    line.push(b'\n');
+    to.write_all(&line)
+}
+
+fn in_directory<T>(dir: &Path, use_path: impl FnOnce(PathBuf) -> io::Result<T>) -> io::Result<T> {
+    let dir = std::fs::File::open(dir)?;
+    use_path(PathBuf::from(format!(
+        "/proc/self/fd/{}/{SOCKET_NAME}",
+        dir.as_raw_fd()
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn asks_and_answers_over_a_long_path() {
+        let root = tempfile::tempdir().expect("a directory");
+        let dir = root.path().join("d".repeat(120));
+        std::fs::create_dir(&dir).expect("made");
+        let listener = listen(&dir).expect("listens");
+        std::thread::spawn(move || {
+            serve(&listener, |ask| match ask {
+                Ask::Cut {
+                    seed: Some(u64::MAX),
+                } => Answer::Cut(CutReport {
+                    lost_sectors: 3,
+                    ..CutReport::default()
+                }),
+                _ => Answer::AlreadySo,
+            });
+        });
+        let second = Duration::from_secs(1);
+        let answer = ask(
+            &dir,
+            Ask::Cut {
+                seed: Some(u64::MAX),
+            },
+            second,
+        )
+        .expect("answers");
+        assert_eq!(
+            answer,
+            Answer::Cut(CutReport {
+                lost_sectors: 3,
+                ..CutReport::default()
+            })
+        );
+        assert_eq!(
+            ask(&dir, Ask::Stats, second).expect("answers"),
+            Answer::AlreadySo
+        );
+    }
+}

@@ -1,0 +1,332 @@
+//! The disk itself: takes requests, asks the model when each is done, and completes it then.
+//!
+//! One lock holds everything. Data moves on arrival (so the caller's buffer can go), takes effect
+//! on durability at completion, and the reply leaves at the time that the model named: at once
+//! from the caller's thread when that is near, else from the timer thread.
+
+use std::collections::BinaryHeap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::clock::now_ns;
+use crate::model::{Fixed, Kind, Model, Request};
+use crate::spec::Stats;
+use crate::timer::Timer;
+use crate::volatile::{CutReport, Store};
+
+/// A completion this near is waited for in place: cheaper than waking the timer thread.
+const NEAR_NS: u64 = 5_000;
+/// The timer thread wakes up to this much before the next completion and spins the rest.
+const SPIN_NS: u64 = 15_000;
+
+/// Where the outcome of a request goes. Sending must not call back into the engine.
+pub(crate) trait Reply: Send {
+    /// A read's data.
+    fn data(self, bytes: &[u8]);
+    /// A write of `len` bytes, a flush or a discard is done.
+    fn done(self, len: u32);
+    /// The request failed with EIO.
+    fn failed(self);
+}
+
+/// What is left to do when a request's time comes.
+#[derive(Debug, Clone, Copy)]
+enum Action {
+    Read { offset: usize, len: usize },
+    Write { len: u32 },
+    Flush { mark: u64 },
+    Discard,
+}
+
+#[derive(Debug)]
+struct Pending<R> {
+    due_ns: u64,
+    sequence: u64,
+    action: Action,
+    reply: R,
+}
+
+impl<R> PartialEq for Pending<R> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+impl<R> Eq for Pending<R> {}
+impl<R> PartialOrd for Pending<R> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl<R> Ord for Pending<R> {
+    /// Earliest due first, then earliest arrived: `BinaryHeap` is a max-heap.
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (other.due_ns, other.sequence).cmp(&(self.due_ns, self.sequence))
+    }
+}
+
+#[derive(Debug)]
+struct Inner<R> {
+    model: Box<dyn Model>,
+    store: Store,
+    stats: Stats,
+    cut: bool,
+    pending: BinaryHeap<Pending<R>>,
+    sequence: u64,
+}
+
+/// An emulated disk, replying through `R`.
+#[derive(Debug)]
+pub(crate) struct Engine<R> {
+    inner: Mutex<Inner<R>>,
+    timer: Timer,
+}
+
+impl<R: Reply> Engine<R> {
+    /// A zeroed disk that takes no time until [`Engine::begin`]. From then on
+    /// [`Engine::run_timer`] must run in some thread.
+    ///
+    /// # Errors
+    /// No memory for the image, or no timer descriptor.
+    pub(crate) fn new(size_bytes: u64, cache_bytes: u64) -> io::Result<Arc<Self>> {
+        let as_len = |bytes| usize::try_from(bytes).map_err(io::Error::other);
+        Ok(Arc::new(Self {
+            inner: Mutex::new(Inner {
+                model: Box::new(Fixed::default()),
+                store: Store::new(as_len(size_bytes)?, as_len(cache_bytes)?)?,
+                stats: Stats::default(),
+                cut: false,
+                pending: BinaryHeap::with_capacity(1024),
+                sequence: 0,
+            }),
+            timer: Timer::new()?,
+        }))
+    }
+
+    /// A read.
+    pub(crate) fn read(&self, offset: u64, len: u32, reply: R) {
+        self.submit(
+            Kind::Read,
+            offset,
+            u64::from(len),
+            reply,
+            |_, offset, len| Action::Read { offset, len },
+        );
+    }
+
+    /// A write.
+    pub(crate) fn write(&self, offset: u64, data: &[u8], reply: R) {
+        self.submit(
+            Kind::Write,
+            offset,
+            data.len() as u64,
+            reply,
+            |store, offset, len| {
+                store.write(offset, &data[..len]);
+                Action::Write { len: len as u32 }
+            },
+        );
+    }
+
+    /// A flush: what was written before it is durable once it completes.
+    pub(crate) fn flush(&self, reply: R) {
+        self.submit(Kind::Flush, 0, 0, reply, |store, _, _| Action::Flush {
+            mark: store.mark(),
+        });
+    }
+
+    /// A discard: the range reads as zeroes.
+    pub(crate) fn discard(&self, offset: u64, len: u64, reply: R) {
+        self.submit(Kind::Discard, offset, len, reply, |store, offset, len| {
+            store.discard(offset, len);
+            Action::Discard
+        });
+    }
+
+    /// What the disk has done so far.
+    pub(crate) fn stats(&self) -> Stats {
+        let inner = self.lock();
+        Stats {
+            unflushed_bytes: inner.store.unflushed_bytes(),
+            ..inner.stats
+        }
+    }
+
+    /// Whether the power is cut.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.lock().cut
+    }
+
+    /// Cuts the power: requests under way fail, unflushed writes are lost as `Store::cut` says,
+    /// and every later request fails until [`Engine::restore`]. `None` when it is cut already.
+    pub(crate) fn cut(&self, seed: Option<u64>) -> Option<CutReport> {
+        let mut inner = self.lock();
+        if inner.cut {
+            return None;
+        }
+        inner.cut = true;
+        while let Some(pending) = inner.pending.pop() {
+            inner.stats.refused += 1;
+            pending.reply.failed();
+        }
+        Some(inner.store.cut(seed))
+    }
+
+    /// Gives the power back. Whether it was cut.
+    pub(crate) fn restore(&self) -> bool {
+        std::mem::take(&mut self.lock().cut)
+    }
+
+    /// Ends the preparation: what is written is durable, counting starts, `model` takes over.
+    pub(crate) fn begin(&self, model: Box<dyn Model>) {
+        let mut inner = self.lock();
+        let mark = inner.store.mark();
+        inner.store.flush(mark);
+        inner.stats = Stats::default();
+        inner.model = model;
+    }
+
+    /// From now on nothing takes time: the disk is about to be removed.
+    pub(crate) fn hurry(&self) {
+        let mut inner = self.lock();
+        inner.model = Box::new(Fixed::default());
+        while let Some(pending) = inner.pending.pop() {
+            inner.complete(pending);
+        }
+    }
+
+    /// Completes what is due, for ever. For a thread of its own.
+    ///
+    /// # Errors
+    /// The timer descriptor cannot be read.
+    pub(crate) fn run_timer(&self) -> io::Result<()> {
+        loop {
+            self.timer.wait()?;
+            loop {
+                let mut inner = self.lock();
+                while let Some(pending) = inner.pop_due(now_ns()) {
+                    inner.complete(pending);
+                }
+                let Some(next) = inner.pending.peek().map(|next| next.due_ns) else {
+                    break;
+                };
+                if next > now_ns() + SPIN_NS {
+                    self.timer.arm(next - SPIN_NS)?;
+                    break;
+                }
+                drop(inner);
+                spin_until(next);
+            }
+        }
+    }
+
+    fn submit(
+        &self,
+        kind: Kind,
+        offset_bytes: u64,
+        len_bytes: u64,
+        reply: R,
+        act: impl FnOnce(&mut Store, usize, usize) -> Action,
+    ) {
+        let mut inner = self.lock();
+        let size_bytes = inner.store.bytes().len() as u64;
+        if inner.cut || offset_bytes.saturating_add(len_bytes) > size_bytes {
+            inner.stats.refused += 1;
+            drop(inner);
+            reply.failed();
+            return;
+        }
+        let now = now_ns();
+        let due_ns = inner.model.complete_at_ns(
+            now,
+            Request {
+                kind,
+                offset_bytes,
+                len_bytes,
+            },
+        );
+        inner.count(kind, len_bytes, due_ns - now);
+        // Both fit: they lie inside the image, which is in memory.
+        let action = act(&mut inner.store, offset_bytes as usize, len_bytes as usize);
+        inner.sequence += 1;
+        let pending = Pending {
+            due_ns,
+            sequence: inner.sequence,
+            action,
+            reply,
+        };
+        if due_ns <= now_ns() + NEAR_NS {
+            spin_until(due_ns);
+            inner.complete(pending);
+            return;
+        }
+        let is_first = inner
+            .pending
+            .peek()
+            .is_none_or(|first| due_ns < first.due_ns);
+        inner.pending.push(pending);
+        if is_first && self.timer.arm(due_ns.saturating_sub(SPIN_NS)).is_err() {
+            // Without a timer the request would never complete; late is better.
+            while let Some(pending) = inner.pending.pop() {
+                inner.complete(pending);
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner<R>> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<R: Reply> Inner<R> {
+    fn pop_due(&mut self, now_ns: u64) -> Option<Pending<R>> {
+        let due = self
+            .pending
+            .peek()
+            .is_some_and(|first| first.due_ns <= now_ns);
+        due.then(|| self.pending.pop()).flatten()
+    }
+
+    fn complete(&mut self, pending: Pending<R>) {
+        self.stats.late_ns += now_ns().saturating_sub(pending.due_ns);
+        match pending.action {
+            Action::Read { offset, len } => {
+                pending
+                    .reply
+                    .data(&self.store.bytes()[offset..offset + len]);
+            }
+            Action::Write { len } => pending.reply.done(len),
+            Action::Flush { mark } => {
+                self.store.flush(mark);
+                pending.reply.done(0);
+            }
+            Action::Discard => pending.reply.done(0),
+        }
+    }
+
+    fn count(&mut self, kind: Kind, len_bytes: u64, service_ns: u64) {
+        let stats = &mut self.stats;
+        match kind {
+            Kind::Read => {
+                stats.reads += 1;
+                stats.read_bytes += len_bytes;
+                stats.read_ns += service_ns;
+            }
+            Kind::Write => {
+                stats.writes += 1;
+                stats.written_bytes += len_bytes;
+                stats.write_ns += service_ns;
+            }
+            Kind::Flush => {
+                stats.flushes += 1;
+                stats.flush_ns += service_ns;
+            }
+            Kind::Discard => stats.discards += 1,
+        }
+    }
+}
+
+fn spin_until(due_ns: u64) {
+    while now_ns() < due_ns {
+        std::hint::spin_loop();
+    }
+}

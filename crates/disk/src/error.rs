@@ -1,0 +1,158 @@
+//! What can go wrong, each with the input, the reason and the next step.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::units::UnitError;
+
+/// An error of this crate. The text is one line and ends with what to do next.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A size or duration that is none.
+    #[error(transparent)]
+    Unit(#[from] UnitError),
+    /// No model has this name.
+    #[error(
+        "model '{name}' is unknown: did you mean '{nearest}'? (known: {known}, or a path ending in .toml)"
+    )]
+    UnknownModel {
+        /// The name asked for.
+        name: String,
+        /// The names there are.
+        known: String,
+        /// The one with the fewest differences.
+        nearest: String,
+    },
+    /// A model file that cannot be used.
+    #[error("model file '{}': {reason}: correct it, see `luc disk create --help`", path.display())]
+    ModelFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A model's parameter out of its range.
+    #[error("model '{model}': {reason}")]
+    ModelParameter {
+        /// The model.
+        model: &'static str,
+        /// Which parameter, why, and what is right.
+        reason: String,
+    },
+    /// A name that cannot be a disk's.
+    #[error("disk name '{0}' is not allowed: use 1 to 32 letters, digits, '-' or '_'")]
+    Name(String),
+    /// A size that cannot be a disk's.
+    #[error("size {0} bytes is not a disk's: choose a multiple of 4096 from 1M to 16T")]
+    Size(u64),
+    /// A disk of this name exists.
+    #[error("disk '{0}' exists already: choose another name or run `luc disk remove {0}`")]
+    Taken(String),
+    /// No disk of this name exists.
+    #[error("disk '{0}' does not exist: see `luc disk list`")]
+    NoSuchDisk(String),
+    /// Another process is creating or removing it.
+    #[error("disk '{0}' is being created or removed by another luc: wait for it, or stop it")]
+    Locked(String),
+    /// A mount of it is in use.
+    #[error("disk '{name}' is in use under {}: leave that directory, then remove it again", dir.display())]
+    InUse {
+        /// The disk.
+        name: String,
+        /// Where it is mounted.
+        dir: PathBuf,
+    },
+    /// A restore while a file system is mounted on the disk.
+    #[error("disk '{name}' is still mounted on {}: unmount it, then restore", dir.display())]
+    StillMounted {
+        /// The disk.
+        name: String,
+        /// Where it is mounted.
+        dir: PathBuf,
+    },
+    /// The disk is in the wrong state for the request.
+    #[error("disk '{name}' {reason}")]
+    State {
+        /// The disk.
+        name: String,
+        /// Why, and what to do.
+        reason: &'static str,
+    },
+    /// The daemon that is the disk does not answer.
+    #[error("disk '{name}': its daemon does not answer ({reason}): run `luc disk remove {name}`")]
+    Dead {
+        /// The disk.
+        name: String,
+        /// What the attempt gave.
+        reason: String,
+    },
+    /// The daemon did not start.
+    #[error("disk '{name}': its daemon did not start: {reason}")]
+    Daemon {
+        /// The disk.
+        name: String,
+        /// What it said.
+        reason: String,
+    },
+    /// Not root.
+    #[error("emulated disks need root (loop devices and mounts): run it with sudo")]
+    NotRoot,
+    /// No FUSE.
+    #[error("/dev/fuse cannot be opened ({0}): load it with `modprobe fuse`")]
+    NoFuse(io::Error),
+    /// No loop device.
+    #[error(
+        "no loop device can be had ({0}): load them with `modprobe loop`, or detach one with `losetup -d`"
+    )]
+    NoLoop(io::Error),
+    /// A tool that is not installed.
+    #[error("'{0}' is not installed: install the package that has it, or choose another --mkfs")]
+    MissingTool(String),
+    /// A file system name that cannot be one.
+    #[error("file system '{0}' is no name of one: write it like ext4 or xfs")]
+    FileSystemName(String),
+    /// A mount directory that cannot be used.
+    #[error("mount directory '{}' {reason}", dir.display())]
+    MountDir {
+        /// The directory.
+        dir: PathBuf,
+        /// Why, and what to do.
+        reason: &'static str,
+    },
+    /// A helper command failed.
+    #[error("{command} failed: {reason}")]
+    Command {
+        /// The command as run.
+        command: String,
+        /// What it said last.
+        reason: String,
+    },
+    /// SIGINT or SIGTERM arrived; what had been made was taken back.
+    #[error("interrupted: nothing was left behind, run it again")]
+    Interrupted,
+    /// A system call failed on a path.
+    #[error("cannot {action} '{}': {source}", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// For `map_err`: wraps an I/O error with what was tried on which path.
+    pub(crate) fn io<E: Into<io::Error>>(
+        action: &'static str,
+        path: impl AsRef<Path>,
+    ) -> impl FnOnce(E) -> Self {
+        let path = path.as_ref().to_owned();
+        move |source| Self::Io {
+            action,
+            path,
+            source: source.into(),
+        }
+    }
+}

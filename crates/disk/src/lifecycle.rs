@@ -1,0 +1,295 @@
+//! Create, list, cut, restore and remove disks.
+//!
+//! Creation makes, in this order: state directory, daemon with its FUSE mount, loop device, file
+//! system, mount. Removal takes them away in the reverse order, each found where the kernel
+//! keeps it (mountinfo, sysfs, /proc) and not in notes, so that it also clears what a crash left
+//! between any two steps. A failed creation is removed the same way.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::control::{self, Answer, Ask};
+use crate::fs::MAX_REQUEST_BYTES;
+use crate::spec::{DiskInfo, DiskSpec, DiskState, Mount, Stats};
+use crate::state::StateDir;
+use crate::volatile::CutReport;
+use crate::{Error, daemon, interrupt, loopdev, mounts};
+
+/// A daemon that has not answered by then is stuck.
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+/// How long removal waits for things that normally take milliseconds.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Creates a disk. `daemon` is the `luc` binary, run again as the disk's daemon.
+///
+/// The disk takes no time until it is complete: making and mounting the file system is quick with
+/// every model, and durable.
+///
+/// # Errors
+/// Bad input, a machine that cannot do it, a tool that failed, or [`Error::Interrupted`]. Nothing
+/// is left behind.
+pub fn create(spec: &DiskSpec, daemon: &Path) -> Result<DiskInfo, Error> {
+    let mut spec = spec.clone();
+    let state = StateDir::of(&spec.name)?;
+    if !(1 << 20..=1 << 44).contains(&spec.size_bytes) || !spec.size_bytes.is_multiple_of(4096) {
+        return Err(Error::Size(spec.size_bytes));
+    }
+    check_machine()?;
+    if let Some(mkfs) = &spec.mkfs {
+        mounts::check_mkfs(mkfs)?;
+    }
+    if let Some(mount) = &mut spec.mount {
+        mount.dir = mounts::check_mount_dir(&mount.dir)?;
+    }
+    let _lock = state.create(&spec)?;
+    let built = build(&spec, &state, daemon);
+    if built.is_err() {
+        // The error that stopped the creation is the one to tell.
+        let _ = tear_down(&spec.name, &state, true);
+    }
+    built?;
+    Ok(info(&spec.name, &state))
+}
+
+fn build(spec: &DiskSpec, state: &StateDir, daemon: &Path) -> Result<(), Error> {
+    let go_on = || {
+        if interrupt::requested() {
+            Err(Error::Interrupted)
+        } else {
+            Ok(())
+        }
+    };
+    go_on()?;
+    daemon::start(daemon, state, &spec.name)?;
+    go_on()?;
+    let device = loopdev::attach(&state.image())?;
+    loopdev::tune(&device, false, MAX_REQUEST_BYTES);
+    go_on()?;
+    if let Some(mkfs) = &spec.mkfs {
+        mounts::mkfs(&device, mkfs)?;
+    }
+    if let Some(mount) = &spec.mount {
+        mounts::mount(&device, mount)?;
+    }
+    ask(&spec.name, state, Ask::Begin)?;
+    state.set_complete()?;
+    go_on()
+}
+
+fn check_machine() -> Result<(), Error> {
+    if !rustix::process::geteuid().is_root() {
+        return Err(Error::NotRoot);
+    }
+    std::fs::File::options()
+        .read(true)
+        .write(true)
+        .open("/dev/fuse")
+        .map_err(Error::NoFuse)?;
+    loopdev::check()
+}
+
+/// All disks, by name, also those that a crash left half made or half gone.
+///
+/// # Errors
+/// None today; callers should not have to change when there is one.
+pub fn list() -> Result<Vec<DiskInfo>, Error> {
+    let known = |name: String| StateDir::of(&name).map(|state| info(&name, &state));
+    StateDir::names().into_iter().map(known).collect()
+}
+
+/// What a disk has done since its creation.
+///
+/// # Errors
+/// [`Error::NoSuchDisk`], [`Error::Dead`].
+pub fn stats(name: &str) -> Result<Stats, Error> {
+    let state = existing(name)?;
+    match ask(name, &state, Ask::Stats)? {
+        Answer::Stats(stats) => Ok(stats),
+        other => Err(unexpected(name, &other)),
+    }
+}
+
+/// Cuts a disk's power. When this returns, nothing written later can become durable and every
+/// request fails with EIO, until [`restore`].
+///
+/// Without a seed all that was written and not flushed is lost. With one, each unflushed sector
+/// keeps, as the seed decides, its newest contents, an older unflushed version, or its flushed
+/// contents; the same seed and the same writes give the same outcome.
+///
+/// # Errors
+/// [`Error::NoSuchDisk`], [`Error::Dead`], [`Error::State`] when it is cut already.
+pub fn cut(name: &str, seed: Option<u64>) -> Result<CutReport, Error> {
+    let state = existing(name)?;
+    match ask(name, &state, Ask::Cut { seed })? {
+        Answer::Cut(report) => Ok(report),
+        Answer::AlreadySo => Err(Error::State {
+            name: name.to_owned(),
+            reason: "is cut already: restore it first",
+        }),
+        other => Err(unexpected(name, &other)),
+    }
+}
+
+/// Gives a cut disk its power back. It must not be mounted: what the kernel still holds in memory
+/// would not have outlived the power cut either.
+///
+/// # Errors
+/// [`Error::NoSuchDisk`], [`Error::StillMounted`], [`Error::Dead`], [`Error::State`] when it is
+/// not cut.
+pub fn restore(name: &str) -> Result<(), Error> {
+    let state = existing(name)?;
+    let not_cut = || Error::State {
+        name: name.to_owned(),
+        reason: "is not cut: there is nothing to restore",
+    };
+    if (ask(name, &state, Ask::Status)?) != (Answer::Status { cut: true }) {
+        return Err(not_cut());
+    }
+    for device in loopdev::attached_to(&state.image()) {
+        if let Some(dir) = mounts::mounts_of(&device).pop() {
+            return Err(Error::StillMounted {
+                name: name.to_owned(),
+                dir,
+            });
+        }
+        // While everything still fails, so that no stale block can be written back.
+        loopdev::drop_cache(&device)?;
+    }
+    match ask(name, &state, Ask::Restore)? {
+        Answer::Done => Ok(()),
+        Answer::AlreadySo => Err(not_cut()),
+        other => Err(unexpected(name, &other)),
+    }
+}
+
+/// Removes a disk: unmounts what is mounted on it, detaches its device, ends its daemon.
+///
+/// # Errors
+/// [`Error::NoSuchDisk`], [`Error::InUse`], [`Error::Locked`], or what could not be removed.
+pub fn remove(name: &str) -> Result<(), Error> {
+    let state = existing(name)?;
+    let _lock = state.lock(name)?;
+    tear_down(name, &state, false)
+}
+
+/// Removes every disk, also one in use, whose users then get errors. Returns their names.
+///
+/// # Errors
+/// The first that could not be removed, after all have been tried.
+pub fn remove_all() -> Result<Vec<String>, Error> {
+    let mut removed = Vec::new();
+    let mut first_error = None;
+    for name in StateDir::names() {
+        let state = StateDir::of(&name)?;
+        let outcome = state
+            .lock(&name)
+            .and_then(|_lock| tear_down(&name, &state, true));
+        match outcome {
+            Ok(()) => removed.push(name),
+            Err(error) => first_error = first_error.or(Some(error)),
+        }
+    }
+    first_error.map_or(Ok(removed), Err)
+}
+
+/// Mounts a disk's file system again, as after a cut and [`restore`].
+///
+/// # Errors
+/// [`Error::NoSuchDisk`], [`Error::MountDir`], or what `mount` said.
+pub fn mount_disk(name: &str, mount: &Mount) -> Result<(), Error> {
+    let state = existing(name)?;
+    let dir = mounts::check_mount_dir(&mount.dir)?;
+    let info = info(name, &state);
+    mounts::mount(
+        &info.device,
+        &Mount {
+            dir,
+            options: mount.options.clone(),
+        },
+    )
+}
+
+/// Undoes every step of a creation that was taken, last first.
+fn tear_down(name: &str, state: &StateDir, force: bool) -> Result<(), Error> {
+    let answered = control::ask(state.path(), Ask::Hurry, PATIENCE).is_ok();
+    if !answered {
+        // Dead, or stuck: killed, it lets go of whoever waits for it.
+        daemon::end(state, Duration::ZERO);
+    }
+    let image = state.image();
+    for device in loopdev::attached_to(&image) {
+        for dir in mounts::mounts_of(&device).into_iter().rev() {
+            if mounts::unmount(&dir).is_err() {
+                if !force {
+                    return Err(Error::InUse {
+                        name: name.to_owned(),
+                        dir,
+                    });
+                }
+                mounts::unmount_lazily(&dir);
+            }
+        }
+        let detached =
+            loopdev::detach(&device, &image, if force { PATIENCE / 4 } else { PATIENCE })?;
+        if !detached && !force {
+            return Err(Error::InUse {
+                name: name.to_owned(),
+                dir: device,
+            });
+        }
+    }
+    let fuse = state.fuse();
+    while mounts::is_mount_point(&fuse) {
+        mounts::unmount_lazily(&fuse);
+    }
+    daemon::end(state, PATIENCE);
+    state.remove()
+}
+
+fn info(name: &str, state: &StateDir) -> DiskInfo {
+    let spec = state.spec();
+    let device = loopdev::attached_to(&state.image())
+        .into_iter()
+        .next()
+        .unwrap_or_default();
+    let daemon_pid = daemon::find(state).first().copied().unwrap_or(0);
+    let disk_state = match control::ask(state.path(), Ask::Status, ANSWER_WITHIN) {
+        _ if !state.is_complete() => DiskState::Creating,
+        Ok(Answer::Status { cut: true }) => DiskState::Cut,
+        Ok(_) => DiskState::Running,
+        Err(_) => DiskState::Dead,
+    };
+    let mount = (device != PathBuf::new()).then(|| mounts::mounts_of(&device).into_iter().next());
+    DiskInfo {
+        name: name.to_owned(),
+        mount: mount.flatten(),
+        device,
+        size_bytes: spec.as_ref().map_or(0, |spec| spec.size_bytes),
+        model: spec.map_or(crate::ModelSpec::free(), |spec| spec.model),
+        daemon_pid,
+        state: disk_state,
+    }
+}
+
+fn existing(name: &str) -> Result<StateDir, Error> {
+    let state = StateDir::of(name)?;
+    if state.path().is_dir() {
+        Ok(state)
+    } else {
+        Err(Error::NoSuchDisk(name.to_owned()))
+    }
+}
+
+fn ask(name: &str, state: &StateDir, ask: Ask) -> Result<Answer, Error> {
+    control::ask(state.path(), ask, ANSWER_WITHIN).map_err(|error| Error::Dead {
+        name: name.to_owned(),
+        reason: error.to_string(),
+    })
+}
+
+fn unexpected(name: &str, answer: &Answer) -> Error {
+    Error::Dead {
+        name: name.to_owned(),
+        reason: format!("it said {answer:?}"),
+    }
+}

@@ -1,0 +1,39 @@
+//! What a request costs: pure models, told the time and the request, answering when it is done.
+
+mod fixed;
+mod spec;
+
+pub(crate) use fixed::Fixed;
+pub use spec::ModelSpec;
+
+/// What a request asks of the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Bytes from the disk.
+    Read,
+    /// Bytes to the disk, or to its volatile cache.
+    Write,
+    /// Make every completed write durable.
+    Flush,
+    /// Forget a range: it reads as zeroes afterwards.
+    Discard,
+}
+
+/// One request as a model sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    /// What is asked.
+    pub kind: Kind,
+    /// First byte; 0 for a flush.
+    pub offset_bytes: u64,
+    /// Bytes; 0 for a flush.
+    pub len_bytes: u64,
+}
+
+/// A model of a disk's timing. It has no clock: the caller says what time it is, and times must
+/// not go back from call to call.
+pub trait Model: Send + std::fmt::Debug {
+    /// When a request that arrives at `now_ns` is complete; never before `now_ns`. Requests may
+    /// complete in another order than they arrived.
+    fn complete_at_ns(&mut self, now_ns: u64, request: Request) -> u64;
+}

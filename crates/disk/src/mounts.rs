@@ -1,0 +1,270 @@
+//! What is mounted where, and file systems: make, mount, unmount.
+
+use std::ffi::OsString;
+use std::io::Read;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rustix::mount::UnmountFlags;
+
+use crate::{Error, Mkfs, Mount, interrupt};
+
+/// One line of /proc/self/mountinfo.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct MountPoint {
+    major: u32,
+    minor: u32,
+    dir: PathBuf,
+    source: PathBuf,
+}
+
+fn mount_points() -> Vec<MountPoint> {
+    let text = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    text.lines().filter_map(parse_line).collect()
+}
+
+/// See proc_pid_mountinfo(5).
+fn parse_line(line: &str) -> Option<MountPoint> {
+    let (before, after) = line.split_once(" - ")?;
+    let mut fields = before.split(' ');
+    let (major, minor) = fields.nth(2)?.split_once(':')?;
+    let dir = unescape(fields.nth(1)?);
+    let source = unescape(after.split(' ').nth(1)?);
+    Some(MountPoint {
+        major: major.parse().ok()?,
+        minor: minor.parse().ok()?,
+        dir,
+        source,
+    })
+}
+
+/// Undoes the octal escapes (`\040` for a blank).
+fn unescape(field: &str) -> PathBuf {
+    let mut bytes = Vec::with_capacity(field.len());
+    let mut rest = field.as_bytes();
+    while let Some((first, tail)) = rest.split_first() {
+        let octal = tail
+            .get(..3)
+            .filter(|_| *first == b'\\')
+            .and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
+        if let Some(byte) = octal {
+            bytes.push(byte);
+            rest = &tail[3..];
+        } else {
+            bytes.push(*first);
+            rest = tail;
+        }
+    }
+    PathBuf::from(OsString::from_vec(bytes))
+}
+
+/// Whether something is mounted exactly on `dir`, an absolute path without links.
+pub(crate) fn is_mount_point(dir: &Path) -> bool {
+    mount_points().iter().any(|mount| mount.dir == dir)
+}
+
+/// Where a block device is mounted, in the order of mounting.
+pub(crate) fn mounts_of(device: &Path) -> Vec<PathBuf> {
+    let number = std::fs::metadata(device)
+        .map(|node| node.rdev())
+        .unwrap_or(0);
+    let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
+    mount_points()
+        .into_iter()
+        // File systems that span devices (btrfs) have a number of their own: ask the source too.
+        .filter(|at| (at.major, at.minor) == (major, minor) || at.source == device)
+        .map(|mount| mount.dir)
+        .collect()
+}
+
+/// Unmounts what is mounted on `dir`, also when it is in use: then it is hidden now and goes with
+/// its last user.
+pub(crate) fn unmount_lazily(dir: &Path) {
+    // Not mounted, or no such directory: what was wanted is so.
+    let _ = rustix::mount::unmount(dir, UnmountFlags::DETACH);
+}
+
+/// Unmounts the file system on `dir`.
+///
+/// # Errors
+/// [`Error::Io`]: nothing is mounted there, or it is in use.
+pub fn unmount(dir: &Path) -> Result<(), Error> {
+    rustix::mount::unmount(dir, UnmountFlags::NOFOLLOW).map_err(Error::io("unmount", dir))
+}
+
+/// Whether the tool that makes this file system is installed and its name is one.
+///
+/// # Errors
+/// [`Error::FileSystemName`] or [`Error::MissingTool`].
+pub(crate) fn check_mkfs(mkfs: &Mkfs) -> Result<(), Error> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if mkfs.fs.is_empty() || mkfs.fs.starts_with('-') || !mkfs.fs.chars().all(plain) {
+        return Err(Error::FileSystemName(mkfs.fs.clone()));
+    }
+    let tool = format!("mkfs.{}", mkfs.fs);
+    let found = std::env::split_paths(&search_path()).any(|dir| dir.join(&tool).is_file());
+    if found {
+        Ok(())
+    } else {
+        Err(Error::MissingTool(tool))
+    }
+}
+
+/// A mount directory, made absolute.
+///
+/// # Errors
+/// [`Error::MountDir`]: it is missing, no directory, or a mount point already.
+pub(crate) fn check_mount_dir(dir: &Path) -> Result<PathBuf, Error> {
+    let wrong = |reason| Error::MountDir {
+        dir: dir.to_owned(),
+        reason,
+    };
+    let absolute = dir
+        .canonicalize()
+        .map_err(|_| wrong("does not exist: create it, or choose another"))?;
+    if !absolute.is_dir() {
+        return Err(wrong("is not a directory: choose another"));
+    }
+    if is_mount_point(&absolute) {
+        return Err(wrong(
+            "is a mount point already: unmount it, or choose another",
+        ));
+    }
+    Ok(absolute)
+}
+
+/// Makes a file system on a device.
+///
+/// ext4 is made whole at once (no lazy initialisation, which would go on behind the back of a
+/// measurement) unless the options have an `-E` of their own.
+///
+/// # Errors
+/// [`Error::FileSystemName`], [`Error::MissingTool`], [`Error::Command`] with what it said last,
+/// [`Error::Interrupted`].
+pub fn mkfs(device: &Path, mkfs: &Mkfs) -> Result<(), Error> {
+    check_mkfs(mkfs)?;
+    let options: Vec<&str> = mkfs.options.split_whitespace().collect();
+    let mut command = Command::new(format!("mkfs.{}", mkfs.fs));
+    match mkfs.fs.as_str() {
+        "ext2" | "ext3" | "ext4" => {
+            command.args(["-F", "-q"]);
+            if !options.iter().any(|option| option.starts_with("-E")) {
+                command.args(["-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard"]);
+            }
+        }
+        "xfs" | "btrfs" => {
+            command.args(["-f", "-q"]);
+        }
+        "f2fs" => {
+            command.arg("-f");
+        }
+        _ => {}
+    }
+    command.args(options).arg(device);
+    run(command)
+}
+
+/// Mounts a device as `mount.dir` and `mount.options` say. The directory must exist.
+///
+/// # Errors
+/// [`Error::Command`] with what `mount` said last, [`Error::Interrupted`].
+pub fn mount(device: &Path, mount: &Mount) -> Result<(), Error> {
+    let mut command = Command::new("mount");
+    if !mount.options.is_empty() {
+        command.arg("-o").arg(&mount.options);
+    }
+    command.arg(device).arg(&mount.dir);
+    run(command)
+}
+
+fn run(mut command: Command) -> Result<(), Error> {
+    let shown = command.get_program().to_string_lossy().into_owned();
+    let failed = |reason: String| Error::Command {
+        command: shown.clone(),
+        reason,
+    };
+    let mut child = command
+        .env("PATH", search_path())
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| failed(format!("{error}: install it")))?;
+    let stderr = child.stderr.take();
+    let reader = std::thread::spawn(move || {
+        let mut said = Vec::new();
+        if let Some(mut stderr) = stderr {
+            // What could not be read is missing from a message, no more.
+            let _ = stderr.read_to_end(&mut said);
+        }
+        String::from_utf8_lossy(&said).into_owned()
+    });
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break status,
+            Ok(None) if interrupt::requested() => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(Error::Interrupted);
+            }
+            Ok(None) => std::thread::sleep(Duration::from_millis(2)),
+            Err(error) => return Err(failed(error.to_string())),
+        }
+    };
+    let said = reader.join().unwrap_or_default();
+    if interrupt::requested() {
+        return Err(Error::Interrupted);
+    }
+    if status.success() {
+        return Ok(());
+    }
+    let lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
+    let reason = lines.collect::<Vec<_>>().join("; ");
+    let reason = if reason.is_empty() {
+        status.to_string()
+    } else {
+        reason
+    };
+    Err(failed(format!("{reason}: correct its options")))
+}
+
+/// PATH with the places where administrators' tools are, which sudo or cron may leave out.
+fn search_path() -> OsString {
+    let mut path = std::env::var_os("PATH").unwrap_or_default();
+    path.push(":/usr/sbin:/sbin:/usr/bin:/bin");
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_mountinfo() {
+        let line =
+            r"36 35 7:3 / /mnt/a\040b rw,noatime master:1 - ext4 /dev/loop3 rw,errors=continue";
+        let mount = parse_line(line).expect("well formed");
+        assert_eq!((mount.major, mount.minor), (7, 3));
+        assert_eq!(mount.dir, Path::new("/mnt/a b"));
+        assert_eq!(mount.source, Path::new("/dev/loop3"));
+        assert_eq!(parse_line("nonsense"), None);
+        assert_eq!(unescape(r"a\\9"), Path::new(r"a\\9"));
+    }
+
+    #[test]
+    fn names_of_file_systems() {
+        let check = |fs: &str| {
+            check_mkfs(&Mkfs {
+                fs: fs.into(),
+                options: String::new(),
+            })
+        };
+        assert!(matches!(check("../ext4"), Err(Error::FileSystemName(_))));
+        assert!(matches!(check("-x"), Err(Error::FileSystemName(_))));
+        assert!(matches!(check("no-such-fs"), Err(Error::MissingTool(_))));
+    }
+}

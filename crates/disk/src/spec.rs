@@ -1,0 +1,114 @@
+//! What a disk is to be, and what it is.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ModelSpec;
+
+/// A disk to create.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DiskSpec {
+    /// Its name: 1 to 32 letters, digits, `-` or `_`.
+    pub name: String,
+    /// What its requests cost.
+    pub model: ModelSpec,
+    /// Its size: a multiple of 4096.
+    pub size_bytes: u64,
+    /// The file system to make on it, if any.
+    pub mkfs: Option<Mkfs>,
+    /// Where to mount it, if anywhere.
+    pub mount: Option<Mount>,
+}
+
+/// A file system to make.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mkfs {
+    /// Its name as in `mkfs.NAME`.
+    pub fs: String,
+    /// Further options of `mkfs.NAME`, separated by blanks.
+    pub options: String,
+}
+
+/// A mount to make.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mount {
+    /// An existing directory that is no mount point.
+    pub dir: PathBuf,
+    /// Options as in `mount -o`; may be empty.
+    pub options: String,
+}
+
+/// How a disk is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DiskState {
+    /// Its creation has not ended, or was killed.
+    Creating,
+    /// It serves requests.
+    Running,
+    /// Its power is cut: every request fails with EIO until it is restored.
+    Cut,
+    /// Its daemon is gone: remove it.
+    Dead,
+}
+
+impl std::fmt::Display for DiskState {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Creating => "creating",
+            Self::Running => "running",
+            Self::Cut => "cut",
+            Self::Dead => "dead",
+        })
+    }
+}
+
+/// A disk that exists.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DiskInfo {
+    /// Its name.
+    pub name: String,
+    /// Its block device, `/dev/loopN`; empty while there is none.
+    pub device: PathBuf,
+    /// Its size.
+    pub size_bytes: u64,
+    /// What its requests cost.
+    pub model: ModelSpec,
+    /// Where it is mounted now, if anywhere (the first place).
+    pub mount: Option<PathBuf>,
+    /// The process that is the disk; 0 when it is gone.
+    pub daemon_pid: u32,
+    /// How it is.
+    pub state: DiskState,
+}
+
+/// What a disk has done since its creation. Service times run from a request's arrival at the
+/// emulated disk to its completion, queueing included.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stats {
+    /// Reads served.
+    pub reads: u64,
+    /// Writes served.
+    pub writes: u64,
+    /// Flushes served.
+    pub flushes: u64,
+    /// Discards served.
+    pub discards: u64,
+    /// Requests refused because the power was cut.
+    pub refused: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Bytes in the volatile cache now.
+    pub unflushed_bytes: u64,
+    /// Sum of the reads' service times, nanoseconds.
+    pub read_ns: u64,
+    /// Sum of the writes' service times, nanoseconds.
+    pub write_ns: u64,
+    /// Sum of the flushes' service times, nanoseconds.
+    pub flush_ns: u64,
+    /// Sum of how late replies were, against the model's time, nanoseconds.
+    pub late_ns: u64,
+}

@@ -1,0 +1,194 @@
+//! Where a disk keeps its state: `/run/luc/disk/NAME/`, root's alone.
+//!
+//! | file | content |
+//! |---|---|
+//! | `disk.json` | the [`DiskSpec`] |
+//! | `lock` | flock(2)ed by whoever creates or removes the disk |
+//! | `fuse/` | where the file system with the image is mounted |
+//! | `control.sock` | the daemon's control socket |
+//! | `daemon.log` | what the daemon says, normally nothing |
+//! | `complete` | exists once the creation is complete |
+
+use std::fs::{DirBuilder, File};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+
+use crate::control::SOCKET_NAME;
+use crate::fs::FILE_NAME;
+use crate::{DiskSpec, Error};
+
+/// Overrides [`DEFAULT_ROOT`], so that tests and trials keep to themselves.
+pub const RUN_DIR_VARIABLE: &str = "LUC_RUN_DIR";
+const DEFAULT_ROOT: &str = "/run/luc";
+
+/// The state directory of one disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StateDir(PathBuf);
+
+impl StateDir {
+    /// The directory of the disk `name`, which need not exist.
+    ///
+    /// # Errors
+    /// [`Error::Name`].
+    pub(crate) fn of(name: &str) -> Result<Self, Error> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if name.is_empty() || name.len() > 32 || name.starts_with('-') || !name.chars().all(plain) {
+            return Err(Error::Name(name.to_owned()));
+        }
+        Ok(Self(root().join(name)))
+    }
+
+    /// The directory at a path that [`StateDir::path`] gave.
+    pub(crate) fn at(path: PathBuf) -> Self {
+        Self(path)
+    }
+
+    /// The names of all disks of which anything exists, sorted.
+    pub(crate) fn names() -> Vec<String> {
+        let Ok(entries) = std::fs::read_dir(root()) else {
+            return Vec::new();
+        };
+        let mut names: Vec<String> = entries
+            .flatten()
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .filter(|name| Self::of(name).is_ok())
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// Makes the directory and what belongs in it, and locks it.
+    ///
+    /// # Errors
+    /// [`Error::Taken`] when it exists, [`Error::Io`].
+    pub(crate) fn create(&self, spec: &DiskSpec) -> Result<Lock, Error> {
+        let mut builder = DirBuilder::new();
+        builder.mode(0o700);
+        let root = root();
+        builder
+            .recursive(true)
+            .create(&root)
+            .map_err(Error::io("create", &root))?;
+        builder
+            .recursive(false)
+            .create(&self.0)
+            .map_err(|error| match error.kind() {
+                std::io::ErrorKind::AlreadyExists => Error::Taken(spec.name.clone()),
+                _ => Error::io("create", &self.0)(error),
+            })?;
+        let lock = self.lock(&spec.name)?;
+        let fuse = self.fuse();
+        builder.create(&fuse).map_err(Error::io("create", &fuse))?;
+        let path = self.spec_file();
+        let json = serde_json::to_vec(spec).map_err(Error::io("write", &path))?;
+        std::fs::write(&path, json).map_err(Error::io("write", &path))?;
+        Ok(lock)
+    }
+
+    /// Locks the disk against being created or removed by another process at the same time.
+    ///
+    /// # Errors
+    /// [`Error::Locked`], [`Error::NoSuchDisk`], [`Error::Io`].
+    pub(crate) fn lock(&self, name: &str) -> Result<Lock, Error> {
+        if !self.0.is_dir() {
+            return Err(Error::NoSuchDisk(name.to_owned()));
+        }
+        let path = self.0.join("lock");
+        let file = File::create(&path).map_err(Error::io("create", &path))?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Lock { _file: file }),
+            Err(rustix::io::Errno::WOULDBLOCK) => Err(Error::Locked(name.to_owned())),
+            Err(errno) => Err(Error::io("lock", &path)(errno)),
+        }
+    }
+
+    /// What the disk was asked to be; `None` while that is not written yet.
+    pub(crate) fn spec(&self) -> Option<DiskSpec> {
+        serde_json::from_slice(&std::fs::read(self.spec_file()).ok()?).ok()
+    }
+
+    /// Notes that the creation is complete.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub(crate) fn set_complete(&self) -> Result<(), Error> {
+        let path = self.complete_file();
+        File::create(&path)
+            .map(drop)
+            .map_err(Error::io("create", &path))
+    }
+
+    /// Whether the creation was completed.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.complete_file().exists()
+    }
+
+    /// Removes the directory with the files listed above. Never reaches into a mounted `fuse`.
+    ///
+    /// # Errors
+    /// [`Error::Io`] when something foreign or mounted is in it.
+    pub(crate) fn remove(&self) -> Result<(), Error> {
+        let _ = std::fs::remove_dir(self.fuse());
+        let files = [self.0.join(SOCKET_NAME), self.log_file(), self.spec_file()];
+        for file in files
+            .iter()
+            .chain([&self.complete_file(), &self.0.join("lock")])
+        {
+            // What cannot be removed makes the directory's removal fail, with the better message.
+            let _ = std::fs::remove_file(file);
+        }
+        match std::fs::remove_dir(&self.0) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(Error::io("remove", &self.0)(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The directory.
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Where FUSE is mounted.
+    pub(crate) fn fuse(&self) -> PathBuf {
+        self.0.join("fuse")
+    }
+
+    /// The image as the kernel sees it: what the loop device is backed by.
+    pub(crate) fn image(&self) -> PathBuf {
+        self.fuse().join(FILE_NAME)
+    }
+
+    /// The daemon's standard error.
+    pub(crate) fn log_file(&self) -> PathBuf {
+        self.0.join("daemon.log")
+    }
+
+    fn spec_file(&self) -> PathBuf {
+        self.0.join("disk.json")
+    }
+
+    fn complete_file(&self) -> PathBuf {
+        self.0.join("complete")
+    }
+}
+
+/// Held while a disk is created or removed; let go when dropped, also by being killed.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    _file: File,
+}
+
+/// The directory of all disks, without links so that kernel paths compare equal.
+fn root() -> PathBuf {
+    let run = std::env::var_os(RUN_DIR_VARIABLE).unwrap_or_else(|| DEFAULT_ROOT.into());
+    let run = PathBuf::from(run);
+    let run = run
+        .canonicalize()
+        .or_else(|_| std::path::absolute(&run))
+        .unwrap_or(run);
+    run.join("disk")
+}

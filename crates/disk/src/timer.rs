@@ -1,0 +1,69 @@
+//! A timer that one thread waits for and any thread can set, without waking anybody to set it.
+//!
+//! A timerfd: setting it is one system call that arms a high-resolution timer (timer slack does
+//! not apply), whereas waking a sleeping thread to sleep shorter would be two context switches.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Timer(OwnedFd);
+
+impl Timer {
+    /// A timer that is not set.
+    ///
+    /// # Errors
+    /// No descriptor is free.
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self(timerfd_create(
+            TimerfdClockId::Monotonic,
+            TimerfdFlags::CLOEXEC,
+        )?))
+    }
+
+    /// Sets it to expire at `at_ns` (now, when that is past), in place of any earlier setting.
+    ///
+    /// # Errors
+    /// None that a correct call can meet; passed on rather than assumed.
+    pub(crate) fn arm(&self, at_ns: u64) -> io::Result<()> {
+        let at_ns = at_ns.max(1); // zero would disarm it
+        let it_value = Timespec {
+            tv_sec: (at_ns / 1_000_000_000) as i64,
+            tv_nsec: (at_ns % 1_000_000_000) as _,
+        };
+        let it_interval = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        timerfd_settime(
+            &self.0,
+            TimerfdTimerFlags::ABSTIME,
+            &Itimerspec {
+                it_interval,
+                it_value,
+            },
+        )?;
+        Ok(())
+    }
+
+    /// Waits until it has expired since the last wait.
+    ///
+    /// # Errors
+    /// The descriptor cannot be read.
+    pub(crate) fn wait(&self) -> io::Result<()> {
+        let mut expirations = [0u8; 8];
+        loop {
+            match rustix::io::read(&self.0, &mut expirations) {
+                Ok(_) => return Ok(()),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+    }
+}

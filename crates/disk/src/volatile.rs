@@ -1,0 +1,228 @@
+//! The volatile write cache: what a power cut takes, and what it may leave.
+//!
+//! There is one image, the newest contents, and an ordered log of what each unflushed write
+//! overwrote. A flush then costs nothing but forgetting the log; a cut walks it backwards. The
+//! log also holds every intermediate version of a sector, from which a seeded cut picks.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use crate::image::Image;
+
+/// Bytes that a disk persists atomically: it writes a sector or it does not (T10 SBC, ACS-4).
+pub const SECTOR_BYTES: usize = 512;
+
+/// What a power cut did to the sectors that were not flushed. A sector is counted once, however
+/// many unflushed writes it had.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CutReport {
+    /// Unflushed sectors whose newest contents persisted.
+    pub kept_sectors: u64,
+    /// Unflushed sectors that went back to an older unflushed version.
+    pub stale_sectors: u64,
+    /// Unflushed sectors that went back to their flushed contents.
+    pub lost_sectors: u64,
+    /// Writes and discards that were in the cache.
+    pub unflushed_writes: u64,
+}
+
+/// One unflushed write: where, and where in the arena its before-image lies.
+#[derive(Debug)]
+struct Entry {
+    sequence: u64,
+    offset: usize,
+    len: usize,
+    saved_at: usize,
+}
+
+/// Contents with a bounded volatile cache in front of the medium.
+#[derive(Debug)]
+pub(crate) struct Store {
+    image: Image,
+    /// Before-images, a ring; its size is the cache's.
+    arena: Image,
+    log: VecDeque<Entry>,
+    next_sequence: u64,
+    /// First free byte of the ring.
+    head: usize,
+    unflushed_bytes: u64,
+}
+
+impl Store {
+    /// A zeroed disk of `size` bytes, all of it durable, with a cache of `cache` bytes (0: every
+    /// write is durable at once).
+    ///
+    /// # Errors
+    /// The address space is exhausted.
+    pub(crate) fn new(size: usize, cache: usize) -> io::Result<Self> {
+        Ok(Self {
+            image: Image::new(size)?,
+            arena: Image::new(cache.max(1))?,
+            log: VecDeque::with_capacity(16 << 10),
+            next_sequence: 0,
+            head: 0,
+            unflushed_bytes: 0,
+        })
+    }
+
+    /// The newest contents.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.image.bytes()
+    }
+
+    /// Bytes written and not yet durable.
+    pub(crate) fn unflushed_bytes(&self) -> u64 {
+        self.unflushed_bytes
+    }
+
+    /// Writes into the cache. What no longer fits beside it is destaged, oldest first.
+    pub(crate) fn write(&mut self, offset: usize, data: &[u8]) {
+        self.remember(offset, data.len());
+        self.image.write(offset, data);
+    }
+
+    /// Zeroes a range, volatile as a write is; parts that were never written cost nothing.
+    pub(crate) fn discard(&mut self, offset: usize, len: usize) {
+        const ZEROES: [u8; 64 << 10] = [0; 64 << 10];
+        for (at, len) in self.image.touched_parts(offset, len) {
+            self.write(at, &ZEROES[..len]);
+        }
+    }
+
+    /// A mark of everything written so far, for [`Store::flush`].
+    pub(crate) fn mark(&self) -> u64 {
+        self.next_sequence
+    }
+
+    /// Makes every write before `mark` durable.
+    pub(crate) fn flush(&mut self, mark: u64) {
+        while self.log.front().is_some_and(|entry| entry.sequence < mark) {
+            self.destage_oldest();
+        }
+        if self.log.is_empty() {
+            // Start over where the arena's pages are warm.
+            self.head = 0;
+        }
+    }
+
+    /// The power goes. Without a seed every unflushed write is gone. With one, each sector of
+    /// the unflushed writes is drawn apart from the others: it keeps one of the versions it had
+    /// since the last flush, or its flushed contents. Nothing is unflushed afterwards.
+    pub(crate) fn cut(&mut self, seed: Option<u64>) -> CutReport {
+        let mut report = CutReport {
+            unflushed_writes: self.log.len() as u64,
+            ..CutReport::default()
+        };
+        // Steps back that each sector takes; counted first so that the walk below, newest write
+        // first, can stop a sector at its version.
+        let mut versions: HashMap<usize, u32> = HashMap::new();
+        let mut order = Vec::new();
+        for entry in &self.log {
+            for sector in sectors(entry) {
+                let count = versions.entry(sector).or_insert_with(|| {
+                    order.push(sector);
+                    0
+                });
+                *count += 1;
+            }
+        }
+        let mut random = seed.map(ChaCha8Rng::seed_from_u64);
+        for sector in order {
+            let Some(steps) = versions.get_mut(&sector) else {
+                continue;
+            };
+            let written = *steps;
+            if let Some(random) = &mut random {
+                *steps = draw(random, written);
+            }
+            match *steps {
+                0 => report.kept_sectors += 1,
+                back if back == written => report.lost_sectors += 1,
+                _ => report.stale_sectors += 1,
+            }
+        }
+        while let Some(entry) = self.log.pop_back() {
+            for sector in sectors(&entry) {
+                let Some(steps) = versions.get_mut(&sector).filter(|steps| **steps > 0) else {
+                    continue;
+                };
+                *steps -= 1;
+                let start = entry.offset.max(sector * SECTOR_BYTES);
+                let end = (entry.offset + entry.len).min((sector + 1) * SECTOR_BYTES);
+                let saved = entry.saved_at + (start - entry.offset);
+                self.image
+                    .write(start, &self.arena.bytes()[saved..saved + (end - start)]);
+            }
+        }
+        self.head = 0;
+        self.unflushed_bytes = 0;
+        report
+    }
+
+    /// Saves what a write is about to overwrite.
+    fn remember(&mut self, offset: usize, len: usize) {
+        let sequence = self.next_sequence;
+        self.next_sequence += 1;
+        let capacity = self.arena.len();
+        if len > capacity || capacity == 1 {
+            // Larger than the cache: it goes to the medium, and what it might overtake before it.
+            self.flush(sequence);
+            return;
+        }
+        if self.head + len > capacity {
+            // The rest of the ring is too short: leave it, start over. Entries there go first.
+            while self
+                .log
+                .front()
+                .is_some_and(|oldest| oldest.saved_at >= self.head)
+            {
+                self.destage_oldest();
+            }
+            self.head = 0;
+        }
+        // Live entries lie behind the head in time and ahead of it in the ring.
+        while self.log.front().is_some_and(|oldest| {
+            oldest.saved_at < self.head + len && oldest.saved_at + oldest.len > self.head
+        }) {
+            self.destage_oldest();
+        }
+        self.arena
+            .write(self.head, &self.image.bytes()[offset..offset + len]);
+        self.log.push_back(Entry {
+            sequence,
+            offset,
+            len,
+            saved_at: self.head,
+        });
+        self.head += len;
+        self.unflushed_bytes += len as u64;
+    }
+
+    fn destage_oldest(&mut self) {
+        if let Some(entry) = self.log.pop_front() {
+            self.unflushed_bytes -= entry.len as u64;
+        }
+    }
+}
+
+/// How many versions a sector with `written` of them goes back: even odds for the newest, for
+/// the flushed contents, and for anything between.
+fn draw(random: &mut ChaCha8Rng, written: u32) -> u32 {
+    let word = random.next_u32();
+    if written == 1 {
+        return word & 1;
+    }
+    match word % 3 {
+        0 => 0,
+        1 => written,
+        _ => 1 + (word / 3) % (written - 1),
+    }
+}
+
+fn sectors(entry: &Entry) -> std::ops::Range<usize> {
+    entry.offset / SECTOR_BYTES..(entry.offset + entry.len).div_ceil(SECTOR_BYTES)
+}
