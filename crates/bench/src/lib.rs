@@ -4,11 +4,13 @@
 //! sure a comparison of two settings is; [`powercut`] asks whether an acknowledged fsync is durable.
 
 pub mod error;
+mod fileset;
 pub mod interrupt;
 pub mod latency;
 mod random;
 mod scratch;
 mod shared;
+pub mod stats;
 pub mod units;
 pub mod workers;
 pub mod workloads;

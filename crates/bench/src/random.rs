@@ -1,6 +1,6 @@
-//! Seeded random numbers: one stream per client, and bytes that do not compress.
+//! Seeded random numbers: one stream per client, gamma sizes, and bytes that do not compress.
 
-use rand::{Rng, SeedableRng};
+use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 /// The stream number `stream` of `seed`: streams of one seed are independent.
@@ -17,9 +17,54 @@ pub(crate) fn bytes(random: &mut impl Rng, length: usize) -> Vec<u8> {
     data
 }
 
+/// A draw from a gamma distribution with the given mean and shape >= 1 (Marsaglia and Tsang, "A
+/// simple method for generating gamma variables", ACM TOMS 26(3), 2000).
+pub(crate) fn gamma(random: &mut impl Rng, mean: f64, shape: f64) -> f64 {
+    let d = shape - 1.0 / 3.0;
+    let c = 1.0 / (9.0 * d).sqrt();
+    loop {
+        let x = normal(random);
+        let v = (1.0 + c * x).powi(3);
+        if v > 0.0 {
+            let u: f64 = random.random();
+            if u.ln() < 0.5 * x * x + d * (1.0 - v + v.ln()) {
+                return d * v * mean / shape;
+            }
+        }
+    }
+}
+
+/// A standard normal draw (Marsaglia's polar method).
+pub(crate) fn normal(random: &mut impl Rng) -> f64 {
+    loop {
+        let x: f64 = random.random_range(-1.0..1.0);
+        let y: f64 = random.random_range(-1.0..1.0);
+        let square = x * x + y * y;
+        if square > 0.0 && square < 1.0 {
+            return x * (-2.0 * square.ln() / square).sqrt();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn gamma_has_its_mean_and_variance() {
+        let mut random = stream(1, 0);
+        let draws: Vec<f64> = (0..100_000)
+            .map(|_| gamma(&mut random, 16_384.0, 1.5))
+            .collect();
+        let mean = draws.iter().sum::<f64>() / draws.len() as f64;
+        let variance =
+            draws.iter().map(|draw| (draw - mean).powi(2)).sum::<f64>() / draws.len() as f64;
+        assert!((mean / 16_384.0 - 1.0).abs() < 0.01, "{mean}");
+        assert!(
+            (variance / (16_384.0_f64.powi(2) / 1.5) - 1.0).abs() < 0.05,
+            "{variance}"
+        );
+    }
 
     #[test]
     fn streams_differ_and_repeat() {

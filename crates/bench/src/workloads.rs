@@ -1,6 +1,8 @@
 //! The workloads: closed loops of clients in a fresh directory.
 
+pub mod commit;
 pub mod metarates;
+pub mod varmail;
 
 use std::path::Path;
 

@@ -1,7 +1,9 @@
 //! `luc bench`: workloads that wait for fsync, measured.
 
+mod commit;
 mod metarates;
 mod show;
+mod varmail;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -23,6 +25,8 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Workload {
     Metarates(metarates::Args),
+    Varmail(varmail::Args),
+    Commit(commit::Args),
 }
 
 /// Options that the timed workloads share.
@@ -82,6 +86,8 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     luc_bench::interrupt::install()?;
     match args.workload {
         Workload::Metarates(args) => metarates::main(&args),
+        Workload::Varmail(args) => varmail::main(&args),
+        Workload::Commit(args) => commit::main(&args),
     }
 }
 

@@ -65,13 +65,13 @@ pub(super) fn text(lines: &[&str], operations: &[LatencyFigures]) -> std::io::Re
     }
     writeln!(
         out,
-        "\n{:<14}{:>9}{:>12}{:>12}{:>12}{:>12}{:>12}{:>12}",
+        "\n{:<16}{:>9}{:>12}{:>12}{:>12}{:>12}{:>12}{:>12}",
         "latency, us", "count", "mean", "p50", "p90", "p99", "p99.9", "max"
     )?;
     for row in operations {
         writeln!(
             out,
-            "{:<14}{:>9}{:>12.1}{:>12.1}{:>12.1}{:>12.1}{:>12.1}{:>12.1}",
+            "{:<16}{:>9}{:>12.1}{:>12.1}{:>12.1}{:>12.1}{:>12.1}{:>12.1}",
             row.operation,
             row.count,
             row.mean_us,
@@ -87,8 +87,7 @@ pub(super) fn text(lines: &[&str], operations: &[LatencyFigures]) -> std::io::Re
 
 /// One JSON object and a newline.
 pub(super) fn json(report: &impl Serialize) -> anyhow::Result<()> {
-    let mut out = stdout().lock();
-    serde_json::to_writer_pretty(&mut out, report)?;
-    writeln!(out)?;
+    let text = serde_json::to_string_pretty(report)?;
+    writeln!(stdout().lock(), "{text}")?;
     Ok(())
 }

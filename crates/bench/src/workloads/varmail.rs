@@ -1,0 +1,387 @@
+//! Varmail: a mail server as Filebench's stock personality models it. Each client loops over
+//! delete; create, append, fsync, close; open, read, append, fsync, close; open, read, close.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+use rand::RngExt;
+use serde::Serialize;
+
+use super::explain;
+use crate::error::BenchError;
+use crate::fileset::{Fileset, Wanted};
+use crate::latency::LatencyFigures;
+use crate::scratch::Scratch;
+use crate::workers::{self, Client, ClientKind, Fault, Measured, Progress, Schedule, now_ns};
+use crate::{interrupt, random};
+
+/// Names as in `varmail.f`.
+const OPERATIONS: [&str; 13] = [
+    "deletefile1",
+    "createfile2",
+    "appendfilerand2",
+    "fsyncfile2",
+    "closefile2",
+    "openfile3",
+    "readfile3",
+    "appendfilerand3",
+    "fsyncfile3",
+    "closefile3",
+    "openfile4",
+    "readfile4",
+    "closefile4",
+];
+const DELETE: usize = 0;
+/// First operation of the groups that start with create, open to append, and open to read.
+const GROUPS: [usize; 3] = [1, 5, 10];
+
+/// The personality's parameters.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Parameters {
+    /// `filebench` or `luc`.
+    pub name: &'static str,
+    /// Clients.
+    pub clients: usize,
+    /// Names in the fileset, in one flat directory.
+    pub files: usize,
+    /// Mean size of the files made in advance; gamma distributed with shape 1.5.
+    pub mean_file_size_bytes: u64,
+    /// An append is uniform in [0, this): Filebench's `appendfilerand` quirk, so that its mean is
+    /// half of the "mean append size". An append of nothing is an operation too.
+    pub append_size_bytes: u64,
+    /// Files are read in pieces of this size.
+    pub io_size_bytes: u64,
+    /// Part of the names that exist at the start, in percent; each by its own draw.
+    pub preallocated_percent: u32,
+}
+
+/// `varmail.f` as Filebench ships it.
+pub const FILEBENCH: Parameters = Parameters {
+    name: "filebench",
+    clients: 16,
+    files: 1000,
+    mean_file_size_bytes: 16 << 10,
+    append_size_bytes: 16 << 10,
+    io_size_bytes: 1 << 20,
+    preallocated_percent: 80,
+};
+
+/// The LUC paper's: 64 threads, 256 files, 1 KB files, I/O and appends.
+pub const LUC: Parameters = Parameters {
+    name: "luc",
+    clients: 64,
+    files: 256,
+    mean_file_size_bytes: 1 << 10,
+    append_size_bytes: 1 << 10,
+    io_size_bytes: 1 << 10,
+    preallocated_percent: 80,
+};
+
+/// What to run.
+#[derive(Debug, Clone)]
+pub struct Varmail {
+    /// A fresh subdirectory of this one is used and removed.
+    pub directory: PathBuf,
+    /// Clients and times; its number of clients counts.
+    pub schedule: Schedule,
+    /// Files and sizes.
+    pub parameters: Parameters,
+    /// Pause of a client after each round of its loop, ns.
+    pub think_ns: u64,
+    /// Seed of sizes and contents.
+    pub seed: u64,
+}
+
+/// What was measured.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// `varmail`.
+    pub workload: &'static str,
+    /// The directory given.
+    pub directory: PathBuf,
+    /// Seed.
+    pub seed: u64,
+    /// Number of clients.
+    pub clients: usize,
+    /// What a client was.
+    pub client_kind: ClientKind,
+    /// Time left out of the figures, s.
+    pub warmup_s: f64,
+    /// Length of the measured interval, s.
+    pub measured_s: f64,
+    /// Pause after each round, µs.
+    pub think_us: f64,
+    /// The personality's parameters.
+    pub parameters: Parameters,
+    /// Whether a signal ended the run early.
+    pub interrupted: bool,
+    /// Operations (Filebench's flowops) completed in the interval.
+    pub flowops: u64,
+    /// The same per second: "ops/s" of Filebench's summary.
+    pub flowops_per_second: f64,
+    /// Fsyncs per second.
+    pub fsyncs_per_second: f64,
+    /// Latency of each operation; the choice of the file is not in it.
+    pub operations: Vec<LatencyFigures>,
+}
+
+/// Makes the files, runs the workload. `tick` is called about ten times a second during the run.
+///
+/// # Errors
+/// [`BenchError`]: the directory cannot be used, is full, or a client could not start.
+pub fn run(plan: &Varmail, tick: &mut dyn FnMut(Progress)) -> Result<Report, BenchError> {
+    let scratch = Scratch::create(&plan.directory)?;
+    let tree = Tree::create(plan, scratch.path())?;
+    let body = |client: &Client<'_>| client_loop(plan, &tree, client);
+    let measured = workers::run(&plan.schedule, OPERATIONS.len(), body, tick)
+        .map_err(|failure| explain(&plan.directory, &OPERATIONS, failure))?;
+    scratch.remove()?;
+    Ok(report(plan, &measured))
+}
+
+/// The files' paths and states.
+struct Tree {
+    paths: Vec<PathBuf>,
+    set: Fileset,
+}
+
+impl Tree {
+    /// Makes the files that exist at the start, and syncs them.
+    fn create(plan: &Varmail, scratch: &Path) -> Result<Self, BenchError> {
+        let parameters = &plan.parameters;
+        // Filebench puts even a flat set below `name/00000001`.
+        let directory = scratch.join("bigfileset/00000001");
+        let failed = |error| BenchError::operation(&plan.directory, "making the files", error);
+        fs::create_dir_all(&directory).map_err(failed)?;
+        let paths: Vec<PathBuf> = (1..=parameters.files)
+            .map(|file| directory.join(format!("{file:08}")))
+            .collect();
+        let set = Fileset::new(paths.len()).map_err(failed)?;
+        let mut random = random::stream(plan.seed, u64::MAX);
+        for (index, path) in paths.iter().enumerate() {
+            if interrupt::interrupted() {
+                return Err(BenchError::Interrupted);
+            }
+            let size = random::gamma(&mut random, parameters.mean_file_size_bytes as f64, 1.5);
+            if random.random_range(0..100) < parameters.preallocated_percent {
+                let data = random::bytes(&mut random, size as usize);
+                fs::write(path, data).map_err(failed)?;
+                set.set_existing(index);
+            }
+        }
+        let handle = File::open(&directory).map_err(failed)?;
+        rustix::fs::syncfs(&handle).map_err(|error| failed(error.into()))?;
+        Ok(Self { paths, set })
+    }
+}
+
+/// One client: its buffers and random stream.
+struct Session<'a> {
+    client: &'a Client<'a>,
+    tree: &'a Tree,
+    random: rand_chacha::ChaCha8Rng,
+    append: Vec<u8>,
+    read: Vec<u8>,
+}
+
+fn client_loop(plan: &Varmail, tree: &Tree, client: &Client<'_>) -> Result<(), Fault> {
+    let mut random = random::stream(plan.seed, client.index as u64);
+    let append = random::bytes(&mut random, plan.parameters.append_size_bytes as usize);
+    let read = vec![0; plan.parameters.io_size_bytes.max(1) as usize];
+    let mut session = Session {
+        client,
+        tree,
+        random,
+        append,
+        read,
+    };
+    while client.running(now_ns()) {
+        session.delete()?;
+        for group in GROUPS {
+            if client.running(now_ns()) {
+                session.group(group)?;
+            }
+        }
+        client.think(plan.think_ns);
+    }
+    Ok(())
+}
+
+impl Session<'_> {
+    /// Times a call and counts it if it completed in the measured interval.
+    fn timed<T>(&self, operation: usize, call: impl FnOnce() -> io::Result<T>) -> Result<T, Fault> {
+        let start = now_ns();
+        let value = call().map_err(Fault::of(operation))?;
+        let end = now_ns();
+        if self.client.counts(end) {
+            self.client.record(operation, end - start);
+        }
+        Ok(value)
+    }
+
+    /// Deletes the next file that nobody has open. Filebench looks at one file only and skips the
+    /// operation if that is open; with few files and many clients it then runs out of names.
+    fn delete(&self) -> Result<(), Fault> {
+        let Some(index) = self.tree.set.pick(Wanted::Closed) else {
+            return Ok(());
+        };
+        self.timed(DELETE, || fs::remove_file(&self.tree.paths[index]))?;
+        self.tree.set.deleted(index);
+        Ok(())
+    }
+
+    /// Create or open, read, append, fsync, close: what of it the group that begins with operation
+    /// `first` has. Without a file to open or a name to create the group is skipped, not counted.
+    fn group(&mut self, first: usize) -> Result<(), Fault> {
+        let create = first == GROUPS[0];
+        let wanted = if create {
+            Wanted::Missing
+        } else {
+            Wanted::Existing
+        };
+        let Some(index) = self.tree.set.pick(wanted) else {
+            return Ok(());
+        };
+        let path = &self.tree.paths[index];
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(create);
+        let mut file = self.timed(first, || options.open(path))?;
+        self.tree.set.opened(index);
+        let mut operation = first + 1;
+        if !create {
+            let mut buffer = std::mem::take(&mut self.read);
+            self.timed(operation, || read_whole(&mut file, &mut buffer))?;
+            self.read = buffer;
+            operation += 1;
+        }
+        if first != GROUPS[2] {
+            let length = match self.append.len() {
+                0 => 0,
+                size => self.random.random_range(0..size),
+            };
+            self.timed(operation, || append(&mut file, &self.append[..length]))?;
+            self.timed(operation + 1, || file.sync_all())?;
+            operation += 2;
+        }
+        self.timed(operation, || {
+            drop(file);
+            Ok(())
+        })?;
+        self.tree.set.closed(index);
+        Ok(())
+    }
+}
+
+fn read_whole(file: &mut File, buffer: &mut [u8]) -> io::Result<()> {
+    while file.read(buffer)? > 0 {}
+    Ok(())
+}
+
+fn append(file: &mut File, data: &[u8]) -> io::Result<()> {
+    file.seek(SeekFrom::End(0))?;
+    file.write_all(data)
+}
+
+fn report(plan: &Varmail, measured: &Measured) -> Report {
+    let measured_s = measured.interval_ns as f64 / 1e9;
+    let operations: Vec<LatencyFigures> = OPERATIONS
+        .iter()
+        .enumerate()
+        .map(|(operation, name)| measured.latency(operation).figures(name))
+        .collect();
+    let flowops: u64 = operations.iter().map(|figures| figures.count).sum();
+    let fsyncs: u64 = operations
+        .iter()
+        .filter(|figures| figures.operation.starts_with("fsync"))
+        .map(|figures| figures.count)
+        .sum();
+    Report {
+        workload: "varmail",
+        directory: plan.directory.clone(),
+        seed: plan.seed,
+        clients: plan.schedule.clients,
+        client_kind: plan.schedule.kind,
+        warmup_s: plan.schedule.warmup_ns as f64 / 1e9,
+        measured_s,
+        think_us: plan.think_ns as f64 / 1e3,
+        parameters: Parameters {
+            clients: plan.schedule.clients,
+            ..plan.parameters
+        },
+        interrupted: measured.interrupted,
+        flowops,
+        flowops_per_second: flowops as f64 / measured_s,
+        fsyncs_per_second: fsyncs as f64 / measured_s,
+        operations,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operation_runs_and_nothing_is_left() {
+        let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
+        let plan = Varmail {
+            directory: parent.path().to_path_buf(),
+            schedule: Schedule {
+                clients: 4,
+                kind: ClientKind::Thread,
+                warmup_ns: 0,
+                measured_ns: 300_000_000,
+            },
+            parameters: Parameters { files: 30, ..LUC },
+            think_ns: 0,
+            seed: 1,
+        };
+        let report = run(&plan, &mut |_| {}).expect("run");
+        assert_eq!(report.operations.len(), 13);
+        assert!(
+            report.operations.iter().all(|figures| figures.count > 0),
+            "{report:?}"
+        );
+        assert_eq!(
+            report.flowops,
+            report.operations.iter().map(|row| row.count).sum::<u64>()
+        );
+        assert_eq!(fs::read_dir(parent.path()).expect("list").count(), 0);
+    }
+
+    #[test]
+    fn the_same_seed_makes_the_same_files() {
+        let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
+        let schedule = Schedule {
+            clients: 1,
+            kind: ClientKind::Thread,
+            warmup_ns: 0,
+            measured_ns: 1,
+        };
+        let sizes = |name: &str, seed| {
+            let directory = parent.path().join(name);
+            fs::create_dir(&directory).expect("directory");
+            let parameters = Parameters {
+                files: 50,
+                ..FILEBENCH
+            };
+            let plan = Varmail {
+                directory: directory.clone(),
+                schedule,
+                parameters,
+                think_ns: 0,
+                seed,
+            };
+            let tree = Tree::create(&plan, &directory).expect("tree");
+            let size = |path: &PathBuf| fs::metadata(path).ok().map(|data| data.len());
+            tree.paths.iter().map(size).collect::<Vec<_>>()
+        };
+        let first = sizes("a", 1);
+        assert_eq!(first, sizes("b", 1));
+        assert_ne!(first, sizes("c", 2));
+        assert!(
+            (25..50).contains(&first.iter().flatten().count()),
+            "about 80 % exist"
+        );
+    }
+}

@@ -1,0 +1,102 @@
+//! `luc bench commit`.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use luc_bench::units::size_bytes;
+use luc_bench::workloads::commit::{self, Commit, Part};
+
+use super::{or_interrupted, show, status};
+
+/// Measures one journal commit that serves N new files
+///
+/// Each round creates and writes N files from one thread, starts writeback of all, waits for all,
+/// then syncs the last: T_commit(N). N / T_commit is what batching N fsyncs per commit can give.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  luc bench commit --dir /mnt/x --files 16
+  luc bench commit --dir /mnt/x --files 64 --file-size 4k --rounds 200 --json")]
+pub(crate) struct Args {
+    /// Directory to work in, on the file system to be measured
+    #[arg(long, value_name = "DIR")]
+    dir: PathBuf,
+    /// Files per round
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    files: usize,
+    /// Rounds measured; a tenth more come first and are left out
+    #[arg(long, value_name = "R", default_value_t = 50)]
+    rounds: usize,
+    /// Bytes written to each file, e.g. 4k
+    #[arg(long, value_name = "SIZE", default_value = "0")]
+    file_size: String,
+    /// Seed of the contents
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Print the figures as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Measures and prints.
+pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
+    let plan = Commit {
+        directory: args.dir.clone(),
+        files: args.files,
+        rounds: args.rounds,
+        file_size_bytes: size_bytes("--file-size", &args.file_size)?,
+        seed: args.seed,
+    };
+    let report = match commit::run(&plan, &mut |_| {}) {
+        Ok(report) => report,
+        Err(error) => return or_interrupted(error),
+    };
+    if args.json {
+        show::json(&report)?;
+        return Ok(status(report.interrupted));
+    }
+    let mut out = std::io::stdout().lock();
+    writeln!(
+        out,
+        "commit of {} files of {} bytes: {} rounds{} after {} left out, seed {}\n\
+         limit N / T_commit: {:.1} files/s\n",
+        report.files,
+        report.file_size_bytes,
+        report.rounds,
+        if report.interrupted {
+            " (interrupted)"
+        } else {
+            ""
+        },
+        report.warmup_rounds,
+        report.seed,
+        report.files_per_second
+    )?;
+    writeln!(
+        out,
+        "{:<18}{:>12}{:>26}",
+        "time, us", "median", "95 % interval"
+    )?;
+    for (name, part) in [
+        ("create and write", report.create),
+        ("start writeback", report.start_writeback),
+        ("wait for data", report.wait_writeback),
+        ("fsync of last", report.fsync),
+        ("T_commit, all", report.total),
+    ] {
+        writeln!(
+            out,
+            "{name:<18}{:>12.1}{:>26}",
+            part.median_us,
+            interval(&part)
+        )?;
+    }
+    Ok(status(report.interrupted))
+}
+
+fn interval(part: &Part) -> String {
+    match (part.low_us, part.high_us) {
+        (Some(low), Some(high)) => format!("{low:.1} to {high:.1}"),
+        _ => "needs 6 rounds".to_owned(),
+    }
+}
