@@ -54,8 +54,7 @@ need_rust() {
 	if suffix=$(rust_packages); then
 		missing+=("rustc$suffix" "cargo$suffix")
 	else
-		echo "setup: no package of Rust >= 1.$rust_minor_needed is known here; install one by rustup (https://rustup.rs)" >&2
-		return 1
+		lacks_rust=true
 	fi
 }
 
@@ -79,11 +78,12 @@ need_lint_tools() {
 	fi
 }
 
-# Fills `missing`; fails if no package could help.
+# Fills `missing` with packages; `lacks_rust` says that no package could bring Rust.
 look() {
 	missing=()
 	need_system
-	need_rust || return
+	lacks_rust=false
+	need_rust
 	if [[ $goal != test ]]; then need_lint_tools; fi
 }
 
@@ -95,21 +95,25 @@ if $can_install && ! find_toolchain >/dev/null; then
 	echo "setup: apt-get update, to look for Rust >= 1.$rust_minor_needed"
 	apt-get update -qq
 fi
-look || exit 2
-if ((${#missing[@]} == 0)); then exit 0; fi
-
-if ! $can_install; then
+look
+if $lacks_rust; then
+	echo "setup: needed, but no package here has it: Rust >= 1.$rust_minor_needed; install it by rustup (https://rustup.rs)" >&2
+fi
+if ((${#missing[@]})) && ! $can_install; then
 	echo "setup: missing packages, to be installed as root: ${missing[*]}" >&2
 	exit 2
 fi
+if $lacks_rust; then exit 2; fi
+if ((${#missing[@]} == 0)); then exit 0; fi
+
 echo "setup: installing ${missing[*]}"
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -qq
 apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 hash -r
-look || exit 2
-if ((${#missing[@]})); then
-	echo "setup: still missing after apt-get: ${missing[*]}" >&2
+look
+if $lacks_rust || ((${#missing[@]})); then
+	echo "setup: still missing after apt-get: ${missing[*]:-Rust >= 1.$rust_minor_needed}" >&2
 	exit 2
 fi
 echo "setup: done"
