@@ -1,0 +1,168 @@
+//! The file systems that this process synchronizes on, and the way of a call to its place.
+
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+use luc_gate_core::call::Place;
+use luc_gate_core::figures::FileSystemFigures;
+use luc_gate_core::inspect::raw::{JournalKind, journal_of_device_raw, journal_of_file_raw};
+use luc_gate_core::rounds::Rounds;
+use luc_gate_core::{CallKind, memory, sys};
+
+use crate::process::{self, Process};
+use crate::{mappings, thread};
+
+/// File systems that one process tells apart; calls on further ones are passed through.
+pub(crate) const PLACES: usize = 16;
+
+/// A file system, found out on first use and then only read.
+struct Slot {
+    /// `st_dev` plus one; 0 while free.
+    device: AtomicU64,
+    /// Whether the pointers are final.
+    known: AtomicU32,
+    rounds: AtomicPtr<Rounds>,
+    figures: AtomicPtr<FileSystemFigures>,
+}
+
+static SLOTS: [Slot; PLACES] = [const {
+    Slot {
+        device: AtomicU64::new(0),
+        known: AtomicU32::new(0),
+        rounds: AtomicPtr::new(std::ptr::null_mut()),
+        figures: AtomicPtr::new(std::ptr::null_mut()),
+    }
+}; PLACES];
+
+/// `fsync` or `fdatasync` of `fd`.
+pub(crate) fn synchronize_file(
+    kind: CallKind,
+    fd: c_int,
+    real: impl Fn() -> c_int + Copy,
+) -> c_int {
+    let Some(process) = process::get() else {
+        return real();
+    };
+    let errno = sys::errno();
+    let Some((device, format)) = device_of(fd) else {
+        sys::set_errno(errno);
+        return real();
+    };
+    let data = match format {
+        libc::S_IFREG => Some(fd),
+        libc::S_IFDIR => None,
+        // Pipes, sockets, devices: nothing of a journal.
+        _ => return real(),
+    };
+    synchronize(process, kind, device, Some(fd), data, real)
+}
+
+/// `msync` of a mapping at `address`. Its data cannot be written early: that would take a descriptor,
+/// and closing one of our own would drop the program's record locks.
+pub(crate) fn synchronize_mapping(address: *mut c_void, real: impl Fn() -> c_int + Copy) -> c_int {
+    let Some(process) = process::get() else {
+        return real();
+    };
+    let errno = sys::errno();
+    let device = mappings::device_at(address as usize);
+    sys::set_errno(errno);
+    match device {
+        Some(device) => synchronize(process, CallKind::Msync, device, None, None, real),
+        None => real(),
+    }
+}
+
+fn synchronize(
+    process: &Process,
+    kind: CallKind,
+    device: u64,
+    fd: Option<c_int>,
+    data: Option<c_int>,
+    real: impl Fn() -> c_int + Copy,
+) -> c_int {
+    let Some((index, slot)) = slot_of(device) else {
+        return real();
+    };
+    let gated = |window: &_| {
+        let known = slot.known.load(Ordering::Acquire) != 0;
+        let result =
+            luc_gate_core::synchronize(&process.settings, &slot.place(), kind, data, window, real);
+        if !known {
+            // After the call, not before: only a file system that has been synchronized once tells
+            // everybody whether fast commit is on.
+            let left = sys::errno();
+            slot.find_out(process, device, fd);
+            sys::set_errno(left);
+        }
+        result
+    };
+    thread::enter(index, gated, real)
+}
+
+/// Device and file type behind a descriptor.
+fn device_of(fd: c_int) -> Option<(u64, libc::mode_t)> {
+    // SAFETY: all-zero is a valid `stat`.
+    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: `stat` is valid for writes; a bad descriptor is an error.
+    let result = unsafe { libc::fstat(fd, &raw mut stat) };
+    (result == 0).then_some((stat.st_dev, stat.st_mode & libc::S_IFMT))
+}
+
+fn slot_of(device: u64) -> Option<(usize, &'static Slot)> {
+    let key = device.wrapping_add(1);
+    SLOTS.iter().enumerate().find(|(_, slot)| {
+        let taken = slot.device.load(Ordering::Acquire);
+        taken == key
+            || (taken == 0
+                && match slot
+                    .device
+                    .compare_exchange(0, key, Ordering::AcqRel, Ordering::Acquire)
+                {
+                    Ok(_) => true,
+                    Err(now) => now == key,
+                })
+    })
+}
+
+impl Slot {
+    fn place(&self) -> Place {
+        // SAFETY: null or a mapping that is never unmapped.
+        let rounds = unsafe { self.rounds.load(Ordering::Acquire).as_ref() };
+        // SAFETY: null or a part of the run's figures, which are never unmapped.
+        let figures = unsafe { self.figures.load(Ordering::Acquire).as_ref() };
+        Place { rounds, figures }
+    }
+
+    /// Finds out what stands behind the device. Several threads may do so at once, and a fork in
+    /// between does no harm: all find the same, and the first to publish wins.
+    fn find_out(&self, process: &Process, device: u64, fd: Option<c_int>) {
+        let (major, minor) = (libc::major(device), libc::minor(device));
+        let kind = match fd {
+            Some(fd) => journal_of_file_raw(fd),
+            None => journal_of_device_raw(major, minor),
+        };
+        if let Some(figures) = process.figures.and_then(|f| f.file_system(major, minor)) {
+            figures.journal.store(kind as u32, Ordering::Relaxed);
+            self.figures
+                .store(std::ptr::from_ref(figures).cast_mut(), Ordering::Release);
+        }
+        if kind == JournalKind::Jbd2 {
+            let path = process.files.path(major, minor);
+            if let Ok(rounds) = memory::map::<Rounds>(path.as_c_str()) {
+                rounds.start(&process.settings.policy);
+                let mine = std::ptr::from_ref(rounds).cast_mut();
+                let published = self.rounds.compare_exchange(
+                    std::ptr::null_mut(),
+                    mine,
+                    Ordering::AcqRel,
+                    Ordering::Acquire,
+                );
+                if published.is_err() {
+                    // SAFETY: mapped above and shown to nobody.
+                    unsafe { memory::unmap(rounds) };
+                }
+            }
+        }
+        self.known.store(1, Ordering::Release);
+    }
+}

@@ -1,0 +1,140 @@
+//! The memory that one `luc run` shares with the programs it started.
+
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use super::histogram::Histogram;
+
+/// File systems that one run tells apart; calls on further ones are passed through uncounted.
+pub const FILE_SYSTEMS: usize = 16;
+
+/// The calls that the gate takes part in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallKind {
+    /// `fsync`
+    Fsync,
+    /// `fdatasync`
+    Fdatasync,
+    /// `msync` with `MS_SYNC`
+    Msync,
+}
+
+/// What happened on one file system.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub struct FileSystemFigures {
+    /// `major << 32 | minor`, plus one; 0 while free.
+    device: AtomicU64,
+    /// [`crate::inspect::raw::JournalKind`] as a number.
+    pub journal: AtomicU32,
+    /// Rounds in which a call of this run was first to come back.
+    pub rounds: AtomicU32,
+    /// Calls by [`CallKind`].
+    pub calls: [AtomicU64; 3],
+    /// Calls that went through a round.
+    pub gated: AtomicU64,
+    /// Gated calls that left at their own deadline.
+    pub timed_out: AtomicU64,
+    /// Calls that returned an error.
+    pub failed: AtomicU64,
+    /// Sum of all latencies, in nanoseconds.
+    pub latency_ns: AtomicU64,
+    /// Of these, waiting in rounds.
+    pub waited_ns: AtomicU64,
+    /// The longest wait in a round.
+    pub longest_wait_ns: AtomicU64,
+    /// Of the latencies, writing data back before joining a round.
+    pub written_back_ns: AtomicU64,
+    /// Latencies as the program saw them.
+    pub latency: Histogram,
+}
+
+/// One run's figures. Mapped from a file that starts as zeros.
+#[repr(C)]
+#[derive(Debug)]
+pub struct RunFigures {
+    /// Programs that the preload library was loaded into.
+    pub processes: AtomicU32,
+    reserved: AtomicU32,
+    file_systems: [FileSystemFigures; FILE_SYSTEMS],
+}
+
+impl RunFigures {
+    /// The place of a file system, claimed on first use; `None` when all are taken.
+    pub fn file_system(&self, major: u32, minor: u32) -> Option<&FileSystemFigures> {
+        let key = (u64::from(major) << 32 | u64::from(minor)).wrapping_add(1);
+        self.file_systems.iter().find(|place| {
+            let taken = place.device.load(Acquire);
+            taken == key
+                || (taken == 0
+                    && match place.device.compare_exchange(0, key, AcqRel, Acquire) {
+                        Ok(_) => true,
+                        Err(now) => now == key,
+                    })
+        })
+    }
+
+    /// All places in use, with major and minor number of their device.
+    pub fn used(&self) -> impl Iterator<Item = ((u32, u32), &FileSystemFigures)> {
+        self.file_systems
+            .iter()
+            .filter_map(|place| match place.device.load(Acquire) {
+                0 => None,
+                key => {
+                    let device = key - 1;
+                    Some((((device >> 32) as u32, device as u32), place))
+                }
+            })
+    }
+}
+
+/// How one call went.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    /// Which call.
+    pub kind: CallKind,
+    /// From the program's call to its return, in nanoseconds.
+    pub latency_ns: u64,
+    /// Whether it returned an error.
+    pub failed: bool,
+    /// Its way through a round, if it took one.
+    pub round: Option<RoundPart>,
+}
+
+/// The part of a call that the gate adds.
+#[derive(Clone, Copy, Debug)]
+pub struct RoundPart {
+    /// Writing data back before joining, in nanoseconds.
+    pub written_back_ns: u64,
+    /// Waiting in the round, in nanoseconds.
+    pub waited_ns: u64,
+    /// Whether it left at its own deadline.
+    pub timed_out: bool,
+    /// Whether it was the first of its round to come back from the commit.
+    pub first_to_return: bool,
+}
+
+impl FileSystemFigures {
+    /// Counts one call.
+    pub fn record(&self, call: &Call) {
+        self.calls[call.kind as usize].fetch_add(1, Relaxed);
+        self.latency_ns.fetch_add(call.latency_ns, Relaxed);
+        self.latency.record(call.latency_ns);
+        if call.failed {
+            self.failed.fetch_add(1, Relaxed);
+        }
+        if let Some(round) = call.round {
+            self.gated.fetch_add(1, Relaxed);
+            self.waited_ns.fetch_add(round.waited_ns, Relaxed);
+            self.written_back_ns
+                .fetch_add(round.written_back_ns, Relaxed);
+            self.longest_wait_ns.fetch_max(round.waited_ns, Relaxed);
+            if round.timed_out {
+                self.timed_out.fetch_add(1, Relaxed);
+            }
+            if round.first_to_return {
+                self.rounds.fetch_add(1, Relaxed);
+            }
+        }
+    }
+}

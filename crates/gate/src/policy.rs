@@ -1,0 +1,153 @@
+//! What the gate does with the callers it could bring together.
+
+use std::fmt;
+use std::str::FromStr;
+
+use luc_control::delay::DelayJc;
+
+/// A policy, as given on the command line and handed to the preload library in its environment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Policy {
+    /// Count and time the calls, nothing else.
+    Off,
+    /// delayJC: a restarting timer with bounded restarts (thesis section 4.6).
+    Delay(DelayJc),
+    /// The paper's PID controller; a set point of `None` is half the participants.
+    Pid {
+        /// Callers per commit to steer for.
+        set_point: Option<u32>,
+    },
+    /// Learns, tries, engages where it pays.
+    #[default]
+    Auto,
+}
+
+/// A policy that cannot be understood; the text says what can.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "policy '{given}': {reason}; use auto, off, delay[:TIME[:RESTARTS]] such as delay:1ms:64, or pid[:CALLERS]"
+)]
+pub struct PolicyError {
+    given: String,
+    reason: &'static str,
+}
+
+impl FromStr for Policy {
+    type Err = PolicyError;
+
+    fn from_str(text: &str) -> Result<Self, PolicyError> {
+        let error = |reason| PolicyError {
+            given: text.to_owned(),
+            reason,
+        };
+        let mut parts = text.split(':');
+        let policy = match parts.next().unwrap_or_default() {
+            "off" => Self::Off,
+            "auto" => Self::Auto,
+            "delay" => {
+                let mut delay = DelayJc::default();
+                if let Some(time) = parts.next() {
+                    delay.delay_ns = time_ns(time).ok_or(error("the delay is no time up to 1s"))?;
+                }
+                if let Some(restarts) = parts.next() {
+                    delay.max_restarts = restarts
+                        .parse()
+                        .map_err(|_| error("the restarts are no number"))?;
+                }
+                Self::Delay(delay)
+            }
+            "pid" => {
+                let set_point = match parts.next() {
+                    None => None,
+                    Some(callers) => Some(
+                        callers
+                            .parse()
+                            .ok()
+                            .filter(|&n| n > 0)
+                            .ok_or(error("the set point is no number above 0"))?,
+                    ),
+                };
+                Self::Pid { set_point }
+            }
+            _ => return Err(error("there is no such policy")),
+        };
+        match parts.next() {
+            None => Ok(policy),
+            Some(_) => Err(error("it has a part too many")),
+        }
+    }
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Off => f.write_str("off"),
+            Self::Auto => f.write_str("auto"),
+            Self::Delay(delay) => write!(f, "delay:{}ns:{}", delay.delay_ns, delay.max_restarts),
+            Self::Pid { set_point: None } => f.write_str("pid"),
+            Self::Pid {
+                set_point: Some(callers),
+            } => write!(f, "pid:{callers}"),
+        }
+    }
+}
+
+/// `16ms`, `500us`, `20000ns`, at most one second.
+fn time_ns(text: &str) -> Option<u64> {
+    let digits = text.find(|c: char| !c.is_ascii_digit())?;
+    let number: u64 = text[..digits].parse().ok()?;
+    let unit_ns = match &text[digits..] {
+        "ns" => 1,
+        "us" | "µs" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        _ => return None,
+    };
+    number
+        .checked_mul(unit_ns)
+        .filter(|&ns| ns <= 1_000_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn every_policy_survives_the_environment() {
+        for text in [
+            "off",
+            "auto",
+            "delay",
+            "delay:16ms",
+            "delay:250us:3",
+            "pid",
+            "pid:32",
+        ] {
+            let policy: Policy = text.parse().unwrap();
+            assert_eq!(policy.to_string().parse(), Ok(policy), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_policy_names_what_is_wrong() {
+        for (text, reason) in [
+            ("fast", "no such policy"),
+            ("delay:5", "no time"),
+            ("delay:2s", "no time"),
+            ("delay:1ms:x", "no number"),
+            ("pid:0", "above 0"),
+            ("auto:1", "too many"),
+        ] {
+            let error = text.parse::<Policy>().unwrap_err().to_string();
+            assert!(error.contains(text) && error.contains(reason), "{error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in ".*") {
+            let _ = text.parse::<Policy>();
+        }
+    }
+}

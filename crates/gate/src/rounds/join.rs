@@ -1,0 +1,261 @@
+//! Arriving at a round, waiting in it, releasing it.
+
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
+use std::sync::atomic::{AtomicU32, fence};
+
+use luc_control::MAX_PARTICIPANTS;
+
+use super::layout::Rounds;
+use crate::policy::Policy;
+use crate::sys;
+
+/// The longest that any caller is held, whatever the policy, unless configured lower.
+pub const LONGEST_WAIT_NS: u64 = 20_000_000;
+
+/// No caller is held for more than this many commit times.
+const LONGEST_WAIT_COMMITS: u64 = 4;
+
+/// A commit is taken for dead after this many commit times, and its callers for killed.
+const OVERDUE_COMMITS: u64 = 4;
+
+/// The paper's bound on waiting for the next request (LUC section IV.A): 1 ms.
+const PID_IDLE_NS: u64 = 1_000_000;
+
+/// A caller's way through a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Joined {
+    /// The round's generation; handed back when the real call has returned.
+    pub generation: u32,
+    /// How long the caller was held, in nanoseconds.
+    pub waited_ns: u64,
+    /// Whether it left at its own deadline rather than with the round.
+    pub timed_out: bool,
+}
+
+pub(super) fn split(word: u64) -> (u32, u32) {
+    ((word >> 32) as u32, word as u32)
+}
+
+fn join_halves(generation: u32, count: u32) -> u64 {
+    u64::from(generation) << 32 | u64::from(count)
+}
+
+impl Rounds {
+    /// Joins the round that gathers and returns when it is released, at the latest after `longest_ns`
+    /// or four commit times.
+    pub fn join(&self, policy: &Policy, longest_ns: u64) -> Joined {
+        let arrived_ns = sys::now_ns();
+        let (generation, position) = match self.enter(policy, arrived_ns) {
+            Entered::Released(generation) => {
+                return Joined {
+                    generation,
+                    waited_ns: 0,
+                    timed_out: false,
+                };
+            }
+            Entered::Waits {
+                generation,
+                position,
+            } => (generation, position),
+        };
+        if *policy == Policy::Auto {
+            self.release_unless_committing(generation, position);
+        }
+        let deadline_ns = arrived_ns + self.longest_wait_ns(longest_ns);
+        let word = self.generation_word();
+        let mut timed_out = false;
+        loop {
+            if split(self.round.0.load(Acquire)).0 != generation {
+                break;
+            }
+            let now_ns = sys::now_ns();
+            // Only the first caller keeps the round's timer: one wake-up instead of a herd's. Should it
+            // be killed, the others' own deadlines release the round.
+            let wake_ns = if position == 0 {
+                deadline_ns.min(self.closes_ns(policy, generation))
+            } else {
+                deadline_ns
+            };
+            if now_ns >= wake_ns {
+                timed_out = now_ns >= deadline_ns;
+                self.release(generation);
+                break;
+            }
+            sys::futex_wait_until(word, generation, wake_ns);
+        }
+        Joined {
+            generation,
+            waited_ns: sys::now_ns().saturating_sub(arrived_ns),
+            timed_out,
+        }
+    }
+
+    /// Releases the round of `generation` unless that has happened already.
+    pub(super) fn release(&self, generation: u32) {
+        let mut word = self.round.0.load(Acquire);
+        loop {
+            let (now_gathering, count) = split(word);
+            if now_gathering != generation || count == 0 {
+                return;
+            }
+            match self.open_next(generation, count, word) {
+                Ok(()) => return,
+                Err(changed) => word = changed,
+            }
+        }
+    }
+
+    /// A caller that filled the round during a commit leaves the release to the first who comes back
+    /// from it. Should that one have looked just before this caller was counted, it is made up here.
+    fn release_unless_committing(&self, generation: u32, position: u32) {
+        fence(SeqCst);
+        let full = position.saturating_add(1) >= self.plan.set_point.load(Relaxed);
+        if full && !self.commit_in_flight(generation, sys::now_ns()) {
+            self.release(generation);
+        }
+    }
+
+    /// Whether a released round's commit is still going on at `now_ns`.
+    pub(super) fn commit_in_flight(&self, gathering: u32, now_ns: u64) -> bool {
+        // `ended` is the last ended generation plus one, so it equals the gathering one when the round
+        // before that has ended.
+        if self.ended.load(Acquire) == gathering {
+            return false;
+        }
+        let last = self.generation(gathering.wrapping_sub(1));
+        let released_ns = last.released_ns.load(Relaxed);
+        let overdue_ns = OVERDUE_COMMITS * self.plan.commit_ns.load(Relaxed).max(1_000_000);
+        now_ns < released_ns.saturating_add(overdue_ns)
+    }
+
+    fn enter(&self, policy: &Policy, arrived_ns: u64) -> Entered {
+        let mut word = self.round.0.load(Acquire);
+        loop {
+            let (generation, position) = split(word);
+            let count = position.saturating_add(1);
+            let full = match policy {
+                Policy::Auto => {
+                    count >= self.plan.set_point.load(Relaxed)
+                        && !self.commit_in_flight(generation, arrived_ns)
+                }
+                // These two close by their timers.
+                Policy::Delay(_) | Policy::Pid { .. } | Policy::Off => false,
+            };
+            let outcome = if full {
+                self.open_next(generation, count, word)
+                    .map(|()| Entered::Released(generation))
+            } else {
+                let next = join_halves(generation, count);
+                self.round
+                    .0
+                    .compare_exchange_weak(word, next, AcqRel, Acquire)
+                    .map(|_| Entered::Waits {
+                        generation,
+                        position,
+                    })
+            };
+            match outcome {
+                Ok(entered) => {
+                    self.note_arrival(policy, generation, position, arrived_ns);
+                    return entered;
+                }
+                Err(changed) => word = changed,
+            }
+        }
+    }
+
+    /// Closes `generation` with `count` callers and wakes them; `Err` if the word was no longer `word`.
+    fn open_next(&self, generation: u32, count: u32, word: u64) -> Result<(), u64> {
+        let next = join_halves(generation.wrapping_add(1), 0);
+        self.round.0.compare_exchange(word, next, AcqRel, Acquire)?;
+        let times = self.generation(generation);
+        times.released_ns.store(sys::now_ns(), Relaxed);
+        times.released.store(count, Relaxed);
+        if count > 1 {
+            sys::futex_wake_all(self.generation_word());
+        }
+        Ok(())
+    }
+
+    fn note_arrival(&self, policy: &Policy, generation: u32, position: u32, arrived_ns: u64) {
+        let times = self.generation(generation);
+        if position == 0 {
+            times.first_ns.store(arrived_ns, Relaxed);
+            times.restarts.store(0, Relaxed);
+            times.last_ns.store(arrived_ns, Relaxed);
+        } else {
+            match policy {
+                Policy::Delay(delay) => {
+                    if delay.may_restart(times.restarts.load(Relaxed)) {
+                        times.restarts.fetch_add(1, Relaxed);
+                        times.last_ns.fetch_max(arrived_ns, Relaxed);
+                    }
+                }
+                _ => {
+                    times.last_ns.fetch_max(arrived_ns, Relaxed);
+                }
+            }
+        }
+        let index = self.arrivals.fetch_add(1, Relaxed) as usize;
+        if index < MAX_PARTICIPANTS {
+            let after_ns = arrived_ns.saturating_sub(self.epoch_ns.0.load(Relaxed));
+            self.arrivals_ns[index].store(u32::try_from(after_ns).unwrap_or(u32::MAX), Relaxed);
+        }
+    }
+
+    /// When the round of `generation` closes for want of callers.
+    fn closes_ns(&self, policy: &Policy, generation: u32) -> u64 {
+        let times = self.generation(generation);
+        let (first_ns, last_ns) = (times.first_ns.load(Relaxed), times.last_ns.load(Relaxed));
+        match policy {
+            Policy::Off => first_ns,
+            Policy::Delay(delay) => delay.deadline_ns(last_ns),
+            Policy::Pid { .. } => {
+                let held_ns = first_ns.saturating_add(self.plan.patience_ns.load(Relaxed));
+                held_ns.min(last_ns.saturating_add(PID_IDLE_NS))
+            }
+            Policy::Auto => {
+                let commit_ns = self.plan.commit_ns.load(Relaxed);
+                let expected_end_ns = if self.commit_in_flight(generation, sys::now_ns()) {
+                    let before = self.generation(generation.wrapping_sub(1));
+                    before
+                        .released_ns
+                        .load(Relaxed)
+                        .saturating_add(commit_ns + commit_ns / 4)
+                } else {
+                    self.epoch_ns.0.load(Relaxed)
+                };
+                let return_ns = self.plan.return_ns.load(Relaxed);
+                first_ns
+                    .max(expected_end_ns.saturating_add(return_ns))
+                    .saturating_add(self.plan.patience_ns.load(Relaxed))
+            }
+        }
+    }
+
+    /// The longest that a caller is held now, in nanoseconds.
+    fn longest_wait_ns(&self, longest_ns: u64) -> u64 {
+        match self.plan.commit_ns.load(Relaxed) {
+            0 => longest_ns,
+            commit_ns => longest_ns.min(commit_ns.saturating_mul(LONGEST_WAIT_COMMITS)),
+        }
+    }
+
+    /// The half of the round's word on which callers sleep.
+    fn generation_word(&self) -> &AtomicU32 {
+        let halves = self.round.0.as_ptr().cast::<AtomicU32>();
+        let high = if cfg!(target_endian = "little") { 1 } else { 0 };
+        // SAFETY: both halves lie inside the 64-bit atomic, which is aligned for them and lives as long
+        // as `self`; the futex system call and this code only ever read the half.
+        unsafe { &*halves.add(high) }
+    }
+}
+
+enum Entered {
+    /// The caller filled the round and released it.
+    Released(u32),
+    Waits {
+        generation: u32,
+        position: u32,
+    },
+}

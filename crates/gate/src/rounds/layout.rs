@@ -1,0 +1,144 @@
+//! The shared memory of one file system's rounds.
+
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use luc_control::MAX_PARTICIPANTS;
+use luc_control::auto::{Auto, Plan};
+use luc_control::pid::SteeredDelay;
+
+/// Changes with every change of the layout; part of the file's name, so that two versions of LUC never
+/// share memory.
+pub const LAYOUT_VERSION: u32 = 1;
+
+/// Generations whose times are remembered: the one that gathers, the one that commits, and two more for
+/// callers that read late.
+pub(super) const REMEMBERED: usize = 4;
+
+/// One value per cache line, so that callers on different processors do not disturb each other.
+#[repr(C, align(64))]
+#[derive(Debug, Default)]
+pub(super) struct Line<T>(pub(super) T);
+
+/// The times of one generation.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub(super) struct Generation {
+    /// When its first caller arrived.
+    pub(super) first_ns: AtomicU64,
+    /// When its timer was started or last restarted (policy `delay`), or its last caller arrived.
+    pub(super) last_ns: AtomicU64,
+    /// How often its timer was restarted.
+    pub(super) restarts: AtomicU32,
+    /// Callers released together.
+    pub(super) released: AtomicU32,
+    /// When they were.
+    pub(super) released_ns: AtomicU64,
+}
+
+/// What the controller has decided, read by every caller.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub(super) struct PlanCell {
+    /// 0: not gated; otherwise the set point.
+    pub(super) set_point: AtomicU32,
+    reserved: AtomicU32,
+    pub(super) return_ns: AtomicU64,
+    pub(super) patience_ns: AtomicU64,
+    pub(super) commit_ns: AtomicU64,
+}
+
+impl PlanCell {
+    pub(super) fn store(&self, plan: &Plan) {
+        self.return_ns.store(plan.return_ns, Relaxed);
+        self.patience_ns.store(plan.patience_ns, Relaxed);
+        self.commit_ns.store(plan.commit_ns, Relaxed);
+        self.set_point
+            .store(if plan.gated { plan.set_point.max(1) } else { 0 }, Relaxed);
+    }
+}
+
+/// The controllers' memory. Only integers and floats: a process that dies while it writes here leaves
+/// odd numbers, never undefined ones.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Control {
+    pub(super) auto: Auto,
+    pub(super) pid: SteeredDelay,
+    pub(super) window_epochs: u32,
+    pub(super) participants: u32,
+    pub(super) previous_participants: u32,
+    pub(super) commit_ns: u64,
+}
+
+/// What a look at the rounds tells, for reports.
+#[derive(Clone, Copy, Debug)]
+pub struct Snapshot {
+    /// The `auto` controller.
+    pub auto: Auto,
+    /// Rounds released since the beginning.
+    pub rounds: u32,
+    /// Callers served since the beginning, gated or not.
+    pub completions: u64,
+    /// Callers that a round waits for now; 0 when callers are not gated.
+    pub set_point: u32,
+    /// Smoothed commit time in nanoseconds.
+    pub commit_ns: u64,
+    /// Distinct callers of the last window.
+    pub participants: u32,
+}
+
+/// The memory in which the callers of one file system meet. Mapped from a file that starts as zeros.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Rounds {
+    pub(super) plan: PlanCell,
+    /// Generation (high half) and count of the round that gathers.
+    pub(super) round: Line<AtomicU64>,
+    pub(super) generations: [Generation; REMEMBERED],
+    /// When the last commit ended.
+    pub(super) epoch_ns: Line<AtomicU64>,
+    /// The last generation whose commit has ended, plus one; 0 at the beginning.
+    pub(super) ended: AtomicU32,
+    /// Arrivals since then.
+    pub(super) arrivals: AtomicU32,
+    /// Callers served since the beginning.
+    pub(super) completions: Line<AtomicU64>,
+    /// Window in which participants are counted, and their number so far.
+    pub(super) window: Line<AtomicU32>,
+    pub(super) window_participants: AtomicU32,
+    /// 0: the controller is free; otherwise when it was taken.
+    pub(super) control_taken_ns: Line<AtomicU64>,
+    pub(super) control: UnsafeCell<Control>,
+    /// When each caller arrived, after `epoch_ns`.
+    pub(super) arrivals_ns: [AtomicU32; MAX_PARTICIPANTS],
+}
+
+// SAFETY: everything is atomic except `control`, which is only touched by whoever has taken
+// `control_taken_ns` (see `steer`) and holds values for which every bit pattern is valid.
+unsafe impl Sync for Rounds {}
+
+impl Rounds {
+    /// Whether callers are brought into rounds now.
+    pub fn is_gated(&self) -> bool {
+        self.plan.set_point.load(Relaxed) > 0
+    }
+
+    /// Counts a caller into the window of participants, once per window. `seen` is the caller's own
+    /// memory of the last window it was counted in.
+    pub fn count_participant(&self, seen: &std::cell::Cell<u32>) {
+        let window = self.window.0.load(Relaxed).wrapping_add(1);
+        if seen.replace(window) != window {
+            self.window_participants.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// Counts a caller as served.
+    pub fn complete(&self) {
+        self.completions.0.fetch_add(1, Relaxed);
+    }
+
+    pub(super) fn generation(&self, generation: u32) -> &Generation {
+        &self.generations[generation as usize % REMEMBERED]
+    }
+}

@@ -1,0 +1,17 @@
+//! Rounds: the memory in which all callers of one file system meet, and the steps they take in it.
+//!
+//! A round gathers callers and releases them together. Its whole state is one 64-bit word, generation
+//! and count, changed by compare-and-swap; a release starts the next generation, and callers sleep on
+//! the generation as a futex. So nobody owns a round and nobody can die holding one: a caller that is
+//! killed has at most been counted once too often, and everybody else leaves at their own deadline.
+//!
+//! - [`layout`]: the memory. All zeros is its valid initial state.
+//! - [`join`]: arriving, waiting, releasing.
+//! - [`steer`]: what the first caller to come back from a commit does: note its end, ask the controller.
+
+pub mod join;
+pub mod layout;
+pub mod steer;
+
+pub use join::Joined;
+pub use layout::Rounds;

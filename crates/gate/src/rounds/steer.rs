@@ -1,0 +1,227 @@
+//! The end of a commit: the first caller to come back notes it and asks the controller.
+
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::fence;
+
+use luc_control::MAX_PARTICIPANTS;
+use luc_control::auto::{Epoch, Plan};
+use luc_control::pid::Gains;
+
+use super::join::{LONGEST_WAIT_NS, split};
+use super::layout::{Control, Rounds, Snapshot};
+use crate::policy::Policy;
+use crate::sys;
+
+/// Participants are counted over this many ends of commits.
+const WINDOW_EPOCHS: u32 = 4;
+
+/// Who has held the controller this long was killed with it.
+const ABANDONED_NS: u64 = 1_000_000_000;
+
+/// What one more caller costs under policy `pid` before anything was measured, in nanoseconds.
+const PID_SLOPE_NS: u64 = 50_000;
+
+/// Callers that return within this part of a call's latency after the last end of a commit come from
+/// the same commit.
+const SAME_COMMIT: u64 = 4;
+
+/// What the end of one commit was like.
+struct Ended {
+    end_ns: u64,
+    commit_ns: u64,
+    released: u32,
+}
+
+impl Rounds {
+    /// To be called when the real call of a caller of round `generation` has returned. Tells whether it
+    /// was the round's first.
+    pub fn returned_from_round(&self, policy: &Policy, generation: u32) -> bool {
+        let ended = self.ended.load(Acquire);
+        // Someone of this round, or of a later one, was here before.
+        if ended.wrapping_sub(generation.wrapping_add(1)) < u32::MAX / 2 {
+            return false;
+        }
+        let mine = generation.wrapping_add(1);
+        if self
+            .ended
+            .compare_exchange(ended, mine, AcqRel, Acquire)
+            .is_err()
+        {
+            return false;
+        }
+        let times = self.generation(generation);
+        let end_ns = sys::now_ns();
+        let commit_ns = end_ns.saturating_sub(times.released_ns.load(Relaxed));
+        self.end_commit(
+            policy,
+            &Ended {
+                end_ns,
+                commit_ns,
+                released: times.released.load(Relaxed).max(1),
+            },
+        );
+        self.release_if_full(policy);
+        true
+    }
+
+    /// To be called when an ungated call that took `latency_ns` has returned at `end_ns`.
+    pub fn returned_ungated(&self, policy: &Policy, end_ns: u64, latency_ns: u64) {
+        let last_ns = self.epoch_ns.0.load(Relaxed);
+        if end_ns.saturating_sub(last_ns) <= latency_ns / SAME_COMMIT {
+            return;
+        }
+        if self
+            .epoch_ns
+            .0
+            .compare_exchange(last_ns, end_ns, AcqRel, Relaxed)
+            .is_ok()
+        {
+            self.end_commit(
+                policy,
+                &Ended {
+                    end_ns,
+                    commit_ns: latency_ns,
+                    released: 0,
+                },
+            );
+        }
+    }
+
+    /// A look at the state, for reports.
+    pub fn snapshot(&self) -> Snapshot {
+        let control = self
+            .with_control(sys::now_ns(), |control| *control)
+            .unwrap_or_default();
+        Snapshot {
+            auto: control.auto,
+            rounds: split(self.round.0.load(Relaxed)).0,
+            completions: self.completions.0.load(Relaxed),
+            set_point: self.plan.set_point.load(Relaxed),
+            commit_ns: self.plan.commit_ns.load(Relaxed),
+            participants: control.participants,
+        }
+    }
+
+    /// Makes the gate act from the first call on, for policies that need no learning.
+    pub fn start(&self, policy: &Policy) {
+        if matches!(policy, Policy::Delay(_) | Policy::Pid { .. }) {
+            self.plan.set_point.store(u32::MAX, Relaxed);
+        }
+    }
+
+    fn end_commit(&self, policy: &Policy, ended: &Ended) {
+        let waiting = split(self.round.0.load(Acquire)).1;
+        self.epoch_ns.0.store(ended.end_ns, Relaxed);
+        let arrived = self.arrivals.swap(waiting, Relaxed) as usize;
+        let mut arrivals_ns = [0; MAX_PARTICIPANTS];
+        let arrived = arrived.min(MAX_PARTICIPANTS);
+        for (copy, shared) in arrivals_ns.iter_mut().zip(&self.arrivals_ns).take(arrived) {
+            *copy = shared.load(Relaxed);
+        }
+        for shared in self.arrivals_ns.iter().take(waiting as usize) {
+            shared.store(0, Relaxed);
+        }
+        let plan = self.with_control(ended.end_ns, |control| {
+            self.count_window(control);
+            decide(
+                policy,
+                control,
+                &Epoch {
+                    end_ns: ended.end_ns,
+                    completions: self.completions.0.load(Relaxed),
+                    participants: control.participants,
+                    commit_ns: ended.commit_ns,
+                    released: ended.released,
+                    arrivals_ns: &arrivals_ns[..arrived],
+                },
+            )
+        });
+        if let Some(plan) = plan {
+            self.plan.store(&plan);
+        }
+    }
+
+    /// Callers that arrived during the commit may already be as many as the next round wants.
+    fn release_if_full(&self, policy: &Policy) {
+        // Pairs with the fence of a caller that has just been counted.
+        fence(SeqCst);
+        let set_point = self.plan.set_point.load(Relaxed);
+        let (generation, count) = split(self.round.0.load(Acquire));
+        // An ungated plan also frees whoever still gathers.
+        if *policy == Policy::Auto && count >= set_point {
+            self.release(generation);
+        }
+    }
+
+    fn count_window(&self, control: &mut Control) {
+        control.window_epochs = control.window_epochs.saturating_add(1);
+        if control.window_epochs >= WINDOW_EPOCHS {
+            control.window_epochs = 0;
+            let counted = self.window_participants.swap(0, Relaxed);
+            self.window.0.fetch_add(1, Relaxed);
+            control.participants = counted.max(control.previous_participants);
+            control.previous_participants = counted;
+        }
+    }
+
+    /// Runs `step` on the controller's memory unless somebody else is at it.
+    fn with_control<T>(&self, now_ns: u64, step: impl FnOnce(&mut Control) -> T) -> Option<T> {
+        let taken = &self.control_taken_ns.0;
+        let holder_ns = taken.load(Relaxed);
+        if holder_ns != 0 && now_ns.saturating_sub(holder_ns) < ABANDONED_NS {
+            return None;
+        }
+        taken
+            .compare_exchange(holder_ns, now_ns.max(1), Acquire, Relaxed)
+            .ok()?;
+        // SAFETY: `control_taken_ns` was won by this thread, and nobody else touches `control` until it
+        // is given back or abandoned for a second. Should a holder have been stopped that long and go
+        // on, both write plain numbers for which every bit pattern is valid.
+        let control = unsafe { &mut *self.control.get() };
+        if holder_ns != 0 {
+            // Its holder was killed in the middle of an update.
+            *control = Control::default();
+        }
+        let outcome = step(control);
+        taken.store(0, Release);
+        Some(outcome)
+    }
+}
+
+fn decide(policy: &Policy, control: &mut Control, epoch: &Epoch<'_>) -> Plan {
+    control.commit_ns = if control.commit_ns == 0 {
+        epoch.commit_ns
+    } else {
+        (control.commit_ns - control.commit_ns / 8).saturating_add(epoch.commit_ns / 8)
+    };
+    let held = Plan {
+        gated: true,
+        set_point: u32::MAX,
+        return_ns: 0,
+        patience_ns: 0,
+        commit_ns: control.commit_ns,
+    };
+    match policy {
+        Policy::Auto => control.auto.on_epoch(epoch),
+        Policy::Off => Plan {
+            gated: false,
+            ..held
+        },
+        Policy::Delay(_) => held,
+        Policy::Pid { set_point } => {
+            let set_point = set_point.unwrap_or(control.participants / 2).max(1);
+            let bounds_ns = (0, LONGEST_WAIT_NS);
+            let patience_ns = control.pid.update(
+                &Gains::PAPER,
+                set_point,
+                epoch.released,
+                PID_SLOPE_NS,
+                bounds_ns,
+            );
+            Plan {
+                patience_ns,
+                ..held
+            }
+        }
+    }
+}
