@@ -46,13 +46,16 @@ pub enum JournalKind {
 pub(super) const FEATURE_COMPAT_FAST_COMMIT: u32 = 0x400;
 /// Room for each path built here: a fixed prefix, a device's name (at most 32), a file's name.
 const PATH_BYTES: usize = 128;
-/// Room for a file of /proc or /sys; ext4's options take about 500 bytes.
-const FILE_BYTES: usize = 2048;
+/// Room for a file of /proc or /sys; ext4's options take about 500 bytes. Kept small, since a
+/// signal handler's stack may be.
+const FILE_BYTES: usize = 1024;
+/// Room for the target of a link below /sys/dev/block; about 100 bytes for a disk behind bridges.
+const LINK_BYTES: usize = 512;
 
 /// The journal behind the block device `major`:`minor`.
 ///
-/// Async-signal-safe; allocates nothing, takes no lock, preserves `errno`. Up to seven system
-/// calls, so remember the answer. It opens files: a program under a seccomp filter that kills on
+/// Async-signal-safe; allocates nothing, takes no lock, preserves `errno`. Some twenty
+/// system calls at most, so remember the answer. It opens files: a program under a seccomp filter that kills on
 /// `openat` must not be asked about from inside.
 #[must_use]
 pub fn journal_of_device_raw(major: u32, minor: u32) -> JournalKind {
@@ -80,7 +83,7 @@ fn journal(major: u32, minor: u32, fd: Option<c_int>) -> JournalKind {
     if major == 0 {
         return JournalKind::NotExt4; // an anonymous device: no block device below
     }
-    let mut link = [0; FILE_BYTES];
+    let mut link = [0; LINK_BYTES];
     let Some(name) = name_of_device(major, minor, &mut link) else {
         return JournalKind::Unknown;
     };
@@ -124,7 +127,7 @@ fn journal(major: u32, minor: u32, fd: Option<c_int>) -> JournalKind {
 }
 
 /// `loop0` from the link `/sys/dev/block/7:0`, which ends in `/loop0`.
-fn name_of_device(major: u32, minor: u32, buffer: &mut [u8; FILE_BYTES]) -> Option<&[u8]> {
+fn name_of_device(major: u32, minor: u32, buffer: &mut [u8; LINK_BYTES]) -> Option<&[u8]> {
     let (mut first, mut second) = ([0; 10], [0; 10]);
     let path = Path::new(&[
         b"/sys/dev/block/",
@@ -198,7 +201,7 @@ pub(super) fn features_by_superblock(major: u32, minor: u32, name: &[u8]) -> Opt
             libc::SEEK_SET,
         )
     };
-    let mut block = [0; 1024];
+    let mut block = [0; 0x60];
     if at != SUPERBLOCK_AT || device.read_up_to(&mut block).len() < 0x60 {
         return None;
     }
@@ -210,7 +213,7 @@ pub(super) fn features_by_superblock(major: u32, minor: u32, name: &[u8]) -> Opt
 /// Whether any counter at the head of `fc_info` (commits, ineligible, numblks) is above zero: they
 /// count from the mount on, and only with fast commit.
 pub(super) fn has_seen_fast_commits(name: &[u8]) -> bool {
-    let mut buffer = [0; FILE_BYTES];
+    let mut buffer = [0; 256];
     let info = Path::new(&[b"/proc/fs/ext4/", name, b"/fc_info"])
         .and_then(|path| read_file(&path, &mut buffer));
     let counts: [&[u8]; 3] = [b" commits", b" ineligible", b" numblks"];
@@ -235,7 +238,7 @@ fn stat_of(fd: c_int) -> Option<libc::stat> {
         .then(|| unsafe { stat.assume_init() })
 }
 
-fn read_file<'b>(path: &Path, buffer: &'b mut [u8; FILE_BYTES]) -> Option<&'b [u8]> {
+fn read_file<'b>(path: &Path, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
     Some(Fd::open(path)?.read_up_to(buffer))
 }
 
