@@ -10,11 +10,13 @@
 //! - [`policy`]: what may be asked for on the command line.
 //! - [`figures`]: what is counted for the report.
 //! - [`inspect`]: can this program, and does this file system, profit at all?
+//! - [`launch`]: what `luc run` does.
 
 pub mod call;
 pub mod environment;
 pub mod figures;
 pub mod inspect;
+pub mod launch;
 pub mod maps;
 pub mod memory;
 pub mod policy;

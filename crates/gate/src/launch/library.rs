@@ -1,0 +1,38 @@
+//! Finds the preload library: beside the program (a build tree) or in the installed layout.
+
+use std::path::PathBuf;
+
+use super::LaunchError;
+
+/// The library's file name.
+const NAME: &str = "libluc_gate.so";
+
+/// The library's path: beside the running program, else `../lib/luc/` from there.
+///
+/// # Errors
+///
+/// [`LaunchError::NoLibrary`] with both places; [`LaunchError::InexpressiblePath`].
+pub fn find() -> Result<PathBuf, LaunchError> {
+    let program = std::env::current_exe().map_err(LaunchError::system(
+        "find the path of",
+        "the running program",
+    ))?;
+    let directory = program.parent().unwrap_or(&program);
+    let beside = directory.join(NAME);
+    let installed = directory
+        .parent()
+        .unwrap_or(directory)
+        .join("lib/luc")
+        .join(NAME);
+    let found = if beside.exists() {
+        beside
+    } else if installed.exists() {
+        installed
+    } else {
+        return Err(LaunchError::NoLibrary { beside, installed });
+    };
+    if found.to_string_lossy().contains([' ', ':']) {
+        return Err(LaunchError::InexpressiblePath(found));
+    }
+    Ok(found)
+}

@@ -1,0 +1,264 @@
+//! What came of a run, as figures.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use luc_control::auto::{Phase, Reason};
+use serde::Serialize;
+
+use super::commits::Commits;
+use super::session::{Figures, Session};
+use super::supervise::Ending;
+use crate::figures::FileSystemFigures;
+use crate::inspect::filesystem::{self, Journal};
+use crate::policy::Policy;
+use crate::rounds::Rounds;
+
+/// What came of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Outcome {
+    /// The policy, as text.
+    pub policy: String,
+    /// How the command ended.
+    pub ending: Ending,
+    /// How long it ran, in seconds.
+    pub elapsed_s: f64,
+    /// Programs that the preload library was loaded into.
+    pub processes: u32,
+    /// File systems that were synchronized on, busiest first.
+    pub file_systems: Vec<FileSystemOutcome>,
+}
+
+/// What happened on one file system.
+#[derive(Clone, Debug, Serialize)]
+pub struct FileSystemOutcome {
+    /// The device's name, `sda1`.
+    pub device: String,
+    /// Where it is mounted; empty if that cannot be told.
+    pub mount_point: String,
+    /// Its kind, `ext4`.
+    pub kind: String,
+    /// Its journal: `jbd2`, `fast_commit`, `none`, `other`, `unknown`.
+    pub journal: &'static str,
+    /// `fsync` calls.
+    pub fsyncs: u64,
+    /// `fdatasync` calls.
+    pub fdatasyncs: u64,
+    /// `msync` calls with `MS_SYNC`.
+    pub msyncs: u64,
+    /// Calls of any kind that returned an error.
+    pub failed: u64,
+    /// Mean latency as the program saw it, in microseconds.
+    pub mean_us: f64,
+    /// Median latency, in microseconds (bucket edge, up to 1/16 too high).
+    pub p50_us: f64,
+    /// 99th percentile of latency, in microseconds (bucket edge, up to 1/16 too high).
+    pub p99_us: f64,
+    /// Journal commits during the run, by whomever.
+    pub commits: Option<u64>,
+    /// Calls served per commit.
+    pub calls_per_commit: Option<f64>,
+    /// What the gate did; `None` if it did not take part here.
+    pub gate: Option<GateOutcome>,
+}
+
+/// What the gate did on one file system.
+#[derive(Clone, Debug, Serialize)]
+pub struct GateOutcome {
+    /// Calls that went through rounds.
+    pub gated: u64,
+    /// Rounds.
+    pub rounds: u32,
+    /// Mean time held in a round, in microseconds, over gated calls.
+    pub mean_wait_us: f64,
+    /// Longest time held in a round, in microseconds.
+    pub longest_wait_us: f64,
+    /// Mean time of writing data back before joining, in microseconds, over gated calls.
+    pub mean_write_back_us: f64,
+    /// Calls that left at their own deadline.
+    pub timed_out: u64,
+    /// Where the controller of policy `auto` ended; `None` for other policies.
+    pub decision: Option<Decision>,
+}
+
+/// Where the controller of policy `auto` ended, and why.
+#[derive(Clone, Debug, Serialize)]
+pub struct Decision {
+    /// `learning`, `trying`, `engaged` or `aside`.
+    pub state: &'static str,
+    /// Why, as a sentence.
+    pub reason: &'static str,
+    /// Callers that a round waits for.
+    pub set_point: u32,
+    /// Distinct callers seen of late.
+    pub participants: u32,
+    /// Commit time, in microseconds.
+    pub commit_us: f64,
+    /// Gated over ungated rate of the last trial or check; `None` if there was none.
+    pub gain: Option<f64>,
+    /// Pairs of stretches behind the gain.
+    pub pairs: u32,
+    /// Trials made.
+    pub trials: u32,
+    /// Trials that engaged the gate.
+    pub engagements: u32,
+    /// Calls served per second in the last gated stretch.
+    pub gated_per_s: f64,
+    /// Calls served per second in the last ungated stretch.
+    pub ungated_per_s: f64,
+}
+
+impl Outcome {
+    /// Reads everything that a run has left in its shared files.
+    pub fn collect(
+        session: &Session,
+        figures: &Figures,
+        policy: Policy,
+        ending: Ending,
+        elapsed: Duration,
+        before: &Commits,
+    ) -> Self {
+        let after = Commits::read();
+        let mut file_systems: Vec<_> = figures
+            .counters
+            .used()
+            .map(|((major, minor), counters)| {
+                let rounds = session.rounds(&policy, major, minor);
+                FileSystemOutcome::new((major, minor), counters, rounds, &policy, |device| {
+                    after.since(before, device)
+                })
+            })
+            .collect();
+        file_systems.sort_by_key(|fs| std::cmp::Reverse(fs.calls()));
+        Self {
+            policy: policy.to_string(),
+            ending,
+            elapsed_s: elapsed.as_secs_f64(),
+            processes: figures.counters.processes.load(Relaxed),
+            file_systems,
+        }
+    }
+
+    /// Synchronizing calls on all file systems.
+    pub fn calls(&self) -> u64 {
+        self.file_systems.iter().map(FileSystemOutcome::calls).sum()
+    }
+
+    /// Mean latency over all calls, in microseconds; `None` if there was none.
+    pub fn mean_us(&self) -> Option<f64> {
+        let calls = self.calls();
+        let total: f64 = self
+            .file_systems
+            .iter()
+            .map(|fs| fs.mean_us * fs.calls() as f64)
+            .sum();
+        (calls > 0).then(|| total / calls as f64)
+    }
+}
+
+impl FileSystemOutcome {
+    /// Synchronizing calls of all kinds.
+    pub fn calls(&self) -> u64 {
+        self.fsyncs + self.fdatasyncs + self.msyncs
+    }
+
+    fn new(
+        (major, minor): (u32, u32),
+        counters: &FileSystemFigures,
+        rounds: Option<&Rounds>,
+        policy: &Policy,
+        commits_of: impl Fn(&str) -> Option<u64>,
+    ) -> Self {
+        let [fsyncs, fdatasyncs, msyncs] = counters.calls.each_ref().map(|c| c.load(Relaxed));
+        let calls = fsyncs + fdatasyncs + msyncs;
+        let found = filesystem::of_device(major, minor).ok();
+        let device = found
+            .as_ref()
+            .map_or_else(|| format!("{major}:{minor}"), |fs| fs.name.clone());
+        let journal = match found.as_ref().map(|fs| &fs.journal) {
+            Some(Journal::Jbd2) => "jbd2",
+            Some(Journal::Jbd2FastCommit) => "fast_commit",
+            Some(Journal::None) => "none",
+            Some(Journal::NotExt4(_)) => "other",
+            Some(Journal::Unknown) | None => "unknown",
+        };
+        let quantile_us = |q| counters.latency.quantile_ns(q).unwrap_or(0) as f64 / 1e3;
+        let commits = commits_of(&device);
+        Self {
+            journal,
+            mount_point: found
+                .as_ref()
+                .map(|fs| fs.mount_point.display().to_string())
+                .unwrap_or_default(),
+            kind: found.map_or_else(|| "unknown".to_owned(), |fs| fs.kind),
+            device,
+            fsyncs,
+            fdatasyncs,
+            msyncs,
+            failed: counters.failed.load(Relaxed),
+            mean_us: mean_us(counters.latency_ns.load(Relaxed), calls),
+            p50_us: quantile_us(0.5),
+            p99_us: quantile_us(0.99),
+            commits,
+            calls_per_commit: commits.filter(|&n| n > 0).map(|n| calls as f64 / n as f64),
+            gate: rounds.map(|rounds| GateOutcome::new(counters, rounds, policy)),
+        }
+    }
+}
+
+impl GateOutcome {
+    fn new(counters: &FileSystemFigures, rounds: &Rounds, policy: &Policy) -> Self {
+        let gated = counters.gated.load(Relaxed);
+        Self {
+            gated,
+            rounds: counters.rounds.load(Relaxed),
+            mean_wait_us: mean_us(counters.waited_ns.load(Relaxed), gated),
+            longest_wait_us: counters.longest_wait_ns.load(Relaxed) as f64 / 1e3,
+            mean_write_back_us: mean_us(counters.written_back_ns.load(Relaxed), gated),
+            timed_out: counters.timed_out.load(Relaxed),
+            decision: (*policy == Policy::Auto).then(|| Decision::new(rounds)),
+        }
+    }
+}
+
+impl Decision {
+    fn new(rounds: &Rounds) -> Self {
+        let auto = rounds.snapshot().auto;
+        let (gain, pairs) = auto.gain();
+        let (trials, engagements) = auto.trials();
+        let (gated_per_s, ungated_per_s) = auto.rates_per_s();
+        Self {
+            state: match auto.phase() {
+                Phase::Learn => "learning",
+                Phase::TryGated | Phase::TryUngated => "trying",
+                Phase::Engaged | Phase::Check => "engaged",
+                Phase::Aside => "aside",
+            },
+            reason: match auto.reason() {
+                Reason::Undecided => "the run was too short to decide",
+                Reason::Alone => "only one caller at a time: nobody to share a commit with",
+                Reason::NothingToGain => "commits already serve about as many as they can",
+                Reason::TooFarApart => "callers come too far apart for a commit to wait for them",
+                Reason::NoGainMeasured => "a trial showed no gain",
+                Reason::GainMeasured => "a trial showed a gain",
+            },
+            set_point: auto.plan().set_point,
+            participants: auto.participants(),
+            commit_us: auto.commit_ns() as f64 / 1e3,
+            gain: (pairs > 0).then_some(gain),
+            pairs,
+            trials,
+            engagements,
+            gated_per_s,
+            ungated_per_s,
+        }
+    }
+}
+
+fn mean_us(total_ns: u64, count: u64) -> f64 {
+    if count == 0 {
+        0.0
+    } else {
+        total_ns as f64 / count as f64 / 1e3
+    }
+}

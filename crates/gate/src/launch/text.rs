@@ -1,0 +1,202 @@
+//! A run's outcome as text for people.
+
+use std::fmt;
+
+use super::outcome::{Decision, FileSystemOutcome, GateOutcome, Outcome};
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.processes == 0 {
+            return writeln!(
+                f,
+                "luc: the gate was not loaded into any program: its fsyncs ran as without it"
+            );
+        }
+        if self.calls() == 0 {
+            return writeln!(
+                f,
+                "luc: no fsync, fdatasync or msync was seen in {:.1} s ({} programs)",
+                self.elapsed_s, self.processes
+            );
+        }
+        for file_system in &self.file_systems {
+            write!(f, "{file_system}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for FileSystemOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = if self.mount_point.is_empty() {
+            &self.device
+        } else {
+            &self.mount_point
+        };
+        write!(f, "luc: {place} ({} on {}): ", self.kind, self.device)?;
+        let counts = [
+            (self.fsyncs, "fsync"),
+            (self.fdatasyncs, "fdatasync"),
+            (self.msyncs, "msync"),
+        ];
+        let mut first = true;
+        for (count, name) in counts.into_iter().filter(|(count, _)| *count > 0) {
+            let plural = if count == 1 { "" } else { "s" };
+            write!(f, "{}{count} {name}{plural}", if first { "" } else { ", " })?;
+            first = false;
+        }
+        write!(
+            f,
+            "; mean {}, median {}, p99 {}",
+            Time(self.mean_us),
+            Time(self.p50_us),
+            Time(self.p99_us)
+        )?;
+        if self.failed > 0 {
+            write!(f, "; {} failed", self.failed)?;
+        }
+        writeln!(f)?;
+        if let (Some(commits), Some(served)) = (self.commits, self.calls_per_commit) {
+            writeln!(
+                f,
+                "     {commits} journal commits, {served:.1} calls served by each"
+            )?;
+        }
+        match (&self.gate, self.journal) {
+            (Some(gate), _) => write!(f, "{gate}"),
+            (None, "jbd2") => writeln!(f, "     gate: off, calls only counted"),
+            (None, "fast_commit") => writeln!(
+                f,
+                "     gate: stood aside: fast_commit shares commits by itself, and loses data in power \
+                 cuts on some kernels (try `luc powercut`)"
+            ),
+            (None, "none") => {
+                writeln!(f, "     gate: stood aside: this file system has no journal")
+            }
+            (None, _) => {
+                writeln!(f, "     gate: stood aside: it only knows ext4's journal")
+            }
+        }
+    }
+}
+
+impl fmt::Display for GateOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.gated > 0 {
+            let served = self.gated as f64 / f64::from(self.rounds.max(1));
+            writeln!(
+                f,
+                "     gate: {} calls in {} rounds of {served:.1}; held {} on average, {} at most; \
+                 {} at their own deadline; data written first in {}",
+                self.gated,
+                self.rounds,
+                Time(self.mean_wait_us),
+                Time(self.longest_wait_us),
+                self.timed_out,
+                Time(self.mean_write_back_us)
+            )?;
+        } else {
+            writeln!(f, "     gate: no call was held")?;
+        }
+        match &self.decision {
+            Some(decision) => write!(f, "{decision}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "     auto: {}: {}", self.state, self.reason)?;
+        if let Some(gain) = self.gain {
+            let (gated, ungated) = (self.gated_per_s, self.ungated_per_s);
+            write!(
+                f,
+                " ({gain:.2} x: {gated:.0} against {ungated:.0} calls/s ungated)"
+            )?;
+        }
+        writeln!(f)?;
+        writeln!(
+            f,
+            "     auto: {} callers, commit {}{}; {} trials, {} of them engaged",
+            self.participants,
+            Time(self.commit_us),
+            if self.state == "engaged" {
+                format!(", waits for {}", self.set_point)
+            } else {
+                String::new()
+            },
+            self.trials,
+            self.engagements
+        )
+    }
+}
+
+/// A time in microseconds, printed with a fitting unit.
+#[derive(Clone, Copy, Debug)]
+pub struct Time(pub f64);
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            us if us >= 1e6 => write!(f, "{:.2} s", us / 1e6),
+            us if us >= 1e3 => write!(f, "{:.1} ms", us / 1e3),
+            us => write!(f, "{us:.0} us"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::launch::Ending;
+
+    fn outcome(file_systems: Vec<FileSystemOutcome>) -> Outcome {
+        Outcome {
+            policy: "auto".into(),
+            ending: Ending::Exited(0),
+            elapsed_s: 1.0,
+            processes: 1,
+            file_systems,
+        }
+    }
+
+    fn file_system(journal: &'static str) -> FileSystemOutcome {
+        FileSystemOutcome {
+            device: "sda1".into(),
+            mount_point: "/srv".into(),
+            kind: "ext4".into(),
+            journal,
+            fsyncs: 10,
+            fdatasyncs: 1,
+            msyncs: 0,
+            failed: 0,
+            mean_us: 12_800.0,
+            p50_us: 12_700.0,
+            p99_us: 25_000.0,
+            commits: Some(2),
+            calls_per_commit: Some(5.5),
+            gate: None,
+        }
+    }
+
+    #[test]
+    fn a_file_system_without_a_journal_is_said_plainly() {
+        let text = outcome(vec![file_system("none")]).to_string();
+        assert!(
+            text.contains("/srv (ext4 on sda1): 10 fsyncs, 1 fdatasync; mean 12.8 ms"),
+            "{text}"
+        );
+        assert!(text.contains("has no journal"), "{text}");
+    }
+
+    #[test]
+    fn silence_is_explained() {
+        assert!(outcome(vec![]).to_string().contains("no fsync"));
+        let unloaded = Outcome {
+            processes: 0,
+            ..outcome(vec![])
+        };
+        assert!(unloaded.to_string().contains("not loaded"));
+    }
+}
