@@ -7,6 +7,7 @@ pub mod error;
 mod fileset;
 pub mod interrupt;
 pub mod latency;
+pub mod powercut;
 mod random;
 mod scratch;
 mod shared;

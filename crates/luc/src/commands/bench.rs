@@ -1,5 +1,6 @@
 //! `luc bench`: workloads that wait for fsync, measured.
 
+mod ack_client;
 mod commit;
 mod metarates;
 mod show;
@@ -27,6 +28,8 @@ enum Workload {
     Metarates(metarates::Args),
     Varmail(varmail::Args),
     Commit(commit::Args),
+    #[command(hide = true)]
+    AckClient(ack_client::Args),
 }
 
 /// Options that the timed workloads share.
@@ -88,6 +91,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
         Workload::Metarates(args) => metarates::main(&args),
         Workload::Varmail(args) => varmail::main(&args),
         Workload::Commit(args) => commit::main(&args),
+        Workload::AckClient(args) => ack_client::main(args),
     }
 }
 

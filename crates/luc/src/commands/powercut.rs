@@ -1,12 +1,245 @@
 //! `luc powercut`.
 
+use std::ffi::OsString;
+use std::io::{IsTerminal as _, Write as _, stderr, stdout};
+use std::path::Path;
 use std::process::ExitCode;
 
-/// powercut
+use anyhow::Context as _;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use luc_bench::powercut::{self, Powercut, Report};
+use luc_bench::workers::ClientKind;
+use luc_disk::ModelSpec;
+use luc_disk::units::{parse_duration_ns, parse_size_bytes};
+
+/// Is an acknowledged fsync durable here? Cuts the power of an emulated disk and looks
+///
+/// Each round makes a fresh disk and file system, lets clients write files, sync them and say so,
+/// cuts the power at a random moment, mounts what is left and checks every file that had been
+/// acknowledged, then runs the file system's own checker. Needs root and FUSE.
+///
+/// Exit status: 0 nothing was lost; 1 something was lost or torn, or a file system was damaged;
+/// 2 the trial could not be made; 130 interrupted.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+#[command(after_help = "Examples:
+  luc powercut
+  luc powercut --rounds 200 --policy auto --json
+  luc powercut --fs ext4 --mkfs-options '-O fast_commit' --processes
+  luc powercut --rounds 3 --unsafe-no-fsync      # must find losses
+  luc powercut --rounds 5 -- ./my-store          # prints a path per durable file
+
+A COMMAND works in its working directory, which is also in LUC_POWERCUT_DIR. For each file that it
+holds for durable it prints the file's path and flushes its output. It must not change the file
+afterwards without printing it again, and must go on until it is killed.")]
+pub(crate) struct Args {
+    /// Rounds, each with a fresh disk
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    rounds: u64,
+    /// Seed of the first round; each further round takes the next number
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Number of clients
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    clients: usize,
+    /// Clients are processes instead of threads
+    #[arg(long)]
+    processes: bool,
+    /// File system: ext4, xfs, btrfs, ...
+    #[arg(long, default_value = "ext4")]
+    fs: String,
+    /// Further options for mkfs
+    #[arg(
+        long,
+        value_name = "OPTIONS",
+        default_value = "",
+        allow_hyphen_values = true
+    )]
+    mkfs_options: String,
+    /// Options as for mount -o
+    #[arg(long, value_name = "OPTIONS", default_value = "")]
+    mount_options: String,
+    /// Run the clients under `luc run --policy P`; off runs them as they are
+    #[arg(long, value_name = "P")]
+    policy: Option<String>,
+    /// What requests cost: a model's name, or a path ending in .toml, as in `luc disk create`
+    #[arg(long, default_value = "fixed")]
+    model: String,
+    /// Cost of a flush, model fixed only [default: 6ms]
+    #[arg(long, value_name = "TIME")]
+    flush: Option<String>,
+    /// Cost of a write, model fixed only [default: 20us]
+    #[arg(long, value_name = "TIME")]
+    write: Option<String>,
+    /// Cost of a read, model fixed only [default: 20us]
+    #[arg(long, value_name = "TIME")]
+    read: Option<String>,
+    /// Size of the disk
+    #[arg(long, default_value = "512M")]
+    size: String,
+    /// Let the clients skip every fsync: an experiment that must report losses
+    #[arg(long, conflicts_with = "command")]
+    unsafe_no_fsync: bool,
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+    /// Run this instead of our clients
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
 
 /// Runs the subcommand.
-pub(crate) fn main(_args: Args) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("not written yet")
+pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
+    luc_bench::interrupt::install()?;
+    let json = args.json;
+    let plan = plan(args)?;
+    let bar = bar(plan.rounds);
+    let report = powercut::run(&plan, &mut |done| bar.set_position(done));
+    bar.finish_and_clear();
+    let report = report?;
+    if json {
+        let text = serde_json::to_string_pretty(&report)?;
+        writeln!(stdout(), "{text}")?;
+    } else {
+        text(&report)?;
+    }
+    Ok(match &report {
+        report if !report.is_clean() => ExitCode::from(1),
+        report if report.interrupted => ExitCode::from(130),
+        _ => ExitCode::SUCCESS,
+    })
+}
+
+fn plan(args: Args) -> anyhow::Result<Powercut> {
+    let luc = std::env::current_exe().context("cannot find the luc binary: reinstall it")?;
+    let model = model(&args)?;
+    let wrap = match args.policy.as_deref() {
+        None | Some("off") => Vec::new(),
+        Some(policy) => {
+            let mut words: Vec<OsString> = vec![luc.clone().into()];
+            words.extend(["run", "--policy", policy, "--quiet", "--"].map(OsString::from));
+            words
+        }
+    };
+    Ok(Powercut {
+        luc,
+        rounds: args.rounds,
+        seed: args.seed,
+        clients: args.clients,
+        kind: if args.processes {
+            ClientKind::Process
+        } else {
+            ClientKind::Thread
+        },
+        fs: args.fs,
+        mkfs_options: args.mkfs_options,
+        mount_options: args.mount_options,
+        model,
+        size_bytes: parse_size_bytes(&args.size)?,
+        policy: args.policy,
+        wrap,
+        unsafe_no_fsync: args.unsafe_no_fsync,
+        command: (!args.command.is_empty()).then_some(args.command),
+    })
+}
+
+fn model(args: &Args) -> anyhow::Result<ModelSpec> {
+    let times = [
+        ("flush", &args.flush),
+        ("write", &args.write),
+        ("read", &args.read),
+    ];
+    if args.model != "fixed" {
+        if let Some((option, _)) = times.iter().find(|(_, time)| time.is_some()) {
+            anyhow::bail!("--{option} goes with --model fixed only: leave it out");
+        }
+        let path = Path::new(&args.model);
+        let is_file = path
+            .extension()
+            .is_some_and(|extension| extension == "toml");
+        return Ok(if is_file {
+            ModelSpec::from_toml_file(path)?
+        } else {
+            ModelSpec::from_name(&args.model)?
+        });
+    }
+    let ns = |time: &Option<String>, default: &str| {
+        parse_duration_ns(time.as_deref().unwrap_or(default))
+    };
+    Ok(ModelSpec::Fixed {
+        read_ns: ns(&args.read, "20us")?,
+        write_ns: ns(&args.write, "20us")?,
+        flush_ns: ns(&args.flush, "6ms")?,
+    })
+}
+
+/// A bar on a terminal's stderr, drawn when ticked.
+fn bar(rounds: u64) -> ProgressBar {
+    if rounds < 2 || !stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::with_draw_target(Some(rounds), ProgressDrawTarget::stderr());
+    let template = "power cuts [{bar:40}] {pos}/{len}, {eta} left";
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style.progress_chars("=> "));
+    }
+    bar.set_position(0);
+    bar
+}
+
+fn text(report: &Report) -> std::io::Result<()> {
+    let mut out = stdout().lock();
+    let who = match (&report.command, report.clients) {
+        (Some(words), _) => format!("'{}'", words.join(" ")),
+        (None, clients) => format!("{} clients", clients.unwrap_or(0)),
+    };
+    let gate = match report.policy.as_deref() {
+        None | Some("off") => String::new(),
+        Some(policy) => format!(", policy {policy}"),
+    };
+    let unsafe_mark = if report.unsafe_no_fsync {
+        ", UNSAFE: fsync skipped"
+    } else {
+        ""
+    };
+    let early = if report.interrupted {
+        " (interrupted)"
+    } else {
+        ""
+    };
+    writeln!(
+        out,
+        "{} power cuts{early}: {}, {who}{gate}{unsafe_mark}, seed {}",
+        report.rounds, report.fs, report.seed
+    )?;
+    writeln!(
+        out,
+        "acknowledged {}, lost {}, torn {}; not mountable {}, {} unclean {}",
+        report.acknowledged,
+        report.lost,
+        report.torn,
+        report.not_mountable,
+        report.checker.as_deref().unwrap_or("(no checker)"),
+        report.fsck_unclean
+    )?;
+    for round in &report.bad_rounds {
+        writeln!(
+            out,
+            "seed {}: of {} acknowledged {} lost, {} torn{}{}; repeat with --rounds 1 --seed {}",
+            round.seed,
+            round.acknowledged,
+            round.lost,
+            round.torn,
+            if round.not_mountable {
+                ", not mountable"
+            } else {
+                ""
+            },
+            if round.fsck_unclean { ", unclean" } else { "" },
+            round.seed
+        )?;
+        for example in &round.examples {
+            writeln!(out, "  {example}")?;
+        }
+    }
+    Ok(())
 }

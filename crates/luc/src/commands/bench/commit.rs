@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use luc_bench::units::size_bytes;
+use luc_bench::units::file_size_bytes;
 use luc_bench::workloads::commit::{self, Commit, Part};
 
 use super::{or_interrupted, show, status};
@@ -44,7 +44,7 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         directory: args.dir.clone(),
         files: args.files,
         rounds: args.rounds,
-        file_size_bytes: size_bytes("--file-size", &args.file_size)?,
+        file_size_bytes: file_size_bytes("--file-size", &args.file_size)?,
         seed: args.seed,
     };
     let report = match commit::run(&plan, &mut |_| {}) {

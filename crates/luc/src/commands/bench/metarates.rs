@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use luc_bench::units::size_bytes;
+use luc_bench::units::file_size_bytes;
 use luc_bench::workloads::metarates::{self, Metarates};
 
 use super::{Common, or_interrupted, show, status};
@@ -35,7 +35,7 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
     let plan = Metarates {
         directory: args.common.dir.clone(),
         schedule: args.common.schedule(args.threads)?,
-        file_size_bytes: size_bytes("--file-size", &args.file_size)?,
+        file_size_bytes: file_size_bytes("--file-size", &args.file_size)?,
         directory_per_client: args.directory_per_client,
         think_ns: args.common.think_ns()?,
         seed: args.common.seed,

@@ -1,0 +1,89 @@
+//! Is an acknowledged fsync durable? Clients sync files and say so; the power of the disk below
+//! them is cut; every file that was acknowledged before must be there, whole.
+//!
+//! Round `r` of seed `s` is the first round of seed `s + r`, so that one number repeats a round.
+//! What the clients write, when the power is cut and which unflushed sectors outlive it follow from
+//! the seed; how far the clients get until then does not.
+
+mod acks;
+mod check;
+pub mod client;
+mod content;
+mod error;
+mod fsck;
+mod report;
+mod site;
+mod trial;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use luc_disk::ModelSpec;
+
+use crate::interrupt::interrupted;
+use crate::workers::ClientKind;
+
+pub use error::PowercutError;
+pub use report::{BadRound, Report};
+
+/// What to try.
+#[derive(Debug, Clone)]
+pub struct Powercut {
+    /// The `luc` binary, run again as the disk's daemon and as the clients.
+    pub luc: PathBuf,
+    /// Rounds, each with a fresh disk.
+    pub rounds: u64,
+    /// Seed of the first round; each further round takes the next number.
+    pub seed: u64,
+    /// Number of clients.
+    pub clients: usize,
+    /// Threads or processes.
+    pub kind: ClientKind,
+    /// File system, as in `mkfs.FS`.
+    pub fs: String,
+    /// Options of mkfs, separated by blanks.
+    pub mkfs_options: String,
+    /// Options as in `mount -o`.
+    pub mount_options: String,
+    /// The disk's timing.
+    pub model: ModelSpec,
+    /// The disk's size.
+    pub size_bytes: u64,
+    /// The gate's policy, for the report.
+    pub policy: Option<String>,
+    /// Put before the clients' command line, to run them under something.
+    pub wrap: Vec<OsString>,
+    /// The clients skip their fsyncs: shows that losses are found.
+    pub unsafe_no_fsync: bool,
+    /// Run this instead of our clients. It prints a line per file that is durable: its path.
+    pub command: Option<Vec<OsString>>,
+}
+
+/// Runs the rounds. `tick` is told how many are done.
+///
+/// # Errors
+/// [`PowercutError`]: bad input, a machine that cannot do it, or clients that failed. Losses are no
+/// error but in the report.
+pub fn run(plan: &Powercut, tick: &mut dyn FnMut(u64)) -> Result<Report, PowercutError> {
+    if plan.rounds == 0 {
+        return Err(PowercutError::Zero("--rounds"));
+    }
+    if plan.clients == 0 || plan.clients > 4096 {
+        return Err(PowercutError::Clients(plan.clients));
+    }
+    let checker = fsck::Checker::of(&plan.fs)?;
+    let mut report = Report::new(plan, checker.as_ref());
+    for round in 0..plan.rounds {
+        match trial::round(plan, checker.as_ref(), plan.seed.wrapping_add(round)) {
+            Ok(outcome) => report.add(outcome),
+            Err(PowercutError::Interrupted) => report.interrupted = true,
+            Err(_) if interrupted() => report.interrupted = true,
+            Err(error) => return Err(error),
+        }
+        if report.interrupted {
+            break;
+        }
+        tick(round + 1);
+    }
+    Ok(report)
+}

@@ -1,0 +1,149 @@
+//! What clients write: every step, name and byte is a function of (seed, client, step number), so
+//! that the check needs no record of it.
+
+use rand::RngExt;
+
+use crate::random;
+
+/// Largest body of one step, bytes.
+const LARGEST_BYTES: u32 = 64 << 10;
+
+/// How a client changes a file that it has made and acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Amend {
+    /// Append, fsync.
+    Append,
+    /// Overwrite all bytes in place, fsync.
+    Overwrite,
+    /// Write another file, fsync it, rename it over the first, fsync the directory.
+    Replace,
+}
+
+/// A client's step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Make the file of this number, write it, fsync.
+    Create,
+    /// Change the file made in the step before. A file is changed once at most.
+    Amend(Amend),
+}
+
+/// One client of one round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Writer {
+    /// Seed of the round.
+    pub(super) seed: u64,
+    /// Number of the client.
+    pub(super) client: u32,
+}
+
+impl Writer {
+    fn random(self, step: u32) -> rand_chacha::ChaCha8Rng {
+        random::stream(self.seed, u64::from(self.client) << 32 | u64::from(step))
+    }
+
+    /// What the client does in a step: every fourth changes the file of the step before.
+    pub(super) fn step(self, step: u32) -> Step {
+        if step % 4 != 3 {
+            return Step::Create;
+        }
+        Step::Amend(match self.random(step).random_range(0..3) {
+            0 => Amend::Append,
+            1 => Amend::Overwrite,
+            _ => Amend::Replace,
+        })
+    }
+
+    /// The number of the file that a step makes or changes: the number of the step that makes it.
+    pub(super) fn file(self, step: u32) -> u32 {
+        match self.step(step) {
+            Step::Create => step,
+            Step::Amend(_) => step - 1,
+        }
+    }
+
+    /// A file's name.
+    pub(super) fn name(self, file: u32) -> String {
+        format!("c{:04}-{file:06}", self.client)
+    }
+
+    /// The bytes that a step writes; of a step that overwrites as many as the file has.
+    pub(super) fn body(self, step: u32) -> Vec<u8> {
+        let mut random = self.random(step);
+        let _kind: u32 = random.random_range(0..3);
+        let mut length = match random.random_range(0..8) {
+            0 => 0,
+            _ => random.random_range(0..LARGEST_BYTES) >> random.random_range(0..16),
+        } as usize;
+        if self.step(step) == Step::Amend(Amend::Overwrite) {
+            length = self.body(step - 1).len();
+        }
+        random::bytes(&mut random, length)
+    }
+
+    /// A file's whole contents after the step that changes it.
+    pub(super) fn amended(self, file: u32, amend: Amend) -> Vec<u8> {
+        let body = self.body(file + 1);
+        match amend {
+            Amend::Append => {
+                let mut whole = self.body(file);
+                whole.extend_from_slice(&body);
+                whole
+            }
+            Amend::Overwrite | Amend::Replace => body,
+        }
+    }
+
+    /// How the file will be changed, if it will.
+    pub(super) fn amendment(self, file: u32) -> Option<Amend> {
+        match self.step(file + 1) {
+            Step::Amend(amend) => Some(amend),
+            Step::Create => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn steps_repeat_and_stay_in_bounds(seed: u64, client in 0_u32..4096, step in 0_u32..10_000) {
+            let writer = Writer { seed, client };
+            prop_assert_eq!(writer.body(step), writer.body(step));
+            prop_assert!(writer.body(step).len() <= LARGEST_BYTES as usize);
+            let file = writer.file(step);
+            prop_assert!(file <= step && writer.step(file) == Step::Create);
+            if let Some(amend) = writer.amendment(file) {
+                let before = writer.body(file);
+                let after = writer.amended(file, amend);
+                match amend {
+                    Amend::Append => prop_assert!(after.starts_with(&before)),
+                    Amend::Overwrite => prop_assert_eq!(after.len(), before.len()),
+                    Amend::Replace => prop_assert_eq!(after, writer.body(file + 1)),
+                }
+            }
+        }
+
+        #[test]
+        fn clients_write_different_bytes(seed: u64, step in 0_u32..100) {
+            let body = |client| Writer { seed, client }.body(step);
+            let (one, other) = (body(0), body(1));
+            prop_assume!(one.len() > 8 && other.len() > 8);
+            prop_assert_ne!(one, other);
+        }
+    }
+
+    #[test]
+    fn every_kind_and_size_occurs() {
+        let writer = Writer { seed: 1, client: 0 };
+        let steps: Vec<Step> = (0..400).map(|step| writer.step(step)).collect();
+        for kind in [Amend::Append, Amend::Overwrite, Amend::Replace] {
+            assert!(steps.contains(&Step::Amend(kind)), "{kind:?}");
+        }
+        let sizes: Vec<usize> = (0..400).map(|step| writer.body(step).len()).collect();
+        assert!(sizes.contains(&0) && sizes.iter().any(|&size| size > 32 << 10));
+    }
+}

@@ -1,0 +1,94 @@
+//! Why a trial could not be made.
+
+use std::io;
+use std::path::PathBuf;
+
+/// A trial that could not start or finish; one line that ends with what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum PowercutError {
+    /// A number that must not be zero.
+    #[error("{0} 0: nothing to do; use 1 or more")]
+    Zero(&'static str),
+    /// Too few or too many clients.
+    #[error("--clients {0}: not a number of clients; use 1 to 4096")]
+    Clients(usize),
+    /// The emulated disk.
+    #[error(transparent)]
+    Disk(#[from] luc_disk::Error),
+    /// The file system's checker is missing.
+    #[error("--fs {fs}: its checker '{tool}' was not found; install {package}")]
+    NoChecker {
+        /// File system.
+        fs: String,
+        /// Program.
+        tool: &'static str,
+        /// Package that has it.
+        package: &'static str,
+    },
+    /// The clients could not be started.
+    #[error("cannot start '{program}': {reason}; check its path and that it is executable")]
+    Start {
+        /// The program.
+        program: String,
+        /// The system's reason.
+        reason: io::Error,
+    },
+    /// The clients ended by themselves.
+    #[error("'{program}' ended before the power was cut ({how}); {advice}")]
+    Ended {
+        /// The program.
+        program: String,
+        /// Exit status, and its last words.
+        how: String,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// No acknowledgement came.
+    #[error(
+        "'{program}' acknowledged nothing in {seconds} s; it must print a line per durable file, \
+         and flush its output"
+    )]
+    Silent {
+        /// The program.
+        program: String,
+        /// How long it was given.
+        seconds: u64,
+    },
+    /// An acknowledged path that cannot be read.
+    #[error(
+        "'{program}' acknowledged '{line}', which cannot be read: {reason}; print one path per \
+         line, relative to LUC_POWERCUT_DIR"
+    )]
+    Path {
+        /// The program.
+        program: String,
+        /// The line.
+        line: String,
+        /// Why.
+        reason: String,
+    },
+    /// An operation of the trial itself.
+    #[error("{path}: {what} failed: {reason}; `luc disk remove --all` clears what is left", path = .path.display())]
+    Io {
+        /// Where.
+        path: PathBuf,
+        /// What.
+        what: &'static str,
+        /// The system's reason.
+        reason: io::Error,
+    },
+    /// Ctrl-C.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl PowercutError {
+    /// For `map_err`: an operation on `path`.
+    pub(super) fn io(
+        what: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |reason| Self::Io { path, what, reason }
+    }
+}

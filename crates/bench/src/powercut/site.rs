@@ -1,0 +1,214 @@
+//! A fresh disk with a mounted file system and clients on it; all gone when dropped.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use luc_disk::{DiskSpec, Mkfs, Mount};
+
+use super::Powercut;
+use super::error::PowercutError;
+use crate::workers::ClientKind;
+
+/// How long processes that were killed may take to let go of the file system.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The place of one round.
+pub(super) struct Site {
+    /// The disk's name.
+    pub(super) name: String,
+    /// Its device.
+    pub(super) device: PathBuf,
+    /// Where it is mounted.
+    pub(super) dir: PathBuf,
+    mount_options: String,
+    /// Holds `dir` and the clients' standard error.
+    work: PathBuf,
+    clients: Option<Child>,
+    mounted: bool,
+}
+
+impl Site {
+    /// Makes disk, file system and mount.
+    pub(super) fn create(plan: &Powercut) -> Result<Self, PowercutError> {
+        let name = format!("powercut-{}", std::process::id());
+        let work = std::env::temp_dir().join(format!("luc-{name}"));
+        let dir = work.join("mnt");
+        fs::create_dir(&work)
+            .and_then(|()| fs::create_dir(&dir))
+            .map_err(PowercutError::io("making a directory for the trial", &work))?;
+        let spec = DiskSpec {
+            name: name.clone(),
+            model: plan.model.clone(),
+            size_bytes: plan.size_bytes,
+            mkfs: Some(Mkfs {
+                fs: plan.fs.clone(),
+                options: plan.mkfs_options.clone(),
+            }),
+            mount: Some(Mount {
+                dir: dir.clone(),
+                options: plan.mount_options.clone(),
+            }),
+        };
+        let info = luc_disk::create(&spec, &plan.luc).inspect_err(|_| remove_work(&work))?;
+        Ok(Self {
+            name,
+            device: info.device,
+            dir,
+            mount_options: plan.mount_options.clone(),
+            work,
+            clients: None,
+            mounted: true,
+        })
+    }
+
+    /// Starts the clients and returns their standard output.
+    pub(super) fn start(
+        &mut self,
+        plan: &Powercut,
+        seed: u64,
+    ) -> Result<ChildStdout, PowercutError> {
+        let arguments = client_arguments(plan, &self.dir, seed);
+        let words: Vec<&OsString> = plan.wrap.iter().chain(&arguments).collect();
+        let program = words[0].to_string_lossy().into_owned();
+        let stderr = self.stderr_path();
+        let stderr = File::create(&stderr).map_err(PowercutError::io("making a file", &stderr))?;
+        let mut command = Command::new(words[0]);
+        command
+            .args(&words[1..])
+            .current_dir(&self.dir)
+            .env("LUC_POWERCUT_DIR", &self.dir)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(stderr)
+            .process_group(0);
+        // SAFETY: between fork and exec only prctl is called, which is async-signal-safe.
+        unsafe {
+            command.pre_exec(|| {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                Ok(())
+            });
+        }
+        let start = |reason| PowercutError::Start {
+            program: program.clone(),
+            reason,
+        };
+        let mut child = command.spawn().map_err(start)?;
+        let stdout = child.stdout.take();
+        self.clients = Some(child);
+        stdout.ok_or_else(|| start(io::ErrorKind::BrokenPipe.into()))
+    }
+
+    /// How the clients ended by themselves: status and last words.
+    pub(super) fn how_ended(&mut self) -> String {
+        let status = match self.clients.as_mut().map(Child::wait) {
+            Some(Ok(status)) => status.to_string(),
+            _ => "unknown status".to_owned(),
+        };
+        let said = fs::read(self.stderr_path()).unwrap_or_default();
+        let said = String::from_utf8_lossy(&said);
+        match said.lines().rev().find(|line| !line.trim().is_empty()) {
+            Some(line) => format!("{status}: {}", line.trim()),
+            None => status,
+        }
+    }
+
+    /// Kills the clients' process group and waits for its leader.
+    pub(super) fn kill_clients(&mut self) {
+        if let Some(mut child) = self.clients.take() {
+            // SAFETY: a system call with plain integers. The group is that of our child, which has
+            // not been waited for, or has only just ended, and so cannot be somebody else's.
+            unsafe { libc::kill(-(child.id() as libc::pid_t), libc::SIGKILL) };
+            // It was killed: its status says nothing.
+            let _ = child.wait();
+        }
+    }
+
+    /// Unmounts, waiting for killed processes to be gone.
+    pub(super) fn unmount(&mut self) -> Result<(), PowercutError> {
+        let deadline = Instant::now() + PATIENCE;
+        while self.mounted {
+            match luc_disk::unmount(&self.dir) {
+                Ok(()) => self.mounted = false,
+                Err(error) if Instant::now() >= deadline => return Err(error.into()),
+                Err(_) => std::thread::sleep(Duration::from_millis(2)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Mounts again.
+    pub(super) fn mount(&mut self) -> Result<(), luc_disk::Error> {
+        let mount = Mount {
+            dir: self.dir.clone(),
+            options: self.mount_options.clone(),
+        };
+        luc_disk::mount(&self.device, &mount)?;
+        self.mounted = true;
+        Ok(())
+    }
+
+    /// Takes everything away and says so if that fails.
+    pub(super) fn remove(mut self) -> Result<(), PowercutError> {
+        self.clear()
+    }
+
+    fn clear(&mut self) -> Result<(), PowercutError> {
+        if self.work == PathBuf::new() {
+            return Ok(());
+        }
+        self.kill_clients();
+        let deadline = Instant::now() + PATIENCE;
+        let removed = loop {
+            match luc_disk::remove(&self.name) {
+                Err(luc_disk::Error::InUse { .. }) if Instant::now() < deadline => {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                outcome => break outcome,
+            }
+        };
+        removed?;
+        remove_work(&std::mem::take(&mut self.work));
+        Ok(())
+    }
+
+    fn stderr_path(&self) -> PathBuf {
+        self.work.join("stderr")
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        // Another error, or an interrupt, is on its way to the user already.
+        let _ = self.clear();
+    }
+}
+
+/// Removes the work directory; never reaches into a directory that is still mounted.
+fn remove_work(work: &Path) {
+    let _ = fs::remove_file(work.join("stderr"));
+    let _ = fs::remove_dir(work.join("mnt"));
+    let _ = fs::remove_dir(work);
+}
+
+fn client_arguments(plan: &Powercut, dir: &Path, seed: u64) -> Vec<OsString> {
+    if let Some(command) = &plan.command {
+        return command.clone();
+    }
+    let mut words: Vec<OsString> = vec![plan.luc.clone().into(), "bench".into()];
+    words.extend(["ack-client", "--dir"].map(OsString::from));
+    words.push(dir.into());
+    words.extend(["--seed".to_owned(), seed.to_string()].map(OsString::from));
+    words.extend(["--threads".to_owned(), plan.clients.to_string()].map(OsString::from));
+    if plan.kind == ClientKind::Process {
+        words.push("--processes".into());
+    }
+    if plan.unsafe_no_fsync {
+        words.push("--unsafe-no-fsync".into());
+    }
+    words
+}
