@@ -16,8 +16,8 @@ use crate::volatile::{CutReport, Store};
 
 /// A completion this near is waited for in place: cheaper than waking the timer thread.
 const NEAR_NS: u64 = 5_000;
-/// The timer thread wakes up to this much before the next completion and spins the rest.
-const SPIN_NS: u64 = 15_000;
+/// The timer thread never spins longer than this for a completion.
+const SPIN_MAX_NS: u64 = 16_000;
 
 /// Where the outcome of a request goes. Sending must not call back into the engine.
 pub(crate) trait Reply: Send {
@@ -209,8 +209,9 @@ impl<R: Reply> Engine<R> {
                 let Some(next) = inner.pending.peek().map(|next| next.due_ns) else {
                     break;
                 };
-                if next > now_ns() + SPIN_NS {
-                    self.timer.arm(next - SPIN_NS)?;
+                let now = now_ns();
+                if next > now + NEAR_NS {
+                    self.timer.arm(wake_at_ns(now, next))?;
                     break;
                 }
                 drop(inner);
@@ -264,7 +265,7 @@ impl<R: Reply> Engine<R> {
             .peek()
             .is_none_or(|first| due_ns < first.due_ns);
         inner.pending.push(pending);
-        if is_first && self.timer.arm(due_ns.saturating_sub(SPIN_NS)).is_err() {
+        if is_first && self.timer.arm(wake_at_ns(now, due_ns)).is_err() {
             // Without a timer the request would never complete; late is better.
             while let Some(pending) = inner.pending.pop() {
                 inner.complete(pending);
@@ -323,6 +324,14 @@ impl<R: Reply> Inner<R> {
             Kind::Discard => stats.discards += 1,
         }
     }
+}
+
+/// When to wake up for a completion. A sleeper wakes late, the later the longer it slept (idle
+/// states; measured on a virtual machine with a timerfd: 3.5 us after 20 us, 5 us after 100 us,
+/// 12 us after 500 us, 17 us after 2.5 ms). So it aims earlier by about that and spins the rest.
+fn wake_at_ns(now_ns: u64, due_ns: u64) -> u64 {
+    let sleep_ns = due_ns.saturating_sub(now_ns);
+    due_ns - (4_000 + sleep_ns / 64).min(SPIN_MAX_NS).min(sleep_ns)
 }
 
 fn spin_until(due_ns: u64) {

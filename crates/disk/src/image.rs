@@ -3,10 +3,10 @@
 use std::io;
 use std::ptr::NonNull;
 
-/// Bytes per bit of the map of touched ranges.
-const GRANULE_BYTES: usize = 64 << 10;
+/// Bytes per bit of the map of what was touched: a page, the unit in which memory is taken.
+const PAGE_BYTES: usize = 4096;
 
-/// A private anonymous mapping with a coarse map of what was ever written, so that untouched
+/// A private anonymous mapping with a map of the pages that were ever written, so that untouched
 /// ranges are known to be zeroes without faulting their pages in.
 #[derive(Debug)]
 pub(crate) struct Image {
@@ -47,7 +47,7 @@ impl Image {
         Ok(Self {
             base,
             len,
-            touched: vec![0; len.div_ceil(GRANULE_BYTES).div_ceil(64)],
+            touched: vec![0; len.div_ceil(PAGE_BYTES).div_ceil(64)],
         })
     }
 
@@ -68,32 +68,61 @@ impl Image {
         if data.is_empty() {
             return;
         }
-        for granule in offset / GRANULE_BYTES..=(offset + data.len() - 1) / GRANULE_BYTES {
-            self.touched[granule / 64] |= 1 << (granule % 64);
+        for page in pages(offset, data.len()) {
+            self.touched[page / 64] |= 1 << (page % 64);
         }
         self.bytes_mut()[offset..offset + data.len()].copy_from_slice(data);
     }
 
-    /// The parts of a range that may differ from zero, as `(offset, len)` of at most a granule.
-    pub(crate) fn touched_parts(&self, offset: usize, len: usize) -> Vec<(usize, usize)> {
+    /// Whether a range was never written, and so is zeroes.
+    pub(crate) fn is_untouched(&self, offset: usize, len: usize) -> bool {
+        len == 0 || !pages(offset, len).any(|page| self.is_touched(page))
+    }
+
+    /// The parts of a range that may differ from zero, as `(offset, len)` of at most `max_len`.
+    pub(crate) fn touched_parts(
+        &self,
+        offset: usize,
+        len: usize,
+        max_len: usize,
+    ) -> Vec<(usize, usize)> {
         let end = offset + len;
-        let mut parts = Vec::new();
+        let mut parts: Vec<(usize, usize)> = Vec::new();
         let mut at = offset;
         while at < end {
-            let granule = at / GRANULE_BYTES;
-            let stop = end.min((granule + 1) * GRANULE_BYTES);
-            if self.touched[granule / 64] & (1 << (granule % 64)) != 0 {
-                parts.push((at, stop - at));
+            let page = at / PAGE_BYTES;
+            let stop = end.min((page + 1) * PAGE_BYTES);
+            if self.touched[page / 64] == 0 {
+                // Nothing here nor in the rest of the map's word.
+                at = end.min((page / 64 + 1) * 64 * PAGE_BYTES);
+                continue;
+            }
+            if self.is_touched(page) {
+                match parts.last_mut() {
+                    Some((start, len)) if *start + *len == at && *len + PAGE_BYTES <= max_len => {
+                        *len += stop - at;
+                    }
+                    _ => parts.push((at, stop - at)),
+                }
             }
             at = stop;
         }
         parts
     }
 
+    fn is_touched(&self, page: usize) -> bool {
+        self.touched[page / 64] & (1 << (page % 64)) != 0
+    }
+
     fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: as in `bytes`, and `&mut self` excludes every other access.
         unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), self.len) }
     }
+}
+
+/// The pages that a range of at least one byte lies in.
+fn pages(offset: usize, len: usize) -> std::ops::RangeInclusive<usize> {
+    offset / PAGE_BYTES..=(offset + len - 1) / PAGE_BYTES
 }
 
 impl Drop for Image {
@@ -111,12 +140,19 @@ mod tests {
     fn fresh_is_zero_and_untouched() {
         let mut image = Image::new(1 << 20).expect("maps");
         assert!(image.bytes().iter().all(|b| *b == 0));
-        assert!(image.touched_parts(0, 1 << 20).is_empty());
-        image.write(GRANULE_BYTES - 1, &[1, 2]);
-        assert_eq!(&image.bytes()[GRANULE_BYTES - 1..=GRANULE_BYTES], &[1, 2]);
+        assert!(image.is_untouched(0, 1 << 20));
+        image.write(PAGE_BYTES - 1, &[1, 2]);
+        image.write(100 * PAGE_BYTES, &[3; 3 * PAGE_BYTES]);
+        assert_eq!(&image.bytes()[PAGE_BYTES - 1..=PAGE_BYTES], &[1, 2]);
+        assert!(!image.is_untouched(0, 1));
+        assert!(image.is_untouched(2 * PAGE_BYTES, PAGE_BYTES));
         assert_eq!(
-            image.touched_parts(100, 1 << 19),
-            vec![(100, GRANULE_BYTES - 100), (GRANULE_BYTES, GRANULE_BYTES)]
+            image.touched_parts(100, (1 << 20) - 100, 2 * PAGE_BYTES),
+            vec![
+                (100, 2 * PAGE_BYTES - 100),
+                (100 * PAGE_BYTES, 2 * PAGE_BYTES),
+                (102 * PAGE_BYTES, PAGE_BYTES)
+            ]
         );
     }
 }

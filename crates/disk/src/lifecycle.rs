@@ -34,6 +34,7 @@ pub fn create(spec: &DiskSpec, daemon: &Path) -> Result<DiskInfo, Error> {
     if !(1 << 20..=1 << 44).contains(&spec.size_bytes) || !spec.size_bytes.is_multiple_of(4096) {
         return Err(Error::Size(spec.size_bytes));
     }
+    spec.model.check()?;
     check_machine()?;
     if let Some(mkfs) = &spec.mkfs {
         mounts::check_mkfs(mkfs)?;
@@ -63,7 +64,7 @@ fn build(spec: &DiskSpec, state: &StateDir, daemon: &Path) -> Result<(), Error> 
     daemon::start(daemon, state, &spec.name)?;
     go_on()?;
     let device = loopdev::attach(&state.image())?;
-    loopdev::tune(&device, false, MAX_REQUEST_BYTES);
+    loopdev::tune(&device, &spec.model, MAX_REQUEST_BYTES);
     go_on()?;
     if let Some(mkfs) = &spec.mkfs {
         mounts::mkfs(&device, mkfs)?;

@@ -8,7 +8,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::Error;
+use crate::{Error, ModelSpec};
 
 const CONTROL: &str = "/dev/loop-control";
 
@@ -119,17 +119,22 @@ fn configure(node: &File, backing: &File, path: &Path) -> io::Result<()> {
     }
 }
 
-/// Sets what a queue of this device should look like; a kernel without the setting keeps its own.
-pub(crate) fn tune(device: &Path, rotational: bool, max_request_bytes: u32) {
+/// Makes the device look like what it emulates; a kernel without a setting keeps its own.
+pub(crate) fn tune(device: &Path, model: &ModelSpec, max_request_bytes: u32) {
     let Some(name) = device.file_name() else {
         return;
     };
     let queue = Path::new("/sys/block").join(name).join("queue");
-    let _ = std::fs::write(
-        queue.join("max_sectors_kb"),
-        (max_request_bytes / 1024).to_string(),
-    );
-    let _ = std::fs::write(queue.join("rotational"), u8::from(rotational).to_string());
+    let set = |setting: &str, value: &str| {
+        let _ = std::fs::write(queue.join(setting), value);
+    };
+    // Larger requests would reach the disk in pieces, each of which costs.
+    set("max_sectors_kb", &(max_request_bytes / 1024).to_string());
+    set("rotational", if model.is_rotational() { "1" } else { "0" });
+    if model.cache_bytes() == 0 {
+        // As a disk without a volatile cache: the kernel then spares the flushes.
+        set("write_cache", "write through");
+    }
 }
 
 /// The loop devices whose backing file is `file`, also when that is deleted or unreachable.

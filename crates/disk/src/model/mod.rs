@@ -1,10 +1,20 @@
 //! What a request costs: pure models, told the time and the request, answering when it is done.
 
+mod cloud;
+mod dirty;
 mod fixed;
+mod hdd;
+mod seek;
 mod spec;
+mod ssd;
+#[cfg(test)]
+mod test_support;
 
+pub use cloud::CloudParameters;
 pub(crate) use fixed::Fixed;
+pub use hdd::HddParameters;
 pub use spec::ModelSpec;
+pub use ssd::SsdParameters;
 
 /// What a request asks of the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Fixed, Model};
+use super::cloud::Cloud;
+use super::hdd::Hdd;
+use super::ssd::Ssd;
+use super::{CloudParameters, Fixed, HddParameters, Model, SsdParameters};
 use crate::Error;
 
 /// A model and its parameters. As TOML, `model` names it and the rest are its parameters, each
@@ -31,10 +34,16 @@ pub enum ModelSpec {
         #[serde(default = "fixed_flush_ns")]
         flush_ns: u64,
     },
+    /// A 7200 rpm hard disk.
+    Hdd(HddParameters),
+    /// A SATA solid-state disk.
+    Ssd(SsdParameters),
+    /// A network volume with capped rates.
+    Cloud(CloudParameters),
 }
 
 /// Names that [`ModelSpec::from_name`] knows.
-const NAMES: [&str; 1] = ["fixed"];
+const NAMES: [&str; 4] = ["fixed", "hdd", "ssd", "cloud"];
 
 impl ModelSpec {
     /// The model of that name with its default parameters.
@@ -48,6 +57,9 @@ impl ModelSpec {
                 write_ns: fixed_write_ns(),
                 flush_ns: fixed_flush_ns(),
             }),
+            "hdd" => Ok(Self::Hdd(HddParameters::default())),
+            "ssd" => Ok(Self::Ssd(SsdParameters::default())),
+            "cloud" => Ok(Self::Cloud(CloudParameters::default())),
             _ => Err(Error::UnknownModel {
                 name: name.to_owned(),
                 known: NAMES.join(", "),
@@ -66,7 +78,26 @@ impl ModelSpec {
             reason,
         };
         let text = std::fs::read_to_string(path).map_err(|e| wrong(e.to_string()))?;
-        toml::from_str(&text).map_err(|e| wrong(e.message().to_owned()))
+        let spec: Self = toml::from_str(&text).map_err(|e| wrong(e.message().to_owned()))?;
+        spec.check()?;
+        Ok(spec)
+    }
+
+    /// Whether the parameters make sense together.
+    ///
+    /// # Errors
+    /// [`Error::ModelParameter`] with the parameter and what is right.
+    pub fn check(&self) -> Result<(), Error> {
+        let checked = match self {
+            Self::Fixed { .. } => Ok(()),
+            Self::Hdd(parameters) => parameters.check(),
+            Self::Ssd(parameters) => parameters.check(),
+            Self::Cloud(parameters) => parameters.check(),
+        };
+        checked.map_err(|reason| Error::ModelParameter {
+            model: self.name(),
+            reason,
+        })
     }
 
     /// A disk whose requests cost nothing.
@@ -82,12 +113,14 @@ impl ModelSpec {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Fixed { .. } => "fixed",
+            Self::Hdd(_) => "hdd",
+            Self::Ssd(_) => "ssd",
+            Self::Cloud(_) => "cloud",
         }
     }
 
     /// A model in its initial state, for a disk of `size_bytes`.
     pub fn build(&self, size_bytes: u64) -> Box<dyn Model> {
-        let _ = size_bytes;
         match self {
             Self::Fixed {
                 read_ns,
@@ -99,6 +132,9 @@ impl ModelSpec {
                 flush_ns: *flush_ns,
                 ..Fixed::default()
             }),
+            Self::Hdd(parameters) => Box::new(Hdd::new(parameters.clone(), size_bytes)),
+            Self::Ssd(parameters) => Box::new(Ssd::new(parameters.clone())),
+            Self::Cloud(parameters) => Box::new(Cloud::new(parameters.clone())),
         }
     }
 
@@ -106,7 +142,15 @@ impl ModelSpec {
     pub fn cache_bytes(&self) -> u64 {
         match self {
             Self::Fixed { .. } => 32 << 20,
+            Self::Hdd(parameters) => parameters.cache_bytes,
+            Self::Ssd(parameters) => parameters.cache_bytes,
+            Self::Cloud(_) => 0,
         }
+    }
+
+    /// Whether the kernel should take it for a rotating disk.
+    pub fn is_rotational(&self) -> bool {
+        matches!(self, Self::Hdd(_))
     }
 }
 

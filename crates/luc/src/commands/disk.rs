@@ -295,6 +295,7 @@ fn describe(model: &ModelSpec) -> String {
             format_duration(*write_ns),
             format_duration(*flush_ns)
         ),
+        other => other.name().to_owned(),
     }
 }
 
