@@ -54,8 +54,8 @@ const LINK_BYTES: usize = 512;
 
 /// The journal behind the block device `major`:`minor`.
 ///
-/// Async-signal-safe; allocates nothing, takes no lock, preserves `errno`. Some twenty
-/// system calls at most, so remember the answer. It opens files: a program under a seccomp filter that kills on
+/// Async-signal-safe; allocates nothing, takes no lock, preserves `errno`. Some twenty system calls
+/// at most, so remember the answer. It opens files: a program under a seccomp filter that kills on
 /// `openat` must not be asked about from inside.
 #[must_use]
 pub fn journal_of_device_raw(major: u32, minor: u32) -> JournalKind {
