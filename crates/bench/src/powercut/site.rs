@@ -36,6 +36,7 @@ impl Site {
     /// Makes disk, file system and mount.
     pub(super) fn create(plan: &Powercut) -> Result<Self, PowercutError> {
         let name = format!("powercut-{}", std::process::id());
+        remove_stale(&std::env::temp_dir());
         let work = std::env::temp_dir().join(format!("luc-{name}"));
         let dir = work.join("mnt");
         fs::create_dir(&work)
@@ -111,8 +112,11 @@ impl Site {
         };
         let said = fs::read(self.stderr_path()).unwrap_or_default();
         let said = String::from_utf8_lossy(&said);
-        match said.lines().rev().find(|line| !line.trim().is_empty()) {
-            Some(line) => format!("{status}: {}", line.trim()),
+        let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
+        // An error of ours or of the argument parser comes first, a program's usually last.
+        let ours = |line: &&str| line.starts_with("luc: ") || line.starts_with("error: ");
+        match lines.clone().find(ours).or_else(|| lines.next_back()) {
+            Some(line) => format!("{status}: {line}"),
             None => status,
         }
     }
@@ -193,6 +197,20 @@ fn remove_work(work: &Path) {
     let _ = fs::remove_file(work.join("stderr"));
     let _ = fs::remove_dir(work.join("mnt"));
     let _ = fs::remove_dir(work);
+}
+
+/// Removes the directories of trials that were killed, once their disks are gone.
+fn remove_stale(temporary: &Path) {
+    for entry in fs::read_dir(temporary).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let process = name
+            .to_str()
+            .and_then(|name| name.strip_prefix("luc-powercut-"));
+        let ended = |process: &str| !Path::new("/proc").join(process).exists();
+        if process.is_some_and(|process| process.parse::<u32>().is_ok() && ended(process)) {
+            remove_work(&entry.path());
+        }
+    }
 }
 
 fn client_arguments(plan: &Powercut, dir: &Path, seed: u64) -> Vec<OsString> {

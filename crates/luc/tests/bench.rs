@@ -1,0 +1,231 @@
+//! `luc bench` from end to end, on a temporary directory.
+
+use std::path::Path;
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn luc(words: &[&str], dir: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_luc"));
+    command.arg("bench").args(words).arg("--dir").arg(dir);
+    command
+}
+
+fn run(words: &[&str], dir: &Path) -> Output {
+    luc(words, dir).output().expect("luc starts")
+}
+
+fn report(words: &[&str]) -> Value {
+    let dir = TempDir::new().expect("directory");
+    let output = run(words, dir.path());
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{words:?}: {stderr}");
+    assert_eq!(stderr, "");
+    assert_empty(dir.path());
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn assert_empty(dir: &Path) {
+    let left: Vec<_> = std::fs::read_dir(dir).expect("list").flatten().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+/// Status 2, one line that holds `words`, nothing left in `dir`.
+fn refused(arguments: &[&str], dir: &Path, words: &str) {
+    let output = run(arguments, dir);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+    assert!(stderr.contains(words), "{stderr}");
+    assert!(output.stdout.is_empty());
+    if dir.is_dir() {
+        assert_empty(dir);
+    }
+}
+
+fn operations(report: &Value) -> Vec<(String, u64)> {
+    let rows = report["operations"].as_array().expect("operations");
+    let row = |row: &Value| {
+        let name = row["operation"].as_str().expect("name").to_owned();
+        for pair in ["p50_us", "p90_us", "p99_us", "p999_us", "max_us"].windows(2) {
+            let at = |key: &str| row[key].as_f64().expect("number");
+            assert!(at(pair[0]) <= at(pair[1]), "{row}");
+        }
+        (name, row["count"].as_u64().expect("count"))
+    };
+    rows.iter().map(row).collect()
+}
+
+#[test]
+fn metarates_with_threads_and_processes() {
+    for kind in [&["--threads", "4"][..], &["--threads", "4", "--processes"]] {
+        let words = ["metarates", "--seconds", "1", "--warmup", "100ms", "--json"];
+        let report = report(&[&words[..], kind, &["--file-size", "1k"]].concat());
+        let creations = report["creations"].as_u64().expect("creations");
+        assert!(creations > 0);
+        assert_eq!(report["measured_s"], 1.0);
+        assert_eq!(report["warmup_s"], 0.1);
+        assert!(
+            report["file_creation_rate_per_second"]
+                .as_f64()
+                .expect("rate")
+                > 0.0
+        );
+        let names = ["open", "write", "fsync", "close"];
+        let expected: Vec<_> = names.map(|name| (name.to_owned(), creations)).into();
+        assert_eq!(operations(&report), expected);
+    }
+}
+
+#[test]
+fn varmail_with_threads_and_processes() {
+    for kind in [&["--threads", "4"][..], &["--threads", "4", "--processes"]] {
+        let words = ["varmail", "--seconds", "1", "--warmup", "100ms", "--json"];
+        let report = report(&[&words[..], kind, &["--parameters", "luc"]].concat());
+        let operations = operations(&report);
+        assert_eq!(operations.len(), 13);
+        assert!(
+            operations.iter().all(|(_, count)| *count > 0),
+            "{operations:?}"
+        );
+        let sum: u64 = operations.iter().map(|(_, count)| count).sum();
+        assert_eq!(report["flowops"], sum);
+    }
+}
+
+#[test]
+fn commit_reports_the_median_and_its_parts() {
+    let words = [
+        "commit",
+        "--files",
+        "8",
+        "--rounds",
+        "10",
+        "--file-size",
+        "4k",
+        "--json",
+    ];
+    let report = report(&words);
+    assert_eq!(report["rounds"], 10);
+    for part in [
+        "total",
+        "create",
+        "start_writeback",
+        "wait_writeback",
+        "fsync",
+    ] {
+        assert!(
+            report[part]["median_us"].as_f64().expect("median") >= 0.0,
+            "{report}"
+        );
+        assert!(report[part]["low_us"].is_number(), "{report}");
+    }
+    assert!(report["files_per_second"].as_f64().expect("limit") > 0.0);
+}
+
+#[test]
+fn text_says_what_was_left_out() {
+    let dir = TempDir::new().expect("directory");
+    let words = [
+        "metarates",
+        "--seconds",
+        "0.2",
+        "--warmup",
+        "0.1s",
+        "--threads",
+        "1",
+    ];
+    let output = run(&words, dir.path());
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        text.contains("1 thread, 0.2 s measured after 0.1 s of warm-up left out"),
+        "{text}"
+    );
+    assert!(text.contains("file creation rate"), "{text}");
+}
+
+#[test]
+fn bad_input_is_one_line() {
+    let dir = TempDir::new().expect("directory");
+    let dir = dir.path();
+    refused(&["metarates", "--threads", "0"], dir, "--threads 0");
+    refused(&["varmail", "--threads", "0"], dir, "--threads 0");
+    refused(
+        &["metarates", "--think", "3 parsecs"],
+        dir,
+        "--think '3 parsecs'",
+    );
+    refused(&["metarates", "--seconds", "0"], dir, "--seconds 0");
+    refused(&["varmail", "--seconds", "nan"], dir, "--seconds NaN");
+    refused(&["varmail", "--warmup", "5"], dir, "--warmup '5'");
+    refused(
+        &["metarates", "--file-size", "many"],
+        dir,
+        "--file-size 'many'",
+    );
+    refused(&["commit", "--files", "0"], dir, "--files 0");
+    refused(&["commit", "--rounds", "0"], dir, "--rounds 0");
+    refused(&["metarates"], &dir.join("missing"), "missing");
+    refused(&["varmail"], Path::new("/proc/self/status"), "--dir");
+}
+
+#[test]
+fn a_full_file_system_is_one_line_and_is_left_empty() {
+    let dir = TempDir::new().expect("directory");
+    let options = "size=256k,nr_inodes=64";
+    let mounted = Command::new("mount")
+        .args(["-t", "tmpfs", "-o", options, "none"])
+        .arg(dir.path())
+        .output()
+        .is_ok_and(|output| output.status.success());
+    if !mounted {
+        println!("skipped: needs root to mount a small tmpfs");
+        return;
+    }
+    let outcome = std::panic::catch_unwind(|| {
+        for kind in [&[][..], &["--processes"]] {
+            let words = [
+                &["metarates", "--seconds", "30", "--threads", "2"][..],
+                kind,
+            ]
+            .concat();
+            refused(&words, dir.path(), "is full");
+        }
+        refused(&["varmail"], dir.path(), "is full");
+        let words = ["commit", "--files", "500"];
+        refused(&words, dir.path(), "is full");
+    });
+    let unmounted = Command::new("umount").arg(dir.path()).status();
+    assert!(unmounted.is_ok_and(|status| status.success()));
+    assert!(outcome.is_ok());
+}
+
+#[test]
+fn a_signal_ends_the_run_with_figures_and_nothing_left() {
+    for kind in [&[][..], &["--processes"]] {
+        for (workload, signal) in [("metarates", "INT"), ("varmail", "TERM")] {
+            let dir = TempDir::new().expect("directory");
+            let words = [
+                &[workload, "--seconds", "60", "--warmup", "0", "--json"][..],
+                kind,
+            ];
+            let child = luc(&words.concat(), dir.path())
+                .stdout(std::process::Stdio::piped())
+                .spawn()
+                .expect("luc starts");
+            // Long enough for the files to be made; a signal before that has no figures.
+            std::thread::sleep(Duration::from_millis(1500));
+            let pid = child.id().to_string();
+            let sent = Command::new("kill").args(["-s", signal, &pid]).status();
+            assert!(sent.is_ok_and(|status| status.success()));
+            let output = child.wait_with_output().expect("luc ends");
+            assert_eq!(output.status.code(), Some(130), "{workload} {kind:?}");
+            let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+            assert_eq!(report["interrupted"], true);
+            assert!(report["measured_s"].as_f64().expect("seconds") < 60.0);
+            assert_empty(dir.path());
+        }
+    }
+}
