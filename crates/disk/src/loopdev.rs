@@ -131,10 +131,8 @@ pub(crate) fn tune(device: &Path, model: &ModelSpec, max_request_bytes: u32) {
     // Larger requests would reach the disk in pieces, each of which costs.
     set("max_sectors_kb", &(max_request_bytes / 1024).to_string());
     set("rotational", if model.is_rotational() { "1" } else { "0" });
-    if model.cache_bytes() == 0 {
-        // As a disk without a volatile cache: the kernel then spares the flushes.
-        set("write_cache", "write through");
-    }
+    // An earlier user of the device may have turned flushes off, and that sticks.
+    set("write_cache", "write back");
 }
 
 /// The loop devices whose backing file is `file`, also when that is deleted or unreachable.
