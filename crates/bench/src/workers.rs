@@ -3,20 +3,21 @@
 //! The hot loop of a client touches no lock and no allocator: it reads the clock, one shared word
 //! that says when to stop, and counters of its own.
 
-use std::io;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use rustix::thread::futex;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::error::BenchError;
 use crate::interrupt::interrupted;
 use crate::latency::{Latency, Recorder, Recorders};
-use crate::shared::SharedSlice;
 
+mod control;
 mod processes;
 mod threads;
+
+pub(crate) use control::Fault;
+use control::Control;
 
 /// What a client is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -77,87 +78,6 @@ pub struct Progress {
     pub elapsed_ns: u64,
     /// Warm-up and measured interval together, ns.
     pub total_ns: u64,
-}
-
-/// A client's failure: which operation, and errno.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Fault {
-    /// Index into the workload's operations.
-    pub(crate) operation: usize,
-    /// The system's error number.
-    pub(crate) errno: i32,
-}
-
-impl Fault {
-    /// The failure of `operation`.
-    pub(crate) fn of(operation: usize) -> impl Fn(io::Error) -> Self {
-        move |error| Self {
-            operation,
-            errno: error.raw_os_error().unwrap_or(libc::EIO),
-        }
-    }
-}
-
-/// Words that the clients and the coordinator share.
-pub(crate) struct Control(SharedSlice<AtomicU64>, SharedSlice<AtomicU32>);
-
-impl Control {
-    fn new() -> io::Result<Self> {
-        Ok(Self(SharedSlice::new(3)?, SharedSlice::new(2)?))
-    }
-    /// When the measured interval begins, ns.
-    fn begin_ns(&self) -> &AtomicU64 {
-        &self.0[0]
-    }
-    /// When it ends, ns.
-    fn end_ns(&self) -> &AtomicU64 {
-        &self.0[1]
-    }
-    /// 0, or the first fault as operation + 1 in the upper half and errno in the lower.
-    fn fault(&self) -> &AtomicU64 {
-        &self.0[2]
-    }
-    /// 0 until the clients may start.
-    fn started(&self) -> &AtomicU32 {
-        &self.1[0]
-    }
-    /// Clients that wait for the start.
-    fn ready(&self) -> &AtomicU32 {
-        &self.1[1]
-    }
-
-    fn set_fault(&self, fault: Fault) {
-        let packed = (fault.operation as u64 + 1) << 32 | u64::from(fault.errno.unsigned_abs());
-        let _ = self
-            .fault()
-            .compare_exchange(0, packed, Ordering::Release, Ordering::Relaxed);
-        self.end_ns().fetch_min(now_ns(), Ordering::Relaxed);
-    }
-
-    fn first_fault(&self) -> Option<Fault> {
-        match self.fault().load(Ordering::Acquire) {
-            0 => None,
-            packed => Some(Fault {
-                operation: (packed >> 32) as usize - 1,
-                errno: (packed & 0xffff_ffff) as i32,
-            }),
-        }
-    }
-
-    /// A client's part of the barrier.
-    fn wait_for_start(&self) {
-        self.ready().fetch_add(1, Ordering::Release);
-        while self.started().load(Ordering::Acquire) == 0 {
-            // Any error (EINTR, EAGAIN) means: look again.
-            let _ = futex::wait(self.started(), futex::Flags::empty(), 0, None);
-        }
-    }
-
-    fn start(&self) {
-        self.started().store(1, Ordering::Release);
-        // Cannot fail for a valid address; a client that has not gone to sleep sees the store.
-        let _ = futex::wake(self.started(), futex::Flags::empty(), i32::MAX as u32);
-    }
 }
 
 /// A client's side of a run.
@@ -331,12 +251,6 @@ fn coordinate(
         });
         std::thread::sleep(Duration::from_nanos((end - now).min(100_000_000)));
     }
-}
-
-/// Lets clients that wait for the start go home: the end is past.
-fn dismiss(control: &Control) {
-    control.end_ns().store(0, Ordering::Relaxed);
-    control.start();
 }
 
 /// CLOCK_MONOTONIC, ns.

@@ -132,6 +132,17 @@ fn a_command_that_syncs_passes_and_one_that_does_not_fails() {
 }
 
 #[test]
+fn processes_that_left_the_group_are_killed_too() {
+    let Some(place) = Place::new() else { return };
+    let script = "setsid sleep 3000 & while true; do date > f; sync f; echo f; sleep 0.1; done";
+    let report = place.report(&["--rounds", "1", "--", "sh", "-c", script], 0);
+    assert!(
+        report["acknowledged"].as_u64().expect("count") > 0,
+        "{report}"
+    );
+}
+
+#[test]
 fn bad_input_and_bad_commands_are_one_line() {
     let Some(place) = Place::new() else { return };
     place.refused(&["--rounds", "0"], "--rounds 0");

@@ -39,6 +39,7 @@ impl Site {
         remove_stale(&std::env::temp_dir());
         let work = std::env::temp_dir().join(format!("luc-{name}"));
         let dir = work.join("mnt");
+        remove_work(&work); // of a killed trial that had the same process number
         fs::create_dir(&work)
             .and_then(|()| fs::create_dir(&dir))
             .map_err(PowercutError::io("making a directory for the trial", &work))?;
@@ -139,7 +140,10 @@ impl Site {
             match luc_disk::unmount(&self.dir) {
                 Ok(()) => self.mounted = false,
                 Err(error) if Instant::now() >= deadline => return Err(error.into()),
-                Err(_) => std::thread::sleep(Duration::from_millis(2)),
+                Err(_) => {
+                    kill_strays(&self.dir);
+                    std::thread::sleep(Duration::from_millis(2));
+                }
             }
         }
         Ok(())
@@ -170,6 +174,7 @@ impl Site {
         let removed = loop {
             match luc_disk::remove(&self.name) {
                 Err(luc_disk::Error::InUse { .. }) if Instant::now() < deadline => {
+                    kill_strays(&self.dir);
                     std::thread::sleep(Duration::from_millis(5));
                 }
                 outcome => break outcome,
@@ -189,6 +194,30 @@ impl Drop for Site {
     fn drop(&mut self) {
         // Another error, or an interrupt, is on its way to the user already.
         let _ = self.clear();
+    }
+}
+
+/// Kills processes that a command started outside its process group: those in whose environment
+/// LUC_POWERCUT_DIR is this round's directory, which nobody else has.
+fn kill_strays(dir: &Path) {
+    use std::os::unix::ffi::OsStrExt as _;
+    let wanted = [b"LUC_POWERCUT_DIR=", dir.as_os_str().as_bytes()].concat();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok())
+        else {
+            continue;
+        };
+        let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
+        if environment
+            .split(|&byte| byte == 0)
+            .any(|variable| variable == wanted)
+        {
+            // SAFETY: a system call with plain integers, on a process just seen to be ours.
+            unsafe { libc::kill(pid, libc::SIGKILL) };
+        }
     }
 }
 

@@ -3,7 +3,8 @@
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::{Control, Progress, Schedule, coordinate, dismiss};
+use super::control::{Control, dismiss};
+use super::{Progress, Schedule, coordinate};
 use crate::error::BenchError;
 
 /// Runs `client_main` in one forked process per client.

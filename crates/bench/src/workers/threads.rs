@@ -2,7 +2,8 @@
 
 use std::thread;
 
-use super::{Control, Progress, Schedule, coordinate, dismiss};
+use super::control::{Control, dismiss};
+use super::{Progress, Schedule, coordinate};
 use crate::error::BenchError;
 
 /// Runs `client_main` in one thread per client.

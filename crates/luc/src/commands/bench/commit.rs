@@ -47,7 +47,10 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         file_size_bytes: file_size_bytes("--file-size", &args.file_size)?,
         seed: args.seed,
     };
-    let report = match commit::run(&plan, &mut |_| {}) {
+    let bar = show::Bar::rounds("commit", args.rounds.saturating_add(args.rounds / 10));
+    let outcome = commit::run(&plan, &mut |done| bar.tick_round(done));
+    bar.clear();
+    let report = match outcome {
         Ok(report) => report,
         Err(error) => return or_interrupted(error),
     };

@@ -18,23 +18,44 @@ impl Bar {
     /// A bar for a run of `schedule`; hidden if that is short.
     pub(super) fn new(name: &'static str, schedule: &Schedule) -> Self {
         let total_ns = schedule.warmup_ns + schedule.measured_ns;
-        if total_ns <= SHORT_NS || !stderr().is_terminal() {
+        if total_ns <= SHORT_NS {
             return Self(ProgressBar::hidden());
         }
-        let bar = ProgressBar::with_draw_target(
-            Some(total_ns / 1_000_000),
-            ProgressDrawTarget::stderr_with_hz(5),
+        let template = format!(
+            "{name} [{{bar:40}}] {{elapsed}} of {:.0}s",
+            total_ns as f64 / 1e9
         );
-        if let Ok(style) = ProgressStyle::with_template("{msg} [{bar:40}] {elapsed} of {prefix}") {
+        Self::visible(total_ns / 1_000_000, &template)
+    }
+
+    /// A bar that counts rounds.
+    pub(super) fn rounds(name: &'static str, rounds: usize) -> Self {
+        Self::visible(
+            rounds as u64,
+            &format!("{name} [{{bar:40}}] {{pos}}/{{len}}, {{eta}} left"),
+        )
+    }
+
+    fn visible(length: u64, template: &str) -> Self {
+        if !stderr().is_terminal() {
+            return Self(ProgressBar::hidden());
+        }
+        let target = ProgressDrawTarget::stderr_with_hz(5);
+        let bar = ProgressBar::with_draw_target(Some(length), target);
+        if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("=> "));
         }
-        bar.set_prefix(format!("{:.0}s", total_ns as f64 / 1e9));
-        bar.set_message(name);
         Self(bar)
     }
 
     pub(super) fn tick(&self, progress: Progress) {
         self.0.set_position(progress.elapsed_ns / 1_000_000);
+    }
+
+    pub(super) fn tick_round(&self, done: usize) {
+        if self.0.elapsed().as_nanos() > u128::from(SHORT_NS) {
+            self.0.set_position(done as u64);
+        }
     }
 
     pub(super) fn clear(&self) {

@@ -51,11 +51,12 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         seed: args.common.seed,
     };
     let bar = show::Bar::new("varmail", &plan.schedule);
-    let report = match varmail::run(&plan, &mut |progress| bar.tick(progress)) {
+    let outcome = varmail::run(&plan, &mut |progress| bar.tick(progress));
+    bar.clear();
+    let report = match outcome {
         Ok(report) => report,
         Err(error) => return or_interrupted(error),
     };
-    bar.clear();
     if args.common.json {
         show::json(&report)?;
         return Ok(status(report.interrupted));

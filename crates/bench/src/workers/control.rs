@@ -1,0 +1,96 @@
+//! The words that clients and coordinator share: when to start, what counts, when to stop.
+
+use std::io;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use rustix::thread::futex;
+
+use super::now_ns;
+use crate::shared::SharedSlice;
+
+/// A client's failure: which operation, and errno.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Fault {
+    /// Index into the workload's operations.
+    pub(crate) operation: usize,
+    /// The system's error number.
+    pub(crate) errno: i32,
+}
+
+impl Fault {
+    /// The failure of `operation`.
+    pub(crate) fn of(operation: usize) -> impl Fn(io::Error) -> Self {
+        move |error| Self {
+            operation,
+            errno: error.raw_os_error().unwrap_or(libc::EIO),
+        }
+    }
+}
+
+/// Words that the clients and the coordinator share.
+pub(crate) struct Control(SharedSlice<AtomicU64>, SharedSlice<AtomicU32>);
+
+impl Control {
+    pub(super) fn new() -> io::Result<Self> {
+        Ok(Self(SharedSlice::new(3)?, SharedSlice::new(2)?))
+    }
+    /// When the measured interval begins, ns.
+    pub(super) fn begin_ns(&self) -> &AtomicU64 {
+        &self.0[0]
+    }
+    /// When it ends, ns.
+    pub(super) fn end_ns(&self) -> &AtomicU64 {
+        &self.0[1]
+    }
+    /// 0, or the first fault as operation + 1 in the upper half and errno in the lower.
+    fn fault(&self) -> &AtomicU64 {
+        &self.0[2]
+    }
+    /// 0 until the clients may start.
+    fn started(&self) -> &AtomicU32 {
+        &self.1[0]
+    }
+    /// Clients that wait for the start.
+    pub(super) fn ready(&self) -> &AtomicU32 {
+        &self.1[1]
+    }
+
+    pub(super) fn set_fault(&self, fault: Fault) {
+        let packed = (fault.operation as u64 + 1) << 32 | u64::from(fault.errno.unsigned_abs());
+        let _ = self
+            .fault()
+            .compare_exchange(0, packed, Ordering::Release, Ordering::Relaxed);
+        self.end_ns().fetch_min(now_ns(), Ordering::Relaxed);
+    }
+
+    pub(super) fn first_fault(&self) -> Option<Fault> {
+        match self.fault().load(Ordering::Acquire) {
+            0 => None,
+            packed => Some(Fault {
+                operation: (packed >> 32) as usize - 1,
+                errno: (packed & 0xffff_ffff) as i32,
+            }),
+        }
+    }
+
+    /// A client's part of the barrier.
+    pub(super) fn wait_for_start(&self) {
+        self.ready().fetch_add(1, Ordering::Release);
+        while self.started().load(Ordering::Acquire) == 0 {
+            // Any error (EINTR, EAGAIN) means: look again.
+            let _ = futex::wait(self.started(), futex::Flags::empty(), 0, None);
+        }
+    }
+
+    pub(super) fn start(&self) {
+        self.started().store(1, Ordering::Release);
+        // Cannot fail for a valid address; a client that has not gone to sleep sees the store.
+        let _ = futex::wake(self.started(), futex::Flags::empty(), i32::MAX as u32);
+    }
+}
+
+/// Lets clients that wait for the start go home: the end is past.
+pub(super) fn dismiss(control: &Control) {
+    control.end_ns().store(0, Ordering::Relaxed);
+    control.start();
+}
