@@ -1,12 +1,127 @@
-//! `luc run`.
+//! `luc run`: a command under the gate, and what came of it.
 
+mod compare;
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// run
+use anyhow::Context as _;
+use luc_gate_core::Policy;
+use luc_gate_core::inspect;
+use luc_gate_core::launch::{self, Command};
+
+/// Runs a command so that its fsyncs on ext4 share journal commits
+///
+/// All threads and processes of the command that call fsync, fdatasync or msync(MS_SYNC) on one ext4 file
+/// system are brought into common commits, together with those of other `luc run`s of the same user.
+/// Nothing else changes: every call is still made and still waits until its data is durable. The gate
+/// engages only where it measures a gain, and gets out of the way elsewhere.
+///
+/// The command's output and exit status are passed through; the report goes to standard error.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+#[command(after_long_help = "\
+Examples:
+  luc run -- make -j64 install
+  luc run --compare 5 -- ./import-mail.sh
+  luc run --policy delay:1ms -- postgres -D data
+  luc run --json figures.json -- sqlite3 app.db < changes.sql
+
+Exit status: the command's; 128 + signal if one ended it; 2 if it could not be started.")]
+pub(crate) struct Args {
+    /// What the gate does: auto, off (only count), delay[:TIME[:RESTARTS]] or pid[:CALLERS]
+    #[arg(long, default_value = "auto")]
+    policy: Policy,
+
+    /// Run N times with and N times without the gate, in random order, and print the ratio
+    ///
+    /// The command's standard output is thrown away then.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    compare: Option<u32>,
+
+    /// Seed of the random order of --compare
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+
+    /// Write the report as JSON to FILE as well
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+
+    /// Print no report
+    #[arg(long, short)]
+    quiet: bool,
+
+    /// The command and its arguments
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "COMMAND",
+        required = true
+    )]
+    command: Vec<OsString>,
+}
 
 /// Runs the subcommand.
-pub(crate) fn main(_args: Args) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("not written yet")
+pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
+    let command = resolve(&args.command, args.compare.is_some())?;
+    let mut json = args.json.as_ref().map(JsonFile::create).transpose()?;
+    if let Some(pairs) = args.compare {
+        return compare::main(&args, &command, pairs, json.as_mut());
+    }
+    let outcome = launch::run(&command, args.policy)?;
+    if !args.quiet {
+        eprint!("{outcome}");
+    }
+    if let Some(json) = &mut json {
+        json.write(&outcome)?;
+    }
+    Ok(ExitCode::from(outcome.ending.exit_status()))
+}
+
+/// Finds the program, and says so if the gate cannot get into it.
+fn resolve(command: &[OsString], discard_output: bool) -> anyhow::Result<Command> {
+    let name = command
+        .first()
+        .context("no command given; try `luc run -- COMMAND`")?;
+    let directory = std::env::current_dir().context("the current directory cannot be found")?;
+    let path = std::env::var_os("PATH");
+    let program = inspect::resolve(name, path.as_deref(), &directory)?;
+    if let Some(reason) = inspect::program(&program)?.reason() {
+        eprintln!(
+            "luc: {} cannot be gated: {reason}; it runs as without luc",
+            program.display()
+        );
+    }
+    Ok(Command {
+        program,
+        arguments: command.to_vec(),
+        discard_output,
+    })
+}
+
+/// A file for JSON, opened before anything is run, so that a wrong path costs no run.
+struct JsonFile {
+    path: PathBuf,
+    file: fs::File,
+}
+
+impl JsonFile {
+    fn create(path: &PathBuf) -> anyhow::Result<Self> {
+        let file = fs::File::create(path).with_context(|| {
+            format!(
+                "{} cannot be written; give --json another path",
+                path.display()
+            )
+        })?;
+        Ok(Self {
+            path: path.clone(),
+            file,
+        })
+    }
+
+    fn write(&mut self, value: &impl serde::Serialize) -> anyhow::Result<()> {
+        serde_json::to_writer_pretty(&mut self.file, value)
+            .with_context(|| format!("{} cannot be written", self.path.display()))
+    }
 }

@@ -1,0 +1,149 @@
+//! `luc run --compare`: runs with and without the gate, in random order, and their ratio.
+
+use std::process::ExitCode;
+
+use anyhow::bail;
+use indicatif::{ProgressBar, ProgressStyle};
+use luc_bench::stats::{Interval, Side, interleave, median, ratio_interval};
+use luc_gate_core::Policy;
+use luc_gate_core::launch::text::Time;
+use luc_gate_core::launch::{self, Command, Ending, Outcome};
+use serde::Serialize;
+
+use super::{Args, JsonFile};
+
+/// All runs and what they say together.
+#[derive(Debug, Serialize)]
+struct Comparison {
+    with: Vec<Outcome>,
+    without: Vec<Outcome>,
+    run_time_s: Option<Row>,
+    calls_per_s: Option<Row>,
+    mean_latency_us: Option<Row>,
+}
+
+/// One figure, both ways: medians, and the ratio with its 95 % interval.
+#[derive(Debug, Serialize)]
+struct Row {
+    with: f64,
+    without: f64,
+    /// With over without.
+    ratio: Interval,
+}
+
+pub(super) fn main(
+    args: &Args,
+    command: &Command,
+    pairs: u32,
+    json: Option<&mut JsonFile>,
+) -> anyhow::Result<ExitCode> {
+    if args.policy == Policy::Off {
+        bail!("--compare with --policy off would compare nothing; choose another policy");
+    }
+    let order = interleave(pairs as usize, args.seed);
+    let progress = progress(order.len());
+    let (mut with, mut without) = (Vec::new(), Vec::new());
+    let mut worst = 0;
+    for side in order {
+        let policy = if side == Side::With {
+            args.policy
+        } else {
+            Policy::Off
+        };
+        let outcome = launch::run(command, policy)?;
+        progress.inc(1);
+        match outcome.ending {
+            Ending::Exited(status) => worst = worst.max(status),
+            Ending::Killed { .. } => {
+                progress.finish_and_clear();
+                eprintln!("luc: a signal ended the command; the comparison stops");
+                return Ok(ExitCode::from(outcome.ending.exit_status()));
+            }
+        }
+        if side == Side::With {
+            &mut with
+        } else {
+            &mut without
+        }
+        .push(outcome);
+    }
+    progress.finish_and_clear();
+    let comparison = Comparison {
+        run_time_s: row(&with, &without, args.seed, |o| Some(o.elapsed_s)),
+        calls_per_s: row(&with, &without, args.seed, |o| {
+            (o.calls() > 0).then(|| o.calls() as f64 / o.elapsed_s)
+        }),
+        mean_latency_us: row(&with, &without, args.seed, Outcome::mean_us),
+        with,
+        without,
+    };
+    if !args.quiet {
+        report(&comparison, pairs);
+    }
+    if worst != 0 {
+        eprintln!("luc: the command failed in at least one run (exit status {worst})");
+    }
+    if let Some(json) = json {
+        json.write(&comparison)?;
+    }
+    Ok(ExitCode::from(worst))
+}
+
+fn row(
+    with: &[Outcome],
+    without: &[Outcome],
+    seed: u64,
+    figure: impl Fn(&Outcome) -> Option<f64>,
+) -> Option<Row> {
+    let with: Vec<f64> = with.iter().map(&figure).collect::<Option<_>>()?;
+    let without: Vec<f64> = without.iter().map(&figure).collect::<Option<_>>()?;
+    let ratio = ratio_interval(&with, &without, seed).ok()?;
+    Some(Row {
+        with: median(&with)?,
+        without: median(&without)?,
+        ratio,
+    })
+}
+
+fn report(comparison: &Comparison, pairs: u32) {
+    if let Some(last) = comparison.with.last() {
+        eprintln!("luc: the last run with the gate:");
+        eprint!("{last}");
+    }
+    eprintln!("luc: {pairs} runs with and {pairs} without the gate, interleaved; medians:");
+    eprintln!(
+        "     {:<20} {:>12} {:>12}   with / without (95 %)",
+        "", "without", "with"
+    );
+    let line = |name: &str, row: &Option<Row>, text: &dyn Fn(f64) -> String| {
+        if let Some(row) = row {
+            let Interval {
+                ratio, low, high, ..
+            } = row.ratio;
+            eprintln!(
+                "     {name:<20} {:>12} {:>12}   {ratio:.2} ({low:.2} to {high:.2})",
+                text(row.without),
+                text(row.with)
+            );
+        }
+    };
+    line("run time", &comparison.run_time_s, &|s| format!("{s:.2} s"));
+    line("synchronizations/s", &comparison.calls_per_s, &|n| {
+        format!("{n:.0}")
+    });
+    line("mean latency", &comparison.mean_latency_us, &|us| {
+        Time(us).to_string()
+    });
+    if pairs < 3 {
+        eprintln!("     too few runs for an interval that means much: --compare 5 or more");
+    }
+}
+
+fn progress(runs: usize) -> ProgressBar {
+    let style = ProgressStyle::with_template("{bar:30} run {pos} of {len}, {eta} left");
+    let bar = ProgressBar::new(runs as u64);
+    match style {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
