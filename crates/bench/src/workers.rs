@@ -16,8 +16,8 @@ mod control;
 mod processes;
 mod threads;
 
-pub(crate) use control::Fault;
 use control::Control;
+pub(crate) use control::Fault;
 
 /// What a client is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
