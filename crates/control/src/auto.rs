@@ -271,8 +271,8 @@ impl Auto {
             }
             Phase::Engaged => {
                 self.gated_rate = rate;
-                let overtaken = rate < self.ungated_rate;
-                if now_ns >= self.next_ns || overtaken || self.has_changed() {
+                let suspicious = rate < self.ungated_rate || self.has_changed();
+                if now_ns >= self.next_ns || (self.has_rested(now_ns) && suspicious) {
                     self.enter(Phase::Check);
                 } else {
                     self.continue_stretch();
@@ -281,12 +281,13 @@ impl Auto {
             Phase::Check => {
                 self.ungated_rate = rate;
                 self.pairs = Pairs::default();
-                let verdict = self.pairs.add(self.gated_rate, self.ungated_rate);
-                if verdict == Verdict::Pays {
+                self.pairs.add(self.gated_rate, self.ungated_rate);
+                if self.pairs.pays_still() {
                     self.engage(now_ns, 2);
                 } else {
+                    // One pair may be bad luck: a trial finds out.
                     self.trials = self.trials.saturating_add(1);
-                    self.conclude(now_ns, verdict);
+                    self.enter(Phase::TryGated);
                 }
             }
             Phase::Aside => self.continue_stretch(),
@@ -303,11 +304,10 @@ impl Auto {
                     self.step_aside(now_ns, Reason::TooFarApart, pause_ns);
                 }
             }
-            Phase::Aside => {
-                let rested = now_ns >= self.decided_ns.saturating_add(Backoff::FIRST_NS);
-                if now_ns >= self.next_ns || (rested && self.has_changed()) {
-                    self.enter(Phase::Learn);
-                }
+            Phase::Aside
+                if now_ns >= self.next_ns || (self.has_rested(now_ns) && self.has_changed()) =>
+            {
+                self.enter(Phase::Learn);
             }
             _ => {}
         }
@@ -339,15 +339,7 @@ impl Auto {
                 let pause_ns = self.trial_backoff.lengthen(4);
                 self.step_aside(now_ns, Reason::NoGainMeasured, pause_ns);
             }
-            Verdict::More => {
-                // After a check the ungated stretch is the fresh one, after a trial the gated one.
-                let next = if self.phase() == Phase::Check {
-                    Phase::TryGated
-                } else {
-                    Phase::TryUngated
-                };
-                self.enter(next);
-            }
+            Verdict::More => self.enter(Phase::TryUngated),
         }
     }
 
@@ -380,6 +372,11 @@ impl Auto {
             Reason::NoGainMeasured => 4,
             Reason::GainMeasured => 5,
         };
+    }
+
+    /// Whether the last decision is old enough to be questioned before its time.
+    fn has_rested(&self, now_ns: u64) -> bool {
+        now_ns >= self.decided_ns.saturating_add(Backoff::FIRST_NS)
     }
 
     /// Whether participants (or, ungated, the commit time) are far from what the last decision saw.

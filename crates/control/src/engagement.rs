@@ -56,6 +56,12 @@ impl Pairs {
         self.verdict()
     }
 
+    /// Whether what was measured at a check lets an engaged gate go on: a lower bar than for engaging, so
+    /// that it does not come and go.
+    pub fn pays_still(&self) -> bool {
+        self.gain() >= WORTHWHILE
+    }
+
     /// Pairs measured.
     pub fn count(&self) -> u32 {
         self.count

@@ -105,6 +105,19 @@ impl ReturnProfile {
     }
 }
 
+/// How long a round is worth holding for callers that are late, in nanoseconds after its last arrival.
+///
+/// A round that has `gathered` callers `since_end_ns` after the end of the last commit serves
+/// `gathered / (T_commit + t)`; holding it by `x` for one more pays only while
+/// `(gathered + 1) / (T_commit + t + x)` is larger, that is for `x < (T_commit + t) / gathered`. So a few
+/// late ones out of many are not worth much: they lead the next round.
+pub fn worth_holding_ns(commit_ns: u64, since_end_ns: u64, gathered: u32, missing: u32) -> u64 {
+    commit_ns
+        .saturating_add(since_end_ns)
+        .saturating_mul(u64::from(missing))
+        / u64::from(gathered.max(1))
+}
+
 fn smoothed(value: u32, sample: u32) -> u32 {
     let moved = i64::from(value) + (i64::from(sample) - i64::from(value)) / SMOOTHING;
     // Between two u32 values, so it fits; the fallback only satisfies the type.
@@ -150,6 +163,14 @@ mod tests {
             profile.observe(&[10_000; 8], 13_000_000);
         }
         assert_eq!(profile.best(12_800_000).unwrap().callers, 8);
+    }
+
+    #[test]
+    fn few_late_ones_are_not_worth_a_long_hold() {
+        let held_for_three_of_64 = worth_holding_ns(12_800_000, 500_000, 61, 3);
+        assert!(held_for_three_of_64 < 700_000, "{held_for_three_of_64}");
+        let held_for_half = worth_holding_ns(12_800_000, 500_000, 2, 2);
+        assert_eq!(held_for_half, 13_300_000);
     }
 
     proptest! {

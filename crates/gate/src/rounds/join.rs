@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
 use std::sync::atomic::{AtomicU32, fence};
 
 use luc_control::MAX_PARTICIPANTS;
+use luc_control::setpoint::worth_holding_ns;
 
 use super::layout::Rounds;
 use crate::policy::Policy;
@@ -20,6 +21,9 @@ const OVERDUE_COMMITS: u64 = 4;
 
 /// The paper's bound on waiting for the next request (LUC section IV.A): 1 ms.
 const PID_IDLE_NS: u64 = 1_000_000;
+
+/// How often the keeper of an overdue round's timer looks who has come.
+const LOOK_AGAIN_NS: u64 = 100_000;
 
 /// A caller's way through a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,10 +75,14 @@ impl Rounds {
             let now_ns = sys::now_ns();
             // Only the first caller keeps the round's timer: one wake-up instead of a herd's. Should it
             // be killed, the others' own deadlines release the round.
-            let wake_ns = if position == 0 {
-                deadline_ns.min(self.closes_ns(policy, generation))
+            let timer = if position == 0 {
+                self.timer(policy, generation, now_ns)
             } else {
-                deadline_ns
+                Timer::WakeAt(u64::MAX)
+            };
+            let wake_ns = match timer {
+                Timer::Close => now_ns,
+                Timer::WakeAt(ns) => deadline_ns.min(ns),
             };
             if now_ns >= wake_ns {
                 timed_out = now_ns >= deadline_ns;
@@ -203,33 +211,49 @@ impl Rounds {
         }
     }
 
-    /// When the round of `generation` closes for want of callers.
-    fn closes_ns(&self, policy: &Policy, generation: u32) -> u64 {
+    /// Whether the round of `generation` closes now for want of callers, or when to look again.
+    fn timer(&self, policy: &Policy, generation: u32, now_ns: u64) -> Timer {
         let times = self.generation(generation);
         let (first_ns, last_ns) = (times.first_ns.load(Relaxed), times.last_ns.load(Relaxed));
         match policy {
-            Policy::Off => first_ns,
-            Policy::Delay(delay) => delay.deadline_ns(last_ns),
+            Policy::Off => Timer::Close,
+            Policy::Delay(delay) => Timer::at(delay.deadline_ns(last_ns), now_ns),
             Policy::Pid { .. } => {
                 let held_ns = first_ns.saturating_add(self.plan.patience_ns.load(Relaxed));
-                held_ns.min(last_ns.saturating_add(PID_IDLE_NS))
+                Timer::at(held_ns.min(last_ns.saturating_add(PID_IDLE_NS)), now_ns)
             }
-            Policy::Auto => {
-                let commit_ns = self.plan.commit_ns.load(Relaxed);
-                let expected_end_ns = if self.commit_in_flight(generation, sys::now_ns()) {
-                    let before = self.generation(generation.wrapping_sub(1));
-                    before
-                        .released_ns
-                        .load(Relaxed)
-                        .saturating_add(commit_ns + commit_ns / 4)
-                } else {
-                    self.epoch_ns.0.load(Relaxed)
-                };
-                let return_ns = self.plan.return_ns.load(Relaxed);
-                first_ns
-                    .max(expected_end_ns.saturating_add(return_ns))
-                    .saturating_add(self.plan.patience_ns.load(Relaxed))
-            }
+            Policy::Auto => self.timer_auto(generation, first_ns, last_ns, now_ns),
+        }
+    }
+
+    fn timer_auto(&self, generation: u32, first_ns: u64, last_ns: u64, now_ns: u64) -> Timer {
+        let commit_ns = self.plan.commit_ns.load(Relaxed);
+        let end_ns = if self.commit_in_flight(generation, now_ns) {
+            let before = self.generation(generation.wrapping_sub(1));
+            before
+                .released_ns
+                .load(Relaxed)
+                .saturating_add(commit_ns + commit_ns / 4)
+        } else {
+            self.epoch_ns.0.load(Relaxed)
+        };
+        let return_ns = self.plan.return_ns.load(Relaxed);
+        let expected_ns = first_ns.max(end_ns.saturating_add(return_ns));
+        if now_ns < expected_ns {
+            return Timer::WakeAt(expected_ns);
+        }
+        let gathered = split(self.round.0.load(Relaxed)).1;
+        let missing = self.plan.set_point.load(Relaxed).saturating_sub(gathered);
+        let since_end_ns = last_ns.saturating_sub(end_ns);
+        let worth_ns = worth_holding_ns(commit_ns, since_end_ns, gathered, missing);
+        let patience_ns = self.plan.patience_ns.load(Relaxed);
+        let closes_ns = expected_ns
+            .saturating_add(patience_ns)
+            .min(last_ns.max(end_ns).saturating_add(worth_ns));
+        // Each arrival changes what is worth holding for, and does not wake anybody.
+        match Timer::at(closes_ns, now_ns) {
+            Timer::Close => Timer::Close,
+            Timer::WakeAt(ns) => Timer::WakeAt(ns.min(now_ns + LOOK_AGAIN_NS)),
         }
     }
 
@@ -248,6 +272,22 @@ impl Rounds {
         // SAFETY: both halves lie inside the 64-bit atomic, which is aligned for them and lives as long
         // as `self`; the futex system call and this code only ever read the half.
         unsafe { &*halves.add(high) }
+    }
+}
+
+/// What the keeper of a round's timer does next.
+enum Timer {
+    Close,
+    WakeAt(u64),
+}
+
+impl Timer {
+    fn at(closes_ns: u64, now_ns: u64) -> Self {
+        if now_ns >= closes_ns {
+            Self::Close
+        } else {
+            Self::WakeAt(closes_ns)
+        }
     }
 }
 
