@@ -54,7 +54,7 @@ pub(crate) enum Answer {
 /// # Errors
 /// Nobody listens, or no well-formed answer came within `timeout`.
 pub(crate) fn ask(dir: &Path, ask: Ask, timeout: Duration) -> io::Result<Answer> {
-    let mut stream = in_directory(dir, |path| UnixStream::connect(path))?;
+    let mut stream = in_directory(dir, UnixStream::connect)?;
     stream.set_read_timeout(Some(timeout))?;
     stream.set_write_timeout(Some(timeout))?;
     write_line(&mut stream, &ask)?;
@@ -68,7 +68,7 @@ pub(crate) fn ask(dir: &Path, ask: Ask, timeout: Duration) -> io::Result<Answer>
 /// # Errors
 /// The socket cannot be made.
 pub(crate) fn listen(dir: &Path) -> io::Result<UnixListener> {
-    in_directory(dir, |path| UnixListener::bind(path))
+    in_directory(dir, UnixListener::bind)
 }
 
 /// Answers everybody in turn, for ever.

@@ -119,7 +119,7 @@ fn answer(engine: &Engine<FuseReply>, spec: &DiskSpec, ask: Ask) -> Answer {
         },
         Ask::Stats => Answer::Stats(engine.stats()),
         Ask::Cut { seed } => engine.cut(seed).map_or(Answer::AlreadySo, Answer::Cut),
-        Ask::Restore if engine.restore() => Answer::Done,
+        Ask::Restore if engine.restore(spec.model.build(spec.size_bytes)) => Answer::Done,
         Ask::Restore => Answer::AlreadySo,
         Ask::Hurry => {
             engine.hurry();

@@ -171,9 +171,14 @@ impl<R: Reply> Engine<R> {
         Some(inner.store.cut(seed))
     }
 
-    /// Gives the power back. Whether it was cut.
-    pub(crate) fn restore(&self) -> bool {
-        std::mem::take(&mut self.lock().cut)
+    /// Gives the power back, to a disk that starts afresh with `model`. Whether it was cut.
+    pub(crate) fn restore(&self, model: Box<dyn Model>) -> bool {
+        let mut inner = self.lock();
+        let was_cut = std::mem::take(&mut inner.cut);
+        if was_cut {
+            inner.model = model;
+        }
+        was_cut
     }
 
     /// Ends the preparation: what is written is durable, counting starts, `model` takes over.
@@ -339,3 +344,6 @@ fn spin_until(due_ns: u64) {
         std::hint::spin_loop();
     }
 }
+
+#[cfg(test)]
+mod tests;

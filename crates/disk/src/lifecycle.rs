@@ -230,6 +230,7 @@ fn tear_down(name: &str, state: &StateDir, force: bool) -> Result<(), Error> {
                 mounts::unmount_lazily(&dir);
             }
         }
+        loopdev::untune(&device);
         let detached =
             loopdev::detach(&device, &image, if force { PATIENCE / 4 } else { PATIENCE })?;
         if !detached && !force {

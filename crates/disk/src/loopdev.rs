@@ -135,6 +135,17 @@ pub(crate) fn tune(device: &Path, model: &ModelSpec, max_request_bytes: u32) {
     set("write_cache", "write back");
 }
 
+/// Undoes what of [`tune`] would stay with the device for its next user.
+pub(crate) fn untune(device: &Path) {
+    if let Some(name) = device.file_name() {
+        let setting = Path::new("/sys/block")
+            .join(name)
+            .join("queue/max_sectors_kb");
+        // 0 is the kernel's default again; kernels that refuse it keep a harmless limit.
+        let _ = std::fs::write(setting, "0");
+    }
+}
+
 /// The loop devices whose backing file is `file`, also when that is deleted or unreachable.
 pub(crate) fn attached_to(file: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir("/sys/block") else {
