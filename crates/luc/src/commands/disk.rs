@@ -20,7 +20,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    Create(Create),
+    Create(Box<Create>),
     /// List the disks.
     #[command(after_help = "Example:\n  luc disk list --json")]
     List {
@@ -152,7 +152,7 @@ impl Output {
 /// Runs the subcommand.
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     match args.action {
-        Action::Create(args) => create(args)?,
+        Action::Create(args) => create(*args)?,
         Action::List { output } => output.show(&luc_disk::list()?, |disks| table(disks))?,
         Action::Stats { name, output } => output.show(&luc_disk::stats(&name)?, stats)?,
         Action::Cut { name, seed, output } => {
