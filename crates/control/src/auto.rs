@@ -232,7 +232,7 @@ impl Auto {
             self.return_ns = return_ns;
         }
         let slope_ns = (self.return_ns / u64::from(self.set_point.max(1))).max(10_000);
-        let bounds_ns = (LEAST_PATIENCE_NS.max(self.return_ns / 4), commit_ns / 2);
+        let bounds_ns = (LEAST_PATIENCE_NS.max(self.return_ns / 4), commit_ns);
         self.patience
             .update(&Gains::PAPER, self.set_point, released, slope_ns, bounds_ns);
     }

@@ -4,6 +4,7 @@
 //! machine does not allow it, said in one line. `luc run` passes on the status of its command.
 
 mod commands;
+mod usage;
 
 use std::process::ExitCode;
 
@@ -28,7 +29,16 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => match usage::one_line(&error) {
+            Some(line) => {
+                eprintln!("luc: {line}");
+                return ExitCode::from(2);
+            }
+            None => error.exit(),
+        },
+    };
     let outcome = match cli.command {
         Command::Run(args) => commands::run::main(args),
         Command::Disk(args) => commands::disk::main(args),

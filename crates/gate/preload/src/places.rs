@@ -85,6 +85,9 @@ fn synchronize(
     };
     let gated = |window: &_| {
         let known = slot.known.load(Ordering::Acquire) != 0;
+        if !known {
+            slot.find_figures(process, device);
+        }
         let result =
             luc_gate_core::synchronize(&process.settings, &slot.place(), kind, data, window, real);
         if !known {
@@ -133,6 +136,17 @@ impl Slot {
         Place { rounds, figures }
     }
 
+    fn find_figures(&self, process: &Process, device: u64) {
+        let (major, minor) = (libc::major(device), libc::minor(device));
+        if let Some(figures) = process
+            .figures
+            .and_then(|run| run.file_system(major, minor))
+        {
+            self.figures
+                .store(std::ptr::from_ref(figures).cast_mut(), Ordering::Release);
+        }
+    }
+
     /// Finds out what stands behind the device. Several threads may do so at once, and a fork in
     /// between does no harm: all find the same, and the first to publish wins.
     fn find_out(&self, process: &Process, device: u64, fd: Option<c_int>) {
@@ -141,10 +155,8 @@ impl Slot {
             Some(fd) => journal_of_file_raw(fd),
             None => journal_of_device_raw(major, minor),
         };
-        if let Some(figures) = process.figures.and_then(|f| f.file_system(major, minor)) {
+        if let Some(figures) = self.place().figures {
             figures.journal.store(kind as u32, Ordering::Relaxed);
-            self.figures
-                .store(std::ptr::from_ref(figures).cast_mut(), Ordering::Release);
         }
         if kind == JournalKind::Jbd2 {
             let path = process.files.path(major, minor);

@@ -18,6 +18,10 @@ const WINDOW_EPOCHS: u32 = 4;
 /// Who has held the controller this long was killed with it.
 const ABANDONED_NS: u64 = 1_000_000_000;
 
+/// After this long without a call everything learnt is forgotten: the program, its pace or even the disk
+/// may be others.
+const FORGOTTEN_NS: u64 = 5_000_000_000;
+
 /// What one more caller costs under policy `pid` before anything was measured, in nanoseconds.
 const PID_SLOPE_NS: u64 = 50_000;
 
@@ -30,6 +34,8 @@ struct Ended {
     end_ns: u64,
     commit_ns: u64,
     released: u32,
+    /// The end before.
+    last_end_ns: u64,
 }
 
 impl Rounds {
@@ -58,6 +64,7 @@ impl Rounds {
                 end_ns,
                 commit_ns,
                 released: times.released.load(Relaxed).max(1),
+                last_end_ns: self.epoch_ns.0.load(Relaxed),
             },
         );
         self.release_if_full(policy);
@@ -82,6 +89,7 @@ impl Rounds {
                     end_ns,
                     commit_ns: latency_ns,
                     released: 0,
+                    last_end_ns: last_ns,
                 },
             );
         }
@@ -112,6 +120,7 @@ impl Rounds {
     fn end_commit(&self, policy: &Policy, ended: &Ended) {
         let waiting = split(self.round.0.load(Acquire)).1;
         self.epoch_ns.0.store(ended.end_ns, Relaxed);
+        let idle = ended.end_ns.saturating_sub(ended.last_end_ns) > FORGOTTEN_NS;
         let arrived = self.arrivals.swap(waiting, Relaxed) as usize;
         let mut arrivals_ns = [0; MAX_PARTICIPANTS];
         let arrived = arrived.min(MAX_PARTICIPANTS);
@@ -122,6 +131,9 @@ impl Rounds {
             shared.store(0, Relaxed);
         }
         let plan = self.with_control(ended.end_ns, |control| {
+            if idle {
+                *control = Control::default();
+            }
             self.count_window(control);
             decide(
                 policy,

@@ -1,0 +1,192 @@
+//! `luc run` as a program: statuses, signals, reports and refusals. Needs no privileges.
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+fn luc(words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_luc"));
+    command.arg("run").args(words);
+    command
+}
+
+fn run(words: &[&str]) -> Output {
+    luc(words).output().expect("luc starts")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn output_and_status_are_the_command_s() {
+    let output = run(&["--", "sh", "-c", "echo out; echo err >&2; exit 7"]);
+    assert_eq!(output.status.code(), Some(7));
+    assert_eq!(output.stdout, b"out\n");
+    assert!(stderr(&output).starts_with("err\n"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_deadly_signal_becomes_128_and_its_number() {
+    let output = run(&["--", "sh", "-c", "kill -KILL $$"]);
+    assert_eq!(output.status.code(), Some(137));
+}
+
+#[test]
+fn signals_are_passed_on() {
+    let script = "trap 'exit 42' TERM; echo ready; while :; do sleep 0.05; done";
+    let mut child = luc(&["--quiet", "--", "sh", "-c", script])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("luc starts");
+    let mut ready = [0; 6];
+    std::io::Read::read_exact(child.stdout.as_mut().expect("piped"), &mut ready).expect("ready");
+    Command::new("kill")
+        .args(["-TERM", &child.id().to_string()])
+        .status()
+        .expect("kill");
+    let status = child.wait().expect("waited for");
+    assert_eq!((status.code(), status.signal()), (Some(42), None));
+}
+
+#[test]
+fn quiet_says_nothing() {
+    let output = run(&["--quiet", "--", "true"]);
+    assert_eq!(
+        (output.status.code(), stderr(&output)),
+        (Some(0), String::new())
+    );
+}
+
+#[test]
+fn an_unsynchronized_run_is_reported_as_such() {
+    let output = run(&["--", "true"]);
+    assert!(
+        stderr(&output).contains("no fsync, fdatasync or msync was seen"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn the_report_is_there_as_json() {
+    let place = tempfile::tempdir().expect("directory");
+    let json = place.path().join("report.json");
+    let file = place.path().join("file");
+    let words = [
+        "--json",
+        json.to_str().expect("plain"),
+        "--",
+        "dd",
+        "if=/dev/zero",
+        "bs=1k",
+    ];
+    let of = format!("of={}", file.display());
+    let output = run(&[&words[..], &["count=1", "conv=fsync", "status=none", &of]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let report: Value =
+        serde_json::from_slice(&std::fs::read(json).expect("report")).expect("JSON");
+    assert_eq!(report["ending"]["exited"], 0);
+    assert_eq!(report["processes"], 1);
+    assert_eq!(report["file_systems"][0]["fsyncs"], 1);
+}
+
+#[test]
+fn a_comparison_gives_ratios_with_intervals() {
+    let place = tempfile::tempdir().expect("directory");
+    let json = place.path().join("report.json");
+    let words = [
+        "--compare",
+        "3",
+        "--json",
+        json.to_str().expect("plain"),
+        "--",
+        "true",
+    ];
+    let output = run(&words);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stderr(&output).contains("run time"), "{}", stderr(&output));
+    let report: Value =
+        serde_json::from_slice(&std::fs::read(json).expect("report")).expect("JSON");
+    assert_eq!(report["with"].as_array().map(Vec::len), Some(3));
+    assert_eq!(report["without"].as_array().map(Vec::len), Some(3));
+    assert!(
+        report["run_time_s"]["ratio"]["ratio"]
+            .as_f64()
+            .is_some_and(|r| r > 0.0),
+        "{report}"
+    );
+}
+
+#[test]
+fn bad_input_is_one_line_and_status_2() {
+    let directory = tempfile::tempdir().expect("directory");
+    let file = directory.path().join("plain");
+    std::fs::write(&file, "no program").expect("written");
+    let missing = directory.path().join("no/such/file.json");
+    for (words, reason) in [
+        (vec!["--", "/no/such/program"], "/no/such/program"),
+        (
+            vec!["--", "no-such-program-anywhere"],
+            "no-such-program-anywhere",
+        ),
+        (vec!["--", file.to_str().expect("plain")], "plain"),
+        (vec!["--", "/"], "directory"),
+        (vec!["--policy", "fast", "--", "true"], "no such policy"),
+        (vec!["--policy", "delay:1", "--", "true"], "delay"),
+        (
+            vec!["--policy", "off", "--compare", "2", "--", "true"],
+            "compare",
+        ),
+        (vec!["--compare", "0", "--", "true"], "0"),
+        (
+            vec!["--json", missing.to_str().expect("plain"), "--", "true"],
+            "cannot be written",
+        ),
+        (vec![], "COMMAND"),
+    ] {
+        let output = run(&words);
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {text}");
+        assert_eq!(text.lines().count(), 1, "{words:?}: {text}");
+        assert!(text.contains(reason), "{words:?}: {text}");
+    }
+}
+
+#[test]
+fn a_static_program_runs_and_is_named() {
+    let place = tempfile::tempdir().expect("directory");
+    let source = place.path().join("quiet.c");
+    let program = place.path().join("quiet");
+    std::fs::write(&source, "int main(void) { return 3; }\n").expect("written");
+    let compiled = Command::new("cc")
+        .arg("-static")
+        .arg("-o")
+        .arg(&program)
+        .arg(&source)
+        .status();
+    if !compiled.is_ok_and(|status| status.success()) {
+        println!("skipped: cc cannot link statically here");
+        return;
+    }
+    let output = run(&["--", program.to_str().expect("plain")]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(
+        stderr(&output).contains("linked statically"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn a_run_s_own_figures_are_gone_with_it() {
+    let script = "basename \"$LUC_GATE_RUN\"; echo \"$LUC_GATE_DIR\"";
+    let output = run(&["--", "sh", "-c", script]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let (figures, directory) = text.trim().split_once('\n').expect("two lines");
+    assert!(figures.starts_with("run-"), "{figures}");
+    // The directory itself may be in use by another run.
+    assert!(!Path::new(directory).join(figures).exists());
+}
