@@ -5,7 +5,10 @@ BUILD := $(or $(CARGO_TARGET_DIR),target)/release
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-.PHONY: help setup setup-test setup-lint build test lint demo install clean
+EVALUATIONS := metarates varmail head-to-head no-harm powercut sigkill sqlite
+
+.PHONY: help setup setup-test setup-lint build test lint demo evaluate install clean
+.PHONY: $(EVALUATIONS:%=evaluate-%)
 
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -32,6 +35,13 @@ lint: setup-lint ## Set up, then check form, lints, documentation, scripts and d
 
 demo: setup-test build ## Set up, build, and show what LUC does
 	scripts/demo.sh $(BUILD)
+
+evaluate: build ## Measure what LUC claims and rewrite docs/evaluation (root, 90 minutes)
+	$(BUILD)/luc-evaluate
+
+# One part: evaluate-metarates, evaluate-sqlite, ...
+$(EVALUATIONS:%=evaluate-%): evaluate-%: build
+	$(BUILD)/luc-evaluate $*
 
 install: ## Install what was built under DESTDIR and PREFIX (/usr/local)
 	scripts/install.sh $(BUILD) $(PREFIX) $(DESTDIR)

@@ -1,9 +1,11 @@
 //! Workloads and statistics that prove what LUC claims.
 //!
 //! [`workloads`] runs clients against a directory and measures each operation; [`stats`] says how
-//! sure a comparison of two settings is; [`powercut`] asks whether an acknowledged fsync is durable.
+//! sure a comparison of two settings is; [`powercut`] asks whether an acknowledged fsync is durable;
+//! [`evaluate`] drives `luc` itself and writes `docs/evaluation`.
 
 pub mod error;
+pub mod evaluate;
 mod fileset;
 pub mod interrupt;
 pub mod latency;

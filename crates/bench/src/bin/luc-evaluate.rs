@@ -1,0 +1,156 @@
+//! `luc-evaluate`: measures what LUC claims, and writes `docs/evaluation`.
+//!
+//! Exit status: 0 all targets met; 1 some not met; 2 an evaluation could not be made; 130
+//! interrupted.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+use luc_bench::evaluate::sigkill::Orders;
+use luc_bench::evaluate::{self, EvaluateError, Options, Part, sigkill, sqlite};
+use luc_bench::interrupt;
+
+/// Measures what LUC claims and writes a page and the raw data of each part. Needs root.
+///
+/// Parts: metarates, varmail, head-to-head, no-harm, powercut, sigkill, sqlite. Exit status: 0 all
+/// targets met, 1 some not met, 2 an evaluation could not be made, 130 interrupted.
+#[derive(Debug, Parser)]
+#[command(args_conflicts_with_subcommands = true, max_term_width = 100)]
+struct Cli {
+    /// Parts to evaluate [default: all]
+    #[arg(value_name = "PART", value_parser = part)]
+    parts: Vec<Part>,
+    /// The luc program [default: beside this one]
+    #[arg(long, value_name = "FILE")]
+    luc: Option<PathBuf>,
+    /// Where the pages go; the raw data into raw/ below it
+    #[arg(long, value_name = "DIR", default_value = "docs/evaluation")]
+    out: PathBuf,
+    /// Runs of each setting [default: 5]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    repeats: Option<u16>,
+    /// Seconds measured in each run [default: 4 to 10, by part]
+    #[arg(long, value_name = "S")]
+    seconds: Option<f64>,
+    /// Power cuts of each trial, or kills [default: 50 or 100, by part]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    cuts: Option<u64>,
+    /// Only cells whose name, as in the tables, contains this
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
+    /// Seed of the order of runs and of the trials
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    #[command(subcommand)]
+    helper: Option<Helper>,
+}
+
+/// What the evaluation runs under `luc run`.
+#[derive(Debug, clap::Subcommand)]
+enum Helper {
+    #[command(hide = true)]
+    SigkillWorkers {
+        caller: PathBuf,
+        directory: PathBuf,
+        kills: u64,
+        limit_ms: f64,
+        seed: u64,
+    },
+    #[command(hide = true)]
+    SqliteWriters { directory: PathBuf },
+}
+
+fn part(name: &str) -> Result<Part, String> {
+    let found = Part::ALL.into_iter().find(|part| part.name() == name);
+    found.ok_or_else(|| format!("the parts are {}", Part::ALL.map(Part::name).join(", ")))
+}
+
+fn main() -> ExitCode {
+    match run(Cli::parse()) {
+        Ok(status) => status,
+        Err(EvaluateError::Interrupted) => {
+            eprintln!("luc-evaluate: {}", EvaluateError::Interrupted);
+            ExitCode::from(130)
+        }
+        Err(error) => {
+            eprintln!("luc-evaluate: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<ExitCode, EvaluateError> {
+    let failed = |reason| EvaluateError::File {
+        what: "start",
+        path: "luc-evaluate".into(),
+        reason,
+    };
+    interrupt::install().map_err(failed)?;
+    if let Some(helper) = cli.helper {
+        return help(helper).map(|()| ExitCode::SUCCESS);
+    }
+    let myself = std::env::current_exe().map_err(failed)?;
+    let options = Options {
+        luc: cli
+            .luc
+            .unwrap_or_else(|| myself.with_file_name("luc"))
+            .canonicalize()
+            .map_err(|reason| EvaluateError::File {
+                what: "find",
+                path: "luc: run `make build` or give --luc".into(),
+                reason,
+            })?,
+        myself,
+        out: cli.out,
+        repeats: cli.repeats.map(usize::from),
+        seconds: cli.seconds,
+        cuts: cli.cuts,
+        only: cli.only,
+        seed: cli.seed,
+    };
+    let parts = if cli.parts.is_empty() {
+        Part::ALL.to_vec()
+    } else {
+        cli.parts
+    };
+    let mut met = true;
+    for part in parts {
+        let verdict = evaluate::run(part, &options)?;
+        met &= verdict.met;
+        for target in &verdict.targets {
+            say(&format!("{}: {target}", part.name()));
+        }
+        say(&format!("{}: {}", part.name(), verdict.page.display()));
+    }
+    Ok(ExitCode::from(u8::from(!met)))
+}
+
+fn help(helper: Helper) -> Result<(), EvaluateError> {
+    match helper {
+        Helper::SigkillWorkers {
+            caller,
+            directory,
+            kills,
+            limit_ms,
+            seed,
+        } => {
+            let counted = sigkill::workers(&Orders {
+                caller,
+                directory,
+                kills,
+                limit_ms,
+                seed,
+            })?;
+            say(&counted.to_string());
+        }
+        Helper::SqliteWriters { directory } => sqlite::writers(&directory)?,
+    }
+    Ok(())
+}
+
+/// A reader that has seen enough is no error.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stdout(), "{line}");
+}

@@ -1,0 +1,187 @@
+//! The evaluation: drives the `luc` program as a user would and compares what it does with its
+//! targets.
+//!
+//! Each part is a file here and writes two: every single run as JSON, and a table with the targets.
+//! `lab` runs programs, `disks` makes disks, `rounds` runs settings in a random order, `report`
+//! turns figures into a page.
+
+mod disengaged;
+mod disks;
+mod error;
+mod head_to_head;
+mod lab;
+mod machine;
+mod metarates;
+mod no_harm;
+mod powercut;
+mod progress;
+mod report;
+mod rounds;
+pub mod sigkill;
+pub mod sqlite;
+mod varmail;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+pub use error::EvaluateError;
+use lab::Lab;
+use report::Page;
+
+/// What to evaluate, and how thoroughly.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The `luc` program.
+    pub luc: PathBuf,
+    /// This program, for its hidden subcommands.
+    pub myself: PathBuf,
+    /// Where the pages go; the raw data into `raw` below it.
+    pub out: PathBuf,
+    /// Runs of each setting; absent: the part's own number.
+    pub repeats: Option<usize>,
+    /// Seconds measured in each run; absent: the part's own number.
+    pub seconds: Option<f64>,
+    /// Power cuts of each trial, or kills; absent: the part's own number.
+    pub cuts: Option<u64>,
+    /// Only cells whose name contains this.
+    pub only: Option<String>,
+    /// Seed of the order of runs and of the trials.
+    pub seed: u64,
+}
+
+impl Options {
+    /// Whether a cell of this name is wanted.
+    fn wants(&self, cell: &str) -> bool {
+        self.only.as_ref().is_none_or(|only| cell.contains(only))
+    }
+}
+
+/// A part of the evaluation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// File creation, with and without the gate.
+    Metarates,
+    /// The mail server on a hard disk.
+    Varmail,
+    /// ext4, fast commits and XFS, each with and without the gate.
+    HeadToHead,
+    /// Where the gate cannot help it must not harm.
+    NoHarm,
+    /// Power cuts under the gate.
+    Powercut,
+    /// Workers killed at random under the gate.
+    Sigkill,
+    /// Eight SQLite writers.
+    Sqlite,
+}
+
+impl Part {
+    /// All parts, in the order in which they are run.
+    pub const ALL: [Self; 7] = [
+        Self::Metarates,
+        Self::Varmail,
+        Self::HeadToHead,
+        Self::NoHarm,
+        Self::Powercut,
+        Self::Sigkill,
+        Self::Sqlite,
+    ];
+
+    /// Its name: of the files, and after `make evaluate-`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Metarates => "metarates",
+            Self::Varmail => "varmail",
+            Self::HeadToHead => "head-to-head",
+            Self::NoHarm => "no-harm",
+            Self::Powercut => "powercut",
+            Self::Sigkill => "sigkill",
+            Self::Sqlite => "sqlite",
+        }
+    }
+
+    fn run(self, lab: &Lab) -> Result<Page, EvaluateError> {
+        match self {
+            Self::Metarates => metarates::run(lab),
+            Self::Varmail => varmail::run(lab),
+            Self::HeadToHead => head_to_head::run(lab),
+            Self::NoHarm => no_harm::run(lab),
+            Self::Powercut => powercut::run(lab),
+            Self::Sigkill => sigkill::run(lab),
+            Self::Sqlite => sqlite::run(lab),
+        }
+    }
+}
+
+/// What a part came to.
+#[derive(Debug, Clone)]
+pub struct Verdict {
+    /// The page written.
+    pub page: PathBuf,
+    /// Targets met and not met, one line each.
+    pub targets: Vec<String>,
+    /// Whether all were met.
+    pub met: bool,
+}
+
+/// Runs one part and writes its page and raw data.
+///
+/// # Errors
+/// [`EvaluateError`]; the runs made until then are in `raw/PART.partial.json`.
+pub fn run(part: Part, options: &Options) -> Result<Verdict, EvaluateError> {
+    if !rustix::process::geteuid().is_root() {
+        return Err(EvaluateError::Root);
+    }
+    let name = part.name();
+    let raw = options.out.join("raw");
+    fs::create_dir_all(&raw).map_err(EvaluateError::file("make", &raw))?;
+    let lab = Lab::open(name, options)?;
+    let before = machine::describe(&lab)?;
+    let outcome = part.run(&lab);
+    let data = json!({
+        "part": name,
+        "made_by": format!("make evaluate-{name}"),
+        "options": { "repeats": options.repeats, "seconds": options.seconds, "cuts": options.cuts,
+                     "only": options.only, "seed": options.seed },
+        "machine": before,
+        "finished": machine::now()?,
+        "load_at_end": machine::load(),
+        "runs": lab.runs(),
+    });
+    // A page of nothing must not replace one of something.
+    let outcome = outcome.and_then(|page| {
+        if page.tables.iter().all(|(_, table)| table.is_empty()) {
+            let only = options.only.clone().unwrap_or_default();
+            return Err(EvaluateError::NoCell(only));
+        }
+        Ok(page)
+    });
+    let page = match outcome {
+        Ok(page) => page,
+        Err(error) => {
+            write_json(&raw.join(format!("{name}.partial.json")), &data)?;
+            return Err(error);
+        }
+    };
+    write_json(&raw.join(format!("{name}.json")), &data)?;
+    let _ = fs::remove_file(raw.join(format!("{name}.partial.json")));
+    let path = options.out.join(format!("{name}.md"));
+    fs::write(
+        &path,
+        page.markdown(name, &machine::sentence(&data["machine"])),
+    )
+    .map_err(EvaluateError::file("write", &path))?;
+    Ok(Verdict {
+        page: path,
+        targets: page.targets.iter().map(ToString::to_string).collect(),
+        met: page.targets.iter().all(|target| target.met != Some(false)),
+    })
+}
+
+fn write_json(path: &Path, data: &Value) -> Result<(), EvaluateError> {
+    let text = format!("{data:#}\n");
+    fs::write(path, text).map_err(EvaluateError::file("write", path))
+}

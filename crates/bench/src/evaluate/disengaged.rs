@@ -1,0 +1,76 @@
+//! What an fsync costs more under the gate when it stands aside: the real fsync replaced by nothing,
+//! a lone caller, and the difference with and without the gate.
+
+use serde_json::json;
+
+use super::disks::{Disk, EXT4};
+use super::error::EvaluateError;
+use super::lab::{Lab, line, missing, of_disk, read_json};
+use super::progress::Progress;
+use super::report::{Page, Table, Target, spread};
+use crate::stats::{Side, interleave, median};
+
+/// The cell's name.
+pub(super) const CELL: &str = "cost of a call while the gate stands aside";
+const CALLS: u64 = 1_000_000;
+const MOST_NS: f64 = 1000.0;
+
+/// Measures `pairs` times with and without the gate, and adds to the page.
+pub(super) fn run(lab: &Lab, pairs: usize, page: &mut Page) -> Result<(), EvaluateError> {
+    let nothing = lab.compile("nosync.so", include_str!("nosync.c"), &["-shared", "-fPIC"])?;
+    let caller = lab.compile("caller", include_str!("lone_caller.c"), &[])?;
+    let disk = Disk::create(lab, &EXT4)?;
+    let file = disk.mount.join("file");
+    let gate_file = lab.path("gate.json");
+    let (mut with, mut without) = (Vec::new(), Vec::new());
+    let order = interleave(pairs, lab.options.seed);
+    let mut progress = Progress::new(lab.part, order.len());
+    for side in order {
+        let mut command = match side {
+            Side::With => {
+                let mut command = lab.luc(&["run", "--quiet", "--policy", "auto", "--json"]);
+                command.arg(&gate_file).arg("--").arg(&caller);
+                command
+            }
+            Side::Without => std::process::Command::new(&caller),
+        };
+        command.arg(&file).arg(CALLS.to_string());
+        // luc run puts its library before this one, so that the gate's real fsync is the nothing.
+        command.env("LD_PRELOAD", &nothing);
+        let output = lab.execute(&mut command, &[0])?.stdout;
+        let ns: f64 = output.trim().parse().map_err(|_| missing("ns per call"))?;
+        let mut gate = serde_json::Value::Null;
+        if side == Side::With {
+            gate = of_disk(&read_json(&gate_file)?, &disk).clone();
+            let counted = gate["fsyncs"].as_u64().unwrap_or(0);
+            // All but those before the gate knew the file system.
+            if counted < CALLS / 100 * 99 {
+                return Err(missing(
+                    "a call of the lone caller (the gate was not in it)",
+                ));
+            }
+            with.push(ns);
+        } else {
+            without.push(ns);
+        }
+        progress.step(&format!("{CELL}: {ns:.0} ns"));
+        lab.keep(
+            json!({ "cell": CELL, "setting": side, "command": line(&command),
+                         "environment": "LD_PRELOAD=nosync.so", "ns_per_call": ns, "gate": gate }),
+        );
+    }
+    let cost = median(&with).zip(median(&without)).map(|(a, b)| a - b);
+    let mut table = Table::new(&["", "ns per call"]);
+    table.row(vec!["without the gate".to_owned(), spread(&without)]);
+    table.row(vec!["with the gate, aside".to_owned(), spread(&with)]);
+    page.tables.push((
+        format!(
+            "A lone caller's fsync of a file on ext4, with the real fsync replaced by a function \
+             that does nothing (`nosync.c`), {CALLS} calls a run:"
+        ),
+        table,
+    ));
+    page.targets
+        .push(Target::below(format!("{CELL}, ns"), cost, MOST_NS));
+    Ok(())
+}

@@ -1,0 +1,160 @@
+//! Emulated disks that go away with their values.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+
+use super::error::EvaluateError;
+use super::lab::{Lab, missing};
+
+/// Which disk, and what is on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct DiskSpec {
+    /// Options of `luc disk create` for the model.
+    pub(super) model: &'static [&'static str],
+    /// The file system.
+    pub(super) fs: &'static str,
+    /// Options of mkfs.
+    pub(super) mkfs: &'static str,
+}
+
+/// The disk of most parts: a flush of 6 ms, 20 µs for a request.
+pub(super) const FLUSH_6MS: &[&str] = &[
+    "--model", "fixed", "--flush", "6ms", "--write", "20us", "--read", "20us",
+];
+
+/// ext4 on it.
+pub(super) const EXT4: DiskSpec = DiskSpec {
+    model: FLUSH_6MS,
+    fs: "ext4",
+    mkfs: "-i 4096",
+};
+
+/// XFS on it.
+pub(super) const XFS: DiskSpec = DiskSpec {
+    model: FLUSH_6MS,
+    fs: "xfs",
+    mkfs: "",
+};
+
+impl DiskSpec {
+    /// The words of `luc disk create`.
+    pub(super) fn words(&self) -> Vec<String> {
+        let mut words: Vec<&str> = self.model.to_vec();
+        words.extend(["--size", "4G", "--mkfs", self.fs]);
+        if !self.mkfs.is_empty() {
+            words.extend(["--mkfs-options", self.mkfs]);
+        }
+        words.into_iter().map(str::to_owned).collect()
+    }
+}
+
+/// A disk that is removed with this value.
+#[derive(Debug)]
+pub(super) struct Disk<'a> {
+    lab: &'a Lab,
+    name: String,
+    device: String,
+    /// Where it is mounted.
+    pub(super) mount: PathBuf,
+}
+
+/// What a disk and its journal have done so far.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Counts {
+    /// Flushes.
+    pub(super) flushes: u64,
+    /// Commits; `None` without a jbd2 journal.
+    pub(super) commits: Option<u64>,
+}
+
+impl<'a> Disk<'a> {
+    /// Makes and mounts it.
+    pub(super) fn create(lab: &'a Lab, spec: &DiskSpec) -> Result<Self, EvaluateError> {
+        let number = lab.next_disk();
+        let name = format!("evaluate-{}-{number}", std::process::id());
+        let mount = lab.path(&format!("mnt-{number}"));
+        fs::create_dir(&mount).map_err(EvaluateError::file("make", &mount))?;
+        let mut words: Vec<String> = ["disk", "create", &name].map(str::to_owned).into();
+        words.extend(spec.words());
+        words.extend(["--mount".to_owned(), mount.display().to_string()]);
+        words.push("--json".to_owned());
+        // Made before the disk: a creation that is interrupted half way is cleared too.
+        let mut disk = Self {
+            lab,
+            name,
+            mount,
+            device: String::new(),
+        };
+        let info = lab.json(&words)?;
+        disk.device = info["device"]
+            .as_str()
+            .and_then(|path| path.strip_prefix("/dev/"))
+            .ok_or_else(|| missing("the disk's device"))?
+            .to_owned();
+        Ok(disk)
+    }
+
+    /// Its device as `luc run` names it, `loop3`.
+    pub(super) fn device(&self) -> &str {
+        &self.device
+    }
+
+    /// Writes back what earlier runs left, so that the next does not pay for it.
+    pub(super) fn settle(&self) -> Result<(), EvaluateError> {
+        let root = File::open(&self.mount).map_err(EvaluateError::file("open", &self.mount))?;
+        rustix::fs::syncfs(&root)
+            .map_err(|error| EvaluateError::file("sync", &self.mount)(error.into()))
+    }
+
+    /// The counts now.
+    pub(super) fn counts(&self) -> Result<Counts, EvaluateError> {
+        let stats = self
+            .lab
+            .json(&["disk", "stats", self.name.as_str(), "--json"])?;
+        let info = fs::read_to_string(format!("/proc/fs/jbd2/{}-8/info", self.device));
+        Ok(Counts {
+            flushes: stats["flushes"]
+                .as_u64()
+                .ok_or_else(|| missing("flushes"))?,
+            commits: info.ok().as_deref().and_then(commits),
+        })
+    }
+}
+
+impl Drop for Disk<'_> {
+    fn drop(&mut self) {
+        let mut command = self.lab.luc(&["disk", "remove", &self.name]);
+        match self.lab.finish(&mut command, &[0], false) {
+            Ok(_) => {}
+            // A creation that failed has cleared up itself.
+            Err(_) if self.device.is_empty() => {}
+            Err(error) => eprintln!("luc-evaluate: {error}; try `luc disk remove --all`"),
+        }
+    }
+}
+
+/// `2056 transactions (2055 requested), ...`: the commits so far.
+fn commits(info: &str) -> Option<u64> {
+    info.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commits_of_a_journal() {
+        assert_eq!(commits("2056 transactions (2055 requested)"), Some(2056));
+        assert_eq!(commits(""), None);
+    }
+
+    #[test]
+    fn words_of_a_disk() {
+        assert!(
+            EXT4.words()
+                .join(" ")
+                .ends_with("--mkfs ext4 --mkfs-options -i 4096")
+        );
+        assert!(XFS.words().join(" ").ends_with("--size 4G --mkfs xfs"));
+    }
+}

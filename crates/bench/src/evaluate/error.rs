@@ -1,0 +1,55 @@
+//! What can go wrong in an evaluation.
+
+use std::io;
+use std::path::PathBuf;
+
+/// An evaluation that could not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum EvaluateError {
+    /// Emulated disks are root's.
+    #[error("the evaluation makes emulated disks, which needs root: run it with sudo")]
+    Root,
+    /// A signal came.
+    #[error("interrupted; its disks are removed, the runs made so far are in raw/*.partial.json")]
+    Interrupted,
+    /// A file or a program.
+    #[error("cannot {what} {path}: {reason}", path = .path.display())]
+    File {
+        /// What was being done.
+        what: &'static str,
+        /// To which file.
+        path: PathBuf,
+        /// The system's reason.
+        reason: io::Error,
+    },
+    /// A program did not do what it should.
+    #[error("`{command}` failed ({how}): {said}")]
+    Command {
+        /// The command line.
+        command: String,
+        /// Its exit status or signal.
+        how: String,
+        /// The end of its standard error.
+        said: String,
+    },
+    /// A program's JSON lacks a figure.
+    #[error("{what} is missing in what luc reported: build luc and luc-evaluate from one source")]
+    Missing {
+        /// The figure.
+        what: String,
+    },
+    /// No cell is left.
+    #[error("no cell's name contains '{0}'; the cells are named in the tables of docs/evaluation")]
+    NoCell(String),
+}
+
+impl EvaluateError {
+    /// For `map_err` of an operation on a file.
+    pub(crate) fn file(
+        what: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |reason| Self::File { what, path, reason }
+    }
+}

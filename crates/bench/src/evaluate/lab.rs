@@ -1,0 +1,255 @@
+//! Where the evaluation works: a directory, and programs run to their end or to the user's patience.
+
+use std::cell::{Cell, RefCell};
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use super::Options;
+use super::disks::Disk;
+use super::error::EvaluateError;
+use super::machine;
+use crate::interrupt;
+
+/// How often a running program is looked at.
+const POLL: Duration = Duration::from_millis(20);
+
+/// The directory, the options, and the runs made so far.
+#[derive(Debug)]
+pub(super) struct Lab {
+    /// The part's name.
+    pub(super) part: &'static str,
+    /// What the user asked for.
+    pub(super) options: Options,
+    work: PathBuf,
+    runs: RefCell<Vec<Value>>,
+    disks: Cell<usize>,
+}
+
+/// A program's end.
+#[derive(Debug)]
+pub(super) struct Finished {
+    /// Its standard output.
+    pub(super) stdout: String,
+}
+
+impl Lab {
+    /// Makes the directory.
+    pub(super) fn open(part: &'static str, options: &Options) -> Result<Self, EvaluateError> {
+        let name = format!("luc-evaluate-{}", std::process::id());
+        let work = std::env::temp_dir().join(name);
+        fs::create_dir_all(&work).map_err(EvaluateError::file("make", &work))?;
+        Ok(Self {
+            part,
+            options: options.clone(),
+            work,
+            runs: RefCell::default(),
+            disks: Cell::new(0),
+        })
+    }
+
+    /// A path in the directory.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.work.join(name)
+    }
+
+    /// The `luc` program.
+    pub(super) fn luc_path(&self) -> &Path {
+        &self.options.luc
+    }
+
+    /// `luc WORDS`.
+    pub(super) fn luc<S: AsRef<str>>(&self, words: &[S]) -> Command {
+        let mut command = Command::new(&self.options.luc);
+        command.args(words.iter().map(AsRef::as_ref));
+        command
+    }
+
+    /// Runs `luc WORDS`, whose output is JSON. Status 1 is bad news, and an answer too.
+    pub(super) fn json<S: AsRef<str>>(&self, words: &[S]) -> Result<Value, EvaluateError> {
+        let mut command = self.luc(words);
+        let output = self.execute(&mut command, &[0, 1])?.stdout;
+        serde_json::from_str(&output).map_err(|_| EvaluateError::Missing {
+            what: format!("the JSON of `{}`", line(&command)),
+        })
+    }
+
+    /// A number for each disk.
+    pub(super) fn next_disk(&self) -> usize {
+        self.disks.replace(self.disks.get() + 1)
+    }
+
+    /// Keeps a run for the raw data.
+    pub(super) fn keep(&self, mut run: Value) {
+        run["load"] = machine::load().into();
+        self.runs.borrow_mut().push(run);
+    }
+
+    /// The runs kept.
+    pub(super) fn runs(&self) -> Value {
+        Value::Array(self.runs.borrow().clone())
+    }
+
+    /// Runs a program to its end; a signal ends it early. `accept` are the good exit statuses.
+    pub(super) fn execute(
+        &self,
+        command: &mut Command,
+        accept: &[i32],
+    ) -> Result<Finished, EvaluateError> {
+        if interrupt::interrupted() {
+            return Err(EvaluateError::Interrupted);
+        }
+        self.finish(command, accept, true)
+    }
+
+    /// As [`Lab::execute`], for cleaning up: also after a signal.
+    pub(super) fn finish(
+        &self,
+        command: &mut Command,
+        accept: &[i32],
+        stoppable: bool,
+    ) -> Result<Finished, EvaluateError> {
+        let (out, err) = (self.path("stdout"), self.path("stderr"));
+        let create = |path: &PathBuf| File::create(path).map_err(EvaluateError::file("make", path));
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(create(&out)?)
+            .stderr(create(&err)?)
+            .spawn()
+            .map_err(EvaluateError::file("run", command.get_program()))?;
+        let status = wait(&mut child, stoppable)
+            .map_err(EvaluateError::file("wait for", command.get_program()))?;
+        if stoppable && interrupt::interrupted() {
+            return Err(EvaluateError::Interrupted);
+        }
+        if !status.code().is_some_and(|code| accept.contains(&code)) {
+            return Err(EvaluateError::Command {
+                command: line(command),
+                how: status.to_string(),
+                said: tail(&read(&err)?),
+            });
+        }
+        Ok(Finished {
+            stdout: read(&out)?,
+        })
+    }
+
+    /// Compiles a C program or, with `-shared` among the words, a library.
+    pub(super) fn compile(
+        &self,
+        name: &str,
+        source: &str,
+        words: &[&str],
+    ) -> Result<PathBuf, EvaluateError> {
+        let (path, file) = (self.path(name), self.path(&format!("{name}.c")));
+        fs::write(&file, source).map_err(EvaluateError::file("write", &file))?;
+        let mut command = Command::new("cc");
+        command.args(["-O2", "-pthread"]).args(words);
+        command.arg("-o").arg(&path).arg(&file);
+        self.execute(&mut command, &[0])?;
+        Ok(path)
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.work) {
+            eprintln!("luc-evaluate: {} is left: {error}", self.work.display());
+        }
+    }
+}
+
+/// Waits; if `stoppable`, a signal to us becomes SIGTERM for the child.
+fn wait(child: &mut Child, stoppable: bool) -> std::io::Result<ExitStatus> {
+    let mut told = false;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if stoppable && interrupt::interrupted() && !told {
+            told = kill_process(Pid::from_child(child), Signal::TERM).is_ok();
+        }
+        thread::sleep(POLL);
+    }
+}
+
+/// A command line as it is shown and kept: programs by their names, not their places.
+pub(super) fn line(command: &Command) -> String {
+    let name = |word: &std::ffi::OsStr| {
+        let path = Path::new(word);
+        let short = path.is_absolute().then(|| path.file_name()).flatten();
+        short.unwrap_or(word).to_string_lossy().into_owned()
+    };
+    let quoted = |word: String| {
+        if word.contains(' ') {
+            format!("'{word}'")
+        } else {
+            word
+        }
+    };
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let words: Vec<String> = words.map(name).map(quoted).collect();
+    words.join(" ")
+}
+
+/// A number in a reply.
+pub(super) fn figure(value: &Value, key: &str) -> Result<f64, EvaluateError> {
+    value[key].as_f64().ok_or_else(|| missing(key))
+}
+
+pub(super) fn missing(what: &str) -> EvaluateError {
+    EvaluateError::Missing {
+        what: format!("'{what}'"),
+    }
+}
+
+/// A JSON file that a program has written.
+pub(super) fn read_json(path: &Path) -> Result<Value, EvaluateError> {
+    serde_json::from_str(&read(path)?).map_err(|_| missing("the report"))
+}
+
+/// What `luc run` reports on the file system of `disk`.
+pub(super) fn of_disk<'v>(report: &'v Value, disk: &Disk<'_>) -> &'v Value {
+    let rows = report["file_systems"].as_array().map(Vec::as_slice);
+    rows.unwrap_or_default()
+        .iter()
+        .find(|row| row["device"] == json!(disk.device()))
+        .unwrap_or(&Value::Null)
+}
+
+fn read(path: &Path) -> Result<String, EvaluateError> {
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|mut file| file.read_to_end(&mut bytes))
+        .map_err(EvaluateError::file("read", path))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The last few lines, as one.
+fn tail(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(5)..].join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn command_lines_name_programs_without_their_places() {
+        let mut command = Command::new("/a/b/luc");
+        command.args(["run", "--json", "/tmp/x/gate.json", "--", "/a/b/luc", "a b"]);
+        assert_eq!(line(&command), "luc run --json gate.json -- luc 'a b'");
+    }
+
+    #[test]
+    fn the_end_of_an_error() {
+        assert_eq!(tail("1\n2\n3\n4\n5\n6\n"), "2; 3; 4; 5; 6");
+    }
+}

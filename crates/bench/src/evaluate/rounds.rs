@@ -1,0 +1,235 @@
+//! Runs of `luc bench` with and without the gate, all settings in random order within each repeat.
+
+use rand::seq::SliceRandom as _;
+use serde_json::{Value, json};
+
+use super::disks::{Disk, DiskSpec};
+use super::error::EvaluateError;
+use super::lab::{Lab, figure, line, missing, of_disk, read_json};
+use super::progress::Progress;
+use crate::random;
+use crate::stats::{Interval, ratio_interval};
+
+/// What is run again and again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Job {
+    /// Its row: `16 threads`.
+    pub(super) cell: String,
+    /// Its column: `stock`, `gate`.
+    pub(super) setting: &'static str,
+    /// The disk it runs on; jobs of equal specifications share one.
+    pub(super) disk: DiskSpec,
+    /// The words after `luc bench`, without the directory.
+    pub(super) words: Vec<String>,
+    /// Under `luc run --policy auto`, or bare.
+    pub(super) gated: bool,
+}
+
+/// One run.
+#[derive(Debug, Clone)]
+pub(super) struct Run {
+    cell: String,
+    setting: &'static str,
+    /// What `luc bench` reported.
+    pub(super) bench: Value,
+    /// Flushes of the disk per commit of the journal, if it has one.
+    pub(super) flushes_per_commit: Option<f64>,
+}
+
+/// All runs.
+#[derive(Debug, Default)]
+pub(super) struct Runs(Vec<Run>);
+
+impl Runs {
+    /// A figure of each run of a cell's setting; runs without it are left out.
+    pub(super) fn figures(
+        &self,
+        cell: &str,
+        setting: &str,
+        of: impl Fn(&Run) -> Option<f64>,
+    ) -> Vec<f64> {
+        self.0
+            .iter()
+            .filter(|run| run.cell == cell && run.setting == setting)
+            .filter_map(of)
+            .collect()
+    }
+
+    /// The ratio of two settings of a cell; `None` with fewer than 2 runs.
+    pub(super) fn ratio(
+        &self,
+        cell: &str,
+        (with, without): (&str, &str),
+        of: impl Fn(&Run) -> Option<f64>,
+        seed: u64,
+    ) -> Option<Interval> {
+        let with = self.figures(cell, with, &of);
+        ratio_interval(&with, &self.figures(cell, without, &of), seed).ok()
+    }
+}
+
+/// Runs all jobs `repeats` times, on fresh disks each time.
+pub(super) fn run(lab: &Lab, jobs: &[Job], repeats: usize) -> Result<Runs, EvaluateError> {
+    let jobs: Vec<&Job> = jobs
+        .iter()
+        .filter(|job| lab.options.wants(&job.cell))
+        .collect();
+    if jobs.is_empty() {
+        let only = lab.options.only.clone().unwrap_or_default();
+        return Err(EvaluateError::NoCell(only));
+    }
+    let mut progress = Progress::new(lab.part, jobs.len() * repeats);
+    let mut runs = Runs::default();
+    for repeat in 0..repeats {
+        let mut order = jobs.clone();
+        order.shuffle(&mut random::stream(lab.options.seed, repeat as u64));
+        let mut disks: Vec<(DiskSpec, Disk<'_>)> = Vec::new();
+        for job in order {
+            if !disks.iter().any(|(spec, _)| *spec == job.disk) {
+                disks.push((job.disk, Disk::create(lab, &job.disk)?));
+            }
+            let disk = disks.iter().find(|(spec, _)| *spec == job.disk);
+            let (_, disk) = disk.ok_or_else(|| missing("the disk"))?;
+            let run = once(lab, disk, job, repeat)?;
+            progress.step(&format!("{}, {}", job.cell, job.setting));
+            runs.0.push(run);
+        }
+    }
+    Ok(runs)
+}
+
+fn once(lab: &Lab, disk: &Disk<'_>, job: &Job, repeat: usize) -> Result<Run, EvaluateError> {
+    let gate_file = lab.path("gate.json");
+    let mut words: Vec<String> = Vec::new();
+    if job.gated {
+        words.extend(["run", "--quiet", "--policy", "auto", "--json"].map(str::to_owned));
+        words.push(gate_file.display().to_string());
+        words.extend(["--".to_owned(), lab.luc_path().display().to_string()]);
+    }
+    words.push("bench".to_owned());
+    words.extend(job.words.iter().cloned());
+    words.push("--dir".to_owned());
+    words.extend([disk.mount.display().to_string(), "--json".to_owned()]);
+
+    disk.settle()?;
+    let before = disk.counts()?;
+    let bench = lab.json(&words)?;
+    let after = disk.counts()?;
+    let gate = if job.gated {
+        of_disk(&read_json(&gate_file)?, disk).clone()
+    } else {
+        Value::Null
+    };
+    let flushes = after.flushes - before.flushes;
+    let commits = after
+        .commits
+        .zip(before.commits)
+        .map(|(after, before)| after - before);
+    lab.keep(json!({
+        "cell": job.cell,
+        "setting": job.setting,
+        "repeat": repeat,
+        "disk": job.disk.words().join(" "),
+        "command": line(&lab.luc(&words)),
+        "flushes": flushes,
+        "commits": commits,
+        "bench": bench,
+        "gate": gate,
+    }));
+    Ok(Run {
+        cell: job.cell.clone(),
+        setting: job.setting,
+        bench,
+        flushes_per_commit: commits
+            .filter(|&commits| commits > 0)
+            .map(|commits| flushes as f64 / commits as f64),
+    })
+}
+
+/// Files created per second, of metarates.
+pub(super) fn files_per_s(run: &Run) -> Option<f64> {
+    figure(&run.bench, "creations_per_second").ok()
+}
+
+/// Mean latency of the operations named, in ms, weighted by their counts.
+pub(super) fn mean_ms(run: &Run, operations: &[&str]) -> Option<f64> {
+    let (sum, count) = rows(run, operations).fold((0.0, 0.0), |(sum, all), row| {
+        let count = figure(row, "count").unwrap_or(0.0);
+        (
+            sum + count * figure(row, "mean_us").unwrap_or(0.0),
+            all + count,
+        )
+    });
+    (count > 0.0).then(|| sum / count / 1e3)
+}
+
+/// 99th percentile of the operations named, the highest of them, in ms.
+pub(super) fn p99_ms(run: &Run, operations: &[&str]) -> Option<f64> {
+    rows(run, operations)
+        .filter_map(|row| figure(row, "p99_us").ok())
+        .map(|us| us / 1e3)
+        .max_by(f64::total_cmp)
+}
+
+fn rows<'a>(run: &'a Run, operations: &'a [&str]) -> impl Iterator<Item = &'a Value> {
+    let rows = run.bench["operations"].as_array().map(Vec::as_slice);
+    rows.unwrap_or_default().iter().filter(|row| {
+        row["operation"]
+            .as_str()
+            .is_some_and(|name| operations.contains(&name))
+    })
+}
+
+/// The words of a run of metarates.
+pub(super) fn metarates(clients: usize, processes: bool, seconds: f64) -> Vec<String> {
+    let mut words = vec!["metarates".to_owned(), "--threads".to_owned()];
+    words.push(clients.to_string());
+    if processes {
+        words.push("--processes".to_owned());
+    }
+    words.extend(["--file-size", "1k", "--seconds"].map(str::to_owned));
+    words.push(seconds.to_string());
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(setting: &'static str, rate: f64) -> Run {
+        Run {
+            cell: "c".to_owned(),
+            setting,
+            bench: json!({
+                "creations_per_second": rate,
+                "operations": [
+                    { "operation": "fsync2", "count": 3, "mean_us": 1000.0, "p99_us": 2000.0 },
+                    { "operation": "fsync3", "count": 1, "mean_us": 5000.0, "p99_us": 9000.0 },
+                    { "operation": "open", "count": 9, "mean_us": 9.0, "p99_us": 99e3 },
+                ],
+            }),
+            flushes_per_commit: None,
+        }
+    }
+
+    #[test]
+    fn figures_of_several_operations() {
+        let run = run("gate", 1.0);
+        assert_eq!(mean_ms(&run, &["fsync2", "fsync3"]), Some(2.0));
+        assert_eq!(p99_ms(&run, &["fsync2", "fsync3"]), Some(9.0));
+        assert_eq!(mean_ms(&run, &["close"]), None);
+    }
+
+    #[test]
+    fn ratios_of_settings() {
+        let runs = Runs(vec![
+            run("gate", 20.0),
+            run("stock", 10.0),
+            run("gate", 20.0),
+            run("stock", 10.0),
+        ]);
+        let ratio = runs.ratio("c", ("gate", "stock"), files_per_s, 1);
+        assert_eq!(ratio.map(|interval| interval.ratio), Some(2.0));
+        assert_eq!(runs.ratio("d", ("gate", "stock"), files_per_s, 1), None);
+    }
+}

@@ -1,0 +1,245 @@
+//! Part `sigkill`: workers that share the gate's rounds are killed at random; nobody waits for the
+//! dead.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::thread;
+use std::time::Duration;
+
+use rand::RngExt as _;
+use rustix::fs::{FlockOperation, flock};
+use serde_json::{Value, json};
+
+use super::disks::{Disk, EXT4};
+use super::error::EvaluateError;
+use super::lab::{Lab, figure, line, missing, of_disk, read_json};
+use super::progress::Progress;
+use super::report::{Page, Table, Target, number};
+use crate::{interrupt, random};
+
+const WORKERS: usize = 8;
+const KILLS: u64 = 100;
+/// The gate's longest wait by design, ms.
+const DEADLINE_MS: f64 = 20.0;
+/// Four commits of 13 ms (two flushes of 6 ms and their writes): one that is under way, one's own,
+/// and as many again for a caller that a kill throws back.
+const COMMITS_MS: f64 = 52.0;
+/// What the scheduler may add on a busy machine, ms.
+const SLACK_MS: f64 = 30.0;
+/// Before the first kill: time to learn and to engage.
+const SETTLE: Duration = Duration::from_secs(3);
+
+/// Orders for [`workers`].
+#[derive(Debug, Clone)]
+pub struct Orders {
+    /// `caller`, the program of the workers.
+    pub caller: PathBuf,
+    /// Where they work.
+    pub directory: PathBuf,
+    /// How often one is killed.
+    pub kills: u64,
+    /// A call that takes longer is slow.
+    pub limit_ms: f64,
+    /// Seed of the victims.
+    pub seed: u64,
+}
+
+/// A worker and the file that it counts in.
+struct Worker {
+    child: Child,
+    name: String,
+}
+
+impl Worker {
+    fn start(orders: &Orders, number: usize) -> Result<Self, EvaluateError> {
+        let name = format!("worker-{number}");
+        let child = Command::new(&orders.caller)
+            .args(["worker", &name, &orders.limit_ms.to_string()])
+            .current_dir(&orders.directory)
+            .spawn()
+            .map_err(EvaluateError::file("run", &orders.caller))?;
+        Ok(Self { child, name })
+    }
+
+    /// Kills it and reads its calls and slow calls.
+    fn end(&mut self, directory: &Path) -> Result<(u64, u64), EvaluateError> {
+        let died = self.child.try_wait().ok().flatten();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if let Some(status) = died {
+            return Err(EvaluateError::Command {
+                command: format!("caller worker {}", self.name),
+                how: status.to_string(),
+                said: "it should have gone on until it was killed".to_owned(),
+            });
+        }
+        let path = directory.join(format!("{}.figures", self.name));
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        Ok(counts(&text))
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// `calls slow`; a worker that was killed before its first call has counted nothing.
+fn counts(text: &str) -> (u64, u64) {
+    let mut numbers = text.split_whitespace().map_while(|word| word.parse().ok());
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+}
+
+/// Runs the workers, kills one after the other, and says what they counted. A process of its own,
+/// so that all workers run under one `luc run`.
+///
+/// # Errors
+/// [`EvaluateError`]: a worker could not be started, or ended by itself.
+pub fn workers(orders: &Orders) -> Result<Value, EvaluateError> {
+    let mut random = random::stream(orders.seed, 0);
+    let mut workers = (0..WORKERS)
+        .map(|number| Worker::start(orders, number))
+        .collect::<Result<Vec<_>, _>>()?;
+    thread::sleep(SETTLE);
+    let mut ended = Vec::new();
+    for kill in 0..orders.kills as usize {
+        if interrupt::interrupted() {
+            return Err(EvaluateError::Interrupted);
+        }
+        let victim = random.random_range(0..WORKERS);
+        let next = Worker::start(orders, WORKERS + kill)?;
+        let mut dead = std::mem::replace(&mut workers[victim], next);
+        ended.push(dead.end(&orders.directory)?);
+        thread::sleep(Duration::from_millis(random.random_range(100..=200)));
+    }
+    for worker in &mut workers {
+        ended.push(worker.end(&orders.directory)?);
+    }
+    let sum = |of: fn(&(u64, u64)) -> u64| ended.iter().map(of).sum::<u64>();
+    Ok(json!({
+        "kills": orders.kills,
+        "calls": sum(|&(calls, _)| calls),
+        "slow": sum(|&(_, slow)| slow),
+        "workers": ended,
+    }))
+}
+
+pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
+    let kills = lab.options.cuts.unwrap_or(KILLS);
+    let source = include_str!("../../../luc/tests/programs/caller.c");
+    let caller = lab.compile("sigkill-caller", source, &["-D_GNU_SOURCE"])?;
+    let limit_ms = DEADLINE_MS + COMMITS_MS + SLACK_MS;
+    let disk = Disk::create(lab, &EXT4)?;
+    let gate_file = lab.path("gate.json");
+    let mut command = lab.luc(&["run", "--quiet", "--policy", "auto", "--json"]);
+    command.arg(&gate_file).arg("--").arg(&lab.options.myself);
+    command.arg("sigkill-workers").arg(&caller).arg(&disk.mount);
+    command.args([
+        kills.to_string(),
+        limit_ms.to_string(),
+        lab.options.seed.to_string(),
+    ]);
+    let mut progress = Progress::new(lab.part, 1);
+    let output = lab.execute(&mut command, &[0])?.stdout;
+    progress.step(&format!("{kills} kills"));
+    let counted: Value = serde_json::from_str(&output).map_err(|_| missing("the counts"))?;
+    let report = read_json(&gate_file)?;
+    let of_disk = of_disk(&report, &disk).clone();
+    let gate = &of_disk["gate"];
+    let left = left(&caller);
+    lab.keep(
+        json!({ "command": line(&command), "counted": counted, "gate": of_disk,
+                     "left": left }),
+    );
+
+    let longest_ms = figure(gate, "longest_wait_us")? / 1e3;
+    let (calls, slow) = (figure(&counted, "calls")?, figure(&counted, "slow")?);
+    let gated = figure(gate, "gated")?;
+    let mut table = Table::new(&["figure", "value"]);
+    for (what, value) in [
+        ("workers killed", kills.to_string()),
+        ("calls of all workers", number(calls)),
+        ("calls through rounds", number(gated)),
+        ("calls slower than the limit", slow.to_string()),
+        ("the limit, ms", limit_ms.to_string()),
+        ("longest wait in the gate, ms", number(longest_ms)),
+        (
+            "calls that left at their own deadline",
+            gate["timed_out"].to_string(),
+        ),
+        ("left behind", left.clone().unwrap_or("nothing".to_owned())),
+    ] {
+        table.row(vec![what.to_owned(), value]);
+    }
+    let engaged = gate["decision"]["engagements"].as_u64().unwrap_or(0);
+    Ok(Page {
+        title: "Killed workers".to_owned(),
+        about: format!(
+            "{WORKERS} processes under one `luc run --policy auto` write and fsync a file each, on \
+             ext4 on a disk whose flush takes 6 ms. From 3 s on, every 100 to 200 ms one drawn at \
+             random gets a SIGKILL and another takes its place. The limit for one call is the \
+             gate's deadline ({DEADLINE_MS} ms), four commits ({COMMITS_MS} ms) and {SLACK_MS} ms for \
+             the scheduler."
+        ),
+        tables: vec![("What was counted:".to_owned(), table)],
+        targets: vec![
+            Target::new(
+                "the gate engaged, so that there was something to disturb",
+                engaged > 0 && gated > 0.0,
+                format!("{engaged} engagements, {} gated calls", number(gated)),
+            ),
+            Target::new(
+                format!("no call slower than {limit_ms} ms"),
+                slow == 0.0 && calls > 0.0,
+                format!("{slow} of {calls}"),
+            ),
+            Target::new(
+                format!("longest wait in the gate <= {} ms", DEADLINE_MS + SLACK_MS),
+                longest_ms <= DEADLINE_MS + SLACK_MS,
+                format!("{} ms", number(longest_ms)),
+            ),
+            Target::new(
+                "no shared file and no process left",
+                left.is_none(),
+                left.unwrap_or("none".to_owned()),
+            ),
+        ],
+    })
+}
+
+/// What the workers and the gate left behind. Shared files that another run of this user is using
+/// are not left.
+fn left(caller: &Path) -> Option<String> {
+    let running = fs::read_dir("/proc").ok().into_iter().flatten().flatten();
+    let strays = running
+        .filter(|entry| fs::read_link(entry.path().join("exe")).is_ok_and(|exe| exe == caller))
+        .count();
+    if strays > 0 {
+        return Some(format!("{strays} workers"));
+    }
+    let user = rustix::process::geteuid().as_raw();
+    let directory = format!("/dev/shm/luc-gate-{user}");
+    let lock = fs::File::open(Path::new(&directory).join("lock"));
+    let in_use = lock.is_ok_and(|lock| {
+        flock(&lock, FlockOperation::NonBlockingLockShared).is_ok()
+            && flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err()
+    });
+    (Path::new(&directory).exists() && !in_use).then_some(directory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_of_a_worker() {
+        assert_eq!(
+            counts("                  12                    3\n"),
+            (12, 3)
+        );
+        assert_eq!(counts(""), (0, 0));
+    }
+}
