@@ -14,10 +14,11 @@ use crate::setpoint::{ReturnProfile, SetPoint};
 const SETTLE_EPOCHS: u32 = 2;
 /// Ends of commits that a stretch measures at least.
 const STRETCH_EPOCHS: u32 = 8;
-/// A stretch measures at least this long, in nanoseconds.
+/// A check of an engaged gate is shorter, for it costs what the gate gains.
+const CHECK_EPOCHS: u32 = 4;
+/// A stretch measures at least this long, in nanoseconds, and each participant half as often as it has
+/// epochs.
 const STRETCH_NS: u64 = 10_000_000;
-/// ... and at least this many times each participant.
-const STRETCH_TURNS: u64 = 4;
 /// A stretch this long ends with what it has, in nanoseconds.
 const STRETCH_LONGEST_NS: u64 = 1_000_000_000;
 /// A trial is not worth its cost when even everybody in each commit would gain less than this.
@@ -247,9 +248,14 @@ impl Auto {
         }
         let elapsed_ns = epoch.end_ns.saturating_sub(self.stretch_start_ns);
         let served = epoch.completions.saturating_sub(self.stretch_completions);
-        let enough = self.epochs >= SETTLE_EPOCHS + STRETCH_EPOCHS
+        let epochs = if self.phase() == Phase::Check {
+            CHECK_EPOCHS
+        } else {
+            STRETCH_EPOCHS
+        };
+        let enough = self.epochs >= SETTLE_EPOCHS + epochs
             && elapsed_ns >= STRETCH_NS
-            && served >= STRETCH_TURNS * u64::from(self.participants);
+            && served >= u64::from(epochs) / 2 * u64::from(self.participants);
         let overdue = elapsed_ns >= STRETCH_LONGEST_NS && self.epochs >= SETTLE_EPOCHS + 3;
         (enough || overdue).then(|| served as f64 * 1e9 / elapsed_ns.max(1) as f64)
     }
@@ -283,7 +289,7 @@ impl Auto {
                 self.pairs = Pairs::default();
                 self.pairs.add(self.gated_rate, self.ungated_rate);
                 if self.pairs.pays_still() {
-                    self.engage(now_ns, 2);
+                    self.engage(now_ns, 3);
                 } else {
                     // One pair may be bad luck: a trial finds out.
                     self.trials = self.trials.saturating_add(1);
@@ -402,7 +408,7 @@ impl Auto {
             let commit_ns = self.commit_ns();
             self.set_point = self.participants;
             self.return_ns = 0;
-            self.patience.restart(commit_ns / 2);
+            self.patience.restart(commit_ns);
         }
     }
 

@@ -102,7 +102,7 @@ pub struct Backoff {
 
 impl Backoff {
     /// The first interval after a change, in nanoseconds.
-    pub const FIRST_NS: u64 = 1_000_000_000;
+    pub const FIRST_NS: u64 = 2_000_000_000;
     /// The longest interval, in nanoseconds.
     pub const LONGEST_NS: u64 = 60_000_000_000;
 

@@ -7,13 +7,21 @@
 
 use crate::MAX_PARTICIPANTS;
 
-/// Weight of a new sample, as a divisor: a return time moves by 1/8 of the difference.
-const SMOOTHING: i64 = 8;
+/// A return time moves towards a new sample by this part of itself, whatever the sample's distance, and so
+/// settles on the median: a rare straggler that comes a whole device flush later moves it no more than one
+/// that is a little late.
+const STEP_PART: u32 = 8;
+
+/// ... and by at least this much, in nanoseconds.
+const LEAST_STEP_NS: u32 = 5_000;
 
 /// A caller that stays away this long after a commit is no longer waited for, in nanoseconds.
 const FORGOTTEN_NS: u32 = 1_000_000_000;
 
-/// Smoothed return times. All zeros is the initial state: nobody known.
+/// Callers belong to one group when the next comes within this part of a commit's time.
+const GROUP_GAP_PART: u64 = 16;
+
+/// Median return times, by order of return. All zeros is the initial state: nobody known.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ReturnProfile {
@@ -75,7 +83,7 @@ impl ReturnProfile {
             .take(known)
             .skip(arrivals_ns.len())
         {
-            *value = smoothed(*value, missing.max(*value));
+            *value = value.saturating_add(missing.saturating_sub(*value) / STEP_PART);
         }
         let mut known = known.max(arrivals_ns.len());
         while known > arrivals_ns.len() && self.returns_ns[known - 1] > FORGOTTEN_NS {
@@ -86,12 +94,23 @@ impl ReturnProfile {
 
     /// The set point that serves the most callers per time, for a commit of `commit_ns`.
     pub fn best(&self, commit_ns: u64) -> Option<SetPoint> {
+        let known = self.known();
         let mut best: Option<SetPoint> = None;
         let mut reached_ns = 0;
-        for callers in 1..=self.known() {
+        for callers in 1..=known {
             // Smoothing each rank by itself can leave neighbours out of order.
             reached_ns = reached_ns.max(u64::from(self.returns_ns[callers as usize - 1]));
-            let cycle_ns = commit_ns.saturating_add(reached_ns).max(1);
+            let next_ns = self.return_ns(callers + 1).unwrap_or(u64::MAX);
+            let leaves_behind = next_ns <= reached_ns.saturating_add(flush_ns(commit_ns));
+            let flush_ns = if leaves_behind {
+                flush_ns(commit_ns)
+            } else {
+                0
+            };
+            let cycle_ns = commit_ns
+                .saturating_add(reached_ns)
+                .saturating_add(flush_ns)
+                .max(1);
             let predicted_per_s = f64::from(callers) * 1e9 / cycle_ns as f64;
             if best.is_none_or(|best| predicted_per_s >= best.predicted_per_s) {
                 best = Some(SetPoint {
@@ -105,23 +124,40 @@ impl ReturnProfile {
     }
 }
 
+/// What a caller costs that is left behind although it is close: its changes are in the commit that it
+/// has missed, so its own call finds them committed and flushes the device once more, for itself alone,
+/// while everybody waits. A commit flushes twice, so that is about half of its time.
+fn flush_ns(commit_ns: u64) -> u64 {
+    commit_ns / 2
+}
+
 /// How long a round is worth holding for callers that are late, in nanoseconds after its last arrival.
 ///
 /// A round that has `gathered` callers `since_end_ns` after the end of the last commit serves
-/// `gathered / (T_commit + t)`; holding it by `x` for one more pays only while
-/// `(gathered + 1) / (T_commit + t + x)` is larger, that is for `x < (T_commit + t) / gathered`. So a few
-/// late ones out of many are not worth much: they lead the next round.
+/// `gathered / (T_commit + t + T_flush)` if it leaves the `missing` behind, where the flush is what these
+/// cost (see [`ReturnProfile::best`]), and `(gathered + missing) / (T_commit + t + x)` if they come within
+/// `x`. So holding pays for `x < (T_commit + t) missing / gathered + T_flush (gathered + missing) / gathered`.
 pub fn worth_holding_ns(commit_ns: u64, since_end_ns: u64, gathered: u32, missing: u32) -> u64 {
-    commit_ns
+    if missing == 0 {
+        return 0;
+    }
+    let (gathered, missing) = (u64::from(gathered.max(1)), u64::from(missing));
+    let served = commit_ns
         .saturating_add(since_end_ns)
-        .saturating_mul(u64::from(missing))
-        / u64::from(gathered.max(1))
+        .saturating_mul(missing);
+    let flushed = flush_ns(commit_ns).saturating_mul(gathered + missing);
+    served.saturating_add(flushed) / gathered
 }
 
 fn smoothed(value: u32, sample: u32) -> u32 {
-    let moved = i64::from(value) + (i64::from(sample) - i64::from(value)) / SMOOTHING;
-    // Between two u32 values, so it fits; the fallback only satisfies the type.
-    u32::try_from(moved).unwrap_or(sample)
+    let step = (value / STEP_PART)
+        .max(LEAST_STEP_NS)
+        .min(value.abs_diff(sample));
+    if sample > value {
+        value + step
+    } else {
+        value - step
+    }
 }
 
 #[cfg(test)]
@@ -156,6 +192,15 @@ mod tests {
     }
 
     #[test]
+    fn a_group_is_not_split_for_the_last_of_it() {
+        let mut profile = ReturnProfile::default();
+        let mut arrivals: Vec<u32> = (0..31).map(|i| 10_000 * (i + 1)).collect();
+        arrivals.push(1_000_000);
+        profile.observe(&arrivals, 14_000_000);
+        assert_eq!(profile.best(12_800_000).unwrap().callers, 32);
+    }
+
+    #[test]
     fn those_who_left_stop_counting() {
         let mut profile = ReturnProfile::default();
         profile.observe(&[10_000; 16], 13_000_000);
@@ -166,11 +211,16 @@ mod tests {
     }
 
     #[test]
-    fn few_late_ones_are_not_worth_a_long_hold() {
-        let held_for_three_of_64 = worth_holding_ns(12_800_000, 500_000, 61, 3);
-        assert!(held_for_three_of_64 < 700_000, "{held_for_three_of_64}");
-        let held_for_half = worth_holding_ns(12_800_000, 500_000, 2, 2);
-        assert_eq!(held_for_half, 13_300_000);
+    fn a_round_is_held_for_its_late_ones_within_reason() {
+        let commit_ns = 12_800_000;
+        assert_eq!(worth_holding_ns(commit_ns, 500_000, 16, 0), 0);
+        let for_three_of_64 = worth_holding_ns(commit_ns, 500_000, 61, 3);
+        assert!(
+            (6_400_000..8_000_000).contains(&for_three_of_64),
+            "{for_three_of_64}"
+        );
+        let for_half = worth_holding_ns(commit_ns, 500_000, 2, 2);
+        assert!(for_half > commit_ns, "{for_half}");
     }
 
     proptest! {
@@ -184,9 +234,11 @@ mod tests {
             profile.observe(&arrivals, 60_000_000);
             let best = profile.best(commit_ns).unwrap();
             for (index, &a) in arrivals.iter().enumerate() {
-                let rate = (index + 1) as f64 * 1e9 / (commit_ns + u64::from(a)) as f64;
+                let worst_ns = commit_ns + u64::from(a) + flush_ns(commit_ns);
+                let rate = (index + 1) as f64 * 1e9 / worst_ns as f64;
                 prop_assert!(rate <= best.predicted_per_s * (1.0 + 1e-9));
             }
+            prop_assert_eq!(profile.return_ns(best.callers), Some(best.return_ns));
         }
 
         #[test]

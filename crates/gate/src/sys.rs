@@ -56,6 +56,12 @@ pub fn futex_wake_all(word: &AtomicU32) {
     }
 }
 
+/// Lets others run on this processor first.
+pub fn yield_processor() {
+    // SAFETY: no arguments, no failure.
+    unsafe { libc::sched_yield() };
+}
+
 /// Writes the file's dirty pages and waits for them, without a journal commit or a device flush. 0 or
 /// an `errno` value; an error is consumed from the open file, so the caller has to report it.
 pub fn write_back(fd: c_int) -> c_int {

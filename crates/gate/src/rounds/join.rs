@@ -25,6 +25,26 @@ const PID_IDLE_NS: u64 = 1_000_000;
 /// How often the keeper of an overdue round's timer looks who has come.
 const LOOK_AGAIN_NS: u64 = 100_000;
 
+/// A commit still takes callers in this long after its release, in nanoseconds: about the time that the
+/// journal needs to lock the transaction, plus that in which a caller learns that its data is written.
+const STILL_OPEN_NS: u64 = 100_000;
+
+/// ... but no longer than this part of its time.
+const STILL_OPEN_PART: u64 = 16;
+
+/// From this set point on callers are called to attention before a round is full.
+const ATTENTION_CALLERS: u32 = 12;
+
+/// They are called when this part of them is still missing.
+const ATTENTION_PART: u32 = 8;
+
+/// How long a caller stays awake for the release at most, in nanoseconds, and as a part of a commit's time.
+const ATTENTION_NS: u64 = 300_000;
+const ATTENTION_COMMIT_PART: u64 = 32;
+
+/// A processor that is given away for longer than this is needed by others, in nanoseconds.
+const BUSY_YIELD_NS: u64 = 200_000;
+
 /// A caller's way through a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Joined {
@@ -67,8 +87,16 @@ impl Rounds {
         }
         let deadline_ns = arrived_ns + self.longest_wait_ns(longest_ns);
         let word = self.generation_word();
+        if *policy == Policy::Auto && position + 1 == self.attention_at() {
+            sys::futex_wake_all(word);
+        }
         let mut timed_out = false;
+        let mut attentive = *policy == Policy::Auto;
         loop {
+            if attentive && split(self.round.0.load(Acquire)).1 >= self.attention_at() {
+                self.stay_awake(generation);
+                attentive = false;
+            }
             if split(self.round.0.load(Acquire)).0 != generation {
                 break;
             }
@@ -98,6 +126,35 @@ impl Rounds {
         }
     }
 
+    /// The number of callers at which a round is about to be released, and everybody is called to
+    /// attention; `u32::MAX` for rounds so small that it makes no difference.
+    ///
+    /// A commit takes callers in only until it has sent its first flush, often just 200 us after the
+    /// first of them; who comes later flushes the device once more. To wake dozens of sleepers takes
+    /// longer than that, so it is done while the last of them are still on their way.
+    fn attention_at(&self) -> u32 {
+        match self.plan.set_point.load(Relaxed) {
+            set_point if set_point < ATTENTION_CALLERS => u32::MAX,
+            set_point => set_point - set_point / ATTENTION_PART,
+        }
+    }
+
+    /// Waits for the release of `generation` without sleeping, for a moment, and only while nobody else
+    /// needs the processor.
+    fn stay_awake(&self, generation: u32) {
+        let commit_ns = self.plan.commit_ns.load(Relaxed);
+        let mut now_ns = sys::now_ns();
+        let until_ns = now_ns + ATTENTION_NS.min(commit_ns / ATTENTION_COMMIT_PART);
+        while now_ns < until_ns && split(self.round.0.load(Acquire)).0 == generation {
+            sys::yield_processor();
+            let then_ns = now_ns;
+            now_ns = sys::now_ns();
+            if now_ns - then_ns > BUSY_YIELD_NS {
+                return;
+            }
+        }
+    }
+
     /// Releases the round of `generation` unless that has happened already.
     pub(super) fn release(&self, generation: u32) {
         let mut word = self.round.0.load(Acquire);
@@ -111,6 +168,18 @@ impl Rounds {
                 Err(changed) => word = changed,
             }
         }
+    }
+
+    /// Whether the round before `gathering` was released so recently that its commit still takes a
+    /// caller in. One that has missed it by so little has its changes in that commit already; called
+    /// later, its `fsync` would find them committed and flush the device once more, for itself alone.
+    fn just_released(&self, gathering: u32, now_ns: u64) -> bool {
+        let released_ns = self
+            .generation(gathering.wrapping_sub(1))
+            .released_ns
+            .load(Relaxed);
+        let open_ns = STILL_OPEN_NS.min(self.plan.commit_ns.load(Relaxed) / STILL_OPEN_PART);
+        now_ns < released_ns.saturating_add(open_ns) && self.ended.load(Relaxed) != gathering
     }
 
     /// A caller that filled the round during a commit leaves the release to the first who comes back
@@ -140,6 +209,9 @@ impl Rounds {
         let mut word = self.round.0.load(Acquire);
         loop {
             let (generation, position) = split(word);
+            if *policy == Policy::Auto && self.just_released(generation, arrived_ns) {
+                return Entered::Released(generation.wrapping_sub(1));
+            }
             let count = position.saturating_add(1);
             let full = match policy {
                 Policy::Auto => {
