@@ -35,8 +35,8 @@ const STILL_OPEN_PART: u64 = 16;
 /// From this set point on callers are called to attention before a round is full.
 const ATTENTION_CALLERS: u32 = 12;
 
-/// They are called when this part of them is still missing.
-const ATTENTION_PART: u32 = 8;
+/// They are called when this many of them are still missing.
+const ATTENTION_MISSING: u32 = 2;
 
 /// How long a caller stays awake for the release at most, in nanoseconds, and as a part of a commit's time.
 const ATTENTION_NS: u64 = 300_000;
@@ -135,7 +135,7 @@ impl Rounds {
     fn attention_at(&self) -> u32 {
         match self.plan.set_point.load(Relaxed) {
             set_point if set_point < ATTENTION_CALLERS => u32::MAX,
-            set_point => set_point - set_point / ATTENTION_PART,
+            set_point => set_point - ATTENTION_MISSING,
         }
     }
 
