@@ -19,6 +19,7 @@ mod report;
 mod rounds;
 pub mod sigkill;
 pub mod sqlite;
+mod steal;
 mod varmail;
 
 use std::fs;
@@ -171,7 +172,14 @@ pub fn run(part: Part, options: &Options) -> Result<Verdict, EvaluateError> {
     let path = options.out.join(format!("{name}.md"));
     fs::write(
         &path,
-        page.markdown(name, &machine::sentence(&data["machine"])),
+        page.markdown(
+            name,
+            &format!(
+                "{}{}",
+                machine::sentence(&data["machine"]),
+                lab.disturbances()
+            ),
+        ),
     )
     .map_err(EvaluateError::file("write", &path))?;
     Ok(Verdict {

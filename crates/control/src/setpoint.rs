@@ -18,9 +18,6 @@ const LEAST_STEP_NS: u32 = 5_000;
 /// A caller that stays away this long after a commit is no longer waited for, in nanoseconds.
 const FORGOTTEN_NS: u32 = 1_000_000_000;
 
-/// Callers belong to one group when the next comes within this part of a commit's time.
-const GROUP_GAP_PART: u64 = 16;
-
 /// Median return times, by order of return. All zeros is the initial state: nobody known.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]

@@ -15,6 +15,7 @@ use super::Options;
 use super::disks::Disk;
 use super::error::EvaluateError;
 use super::machine;
+use super::steal;
 use crate::interrupt;
 
 /// How often a running program is looked at.
@@ -30,6 +31,7 @@ pub(super) struct Lab {
     work: PathBuf,
     runs: RefCell<Vec<Value>>,
     disks: Cell<usize>,
+    disturbed: Cell<usize>,
 }
 
 /// A program's end.
@@ -51,6 +53,7 @@ impl Lab {
             work,
             runs: RefCell::default(),
             disks: Cell::new(0),
+            disturbed: Cell::new(0),
         })
     }
 
@@ -89,6 +92,24 @@ impl Lab {
     pub(super) fn keep(&self, mut run: Value) {
         run["load"] = machine::load().into();
         self.runs.borrow_mut().push(run);
+    }
+
+    /// Counts a run that is made again because too much processor time was stolen during it.
+    pub(super) fn count_disturbed(&self) {
+        self.disturbed.set(self.disturbed.get() + 1);
+    }
+
+    /// A sentence on such runs; empty if there were none.
+    pub(super) fn disturbances(&self) -> String {
+        match self.disturbed.get() {
+            0 => String::new(),
+            count => format!(
+                " The machine is a virtual one that others share: {count} runs during which the \
+                 hypervisor took more than {} % of the processors' time were made again, whatever \
+                 they had shown; they are in the raw data, marked `disturbed`.",
+                steal::MOST * 100.0
+            ),
+        }
     }
 
     /// The runs kept.

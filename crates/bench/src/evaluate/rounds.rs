@@ -7,6 +7,7 @@ use super::disks::{Disk, DiskSpec};
 use super::error::EvaluateError;
 use super::lab::{Lab, figure, line, missing, of_disk, read_json};
 use super::progress::Progress;
+use super::steal::{self, Processors};
 use crate::random;
 use crate::stats::{Interval, ratio_interval};
 
@@ -32,6 +33,8 @@ pub(super) struct Run {
     setting: &'static str,
     /// What `luc bench` reported.
     pub(super) bench: Value,
+    /// Share of the processors' time that the hypervisor took during it.
+    stolen_share: f64,
     /// Flushes of the disk per commit of the journal, if it has one.
     pub(super) flushes_per_commit: Option<f64>,
 }
@@ -90,7 +93,7 @@ pub(super) fn run(lab: &Lab, jobs: &[Job], repeats: usize) -> Result<Runs, Evalu
             }
             let disk = disks.iter().find(|(spec, _)| *spec == job.disk);
             let (_, disk) = disk.ok_or_else(|| missing("the disk"))?;
-            let run = once(lab, disk, job, repeat)?;
+            let run = undisturbed(lab, disk, job, repeat)?;
             progress.step(&format!("{}, {}", job.cell, job.setting));
             runs.0.push(run);
         }
@@ -98,7 +101,25 @@ pub(super) fn run(lab: &Lab, jobs: &[Job], repeats: usize) -> Result<Runs, Evalu
     Ok(runs)
 }
 
-fn once(lab: &Lab, disk: &Disk<'_>, job: &Job, repeat: usize) -> Result<Run, EvaluateError> {
+/// Makes a run, and makes it again while too much processor time is stolen.
+fn undisturbed(lab: &Lab, disk: &Disk<'_>, job: &Job, repeat: usize) -> Result<Run, EvaluateError> {
+    for _ in 1..steal::TRIES {
+        let run = once(lab, disk, job, repeat, true)?;
+        if run.stolen_share <= steal::MOST {
+            return Ok(run);
+        }
+        lab.count_disturbed();
+    }
+    once(lab, disk, job, repeat, false)
+}
+
+fn once(
+    lab: &Lab,
+    disk: &Disk<'_>,
+    job: &Job,
+    repeat: usize,
+    may_repeat: bool,
+) -> Result<Run, EvaluateError> {
     let gate_file = lab.path("gate.json");
     let mut words: Vec<String> = Vec::new();
     if job.gated {
@@ -113,7 +134,9 @@ fn once(lab: &Lab, disk: &Disk<'_>, job: &Job, repeat: usize) -> Result<Run, Eva
 
     disk.settle()?;
     let before = disk.counts()?;
+    let processors = Processors::now();
     let bench = lab.json(&words)?;
+    let stolen_share = Processors::now().stolen_share_since(processors);
     let after = disk.counts()?;
     let gate = if job.gated {
         of_disk(&read_json(&gate_file)?, disk).clone()
@@ -131,6 +154,8 @@ fn once(lab: &Lab, disk: &Disk<'_>, job: &Job, repeat: usize) -> Result<Run, Eva
         "repeat": repeat,
         "disk": job.disk.words().join(" "),
         "command": line(&lab.luc(&words)),
+        "stolen_share": stolen_share,
+        "disturbed": may_repeat && stolen_share > steal::MOST,
         "flushes": flushes,
         "commits": commits,
         "bench": bench,
@@ -140,6 +165,7 @@ fn once(lab: &Lab, disk: &Disk<'_>, job: &Job, repeat: usize) -> Result<Run, Eva
         cell: job.cell.clone(),
         setting: job.setting,
         bench,
+        stolen_share,
         flushes_per_commit: commits
             .filter(|&commits| commits > 0)
             .map(|commits| flushes as f64 / commits as f64),
@@ -208,6 +234,7 @@ mod tests {
                     { "operation": "open", "count": 9, "mean_us": 9.0, "p99_us": 99e3 },
                 ],
             }),
+            stolen_share: 0.0,
             flushes_per_commit: None,
         }
     }

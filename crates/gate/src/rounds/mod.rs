@@ -12,6 +12,8 @@
 pub mod join;
 pub mod layout;
 pub mod steer;
+#[cfg(test)]
+mod tests;
 
 pub use join::Joined;
 pub use layout::Rounds;

@@ -154,7 +154,7 @@ impl Rounds {
     }
 
     /// Callers that arrived during the commit may already be as many as the next round wants.
-    fn release_if_full(&self, policy: &Policy) {
+    pub(super) fn release_if_full(&self, policy: &Policy) {
         // Pairs with the fence of a caller that has just been counted.
         fence(SeqCst);
         let set_point = self.plan.set_point.load(Relaxed);

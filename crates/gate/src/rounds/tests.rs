@@ -1,0 +1,113 @@
+//! Rounds among threads of one process; `crates/luc/tests/gate.rs` has the processes and the journal.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread;
+
+use luc_control::auto::{Phase, Plan};
+
+use super::Rounds;
+use super::join::{Joined, split};
+use crate::policy::Policy;
+
+/// A wait that no test reaches unless something is wrong.
+const LONG_NS: u64 = 20_000_000_000;
+
+/// Rounds as they are mapped: all zeros, and never freed.
+fn rounds(set_point: u32) -> &'static Rounds {
+    // SAFETY: all zeros is a valid initial state.
+    let rounds: &Rounds = Box::leak(Box::new(unsafe { std::mem::zeroed() }));
+    rounds.plan.store(&Plan {
+        gated: set_point > 0,
+        set_point,
+        return_ns: LONG_NS,
+        patience_ns: LONG_NS,
+        commit_ns: LONG_NS,
+    });
+    rounds
+}
+
+fn join_all(rounds: &'static Rounds, callers: usize, longest_ns: u64) -> Vec<Joined> {
+    let threads: Vec<_> = (0..callers)
+        .map(|_| thread::spawn(move || rounds.join(&Policy::Auto, longest_ns)))
+        .collect();
+    threads
+        .into_iter()
+        .map(|thread| thread.join().expect("no panic"))
+        .collect()
+}
+
+#[test]
+fn a_full_round_is_released_together() {
+    // Below and above the size from which callers are called to attention.
+    for callers in [2, 5, 24] {
+        let rounds = rounds(callers as u32);
+        for generation in 0..3 {
+            let joined = join_all(rounds, callers, LONG_NS);
+            assert!(
+                joined
+                    .iter()
+                    .all(|j| j.generation == generation && !j.timed_out),
+                "{joined:?}"
+            );
+            assert!(rounds.returned_from_round(&Policy::Delay(Default::default()), generation));
+            assert!(!rounds.returned_from_round(&Policy::Delay(Default::default()), generation));
+            rounds.plan.store(&Plan {
+                gated: true,
+                set_point: callers as u32,
+                return_ns: LONG_NS,
+                patience_ns: LONG_NS,
+                commit_ns: LONG_NS,
+            });
+        }
+    }
+}
+
+#[test]
+fn a_killed_caller_only_costs_its_place() {
+    let rounds = rounds(3);
+    rounds.round.0.store(1, Relaxed);
+    let joined = join_all(rounds, 2, LONG_NS);
+    assert!(joined.iter().all(|j| !j.timed_out), "{joined:?}");
+}
+
+#[test]
+fn without_the_keeper_of_the_timer_everybody_has_a_deadline() {
+    let rounds = rounds(9);
+    // The first caller was counted and killed; nobody will fill the round.
+    rounds.round.0.store(1, Relaxed);
+    let joined = join_all(rounds, 1, 5_000_000);
+    assert!(joined[0].timed_out);
+    assert_eq!(split(rounds.round.0.load(Relaxed)), (1, 0));
+}
+
+#[test]
+fn a_plan_that_ends_gating_frees_who_still_gathers() {
+    let rounds = rounds(9);
+    let waiting = thread::spawn(move || rounds.join(&Policy::Auto, LONG_NS));
+    while split(rounds.round.0.load(Relaxed)).1 == 0 {
+        thread::yield_now();
+    }
+    rounds.plan.set_point.store(0, Relaxed);
+    rounds.release_if_full(&Policy::Auto);
+    assert!(!waiting.join().expect("no panic").timed_out);
+}
+
+#[test]
+fn a_controller_whose_holder_was_killed_starts_over() {
+    let rounds = rounds(0);
+    rounds.control_taken_ns.0.store(1, Relaxed);
+    let snapshot = rounds.snapshot();
+    assert_eq!(snapshot.auto.phase(), Phase::Learn);
+    assert_eq!(rounds.control_taken_ns.0.load(Relaxed), 0);
+}
+
+#[test]
+fn participants_are_counted_once_per_window() {
+    let rounds = rounds(0);
+    let (first, second) = (Default::default(), Default::default());
+    for _ in 0..5 {
+        rounds.count_participant(&first);
+        rounds.count_participant(&second);
+    }
+    assert_eq!(rounds.window_participants.load(Relaxed), 2);
+}
