@@ -19,7 +19,7 @@ use crate::control::SOCKET_NAME;
 use crate::fs::FILE_NAME;
 use crate::{DiskSpec, Error};
 
-/// Overrides [`DEFAULT_ROOT`], so that tests and trials keep to themselves.
+/// Overrides `/run/luc`, so that tests and trials keep to themselves.
 pub const RUN_DIR_VARIABLE: &str = "LUC_RUN_DIR";
 const DEFAULT_ROOT: &str = "/run/luc";
 

@@ -30,8 +30,12 @@ Examples:
 
 Exit status: the command's; 128 + signal if one ended it; 2 if it could not be started.")]
 pub(crate) struct Args {
-    /// What the gate does: auto, off (only count), delay[:TIME[:RESTARTS]] or pid[:CALLERS]
-    #[arg(long, default_value = "auto")]
+    // No doc comment: rustdoc would take the brackets for links.
+    #[arg(
+        long,
+        default_value = "auto",
+        help = "What the gate does: auto, off (only count), delay[:TIME[:RESTARTS]] or pid[:CALLERS]"
+    )]
     policy: Policy,
 
     /// Run N times with and N times without the gate, in random order, and print the ratio
@@ -53,12 +57,7 @@ pub(crate) struct Args {
     quiet: bool,
 
     /// The command and its arguments
-    #[arg(
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "COMMAND",
-        required = true
-    )]
+    #[arg(trailing_var_arg = true, value_name = "COMMAND", required = true)]
     command: Vec<OsString>,
 }
 
