@@ -7,6 +7,7 @@
 //! unwinds through the frames here, none of which holds anything to drop.
 
 mod mappings;
+mod overwrites;
 mod places;
 mod process;
 mod real;

@@ -9,6 +9,7 @@ use luc_gate_core::inspect::raw::{JournalKind, journal_of_device_raw, journal_of
 use luc_gate_core::rounds::Rounds;
 use luc_gate_core::{CallKind, memory, sys};
 
+use crate::overwrites::Extent;
 use crate::process::{self, Process};
 use crate::{mappings, thread};
 
@@ -44,17 +45,28 @@ pub(crate) fn synchronize_file(
         return real();
     };
     let errno = sys::errno();
-    let Some((device, format)) = device_of(fd) else {
+    let Some(stat) = stat_of(fd) else {
         sys::set_errno(errno);
         return real();
     };
-    let data = match format {
-        libc::S_IFREG => Some(fd),
-        libc::S_IFDIR => None,
+    let regular = match stat.st_mode & libc::S_IFMT {
+        libc::S_IFREG => true,
+        libc::S_IFDIR => false,
         // Pipes, sockets, devices: nothing of a journal.
         _ => return real(),
     };
-    synchronize(process, kind, device, Some(fd), data, real)
+    let extent = Extent::of(&stat);
+    let target = Target {
+        device: stat.st_dev,
+        fd: Some(fd),
+        data: regular.then_some(fd),
+        in_place: regular && kind == CallKind::Fdatasync && extent.is_unchanged(),
+    };
+    let result = synchronize(process, kind, target, real);
+    if regular && result == 0 {
+        extent.remember();
+    }
+    result
 }
 
 /// `msync` of a mapping at `address`. Its data cannot be written early: that would take a descriptor,
@@ -67,29 +79,58 @@ pub(crate) fn synchronize_mapping(address: *mut c_void, real: impl Fn() -> c_int
     let device = mappings::device_at(address as usize);
     sys::set_errno(errno);
     match device {
-        Some(device) => synchronize(process, CallKind::Msync, device, None, None, real),
+        Some(device) => {
+            let target = Target {
+                device,
+                fd: None,
+                data: None,
+                in_place: false,
+            };
+            synchronize(process, CallKind::Msync, target, real)
+        }
         None => real(),
     }
+}
+
+/// What a call synchronizes.
+#[derive(Clone, Copy, Debug)]
+struct Target {
+    /// `st_dev` of its file system.
+    device: u64,
+    /// A descriptor of it, if there is one.
+    fd: Option<c_int>,
+    /// The same, if it has data to write before joining a round.
+    data: Option<c_int>,
+    /// Whether no commit will be needed.
+    in_place: bool,
 }
 
 fn synchronize(
     process: &Process,
     kind: CallKind,
-    device: u64,
-    fd: Option<c_int>,
-    data: Option<c_int>,
+    target: Target,
     real: impl Fn() -> c_int + Copy,
 ) -> c_int {
+    let Target {
+        device, fd, data, ..
+    } = target;
     let Some((index, slot)) = slot_of(device) else {
         return real();
     };
     let gated = |window: &_| {
-        let known = slot.known.load(Ordering::Acquire) != 0;
-        if !known {
+        if !slot.is_known() {
+            let errno = sys::errno();
             slot.find_figures(process, device);
+            slot.adopt(process, device, fd);
+            sys::set_errno(errno);
+        }
+        let known = slot.is_known();
+        let mut place = slot.place();
+        if target.in_place {
+            place.rounds = None;
         }
         let result =
-            luc_gate_core::synchronize(&process.settings, &slot.place(), kind, data, window, real);
+            luc_gate_core::synchronize(&process.settings, &place, kind, data, window, real);
         if !known {
             // After the call, not before: only a file system that has been synchronized once tells
             // everybody whether fast commit is on.
@@ -102,13 +143,13 @@ fn synchronize(
     thread::enter(index, gated, real)
 }
 
-/// Device and file type behind a descriptor.
-fn device_of(fd: c_int) -> Option<(u64, libc::mode_t)> {
+/// What stands behind a descriptor; `None`, and `errno` changed, if nothing does.
+fn stat_of(fd: c_int) -> Option<libc::stat> {
     // SAFETY: all-zero is a valid `stat`.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
     // SAFETY: `stat` is valid for writes; a bad descriptor is an error.
     let result = unsafe { libc::fstat(fd, &raw mut stat) };
-    (result == 0).then_some((stat.st_dev, stat.st_mode & libc::S_IFMT))
+    (result == 0).then_some(stat)
 }
 
 fn slot_of(device: u64) -> Option<(usize, &'static Slot)> {
@@ -147,34 +188,55 @@ impl Slot {
         }
     }
 
+    fn is_known(&self) -> bool {
+        self.known.load(Ordering::Acquire) != 0
+    }
+
+    /// Takes part from the first call on where others already do: many programs synchronize once in
+    /// their life.
+    fn adopt(&self, process: &Process, device: u64, fd: Option<c_int>) {
+        let (major, minor) = (libc::major(device), libc::minor(device));
+        let path = process.files.path(major, minor);
+        if journal_behind(fd, major, minor) == JournalKind::Jbd2
+            && let Ok(rounds) = memory::map_existing(path.as_c_str())
+        {
+            self.publish(process, rounds);
+            self.known.store(1, Ordering::Release);
+        }
+    }
+
     /// Finds out what stands behind the device. Several threads may do so at once, and a fork in
     /// between does no harm: all find the same, and the first to publish wins.
     fn find_out(&self, process: &Process, device: u64, fd: Option<c_int>) {
         let (major, minor) = (libc::major(device), libc::minor(device));
-        let kind = match fd {
-            Some(fd) => journal_of_file_raw(fd),
-            None => journal_of_device_raw(major, minor),
-        };
-        if let Some(figures) = self.place().figures {
-            figures.journal.store(kind as u32, Ordering::Relaxed);
-        }
-        if kind == JournalKind::Jbd2 {
+        if journal_behind(fd, major, minor) == JournalKind::Jbd2 {
             let path = process.files.path(major, minor);
-            if let Ok(rounds) = memory::map::<Rounds>(path.as_c_str()) {
-                rounds.start(&process.settings.policy);
-                let mine = std::ptr::from_ref(rounds).cast_mut();
-                let published = self.rounds.compare_exchange(
-                    std::ptr::null_mut(),
-                    mine,
-                    Ordering::AcqRel,
-                    Ordering::Acquire,
-                );
-                if published.is_err() {
-                    // SAFETY: mapped above and shown to nobody.
-                    unsafe { memory::unmap(rounds) };
-                }
+            if let Ok(rounds) = memory::map(path.as_c_str()) {
+                self.publish(process, rounds);
             }
         }
         self.known.store(1, Ordering::Release);
+    }
+
+    fn publish(&self, process: &Process, rounds: &'static Rounds) {
+        rounds.start(&process.settings.policy);
+        let mine = std::ptr::from_ref(rounds).cast_mut();
+        let published = self.rounds.compare_exchange(
+            std::ptr::null_mut(),
+            mine,
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        );
+        if published.is_err() {
+            // SAFETY: mapped by the caller and shown to nobody.
+            unsafe { memory::unmap(rounds) };
+        }
+    }
+}
+
+fn journal_behind(fd: Option<c_int>, major: u32, minor: u32) -> JournalKind {
+    match fd {
+        Some(fd) => journal_of_file_raw(fd),
+        None => journal_of_device_raw(major, minor),
     }
 }

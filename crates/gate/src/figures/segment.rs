@@ -25,8 +25,6 @@ pub enum CallKind {
 pub struct FileSystemFigures {
     /// `major << 32 | minor`, plus one; 0 while free.
     device: AtomicU64,
-    /// [`crate::inspect::raw::JournalKind`] as a number.
-    pub journal: AtomicU32,
     /// Rounds in which a call of this run was first to come back.
     pub rounds: AtomicU32,
     /// Calls by [`CallKind`].

@@ -10,7 +10,8 @@ use super::layout::Rounds;
 use crate::policy::Policy;
 use crate::sys;
 
-/// The longest that any caller is held, whatever the policy, unless configured lower.
+/// The longest that any caller is held beyond the commit in flight, whatever the policy, unless
+/// configured lower.
 pub const LONGEST_WAIT_NS: u64 = 20_000_000;
 
 /// No caller is held for more than this many commit times.
@@ -65,8 +66,8 @@ fn join_halves(generation: u32, count: u32) -> u64 {
 }
 
 impl Rounds {
-    /// Joins the round that gathers and returns when it is released, at the latest after `longest_ns`
-    /// or four commit times.
+    /// Joins the round that gathers and returns when it is released, at the latest `longest_ns` after
+    /// its arrival and the end of the commit in flight, or after four commit times.
     pub fn join(&self, policy: &Policy, longest_ns: u64) -> Joined {
         let arrived_ns = sys::now_ns();
         let (generation, position) = match self.enter(policy, arrived_ns) {
@@ -85,9 +86,9 @@ impl Rounds {
         if *policy == Policy::Auto {
             self.release_unless_committing(generation, position);
         }
-        let deadline_ns = arrived_ns + self.longest_wait_ns(longest_ns);
+        let deadline_ns = self.deadline_ns(generation, arrived_ns, longest_ns);
         let word = self.generation_word();
-        if *policy == Policy::Auto && position + 1 == self.attention_at() {
+        if *policy == Policy::Auto && position.saturating_add(1) == self.attention_at() {
             sys::futex_wake_all(word);
         }
         let mut timed_out = false;
@@ -201,7 +202,8 @@ impl Rounds {
         }
         let last = self.generation(gathering.wrapping_sub(1));
         let released_ns = last.released_ns.load(Relaxed);
-        let overdue_ns = OVERDUE_COMMITS * self.plan.commit_ns.load(Relaxed).max(1_000_000);
+        let overdue_ns =
+            OVERDUE_COMMITS.saturating_mul(self.plan.commit_ns.load(Relaxed).max(1_000_000));
         now_ns < released_ns.saturating_add(overdue_ns)
     }
 
@@ -301,11 +303,7 @@ impl Rounds {
     fn timer_auto(&self, generation: u32, first_ns: u64, last_ns: u64, now_ns: u64) -> Timer {
         let commit_ns = self.plan.commit_ns.load(Relaxed);
         let end_ns = if self.commit_in_flight(generation, now_ns) {
-            let before = self.generation(generation.wrapping_sub(1));
-            before
-                .released_ns
-                .load(Relaxed)
-                .saturating_add(commit_ns + commit_ns / 4)
+            self.expected_end_ns(generation)
         } else {
             self.epoch_ns.0.load(Relaxed)
         };
@@ -329,12 +327,32 @@ impl Rounds {
         }
     }
 
-    /// The longest that a caller is held now, in nanoseconds.
-    fn longest_wait_ns(&self, longest_ns: u64) -> u64 {
-        match self.plan.commit_ns.load(Relaxed) {
-            0 => longest_ns,
-            commit_ns => longest_ns.min(commit_ns.saturating_mul(LONGEST_WAIT_COMMITS)),
+    /// When a caller that arrived at `arrived_ns` leaves on its own, whatever happens: `longest_ns` after
+    /// its arrival, or after the expected end of the commit that is in flight, for which it would have
+    /// to wait in the kernel as well; and four commit times after its arrival at the latest.
+    fn deadline_ns(&self, gathering: u32, arrived_ns: u64, longest_ns: u64) -> u64 {
+        let commit_ns = self.plan.commit_ns.load(Relaxed);
+        if commit_ns == 0 {
+            return arrived_ns.saturating_add(longest_ns);
         }
+        let held_from_ns = if self.commit_in_flight(gathering, arrived_ns) {
+            arrived_ns.max(self.expected_end_ns(gathering))
+        } else {
+            arrived_ns
+        };
+        held_from_ns
+            .saturating_add(longest_ns)
+            .min(arrived_ns.saturating_add(commit_ns.saturating_mul(LONGEST_WAIT_COMMITS)))
+    }
+
+    /// When the commit of the round before `gathering` should have ended, with a quarter to spare.
+    fn expected_end_ns(&self, gathering: u32) -> u64 {
+        let commit_ns = self.plan.commit_ns.load(Relaxed);
+        let before = self.generation(gathering.wrapping_sub(1));
+        before
+            .released_ns
+            .load(Relaxed)
+            .saturating_add(commit_ns.saturating_add(commit_ns / 4))
     }
 
     /// The half of the round's word on which callers sleep.
