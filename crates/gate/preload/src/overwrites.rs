@@ -34,10 +34,13 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
-    pub(crate) fn of(stat: &libc::stat) -> Self {
+    pub(crate) fn of(stat: &libc::statx) -> Self {
+        // The time of birth tells a file from an earlier one with the same inode number.
+        let birth = (stat.stx_btime.tv_sec as u64) << 32 | u64::from(stat.stx_btime.tv_nsec);
+        let device = libc::makedev(stat.stx_dev_major, stat.stx_dev_minor);
         Self {
-            file: mix(stat.st_dev, stat.st_ino),
-            extent: mix(stat.st_size as u64, stat.st_blocks as u64),
+            file: mix(mix(device, stat.stx_ino), birth),
+            extent: mix(stat.stx_size, stat.stx_blocks),
         }
     }
 

@@ -49,7 +49,7 @@ pub(crate) fn synchronize_file(
         sys::set_errno(errno);
         return real();
     };
-    let regular = match stat.st_mode & libc::S_IFMT {
+    let regular = match libc::mode_t::from(stat.stx_mode) & libc::S_IFMT {
         libc::S_IFREG => true,
         libc::S_IFDIR => false,
         // Pipes, sockets, devices: nothing of a journal.
@@ -57,7 +57,7 @@ pub(crate) fn synchronize_file(
     };
     let extent = Extent::of(&stat);
     let target = Target {
-        device: stat.st_dev,
+        device: libc::makedev(stat.stx_dev_major, stat.stx_dev_minor),
         fd: Some(fd),
         data: regular.then_some(fd),
         in_place: regular && kind == CallKind::Fdatasync && extent.is_unchanged(),
@@ -144,11 +144,13 @@ fn synchronize(
 }
 
 /// What stands behind a descriptor; `None`, and `errno` changed, if nothing does.
-fn stat_of(fd: c_int) -> Option<libc::stat> {
-    // SAFETY: all-zero is a valid `stat`.
-    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: `stat` is valid for writes; a bad descriptor is an error.
-    let result = unsafe { libc::fstat(fd, &raw mut stat) };
+fn stat_of(fd: c_int) -> Option<libc::statx> {
+    // SAFETY: all-zero is a valid `statx`.
+    let mut stat: libc::statx = unsafe { std::mem::zeroed() };
+    let mask = libc::STATX_BASIC_STATS | libc::STATX_BTIME;
+    // SAFETY: a C string and a `statx` that is valid for writes; a bad descriptor is an error.
+    let result =
+        unsafe { libc::statx(fd, c"".as_ptr(), libc::AT_EMPTY_PATH, mask, &raw mut stat) };
     (result == 0).then_some(stat)
 }
 
