@@ -149,8 +149,7 @@ fn stat_of(fd: c_int) -> Option<libc::statx> {
     let mut stat: libc::statx = unsafe { std::mem::zeroed() };
     let mask = libc::STATX_BASIC_STATS | libc::STATX_BTIME;
     // SAFETY: a C string and a `statx` that is valid for writes; a bad descriptor is an error.
-    let result =
-        unsafe { libc::statx(fd, c"".as_ptr(), libc::AT_EMPTY_PATH, mask, &raw mut stat) };
+    let result = unsafe { libc::statx(fd, c"".as_ptr(), libc::AT_EMPTY_PATH, mask, &raw mut stat) };
     (result == 0).then_some(stat)
 }
 
