@@ -9,18 +9,8 @@
 use crate::engagement::{Backoff, Pairs, Verdict};
 use crate::pid::{Gains, SteeredDelay};
 use crate::setpoint::{ReturnProfile, SetPoint};
+use crate::stretch::Stretch;
 
-/// Ends of commits that a stretch leaves out after a switch: callers regroup.
-const SETTLE_EPOCHS: u32 = 2;
-/// Ends of commits that a stretch measures at least.
-const STRETCH_EPOCHS: u32 = 8;
-/// A check of an engaged gate is shorter, for it costs what the gate gains.
-const CHECK_EPOCHS: u32 = 4;
-/// A stretch measures at least this long, in nanoseconds, and each participant half as often as it has
-/// epochs.
-const STRETCH_NS: u64 = 10_000_000;
-/// A stretch this long ends with what it has, in nanoseconds.
-const STRETCH_LONGEST_NS: u64 = 1_000_000_000;
 /// A trial is not worth its cost when even everybody in each commit would gain less than this.
 const PROMISING: f64 = 1.05;
 /// Participants or commit time that change by this factor make old findings void.
@@ -40,7 +30,7 @@ pub struct Epoch<'a> {
     /// Distinct callers of the last window.
     pub participants: u32,
     /// The commit's duration: gated, from the release of its round; ungated, the latency of its first
-    /// caller to return.
+    /// caller to return. 0 if none of the callers needed a commit.
     pub commit_ns: u64,
     /// Callers that the gate released together; 0 if the commit was not gated.
     pub released: u32,
@@ -103,10 +93,8 @@ pub enum Reason {
 pub struct Auto {
     phase: u32,
     reason: u32,
-    epochs: u32,
     participants: u32,
-    stretch_start_ns: u64,
-    stretch_completions: u64,
+    stretch: Stretch,
     next_ns: u64,
     decided_ns: u64,
     gated_commit_ns: u64,
@@ -143,7 +131,7 @@ impl Auto {
             );
         }
         self.steer(epoch.released);
-        if let Some(rate) = self.stretch_rate(epoch) {
+        if let Some(rate) = self.stretch.observe(epoch, self.phase() == Phase::Check) {
             self.end_of_stretch(epoch.end_ns, rate);
         } else {
             self.within_stretch(epoch.end_ns);
@@ -221,7 +209,7 @@ impl Auto {
         }
         let commit_ns = self.commit_ns();
         // The first rounds of a trial wait for everybody: only so can their returns be seen.
-        let settled = self.phase() == Phase::Engaged || self.epochs > SETTLE_EPOCHS;
+        let settled = self.phase() == Phase::Engaged || self.stretch.has_settled(0);
         if let (
             true,
             Some(SetPoint {
@@ -236,28 +224,6 @@ impl Auto {
         let bounds_ns = (LEAST_PATIENCE_NS.max(self.return_ns / 4), commit_ns);
         self.patience
             .update(&Gains::PAPER, self.set_point, released, slope_ns, bounds_ns);
-    }
-
-    /// Counts the epoch into the stretch; the rate served per second once the stretch is complete.
-    fn stretch_rate(&mut self, epoch: &Epoch<'_>) -> Option<f64> {
-        self.epochs = self.epochs.saturating_add(1);
-        if self.epochs <= SETTLE_EPOCHS {
-            self.stretch_start_ns = epoch.end_ns;
-            self.stretch_completions = epoch.completions;
-            return None;
-        }
-        let elapsed_ns = epoch.end_ns.saturating_sub(self.stretch_start_ns);
-        let served = epoch.completions.saturating_sub(self.stretch_completions);
-        let epochs = if self.phase() == Phase::Check {
-            CHECK_EPOCHS
-        } else {
-            STRETCH_EPOCHS
-        };
-        let enough = self.epochs >= SETTLE_EPOCHS + epochs
-            && elapsed_ns >= STRETCH_NS
-            && served >= u64::from(epochs) / 2 * u64::from(self.participants);
-        let overdue = elapsed_ns >= STRETCH_LONGEST_NS && self.epochs >= SETTLE_EPOCHS + 3;
-        (enough || overdue).then(|| served as f64 * 1e9 / elapsed_ns.max(1) as f64)
     }
 
     fn end_of_stretch(&mut self, now_ns: u64, rate: f64) {
@@ -281,7 +247,7 @@ impl Auto {
                 if now_ns >= self.next_ns || (self.has_rested(now_ns) && suspicious) {
                     self.enter(Phase::Check);
                 } else {
-                    self.continue_stretch();
+                    self.stretch.go_on();
                 }
             }
             Phase::Check => {
@@ -296,16 +262,16 @@ impl Auto {
                     self.enter(Phase::TryGated);
                 }
             }
-            Phase::Aside => self.continue_stretch(),
+            Phase::Aside => self.stretch.go_on(),
         }
     }
 
     fn within_stretch(&mut self, now_ns: u64) {
         match self.phase() {
-            Phase::Engaged | Phase::TryGated if self.epochs > SETTLE_EPOCHS => {
+            Phase::Engaged | Phase::TryGated if self.stretch.has_settled(0) => {
                 if self.participants <= 1 {
                     self.step_aside(now_ns, Reason::Alone, GLANCE_NS);
-                } else if self.set_point <= 1 && self.epochs > SETTLE_EPOCHS + 2 {
+                } else if self.set_point <= 1 && self.stretch.has_settled(2) {
                     let pause_ns = self.trial_backoff.lengthen(4);
                     self.step_aside(now_ns, Reason::TooFarApart, pause_ns);
                 }
@@ -354,7 +320,7 @@ impl Auto {
         self.next_ns = now_ns.saturating_add(self.check_backoff.lengthen(lengthen_by));
         if self.phase() == Phase::TryGated {
             self.phase = 3;
-            self.continue_stretch();
+            self.stretch.go_on();
         } else {
             self.enter(Phase::Engaged);
         }
@@ -403,7 +369,7 @@ impl Auto {
             Phase::Check => 4,
             Phase::Aside => 5,
         };
-        self.epochs = 0;
+        self.stretch = Stretch::default();
         if phase == Phase::TryGated {
             let commit_ns = self.commit_ns();
             self.set_point = self.participants;
@@ -411,18 +377,14 @@ impl Auto {
             self.patience.restart(commit_ns);
         }
     }
-
-    /// Starts the next stretch of the same kind: nothing to settle.
-    fn continue_stretch(&mut self) {
-        self.epochs = SETTLE_EPOCHS - 1;
-    }
 }
 
-/// Moves a time by an eighth of the difference to the sample; the first sample is taken as it is.
+/// Moves a time by an eighth of the difference to the sample; the first sample is taken as it is, and 0
+/// is none.
 fn smooth(value_ns: &mut u64, sample_ns: u64) {
-    *value_ns = if *value_ns == 0 {
-        sample_ns
-    } else {
-        (*value_ns - *value_ns / 8).saturating_add(sample_ns / 8)
+    *value_ns = match (*value_ns, sample_ns) {
+        (known_ns, 0) => known_ns,
+        (0, sample_ns) => sample_ns,
+        (known_ns, sample_ns) => (known_ns - known_ns / 8).saturating_add(sample_ns / 8),
     };
 }

@@ -17,6 +17,7 @@ pub mod engagement;
 pub mod pid;
 pub mod setpoint;
 pub mod stability;
+mod stretch;
 
 /// The most participants whose returns are told apart; more still share rounds.
 pub const MAX_PARTICIPANTS: usize = 512;

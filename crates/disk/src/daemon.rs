@@ -60,6 +60,12 @@ pub(crate) fn start(binary: &Path, state: &StateDir, name: &str) -> Result<(), E
     ))
 }
 
+/// Closes what the creating shell had open: a lock or a pipe that stayed open here would never be given up.
+fn close_inherited() {
+    // SAFETY: nothing of this process has been opened yet beyond the standard streams.
+    unsafe { libc::close_range(3, libc::c_uint::MAX, 0) };
+}
+
 /// Is the disk whose state directory is `dir`, until its file system is unmounted.
 ///
 /// # Errors
@@ -69,6 +75,7 @@ pub fn serve(dir: PathBuf) -> Result<(), Error> {
     // Both fail only where they are not needed (already a session's leader).
     let _ = rustix::process::setsid();
     ignore_terminal();
+    close_inherited();
     let state = StateDir::at(dir);
     let spec = state
         .spec()

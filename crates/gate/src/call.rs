@@ -11,7 +11,7 @@ use std::ffi::c_int;
 use crate::figures::CallKind;
 use crate::figures::segment::{Call, FileSystemFigures, RoundPart};
 use crate::policy::Policy;
-use crate::rounds::Rounds;
+use crate::rounds::{Needs, Rounds};
 use crate::sys;
 
 /// What a call works with: its file system's rounds and figures.
@@ -32,94 +32,95 @@ pub struct Settings {
     pub longest_wait_ns: u64,
 }
 
-/// Makes `real` at the right moment and returns its result. `fd` is given for a regular file, whose
-/// data is written before joining a round. `seen_window` is the thread's memory for this place.
+/// What is to be synchronized.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    /// The call.
+    pub kind: CallKind,
+    /// What it takes to make the data durable.
+    pub needs: Needs,
+    /// A regular file, whose data is written before joining a round.
+    pub fd: Option<c_int>,
+}
+
+/// Makes `real` at the right moment and returns its result. `seen_window` is the thread's memory for
+/// this place.
 ///
 /// `errno` is what `real` left; an error of the early data write is reported as `real` would have
 /// reported it.
 pub fn synchronize(
     settings: &Settings,
     place: &Place,
-    kind: CallKind,
-    fd: Option<c_int>,
+    request: Request,
     seen_window: &Cell<u32>,
     real: impl FnOnce() -> c_int,
 ) -> c_int {
     let errno = sys::errno();
     let called_ns = sys::now_ns();
-    let Some(rounds) = place.rounds.filter(|_| settings.policy != Policy::Off) else {
+    let real = || {
         sys::set_errno(errno);
         let result = real();
-        let latency_ns = sys::now_ns().saturating_sub(called_ns);
-        record(
-            place,
-            &Call {
-                kind,
-                latency_ns,
-                failed: result != 0,
-                round: None,
-            },
-        );
-        return result;
+        (result, sys::errno())
     };
-    rounds.count_participant(seen_window);
-    if !rounds.is_gated() {
-        sys::set_errno(errno);
-        let result = real();
-        let left = sys::errno();
-        let returned_ns = sys::now_ns();
-        let latency_ns = returned_ns.saturating_sub(called_ns);
-        rounds.returned_ungated(&settings.policy, returned_ns, latency_ns);
-        rounds.complete();
-        record(
-            place,
-            &Call {
-                kind,
-                latency_ns,
-                failed: result != 0,
-                round: None,
-            },
-        );
-        sys::set_errno(left);
-        return result;
-    }
-    let write_error = fd.map_or(0, sys::write_back);
-    let written_back_ns = sys::now_ns().saturating_sub(called_ns);
-    let joined = rounds.join(&settings.policy, settings.longest_wait_ns);
-    sys::set_errno(errno);
-    let mut result = real();
-    if result == 0 && is_write_failure(write_error) {
-        // The kernel reports a failed write once per open file, and the early write has used it up.
-        sys::set_errno(write_error);
-        result = -1;
-    }
-    let left = sys::errno();
-    let latency_ns = sys::now_ns().saturating_sub(called_ns);
-    let first = rounds.returned_from_round(&settings.policy, joined.generation);
-    rounds.complete();
-    let round = RoundPart {
-        written_back_ns,
-        waited_ns: joined.waited_ns,
-        timed_out: joined.timed_out,
-        first_to_return: first,
+    let rounds = place.rounds.filter(|_| settings.policy != Policy::Off);
+    let (result, errno, round) = match rounds {
+        None => {
+            let (result, errno) = real();
+            (result, errno, None)
+        }
+        Some(rounds) => {
+            rounds.count_participant(seen_window);
+            let outcome = if rounds.is_gated() {
+                gated(settings, rounds, &request, called_ns, real)
+            } else {
+                let (result, errno) = real();
+                if request.needs == Needs::Commit {
+                    let returned_ns = sys::now_ns();
+                    let latency_ns = returned_ns.saturating_sub(called_ns);
+                    rounds.returned_ungated(&settings.policy, returned_ns, latency_ns);
+                }
+                (result, errno, None)
+            };
+            rounds.complete();
+            outcome
+        }
     };
-    record(
-        place,
-        &Call {
-            kind,
-            latency_ns,
+    if let Some(figures) = place.figures {
+        figures.record(&Call {
+            kind: request.kind,
+            latency_ns: sys::now_ns().saturating_sub(called_ns),
             failed: result != 0,
-            round: Some(round),
-        },
-    );
-    sys::set_errno(left);
+            round,
+        });
+    }
+    sys::set_errno(errno);
     result
 }
 
-fn record(place: &Place, call: &Call) {
-    if let Some(figures) = place.figures {
-        figures.record(call);
+/// The way through a round: the result, `errno`, and what the round added.
+fn gated(
+    settings: &Settings,
+    rounds: &Rounds,
+    request: &Request,
+    called_ns: u64,
+    real: impl FnOnce() -> (c_int, c_int),
+) -> (c_int, c_int, Option<RoundPart>) {
+    let write_error = request.fd.map_or(0, sys::write_back);
+    let written_back_ns = sys::now_ns().saturating_sub(called_ns);
+    let joined = rounds.join(&settings.policy, request.needs, settings.longest_wait_ns);
+    let (mut result, mut errno) = real();
+    if result == 0 && is_write_failure(write_error) {
+        // The kernel reports a failed write once per open file, and the early write has used it up.
+        (result, errno) = (-1, write_error);
     }
+    let first_to_return = rounds.returned_from_round(&settings.policy, &joined);
+    let part = RoundPart {
+        written_back_ns,
+        waited_ns: joined.waited_ns,
+        timed_out: joined.timed_out,
+        first_to_return,
+    };
+    (result, errno, Some(part))
 }
 
 /// Errors of the data write itself; others (a pipe, a closed descriptor) the real call reports.

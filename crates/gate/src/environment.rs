@@ -11,8 +11,8 @@ pub const DIRECTORY: &str = "LUC_GATE_DIR";
 pub const POLICY: &str = "LUC_GATE_POLICY";
 /// Path of the run's figures.
 pub const FIGURES: &str = "LUC_GATE_RUN";
-/// The longest that a caller is held, in microseconds.
-pub const LONGEST_WAIT_US: &str = "LUC_GATE_LONGEST_WAIT_US";
+/// The longest that a caller is held, in nanoseconds.
+pub const LONGEST_WAIT_NS: &str = "LUC_GATE_LONGEST_WAIT_NS";
 
 /// Longest path of a rounds file, with its closing zero.
 const PATH_BYTES: usize = 512;

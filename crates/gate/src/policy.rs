@@ -92,8 +92,8 @@ impl fmt::Display for Policy {
     }
 }
 
-/// `16ms`, `500us`, `20000ns`, at most one second.
-fn time_ns(text: &str) -> Option<u64> {
+/// Reads `16ms`, `500us` or `20000ns` as nanoseconds; `None` if it is no such time or above one second.
+pub fn time_ns(text: &str) -> Option<u64> {
     let digits = text.find(|c: char| !c.is_ascii_digit())?;
     let number: u64 = text[..digits].parse().ok()?;
     let unit_ns = match &text[digits..] {

@@ -56,6 +56,25 @@ pub fn futex_wake_all(word: &AtomicU32) {
     }
 }
 
+/// Sleeps until `until_ns` or until a signal comes.
+pub fn sleep_until(until_ns: u64) {
+    let until = libc::timespec {
+        tv_sec: (until_ns / 1_000_000_000) as libc::time_t,
+        tv_nsec: (until_ns % 1_000_000_000) as libc::c_long,
+    };
+    // SAFETY: `until` is valid for reads. The raw call is no cancellation point, unlike the C library's
+    // wrapper.
+    unsafe {
+        libc::syscall(
+            libc::SYS_clock_nanosleep,
+            libc::CLOCK_MONOTONIC,
+            libc::TIMER_ABSTIME,
+            &raw const until,
+            std::ptr::null::<libc::timespec>(),
+        );
+    }
+}
+
 /// Lets others run on this processor first.
 pub fn yield_processor() {
     // SAFETY: no arguments, no failure.

@@ -1,7 +1,9 @@
 //! Emulated disks that go away with their values.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::PathBuf;
+
+use rustix::mount::{MountFlags, mount_remount};
 
 use super::error::EvaluateError;
 use super::lab::{Lab, missing};
@@ -22,11 +24,18 @@ pub(super) const FLUSH_6MS: &[&str] = &[
     "--model", "fixed", "--flush", "6ms", "--write", "20us", "--read", "20us",
 ];
 
-/// ext4 on it.
+/// ext4 on it, with the journal that mke2fs gives a disk of 128 GiB or more.
 pub(super) const EXT4: DiskSpec = DiskSpec {
     model: FLUSH_6MS,
     fs: "ext4",
+    mkfs: "-i 4096 -J size=1024",
+};
+
+/// The same with the journal that mke2fs gives a disk of this size, 64 MiB: a few seconds of file creation
+/// fill it, and from then on callers wait for checkpoints.
+pub(super) const EXT4_SMALL_JOURNAL: DiskSpec = DiskSpec {
     mkfs: "-i 4096",
+    ..EXT4
 };
 
 /// XFS on it.
@@ -99,11 +108,14 @@ impl<'a> Disk<'a> {
         &self.device
     }
 
-    /// Writes back what earlier runs left, so that the next does not pay for it.
+    /// Writes back what earlier runs left and empties the journal, so that the next does not pay for it.
     pub(super) fn settle(&self) -> Result<(), EvaluateError> {
-        let root = File::open(&self.mount).map_err(EvaluateError::file("open", &self.mount))?;
-        rustix::fs::syncfs(&root)
-            .map_err(|error| EvaluateError::file("sync", &self.mount)(error.into()))
+        // A journal is checkpointed and emptied when its file system becomes read-only.
+        for flags in [MountFlags::RDONLY, MountFlags::empty()] {
+            mount_remount(&self.mount, flags, c"")
+                .map_err(|error| EvaluateError::file("remount", &self.mount)(error.into()))?;
+        }
+        Ok(())
     }
 
     /// The counts now.
@@ -153,7 +165,7 @@ mod tests {
         assert!(
             EXT4.words()
                 .join(" ")
-                .ends_with("--mkfs ext4 --mkfs-options -i 4096")
+                .ends_with("--mkfs ext4 --mkfs-options -i 4096 -J size=1024")
         );
         assert!(XFS.words().join(" ").ends_with("--size 4G --mkfs xfs"));
     }

@@ -10,7 +10,7 @@ use super::rounds::{self, Job, Run, Runs, files_per_s, mean_ms, p99_ms};
 
 const CLIENTS: [usize; 3] = [4, 16, 32];
 const FAST_COMMIT: DiskSpec = DiskSpec {
-    mkfs: "-i 4096 -O fast_commit",
+    mkfs: "-i 4096 -J size=1024 -O fast_commit",
     ..EXT4
 };
 

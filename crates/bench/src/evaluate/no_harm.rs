@@ -56,7 +56,7 @@ fn cells(seconds: f64) -> Vec<(String, DiskSpec, Vec<String>)> {
 
 pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
     let repeats = lab.options.repeats.unwrap_or(5);
-    let seconds = lab.options.seconds.unwrap_or(4.0);
+    let seconds = lab.options.seconds.unwrap_or(2.0);
     let cells = cells(seconds);
     let jobs: Vec<Job> = cells
         .iter()

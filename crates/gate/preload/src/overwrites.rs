@@ -1,9 +1,8 @@
 //! `fdatasync` of a file that was only overwritten in place.
 //!
-//! Such a call changes nothing in the journal: the kernel writes the data and flushes the device, and the
-//! block layer already lets such flushes share one. Bringing it into a round would make it wait for
-//! commits that it does not need, and the others for a caller that is back early. Databases make many of
-//! them (SQLite two in each transaction).
+//! Such a call changes nothing in the journal: the kernel writes the data and flushes the device. Databases
+//! make many of them (SQLite two in each transaction), and in a round they share a flush with the commit
+//! of the others (`rounds::ride` in the gate) instead of delaying it by one of their own.
 //!
 //! A file counts as overwritten when neither its size nor its blocks have changed since its last
 //! synchronization here. The memory is small and may be wrong: then a call is made at another moment,

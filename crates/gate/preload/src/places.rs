@@ -3,10 +3,10 @@
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use luc_gate_core::call::Place;
+use luc_gate_core::call::{Place, Request};
 use luc_gate_core::figures::FileSystemFigures;
 use luc_gate_core::inspect::raw::{JournalKind, journal_of_device_raw, journal_of_file_raw};
-use luc_gate_core::rounds::Rounds;
+use luc_gate_core::rounds::{Needs, Rounds};
 use luc_gate_core::{CallKind, memory, sys};
 
 use crate::overwrites::Extent;
@@ -56,11 +56,16 @@ pub(crate) fn synchronize_file(
         _ => return real(),
     };
     let extent = Extent::of(&stat);
+    let in_place = regular && kind == CallKind::Fdatasync && extent.is_unchanged();
     let target = Target {
         device: libc::makedev(stat.stx_dev_major, stat.stx_dev_minor),
         fd: Some(fd),
         data: regular.then_some(fd),
-        in_place: regular && kind == CallKind::Fdatasync && extent.is_unchanged(),
+        needs: if in_place {
+            Needs::Flush
+        } else {
+            Needs::Commit
+        },
     };
     let result = synchronize(process, kind, target, real);
     if regular && result == 0 {
@@ -84,7 +89,7 @@ pub(crate) fn synchronize_mapping(address: *mut c_void, real: impl Fn() -> c_int
                 device,
                 fd: None,
                 data: None,
-                in_place: false,
+                needs: Needs::Commit,
             };
             synchronize(process, CallKind::Msync, target, real)
         }
@@ -101,8 +106,8 @@ struct Target {
     fd: Option<c_int>,
     /// The same, if it has data to write before joining a round.
     data: Option<c_int>,
-    /// Whether no commit will be needed.
-    in_place: bool,
+    /// What it takes.
+    needs: Needs,
 }
 
 fn synchronize(
@@ -111,9 +116,7 @@ fn synchronize(
     target: Target,
     real: impl Fn() -> c_int + Copy,
 ) -> c_int {
-    let Target {
-        device, fd, data, ..
-    } = target;
+    let Target { device, fd, .. } = target;
     let Some((index, slot)) = slot_of(device) else {
         return real();
     };
@@ -125,12 +128,13 @@ fn synchronize(
             sys::set_errno(errno);
         }
         let known = slot.is_known();
-        let mut place = slot.place();
-        if target.in_place {
-            place.rounds = None;
-        }
+        let request = Request {
+            kind,
+            needs: target.needs,
+            fd: target.data,
+        };
         let result =
-            luc_gate_core::synchronize(&process.settings, &place, kind, data, window, real);
+            luc_gate_core::synchronize(&process.settings, &slot.place(), request, window, real);
         if !known {
             // After the call, not before: only a file system that has been synchronized once tells
             // everybody whether fast commit is on.

@@ -4,9 +4,8 @@ use std::env;
 use std::ffi::CString;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use luc_gate_core::environment::{DIRECTORY, FIGURES, LONGEST_WAIT_US, POLICY, RoundsFiles};
+use luc_gate_core::environment::{DIRECTORY, FIGURES, LONGEST_WAIT_NS, POLICY, RoundsFiles};
 use luc_gate_core::figures::RunFigures;
-use luc_gate_core::rounds::join::LONGEST_WAIT_NS;
 use luc_gate_core::{Settings, memory, sys};
 
 use crate::real;
@@ -49,12 +48,7 @@ static LOAD: extern "C" fn() = load;
 fn read_environment() -> Option<Process> {
     let directory = env::var(DIRECTORY).ok()?;
     let policy = env::var(POLICY).ok()?.parse().ok()?;
-    let longest_wait_ns = env::var(LONGEST_WAIT_US)
-        .ok()
-        .and_then(|text| text.parse::<u64>().ok())
-        .map_or(LONGEST_WAIT_NS, |us| {
-            us.saturating_mul(1_000).min(LONGEST_WAIT_NS)
-        });
+    let longest_wait_ns: u64 = env::var(LONGEST_WAIT_NS).ok()?.parse().ok()?;
     let figures = env::var(FIGURES)
         .ok()
         .and_then(|path| CString::new(path).ok())

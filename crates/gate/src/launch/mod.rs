@@ -20,7 +20,7 @@ use std::time::Instant;
 pub use outcome::{FileSystemOutcome, Outcome};
 pub use supervise::{Command, Ending};
 
-use crate::policy::Policy;
+use crate::call::Settings;
 
 /// Why a command cannot be run under the gate.
 #[derive(Debug, thiserror::Error)]
@@ -70,21 +70,26 @@ impl LaunchError {
     }
 }
 
-/// Runs `command` under `policy` and waits for its end.
+/// Runs `command` as `settings` say and waits for its end.
 ///
 /// # Errors
 ///
 /// [`LaunchError`]; the command has not been started then.
-pub fn run(command: &Command, policy: Policy) -> Result<Outcome, LaunchError> {
+pub fn run(command: &Command, settings: &Settings) -> Result<Outcome, LaunchError> {
     let library = library::find()?;
     let session = session::Session::open()?;
     let figures = session.figures()?;
-    let environment = session.environment(&library, &policy, &figures);
+    let environment = session.environment(&library, settings, &figures);
     let commits = commits::Commits::read();
     let started = Instant::now();
     let ending = supervise::run(command, &environment)?;
     let elapsed = started.elapsed();
     Ok(Outcome::collect(
-        &session, &figures, policy, ending, elapsed, &commits,
+        &session,
+        &figures,
+        settings.policy,
+        ending,
+        elapsed,
+        &commits,
     ))
 }

@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 
 use super::LaunchError;
-use crate::environment::{DIRECTORY, FIGURES, POLICY, RoundsFiles};
+use crate::call::Settings;
+use crate::environment::{DIRECTORY, FIGURES, LONGEST_WAIT_NS, POLICY, RoundsFiles};
 use crate::figures::RunFigures;
 use crate::memory::{self, MapError};
 use crate::policy::Policy;
@@ -115,7 +116,7 @@ impl Session {
     pub fn environment(
         &self,
         library: &Path,
-        policy: &Policy,
+        settings: &Settings,
         figures: &Figures,
     ) -> Vec<(OsString, OsString)> {
         let mut preload = library.as_os_str().to_owned();
@@ -126,7 +127,11 @@ impl Session {
         vec![
             ("LD_PRELOAD".into(), preload),
             (DIRECTORY.into(), self.directory.clone().into()),
-            (POLICY.into(), policy.to_string().into()),
+            (POLICY.into(), settings.policy.to_string().into()),
+            (
+                LONGEST_WAIT_NS.into(),
+                settings.longest_wait_ns.to_string().into(),
+            ),
             (FIGURES.into(), figures.path.clone().into()),
         ]
     }

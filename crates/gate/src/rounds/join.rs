@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
 use std::sync::atomic::{AtomicU32, fence};
 
 use luc_control::MAX_PARTICIPANTS;
-use luc_control::setpoint::worth_holding_ns;
 
+use super::hold::Timer;
 use super::layout::Rounds;
 use crate::policy::Policy;
 use crate::sys;
@@ -14,17 +14,8 @@ use crate::sys;
 /// configured lower.
 pub const LONGEST_WAIT_NS: u64 = 20_000_000;
 
-/// No caller is held for more than this many commit times.
-const LONGEST_WAIT_COMMITS: u64 = 4;
-
 /// A commit is taken for dead after this many commit times, and its callers for killed.
 const OVERDUE_COMMITS: u64 = 4;
-
-/// The paper's bound on waiting for the next request (LUC section IV.A): 1 ms.
-const PID_IDLE_NS: u64 = 1_000_000;
-
-/// How often the keeper of an overdue round's timer looks who has come.
-const LOOK_AGAIN_NS: u64 = 100_000;
 
 /// A commit still takes callers in this long after its release, in nanoseconds: about the time that the
 /// journal needs to lock the transaction, plus that in which a caller learns that its data is written.
@@ -55,6 +46,18 @@ pub struct Joined {
     pub waited_ns: u64,
     /// Whether it left at its own deadline rather than with the round.
     pub timed_out: bool,
+    /// Whether it shares a flush of somebody else's commit, so that its return says nothing about the
+    /// commit's end.
+    pub rides: bool,
+}
+
+/// What a caller's data still needs to be durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// The transaction that runs must commit.
+    Commit,
+    /// Everything is in committed transactions or in place; the device must be flushed.
+    Flush,
 }
 
 pub(super) fn split(word: u64) -> (u32, u32) {
@@ -66,18 +69,32 @@ fn join_halves(generation: u32, count: u32) -> u64 {
 }
 
 impl Rounds {
-    /// Joins the round that gathers and returns when it is released, at the latest `longest_ns` after
-    /// its arrival and the end of the commit in flight, or after four commit times.
-    pub fn join(&self, policy: &Policy, longest_ns: u64) -> Joined {
+    /// Joins the round that gathers and returns when the caller may make its call: when the round is
+    /// released or, if the caller only needs a flush, when the round's commit is at its first. That is at
+    /// the latest `longest_ns` after its arrival and the end of the commit in flight, or after four
+    /// commit times.
+    pub fn join(&self, policy: &Policy, needs: Needs, longest_ns: u64) -> Joined {
         let arrived_ns = sys::now_ns();
-        let (generation, position) = match self.enter(policy, arrived_ns) {
-            Entered::Released(generation) => {
-                return Joined {
-                    generation,
-                    waited_ns: 0,
-                    timed_out: false,
-                };
-            }
+        let (generation, timed_out) = self.gather(policy, needs, arrived_ns, longest_ns);
+        let rides = needs == Needs::Flush && !timed_out && self.wait_for_flush(generation);
+        Joined {
+            generation,
+            waited_ns: sys::now_ns().saturating_sub(arrived_ns),
+            timed_out,
+            rides,
+        }
+    }
+
+    /// The round that the caller was released with, and whether it left at its deadline.
+    fn gather(
+        &self,
+        policy: &Policy,
+        needs: Needs,
+        arrived_ns: u64,
+        longest_ns: u64,
+    ) -> (u32, bool) {
+        let (generation, position) = match self.enter(policy, needs, arrived_ns) {
+            Entered::Released(generation) => return (generation, false),
             Entered::Waits {
                 generation,
                 position,
@@ -120,11 +137,7 @@ impl Rounds {
             }
             sys::futex_wait_until(word, generation, wake_ns);
         }
-        Joined {
-            generation,
-            waited_ns: sys::now_ns().saturating_sub(arrived_ns),
-            timed_out,
-        }
+        (generation, timed_out)
     }
 
     /// The number of callers at which a round is about to be released, and everybody is called to
@@ -207,12 +220,20 @@ impl Rounds {
         now_ns < released_ns.saturating_add(overdue_ns)
     }
 
-    fn enter(&self, policy: &Policy, arrived_ns: u64) -> Entered {
+    fn enter(&self, policy: &Policy, needs: Needs, arrived_ns: u64) -> Entered {
         let mut word = self.round.0.load(Acquire);
+        let mut counted = None;
         loop {
             let (generation, position) = split(word);
-            if *policy == Policy::Auto && self.just_released(generation, arrived_ns) {
+            if *policy == Policy::Auto
+                && needs == Needs::Commit
+                && self.just_released(generation, arrived_ns)
+            {
                 return Entered::Released(generation.wrapping_sub(1));
+            }
+            // Counted before the round can be released with this caller in it.
+            if needs == Needs::Commit && counted.replace(generation) != Some(generation) {
+                self.generation(generation).committers.fetch_add(1, Relaxed);
             }
             let count = position.saturating_add(1);
             let full = match policy {
@@ -253,6 +274,10 @@ impl Rounds {
         let times = self.generation(generation);
         times.released_ns.store(sys::now_ns(), Relaxed);
         times.released.store(count, Relaxed);
+        // Of two generations on, which nobody looks at yet.
+        self.generation(generation.wrapping_add(2))
+            .committers
+            .store(0, Relaxed);
         if count > 1 {
             sys::futex_wake_all(self.generation_word());
         }
@@ -285,76 +310,6 @@ impl Rounds {
         }
     }
 
-    /// Whether the round of `generation` closes now for want of callers, or when to look again.
-    fn timer(&self, policy: &Policy, generation: u32, now_ns: u64) -> Timer {
-        let times = self.generation(generation);
-        let (first_ns, last_ns) = (times.first_ns.load(Relaxed), times.last_ns.load(Relaxed));
-        match policy {
-            Policy::Off => Timer::Close,
-            Policy::Delay(delay) => Timer::at(delay.deadline_ns(last_ns), now_ns),
-            Policy::Pid { .. } => {
-                let held_ns = first_ns.saturating_add(self.plan.patience_ns.load(Relaxed));
-                Timer::at(held_ns.min(last_ns.saturating_add(PID_IDLE_NS)), now_ns)
-            }
-            Policy::Auto => self.timer_auto(generation, first_ns, last_ns, now_ns),
-        }
-    }
-
-    fn timer_auto(&self, generation: u32, first_ns: u64, last_ns: u64, now_ns: u64) -> Timer {
-        let commit_ns = self.plan.commit_ns.load(Relaxed);
-        let end_ns = if self.commit_in_flight(generation, now_ns) {
-            self.expected_end_ns(generation)
-        } else {
-            self.epoch_ns.0.load(Relaxed)
-        };
-        let return_ns = self.plan.return_ns.load(Relaxed);
-        let expected_ns = first_ns.max(end_ns.saturating_add(return_ns));
-        if now_ns < expected_ns {
-            return Timer::WakeAt(expected_ns);
-        }
-        let gathered = split(self.round.0.load(Relaxed)).1;
-        let missing = self.plan.set_point.load(Relaxed).saturating_sub(gathered);
-        let since_end_ns = last_ns.saturating_sub(end_ns);
-        let worth_ns = worth_holding_ns(commit_ns, since_end_ns, gathered, missing);
-        let patience_ns = self.plan.patience_ns.load(Relaxed);
-        let closes_ns = expected_ns
-            .saturating_add(patience_ns)
-            .min(last_ns.max(end_ns).saturating_add(worth_ns));
-        // Each arrival changes what is worth holding for, and does not wake anybody.
-        match Timer::at(closes_ns, now_ns) {
-            Timer::Close => Timer::Close,
-            Timer::WakeAt(ns) => Timer::WakeAt(ns.min(now_ns + LOOK_AGAIN_NS)),
-        }
-    }
-
-    /// When a caller that arrived at `arrived_ns` leaves on its own, whatever happens: `longest_ns` after
-    /// its arrival, or after the expected end of the commit that is in flight, for which it would have
-    /// to wait in the kernel as well; and four commit times after its arrival at the latest.
-    fn deadline_ns(&self, gathering: u32, arrived_ns: u64, longest_ns: u64) -> u64 {
-        let commit_ns = self.plan.commit_ns.load(Relaxed);
-        if commit_ns == 0 {
-            return arrived_ns.saturating_add(longest_ns);
-        }
-        let held_from_ns = if self.commit_in_flight(gathering, arrived_ns) {
-            arrived_ns.max(self.expected_end_ns(gathering))
-        } else {
-            arrived_ns
-        };
-        held_from_ns
-            .saturating_add(longest_ns)
-            .min(arrived_ns.saturating_add(commit_ns.saturating_mul(LONGEST_WAIT_COMMITS)))
-    }
-
-    /// When the commit of the round before `gathering` should have ended, with a quarter to spare.
-    fn expected_end_ns(&self, gathering: u32) -> u64 {
-        let commit_ns = self.plan.commit_ns.load(Relaxed);
-        let before = self.generation(gathering.wrapping_sub(1));
-        before
-            .released_ns
-            .load(Relaxed)
-            .saturating_add(commit_ns.saturating_add(commit_ns / 4))
-    }
-
     /// The half of the round's word on which callers sleep.
     fn generation_word(&self) -> &AtomicU32 {
         let halves = self.round.0.as_ptr().cast::<AtomicU32>();
@@ -362,22 +317,6 @@ impl Rounds {
         // SAFETY: both halves lie inside the 64-bit atomic, which is aligned for them and lives as long
         // as `self`; the futex system call and this code only ever read the half.
         unsafe { &*halves.add(high) }
-    }
-}
-
-/// What the keeper of a round's timer does next.
-enum Timer {
-    Close,
-    WakeAt(u64),
-}
-
-impl Timer {
-    fn at(closes_ns: u64, now_ns: u64) -> Self {
-        if now_ns >= closes_ns {
-            Self::Close
-        } else {
-            Self::WakeAt(closes_ns)
-        }
     }
 }
 

@@ -9,7 +9,7 @@ use luc_control::pid::SteeredDelay;
 
 /// Changes with every change of the layout; part of the file's name, so that two versions of LUC never
 /// share memory.
-pub const LAYOUT_VERSION: u32 = 1;
+pub const LAYOUT_VERSION: u32 = 2;
 
 /// Generations whose times are remembered: the one that gathers, the one that commits, and two more for
 /// callers that read late.
@@ -34,6 +34,8 @@ pub(super) struct Generation {
     pub(super) released: AtomicU32,
     /// When they were.
     pub(super) released_ns: AtomicU64,
+    /// Those among its callers that need a commit.
+    pub(super) committers: AtomicU32,
 }
 
 /// What the controller has decided, read by every caller.

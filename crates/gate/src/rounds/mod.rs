@@ -6,14 +6,17 @@
 //! killed has at most been counted once too often, and everybody else leaves at their own deadline.
 //!
 //! - [`layout`]: the memory. All zeros is its valid initial state.
-//! - [`join`]: arriving, waiting, releasing.
+//! - [`join`]: arriving, waiting, releasing; `hold`: for how long.
+//! - `ride`: callers that need no commit.
 //! - [`steer`]: what the first caller to come back from a commit does: note its end, ask the controller.
 
+mod hold;
 pub mod join;
 pub mod layout;
+mod ride;
 pub mod steer;
 #[cfg(test)]
 mod tests;
 
-pub use join::Joined;
+pub use join::{Joined, Needs};
 pub use layout::Rounds;

@@ -7,7 +7,7 @@ use luc_control::MAX_PARTICIPANTS;
 use luc_control::auto::{Epoch, Plan};
 use luc_control::pid::Gains;
 
-use super::join::{LONGEST_WAIT_NS, split};
+use super::join::{Joined, LONGEST_WAIT_NS, split};
 use super::layout::{Control, Rounds, Snapshot};
 use crate::policy::Policy;
 use crate::sys;
@@ -32,6 +32,7 @@ const SAME_COMMIT: u64 = 4;
 /// What the end of one commit was like.
 struct Ended {
     end_ns: u64,
+    /// 0 if nobody needed a commit, only a flush.
     commit_ns: u64,
     released: u32,
     /// The end before.
@@ -39,9 +40,13 @@ struct Ended {
 }
 
 impl Rounds {
-    /// To be called when the real call of a caller of round `generation` has returned. Tells whether it
+    /// To be called when the real call of a caller that `joined` a round has returned. Tells whether it
     /// was the round's first.
-    pub fn returned_from_round(&self, policy: &Policy, generation: u32) -> bool {
+    pub fn returned_from_round(&self, policy: &Policy, joined: &Joined) -> bool {
+        if joined.rides {
+            return false;
+        }
+        let generation = joined.generation;
         let ended = self.ended.load(Acquire);
         // Someone of this round, or of a later one, was here before.
         if ended.wrapping_sub(generation.wrapping_add(1)) < u32::MAX / 2 {
@@ -57,7 +62,11 @@ impl Rounds {
         }
         let times = self.generation(generation);
         let end_ns = sys::now_ns();
-        let commit_ns = end_ns.saturating_sub(times.released_ns.load(Relaxed));
+        let commit_ns = if times.committers.load(Relaxed) > 0 {
+            end_ns.saturating_sub(times.released_ns.load(Relaxed))
+        } else {
+            0
+        };
         self.end_commit(
             policy,
             &Ended {
@@ -201,10 +210,10 @@ impl Rounds {
 }
 
 fn decide(policy: &Policy, control: &mut Control, epoch: &Epoch<'_>) -> Plan {
-    control.commit_ns = if control.commit_ns == 0 {
-        epoch.commit_ns
-    } else {
-        (control.commit_ns - control.commit_ns / 8).saturating_add(epoch.commit_ns / 8)
+    control.commit_ns = match (control.commit_ns, epoch.commit_ns) {
+        (known_ns, 0) => known_ns,
+        (0, commit_ns) => commit_ns,
+        (known_ns, commit_ns) => (known_ns - known_ns / 8).saturating_add(commit_ns / 8),
     };
     let held = Plan {
         gated: true,

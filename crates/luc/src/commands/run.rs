@@ -9,8 +9,11 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use luc_gate_core::Policy;
+use luc_gate_core::Settings;
 use luc_gate_core::inspect;
 use luc_gate_core::launch::{self, Command};
+use luc_gate_core::policy::time_ns;
+use luc_gate_core::rounds::join::LONGEST_WAIT_NS;
 
 /// Runs a command so that its fsyncs on ext4 share journal commits
 ///
@@ -26,6 +29,7 @@ Examples:
   luc run -- make -j64 install
   luc run --compare 5 -- ./import-mail.sh
   luc run --policy delay:1ms -- postgres -D data
+  luc run --max-wait 2ms -- redis-server --appendonly yes
   luc run --json figures.json -- sqlite3 app.db < changes.sql
 
 Exit status: the command's; 128 + signal if one ended it; 2 if it could not be started.")]
@@ -37,6 +41,10 @@ pub(crate) struct Args {
         help = "What the gate does: auto, off (only count), delay[:TIME[:RESTARTS]] or pid[:CALLERS]"
     )]
     policy: Policy,
+
+    /// Hold no caller longer than TIME beyond the commit in flight: 5ms, 500us, ...; 20ms at most
+    #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = wait_ns)]
+    max_wait: u64,
 
     /// Run N times with and N times without the gate, in random order, and print the ratio
     ///
@@ -61,6 +69,21 @@ pub(crate) struct Args {
     command: Vec<OsString>,
 }
 
+impl Args {
+    fn settings(&self) -> Settings {
+        Settings {
+            policy: self.policy,
+            longest_wait_ns: self.max_wait,
+        }
+    }
+}
+
+fn wait_ns(text: &str) -> Result<u64, String> {
+    time_ns(text)
+        .filter(|&ns| ns <= LONGEST_WAIT_NS)
+        .ok_or_else(|| "no time up to 20ms; write 5ms or 500us".to_owned())
+}
+
 /// Runs the subcommand.
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     let command = resolve(&args.command, args.compare.is_some())?;
@@ -68,7 +91,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(pairs) = args.compare {
         return compare::main(&args, &command, pairs, json.as_mut());
     }
-    let outcome = launch::run(&command, args.policy)?;
+    let outcome = launch::run(&command, &args.settings())?;
     if !args.quiet {
         eprint!("{outcome}");
     }

@@ -45,12 +45,11 @@ pub(super) fn main(
     let (mut with, mut without) = (Vec::new(), Vec::new());
     let mut worst = 0;
     for side in order {
-        let policy = if side == Side::With {
-            args.policy
-        } else {
-            Policy::Off
-        };
-        let outcome = launch::run(command, policy)?;
+        let mut settings = args.settings();
+        if side == Side::Without {
+            settings.policy = Policy::Off;
+        }
+        let outcome = launch::run(command, &settings)?;
         progress.inc(1);
         match outcome.ending {
             Ending::Exited(status) => worst = worst.max(status),

@@ -1,0 +1,54 @@
+//! A stretch of commits over which a rate is measured.
+
+use crate::auto::Epoch;
+
+/// Ends of commits that a stretch leaves out after a switch: callers regroup.
+const SETTLE_EPOCHS: u32 = 2;
+/// Ends of commits that a stretch measures at least.
+const LEAST_EPOCHS: u32 = 8;
+/// A check of an engaged gate is shorter, for it costs what the gate gains.
+const CHECK_EPOCHS: u32 = 4;
+/// A stretch measures at least this long, in nanoseconds, and each participant half as often as it has
+/// epochs.
+const LEAST_NS: u64 = 10_000_000;
+/// A stretch this long ends with what it has, in nanoseconds.
+const LONGEST_NS: u64 = 1_000_000_000;
+
+/// What a stretch has seen so far. All zeros is its beginning.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Stretch {
+    epochs: u32,
+    start_ns: u64,
+    completions: u64,
+}
+
+impl Stretch {
+    /// Counts the epoch in; the rate served per second once the stretch is complete.
+    pub(crate) fn observe(&mut self, epoch: &Epoch<'_>, is_check: bool) -> Option<f64> {
+        self.epochs = self.epochs.saturating_add(1);
+        if self.epochs <= SETTLE_EPOCHS {
+            self.start_ns = epoch.end_ns;
+            self.completions = epoch.completions;
+            return None;
+        }
+        let elapsed_ns = epoch.end_ns.saturating_sub(self.start_ns);
+        let served = epoch.completions.saturating_sub(self.completions);
+        let epochs = if is_check { CHECK_EPOCHS } else { LEAST_EPOCHS };
+        let enough = self.epochs >= SETTLE_EPOCHS + epochs
+            && elapsed_ns >= LEAST_NS
+            && served >= u64::from(epochs) / 2 * u64::from(epoch.participants);
+        let overdue = elapsed_ns >= LONGEST_NS && self.epochs >= SETTLE_EPOCHS + 3;
+        (enough || overdue).then(|| served as f64 * 1e9 / elapsed_ns.max(1) as f64)
+    }
+
+    /// Whether callers have regrouped after the switch, and `more` commits have ended since.
+    pub(crate) fn has_settled(&self, more: u32) -> bool {
+        self.epochs > SETTLE_EPOCHS + more
+    }
+
+    /// Starts the next stretch of the same kind: nothing to settle.
+    pub(crate) fn go_on(&mut self) {
+        self.epochs = SETTLE_EPOCHS - 1;
+    }
+}

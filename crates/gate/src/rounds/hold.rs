@@ -1,0 +1,106 @@
+//! How long a round is held for callers that are missing, and each caller at most.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use luc_control::setpoint::worth_holding_ns;
+
+use super::join::split;
+use super::layout::Rounds;
+use crate::policy::Policy;
+
+/// No caller is held for more than this many commit times.
+const LONGEST_WAIT_COMMITS: u64 = 4;
+
+/// The paper's bound on waiting for the next request (LUC section IV.A): 1 ms.
+const PID_IDLE_NS: u64 = 1_000_000;
+
+/// How often the keeper of an overdue round's timer looks who has come.
+const LOOK_AGAIN_NS: u64 = 100_000;
+
+/// What the keeper of a round's timer does next.
+pub(super) enum Timer {
+    Close,
+    WakeAt(u64),
+}
+
+impl Timer {
+    fn at(closes_ns: u64, now_ns: u64) -> Self {
+        if now_ns >= closes_ns {
+            Self::Close
+        } else {
+            Self::WakeAt(closes_ns)
+        }
+    }
+}
+
+impl Rounds {
+    /// Whether the round of `generation` closes now for want of callers, or when to look again.
+    pub(super) fn timer(&self, policy: &Policy, generation: u32, now_ns: u64) -> Timer {
+        let times = self.generation(generation);
+        let (first_ns, last_ns) = (times.first_ns.load(Relaxed), times.last_ns.load(Relaxed));
+        match policy {
+            Policy::Off => Timer::Close,
+            Policy::Delay(delay) => Timer::at(delay.deadline_ns(last_ns), now_ns),
+            Policy::Pid { .. } => {
+                let held_ns = first_ns.saturating_add(self.plan.patience_ns.load(Relaxed));
+                Timer::at(held_ns.min(last_ns.saturating_add(PID_IDLE_NS)), now_ns)
+            }
+            Policy::Auto => self.timer_auto(generation, first_ns, last_ns, now_ns),
+        }
+    }
+
+    fn timer_auto(&self, generation: u32, first_ns: u64, last_ns: u64, now_ns: u64) -> Timer {
+        let commit_ns = self.plan.commit_ns.load(Relaxed);
+        let end_ns = if self.commit_in_flight(generation, now_ns) {
+            self.expected_end_ns(generation)
+        } else {
+            self.epoch_ns.0.load(Relaxed)
+        };
+        let return_ns = self.plan.return_ns.load(Relaxed);
+        let expected_ns = first_ns.max(end_ns.saturating_add(return_ns));
+        if now_ns < expected_ns {
+            return Timer::WakeAt(expected_ns);
+        }
+        let gathered = split(self.round.0.load(Relaxed)).1;
+        let missing = self.plan.set_point.load(Relaxed).saturating_sub(gathered);
+        let since_end_ns = last_ns.saturating_sub(end_ns);
+        let worth_ns = worth_holding_ns(commit_ns, since_end_ns, gathered, missing);
+        let patience_ns = self.plan.patience_ns.load(Relaxed);
+        let closes_ns = expected_ns
+            .saturating_add(patience_ns)
+            .min(last_ns.max(end_ns).saturating_add(worth_ns));
+        // Each arrival changes what is worth holding for, and does not wake anybody.
+        match Timer::at(closes_ns, now_ns) {
+            Timer::Close => Timer::Close,
+            Timer::WakeAt(ns) => Timer::WakeAt(ns.min(now_ns + LOOK_AGAIN_NS)),
+        }
+    }
+
+    /// When a caller that arrived at `arrived_ns` leaves on its own, whatever happens: `longest_ns` after
+    /// its arrival, or after the expected end of the commit that is in flight, for which it would have
+    /// to wait in the kernel as well; and four commit times after its arrival at the latest.
+    pub(super) fn deadline_ns(&self, gathering: u32, arrived_ns: u64, longest_ns: u64) -> u64 {
+        let commit_ns = self.plan.commit_ns.load(Relaxed);
+        if commit_ns == 0 {
+            return arrived_ns.saturating_add(longest_ns);
+        }
+        let held_from_ns = if self.commit_in_flight(gathering, arrived_ns) {
+            arrived_ns.max(self.expected_end_ns(gathering))
+        } else {
+            arrived_ns
+        };
+        held_from_ns
+            .saturating_add(longest_ns)
+            .min(arrived_ns.saturating_add(commit_ns.saturating_mul(LONGEST_WAIT_COMMITS)))
+    }
+
+    /// When the commit of the round before `gathering` should have ended, with a quarter to spare.
+    fn expected_end_ns(&self, gathering: u32) -> u64 {
+        let commit_ns = self.plan.commit_ns.load(Relaxed);
+        let before = self.generation(gathering.wrapping_sub(1));
+        before
+            .released_ns
+            .load(Relaxed)
+            .saturating_add(commit_ns.saturating_add(commit_ns / 4))
+    }
+}
