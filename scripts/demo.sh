@@ -33,8 +33,9 @@ trap cleanup EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-step "An emulated disk: a flush takes 6 ms, a write 20 us; ext4 on it"
-"$luc" disk create luc-demo --model fixed --flush 6ms --write 20us --size 1G --mkfs ext4 --mount "$folder"
+step "An emulated disk: a flush takes 6 ms, a write 20 us; ext4 on it, with the journal of a large disk"
+"$luc" disk create luc-demo --model fixed --flush 6ms --write 20us --size 4G \
+	--mkfs ext4 --mkfs-options "-J size=1024" --mount "$folder"
 step "Metarates on it, without and with the gate"
 bench "$folder"
 step "Three power cuts under load: is everything there that was reported durable?"

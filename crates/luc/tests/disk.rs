@@ -46,7 +46,21 @@ impl Bench {
         self.root.join("mnt")
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    /// The words that create disk `d` with a mounted ext4 on it.
+    fn create(&self) -> Vec<String> {
+        let mnt = self.mnt().display().to_string();
+        let words = ["create", "d", "--size", "64M", "--mkfs", "ext4", "--mount"];
+        words.into_iter().map(str::to_owned).chain([mnt]).collect()
+    }
+
+    /// Creates it, with latencies that take no time.
+    fn created(&self) -> serde_json::Value {
+        let create = self.create();
+        let words: Vec<&str> = create.iter().map(String::as_str).collect();
+        self.json(&[&words[..], &QUICK[..]].concat())
+    }
+
+    fn command<S: AsRef<std::ffi::OsStr>>(&self, arguments: &[S]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_luc"));
         command
             .arg("disk")
@@ -111,6 +125,15 @@ impl Bench {
         found
     }
 
+    /// As `assert_clean`, where the kernel may take a moment.
+    fn assert_clean_soon(&self, after: &str) {
+        let deadline = Instant::now() + Duration::from_secs(5);
+        while !self.leftovers().is_empty() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        self.assert_clean(after);
+    }
+
     fn assert_clean(&self, after: &str) {
         assert_eq!(self.leftovers(), Vec::<String>::new(), "{after}");
     }
@@ -155,10 +178,7 @@ fn what_was_synced_outlives_a_power_cut_and_the_rest_does_not() {
     };
     let mnt = bench.mnt();
     let dir = mnt.to_str().expect("text");
-    let create = [
-        "create", "d", "--size", "256M", "--mkfs", "ext4", "--mount", dir,
-    ];
-    let info = bench.json(&[&create[..], &QUICK[..]].concat());
+    let info = bench.created();
     let device = text(&info["device"]);
     assert_eq!(info["state"], "running");
     assert_eq!(text(&info["mount"]), dir);
@@ -238,12 +258,8 @@ fn a_killed_daemon_leaves_nothing_that_remove_does_not_clear() {
         return;
     };
     let mnt = bench.mnt();
-    let dir = mnt.to_str().expect("text");
-    let create = [
-        "create", "d", "--size", "64M", "--mkfs", "ext4", "--mount", dir,
-    ];
     for busy in [false, true] {
-        let info = bench.json(&[&create[..], &QUICK[..]].concat());
+        let info = bench.created();
         fs::write(mnt.join("dirty"), "dirty").expect("written to memory");
         let user = busy.then(|| fs::File::open(mnt.join("dirty")).expect("opens"));
         run("kill", &["-9", &info["daemon_pid"].to_string()]);
@@ -254,11 +270,7 @@ fn a_killed_daemon_leaves_nothing_that_remove_does_not_clear() {
         assert!(bench.refused(&["stats", "d"]).contains("luc disk remove d"));
         assert_eq!(bench.json(&["remove", "--all"]), serde_json::json!(["d"]));
         drop(user);
-        let deadline = Instant::now() + Duration::from_secs(5);
-        while !bench.leftovers().is_empty() && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        bench.assert_clean("remove --all");
+        bench.assert_clean_soon("remove --all");
     }
 }
 
@@ -267,15 +279,10 @@ fn a_creation_killed_at_any_time_is_cleared() {
     let Some(bench) = Bench::new("half") else {
         return;
     };
-    let mnt = bench.mnt();
-    let dir = mnt.to_str().expect("text");
-    let create = [
-        "create", "d", "--size", "64M", "--mkfs", "ext4", "--mount", dir,
-    ];
     for signal in ["-KILL", "-TERM", "-INT"] {
         for after_ms in [0, 2, 5, 10, 20, 40, 80] {
             let mut child = bench
-                .command(&create)
+                .command(&bench.create())
                 .stdout(Stdio::null())
                 .stderr(Stdio::null())
                 .spawn()
@@ -391,22 +398,14 @@ fn a_disk_in_use_is_removed_by_all_only() {
         return;
     };
     let mnt = bench.mnt();
-    let dir = mnt.to_str().expect("text");
-    let create = [
-        "create", "d", "--size", "64M", "--mkfs", "ext4", "--mount", dir,
-    ];
-    bench.json(&[&create[..], &QUICK[..]].concat());
+    bench.created();
     let user = fs::File::create(mnt.join("open")).expect("made");
     assert!(user.as_raw_fd() >= 0);
     assert!(bench.refused(&["remove", "d"]).contains("is in use under"));
     write_synced(&mnt.join("still-works"), b"yes");
     bench.json(&["remove", "--all"]);
     drop(user);
-    let deadline = Instant::now() + Duration::from_secs(5);
-    while !bench.leftovers().is_empty() && Instant::now() < deadline {
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    bench.assert_clean("remove --all");
+    bench.assert_clean_soon("remove --all");
 }
 
 #[test]

@@ -4,9 +4,8 @@
 //! Defaults are a 250 GB Seagate Barracuda of the 7200.10 to 7200.12 generations by Seagate's
 //! product manuals: 7200 rpm, average seek 8.5 ms for reads and 9.5 ms for writes, 1.0 ms track
 //! to track, 125 MB/s sustained at the outer diameter, 16 MB cache, 3 Gb/s link. Not in the
-//! manuals: the full stroke (15.9 ms) and the inner rate (about half the outer), both as FreeBSD's
-//! `diskinfo -t` finds them on drives of this family; and the idle time after which the cache is
-//! destaged, an assumption.
+//! manuals, and assumed: the full stroke (15.9 ms), the inner rate (about half the outer) and the
+//! idle time after which the cache is destaged.
 //!
 //! Simplified: mechanical work is done in order of arrival (no reordering of queued reads), and
 //! a track is a track: no head switches, no skew.
