@@ -6,6 +6,10 @@ mod frame;
 mod journal;
 mod thread;
 
+use parquet::errors::ParquetError;
+
+use crate::store::{Column, GroupDecoder, GroupEncoder};
+
 pub use block::{Data, Request, RequestFlags};
 pub use frame::{FileSystem, Lost, Stack, Summary, Trace};
 pub use journal::{Commit, Handle, Sync};
@@ -14,22 +18,47 @@ pub use thread::{Call, Task, Wait};
 /// Defines a table: a struct, its name, and the column by which its rows are sorted.
 macro_rules! table {
     (
-        $(#[$doc:meta])*
+        $(#[doc = $doc:literal])*
         pub struct $name:ident in $table:literal by $time:ident {
-            $($(#[$field_doc:meta])* pub $field:ident: $type:ty,)+
+            $($(#[doc = $field_doc:literal])* pub $field:ident: $type:ty,)+
         }
     ) => {
-        $(#[$doc])*
+        $(#[doc = $doc])*
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         pub struct $name {
-            $($(#[$field_doc])* pub $field: $type,)+
+            $($(#[doc = $field_doc])* pub $field: $type,)+
         }
 
         impl $crate::tables::Row for $name {
             const TABLE: &'static str = $table;
+            const TIME: &'static str = stringify!($time);
+            const DOCUMENTATION: &'static [&'static str] = &[$($doc),*];
 
             fn time_ns(&self) -> u64 {
                 self.$time
+            }
+
+            fn columns() -> Vec<$crate::store::Column> {
+                vec![$($crate::store::Column::of::<$type>(
+                    stringify!($field),
+                    &[$($field_doc),*],
+                )),+]
+            }
+
+            fn encode(
+                rows: &[Self],
+                out: &mut $crate::store::GroupEncoder<'_, '_>,
+            ) -> Result<(), parquet::errors::ParquetError> {
+                $(out.column(rows, |row| &row.$field)?;)+
+                Ok(())
+            }
+
+            fn decode(
+                input: &mut $crate::store::GroupDecoder<Self>,
+                rows: &mut [Self],
+            ) -> Result<(), parquet::errors::ParquetError> {
+                $(input.column(rows, |row, cell| row.$field = cell)?;)+
+                Ok(())
             }
         }
     };
@@ -37,10 +66,31 @@ macro_rules! table {
 use table;
 
 /// A row of some table.
-pub trait Row: Clone + Sized + 'static {
+pub trait Row: Clone + Default + Sized + 'static {
     /// The table's name.
     const TABLE: &'static str;
+    /// The column by which it is sorted.
+    const TIME: &'static str;
+    /// What a row is, in lines.
+    const DOCUMENTATION: &'static [&'static str];
 
     /// When the row was complete, in nanoseconds: the key by which the table is sorted.
     fn time_ns(&self) -> u64;
+
+    /// The table's columns, in the order of the fields.
+    fn columns() -> Vec<Column>;
+
+    /// Writes the rows column by column.
+    ///
+    /// # Errors
+    ///
+    /// When the Parquet library refuses.
+    fn encode(rows: &[Self], out: &mut GroupEncoder<'_, '_>) -> Result<(), ParquetError>;
+
+    /// Fills the rows column by column.
+    ///
+    /// # Errors
+    ///
+    /// When the columns cannot be decoded.
+    fn decode(input: &mut GroupDecoder<Self>, rows: &mut [Self]) -> Result<(), ParquetError>;
 }
