@@ -1,8 +1,8 @@
 //! Any row of any table.
 
 use crate::tables::{
-    Call, Commit, Data, FileSystem, Handle, Lost, Request, Row, Stack, Summary, Sync, Task, Trace,
-    Wait,
+    BriefWait, Call, Commit, Data, FileSystem, Handle, Lost, Request, Row, Stack, Summary, Sync,
+    Task, Trace, Wait,
 };
 
 /// Defines [`Event`] with one variant per table.
@@ -44,5 +44,6 @@ macro_rules! events {
 }
 
 events!(
-    Sync, Commit, Handle, Wait, Call, Request, Data, Task, FileSystem, Stack, Lost, Summary, Trace
+    Sync, Commit, Handle, Wait, BriefWait, Call, Request, Data, Task, FileSystem, Stack, Lost,
+    Summary, Trace
 );

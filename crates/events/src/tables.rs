@@ -13,7 +13,7 @@ use crate::store::{Column, GroupDecoder, GroupEncoder};
 pub use block::{Data, Request, RequestFlags};
 pub use frame::{FileSystem, Lost, Stack, Summary, Trace};
 pub use journal::{Commit, Handle, Sync};
-pub use thread::{Call, Task, Wait};
+pub use thread::{BriefWait, Call, Task, Wait};
 
 /// Defines a table: a struct, its name, and the column by which its rows are sorted.
 macro_rules! table {

@@ -35,6 +35,32 @@ table! {
 }
 
 table! {
+    /// Brief waits of one thread and one cause, summed: waits below a threshold (1 ms, in the
+    /// recorder) whose cause was told without a stack and that were not inside a sync. They are in no row
+    /// of `wait`, so that an account of a thread needs both. Complete at `until_ns`.
+    pub struct BriefWait in "brief_wait" by until_ns {
+        /// The thread.
+        pub thread: Pid,
+        /// Its process.
+        pub process: Tgid,
+        /// Its cgroup.
+        pub cgroup: Cgroup,
+        /// When the first of them began.
+        pub since_ns: u64,
+        /// When the last of them ended.
+        pub until_ns: u64,
+        /// Why.
+        pub cause: Cause,
+        /// How many.
+        pub count: u64,
+        /// From leaving the processor to being woken, in all.
+        pub blocked_ns: u64,
+        /// From being woken to being on a processor again, in all; for `preempted` all of it.
+        pub runnable_ns: u64,
+    }
+}
+
+table! {
     /// One file-system call that is no sync. Complete at `exit_ns`.
     pub struct Call in "call" by exit_ns {
         /// The calling thread.

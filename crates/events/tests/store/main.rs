@@ -13,8 +13,8 @@ use std::path::Path;
 use common::{description, part_files, read, wait_row};
 use luc_events::store::{Reader, SEGMENT_ROWS, StoreError, Writer};
 use luc_events::tables::{
-    Call, Commit, Data, FileSystem, Handle, Lost, Request, RequestFlags, Row, Stack, Summary, Sync,
-    Task, Trace, Wait,
+    BriefWait, Call, Commit, Data, FileSystem, Handle, Lost, Request, RequestFlags, Row, Stack,
+    Summary, Sync, Task, Trace, Wait,
 };
 use luc_events::{Cause, Cgroup, Dev, Event, Inode, Pid, StackId, Tgid, Transaction};
 use proptest::prelude::*;
@@ -87,6 +87,18 @@ fn one_of_each() -> Vec<Event> {
             waker: Pid(5),
             dev,
             transaction,
+        }
+        .into(),
+        BriefWait {
+            thread,
+            process,
+            cgroup,
+            since_ns: 1,
+            until_ns: 2,
+            cause: Cause::Futex,
+            count: 3,
+            blocked_ns: 4,
+            runnable_ns: 5,
         }
         .into(),
         Call {
@@ -199,7 +211,8 @@ fn every_column_of_every_table_comes_back() {
         };
     }
     collect!(
-        Sync, Commit, Handle, Wait, Call, Request, Data, Task, FileSystem, Stack, Lost, Summary
+        Sync, Commit, Handle, Wait, BriefWait, Call, Request, Data, Task, FileSystem, Stack, Lost,
+        Summary
     );
     assert_eq!(found, one_of_each());
 }

@@ -10,8 +10,8 @@ use luc_events::codes::{
 };
 use luc_events::store::SCHEMA_VERSION;
 use luc_events::tables::{
-    Call, Commit, Data, FileSystem, Handle, Lost, Request, Row, Stack, Summary, Sync, Task, Trace,
-    Wait,
+    BriefWait, Call, Commit, Data, FileSystem, Handle, Lost, Request, Row, Stack, Summary, Sync,
+    Task, Trace, Wait,
 };
 
 /// Documentation's links to other items are code's business.
@@ -66,8 +66,8 @@ fn page() -> String {
         };
     }
     describe_all!(
-        Sync, Commit, Handle, Wait, Call, Request, Data, Task, FileSystem, Stack, Lost, Summary,
-        Trace
+        Sync, Commit, Handle, Wait, BriefWait, Call, Request, Data, Task, FileSystem, Stack, Lost,
+        Summary, Trace
     );
     page.push_str("\n## Names\n\n| column | values |\n|---|---|\n");
     macro_rules! names {
