@@ -96,7 +96,9 @@ impl<T: Row> Rows<T> {
                 waiting.push((Rc::clone(&segment), index, group));
             }
         }
-        waiting.sort_by_key(|(_, _, group)| std::cmp::Reverse(group.first_ns));
+        // Of equal times the earlier written comes first.
+        waiting.sort_by_key(|(_, _, group)| group.first_ns);
+        waiting.reverse();
         let rows_in_all = waiting.iter().map(|(_, _, group)| group.rows).sum();
         Ok(Self {
             waiting,

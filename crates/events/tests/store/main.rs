@@ -389,3 +389,25 @@ fn the_last_description_counts() {
         .unwrap();
     assert_eq!(Reader::open(directory.path()).unwrap().trace().end_ns, 500);
 }
+
+#[test]
+fn rows_of_equal_times_keep_their_order() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = Writer::create(directory.path(), description(0)).unwrap();
+    for count in 0..10 {
+        let row = Lost {
+            at_ns: 7,
+            count,
+            place: String::new(),
+        };
+        writer.add(row).unwrap();
+        if count % 2 == 1 {
+            writer.flush().unwrap();
+        }
+    }
+    let counts: Vec<u64> = read::<Lost>(directory.path())
+        .iter()
+        .map(|row| row.count)
+        .collect();
+    assert_eq!(counts, (0..10).collect::<Vec<_>>());
+}
