@@ -116,30 +116,40 @@ fn commit(number: u64, events: &mut Vec<Event>) {
 }
 
 fn main() {
-    let mut events = Vec::new();
-    for number in 0..COMMITS {
-        commit(number, &mut events);
-    }
-    events.sort_by_key(Event::time_ns);
-    let count = events.len() as f64;
     let description = Trace {
         end_ns: (COMMITS + 1) * COMMIT_NS,
         processors: 2,
         ..Trace::default()
     };
-    println!("{:.1} million events", count / 1e6);
-
     let directory = tempfile::tempdir().expect("a temporary directory");
     let mut writer = Writer::create(directory.path(), description.clone()).expect("a new trace");
-    for event in &events {
-        writer
-            .add(event.clone())
-            .expect("a full segment is written");
+    let mut count = 0;
+    let mut events = Vec::new();
+    for number in 0..COMMITS {
+        commit(number, &mut events);
+        count += events.len();
+        for event in events.drain(..) {
+            writer.add(event).expect("a full segment is written");
+        }
     }
     writer
         .finish(description.clone())
         .expect("the trace is finished");
+    let rate = |begin: Instant| count as f64 / begin.elapsed().as_secs_f64() / 1e6;
+    println!("{:.1} million events", count as f64 / 1e6);
+    for _ in 0..5 {
+        let begin = Instant::now();
+        let reader = Reader::open(directory.path()).expect("a trace");
+        let report = explain(&reader).expect("an undamaged trace");
+        let (rate, found) = (rate(begin), report.findings.len());
+        println!("from disk   {rate:>6.2} million events/s ({found} findings)");
+    }
+    println!("peak memory so far {}", peak_memory());
 
+    for number in 0..COMMITS {
+        commit(number, &mut events);
+    }
+    events.sort_by_key(Event::time_ns);
     for _ in 0..3 {
         let events = events.clone();
         let begin = Instant::now();
@@ -147,25 +157,10 @@ fn main() {
         for event in events {
             analysis.add(event);
         }
-        let report = analysis.finish();
-        let rate = count / begin.elapsed().as_secs_f64() / 1e6;
-        println!(
-            "from memory {rate:>6.2} million events/s ({})",
-            report.findings.len()
-        );
+        let found = analysis.finish().findings.len();
+        let rate = rate(begin);
+        println!("from memory {rate:>6.2} million events/s ({found} findings)");
     }
-    drop(events);
-    for _ in 0..3 {
-        let begin = Instant::now();
-        let reader = Reader::open(directory.path()).expect("a trace");
-        let report = explain(&reader).expect("an undamaged trace");
-        let rate = count / begin.elapsed().as_secs_f64() / 1e6;
-        println!(
-            "from disk   {rate:>6.2} million events/s ({})",
-            report.findings.len()
-        );
-    }
-    println!("peak memory {}", peak_memory());
 }
 
 /// The largest resident set of this process so far, as Linux says it.

@@ -9,7 +9,7 @@ use std::fmt;
 
 use luc_events::codes::{CallKind, RequestKind, SyncKind};
 use luc_events::tables::{
-    Call, Commit, Data, FileSystem, Handle, Lost, Request, Row, Sync, Task, Trace, Wait,
+    BriefWait, Call, Commit, Data, FileSystem, Handle, Lost, Request, Row, Sync, Task, Trace, Wait,
 };
 use luc_events::{Dev, Event, Transaction};
 
@@ -23,7 +23,7 @@ use crate::parts::{Part, Parts};
 use crate::report::Report;
 use crate::split::{Piece, Span, Split, split};
 use crate::thesis::{Class, classify};
-use crate::threads::{Cycle, Threads, is_for_journal};
+use crate::threads::Threads;
 use crate::traffic::Traffic;
 
 mod calls;
@@ -33,6 +33,8 @@ mod report;
 const COMMIT_DELAY_NS: u64 = 50_000_000;
 /// How long a call's commits may still come in.
 const CALL_DELAY_NS: u64 = 100_000_000;
+/// What is due is taken in together at steps of this length, which costs less than one by one.
+const STRIDE_NS: u64 = 5_000_000;
 /// A call without any wait is taken as blocked unseen if it lasted this long.
 const UNSEEN_NS: u64 = 1_000_000_000;
 /// Times from here on are not those of a machine (36 years of uptime): such a row is left out.
@@ -81,6 +83,12 @@ struct Slow {
     owner: OwnerId,
     parts: Parts,
     commits: Vec<(Transaction, u64)>,
+}
+
+impl Slow {
+    fn length_ns(&self) -> u64 {
+        self.row.exit_ns.saturating_sub(self.row.enter_ns)
+    }
 }
 
 /// Takes in events and reports. Events must come in the order of their times, as
@@ -142,13 +150,14 @@ impl<'a> Analysis<'a> {
             Event::Commit(row) => self.commit(row),
             Event::Handle(row) => self.handle(row),
             Event::Wait(row) => self.wait(row),
+            Event::BriefWait(row) => self.brief_wait(row),
             Event::Call(row) => self.call(row),
             Event::Request(row) => self.request(row),
             Event::Data(row) => self.data(row),
             Event::Task(row) => self.task(row),
             Event::FileSystem(row) => self.file_system(row),
             Event::Lost(row) => self.lost(row),
-            Event::BriefWait(_) | Event::Stack(_) | Event::Summary(_) | Event::Trace(_) => {
+            Event::Stack(_) | Event::Summary(_) | Event::Trace(_) => {
                 self.events += 1;
             }
         }
@@ -201,9 +210,7 @@ impl<'a> Analysis<'a> {
                 self.take_in(pending);
             }
         }
-        self.next_due_ns = self.pending.front().map_or(u64::MAX, |pending| {
-            pending.exit_ns().saturating_add(CALL_DELAY_NS)
-        });
+        self.next_due_ns = self.pending.front().map_or(u64::MAX, Pending::due_ns);
     }
 
     pub(crate) fn wait(&mut self, row: Wait) {
@@ -211,6 +218,13 @@ impl<'a> Analysis<'a> {
             return;
         }
         self.threads.add_wait(&row);
+    }
+
+    pub(crate) fn brief_wait(&mut self, row: BriefWait) {
+        if !self.step(&row) {
+            return;
+        }
+        self.threads.add_brief_wait(&row);
     }
 
     pub(crate) fn task(&mut self, row: Task) {
@@ -252,7 +266,7 @@ impl<'a> Analysis<'a> {
         for at_ns in [&mut row.start_ns, &mut row.flushing_ns, &mut row.logging_ns] {
             *at_ns = (*at_ns).min(row.end_ns);
         }
-        let due_ns = row.end_ns.saturating_add(CALL_DELAY_NS);
+        let due_ns = row.end_ns.saturating_add(CALL_DELAY_NS + STRIDE_NS);
         self.next_due_ns = self.next_due_ns.min(due_ns);
         let sums = self.file_systems.entry(row.dev).or_default();
         sums.journal.add_commit(row);
@@ -290,24 +304,14 @@ impl<'a> Analysis<'a> {
             .threads
             .see(row.thread, row.process, row.cgroup, row.enter_ns);
         let waits = thread.take_waits(row.enter_ns);
-        let inside_ns = saturating(waits.iter().map(|wait| wait.on_ns - wait.off_ns));
-        let thinking = waits.iter().filter(|wait| !is_for_journal(wait.cause));
-        let thinking_ns = saturating(thinking.map(|wait| wait.woken_ns - wait.off_ns));
-        let cycle = thread.cycle;
-        thread.cycle = Cycle {
-            since_ns: exit_ns,
-            ..Default::default()
-        };
+        let cycle = thread.end_cycle(exit_ns, &waits);
         let sums = self.file_systems.entry(row.dev).or_default();
         sums.syncs
             .add(row.thread, row.kind, (row.enter_ns, exit_ns), row.errno);
-        if cycle.since_ns > 0 && needs_commit(row.kind) {
-            let cycle_ns = exit_ns.saturating_sub(cycle.since_ns);
-            let waited_ns = cycle.waited_ns.max(inside_ns);
-            sums.callers.cycle(
-                cycle.thinking_ns.saturating_sub(thinking_ns),
-                cycle_ns.saturating_sub(waited_ns),
-            );
+        if needs_commit(row.kind)
+            && let Some((thinking_ns, cpu_ns)) = cycle
+        {
+            sums.callers.cycle(thinking_ns, cpu_ns);
         }
         let owner = self.owners.id(row.process, row.cgroup);
         self.push(Pending {
@@ -332,8 +336,7 @@ impl<'a> Analysis<'a> {
     }
 
     fn push(&mut self, pending: Pending) {
-        let due_ns = pending.exit_ns().saturating_add(CALL_DELAY_NS);
-        self.next_due_ns = self.next_due_ns.min(due_ns);
+        self.next_due_ns = self.next_due_ns.min(pending.due_ns());
         self.pending.push_back(pending);
     }
 
@@ -346,17 +349,17 @@ impl<'a> Analysis<'a> {
     }
 }
 
-/// A sum that stops at the largest number.
-fn saturating(numbers: impl Iterator<Item = u64>) -> u64 {
-    numbers.fold(0, u64::saturating_add)
-}
-
 /// Whether a call of this kind ends only when a transaction is committed.
 fn needs_commit(kind: SyncKind) -> bool {
     kind != SyncKind::SyncFileRange
 }
 
 impl Pending {
+    /// When it is taken in, with others.
+    fn due_ns(&self) -> u64 {
+        self.exit_ns().saturating_add(CALL_DELAY_NS + STRIDE_NS)
+    }
+
     fn exit_ns(&self) -> u64 {
         match &self.row {
             CallRow::Sync(row) => row.exit_ns,

@@ -2,7 +2,7 @@
 
 use luc_events::store::{Reader, Rows, StoreError};
 use luc_events::tables::{
-    Call, Commit, Data, FileSystem, Handle, Lost, Request, Row, Sync, Task, Wait,
+    BriefWait, Call, Commit, Data, FileSystem, Handle, Lost, Request, Row, Sync, Task, Wait,
 };
 
 use crate::analysis::Analysis;
@@ -65,7 +65,7 @@ macro_rules! sources {
 
 // What explains other rows comes before them.
 sources! {
-    wait: Wait, file_system: FileSystem, task: Task, handle: Handle, data: Data, commit: Commit,
+    wait: Wait, brief_wait: BriefWait, file_system: FileSystem, task: Task, handle: Handle, data: Data, commit: Commit,
     request: Request, call: Call, sync: Sync, lost: Lost,
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use luc_events::codes::WaitState;
-use luc_events::tables::{Task, Wait};
+use luc_events::tables::{BriefWait, Task, Wait};
 use luc_events::{Cause, Cgroup, Pid, Tgid};
 
 use crate::fast::FastMap;
@@ -44,13 +44,17 @@ fn grow(sum: &mut u64, ns: u64) {
 
 /// Waits since a thread's last fsync.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Cycle {
+struct Cycle {
     /// When that fsync ended; 0: there was none.
-    pub(crate) since_ns: u64,
+    since_ns: u64,
     /// Blocked on other things than the journal and its locks.
-    pub(crate) thinking_ns: u64,
+    thinking_ns: u64,
     /// Blocked or runnable.
-    pub(crate) waited_ns: u64,
+    waited_ns: u64,
+    /// Brief waits: thinking, and all. These come in sums over several cycles, so what is not used up in one
+    /// is left for the next.
+    brief_thinking_ns: u64,
+    brief_ns: u64,
 }
 
 /// One thread.
@@ -58,7 +62,7 @@ pub(crate) struct Cycle {
 pub(crate) struct Thread {
     pub(crate) process: Tgid,
     pub(crate) cgroup: Cgroup,
-    pub(crate) cycle: Cycle,
+    cycle: Cycle,
     recent: VecDeque<Piece>,
     sums: Sums,
     begin_ns: u64,
@@ -78,7 +82,7 @@ pub(crate) struct Threads {
 }
 
 /// Whether a wait for this is for the journal, or for a lock whose holder waits for the journal.
-pub(crate) fn is_for_journal(cause: Cause) -> bool {
+fn is_for_journal(cause: Cause) -> bool {
     matches!(
         cause,
         Cause::CommitWait
@@ -142,6 +146,25 @@ impl Threads {
                 thread.recent.pop_front();
                 self.forgotten_waits += 1;
             }
+        }
+    }
+
+    /// Sums of brief waits: they are too short to matter to a call's split.
+    pub(crate) fn add_brief_wait(&mut self, row: &BriefWait) {
+        let thread = self.see(row.thread, row.process, row.cgroup, row.since_ns);
+        let cause = usize::from(row.cause.code());
+        let (blocked_ns, runnable_ns) = match row.cause {
+            Cause::Preempted => (0, row.blocked_ns.saturating_add(row.runnable_ns)),
+            _ => (row.blocked_ns, row.runnable_ns),
+        };
+        grow(&mut thread.sums.blocked[cause], blocked_ns);
+        grow(&mut thread.sums.runnable, runnable_ns);
+        grow(
+            &mut thread.cycle.brief_ns,
+            blocked_ns.saturating_add(runnable_ns),
+        );
+        if !is_for_journal(row.cause) {
+            grow(&mut thread.cycle.brief_thinking_ns, blocked_ns);
         }
     }
 
@@ -260,6 +283,36 @@ impl Thread {
             .drain(..)
             .filter(|wait| wait.on_ns > enter_ns)
             .collect()
+    }
+
+    /// Ends a round trip with an fsync that ended at `exit_ns` and had these waits inside; how long the thread
+    /// was thinking and how long on a processor since the one before, if there was one.
+    pub(crate) fn end_cycle(&mut self, exit_ns: u64, inside: &[Piece]) -> Option<(u64, u64)> {
+        let cycle = self.cycle;
+        let waited = inside.iter().fold(0, |sum: u64, wait| {
+            sum.saturating_add(wait.on_ns - wait.off_ns)
+        });
+        let thinking_inside = inside
+            .iter()
+            .filter(|wait| !is_for_journal(wait.cause))
+            .fold(0, |sum: u64, wait| {
+                sum.saturating_add(wait.woken_ns - wait.off_ns)
+            });
+        let length_ns = exit_ns.saturating_sub(cycle.since_ns);
+        let unwaited_ns = length_ns.saturating_sub(cycle.waited_ns.max(waited));
+        let brief_ns = cycle.brief_ns.min(unwaited_ns);
+        let brief_thinking_ns = cycle.brief_thinking_ns.min(brief_ns);
+        self.cycle = Cycle {
+            since_ns: exit_ns,
+            brief_ns: cycle.brief_ns - brief_ns,
+            brief_thinking_ns: cycle.brief_thinking_ns - brief_thinking_ns,
+            ..Cycle::default()
+        };
+        let thinking_ns = cycle.thinking_ns.saturating_sub(thinking_inside);
+        (cycle.since_ns > 0).then_some((
+            thinking_ns.saturating_add(brief_thinking_ns),
+            unwaited_ns - brief_ns,
+        ))
     }
 
     fn sums_until(&self, end_ns: u64) -> Sums {

@@ -182,18 +182,18 @@ impl<T: Row> GroupDecoder<T> {
         })
     }
 
-    /// The next rows, in the order of the file; none at the group's end.
+    /// Replaces `rows` by the next ones, in the order of the file; by none at the group's end.
     ///
     /// # Errors
     ///
     /// When the columns cannot be decoded.
-    pub(crate) fn next_batch(&mut self) -> ParquetResult<Vec<T>> {
+    pub(crate) fn next_batch(&mut self, rows: &mut Vec<T>) -> ParquetResult<()> {
         let count = self.rows_left.min(BATCH_ROWS);
-        let mut rows = vec![T::default(); count];
+        rows.resize(count, T::default());
         self.next_column = 0;
-        T::decode(self, &mut rows)?;
+        T::decode(self, rows)?;
         self.rows_left -= count;
-        Ok(rows)
+        Ok(())
     }
 
     /// Reads the next column: a cell into each row.

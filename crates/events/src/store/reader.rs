@@ -68,12 +68,13 @@ pub struct Rows<T> {
     rows_in_all: u64,
 }
 
-/// A group being read, and its next rows, last first.
+/// A group being read, and its next rows: those of `batch` from `next` on.
 struct Cursor<T> {
     path: PathBuf,
     offset: u64,
     decoder: GroupDecoder<T>,
     batch: Vec<T>,
+    next: usize,
 }
 
 impl<T> fmt::Debug for Rows<T> {
@@ -127,6 +128,7 @@ impl<T: Row> Rows<T> {
             offset: group.offset,
             decoder,
             batch: Vec::new(),
+            next: 0,
         };
         if cursor.fill()? {
             self.active.push(cursor);
@@ -140,7 +142,7 @@ impl<T: Row> Rows<T> {
                 .active
                 .iter()
                 .enumerate()
-                .filter_map(|(index, cursor)| Some((cursor.batch.last()?.time_ns(), index)))
+                .filter_map(|(index, cursor)| Some((cursor.head()?.time_ns(), index)))
                 .min();
             let next_group_ns = self.waiting.last().map(|(_, _, group)| group.first_ns);
             match (earliest, next_group_ns) {
@@ -149,8 +151,9 @@ impl<T: Row> Rows<T> {
                 (None, Some(_)) => self.activate()?,
                 (Some((_, index)), _) => {
                     let cursor = &mut self.active[index];
-                    let row = cursor.batch.pop();
-                    if cursor.batch.is_empty() && !cursor.fill()? {
+                    let row = cursor.head().cloned();
+                    cursor.next += 1;
+                    if cursor.next == cursor.batch.len() && !cursor.fill()? {
                         self.active.remove(index);
                     }
                     return Ok(row);
@@ -161,11 +164,15 @@ impl<T: Row> Rows<T> {
 }
 
 impl<T: Row> Cursor<T> {
+    fn head(&self) -> Option<&T> {
+        self.batch.get(self.next)
+    }
+
     /// Reads the next batch; false at the group's end.
     fn fill(&mut self) -> Result<bool, StoreError> {
-        self.batch = contained(|| self.decoder.next_batch())
+        contained(|| self.decoder.next_batch(&mut self.batch))
             .map_err(|reason| StoreError::damaged(&self.path, self.offset, reason))?;
-        self.batch.reverse();
+        self.next = 0;
         Ok(!self.batch.is_empty())
     }
 }

@@ -45,6 +45,7 @@ impl Analysis<'_> {
 
         let journal = &sums.journal;
         let waited = transactions(journal, &split);
+        let is_observed = self.observer.is_some();
         let mut culprits = Shares::new();
         for &(index, waited_ns) in &split.commits {
             let Some(commit) = journal.history().get(index) else {
@@ -58,7 +59,9 @@ impl Analysis<'_> {
                 duration_ns: commit.duration_ns(),
             };
             self.ledger.add(&wait, &commit.bytes, &commit.data);
-            share_out(&mut culprits, &commit.bytes, waited_ns);
+            if is_observed {
+                share_out(&mut culprits, &commit.bytes, waited_ns);
+            }
         }
         let data_ns = parts.get(Part::DataWriteback) + parts.get(Part::Device);
         if data_ns > 0 {
@@ -71,7 +74,9 @@ impl Analysis<'_> {
                 duration_ns,
             };
             self.ledger.add(&wait, &data, &data);
-            share_out(&mut culprits, &data, data_ns);
+            if is_observed {
+                share_out(&mut culprits, &data, data_ns);
+            }
         }
 
         let by_owner = self.by_owner.entry(owner).or_default();
@@ -105,18 +110,17 @@ impl Analysis<'_> {
         });
     }
 
-    /// Keeps the longest fsyncs, in no order.
+    /// Keeps the longest fsyncs, the shortest of them first once there are enough.
     fn note_slow(&mut self, slow: Slow) {
-        let length = |slow: &Slow| slow.row.exit_ns.saturating_sub(slow.row.enter_ns);
         if self.slowest.len() < SLOWEST {
             self.slowest.push(slow);
+        } else if slow.length_ns() > self.slowest[0].length_ns() {
+            self.slowest[0] = slow;
+        } else {
             return;
         }
-        if let Some(shortest) = self.slowest.iter_mut().min_by_key(|slow| length(slow))
-            && length(&slow) > length(shortest)
-        {
-            *shortest = slow;
-        }
+        let shortest = (0..self.slowest.len()).min_by_key(|&index| self.slowest[index].length_ns());
+        self.slowest.swap(0, shortest.unwrap_or(0));
     }
 
     pub(super) fn explain_call(&mut self, row: &Call, owner: OwnerId, waits: &[Piece]) {
