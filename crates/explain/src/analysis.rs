@@ -11,13 +11,14 @@ use luc_events::codes::{CallKind, RequestKind, SyncKind};
 use luc_events::tables::{
     BriefWait, Call, Commit, Data, FileSystem, Handle, Lost, Request, Row, Sync, Task, Trace, Wait,
 };
-use luc_events::{Dev, Event, Transaction};
+use luc_events::{Cgroup, Dev, Event, Tgid, Transaction};
 
 use crate::blame::{Ledger, Waited};
 use crate::fast::FastMap;
 use crate::file_system::FileSystemSums;
 use crate::histogram::Histogram;
-use crate::observe::{ExplainedCall, ExplainedSync, Observer};
+use crate::journal::Committed;
+use crate::observe::{ExplainedCall, ExplainedCommit, ExplainedSync, Observer};
 use crate::owners::{OwnerId, Owners};
 use crate::parts::{Part, Parts};
 use crate::report::Report;
@@ -199,8 +200,19 @@ impl<'a> Analysis<'a> {
             now_ns - COMMIT_DELAY_NS.min(now_ns)
         };
         for sums in self.file_systems.values_mut() {
+            let observer = &mut self.observer;
+            let show = |commit: &Committed, owners: &Owners| {
+                if let Some(observer) = observer {
+                    let (bytes, data) = (named(&commit.bytes, owners), named(&commit.data, owners));
+                    observer.commit(&ExplainedCommit {
+                        row: &commit.row,
+                        bytes: &bytes,
+                        data: &data,
+                    });
+                }
+            };
             sums.journal
-                .settle(commits_until_ns, &self.traffic, &mut self.owners);
+                .settle(commits_until_ns, &self.traffic, &mut self.owners, show);
         }
         while let Some(pending) = self.pending.front() {
             if pending.exit_ns().saturating_add(CALL_DELAY_NS) > now_ns {
@@ -347,6 +359,17 @@ impl<'a> Analysis<'a> {
             CallRow::Call(row) => self.explain_call(&row, owner, &waits),
         }
     }
+}
+
+/// Bytes or nanoseconds by owner, with the owners' ids.
+fn named(shares: &[(OwnerId, u64)], owners: &Owners) -> Vec<(Tgid, Cgroup, u64)> {
+    shares
+        .iter()
+        .map(|&(owner, amount)| {
+            let (process, cgroup) = owners.get(owner);
+            (process, cgroup, amount)
+        })
+        .collect()
 }
 
 /// Whether a call of this kind ends only when a transaction is committed.

@@ -26,6 +26,8 @@ pub enum FindingKind {
     CheckpointPressure,
     /// Calls wait for a directory's lock.
     DirectoryLock,
+    /// Calls wait for an inode's or another lock of the kernel.
+    FileLock,
     /// Writers are slowed down by the kernel, as too much data is dirty.
     DirtyThrottling,
     /// Time goes into fast commits, one after the other.
@@ -50,6 +52,7 @@ impl FindingKind {
             Self::SomeoneElsesData => "someone_elses_data",
             Self::CheckpointPressure => "checkpoint_pressure",
             Self::DirectoryLock => "directory_lock",
+            Self::FileLock => "file_lock",
             Self::DirtyThrottling => "dirty_throttling",
             Self::FastCommitBound => "fast_commit_bound",
             Self::ProcessorBound => "processor_bound",

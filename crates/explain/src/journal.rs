@@ -14,8 +14,13 @@ use crate::traffic::{Shares, Traffic, add_share};
 
 /// Commits that are remembered. A call that lasts longer than these loses sight of the first of them.
 const MEMORY_COMMITS: usize = 1_024;
-/// Transactions whose handles wait for their commit. Two can be open; fast commits leave handles behind.
-const MEMORY_TRANSACTIONS: u32 = 8;
+/// On a quick disk these are over soon, so commits are remembered for as long as this, too,
+const MEMORY_NS: u64 = 1_000_000_000;
+/// up to this many.
+const MOST_COMMITS: usize = 1 << 16;
+/// Transactions whose handles wait for their commit, which is taken in with a delay; fast commits leave
+/// handles behind.
+const MEMORY_TRANSACTIONS: u32 = 1_024;
 /// Data written longer than this before a commit has left the disk's cache by itself.
 const CACHE_NS: u64 = 5_000_000_000;
 /// A commit's end may be noted this long after its callers went on.
@@ -93,7 +98,7 @@ impl Journal {
             open_ns: row.total_ns,
         };
         if self.handles.len() > MEMORY_TRANSACTIONS as usize {
-            let oldest = Transaction(row.transaction.0.wrapping_sub(MEMORY_TRANSACTIONS));
+            let oldest = Transaction(row.transaction.0.wrapping_sub(MEMORY_TRANSACTIONS / 2));
             self.handles
                 .retain(|&tid, _| !Transaction(tid).is_before(oldest));
         }
@@ -109,14 +114,14 @@ impl Journal {
         self.unsettled.push_back(row);
     }
 
-    /// Takes in commits that ended by `until_ns`, when all about them has been seen; returns how many.
+    /// Takes in commits that ended by `until_ns`, when all about them has been seen, and shows each.
     pub(crate) fn settle(
         &mut self,
         until_ns: u64,
         traffic: &Traffic,
         owners: &mut Owners,
-    ) -> usize {
-        let mut settled = 0;
+        mut show: impl FnMut(&Committed, &Owners),
+    ) {
         while self
             .unsettled
             .front()
@@ -126,9 +131,10 @@ impl Journal {
                 break;
             };
             self.take_in(row, traffic, owners);
-            settled += 1;
+            if let Some(commit) = self.history.back() {
+                show(commit, owners);
+            }
         }
-        settled
     }
 
     fn take_in(&mut self, row: Commit, traffic: &Traffic, owners: &mut Owners) {
@@ -160,7 +166,7 @@ impl Journal {
         self.count(&committed, asker);
         self.last_end_ns = self.last_end_ns.max(committed.row.end_ns);
         self.history.push_back(committed);
-        if self.history.len() > MEMORY_COMMITS {
+        while self.history.len() > MEMORY_COMMITS && self.may_forget_first() {
             self.forget_first();
         }
     }
@@ -194,6 +200,11 @@ impl Journal {
         if row.kind == CommitKind::Full {
             sums.by_bytes.add(data_bytes as f64, duration_ns as f64);
         }
+    }
+
+    fn may_forget_first(&self) -> bool {
+        let first_end_ns = self.history.front().map_or(0, |commit| commit.row.end_ns);
+        self.history.len() > MOST_COMMITS || first_end_ns + MEMORY_NS < self.last_end_ns
     }
 
     /// Counts what the oldest commit did for fsyncs and to writes, and drops it.
@@ -294,4 +305,61 @@ fn add_served(sums: &mut CommitSums, commit: &Committed) {
         }
     }
     sums.blocked_writes += u64::from(commit.blocked_writes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn journal(commits: &[(u32, u64, u64)]) -> Journal {
+        let mut journal = Journal::default();
+        for &(transaction, start_ns, end_ns) in commits {
+            journal.add_commit(Commit {
+                transaction: Transaction(transaction),
+                start_ns,
+                end_ns,
+                ..Commit::default()
+            });
+        }
+        let (traffic, mut owners) = (Traffic::default(), Owners::default());
+        journal.settle(u64::MAX, &traffic, &mut owners, |_, _| ());
+        journal
+    }
+
+    const MS: u64 = 1_000_000;
+
+    fn own(journal: &Journal, wanted: (u32, u32), enter_ms: u64, exit_ms: u64) -> Option<u32> {
+        let wanted = (Transaction(wanted.0), Transaction(wanted.1));
+        let index = journal.own_commit(wanted, enter_ms * MS, exit_ms * MS)?;
+        Some(journal.history()[index].row.transaction.0)
+    }
+
+    #[test]
+    fn the_own_commit_is_found_by_its_id() {
+        let journal = journal(&[
+            (7, 0, 10 * MS),
+            (8, 11 * MS, 20 * MS),
+            (9, 21 * MS, 30 * MS),
+        ]);
+        assert_eq!(own(&journal, (8, 8), 5, 20), Some(8));
+        // Delayed allocation moved it while the caller was in fsync.
+        assert_eq!(own(&journal, (7, 8), 5, 20), Some(8));
+        // Another thread moved it after the caller began to wait.
+        assert_eq!(own(&journal, (8, 10), 5, 20), Some(8));
+        // It was committed before the call.
+        assert_eq!(own(&journal, (7, 7), 15, 20), None);
+        // Not known: the last that ended inside the call.
+        assert_eq!(own(&journal, (0, 0), 5, 22), Some(8));
+    }
+
+    #[test]
+    fn ids_wrap_around() {
+        let journal = journal(&[
+            (u32::MAX, 0, 10 * MS),
+            (0, 11 * MS, 20 * MS),
+            (1, 21 * MS, 30 * MS),
+        ]);
+        assert_eq!(own(&journal, (u32::MAX, 1), 5, 30), Some(1));
+        assert_eq!(own(&journal, (u32::MAX, 1), 5, 20), Some(0));
+    }
 }

@@ -4,8 +4,8 @@
 //! same for events that come from elsewhere, and can report at any time. An [`Observer`] sees every call
 //! with its split as soon as all about it is known, for exports too large to keep.
 //!
-//! Memory is bounded by what runs at the same time (threads, open transactions, the last 1,024 commits of each
-//! journal, a minute of written bytes), not by the length of the trace. How the figures come about stands in
+//! Memory is bounded by what runs at the same time (threads, open transactions, the last second or 1,024
+//! commits of each journal, a minute of written bytes), not by the length of the trace. How the figures come about stands in
 //! `docs/explain.md`.
 
 mod analysis;
@@ -37,7 +37,7 @@ pub use findings::{
     Evidence, Finding, FindingKind, Remedy, RemedyKind, Unit, Warning, WarningKind,
 };
 pub use histogram::Latency;
-pub use observe::{ExplainedCall, ExplainedSync, Observer};
+pub use observe::{ExplainedCall, ExplainedCommit, ExplainedSync, Observer};
 pub use parts::{Part, Parts};
 pub use report::{
     Account, Accounts, Blame, CallReport, CommitParty, CommitReport, DiskReport, FileSystemReport,

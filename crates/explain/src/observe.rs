@@ -31,11 +31,27 @@ pub struct ExplainedCall<'a> {
     pub waited: &'a [(Transaction, u64)],
 }
 
+/// One commit, explained.
+#[derive(Debug)]
+pub struct ExplainedCommit<'a> {
+    /// The event.
+    pub row: &'a Commit,
+    /// Metadata and data bytes in it, by owner, in no order.
+    pub bytes: &'a [(Tgid, Cgroup, u64)],
+    /// The data among them: written while it ran, or shortly before.
+    pub data: &'a [(Tgid, Cgroup, u64)],
+}
+
 /// Sees what the analysis sees. Each method does nothing unless implemented.
 pub trait Observer {
     /// An fsync or the like.
     fn sync(&mut self, sync: &ExplainedSync<'_>) {
         let _ = sync;
+    }
+
+    /// A commit; always before the calls that waited for it.
+    fn commit(&mut self, commit: &ExplainedCommit<'_>) {
+        let _ = commit;
     }
 
     /// Another call.

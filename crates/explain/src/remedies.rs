@@ -118,7 +118,8 @@ fn against(finding: &Finding, file_system: &FileSystemReport) -> Vec<Remedy> {
             None,
             "the trace knows this device only",
         )],
-        FindingKind::DirtyThrottling
+        FindingKind::FileLock
+        | FindingKind::DirtyThrottling
         | FindingKind::FastCommitBound
         | FindingKind::ProcessorBound
         | FindingKind::OtherLog

@@ -2,11 +2,11 @@
 
 use luc_events::codes::CommitKind;
 use luc_events::tables::{Call, Commit, Sync};
-use luc_events::{Cause, Cgroup, Tgid, Transaction};
+use luc_events::{Cause, Transaction};
 
 use super::{
     Analysis, CallKind, Class, ExplainedCall, ExplainedSync, OwnerId, Part, Piece, SLOWEST, Slow,
-    Span, Split, SyncKind, UNSEEN_NS, Waited, classify, needs_commit, split,
+    Span, Split, SyncKind, UNSEEN_NS, Waited, classify, named, needs_commit, split,
 };
 use crate::file_system::FileSystemSums;
 use crate::journal::Journal;
@@ -85,13 +85,7 @@ impl Analysis<'_> {
         by_owner.sync_parts.add_all(&parts);
         if let Some(observer) = &mut self.observer {
             culprits.sort_by_key(|&(_, ns)| std::cmp::Reverse(ns));
-            let culprits: Vec<(Tgid, Cgroup, u64)> = culprits
-                .iter()
-                .map(|&(culprit, ns)| {
-                    let (process, cgroup) = self.owners.get(culprit);
-                    (process, cgroup, ns)
-                })
-                .collect();
+            let culprits = named(&culprits, &self.owners);
             observer.sync(&ExplainedSync {
                 row: &row,
                 parts: &parts,

@@ -131,6 +131,12 @@ fn in_file_system(report: &Report, file_system: &FileSystemReport) -> Vec<Findin
             figures.calls_blocked(Part::DirectoryLock),
         ),
         finding(
+            FindingKind::FileLock,
+            both(Part::Lock),
+            format!("calls on {name} queue for the lock of a file"),
+            figures.calls_blocked(Part::Lock),
+        ),
+        finding(
             FindingKind::DirtyThrottling,
             both(Part::Throttle),
             format!("writers on {name} are slowed down, as more is made dirty than the disk takes"),

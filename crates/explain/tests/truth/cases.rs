@@ -81,6 +81,22 @@ fn two_alternating_groups_are_synchronization_bound() {
     assert!(report.file_systems[0].batching.would_help);
 }
 
+/// More commits than are remembered by number come between a call and its being taken in.
+#[test]
+fn a_quick_disk_is_split_as_well() {
+    let setting = Setting {
+        locking_ns: 1_000,
+        flushing_ns: 2_000,
+        logging_ns: 30_000,
+        ..Setting::plain(DEV)
+    };
+    let ops = [Op::Compute(5_000), Op::Fsync { data_ns: 10_000 }];
+    let (report, truth) = explained(setting, &[program(100, 4, &ops)], None);
+    assert!(truth.syncs > 100_000, "{truth:?}");
+    assert_split_is_true(&report, &truth);
+    assert_eq!(report.file_systems[0].syncs.without_commit, 0);
+}
+
 #[test]
 fn processes_with_small_files_are_not_each_others_culprits() {
     let ops = [Op::Compute(100_000), Op::Fsync { data_ns: 500_000 }];

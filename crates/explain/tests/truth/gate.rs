@@ -47,6 +47,8 @@ fn the_predicted_gain_is_the_obtained_one() {
             errors.push(error.abs());
         }
     }
+    let worst = errors.iter().copied().fold(0.0, f64::max);
     let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+    println!("mean error {mean:.3}, worst {worst:.3}");
     assert!(mean < 0.10, "mean error {mean}: {errors:?}");
 }

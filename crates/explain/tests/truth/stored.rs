@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use luc_events::Dev;
 use luc_events::store::{Reader, Writer};
-use luc_explain::{ExplainedSync, Observer, Part, explain, explain_with};
+use luc_events::{Dev, Transaction};
+use luc_explain::{ExplainedCommit, ExplainedSync, Observer, Part, explain, explain_with};
 use serde_json::Value;
 
 use super::world::{Op, Setting, World};
@@ -14,11 +14,18 @@ const DEV: Dev = Dev(8 << 20 | 1);
 
 #[derive(Default)]
 struct Sums {
+    commits: Vec<Transaction>,
     syncs: u64,
     predecessor_ns: u64,
 }
 
 impl Observer for Sums {
+    fn commit(&mut self, commit: &ExplainedCommit<'_>) {
+        self.commits.push(commit.row.transaction);
+        let bytes: u64 = commit.bytes.iter().map(|&(_, _, bytes)| bytes).sum();
+        assert!(bytes > 0 && commit.data.is_empty(), "{commit:?}");
+    }
+
     fn sync(&mut self, sync: &ExplainedSync<'_>) {
         let time_ns = sync.row.exit_ns - sync.row.enter_ns;
         assert_eq!(sync.parts.sum(), time_ns);
@@ -30,6 +37,13 @@ impl Observer for Sums {
             sync.waited
                 .last()
                 .is_some_and(|last| last.0 == sync.row.wanted_exit)
+        );
+        assert!(self.commits.contains(&sync.row.wanted_exit));
+        let shared: u64 = sync.culprits.iter().map(|&(_, _, ns)| ns).sum();
+        let waited: u64 = sync.waited.iter().map(|&(_, ns)| ns).sum();
+        assert!(
+            shared <= waited && waited - shared < 10,
+            "{shared} {waited}"
         );
         self.syncs += 1;
         self.predecessor_ns += sync.parts.get(Part::Predecessor);
