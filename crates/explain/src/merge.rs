@@ -7,6 +7,17 @@ use luc_events::tables::{
 
 use crate::analysis::Analysis;
 
+/// Columns that the analysis does not look at, of any table.
+const NOT_NEEDED: &[&str] = &[
+    "stack",
+    "waker",
+    "cpu_enter",
+    "file_system_enter_ns",
+    "file_system_exit_ns",
+    "line",
+    "sector",
+];
+
 /// A table's rows and the next of them.
 struct Source<T> {
     rows: Rows<T>,
@@ -18,7 +29,7 @@ struct Source<T> {
 impl<T: Row> Source<T> {
     fn open(reader: &Reader) -> Result<Self, StoreError> {
         let mut source = Self {
-            rows: reader.rows()?,
+            rows: reader.rows_without(NOT_NEEDED)?,
             next: None,
             at_ns: 0,
         };

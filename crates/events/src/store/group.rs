@@ -141,7 +141,8 @@ impl ChunkReader for GroupBytes {
 
 /// Gives back a group's rows, a batch at a time.
 pub struct GroupDecoder<T> {
-    columns: Vec<ColumnReader>,
+    /// A reader per column; none for those that are left out.
+    columns: Vec<Option<ColumnReader>>,
     rows_left: usize,
     next_column: usize,
     row: PhantomData<T>,
@@ -156,8 +157,12 @@ impl<T> fmt::Debug for GroupDecoder<T> {
 }
 
 impl<T: Row> GroupDecoder<T> {
-    /// The rows of the group that `metadata` describes.
-    pub(crate) fn new(bytes: GroupBytes, metadata: &RowGroupMetaData) -> ParquetResult<Self> {
+    /// The rows of the group that `metadata` describes, without the columns of these names.
+    pub(crate) fn new(
+        bytes: GroupBytes,
+        metadata: &RowGroupMetaData,
+        left_out: &[&str],
+    ) -> ParquetResult<Self> {
         let rows = usize::try_from(metadata.num_rows())
             .map_err(|_| ParquetError::General("a negative number of rows".to_owned()))?;
         check_columns(metadata, &T::columns())?;
@@ -166,12 +171,13 @@ impl<T: Row> GroupDecoder<T> {
             .columns()
             .iter()
             .map(|column| {
+                if left_out.contains(&column.column_descr().name()) {
+                    return Ok(None);
+                }
                 check_range(column, &bytes)?;
                 let pages = SerializedPageReader::new(Arc::clone(&bytes), column, rows, None)?;
-                Ok(get_column_reader(
-                    column.column_descr_ptr(),
-                    Box::new(pages),
-                ))
+                let reader = get_column_reader(column.column_descr_ptr(), Box::new(pages));
+                Ok(Some(reader))
             })
             .collect::<ParquetResult<_>>()?;
         Ok(Self {
@@ -196,7 +202,7 @@ impl<T: Row> GroupDecoder<T> {
         Ok(())
     }
 
-    /// Reads the next column: a cell into each row.
+    /// Reads the next column: a cell into each row. A column that is left out keeps its default.
     ///
     /// # Errors
     ///
@@ -208,10 +214,10 @@ impl<T: Row> GroupDecoder<T> {
     ) -> ParquetResult<()> {
         let index = self.next_column;
         self.next_column += 1;
-        let reader = self
-            .columns
-            .get_mut(index)
-            .and_then(C::Physical::reader)
+        let Some(Some(column)) = self.columns.get_mut(index) else {
+            return Ok(());
+        };
+        let reader = C::Physical::reader(column)
             .ok_or_else(|| ParquetError::General("a column of another type".to_owned()))?;
         let mut values: Vec<<C::Physical as DataType>::T> = Vec::with_capacity(rows.len());
         while values.len() < rows.len() {

@@ -391,6 +391,26 @@ fn the_last_description_counts() {
 }
 
 #[test]
+fn columns_can_be_left_out() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = Writer::create(directory.path(), description(0)).unwrap();
+    for at in 0..5_000 {
+        writer.add(wait_row(at)).unwrap();
+    }
+    writer.finish(description(1)).unwrap();
+    let reader = Reader::open(directory.path()).unwrap();
+    let rows = reader.rows_without::<Wait>(&["cause", "stack"]).unwrap();
+    for (at, row) in rows.enumerate() {
+        let expected = Wait {
+            cause: Cause::default(),
+            stack: StackId(0),
+            ..wait_row(at as u64)
+        };
+        assert_eq!(row.unwrap(), expected);
+    }
+}
+
+#[test]
 fn rows_of_equal_times_keep_their_order() {
     let directory = tempfile::tempdir().unwrap();
     let mut writer = Writer::create(directory.path(), description(0)).unwrap();
