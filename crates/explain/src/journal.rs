@@ -221,10 +221,25 @@ impl Journal {
         }
     }
 
-    /// The remembered commits that ended after `from_ns`, and the index of the first of them.
+    /// The index of the first remembered commit that ended after `from_ns`. Mostly it is among the last, so
+    /// the search goes back from there in steps that double.
     pub(crate) fn ended_after(&self, from_ns: u64) -> usize {
-        self.history
-            .partition_point(|commit| commit.row.end_ns <= from_ns)
+        let length = self.history.len();
+        let ended = |index: usize| self.history[index].row.end_ns <= from_ns;
+        let mut back = 1;
+        while back < length && !ended(length - back) {
+            back *= 2;
+        }
+        let (mut low, mut high) = (length.saturating_sub(back), length);
+        while low < high {
+            let middle = low.midpoint(high);
+            if ended(middle) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
     }
 
     pub(crate) fn history(&self) -> &VecDeque<Committed> {
@@ -239,17 +254,16 @@ impl Journal {
     /// `wanted`; without one, the last commit that ended inside it.
     ///
     /// The file's transaction can move on while the caller waits, when others change the file; so it is the
-    /// latest wanted one that ended in time.
+    /// latest wanted one that ended in time. `first` is the first that ended after the call began.
     pub(crate) fn own_commit(
         &self,
         wanted: (Transaction, Transaction),
-        enter_ns: u64,
+        first: usize,
         exit_ns: u64,
     ) -> Option<usize> {
         let in_time = |commit: &Committed| {
             commit.row.end_ns <= exit_ns + SLACK_NS && commit.row.start_ns <= exit_ns
         };
-        let first = self.ended_after(enter_ns);
         let found = self.history.range(first..).enumerate().rev();
         let mut candidates = found.filter(|(_, commit)| in_time(commit));
         let index = if wanted.1.is_none() {
@@ -268,10 +282,10 @@ impl Journal {
         index.map(|(offset, _)| first + offset)
     }
 
-    /// The first full commit that began after `enter_ns`.
-    pub(crate) fn first_begun_after(&self, enter_ns: u64) -> Option<&Committed> {
+    /// The first full commit that began after `enter_ns`; `first` is the first that ended after it.
+    pub(crate) fn first_begun_after(&self, first: usize, enter_ns: u64) -> Option<&Committed> {
         self.history
-            .range(self.ended_after(enter_ns)..)
+            .range(first..)
             .find(|commit| commit.row.kind == CommitKind::Full && commit.row.start_ns > enter_ns)
     }
 
@@ -330,7 +344,8 @@ mod tests {
 
     fn own(journal: &Journal, wanted: (u32, u32), enter_ms: u64, exit_ms: u64) -> Option<u32> {
         let wanted = (Transaction(wanted.0), Transaction(wanted.1));
-        let index = journal.own_commit(wanted, enter_ms * MS, exit_ms * MS)?;
+        let first = journal.ended_after(enter_ms * MS);
+        let index = journal.own_commit(wanted, first, exit_ms * MS)?;
         Some(journal.history()[index].row.transaction.0)
     }
 
@@ -350,6 +365,23 @@ mod tests {
         assert_eq!(own(&journal, (7, 7), 15, 20), None);
         // Not known: the last that ended inside the call.
         assert_eq!(own(&journal, (0, 0), 5, 22), Some(8));
+    }
+
+    #[test]
+    fn the_search_finds_every_place() {
+        let commits: Vec<(u32, u64, u64)> = (0..100)
+            .map(|n| (n, 10 * u64::from(n), 10 * u64::from(n) + 5))
+            .collect();
+        for length in [0, 1, 2, 3, 64, 100] {
+            let journal = journal(&commits[..length]);
+            for at_ns in 0..1_010 {
+                let truth = commits[..length]
+                    .iter()
+                    .filter(|commit| commit.2 <= at_ns)
+                    .count();
+                assert_eq!(journal.ended_after(at_ns), truth, "{length} {at_ns}");
+            }
+        }
     }
 
     #[test]

@@ -17,7 +17,8 @@ impl Analysis<'_> {
         let sums = self.file_systems.entry(row.dev).or_default();
         let journal = &mut sums.journal;
         let wanted = (row.wanted_enter, row.wanted_exit);
-        let own = journal.own_commit(wanted, row.enter_ns, row.exit_ns);
+        let first = journal.ended_after(row.enter_ns);
+        let own = journal.own_commit(wanted, first, row.exit_ns);
         let duration_ns = row.exit_ns.saturating_sub(row.enter_ns);
         // Without a single wait in so long a call, waits were lost: take it as one wait for the commit.
         let unseen = [Piece {
@@ -33,13 +34,13 @@ impl Analysis<'_> {
             thread: row.thread,
             waits: if is_unseen { &unseen } else { waits },
             own,
-            first: journal.ended_after(row.enter_ns),
+            first,
         };
         let split = split(&span, journal.history());
         let parts = split.parts;
         self.syncs_without_waits += u64::from(is_unseen);
         if needs_commit(row.kind) {
-            compare(sums, &row, own, &split);
+            compare(sums, &row, (first, own), &split);
         }
         sums.syncs.parts.add_all(&parts);
 
@@ -183,7 +184,12 @@ impl Analysis<'_> {
 }
 
 /// Counts what the models say of one fsync.
-fn compare(sums: &mut FileSystemSums, row: &Sync, own: Option<usize>, split: &Split) {
+fn compare(
+    sums: &mut FileSystemSums,
+    row: &Sync,
+    (first, own): (usize, Option<usize>),
+    split: &Split,
+) {
     let parts = &split.parts;
     let waited_for_own =
         own.is_some_and(|own| split.commits.iter().any(|&(index, _)| index == own));
@@ -215,7 +221,7 @@ fn compare(sums: &mut FileSystemSums, row: &Sync, own: Option<usize>, split: &Sp
     };
     let next: Option<Commit> = sums
         .journal
-        .first_begun_after(row.enter_ns)
+        .first_begun_after(first, row.enter_ns)
         .map(|commit| commit.row.clone());
     sums.fsync_model
         .compare(row.enter_ns, row.exit_ns, next.as_ref(), ours_ns);
