@@ -4,7 +4,7 @@ use luc_explain::{FindingKind, Part, RemedyKind, Report};
 use super::world::{Burst, Op, Program, Setting, World};
 use super::{END_NS, explain_events, explained, program};
 
-const DEV: Dev = Dev(8 << 20 | 1);
+pub(crate) const DEV: Dev = Dev(8 << 20 | 1);
 
 fn first(report: &Report) -> FindingKind {
     report
@@ -23,7 +23,7 @@ fn assert_close(found: u64, truth: u64, what: &str) {
 }
 
 /// Every fsync's parts sum to its time, and each part is what the model knows.
-fn assert_split_is_true(report: &Report, truth: &super::Truth) {
+pub(crate) fn assert_split_is_true(report: &Report, truth: &super::Truth) {
     let syncs = &report.file_systems[0].syncs;
     assert_eq!(syncs.parts.sum(), syncs.latency.total_ns);
     assert_eq!(syncs.latency.count, truth.syncs);

@@ -5,7 +5,9 @@ use luc_events::tables::{Call, Commit, Data, Handle, Sync, Task, Wait};
 use luc_events::{Cause, Cgroup, Dev, Event, Inode, Pid, Tgid, Transaction};
 use proptest::prelude::*;
 
-use super::explain_events;
+use super::cases::{DEV, assert_split_is_true};
+use super::world::{Op, Setting};
+use super::{explain_events, explained, program};
 
 fn time() -> impl Strategy<Value = u64> {
     prop_oneof![8 => 0u64..2_000_000_000, 1 => Just(0), 1 => any::<u64>()]
@@ -135,5 +137,39 @@ proptest! {
             prop_assert_eq!(file_system.syncs.parts.sum(), file_system.syncs.latency.total_ns);
         }
         serde_json::to_string(&report).unwrap();
+    }
+}
+
+/// What a thread of some kind does, in a round.
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    let op = prop_oneof![
+        (1_000u64..3_000_000).prop_map(Op::Think),
+        (1_000u64..500_000).prop_map(Op::Compute),
+        any::<bool>().prop_map(|shared| Op::Write { shared }),
+        (1_000u64..100_000).prop_map(|hold_ns| Op::Create { hold_ns }),
+    ];
+    (prop::collection::vec(op, 0..4), 0u64..2_000_000).prop_map(|(mut ops, data_ns)| {
+        ops.push(Op::Compute(10_000));
+        ops.push(Op::Fsync { data_ns });
+        ops
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Whatever threads do beside each other, the split is what happened.
+    #[test]
+    fn any_world_is_split_truly(
+        first in ops(),
+        second in ops(),
+        threads in (1u32..12, 0u32..12),
+        (locking_ns, flushing_ns, logging_ns) in (0u64..500_000, 1u64..500_000, 300_000u64..20_000_000),
+        fast in any::<bool>(),
+    ) {
+        let setting = Setting { locking_ns, flushing_ns, logging_ns, fast, ..Setting::plain(DEV) };
+        let programs = [program(100, threads.0, &first), program(500, threads.1, &second)];
+        let (report, truth) = explained(setting, &programs, None);
+        assert_split_is_true(&report, &truth);
     }
 }
