@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Form, lints, links of the documentation, shell scripts, licences and advisories of dependencies.
+# Form, lints, links of the documentation, BPF programs, shell scripts, licences and advisories of dependencies.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 cargo=scripts/cargo.sh
@@ -7,6 +7,7 @@ cargo=scripts/cargo.sh
 $cargo fmt --all --check
 $cargo clippy --workspace --all-targets --locked -- -D warnings
 RUSTDOCFLAGS="-D warnings" $cargo doc --workspace --no-deps --document-private-items --locked --quiet
+clang-format --dry-run --Werror crates/probe/bpf/*.[ch]
 shellcheck -x scripts/*.sh .ci/run
 if $cargo deny --version >/dev/null 2>&1; then
 	$cargo deny --locked check

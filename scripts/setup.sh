@@ -27,6 +27,11 @@ need_system() {
 	need losetup mount
 	need setpriv util-linux
 	need sqlite3 sqlite3
+	# For the recorder: its programs are compiled by clang; libbpf needs libelf and zlib.
+	need clang clang
+	need pkg-config pkg-config
+	if [[ ! -e /usr/include/libelf.h ]]; then missing+=(libelf-dev); fi
+	if [[ ! -e /usr/include/zlib.h ]]; then missing+=(zlib1g-dev); fi
 }
 
 # Whether package $1 could be installed in a version >= the Rust that is needed.
@@ -60,6 +65,7 @@ need_rust() {
 
 need_lint_tools() {
 	need shellcheck shellcheck
+	need clang-format clang-format
 	local folder tool suffix components=()
 	folder=$(find_toolchain) || folder=
 	for tool in rustfmt clippy; do

@@ -21,6 +21,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(commands::run::Args),
+    Record(commands::record::Args),
     Disk(commands::disk::Args),
     Powercut(commands::powercut::Args),
     Bench(commands::bench::Args),
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
     };
     let outcome = match cli.command {
         Command::Run(args) => commands::run::main(args),
+        Command::Record(args) => commands::record::main(args),
         Command::Disk(args) => commands::disk::main(args),
         Command::Powercut(args) => commands::powercut::main(args),
         Command::Bench(args) => commands::bench::main(args),

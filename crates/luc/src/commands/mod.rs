@@ -5,4 +5,5 @@ pub(crate) mod completions;
 pub(crate) mod disk;
 pub(crate) mod man;
 pub(crate) mod powercut;
+pub(crate) mod record;
 pub(crate) mod run;

@@ -1,0 +1,187 @@
+//! Enumerations. In the files each value stands as its name, so that any Parquet tool shows it.
+
+/// Defines an enumeration whose values have a number (shared with the BPF side) and a name (in files).
+macro_rules! codes {
+    (
+        $(#[$doc:meta])*
+        pub enum $name:ident {
+            $($(#[$value_doc:meta])* $value:ident = $code:literal $text:literal,)+
+        }
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum $name {
+            $($(#[$value_doc])* $value = $code,)+
+        }
+
+        impl $name {
+            /// All values, in the order of their numbers.
+            pub const ALL: &'static [Self] = &[$(Self::$value),+];
+
+            /// The value's number.
+            pub fn code(self) -> u8 {
+                self as u8
+            }
+
+            /// The value with this number.
+            pub fn from_code(code: u8) -> Option<Self> {
+                match code {
+                    $($code => Some(Self::$value),)+
+                    _ => None,
+                }
+            }
+
+            /// The value's name in files and reports.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$value => $text,)+
+                }
+            }
+
+            /// The value with this name.
+            pub fn from_name(name: &str) -> Option<Self> {
+                match name {
+                    $($text => Some(Self::$value),)+
+                    _ => None,
+                }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.name())
+            }
+        }
+    };
+}
+pub(crate) use codes;
+
+codes! {
+    /// What asked for data to be made durable.
+    pub enum SyncKind {
+        /// `fsync(2)`, also through io_uring.
+        #[default]
+        Fsync = 0 "fsync",
+        /// `fdatasync(2)`, also through io_uring.
+        Fdatasync = 1 "fdatasync",
+        /// `msync(2)` with `MS_SYNC`.
+        Msync = 2 "msync",
+        /// `sync_file_range(2)`, which needs no commit.
+        SyncFileRange = 3 "sync_file_range",
+        /// A write to a file opened with `O_SYNC` or `O_DSYNC`, or `RWF_SYNC`: only its sync part.
+        SyncWrite = 4 "sync_write",
+        /// `syncfs(2)` or `sync(2)`.
+        Syncfs = 5 "syncfs",
+    }
+}
+
+codes! {
+    /// A file-system call other than a sync.
+    pub enum CallKind {
+        /// `write`, `pwrite`, `writev`, `pwritev`.
+        #[default]
+        Write = 0 "write",
+        /// `open` or `openat` with `O_CREAT`.
+        Create = 1 "create",
+        /// `unlink`, `unlinkat`, `rmdir`.
+        Unlink = 2 "unlink",
+        /// `rename`, `renameat`, `renameat2`.
+        Rename = 3 "rename",
+        /// `mkdir`, `mkdirat`.
+        Mkdir = 4 "mkdir",
+        /// `truncate`, `ftruncate`.
+        Truncate = 5 "truncate",
+        /// `fallocate`.
+        Fallocate = 6 "fallocate",
+        /// `read`, `pread`, `readv`, `preadv`.
+        Read = 7 "read",
+        /// `open` or `openat` without `O_CREAT`.
+        Open = 8 "open",
+        /// `close`.
+        Close = 9 "close",
+    }
+}
+
+codes! {
+    /// How a transaction was committed.
+    pub enum CommitKind {
+        /// By a full jbd2 commit.
+        #[default]
+        Full = 0 "full",
+        /// By an ext4 fast commit.
+        Fast = 1 "fast",
+    }
+}
+
+codes! {
+    /// The state in which a thread left its processor.
+    pub enum WaitState {
+        /// Still runnable: it was preempted or yielded.
+        #[default]
+        Preempted = 0 "R",
+        /// Interruptible sleep.
+        Interruptible = 1 "S",
+        /// Uninterruptible sleep.
+        Uninterruptible = 2 "D",
+        /// Stopped, traced, dead, parked or another state.
+        Other = 3 "other",
+    }
+}
+
+codes! {
+    /// What a block request does.
+    pub enum RequestKind {
+        /// Reads.
+        #[default]
+        Read = 0 "read",
+        /// Writes.
+        Write = 1 "write",
+        /// Discards or erases.
+        Discard = 2 "discard",
+        /// Flushes the device's cache and moves no data.
+        Flush = 3 "flush",
+        /// Anything else.
+        Other = 4 "other",
+    }
+}
+
+codes! {
+    /// Which way data went.
+    pub enum Direction {
+        /// Made dirty in the page cache.
+        #[default]
+        Dirtied = 0 "dirtied",
+        /// Written by the thread that called fsync or the like.
+        WrittenBySync = 1 "written_by_sync",
+        /// Written by the journal thread for a commit.
+        WrittenByCommit = 2 "written_by_commit",
+        /// Written by the kernel's flusher threads.
+        WrittenByFlusher = 3 "written_by_flusher",
+        /// Written directly, past the page cache.
+        WrittenDirectly = 4 "written_directly",
+    }
+}
+
+codes! {
+    /// What a row of the summary mode counts.
+    pub enum Summarized {
+        /// fsync and the like, from enter to exit.
+        #[default]
+        Sync = 0 "sync",
+        /// Commits, from start to end.
+        Commit = 1 "commit",
+        /// Waits by cause, from off-CPU to on-CPU.
+        Wait = 2 "wait",
+        /// Block requests, from issue to completion.
+        Request = 3 "request",
+        /// Device flushes, from issue to completion.
+        Flush = 4 "flush",
+    }
+}

@@ -1,0 +1,20 @@
+//! The vocabulary of a trace: what the recorder writes down and the analysis reads.
+//!
+//! - [`ids`]: newtypes for devices, transactions, threads and the like.
+//! - [`codes`]: enumerations with a name each, as they stand in the files.
+//! - [`cause`]: why a thread slept, told by the symbol names of its kernel stack.
+//! - [`tables`]: one plain struct per table, and [`Event`], any of them.
+//! - [`store`]: the trace on disk, as Parquet.
+//!
+//! All times are `u64` nanoseconds of CLOCK_MONOTONIC; 0 means "not known" or "did not happen".
+
+pub mod cause;
+pub mod codes;
+mod event;
+pub mod ids;
+pub mod store;
+pub mod tables;
+
+pub use cause::Cause;
+pub use event::Event;
+pub use ids::{Cgroup, Dev, Inode, Pid, StackId, Tgid, Transaction};

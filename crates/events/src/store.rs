@@ -1,0 +1,50 @@
+//! The trace store: a directory with Parquet files, some per table.
+//!
+//! # Layout
+//!
+//! `<table>-<first>-<last>.parquet` holds the table's segments `first` to `last`, numbered from 1 without
+//! gaps. A segment is one row group, sorted by the row's time, of at most [`SEGMENT_ROWS`] rows. Any Parquet
+//! tool reads `<directory>/<table>-*.parquet` as one table.
+//!
+//! A segment is written to a file of its own under a hidden temporary name, at least every
+//! [`FLUSH_INTERVAL`], and renamed into place when complete, so after a `kill -9` everything up to the
+//! last segment is there, with nothing half-written in between. From time to time, and at the end, small
+//! files of a table are merged into one (their row groups copied as they are), again by renaming; where
+//! both a merged file and its parts exist, because the recorder was killed between the rename and the
+//! removal of the parts, the merged one counts. Nothing is synced to disk: a recorder that calls fsync
+//! would disturb what it measures.
+//!
+//! # Integrity
+//!
+//! Behind Parquet's magic number each file has 20 bytes that Parquet tools skip: `LUC1`, the
+//! footer's offset (u64), a CRC-32 of all from there to the end of the file, and a CRC-32 of these 16
+//! bytes (little-endian all). The footer's key-value metadata has `luc.schema` (the version of the vocabulary),
+//! `luc.table` and `luc.segments`: for each row group its offset, length, CRC-32, rows and first and
+//! last time. So whatever the reader decodes was checked first: damage is an error that names the
+//! file and the offset, never a wrong figure.
+
+mod cell;
+mod error;
+mod group;
+mod merge;
+mod names;
+mod reader;
+mod segment;
+mod writer;
+
+use std::time::Duration;
+
+pub use cell::{BadCell, Cell, Column, Physical};
+pub use error::StoreError;
+pub use group::{GroupDecoder, GroupEncoder};
+pub use reader::{Reader, Rows};
+pub use writer::Writer;
+
+/// The version of the vocabulary: the tables, their columns and their meaning. A reader takes its own version only.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// The most rows in one segment.
+pub const SEGMENT_ROWS: usize = 1 << 16;
+
+/// The longest that a row stays in memory, if [`Writer::tick`] is called often enough.
+pub const FLUSH_INTERVAL: Duration = Duration::from_secs(2);

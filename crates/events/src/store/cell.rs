@@ -1,0 +1,247 @@
+//! How a field's type stands in a Parquet column.
+
+use parquet::basic::{LogicalType, Type};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
+
+use crate::codes::{CallKind, CommitKind, Direction, RequestKind, Summarized, SyncKind, WaitState};
+use crate::tables::RequestFlags;
+use crate::{Cause, Cgroup, Dev, Inode, Pid, StackId, Tgid, Transaction};
+
+/// A value that its column's type cannot mean, such as a name of no cause.
+#[derive(Debug)]
+pub struct BadCell;
+
+/// A field's type.
+pub trait Cell: Sized {
+    /// The Parquet type below.
+    type Physical: Physical;
+
+    /// What the column's values mean.
+    fn logical_type() -> Option<LogicalType>;
+
+    /// The value as it stands in the column.
+    fn store(&self) -> <Self::Physical as DataType>::T;
+
+    /// The value that stands in the column.
+    fn load(value: &<Self::Physical as DataType>::T) -> Result<Self, BadCell>;
+
+    /// The values that stand in the column, one after the other, given to `set`.
+    fn load_all(
+        values: &[<Self::Physical as DataType>::T],
+        mut set: impl FnMut(usize, Self),
+    ) -> Result<(), BadCell> {
+        for (index, value) in values.iter().enumerate() {
+            set(index, Self::load(value)?);
+        }
+        Ok(())
+    }
+}
+
+/// A Parquet type that columns of ours have.
+pub trait Physical: DataType + Sized {
+    /// The reader of a column that has this type; `None` if it has another.
+    fn reader(column: &mut ColumnReader) -> Option<&mut ColumnReaderImpl<Self>>;
+}
+
+macro_rules! physical {
+    ($($type:ident $variant:ident),+) => {
+        $(impl Physical for $type {
+            fn reader(column: &mut ColumnReader) -> Option<&mut ColumnReaderImpl<Self>> {
+                match column {
+                    ColumnReader::$variant(reader) => Some(reader),
+                    _ => None,
+                }
+            }
+        })+
+    };
+}
+physical!(
+    BoolType BoolColumnReader,
+    Int32Type Int32ColumnReader,
+    Int64Type Int64ColumnReader,
+    ByteArrayType ByteArrayColumnReader
+);
+
+impl Cell for u64 {
+    type Physical = Int64Type;
+
+    fn logical_type() -> Option<LogicalType> {
+        Some(LogicalType::integer(64, false))
+    }
+
+    fn store(&self) -> i64 {
+        self.cast_signed()
+    }
+
+    fn load(value: &i64) -> Result<Self, BadCell> {
+        Ok(value.cast_unsigned())
+    }
+}
+
+impl Cell for u32 {
+    type Physical = Int32Type;
+
+    fn logical_type() -> Option<LogicalType> {
+        Some(LogicalType::integer(32, false))
+    }
+
+    fn store(&self) -> i32 {
+        self.cast_signed()
+    }
+
+    fn load(value: &i32) -> Result<Self, BadCell> {
+        Ok(value.cast_unsigned())
+    }
+}
+
+impl Cell for bool {
+    type Physical = BoolType;
+
+    fn logical_type() -> Option<LogicalType> {
+        None
+    }
+
+    fn store(&self) -> bool {
+        *self
+    }
+
+    fn load(value: &bool) -> Result<Self, BadCell> {
+        Ok(*value)
+    }
+}
+
+impl Cell for String {
+    type Physical = ByteArrayType;
+
+    fn logical_type() -> Option<LogicalType> {
+        Some(LogicalType::String)
+    }
+
+    fn store(&self) -> ByteArray {
+        self.as_str().into()
+    }
+
+    fn load(value: &ByteArray) -> Result<Self, BadCell> {
+        value.as_utf8().map(str::to_owned).map_err(|_| BadCell)
+    }
+}
+
+/// Newtypes stand as what they wrap.
+macro_rules! wrapped {
+    ($($name:ident($inner:ty)),+) => {
+        $(impl Cell for $name {
+            type Physical = <$inner as Cell>::Physical;
+
+            fn logical_type() -> Option<LogicalType> {
+                <$inner>::logical_type()
+            }
+
+            fn store(&self) -> <Self::Physical as DataType>::T {
+                self.0.store()
+            }
+
+            fn load(value: &<Self::Physical as DataType>::T) -> Result<Self, BadCell> {
+                <$inner>::load(value).map(Self)
+            }
+        })+
+    };
+}
+wrapped!(
+    Transaction(u32),
+    Pid(u32),
+    Tgid(u32),
+    Cgroup(u64),
+    Inode(u64),
+    StackId(u32),
+    Dev(u32),
+    RequestFlags(u32)
+);
+
+/// How many names of a column are remembered while it is read.
+const KNOWN_NAMES: usize = 32;
+
+/// Enumerations stand as their names.
+macro_rules! named {
+    ($($name:ident),+) => {
+        $(impl Cell for $name {
+            type Physical = ByteArrayType;
+
+            fn logical_type() -> Option<LogicalType> {
+                Some(LogicalType::String)
+            }
+
+            fn store(&self) -> ByteArray {
+                ByteArray::from(bytes::Bytes::from_static(self.name().as_bytes()))
+            }
+
+            fn load(value: &ByteArray) -> Result<Self, BadCell> {
+                value
+                    .as_utf8()
+                    .ok()
+                    .and_then(Self::from_name)
+                    .ok_or(BadCell)
+            }
+
+            /// Values of one dictionary entry share its memory, so a name is looked up once per entry and
+            /// not once per row.
+            fn load_all(
+                values: &[ByteArray],
+                mut set: impl FnMut(usize, Self),
+            ) -> Result<(), BadCell> {
+                let mut known: [Option<(*const u8, usize, Self)>; KNOWN_NAMES] = [None; KNOWN_NAMES];
+                for (index, value) in values.iter().enumerate() {
+                    let (at, length) = (value.data().as_ptr(), value.len());
+                    let slot = &mut known[at.addr() / 4 % KNOWN_NAMES];
+                    let cell = match *slot {
+                        Some((known_at, known_length, cell))
+                            if known_at == at && known_length == length => cell,
+                        _ => {
+                            let cell = Self::load(value)?;
+                            *slot = Some((at, length, cell));
+                            cell
+                        }
+                    };
+                    set(index, cell);
+                }
+                Ok(())
+            }
+        })+
+    };
+}
+named!(
+    SyncKind,
+    CallKind,
+    CommitKind,
+    WaitState,
+    RequestKind,
+    Direction,
+    Summarized,
+    Cause
+);
+
+/// A column's name, type and meaning.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// The field's name.
+    pub name: &'static str,
+    /// What the field's documentation says, in one line.
+    pub description: String,
+    /// The Parquet type below.
+    pub physical_type: Type,
+    /// What its values mean.
+    pub logical_type: Option<LogicalType>,
+}
+
+impl Column {
+    /// The column of a field of type `T`, which has these lines of documentation.
+    pub fn of<T: Cell>(name: &'static str, documentation: &[&str]) -> Self {
+        let lines: Vec<&str> = documentation.iter().map(|line| line.trim()).collect();
+        Self {
+            name,
+            description: lines.join(" "),
+            physical_type: T::Physical::get_physical_type(),
+            logical_type: T::logical_type(),
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! What can go wrong with a trace, and what to do about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A trace that could not be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The system refused.
+    #[error("{path}: cannot {what}: {reason}; check the path, its permissions and the space left", path = .path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What was tried.
+        what: &'static str,
+        /// The system's reason.
+        reason: io::Error,
+    },
+    /// The directory to write to is in use.
+    #[error("{path}: this directory already has a trace; remove it or name another one", path = .path.display())]
+    Exists {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The directory has no trace.
+    #[error("{path}: no trace is here ({reason}); name a directory that `luc record --out` wrote", path = .path.display())]
+    NoTrace {
+        /// The directory.
+        path: PathBuf,
+        /// What is missing.
+        reason: &'static str,
+    },
+    /// A file is not what its recorder wrote.
+    #[error("{path}: damaged at offset {offset}: {reason}; copy the trace again or record anew", path = .path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Where, in bytes from its beginning.
+        offset: u64,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A segment in the middle of a table is gone.
+    #[error("{path}: segment {segment} of table {table} is missing; copy the trace again or record anew", path = .path.display())]
+    Missing {
+        /// The trace's directory.
+        path: PathBuf,
+        /// The table.
+        table: &'static str,
+        /// The number of the first segment that is missing.
+        segment: u32,
+    },
+    /// The trace was written by another version.
+    #[error("{path}: the trace has schema version {found}, this program reads {supported}; use the version of luc that recorded it", path = .path.display())]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// The version found.
+        found: String,
+        /// The version that can be read.
+        supported: u32,
+    },
+    /// Rows could not be encoded.
+    #[error("{path}: cannot encode rows of table {table}: {reason}; please report this", path = .path.display())]
+    Encode {
+        /// The trace's directory or the file.
+        path: PathBuf,
+        /// The table.
+        table: &'static str,
+        /// The Parquet library's reason.
+        reason: parquet::errors::ParquetError,
+    },
+}
+
+impl StoreError {
+    /// A failed system call.
+    pub(crate) fn io(path: &Path, what: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |reason| Self::Io {
+            path: path.to_path_buf(),
+            what,
+            reason,
+        }
+    }
+
+    /// A damaged file.
+    pub(crate) fn damaged(path: &Path, offset: u64, reason: impl ToString) -> Self {
+        Self::Damaged {
+            path: path.to_path_buf(),
+            offset,
+            reason: reason.to_string(),
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! Rows to columns and back: one row group.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use bytes::{Buf, Bytes};
+use parquet::basic::{Compression, Encoding, Repetition};
+use parquet::column::reader::{ColumnReader, get_column_reader};
+use parquet::data_type::DataType;
+use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::reader::{ChunkReader, Length};
+use parquet::file::serialized_reader::SerializedPageReader;
+use parquet::file::writer::SerializedRowGroupWriter;
+use parquet::schema::types::{ColumnPath, Type, TypePtr};
+
+use super::cell::{Cell, Column, Physical};
+use crate::tables::Row;
+
+/// Rows that are decoded at a time: few enough to stay in the processor's cache.
+const BATCH_ROWS: usize = 2048;
+
+/// The Parquet schema of a table.
+pub(crate) fn schema<T: Row>() -> ParquetResult<TypePtr> {
+    let fields = T::columns()
+        .into_iter()
+        .map(|column| {
+            Type::primitive_type_builder(column.name, column.physical_type)
+                .with_repetition(Repetition::REQUIRED)
+                .with_logical_type(column.logical_type)
+                .build()
+                .map(Arc::new)
+        })
+        .collect::<ParquetResult<_>>()?;
+    Ok(Arc::new(
+        Type::group_type_builder(T::TABLE)
+            .with_fields(fields)
+            .build()?,
+    ))
+}
+
+/// How a table is encoded: times as differences, which shrink to a few bits; the rest, which repeats,
+/// by dictionary. No general compression on top: it would cost the recorder more than it saves.
+pub(crate) fn properties<T: Row>() -> WriterProperties {
+    let mut builder = WriterProperties::builder()
+        .set_created_by(concat!("luc ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_compression(Compression::UNCOMPRESSED)
+        .set_statistics_enabled(EnabledStatistics::None)
+        .set_offset_index_disabled(true);
+    for column in T::columns() {
+        let path = ColumnPath::from(column.name);
+        if column.name.ends_with("_ns") {
+            builder = builder
+                .set_column_dictionary_enabled(path.clone(), false)
+                .set_column_encoding(path.clone(), Encoding::DELTA_BINARY_PACKED);
+        }
+        if column.name == T::TIME {
+            builder = builder.set_column_statistics_enabled(path, EnabledStatistics::Chunk);
+        }
+    }
+    builder.build()
+}
+
+/// Takes a group's columns in the order of the fields.
+pub struct GroupEncoder<'a, 'b> {
+    group: &'a mut SerializedRowGroupWriter<'b, Vec<u8>>,
+}
+
+impl fmt::Debug for GroupEncoder<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GroupEncoder").finish_non_exhaustive()
+    }
+}
+
+impl<'a, 'b> GroupEncoder<'a, 'b> {
+    pub(crate) fn new(group: &'a mut SerializedRowGroupWriter<'b, Vec<u8>>) -> Self {
+        Self { group }
+    }
+
+    /// Writes the next column: a cell of each row.
+    ///
+    /// # Errors
+    ///
+    /// When the table's schema and its rows disagree.
+    pub fn column<R, C: Cell>(&mut self, rows: &[R], cell: impl Fn(&R) -> &C) -> ParquetResult<()> {
+        let values: Vec<_> = rows.iter().map(|row| cell(row).store()).collect();
+        let mut column = self
+            .group
+            .next_column()?
+            .ok_or_else(|| ParquetError::General("more columns than in the schema".to_owned()))?;
+        column
+            .typed::<C::Physical>()
+            .write_batch(&values, None, None)?;
+        column.close()
+    }
+}
+
+/// A row group's bytes, as they stand at `offset` in their file.
+#[derive(Clone, Debug)]
+pub(crate) struct GroupBytes {
+    pub(crate) offset: u64,
+    pub(crate) bytes: Bytes,
+}
+
+impl GroupBytes {
+    fn index(&self, start: u64) -> ParquetResult<usize> {
+        start
+            .checked_sub(self.offset)
+            .and_then(|index| usize::try_from(index).ok())
+            .filter(|&index| index <= self.bytes.len())
+            .ok_or_else(|| ParquetError::EOF(format!("offset {start} is outside its row group")))
+    }
+}
+
+impl Length for GroupBytes {
+    fn len(&self) -> u64 {
+        self.offset + self.bytes.len() as u64
+    }
+}
+
+impl ChunkReader for GroupBytes {
+    type T = bytes::buf::Reader<Bytes>;
+
+    fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
+        Ok(self.bytes.slice(self.index(start)?..).reader())
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
+        let index = self.index(start)?;
+        let end = index
+            .checked_add(length)
+            .filter(|&end| end <= self.bytes.len())
+            .ok_or_else(|| {
+                ParquetError::EOF(format!("{length} bytes at {start} leave their row group"))
+            })?;
+        Ok(self.bytes.slice(index..end))
+    }
+}
+
+/// Gives back a group's rows, a batch at a time.
+pub struct GroupDecoder<T> {
+    /// A reader per column; none for those that are left out.
+    columns: Vec<Option<ColumnReader>>,
+    rows_left: usize,
+    next_column: usize,
+    row: PhantomData<T>,
+}
+
+impl<T> fmt::Debug for GroupDecoder<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GroupDecoder")
+            .field("rows_left", &self.rows_left)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T: Row> GroupDecoder<T> {
+    /// The rows of the group that `metadata` describes, without the columns of these names.
+    pub(crate) fn new(
+        bytes: GroupBytes,
+        metadata: &RowGroupMetaData,
+        left_out: &[&str],
+    ) -> ParquetResult<Self> {
+        let rows = usize::try_from(metadata.num_rows())
+            .map_err(|_| ParquetError::General("a negative number of rows".to_owned()))?;
+        check_columns(metadata, &T::columns())?;
+        let bytes = Arc::new(bytes);
+        let columns = metadata
+            .columns()
+            .iter()
+            .map(|column| {
+                if left_out.contains(&column.column_descr().name()) {
+                    return Ok(None);
+                }
+                check_range(column, &bytes)?;
+                let pages = SerializedPageReader::new(Arc::clone(&bytes), column, rows, None)?;
+                let reader = get_column_reader(column.column_descr_ptr(), Box::new(pages));
+                Ok(Some(reader))
+            })
+            .collect::<ParquetResult<_>>()?;
+        Ok(Self {
+            columns,
+            rows_left: rows,
+            next_column: 0,
+            row: PhantomData,
+        })
+    }
+
+    /// Replaces `rows` by the next ones, in the order of the file; by none at the group's end.
+    ///
+    /// # Errors
+    ///
+    /// When the columns cannot be decoded.
+    pub(crate) fn next_batch(&mut self, rows: &mut Vec<T>) -> ParquetResult<()> {
+        let count = self.rows_left.min(BATCH_ROWS);
+        rows.resize(count, T::default());
+        self.next_column = 0;
+        T::decode(self, rows)?;
+        self.rows_left -= count;
+        Ok(())
+    }
+
+    /// Reads the next column: a cell into each row. A column that is left out keeps its default.
+    ///
+    /// # Errors
+    ///
+    /// When the column cannot be decoded, is too short, or has a value without a meaning.
+    pub fn column<C: Cell>(
+        &mut self,
+        rows: &mut [T],
+        mut set: impl FnMut(&mut T, C),
+    ) -> ParquetResult<()> {
+        let index = self.next_column;
+        self.next_column += 1;
+        let Some(Some(column)) = self.columns.get_mut(index) else {
+            return Ok(());
+        };
+        let reader = C::Physical::reader(column)
+            .ok_or_else(|| ParquetError::General("a column of another type".to_owned()))?;
+        let mut values: Vec<<C::Physical as DataType>::T> = Vec::with_capacity(rows.len());
+        while values.len() < rows.len() {
+            let (read, _, _) =
+                reader.read_records(rows.len() - values.len(), None, None, &mut values)?;
+            if read == 0 {
+                return Err(ParquetError::EOF(format!("column {index} is too short")));
+            }
+        }
+        C::load_all(&values, |index, cell| set(&mut rows[index], cell)).map_err(|_| {
+            ParquetError::General(format!("column {index} has a value without a meaning"))
+        })
+    }
+}
+
+fn check_columns(metadata: &RowGroupMetaData, wanted: &[Column]) -> ParquetResult<()> {
+    let same = metadata.num_columns() == wanted.len()
+        && metadata
+            .columns()
+            .iter()
+            .zip(wanted)
+            .all(|(found, wanted)| {
+                let descriptor = found.column_descr();
+                descriptor.name() == wanted.name
+                    && descriptor.physical_type() == wanted.physical_type
+                    && descriptor.max_def_level() == 0
+                    && descriptor.max_rep_level() == 0
+            });
+    if same {
+        Ok(())
+    } else {
+        Err(ParquetError::General(
+            "columns differ from the schema".to_owned(),
+        ))
+    }
+}
+
+/// Parquet's own check of these numbers is an assertion.
+fn check_range(column: &ColumnChunkMetaData, bytes: &GroupBytes) -> ParquetResult<()> {
+    let start = column
+        .dictionary_page_offset()
+        .unwrap_or_else(|| column.data_page_offset());
+    let inside = u64::try_from(start)
+        .ok()
+        .zip(u64::try_from(column.compressed_size()).ok());
+    match inside.and_then(|(start, length)| start.checked_add(length).map(|end| (start, end))) {
+        Some((start, end)) if start >= bytes.offset && end <= bytes.len() => Ok(()),
+        _ => Err(ParquetError::General(
+            "a column is outside its row group".to_owned(),
+        )),
+    }
+}

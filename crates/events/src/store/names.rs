@@ -1,0 +1,127 @@
+//! File names: which segments a file holds, and which files make up a table.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::StoreError;
+use crate::tables::Row;
+
+/// A file of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// Number of its first segment.
+    pub(crate) first: u32,
+    /// Number of its last segment.
+    pub(crate) last: u32,
+    /// Where it is.
+    pub(crate) path: PathBuf,
+}
+
+/// The path of the file with segments `first` to `last` of a table.
+pub(crate) fn path<T: Row>(directory: &Path, first: u32, last: u32) -> PathBuf {
+    directory.join(format!("{}-{first:06}-{last:06}.parquet", T::TABLE))
+}
+
+/// The hidden path under which a file is written until it is complete.
+pub(crate) fn temporary(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.tmp"))
+}
+
+/// The segments of a file of this name, if it is one of table `table`.
+fn parse(name: &str, table: &str) -> Option<(u32, u32)> {
+    let numbers = name
+        .strip_prefix(table)?
+        .strip_prefix('-')?
+        .strip_suffix(".parquet")?;
+    let (first, last) = numbers.split_once('-')?;
+    let (first, last) = (first.parse().ok()?, last.parse().ok()?);
+    (first >= 1 && first <= last).then_some((first, last))
+}
+
+/// The files that make up a table, in order, without those that a merged file replaces.
+pub(crate) fn parts<T: Row>(directory: &Path) -> Result<Vec<Part>, StoreError> {
+    let list = StoreError::io;
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).map_err(list(directory, "list it"))? {
+        let entry = entry.map_err(list(directory, "list it"))?;
+        if let Some((first, last)) = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| parse(name, T::TABLE))
+        {
+            found.push(Part {
+                first,
+                last,
+                path: entry.path(),
+            });
+        }
+    }
+    choose(found).map_err(|segment| StoreError::Missing {
+        path: directory.to_path_buf(),
+        table: T::TABLE,
+        segment,
+    })
+}
+
+/// Drops what a wider file covers; the error is the first segment that no file has.
+fn choose(mut found: Vec<Part>) -> Result<Vec<Part>, u32> {
+    found.sort_by_key(|part| (part.first, std::cmp::Reverse(part.last)));
+    let mut chosen: Vec<Part> = Vec::new();
+    let mut next = 1;
+    for part in found {
+        if part.last < next {
+            continue;
+        }
+        if part.first != next {
+            return Err(next);
+        }
+        next = part.last.checked_add(1).ok_or(part.last)?;
+        chosen.push(part);
+    }
+    Ok(chosen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(ranges: &[(u32, u32)]) -> Vec<Part> {
+        ranges
+            .iter()
+            .map(|&(first, last)| Part {
+                first,
+                last,
+                path: PathBuf::new(),
+            })
+            .collect()
+    }
+
+    fn chosen(ranges: &[(u32, u32)]) -> Result<Vec<(u32, u32)>, u32> {
+        choose(found(ranges))
+            .map(|parts| parts.iter().map(|part| (part.first, part.last)).collect())
+    }
+
+    #[test]
+    fn a_merged_file_replaces_its_parts() {
+        assert_eq!(
+            chosen(&[(3, 3), (1, 1), (1, 2), (2, 2)]),
+            Ok(vec![(1, 2), (3, 3)])
+        );
+    }
+
+    #[test]
+    fn a_gap_is_noticed() {
+        assert_eq!(chosen(&[(1, 1), (3, 4)]), Err(2));
+        assert_eq!(chosen(&[(2, 2)]), Err(1));
+        assert_eq!(chosen(&[(1, 3), (2, 5)]), Err(4));
+    }
+
+    #[test]
+    fn only_files_of_the_table_count() {
+        assert_eq!(parse("sync-000001-000020.parquet", "sync"), Some((1, 20)));
+        assert_eq!(parse("file_system-000001-000001.parquet", "file"), None);
+        assert_eq!(parse(".sync-000001-000001.parquet.tmp", "sync"), None);
+        assert_eq!(parse("sync-2-1.parquet", "sync"), None);
+    }
+}

@@ -1,0 +1,215 @@
+//! Reading a trace: a table's rows in the order of their times.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::panic::{self, AssertUnwindSafe};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use parquet::errors::{ParquetError, Result as ParquetResult};
+
+use super::group::GroupDecoder;
+use super::segment::{Group, Segment};
+use super::{StoreError, names};
+use crate::tables::{Row, Trace};
+
+/// A trace on disk.
+#[derive(Debug)]
+pub struct Reader {
+    directory: PathBuf,
+    trace: Trace,
+}
+
+impl Reader {
+    /// Opens the trace in `directory`, which may still be being written: what is there when a table is
+    /// opened is read.
+    ///
+    /// # Errors
+    ///
+    /// When there is no trace, or its description is damaged or of another version.
+    pub fn open(directory: &Path) -> Result<Self, StoreError> {
+        let none = |reason| StoreError::NoTrace {
+            path: directory.to_path_buf(),
+            reason,
+        };
+        if !directory.is_dir() {
+            return Err(none("it is not a directory"));
+        }
+        let last = Rows::<Trace>::open(directory, &[])?.last();
+        let trace = last.ok_or_else(|| none("it has no file trace-*.parquet"))??;
+        Ok(Self {
+            directory: directory.to_path_buf(),
+            trace,
+        })
+    }
+
+    /// What the trace is about.
+    pub fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    /// The rows of one table in the order of their times; a table without files has none.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be opened, its footer is damaged, or one is missing.
+    pub fn rows<T: Row>(&self) -> Result<Rows<T>, StoreError> {
+        Rows::open(&self.directory, &[])
+    }
+
+    /// The same without the columns of these names, which costs less: their fields have default values.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be opened, its footer is damaged, or one is missing.
+    pub fn rows_without<T: Row>(
+        &self,
+        columns: &'static [&'static str],
+    ) -> Result<Rows<T>, StoreError> {
+        Rows::open(&self.directory, columns)
+    }
+}
+
+/// The rows of one table in the order of their times. Reads one row group at a time, or as many as overlap.
+/// After an error it ends.
+pub struct Rows<T> {
+    /// Groups not yet begun, by their first time, last first.
+    waiting: Vec<(Rc<RefCell<Segment>>, usize, Group)>,
+    /// Groups being read.
+    active: Vec<Cursor<T>>,
+    left_out: &'static [&'static str],
+    rows_in_all: u64,
+}
+
+/// A group being read, and its next rows: those of `batch` from `next` on.
+struct Cursor<T> {
+    path: PathBuf,
+    offset: u64,
+    decoder: GroupDecoder<T>,
+    batch: Vec<T>,
+    next: usize,
+}
+
+impl<T> fmt::Debug for Rows<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rows")
+            .field("groups_waiting", &self.waiting.len())
+            .field("groups_active", &self.active.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T: Row> Rows<T> {
+    fn open(directory: &Path, left_out: &'static [&'static str]) -> Result<Self, StoreError> {
+        let mut waiting = Vec::new();
+        for part in names::parts::<T>(directory)? {
+            let segment = Segment::open::<T>(&part.path)?;
+            let groups = segment.groups.clone();
+            let segment = Rc::new(RefCell::new(segment));
+            for (index, group) in groups.into_iter().enumerate() {
+                waiting.push((Rc::clone(&segment), index, group));
+            }
+        }
+        // Of equal times the earlier written comes first.
+        waiting.sort_by_key(|(_, _, group)| group.first_ns);
+        waiting.reverse();
+        let rows_in_all = waiting.iter().map(|(_, _, group)| group.rows).sum();
+        Ok(Self {
+            waiting,
+            active: Vec::new(),
+            left_out,
+            rows_in_all,
+        })
+    }
+
+    /// How many rows the table has.
+    pub fn rows_in_all(&self) -> u64 {
+        self.rows_in_all
+    }
+
+    /// Begins the next group.
+    fn activate(&mut self) -> Result<(), StoreError> {
+        let Some((segment, index, group)) = self.waiting.pop() else {
+            return Ok(());
+        };
+        let mut segment = segment.borrow_mut();
+        let bytes = segment.group_bytes(index)?;
+        let metadata = segment.metadata.row_group(index);
+        let decoder = contained(|| GroupDecoder::new(bytes, metadata, self.left_out))
+            .map_err(|reason| StoreError::damaged(&segment.path, group.offset, reason))?;
+        let mut cursor = Cursor {
+            path: segment.path.clone(),
+            offset: group.offset,
+            decoder,
+            batch: Vec::new(),
+            next: 0,
+        };
+        if cursor.fill()? {
+            self.active.push(cursor);
+        }
+        Ok(())
+    }
+
+    fn try_next(&mut self) -> Result<Option<T>, StoreError> {
+        loop {
+            let earliest = self
+                .active
+                .iter()
+                .enumerate()
+                .filter_map(|(index, cursor)| Some((cursor.head()?.time_ns(), index)))
+                .min();
+            let next_group_ns = self.waiting.last().map(|(_, _, group)| group.first_ns);
+            match (earliest, next_group_ns) {
+                (None, None) => return Ok(None),
+                (Some((row_ns, _)), Some(group_ns)) if group_ns < row_ns => self.activate()?,
+                (None, Some(_)) => self.activate()?,
+                (Some((_, index)), _) => {
+                    let cursor = &mut self.active[index];
+                    let row = cursor.head().cloned();
+                    cursor.next += 1;
+                    if cursor.next == cursor.batch.len() && !cursor.fill()? {
+                        self.active.remove(index);
+                    }
+                    return Ok(row);
+                }
+            }
+        }
+    }
+}
+
+impl<T: Row> Cursor<T> {
+    fn head(&self) -> Option<&T> {
+        self.batch.get(self.next)
+    }
+
+    /// Reads the next batch; false at the group's end.
+    fn fill(&mut self) -> Result<bool, StoreError> {
+        contained(|| self.decoder.next_batch(&mut self.batch))
+            .map_err(|reason| StoreError::damaged(&self.path, self.offset, reason))?;
+        self.next = 0;
+        Ok(!self.batch.is_empty())
+    }
+}
+
+impl<T: Row> Iterator for Rows<T> {
+    type Item = Result<T, StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.try_next();
+        if next.is_err() {
+            self.waiting.clear();
+            self.active.clear();
+        }
+        next.transpose()
+    }
+}
+
+/// Decodes, and makes an error of a panic: on a file that was forged, with checksums that are right, the Parquet
+/// library's own assertions can fail. What was being decoded is not used any more then.
+fn contained<R>(decode: impl FnOnce() -> ParquetResult<R>) -> ParquetResult<R> {
+    panic::catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|_| {
+        Err(ParquetError::General(
+            "the Parquet library cannot make sense of it".to_owned(),
+        ))
+    })
+}

@@ -1,0 +1,219 @@
+//! Writing a trace.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use super::names::{self, Part};
+use super::{FLUSH_INTERVAL, SEGMENT_ROWS, StoreError, merge, segment};
+use crate::Event;
+use crate::tables::{
+    BriefWait, Call, Commit, Data, FileSystem, Handle, Lost, Request, Row, Stack, Summary, Sync,
+    Task, Trace, Wait,
+};
+
+/// How many small files a table may have before they are merged.
+const MERGE_FILES: usize = 32;
+/// A file of this length is not merged again.
+const FINAL_BYTES: u64 = 64 << 20;
+
+/// Writes a trace into a directory of its own.
+///
+/// Rows may come in any order that is roughly that of their times: rows within a segment are sorted, and
+/// the reader puts rows of neighbouring segments in order.
+#[derive(Debug)]
+pub struct Writer {
+    directory: PathBuf,
+    tables: Tables,
+    last_flush: Instant,
+}
+
+impl Writer {
+    /// Creates `directory` if needed and writes down what the trace is about (`trace.end_ns` should be 0).
+    ///
+    /// # Errors
+    ///
+    /// When the directory cannot be made or written to, or has a trace already.
+    pub fn create(directory: &Path, trace: Trace) -> Result<Self, StoreError> {
+        fs::create_dir_all(directory).map_err(StoreError::io(directory, "create it"))?;
+        let entries = fs::read_dir(directory).map_err(StoreError::io(directory, "list it"))?;
+        for entry in entries {
+            let entry = entry.map_err(StoreError::io(directory, "list it"))?;
+            if entry
+                .path()
+                .extension()
+                .is_some_and(|extension| extension == "parquet")
+            {
+                return Err(StoreError::Exists {
+                    path: directory.to_path_buf(),
+                });
+            }
+        }
+        let mut writer = Self {
+            directory: directory.to_path_buf(),
+            tables: Tables::default(),
+            last_flush: Instant::now(),
+        };
+        writer.add(trace)?;
+        writer.flush()?;
+        Ok(writer)
+    }
+
+    /// Takes one row of any table. It is in the files at the latest when [`SEGMENT_ROWS`] of its table
+    /// have come, or with the first [`tick`](Self::tick) after [`FLUSH_INTERVAL`].
+    ///
+    /// # Errors
+    ///
+    /// When a segment was full and could not be written; its rows are then lost.
+    pub fn add(&mut self, event: impl Into<Event>) -> Result<(), StoreError> {
+        self.tables.add(&self.directory, event.into())
+    }
+
+    /// Writes out what has been in memory for [`FLUSH_INTERVAL`]. To be called a few times a second.
+    ///
+    /// # Errors
+    ///
+    /// When a segment cannot be written; its rows are then lost.
+    pub fn tick(&mut self) -> Result<(), StoreError> {
+        if self.last_flush.elapsed() >= FLUSH_INTERVAL {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Writes out all rows in memory.
+    ///
+    /// # Errors
+    ///
+    /// When a segment cannot be written; its rows are then lost.
+    pub fn flush(&mut self) -> Result<(), StoreError> {
+        self.last_flush = Instant::now();
+        self.tables.flush(&self.directory)
+    }
+
+    /// Writes out all rows and the trace's final description, and merges each table's small files.
+    ///
+    /// # Errors
+    ///
+    /// When a segment cannot be written or merged; a trace that could not be merged is complete nevertheless.
+    pub fn finish(mut self, trace: Trace) -> Result<(), StoreError> {
+        self.add(trace)?;
+        self.flush()?;
+        self.tables.merge(&self.directory)
+    }
+}
+
+/// Rows in memory and files so far of one table.
+struct Table<T> {
+    rows: Vec<T>,
+    /// The number of the next segment.
+    next: u32,
+    /// Files that may still be merged, in order.
+    small: Vec<Part>,
+}
+
+impl<T> Default for Table<T> {
+    fn default() -> Self {
+        Self {
+            rows: Vec::new(),
+            next: 1,
+            small: Vec::new(),
+        }
+    }
+}
+
+impl<T> fmt::Debug for Table<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Table")
+            .field("rows", &self.rows.len())
+            .field("next", &self.next)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T: Row> Table<T> {
+    fn add(&mut self, directory: &Path, row: T) -> Result<(), StoreError> {
+        self.rows.push(row);
+        if self.rows.len() >= SEGMENT_ROWS {
+            self.flush(directory)?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self, directory: &Path) -> Result<(), StoreError> {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        let mut rows = std::mem::take(&mut self.rows);
+        rows.sort_by_key(Row::time_ns);
+        let encoded = segment::encode(&rows);
+        rows.clear();
+        self.rows = rows;
+        let bytes = encoded.map_err(|reason| StoreError::Encode {
+            path: directory.to_path_buf(),
+            table: T::TABLE,
+            reason,
+        })?;
+        let path = names::path::<T>(directory, self.next, self.next);
+        let temporary = names::temporary(&path);
+        fs::write(&temporary, &bytes).map_err(StoreError::io(&temporary, "write it"))?;
+        fs::rename(&temporary, &path).map_err(StoreError::io(&path, "rename it into place"))?;
+        self.small.push(Part {
+            first: self.next,
+            last: self.next,
+            path,
+        });
+        self.next += 1;
+        if self.small.len() >= MERGE_FILES {
+            self.merge(directory)?;
+        }
+        Ok(())
+    }
+
+    fn merge(&mut self, directory: &Path) -> Result<(), StoreError> {
+        if self.small.len() < 2 {
+            return Ok(());
+        }
+        let (merged, length) = merge::merge::<T>(directory, &self.small)?;
+        self.small.clear();
+        if length < FINAL_BYTES {
+            self.small.push(merged);
+        }
+        Ok(())
+    }
+}
+
+/// Defines [`Tables`], which has a [`Table`] of each kind.
+macro_rules! tables {
+    ($($field:ident: $table:ident),+ $(,)?) => {
+        #[derive(Debug, Default)]
+        struct Tables {
+            $($field: Table<$table>,)+
+        }
+
+        impl Tables {
+            fn add(&mut self, directory: &Path, event: Event) -> Result<(), StoreError> {
+                match event {
+                    $(Event::$table(row) => self.$field.add(directory, row),)+
+                }
+            }
+
+            fn flush(&mut self, directory: &Path) -> Result<(), StoreError> {
+                $(self.$field.flush(directory)?;)+
+                Ok(())
+            }
+
+            fn merge(&mut self, directory: &Path) -> Result<(), StoreError> {
+                $(self.$field.merge(directory)?;)+
+                Ok(())
+            }
+        }
+    };
+}
+
+// `trace` comes last, so that a trace whose end is written down has all of its rows.
+tables! {
+    sync: Sync, commit: Commit, handle: Handle, wait: Wait, brief_wait: BriefWait, call: Call, request: Request, data: Data,
+    task: Task, file_system: FileSystem, stack: Stack, lost: Lost, summary: Summary, trace: Trace,
+}

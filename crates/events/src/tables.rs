@@ -1,0 +1,96 @@
+//! One struct per table. A field is a column of the same name; a row's time, by which tables are
+//! sorted, is the moment it was complete: the last of its times.
+
+mod block;
+mod frame;
+mod journal;
+mod thread;
+
+use parquet::errors::ParquetError;
+
+use crate::store::{Column, GroupDecoder, GroupEncoder};
+
+pub use block::{Data, Request, RequestFlags};
+pub use frame::{FileSystem, Lost, Stack, Summary, Trace};
+pub use journal::{Commit, Handle, Sync};
+pub use thread::{BriefWait, Call, Task, Wait};
+
+/// Defines a table: a struct, its name, and the column by which its rows are sorted.
+macro_rules! table {
+    (
+        $(#[doc = $doc:literal])*
+        pub struct $name:ident in $table:literal by $time:ident {
+            $($(#[doc = $field_doc:literal])* pub $field:ident: $type:ty,)+
+        }
+    ) => {
+        $(#[doc = $doc])*
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        pub struct $name {
+            $($(#[doc = $field_doc])* pub $field: $type,)+
+        }
+
+        impl $crate::tables::Row for $name {
+            const TABLE: &'static str = $table;
+            const TIME: &'static str = stringify!($time);
+            const DOCUMENTATION: &'static [&'static str] = &[$($doc),*];
+
+            fn time_ns(&self) -> u64 {
+                self.$time
+            }
+
+            fn columns() -> Vec<$crate::store::Column> {
+                vec![$($crate::store::Column::of::<$type>(
+                    stringify!($field),
+                    &[$($field_doc),*],
+                )),+]
+            }
+
+            fn encode(
+                rows: &[Self],
+                out: &mut $crate::store::GroupEncoder<'_, '_>,
+            ) -> Result<(), parquet::errors::ParquetError> {
+                $(out.column(rows, |row| &row.$field)?;)+
+                Ok(())
+            }
+
+            fn decode(
+                input: &mut $crate::store::GroupDecoder<Self>,
+                rows: &mut [Self],
+            ) -> Result<(), parquet::errors::ParquetError> {
+                $(input.column(rows, |row, cell| row.$field = cell)?;)+
+                Ok(())
+            }
+        }
+    };
+}
+use table;
+
+/// A row of some table.
+pub trait Row: Clone + Default + Sized + 'static {
+    /// The table's name.
+    const TABLE: &'static str;
+    /// The column by which it is sorted.
+    const TIME: &'static str;
+    /// What a row is, in lines.
+    const DOCUMENTATION: &'static [&'static str];
+
+    /// When the row was complete, in nanoseconds: the key by which the table is sorted.
+    fn time_ns(&self) -> u64;
+
+    /// The table's columns, in the order of the fields.
+    fn columns() -> Vec<Column>;
+
+    /// Writes the rows column by column.
+    ///
+    /// # Errors
+    ///
+    /// When the Parquet library refuses.
+    fn encode(rows: &[Self], out: &mut GroupEncoder<'_, '_>) -> Result<(), ParquetError>;
+
+    /// Fills the rows column by column.
+    ///
+    /// # Errors
+    ///
+    /// When the columns cannot be decoded.
+    fn decode(input: &mut GroupDecoder<Self>, rows: &mut [Self]) -> Result<(), ParquetError>;
+}

@@ -1,0 +1,114 @@
+//! What threads did: waits, calls, and who they are.
+
+use super::table;
+use crate::codes::{CallKind, WaitState};
+use crate::{Cause, Cgroup, Dev, Inode, Pid, StackId, Tgid, Transaction};
+
+table! {
+    /// One interval in which a thread was not on a processor. Complete at `on_ns`.
+    pub struct Wait in "wait" by on_ns {
+        /// The thread.
+        pub thread: Pid,
+        /// Its process.
+        pub process: Tgid,
+        /// Its cgroup.
+        pub cgroup: Cgroup,
+        /// When it left its processor.
+        pub off_ns: u64,
+        /// When it was woken and became runnable; 0: not seen, or it was runnable all along.
+        pub woken_ns: u64,
+        /// When it was on a processor again.
+        pub on_ns: u64,
+        /// In which state it left.
+        pub state: WaitState,
+        /// Why, by its kernel stack.
+        pub cause: Cause,
+        /// That stack; 0: not recorded.
+        pub stack: StackId,
+        /// The thread that woke it; 0: not seen, or an interrupt on an idle processor.
+        pub waker: Pid,
+        /// The device that it waited for, if known.
+        pub dev: Dev,
+        /// The transaction that it waited for, if known.
+        pub transaction: Transaction,
+    }
+}
+
+table! {
+    /// Brief waits of one thread and one cause, summed: waits below a threshold (1 ms, in the
+    /// recorder) whose cause was told without a stack and that were not inside a sync. They are in no row
+    /// of `wait`, so that an account of a thread needs both. Complete at `until_ns`.
+    pub struct BriefWait in "brief_wait" by until_ns {
+        /// The thread.
+        pub thread: Pid,
+        /// Its process.
+        pub process: Tgid,
+        /// Its cgroup.
+        pub cgroup: Cgroup,
+        /// When the first of them began.
+        pub since_ns: u64,
+        /// When the last of them ended.
+        pub until_ns: u64,
+        /// Why.
+        pub cause: Cause,
+        /// How many.
+        pub count: u64,
+        /// From leaving the processor to being woken, in all.
+        pub blocked_ns: u64,
+        /// From being woken to being on a processor again, in all; for `preempted` all of it.
+        pub runnable_ns: u64,
+    }
+}
+
+table! {
+    /// One file-system call that is no sync. Complete at `exit_ns`.
+    pub struct Call in "call" by exit_ns {
+        /// The calling thread.
+        pub thread: Pid,
+        /// Its process.
+        pub process: Tgid,
+        /// Its cgroup.
+        pub cgroup: Cgroup,
+        /// The call.
+        pub kind: CallKind,
+        /// When the system call began.
+        pub enter_ns: u64,
+        /// When it ended.
+        pub exit_ns: u64,
+        /// The file system, if known.
+        pub dev: Dev,
+        /// The file, if known.
+        pub inode: Inode,
+        /// Bytes written or read; 0 for other calls.
+        pub bytes: u64,
+        /// 0, or the error as a positive number.
+        pub errno: u32,
+    }
+}
+
+table! {
+    /// A thread's name, family and processor times, as of `at_ns`: one row when it is first seen, one
+    /// after exec, one when it exits or the trace ends.
+    pub struct Task in "task" by at_ns {
+        /// When the row was taken.
+        pub at_ns: u64,
+        /// The thread.
+        pub thread: Pid,
+        /// Its process.
+        pub process: Tgid,
+        /// Its process' parent.
+        pub parent: Tgid,
+        /// Its name (`comm`).
+        pub comm: String,
+        /// Its cgroup.
+        pub cgroup: Cgroup,
+        /// When it started.
+        pub start_ns: u64,
+        /// When it exited; 0: it had not.
+        pub exit_ns: u64,
+        /// Processor time in user mode from its start to `at_ns`.
+        pub user_ns: u64,
+        /// Processor time in the kernel from its start to `at_ns`.
+        pub system_ns: u64,
+    }
+}

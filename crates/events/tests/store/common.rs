@@ -1,0 +1,63 @@
+//! Shared by the tests of the store.
+
+use std::fs;
+use std::path::Path;
+
+use luc_events::codes::WaitState;
+use luc_events::store::{Reader, SCHEMA_VERSION};
+use luc_events::tables::{Row, Trace, Wait};
+use luc_events::{Cause, Cgroup, Dev, Pid, StackId, Tgid, Transaction};
+
+/// A trace's description that ends at this time.
+pub(crate) fn description(end_ns: u64) -> Trace {
+    Trace {
+        at_ns: end_ns,
+        schema_version: SCHEMA_VERSION,
+        host: "tester".to_owned(),
+        kernel: "6.18.0".to_owned(),
+        processors: 2,
+        mode: "events".to_owned(),
+        end_ns,
+        ..Trace::default()
+    }
+}
+
+/// A wait that ends at this time, its other columns depending on it.
+pub(crate) fn wait_row(on_ns: u64) -> Wait {
+    let number = on_ns as u32;
+    Wait {
+        thread: Pid(1_000 + number % 64),
+        process: Tgid(1_000 + number % 8),
+        cgroup: Cgroup(42),
+        off_ns: on_ns.saturating_sub(10 + on_ns % 7),
+        woken_ns: on_ns.saturating_sub(on_ns % 5),
+        on_ns,
+        state: WaitState::Uninterruptible,
+        cause: Cause::ALL[number as usize % Cause::ALL.len()],
+        stack: StackId(number % 30),
+        waker: Pid(number % 3),
+        dev: Dev::new(7, number % 2),
+        transaction: Transaction(number / 10),
+    }
+}
+
+/// All rows of a table.
+pub(crate) fn read<T: Row>(directory: &Path) -> Vec<T> {
+    let reader = Reader::open(directory).unwrap();
+    reader
+        .rows::<T>()
+        .unwrap()
+        .collect::<Result<_, _>>()
+        .unwrap()
+}
+
+/// The names of a table's files.
+pub(crate) fn part_files(directory: &Path, table: &str) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.starts_with(&format!("{table}-")))
+        .collect();
+    names.sort();
+    names
+}

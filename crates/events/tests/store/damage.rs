@@ -1,0 +1,138 @@
+//! Damaged traces: every change of a file is an error with an offset, or changes nothing that is read.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use luc_events::store::{Reader, StoreError, Writer};
+use luc_events::tables::Wait;
+use proptest::prelude::*;
+
+use super::common::{description, part_files, wait_row};
+
+const ROWS: u64 = 300;
+
+/// A trace whose waits are in three segments of one file; returns that file.
+fn trace(directory: &Path) -> PathBuf {
+    let mut writer = Writer::create(directory, description(0)).unwrap();
+    for at in 0..ROWS {
+        writer.add(wait_row(at)).unwrap();
+        if at % 100 == 99 {
+            writer.flush().unwrap();
+        }
+    }
+    writer.finish(description(1)).unwrap();
+    let files = part_files(directory, "wait");
+    assert_eq!(files.len(), 1);
+    directory.join(&files[0])
+}
+
+/// Reads the waits of a trace whose file `path` now has these bytes.
+fn read_with(directory: &Path, path: &Path, bytes: &[u8]) -> Result<Vec<Wait>, StoreError> {
+    fs::write(path, bytes).unwrap();
+    Reader::open(directory)?.rows::<Wait>()?.collect()
+}
+
+fn assert_says_where(error: &StoreError, path: &Path, length: usize) {
+    let StoreError::Damaged {
+        path: found,
+        offset,
+        ..
+    } = error
+    else {
+        panic!("not told as damage: {error}");
+    };
+    assert_eq!(found, path);
+    assert!(*offset <= length as u64, "{error}");
+}
+
+#[test]
+fn a_file_cut_anywhere_is_an_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = trace(directory.path());
+    let whole = fs::read(&path).unwrap();
+    for length in (0..whole.len())
+        .step_by(7)
+        .chain(whole.len() - 20..whole.len())
+    {
+        let error = read_with(directory.path(), &path, &whole[..length]).unwrap_err();
+        assert_says_where(&error, &path, length);
+    }
+}
+
+#[test]
+fn a_bit_flipped_anywhere_is_an_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = trace(directory.path());
+    let whole = fs::read(&path).unwrap();
+    for at in 0..whole.len() {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1 << (at % 8);
+        let error = read_with(directory.path(), &path, &bytes).unwrap_err();
+        assert_says_where(&error, &path, whole.len());
+    }
+}
+
+#[test]
+fn another_version_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = trace(directory.path());
+    let mut bytes = fs::read(&path).unwrap();
+    let footer = u64::from_le_bytes(bytes[8..16].try_into().unwrap()) as usize;
+    let key = b"luc.schema";
+    let at = footer
+        + bytes[footer..]
+            .windows(key.len())
+            .position(|found| found == key)
+            .unwrap();
+    // The value's length and its only digit follow.
+    bytes[at + key.len() + 2] = b'9';
+    let crc = crc32fast::hash(&bytes[footer..]);
+    bytes[16..20].copy_from_slice(&crc.to_le_bytes());
+    let crc = crc32fast::hash(&bytes[4..20]);
+    bytes[20..24].copy_from_slice(&crc.to_le_bytes());
+    let error = read_with(directory.path(), &path, &bytes).unwrap_err();
+    assert!(error.to_string().contains("schema version 9"), "{error}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    /// Overwritten, inserted and removed stretches.
+    #[test]
+    fn any_change_is_noticed(
+        at in any::<prop::sample::Index>(),
+        removed in 0usize..64,
+        inserted in prop::collection::vec(any::<u8>(), 0..64),
+    ) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = trace(directory.path());
+        let whole = fs::read(&path).unwrap();
+        let from = at.index(whole.len());
+        let to = (from + removed).min(whole.len());
+        let mut bytes = whole.clone();
+        bytes.splice(from..to, inserted);
+        prop_assume!(bytes != whole);
+        let error = read_with(directory.path(), &path, &bytes).unwrap_err();
+        assert_says_where(&error, &path, whole.len() + 64);
+    }
+
+    /// Damage whose checksums are right, as only an attacker makes it: no panic, and no hang.
+    #[test]
+    fn forged_checksums_never_panic(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
+    ) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = trace(directory.path());
+        let mut bytes = fs::read(&path).unwrap();
+        let footer = u64::from_le_bytes(bytes[8..16].try_into().unwrap()) as usize;
+        for (index, value) in changes {
+            let at = footer + index.index(bytes.len() - footer);
+            bytes[at] = value;
+        }
+        let crc = crc32fast::hash(&bytes[footer..]);
+        bytes[16..20].copy_from_slice(&crc.to_le_bytes());
+        let crc = crc32fast::hash(&bytes[4..20]);
+        bytes[20..24].copy_from_slice(&crc.to_le_bytes());
+        let _ = read_with(directory.path(), &path, &bytes);
+    }
+}

@@ -1,0 +1,100 @@
+//! The page that describes the tables is that of this version.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::{env, fs};
+
+use luc_events::Cause;
+use luc_events::codes::{
+    CallKind, CommitKind, Direction, RequestKind, Summarized, SyncKind, WaitState,
+};
+use luc_events::store::SCHEMA_VERSION;
+use luc_events::tables::{
+    BriefWait, Call, Commit, Data, FileSystem, Handle, Lost, Request, Row, Stack, Summary, Sync,
+    Task, Trace, Wait,
+};
+
+/// Documentation's links to other items are code's business.
+fn plain(text: &str) -> String {
+    text.replace(['[', ']'], "").replace('|', "\\|")
+}
+
+fn describe<T: Row>(page: &mut String) {
+    let lines: Vec<&str> = T::DOCUMENTATION.iter().map(|line| line.trim()).collect();
+    let text = lines.join("\n").replace('\n', " ").replace("  ", "\n\n");
+    let _ = write!(
+        page,
+        "\n## {}\n\n{}\n\nSorted by `{}`.\n\n| column | type | meaning |\n|---|---|---|\n",
+        T::TABLE,
+        plain(text.trim()),
+        T::TIME
+    );
+    for column in T::columns() {
+        let logical = match column.logical_type {
+            Some(logical) => format!("{logical:?}"),
+            None => format!("{}", column.physical_type),
+        };
+        let logical = match logical.as_str() {
+            text if text.contains("64") => "u64",
+            text if text.contains("32") => "u32",
+            "String" => "text",
+            "BOOLEAN" => "boolean",
+            other => panic!("a type without a name on the page: {other}"),
+        };
+        let _ = writeln!(
+            page,
+            "| `{}` | {logical} | {} |",
+            column.name,
+            plain(&column.description)
+        );
+    }
+}
+
+fn page() -> String {
+    let mut page = format!(
+        "# The tables of a trace\n\n\
+         Schema version {SCHEMA_VERSION}. This page is written from the code \
+         (`LUC_WRITE_DOCS=1 cargo test -p luc-events`).\n\n\
+         A trace is a directory; `<table>-*.parquet` is a table, which any Parquet tool reads. Times are \
+         nanoseconds of CLOCK_MONOTONIC (`trace` has the offsets to other clocks); 0 means not known or \
+         did not happen. Devices are the kernel's `dev_t`: major << 20 | minor. How the files are made \
+         safe against a killed recorder and against damage stands in `crates/events/src/store.rs`.\n"
+    );
+    macro_rules! describe_all {
+        ($($table:ident),+) => {
+            $(describe::<$table>(&mut page);)+
+        };
+    }
+    describe_all!(
+        Sync, Commit, Handle, Wait, BriefWait, Call, Request, Data, Task, FileSystem, Stack, Lost,
+        Summary, Trace
+    );
+    page.push_str("\n## Names\n\n| column | values |\n|---|---|\n");
+    macro_rules! names {
+        ($($column:literal $values:ident),+) => {
+            $(
+                let names: Vec<&str> = $values::ALL.iter().map(|value| value.name()).collect();
+                let _ = writeln!(page, "| {} | {} |", $column, names.join(", "));
+            )+
+        };
+    }
+    names!(
+        "`cause`" Cause, "`sync.kind`" SyncKind, "`commit.kind`" CommitKind, "`call.kind`" CallKind,
+        "`wait.state`" WaitState, "`request.kind`" RequestKind, "`data.direction`" Direction,
+        "`summary.what`" Summarized
+    );
+    page
+}
+
+#[test]
+fn the_page_of_tables_is_current() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/trace-tables.md");
+    if env::var_os("LUC_WRITE_DOCS").is_some() {
+        fs::write(&path, page()).unwrap();
+    }
+    let found = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        found == page(),
+        "docs/trace-tables.md is out of date: run with LUC_WRITE_DOCS=1"
+    );
+}

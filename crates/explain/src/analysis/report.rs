@@ -1,0 +1,269 @@
+//! From sums to a [`Report`].
+
+use std::cmp::Reverse;
+
+use luc_events::Dev;
+
+use super::{Analysis, OwnerId};
+use crate::fast::FastMap;
+use crate::findings::{self, Remedy};
+use crate::report::{
+    Blame, CommitParty, CommitReport, DiskReport, FileSystemReport, Omitted, Party, ProcessReport,
+    Report, SlowSync, TraceInfo,
+};
+use crate::{remedies, warnings};
+
+/// The version of the report's structure.
+const VERSION: u32 = 1;
+/// Pairs of victim and culprit, and parties in commits, that are reported.
+const REPORTED_PAIRS: usize = 200;
+
+pub(super) fn report(analysis: &Analysis<'_>) -> Report {
+    let end_ns = match analysis.trace.end_ns {
+        0 => analysis.now_ns,
+        end_ns => end_ns,
+    };
+    let mut report = Report {
+        version: VERSION,
+        trace: trace_info(analysis, end_ns),
+        lost: analysis.lost.clone(),
+        omitted: Omitted {
+            waits: analysis.threads.forgotten_waits,
+            blame: analysis.ledger.dropped,
+            syncs_without_waits: analysis.syncs_without_waits,
+            implausible: analysis.implausible,
+        },
+        file_systems: file_systems(analysis),
+        disks: disks(analysis),
+        processes: processes(analysis),
+        blame: blame(analysis),
+        slowest: slowest(analysis),
+        accounts: analysis.threads.accounts(end_ns),
+        ..Report::default()
+    };
+    report.findings = findings::find(&report);
+    report.remedies = remedies::propose(&report);
+    report.remedies.sort_by(|a, b| gain(b).total_cmp(&gain(a)));
+    report.warnings = warnings::warn(&report);
+    report.blame.truncate(REPORTED_PAIRS);
+    report
+}
+
+fn gain(remedy: &Remedy) -> f64 {
+    remedy.predicted_gain.unwrap_or(0.0)
+}
+
+fn trace_info(analysis: &Analysis<'_>, end_ns: u64) -> TraceInfo {
+    let trace = &analysis.trace;
+    TraceInfo {
+        host: trace.host.clone(),
+        kernel: trace.kernel.clone(),
+        processors: trace.processors,
+        command: trace.command.clone(),
+        filters: trace.filters.clone(),
+        start_ns: trace.start_ns,
+        end_ns,
+        realtime_offset_ns: trace.realtime_offset_ns,
+        events: analysis.events,
+        complete: trace.end_ns > 0,
+    }
+}
+
+fn party(analysis: &Analysis<'_>, owner: OwnerId) -> Party {
+    let (process, cgroup) = analysis.owners.get(owner);
+    Party {
+        process,
+        comm: analysis.threads.comm(process).to_owned(),
+        cgroup,
+    }
+}
+
+fn file_systems(analysis: &Analysis<'_>) -> Vec<FileSystemReport> {
+    let mut found: Vec<FileSystemReport> = analysis
+        .file_systems
+        .iter()
+        .map(|(&dev, sums)| FileSystemReport {
+            dev,
+            commits: commits(analysis, dev),
+            ..sums.report(analysis.trace.processors)
+        })
+        .collect();
+    found.sort_by_key(|found| (Reverse(busy_ns(found)), found.dev));
+    found
+}
+
+/// Time spent in calls on a file system.
+fn busy_ns(report: &FileSystemReport) -> u64 {
+    let calls = report.calls.values().map(|calls| calls.latency.total_ns);
+    calls.fold(report.syncs.latency.total_ns, u64::saturating_add)
+}
+
+fn commits(analysis: &Analysis<'_>, dev: Dev) -> CommitReport {
+    let Some(file_system) = analysis.file_systems.get(&dev) else {
+        return CommitReport::default();
+    };
+    let (journal, sums) = (&file_system.journal, &file_system.journal.sums);
+    let mut serving = (sums.serving, sums.served);
+    for commit in journal.history().iter().filter(|commit| commit.served > 0) {
+        serving = (serving.0 + 1, serving.1 + u64::from(commit.served));
+    }
+    CommitReport {
+        full: sums.full.summary(),
+        fast: sums.fast.summary(),
+        locking_ns: sums.locking_ns,
+        flushing_ns: sums.flushing_ns,
+        logging_ns: sums.logging_ns,
+        asked: sums.asked,
+        serving: serving.0,
+        served: serving.1,
+        syncs_per_commit: serving.1 as f64 / serving.0.max(1) as f64,
+        handles: sums.handles,
+        blocks_logged: sums.blocks_logged,
+        ns_per_data_byte: journal.ns_per_byte(dev, &analysis.traffic),
+        by: commit_parties(analysis, dev),
+    }
+}
+
+/// Everyone who took part in a journal's commits. Who asked is known by process only, so it joins the
+/// process' largest other entry.
+fn commit_parties(analysis: &Analysis<'_>, dev: Dev) -> Vec<CommitParty> {
+    let Some(file_system) = analysis.file_systems.get(&dev) else {
+        return Vec::new();
+    };
+    let sums = &file_system.journal.sums;
+    let mut parties: FastMap<OwnerId, CommitParty> = FastMap::default();
+    let entry = |parties: &mut FastMap<OwnerId, CommitParty>, owner: OwnerId| -> CommitParty {
+        parties.remove(&owner).unwrap_or_else(|| CommitParty {
+            party: party(analysis, owner),
+            ..CommitParty::default()
+        })
+    };
+    for (&owner, handles) in &sums.handles_by {
+        let mut found = entry(&mut parties, owner);
+        found.handles = handles.count;
+        found.blocks = handles.dirtied;
+        found.handles_open_ns = handles.open_ns;
+        parties.insert(owner, found);
+    }
+    for (&owner, &bytes) in &sums.data_by {
+        let mut found = entry(&mut parties, owner);
+        found.data_bytes = bytes;
+        parties.insert(owner, found);
+    }
+    for (&owner, &asked) in &sums.asked_by {
+        let (process, _) = analysis.owners.get(owner);
+        let known = parties
+            .iter()
+            .filter(|(_, found)| found.party.process == process)
+            .max_by_key(|(_, found)| (found.handles, found.data_bytes))
+            .map_or(owner, |(&known, _)| known);
+        let mut found = entry(&mut parties, known);
+        found.asked += asked;
+        parties.insert(known, found);
+    }
+    let mut parties: Vec<CommitParty> = parties.into_values().collect();
+    parties.sort_by_key(|found| {
+        (
+            Reverse((found.data_bytes, found.blocks, found.asked)),
+            found.party.process,
+        )
+    });
+    parties.truncate(REPORTED_PAIRS);
+    parties
+}
+
+fn disks(analysis: &Analysis<'_>) -> Vec<DiskReport> {
+    let mut disks: Vec<DiskReport> = analysis
+        .disks
+        .iter()
+        .map(|(&dev, sums)| DiskReport {
+            dev,
+            device: sums
+                .by_kind
+                .iter()
+                .map(|(kind, times)| (kind.name(), times.summary()))
+                .collect(),
+            queued: sums.queued.summary(),
+            bytes: sums.bytes,
+            errors: sums.errors,
+        })
+        .collect();
+    disks.sort_by_key(|disk| (Reverse(disk.bytes), disk.dev));
+    disks
+}
+
+fn processes(analysis: &Analysis<'_>) -> Vec<ProcessReport> {
+    let mut processes: Vec<ProcessReport> = analysis
+        .by_owner
+        .iter()
+        .map(|(&owner, sums)| ProcessReport {
+            party: party(analysis, owner),
+            syncs: sums.syncs,
+            sync_ns: sums.sync_ns,
+            sync_parts: sums.sync_parts,
+            calls: sums.calls,
+            call_ns: sums.call_ns,
+            call_parts: sums.call_parts,
+        })
+        .collect();
+    processes.sort_by_key(|found| {
+        (
+            Reverse(found.sync_ns + found.call_ns),
+            found.party.process,
+            found.party.cgroup,
+        )
+    });
+    processes
+}
+
+fn blame(analysis: &Analysis<'_>) -> Vec<Blame> {
+    let mut per_byte: FastMap<Dev, f64> = FastMap::default();
+    let mut blame: Vec<Blame> = analysis
+        .ledger
+        .iter()
+        .map(|(dev, victim, culprit, blamed)| {
+            let ns_per_byte = *per_byte.entry(dev).or_insert_with(|| {
+                let sums = analysis.file_systems.get(&dev);
+                sums.map_or(0.0, |sums| sums.journal.ns_per_byte(dev, &analysis.traffic))
+            });
+            Blame {
+                dev,
+                victim: party(analysis, victim),
+                culprit: party(analysis, culprit),
+                waited_ns: blamed.waited_ns as u64,
+                load_ns: blamed.load_ns(ns_per_byte) as u64,
+                waits: blamed.waits,
+                worst_transaction: blamed.worst.0,
+                worst_ns: blamed.worst.1 as u64,
+            }
+        })
+        .collect();
+    blame.sort_by_key(|found| {
+        (
+            Reverse(found.waited_ns),
+            found.victim.process,
+            found.culprit.process,
+        )
+    });
+    blame
+}
+
+fn slowest(analysis: &Analysis<'_>) -> Vec<SlowSync> {
+    let mut slowest: Vec<SlowSync> = analysis
+        .slowest
+        .iter()
+        .map(|slow| SlowSync {
+            thread: slow.row.thread,
+            party: party(analysis, slow.owner),
+            dev: slow.row.dev,
+            inode: slow.row.inode.0,
+            kind: slow.row.kind.name(),
+            enter_ns: slow.row.enter_ns,
+            duration_ns: slow.row.exit_ns.saturating_sub(slow.row.enter_ns),
+            parts: slow.parts,
+            commits: slow.commits.clone(),
+        })
+        .collect();
+    slowest.sort_by_key(|slow| (Reverse(slow.duration_ns), slow.enter_ns));
+    slowest
+}

@@ -1,0 +1,265 @@
+//! Would batching help here? A closed-loop model of the gate, fed from the trace.
+//!
+//! N callers go round: processor work, other waits (thinking), writing their data, joining the round,
+//! sharing one commit. The gate lets a round go when the callers it waits for are there, or when they are
+//! half a commit later than usual. What goes in is measured: the commit's duration as a function of the fsyncs it serves,
+//! each caller's thinking (waits between two fsyncs other than for the journal), the processor time of
+//! one round trip, the time to write data. Waits for the journal outside of the commit are left out:
+//! sharing all commits is what does away with them.
+//!
+//! The model plays rounds with thinking times drawn from the trace (a fixed sequence, so the same trace gives
+//! the same answer) and takes the best of a few numbers of callers to wait for, as the gate's controller
+//! does. Its throughput over the measured one is the gain.
+
+use serde::Serialize;
+
+use crate::fit::Fit;
+
+/// How long the gate is patient with a round that is late, in commits: as `control::auto`.
+const PATIENCE_COMMITS: f64 = 0.5;
+/// By which part of itself the expected time until a round is full follows the last one.
+const FOLLOW: f64 = 1.0 / 8.0;
+/// Thinking times that are kept.
+const SAMPLES: usize = 4_096;
+/// Rounds that are played.
+const ROUNDS: usize = 400;
+/// A gain below this is not worth a gate.
+const WORTH_IT: f64 = 0.05;
+
+/// What the trace says about callers, in sums.
+#[derive(Debug, Default)]
+pub(crate) struct Callers {
+    thinking_ns: Vec<f64>,
+    seen: u64,
+    cycles: f64,
+    cycle_cpu_ns: f64,
+    syncs: f64,
+    data_ns: f64,
+    overhead_ns: f64,
+}
+
+impl Callers {
+    /// One round trip, from the end of an fsync to the end of the next of the same thread: how long it waited
+    /// in between for other things than the journal, and its processor time.
+    pub(crate) fn cycle(&mut self, thinking_ns: u64, cpu_ns: u64) {
+        self.seen += 1;
+        if self.thinking_ns.len() < SAMPLES {
+            self.thinking_ns.push(thinking_ns as f64);
+        } else {
+            // Every later one replaces an older one at a scattered place, ever more rarely.
+            let slot = scatter(self.seen) % self.seen;
+            if let Some(old) = self.thinking_ns.get_mut(slot as usize) {
+                *old = thinking_ns as f64;
+            }
+        }
+        self.cycles += 1.0;
+        self.cycle_cpu_ns += cpu_ns as f64;
+    }
+
+    /// One fsync: how long its data took, and what it waited besides its commit to be woken and to run.
+    pub(crate) fn sync(&mut self, data_ns: u64, overhead_ns: u64) {
+        self.syncs += 1.0;
+        self.data_ns += data_ns as f64;
+        self.overhead_ns += overhead_ns as f64;
+    }
+}
+
+/// Everything else the model needs.
+#[derive(Debug)]
+pub(crate) struct Situation<'a> {
+    /// How many callers there were at a time, on average.
+    pub(crate) concurrent: f64,
+    pub(crate) processors: u32,
+    pub(crate) measured_per_s: f64,
+    /// Duration of the full commits that served fsyncs, by how many.
+    pub(crate) commits: &'a Fit,
+    /// Whether most fsyncs went by fast commit.
+    pub(crate) fast_commit: bool,
+}
+
+/// The answer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Batching {
+    /// Whether the gate is worth it: it should gain at least 5 %.
+    pub would_help: bool,
+    /// fsyncs per second as measured.
+    pub measured_per_s: f64,
+    /// fsyncs per second under the gate as predicted; without a gain the measured ones, as the gate
+    /// then steps aside.
+    pub predicted_per_s: f64,
+    /// Predicted over measured, minus 1.
+    pub gain: f64,
+    /// Callers at a time, on average.
+    pub callers: u64,
+    /// How many of them the best round waits for.
+    pub wait_for: u64,
+    /// How long a commit takes that serves all of them, in nanoseconds.
+    pub commit_ns: f64,
+    /// Mean thinking time between two fsyncs, in nanoseconds.
+    pub thinking_ns: f64,
+    /// Processor time of one round trip, in nanoseconds.
+    pub cpu_ns: f64,
+    /// Time to write the data of one fsync, in nanoseconds.
+    pub data_ns: f64,
+    /// Why the model says nothing, if it does not.
+    pub unknown: Option<&'static str>,
+}
+
+/// Predicts the gate's gain.
+pub(crate) fn predict(callers: &Callers, situation: &Situation<'_>) -> Batching {
+    let count = situation.concurrent.round().max(0.0);
+    let mut answer = Batching {
+        measured_per_s: situation.measured_per_s,
+        predicted_per_s: situation.measured_per_s,
+        callers: count as u64,
+        ..Batching::default()
+    };
+    answer.unknown = if callers.thinking_ns.is_empty() || situation.measured_per_s <= 0.0 {
+        Some("no thread called fsync twice")
+    } else if situation.fast_commit {
+        Some("fast commits batch by themselves")
+    } else if situation.commits.mean_y() <= 0.0 {
+        Some("no full commit served an fsync")
+    } else {
+        None
+    };
+    answer.thinking_ns = mean(&callers.thinking_ns);
+    answer.cpu_ns = callers.cycle_cpu_ns / callers.cycles.max(1.0);
+    answer.data_ns = callers.data_ns / callers.syncs.max(1.0);
+    if answer.unknown.is_some() || count < 2.0 {
+        return answer;
+    }
+    answer.commit_ns = situation.commits.at(count).max(1.0);
+    let world = World {
+        callers: count as usize,
+        processors: situation.processors.max(1) as usize,
+        cpu_ns: answer.cpu_ns,
+        data_ns: answer.data_ns,
+        overhead_ns: callers.overhead_ns / callers.syncs.max(1.0),
+        commits: situation.commits,
+        thinking_ns: &callers.thinking_ns,
+    };
+    let mut best = (situation.measured_per_s, 0);
+    for eighths in 2..=8 {
+        let wait_for = (world.callers * eighths)
+            .div_ceil(8)
+            .max(2)
+            .min(world.callers);
+        let per_s = world.play(wait_for);
+        if per_s > best.0 {
+            best = (per_s, wait_for);
+        }
+    }
+    answer.predicted_per_s = best.0;
+    answer.wait_for = best.1 as u64;
+    answer.gain = best.0 / situation.measured_per_s - 1.0;
+    answer.would_help = answer.gain >= WORTH_IT;
+    answer
+}
+
+/// The model: callers that share rounds.
+struct World<'a> {
+    callers: usize,
+    processors: usize,
+    cpu_ns: f64,
+    data_ns: f64,
+    overhead_ns: f64,
+    commits: &'a Fit,
+    thinking_ns: &'a [f64],
+}
+
+impl World<'_> {
+    /// fsyncs per second when a round waits for `wait_for` callers.
+    fn play(&self, wait_for: usize) -> f64 {
+        let mut draws = 0;
+        let mut arrivals = vec![0.0; self.callers];
+        let (mut now_ns, mut served, mut usual_ns) = (0.0_f64, 0.0, 0.0);
+        for _ in 0..ROUNDS {
+            arrivals.sort_by(f64::total_cmp);
+            let opened_ns = now_ns.max(arrivals[0]);
+            let full_ns = now_ns.max(arrivals[wait_for - 1]);
+            let patience_ns = PATIENCE_COMMITS * self.commits.at(wait_for as f64).max(1.0);
+            let release_ns = full_ns.min(opened_ns + usual_ns + patience_ns);
+            usual_ns += FOLLOW * (full_ns - opened_ns - usual_ns);
+            let members = arrivals.partition_point(|&at| at <= release_ns).max(1);
+            now_ns = release_ns + self.commits.at(members as f64).max(1.0) + self.overhead_ns;
+            served += members as f64;
+            // Released together, they share the processors; then each thinks and writes its data.
+            for (place, arrival) in arrivals[..members].iter_mut().enumerate() {
+                let turn = (place / self.processors + 1) as f64;
+                draws += 1;
+                let sample = scatter(draws) % self.thinking_ns.len() as u64;
+                let thinking_ns = self.thinking_ns[sample as usize];
+                *arrival = now_ns + turn * self.cpu_ns + thinking_ns + self.data_ns;
+            }
+        }
+        served / now_ns.max(1.0) * 1e9
+    }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+/// A fixed sequence without pattern (splitmix64).
+fn scatter(number: u64) -> u64 {
+    let mut mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Commits of 12 ms, whatever they serve.
+    fn commits() -> Fit {
+        let mut fit = Fit::default();
+        for served in 0..20 {
+            fit.add(f64::from(served), 12e6);
+        }
+        fit
+    }
+
+    fn answer(concurrent: f64, measured_per_s: f64, thinking_ns: u64, cpu_ns: u64) -> Batching {
+        let mut callers = Callers::default();
+        for _ in 0..100 {
+            callers.cycle(thinking_ns, cpu_ns);
+            callers.sync(0, 0);
+        }
+        let commits = commits();
+        let situation = Situation {
+            concurrent,
+            processors: 2,
+            measured_per_s,
+            commits: &commits,
+            fast_commit: false,
+        };
+        predict(&callers, &situation)
+    }
+
+    #[test]
+    fn two_alternating_groups_are_worth_a_gate() {
+        // 4 callers, 2 per commit of 12 ms: 167 per second; all per commit: 333.
+        let answer = answer(4.0, 167.0, 0, 10_000);
+        assert!(answer.would_help, "{answer:?}");
+        assert!(
+            (330.0..334.0).contains(&answer.predicted_per_s),
+            "{answer:?}"
+        );
+    }
+
+    #[test]
+    fn a_lone_caller_gains_nothing() {
+        let answer = answer(1.0, 83.0, 0, 10_000);
+        assert!(!answer.would_help && answer.gain == 0.0, "{answer:?}");
+    }
+
+    #[test]
+    fn callers_who_think_for_long_gain_little() {
+        // Each thinks 120 ms: a round of two would have to hold the first for long.
+        let answer = answer(2.0, 2.0 / 0.140, 120_000_000, 10_000);
+        assert!(answer.gain < 0.2, "{answer:?}");
+    }
+}

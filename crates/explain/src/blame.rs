@@ -1,0 +1,88 @@
+//! Who waited for whose work.
+//!
+//! A wait for a commit is a wait for what was in it: its bytes, metadata (blocks its handles made dirty)
+//! and data (written while it ran or waiting in the disk's cache before), by owner. Each owner gets that share of
+//! the wait. A wait for data alone goes by the bytes written meanwhile.
+//!
+//! Beside the share of the wait, the *load* is kept: the time that an owner's data added to it, which is
+//! its bytes times the nanoseconds per byte of this journal (see `Journal::ns_per_byte`). A small share of
+//! tiny commits is being together in a commit; load is what slows it down.
+
+use luc_events::{Dev, Transaction};
+
+use crate::fast::FastMap;
+use crate::owners::OwnerId;
+
+/// Pairs that are told apart; further ones are dropped and counted.
+const MEMORY_PAIRS: usize = 1 << 16;
+
+/// What one owner's work cost another.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Blamed {
+    /// Shares of waits, in nanoseconds.
+    pub(crate) waited_ns: f64,
+    /// Sum of wait times bytes of data over duration, in bytes: times ns per byte it is the load.
+    pub(crate) load_bytes: f64,
+    /// How many waits.
+    pub(crate) waits: u64,
+    /// The commit that had the largest share, and that share in nanoseconds.
+    pub(crate) worst: (Transaction, f64),
+}
+
+impl Blamed {
+    /// The time that the culprit's data added to the waits, in nanoseconds.
+    pub(crate) fn load_ns(&self, ns_per_byte: f64) -> f64 {
+        (self.load_bytes * ns_per_byte).min(self.waited_ns)
+    }
+}
+
+/// A wait, for work that took `duration_ns`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waited {
+    pub(crate) dev: Dev,
+    pub(crate) victim: OwnerId,
+    pub(crate) transaction: Transaction,
+    pub(crate) waited_ns: u64,
+    pub(crate) duration_ns: u64,
+}
+
+/// All pairs of victim and culprit.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    pairs: FastMap<(Dev, OwnerId, OwnerId), Blamed>,
+    pub(crate) dropped: u64,
+}
+
+impl Ledger {
+    /// Shares out a wait by `bytes`, of which `data` is data; both by owner.
+    pub(crate) fn add(&mut self, wait: &Waited, bytes: &[(OwnerId, u64)], data: &[(OwnerId, u64)]) {
+        let total: u64 = bytes.iter().map(|&(_, bytes)| bytes).sum();
+        if total == 0 || wait.waited_ns == 0 {
+            return;
+        }
+        let waited_ns = wait.waited_ns as f64;
+        for &(culprit, bytes) in bytes {
+            let key = (wait.dev, wait.victim, culprit);
+            if self.pairs.len() >= MEMORY_PAIRS && !self.pairs.contains_key(&key) {
+                self.dropped += 1;
+                continue;
+            }
+            let share_ns = waited_ns * bytes as f64 / total as f64;
+            let data = data.iter().find(|(owner, _)| *owner == culprit);
+            let data_bytes = data.map_or(0, |&(_, bytes)| bytes) as f64;
+            let blamed = self.pairs.entry(key).or_default();
+            blamed.waited_ns += share_ns;
+            blamed.load_bytes += data_bytes * waited_ns / wait.duration_ns.max(1) as f64;
+            blamed.waits += 1;
+            if share_ns > blamed.worst.1 {
+                blamed.worst = (wait.transaction, share_ns);
+            }
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Dev, OwnerId, OwnerId, &Blamed)> {
+        self.pairs
+            .iter()
+            .map(|(&(dev, victim, culprit), blamed)| (dev, victim, culprit, blamed))
+    }
+}

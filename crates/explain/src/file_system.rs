@@ -1,0 +1,173 @@
+//! Sums of one file system.
+
+use std::collections::BTreeMap;
+
+use luc_events::Pid;
+use luc_events::codes::{CallKind, SyncKind};
+use luc_events::tables::FileSystem;
+
+use crate::batching::{Callers, Situation, predict};
+use crate::fast::FastMap;
+use crate::histogram::Histogram;
+use crate::journal::Journal;
+use crate::parts::Parts;
+use crate::report::{CallReport, FileSystemReport, SyncReport};
+use crate::thesis::{FsyncSums, WriteModel};
+
+/// When a thread first and last called fsync, and how often.
+#[derive(Clone, Copy, Debug)]
+struct Caller {
+    first_ns: u64,
+    last_ns: u64,
+    count: u64,
+}
+
+/// Sums over fsync and the like.
+#[derive(Debug, Default)]
+pub(crate) struct Syncs {
+    latency: Histogram,
+    pub(crate) parts: Parts,
+    errors: u64,
+    kinds: BTreeMap<&'static str, u64>,
+    pub(crate) without_commit: u64,
+    callers: FastMap<Pid, Caller>,
+    first_ns: u64,
+    last_ns: u64,
+}
+
+impl Syncs {
+    /// Counts a call that is complete.
+    pub(crate) fn add(&mut self, thread: Pid, kind: SyncKind, times: (u64, u64), errno: u32) {
+        let (enter_ns, exit_ns) = times;
+        if self.latency.count() == 0 || enter_ns < self.first_ns {
+            self.first_ns = enter_ns;
+        }
+        self.last_ns = self.last_ns.max(exit_ns);
+        self.latency.record(exit_ns.saturating_sub(enter_ns));
+        *self.kinds.entry(kind.name()).or_default() += 1;
+        self.errors += u64::from(errno != 0);
+        let new = Caller {
+            first_ns: enter_ns,
+            last_ns: exit_ns,
+            count: 0,
+        };
+        let caller = self.callers.entry(thread).or_insert(new);
+        caller.last_ns = caller.last_ns.max(exit_ns);
+        caller.count += 1;
+    }
+
+    /// Calls per second, from the first to the last.
+    fn per_s(&self) -> f64 {
+        let seconds = self.last_ns.saturating_sub(self.first_ns) as f64 / 1e9;
+        if seconds > 0.0 {
+            self.latency.count() as f64 / seconds
+        } else {
+            0.0
+        }
+    }
+
+    /// How many threads were calling at a time, on average; threads that called once do not count.
+    fn concurrent(&self) -> f64 {
+        let span_ns = self.last_ns.saturating_sub(self.first_ns);
+        let active_ns: u64 = self
+            .callers
+            .values()
+            .filter(|caller| caller.count > 1)
+            .map(|caller| caller.last_ns - caller.first_ns)
+            .sum();
+        if span_ns == 0 {
+            0.0
+        } else {
+            active_ns as f64 / span_ns as f64
+        }
+    }
+
+    fn report(&self) -> SyncReport {
+        SyncReport {
+            latency: self.latency.summary(),
+            per_s: self.per_s(),
+            errors: self.errors,
+            parts: self.parts,
+            kinds: self.kinds.clone(),
+            without_commit: self.without_commit,
+            callers: self
+                .callers
+                .values()
+                .filter(|caller| caller.count > 1)
+                .count() as u64,
+        }
+    }
+}
+
+/// Sums over calls of one kind.
+#[derive(Debug, Default)]
+pub(crate) struct Calls {
+    pub(crate) latency: Histogram,
+    pub(crate) errors: u64,
+    pub(crate) bytes: u64,
+    pub(crate) parts: Parts,
+    pub(crate) delayed: u64,
+    pub(crate) locked_up: u64,
+}
+
+/// One file system.
+#[derive(Debug, Default)]
+pub(crate) struct FileSystemSums {
+    pub(crate) row: Option<FileSystem>,
+    pub(crate) journal: Journal,
+    pub(crate) syncs: Syncs,
+    pub(crate) calls: BTreeMap<CallKind, Calls>,
+    pub(crate) fsync_model: FsyncSums,
+    pub(crate) write_model: WriteModel,
+    pub(crate) callers: Callers,
+}
+
+impl FileSystemSums {
+    /// What is known of it, except who did what in its commits.
+    pub(crate) fn report(&self, processors: u32) -> FileSystemReport {
+        let row = self.row.clone().unwrap_or_default();
+        let sums = &self.journal.sums;
+        let commits = sums.full.count() + sums.fast.count();
+        let situation = Situation {
+            concurrent: self.syncs.concurrent(),
+            processors,
+            measured_per_s: self.syncs.per_s(),
+            commits: &sums.by_served,
+            fast_commit: sums.fast.count() > sums.full.count(),
+        };
+        let calls = self
+            .calls
+            .iter()
+            .map(|(kind, calls)| (kind.name(), calls.report()));
+        let mut write_model = self.write_model.clone();
+        write_model.blocked_per_commit =
+            (write_model.y.writes + write_model.z.writes) as f64 / commits.max(1) as f64;
+        FileSystemReport {
+            dev: row.dev,
+            kind: row.kind,
+            mount_point: row.mount_point,
+            options: row.options,
+            journal_bytes: row.journal_blocks * u64::from(row.block_bytes),
+            fast_commit: row.fast_commit,
+            syncs: self.syncs.report(),
+            calls: calls.collect(),
+            fsync_model: self.fsync_model.model(),
+            write_model,
+            batching: predict(&self.callers, &situation),
+            ..FileSystemReport::default()
+        }
+    }
+}
+
+impl Calls {
+    fn report(&self) -> CallReport {
+        CallReport {
+            latency: self.latency.summary(),
+            errors: self.errors,
+            bytes: self.bytes,
+            parts: self.parts,
+            delayed: self.delayed,
+            locked_up: self.locked_up,
+        }
+    }
+}

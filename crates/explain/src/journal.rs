@@ -1,0 +1,397 @@
+//! One journal's recent commits, and what each was made of.
+
+use std::collections::VecDeque;
+
+use luc_events::codes::CommitKind;
+use luc_events::tables::{Commit, Handle};
+use luc_events::{Dev, Transaction};
+
+use crate::fast::FastMap;
+use crate::fit::Fit;
+use crate::histogram::Histogram;
+use crate::owners::{OwnerId, Owners};
+use crate::traffic::{Shares, Traffic, add_share};
+
+/// Commits that are remembered. A call that lasts longer than these loses sight of the first of them.
+const MEMORY_COMMITS: usize = 1_024;
+/// On a quick disk these are over soon, so commits are remembered for as long as this, too,
+const MEMORY_NS: u64 = 1_000_000_000;
+/// up to this many.
+const MOST_COMMITS: usize = 1 << 16;
+/// Transactions whose handles wait for their commit, which is taken in with a delay; fast commits leave
+/// handles behind.
+const MEMORY_TRANSACTIONS: u32 = 1_024;
+/// Data written longer than this before a commit has left the disk's cache by itself.
+const CACHE_NS: u64 = 5_000_000_000;
+/// A commit's end may be noted this long after its callers went on.
+const SLACK_NS: u64 = 1_000_000;
+/// Metadata block size when the file system's is not known.
+const BLOCK_BYTES: u64 = 4_096;
+
+/// A commit, and what it was made of.
+#[derive(Clone, Debug)]
+pub(crate) struct Committed {
+    pub(crate) row: Commit,
+    /// Metadata and data bytes by owner.
+    pub(crate) bytes: Shares,
+    /// The data among them.
+    pub(crate) data: Shares,
+    /// fsyncs that waited for it as their own.
+    pub(crate) served: u32,
+    /// Writes that Algorithm 4.2 takes as blocked by it.
+    pub(crate) blocked_writes: u32,
+}
+
+impl Committed {
+    pub(crate) fn duration_ns(&self) -> u64 {
+        self.row.end_ns.saturating_sub(self.row.start_ns)
+    }
+}
+
+/// What one owner's handles did in one transaction.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct HandleSum {
+    pub(crate) count: u64,
+    pub(crate) dirtied: u64,
+    pub(crate) open_ns: u64,
+}
+
+/// Sums over a journal's commits.
+#[derive(Debug, Default)]
+pub(crate) struct CommitSums {
+    pub(crate) full: Histogram,
+    pub(crate) fast: Histogram,
+    pub(crate) locking_ns: u64,
+    pub(crate) flushing_ns: u64,
+    pub(crate) logging_ns: u64,
+    pub(crate) asked: u64,
+    pub(crate) handles: u64,
+    pub(crate) blocks_logged: u64,
+    /// Commits that served an fsync, those fsyncs, and the writes they blocked.
+    pub(crate) serving: u64,
+    pub(crate) served: u64,
+    pub(crate) blocked_writes: u64,
+    /// Duration by data bytes, and by fsyncs served.
+    pub(crate) by_bytes: Fit,
+    pub(crate) by_served: Fit,
+    pub(crate) asked_by: FastMap<OwnerId, u64>,
+    pub(crate) handles_by: FastMap<OwnerId, HandleSum>,
+    pub(crate) data_by: FastMap<OwnerId, u64>,
+}
+
+/// One file system's journal.
+#[derive(Debug, Default)]
+pub(crate) struct Journal {
+    history: VecDeque<Committed>,
+    unsettled: VecDeque<Commit>,
+    handles: FastMap<u32, Vec<(OwnerId, HandleSum)>>,
+    last_end_ns: u64,
+    pub(crate) block_bytes: u64,
+    pub(crate) sums: CommitSums,
+}
+
+impl Journal {
+    pub(crate) fn add_handle(&mut self, row: &Handle, owner: OwnerId) {
+        let sum = HandleSum {
+            count: u64::from(row.count),
+            dirtied: u64::from(row.dirtied),
+            open_ns: row.total_ns,
+        };
+        if self.handles.len() > MEMORY_TRANSACTIONS as usize {
+            let oldest = Transaction(row.transaction.0.wrapping_sub(MEMORY_TRANSACTIONS / 2));
+            self.handles
+                .retain(|&tid, _| !Transaction(tid).is_before(oldest));
+        }
+        let owners = self.handles.entry(row.transaction.0).or_default();
+        match owners.iter_mut().find(|(found, _)| *found == owner) {
+            Some((_, found)) => add_handles(found, sum),
+            None => owners.push((owner, sum)),
+        }
+        add_handles(self.sums.handles_by.entry(owner).or_default(), sum);
+    }
+
+    pub(crate) fn add_commit(&mut self, row: Commit) {
+        self.unsettled.push_back(row);
+    }
+
+    /// Takes in commits that ended by `until_ns`, when all about them has been seen, and shows each.
+    pub(crate) fn settle(
+        &mut self,
+        until_ns: u64,
+        traffic: &Traffic,
+        owners: &mut Owners,
+        mut show: impl FnMut(&Committed, &Owners),
+    ) {
+        while self
+            .unsettled
+            .front()
+            .is_some_and(|row| row.end_ns <= until_ns)
+        {
+            let Some(row) = self.unsettled.pop_front() else {
+                break;
+            };
+            self.take_in(row, traffic, owners);
+            if let Some(commit) = self.history.back() {
+                show(commit, owners);
+            }
+        }
+    }
+
+    fn take_in(&mut self, row: Commit, traffic: &Traffic, owners: &mut Owners) {
+        let from_ns = self
+            .last_end_ns
+            .min(row.start_ns)
+            .max(row.start_ns.saturating_sub(CACHE_NS));
+        let data = traffic.between(row.dev, from_ns, row.end_ns);
+        let mut bytes = data.clone();
+        let block_bytes = if self.block_bytes == 0 {
+            BLOCK_BYTES
+        } else {
+            self.block_bytes
+        };
+        if row.kind == CommitKind::Full {
+            for (owner, sum) in self.handles.remove(&row.transaction.0).unwrap_or_default() {
+                add_share(&mut bytes, owner, sum.dirtied * block_bytes);
+            }
+        }
+        let asker = (!row.asked_by_process.is_none())
+            .then(|| owners.id(row.asked_by_process, luc_events::Cgroup(0)));
+        let committed = Committed {
+            row,
+            bytes,
+            data,
+            served: 0,
+            blocked_writes: 0,
+        };
+        self.count(&committed, asker);
+        self.last_end_ns = self.last_end_ns.max(committed.row.end_ns);
+        self.history.push_back(committed);
+        while self.history.len() > MEMORY_COMMITS && self.may_forget_first() {
+            self.forget_first();
+        }
+    }
+
+    fn count(&mut self, committed: &Committed, asker: Option<OwnerId>) {
+        let (row, sums) = (&committed.row, &mut self.sums);
+        let duration_ns = committed.duration_ns();
+        match row.kind {
+            CommitKind::Full => sums.full.record(duration_ns),
+            CommitKind::Fast => sums.fast.record(duration_ns),
+        }
+        if row.kind == CommitKind::Full && row.logging_ns > 0 {
+            let grow = |sum: &mut u64, from_ns: u64, to_ns: u64| {
+                *sum = sum.saturating_add(to_ns.saturating_sub(from_ns));
+            };
+            grow(&mut sums.locking_ns, row.start_ns, row.flushing_ns);
+            grow(&mut sums.flushing_ns, row.flushing_ns, row.logging_ns);
+            grow(&mut sums.logging_ns, row.logging_ns, row.end_ns);
+        }
+        sums.asked += u64::from(row.asked_ns > 0);
+        sums.handles += u64::from(row.handles);
+        sums.blocks_logged += u64::from(row.blocks_logged);
+        if let Some(asker) = asker {
+            *sums.asked_by.entry(asker).or_default() += 1;
+        }
+        let mut data_bytes = 0;
+        for &(owner, bytes) in &committed.data {
+            *sums.data_by.entry(owner).or_default() += bytes;
+            data_bytes += bytes;
+        }
+        if row.kind == CommitKind::Full {
+            sums.by_bytes.add(data_bytes as f64, duration_ns as f64);
+        }
+    }
+
+    fn may_forget_first(&self) -> bool {
+        let first_end_ns = self.history.front().map_or(0, |commit| commit.row.end_ns);
+        self.history.len() > MOST_COMMITS || first_end_ns + MEMORY_NS < self.last_end_ns
+    }
+
+    /// Counts what the oldest commit did for fsyncs and to writes, and drops it.
+    fn forget_first(&mut self) {
+        if let Some(commit) = self.history.pop_front() {
+            add_served(&mut self.sums, &commit);
+        }
+    }
+
+    /// Counts the commits that are still remembered.
+    pub(crate) fn finish(&mut self) {
+        while !self.history.is_empty() {
+            self.forget_first();
+        }
+    }
+
+    /// The index of the first remembered commit that ended after `from_ns`. Mostly it is among the last, so
+    /// the search goes back from there in steps that double.
+    pub(crate) fn ended_after(&self, from_ns: u64) -> usize {
+        let length = self.history.len();
+        let ended = |index: usize| self.history[index].row.end_ns <= from_ns;
+        let mut back = 1;
+        while back < length && !ended(length - back) {
+            back *= 2;
+        }
+        let (mut low, mut high) = (length.saturating_sub(back), length);
+        while low < high {
+            let middle = low.midpoint(high);
+            if ended(middle) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    pub(crate) fn history(&self) -> &VecDeque<Committed> {
+        &self.history
+    }
+
+    pub(crate) fn get_mut(&mut self, index: usize) -> Option<&mut Committed> {
+        self.history.get_mut(index)
+    }
+
+    /// Which commit an fsync from `enter_ns` to `exit_ns` waited for that wanted a transaction in
+    /// `wanted`; without one, the last commit that ended inside it.
+    ///
+    /// The file's transaction can move on while the caller waits, when others change the file; so it is the
+    /// latest wanted one that ended in time. `first` is the first that ended after the call began.
+    pub(crate) fn own_commit(
+        &self,
+        wanted: (Transaction, Transaction),
+        first: usize,
+        exit_ns: u64,
+    ) -> Option<usize> {
+        let in_time = |commit: &Committed| {
+            commit.row.end_ns <= exit_ns + SLACK_NS && commit.row.start_ns <= exit_ns
+        };
+        let found = self.history.range(first..).enumerate().rev();
+        let mut candidates = found.filter(|(_, commit)| in_time(commit));
+        let index = if wanted.1.is_none() {
+            candidates.next()
+        } else {
+            let from = if wanted.0.is_none() {
+                wanted.1
+            } else {
+                wanted.0
+            };
+            candidates.find(|(_, commit)| {
+                let tid = commit.row.transaction;
+                !tid.is_before(from) && !wanted.1.is_before(tid)
+            })
+        };
+        index.map(|(offset, _)| first + offset)
+    }
+
+    /// The first full commit that began after `enter_ns`; `first` is the first that ended after it.
+    pub(crate) fn first_begun_after(&self, first: usize, enter_ns: u64) -> Option<&Committed> {
+        self.history
+            .range(first..)
+            .find(|commit| commit.row.kind == CommitKind::Full && commit.row.start_ns > enter_ns)
+    }
+
+    /// How many nanoseconds a byte of data adds to a commit of this journal. From the commits' durations
+    /// by their bytes; if these do not vary but are large, from the most that was written in 10 ms.
+    pub(crate) fn ns_per_byte(&self, dev: Dev, traffic: &Traffic) -> f64 {
+        const LARGE_BYTES: f64 = (1 << 20) as f64;
+        let by_bytes = &self.sums.by_bytes;
+        let peak = traffic.peak_bytes_per_s(dev);
+        match by_bytes.rising_slope() {
+            Some(slope) => slope,
+            None if by_bytes.mean_x() >= LARGE_BYTES && peak > 0.0 => 1e9 / peak,
+            None => 0.0,
+        }
+    }
+}
+
+fn add_handles(sum: &mut HandleSum, other: HandleSum) {
+    sum.count += other.count;
+    sum.dirtied += other.dirtied;
+    sum.open_ns = sum.open_ns.saturating_add(other.open_ns);
+}
+
+fn add_served(sums: &mut CommitSums, commit: &Committed) {
+    if commit.served > 0 {
+        sums.serving += 1;
+        sums.served += u64::from(commit.served);
+        if commit.row.kind == CommitKind::Full {
+            sums.by_served
+                .add(f64::from(commit.served), commit.duration_ns() as f64);
+        }
+    }
+    sums.blocked_writes += u64::from(commit.blocked_writes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn journal(commits: &[(u32, u64, u64)]) -> Journal {
+        let mut journal = Journal::default();
+        for &(transaction, start_ns, end_ns) in commits {
+            journal.add_commit(Commit {
+                transaction: Transaction(transaction),
+                start_ns,
+                end_ns,
+                ..Commit::default()
+            });
+        }
+        let (traffic, mut owners) = (Traffic::default(), Owners::default());
+        journal.settle(u64::MAX, &traffic, &mut owners, |_, _| ());
+        journal
+    }
+
+    const MS: u64 = 1_000_000;
+
+    fn own(journal: &Journal, wanted: (u32, u32), enter_ms: u64, exit_ms: u64) -> Option<u32> {
+        let wanted = (Transaction(wanted.0), Transaction(wanted.1));
+        let first = journal.ended_after(enter_ms * MS);
+        let index = journal.own_commit(wanted, first, exit_ms * MS)?;
+        Some(journal.history()[index].row.transaction.0)
+    }
+
+    #[test]
+    fn the_own_commit_is_found_by_its_id() {
+        let journal = journal(&[
+            (7, 0, 10 * MS),
+            (8, 11 * MS, 20 * MS),
+            (9, 21 * MS, 30 * MS),
+        ]);
+        assert_eq!(own(&journal, (8, 8), 5, 20), Some(8));
+        // Delayed allocation moved it while the caller was in fsync.
+        assert_eq!(own(&journal, (7, 8), 5, 20), Some(8));
+        // Another thread moved it after the caller began to wait.
+        assert_eq!(own(&journal, (8, 10), 5, 20), Some(8));
+        // It was committed before the call.
+        assert_eq!(own(&journal, (7, 7), 15, 20), None);
+        // Not known: the last that ended inside the call.
+        assert_eq!(own(&journal, (0, 0), 5, 22), Some(8));
+    }
+
+    #[test]
+    fn the_search_finds_every_place() {
+        let commits: Vec<(u32, u64, u64)> = (0..100)
+            .map(|n| (n, 10 * u64::from(n), 10 * u64::from(n) + 5))
+            .collect();
+        for length in [0, 1, 2, 3, 64, 100] {
+            let journal = journal(&commits[..length]);
+            for at_ns in 0..1_010 {
+                let truth = commits[..length]
+                    .iter()
+                    .filter(|commit| commit.2 <= at_ns)
+                    .count();
+                assert_eq!(journal.ended_after(at_ns), truth, "{length} {at_ns}");
+            }
+        }
+    }
+
+    #[test]
+    fn ids_wrap_around() {
+        let journal = journal(&[
+            (u32::MAX, 0, 10 * MS),
+            (0, 11 * MS, 20 * MS),
+            (1, 21 * MS, 30 * MS),
+        ]);
+        assert_eq!(own(&journal, (u32::MAX, 1), 5, 30), Some(1));
+        assert_eq!(own(&journal, (u32::MAX, 1), 5, 20), Some(0));
+    }
+}

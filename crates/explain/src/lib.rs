@@ -1,0 +1,68 @@
+//! From a trace to findings: where each fsync's and write's time went, who caused it, what would help.
+//!
+//! [`explain`] reads a trace once, in the order of time, and returns a [`Report`]. [`Analysis`] does the
+//! same for events that come from elsewhere, and can report at any time. An [`Observer`] sees every call
+//! with its split as soon as all about it is known, for exports too large to keep.
+//!
+//! Memory is bounded by what runs at the same time (threads, open transactions, the last second or 1,024
+//! commits of each journal, a minute of written bytes), not by the length of the trace. How the figures come about stands in
+//! `docs/explain.md`.
+
+mod analysis;
+mod batching;
+mod blame;
+mod fast;
+mod file_system;
+mod findings;
+mod fit;
+mod histogram;
+mod journal;
+mod merge;
+mod observe;
+mod owners;
+mod parts;
+mod remedies;
+mod report;
+mod split;
+mod thesis;
+mod threads;
+mod traffic;
+mod warnings;
+
+use luc_events::store::{Reader, StoreError};
+
+pub use analysis::Analysis;
+pub use batching::Batching;
+pub use findings::{
+    Evidence, Finding, FindingKind, Remedy, RemedyKind, Unit, Warning, WarningKind,
+};
+pub use histogram::Latency;
+pub use observe::{ExplainedCall, ExplainedCommit, ExplainedSync, Observer};
+pub use parts::{Part, Parts};
+pub use report::{
+    Account, Accounts, Blame, CallReport, CommitParty, CommitReport, DiskReport, FileSystemReport,
+    Omitted, Party, ProcessReport, Report, SlowSync, SyncReport, TraceInfo,
+};
+pub use thesis::{FsyncModel, WriteClass, WriteModel};
+
+/// Analyses a trace.
+///
+/// # Errors
+///
+/// When the trace is damaged or cannot be read.
+pub fn explain(reader: &Reader) -> Result<Report, StoreError> {
+    let mut analysis = Analysis::new(reader.trace().clone());
+    merge::feed(reader, &mut analysis)?;
+    Ok(analysis.finish())
+}
+
+/// Analyses a trace and shows every call to `observer`, roughly in the order of their ends.
+///
+/// # Errors
+///
+/// When the trace is damaged or cannot be read.
+pub fn explain_with(reader: &Reader, observer: &mut dyn Observer) -> Result<Report, StoreError> {
+    let mut analysis = Analysis::with_observer(reader.trace().clone(), observer);
+    merge::feed(reader, &mut analysis)?;
+    Ok(analysis.finish())
+}

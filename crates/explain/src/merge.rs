@@ -1,0 +1,88 @@
+//! All tables of a trace as one stream in the order of time.
+
+use luc_events::store::{Reader, Rows, StoreError};
+use luc_events::tables::{
+    BriefWait, Call, Commit, Data, FileSystem, Handle, Lost, Request, Row, Sync, Task, Wait,
+};
+
+use crate::analysis::Analysis;
+
+/// Columns that the analysis does not look at, of any table.
+const NOT_NEEDED: &[&str] = &[
+    "stack",
+    "waker",
+    "cpu_enter",
+    "file_system_enter_ns",
+    "file_system_exit_ns",
+    "line",
+    "sector",
+];
+
+/// A table's rows and the next of them.
+struct Source<T> {
+    rows: Rows<T>,
+    next: Option<T>,
+    /// The next row's time; `u64::MAX` at the end.
+    at_ns: u64,
+}
+
+impl<T: Row> Source<T> {
+    fn open(reader: &Reader) -> Result<Self, StoreError> {
+        let mut source = Self {
+            rows: reader.rows_without(NOT_NEEDED)?,
+            next: None,
+            at_ns: 0,
+        };
+        source.take()?;
+        Ok(source)
+    }
+
+    /// Takes the next row, and reads the one after it.
+    fn take(&mut self) -> Result<Option<T>, StoreError> {
+        let following = self.rows.next().transpose()?;
+        self.at_ns = following.as_ref().map_or(u64::MAX, Row::time_ns);
+        Ok(std::mem::replace(&mut self.next, following))
+    }
+}
+
+macro_rules! sources {
+    ($($field:ident: $table:ident),+ $(,)?) => {
+        /// All tables that the analysis takes in.
+        struct Sources {
+            $($field: Source<$table>,)+
+        }
+
+        impl Sources {
+            fn open(reader: &Reader) -> Result<Self, StoreError> {
+                Ok(Self { $($field: Source::open(reader)?,)+ })
+            }
+
+            /// Feeds the earliest row; of equal ones that of the first table. False at the end.
+            fn feed(&mut self, analysis: &mut Analysis<'_>) -> Result<bool, StoreError> {
+                let earliest_ns = u64::MAX $(.min(self.$field.at_ns))+;
+                $(
+                    if self.$field.at_ns == earliest_ns
+                        && let Some(row) = self.$field.take()?
+                    {
+                        analysis.$field(row);
+                        return Ok(true);
+                    }
+                )+
+                Ok(false)
+            }
+        }
+    };
+}
+
+// What explains other rows comes before them.
+sources! {
+    wait: Wait, brief_wait: BriefWait, file_system: FileSystem, task: Task, handle: Handle, data: Data, commit: Commit,
+    request: Request, call: Call, sync: Sync, lost: Lost,
+}
+
+/// Feeds the whole trace.
+pub(crate) fn feed(reader: &Reader, analysis: &mut Analysis<'_>) -> Result<(), StoreError> {
+    let mut sources = Sources::open(reader)?;
+    while sources.feed(analysis)? {}
+    Ok(())
+}

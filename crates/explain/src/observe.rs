@@ -1,0 +1,61 @@
+//! Seeing every call with its split.
+
+use luc_events::tables::{Call, Commit, Sync};
+use luc_events::{Cgroup, Tgid, Transaction};
+
+use crate::parts::Parts;
+
+/// One fsync, explained.
+#[derive(Debug)]
+pub struct ExplainedSync<'a> {
+    /// The event.
+    pub row: &'a Sync,
+    /// What its time was made of.
+    pub parts: &'a Parts,
+    /// The commit it needed.
+    pub own: Option<&'a Commit>,
+    /// The commits it waited for, and how long, in order.
+    pub waited: &'a [(Transaction, u64)],
+    /// Whose work these waits were for, in nanoseconds, largest first; may include the caller.
+    pub culprits: &'a [(Tgid, Cgroup, u64)],
+}
+
+/// One other call, explained.
+#[derive(Debug)]
+pub struct ExplainedCall<'a> {
+    /// The event.
+    pub row: &'a Call,
+    /// What its time was made of.
+    pub parts: &'a Parts,
+    /// The commits it waited for, and how long, in order.
+    pub waited: &'a [(Transaction, u64)],
+}
+
+/// One commit, explained.
+#[derive(Debug)]
+pub struct ExplainedCommit<'a> {
+    /// The event.
+    pub row: &'a Commit,
+    /// Metadata and data bytes in it, by owner, in no order.
+    pub bytes: &'a [(Tgid, Cgroup, u64)],
+    /// The data among them: written while it ran, or shortly before.
+    pub data: &'a [(Tgid, Cgroup, u64)],
+}
+
+/// Sees what the analysis sees. Each method does nothing unless implemented.
+pub trait Observer {
+    /// An fsync or the like.
+    fn sync(&mut self, sync: &ExplainedSync<'_>) {
+        let _ = sync;
+    }
+
+    /// A commit; always before the calls that waited for it.
+    fn commit(&mut self, commit: &ExplainedCommit<'_>) {
+        let _ = commit;
+    }
+
+    /// Another call.
+    fn call(&mut self, call: &ExplainedCall<'_>) {
+        let _ = call;
+    }
+}

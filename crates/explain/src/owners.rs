@@ -1,0 +1,29 @@
+//! Who did something: a process in a cgroup, as a small number.
+
+use luc_events::{Cgroup, Tgid};
+
+use crate::fast::FastMap;
+
+/// A process in a cgroup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct OwnerId(u32);
+
+/// All owners of a trace. Grows with the processes that wrote, not with the trace.
+#[derive(Debug, Default)]
+pub(crate) struct Owners {
+    ids: FastMap<(u32, u64), OwnerId>,
+    owners: Vec<(Tgid, Cgroup)>,
+}
+
+impl Owners {
+    pub(crate) fn id(&mut self, process: Tgid, cgroup: Cgroup) -> OwnerId {
+        *self.ids.entry((process.0, cgroup.0)).or_insert_with(|| {
+            self.owners.push((process, cgroup));
+            OwnerId((self.owners.len() - 1) as u32)
+        })
+    }
+
+    pub(crate) fn get(&self, id: OwnerId) -> (Tgid, Cgroup) {
+        self.owners[id.0 as usize]
+    }
+}

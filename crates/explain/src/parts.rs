@@ -1,0 +1,195 @@
+//! What the time inside a call is made of.
+
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+
+use luc_events::Cause;
+
+/// One part of an fsync's or another call's time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[repr(u8)]
+pub enum Part {
+    /// The file's data was on its way to the disk.
+    DataWriteback,
+    /// An earlier transaction's commit had to end first: the paper's file synchronization delay.
+    Predecessor,
+    /// Nothing was being committed yet: the journal thread had to wake up and begin.
+    Start,
+    /// The own commit waited for running handles (before and during its locking phase).
+    Locking,
+    /// The own commit sent out data.
+    Flushing,
+    /// The own commit wrote the journal and waited for data, journal and the disk's cache.
+    Logging,
+    /// The own commit was over and the caller had not been woken yet.
+    Done,
+    /// A commit whose row is not in the trace, or another file system's log.
+    UnknownCommit,
+    /// A fast commit.
+    FastCommit,
+    /// A flush of the disk's cache outside a commit.
+    Flush,
+    /// A metadata buffer that a commit was writing: the paper's file write delay.
+    WriteDelay,
+    /// A transaction that took no more handles: lock-up.
+    LockUp,
+    /// Space in the journal that a checkpoint had to free.
+    Checkpoint,
+    /// A directory's lock.
+    DirectoryLock,
+    /// An inode's or another lock of the kernel.
+    Lock,
+    /// Slowed down by the kernel, as too much data was dirty.
+    Throttle,
+    /// The device, otherwise.
+    Device,
+    /// Blocked for a reason that is not one of these.
+    Other,
+    /// Runnable but not running.
+    Runnable,
+    /// On a processor, or blocked unseen.
+    Running,
+}
+
+impl Part {
+    /// All parts, in order.
+    pub const ALL: [Self; 20] = [
+        Self::DataWriteback,
+        Self::Predecessor,
+        Self::Start,
+        Self::Locking,
+        Self::Flushing,
+        Self::Logging,
+        Self::Done,
+        Self::UnknownCommit,
+        Self::FastCommit,
+        Self::Flush,
+        Self::WriteDelay,
+        Self::LockUp,
+        Self::Checkpoint,
+        Self::DirectoryLock,
+        Self::Lock,
+        Self::Throttle,
+        Self::Device,
+        Self::Other,
+        Self::Runnable,
+        Self::Running,
+    ];
+
+    /// The part's name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::DataWriteback => "data_writeback",
+            Self::Predecessor => "predecessor",
+            Self::Start => "start",
+            Self::Locking => "locking",
+            Self::Flushing => "flushing",
+            Self::Logging => "logging",
+            Self::Done => "done",
+            Self::UnknownCommit => "unknown_commit",
+            Self::FastCommit => "fast_commit",
+            Self::Flush => "flush",
+            Self::WriteDelay => "write_delay",
+            Self::LockUp => "lock_up",
+            Self::Checkpoint => "checkpoint",
+            Self::DirectoryLock => "directory_lock",
+            Self::Lock => "lock",
+            Self::Throttle => "throttle",
+            Self::Device => "device",
+            Self::Other => "other",
+            Self::Runnable => "runnable",
+            Self::Running => "running",
+        }
+    }
+
+    /// Whether this is a part of the own commit.
+    pub fn is_own_commit(self) -> bool {
+        matches!(
+            self,
+            Self::Start | Self::Locking | Self::Flushing | Self::Logging | Self::Done
+        )
+    }
+
+    /// The part of a blocked interval whose cause says it all; waits for commits need the commits.
+    pub(crate) fn of(cause: Cause) -> Self {
+        match cause {
+            Cause::DataWriteback => Self::DataWriteback,
+            Cause::CommitWait => Self::UnknownCommit,
+            Cause::FastCommit => Self::FastCommit,
+            Cause::Flush => Self::Flush,
+            Cause::ShadowBuffer => Self::WriteDelay,
+            Cause::TransactionLocked => Self::LockUp,
+            Cause::Checkpoint => Self::Checkpoint,
+            Cause::DirectoryLock => Self::DirectoryLock,
+            Cause::InodeLock | Cause::KernelLock => Self::Lock,
+            Cause::DirtyThrottle => Self::Throttle,
+            Cause::Device => Self::Device,
+            Cause::Preempted => Self::Runnable,
+            Cause::Futex
+            | Cause::Sleep
+            | Cause::Poll
+            | Cause::PipeSocket
+            | Cause::PageFault
+            | Cause::Updates
+            | Cause::Other => Self::Other,
+        }
+    }
+}
+
+/// Nanoseconds by part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Parts {
+    ns: [u64; Part::ALL.len()],
+}
+
+impl Parts {
+    /// Adds to a part.
+    pub(crate) fn add(&mut self, part: Part, ns: u64) {
+        let sum = &mut self.ns[part as usize];
+        *sum = sum.saturating_add(ns);
+    }
+
+    /// Adds all parts of another.
+    pub(crate) fn add_all(&mut self, other: &Self) {
+        for (sum, ns) in self.ns.iter_mut().zip(other.ns) {
+            *sum = sum.saturating_add(ns);
+        }
+    }
+
+    /// Nanoseconds of one part.
+    pub fn get(&self, part: Part) -> u64 {
+        self.ns[part as usize]
+    }
+
+    /// All parts together, in nanoseconds.
+    pub fn sum(&self) -> u64 {
+        self.ns.iter().fold(0, |sum, &ns| sum.saturating_add(ns))
+    }
+
+    /// The parts that are not 0.
+    pub fn iter(&self) -> impl Iterator<Item = (Part, u64)> {
+        Part::ALL
+            .into_iter()
+            .map(|part| (part, self.get(part)))
+            .filter(|&(_, ns)| ns > 0)
+    }
+
+    /// The own commit's parts together, in nanoseconds.
+    pub fn own_commit(&self) -> u64 {
+        self.iter()
+            .filter(|(part, _)| part.is_own_commit())
+            .fold(0, |sum, (_, ns)| sum.saturating_add(ns))
+    }
+}
+
+impl Serialize for Parts {
+    /// As a map from name to nanoseconds, of the parts that are not 0.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (part, ns) in self.iter() {
+            map.serialize_entry(part.name(), &ns)?;
+        }
+        map.end()
+    }
+}

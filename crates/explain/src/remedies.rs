@@ -1,0 +1,128 @@
+//! What would help without losing data, and how much.
+//!
+//! Gains are of the throughput of threads in a closed loop: if a fraction f of their time in calls goes
+//! away, they go round 1 / (1 - f) as fast. That is a bound from above, as something else may then be in the way;
+//! only the gate's gain comes from a model of its own.
+
+use crate::findings::{Finding, FindingKind, Remedy, RemedyKind};
+use crate::report::{FileSystemReport, Report};
+
+/// What the bound rests on.
+const BOUND: &str = "upper bound: all of the time lost to this goes away";
+
+/// Remedies for the findings of a report.
+pub(crate) fn propose(report: &Report) -> Vec<Remedy> {
+    report
+        .findings
+        .iter()
+        .flat_map(|finding| {
+            let file_system = report
+                .file_systems
+                .iter()
+                .find(|file_system| Some(file_system.dev) == finding.dev);
+            file_system.map_or_else(Vec::new, |found| against(finding, found))
+        })
+        .collect()
+}
+
+fn against(finding: &Finding, file_system: &FileSystemReport) -> Vec<Remedy> {
+    let remedy = |kind, sentence: &str, predicted_gain, basis| Remedy {
+        kind,
+        sentence: sentence.to_owned(),
+        against: finding.kind,
+        dev: finding.dev,
+        predicted_gain,
+        basis,
+    };
+    let bound = Some(1.0 / (1.0 - finding.share.min(0.99)) - 1.0);
+    match finding.kind {
+        FindingKind::SynchronizationBound => {
+            let batching = &file_system.batching;
+            let mut found = vec![match batching.unknown {
+                None if batching.would_help => remedy(
+                    RemedyKind::Gate,
+                    "run the program under `luc run`, which brings its fsyncs into common commits",
+                    Some(batching.gain),
+                    "model: a closed loop of the callers seen, sharing each commit",
+                ),
+                None => remedy(
+                    RemedyKind::Gate,
+                    "the gate of `luc run` would gain too little here",
+                    Some(batching.gain),
+                    "model: a closed loop of the callers seen, sharing each commit",
+                ),
+                Some(why) => remedy(
+                    RemedyKind::Gate,
+                    "the gate of `luc run` may help",
+                    None,
+                    why,
+                ),
+            }];
+            if !file_system.fast_commit {
+                found.push(remedy(
+                    RemedyKind::FastCommit,
+                    "ext4's fast_commit batches by itself, but test it first with `luc powercut --mkfs-options '-O fast_commit'`",
+                    None,
+                    "the trace cannot tell which changes fast commits can take",
+                ));
+            }
+            found
+        }
+        FindingKind::WriteDelayBound | FindingKind::LockUp => {
+            let mut found = Vec::new();
+            if finding.kind == FindingKind::WriteDelayBound {
+                found.push(remedy(
+                    RemedyKind::CopyOut,
+                    "LUC's kernel module writes copies of metadata buffers to the journal, so that writes need not wait",
+                    bound,
+                    BOUND,
+                ));
+                if !file_system.options.contains("lazytime") {
+                    found.push(remedy(
+                        RemedyKind::Lazytime,
+                        "mount with lazytime, so that writes that change only times do not touch the journal",
+                        None,
+                        "the trace cannot tell writes that change only times",
+                    ));
+                }
+            }
+            found.push(remedy(
+                RemedyKind::OwnFileSystem,
+                "give the writers that wait, or the callers of fsync, a file system of their own",
+                bound,
+                BOUND,
+            ));
+            found
+        }
+        FindingKind::SomeoneElsesData => vec![remedy(
+            RemedyKind::OwnFileSystem,
+            "give the culprit or the victim a file system of its own, best on another disk",
+            bound,
+            BOUND,
+        )],
+        FindingKind::CheckpointPressure => vec![remedy(
+            RemedyKind::LargerJournal,
+            "make the journal larger (`tune2fs -O ^has_journal`, then `tune2fs -J size=MEGABYTES`, unmounted)",
+            bound,
+            BOUND,
+        )],
+        FindingKind::DirectoryLock => vec![remedy(
+            RemedyKind::MoreDirectories,
+            "spread the files over several directories, as a directory takes one change at a time",
+            bound,
+            BOUND,
+        )],
+        FindingKind::DeviceBound => vec![remedy(
+            RemedyKind::FasterDevice,
+            "only a faster device helps, or one whose cache keeps its data in a power cut",
+            None,
+            "the trace knows this device only",
+        )],
+        FindingKind::FileLock
+        | FindingKind::DirtyThrottling
+        | FindingKind::FastCommitBound
+        | FindingKind::ProcessorBound
+        | FindingKind::OtherLog
+        | FindingKind::NotStorage => Vec::new(),
+    }
+}

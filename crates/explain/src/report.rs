@@ -1,0 +1,325 @@
+//! What the analysis found, ready to be shown or written as JSON.
+
+use std::collections::BTreeMap;
+
+use luc_events::{Cgroup, Dev, Pid, Tgid, Transaction};
+use serde::Serialize;
+
+use crate::batching::Batching;
+use crate::findings::{Finding, Remedy, Warning};
+use crate::histogram::Latency;
+use crate::parts::Parts;
+use crate::thesis::{FsyncModel, WriteModel};
+
+/// Everything. Times are nanoseconds; shares and gains are fractions of 1.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Report {
+    /// The version of this structure.
+    pub version: u32,
+    /// Where the trace is from.
+    pub trace: TraceInfo,
+    /// Events that the recorder could not keep, by table; empty is good.
+    pub lost: BTreeMap<String, u64>,
+    /// What the analysis itself had to leave out; all 0 is good.
+    pub omitted: Omitted,
+    /// Most important first.
+    pub findings: Vec<Finding>,
+    /// Largest predicted gain first.
+    pub remedies: Vec<Remedy>,
+    /// Options in use, or often advised, that lose data, and other reasons for caution.
+    pub warnings: Vec<Warning>,
+    /// One for each file system that was synced or written to or that has a journal, busiest first.
+    pub file_systems: Vec<FileSystemReport>,
+    /// The disks' requests.
+    pub disks: Vec<DiskReport>,
+    /// fsyncs and calls of each process, most time first.
+    pub processes: Vec<ProcessReport>,
+    /// Who waited for whose work, longest first.
+    pub blame: Vec<Blame>,
+    /// The longest fsyncs.
+    pub slowest: Vec<SlowSync>,
+    /// Where all time went.
+    pub accounts: Accounts,
+}
+
+/// Where a trace is from.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct TraceInfo {
+    /// Host name.
+    pub host: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// Processors online.
+    pub processors: u32,
+    /// The recorded command; empty: none.
+    pub command: String,
+    /// Filters in words; empty: none.
+    pub filters: String,
+    /// When recording began, CLOCK_MONOTONIC.
+    pub start_ns: u64,
+    /// When it ended: the recorder's word, or the last event if it was killed.
+    pub end_ns: u64,
+    /// Add to a time to get CLOCK_REALTIME.
+    pub realtime_offset_ns: u64,
+    /// Events read.
+    pub events: u64,
+    /// Whether the recorder wrote down its end.
+    pub complete: bool,
+}
+
+/// What had to be left out to bound memory.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Omitted {
+    /// Waits inside very long calls that are not in the calls' split.
+    pub waits: u64,
+    /// Pairs of victim and culprit beyond the first 65,536.
+    pub blame: u64,
+    /// Calls longer than a second whose waits for commits were not recorded.
+    pub syncs_without_waits: u64,
+    /// Rows with times that no machine has.
+    pub implausible: u64,
+}
+
+/// A process in a cgroup.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Party {
+    /// The process.
+    pub process: Tgid,
+    /// Its name; empty if unknown.
+    pub comm: String,
+    /// Its cgroup; 0 if unknown.
+    pub cgroup: Cgroup,
+}
+
+/// One file system.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct FileSystemReport {
+    /// Its device.
+    pub dev: Dev,
+    /// Its type; empty if unknown.
+    pub kind: String,
+    /// Where it is mounted.
+    pub mount_point: String,
+    /// Its options.
+    pub options: String,
+    /// The journal's size in bytes; 0: none or unknown.
+    pub journal_bytes: u64,
+    /// Whether ext4's fast_commit is on.
+    pub fast_commit: bool,
+    /// fsync and the like.
+    pub syncs: SyncReport,
+    /// Its commits.
+    pub commits: CommitReport,
+    /// Other calls, by name.
+    pub calls: BTreeMap<&'static str, CallReport>,
+    /// Algorithm 4.1.
+    pub fsync_model: FsyncModel,
+    /// Algorithm 4.2.
+    pub write_model: WriteModel,
+    /// Would batching help?
+    pub batching: Batching,
+}
+
+/// Calls of fsync and the like.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct SyncReport {
+    /// How long they took.
+    pub latency: Latency,
+    /// Calls per second between the first and the last.
+    pub per_s: f64,
+    /// Calls that failed.
+    pub errors: u64,
+    /// What their time was made of; the sum is `latency.total_ns`.
+    pub parts: Parts,
+    /// Calls by kind.
+    pub kinds: BTreeMap<&'static str, u64>,
+    /// Calls for which nothing had to be committed any more.
+    pub without_commit: u64,
+    /// Threads that called twice or more.
+    pub callers: u64,
+}
+
+/// Commits of one journal.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct CommitReport {
+    /// Durations of full commits.
+    pub full: Latency,
+    /// Durations of fast commits.
+    pub fast: Latency,
+    /// Sum of all full commits' times until data was sent out, in nanoseconds.
+    pub locking_ns: u64,
+    /// Sum of their times to send out data.
+    pub flushing_ns: u64,
+    /// Sum of their times to write the journal and wait for it and the data.
+    pub logging_ns: u64,
+    /// Commits that somebody asked for.
+    pub asked: u64,
+    /// Commits for which an fsync waited as its own.
+    pub serving: u64,
+    /// fsyncs that waited for their own commit.
+    pub served: u64,
+    /// `served` over `serving`.
+    pub syncs_per_commit: f64,
+    /// Handles in all commits.
+    pub handles: u64,
+    /// Blocks written to the journal.
+    pub blocks_logged: u64,
+    /// How many nanoseconds a byte of data adds to a commit; 0: no effect seen.
+    pub ns_per_data_byte: f64,
+    /// Who asked for them, who filled them, and whose data they waited for.
+    pub by: Vec<CommitParty>,
+}
+
+/// One process' part in a journal's commits.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct CommitParty {
+    /// Who.
+    pub party: Party,
+    /// Commits it asked for first.
+    pub asked: u64,
+    /// Its handles.
+    pub handles: u64,
+    /// Metadata blocks they made dirty.
+    pub blocks: u64,
+    /// How long they were open in all.
+    pub handles_open_ns: u64,
+    /// Bytes of its data that were written while or shortly before commits ran.
+    pub data_bytes: u64,
+}
+
+/// Calls of one kind on one file system.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct CallReport {
+    /// How long they took.
+    pub latency: Latency,
+    /// Calls that failed.
+    pub errors: u64,
+    /// Bytes they moved.
+    pub bytes: u64,
+    /// What their time was made of.
+    pub parts: Parts,
+    /// Calls that met the write delay.
+    pub delayed: u64,
+    /// Calls that met a locked-up transaction.
+    pub locked_up: u64,
+}
+
+/// One disk's requests.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct DiskReport {
+    /// The disk.
+    pub dev: Dev,
+    /// How long the device took, by kind of request.
+    pub device: BTreeMap<&'static str, Latency>,
+    /// How long requests were queued before.
+    pub queued: Latency,
+    /// Bytes read, written and discarded.
+    pub bytes: u64,
+    /// Requests that failed.
+    pub errors: u64,
+}
+
+/// One process' calls.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ProcessReport {
+    /// Who.
+    pub party: Party,
+    /// fsync and the like: how many and how long in all.
+    pub syncs: u64,
+    /// Their time.
+    pub sync_ns: u64,
+    /// What it was made of.
+    pub sync_parts: Parts,
+    /// Other calls.
+    pub calls: u64,
+    /// Their time.
+    pub call_ns: u64,
+    /// What it was made of.
+    pub call_parts: Parts,
+}
+
+/// What one process' work cost another.
+#[derive(Clone, Debug, Serialize)]
+pub struct Blame {
+    /// On which file system.
+    pub dev: Dev,
+    /// Who waited.
+    pub victim: Party,
+    /// Whose work it was; may be the victim itself.
+    pub culprit: Party,
+    /// The culprit's share of the waits.
+    pub waited_ns: u64,
+    /// Of that, the time that the culprit's data added.
+    pub load_ns: u64,
+    /// How many waits.
+    pub waits: u64,
+    /// The commit in which it was worst.
+    pub worst_transaction: Transaction,
+    /// The culprit's share there.
+    pub worst_ns: u64,
+}
+
+/// One long fsync.
+#[derive(Clone, Debug, Serialize)]
+pub struct SlowSync {
+    /// The thread.
+    pub thread: Pid,
+    /// Its process.
+    pub party: Party,
+    /// The file system.
+    pub dev: Dev,
+    /// The file's inode.
+    pub inode: u64,
+    /// The call.
+    pub kind: &'static str,
+    /// When it began.
+    pub enter_ns: u64,
+    /// How long it took.
+    pub duration_ns: u64,
+    /// What that was made of.
+    pub parts: Parts,
+    /// The transactions it waited for, and how long.
+    pub commits: Vec<(Transaction, u64)>,
+}
+
+/// Where all time went.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Accounts {
+    /// How many threads there were; `threads` has at most 1,000 of them.
+    pub threads_in_all: u64,
+    /// By thread.
+    pub threads: Vec<Account>,
+    /// By process.
+    pub processes: Vec<Account>,
+    /// By cgroup.
+    pub cgroups: Vec<Account>,
+}
+
+/// The time of one thread, or of all threads of a process or cgroup.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Account {
+    /// The thread, in accounts of threads.
+    pub thread: Option<Pid>,
+    /// The process, in accounts of threads and processes.
+    pub process: Option<Tgid>,
+    /// The cgroup.
+    pub cgroup: Cgroup,
+    /// The thread's or the process' name.
+    pub comm: String,
+    /// From the first sight to the last, summed over threads.
+    pub wall_ns: u64,
+    /// On a processor in user mode; 0 if the trace does not say.
+    pub user_ns: u64,
+    /// On a processor in the kernel; 0 if the trace does not say.
+    pub system_ns: u64,
+    /// Runnable but not running.
+    pub runnable_ns: u64,
+    /// The part of `blocked` that is due to files and disks.
+    pub storage_ns: u64,
+    /// Blocked, by cause, without idleness.
+    pub blocked: BTreeMap<&'static str, u64>,
+    /// Waiting for work: sleeping, polling, reading pipes and sockets.
+    pub idle_ns: u64,
+    /// What is missing to `wall_ns`; negative if there is too much.
+    pub unaccounted_ns: i64,
+}

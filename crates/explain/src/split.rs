@@ -1,0 +1,191 @@
+//! Splits one call's time into parts that sum to it exactly.
+//!
+//! The call's waits, clipped to the call, say when its thread was blocked, runnable or running. A wait's cause
+//! names its part, except for a commit: that interval is laid over the commits of the journal, and each
+//! piece goes to the commit that ran then: an earlier one than the own is the predecessor, the own gives
+//! its phases.
+
+use std::collections::VecDeque;
+
+use luc_events::codes::{CommitKind, WaitState};
+use luc_events::tables::Wait;
+use luc_events::{Cause, Pid};
+
+use crate::journal::Committed;
+use crate::parts::{Part, Parts};
+
+/// One wait, as far as it matters here.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Piece {
+    pub(crate) off_ns: u64,
+    pub(crate) woken_ns: u64,
+    pub(crate) on_ns: u64,
+    pub(crate) cause: Cause,
+}
+
+impl Piece {
+    /// A wait's interval, its moments in order.
+    pub(crate) fn of(row: &Wait) -> Self {
+        let on_ns = row.on_ns.max(row.off_ns);
+        let (woken_ns, cause) = if row.state == WaitState::Preempted {
+            (row.off_ns, Cause::Preempted)
+        } else if row.woken_ns == 0 {
+            (on_ns, row.cause)
+        } else {
+            (row.woken_ns.clamp(row.off_ns, on_ns), row.cause)
+        };
+        Self {
+            off_ns: row.off_ns,
+            woken_ns,
+            on_ns,
+            cause,
+        }
+    }
+
+    fn clipped(self, enter_ns: u64, exit_ns: u64) -> Self {
+        let clip = |at: u64| at.clamp(enter_ns, exit_ns);
+        Self {
+            off_ns: clip(self.off_ns),
+            woken_ns: clip(self.woken_ns),
+            on_ns: clip(self.on_ns),
+            ..self
+        }
+    }
+}
+
+/// The call to be split.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span<'a> {
+    pub(crate) enter_ns: u64,
+    pub(crate) exit_ns: u64,
+    pub(crate) thread: Pid,
+    /// Its waits in the order of time, without overlap.
+    pub(crate) waits: &'a [Piece],
+    /// The commit it needed, as an index into the history.
+    pub(crate) own: Option<usize>,
+    /// The first commit that ended after `enter_ns`, as an index into the history.
+    pub(crate) first: usize,
+}
+
+/// Where the time went.
+#[derive(Debug, Default)]
+pub(crate) struct Split {
+    pub(crate) parts: Parts,
+    /// How long it waited for which commit (index into the history).
+    pub(crate) commits: Vec<(usize, u64)>,
+}
+
+/// Splits `span` over the commits in `history`.
+pub(crate) fn split(span: &Span<'_>, history: &VecDeque<Committed>) -> Split {
+    let mut split = Split::default();
+    let mut now_ns = span.enter_ns;
+    for wait in span.waits {
+        let wait = wait.clipped(now_ns.max(span.enter_ns), span.exit_ns.max(now_ns));
+        split.parts.add(Part::Running, wait.off_ns - now_ns);
+        split.blocked(span, &wait, history);
+        split.parts.add(Part::Runnable, wait.on_ns - wait.woken_ns);
+        now_ns = wait.on_ns;
+    }
+    split
+        .parts
+        .add(Part::Running, span.exit_ns.saturating_sub(now_ns));
+    split
+}
+
+impl Split {
+    fn blocked(&mut self, span: &Span<'_>, wait: &Piece, history: &VecDeque<Committed>) {
+        let part = Part::of(wait.cause);
+        let by_commits = matches!(part, Part::UnknownCommit | Part::FastCommit);
+        let names_commits = matches!(part, Part::WriteDelay | Part::LockUp | Part::Checkpoint);
+        if !by_commits && !names_commits {
+            self.parts.add(part, wait.woken_ns - wait.off_ns);
+            return;
+        }
+        let mut now_ns = wait.off_ns;
+        for (index, commit) in history.iter().enumerate().skip(span.first) {
+            let row = &commit.row;
+            if row.start_ns >= wait.woken_ns {
+                break;
+            }
+            let from_ns = row.start_ns.max(now_ns);
+            let to_ns = row.end_ns.min(wait.woken_ns);
+            if to_ns <= from_ns {
+                continue;
+            }
+            self.wait_for(index, to_ns - from_ns);
+            if by_commits {
+                self.parts
+                    .add(gap(part, span, history, now_ns), from_ns - now_ns);
+                self.commit(span, index, commit, (from_ns, to_ns));
+            } else {
+                self.parts.add(part, to_ns - now_ns);
+            }
+            now_ns = to_ns;
+        }
+        let rest = if by_commits {
+            gap(part, span, history, now_ns)
+        } else {
+            part
+        };
+        self.parts.add(rest, wait.woken_ns - now_ns);
+    }
+
+    /// Time in which `commit` ran.
+    fn commit(
+        &mut self,
+        span: &Span<'_>,
+        index: usize,
+        commit: &Committed,
+        (from_ns, to_ns): (u64, u64),
+    ) {
+        let row = &commit.row;
+        let is_own = match row.kind {
+            CommitKind::Fast => row.asked_by == span.thread || span.own == Some(index),
+            CommitKind::Full => span.own == Some(index),
+        };
+        if !is_own {
+            let part = match span.own {
+                Some(own) if own < index => Part::Done,
+                _ => Part::Predecessor,
+            };
+            self.parts.add(part, to_ns - from_ns);
+            return;
+        }
+        if row.kind == CommitKind::Fast {
+            self.parts.add(Part::FastCommit, to_ns - from_ns);
+            return;
+        }
+        // A phase whose beginning is not known has no length.
+        let flushing_ns = if row.flushing_ns == 0 {
+            row.start_ns
+        } else {
+            row.flushing_ns
+        };
+        let logging_ns = row.logging_ns.max(flushing_ns);
+        let within = |begin: u64, end: u64| to_ns.min(end).saturating_sub(from_ns.max(begin));
+        self.parts.add(Part::Locking, within(0, flushing_ns));
+        self.parts
+            .add(Part::Flushing, within(flushing_ns, logging_ns));
+        self.parts.add(Part::Logging, within(logging_ns, u64::MAX));
+    }
+
+    fn wait_for(&mut self, index: usize, ns: u64) {
+        match self.commits.last_mut() {
+            Some((last, sum)) if *last == index => *sum += ns,
+            _ => self.commits.push((index, ns)),
+        }
+    }
+}
+
+/// Waiting for a commit while none ran: before the own one it had yet to start; after, to wake the caller.
+fn gap(part: Part, span: &Span<'_>, history: &VecDeque<Committed>, at_ns: u64) -> Part {
+    match span.own.and_then(|own| history.get(own)) {
+        _ if part == Part::FastCommit => Part::FastCommit,
+        None => Part::UnknownCommit,
+        Some(own) if at_ns >= own.row.end_ns => Part::Done,
+        Some(_) => Part::Start,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,164 @@
+use luc_events::Transaction;
+use luc_events::tables::Commit;
+use proptest::prelude::*;
+
+use super::*;
+
+fn commit(transaction: u32, times: [u64; 4]) -> Committed {
+    let [start_ns, flushing_ns, logging_ns, end_ns] = times;
+    Committed {
+        row: Commit {
+            transaction: Transaction(transaction),
+            start_ns,
+            locking_ns: start_ns,
+            flushing_ns,
+            logging_ns,
+            end_ns,
+            ..Commit::default()
+        },
+        bytes: Vec::new(),
+        data: Vec::new(),
+        served: 0,
+        blocked_writes: 0,
+    }
+}
+
+fn piece(off_ns: u64, woken_ns: u64, on_ns: u64, cause: Cause) -> Piece {
+    Piece {
+        off_ns,
+        woken_ns,
+        on_ns,
+        cause,
+    }
+}
+
+#[test]
+fn a_wait_over_two_commits_is_told_apart() {
+    let history = [
+        commit(1, [50, 60, 70, 200]),
+        commit(2, [220, 230, 250, 400]),
+    ]
+    .into();
+    let waits = [
+        piece(110, 140, 145, Cause::DataWriteback),
+        piece(150, 410, 430, Cause::CommitWait),
+    ];
+    let span = Span {
+        enter_ns: 100,
+        exit_ns: 440,
+        thread: Pid(1),
+        waits: &waits,
+        own: Some(1),
+        first: 0,
+    };
+    let split = split(&span, &history);
+    let expected = [
+        (Part::DataWriteback, 30),
+        (Part::Predecessor, 50),
+        (Part::Start, 20),
+        (Part::Locking, 10),
+        (Part::Flushing, 20),
+        (Part::Logging, 150),
+        (Part::Done, 10),
+        (Part::Runnable, 25),
+        (Part::Running, 25),
+    ];
+    assert_eq!(split.parts.iter().collect::<Vec<_>>(), expected);
+    assert_eq!(split.commits, [(0, 50), (1, 180)]);
+}
+
+#[test]
+fn a_write_delay_names_its_commit() {
+    let history = [commit(1, [50, 60, 70, 200])].into();
+    let waits = [piece(110, 190, 190, Cause::ShadowBuffer)];
+    let span = Span {
+        enter_ns: 100,
+        exit_ns: 195,
+        thread: Pid(1),
+        waits: &waits,
+        own: None,
+        first: 0,
+    };
+    let split = split(&span, &history);
+    assert_eq!(split.parts.get(Part::WriteDelay), 80);
+    assert_eq!(split.commits, [(0, 80)]);
+}
+
+#[test]
+fn a_fast_commit_of_another_is_a_predecessor() {
+    let mut theirs = commit(5, [100, 0, 0, 200]);
+    let mut mine = commit(5, [200, 0, 0, 300]);
+    (theirs.row.kind, mine.row.kind) = (CommitKind::Fast, CommitKind::Fast);
+    (theirs.row.asked_by, mine.row.asked_by) = (Pid(2), Pid(1));
+    let waits = [piece(150, 300, 300, Cause::FastCommit)];
+    let span = Span {
+        enter_ns: 140,
+        exit_ns: 310,
+        thread: Pid(1),
+        waits: &waits,
+        own: None,
+        first: 0,
+    };
+    let split = split(&span, &[theirs, mine].into());
+    assert_eq!(split.parts.get(Part::Predecessor), 50);
+    assert_eq!(split.parts.get(Part::FastCommit), 100);
+}
+
+prop_compose! {
+    /// Waits in order, their causes any.
+    fn waits()(
+        steps in prop::collection::vec((0u64..50, 0u64..100, 0u64..20, 0..Cause::ALL.len()), 0..12),
+        begin in 0u64..300,
+    ) -> Vec<Piece> {
+        let mut now = begin;
+        steps
+            .into_iter()
+            .map(|(gap, blocked, runnable, cause)| {
+                let off = now + gap;
+                now = off + blocked + runnable;
+                piece(off, off + blocked, now, Cause::ALL[cause])
+            })
+            .collect()
+    }
+}
+
+prop_compose! {
+    /// Commits in order, some phases unknown.
+    fn commits()(
+        steps in prop::collection::vec((0u64..40, 0u64..20, 0u64..20, 0u64..80, any::<bool>()), 0..8),
+    ) -> VecDeque<Committed> {
+        let mut now = 50;
+        let mut tid = 0;
+        steps
+            .into_iter()
+            .map(|(gap, locking, flushing, logging, known)| {
+                let start = now + gap;
+                let (flush, log) = (start + locking, start + locking + flushing);
+                now = log + logging;
+                tid += 1;
+                let phases = if known { (flush, log) } else { (0, 0) };
+                commit(tid, [start, phases.0, phases.1, now])
+            })
+            .collect()
+    }
+}
+
+proptest! {
+    /// Whatever the trace says, the parts sum to the measured time.
+    #[test]
+    fn parts_sum_to_the_time(
+        waits in waits(),
+        history in commits(),
+        enter_ns in 0u64..400,
+        length in 0u64..600,
+        own in prop::option::of(0usize..8),
+        first in 0usize..8,
+    ) {
+        let exit_ns = enter_ns + length;
+        let span = Span { enter_ns, exit_ns, thread: Pid(1), waits: &waits, own, first };
+        let split = split(&span, &history);
+        prop_assert_eq!(split.parts.sum(), length);
+        let waited: u64 = split.commits.iter().map(|&(_, ns)| ns).sum();
+        prop_assert!(waited <= length);
+    }
+}

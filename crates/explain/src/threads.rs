@@ -1,0 +1,378 @@
+//! Threads: who they are, what they recently waited for, and where all their time went.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use luc_events::codes::WaitState;
+use luc_events::tables::{BriefWait, Task, Wait};
+use luc_events::{Cause, Cgroup, Pid, Tgid};
+
+use crate::fast::FastMap;
+use crate::report::{Account, Accounts};
+use crate::split::Piece;
+
+/// Waits that are kept per thread until the call they lie in is complete. Of longer calls the earliest waits
+/// are lost from the split (never from the accounts), and the report counts them.
+const MEMORY_WAITS: usize = 512;
+/// Threads that have accounts of their own in the report; of the others only processes' and cgroups'.
+const REPORTED_THREADS: usize = 1_000;
+
+/// Where a thread's time went, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    wall: u64,
+    user: u64,
+    system: u64,
+    runnable: u64,
+    blocked: [u64; Cause::ALL.len()],
+}
+
+impl Sums {
+    fn add(&mut self, other: &Self) {
+        grow(&mut self.wall, other.wall);
+        grow(&mut self.user, other.user);
+        grow(&mut self.system, other.system);
+        grow(&mut self.runnable, other.runnable);
+        for (sum, ns) in self.blocked.iter_mut().zip(other.blocked) {
+            grow(sum, ns);
+        }
+    }
+}
+
+fn grow(sum: &mut u64, ns: u64) {
+    *sum = sum.saturating_add(ns);
+}
+
+/// Waits since a thread's last fsync.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cycle {
+    /// When that fsync ended; 0: there was none.
+    since_ns: u64,
+    /// Blocked on other things than the journal and its locks.
+    thinking_ns: u64,
+    /// Blocked or runnable.
+    waited_ns: u64,
+    /// Brief waits: thinking, and all. These come in sums over several cycles, so what is not used up in one
+    /// is left for the next.
+    brief_thinking_ns: u64,
+    brief_ns: u64,
+}
+
+/// One thread.
+#[derive(Debug, Default)]
+pub(crate) struct Thread {
+    pub(crate) process: Tgid,
+    pub(crate) cgroup: Cgroup,
+    cycle: Cycle,
+    recent: VecDeque<Piece>,
+    sums: Sums,
+    begin_ns: u64,
+    comm: String,
+    task: Option<(u64, u64)>,
+}
+
+/// All threads.
+#[derive(Debug, Default)]
+pub(crate) struct Threads {
+    threads: FastMap<Pid, Thread>,
+    comms: FastMap<Tgid, String>,
+    exited: Vec<Account>,
+    exited_sums: FastMap<(u32, u64), Sums>,
+    pub(crate) forgotten_waits: u64,
+    start_ns: u64,
+}
+
+/// Whether a wait for this is for the journal, or for a lock whose holder waits for the journal.
+fn is_for_journal(cause: Cause) -> bool {
+    matches!(
+        cause,
+        Cause::CommitWait
+            | Cause::FastCommit
+            | Cause::ShadowBuffer
+            | Cause::TransactionLocked
+            | Cause::Checkpoint
+            | Cause::DirectoryLock
+            | Cause::InodeLock
+    )
+}
+
+/// Whether a wait for this can lie inside a file-system call and takes part in its split.
+fn is_in_calls(row: &Wait) -> bool {
+    row.state == WaitState::Uninterruptible
+        || !matches!(
+            row.cause,
+            Cause::Futex | Cause::Sleep | Cause::Poll | Cause::PipeSocket
+        )
+}
+
+impl Threads {
+    /// Times before this do not count: the trace began then.
+    pub(crate) fn begin_at(&mut self, start_ns: u64) {
+        self.start_ns = start_ns;
+    }
+
+    /// The thread, its process and cgroup as a row says, seen at `at_ns`.
+    pub(crate) fn see(
+        &mut self,
+        thread: Pid,
+        process: Tgid,
+        cgroup: Cgroup,
+        at_ns: u64,
+    ) -> &mut Thread {
+        let start_ns = self.start_ns;
+        let found = self.threads.entry(thread).or_insert_with(|| Thread {
+            begin_ns: at_ns.max(start_ns),
+            ..Thread::default()
+        });
+        found.process = process;
+        found.cgroup = cgroup;
+        found
+    }
+
+    pub(crate) fn add_wait(&mut self, row: &Wait) {
+        let piece = Piece::of(row);
+        let thread = self.see(row.thread, row.process, row.cgroup, row.off_ns);
+        let off_ns = piece.off_ns.max(thread.begin_ns).min(piece.on_ns);
+        let woken_ns = piece.woken_ns.max(off_ns);
+        let blocked = &mut thread.sums.blocked[usize::from(piece.cause.code())];
+        grow(blocked, woken_ns - off_ns);
+        grow(&mut thread.sums.runnable, piece.on_ns - woken_ns);
+        grow(&mut thread.cycle.waited_ns, piece.on_ns - off_ns);
+        if !is_for_journal(piece.cause) {
+            grow(&mut thread.cycle.thinking_ns, woken_ns - off_ns);
+        }
+        if is_in_calls(row) {
+            thread.recent.push_back(piece);
+            if thread.recent.len() > MEMORY_WAITS {
+                thread.recent.pop_front();
+                self.forgotten_waits += 1;
+            }
+        }
+    }
+
+    /// Sums of brief waits: they are too short to matter to a call's split.
+    pub(crate) fn add_brief_wait(&mut self, row: &BriefWait) {
+        let thread = self.see(row.thread, row.process, row.cgroup, row.since_ns);
+        let cause = usize::from(row.cause.code());
+        let (blocked_ns, runnable_ns) = match row.cause {
+            Cause::Preempted => (0, row.blocked_ns.saturating_add(row.runnable_ns)),
+            _ => (row.blocked_ns, row.runnable_ns),
+        };
+        grow(&mut thread.sums.blocked[cause], blocked_ns);
+        grow(&mut thread.sums.runnable, runnable_ns);
+        grow(
+            &mut thread.cycle.brief_ns,
+            blocked_ns.saturating_add(runnable_ns),
+        );
+        if !is_for_journal(row.cause) {
+            grow(&mut thread.cycle.brief_thinking_ns, blocked_ns);
+        }
+    }
+
+    pub(crate) fn add_task(&mut self, row: &Task) {
+        let (start_ns, at_ns) = (self.start_ns, row.at_ns);
+        if row.process.0 == row.thread.0 || !self.comms.contains_key(&row.process) {
+            self.comms.insert(row.process, row.comm.clone());
+        }
+        let is_new = row.start_ns >= start_ns && row.start_ns > 0;
+        let seen_ns = if is_new { row.start_ns } else { at_ns };
+        let thread = self.see(row.thread, row.process, row.cgroup, seen_ns);
+        if is_new {
+            thread.begin_ns = row.start_ns;
+        }
+        thread.comm.clone_from(&row.comm);
+        let (user, system) = *thread.task.get_or_insert(if is_new {
+            (0, 0)
+        } else {
+            (row.user_ns, row.system_ns)
+        });
+        thread.sums.user = row.user_ns.saturating_sub(user);
+        thread.sums.system = row.system_ns.saturating_sub(system);
+        if row.exit_ns > 0
+            && let Some(thread) = self.threads.remove(&row.thread)
+        {
+            let sums = thread.sums_until(row.exit_ns);
+            let key = (thread.process.0, thread.cgroup.0);
+            self.exited_sums.entry(key).or_default().add(&sums);
+            if self.exited.len() < REPORTED_THREADS {
+                self.exited.push(account(
+                    &sums,
+                    Some(row.thread),
+                    Some(thread.process),
+                    thread.cgroup,
+                    &thread.comm,
+                ));
+            }
+        }
+    }
+
+    /// A process' name; empty if no row told it.
+    pub(crate) fn comm(&self, process: Tgid) -> &str {
+        self.comms.get(&process).map_or("", String::as_str)
+    }
+
+    /// The accounts as of `end_ns`, longest waits for storage first.
+    pub(crate) fn accounts(&self, end_ns: u64) -> Accounts {
+        let mut owners = self.exited_sums.clone();
+        let mut threads = self.exited.clone();
+        for (&pid, thread) in &self.threads {
+            let sums = thread.sums_until(end_ns);
+            let key = (thread.process.0, thread.cgroup.0);
+            owners.entry(key).or_default().add(&sums);
+            threads.push(account(
+                &sums,
+                Some(pid),
+                Some(thread.process),
+                thread.cgroup,
+                &thread.comm,
+            ));
+        }
+        let mut processes: FastMap<u32, (Sums, Cgroup)> = FastMap::default();
+        let mut cgroups: FastMap<u64, Sums> = FastMap::default();
+        for ((process, cgroup), sums) in owners {
+            let entry = processes.entry(process).or_default();
+            entry.0.add(&sums);
+            entry.1 = Cgroup(cgroup);
+            cgroups.entry(cgroup).or_default().add(&sums);
+        }
+        let mut accounts = Accounts {
+            threads_in_all: threads.len() as u64,
+            threads,
+            processes: processes
+                .into_iter()
+                .map(|(process, (sums, cgroup))| {
+                    account(
+                        &sums,
+                        None,
+                        Some(Tgid(process)),
+                        cgroup,
+                        self.comm(Tgid(process)),
+                    )
+                })
+                .collect(),
+            cgroups: cgroups
+                .into_iter()
+                .map(|(cgroup, sums)| account(&sums, None, None, Cgroup(cgroup), ""))
+                .collect(),
+        };
+        for list in [
+            &mut accounts.threads,
+            &mut accounts.processes,
+            &mut accounts.cgroups,
+        ] {
+            list.sort_by_key(|account| {
+                let id = (account.thread, account.process, account.cgroup);
+                (
+                    std::cmp::Reverse(account.storage_ns),
+                    std::cmp::Reverse(account.wall_ns),
+                    id,
+                )
+            });
+        }
+        accounts.threads.truncate(REPORTED_THREADS);
+        accounts
+    }
+}
+
+impl Thread {
+    /// Takes the waits that lie in a call, and forgets the earlier ones.
+    pub(crate) fn take_waits(&mut self, enter_ns: u64) -> Vec<Piece> {
+        if self.recent.is_empty() {
+            return Vec::new();
+        }
+        self.recent
+            .drain(..)
+            .filter(|wait| wait.on_ns > enter_ns)
+            .collect()
+    }
+
+    /// Ends a round trip with an fsync that ended at `exit_ns` and had these waits inside; how long the thread
+    /// was thinking and how long on a processor since the one before, if there was one.
+    pub(crate) fn end_cycle(&mut self, exit_ns: u64, inside: &[Piece]) -> Option<(u64, u64)> {
+        let cycle = self.cycle;
+        let waited = inside.iter().fold(0, |sum: u64, wait| {
+            sum.saturating_add(wait.on_ns - wait.off_ns)
+        });
+        let thinking_inside = inside
+            .iter()
+            .filter(|wait| !is_for_journal(wait.cause))
+            .fold(0, |sum: u64, wait| {
+                sum.saturating_add(wait.woken_ns - wait.off_ns)
+            });
+        let length_ns = exit_ns.saturating_sub(cycle.since_ns);
+        let unwaited_ns = length_ns.saturating_sub(cycle.waited_ns.max(waited));
+        let brief_ns = cycle.brief_ns.min(unwaited_ns);
+        let brief_thinking_ns = cycle.brief_thinking_ns.min(brief_ns);
+        self.cycle = Cycle {
+            since_ns: exit_ns,
+            brief_ns: cycle.brief_ns - brief_ns,
+            brief_thinking_ns: cycle.brief_thinking_ns - brief_thinking_ns,
+            ..Cycle::default()
+        };
+        let thinking_ns = cycle.thinking_ns.saturating_sub(thinking_inside);
+        (cycle.since_ns > 0).then_some((
+            thinking_ns.saturating_add(brief_thinking_ns),
+            unwaited_ns - brief_ns,
+        ))
+    }
+
+    fn sums_until(&self, end_ns: u64) -> Sums {
+        Sums {
+            wall: end_ns.saturating_sub(self.begin_ns),
+            ..self.sums
+        }
+    }
+}
+
+/// Whether blocked time of this cause is idleness: waiting for work.
+fn is_idle(cause: Cause) -> bool {
+    matches!(cause, Cause::Sleep | Cause::Poll | Cause::PipeSocket)
+}
+
+/// Whether blocked time of this cause is due to files and disks.
+fn is_storage(cause: Cause) -> bool {
+    !is_idle(cause)
+        && !matches!(
+            cause,
+            Cause::Futex | Cause::Preempted | Cause::Other | Cause::KernelLock | Cause::PageFault
+        )
+}
+
+fn account(
+    sums: &Sums,
+    thread: Option<Pid>,
+    process: Option<Tgid>,
+    cgroup: Cgroup,
+    comm: &str,
+) -> Account {
+    let by_cause = || Cause::ALL.iter().zip(sums.blocked);
+    let total = |of: fn(Cause) -> bool| {
+        let chosen = by_cause().filter(|&(&cause, _)| of(cause));
+        chosen.fold(0_u64, |sum, (_, ns)| sum.saturating_add(ns))
+    };
+    let blocked: BTreeMap<&'static str, u64> = by_cause()
+        .filter(|&(&cause, ns)| ns > 0 && !is_idle(cause))
+        .map(|(cause, ns)| (cause.name(), ns))
+        .collect();
+    let idle_ns = total(is_idle);
+    let parts = [sums.user, sums.system, sums.runnable, idle_ns];
+    let known_ns = parts
+        .iter()
+        .chain(blocked.values())
+        .fold(0, |sum: i64, &ns| sum.saturating_add_unsigned(ns));
+    Account {
+        thread,
+        process,
+        cgroup,
+        comm: comm.to_owned(),
+        wall_ns: sums.wall,
+        user_ns: sums.user,
+        system_ns: sums.system,
+        runnable_ns: sums.runnable,
+        storage_ns: total(is_storage),
+        blocked,
+        idle_ns,
+        unaccounted_ns: 0_i64
+            .saturating_add_unsigned(sums.wall)
+            .saturating_sub(known_ns),
+    }
+}

@@ -1,0 +1,171 @@
+//! Whose bytes a file system wrote, over time.
+//!
+//! Data is written by whoever happens to: the caller of fsync, the journal, a flusher thread. It belongs to
+//! whoever made it dirty. So dirtied bytes are remembered per file, and written ones are charged to the
+//! file's dirtiers in proportion; without any, to the writer.
+
+use std::collections::VecDeque;
+
+use luc_events::codes::Direction;
+use luc_events::tables::Data;
+use luc_events::{Dev, Inode};
+
+use crate::fast::FastMap;
+use crate::owners::{OwnerId, Owners};
+
+/// Over how long one row of the `data` table sums.
+const INTERVAL_NS: u64 = 10_000_000;
+/// How long written bytes are remembered: longer than any commit that is not a catastrophe.
+const MEMORY_INTERVALS: usize = 6_000;
+/// How many files' dirtiers are remembered.
+const MEMORY_FILES: usize = 1 << 16;
+
+/// Bytes by owner: few owners, so a list.
+pub(crate) type Shares = Vec<(OwnerId, u64)>;
+
+/// Adds to an owner's bytes.
+pub(crate) fn add_share(shares: &mut Shares, owner: OwnerId, bytes: u64) {
+    match shares.iter_mut().find(|(found, _)| *found == owner) {
+        Some((_, sum)) => *sum = sum.saturating_add(bytes),
+        None => shares.push((owner, bytes)),
+    }
+}
+
+/// Bytes dirtied and written.
+#[derive(Debug, Default)]
+pub(crate) struct Traffic {
+    dirty: FastMap<(u32, u64), Shares>,
+    written: FastMap<Dev, VecDeque<(u64, Shares)>>,
+    peak_bytes: FastMap<Dev, u64>,
+}
+
+impl Traffic {
+    /// Takes in a row.
+    pub(crate) fn add(&mut self, row: &Data, owners: &mut Owners) {
+        let owner = owners.id(row.process, row.cgroup);
+        let file = (row.dev.0, row.inode.0);
+        if row.direction == Direction::Dirtied {
+            if self.dirty.len() >= MEMORY_FILES && !self.dirty.contains_key(&file) {
+                self.dirty.clear();
+            }
+            add_share(self.dirty.entry(file).or_default(), owner, row.bytes);
+            return;
+        }
+        let shares = self.charge(row.dev, row.inode, row.bytes, owner);
+        let interval = row.at_ns.saturating_sub(1) / INTERVAL_NS;
+        let written = self.written.entry(row.dev).or_default();
+        if written.back().is_none_or(|&(last, _)| last < interval) {
+            written.push_back((interval, Shares::new()));
+            if written.len() > MEMORY_INTERVALS {
+                written.pop_front();
+            }
+        }
+        if let Some((_, sums)) = written.back_mut() {
+            for (owner, bytes) in shares {
+                add_share(sums, owner, bytes);
+            }
+            let bytes: u64 = sums.iter().map(|&(_, bytes)| bytes).sum();
+            let peak = self.peak_bytes.entry(row.dev).or_default();
+            *peak = bytes.max(*peak);
+        }
+    }
+
+    /// Takes `bytes` from a file's dirtiers in proportion.
+    fn charge(&mut self, dev: Dev, inode: Inode, bytes: u64, writer: OwnerId) -> Shares {
+        let Some(dirtiers) = self.dirty.get_mut(&(dev.0, inode.0)) else {
+            return vec![(writer, bytes)];
+        };
+        let dirty: u64 = dirtiers.iter().map(|&(_, bytes)| bytes).sum();
+        if dirty == 0 {
+            return vec![(writer, bytes)];
+        }
+        let mut shares = Shares::with_capacity(dirtiers.len());
+        for (owner, left) in dirtiers.iter_mut() {
+            let share = (u128::from(bytes) * u128::from(*left) / u128::from(dirty)) as u64;
+            shares.push((*owner, share));
+            *left = left.saturating_sub(share);
+        }
+        dirtiers.retain(|&(_, left)| left > 0);
+        if dirtiers.is_empty() {
+            self.dirty.remove(&(dev.0, inode.0));
+        }
+        shares
+    }
+
+    /// Whose bytes were written on `dev` between two times.
+    pub(crate) fn between(&self, dev: Dev, from_ns: u64, to_ns: u64) -> Shares {
+        let mut sums = Shares::new();
+        let Some(written) = self.written.get(&dev) else {
+            return sums;
+        };
+        let first =
+            written.partition_point(|&(interval, _)| (interval + 1) * INTERVAL_NS <= from_ns);
+        for (interval, shares) in written.range(first..) {
+            let begin_ns = interval * INTERVAL_NS;
+            if begin_ns >= to_ns {
+                break;
+            }
+            let overlap_ns = to_ns.min(begin_ns + INTERVAL_NS) - from_ns.max(begin_ns);
+            for &(owner, bytes) in shares {
+                let part = u128::from(bytes) * u128::from(overlap_ns) / u128::from(INTERVAL_NS);
+                add_share(&mut sums, owner, part as u64);
+            }
+        }
+        sums
+    }
+
+    /// The most bytes per second that were written on `dev` within 10 ms.
+    pub(crate) fn peak_bytes_per_s(&self, dev: Dev) -> f64 {
+        let bytes = self.peak_bytes.get(&dev).copied().unwrap_or(0);
+        bytes as f64 * (1e9 / INTERVAL_NS as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use luc_events::{Cgroup, Tgid};
+
+    fn row(at_ns: u64, process: u32, bytes: u64, direction: Direction) -> Data {
+        Data {
+            at_ns,
+            dev: Dev::new(8, 1),
+            inode: Inode(5),
+            process: Tgid(process),
+            bytes,
+            direction,
+            ..Data::default()
+        }
+    }
+
+    #[test]
+    fn what_a_flusher_writes_belongs_to_who_dirtied_it() {
+        let (mut traffic, mut owners) = (Traffic::default(), Owners::default());
+        let flusher = Direction::WrittenByFlusher;
+        traffic.add(&row(5_000_000, 10, 3_000, Direction::Dirtied), &mut owners);
+        traffic.add(&row(5_000_000, 11, 1_000, Direction::Dirtied), &mut owners);
+        traffic.add(&row(20_000_000, 99, 2_000, flusher), &mut owners);
+        let (ten, eleven) = (
+            owners.id(Tgid(10), Cgroup(0)),
+            owners.id(Tgid(11), Cgroup(0)),
+        );
+        let all = traffic.between(Dev::new(8, 1), 10_000_000, 20_000_000);
+        assert_eq!(all, [(ten, 1_500), (eleven, 500)]);
+        let half = traffic.between(Dev::new(8, 1), 15_000_000, 90_000_000);
+        assert_eq!(half, [(ten, 750), (eleven, 250)]);
+    }
+
+    #[test]
+    fn without_a_dirtier_the_writer_is_charged() {
+        let (mut traffic, mut owners) = (Traffic::default(), Owners::default());
+        traffic.add(
+            &row(9_000_000, 7, 4_096, Direction::WrittenDirectly),
+            &mut owners,
+        );
+        let seven = owners.id(Tgid(7), Cgroup(0));
+        assert_eq!(
+            traffic.between(Dev::new(8, 1), 0, 10_000_000),
+            [(seven, 4_096)]
+        );
+    }
+}

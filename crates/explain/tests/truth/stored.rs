@@ -1,0 +1,125 @@
+//! The same from a trace on disk, whole and damaged.
+
+use std::fs;
+
+use luc_events::store::{Reader, Writer};
+use luc_events::{Dev, Transaction};
+use luc_explain::{ExplainedCommit, ExplainedSync, Observer, Part, explain, explain_with};
+use serde_json::Value;
+
+use super::world::{Op, Setting, World};
+use super::{END_NS, explain_events, program};
+
+const DEV: Dev = Dev(8 << 20 | 1);
+
+#[derive(Default)]
+struct Sums {
+    commits: Vec<Transaction>,
+    syncs: u64,
+    predecessor_ns: u64,
+}
+
+impl Observer for Sums {
+    fn commit(&mut self, commit: &ExplainedCommit<'_>) {
+        self.commits.push(commit.row.transaction);
+        let bytes: u64 = commit.bytes.iter().map(|&(_, _, bytes)| bytes).sum();
+        assert!(bytes > 0 && commit.data.is_empty(), "{commit:?}");
+    }
+
+    fn sync(&mut self, sync: &ExplainedSync<'_>) {
+        let time_ns = sync.row.exit_ns - sync.row.enter_ns;
+        assert_eq!(sync.parts.sum(), time_ns);
+        assert!(
+            sync.own
+                .is_some_and(|own| own.transaction == sync.row.wanted_exit)
+        );
+        assert!(
+            sync.waited
+                .last()
+                .is_some_and(|last| last.0 == sync.row.wanted_exit)
+        );
+        assert!(self.commits.contains(&sync.row.wanted_exit));
+        let shared: u64 = sync.culprits.iter().map(|&(_, _, ns)| ns).sum();
+        let waited: u64 = sync.waited.iter().map(|&(_, ns)| ns).sum();
+        assert!(
+            shared <= waited && waited - shared < 10,
+            "{shared} {waited}"
+        );
+        self.syncs += 1;
+        self.predecessor_ns += sync.parts.get(Part::Predecessor);
+    }
+}
+
+fn value(report: &luc_explain::Report) -> Value {
+    serde_json::to_value(report).unwrap()
+}
+
+/// The first place where two values differ by more than rounding.
+fn difference(left: &Value, right: &Value) -> Option<String> {
+    let within = |name: String, left: &Value, right: Option<&Value>| match right {
+        Some(right) => difference(left, right).map(|found| format!("{name}.{found}")),
+        None => Some(name),
+    };
+    match (left, right) {
+        (Value::Object(left), Value::Object(right)) if left.len() == right.len() => left
+            .iter()
+            .find_map(|(name, value)| within(name.clone(), value, right.get(name))),
+        (Value::Array(left), Value::Array(right)) if left.len() == right.len() => left
+            .iter()
+            .enumerate()
+            .find_map(|(index, value)| within(index.to_string(), value, right.get(index))),
+        (Value::Number(a), Value::Number(b)) if a.is_f64() && b.is_f64() => {
+            let (a, b) = (a.as_f64().unwrap(), b.as_f64().unwrap());
+            ((a - b).abs() > 1e-9 * a.abs()).then(|| format!(" {a} {b}"))
+        }
+        _ => (left != right).then(|| format!(" {left} {right}")),
+    }
+}
+
+#[test]
+fn a_stored_trace_is_explained_alike() {
+    let ops = [Op::Compute(100_000), Op::Fsync { data_ns: 500_000 }];
+    let (events, truth) =
+        World::new(Setting::plain(DEV), &[program(100, 6, &ops)], None).play(END_NS);
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = Writer::create(directory.path(), World::description(0)).unwrap();
+    for (index, event) in events.iter().enumerate() {
+        writer.add(event.clone()).unwrap();
+        if index % 5_000 == 0 {
+            writer.flush().unwrap();
+        }
+    }
+    writer.finish(World::description(END_NS)).unwrap();
+
+    let reader = Reader::open(directory.path()).unwrap();
+    let mut sums = Sums::default();
+    let report = explain_with(&reader, &mut sums).unwrap();
+    let direct = explain_events(events);
+    let (stored, direct) = (value(&report), value(&direct));
+    assert_eq!(difference(&stored, &direct), None);
+    assert_eq!(sums.syncs, truth.syncs);
+    assert_eq!(
+        sums.predecessor_ns,
+        report.file_systems[0].syncs.parts.get(Part::Predecessor)
+    );
+
+    let file = directory.path().join("wait-000001-000001.parquet");
+    let file = if file.exists() {
+        file
+    } else {
+        let entries = fs::read_dir(directory.path()).unwrap();
+        let mut paths = entries.map(|entry| entry.unwrap().path());
+        paths
+            .find(|path| path.to_string_lossy().contains("/wait-"))
+            .unwrap()
+    };
+    let mut bytes = fs::read(&file).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 4;
+    fs::write(&file, bytes).unwrap();
+    let error = explain(&reader).unwrap_err().to_string();
+    assert!(
+        error.contains("wait-") && error.contains("offset"),
+        "{error}"
+    );
+}

@@ -1,0 +1,261 @@
+//! `luc record`: what threads, journals and disks do, into a trace.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use luc_disk::interrupt;
+use luc_disk::units::{parse_duration_ns, parse_size_bytes};
+use luc_events::Dev;
+use luc_gate_core::inspect;
+use luc_gate_core::launch::{Command, supervise};
+use luc_probe::{Filter, Mode, Options, Outcome, Recorder, StoreSink};
+
+/// How often it is looked whether the recording is to end.
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Records fsyncs, journal commits, waits, block requests and who caused them, into a trace (root)
+///
+/// With a command, records that command and all that it starts, until it ends; else everything, until Ctrl-C
+/// or --duration. Options select among that. Commits, handles, dirty data and block requests are always those
+/// of all processes, since the ones recorded may wait for them; --device limits these.
+///
+/// The trace is a directory of Parquet files. It can be read while it is being written and after the recorder
+/// was killed.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  luc record -- ./import-mail.sh
+  luc record --duration 10s
+  luc record --pid 4711 --device /srv/mail --duration 1m --out mail.trace
+  luc record --summary --duration 1h
+
+Exit status: the command's; without one 0, or 1 if events were lost; 2 if nothing can be recorded here.")]
+pub(crate) struct Args {
+    /// The directory to make; by default luc-trace-1, or the next number that is free
+    #[arg(long, short, value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    /// Only count, in the kernel, and write the counts down once a second
+    #[arg(long)]
+    summary: bool,
+
+    /// With a command: record all processes nevertheless
+    #[arg(long, short, requires = "command")]
+    all: bool,
+
+    /// Only this process and what descends from it; may be repeated
+    #[arg(long, value_name = "PID")]
+    pid: Vec<u32>,
+
+    /// Only threads of this name, or of a process of this name
+    #[arg(long, value_name = "NAME")]
+    comm: Option<String>,
+
+    /// Only threads in this cgroup (version 2; a directory) or below
+    #[arg(long, value_name = "DIR")]
+    cgroup: Option<PathBuf>,
+
+    /// Only this file system: its device, or any path in it; may be repeated
+    #[arg(long, value_name = "PATH")]
+    device: Vec<PathBuf>,
+
+    /// End after this time, as in 10s or 5m
+    #[arg(long, value_name = "TIME", conflicts_with = "command")]
+    duration: Option<String>,
+
+    /// Look at no system calls: cheaper, but no rows of `call`, and syncs only on ext4
+    #[arg(long)]
+    no_calls: bool,
+
+    /// Size of the kernel's buffer, a power of two
+    #[arg(long, value_name = "SIZE", default_value = "32M")]
+    buffer: String,
+
+    /// Print no report
+    #[arg(long, short)]
+    quiet: bool,
+
+    /// The command and its arguments
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// Runs the subcommand.
+pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
+    let duration_ns = args
+        .duration
+        .as_deref()
+        .map(parse_duration_ns)
+        .transpose()?;
+    let options = options(&args)?;
+    let command = resolve(&args.command)?;
+    let out = match &args.out {
+        Some(out) => out.clone(),
+        None => free_name()?,
+    };
+    let guard = interrupt::Guard::install();
+    let began = Instant::now();
+    let recorder = Recorder::start(options, |trace| StoreSink::create(&out, trace))?;
+    if !args.quiet {
+        for line in &recorder.missing {
+            eprintln!("luc: {line}");
+        }
+    }
+    let ending = match &command {
+        Some(command) => Some(supervise::run(command, &[])),
+        None => {
+            let deadline = duration_ns.map(|ns| began + Duration::from_nanos(ns));
+            wait(&recorder, deadline);
+            None
+        }
+    };
+    let outcome = recorder.stop()?;
+    drop(guard);
+    if !args.quiet {
+        report(&out, began.elapsed(), &outcome);
+    }
+    Ok(match ending {
+        Some(ending) => ExitCode::from(ending?.exit_status()),
+        None if outcome.lost.is_empty() => ExitCode::SUCCESS,
+        None => ExitCode::from(1),
+    })
+}
+
+fn options(args: &Args) -> anyhow::Result<Options> {
+    let ring_bytes = parse_size_bytes(&args.buffer)?;
+    let ring_bytes = u32::try_from(ring_bytes)
+        .ok()
+        .filter(|bytes| bytes.is_power_of_two() && *bytes >= 1 << 16)
+        .with_context(|| {
+            format!(
+                "--buffer {}: give a power of two from 64k to 2G",
+                args.buffer
+            )
+        })?;
+    let command: Vec<_> = args
+        .command
+        .iter()
+        .map(|word| word.to_string_lossy())
+        .collect();
+    Ok(Options {
+        mode: if args.summary {
+            Mode::Summary
+        } else {
+            Mode::Events
+        },
+        filter: Filter {
+            processes: args.pid.clone(),
+            children: !args.command.is_empty() && !args.all,
+            comm: args.comm.clone(),
+            cgroup: args.cgroup.clone(),
+            devices: args
+                .device
+                .iter()
+                .map(|path| device(path))
+                .collect::<anyhow::Result<_>>()?,
+        },
+        calls: !args.no_calls,
+        ring_bytes,
+        command: command.join(" "),
+    })
+}
+
+/// The file system that a path is in, or the block device that it names.
+fn device(path: &Path) -> anyhow::Result<Dev> {
+    let found = fs::metadata(path)
+        .with_context(|| format!("--device {}: give a device or a path", path.display()))?;
+    let number = if found.file_type().is_block_device() {
+        found.rdev()
+    } else {
+        found.dev()
+    };
+    Ok(Dev::new(major(number), minor(number)))
+}
+
+/// The parts of a `dev_t` as user space has it (`gnu_dev_major`).
+fn major(number: u64) -> u32 {
+    (number >> 8 & 0xfff | number >> 32 & 0xffff_f000) as u32
+}
+
+fn minor(number: u64) -> u32 {
+    (number & 0xff | number >> 12 & 0xffff_ff00) as u32
+}
+
+fn resolve(command: &[OsString]) -> anyhow::Result<Option<Command>> {
+    let Some(name) = command.first() else {
+        return Ok(None);
+    };
+    let directory = std::env::current_dir().context("the current directory cannot be found")?;
+    let path = std::env::var_os("PATH");
+    Ok(Some(Command {
+        program: inspect::resolve(name, path.as_deref(), &directory)?,
+        arguments: command.to_vec(),
+        discard_output: false,
+    }))
+}
+
+/// The first of luc-trace-1, luc-trace-2, ... that does not exist.
+fn free_name() -> anyhow::Result<PathBuf> {
+    let free = (1..10_000)
+        .map(|number| PathBuf::from(format!("luc-trace-{number}")))
+        .find(|path| !path.exists());
+    match free {
+        Some(path) => Ok(path),
+        None => bail!("there are 9999 traces here: remove some, or give --out"),
+    }
+}
+
+/// Waits for a signal, the deadline, or the recorder's failure.
+fn wait(recorder: &Recorder, deadline: Option<Instant>) {
+    while !interrupt::requested() && !recorder.has_failed() {
+        let left = deadline.map_or(LOOK_INTERVAL, |deadline| {
+            deadline.saturating_duration_since(Instant::now())
+        });
+        if left.is_zero() {
+            return;
+        }
+        std::thread::sleep(left.min(LOOK_INTERVAL));
+    }
+}
+
+fn report(out: &Path, elapsed: Duration, outcome: &Outcome) {
+    let rows: Vec<String> = outcome
+        .rows
+        .iter()
+        .map(|(table, count)| format!("{count} {table}"))
+        .collect();
+    eprintln!(
+        "luc: {:.1} s recorded in {}: {}",
+        elapsed.as_secs_f64(),
+        out.display(),
+        rows.join(", ")
+    );
+    if !outcome.lost.is_empty() {
+        let lost: Vec<String> = outcome
+            .lost
+            .iter()
+            .map(|(place, count)| format!("{count} {place}"))
+            .collect();
+        eprintln!(
+            "luc: lost: {}; a larger --buffer or a filter would keep them",
+            lost.join(", ")
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn device_numbers_are_taken_apart() {
+        assert_eq!((major(0x0801), minor(0x0801)), (8, 1));
+        let large = 0x0000_1000_0010_0f05;
+        assert_eq!((major(large), minor(large)), (0x100f, 0x105));
+    }
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the programs hand to user space, and what it hands to them: the only
+ * place where these layouts are defined. src/record.rs mirrors them; a test
+ * compares the two by the object's type information.
+ *
+ * Times are nanoseconds of CLOCK_MONOTONIC, 0 is "not seen". Devices are the
+ * kernel's dev_t. Members are ordered so that nothing needs padding.
+ */
+#ifndef LUC_EVENTS_H
+#define LUC_EVENTS_H
+
+#define LUC_SYSCALLS 512
+#define LUC_DEVICES 8
+#define LUC_COMM 16
+#define LUC_STACK_DEPTH 48
+#define LUC_BRIEF 6
+
+/* What a record in the ring buffer is: its first member. */
+enum record_kind {
+	RECORD_SYNC = 1,
+	RECORD_COMMIT,
+	RECORD_WAIT,
+	RECORD_BRIEF,
+	RECORD_CALL,
+	RECORD_REQUEST,
+	RECORD_TASK,
+};
+
+/* Where something could not be kept: the index of a counter. */
+enum lost_place {
+	LOST_SYNC,
+	LOST_COMMIT,
+	LOST_WAIT,
+	LOST_BRIEF,
+	LOST_CALL,
+	LOST_REQUEST,
+	LOST_TASK,
+	LOST_MAP_HANDLES,
+	LOST_MAP_DATA,
+	LOST_MAP_SUMMARY,
+	LOST_MAP_REQUESTS,
+	LOST_MAP_JOURNALS,
+	LOST_MAP_THREADS,
+	LOST_MAP_STACKS,
+	LOST_PLACES,
+};
+
+/* What a system call is to us. */
+enum call_class {
+	CALL_NONE,
+	/* Syncs; luc_events::SyncKind + CALL_SYNC. */
+	CALL_SYNC = 1,
+	CALL_SYNC_LAST = CALL_SYNC + 5,
+	/* Other calls; luc_events::CallKind + CALL_OTHER. */
+	CALL_OTHER = 32,
+};
+
+/* Extra things to look at on entering a call. */
+enum call_test {
+	TEST_NONE,
+	/* open flags in the second, third argument */
+	TEST_CREATE_2,
+	TEST_CREATE_3,
+	/* msync flags in the third argument */
+	TEST_MSYNC_3,
+};
+
+/* Index of a sum of brief waits. */
+enum brief_class {
+	BRIEF_PREEMPTED,
+	BRIEF_FUTEX,
+	BRIEF_SLEEP,
+	BRIEF_POLL,
+	BRIEF_PIPE_SOCKET,
+	BRIEF_OTHER,
+};
+
+enum wait_state {
+	WAIT_PREEMPTED,
+	WAIT_INTERRUPTIBLE,
+	WAIT_UNINTERRUPTIBLE,
+	WAIT_OTHER,
+};
+
+/* What is written to a task's row besides its numbers. */
+enum task_event {
+	TASK_SEEN,
+	TASK_EXEC,
+	TASK_EXIT,
+};
+
+struct record_sync {
+	u32 kind;
+	u32 sync_kind;
+	u32 thread;
+	u32 process;
+	u64 cgroup;
+	u64 inode;
+	u64 enter_ns;
+	u64 exit_ns;
+	u64 file_system_enter_ns;
+	u64 file_system_exit_ns;
+	u32 dev;
+	u32 wanted_enter;
+	u32 wanted_exit;
+	u32 errno;
+	u32 cpu_enter;
+	u32 reserved;
+};
+
+struct record_commit {
+	u32 kind;
+	u32 fast;
+	u32 dev;
+	u32 transaction;
+	u64 asked_ns;
+	u64 start_ns;
+	u64 locking_ns;
+	u64 flushing_ns;
+	u64 logging_ns;
+	u64 end_ns;
+	u32 asked_by;
+	u32 asked_by_process;
+	u32 handles;
+	u32 blocks;
+	u32 blocks_logged;
+	u32 dropped;
+};
+
+struct record_wait {
+	u32 kind;
+	u32 state;
+	u32 thread;
+	u32 process;
+	u64 cgroup;
+	u64 off_ns;
+	u64 woken_ns;
+	u64 on_ns;
+	/* Index into the stack map + 1; 0: not taken. */
+	u32 stack;
+	/* brief_class; holds where there is no stack. */
+	u32 brief;
+	u32 waker;
+	u32 dev;
+	u32 transaction;
+	u32 reserved;
+};
+
+/* Brief waits of one kind, summed. */
+struct brief_sum {
+	u64 count;
+	/* From leaving the processor to being woken. */
+	u64 blocked_ns;
+	/* From then to being on a processor. */
+	u64 runnable_ns;
+};
+
+struct record_brief {
+	u32 kind;
+	u32 thread;
+	u32 process;
+	u32 reserved;
+	u64 cgroup;
+	u64 since_ns;
+	u64 until_ns;
+	struct brief_sum sums[LUC_BRIEF];
+};
+
+struct record_call {
+	u32 kind;
+	u32 call_kind;
+	u32 thread;
+	u32 process;
+	u64 cgroup;
+	u64 inode;
+	u64 enter_ns;
+	u64 exit_ns;
+	u64 bytes;
+	u32 dev;
+	u32 errno;
+};
+
+struct record_request {
+	u32 kind;
+	u32 dev;
+	u64 sector;
+	u64 insert_ns;
+	u64 issue_ns;
+	u64 complete_ns;
+	u32 bytes;
+	/* The kernel's cmd_flags: operation and flags. */
+	u32 command;
+	u32 issuer;
+	u32 issuer_process;
+	u32 status;
+	u32 reserved;
+};
+
+struct record_task {
+	u32 kind;
+	u32 event;
+	u32 thread;
+	u32 process;
+	u64 at_ns;
+	u64 cgroup;
+	u64 start_ns;
+	u64 user_ns;
+	u64 system_ns;
+	u64 runtime_ns;
+	u32 parent;
+	u32 reserved;
+	char comm[LUC_COMM];
+};
+
+/* Handles of one kind by one thread in one transaction. */
+struct handle_key {
+	u32 dev;
+	u32 transaction;
+	u32 thread;
+	u32 type;
+};
+
+struct handle_sum {
+	u64 at_ns;
+	u64 cgroup;
+	u64 total_ns;
+	u32 process;
+	u32 line;
+	u32 count;
+	u32 requested;
+	u32 dirtied;
+	u32 reserved;
+};
+
+/* Data that went one way, of one file, by one thread, in one 10 ms slot. */
+struct data_key {
+	u64 inode;
+	u64 slot;
+	u32 dev;
+	u32 thread;
+	/* luc_events::Direction */
+	u32 direction;
+	u32 reserved;
+};
+
+struct data_sum {
+	u64 bytes;
+	u64 cgroup;
+	u32 process;
+	u32 reserved;
+};
+
+/* What the summary mode counts by. */
+struct summary_key {
+	u32 dev;
+	u32 process;
+	/* luc_events::Summarized */
+	u32 what;
+	/* As in record_wait. */
+	u32 stack;
+	u32 brief;
+	u32 log2_ns;
+};
+
+struct summary_sum {
+	u64 count;
+	u64 total_ns;
+	u64 cgroup;
+};
+
+/* Constants for the programs, set before they are loaded. */
+struct luc_config {
+	/* The only cgroup whose threads are recorded, with those below it. */
+	u64 cgroup;
+	/* Waits shorter than this are summed if nothing tells that they matter. */
+	u64 brief_ns;
+	u64 brief_flush_ns;
+	u64 slot_ns;
+	/* The recorder, which is not recorded. */
+	u32 own_process;
+	/* Only processes of the tree: those in `roots` and the recorder's children, and theirs. */
+	u32 tree;
+	u32 device_count;
+	u32 devices[LUC_DEVICES];
+	/* Only threads, or threads of a process, of this name. */
+	u32 comm_length;
+	char comm[LUC_COMM];
+	u32 summary;
+	/* Whether the system call programs are attached. */
+	u32 calls;
+	/* By the number of the system call. */
+	u8 call_class[LUC_SYSCALLS];
+	u8 call_test[LUC_SYSCALLS];
+	/* brief_class + 1; 0: only a stack can tell why it sleeps. */
+	u8 brief_class[LUC_SYSCALLS];
+};
+
+#endif /* LUC_EVENTS_H */

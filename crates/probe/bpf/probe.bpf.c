@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The recorder's programs, one header per topic, one object: they share the
+ * state of threads, and the compiler sees all of it.
+ *
+ * All hang on tracepoints by their type information (tp_btf): these load
+ * wherever BTF is, also where kprobes and fentry are refused.
+ */
+#include "kernel.h"
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+#include "events.h"
+#include "thread.h"
+#include "journal.h"
+#include "sched.h"
+#include "syscall.h"
+#include "block.h"
+#include "data.h"
+#include "task.h"
+
+/* Some helpers are for programs under the GPL only. */
+char _license[] SEC("license") = "Dual BSD/GPL";

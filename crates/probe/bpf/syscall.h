@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * fsync and the like, and other calls on files. A call that neither touched a
+ * journal nor slept uninterruptibly is not worth a record.
+ */
+#ifndef LUC_SYSCALL_H
+#define LUC_SYSCALL_H
+
+static __always_inline u64 argument(struct pt_regs *regs, int index)
+{
+	struct pt_regs___x86 *x86 = (void *)regs;
+	struct pt_regs___arm64 *arm64 = (void *)regs;
+
+	if (bpf_core_field_exists(x86->orig_ax)) {
+		switch (index) {
+		case 0:
+			return BPF_CORE_READ(x86, di);
+		case 1:
+			return BPF_CORE_READ(x86, si);
+		default:
+			return BPF_CORE_READ(x86, dx);
+		}
+	}
+	if (bpf_core_field_exists(arm64->syscallno)) {
+		switch (index) {
+		case 0:
+			return BPF_CORE_READ(arm64, orig_x0);
+		case 1:
+			return BPF_CORE_READ(arm64, regs[1]);
+		default:
+			return BPF_CORE_READ(arm64, regs[2]);
+		}
+	}
+	return 0;
+}
+
+static __always_inline struct inode *inode_of(struct task_struct *task, u32 fd)
+{
+	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
+	struct file **files, *file = NULL;
+
+	if (fd >= BPF_CORE_READ(table, max_fds))
+		return NULL;
+	files = BPF_CORE_READ(table, fd);
+	bpf_probe_read_kernel(&file, sizeof(file), &files[fd]);
+	return file ? BPF_CORE_READ(file, f_inode) : NULL;
+}
+
+static __always_inline bool is_sync(u32 class)
+{
+	return class >= CALL_SYNC && class <= CALL_SYNC_LAST;
+}
+
+/* Whether the call counts, by its flags. */
+static __always_inline bool passes(struct pt_regs *regs, u32 test)
+{
+	switch (test) {
+	case TEST_CREATE_2:
+		return argument(regs, 1) & O_CREAT;
+	case TEST_CREATE_3:
+		return argument(regs, 2) & O_CREAT;
+	case TEST_MSYNC_3:
+		return argument(regs, 2) & MS_SYNC;
+	default:
+		return true;
+	}
+}
+
+static __always_inline void forget_sync(struct thread *thread)
+{
+	thread->file_system_enter_ns = 0;
+	thread->file_system_exit_ns = 0;
+	thread->sync_inode = 0;
+	thread->sync_dev = 0;
+	thread->inode = NULL;
+	thread->wanted_enter = 0;
+	thread->wanted_exit = 0;
+}
+
+SEC("tp_btf/sys_enter")
+int BPF_PROG(sys_enter, struct pt_regs *regs, long number)
+{
+	struct thread *thread;
+	u32 class;
+
+	if (number < 0 || number >= LUC_SYSCALLS)
+		return 0;
+	class = config.call_class[number & (LUC_SYSCALLS - 1)];
+	if (!class)
+		return 0;
+	thread = current_thread(bpf_get_current_task_btf());
+	if (!thread || !thread->tracked)
+		return 0;
+	if (!passes(regs, config.call_test[number & (LUC_SYSCALLS - 1)]))
+		return 0;
+	thread->call_class = class;
+	thread->took_part = 0;
+	thread->call_dev = 0;
+	thread->call_inode = 0;
+	thread->cpu_enter = bpf_get_smp_processor_id();
+	thread->call_ns = bpf_ktime_get_ns();
+	if (is_sync(class))
+		forget_sync(thread);
+	return 0;
+}
+
+static __always_inline void send_sync(struct task_struct *task, struct thread *thread, u32 kind,
+				      u64 enter_ns, u64 exit_ns, long result)
+{
+	struct record_sync *record;
+
+	introduce(task, thread);
+	if (config.summary) {
+		struct summary_key key = {
+			.dev = thread->sync_dev,
+			.process = task->tgid,
+			.what = 0,
+		};
+
+		summarize(&key, thread->cgroup, exit_ns - enter_ns);
+		return;
+	}
+	record = reserve(record_sync, LOST_SYNC);
+	if (!record)
+		return;
+	record->kind = RECORD_SYNC;
+	record->sync_kind = kind;
+	record->thread = task->pid;
+	record->process = task->tgid;
+	record->cgroup = thread->cgroup;
+	record->inode = thread->sync_inode;
+	record->enter_ns = enter_ns;
+	record->exit_ns = exit_ns;
+	record->file_system_enter_ns = thread->file_system_enter_ns;
+	record->file_system_exit_ns = thread->file_system_exit_ns;
+	record->dev = thread->sync_dev;
+	record->wanted_enter = thread->wanted_enter;
+	record->wanted_exit = thread->wanted_exit;
+	record->errno = result < 0 ? -result : 0;
+	record->cpu_enter = thread->cpu_enter;
+	record->reserved = 0;
+	submit(record);
+}
+
+static __always_inline void send_call(struct task_struct *task, struct thread *thread,
+				      struct pt_regs *regs, u32 kind, u64 now, long result)
+{
+	struct record_call *record;
+	struct inode *inode;
+
+	introduce(task, thread);
+	record = reserve(record_call, LOST_CALL);
+	if (!record)
+		return;
+	record->kind = RECORD_CALL;
+	record->call_kind = kind;
+	record->thread = task->pid;
+	record->process = task->tgid;
+	record->cgroup = thread->cgroup;
+	record->enter_ns = thread->call_ns;
+	record->exit_ns = now;
+	record->inode = thread->call_inode;
+	record->dev = thread->call_dev;
+	record->bytes = 0;
+	record->errno = result < 0 ? -result : 0;
+	/* write and read, whose first argument is the file */
+	if (kind == 0 || kind == 7) {
+		record->bytes = result > 0 ? result : 0;
+		inode = inode_of(task, argument(regs, 0));
+		if (inode) {
+			record->inode = BPF_CORE_READ(inode, i_ino);
+			record->dev = BPF_CORE_READ(inode, i_sb, s_dev);
+		}
+	}
+	submit(record);
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(sys_exit, struct pt_regs *regs, long result)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread *thread = thread_of(task);
+	struct inode *inode;
+	u64 now;
+	u32 class;
+
+	if (!thread || !thread->call_ns)
+		return 0;
+	class = thread->call_class;
+	if (is_sync(class)) {
+		now = bpf_ktime_get_ns();
+		if (!thread->sync_dev && class != CALL_SYNC + 2) {
+			inode = inode_of(task, argument(regs, 0));
+			if (inode) {
+				thread->sync_inode = BPF_CORE_READ(inode, i_ino);
+				thread->sync_dev = BPF_CORE_READ(inode, i_sb, s_dev);
+			}
+		}
+		if (device_wanted(thread->sync_dev))
+			send_sync(task, thread, class - CALL_SYNC, thread->call_ns, now, result);
+		forget_sync(thread);
+	} else if (thread->took_part && !config.summary) {
+		now = bpf_ktime_get_ns();
+		if (device_wanted(thread->call_dev))
+			send_call(task, thread, regs, class - CALL_OTHER, now, result);
+	}
+	thread->call_ns = 0;
+	thread->call_class = 0;
+	thread->call_dev = 0;
+	thread->took_part = 0;
+	return 0;
+}
+
+SEC("tp_btf/ext4_sync_file_enter")
+int BPF_PROG(ext4_sync_file_enter, struct file *file, int datasync)
+{
+	struct thread *thread = current_thread(bpf_get_current_task_btf());
+	struct inode *inode = file->f_inode;
+
+	if (!thread || !thread->tracked)
+		return 0;
+	thread->sync_dev = inode->i_sb->s_dev;
+	thread->sync_inode = inode->i_ino;
+	thread->inode = inode;
+	thread->datasync = datasync != 0;
+	thread->wanted_enter = wanted_transaction(inode, datasync != 0);
+	thread->wanted_exit = 0;
+	thread->file_system_exit_ns = 0;
+	thread->file_system_enter_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("tp_btf/ext4_sync_file_exit")
+int BPF_PROG(ext4_sync_file_exit, struct inode *inode, int result)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread *thread = thread_of(task);
+	u32 kind;
+
+	if (!thread || !thread->file_system_enter_ns)
+		return 0;
+	thread->file_system_exit_ns = bpf_ktime_get_ns();
+	thread->wanted_exit = wanted_transaction(inode, thread->datasync);
+	/* The end of the system call sends the rest. */
+	if (thread->call_ns && is_sync(thread->call_class))
+		return 0;
+	/* A write to an O_SYNC file; io_uring; system calls are not looked at. */
+	if (thread->call_ns && thread->call_class == CALL_OTHER)
+		kind = 4;
+	else
+		kind = thread->datasync ? 1 : 0;
+	if (device_wanted(thread->sync_dev))
+		send_sync(task, thread, kind, thread->file_system_enter_ns,
+			  thread->file_system_exit_ns, result);
+	forget_sync(thread);
+	return 0;
+}
+
+SEC("tp_btf/ext4_allocate_inode")
+int BPF_PROG(ext4_allocate_inode, struct inode *inode)
+{
+	struct thread *thread = thread_of(bpf_get_current_task_btf());
+
+	if (thread && thread->call_ns)
+		thread->call_inode = inode->i_ino;
+	return 0;
+}
+
+SEC("tp_btf/ext4_unlink_enter")
+int BPF_PROG(ext4_unlink_enter, struct inode *directory, struct dentry *dentry)
+{
+	struct thread *thread = thread_of(bpf_get_current_task_btf());
+
+	if (thread && thread->call_ns)
+		thread->call_inode = BPF_CORE_READ(dentry, d_inode, i_ino);
+	return 0;
+}
+
+#endif /* LUC_SYSCALL_H */

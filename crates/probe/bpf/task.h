@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Who the threads are, and which of them are recorded. */
+#ifndef LUC_TASK_H
+#define LUC_TASK_H
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(sched_process_fork, struct task_struct *parent, struct task_struct *child)
+{
+	struct thread *above = thread_of(parent), *thread;
+
+	thread = bpf_task_storage_get(&threads, child, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!thread) {
+		count_lost(LOST_MAP_THREADS);
+		return 0;
+	}
+	thread->in_tree = above && above->in_tree;
+	/* The command that the recorder starts is a child of its own. */
+	if (parent->tgid == config.own_process && child->tgid != config.own_process)
+		thread->in_tree = 1;
+	decide(child, thread);
+	if (thread->tracked)
+		introduce(child, thread);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(sched_process_exec, struct task_struct *task)
+{
+	struct thread *thread = current_thread(task);
+
+	if (!thread)
+		return 0;
+	decide(task, thread);
+	if (thread->tracked || thread->seen)
+		send_task(task, thread, TASK_EXEC);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(sched_process_exit, struct task_struct *task)
+{
+	struct thread *thread = thread_of(task);
+
+	if (!thread)
+		return 0;
+	flush_brief(task, thread, bpf_ktime_get_ns());
+	if (thread->tracked || thread->seen)
+		send_task(task, thread, TASK_EXIT);
+	thread->tracked = 0;
+	thread->off_ns = 0;
+	return 0;
+}
+
+SEC("tp_btf/cgroup_attach_task")
+int BPF_PROG(cgroup_attach_task, struct cgroup *to, const char *path, struct task_struct *task,
+	     bool whole_group)
+{
+	struct thread *thread = thread_of(task);
+
+	/* The task may not be there yet; its next look decides by where it is then. */
+	if (thread && !(task->flags & PF_KTHREAD)) {
+		decide(task, thread);
+		thread->cgroup = to->kn->id;
+	}
+	return 0;
+}
+
+/* Read once before recording: gives each thread that exists its state. */
+SEC("iter/task")
+int begin(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct thread *thread;
+	u32 process;
+
+	if (!task)
+		return 0;
+	thread = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!thread) {
+		count_lost(LOST_MAP_THREADS);
+		return 0;
+	}
+	process = task->tgid;
+	if (bpf_map_lookup_elem(&roots, &process))
+		thread->in_tree = 1;
+	decide(task, thread);
+	if (thread->tracked)
+		introduce(task, thread);
+	return 0;
+}
+
+/* Read once after recording: what is still held of each thread. */
+SEC("iter/task")
+int end(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct thread *thread;
+
+	if (!task)
+		return 0;
+	thread = bpf_task_storage_get(&threads, task, NULL, 0);
+	if (!thread || !(thread->tracked || thread->seen))
+		return 0;
+	flush_brief(task, thread, bpf_ktime_get_ns());
+	send_task(task, thread, TASK_SEEN);
+	return 0;
+}
+
+#endif /* LUC_TASK_H */

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What is remembered of each thread, whether it is recorded, and the ways out
+ * to user space.
+ */
+#ifndef LUC_THREAD_H
+#define LUC_THREAD_H
+
+/* In a section of its own, so that user space sets all of the map at once. */
+const volatile struct luc_config config SEC(".rodata.config") = {};
+
+/* Which of the two maps of a pair is being filled; user space empties the other. */
+u32 epoch SEC(".data.epoch") = 0;
+
+struct thread {
+	/* Off the processor since; 0: running. */
+	u64 off_ns;
+	u64 woken_ns;
+	u64 cgroup;
+	/* The system call that it is in, if it is of interest. */
+	u64 call_ns;
+	u64 call_inode;
+	u64 handle_ns;
+	/* The fsync or the like that it is in. */
+	u64 file_system_enter_ns;
+	u64 file_system_exit_ns;
+	u64 sync_inode;
+	struct inode *inode;
+	u64 brief_since_ns;
+	struct brief_sum brief[LUC_BRIEF];
+	u32 waker;
+	u32 stack;
+	u32 off_transaction;
+	u32 off_dev;
+	u32 wanted_enter;
+	u32 wanted_exit;
+	u32 sync_dev;
+	u32 cpu_enter;
+	u32 call_dev;
+	u32 call_errno;
+	u8 off_state;
+	u8 off_brief;
+	u8 call_class;
+	/* The call did something to a file system or slept uninterruptibly. */
+	u8 took_part;
+	u8 datasync;
+	u8 in_tree;
+	u8 tracked;
+	/* A row of the task table has been sent. */
+	u8 seen;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread);
+} threads SEC(".maps");
+
+/* Processes, by id, that are in the tree when recording begins. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, u32);
+	__type(value, u32);
+} roots SEC(".maps");
+
+/* The size is set before loading. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} records SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, LOST_PLACES);
+	__type(key, u32);
+	__type(value, u64);
+} lost SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
+	__uint(max_entries, 16384);
+	__uint(key_size, sizeof(u32));
+	__uint(value_size, LUC_STACK_DEPTH * sizeof(u64));
+} stacks SEC(".maps");
+
+#define DEFINE_SUMS(name, key_type, value_type, entries)                                           \
+	struct {                                                                                   \
+		__uint(type, BPF_MAP_TYPE_HASH);                                                   \
+		__uint(max_entries, entries);                                                      \
+		__type(key, key_type);                                                             \
+		__type(value, value_type);                                                         \
+	} name SEC(".maps")
+
+DEFINE_SUMS(summary_0, struct summary_key, struct summary_sum, 16384);
+DEFINE_SUMS(summary_1, struct summary_key, struct summary_sum, 16384);
+
+static __always_inline void count_lost(u32 place)
+{
+	u64 *count = bpf_map_lookup_elem(&lost, &place);
+
+	if (count)
+		(*count)++;
+}
+
+/* Room for a record; the caller fills every member and submits it. */
+#define reserve(type, place)                                                                       \
+	({                                                                                         \
+		struct type *record_ = bpf_ringbuf_reserve(&records, sizeof(struct type), 0);      \
+		if (!record_)                                                                      \
+			count_lost(place);                                                         \
+		record_;                                                                           \
+	})
+
+#define submit(record) bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP)
+
+/* Adds to the sum of key in one of a pair of maps, of whichever is being filled. */
+#define sum_of(pair, key_, zero_, place)                                                           \
+	({                                                                                         \
+		void *map_ = epoch & 1 ? (void *)&pair##_1 : (void *)&pair##_0;                    \
+		void *sum_ = bpf_map_lookup_elem(map_, key_);                                      \
+		if (!sum_) {                                                                       \
+			bpf_map_update_elem(map_, key_, zero_, BPF_NOEXIST);                       \
+			sum_ = bpf_map_lookup_elem(map_, key_);                                    \
+			if (!sum_)                                                                 \
+				count_lost(place);                                                 \
+		}                                                                                  \
+		sum_;                                                                              \
+	})
+
+static __always_inline bool device_wanted(u32 dev)
+{
+	u32 i;
+
+	if (!config.device_count)
+		return true;
+	for (i = 0; i < LUC_DEVICES; i++) {
+		if (i < config.device_count && config.devices[i] == dev)
+			return true;
+	}
+	return false;
+}
+
+static __always_inline u64 cgroup_of(struct task_struct *task)
+{
+	return task->cgroups->dfl_cgrp->kn->id;
+}
+
+static __always_inline bool in_wanted_cgroup(struct task_struct *task)
+{
+	struct cgroup *cgroup = task->cgroups->dfl_cgrp, *above;
+	int level = cgroup->level, i;
+
+	if (cgroup->kn->id == config.cgroup)
+		return true;
+	if (!bpf_core_field_exists(cgroup->ancestors))
+		return false;
+	for (i = 0; i < 16; i++) {
+		if (i >= level)
+			break;
+		if (bpf_core_read(&above, sizeof(above), &cgroup->ancestors[i]))
+			break;
+		if (BPF_CORE_READ(above, kn, id) == config.cgroup)
+			return true;
+	}
+	return false;
+}
+
+static __always_inline bool same_comm(struct task_struct *task)
+{
+	char comm[LUC_COMM] = {};
+	u32 i;
+
+	bpf_core_read_str(comm, sizeof(comm), &task->comm);
+	for (i = 0; i < LUC_COMM; i++) {
+		if (comm[i] != config.comm[i])
+			return false;
+		if (!comm[i])
+			break;
+	}
+	return true;
+}
+
+/* Decides anew whether the thread is recorded; after fork, exec and a move to another cgroup. */
+static __always_inline void decide(struct task_struct *task, struct thread *thread)
+{
+	thread->cgroup = cgroup_of(task);
+	thread->tracked = 0;
+	if (task->flags & PF_KTHREAD)
+		return;
+	if (task->tgid == config.own_process)
+		return;
+	if (config.tree && !thread->in_tree)
+		return;
+	if (config.comm_length && !same_comm(task) && !same_comm(task->group_leader))
+		return;
+	if (config.cgroup && !in_wanted_cgroup(task))
+		return;
+	thread->tracked = 1;
+}
+
+static __always_inline struct thread *thread_of(struct task_struct *task)
+{
+	return bpf_task_storage_get(&threads, task, NULL, 0);
+}
+
+/* The running thread's state, made if it has none. */
+static __always_inline struct thread *current_thread(struct task_struct *task)
+{
+	struct thread *thread = thread_of(task);
+
+	if (thread)
+		return thread;
+	thread = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!thread) {
+		count_lost(LOST_MAP_THREADS);
+		return NULL;
+	}
+	decide(task, thread);
+	return thread;
+}
+
+static __always_inline void send_task(struct task_struct *task, struct thread *thread, u32 event)
+{
+	struct record_task *record = reserve(record_task, LOST_TASK);
+
+	if (!record)
+		return;
+	record->kind = RECORD_TASK;
+	record->event = event;
+	record->thread = task->pid;
+	record->process = task->tgid;
+	record->at_ns = bpf_ktime_get_ns();
+	record->cgroup = thread->cgroup;
+	record->start_ns = task->start_time;
+	record->user_ns = task->utime;
+	record->system_ns = task->stime;
+	record->runtime_ns = task->se.sum_exec_runtime;
+	record->parent = task->real_parent->tgid;
+	record->reserved = 0;
+	bpf_core_read_str(record->comm, LUC_COMM, &task->comm);
+	submit(record);
+	thread->seen = 1;
+}
+
+/* Makes sure that a thread named in another record has a row that says who it is. */
+static __always_inline void introduce(struct task_struct *task, struct thread *thread)
+{
+	if (!thread->seen)
+		send_task(task, thread, TASK_SEEN);
+}
+
+/* floor(log2), 0 for 0 */
+static __always_inline u32 log2_of(u64 value)
+{
+	u32 log = 0;
+
+#pragma unroll
+	for (u32 shift = 32; shift; shift >>= 1) {
+		if (value >> shift) {
+			value >>= shift;
+			log += shift;
+		}
+	}
+	return log;
+}
+
+static __always_inline void summarize(struct summary_key *key, u64 cgroup, u64 duration_ns)
+{
+	struct summary_sum zero = { .cgroup = cgroup }, *sum;
+
+	key->log2_ns = log2_of(duration_ns);
+	sum = sum_of(summary, key, &zero, LOST_MAP_SUMMARY);
+	if (!sum)
+		return;
+	__sync_fetch_and_add(&sum->count, 1);
+	__sync_fetch_and_add(&sum->total_ns, duration_ns);
+}
+
+#endif /* LUC_THREAD_H */

@@ -1,0 +1,201 @@
+//! What this kernel and this process can give a recorder, found out by looking, not by version.
+//!
+//! A tracepoint is there if the kernel's type information (its own or that of the modules `jbd2` and
+//! `ext4`) has the type `btf_trace_<name>`; how many arguments it has stands there, too.
+
+use std::ffi::{CStr, CString};
+use std::fs;
+use std::path::Path;
+use std::ptr::{self, NonNull};
+
+use crate::ProbeError;
+use crate::tracepoints::{HOOKS, Hook, Need};
+
+/// Modules that may hold the journal's tracepoints.
+const MODULES: &[&CStr] = &[c"jbd2", c"ext4"];
+const CAP_SYS_ADMIN: u32 = 21;
+const CAP_PERFMON: u32 = 38;
+const CAP_BPF: u32 = 39;
+
+/// What can be recorded here.
+#[derive(Clone, Debug, Default)]
+pub struct Capability {
+    /// Programs that can be loaded.
+    pub(crate) hooks: Vec<Hook>,
+    /// What cannot be recorded and why, one line each.
+    pub missing: Vec<String>,
+}
+
+impl Capability {
+    /// Looks at the kernel and at this process.
+    ///
+    /// # Errors
+    ///
+    /// When nothing at all can be recorded: no privileges, no BTF, no scheduler tracepoints.
+    pub fn detect() -> Result<Self, ProbeError> {
+        if !privileged() {
+            return Err(ProbeError::Privileges);
+        }
+        if !Path::new("/sys/kernel/btf/vmlinux").exists() {
+            return Err(ProbeError::NoBtf);
+        }
+        let types = Types::load().ok_or(ProbeError::NoBtf)?;
+        let mut found = Self::default();
+        let mut lost: Vec<(&str, Vec<&str>)> = Vec::new();
+        for hook in HOOKS {
+            match types.arguments_of(hook.name) {
+                Some(arguments) if arguments >= hook.arguments => found.hooks.push(*hook),
+                _ => match hook.need {
+                    Need::Always => return Err(ProbeError::NoTracepoint(hook.name)),
+                    Need::Extra => {}
+                    Need::For(what) => match lost.iter_mut().find(|(known, _)| *known == what) {
+                        Some((_, names)) => names.push(hook.name),
+                        None => lost.push((what, vec![hook.name])),
+                    },
+                },
+            }
+        }
+        found.missing.extend(lost.into_iter().map(|(what, names)| {
+            format!(
+                "{what} cannot be recorded: no tracepoint {}{}",
+                names.join(", "),
+                if names[0].starts_with("jbd2") || names[0].starts_with("ext4") {
+                    " (is an ext4 file system mounted?)"
+                } else {
+                    " in this kernel"
+                }
+            )
+        }));
+        if !addresses_visible() {
+            found.missing.push(
+                "causes of uninterruptible waits cannot be told: kernel addresses are hidden; \
+                 `sysctl kernel.kptr_restrict=0` shows them"
+                    .to_owned(),
+            );
+        }
+        if !any_journal() {
+            found.missing.push(
+                "no file system with a jbd2 journal is mounted: only waits, requests and system calls are recorded"
+                    .to_owned(),
+            );
+        }
+        Ok(found)
+    }
+}
+
+/// Whether this process has the capabilities that tracing programs need.
+fn privileged() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let effective = status
+        .lines()
+        .find_map(|line| line.strip_prefix("CapEff:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or(0);
+    let has = |capability: u32| effective >> capability & 1 == 1;
+    has(CAP_SYS_ADMIN) || has(CAP_BPF) && has(CAP_PERFMON)
+}
+
+/// Whether `/proc/kallsyms` has addresses and not zeros.
+fn addresses_visible() -> bool {
+    use std::io::Read as _;
+    let mut beginning = [0; 4096];
+    let length = fs::File::open("/proc/kallsyms")
+        .and_then(|mut file| file.read(&mut beginning))
+        .unwrap_or(0);
+    String::from_utf8_lossy(&beginning[..length])
+        .lines()
+        .any(|line| {
+            line.split(' ')
+                .next()
+                .is_some_and(|address| address.bytes().any(|digit| digit != b'0'))
+        })
+}
+
+fn any_journal() -> bool {
+    fs::read_dir("/proc/fs/jbd2").is_ok_and(|mut journals| journals.next().is_some())
+}
+
+/// The kernel's type information and that of the modules of interest.
+struct Types(Vec<NonNull<libbpf_sys::btf>>);
+
+impl Types {
+    fn load() -> Option<Self> {
+        // SAFETY: no arguments; the result is ours and freed on drop.
+        let kernel = NonNull::new(unsafe { libbpf_sys::btf__load_vmlinux_btf() })?;
+        let mut all = Self(vec![kernel]);
+        for module in MODULES {
+            if !Path::new("/sys/kernel/btf")
+                .join(module.to_string_lossy().as_ref())
+                .exists()
+            {
+                continue;
+            }
+            // SAFETY: a valid string, and a base that lives as long as `all`, which frees it last.
+            let types =
+                unsafe { libbpf_sys::btf__load_module_btf(module.as_ptr(), kernel.as_ptr()) };
+            all.0.extend(NonNull::new(types));
+        }
+        Some(all)
+    }
+
+    /// How many arguments the tracepoint `name` has; `None` if it does not exist.
+    fn arguments_of(&self, name: &str) -> Option<u32> {
+        let name = CString::new(format!("btf_trace_{name}")).ok()?;
+        self.0.iter().find_map(|types| {
+            // SAFETY: the types are valid and the name is a string that ends with a zero.
+            unsafe {
+                let id = libbpf_sys::btf__find_by_name_kind(
+                    types.as_ptr(),
+                    name.as_ptr(),
+                    libbpf_sys::BTF_KIND_TYPEDEF,
+                );
+                let id = u32::try_from(id).ok()?;
+                let pointer = target_of(types.as_ptr(), id)?;
+                let function = target_of(types.as_ptr(), pointer)?;
+                let function = libbpf_sys::btf__type_by_id(types.as_ptr(), function).as_ref()?;
+                // All but the first, which is for the tracepoint's own use.
+                (function.info & 0xffff).checked_sub(1)
+            }
+        })
+    }
+}
+
+impl Drop for Types {
+    fn drop(&mut self) {
+        for types in self.0.iter().rev() {
+            // SAFETY: ours, and each freed once; modules before the kernel that they refer to.
+            unsafe { libbpf_sys::btf__free(types.as_ptr()) };
+        }
+    }
+}
+
+/// What a typedef or pointer refers to.
+///
+/// # Safety
+///
+/// `types` must be valid and `id` one of its typedefs or pointers.
+unsafe fn target_of(types: *const libbpf_sys::btf, id: u32) -> Option<u32> {
+    // SAFETY: promised by the caller; an unknown id gives a null pointer.
+    let found = unsafe { libbpf_sys::btf__type_by_id(types, id) };
+    if ptr::eq(found, ptr::null()) {
+        return None;
+    }
+    // SAFETY: not null, and both kinds use this member of the union.
+    Some(unsafe { (*found).__bindgen_anon_1.type_ })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tracepoints_are_found_with_their_arguments() {
+        let Some(types) = Types::load() else {
+            println!("skipped: no BTF here");
+            return;
+        };
+        assert_eq!(types.arguments_of("sched_waking"), Some(1));
+        assert_eq!(types.arguments_of("sys_enter"), Some(2));
+        assert_eq!(types.arguments_of("no_such_tracepoint"), None);
+    }
+}

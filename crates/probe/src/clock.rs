@@ -1,0 +1,41 @@
+//! Clocks, and what a trace says of its host.
+
+use luc_events::store::SCHEMA_VERSION;
+use luc_events::tables::Trace;
+use rustix::time::{ClockId, clock_gettime};
+
+/// Now, in nanoseconds of CLOCK_MONOTONIC.
+pub(crate) fn now_ns() -> u64 {
+    read_ns(ClockId::Monotonic)
+}
+
+fn read_ns(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
+    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
+}
+
+/// The row of a recording that begins now.
+pub(crate) fn describe(command: String, filters: String, mode: &str) -> Trace {
+    let name = rustix::system::uname();
+    let start_ns = now_ns();
+    Trace {
+        at_ns: start_ns,
+        schema_version: SCHEMA_VERSION,
+        host: name.nodename().to_string_lossy().into_owned(),
+        kernel: name.release().to_string_lossy().into_owned(),
+        processors: processors_online(),
+        boottime_offset_ns: read_ns(ClockId::Boottime).saturating_sub(now_ns()),
+        realtime_offset_ns: read_ns(ClockId::Realtime).saturating_sub(now_ns()),
+        command,
+        filters,
+        mode: mode.to_owned(),
+        start_ns,
+        end_ns: 0,
+    }
+}
+
+fn processors_online() -> u32 {
+    // SAFETY: no pointers are involved.
+    let count = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    u32::try_from(count).unwrap_or(0)
+}

@@ -1,0 +1,292 @@
+//! The recorder's thread: takes records out of the kernel, makes rows of them, hands them on.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use libbpf_rs::{Map, RingBuffer, RingBufferBuilder};
+use luc_events::tables::{Lost, Trace};
+use luc_events::{Cause, Dev, Event, StackId};
+
+use crate::clock::now_ns;
+use crate::load::{END, Links, Programs};
+use crate::record::{
+    self, DataKey, DataSum, HandleKey, HandleSum, LOST_PLACES, Plain, SummaryKey, SummarySum, kind,
+};
+use crate::stacks::Stacks;
+use crate::sums::{self, Epoch, Summaries};
+use crate::{Outcome, ProbeError, Sink, decode, mounts};
+
+/// How long records stay in the ring buffer. Nothing wakes the thread: a wake-up per record would be most of
+/// the cost.
+const INTERVAL: Duration = Duration::from_millis(20);
+/// How often sums of handles and data are taken out.
+const SUMS_INTERVAL: Duration = Duration::from_millis(200);
+/// How often losses and mounts are looked at, and the summary mode's counts are taken out.
+const SLOW_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Data is summed per slot of this length.
+pub(crate) const SLOT_NS: u64 = 10_000_000;
+
+/// What the recorder's thread works on.
+pub(crate) struct Session {
+    pub(crate) programs: Programs,
+    pub(crate) links: Links,
+    pub(crate) stacks: Stacks,
+    pub(crate) trace: Trace,
+    pub(crate) summary: bool,
+}
+
+/// Records until `stop` is set, then ends the trace.
+pub(crate) fn run<S: Sink>(
+    session: Session,
+    sink: S,
+    stop: &AtomicBool,
+) -> Result<Outcome, ProbeError> {
+    let Session {
+        programs,
+        links,
+        stacks,
+        trace,
+        summary,
+    } = session;
+    let output = RefCell::new(Output {
+        sink,
+        stacks,
+        outcome: Outcome::default(),
+        failed: None,
+    });
+    let records = programs.map("records")?;
+    let stack_map = programs.map("stacks")?;
+    let mut ring = RingBufferBuilder::new();
+    ring.add(&records, |bytes| {
+        output.borrow_mut().record_or_fail(&stack_map, bytes)
+    })
+    .map_err(ProbeError::refused("its ring buffer"))?;
+    let ring = ring
+        .build()
+        .map_err(ProbeError::refused("its ring buffer"))?;
+    let mut state = State {
+        epoch: Epoch::default(),
+        lost: [0; LOST_PLACES.len()],
+        file_systems: Vec::new(),
+        slow_ns: trace.start_ns,
+        summary,
+    };
+    state.look_at_mounts(&output)?;
+    let (mut sums_due, mut slow_due) = (Instant::now(), Instant::now());
+    while !stop.load(Ordering::Acquire) {
+        std::thread::park_timeout(INTERVAL);
+        consume(&ring, &output)?;
+        if sums_due.elapsed() >= SUMS_INTERVAL && !summary {
+            sums_due = Instant::now();
+            state.take_sums(&programs, &output)?;
+            state.epoch.turn(&programs)?;
+        }
+        if slow_due.elapsed() >= SLOW_INTERVAL {
+            slow_due = Instant::now();
+            state.take_summary(&programs, &output)?;
+            if summary {
+                state.epoch.turn(&programs)?;
+            }
+            state.look_at_losses(&programs, &output)?;
+            state.look_at_mounts(&output)?;
+        }
+        output.borrow_mut().sink.tick()?;
+    }
+    drop(links);
+    programs.visit_threads(END)?;
+    consume(&ring, &output)?;
+    for _both in 0..2 {
+        state.take_sums(&programs, &output)?;
+        state.take_summary(&programs, &output)?;
+        state.epoch.turn(&programs)?;
+    }
+    state.look_at_losses(&programs, &output)?;
+    state.look_at_mounts(&output)?;
+    drop(ring);
+    let output = output.into_inner();
+    let end_ns = now_ns();
+    output.sink.finish(Trace {
+        at_ns: end_ns,
+        end_ns,
+        ..trace
+    })?;
+    Ok(output.outcome)
+}
+
+/// Takes all records that are in the ring buffer now.
+fn consume<S>(ring: &RingBuffer<'_>, output: &RefCell<Output<S>>) -> Result<(), ProbeError> {
+    let result = ring.consume();
+    if let Some(error) = output.borrow_mut().failed.take() {
+        return Err(error);
+    }
+    result.map_err(ProbeError::refused("reading its ring buffer"))
+}
+
+/// Rows on their way out.
+struct Output<S> {
+    sink: S,
+    stacks: Stacks,
+    outcome: Outcome,
+    failed: Option<ProbeError>,
+}
+
+impl<S: Sink> Output<S> {
+    fn send(&mut self, event: impl Into<Event>) -> Result<(), ProbeError> {
+        let event = event.into();
+        self.outcome.count(event.table());
+        self.sink.take(event)
+    }
+
+    /// As [`record`](Self::record), in the manner of libbpf: a negative number ends the reading.
+    fn record_or_fail(&mut self, stacks: &Map<'_>, bytes: &[u8]) -> i32 {
+        match self.record(stacks, bytes) {
+            Ok(()) => 0,
+            Err(error) => {
+                self.failed = Some(error);
+                -libc::ECANCELED
+            }
+        }
+    }
+
+    /// Sends the row of a record; what is too short or of no known kind was not sent by our programs.
+    fn record(&mut self, stacks: &Map<'_>, bytes: &[u8]) -> Result<(), ProbeError> {
+        let Some(kind) = bytes.first_chunk().map(|first| u32::from_ne_bytes(*first)) else {
+            return Ok(());
+        };
+        match kind {
+            kind::SYNC => self.send_if(record::Sync::read(bytes).map(|raw| decode::sync(&raw))),
+            kind::COMMIT => {
+                self.send_if(record::Commit::read(bytes).map(|raw| decode::commit(&raw)))
+            }
+            kind::CALL => self.send_if(record::Call::read(bytes).map(|raw| decode::call(&raw))),
+            kind::REQUEST => {
+                self.send_if(record::Request::read(bytes).map(|raw| decode::request(&raw)))
+            }
+            kind::TASK => self.send_if(record::Task::read(bytes).map(|raw| decode::task(&raw))),
+            kind::WAIT => match record::Wait::read(bytes) {
+                Some(raw) => {
+                    let (stack, cause) = self.resolve(stacks, raw.stack, raw.brief, raw.on_ns)?;
+                    self.send(decode::wait(&raw, stack, cause))
+                }
+                None => Ok(()),
+            },
+            kind::BRIEF => {
+                for row in record::Brief::read(bytes).iter().flat_map(decode::brief) {
+                    self.send(row)?;
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn send_if(&mut self, row: Option<impl Into<Event>>) -> Result<(), ProbeError> {
+        row.map_or(Ok(()), |row| self.send(row))
+    }
+
+    /// The stack and the cause of a wait; sends the stack's row if it is new.
+    fn resolve(
+        &mut self,
+        map: &Map<'_>,
+        index: u32,
+        brief: u32,
+        at_ns: u64,
+    ) -> Result<(StackId, Cause), ProbeError> {
+        if index == 0 {
+            return Ok((StackId(0), decode::cause(brief, None)));
+        }
+        let (id, cause, new) = self.stacks.resolve(map, index, at_ns);
+        if let Some(row) = new {
+            self.send(row)?;
+        }
+        Ok((id, cause))
+    }
+}
+
+/// What is taken out of the kernel from time to time.
+struct State {
+    epoch: Epoch,
+    lost: [u64; LOST_PLACES.len()],
+    file_systems: Vec<Dev>,
+    slow_ns: u64,
+    summary: bool,
+}
+
+impl State {
+    fn take_sums<S: Sink>(
+        &self,
+        programs: &Programs,
+        output: &RefCell<Output<S>>,
+    ) -> Result<(), ProbeError> {
+        if self.summary {
+            return Ok(());
+        }
+        let mut output = output.borrow_mut();
+        let map = programs.map(self.epoch.idle(sums::HANDLES))?;
+        sums::drain(&map, |key: HandleKey, sum: HandleSum| {
+            output.send(sums::handle(&key, &sum))
+        })?;
+        let map = programs.map(self.epoch.idle(sums::DATA))?;
+        sums::drain(&map, |key: DataKey, sum: DataSum| {
+            output.send(sums::data(&key, &sum, SLOT_NS))
+        })
+    }
+
+    fn take_summary<S: Sink>(
+        &mut self,
+        programs: &Programs,
+        output: &RefCell<Output<S>>,
+    ) -> Result<(), ProbeError> {
+        if !self.summary {
+            return Ok(());
+        }
+        let now = now_ns();
+        let mut output = output.borrow_mut();
+        let stacks = programs.map("stacks")?;
+        let map = programs.map(self.epoch.idle(sums::SUMMARY))?;
+        let mut all = Summaries::default();
+        sums::drain(&map, |key: SummaryKey, sum: SummarySum| {
+            let (_, cause) = output.resolve(&stacks, key.stack, key.brief, now)?;
+            all.add(&key, &sum, cause);
+            Ok(())
+        })?;
+        for row in all.rows(now, now - self.slow_ns) {
+            output.send(row)?;
+        }
+        self.slow_ns = now;
+        Ok(())
+    }
+
+    fn look_at_losses<S: Sink>(
+        &mut self,
+        programs: &Programs,
+        output: &RefCell<Output<S>>,
+    ) -> Result<(), ProbeError> {
+        let counts = programs.lost()?;
+        let at_ns = now_ns();
+        let mut output = output.borrow_mut();
+        for ((place, now), before) in LOST_PLACES.iter().zip(counts).zip(&mut self.lost) {
+            let count = now - *before;
+            *before = now;
+            if count > 0 {
+                output.outcome.lose(place, count);
+                output.send(Lost {
+                    at_ns,
+                    count,
+                    place: (*place).to_owned(),
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn look_at_mounts<S: Sink>(&mut self, output: &RefCell<Output<S>>) -> Result<(), ProbeError> {
+        for row in mounts::new_file_systems(now_ns(), &self.file_systems) {
+            self.file_systems.push(row.dev);
+            output.borrow_mut().send(row)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,76 @@
+//! What can go wrong, each with the reason and the next step.
+
+use std::io;
+use std::path::PathBuf;
+
+use luc_events::store::StoreError;
+
+/// Why nothing can be recorded. The text is one line.
+#[derive(Debug, thiserror::Error)]
+pub enum ProbeError {
+    /// This process may not load BPF programs.
+    #[error("recording needs root (or CAP_BPF and CAP_PERFMON): run it by sudo")]
+    Privileges,
+    /// The kernel has no type information.
+    #[error(
+        "this kernel has no BTF (/sys/kernel/btf/vmlinux): recording needs Linux 5.15 or later built with CONFIG_DEBUG_INFO_BTF"
+    )]
+    NoBtf,
+    /// A tracepoint that everything rests on is missing.
+    #[error("this kernel lacks the tracepoint {0}: recording needs Linux 5.15 or later")]
+    NoTracepoint(&'static str),
+    /// The kernel refused the programs.
+    #[error("the kernel refused {what}: {reason}")]
+    Refused {
+        /// What.
+        what: String,
+        /// libbpf's or the verifier's words, in one line.
+        reason: String,
+    },
+    /// A filter that cannot be applied.
+    #[error("{0}")]
+    Filter(String),
+    /// A system call failed.
+    #[error("cannot {what} {}: {source}", path.display())]
+    System {
+        /// What was being done.
+        what: &'static str,
+        /// To what.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// The trace cannot be written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Whoever takes the events gave up.
+    #[error("{0}")]
+    Sink(String),
+    /// The thread that records has panicked.
+    #[error(
+        "the recorder ended unexpectedly: this is a defect of luc; what was recorded before is in the trace"
+    )]
+    Ended,
+}
+
+impl ProbeError {
+    pub(crate) fn system(
+        what: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::System { what, path, source }
+    }
+
+    pub(crate) fn refused(what: impl Into<String>) -> impl FnOnce(libbpf_rs::Error) -> Self {
+        let what = what.into();
+        move |error| Self::Refused {
+            what,
+            reason: one_line(&format!("{error:#}")),
+        }
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,34 @@
+//! Records what threads, journals and disks do, by eBPF programs on the kernel's tracepoints.
+//!
+//! The programs are in `bpf/`, by topic; `bpf/events.h` has what they share with [`record`]. A recording:
+//!
+//! - [`capability`] looks at what this kernel has and what this process may do;
+//! - [`filter`] and [`syscalls`] become the programs' constants, [`load`] loads and attaches them;
+//! - [`drain`] takes their records and sums out on a thread of its own, [`decode`] and [`sums`] make rows of
+//!   `luc_events` of them, [`stacks`] names the causes of waits, [`mounts`] the file systems;
+//! - a [`Sink`] takes the rows: [`StoreSink`] writes them into a trace.
+//!
+//! Nothing is pinned in the kernel: when the process ends, however it ends, all is gone.
+
+mod capability;
+mod clock;
+mod decode;
+mod drain;
+mod error;
+mod filter;
+mod load;
+mod mounts;
+mod record;
+mod recorder;
+mod sink;
+mod stacks;
+mod sums;
+mod symbols;
+mod syscalls;
+mod tracepoints;
+
+pub use capability::Capability;
+pub use error::ProbeError;
+pub use filter::Filter;
+pub use recorder::{Mode, Options, Outcome, Recorder};
+pub use sink::{Sink, StoreSink};

@@ -1,0 +1,175 @@
+//! Loads the programs, sets their constants, attaches them.
+
+use std::ffi::OsStr;
+use std::io::Read as _;
+use std::sync::{Mutex, PoisonError};
+
+use libbpf_rs::{Iter, Link, Map, MapCore, MapFlags, Object, ObjectBuilder, PrintLevel, set_print};
+
+use crate::ProbeError;
+use crate::capability::Capability;
+use crate::record::{Config, LOST_PLACES, Plain};
+
+/// The compiled programs.
+const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/probe.bpf.o"));
+
+/// Programs that go through all threads: one before recording, one after.
+pub(crate) const BEGIN: &str = "begin";
+pub(crate) const END: &str = "end";
+
+/// The loaded programs. Nothing is pinned: when the process ends, the kernel takes all of it back.
+#[derive(Debug)]
+pub(crate) struct Programs {
+    object: Object,
+    hooks: Vec<&'static str>,
+}
+
+/// The programs' places on their tracepoints; dropped, they record no more.
+#[derive(Debug, Default)]
+pub(crate) struct Links(Vec<Link>);
+
+/// What libbpf said last.
+static SAID: Mutex<String> = Mutex::new(String::new());
+
+fn listen(_level: PrintLevel, text: String) {
+    // "failed to load object" and the like only repeat the first line, which says why.
+    let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+    if said.len() < 4096 {
+        said.push_str(&text);
+    }
+}
+
+/// The lines of libbpf's words that say why, in one line.
+fn reason(error: &libbpf_rs::Error) -> String {
+    let said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+    let first: Vec<&str> = said
+        .lines()
+        .filter_map(|line| line.strip_prefix("libbpf: "))
+        .take(2)
+        .collect();
+    let mut text = format!("{error}");
+    if !first.is_empty() {
+        text = format!("{text} ({})", first.join("; "));
+    }
+    text
+}
+
+impl Programs {
+    /// Loads the programs that `capability` allows.
+    pub(crate) fn load(
+        capability: &Capability,
+        config: &Config,
+        ring_bytes: u32,
+        roots: &[u32],
+    ) -> Result<Self, ProbeError> {
+        set_print(Some((PrintLevel::Warn, listen)));
+        let mut open = ObjectBuilder::default()
+            .open_memory(OBJECT)
+            .map_err(ProbeError::refused("its own programs"))?;
+        let hooks: Vec<&'static str> = capability
+            .hooks
+            .iter()
+            .filter(|hook| config.calls != 0 || !hook.calls)
+            .map(|hook| hook.name)
+            .collect();
+        for mut program in open.progs_mut() {
+            let name = program.name().to_os_string();
+            let wanted =
+                name == BEGIN || name == END || hooks.iter().any(|hook| OsStr::new(hook) == name);
+            program.set_autoload(wanted);
+        }
+        for mut map in open.maps_mut() {
+            let name = map.name().to_string_lossy().into_owned();
+            if name == ".rodata.config" {
+                map.set_initial_value(config.bytes())
+                    .map_err(ProbeError::refused("the programs' constants"))?;
+            } else if name == "records" {
+                map.set_max_entries(ring_bytes)
+                    .map_err(ProbeError::refused("the size of the buffer"))?;
+            }
+        }
+        let object = open.load().map_err(|error| ProbeError::Refused {
+            what: "the recorder's programs".to_owned(),
+            reason: reason(&error),
+        })?;
+        let programs = Self { object, hooks };
+        for root in roots {
+            programs
+                .map("roots")?
+                .update(&root.to_ne_bytes(), &1u32.to_ne_bytes(), MapFlags::ANY)
+                .map_err(ProbeError::refused("the processes to be recorded"))?;
+        }
+        Ok(programs)
+    }
+
+    /// The map of this name.
+    pub(crate) fn map(&self, name: &'static str) -> Result<Map<'_>, ProbeError> {
+        self.object
+            .maps()
+            .find(|map| map.name() == OsStr::new(name))
+            .ok_or_else(|| ProbeError::Refused {
+                what: format!("map {name}"),
+                reason: "it is not in the programs".to_owned(),
+            })
+    }
+
+    /// Begins to record: who exists is looked at after births are seen, so that nobody is missed.
+    pub(crate) fn attach(&self) -> Result<Links, ProbeError> {
+        let mut links = Links::default();
+        self.attach_those(&mut links, |name| name.starts_with("sched_process"))?;
+        self.visit_threads(BEGIN)?;
+        self.attach_those(&mut links, |name| !name.starts_with("sched_process"))?;
+        Ok(links)
+    }
+
+    fn attach_those(
+        &self,
+        links: &mut Links,
+        which: impl Fn(&str) -> bool,
+    ) -> Result<(), ProbeError> {
+        for program in self.object.progs_mut() {
+            let name = program.name().to_string_lossy().into_owned();
+            if !which(&name) || !self.hooks.contains(&name.as_str()) {
+                continue;
+            }
+            let link = program
+                .attach_trace()
+                .map_err(ProbeError::refused(format!("the tracepoint {name}")))?;
+            links.0.push(link);
+        }
+        Ok(())
+    }
+
+    /// Runs one of the programs that go through all threads.
+    pub(crate) fn visit_threads(&self, name: &str) -> Result<(), ProbeError> {
+        let refused = || ProbeError::refused("going through all threads");
+        for program in self.object.progs_mut() {
+            if program.name() == OsStr::new(name) {
+                let link = program.attach().map_err(refused())?;
+                let mut iterator = Iter::new(&link).map_err(refused())?;
+                let mut output = Vec::new();
+                iterator
+                    .read_to_end(&mut output)
+                    .map_err(ProbeError::system("go through", "all threads"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How much was lost since loading, by place.
+    pub(crate) fn lost(&self) -> Result<[u64; LOST_PLACES.len()], ProbeError> {
+        let map = self.map("lost")?;
+        let mut counts = [0; LOST_PLACES.len()];
+        for (place, count) in counts.iter_mut().enumerate() {
+            let per_processor = map
+                .lookup_percpu(&(place as u32).to_ne_bytes(), MapFlags::ANY)
+                .map_err(ProbeError::refused("reading what was lost"))?
+                .unwrap_or_default();
+            *count = per_processor
+                .iter()
+                .filter_map(|bytes| bytes.as_slice().try_into().ok().map(u64::from_ne_bytes))
+                .sum();
+        }
+        Ok(counts)
+    }
+}

@@ -1,0 +1,181 @@
+//! The mounted file systems: from `/proc/self/mountinfo`, sysfs and ext4's super block.
+
+use std::fs;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::Path;
+
+use luc_events::Dev;
+use luc_events::tables::FileSystem;
+
+/// Kinds whose waits are about a disk of ours.
+const KINDS: &[&str] = &["ext4", "ext3", "xfs", "btrfs", "f2fs", "jfs", "ocfs2"];
+
+/// Every mounted file system on a disk, once, but for those in `known`.
+pub(crate) fn new_file_systems(at_ns: u64, known: &[Dev]) -> Vec<FileSystem> {
+    let text = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let mut found: Vec<FileSystem> = Vec::new();
+    for line in text.lines() {
+        let Some((mut row, source)) = parse(line) else {
+            continue;
+        };
+        if !KINDS.contains(&row.kind.as_str())
+            || known.contains(&row.dev)
+            || found.iter().any(|before| before.dev == row.dev)
+        {
+            continue;
+        }
+        row.at_ns = at_ns;
+        row.disk = disk_of(row.dev).unwrap_or_default();
+        if row.kind.starts_with("ext") {
+            read_super_block(&mut row, &source);
+        }
+        found.push(row);
+    }
+    found
+}
+
+/// A line of mountinfo (see proc_pid_mountinfo(5)), and its source.
+fn parse(line: &str) -> Option<(FileSystem, String)> {
+    let (before, after) = line.split_once(" - ")?;
+    let mut fields = before.split(' ').skip(2);
+    let (major, minor) = fields.next()?.split_once(':')?;
+    let mount_point = fields.nth(1)?;
+    let options = fields.next()?;
+    let mut fields = after.split(' ');
+    let (kind, source, super_options) = (fields.next()?, fields.next()?, fields.next()?);
+    let row = FileSystem {
+        dev: Dev::new(major.parse().ok()?, minor.parse().ok()?),
+        kind: kind.to_owned(),
+        mount_point: unescape(mount_point),
+        options: format!("{options},{super_options}"),
+        ..FileSystem::default()
+    };
+    Some((row, unescape(source)))
+}
+
+/// Undoes the octal escapes of blanks and the like.
+fn unescape(field: &str) -> String {
+    let mut bytes = Vec::with_capacity(field.len());
+    let mut rest = field.as_bytes();
+    while let Some((&first, tail)) = rest.split_first() {
+        let octal = (first == b'\\')
+            .then(|| std::str::from_utf8(tail.get(..3)?).ok())
+            .flatten()
+            .and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        bytes.push(octal.unwrap_or(first));
+        rest = if octal.is_some() { &tail[3..] } else { tail };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The whole disk that holds a partition, or the disk itself; `None` for file systems on no or many disks.
+pub(crate) fn disk_of(dev: Dev) -> Option<Dev> {
+    let entry = Path::new("/sys/dev/block").join(dev.to_string());
+    let directory = fs::canonicalize(entry).ok()?;
+    if !directory.join("partition").exists() {
+        return Some(dev);
+    }
+    let text = fs::read_to_string(directory.parent()?.join("dev")).ok()?;
+    let (major, minor) = text.trim().split_once(':')?;
+    Some(Dev::new(major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// Where the super block lies, and how much of it is read.
+const SUPER_OFFSET: u64 = 1024;
+const SUPER_BYTES: usize = 1024;
+
+/// Fills in block size, journal and fast_commit from the device (`struct ext4_super_block`).
+fn read_super_block(row: &mut FileSystem, source: &str) {
+    let mut bytes = [0; SUPER_BYTES];
+    let read = fs::File::open(source).and_then(|mut device| {
+        device.seek(SeekFrom::Start(SUPER_OFFSET))?;
+        device.read_exact(&mut bytes)
+    });
+    if read.is_ok() {
+        fill_from_super_block(row, &bytes);
+    }
+}
+
+fn fill_from_super_block(row: &mut FileSystem, bytes: &[u8; SUPER_BYTES]) {
+    const MAGIC: usize = 0x38;
+    const LOG_BLOCK_SIZE: usize = 0x18;
+    const FEATURE_COMPAT: usize = 0x5c;
+    const HAS_JOURNAL: u32 = 0x4;
+    const FAST_COMMIT: u32 = 0x400;
+    const JOURNAL_INODE: usize = 0xe0;
+    const JOURNAL_DEV: usize = 0xe4;
+    /// `s_jnl_blocks`: a copy of the journal inode's block map; then its size, high and low.
+    const JOURNAL_SIZE_HIGH: usize = 0x10c + 15 * 4;
+    const JOURNAL_SIZE_LOW: usize = 0x10c + 16 * 4;
+
+    let word = |at: usize| bytes[at..at + 4].try_into().map_or(0, u32::from_le_bytes);
+    if bytes[MAGIC..MAGIC + 2] != [0x53, 0xef] {
+        return;
+    }
+    row.block_bytes = 1024 << (word(LOG_BLOCK_SIZE) & 31).min(6);
+    let features = word(FEATURE_COMPAT);
+    if features & HAS_JOURNAL == 0 {
+        return;
+    }
+    row.fast_commit = features & FAST_COMMIT != 0;
+    if word(JOURNAL_INODE) != 0 {
+        row.journal_dev = row.dev;
+        let size = u64::from(word(JOURNAL_SIZE_HIGH)) << 32 | u64::from(word(JOURNAL_SIZE_LOW));
+        row.journal_blocks = size / u64::from(row.block_bytes);
+    } else {
+        row.journal_dev = new_decode_dev(word(JOURNAL_DEV));
+    }
+}
+
+/// A device number as it stands on disk (`new_decode_dev`).
+fn new_decode_dev(dev: u32) -> Dev {
+    Dev::new((dev & 0xfff00) >> 8, dev & 0xff | dev >> 12 & 0xfff00)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_mountinfo_is_understood() {
+        let line =
+            "29 1 8:1 / /mnt/a\\040b rw,relatime shared:1 - ext4 /dev/sda1 rw,errors=remount-ro";
+        let (row, source) = parse(line).unwrap();
+        assert_eq!(row.dev, Dev::new(8, 1));
+        assert_eq!(row.mount_point, "/mnt/a b");
+        assert_eq!(row.kind, "ext4");
+        assert_eq!(row.options, "rw,relatime,rw,errors=remount-ro");
+        assert_eq!(source, "/dev/sda1");
+        assert!(parse("nonsense").is_none());
+    }
+
+    #[test]
+    fn an_internal_journal_is_read_from_the_super_block() {
+        let mut bytes = [0; SUPER_BYTES];
+        bytes[0x38..0x3a].copy_from_slice(&[0x53, 0xef]);
+        bytes[0x18] = 2;
+        bytes[0x5c..0x60].copy_from_slice(&0x404u32.to_le_bytes());
+        bytes[0xe0] = 8;
+        bytes[0x10c + 64..0x10c + 68].copy_from_slice(&(4096u32 * 8192).to_le_bytes());
+        let mut row = FileSystem {
+            dev: Dev::new(7, 0),
+            ..FileSystem::default()
+        };
+        fill_from_super_block(&mut row, &bytes);
+        assert_eq!((row.block_bytes, row.journal_blocks), (4096, 8192));
+        assert_eq!(row.journal_dev, Dev::new(7, 0));
+        assert!(row.fast_commit);
+    }
+
+    #[test]
+    fn what_is_no_ext4_changes_nothing() {
+        let mut row = FileSystem::default();
+        fill_from_super_block(&mut row, &[0; SUPER_BYTES]);
+        assert_eq!(row, FileSystem::default());
+    }
+
+    #[test]
+    fn external_journals_have_their_own_numbers() {
+        assert_eq!(new_decode_dev(0x0000_0811), Dev::new(8, 0x11));
+    }
+}

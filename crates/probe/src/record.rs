@@ -1,0 +1,406 @@
+//! The layouts that are shared with the BPF programs: the mirror of `bpf/events.h`.
+//!
+//! The test `layouts_agree` lets a C compiler compare both.
+
+/// Length of a thread's name, with its zero byte.
+pub(crate) const COMM: usize = 16;
+/// System calls that have a place in the tables of [`Config`].
+pub(crate) const SYSCALLS: usize = 512;
+/// Devices that a filter can name.
+pub(crate) const DEVICES: usize = 8;
+/// Frames of a kernel stack.
+pub(crate) const STACK_DEPTH: usize = 48;
+/// Kinds of brief waits.
+pub(crate) const BRIEF: usize = 6;
+
+/// What a record in the ring buffer is: its first four bytes.
+pub(crate) mod kind {
+    pub(crate) const SYNC: u32 = 1;
+    pub(crate) const COMMIT: u32 = 2;
+    pub(crate) const WAIT: u32 = 3;
+    pub(crate) const BRIEF: u32 = 4;
+    pub(crate) const CALL: u32 = 5;
+    pub(crate) const REQUEST: u32 = 6;
+    pub(crate) const TASK: u32 = 7;
+}
+
+/// What [`Task`] reports.
+pub(crate) mod task_event {
+    pub(crate) const EXIT: u32 = 2;
+}
+
+/// Values of `call_class`.
+pub(crate) mod call_class {
+    pub(crate) const SYNC: u8 = 1;
+    pub(crate) const OTHER: u8 = 32;
+}
+
+/// Values of `call_test`.
+pub(crate) mod call_test {
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) const CREATE_2: u8 = 1;
+    pub(crate) const CREATE_3: u8 = 2;
+    pub(crate) const MSYNC_3: u8 = 3;
+}
+
+/// Where something was lost, in the order of the counters: a table, or a map that was full.
+pub(crate) const LOST_PLACES: [&str; 14] = [
+    "sync",
+    "commit",
+    "wait",
+    "brief_wait",
+    "call",
+    "request",
+    "task",
+    "map handle",
+    "map data",
+    "map summary",
+    "map request",
+    "map journal",
+    "map thread",
+    "map stack",
+];
+
+/// A structure that C fills and Rust reads, or the reverse.
+///
+/// # Safety
+///
+/// `repr(C)`, no padding, and valid for all bytes.
+pub(crate) unsafe trait Plain: Copy {
+    /// The value that begins `bytes`; `None` if there are too few.
+    fn read(bytes: &[u8]) -> Option<Self> {
+        if bytes.len() < size_of::<Self>() {
+            return None;
+        }
+        // SAFETY: enough bytes are there, any bytes are valid, and the read does not need alignment.
+        Some(unsafe { bytes.as_ptr().cast::<Self>().read_unaligned() })
+    }
+
+    /// Its bytes.
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: the value has no padding, so that all of its bytes are initialized.
+        unsafe { std::slice::from_raw_parts(std::ptr::from_ref(self).cast(), size_of::<Self>()) }
+    }
+}
+
+/// Defines the mirror of a C structure, and what the test compares.
+macro_rules! plain {
+    ($(
+        $(#[$doc:meta])*
+        struct $name:ident = $c_name:literal {
+            $($field:ident: $type:ty,)+
+        }
+    )+) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Copy, Debug)]
+            #[repr(C)]
+            pub(crate) struct $name {
+                $(pub(crate) $field: $type,)+
+            }
+
+            // SAFETY: repr(C); the test `nothing_is_padded` holds; members are integers and arrays of them.
+            unsafe impl Plain for $name {}
+        )+
+
+        /// Each structure: its name in C, its size, the sum of its members' sizes, and its members
+        /// with their offsets and sizes.
+        #[cfg(test)]
+        type Layout = (&'static str, usize, usize, Vec<(&'static str, usize, usize)>);
+
+        #[cfg(test)]
+        fn layouts() -> Vec<Layout> {
+            vec![$((
+                $c_name,
+                size_of::<$name>(),
+                0 $(+ size_of::<$type>())+,
+                vec![$((
+                    stringify!($field),
+                    std::mem::offset_of!($name, $field),
+                    size_of::<$type>(),
+                )),+],
+            )),+]
+        }
+    };
+}
+
+plain! {
+    /// One fsync or the like.
+    struct Sync = "record_sync" {
+        kind: u32,
+        sync_kind: u32,
+        thread: u32,
+        process: u32,
+        cgroup: u64,
+        inode: u64,
+        enter_ns: u64,
+        exit_ns: u64,
+        file_system_enter_ns: u64,
+        file_system_exit_ns: u64,
+        dev: u32,
+        wanted_enter: u32,
+        wanted_exit: u32,
+        errno: u32,
+        cpu_enter: u32,
+        reserved: u32,
+    }
+
+    /// One commit.
+    struct Commit = "record_commit" {
+        kind: u32,
+        fast: u32,
+        dev: u32,
+        transaction: u32,
+        asked_ns: u64,
+        start_ns: u64,
+        locking_ns: u64,
+        flushing_ns: u64,
+        logging_ns: u64,
+        end_ns: u64,
+        asked_by: u32,
+        asked_by_process: u32,
+        handles: u32,
+        blocks: u32,
+        blocks_logged: u32,
+        dropped: u32,
+    }
+
+    /// One wait.
+    struct Wait = "record_wait" {
+        kind: u32,
+        state: u32,
+        thread: u32,
+        process: u32,
+        cgroup: u64,
+        off_ns: u64,
+        woken_ns: u64,
+        on_ns: u64,
+        stack: u32,
+        brief: u32,
+        waker: u32,
+        dev: u32,
+        transaction: u32,
+        reserved: u32,
+    }
+
+    /// A sum of brief waits.
+    struct BriefSum = "brief_sum" {
+        count: u64,
+        blocked_ns: u64,
+        runnable_ns: u64,
+    }
+
+    /// The sums of one thread.
+    struct Brief = "record_brief" {
+        kind: u32,
+        thread: u32,
+        process: u32,
+        reserved: u32,
+        cgroup: u64,
+        since_ns: u64,
+        until_ns: u64,
+        sums: [BriefSum; BRIEF],
+    }
+
+    /// One call that is no sync.
+    struct Call = "record_call" {
+        kind: u32,
+        call_kind: u32,
+        thread: u32,
+        process: u32,
+        cgroup: u64,
+        inode: u64,
+        enter_ns: u64,
+        exit_ns: u64,
+        bytes: u64,
+        dev: u32,
+        errno: u32,
+    }
+
+    /// One block request.
+    struct Request = "record_request" {
+        kind: u32,
+        dev: u32,
+        sector: u64,
+        insert_ns: u64,
+        issue_ns: u64,
+        complete_ns: u64,
+        bytes: u32,
+        command: u32,
+        issuer: u32,
+        issuer_process: u32,
+        status: u32,
+        reserved: u32,
+    }
+
+    /// Who a thread is.
+    struct Task = "record_task" {
+        kind: u32,
+        event: u32,
+        thread: u32,
+        process: u32,
+        at_ns: u64,
+        cgroup: u64,
+        start_ns: u64,
+        user_ns: u64,
+        system_ns: u64,
+        runtime_ns: u64,
+        parent: u32,
+        reserved: u32,
+        comm: [u8; COMM],
+    }
+
+    /// What handles are summed by.
+    struct HandleKey = "handle_key" {
+        dev: u32,
+        transaction: u32,
+        thread: u32,
+        type_: u32,
+    }
+
+    /// A sum of handles.
+    struct HandleSum = "handle_sum" {
+        at_ns: u64,
+        cgroup: u64,
+        total_ns: u64,
+        process: u32,
+        line: u32,
+        count: u32,
+        requested: u32,
+        dirtied: u32,
+        reserved: u32,
+    }
+
+    /// What data is summed by.
+    struct DataKey = "data_key" {
+        inode: u64,
+        slot: u64,
+        dev: u32,
+        thread: u32,
+        direction: u32,
+        reserved: u32,
+    }
+
+    /// A sum of data.
+    struct DataSum = "data_sum" {
+        bytes: u64,
+        cgroup: u64,
+        process: u32,
+        reserved: u32,
+    }
+
+    /// What the summary mode counts by.
+    struct SummaryKey = "summary_key" {
+        dev: u32,
+        process: u32,
+        what: u32,
+        stack: u32,
+        brief: u32,
+        log2_ns: u32,
+    }
+
+    /// What it counts.
+    struct SummarySum = "summary_sum" {
+        count: u64,
+        total_ns: u64,
+        cgroup: u64,
+    }
+
+    /// Constants for the programs.
+    struct Config = "luc_config" {
+        cgroup: u64,
+        brief_ns: u64,
+        brief_flush_ns: u64,
+        slot_ns: u64,
+        own_process: u32,
+        tree: u32,
+        device_count: u32,
+        devices: [u32; DEVICES],
+        comm_length: u32,
+        comm: [u8; COMM],
+        summary: u32,
+        calls: u32,
+        call_class: [u8; SYSCALLS],
+        call_test: [u8; SYSCALLS],
+        brief_class: [u8; SYSCALLS],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+    use std::fs;
+    use std::path::Path;
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_padded() {
+        for (name, size, members, _) in layouts() {
+            assert_eq!(size, members, "struct {name}");
+        }
+    }
+
+    /// Has the C compiler check what Rust believes of `bpf/events.h`.
+    #[test]
+    fn layouts_agree() {
+        let directory = tempfile::tempdir().unwrap();
+        let source = directory.path().join("layouts.c");
+        let mut text = String::from(
+            "#include <stddef.h>\ntypedef unsigned char u8; typedef unsigned u32;\n\
+             typedef unsigned long long u64;\n#include \"events.h\"\n",
+        );
+        for (name, size, _, members) in layouts() {
+            let _ = writeln!(
+                text,
+                "_Static_assert(sizeof(struct {name}) == {size}, \"{name}\");"
+            );
+            for (member, offset, size) in members {
+                let member = member.trim_end_matches('_');
+                let _ = writeln!(
+                    text,
+                    "_Static_assert(offsetof(struct {name}, {member}) == {offset} && \
+                     sizeof(((struct {name} *)0)->{member}) == {size}, \"{name}.{member}\");"
+                );
+            }
+        }
+        let numbers = [
+            ("RECORD_SYNC", kind::SYNC as usize),
+            ("RECORD_COMMIT", kind::COMMIT as usize),
+            ("RECORD_WAIT", kind::WAIT as usize),
+            ("RECORD_BRIEF", kind::BRIEF as usize),
+            ("RECORD_CALL", kind::CALL as usize),
+            ("RECORD_REQUEST", kind::REQUEST as usize),
+            ("RECORD_TASK", kind::TASK as usize),
+            ("TASK_EXIT", task_event::EXIT as usize),
+            ("CALL_SYNC", usize::from(call_class::SYNC)),
+            ("CALL_OTHER", usize::from(call_class::OTHER)),
+            ("TEST_CREATE_3", usize::from(call_test::CREATE_3)),
+            ("TEST_MSYNC_3", usize::from(call_test::MSYNC_3)),
+            ("LOST_PLACES", LOST_PLACES.len()),
+            ("LUC_STACK_DEPTH", STACK_DEPTH),
+        ];
+        for (name, value) in numbers {
+            let _ = writeln!(text, "_Static_assert({name} == {value}, \"{name}\");");
+        }
+        fs::write(&source, text).unwrap();
+        let output = Command::new("cc")
+            .args(["-std=c11", "-fsyntax-only", "-I"])
+            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("bpf"))
+            .arg(&source)
+            .output()
+            .expect("a C compiler, which building needs anyway");
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+
+    #[test]
+    fn too_few_bytes_are_no_record() {
+        assert!(Sync::read(&[0; size_of::<Sync>() - 1]).is_none());
+        assert!(Sync::read(&[0; size_of::<Sync>() + 8]).is_some());
+    }
+}

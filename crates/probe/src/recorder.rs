@@ -1,0 +1,204 @@
+//! A recording, from its start to its end.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use luc_events::tables::Trace;
+
+use crate::load::Programs;
+use crate::record::{COMM, Config, DEVICES, SYSCALLS};
+use crate::stacks::Stacks;
+use crate::symbols::Symbols;
+use crate::{Capability, Filter, ProbeError, Sink, clock, drain, syscalls};
+
+/// Waits shorter than this are summed, if nothing says that they matter.
+const BRIEF_NS: u64 = 1_000_000;
+/// A thread's sums of brief waits are sent when they span this time.
+const BRIEF_FLUSH_NS: u64 = 100_000_000;
+/// The default size of the ring buffer.
+const RING_BYTES: u32 = 32 << 20;
+
+/// What a recording is made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// One row per sync, commit, wait, call, request.
+    #[default]
+    Events,
+    /// Counts once a second, made in the kernel.
+    Summary,
+}
+
+impl Mode {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Events => "events",
+            Self::Summary => "summary",
+        }
+    }
+}
+
+/// How to record.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Events or summary.
+    pub mode: Mode,
+    /// What is recorded.
+    pub filter: Filter,
+    /// Whether system calls are looked at: without them there are no rows of `call`, and a sync on ext4 begins
+    /// and ends with the file system's own part; but every system call of the machine is some 0.1 us faster.
+    pub calls: bool,
+    /// The size of the ring buffer, a power of two of at least a page.
+    pub ring_bytes: u32,
+    /// The command that is recorded, for the trace's description.
+    pub command: String,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            mode: Mode::default(),
+            filter: Filter::default(),
+            calls: true,
+            ring_bytes: RING_BYTES,
+            command: String::new(),
+        }
+    }
+}
+
+/// What came of a recording.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Rows, by table.
+    pub rows: BTreeMap<&'static str, u64>,
+    /// Events that could not be kept, by place.
+    pub lost: BTreeMap<&'static str, u64>,
+}
+
+impl Outcome {
+    pub(crate) fn count(&mut self, table: &'static str) {
+        *self.rows.entry(table).or_default() += 1;
+    }
+
+    pub(crate) fn lose(&mut self, place: &'static str, count: u64) {
+        *self.lost.entry(place).or_default() += count;
+    }
+}
+
+/// A recording in progress. Dropped without [`stop`](Self::stop), it is stopped as well, and errors are lost.
+#[derive(Debug)]
+pub struct Recorder {
+    /// What this kernel cannot give, one line each.
+    pub missing: Vec<String>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Result<Outcome, ProbeError>>>,
+}
+
+impl Recorder {
+    /// Begins to record; `open` makes the sink, once it is known that recording is possible. When this
+    /// returns, everything is attached: children of this process that are started from now on are in
+    /// [`Filter::children`].
+    ///
+    /// # Errors
+    ///
+    /// When nothing can be recorded here, a filter cannot be applied or the sink cannot be made.
+    pub fn start<S: Sink + 'static>(
+        options: Options,
+        open: impl FnOnce(Trace) -> Result<S, ProbeError>,
+    ) -> Result<Self, ProbeError> {
+        let capability = Capability::detect()?;
+        let config = config(&options)?;
+        let roots = options.filter.tree_now()?;
+        let stacks = Stacks::new(Symbols::read()?);
+        let programs = Programs::load(&capability, &config, options.ring_bytes, &roots)?;
+        let trace = clock::describe(
+            options.command,
+            options.filter.to_string(),
+            options.mode.name(),
+        );
+        let sink = open(trace.clone())?;
+        let links = programs.attach()?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let session = drain::Session {
+            programs,
+            links,
+            stacks,
+            trace,
+            summary: options.mode == Mode::Summary,
+        };
+        let thread = std::thread::Builder::new()
+            .name("luc-record".to_owned())
+            .spawn(move || {
+                block_signals();
+                drain::run(session, sink, &stopped)
+            })
+            .map_err(ProbeError::system("start", "the recorder's thread"))?;
+        Ok(Self {
+            missing: capability.missing,
+            stop,
+            thread: Some(thread),
+        })
+    }
+
+    /// Whether it has ended by itself, because of an error that [`stop`](Self::stop) will tell.
+    pub fn has_failed(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Ends the recording and waits until the sink has all of it.
+    ///
+    /// # Errors
+    ///
+    /// Whatever went wrong since the start.
+    pub fn stop(mut self) -> Result<Outcome, ProbeError> {
+        self.end().unwrap_or(Err(ProbeError::Ended))
+    }
+
+    fn end(&mut self) -> Option<Result<Outcome, ProbeError>> {
+        let thread = self.thread.take()?;
+        self.stop.store(true, Ordering::Release);
+        thread.thread().unpark();
+        Some(thread.join().unwrap_or(Err(ProbeError::Ended)))
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn config(options: &Options) -> Result<Config, ProbeError> {
+    let mut config = Config {
+        cgroup: 0,
+        brief_ns: BRIEF_NS,
+        brief_flush_ns: BRIEF_FLUSH_NS,
+        slot_ns: drain::SLOT_NS,
+        own_process: 0,
+        tree: 0,
+        device_count: 0,
+        devices: [0; DEVICES],
+        comm_length: 0,
+        comm: [0; COMM],
+        summary: u32::from(options.mode == Mode::Summary),
+        calls: u32::from(options.calls),
+        call_class: [0; SYSCALLS],
+        call_test: [0; SYSCALLS],
+        brief_class: [0; SYSCALLS],
+    };
+    syscalls::fill(&mut config);
+    options.filter.fill(&mut config)?;
+    Ok(config)
+}
+
+/// Leaves signals to the other threads, so that none ends the recorder in the middle of a row.
+fn block_signals() {
+    // SAFETY: the set is initialized by sigfillset before it is used; only this thread's mask changes.
+    unsafe {
+        let mut all = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), std::ptr::null_mut());
+    }
+}

@@ -1,0 +1,62 @@
+//! Where recorded rows go.
+
+use std::path::Path;
+
+use luc_events::Event;
+use luc_events::store::Writer;
+use luc_events::tables::Trace;
+
+use crate::ProbeError;
+
+/// Takes rows as they come, on the recorder's thread. It must not be slow: meanwhile the ring buffer fills.
+pub trait Sink: Send {
+    /// Takes one row.
+    ///
+    /// # Errors
+    ///
+    /// Whatever ends the recording.
+    fn take(&mut self, event: Event) -> Result<(), ProbeError>;
+
+    /// Called some 50 times a second, whether or not there were rows.
+    ///
+    /// # Errors
+    ///
+    /// Whatever ends the recording.
+    fn tick(&mut self) -> Result<(), ProbeError>;
+
+    /// Called once, after the last row.
+    ///
+    /// # Errors
+    ///
+    /// Whatever makes the recording incomplete.
+    fn finish(self, trace: Trace) -> Result<(), ProbeError>;
+}
+
+/// Writes rows into a trace on disk.
+#[derive(Debug)]
+pub struct StoreSink(Writer);
+
+impl StoreSink {
+    /// Creates the trace in `directory`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Writer::create`].
+    pub fn create(directory: &Path, trace: Trace) -> Result<Self, ProbeError> {
+        Ok(Self(Writer::create(directory, trace)?))
+    }
+}
+
+impl Sink for StoreSink {
+    fn take(&mut self, event: Event) -> Result<(), ProbeError> {
+        Ok(self.0.add(event)?)
+    }
+
+    fn tick(&mut self) -> Result<(), ProbeError> {
+        Ok(self.0.tick()?)
+    }
+
+    fn finish(self, trace: Trace) -> Result<(), ProbeError> {
+        Ok(self.0.finish(trace)?)
+    }
+}

@@ -1,0 +1,74 @@
+//! Names of kernel addresses, from `/proc/kallsyms`.
+
+use std::fs;
+
+use crate::ProbeError;
+
+/// The kernel's functions, by address.
+#[derive(Debug, Default)]
+pub(crate) struct Symbols {
+    /// Address, and where the name lies in `names`; sorted by address.
+    starts: Vec<(u64, u32, u32)>,
+    names: String,
+}
+
+impl Symbols {
+    /// Reads the running kernel's table.
+    pub(crate) fn read() -> Result<Self, ProbeError> {
+        let path = "/proc/kallsyms";
+        let text = fs::read_to_string(path).map_err(ProbeError::system("read", path))?;
+        Ok(Self::parse(&text))
+    }
+
+    /// Takes the functions out of lines `address type name [module]`.
+    fn parse(text: &str) -> Self {
+        let mut table = Self::default();
+        for line in text.lines() {
+            let mut fields = line.split_ascii_whitespace();
+            let (Some(address), Some(kind), Some(name)) =
+                (fields.next(), fields.next(), fields.next())
+            else {
+                continue;
+            };
+            if !matches!(kind, "t" | "T" | "w" | "W") {
+                continue;
+            }
+            let Ok(address) = u64::from_str_radix(address, 16) else {
+                continue;
+            };
+            if address != 0 {
+                let begin = table.names.len() as u32;
+                table.names.push_str(name);
+                table
+                    .starts
+                    .push((address, begin, table.names.len() as u32));
+            }
+        }
+        table.starts.sort_unstable_by_key(|start| start.0);
+        table
+    }
+
+    /// The function that holds `address`; `None` if none begins before it.
+    pub(crate) fn name(&self, address: u64) -> Option<&str> {
+        let after = self.starts.partition_point(|start| start.0 <= address);
+        let (_, begin, end) = self.starts.get(after.checked_sub(1)?)?;
+        self.names.get(*begin as usize..*end as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_belongs_to_the_function_before_it() {
+        let symbols = Symbols::parse(
+            "ffff0010 T second\nffff0000 t first\nffff0008 d data\nffff0020 t third\t[ext4]\nbad\n",
+        );
+        assert_eq!(symbols.name(0xffff_0000), Some("first"));
+        assert_eq!(symbols.name(0xffff_000f), Some("first"));
+        assert_eq!(symbols.name(0xffff_0010), Some("second"));
+        assert_eq!(symbols.name(0xffff_9999), Some("third"));
+        assert_eq!(symbols.name(0xfffe_ffff), None);
+    }
+}

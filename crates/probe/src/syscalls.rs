@@ -1,0 +1,131 @@
+//! What each system call is to the recorder, by its number on this architecture.
+
+use libc::c_long;
+use luc_events::Cause;
+use luc_events::codes::{CallKind, SyncKind};
+
+use crate::record::{Config, SYSCALLS, call_class, call_test};
+
+/// Kinds of brief waits, in the order of their numbers, as causes.
+pub(crate) const BRIEF_CAUSES: [Cause; crate::record::BRIEF] = [
+    Cause::Preempted,
+    Cause::Futex,
+    Cause::Sleep,
+    Cause::Poll,
+    Cause::PipeSocket,
+    Cause::Other,
+];
+
+/// The calls that make data durable.
+const SYNCS: &[(c_long, SyncKind)] = &[
+    (libc::SYS_fsync, SyncKind::Fsync),
+    (libc::SYS_fdatasync, SyncKind::Fdatasync),
+    (libc::SYS_msync, SyncKind::Msync),
+    (libc::SYS_sync_file_range, SyncKind::SyncFileRange),
+    (libc::SYS_syncfs, SyncKind::Syncfs),
+];
+
+/// The calls that change a file system.
+const CALLS: &[(c_long, CallKind)] = &[
+    (libc::SYS_write, CallKind::Write),
+    (libc::SYS_pwrite64, CallKind::Write),
+    (libc::SYS_writev, CallKind::Write),
+    (libc::SYS_pwritev, CallKind::Write),
+    (libc::SYS_pwritev2, CallKind::Write),
+    (libc::SYS_openat, CallKind::Create),
+    (libc::SYS_unlinkat, CallKind::Unlink),
+    (libc::SYS_renameat2, CallKind::Rename),
+    (libc::SYS_mkdirat, CallKind::Mkdir),
+    (libc::SYS_truncate, CallKind::Truncate),
+    (libc::SYS_ftruncate, CallKind::Truncate),
+    (libc::SYS_fallocate, CallKind::Fallocate),
+];
+
+/// Those that only older architectures have.
+#[cfg(target_arch = "x86_64")]
+const OLD_CALLS: &[(c_long, CallKind)] = &[
+    (libc::SYS_open, CallKind::Create),
+    (libc::SYS_creat, CallKind::Create),
+    (libc::SYS_unlink, CallKind::Unlink),
+    (libc::SYS_rmdir, CallKind::Unlink),
+    (libc::SYS_rename, CallKind::Rename),
+    (libc::SYS_renameat, CallKind::Rename),
+    (libc::SYS_mkdir, CallKind::Mkdir),
+];
+#[cfg(not(target_arch = "x86_64"))]
+const OLD_CALLS: &[(c_long, CallKind)] = &[];
+
+/// Why a thread sleeps interruptibly in these calls, whatever its stack.
+const SLEEPS: &[(c_long, Cause)] = &[
+    (libc::SYS_futex, Cause::Futex),
+    (libc::SYS_nanosleep, Cause::Sleep),
+    (libc::SYS_clock_nanosleep, Cause::Sleep),
+    (libc::SYS_ppoll, Cause::Poll),
+    (libc::SYS_pselect6, Cause::Poll),
+    (libc::SYS_epoll_pwait, Cause::Poll),
+    (libc::SYS_epoll_pwait2, Cause::Poll),
+    (libc::SYS_wait4, Cause::Poll),
+    (libc::SYS_waitid, Cause::Poll),
+    (libc::SYS_rt_sigtimedwait, Cause::Poll),
+    (libc::SYS_rt_sigsuspend, Cause::Poll),
+    (libc::SYS_io_getevents, Cause::Poll),
+    (libc::SYS_io_uring_enter, Cause::Poll),
+    (libc::SYS_read, Cause::PipeSocket),
+    (libc::SYS_readv, Cause::PipeSocket),
+    (libc::SYS_write, Cause::PipeSocket),
+    (libc::SYS_writev, Cause::PipeSocket),
+    (libc::SYS_recvfrom, Cause::PipeSocket),
+    (libc::SYS_recvmsg, Cause::PipeSocket),
+    (libc::SYS_sendto, Cause::PipeSocket),
+    (libc::SYS_sendmsg, Cause::PipeSocket),
+    (libc::SYS_accept4, Cause::PipeSocket),
+    (libc::SYS_connect, Cause::PipeSocket),
+];
+
+/// Those that only older architectures have.
+#[cfg(target_arch = "x86_64")]
+const OLD_SLEEPS: &[(c_long, Cause)] = &[
+    (libc::SYS_poll, Cause::Poll),
+    (libc::SYS_select, Cause::Poll),
+    (libc::SYS_epoll_wait, Cause::Poll),
+    (libc::SYS_pause, Cause::Poll),
+    (libc::SYS_accept, Cause::PipeSocket),
+];
+#[cfg(not(target_arch = "x86_64"))]
+const OLD_SLEEPS: &[(c_long, Cause)] = &[(libc::SYS_accept, Cause::PipeSocket)];
+
+/// Fills the tables that are indexed by the number of a system call.
+pub(crate) fn fill(config: &mut Config) {
+    for &(number, kind) in SYNCS {
+        set(
+            &mut config.call_class,
+            number,
+            call_class::SYNC + kind.code(),
+        );
+    }
+    for &(number, kind) in CALLS.iter().chain(OLD_CALLS) {
+        set(
+            &mut config.call_class,
+            number,
+            call_class::OTHER + kind.code(),
+        );
+    }
+    set(&mut config.call_test, libc::SYS_msync, call_test::MSYNC_3);
+    set(&mut config.call_test, libc::SYS_openat, call_test::CREATE_3);
+    #[cfg(target_arch = "x86_64")]
+    set(&mut config.call_test, libc::SYS_open, call_test::CREATE_2);
+    for &(number, cause) in SLEEPS.iter().chain(OLD_SLEEPS) {
+        if let Some(class) = BRIEF_CAUSES.iter().position(|known| *known == cause) {
+            set(&mut config.brief_class, number, class as u8 + 1);
+        }
+    }
+}
+
+fn set(table: &mut [u8; SYSCALLS], number: c_long, value: u8) {
+    let place = usize::try_from(number)
+        .ok()
+        .and_then(|number| table.get_mut(number));
+    if let Some(place) = place {
+        *place = value;
+    }
+}

@@ -1,0 +1,85 @@
+//! Which programs there are, what each hangs on, and what is lost without it.
+
+/// How much depends on a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// Nothing works without it.
+    Always,
+    /// Without it something is missing from the trace, in words.
+    For(&'static str),
+    /// Another one stands in for it, or nobody misses it.
+    Extra,
+}
+
+/// A program on a tracepoint of the same name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hook {
+    /// The program's and the tracepoint's name.
+    pub(crate) name: &'static str,
+    /// The arguments that it reads; older kernels have fewer in some.
+    pub(crate) arguments: u32,
+    /// How much depends on it.
+    pub(crate) need: Need,
+    /// Whether it is for the rows of system calls, which can be turned off.
+    pub(crate) calls: bool,
+}
+
+const fn hook(name: &'static str, arguments: u32, need: Need) -> Hook {
+    Hook {
+        name,
+        arguments,
+        need,
+        calls: false,
+    }
+}
+
+const fn call(name: &'static str, arguments: u32) -> Hook {
+    Hook {
+        name,
+        arguments,
+        need: Need::For("the begin and end of system calls"),
+        calls: true,
+    }
+}
+
+const COMMITS: Need = Need::For("journal commits");
+const FSYNCS: Need = Need::For("what an fsync waits for");
+const HANDLES: Need = Need::For("who made transactions large");
+const REQUESTS: Need = Need::For("block requests");
+const FAST: Need = Need::For("ext4 fast commits");
+
+/// All programs on tracepoints.
+pub(crate) const HOOKS: &[Hook] = &[
+    hook("sched_switch", 3, Need::Always),
+    hook("sched_waking", 1, Need::Always),
+    hook("sched_process_fork", 2, Need::Always),
+    hook("sched_process_exec", 1, Need::Always),
+    hook("sched_process_exit", 1, Need::Always),
+    hook("cgroup_attach_task", 3, Need::Extra),
+    call("sys_enter", 2),
+    call("sys_exit", 2),
+    hook("jbd2_start_commit", 2, COMMITS),
+    hook("jbd2_commit_locking", 1, COMMITS),
+    hook("jbd2_commit_flushing", 1, COMMITS),
+    hook("jbd2_commit_logging", 1, COMMITS),
+    hook("jbd2_run_stats", 3, COMMITS),
+    hook("jbd2_checkpoint_stats", 3, Need::Extra),
+    hook("jbd2_end_commit", 2, COMMITS),
+    hook("jbd2_handle_start", 5, HANDLES),
+    hook("jbd2_handle_stats", 8, HANDLES),
+    hook("ext4_sync_file_enter", 2, FSYNCS),
+    hook("ext4_sync_file_exit", 2, FSYNCS),
+    hook("ext4_fc_commit_start", 1, FAST),
+    hook("ext4_fc_commit_stop", 4, FAST),
+    hook("ext4_allocate_inode", 1, Need::Extra),
+    hook("ext4_unlink_enter", 2, Need::Extra),
+    hook("ext4_writepages_result", 4, Need::For("who wrote data")),
+    hook("writeback_single_inode", 3, Need::Extra),
+    hook("writeback_dirty_folio", 2, Need::Extra),
+    hook("writeback_dirty_page", 2, Need::Extra),
+    hook("iomap_dio_complete", 3, Need::Extra),
+    hook("block_io_start", 1, Need::Extra),
+    hook("block_rq_insert", 1, REQUESTS),
+    hook("block_rq_issue", 1, REQUESTS),
+    hook("block_rq_complete", 3, REQUESTS),
+];
