@@ -22,6 +22,7 @@ struct Cli {
 enum Command {
     Run(commands::run::Args),
     Record(commands::record::Args),
+    Explain(commands::explain::Args),
     Disk(commands::disk::Args),
     Powercut(commands::powercut::Args),
     Bench(commands::bench::Args),
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
     let outcome = match cli.command {
         Command::Run(args) => commands::run::main(args),
         Command::Record(args) => commands::record::main(args),
+        Command::Explain(args) => commands::explain::main(args),
         Command::Disk(args) => commands::disk::main(args),
         Command::Powercut(args) => commands::powercut::main(args),
         Command::Bench(args) => commands::bench::main(args),

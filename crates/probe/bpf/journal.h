@@ -325,7 +325,9 @@ int BPF_PROG(jbd2_handle_stats, u32 dev, u64 transaction, unsigned int type, uns
 	sum->line = line;
 	sum->count++;
 	sum->requested += requested;
-	sum->dirtied += dirtied;
+	/* Less than none when it gave back more credits than it had asked for. */
+	if (dirtied > 0)
+		sum->dirtied += dirtied;
 	if (thread->handle_ns)
 		sum->total_ns += now - thread->handle_ns;
 	thread->handle_ns = 0;

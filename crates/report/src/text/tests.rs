@@ -1,0 +1,65 @@
+use luc_events::Tgid;
+use luc_explain::{FileSystemReport, Finding, FindingKind, Party, Report};
+
+use super::Text;
+
+fn shown(report: &Report, colours: bool) -> String {
+    Text { report, colours }.to_string()
+}
+
+fn report() -> Report {
+    let dev = luc_events::Dev::new(7, 0);
+    Report {
+        findings: vec![Finding {
+            kind: FindingKind::SynchronizationBound,
+            sentence: "fsyncs wait for commits that do not serve them".to_owned(),
+            dev: Some(dev),
+            cost_ns: 2_500_000_000,
+            share: 0.46,
+            victim: Some(Party {
+                process: Tgid(4711),
+                comm: "im\x1b[31map".to_owned(),
+                ..Party::default()
+            }),
+            culprit: None,
+            evidence: Vec::new(),
+        }],
+        file_systems: vec![FileSystemReport {
+            dev,
+            kind: "ext4".to_owned(),
+            mount_point: "/srv/mail".to_owned(),
+            journal_bytes: 64 << 20,
+            ..FileSystemReport::default()
+        }],
+        ..Report::default()
+    }
+}
+
+#[test]
+fn the_first_finding_comes_first_with_its_cost() {
+    let text = shown(&report(), false);
+    let finding = "  1. /srv/mail (7:0): fsyncs wait for commits that do not serve them\n     \
+                   synchronization bound: 2.50 s of thread time, 46.0 % of that in calls\n";
+    assert!(text.contains(finding), "{text}");
+    assert!(
+        text.contains("/srv/mail (7:0), ext4, journal 64 MiB\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn names_cannot_steer_the_terminal_and_colours_are_asked_for() {
+    assert!(!shown(&report(), false).contains('\x1b'));
+    let coloured = shown(&report(), true);
+    assert!(coloured.contains("\x1b[1mFindings"));
+    assert!(!coloured.contains("\x1b[31m"));
+}
+
+#[test]
+fn an_empty_trace_says_so() {
+    let text = shown(&Report::default(), false);
+    assert!(
+        text.contains("no call on a file system is in the trace"),
+        "{text}"
+    );
+}
