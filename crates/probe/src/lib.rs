@@ -1,11 +1,11 @@
 //! Records what threads, journals and disks do, by eBPF programs on the kernel's tracepoints.
 //!
-//! The programs are in `bpf/`, by topic; `bpf/events.h` has what they share with [`record`]. A recording:
+//! The programs are in `bpf/`, by topic; `bpf/events.h` has what they share with `record`. A recording:
 //!
-//! - [`capability`] looks at what this kernel has and what this process may do;
-//! - [`filter`] and [`syscalls`] become the programs' constants, [`load`] loads and attaches them;
-//! - [`drain`] takes their records and sums out on a thread of its own, [`decode`] and [`sums`] make rows of
-//!   `luc_events` of them, [`stacks`] names the causes of waits, [`mounts`] the file systems;
+//! - `capability` looks at what this kernel has and what this process may do;
+//! - `filter` and `syscalls` become the programs' constants, `load` loads and attaches them;
+//! - `drain` takes their records and sums out on a thread of its own, `decode` and `sums` make rows of
+//!   `luc_events` of them, `stacks` names the causes of waits, `mounts` the file systems;
 //! - a [`Sink`] takes the rows: [`StoreSink`] writes them into a trace.
 //!
 //! Nothing is pinned in the kernel: when the process ends, however it ends, all is gone.
