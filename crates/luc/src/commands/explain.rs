@@ -35,7 +35,9 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     let report = luc_explain::explain(&reader)?;
     let mut out = stdout().lock();
     if args.json {
-        serde_json::to_writer_pretty(&mut out, &report).context("the report cannot be written")?;
+        serde_json::to_writer_pretty(&mut out, &report)
+            .map_err(std::io::Error::from)
+            .context("the report cannot be written")?;
         writeln!(out)?;
     } else {
         let colours = out.is_terminal() && std::env::var_os("NO_COLOR").is_none();
