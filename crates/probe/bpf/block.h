@@ -93,7 +93,8 @@ int BPF_PROG(block_rq_complete, struct request *rq, int status, unsigned int byt
 	if (config.summary) {
 		struct summary_key sum = {
 			.dev = disk_of(rq),
-			.what = (command & REQ_OP_MASK) == 2 ? 4 : 3,
+			.what = (command & REQ_OP_MASK) == REQ_OP_FLUSH ? SUMMARIZE_FLUSH
+									: SUMMARIZE_REQUEST,
 		};
 
 		summarize(&sum, 0, now - known->issue_ns);

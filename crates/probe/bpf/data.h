@@ -128,8 +128,7 @@ int BPF_PROG(writeback_single_inode, struct inode *inode, struct writeback_contr
 SEC("tp_btf/iomap_dio_complete")
 int BPF_PROG(iomap_dio_complete, struct kiocb *iocb, int error, long result)
 {
-	/* IOCB_WRITE */
-	if (result > 0 && iocb->ki_flags & (1 << 18))
+	if (result > 0 && iocb->ki_flags & IOCB_WRITE)
 		add_data(iocb->ki_filp->f_inode, result, WRITTEN_DIRECTLY);
 	return 0;
 }

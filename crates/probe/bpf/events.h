@@ -83,6 +83,15 @@ enum wait_state {
 	WAIT_OTHER,
 };
 
+/* What the summary mode counts: luc_events::Summarized. */
+enum summarized {
+	SUMMARIZE_SYNC,
+	SUMMARIZE_COMMIT,
+	SUMMARIZE_WAIT,
+	SUMMARIZE_REQUEST,
+	SUMMARIZE_FLUSH,
+};
+
 /* What is written to a task's row besides its numbers. */
 enum task_event {
 	TASK_SEEN,
@@ -287,8 +296,8 @@ struct luc_config {
 	u32 comm_length;
 	char comm[LUC_COMM];
 	u32 summary;
-	/* Whether the system call programs are attached. */
-	u32 calls;
+	/* The size of the array of recorded threads, less one. */
+	u32 hot_mask;
 	/* By the number of the system call. */
 	u8 call_class[LUC_SYSCALLS];
 	u8 call_test[LUC_SYSCALLS];

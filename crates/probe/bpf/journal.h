@@ -70,18 +70,23 @@ static __always_inline u32 wanted_transaction(struct inode *inode, bool datasync
  * for by now, and nobody was seen to wait for it before, then this thread is
  * taken for the one that asked.
  */
-static __always_inline void note_sync_wait(struct task_struct *task, struct thread *thread, u64 now)
+static __always_inline void note_sync_wait(struct task_struct *task, struct thread *thread,
+					   struct hot *hot, u64 now)
 {
 	struct inode *inode = thread->inode;
-	u32 wanted = wanted_transaction(inode, thread->datasync);
+	u32 wanted;
 	struct ext4_sb_info *sbi;
 	struct journal *journal;
 	u32 requested;
 
-	thread->off_dev = thread->sync_dev;
+	/* Not ext4, or not there yet. */
+	if (!thread->file_system_enter_ns)
+		return;
+	hot->off_dev = thread->sync_dev;
+	wanted = wanted_transaction(inode, thread->datasync);
 	if (!wanted)
 		return;
-	thread->off_transaction = wanted;
+	hot->off_transaction = wanted;
 	journal = journal_of(thread->sync_dev);
 	if (!journal || journal->asked_transaction == wanted)
 		return;
@@ -108,7 +113,7 @@ int BPF_PROG(jbd2_start_commit, struct journal_s *j, struct transaction_s *trans
 		return 0;
 	/* The journal's thread is recorded whatever the filters say: the others wait for it. */
 	if (thread && !thread->tracked) {
-		thread->tracked = 1;
+		track(task, thread);
 		introduce(task, thread);
 	}
 	journal->start_ns = bpf_ktime_get_ns();
@@ -181,7 +186,7 @@ int BPF_PROG(jbd2_end_commit, struct journal_s *j, struct transaction_s *transac
 	if (!journal || !journal->start_ns)
 		return 0;
 	if (config.summary) {
-		struct summary_key key = { .dev = dev, .what = 1 };
+		struct summary_key key = { .dev = dev, .what = SUMMARIZE_COMMIT };
 
 		summarize(&key, 0, now - journal->start_ns);
 		journal->start_ns = 0;
@@ -249,7 +254,7 @@ int BPF_PROG(ext4_fc_commit_stop, struct super_block *sb, int blocks, int reason
 	if (reason || blocks <= 0)
 		return 0;
 	if (config.summary) {
-		struct summary_key key = { .dev = dev, .what = 1 };
+		struct summary_key key = { .dev = dev, .what = SUMMARIZE_COMMIT };
 
 		summarize(&key, 0, now - start_ns);
 		return 0;
@@ -291,6 +296,8 @@ int BPF_PROG(jbd2_handle_start, u32 dev, u64 transaction, unsigned int type, uns
 	thread->handle_ns = bpf_ktime_get_ns();
 	thread->call_dev = dev;
 	thread->took_part = 1;
+	if (thread->tracked)
+		file_activity++;
 	return 0;
 }
 

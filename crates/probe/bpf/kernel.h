@@ -34,6 +34,7 @@ typedef _Bool bool;
 /* The user-space interface of BPF. */
 enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_STACK_TRACE = 7,
 	BPF_MAP_TYPE_RINGBUF = 27,
@@ -72,6 +73,8 @@ enum {
 #define PAGE_SHIFT_4K 12
 
 #define REQ_OP_MASK 0xff
+#define REQ_OP_FLUSH 2
+#define IOCB_WRITE (1 << 18)
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 

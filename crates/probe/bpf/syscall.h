@@ -14,21 +14,21 @@ static __always_inline u64 argument(struct pt_regs *regs, int index)
 	if (bpf_core_field_exists(x86->orig_ax)) {
 		switch (index) {
 		case 0:
-			return BPF_CORE_READ(x86, di);
+			return x86->di;
 		case 1:
-			return BPF_CORE_READ(x86, si);
+			return x86->si;
 		default:
-			return BPF_CORE_READ(x86, dx);
+			return x86->dx;
 		}
 	}
 	if (bpf_core_field_exists(arm64->syscallno)) {
 		switch (index) {
 		case 0:
-			return BPF_CORE_READ(arm64, orig_x0);
+			return arm64->orig_x0;
 		case 1:
-			return BPF_CORE_READ(arm64, regs[1]);
+			return arm64->regs[1];
 		default:
-			return BPF_CORE_READ(arm64, regs[2]);
+			return arm64->regs[2];
 		}
 	}
 	return 0;
@@ -80,7 +80,9 @@ static __always_inline void forget_sync(struct thread *thread)
 SEC("tp_btf/sys_enter")
 int BPF_PROG(sys_enter, struct pt_regs *regs, long number)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread *thread;
+	struct hot *hot;
 	u32 class;
 
 	if (number < 0 || number >= LUC_SYSCALLS)
@@ -88,8 +90,11 @@ int BPF_PROG(sys_enter, struct pt_regs *regs, long number)
 	class = config.call_class[number & (LUC_SYSCALLS - 1)];
 	if (!class)
 		return 0;
-	thread = current_thread(bpf_get_current_task_btf());
-	if (!thread || !thread->tracked)
+	hot = hot_of(task);
+	if (!hot)
+		return 0;
+	thread = thread_of(task);
+	if (!thread)
 		return 0;
 	if (!passes(regs, config.call_test[number & (LUC_SYSCALLS - 1)]))
 		return 0;
@@ -99,8 +104,10 @@ int BPF_PROG(sys_enter, struct pt_regs *regs, long number)
 	thread->call_inode = 0;
 	thread->cpu_enter = bpf_get_smp_processor_id();
 	thread->call_ns = bpf_ktime_get_ns();
-	if (is_sync(class))
+	if (is_sync(class)) {
+		hot->in_sync = 1;
 		forget_sync(thread);
+	}
 	return 0;
 }
 
@@ -114,7 +121,7 @@ static __always_inline void send_sync(struct task_struct *task, struct thread *t
 		struct summary_key key = {
 			.dev = thread->sync_dev,
 			.process = task->tgid,
-			.what = 0,
+			.what = SUMMARIZE_SYNC,
 		};
 
 		summarize(&key, thread->cgroup, exit_ns - enter_ns);
@@ -179,15 +186,24 @@ SEC("tp_btf/sys_exit")
 int BPF_PROG(sys_exit, struct pt_regs *regs, long result)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct thread *thread = thread_of(task);
+	long number = syscall_of_registers(regs);
+	struct thread *thread;
 	struct inode *inode;
-	u64 now;
+	struct hot *hot;
 	u32 class;
+	u64 now;
 
+	if (number < 0 || number >= LUC_SYSCALLS || !config.call_class[number & (LUC_SYSCALLS - 1)])
+		return 0;
+	hot = hot_of(task);
+	if (!hot)
+		return 0;
+	thread = thread_of(task);
 	if (!thread || !thread->call_ns)
 		return 0;
 	class = thread->call_class;
 	if (is_sync(class)) {
+		hot->in_sync = 0;
 		now = bpf_ktime_get_ns();
 		if (!thread->sync_dev && class != CALL_SYNC + 2) {
 			inode = inode_of(task, argument(regs, 0));
@@ -216,9 +232,14 @@ int BPF_PROG(ext4_sync_file_enter, struct file *file, int datasync)
 {
 	struct thread *thread = current_thread(bpf_get_current_task_btf());
 	struct inode *inode = file->f_inode;
+	struct hot *hot;
 
 	if (!thread || !thread->tracked)
 		return 0;
+	hot = hot_of(bpf_get_current_task_btf());
+	if (hot)
+		hot->in_sync = 1;
+	file_activity++;
 	thread->sync_dev = inode->i_sb->s_dev;
 	thread->sync_inode = inode->i_ino;
 	thread->inode = inode;
@@ -235,6 +256,7 @@ int BPF_PROG(ext4_sync_file_exit, struct inode *inode, int result)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread *thread = thread_of(task);
+	struct hot *hot;
 	u32 kind;
 
 	if (!thread || !thread->file_system_enter_ns)
@@ -242,8 +264,14 @@ int BPF_PROG(ext4_sync_file_exit, struct inode *inode, int result)
 	thread->file_system_exit_ns = bpf_ktime_get_ns();
 	thread->wanted_exit = wanted_transaction(inode, thread->datasync);
 	/* The end of the system call sends the rest. */
-	if (thread->call_ns && is_sync(thread->call_class))
-		return 0;
+	if (thread->call_ns && is_sync(thread->call_class)) {
+		if (calls_attached)
+			return 0;
+		thread->call_ns = 0;
+	}
+	hot = hot_of(task);
+	if (hot)
+		hot->in_sync = 0;
 	/* A write to an O_SYNC file; io_uring; system calls are not looked at. */
 	if (thread->call_ns && thread->call_class == CALL_OTHER)
 		kind = 4;

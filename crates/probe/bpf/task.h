@@ -24,12 +24,20 @@ int BPF_PROG(sched_process_fork, struct task_struct *parent, struct task_struct 
 }
 
 SEC("tp_btf/sched_process_exec")
-int BPF_PROG(sched_process_exec, struct task_struct *task)
+int BPF_PROG(sched_process_exec, struct task_struct *task, int old_thread)
 {
 	struct thread *thread = current_thread(task);
+	u32 index = old_thread & config.hot_mask;
+	struct hot *place = bpf_map_lookup_elem(&hots, &index);
 
 	if (!thread)
 		return 0;
+	/* A thread that was not its process' first is that now, under that one's number. */
+	if (old_thread != task->pid) {
+		if (place && place->thread == old_thread)
+			place->thread = 0;
+		untrack(task, thread);
+	}
 	decide(task, thread);
 	if (thread->tracked || thread->seen)
 		send_task(task, thread, TASK_EXEC);
@@ -40,14 +48,16 @@ SEC("tp_btf/sched_process_exit")
 int BPF_PROG(sched_process_exit, struct task_struct *task)
 {
 	struct thread *thread = thread_of(task);
+	struct hot *hot;
 
 	if (!thread)
 		return 0;
-	flush_brief(task, thread, bpf_ktime_get_ns());
+	hot = hot_of(task);
+	if (hot)
+		flush_brief(task, thread, hot, bpf_ktime_get_ns());
 	if (thread->tracked || thread->seen)
 		send_task(task, thread, TASK_EXIT);
-	thread->tracked = 0;
-	thread->off_ns = 0;
+	untrack(task, thread);
 	return 0;
 }
 
@@ -95,13 +105,16 @@ int end(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
 	struct thread *thread;
+	struct hot *hot;
 
 	if (!task)
 		return 0;
 	thread = bpf_task_storage_get(&threads, task, NULL, 0);
 	if (!thread || !(thread->tracked || thread->seen))
 		return 0;
-	flush_brief(task, thread, bpf_ktime_get_ns());
+	hot = hot_of(task);
+	if (hot)
+		flush_brief(task, thread, hot, bpf_ktime_get_ns());
 	send_task(task, thread, TASK_SEEN);
 	return 0;
 }

@@ -12,10 +12,40 @@ const volatile struct luc_config config SEC(".rodata.config") = {};
 /* Which of the two maps of a pair is being filled; user space empties the other. */
 u32 epoch SEC(".data.epoch") = 0;
 
-struct thread {
+/* Counts entries of both maps of all pairs: if it stands still, there is nothing to empty. */
+u32 inserted SEC(".data.inserted") = 0;
+
+/* Whether the programs on system calls are attached; user space turns them on and off. */
+u32 calls_attached SEC(".data.calls") = 0;
+
+/* Counts what recorded threads do that makes system calls worth looking at. */
+u32 file_activity SEC(".data.activity") = 0;
+
+/*
+ * What each switch to and from a recorded thread needs. It is in an array by the
+ * thread's id, as finding it in the task's storage would be most of the cost.
+ */
+struct hot {
+	/* Whose it is; 0: nobody's. */
+	u32 thread;
+	/* Some other thread with this place in the array has its own in its storage. */
+	u32 shared;
 	/* Off the processor since; 0: running. */
 	u64 off_ns;
 	u64 woken_ns;
+	u32 waker;
+	u32 stack;
+	u32 off_transaction;
+	u32 off_dev;
+	u8 off_state;
+	u8 off_brief;
+	u8 in_sync;
+	u8 reserved[5];
+	u64 brief_since_ns;
+	struct brief_sum brief[LUC_BRIEF];
+};
+
+struct thread {
 	u64 cgroup;
 	/* The system call that it is in, if it is of interest. */
 	u64 call_ns;
@@ -26,20 +56,11 @@ struct thread {
 	u64 file_system_exit_ns;
 	u64 sync_inode;
 	struct inode *inode;
-	u64 brief_since_ns;
-	struct brief_sum brief[LUC_BRIEF];
-	u32 waker;
-	u32 stack;
-	u32 off_transaction;
-	u32 off_dev;
 	u32 wanted_enter;
 	u32 wanted_exit;
 	u32 sync_dev;
 	u32 cpu_enter;
 	u32 call_dev;
-	u32 call_errno;
-	u8 off_state;
-	u8 off_brief;
 	u8 call_class;
 	/* The call did something to a file system or slept uninterruptibly. */
 	u8 took_part;
@@ -48,7 +69,19 @@ struct thread {
 	u8 tracked;
 	/* A row of the task table has been sent. */
 	u8 seen;
+	/* `hot` is used, as the place in the array is another thread's. */
+	u8 displaced;
+	u8 reserved;
+	struct hot hot;
 };
+
+/* The size, a power of two, is set before loading. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct hot);
+} hots SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -123,7 +156,9 @@ static __always_inline void count_lost(u32 place)
 		if (!sum_) {                                                                       \
 			bpf_map_update_elem(map_, key_, zero_, BPF_NOEXIST);                       \
 			sum_ = bpf_map_lookup_elem(map_, key_);                                    \
-			if (!sum_)                                                                 \
+			if (sum_)                                                                  \
+				inserted++;                                                        \
+			else                                                                       \
 				count_lost(place);                                                 \
 		}                                                                                  \
 		sum_;                                                                              \
@@ -182,27 +217,84 @@ static __always_inline bool same_comm(struct task_struct *task)
 	return true;
 }
 
+static __always_inline struct thread *thread_of(struct task_struct *task)
+{
+	return bpf_task_storage_get(&threads, task, NULL, 0);
+}
+
+static __always_inline struct hot *place_of(struct task_struct *task)
+{
+	u32 index = task->pid & config.hot_mask;
+
+	return bpf_map_lookup_elem(&hots, &index);
+}
+
+/* NULL: the thread is not recorded. */
+static __always_inline struct hot *hot_of(struct task_struct *task)
+{
+	struct hot *place = place_of(task);
+	struct thread *thread;
+
+	if (!place || place->thread == task->pid)
+		return place;
+	if (!place->shared)
+		return NULL;
+	thread = thread_of(task);
+	return thread && thread->displaced ? &thread->hot : NULL;
+}
+
+static __always_inline void track(struct task_struct *task, struct thread *thread)
+{
+	struct hot *place = place_of(task);
+
+	if (thread->tracked || !place)
+		return;
+	thread->tracked = 1;
+	if (place->thread && place->thread != task->pid) {
+		place->shared = 1;
+		thread->displaced = 1;
+		return;
+	}
+	place->thread = task->pid;
+	place->off_ns = 0;
+	place->in_sync = 0;
+	place->brief_since_ns = 0;
+	__builtin_memset(place->brief, 0, sizeof(place->brief));
+}
+
+static __always_inline void untrack(struct task_struct *task, struct thread *thread)
+{
+	struct hot *place = place_of(task);
+
+	thread->tracked = 0;
+	thread->displaced = 0;
+	if (place && place->thread == task->pid)
+		place->thread = 0;
+}
+
+static __always_inline bool is_wanted(struct task_struct *task, struct thread *thread)
+{
+	if (task->flags & PF_KTHREAD)
+		return false;
+	if (task->tgid == config.own_process)
+		return false;
+	if (config.tree && !thread->in_tree)
+		return false;
+	if (config.comm_length && !same_comm(task) && !same_comm(task->group_leader))
+		return false;
+	if (config.cgroup && !in_wanted_cgroup(task))
+		return false;
+	return true;
+}
+
 /* Decides anew whether the thread is recorded; after fork, exec and a move to another cgroup. */
 static __always_inline void decide(struct task_struct *task, struct thread *thread)
 {
 	thread->cgroup = cgroup_of(task);
-	thread->tracked = 0;
-	if (task->flags & PF_KTHREAD)
-		return;
-	if (task->tgid == config.own_process)
-		return;
-	if (config.tree && !thread->in_tree)
-		return;
-	if (config.comm_length && !same_comm(task) && !same_comm(task->group_leader))
-		return;
-	if (config.cgroup && !in_wanted_cgroup(task))
-		return;
-	thread->tracked = 1;
-}
-
-static __always_inline struct thread *thread_of(struct task_struct *task)
-{
-	return bpf_task_storage_get(&threads, task, NULL, 0);
+	if (is_wanted(task, thread))
+		track(task, thread);
+	else if (thread->tracked)
+		untrack(task, thread);
 }
 
 /* The running thread's state, made if it has none. */
@@ -266,16 +358,23 @@ static __always_inline u32 log2_of(u64 value)
 	return log;
 }
 
-static __always_inline void summarize(struct summary_key *key, u64 cgroup, u64 duration_ns)
+/* Counts some of the same key that took total_ns in all. */
+static __always_inline void summarize_many(struct summary_key *key, u64 cgroup, u64 count,
+					   u64 total_ns)
 {
 	struct summary_sum zero = { .cgroup = cgroup }, *sum;
 
-	key->log2_ns = log2_of(duration_ns);
 	sum = sum_of(summary, key, &zero, LOST_MAP_SUMMARY);
 	if (!sum)
 		return;
-	__sync_fetch_and_add(&sum->count, 1);
-	__sync_fetch_and_add(&sum->total_ns, duration_ns);
+	__sync_fetch_and_add(&sum->count, count);
+	__sync_fetch_and_add(&sum->total_ns, total_ns);
+}
+
+static __always_inline void summarize(struct summary_key *key, u64 cgroup, u64 duration_ns)
+{
+	key->log2_ns = log2_of(duration_ns);
+	summarize_many(key, cgroup, 1, duration_ns);
 }
 
 #endif /* LUC_THREAD_H */

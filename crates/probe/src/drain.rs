@@ -19,11 +19,15 @@ use crate::{Outcome, ProbeError, Sink, decode, mounts};
 
 /// How long records stay in the ring buffer. Nothing wakes the thread: a wake-up per record would be most of
 /// the cost.
-const INTERVAL: Duration = Duration::from_millis(20);
-/// How often sums of handles and data are taken out.
-const SUMS_INTERVAL: Duration = Duration::from_millis(200);
-/// How often losses and mounts are looked at, and the summary mode's counts are taken out.
+const INTERVAL: Duration = Duration::from_millis(50);
+/// How often losses and mounts are looked at, and how often at least sums are taken out.
 const SLOW_INTERVAL: Duration = Duration::from_secs(1);
+/// Sums are taken out when the maps got so many entries: a part of the smallest of these maps. Going through a
+/// map costs the more the larger it is, so it is not done more often than needed.
+const SUMS: u32 = 4096;
+
+/// For how long recorded threads must have used no file until system calls are no longer looked at.
+const QUIET: Duration = Duration::from_secs(1);
 
 /// Data is summed per slot of this length.
 pub(crate) const SLOT_NS: u64 = 10_000_000;
@@ -45,7 +49,7 @@ pub(crate) fn run<S: Sink>(
 ) -> Result<Outcome, ProbeError> {
     let Session {
         programs,
-        links,
+        mut links,
         stacks,
         trace,
         summary,
@@ -68,27 +72,28 @@ pub(crate) fn run<S: Sink>(
         .map_err(ProbeError::refused("its ring buffer"))?;
     let mut state = State {
         epoch: Epoch::default(),
+        turned: false,
+        inserted: 0,
+        last_turn: Instant::now(),
+        interval_begin_ns: trace.start_ns,
         lost: [0; LOST_PLACES.len()],
         file_systems: Vec::new(),
-        slow_ns: trace.start_ns,
         summary,
     };
     state.look_at_mounts(&output)?;
-    let (mut sums_due, mut slow_due) = (Instant::now(), Instant::now());
+    let mut calls = Calls {
+        attached: true,
+        activity: 0,
+        last_active: Instant::now(),
+    };
+    let mut slow_due = Instant::now();
     while !stop.load(Ordering::Acquire) {
         std::thread::park_timeout(INTERVAL);
         consume(&ring, &output)?;
-        if sums_due.elapsed() >= SUMS_INTERVAL && !summary {
-            sums_due = Instant::now();
-            state.take_sums(&programs, &output)?;
-            state.epoch.turn(&programs)?;
-        }
+        calls.look(&programs, &mut links)?;
+        state.look_at_sums(&programs, &output)?;
         if slow_due.elapsed() >= SLOW_INTERVAL {
             slow_due = Instant::now();
-            state.take_summary(&programs, &output)?;
-            if summary {
-                state.epoch.turn(&programs)?;
-            }
             state.look_at_losses(&programs, &output)?;
             state.look_at_mounts(&output)?;
         }
@@ -98,8 +103,7 @@ pub(crate) fn run<S: Sink>(
     programs.visit_threads(END)?;
     consume(&ring, &output)?;
     for _both in 0..2 {
-        state.take_sums(&programs, &output)?;
-        state.take_summary(&programs, &output)?;
+        state.take(&programs, &output)?;
         state.epoch.turn(&programs)?;
     }
     state.look_at_losses(&programs, &output)?;
@@ -205,24 +209,86 @@ impl<S: Sink> Output<S> {
     }
 }
 
+/// Whether system calls are looked at: only while recorded threads use files, because it makes every system
+/// call of the machine slower, and a program that does 100,000 a second would be slowed down for nothing.
+struct Calls {
+    attached: bool,
+    activity: u32,
+    last_active: Instant,
+}
+
+impl Calls {
+    fn look(&mut self, programs: &Programs, links: &mut Links) -> Result<(), ProbeError> {
+        let activity = programs.file_activity()?;
+        let active = activity != self.activity;
+        self.activity = activity;
+        if active {
+            self.last_active = Instant::now();
+        }
+        if active && !self.attached {
+            programs.attach_calls(links)?;
+            self.attached = true;
+        } else if self.attached && self.last_active.elapsed() >= QUIET {
+            programs.detach_calls(links)?;
+            self.attached = false;
+        }
+        Ok(())
+    }
+}
+
 /// What is taken out of the kernel from time to time.
 struct State {
     epoch: Epoch,
+    /// The other maps are being filled since the last look; those filled before are to be emptied.
+    turned: bool,
+    inserted: u32,
+    last_turn: Instant,
+    interval_begin_ns: u64,
     lost: [u64; LOST_PLACES.len()],
     file_systems: Vec<Dev>,
-    slow_ns: u64,
     summary: bool,
 }
 
 impl State {
+    /// Has the programs fill the other maps when it is time, and empties the former ones at the next look.
+    fn look_at_sums<S: Sink>(
+        &mut self,
+        programs: &Programs,
+        output: &RefCell<Output<S>>,
+    ) -> Result<(), ProbeError> {
+        if self.turned {
+            self.turned = false;
+            return self.take(programs, output);
+        }
+        let inserted = programs.inserted()?;
+        let new = inserted.wrapping_sub(self.inserted);
+        if new >= SUMS || new > 0 && self.last_turn.elapsed() >= SLOW_INTERVAL {
+            self.epoch.turn(programs)?;
+            self.turned = true;
+            self.inserted = inserted;
+            self.last_turn = Instant::now();
+        }
+        Ok(())
+    }
+
+    /// Empties the maps that are not being filled.
+    fn take<S: Sink>(
+        &mut self,
+        programs: &Programs,
+        output: &RefCell<Output<S>>,
+    ) -> Result<(), ProbeError> {
+        if self.summary {
+            self.take_summary(programs, output)
+        } else {
+            self.take_sums(programs, output)
+        }
+    }
+
     fn take_sums<S: Sink>(
         &self,
         programs: &Programs,
         output: &RefCell<Output<S>>,
     ) -> Result<(), ProbeError> {
-        if self.summary {
-            return Ok(());
-        }
         let mut output = output.borrow_mut();
         let map = programs.map(self.epoch.idle(sums::HANDLES))?;
         sums::drain(&map, |key: HandleKey, sum: HandleSum| {
@@ -239,9 +305,6 @@ impl State {
         programs: &Programs,
         output: &RefCell<Output<S>>,
     ) -> Result<(), ProbeError> {
-        if !self.summary {
-            return Ok(());
-        }
         let now = now_ns();
         let mut output = output.borrow_mut();
         let stacks = programs.map("stacks")?;
@@ -252,10 +315,10 @@ impl State {
             all.add(&key, &sum, cause);
             Ok(())
         })?;
-        for row in all.rows(now, now - self.slow_ns) {
+        for row in all.rows(now, now - self.interval_begin_ns) {
             output.send(row)?;
         }
-        self.slow_ns = now;
+        self.interval_begin_ns = now;
         Ok(())
     }
 

@@ -26,7 +26,14 @@ pub(crate) struct Programs {
 
 /// The programs' places on their tracepoints; dropped, they record no more.
 #[derive(Debug, Default)]
-pub(crate) struct Links(Vec<Link>);
+pub(crate) struct Links {
+    always: Vec<Link>,
+    /// Of the programs on system calls, which are there only while they are worth it.
+    calls: Vec<Link>,
+}
+
+/// The programs on system calls.
+const CALLS: [&str; 2] = ["sys_enter", "sys_exit"];
 
 /// What libbpf said last.
 static SAID: Mutex<String> = Mutex::new(String::new());
@@ -60,6 +67,7 @@ impl Programs {
         capability: &Capability,
         config: &Config,
         ring_bytes: u32,
+        calls: bool,
         roots: &[u32],
     ) -> Result<Self, ProbeError> {
         set_print(Some((PrintLevel::Warn, listen)));
@@ -69,7 +77,8 @@ impl Programs {
         let hooks: Vec<&'static str> = capability
             .hooks
             .iter()
-            .filter(|hook| config.calls != 0 || !hook.calls)
+            .filter(|hook| calls || !CALLS.contains(&hook.name))
+            .filter(|hook| config.summary == 0 || hook.name != "sched_waking")
             .map(|hook| hook.name)
             .collect();
         for mut program in open.progs_mut() {
@@ -86,6 +95,9 @@ impl Programs {
             } else if name == "records" {
                 map.set_max_entries(ring_bytes)
                     .map_err(ProbeError::refused("the size of the buffer"))?;
+            } else if name == "hots" {
+                map.set_max_entries(config.hot_mask + 1)
+                    .map_err(ProbeError::refused("the number of threads"))?;
             }
         }
         let object = open.load().map_err(|error| ProbeError::Refused {
@@ -115,18 +127,61 @@ impl Programs {
 
     /// Begins to record: who exists is looked at after births are seen, so that nobody is missed.
     pub(crate) fn attach(&self) -> Result<Links, ProbeError> {
-        let mut links = Links::default();
-        self.attach_those(&mut links, |name| name.starts_with("sched_process"))?;
+        let birth = |name: &str| name.starts_with("sched_process");
+        let mut links = Links {
+            always: self.attach_those(birth)?,
+            calls: Vec::new(),
+        };
         self.visit_threads(BEGIN)?;
-        self.attach_those(&mut links, |name| !name.starts_with("sched_process"))?;
+        let others = self.attach_those(|name| !birth(name) && !CALLS.contains(&name))?;
+        links.always.extend(others);
+        self.attach_calls(&mut links)?;
         Ok(links)
     }
 
-    fn attach_those(
-        &self,
-        links: &mut Links,
-        which: impl Fn(&str) -> bool,
-    ) -> Result<(), ProbeError> {
+    /// Begins to look at system calls, if that is wanted at all.
+    pub(crate) fn attach_calls(&self, links: &mut Links) -> Result<(), ProbeError> {
+        links.calls = self.attach_those(|name| CALLS.contains(&name))?;
+        self.tell_calls_attached(!links.calls.is_empty())
+    }
+
+    /// Ends looking at them. Those in progress are told first, as they will not see their end.
+    pub(crate) fn detach_calls(&self, links: &mut Links) -> Result<(), ProbeError> {
+        self.tell_calls_attached(false)?;
+        links.calls.clear();
+        Ok(())
+    }
+
+    fn tell_calls_attached(&self, attached: bool) -> Result<(), ProbeError> {
+        self.map(".data.calls")?
+            .update(
+                &0u32.to_ne_bytes(),
+                &u32::from(attached).to_ne_bytes(),
+                MapFlags::ANY,
+            )
+            .map_err(ProbeError::refused("changing what is looked at"))
+    }
+
+    /// A number that changes when recorded threads use files.
+    pub(crate) fn file_activity(&self) -> Result<u32, ProbeError> {
+        self.variable(".data.activity")
+    }
+
+    /// How many entries the maps of sums have got since loading (wraps around).
+    pub(crate) fn inserted(&self) -> Result<u32, ProbeError> {
+        self.variable(".data.inserted")
+    }
+
+    fn variable(&self, section: &'static str) -> Result<u32, ProbeError> {
+        let mut bytes = [0; 4];
+        self.map(section)?
+            .lookup_into(&0u32.to_ne_bytes(), &mut bytes, MapFlags::ANY)
+            .map_err(ProbeError::refused("reading its maps"))?;
+        Ok(u32::from_ne_bytes(bytes))
+    }
+
+    fn attach_those(&self, which: impl Fn(&str) -> bool) -> Result<Vec<Link>, ProbeError> {
+        let mut links = Vec::new();
         for program in self.object.progs_mut() {
             let name = program.name().to_string_lossy().into_owned();
             if !which(&name) || !self.hooks.contains(&name.as_str()) {
@@ -135,9 +190,9 @@ impl Programs {
             let link = program
                 .attach_trace()
                 .map_err(ProbeError::refused(format!("the tracepoint {name}")))?;
-            links.0.push(link);
+            links.push(link);
         }
-        Ok(())
+        Ok(links)
     }
 
     /// Runs one of the programs that go through all threads.

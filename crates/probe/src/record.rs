@@ -319,7 +319,7 @@ plain! {
         comm_length: u32,
         comm: [u8; COMM],
         summary: u32,
-        calls: u32,
+        hot_mask: u32,
         call_class: [u8; SYSCALLS],
         call_test: [u8; SYSCALLS],
         brief_class: [u8; SYSCALLS],

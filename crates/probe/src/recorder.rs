@@ -46,8 +46,9 @@ pub struct Options {
     pub mode: Mode,
     /// What is recorded.
     pub filter: Filter,
-    /// Whether system calls are looked at: without them there are no rows of `call`, and a sync on ext4 begins
-    /// and ends with the file system's own part; but every system call of the machine is some 0.1 us faster.
+    /// Whether system calls are looked at, while what is recorded uses files: without that there are no rows of
+    /// `call`, and a sync on ext4 begins and ends with the file system's own part; but every system call of
+    /// the machine is some 0.1 us faster.
     pub calls: bool,
     /// The size of the ring buffer, a power of two of at least a page.
     pub ring_bytes: u32,
@@ -111,7 +112,13 @@ impl Recorder {
         let config = config(&options)?;
         let roots = options.filter.tree_now()?;
         let stacks = Stacks::new(Symbols::read()?);
-        let programs = Programs::load(&capability, &config, options.ring_bytes, &roots)?;
+        let programs = Programs::load(
+            &capability,
+            &config,
+            options.ring_bytes,
+            options.calls,
+            &roots,
+        )?;
         let trace = clock::describe(
             options.command,
             options.filter.to_string(),
@@ -183,7 +190,7 @@ fn config(options: &Options) -> Result<Config, ProbeError> {
         comm_length: 0,
         comm: [0; COMM],
         summary: u32::from(options.mode == Mode::Summary),
-        calls: u32::from(options.calls),
+        hot_mask: hot_places() - 1,
         call_class: [0; SYSCALLS],
         call_test: [0; SYSCALLS],
         brief_class: [0; SYSCALLS],
@@ -191,6 +198,15 @@ fn config(options: &Options) -> Result<Config, ProbeError> {
     syscalls::fill(&mut config);
     options.filter.fill(&mut config)?;
     Ok(config)
+}
+
+/// Places in the array of recorded threads: one for each thread id if these are few.
+fn hot_places() -> u32 {
+    const MOST: u32 = 1 << 16;
+    std::fs::read_to_string("/proc/sys/kernel/pid_max")
+        .ok()
+        .and_then(|text| text.trim().parse::<u32>().ok())
+        .map_or(MOST, |largest| largest.min(MOST).next_power_of_two())
 }
 
 /// Leaves signals to the other threads, so that none ends the recorder in the middle of a row.

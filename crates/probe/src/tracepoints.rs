@@ -20,8 +20,6 @@ pub(crate) struct Hook {
     pub(crate) arguments: u32,
     /// How much depends on it.
     pub(crate) need: Need,
-    /// Whether it is for the rows of system calls, which can be turned off.
-    pub(crate) calls: bool,
 }
 
 const fn hook(name: &'static str, arguments: u32, need: Need) -> Hook {
@@ -29,18 +27,10 @@ const fn hook(name: &'static str, arguments: u32, need: Need) -> Hook {
         name,
         arguments,
         need,
-        calls: false,
     }
 }
 
-const fn call(name: &'static str, arguments: u32) -> Hook {
-    Hook {
-        name,
-        arguments,
-        need: Need::For("the begin and end of system calls"),
-        calls: true,
-    }
-}
+const CALLS: Need = Need::For("the begin and end of system calls");
 
 const COMMITS: Need = Need::For("journal commits");
 const FSYNCS: Need = Need::For("what an fsync waits for");
@@ -53,11 +43,11 @@ pub(crate) const HOOKS: &[Hook] = &[
     hook("sched_switch", 3, Need::Always),
     hook("sched_waking", 1, Need::Always),
     hook("sched_process_fork", 2, Need::Always),
-    hook("sched_process_exec", 1, Need::Always),
+    hook("sched_process_exec", 2, Need::Always),
     hook("sched_process_exit", 1, Need::Always),
     hook("cgroup_attach_task", 3, Need::Extra),
-    call("sys_enter", 2),
-    call("sys_exit", 2),
+    hook("sys_enter", 2, CALLS),
+    hook("sys_exit", 2, CALLS),
     hook("jbd2_start_commit", 2, COMMITS),
     hook("jbd2_commit_locking", 1, COMMITS),
     hook("jbd2_commit_flushing", 1, COMMITS),
