@@ -13,7 +13,9 @@ mod lab;
 mod machine;
 mod metarates;
 mod no_harm;
+pub mod plant;
 mod powercut;
+mod prediction;
 mod progress;
 mod report;
 mod rounds;
@@ -76,11 +78,13 @@ pub enum Part {
     Sigkill,
     /// Eight SQLite writers.
     Sqlite,
+    /// What batching would gain, predicted and obtained.
+    Prediction,
 }
 
 impl Part {
     /// All parts, in the order in which they are run.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Metarates,
         Self::Varmail,
         Self::HeadToHead,
@@ -88,6 +92,7 @@ impl Part {
         Self::Powercut,
         Self::Sigkill,
         Self::Sqlite,
+        Self::Prediction,
     ];
 
     /// Its name: of the files, and after `make evaluate-`.
@@ -101,6 +106,7 @@ impl Part {
             Self::Powercut => "powercut",
             Self::Sigkill => "sigkill",
             Self::Sqlite => "sqlite",
+            Self::Prediction => "prediction",
         }
     }
 
@@ -113,6 +119,7 @@ impl Part {
             Self::Powercut => powercut::run(lab),
             Self::Sigkill => sigkill::run(lab),
             Self::Sqlite => sqlite::run(lab),
+            Self::Prediction => prediction::run(lab),
         }
     }
 }

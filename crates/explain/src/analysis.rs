@@ -17,11 +17,13 @@ use crate::blame::{Ledger, Waited};
 use crate::fast::FastMap;
 use crate::file_system::FileSystemSums;
 use crate::histogram::Histogram;
+use crate::holders::{Holders, Names};
 use crate::journal::Committed;
 use crate::observe::{ExplainedCall, ExplainedCommit, ExplainedSync, Observer};
 use crate::owners::{OwnerId, Owners};
 use crate::parts::{Part, Parts};
 use crate::report::Report;
+use crate::service::Service;
 use crate::split::{Piece, Span, Split, split};
 use crate::thesis::{Class, classify};
 use crate::threads::Threads;
@@ -59,6 +61,7 @@ struct OwnerSums {
 struct DiskSums {
     by_kind: BTreeMap<RequestKind, Histogram>,
     queued: Histogram,
+    service: Service,
     bytes: u64,
     errors: u64,
 }
@@ -106,6 +109,7 @@ pub struct Analysis<'a> {
     threads: Threads,
     traffic: Traffic,
     ledger: Ledger,
+    holders: Holders,
     file_systems: FastMap<Dev, FileSystemSums>,
     disks: FastMap<Dev, DiskSums>,
     by_owner: FastMap<OwnerId, OwnerSums>,
@@ -290,6 +294,7 @@ impl<'a> Analysis<'a> {
         }
         let disk = self.disks.entry(row.dev).or_default();
         let device_ns = row.complete_ns.saturating_sub(row.issue_ns);
+        disk.service.add(&row);
         disk.by_kind.entry(row.kind).or_default().record(device_ns);
         if row.insert_ns > 0 {
             disk.queued

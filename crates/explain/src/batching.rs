@@ -4,7 +4,8 @@
 //! sharing one commit. The gate lets a round go when the callers it waits for are there, or when they are
 //! half a commit later than usual. What goes in is measured: the commit's duration as a function of the fsyncs it serves,
 //! each caller's thinking (waits between two fsyncs other than for the journal), the processor time of
-//! one round trip, the time to write data. Waits for the journal outside of the commit are left out:
+//! one round trip, the device's time to write data when no flush is in its way (under the gate data is written
+//! between commits; callers take turns). Waits for the journal outside of the commit are left out:
 //! sharing all commits is what does away with them.
 //!
 //! The model plays rounds with thinking times drawn from the trace (a fixed sequence, so the same trace gives
@@ -34,6 +35,7 @@ pub(crate) struct Callers {
     cycles: f64,
     cycle_cpu_ns: f64,
     syncs: f64,
+    with_data: f64,
     data_ns: f64,
     overhead_ns: f64,
 }
@@ -59,6 +61,7 @@ impl Callers {
     /// One fsync: how long its data took, and what it waited besides its commit to be woken and to run.
     pub(crate) fn sync(&mut self, data_ns: u64, overhead_ns: u64) {
         self.syncs += 1.0;
+        self.with_data += f64::from(u8::from(data_ns > 0));
         self.data_ns += data_ns as f64;
         self.overhead_ns += overhead_ns as f64;
     }
@@ -71,6 +74,8 @@ pub(crate) struct Situation<'a> {
     pub(crate) concurrent: f64,
     pub(crate) processors: u32,
     pub(crate) measured_per_s: f64,
+    /// Device time per write, in nanoseconds, without flushes, if it can be told.
+    pub(crate) write_ns: Option<f64>,
     /// Duration of the full commits that served fsyncs, by how many.
     pub(crate) commits: &'a Fit,
     /// Whether most fsyncs went by fast commit.
@@ -99,8 +104,10 @@ pub struct Batching {
     pub thinking_ns: f64,
     /// Processor time of one round trip, in nanoseconds.
     pub cpu_ns: f64,
-    /// Time to write the data of one fsync, in nanoseconds.
+    /// Time to write the data of one fsync, in nanoseconds, as measured.
     pub data_ns: f64,
+    /// The same as predicted, when no commit's flush is in its way.
+    pub write_ns: f64,
     /// Why the model says nothing, if it does not.
     pub unknown: Option<&'static str>,
 }
@@ -126,6 +133,10 @@ pub(crate) fn predict(callers: &Callers, situation: &Situation<'_>) -> Batching 
     answer.thinking_ns = mean(&callers.thinking_ns);
     answer.cpu_ns = callers.cycle_cpu_ns / callers.cycles.max(1.0);
     answer.data_ns = callers.data_ns / callers.syncs.max(1.0);
+    let with_data = callers.with_data / callers.syncs.max(1.0);
+    answer.write_ns = situation
+        .write_ns
+        .map_or(answer.data_ns, |write_ns| write_ns * with_data);
     if answer.unknown.is_some() || count < 2.0 {
         return answer;
     }
@@ -134,7 +145,12 @@ pub(crate) fn predict(callers: &Callers, situation: &Situation<'_>) -> Batching 
         callers: count as usize,
         processors: situation.processors.max(1) as usize,
         cpu_ns: answer.cpu_ns,
-        data_ns: answer.data_ns,
+        alone_ns: if situation.write_ns.is_some() {
+            0.0
+        } else {
+            answer.data_ns
+        },
+        write_ns: situation.write_ns.map_or(0.0, |_| answer.write_ns),
         overhead_ns: callers.overhead_ns / callers.syncs.max(1.0),
         commits: situation.commits,
         thinking_ns: &callers.thinking_ns,
@@ -162,7 +178,10 @@ struct World<'a> {
     callers: usize,
     processors: usize,
     cpu_ns: f64,
-    data_ns: f64,
+    /// Data time of each caller by itself.
+    alone_ns: f64,
+    /// Data time for which callers queue.
+    write_ns: f64,
     overhead_ns: f64,
     commits: &'a Fit,
     thinking_ns: &'a [f64],
@@ -190,7 +209,13 @@ impl World<'_> {
                 draws += 1;
                 let sample = scatter(draws) % self.thinking_ns.len() as u64;
                 let thinking_ns = self.thinking_ns[sample as usize];
-                *arrival = now_ns + turn * self.cpu_ns + thinking_ns + self.data_ns;
+                *arrival = now_ns + turn * self.cpu_ns + thinking_ns + self.alone_ns;
+            }
+            arrivals[..members].sort_by(f64::total_cmp);
+            let mut device_ns = now_ns;
+            for arrival in &mut arrivals[..members] {
+                device_ns = arrival.max(device_ns) + self.write_ns;
+                *arrival = device_ns;
             }
         }
         served / now_ns.max(1.0) * 1e9
@@ -233,6 +258,7 @@ mod tests {
             concurrent,
             processors: 2,
             measured_per_s,
+            write_ns: None,
             commits: &commits,
             fast_commit: false,
         };

@@ -30,6 +30,7 @@ pub(crate) struct Syncs {
     errors: u64,
     kinds: BTreeMap<&'static str, u64>,
     pub(crate) without_commit: u64,
+    pub(crate) closed: u64,
     callers: FastMap<Pid, Caller>,
     first_ns: u64,
     last_ns: u64,
@@ -88,6 +89,7 @@ impl Syncs {
             per_s: self.per_s(),
             errors: self.errors,
             parts: self.parts,
+            closed: self.closed,
             kinds: self.kinds.clone(),
             without_commit: self.without_commit,
             callers: self
@@ -123,14 +125,15 @@ pub(crate) struct FileSystemSums {
 }
 
 impl FileSystemSums {
-    /// What is known of it, except who did what in its commits.
-    pub(crate) fn report(&self, processors: u32) -> FileSystemReport {
+    /// What is known of it, except who did what in its commits. `write_ns` is its disk's time per write.
+    pub(crate) fn report(&self, processors: u32, write_ns: Option<f64>) -> FileSystemReport {
         let row = self.row.clone().unwrap_or_default();
         let sums = &self.journal.sums;
         let commits = sums.full.count() + sums.fast.count();
         let situation = Situation {
             concurrent: self.syncs.concurrent(),
             processors,
+            write_ns,
             measured_per_s: self.syncs.per_s(),
             commits: &sums.by_served,
             fast_commit: sums.fast.count() > sums.full.count(),

@@ -16,6 +16,7 @@ mod file_system;
 mod findings;
 mod fit;
 mod histogram;
+mod holders;
 mod journal;
 mod merge;
 mod observe;
@@ -23,6 +24,7 @@ mod owners;
 mod parts;
 mod remedies;
 mod report;
+mod service;
 mod split;
 mod thesis;
 mod threads;
@@ -41,7 +43,7 @@ pub use observe::{ExplainedCall, ExplainedCommit, ExplainedSync, Observer};
 pub use parts::{Part, Parts};
 pub use report::{
     Account, Accounts, Blame, CallReport, CommitParty, CommitReport, DiskReport, FileSystemReport,
-    Omitted, Party, ProcessReport, Report, SlowSync, SyncReport, TraceInfo,
+    Held, Omitted, Party, ProcessReport, Report, SlowSync, SyncReport, TraceInfo,
 };
 pub use thesis::{FsyncModel, WriteClass, WriteModel};
 

@@ -10,7 +10,6 @@ use crate::analysis::Analysis;
 /// Columns that the analysis does not look at, of any table.
 const NOT_NEEDED: &[&str] = &[
     "stack",
-    "waker",
     "cpu_enter",
     "file_system_enter_ns",
     "file_system_exit_ns",

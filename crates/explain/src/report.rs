@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::batching::Batching;
 use crate::findings::{Finding, Remedy, Warning};
 use crate::histogram::Latency;
-use crate::parts::Parts;
+use crate::parts::{Part, Parts};
 use crate::thesis::{FsyncModel, WriteModel};
 
 /// Everything. Times are nanoseconds; shares and gains are fractions of 1.
@@ -118,6 +118,21 @@ pub struct FileSystemReport {
     pub write_model: WriteModel,
     /// Would batching help?
     pub batching: Batching,
+    /// Who held whom up, longest first.
+    pub held: Vec<Held>,
+}
+
+/// Time that one process' calls lost to commits that another asked for, or to locks that it had.
+#[derive(Clone, Debug, Serialize)]
+pub struct Held {
+    /// The part of the victim's time: predecessor, fast commit, write delay, lock-up, checkpoint or a lock.
+    pub part: Part,
+    /// Whose time it was.
+    pub victim: Party,
+    /// Who asked for the commits, or had the locks; may be the victim itself.
+    pub holder: Party,
+    /// The time, in nanoseconds.
+    pub ns: u64,
 }
 
 /// Calls of fsync and the like.
@@ -131,6 +146,8 @@ pub struct SyncReport {
     pub errors: u64,
     /// What their time was made of; the sum is `latency.total_ns`.
     pub parts: Parts,
+    /// Calls whose waits were recorded and whose parts sum to their time within 1 %.
+    pub closed: u64,
     /// Calls by kind.
     pub kinds: BTreeMap<&'static str, u64>,
     /// Calls for which nothing had to be committed any more.

@@ -21,6 +21,8 @@ pub(crate) struct Piece {
     pub(crate) woken_ns: u64,
     pub(crate) on_ns: u64,
     pub(crate) cause: Cause,
+    /// Who ended it; 0: not seen.
+    pub(crate) waker: Pid,
 }
 
 impl Piece {
@@ -39,6 +41,7 @@ impl Piece {
             woken_ns,
             on_ns,
             cause,
+            waker: row.waker,
         }
     }
 
@@ -73,6 +76,17 @@ pub(crate) struct Split {
     pub(crate) parts: Parts,
     /// How long it waited for which commit (index into the history).
     pub(crate) commits: Vec<(usize, u64)>,
+    /// Who held it up, in which part, for how long; only in parts that are somebody's doing.
+    pub(crate) held: Vec<(Part, Holder, u64)>,
+}
+
+/// Who holds up a caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Holder {
+    /// Whoever asked for a commit (index into the history).
+    Commit(usize),
+    /// The thread that let go of a lock.
+    Thread(Pid),
 }
 
 /// Splits `span` over the commits in `history`.
@@ -98,7 +112,11 @@ impl Split {
         let by_commits = matches!(part, Part::UnknownCommit | Part::FastCommit);
         let names_commits = matches!(part, Part::WriteDelay | Part::LockUp | Part::Checkpoint);
         if !by_commits && !names_commits {
-            self.parts.add(part, wait.woken_ns - wait.off_ns);
+            let blocked_ns = wait.woken_ns - wait.off_ns;
+            self.parts.add(part, blocked_ns);
+            if matches!(part, Part::DirectoryLock | Part::Lock) && !wait.waker.is_none() {
+                self.held_by(part, Holder::Thread(wait.waker), blocked_ns);
+            }
             return;
         }
         let mut now_ns = wait.off_ns;
@@ -119,6 +137,7 @@ impl Split {
                 self.commit(span, index, commit, (from_ns, to_ns));
             } else {
                 self.parts.add(part, to_ns - now_ns);
+                self.held_by(part, Holder::Commit(index), to_ns - now_ns);
             }
             now_ns = to_ns;
         }
@@ -149,10 +168,14 @@ impl Split {
                 _ => Part::Predecessor,
             };
             self.parts.add(part, to_ns - from_ns);
+            if part == Part::Predecessor {
+                self.held_by(part, Holder::Commit(index), to_ns - from_ns);
+            }
             return;
         }
         if row.kind == CommitKind::Fast {
             self.parts.add(Part::FastCommit, to_ns - from_ns);
+            self.held_by(Part::FastCommit, Holder::Commit(index), to_ns - from_ns);
             return;
         }
         // A phase whose beginning is not known has no length.
@@ -167,6 +190,12 @@ impl Split {
         self.parts
             .add(Part::Flushing, within(flushing_ns, logging_ns));
         self.parts.add(Part::Logging, within(logging_ns, u64::MAX));
+    }
+
+    fn held_by(&mut self, part: Part, holder: Holder, ns: u64) {
+        if ns > 0 {
+            self.held.push((part, holder, ns));
+        }
     }
 
     fn wait_for(&mut self, index: usize, ns: u64) {

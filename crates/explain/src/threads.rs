@@ -205,6 +205,12 @@ impl Threads {
         }
     }
 
+    /// A thread's process and cgroup, if it has been seen and has not ended.
+    pub(crate) fn party(&self, thread: Pid) -> Option<(Tgid, Cgroup)> {
+        let thread = self.threads.get(&thread)?;
+        Some((thread.process, thread.cgroup))
+    }
+
     /// A process' name; empty if no row told it.
     pub(crate) fn comm(&self, process: Tgid) -> &str {
         self.comms.get(&process).map_or("", String::as_str)

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use luc_bench::evaluate::sigkill::Orders;
-use luc_bench::evaluate::{self, EvaluateError, Options, Part, sigkill, sqlite};
+use luc_bench::evaluate::{self, EvaluateError, Options, Part, plant, sigkill, sqlite};
 use luc_bench::interrupt;
 
 /// Measures what LUC claims and writes a page and the raw data of each part. Needs root.
@@ -60,6 +60,8 @@ enum Helper {
     },
     #[command(hide = true)]
     SqliteWriters { directory: PathBuf },
+    #[command(hide = true)]
+    Plant(plant::Orders),
 }
 
 fn part(name: &str) -> Result<Part, String> {
@@ -146,6 +148,7 @@ fn help(helper: Helper) -> Result<(), EvaluateError> {
             say(&counted.to_string());
         }
         Helper::SqliteWriters { directory } => sqlite::writers(&directory)?,
+        Helper::Plant(orders) => say(&format!("{} rounds", plant::run(&orders)?)),
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use super::lab::Lab;
 use super::powercut::{self, HEADS, Tally};
 use super::progress::Progress;
 use super::report::{NOTATION, Page, Table, Target, middle, ratio, spread};
-use super::rounds::{self, Job, Run, Runs, files_per_s, mean_ms, p99_ms};
+use super::rounds::{self, Job, Run, Runs, Under, files_per_s, mean_ms, p99_ms};
 
 const CLIENTS: [usize; 3] = [4, 16, 32];
 const FAST_COMMIT: DiskSpec = DiskSpec {
@@ -59,7 +59,7 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
                 setting,
                 disk,
                 words: rounds::metarates(clients, false, seconds),
-                gated,
+                under: Under::gate_if(gated),
             })
         })
         .collect();

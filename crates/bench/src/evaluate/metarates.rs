@@ -4,7 +4,7 @@ use super::disks::{EXT4, EXT4_SMALL_JOURNAL};
 use super::error::EvaluateError;
 use super::lab::{Lab, figure};
 use super::report::{NOTATION, Page, Table, Target, middle, ratio, spread};
-use super::rounds::{self, Job, Run, Runs, files_per_s, mean_ms, p99_ms};
+use super::rounds::{self, Job, Run, Runs, Under, files_per_s, mean_ms, p99_ms};
 use crate::stats::median;
 
 /// Clients; what the ratio and the share of the limit are to reach.
@@ -40,7 +40,7 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
                 setting,
                 disk: EXT4,
                 words: rounds::metarates(clients, processes, seconds),
-                gated,
+                under: Under::gate_if(gated),
             }));
             // Of no kind, but measured anew for each, close in time to what it is compared with.
             jobs.push(Job {
@@ -48,7 +48,7 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
                 setting: "commit",
                 disk: EXT4,
                 words: commit_words(clients),
-                gated: false,
+                under: Under::Bare,
             });
         }
     }
@@ -58,7 +58,7 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
             setting,
             disk: EXT4_SMALL_JOURNAL,
             words: rounds::metarates(clients, false, CHECKPOINTED_LONGER * seconds),
-            gated,
+            under: Under::gate_if(gated),
         }));
     }
     let runs = rounds::run(lab, &jobs, repeats)?;

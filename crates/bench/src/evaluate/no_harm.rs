@@ -5,7 +5,7 @@ use super::disks::{DiskSpec, EXT4, FLUSH_6MS, XFS};
 use super::error::EvaluateError;
 use super::lab::Lab;
 use super::report::{NOTATION, Page, Table, Target, ratio, spread};
-use super::rounds::{self, Job, Runs, files_per_s};
+use super::rounds::{self, Job, Runs, Under, files_per_s};
 
 const CLIENTS: [usize; 4] = [1, 2, 4, 16];
 const THINKS: [&str; 3] = ["0", "1ms", "10ms"];
@@ -66,7 +66,7 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
                 setting,
                 disk: *disk,
                 words: words.clone(),
-                gated,
+                under: Under::gate_if(gated),
             })
         })
         .collect();

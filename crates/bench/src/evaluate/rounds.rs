@@ -1,5 +1,8 @@
 //! Runs of `luc bench` with and without the gate, all settings in random order within each repeat.
 
+use std::fs;
+use std::path::Path;
+
 use rand::seq::SliceRandom as _;
 use serde_json::{Value, json};
 
@@ -22,8 +25,26 @@ pub(super) struct Job {
     pub(super) disk: DiskSpec,
     /// The words after `luc bench`, without the directory.
     pub(super) words: Vec<String>,
-    /// Under `luc run --policy auto`, or bare.
-    pub(super) gated: bool,
+    /// What it runs under.
+    pub(super) under: Under,
+}
+
+/// What a job runs under.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Under {
+    /// Nothing.
+    Bare,
+    /// `luc run --policy auto`.
+    Gate,
+    /// `luc record`; the trace is explained and removed.
+    Recorder,
+}
+
+impl Under {
+    /// The gate, or nothing.
+    pub(super) fn gate_if(gated: bool) -> Self {
+        if gated { Self::Gate } else { Self::Bare }
+    }
 }
 
 /// One run.
@@ -33,6 +54,8 @@ pub(super) struct Run {
     setting: &'static str,
     /// What `luc bench` reported.
     pub(super) bench: Value,
+    /// What `luc explain` said of the disk's file system; null unless recorded.
+    pub(super) explained: Value,
     /// Share of the processors' time that the hypervisor took during it.
     stolen_share: f64,
     /// Flushes of the disk per commit of the journal, if it has one.
@@ -120,11 +143,20 @@ fn once(
     repeat: usize,
     may_repeat: bool,
 ) -> Result<Run, EvaluateError> {
-    let gate_file = lab.path("gate.json");
+    let (gate_file, trace) = (lab.path("gate.json"), lab.path("trace"));
     let mut words: Vec<String> = Vec::new();
-    if job.gated {
-        words.extend(["run", "--quiet", "--policy", "auto", "--json"].map(str::to_owned));
-        words.push(gate_file.display().to_string());
+    match job.under {
+        Under::Bare => {}
+        Under::Gate => {
+            words.extend(["run", "--quiet", "--policy", "auto", "--json"].map(str::to_owned));
+            words.push(gate_file.display().to_string());
+        }
+        Under::Recorder => {
+            words.extend(["record", "--quiet", "--out"].map(str::to_owned));
+            words.push(trace.display().to_string());
+        }
+    }
+    if job.under != Under::Bare {
         words.extend(["--".to_owned(), lab.luc_path().display().to_string()]);
     }
     words.push("bench".to_owned());
@@ -138,11 +170,12 @@ fn once(
     let bench = lab.json(&words)?;
     let stolen_share = Processors::now().stolen_share_since(processors);
     let after = disk.counts()?;
-    let gate = if job.gated {
-        of_disk(&read_json(&gate_file)?, disk).clone()
-    } else {
-        Value::Null
-    };
+    let (mut gate, mut explained) = (Value::Null, Value::Null);
+    match job.under {
+        Under::Bare => {}
+        Under::Gate => gate = of_disk(&read_json(&gate_file)?, disk).clone(),
+        Under::Recorder => explained = explain(lab, disk, &trace)?,
+    }
     let flushes = after.flushes - before.flushes;
     let commits = after
         .commits
@@ -160,16 +193,36 @@ fn once(
         "commits": commits,
         "bench": bench,
         "gate": gate,
+        "explained": explained,
     }));
     Ok(Run {
         cell: job.cell.clone(),
         setting: job.setting,
         bench,
+        explained,
         stolen_share,
         flushes_per_commit: commits
             .filter(|&commits| commits > 0)
             .map(|commits| flushes as f64 / commits as f64),
     })
+}
+
+/// What `luc explain` says of a disk's file system; removes the trace.
+pub(super) fn explain(lab: &Lab, disk: &Disk<'_>, trace: &Path) -> Result<Value, EvaluateError> {
+    let report = lab.json(&[
+        "explain".to_owned(),
+        trace.display().to_string(),
+        "--json".to_owned(),
+    ])?;
+    fs::remove_dir_all(trace).map_err(EvaluateError::file("remove", trace))?;
+    let file_systems = report["file_systems"].as_array().map(Vec::as_slice);
+    let found = file_systems
+        .unwrap_or_default()
+        .iter()
+        .find(|found| found["mount_point"].as_str().map(Path::new) == Some(disk.mount.as_path()));
+    found
+        .cloned()
+        .ok_or_else(|| missing("the disk's file system in the explanation"))
 }
 
 /// Files created per second, of metarates.
@@ -234,6 +287,7 @@ mod tests {
                     { "operation": "open", "count": 9, "mean_us": 9.0, "p99_us": 99e3 },
                 ],
             }),
+            explained: Value::Null,
             stolen_share: 0.0,
             flushes_per_commit: None,
         }

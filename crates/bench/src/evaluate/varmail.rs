@@ -4,7 +4,7 @@ use super::disks::{DiskSpec, EXT4};
 use super::error::EvaluateError;
 use super::lab::{Lab, figure};
 use super::report::{NOTATION, Page, Table, Target, middle, ratio, spread};
-use super::rounds::{self, Job, Run, Runs, mean_ms, p99_ms};
+use super::rounds::{self, Job, Run, Runs, Under, mean_ms, p99_ms};
 
 /// Name, clients, `--parameters`.
 const CELLS: [(&str, &str, &str); 3] = [
@@ -30,7 +30,7 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
                 setting,
                 disk: DISK,
                 words: words(clients, parameters, seconds),
-                gated,
+                under: Under::gate_if(gated),
             })
         })
         .collect();

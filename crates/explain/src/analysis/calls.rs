@@ -2,11 +2,11 @@
 
 use luc_events::codes::CommitKind;
 use luc_events::tables::{Call, Commit, Sync};
-use luc_events::{Cause, Transaction};
+use luc_events::{Cause, Pid, Transaction};
 
 use super::{
-    Analysis, CallKind, Class, ExplainedCall, ExplainedSync, OwnerId, Part, Piece, SLOWEST, Slow,
-    Span, Split, SyncKind, UNSEEN_NS, Waited, classify, named, needs_commit, split,
+    Analysis, CallKind, Class, ExplainedCall, ExplainedSync, Names, OwnerId, Part, Piece, SLOWEST,
+    Slow, Span, Split, SyncKind, UNSEEN_NS, Waited, classify, named, needs_commit, split,
 };
 use crate::file_system::FileSystemSums;
 use crate::journal::Journal;
@@ -26,6 +26,7 @@ impl Analysis<'_> {
             woken_ns: row.exit_ns,
             on_ns: row.exit_ns,
             cause: Cause::CommitWait,
+            waker: Pid(0),
         }];
         let is_unseen = waits.is_empty() && duration_ns >= UNSEEN_NS && own.is_some();
         let span = Span {
@@ -43,8 +44,16 @@ impl Analysis<'_> {
             compare(sums, &row, (first, own), &split);
         }
         sums.syncs.parts.add_all(&parts);
+        let gap_ns = parts.sum().abs_diff(duration_ns);
+        sums.syncs.closed += u64::from(!is_unseen && gap_ns <= duration_ns / 100);
 
         let journal = &sums.journal;
+        let names = Names {
+            journal,
+            threads: &self.threads,
+            owners: &mut self.owners,
+        };
+        self.holders.add(row.dev, owner, &split, names);
         let waited = transactions(journal, &split);
         let is_observed = self.observer.is_some();
         let mut culprits = Shares::new();
@@ -122,12 +131,18 @@ impl Analysis<'_> {
         let sums = self.file_systems.entry(row.dev).or_default();
         let journal = &mut sums.journal;
         let first = journal.ended_after(row.enter_ns);
+        // A call that waits for a commit by itself (dirsync, O_SYNC) has its own changes in the last one.
+        let own = waits
+            .iter()
+            .any(|wait| wait.cause == Cause::CommitWait)
+            .then(|| journal.own_commit(Default::default(), first, row.exit_ns))
+            .flatten();
         let span = Span {
             enter_ns: row.enter_ns,
             exit_ns: row.exit_ns,
             thread: row.thread,
             waits,
-            own: None,
+            own,
             first,
         };
         let split = split(&span, journal.history());
@@ -155,6 +170,12 @@ impl Analysis<'_> {
         calls.locked_up += u64::from(lock_up_ns > 0);
 
         let journal = &sums.journal;
+        let names = Names {
+            journal,
+            threads: &self.threads,
+            owners: &mut self.owners,
+        };
+        self.holders.add(row.dev, owner, &split, names);
         for &(index, waited_ns) in &split.commits {
             let Some(commit) = journal.history().get(index) else {
                 continue;

@@ -4,12 +4,12 @@ use std::cmp::Reverse;
 
 use luc_events::Dev;
 
-use super::{Analysis, OwnerId};
+use super::{Analysis, OwnerId, Service};
 use crate::fast::FastMap;
 use crate::findings::{self, Remedy};
 use crate::report::{
-    Blame, CommitParty, CommitReport, DiskReport, FileSystemReport, Omitted, Party, ProcessReport,
-    Report, SlowSync, TraceInfo,
+    Blame, CommitParty, CommitReport, DiskReport, FileSystemReport, Held, Omitted, Party,
+    ProcessReport, Report, SlowSync, TraceInfo,
 };
 use crate::{remedies, warnings};
 
@@ -85,11 +85,54 @@ fn file_systems(analysis: &Analysis<'_>) -> Vec<FileSystemReport> {
         .map(|(&dev, sums)| FileSystemReport {
             dev,
             commits: commits(analysis, dev),
-            ..sums.report(analysis.trace.processors)
+            held: held(analysis, dev),
+            ..sums.report(
+                analysis.trace.processors,
+                service(analysis, dev).and_then(Service::ns_per_write),
+            )
         })
         .collect();
     found.sort_by_key(|found| (Reverse(busy_ns(found)), found.dev));
     found
+}
+
+/// How fast the disk of a file system writes.
+fn service<'a>(analysis: &'a Analysis<'_>, dev: Dev) -> Option<&'a Service> {
+    // Requests name the disk, not the partition; a disk's partitions follow it within its major number.
+    let same_major = |disk: Dev| disk.major() == dev.major() && disk.minor() <= dev.minor();
+    let disk = analysis
+        .disks
+        .keys()
+        .filter(|&&disk| same_major(disk))
+        .max_by_key(|disk| disk.minor())?;
+    analysis.disks.get(disk).map(|disk| &disk.service)
+}
+
+/// How many nanoseconds a byte of data adds to a commit: as the commits' durations say, and no less than the
+/// disk's bandwidth does.
+fn ns_per_byte(analysis: &Analysis<'_>, dev: Dev) -> f64 {
+    let by_commits = analysis
+        .file_systems
+        .get(&dev)
+        .map_or(0.0, |sums| sums.journal.ns_per_byte(dev, &analysis.traffic));
+    let by_disk = service(analysis, dev).and_then(Service::ns_per_byte);
+    by_commits.max(by_disk.unwrap_or(0.0))
+}
+
+fn held(analysis: &Analysis<'_>, dev: Dev) -> Vec<Held> {
+    let mut held: Vec<Held> = analysis
+        .holders
+        .on(dev)
+        .into_iter()
+        .map(|(part, victim, holder, ns)| Held {
+            part,
+            victim: party(analysis, victim),
+            holder: party(analysis, holder),
+            ns,
+        })
+        .collect();
+    held.truncate(REPORTED_PAIRS);
+    held
 }
 
 /// Time spent in calls on a file system.
@@ -119,7 +162,7 @@ fn commits(analysis: &Analysis<'_>, dev: Dev) -> CommitReport {
         syncs_per_commit: serving.1 as f64 / serving.0.max(1) as f64,
         handles: sums.handles,
         blocks_logged: sums.blocks_logged,
-        ns_per_data_byte: journal.ns_per_byte(dev, &analysis.traffic),
+        ns_per_data_byte: ns_per_byte(analysis, dev),
         by: commit_parties(analysis, dev),
     }
 }
@@ -222,10 +265,9 @@ fn blame(analysis: &Analysis<'_>) -> Vec<Blame> {
         .ledger
         .iter()
         .map(|(dev, victim, culprit, blamed)| {
-            let ns_per_byte = *per_byte.entry(dev).or_insert_with(|| {
-                let sums = analysis.file_systems.get(&dev);
-                sums.map_or(0.0, |sums| sums.journal.ns_per_byte(dev, &analysis.traffic))
-            });
+            let ns_per_byte = *per_byte
+                .entry(dev)
+                .or_insert_with(|| ns_per_byte(analysis, dev));
             Blame {
                 dev,
                 victim: party(analysis, victim),

@@ -9,7 +9,7 @@ use luc_events::Dev;
 use super::figures::{Figures, evidence};
 use super::{Finding, FindingKind, Unit};
 use crate::parts::{Part, Parts};
-use crate::report::{Blame, FileSystemReport, Party, Report};
+use crate::report::{Blame, FileSystemReport, Held, Party, Report};
 
 /// A finding needs this share of the time in file-system calls to be listed,
 const LISTED_SHARE: f64 = 0.02;
@@ -93,6 +93,7 @@ fn in_file_system(report: &Report, file_system: &FileSystemReport) -> Vec<Findin
         culprit: None,
         evidence,
     };
+    let held = |part: Part, finding: Finding| with_holder(file_system, part, finding);
     let figures = Figures {
         file_system,
         syncs: &syncs,
@@ -100,41 +101,61 @@ fn in_file_system(report: &Report, file_system: &FileSystemReport) -> Vec<Findin
     };
     let name = figures.place();
     let mut found = vec![
-        finding(
-            FindingKind::SynchronizationBound,
-            less(syncs.get(Part::Predecessor)),
-            format!("fsyncs on {name} wait for commits that do not serve them"),
-            figures.synchronization(),
+        held(
+            Part::Predecessor,
+            finding(
+                FindingKind::SynchronizationBound,
+                less(syncs.get(Part::Predecessor)),
+                format!("fsyncs on {name} wait for commits that do not serve them"),
+                figures.synchronization(),
+            ),
         ),
-        finding(
-            FindingKind::WriteDelayBound,
-            less(both(Part::WriteDelay)),
-            format!("writes on {name} wait for buffers that a commit is writing to the journal"),
-            figures.write_delay(),
+        held(
+            Part::WriteDelay,
+            finding(
+                FindingKind::WriteDelayBound,
+                less(both(Part::WriteDelay)),
+                format!(
+                    "writes on {name} wait for buffers that a commit is writing to the journal"
+                ),
+                figures.write_delay(),
+            ),
         ),
-        finding(
-            FindingKind::LockUp,
-            less(both(Part::LockUp)),
-            format!("calls on {name} wait for a transaction that takes no more changes"),
-            figures.calls_blocked(Part::LockUp),
+        held(
+            Part::LockUp,
+            finding(
+                FindingKind::LockUp,
+                less(both(Part::LockUp)),
+                format!("calls on {name} wait for a transaction that takes no more changes"),
+                figures.calls_blocked(Part::LockUp),
+            ),
         ),
-        finding(
-            FindingKind::CheckpointPressure,
-            both(Part::Checkpoint),
-            format!("the journal of {name} is too small: calls wait for space in it"),
-            figures.checkpoint(),
+        held(
+            Part::Checkpoint,
+            finding(
+                FindingKind::CheckpointPressure,
+                both(Part::Checkpoint),
+                format!("the journal of {name} is too small: calls wait for space in it"),
+                figures.checkpoint(),
+            ),
         ),
-        finding(
-            FindingKind::DirectoryLock,
-            both(Part::DirectoryLock),
-            format!("calls on {name} queue for the lock of a directory"),
-            figures.calls_blocked(Part::DirectoryLock),
+        held(
+            Part::DirectoryLock,
+            finding(
+                FindingKind::DirectoryLock,
+                both(Part::DirectoryLock),
+                format!("calls on {name} queue for the lock of a directory"),
+                figures.calls_blocked(Part::DirectoryLock),
+            ),
         ),
-        finding(
-            FindingKind::FileLock,
-            both(Part::Lock),
-            format!("calls on {name} queue for the lock of a file"),
-            figures.calls_blocked(Part::Lock),
+        held(
+            Part::Lock,
+            finding(
+                FindingKind::FileLock,
+                both(Part::Lock),
+                format!("calls on {name} queue for the lock of a file"),
+                figures.calls_blocked(Part::Lock),
+            ),
         ),
         finding(
             FindingKind::DirtyThrottling,
@@ -148,11 +169,14 @@ fn in_file_system(report: &Report, file_system: &FileSystemReport) -> Vec<Findin
             format!("callers on {name} are ready to go on, but find no processor"),
             figures.calls_blocked(Part::Runnable),
         ),
-        finding(
-            FindingKind::FastCommitBound,
-            both(Part::FastCommit),
-            format!("calls on {name} wait for fast commits"),
-            figures.calls_blocked(Part::FastCommit),
+        held(
+            Part::FastCommit,
+            finding(
+                FindingKind::FastCommitBound,
+                both(Part::FastCommit),
+                format!("calls on {name} wait for fast commits"),
+                figures.calls_blocked(Part::FastCommit),
+            ),
         ),
         finding(
             FindingKind::OtherLog,
@@ -186,6 +210,26 @@ fn in_file_system(report: &Report, file_system: &FileSystemReport) -> Vec<Findin
     }
     found.retain(|finding| finding.cost_ns > 0);
     found
+}
+
+/// Names who lost most to a part, and who held up the callers longest.
+fn with_holder(file_system: &FileSystemReport, part: Part, finding: Finding) -> Finding {
+    let most = |who: fn(&Held) -> &Party| -> Option<Party> {
+        let mut sums: Vec<(&Party, u64)> = Vec::new();
+        for held in file_system.held.iter().filter(|held| held.part == part) {
+            match sums.iter_mut().find(|(party, _)| *party == who(held)) {
+                Some((_, sum)) => *sum = sum.saturating_add(held.ns),
+                None => sums.push((who(held), held.ns)),
+            }
+        }
+        let most = sums.into_iter().max_by_key(|&(_, ns)| ns);
+        most.map(|(party, _)| party.clone())
+    };
+    Finding {
+        victim: most(|held| &held.victim),
+        culprit: most(|held| &held.holder),
+        ..finding
+    }
 }
 
 /// What another's data cost: the pair of victim and culprit with the greatest load, and all loads together.

@@ -29,6 +29,7 @@ fn piece(off_ns: u64, woken_ns: u64, on_ns: u64, cause: Cause) -> Piece {
         woken_ns,
         on_ns,
         cause,
+        waker: Pid(7),
     }
 }
 
