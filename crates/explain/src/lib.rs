@@ -24,6 +24,7 @@ mod parts;
 mod remedies;
 mod report;
 mod split;
+mod summary;
 mod thesis;
 mod threads;
 mod traffic;

@@ -74,7 +74,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     if args.json && !batch {
         bail!("--json needs --batch or --once");
     }
-    if !batch && !(stdout().is_terminal() && stdin().is_terminal()) {
+    if !(batch || stdout().is_terminal() && stdin().is_terminal()) {
         bail!("luc top needs a terminal: --batch prints lines");
     }
     let ring_bytes = u32::try_from(parse_size_bytes(&args.buffer)?)

@@ -38,6 +38,10 @@ fn time(ns: Option<f64>) -> String {
     ns.map_or_else(nothing, |ns| Time(ns).to_string())
 }
 
+fn positive(value: f64) -> Option<f64> {
+    (value > 0.0).then_some(value)
+}
+
 fn nothing() -> String {
     "-".to_owned()
 }
@@ -161,7 +165,7 @@ macro_rules! group_column {
 fn group_share(row: &PartyRow, group: Group) -> String {
     match row.thread {
         Some(_) if matches!(group, Group::Earlier) => nothing(),
-        _ => share(Some(row.time.share(group))),
+        _ => share((row.time.sum() > 0).then(|| row.time.share(group))),
     }
 }
 
@@ -179,7 +183,7 @@ pub(super) const PARTIES: &[Column<PartyRow>] = &[
         about: "time that its threads waited in calls on files, per second, all threads together",
         width: 8,
         dispensable: 0,
-        text: |row| time(Some(row.lost_ns_per_s)),
+        text: |row| time(positive(row.lost_ns_per_s)),
         value: |row| number(row.lost_ns_per_s),
     },
     group_column!(
@@ -217,7 +221,7 @@ pub(super) const PARTIES: &[Column<PartyRow>] = &[
         about: "time that other processes waited for its share of their commits, per second",
         width: 8,
         dispensable: 1,
-        text: |row| time(row.caused_ns_per_s),
+        text: |row| time(row.caused_ns_per_s.and_then(positive)),
         value: |row| Value::Number(row.caused_ns_per_s),
     },
     Column {

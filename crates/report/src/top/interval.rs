@@ -110,7 +110,7 @@ impl Interval {
 fn file_system(old: &FileSystemReport, new: &FileSystemReport, seconds: f64) -> FileSystemRow {
     let commits = since(&old.commits.full, &new.commits.full);
     let fast = since(&old.commits.fast, &new.commits.fast);
-    let count = commits.count + fast.count;
+    let count = commits.count.saturating_add(fast.count);
     let serving = new.commits.serving.saturating_sub(old.commits.serving);
     let served = new.commits.served.saturating_sub(old.commits.served);
     let syncs = since(&old.syncs.latency, &new.syncs.latency);
@@ -371,6 +371,7 @@ fn about(report: &Report, is_about: impl Fn(&Finding) -> bool) -> Option<Found> 
         share: finding.share,
         remedy: remedy.map(|remedy| clean(&remedy.sentence)),
         predicted_gain: remedy.and_then(|remedy| remedy.predicted_gain),
+        basis: remedy.map_or("", |remedy| remedy.basis),
     })
 }
 

@@ -21,7 +21,8 @@ pub(super) struct List {
     pub(super) inverted: bool,
     /// Only lines with this text; empty: all.
     pub(super) filter: String,
-    pub(super) selected: Option<Id>,
+    /// The line that is followed wherever it goes; none: the first line is selected, whatever it is about.
+    pub(super) followed: Option<Id>,
     /// The selected line's place when it was last seen.
     pub(super) place: usize,
     /// The first line that is shown.
@@ -55,21 +56,29 @@ impl List {
         order
     }
 
-    /// Finds the selected line again among `ids`; if it is gone, whatever is in its place.
+    /// Finds the followed line again among `ids`; if it is gone, whatever is in its place.
     pub(super) fn settle(&mut self, ids: &[Id]) {
-        let found = ids.iter().position(|id| Some(*id) == self.selected);
-        self.place = found.unwrap_or(self.place.min(ids.len().saturating_sub(1)));
-        self.selected = ids.get(self.place).copied();
+        if self.followed.is_none() {
+            self.place = 0;
+            return;
+        }
+        let found = ids.iter().position(|id| Some(*id) == self.followed);
+        self.select(found.unwrap_or(self.place), ids);
+    }
+
+    /// Selects a line by its place.
+    pub(super) fn select(&mut self, place: usize, ids: &[Id]) {
+        self.place = place.min(ids.len().saturating_sub(1));
+        self.followed = match self.place {
+            0 => None,
+            place => ids.get(place).copied(),
+        };
     }
 
     /// Selects the line `by` lines further.
     pub(super) fn step(&mut self, by: isize, ids: &[Id]) {
         self.settle(ids);
-        self.place = self
-            .place
-            .saturating_add_signed(by)
-            .min(ids.len().saturating_sub(1));
-        self.selected = ids.get(self.place).copied();
+        self.select(self.place.saturating_add_signed(by), ids);
     }
 
     /// Moves what is shown so that the selected line is among `height` lines.

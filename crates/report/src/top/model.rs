@@ -191,9 +191,8 @@ impl Top {
             .find(|&index| ids[index].1.to_lowercase().contains(&text));
         match found {
             Some(index) => {
-                let list = self.list_mut();
-                list.place = index;
-                list.selected = Some(ids[index].0);
+                let ids: Vec<Id> = ids.into_iter().map(|(id, _)| id).collect();
+                self.list_mut().select(index, &ids);
             }
             None => self.message = Some(format!("'{}' is in no line", self.search)),
         }
@@ -204,7 +203,7 @@ impl Top {
     }
 }
 
-pub(super) fn party_id(row: &PartyRow) -> Id {
+fn party_id(row: &PartyRow) -> Id {
     Id::Party(row.process, row.cgroup, row.thread)
 }
 

@@ -96,4 +96,6 @@ pub struct Found {
     pub remedy: Option<String>,
     /// The gain that is predicted, as a fraction.
     pub predicted_gain: Option<f64>,
+    /// How that comes about, or why there is none.
+    pub basis: &'static str,
 }

@@ -7,8 +7,7 @@ use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use crate::figures::{Share, Time};
 use crate::top::group::{Group, Groups};
-use crate::top::list::Id;
-use crate::top::model::{Pane, Top, party_id};
+use crate::top::model::{Pane, Top};
 use crate::top::row::{FileSystemRow, Found, Other, PartyRow};
 use crate::top::theme::Theme;
 
@@ -22,17 +21,15 @@ pub(super) fn render(top: &Top, area: Rect, buffer: &mut Buffer) {
         return;
     }
     let theme = top.theme;
-    let selected = top.list().selected;
+    let place = top.list().place;
     let (title, lines) = match top.pane {
         Pane::FileSystems => top
             .file_systems()
-            .into_iter()
-            .find(|row| Some(Id::FileSystem(row.dev)) == selected)
+            .get(place)
             .map(|row| (of_file_system(row), file_system(row, area.width, theme))),
         Pane::Parties => top
             .parties()
-            .into_iter()
-            .find(|row| Some(party_id(row)) == selected)
+            .get(place)
             .map(|row| (of_party(row), party(row, area.width, theme))),
     }
     .unwrap_or_else(|| (String::new(), vec![Line::raw("nothing is selected")]));
@@ -63,8 +60,22 @@ fn of_party(row: &PartyRow) -> String {
 
 fn file_system(row: &FileSystemRow, width: u16, theme: Theme) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
-    bar("fsync", &row.sync_time, width, theme, &mut lines);
-    bar("others", &row.call_time, width, theme, &mut lines);
+    bar(
+        "fsync",
+        &row.sync_time,
+        Group::name,
+        width,
+        theme,
+        &mut lines,
+    );
+    bar(
+        "others",
+        &row.call_time,
+        Group::name,
+        width,
+        theme,
+        &mut lines,
+    );
     if lines.is_empty() {
         lines.push(Line::raw("no calls in this interval"));
     }
@@ -80,7 +91,11 @@ fn file_system(row: &FileSystemRow, width: u16, theme: Theme) -> Vec<Line<'stati
 
 fn party(row: &PartyRow, width: u16, theme: Theme) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
-    bar("calls", &row.time, width, theme, &mut lines);
+    let name = match row.thread {
+        Some(_) => of_thread,
+        None => Group::name,
+    };
+    bar("calls", &row.time, name, width, theme, &mut lines);
     for (what, others) in [
         ("waits for the work of", &row.waits_for),
         ("makes wait", &row.makes_wait),
@@ -108,8 +123,23 @@ fn named(others: &[(Other, f64)]) -> String {
     names.join(", ")
 }
 
+/// A group's name where it is not known whose commit was waited for.
+fn of_thread(group: Group) -> &'static str {
+    match group {
+        Group::Commit => "commits",
+        other => other.name(),
+    }
+}
+
 /// A bar split by groups, and a line that says what they are.
-fn bar(label: &str, time: &Groups, width: u16, theme: Theme, lines: &mut Vec<Line<'static>>) {
+fn bar(
+    label: &str,
+    time: &Groups,
+    name: fn(Group) -> &'static str,
+    width: u16,
+    theme: Theme,
+    lines: &mut Vec<Line<'static>>,
+) {
     if time.sum() == 0 {
         return;
     }
@@ -134,7 +164,7 @@ fn bar(label: &str, time: &Groups, width: u16, theme: Theme, lines: &mut Vec<Lin
             legend.push(Span::styled(letter.to_string(), style));
             legend.push(Span::raw(format!(
                 " {} {:.0} %  ",
-                group.name(),
+                name(group),
                 share * 100.0
             )));
         }
@@ -153,9 +183,9 @@ fn found(found: Option<&Found>, theme: Theme, lines: &mut Vec<Line<'static>>) {
     ]));
     if let Some(remedy) = &found.remedy {
         let gain = match found.predicted_gain {
-            Some(gain) => format!(" (predicted {:+.0} %)", gain * 100.0),
-            None => String::new(),
+            Some(gain) => format!("predicted {:+.0} %", gain * 100.0),
+            None => format!("no prediction: {}", found.basis),
         };
-        lines.push(Line::styled(format!("-> {remedy}{gain}"), theme.good()));
+        lines.push(Line::styled(format!("-> {remedy} ({gain})"), theme.good()));
     }
 }

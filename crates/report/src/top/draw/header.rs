@@ -11,7 +11,7 @@ use crate::top::model::Top;
 
 pub(super) fn render(top: &Top, area: Rect, buffer: &mut Buffer) {
     let lines = match &top.interval {
-        Some(interval) => lines(top, interval),
+        Some(interval) => lines(top, interval, area.width),
         None => vec![Line::styled(
             "luc top: the first figures need two seconds",
             top.theme.strong(),
@@ -29,7 +29,7 @@ pub(super) fn render(top: &Top, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-fn lines(top: &Top, interval: &Interval) -> Vec<Line<'static>> {
+fn lines(top: &Top, interval: &Interval, width: u16) -> Vec<Line<'static>> {
     let (host, machine) = (&interval.host, &interval.machine);
     let mut first = vec![
         Span::styled(format!("luc top  {}", host.name), top.theme.strong()),
@@ -55,7 +55,7 @@ fn lines(top: &Top, interval: &Interval) -> Vec<Line<'static>> {
         interval.file_systems.iter().map(of).sum::<f64>()
     };
     let lost_ns: f64 = interval.processes.iter().map(|row| row.lost_ns_per_s).sum();
-    let mut second = vec![
+    let second = vec![
         Span::raw("fsyncs "),
         Span::styled(
             format!("{}/s", three_digits(sum(|row| row.syncs_per_s))),
@@ -69,25 +69,33 @@ fn lines(top: &Top, interval: &Interval) -> Vec<Line<'static>> {
         Span::raw("  lost in calls "),
         Span::styled(format!("{}/s", Time(lost_ns)), top.theme.strong()),
     ];
+    let mut third = Vec::new();
     if let Some(pressure) = machine.pressure {
-        second.push(Span::raw("  I/O pressure: some "));
-        second.push(Span::styled(
+        third.push(Span::raw("I/O pressure: some "));
+        third.push(Span::styled(
             Share(pressure.some).to_string(),
             top.theme.strong(),
         ));
-        second.push(Span::raw(", full "));
-        second.push(Span::styled(
+        third.push(Span::raw(", full "));
+        third.push(Span::styled(
             Share(pressure.full).to_string(),
             top.theme.strong(),
         ));
+        third.push(Span::raw("  "));
     }
-    let lost = format!("  lost events: {}", machine.lost);
-    second.push(if machine.lost > 0 {
+    let lost = format!("lost events {}", machine.lost);
+    third.push(if machine.lost > 0 {
         Span::styled(lost, top.theme.bad())
     } else {
         Span::raw(lost)
     });
-    vec![Line::from(first), Line::from(second)]
+    let (first, second, third) = (Line::from(first), Line::from(second), Line::from(third));
+    if second.width() + 2 + third.width() > usize::from(width) {
+        return vec![first, second, third];
+    }
+    let gap = Line::raw("  ");
+    let both: Line<'_> = [second, gap, third].into_iter().flatten().collect();
+    vec![first, both]
 }
 
 /// `1:02:03`, or `2:03` within the first hour.
