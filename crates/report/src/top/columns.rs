@@ -250,7 +250,7 @@ impl PartyRow {
 }
 
 /// The least room for a column that takes what the others leave.
-const LEAST: u16 = 8;
+const LEAST: u16 = 16;
 
 /// The columns that fit into `width`, by their indexes, with their widths.
 pub(super) fn fitting<R>(columns: &[Column<R>], width: u16) -> Vec<(usize, u16)> {
@@ -298,7 +298,7 @@ mod tests {
             121,
             "the first column takes the rest"
         );
-        let few: Vec<&str> = fitting(FILE_SYSTEMS, 30)
+        let few: Vec<&str> = fitting(FILE_SYSTEMS, 36)
             .into_iter()
             .map(|(index, _)| FILE_SYSTEMS[index].title)
             .collect();

@@ -90,6 +90,7 @@ impl Interval {
                 found: about(after, |finding| finding.dev == Some(new.dev)),
                 ..file_system(old.get(&new.dev).copied().unwrap_or(&none), new, seconds)
             })
+            .filter(FileSystemRow::is_worth_a_line)
             .collect();
         Self {
             version: VERSION,

@@ -40,6 +40,14 @@ pub struct FileSystemRow {
     pub found: Option<Found>,
 }
 
+impl FileSystemRow {
+    /// Whether it is known where it is, or something happened on it.
+    pub(super) fn is_worth_a_line(&self) -> bool {
+        let quiet = self.syncs_per_s == 0.0 && self.commits_per_s == 0.0;
+        !(self.mount_point.is_empty() && quiet)
+    }
+}
+
 /// A process or a thread in one interval.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct PartyRow {

@@ -148,7 +148,7 @@ fn bar(
         "{label:<width$}",
         width = usize::from(LABEL)
     ))];
-    let mut legend = vec![Span::raw(" ".repeat(usize::from(LABEL)))];
+    let mut legend = vec![Span::raw(" ".repeat(usize::from(LABEL) - 1))];
     let (mut done, mut drawn) = (0.0, 0);
     for group in Group::ALL {
         let share = time.share(group);
@@ -161,9 +161,10 @@ fn bar(
         ));
         drawn = drawn.max(end);
         if share >= 0.005 {
+            legend.push(Span::raw(" "));
             legend.push(Span::styled(letter.to_string(), style));
             legend.push(Span::raw(format!(
-                " {} {:.0} %  ",
+                " {} {:.0} %",
                 name(group),
                 share * 100.0
             )));
