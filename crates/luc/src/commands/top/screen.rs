@@ -15,6 +15,7 @@ use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
+use ratatui::layout::Rect;
 use signal_hook::consts::{SIGCONT, SIGTSTP};
 use signal_hook::low_level::emulate_default_handler;
 
@@ -134,10 +135,15 @@ impl Screen {
         Ok(())
     }
 
+    /// Empties the terminal, whatever its size is now. `Terminal::clear` would ask it for the cursor's place, and
+    /// wait for the answer.
     fn clear(&mut self) -> anyhow::Result<()> {
-        self.terminal
-            .clear()
-            .context("the terminal cannot be written")
+        let size = self.terminal.size();
+        size.and_then(|size| {
+            self.terminal
+                .resize(Rect::new(0, 0, size.width, size.height))
+        })
+        .context("the terminal cannot be written")
     }
 
     /// Gives the terminal back and stops this process, until it is continued.
