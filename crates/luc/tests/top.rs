@@ -430,6 +430,42 @@ fn lines_and_json_are_for_scripts() {
 }
 
 #[test]
+fn a_trace_recorded_as_summary_is_explained() {
+    let Some(bench) = Bench::new("summary") else {
+        return;
+    };
+    let (mount, trace) = (bench.path("mnt"), bench.path("trace"));
+    let load = bench.load();
+    let recorded = bench.luc(&[
+        "record",
+        "-q",
+        "--summary",
+        "--duration",
+        "3s",
+        "--out",
+        &trace,
+    ]);
+    assert!(recorded.status.success(), "{recorded:?}");
+    drop(load);
+    let output = bench.luc(&["explain", "--json", &trace]);
+    assert!(output.status.success(), "{output:?}");
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(report["trace"]["mode"], "summary");
+    let found = &report["file_systems"][0];
+    assert_eq!(found["mount_point"], mount.as_str());
+    let mean_ns = |of: &serde_json::Value| of["mean_ns"].as_u64().unwrap_or(0);
+    let commit_ns = mean_ns(&found["commits"]["full"]);
+    assert!(commit_ns > 6_000_000, "{found}");
+    assert!(mean_ns(&found["syncs"]["latency"]) > commit_ns, "{found}");
+    let findings = report["findings"].as_array().expect("a list");
+    let is_one = |kind: &str| findings.iter().any(|finding| finding["kind"] == kind);
+    assert!(
+        is_one("synchronization_bound") && is_one("device_bound"),
+        "{findings:?}"
+    );
+}
+
+#[test]
 fn what_cannot_be_shown_is_said_in_one_line() {
     let said = |output: Output| {
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
