@@ -9,7 +9,8 @@ use std::fmt;
 
 use luc_events::codes::{CallKind, RequestKind, SyncKind};
 use luc_events::tables::{
-    BriefWait, Call, Commit, Data, FileSystem, Handle, Lost, Request, Row, Sync, Task, Trace, Wait,
+    BriefWait, Call, Commit, Data, FileSystem, Handle, Lost, Request, Row, Summary, Sync, Task,
+    Trace, Wait,
 };
 use luc_events::{Cgroup, Dev, Event, Tgid, Transaction};
 
@@ -25,6 +26,7 @@ use crate::parts::{Part, Parts};
 use crate::report::Report;
 use crate::service::Service;
 use crate::split::{Piece, Span, Split, split};
+use crate::summary::Sums;
 use crate::thesis::{Class, classify};
 use crate::threads::Threads;
 use crate::traffic::Traffic;
@@ -115,6 +117,7 @@ pub struct Analysis<'a> {
     by_owner: FastMap<OwnerId, OwnerSums>,
     pending: VecDeque<Pending>,
     slowest: Vec<Slow>,
+    summary: Sums,
     syncs_without_waits: u64,
     implausible: u64,
 }
@@ -162,7 +165,8 @@ impl<'a> Analysis<'a> {
             Event::Task(row) => self.task(row),
             Event::FileSystem(row) => self.file_system(row),
             Event::Lost(row) => self.lost(row),
-            Event::Stack(_) | Event::Summary(_) | Event::Trace(_) => {
+            Event::Summary(row) => self.summary(row),
+            Event::Stack(_) | Event::Trace(_) => {
                 self.events += 1;
             }
         }
@@ -309,6 +313,13 @@ impl<'a> Analysis<'a> {
             return;
         }
         *self.lost.entry(row.place).or_default() += row.count;
+    }
+
+    pub(crate) fn summary(&mut self, row: Summary) {
+        if !self.step(&row) {
+            return;
+        }
+        self.summary.add(&row);
     }
 
     pub(crate) fn sync(&mut self, mut row: Sync) {

@@ -6,7 +6,7 @@ mod find;
 use luc_events::Dev;
 use serde::Serialize;
 
-pub(crate) use find::find;
+pub(crate) use find::{find, ranked};
 
 use crate::report::Party;
 

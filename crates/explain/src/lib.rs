@@ -26,6 +26,7 @@ mod remedies;
 mod report;
 mod service;
 mod split;
+mod summary;
 mod thesis;
 mod threads;
 mod traffic;

@@ -2,7 +2,8 @@
 
 use luc_events::store::{Reader, Rows, StoreError};
 use luc_events::tables::{
-    BriefWait, Call, Commit, Data, FileSystem, Handle, Lost, Request, Row, Sync, Task, Wait,
+    BriefWait, Call, Commit, Data, FileSystem, Handle, Lost, Request, Row, Summary, Sync, Task,
+    Wait,
 };
 
 use crate::analysis::Analysis;
@@ -76,7 +77,7 @@ macro_rules! sources {
 // What explains other rows comes before them.
 sources! {
     wait: Wait, brief_wait: BriefWait, file_system: FileSystem, task: Task, handle: Handle, data: Data, commit: Commit,
-    request: Request, call: Call, sync: Sync, lost: Lost,
+    request: Request, call: Call, sync: Sync, lost: Lost, summary: Summary,
 }
 
 /// Feeds the whole trace.

@@ -183,6 +183,17 @@ impl Parts {
     }
 }
 
+impl FromIterator<(Part, u64)> for Parts {
+    /// Sums of nanoseconds by part.
+    fn from_iter<I: IntoIterator<Item = (Part, u64)>>(parts: I) -> Self {
+        let mut sums = Self::default();
+        for (part, ns) in parts {
+            sums.add(part, ns);
+        }
+        sums
+    }
+}
+
 impl Serialize for Parts {
     /// As a map from name to nanoseconds, of the parts that are not 0.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -55,6 +55,8 @@ pub struct TraceInfo {
     pub command: String,
     /// Filters in words; empty: none.
     pub filters: String,
+    /// `events`, or `summary`: then no call is known, only sums.
+    pub mode: String,
     /// When recording began, CLOCK_MONOTONIC.
     pub start_ns: u64,
     /// When it ended: the recorder's word, or the last event if it was killed.

@@ -330,12 +330,12 @@ impl Thread {
 }
 
 /// Whether blocked time of this cause is idleness: waiting for work.
-fn is_idle(cause: Cause) -> bool {
+pub(crate) fn is_idle(cause: Cause) -> bool {
     matches!(cause, Cause::Sleep | Cause::Poll | Cause::PipeSocket)
 }
 
 /// Whether blocked time of this cause is due to files and disks.
-fn is_storage(cause: Cause) -> bool {
+pub(crate) fn is_storage(cause: Cause) -> bool {
     !is_idle(cause)
         && !matches!(
             cause,

@@ -116,6 +116,13 @@ fn incomplete(report: &Report) -> Vec<Warning> {
             ))
         })
         .collect();
+    if report.trace.mode == crate::summary::MODE {
+        warnings.push(warning(
+            "recorded as summary: fsyncs are not split, nobody is blamed and nothing is predicted; \
+             `luc record` without --summary has what this needs"
+                .to_owned(),
+        ));
+    }
     if !report.trace.complete {
         warnings.push(warning(
             "the recorder did not finish: the last seconds may be missing".to_owned(),

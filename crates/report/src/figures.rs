@@ -80,7 +80,7 @@ pub fn evidence(evidence: &Evidence) -> String {
 }
 
 /// With three significant digits, and whole above 100.
-fn three_digits(value: f64) -> String {
+pub(crate) fn three_digits(value: f64) -> String {
     match value.abs() {
         size if size >= 99.95 || size == size.trunc() => format!("{value:.0}"),
         size if size >= 9.995 => format!("{value:.1}"),

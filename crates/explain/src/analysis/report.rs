@@ -11,7 +11,7 @@ use crate::report::{
     Blame, CommitParty, CommitReport, DiskReport, FileSystemReport, Held, Omitted, Party,
     ProcessReport, Report, SlowSync, TraceInfo,
 };
-use crate::{remedies, warnings};
+use crate::{remedies, summary, warnings};
 
 /// The version of the report's structure.
 const VERSION: u32 = 1;
@@ -41,7 +41,13 @@ pub(super) fn report(analysis: &Analysis<'_>) -> Report {
         accounts: analysis.threads.accounts(end_ns),
         ..Report::default()
     };
-    report.findings = findings::find(&report);
+    report.findings = if report.trace.mode == summary::MODE {
+        let comm = |process| analysis.threads.comm(process);
+        analysis.summary.fill(&mut report, comm);
+        analysis.summary.findings(&report)
+    } else {
+        findings::find(&report)
+    };
     report.remedies = remedies::propose(&report);
     report.remedies.sort_by(|a, b| gain(b).total_cmp(&gain(a)));
     report.warnings = warnings::warn(&report);
@@ -61,6 +67,7 @@ fn trace_info(analysis: &Analysis<'_>, end_ns: u64) -> TraceInfo {
         processors: trace.processors,
         command: trace.command.clone(),
         filters: trace.filters.clone(),
+        mode: trace.mode.clone(),
         start_ns: trace.start_ns,
         end_ns,
         realtime_offset_ns: trace.realtime_offset_ns,

@@ -25,10 +25,18 @@ pub(crate) fn find(report: &Report) -> Vec<Finding> {
         .iter()
         .map(|process| process.sync_ns.saturating_add(process.call_ns))
         .fold(0, u64::saturating_add);
-    let mut found: Vec<Finding> = report
+    let found = report
         .file_systems
         .iter()
         .flat_map(|file_system| in_file_system(report, file_system))
+        .collect();
+    ranked(report, found, total_ns)
+}
+
+/// Findings with their shares of `total_ns`, most important first, without those that cost next to nothing.
+pub(crate) fn ranked(report: &Report, found: Vec<Finding>, total_ns: u64) -> Vec<Finding> {
+    let mut found: Vec<Finding> = found
+        .into_iter()
         .map(|finding| Finding {
             share: finding.cost_ns as f64 / total_ns.max(1) as f64,
             ..finding

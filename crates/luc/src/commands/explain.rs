@@ -11,6 +11,7 @@ use luc_report::Text;
 /// Says where the time of a trace's fsyncs and writes went, who caused it, and what would help
 ///
 /// Reads what `luc record` wrote, also while it is still recording or after it was killed. Needs no privileges.
+/// Of a trace that was recorded with --summary it says what sums can tell.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:

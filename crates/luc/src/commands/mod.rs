@@ -8,3 +8,5 @@ pub(crate) mod man;
 pub(crate) mod powercut;
 pub(crate) mod record;
 pub(crate) mod run;
+pub(crate) mod selection;
+pub(crate) mod top;

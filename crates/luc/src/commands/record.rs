@@ -1,8 +1,6 @@
 //! `luc record`: what threads, journals and disks do, into a trace.
 
 use std::ffi::OsString;
-use std::fs;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -10,10 +8,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use luc_disk::interrupt;
 use luc_disk::units::{parse_duration_ns, parse_size_bytes};
-use luc_events::Dev;
 use luc_gate_core::inspect;
 use luc_gate_core::launch::{Command, supervise};
 use luc_probe::{Filter, Mode, Options, Outcome, Recorder, StoreSink};
+
+use super::selection::Selection;
 
 /// How often it is looked whether the recording is to end.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
@@ -48,21 +47,8 @@ pub(crate) struct Args {
     #[arg(long, short, requires = "command")]
     all: bool,
 
-    /// Only this process and what descends from it; may be repeated
-    #[arg(long, value_name = "PID")]
-    pid: Vec<u32>,
-
-    /// Only threads of this name, or of a process of this name
-    #[arg(long, value_name = "NAME")]
-    comm: Option<String>,
-
-    /// Only threads in this cgroup (version 2; a directory) or below
-    #[arg(long, value_name = "DIR")]
-    cgroup: Option<PathBuf>,
-
-    /// Only this file system: its device, or any path in it; may be repeated
-    #[arg(long, value_name = "PATH")]
-    device: Vec<PathBuf>,
+    #[command(flatten)]
+    selection: Selection,
 
     /// End after this time, as in 10s or 5m
     #[arg(long, value_name = "TIME", conflicts_with = "command")]
@@ -149,41 +135,13 @@ fn options(args: &Args) -> anyhow::Result<Options> {
             Mode::Events
         },
         filter: Filter {
-            processes: args.pid.clone(),
             children: !args.command.is_empty() && !args.all,
-            comm: args.comm.clone(),
-            cgroup: args.cgroup.clone(),
-            devices: args
-                .device
-                .iter()
-                .map(|path| device(path))
-                .collect::<anyhow::Result<_>>()?,
+            ..args.selection.filter()?
         },
         calls: !args.no_calls,
         ring_bytes,
         command: command.join(" "),
     })
-}
-
-/// The file system that a path is in, or the block device that it names.
-fn device(path: &Path) -> anyhow::Result<Dev> {
-    let found = fs::metadata(path)
-        .with_context(|| format!("--device {}: give a device or a path", path.display()))?;
-    let number = if found.file_type().is_block_device() {
-        found.rdev()
-    } else {
-        found.dev()
-    };
-    Ok(Dev::new(major(number), minor(number)))
-}
-
-/// The parts of a `dev_t` as user space has it (`gnu_dev_major`).
-fn major(number: u64) -> u32 {
-    (number >> 8 & 0xfff | number >> 32 & 0xffff_f000) as u32
-}
-
-fn minor(number: u64) -> u32 {
-    (number & 0xff | number >> 12 & 0xffff_ff00) as u32
 }
 
 fn resolve(command: &[OsString]) -> anyhow::Result<Option<Command>> {
@@ -245,17 +203,5 @@ fn report(out: &Path, elapsed: Duration, outcome: &Outcome) {
             "luc: lost: {}; a larger --buffer or a filter would keep them",
             lost.join(", ")
         );
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn device_numbers_are_taken_apart() {
-        assert_eq!((major(0x0801), minor(0x0801)), (8, 1));
-        let large = 0x0000_1000_0010_0f05;
-        assert_eq!((major(large), minor(large)), (0x100f, 0x105));
     }
 }

@@ -1,0 +1,363 @@
+//! What can be said from the sums that the recorder keeps in its summary mode.
+//!
+//! These are counts by process and file system: how often and how long fsyncs, commits, waits by cause and
+//! requests. No single call is known, so no call is split, nobody is blamed, and no model has what it needs. But
+//! an fsync needs one commit: what all together waited for commits beyond one mean commit each, they waited for
+//! commits that did not serve them.
+
+use std::collections::BTreeMap;
+
+use luc_events::codes::Summarized;
+use luc_events::tables::Summary;
+use luc_events::{Cause, Cgroup, Dev, Tgid};
+
+use crate::fast::FastMap;
+use crate::findings::{Evidence, Finding, FindingKind, Unit, ranked};
+use crate::histogram::Latency;
+use crate::report::{Account, DiskReport, FileSystemReport, Party, ProcessReport, Report};
+use crate::threads::{is_idle, is_storage};
+
+/// The mode of such a trace.
+pub(crate) const MODE: &str = "summary";
+/// Why there are no predictions.
+const UNKNOWN: &str = "recorded as summary";
+
+/// Durations by powers of two.
+#[derive(Clone, Debug)]
+struct Durations {
+    counts: [u64; 64],
+    count: u64,
+    total_ns: u64,
+}
+
+impl Default for Durations {
+    fn default() -> Self {
+        Self {
+            counts: [0; 64],
+            count: 0,
+            total_ns: 0,
+        }
+    }
+}
+
+impl Durations {
+    fn add(&mut self, row: &Summary) {
+        let place = &mut self.counts[row.log2_ns.min(63) as usize];
+        *place = place.saturating_add(row.count);
+        self.count = self.count.saturating_add(row.count);
+        self.total_ns = self.total_ns.saturating_add(row.total_ns);
+    }
+
+    /// Quantiles are upper edges of powers of two: at most twice too high.
+    fn latency(&self) -> Latency {
+        let edge_ns = |log2: usize| u64::MAX >> (63 - log2);
+        let quantile_ns = |quantile: f64| {
+            let rank = ((quantile * self.count as f64).ceil() as u64).max(1);
+            let mut seen = 0_u64;
+            let found = self.counts.iter().position(|&count| {
+                seen = seen.saturating_add(count);
+                seen >= rank
+            });
+            found.map_or(0, edge_ns)
+        };
+        let buckets = self.counts.iter().enumerate();
+        Latency {
+            count: self.count,
+            total_ns: self.total_ns,
+            mean_ns: self.mean_ns(),
+            p50_ns: quantile_ns(0.5),
+            p90_ns: quantile_ns(0.9),
+            p99_ns: quantile_ns(0.99),
+            p999_ns: quantile_ns(0.999),
+            max_ns: quantile_ns(1.0),
+            buckets: buckets
+                .filter(|&(_, &count)| count > 0)
+                .map(|(log2, &count)| (edge_ns(log2), count))
+                .collect(),
+        }
+    }
+
+    fn mean_ns(&self) -> u64 {
+        self.total_ns.checked_div(self.count).unwrap_or(0)
+    }
+}
+
+/// All sums of a trace.
+#[derive(Debug, Default)]
+pub(crate) struct Sums {
+    syncs: FastMap<Dev, Durations>,
+    commits: FastMap<Dev, Durations>,
+    /// Requests by disk: those that move data, and flushes.
+    requests: FastMap<Dev, [Durations; 2]>,
+    syncs_by: FastMap<(Tgid, Cgroup), (u64, u64)>,
+    waits: FastMap<(Dev, Tgid, Cause), u64>,
+}
+
+impl Sums {
+    pub(crate) fn add(&mut self, row: &Summary) {
+        match row.what {
+            Summarized::Sync => {
+                self.syncs.entry(row.dev).or_default().add(row);
+                let by = self.syncs_by.entry((row.process, row.cgroup)).or_default();
+                by.0 = by.0.saturating_add(row.count);
+                by.1 = by.1.saturating_add(row.total_ns);
+            }
+            Summarized::Commit => self.commits.entry(row.dev).or_default().add(row),
+            Summarized::Request => self.requests.entry(row.dev).or_default()[0].add(row),
+            Summarized::Flush => self.requests.entry(row.dev).or_default()[1].add(row),
+            Summarized::Wait => {
+                let key = (row.dev, row.process, row.cause);
+                let sum = self.waits.entry(key).or_default();
+                *sum = sum.saturating_add(row.total_ns);
+            }
+        }
+    }
+
+    /// Writes all that the sums tell into a report, findings excepted. `comm` names processes.
+    pub(crate) fn fill<'a>(&self, report: &mut Report, comm: impl Fn(Tgid) -> &'a str) {
+        let seconds = report
+            .trace
+            .end_ns
+            .saturating_sub(report.trace.start_ns)
+            .max(1) as f64
+            / 1e9;
+        for &dev in self.syncs.keys().chain(self.commits.keys()) {
+            if !report.file_systems.iter().any(|found| found.dev == dev) {
+                report.file_systems.push(FileSystemReport {
+                    dev,
+                    ..FileSystemReport::default()
+                });
+            }
+        }
+        for found in &mut report.file_systems {
+            found.batching.unknown = Some(UNKNOWN);
+            if let Some(syncs) = self.syncs.get(&found.dev) {
+                found.syncs.latency = syncs.latency();
+                found.syncs.per_s = syncs.count as f64 / seconds;
+                found.syncs.kinds = BTreeMap::from([("syncs of any kind", syncs.count)]);
+            }
+            if let Some(commits) = self.commits.get(&found.dev) {
+                found.commits.full = commits.latency();
+                found.commits.syncs_per_commit =
+                    found.syncs.latency.count as f64 / commits.count.max(1) as f64;
+            }
+        }
+        report
+            .file_systems
+            .sort_by_key(|found| (std::cmp::Reverse(found.syncs.latency.total_ns), found.dev));
+        self.fill_processes(report, comm);
+        self.fill_accounts(report);
+        report.disks = self.disks();
+    }
+
+    fn fill_processes<'a>(&self, report: &mut Report, comm: impl Fn(Tgid) -> &'a str) {
+        report.processes = self
+            .syncs_by
+            .iter()
+            .map(|(&(process, cgroup), &(syncs, sync_ns))| ProcessReport {
+                party: Party {
+                    process,
+                    comm: comm(process).to_owned(),
+                    cgroup,
+                },
+                syncs,
+                sync_ns,
+                ..ProcessReport::default()
+            })
+            .collect();
+        report
+            .processes
+            .sort_by_key(|found| (std::cmp::Reverse(found.sync_ns), found.party.process));
+    }
+
+    /// Waits go from leaving a processor to being on one again: runnable time is among them.
+    fn fill_accounts(&self, report: &mut Report) {
+        let accounts = &mut report.accounts.processes;
+        let mut places: FastMap<Tgid, usize> = FastMap::default();
+        for (place, account) in accounts.iter().enumerate() {
+            places.insert(account.process.unwrap_or_default(), place);
+        }
+        for (&(_, process, cause), &ns) in &self.waits {
+            if let Some(&place) = places.get(&process) {
+                add_wait(&mut accounts[place], cause, ns);
+            }
+        }
+        accounts.sort_by_key(|account| {
+            (
+                std::cmp::Reverse(account.storage_ns),
+                std::cmp::Reverse(account.wall_ns),
+                account.process,
+            )
+        });
+    }
+
+    fn disks(&self) -> Vec<DiskReport> {
+        let mut disks: Vec<DiskReport> = self
+            .requests
+            .iter()
+            .map(|(&dev, durations)| DiskReport {
+                dev,
+                device: ["requests with data", "flush"]
+                    .into_iter()
+                    .zip(durations.iter().map(Durations::latency))
+                    .filter(|(_, latency)| latency.count > 0)
+                    .collect(),
+                ..DiskReport::default()
+            })
+            .collect();
+        disks.sort_by_key(|disk| disk.dev);
+        disks
+    }
+
+    /// What was found, most important first. The report must be filled.
+    pub(crate) fn findings(&self, report: &Report) -> Vec<Finding> {
+        let mut by_place: BTreeMap<Dev, FastMap<Cause, u64>> = BTreeMap::new();
+        let mut total_ns = 0_u64;
+        for (&(dev, process, cause), &ns) in &self.waits {
+            // A journal's thread works for the others, who wait for it.
+            let account = report.accounts.processes.iter();
+            let is_journal = account
+                .filter(|account| account.process == Some(process))
+                .any(|account| account.comm.starts_with("jbd2/"));
+            if is_storage(cause) && !is_journal {
+                total_ns = total_ns.saturating_add(ns);
+                let sum = by_place.entry(dev).or_default().entry(cause).or_default();
+                *sum = sum.saturating_add(ns);
+            }
+        }
+        let found = by_place
+            .iter()
+            .flat_map(|(&dev, causes)| self.in_place(report, dev, causes))
+            .collect();
+        ranked(report, found, total_ns)
+    }
+
+    fn in_place(&self, report: &Report, dev: Dev, causes: &FastMap<Cause, u64>) -> Vec<Finding> {
+        let known = report.file_systems.iter().find(|found| found.dev == dev);
+        let name = match known {
+            Some(found) if !found.mount_point.is_empty() => format!(" on {}", found.mount_point),
+            Some(found) => format!(" on device {}", found.dev),
+            None => String::new(),
+        };
+        let sum = |all: &[Cause]| {
+            all.iter().fold(0_u64, |sum, cause| {
+                sum.saturating_add(causes.get(cause).copied().unwrap_or(0))
+            })
+        };
+        let finding = |kind, cost_ns, sentence: String, evidence| Finding {
+            kind,
+            sentence,
+            dev: known.map(|found| found.dev),
+            cost_ns,
+            share: 0.0,
+            victim: None,
+            culprit: None,
+            evidence,
+        };
+        let waited_ns = sum(&[Cause::CommitWait, Cause::FastCommit]);
+        let syncs = self.syncs.get(&dev).map_or(0, |syncs| syncs.count);
+        let mut found = match self.commits.get(&dev) {
+            Some(commits) => {
+                let own_ns = waited_ns.min(syncs.saturating_mul(commits.mean_ns()));
+                let device_ns = sum(&[Cause::DataWriteback, Cause::Device, Cause::Flush]);
+                vec![
+                    finding(
+                        FindingKind::SynchronizationBound,
+                        waited_ns - own_ns,
+                        format!("fsyncs{name} wait for commits that do not serve them"),
+                        evidence(waited_ns, syncs, commits),
+                    ),
+                    finding(
+                        FindingKind::DeviceBound,
+                        own_ns.saturating_add(device_ns),
+                        format!("calls{name} take as long as the device takes for their own work"),
+                        evidence(waited_ns, syncs, commits),
+                    ),
+                ]
+            }
+            None => vec![finding(
+                FindingKind::OtherLog,
+                sum(&[Cause::CommitWait, Cause::DataWriteback]),
+                format!(
+                    "fsyncs{name} wait for its own log or data; it has no jbd2 commits to look into"
+                ),
+                Vec::new(),
+            )],
+        };
+        found.extend(BLOCKED.iter().map(|&(cause, kind, what)| {
+            finding(
+                kind,
+                sum(&[cause]),
+                format!("calls{name} {what}"),
+                Vec::new(),
+            )
+        }));
+        found.retain(|finding| finding.cost_ns > 0);
+        found
+    }
+}
+
+/// What a cause of waits says by itself.
+const BLOCKED: [(Cause, FindingKind, &str); 6] = [
+    (
+        Cause::ShadowBuffer,
+        FindingKind::WriteDelayBound,
+        "wait for buffers that a commit is writing to the journal",
+    ),
+    (
+        Cause::TransactionLocked,
+        FindingKind::LockUp,
+        "wait for a transaction that takes no more changes",
+    ),
+    (
+        Cause::Checkpoint,
+        FindingKind::CheckpointPressure,
+        "wait for space in the journal, which is too small",
+    ),
+    (
+        Cause::DirectoryLock,
+        FindingKind::DirectoryLock,
+        "queue for the lock of a directory",
+    ),
+    (
+        Cause::InodeLock,
+        FindingKind::FileLock,
+        "queue for the lock of a file",
+    ),
+    (
+        Cause::DirtyThrottle,
+        FindingKind::DirtyThrottling,
+        "are slowed down, as more is made dirty than the disk takes",
+    ),
+];
+
+fn evidence(waited_ns: u64, syncs: u64, commits: &Durations) -> Vec<Evidence> {
+    let per_sync_ns = waited_ns as f64 / syncs.max(1) as f64;
+    let figure = |what, value, unit| Evidence { what, value, unit };
+    vec![
+        figure("mean wait for commits per fsync", per_sync_ns, Unit::Ns),
+        figure("mean commit", commits.mean_ns() as f64, Unit::Ns),
+        figure(
+            "fsyncs over commits",
+            syncs as f64 / commits.count.max(1) as f64,
+            Unit::Count,
+        ),
+    ]
+}
+
+fn add_wait(account: &mut Account, cause: Cause, ns: u64) {
+    if is_idle(cause) {
+        account.idle_ns = account.idle_ns.saturating_add(ns);
+    } else {
+        let sum = account.blocked.entry(cause.name()).or_default();
+        *sum = sum.saturating_add(ns);
+    }
+    if is_storage(cause) {
+        account.storage_ns = account.storage_ns.saturating_add(ns);
+    }
+    let signed = i64::try_from(ns).unwrap_or(i64::MAX);
+    account.unaccounted_ns = account.unaccounted_ns.saturating_sub(signed);
+}
+
+#[cfg(test)]
+mod tests;

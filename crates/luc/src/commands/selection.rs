@@ -1,0 +1,79 @@
+//! Options that say what is recorded, of `luc record` and `luc top`.
+
+use std::fs;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use luc_events::Dev;
+use luc_probe::Filter;
+
+/// What is recorded; by default everything.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Selection {
+    /// Only this process and what descends from it; may be repeated
+    #[arg(long, value_name = "PID")]
+    pid: Vec<u32>,
+
+    /// Only threads of this name, or of a process of this name
+    #[arg(long, value_name = "NAME")]
+    comm: Option<String>,
+
+    /// Only threads in this cgroup (version 2; a directory) or below
+    #[arg(long, value_name = "DIR")]
+    cgroup: Option<PathBuf>,
+
+    /// Only this file system: its device, or any path in it; may be repeated
+    #[arg(long, value_name = "PATH")]
+    device: Vec<PathBuf>,
+}
+
+impl Selection {
+    /// The recorder's filter.
+    pub(crate) fn filter(&self) -> anyhow::Result<Filter> {
+        Ok(Filter {
+            processes: self.pid.clone(),
+            children: false,
+            comm: self.comm.clone(),
+            cgroup: self.cgroup.clone(),
+            devices: self
+                .device
+                .iter()
+                .map(|path| device(path))
+                .collect::<anyhow::Result<_>>()?,
+        })
+    }
+}
+
+/// The file system that a path is in, or the block device that it names.
+fn device(path: &Path) -> anyhow::Result<Dev> {
+    let found = fs::metadata(path)
+        .with_context(|| format!("--device {}: give a device or a path", path.display()))?;
+    let number = if found.file_type().is_block_device() {
+        found.rdev()
+    } else {
+        found.dev()
+    };
+    Ok(Dev::new(major(number), minor(number)))
+}
+
+/// The parts of a `dev_t` as user space has it (`gnu_dev_major`).
+fn major(number: u64) -> u32 {
+    (number >> 8 & 0xfff | number >> 32 & 0xffff_f000) as u32
+}
+
+fn minor(number: u64) -> u32 {
+    (number & 0xff | number >> 12 & 0xffff_ff00) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn device_numbers_are_taken_apart() {
+        assert_eq!((major(0x0801), minor(0x0801)), (8, 1));
+        let large = 0x0000_1000_0010_0f05;
+        assert_eq!((major(large), minor(large)), (0x100f, 0x105));
+    }
+}

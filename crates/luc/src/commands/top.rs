@@ -1,0 +1,153 @@
+//! `luc top`: a live view of file systems, commits, and who waits for whom.
+
+mod live;
+mod machine;
+mod screen;
+
+use std::io::{IsTerminal as _, Write as _, stdin, stdout};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use luc_disk::units::{parse_duration_ns, parse_size_bytes};
+use luc_report::top::{Interval, batch};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use super::selection::Selection;
+use live::Live;
+
+/// How often the recorder's events are taken in.
+const STEP: Duration = Duration::from_millis(50);
+
+/// Shows live where fsyncs wait, for which commits, and whose work that was (root)
+///
+/// Two tables: file systems with their commits, and processes with the time that they lost and the time that others
+/// lost to them; below, what the selected line's time was made of, what was found and what would help. F1 explains keys
+/// and columns. Options select what is recorded, as in luc record; commits are always those of all processes.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  luc top
+  luc top --device /srv/mail --delay 5s
+  luc top --once
+  luc top --batch --json --count 60 | jq '.file_systems[] | [.mount_point, .syncs_per_commit]'
+
+Exit status: 0; 2 if nothing can be recorded here, or there is no terminal; 130 if --count was interrupted.")]
+pub(crate) struct Args {
+    /// Time between two looks
+    #[arg(long, short, value_name = "TIME", default_value = "2s")]
+    delay: String,
+
+    /// Print lines instead, for scripts, until Ctrl-C or --count
+    #[arg(long, short)]
+    batch: bool,
+
+    /// Print lines, once: --batch --count 1
+    #[arg(long, conflicts_with = "count")]
+    once: bool,
+
+    /// With --batch: end after so many looks
+    #[arg(long, short = 'n', value_name = "NUMBER", requires = "batch")]
+    count: Option<u64>,
+
+    /// With --batch or --once: print JSON, one line per look
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    selection: Selection,
+
+    /// Size of the kernel's buffer, a power of two
+    #[arg(long, value_name = "SIZE", default_value = "32M")]
+    buffer: String,
+}
+
+/// Runs the subcommand.
+pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
+    let batch = args.batch || args.once;
+    let delay_ms = parse_duration_ns(&args.delay)? / 1_000_000;
+    if !(250..=60_000).contains(&delay_ms) {
+        bail!("--delay {}: give a time from 250ms to 60s", args.delay);
+    }
+    if args.json && !batch {
+        bail!("--json needs --batch or --once");
+    }
+    if !(batch || stdout().is_terminal() && stdin().is_terminal()) {
+        bail!("luc top needs a terminal: --batch prints lines");
+    }
+    let ring_bytes = u32::try_from(parse_size_bytes(&args.buffer)?)
+        .ok()
+        .filter(|bytes| bytes.is_power_of_two() && *bytes >= 1 << 16)
+        .with_context(|| {
+            format!(
+                "--buffer {}: give a power of two from 64k to 2G",
+                args.buffer
+            )
+        })?;
+    let ended = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&ended))
+            .context("signals cannot be handled")?;
+    }
+    let live = Live::start(args.selection.filter()?, ring_bytes)?;
+    if !batch {
+        screen::run(live, delay_ms, &ended)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for line in &live.missing {
+        eprintln!("luc: {line}");
+    }
+    let count = if args.once { Some(1) } else { args.count };
+    print(
+        live,
+        Duration::from_millis(delay_ms),
+        count,
+        args.json,
+        &ended,
+    )
+}
+
+/// Prints interval after interval.
+fn print(
+    mut live: Live,
+    delay: Duration,
+    count: Option<u64>,
+    json: bool,
+    ended: &AtomicBool,
+) -> anyhow::Result<ExitCode> {
+    live.warm_up(|| ended.load(Ordering::Relaxed))?;
+    let mut due = Instant::now() + delay;
+    let mut printed = 0;
+    while count.is_none_or(|count| printed < count) {
+        while Instant::now() < due {
+            if ended.load(Ordering::Relaxed) {
+                live.stop()?;
+                return Ok(match count {
+                    Some(_) => ExitCode::from(130),
+                    None => ExitCode::SUCCESS,
+                });
+            }
+            std::thread::sleep(STEP.min(due.saturating_duration_since(Instant::now())));
+            live.take_in()?;
+        }
+        due += delay;
+        write(&live.look()?, json)?;
+        printed += 1;
+    }
+    live.stop()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write(interval: &Interval, json: bool) -> anyhow::Result<()> {
+    let mut out = stdout().lock();
+    if json {
+        serde_json::to_writer(&mut out, interval).map_err(std::io::Error::from)?;
+        writeln!(out)?;
+    } else {
+        write!(out, "{}", batch::Text(interval))?;
+    }
+    out.flush()?;
+    Ok(())
+}

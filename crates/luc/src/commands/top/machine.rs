@@ -1,0 +1,87 @@
+//! What the kernel tells beside the events: pressure on I/O, and how busy disks are.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::Instant;
+
+use luc_events::Dev;
+use luc_events::tables::FileSystem;
+use luc_report::top::Pressure;
+
+/// `/proc/pressure/io`, if this kernel has it.
+pub(super) fn pressure() -> Option<Pressure> {
+    parse_pressure(&fs::read_to_string("/proc/pressure/io").ok()?)
+}
+
+fn parse_pressure(text: &str) -> Option<Pressure> {
+    let share = |name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name))?;
+        let average = line
+            .split(' ')
+            .find_map(|word| word.strip_prefix("avg10="))?;
+        Some(average.parse::<f64>().ok()? / 100.0)
+    };
+    Some(Pressure {
+        some: share("some ")?,
+        full: share("full ").unwrap_or(0.0),
+    })
+}
+
+/// How long each disk had something to do, at the last look.
+#[derive(Debug)]
+pub(super) struct Disks {
+    at: Instant,
+    busy_ms: BTreeMap<Dev, u64>,
+}
+
+impl Disks {
+    pub(super) fn new() -> Self {
+        Self {
+            at: Instant::now(),
+            busy_ms: BTreeMap::new(),
+        }
+    }
+
+    /// The share of the time since the last look in which each file system's disk was busy.
+    pub(super) fn look<'a>(
+        &mut self,
+        file_systems: impl Iterator<Item = &'a FileSystem>,
+    ) -> BTreeMap<Dev, f64> {
+        let elapsed_ms = self.at.elapsed().as_secs_f64() * 1e3;
+        self.at = Instant::now();
+        let mut shares = BTreeMap::new();
+        let mut now = BTreeMap::new();
+        for row in file_systems.filter(|row| row.disk != Dev::default()) {
+            let Some(busy_ms) = busy_ms(row.disk) else {
+                continue;
+            };
+            now.insert(row.disk, busy_ms);
+            if let Some(before) = self.busy_ms.get(&row.disk) {
+                let share = busy_ms.saturating_sub(*before) as f64 / elapsed_ms.max(1.0);
+                shares.insert(row.dev, share.min(1.0));
+            }
+        }
+        self.busy_ms = now;
+        shares
+    }
+}
+
+/// `io_ticks` of Documentation/block/stat.rst.
+fn busy_ms(disk: Dev) -> Option<u64> {
+    let text = fs::read_to_string(format!("/sys/dev/block/{disk}/stat")).ok()?;
+    text.split_whitespace().nth(9)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pressure_is_read_as_shares() {
+        let text = "some avg10=12.50 avg60=1.00 avg300=0.10 total=123\n\
+                    full avg10=8.00 avg60=0.00 avg300=0.00 total=45\n";
+        let found = parse_pressure(text).unwrap();
+        assert_eq!((found.some, found.full), (0.125, 0.08));
+        assert_eq!(parse_pressure("nonsense"), None);
+    }
+}

@@ -1,0 +1,205 @@
+//! The terminal: keys, resizes, signals, and giving it back as it was.
+
+use std::io::{Stdout, Write as _, stdout};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use luc_report::top::{Action, Key, Top};
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::cursor::{Hide, Show};
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{
+    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+use ratatui::layout::Rect;
+use signal_hook::consts::{SIGCONT, SIGTSTP};
+use signal_hook::low_level::emulate_default_handler;
+
+use super::STEP;
+use super::live::Live;
+
+/// Shows the view until a key or a signal ends it.
+pub(super) fn run(mut live: Live, delay_ms: u64, ended: &AtomicBool) -> anyhow::Result<()> {
+    let colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let mut top = Top::new(delay_ms, colours, live.missing.clone());
+    let signals = Signals::new()?;
+    let screen = Screen::take()?;
+    let shown = show(&mut live, &mut top, screen, &signals, ended);
+    live.stop()?;
+    shown
+}
+
+/// The loop. When it returns, the terminal is as it was.
+fn show(
+    live: &mut Live,
+    top: &mut Top,
+    mut screen: Screen,
+    signals: &Signals,
+    ended: &AtomicBool,
+) -> anyhow::Result<()> {
+    let mut looked = None::<Instant>;
+    let mut draw = true;
+    while !ended.load(Ordering::Relaxed) {
+        if draw {
+            screen.draw(top)?;
+            draw = false;
+        }
+        if event::poll(STEP).context("the terminal cannot be read")? {
+            let action = match event::read().context("the terminal cannot be read")? {
+                Event::Key(pressed) => key(pressed).map(|key| top.key(key)),
+                Event::Resize(..) => Some(Action::Draw),
+                _ => None,
+            };
+            match action {
+                Some(Action::Quit) => return Ok(()),
+                Some(Action::Suspend) => signals.stop.store(true, Ordering::Relaxed),
+                Some(Action::Clear) => screen.clear()?,
+                Some(Action::Draw) | None => {}
+            }
+            draw |= action.is_some();
+        }
+        if signals.stop.swap(false, Ordering::Relaxed) {
+            screen.suspend()?;
+            draw = true;
+        }
+        if signals.go_on.swap(false, Ordering::Relaxed) {
+            screen.retake()?;
+            draw = true;
+        }
+        live.take_in()?;
+        let delay = Duration::from_millis(top.delay_ms());
+        match looked {
+            None if live.is_warm() => {
+                live.look()?;
+                looked = Some(Instant::now());
+            }
+            Some(last) if last.elapsed() >= delay => {
+                looked = Some(Instant::now());
+                top.update(live.look()?);
+                draw = true;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Signals that only note that they came.
+struct Signals {
+    stop: Arc<AtomicBool>,
+    go_on: Arc<AtomicBool>,
+}
+
+impl Signals {
+    fn new() -> anyhow::Result<Self> {
+        let signals = Self {
+            stop: Arc::default(),
+            go_on: Arc::default(),
+        };
+        for (signal, flag) in [(SIGTSTP, &signals.stop), (SIGCONT, &signals.go_on)] {
+            signal_hook::flag::register(signal, Arc::clone(flag))
+                .context("signals cannot be handled")?;
+        }
+        Ok(signals)
+    }
+}
+
+/// The terminal while it is ours; dropped, it is as it was before.
+struct Screen {
+    terminal: Terminal<CrosstermBackend<Stdout>>,
+}
+
+impl Screen {
+    fn take() -> anyhow::Result<Self> {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            give_back();
+            before(panic);
+        }));
+        enter()?;
+        let terminal = Terminal::new(CrosstermBackend::new(stdout()));
+        let terminal = terminal.inspect_err(|_| give_back());
+        Ok(Self {
+            terminal: terminal.context("the terminal cannot be used")?,
+        })
+    }
+
+    fn draw(&mut self, top: &mut Top) -> anyhow::Result<()> {
+        self.terminal
+            .draw(|frame| top.draw(frame))
+            .context("the terminal cannot be written")?;
+        Ok(())
+    }
+
+    /// Empties the terminal, whatever its size is now. `Terminal::clear` would ask it for the cursor's place, and
+    /// wait for the answer.
+    fn clear(&mut self) -> anyhow::Result<()> {
+        let size = self.terminal.size();
+        size.and_then(|size| {
+            self.terminal
+                .resize(Rect::new(0, 0, size.width, size.height))
+        })
+        .context("the terminal cannot be written")
+    }
+
+    /// Gives the terminal back and stops this process, until it is continued.
+    fn suspend(&mut self) -> anyhow::Result<()> {
+        give_back();
+        emulate_default_handler(SIGTSTP).context("the program cannot be stopped")?;
+        self.retake()
+    }
+
+    /// Takes the terminal again, whatever has become of it.
+    fn retake(&mut self) -> anyhow::Result<()> {
+        enter()?;
+        self.clear()
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        give_back();
+    }
+}
+
+fn enter() -> anyhow::Result<()> {
+    enable_raw_mode().context("the terminal cannot be set up")?;
+    execute!(stdout(), EnterAlternateScreen, Hide)
+        .inspect_err(|_| give_back())
+        .context("the terminal cannot be set up")
+}
+
+/// If this fails the terminal is gone, and there is nothing to be done about it.
+fn give_back() {
+    let _ = execute!(stdout(), LeaveAlternateScreen, Show);
+    let _ = disable_raw_mode();
+    let _ = stdout().flush();
+}
+
+/// A key that the view knows.
+fn key(pressed: KeyEvent) -> Option<Key> {
+    if pressed.kind == KeyEventKind::Release {
+        return None;
+    }
+    let control = pressed.modifiers.contains(KeyModifiers::CONTROL);
+    Some(match pressed.code {
+        KeyCode::Char(character) if control => Key::Control(character),
+        KeyCode::Char(character) => Key::Char(character),
+        KeyCode::F(number) => Key::F(number),
+        KeyCode::Up => Key::Up,
+        KeyCode::Down => Key::Down,
+        KeyCode::PageUp => Key::PageUp,
+        KeyCode::PageDown => Key::PageDown,
+        KeyCode::Home => Key::Home,
+        KeyCode::End => Key::End,
+        KeyCode::Tab | KeyCode::BackTab => Key::Tab,
+        KeyCode::Enter => Key::Enter,
+        KeyCode::Esc => Key::Escape,
+        KeyCode::Backspace => Key::Backspace,
+        _ => return None,
+    })
+}

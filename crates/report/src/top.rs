@@ -1,0 +1,37 @@
+//! A live view: file systems, their commits, who waits and for whose work.
+//!
+//! It is made of the recorder's *events*, not of its summary mode. Sums in the kernel could give rates of fsyncs and
+//! commits, but neither of the figures that this view is for: how many fsyncs a commit served needs each call's
+//! transaction, and whose work a caller waited for needs what was in that very commit. Recording events costs at
+//! most two in a hundred of the throughput, and only while somebody looks; `luc record --summary` is what
+//! can be left on.
+//!
+//! - [`Window`] puts events in order, feeds an [`Analysis`](luc_explain::Analysis) and forgets what is old;
+//! - [`Interval`] is what happened between two reports of it: rates, parts, victims, culprits;
+//! - [`Top`] is the view's state: pure, changed by [`Top::update`] and [`Top::key`], shown by [`Top::draw`];
+//! - [`batch`] writes intervals as lines.
+//!
+//! Whoever runs it reads the clock, the keys and the recorder.
+
+pub mod batch;
+mod columns;
+mod draw;
+mod group;
+mod help;
+mod interval;
+mod keys;
+mod list;
+mod model;
+mod row;
+mod theme;
+mod window;
+
+#[cfg(test)]
+mod tests;
+
+pub use group::{Group, Groups};
+pub use interval::{Host, Interval, Machine, Pressure};
+pub use keys::{Action, Key};
+pub use model::Top;
+pub use row::{FileSystemRow, Found, PartyRow};
+pub use window::Window;

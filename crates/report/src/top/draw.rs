@@ -1,0 +1,293 @@
+//! From the state to a terminal's cells.
+
+use ratatui::Frame;
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Alignment, Rect};
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Clear, Paragraph, Widget};
+
+use super::columns::{Column, FILE_SYSTEMS, PARTIES, fitting};
+use super::help;
+use super::list::{Id, List};
+use super::model::{Mode, Pane, Prompt, Top};
+use super::theme::Theme;
+
+mod detail;
+mod header;
+
+/// Terminals at least this high have the detail of the selected line,
+const HEIGHT_FOR_DETAIL: u16 = 18;
+/// and these a header of more than one line.
+const HEIGHT_FOR_HEADER: u16 = 12;
+
+impl Top {
+    /// Draws the view into a frame of any size.
+    pub fn draw(&mut self, frame: &mut Frame<'_>) {
+        let area = frame.area();
+        self.render(area, frame.buffer_mut());
+    }
+
+    fn render(&mut self, area: Rect, buffer: &mut Buffer) {
+        let places = Places::of(area, self.pane, self.ids(Pane::FileSystems).len());
+        header::render(self, places.header, buffer);
+        self.tables(&places, buffer);
+        detail::render(self, places.detail, buffer);
+        self.bottom(places.bottom, buffer);
+        match &self.mode {
+            Mode::Help(line) => {
+                let line = *line;
+                self.help(line, area, buffer);
+            }
+            Mode::Sort(column) => self.columns(*column, area, buffer),
+            Mode::View | Mode::Prompt(..) => {}
+        }
+    }
+
+    fn tables(&mut self, places: &Places, buffer: &mut Buffer) {
+        for pane in [Pane::FileSystems, Pane::Parties] {
+            let ids: Vec<Id> = self.ids(pane).into_iter().map(|(id, _)| id).collect();
+            let height = usize::from(places.table(pane).height.saturating_sub(1));
+            let list = &mut self.lists[pane as usize];
+            list.settle(&ids);
+            list.scroll(height, ids.len());
+        }
+        let active = |pane| self.pane == pane;
+        let file_systems = Table {
+            columns: FILE_SYSTEMS,
+            rows: &self.file_systems(),
+            list: &self.lists[0],
+            active: active(Pane::FileSystems),
+            theme: self.theme,
+        };
+        file_systems.render(places.file_systems, buffer);
+        let parties = Table {
+            columns: PARTIES,
+            rows: &self.parties(),
+            list: &self.lists[1],
+            active: active(Pane::Parties),
+            theme: self.theme,
+        };
+        parties.render(places.parties, buffer);
+    }
+
+    /// The keys, or what is being asked.
+    fn bottom(&self, area: Rect, buffer: &mut Buffer) {
+        let line = match &self.mode {
+            Mode::Prompt(prompt, text) => {
+                let name = match prompt {
+                    Prompt::Search => "Search",
+                    Prompt::Filter => "Filter",
+                    Prompt::Delay => "Seconds",
+                };
+                Line::from(vec![
+                    Span::styled(format!("{name}: "), self.theme.key_name()),
+                    Span::raw(format!(" {text}_")),
+                ])
+            }
+            _ => match &self.message {
+                Some(message) => Line::styled(message.clone(), self.theme.strong()),
+                None => self.keys(),
+            },
+        };
+        line.render(area, buffer);
+    }
+
+    fn keys(&self) -> Line<'static> {
+        let threads = if self.threads { "Procs" } else { "Threads" };
+        let pause = if self.paused { "Go on" } else { "Pause" };
+        let keys = [
+            ("F1", "Help"),
+            ("F3", "Search"),
+            ("F4", "Filter"),
+            ("F6", "Sort"),
+            ("Tab", "Table"),
+            ("H", threads),
+            ("Space", pause),
+            ("+-", "Delay"),
+            ("F10", "Quit"),
+        ];
+        let spans = keys.into_iter().flat_map(|(key, what)| {
+            [
+                Span::raw(key),
+                Span::styled(format!("{what} "), self.theme.key_name()),
+            ]
+        });
+        Line::from(spans.collect::<Vec<_>>())
+    }
+
+    fn help(&mut self, line: u16, area: Rect, buffer: &mut Buffer) {
+        let lines = help::lines(&self.missing);
+        let area = centred(area, 100, lines.len() as u16 + 2);
+        let last = (lines.len() as u16).saturating_sub(area.height.saturating_sub(2));
+        let line = line.min(last);
+        self.mode = Mode::Help(line);
+        let text: Vec<Line<'_>> = lines.iter().map(|line| Line::raw(line.as_str())).collect();
+        let title = if last > 0 {
+            " luc top: arrows scroll, any other key goes back "
+        } else {
+            " luc top: any key goes back "
+        };
+        Clear.render(area, buffer);
+        Paragraph::new(text)
+            .block(Block::bordered().title(title))
+            .scroll((line, 0))
+            .render(area, buffer);
+    }
+
+    /// The columns to sort by.
+    fn columns(&self, chosen: usize, area: Rect, buffer: &mut Buffer) {
+        let titles = self.titles();
+        let area = centred(area, 24, titles.len() as u16 + 2);
+        let height = usize::from(area.height.saturating_sub(2));
+        let first = (chosen + 1).saturating_sub(height.max(1));
+        let lines: Vec<Line<'_>> = titles
+            .iter()
+            .enumerate()
+            .skip(first)
+            .map(|(index, title)| {
+                let style = if index == chosen {
+                    self.theme.selected(true)
+                } else {
+                    Style::new()
+                };
+                Line::styled(format!("{title:<22}"), style)
+            })
+            .collect();
+        Clear.render(area, buffer);
+        Paragraph::new(lines)
+            .block(Block::bordered().title(" Sort by "))
+            .render(area, buffer);
+    }
+}
+
+/// A rectangle in the middle, as large as there is room.
+fn centred(area: Rect, width: u16, height: u16) -> Rect {
+    let (width, height) = (width.min(area.width), height.min(area.height));
+    Rect {
+        x: area.x + (area.width - width) / 2,
+        y: area.y + (area.height - height) / 2,
+        width,
+        height,
+    }
+}
+
+/// Where what is.
+struct Places {
+    header: Rect,
+    file_systems: Rect,
+    parties: Rect,
+    detail: Rect,
+    bottom: Rect,
+}
+
+impl Places {
+    fn of(area: Rect, pane: Pane, file_systems: usize) -> Self {
+        let mut y = area.y;
+        let mut take = |height: u16| {
+            let place = Rect { y, height, ..area };
+            y += height;
+            place
+        };
+        let bottom = u16::from(area.height >= 4);
+        let header = match area.height {
+            height if height >= HEIGHT_FOR_HEADER => 3,
+            height => u16::from(height >= 5),
+        };
+        let detail = match area.height {
+            height if height >= HEIGHT_FOR_DETAIL => (height / 3).clamp(6, 10),
+            _ => 0,
+        };
+        let rest = area.height - bottom - header - detail;
+        let wanted = u16::try_from(file_systems)
+            .unwrap_or(u16::MAX)
+            .saturating_add(1);
+        // Where only one table has room for a line, it is the active one.
+        let first = match (rest, pane) {
+            (0..4, Pane::FileSystems) => rest,
+            (0..4, Pane::Parties) => 0,
+            _ => wanted.max(2).min((rest / 2).max(2)),
+        };
+        Self {
+            header: take(header),
+            file_systems: take(first),
+            parties: take(rest - first),
+            detail: take(detail),
+            bottom: take(bottom),
+        }
+    }
+
+    fn table(&self, pane: Pane) -> Rect {
+        match pane {
+            Pane::FileSystems => self.file_systems,
+            Pane::Parties => self.parties,
+        }
+    }
+}
+
+/// One table.
+struct Table<'a, R: 'static> {
+    columns: &'static [Column<R>],
+    rows: &'a [&'a R],
+    list: &'a List,
+    active: bool,
+    theme: Theme,
+}
+
+impl<R> Table<'_, R> {
+    fn render(&self, area: Rect, buffer: &mut Buffer) {
+        if area.is_empty() {
+            return;
+        }
+        let chosen = fitting(self.columns, area.width);
+        let title = self.theme.title(self.active);
+        let line = |y: u16| Rect {
+            y,
+            height: 1,
+            ..area
+        };
+        buffer.set_style(line(area.y), title);
+        self.cells(line(area.y), &chosen, buffer, |index| {
+            let column = &self.columns[index];
+            let style = if index == self.list.sort {
+                title.add_modifier(
+                    ratatui::style::Modifier::BOLD | ratatui::style::Modifier::UNDERLINED,
+                )
+            } else {
+                title
+            };
+            Span::styled(column.title.to_owned(), style)
+        });
+        let shown = self.rows.iter().enumerate().skip(self.list.first);
+        for ((place, row), y) in shown.zip(area.y + 1..area.bottom()) {
+            self.cells(line(y), &chosen, buffer, |index| {
+                Span::raw((self.columns[index].text)(row))
+            });
+            if place == self.list.place {
+                buffer.set_style(line(y), self.theme.selected(self.active));
+            }
+        }
+    }
+
+    /// Draws one line, cell by cell.
+    fn cells(
+        &self,
+        area: Rect,
+        chosen: &[(usize, u16)],
+        buffer: &mut Buffer,
+        span: impl Fn(usize) -> Span<'static>,
+    ) {
+        let mut x = area.x;
+        for &(index, width) in chosen {
+            let cell = Rect { x, width, ..area }.intersection(area);
+            let alignment = match self.columns[index].width {
+                0 => Alignment::Left,
+                _ => Alignment::Right,
+            };
+            Line::from(span(index))
+                .alignment(alignment)
+                .render(cell, buffer);
+            x = x.saturating_add(width).saturating_add(1);
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! What is known of the selected line.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Paragraph, Widget, Wrap};
+
+use crate::figures::{Share, Time};
+use crate::top::group::{Group, Groups};
+use crate::top::model::{Pane, Top};
+use crate::top::row::{FileSystemRow, Found, Other, PartyRow};
+use crate::top::theme::Theme;
+
+/// Length of what names a bar.
+const LABEL: u16 = 7;
+/// Others that are named in a line.
+const OTHERS: usize = 3;
+
+pub(super) fn render(top: &Top, area: Rect, buffer: &mut Buffer) {
+    if area.height < 2 {
+        return;
+    }
+    let theme = top.theme;
+    let place = top.list().place;
+    let (title, lines) = match top.pane {
+        Pane::FileSystems => top
+            .file_systems()
+            .get(place)
+            .map(|row| (of_file_system(row), file_system(row, area.width, theme))),
+        Pane::Parties => top
+            .parties()
+            .get(place)
+            .map(|row| (of_party(row), party(row, area.width, theme))),
+    }
+    .unwrap_or_else(|| (String::new(), vec![Line::raw("nothing is selected")]));
+    let line = Rect { height: 1, ..area };
+    buffer.set_style(line, theme.title(false));
+    Line::styled(title, theme.title(false)).render(line, buffer);
+    let rest = Rect {
+        y: area.y + 1,
+        height: area.height - 1,
+        ..area
+    };
+    Paragraph::new(lines)
+        .wrap(Wrap { trim: false })
+        .render(rest, buffer);
+}
+
+fn of_file_system(row: &FileSystemRow) -> String {
+    format!("{} {} {}", row.name(), row.kind, row.dev)
+}
+
+fn of_party(row: &PartyRow) -> String {
+    let what = match row.thread {
+        Some(thread) => format!("{} thread {thread} of process {}", row.comm, row.process),
+        None => format!("{} process {}", row.comm, row.process),
+    };
+    format!("{what}, cgroup {}", row.cgroup.0)
+}
+
+fn file_system(row: &FileSystemRow, width: u16, theme: Theme) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    bar(
+        "fsync",
+        &row.sync_time,
+        Group::name,
+        width,
+        theme,
+        &mut lines,
+    );
+    bar(
+        "others",
+        &row.call_time,
+        Group::name,
+        width,
+        theme,
+        &mut lines,
+    );
+    if lines.is_empty() {
+        lines.push(Line::raw("no calls in this interval"));
+    }
+    found(row.found.as_ref(), theme, &mut lines);
+    for (victim, culprit, ns_per_s) in row.blame.iter().take(OTHERS) {
+        lines.push(Line::raw(format!(
+            "{victim} waits {}/s for the work of {culprit}",
+            Time(*ns_per_s)
+        )));
+    }
+    lines
+}
+
+fn party(row: &PartyRow, width: u16, theme: Theme) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    let name = match row.thread {
+        Some(_) => of_thread,
+        None => Group::name,
+    };
+    bar("calls", &row.time, name, width, theme, &mut lines);
+    for (what, others) in [
+        ("waits for the work of", &row.waits_for),
+        ("makes wait", &row.makes_wait),
+    ] {
+        if !others.is_empty() {
+            lines.push(Line::raw(format!("{what} {}", named(others))));
+        }
+    }
+    if lines.is_empty() {
+        lines.push(Line::raw("no calls in this interval"));
+    }
+    found(row.found.as_ref(), theme, &mut lines);
+    lines
+}
+
+fn named(others: &[(Other, f64)]) -> String {
+    let mut names: Vec<String> = others
+        .iter()
+        .take(OTHERS)
+        .map(|(other, ns_per_s)| format!("{other} {}/s", Time(*ns_per_s)))
+        .collect();
+    if others.len() > OTHERS {
+        names.push("...".to_owned());
+    }
+    names.join(", ")
+}
+
+/// A group's name where it is not known whose commit was waited for.
+fn of_thread(group: Group) -> &'static str {
+    match group {
+        Group::Commit => "commits",
+        other => other.name(),
+    }
+}
+
+/// A bar split by groups, and a line that says what they are.
+fn bar(
+    label: &str,
+    time: &Groups,
+    name: fn(Group) -> &'static str,
+    width: u16,
+    theme: Theme,
+    lines: &mut Vec<Line<'static>>,
+) {
+    if time.sum() == 0 {
+        return;
+    }
+    let length = f64::from(width.saturating_sub(LABEL + 1));
+    let mut spans = vec![Span::raw(format!(
+        "{label:<width$}",
+        width = usize::from(LABEL)
+    ))];
+    let mut legend = vec![Span::raw(" ".repeat(usize::from(LABEL) - 1))];
+    let (mut done, mut drawn) = (0.0, 0);
+    for group in Group::ALL {
+        let share = time.share(group);
+        done += share;
+        let end = (done * length).round() as usize;
+        let (letter, style) = theme.group(group);
+        spans.push(Span::styled(
+            letter.to_string().repeat(end.saturating_sub(drawn)),
+            style,
+        ));
+        drawn = drawn.max(end);
+        if share >= 0.005 {
+            legend.push(Span::raw(" "));
+            legend.push(Span::styled(letter.to_string(), style));
+            legend.push(Span::raw(format!(
+                " {} {:.0} %",
+                name(group),
+                share * 100.0
+            )));
+        }
+    }
+    lines.push(Line::from(spans));
+    lines.push(Line::from(legend));
+}
+
+fn found(found: Option<&Found>, theme: Theme, lines: &mut Vec<Line<'static>>) {
+    let Some(found) = found else {
+        return;
+    };
+    lines.push(Line::from(vec![
+        Span::styled(found.sentence.clone(), theme.strong()),
+        Span::raw(format!(" ({} of the time in calls)", Share(found.share))),
+    ]));
+    if let Some(remedy) = &found.remedy {
+        let gain = match found.predicted_gain {
+            Some(gain) => format!("predicted {:+.0} %", gain * 100.0),
+            None => format!("no prediction: {}", found.basis),
+        };
+        lines.push(Line::styled(format!("-> {remedy} ({gain})"), theme.good()));
+    }
+}

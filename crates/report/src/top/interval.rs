@@ -1,0 +1,382 @@
+//! What happened between two reports of the same analysis.
+
+use std::collections::{BTreeMap, HashMap};
+
+use luc_events::{Cgroup, Dev, Tgid};
+use luc_explain::{
+    Blame, FileSystemReport, Finding, Latency, Part, Parts, Party, ProcessReport, Report,
+};
+use serde::Serialize;
+
+use super::group::Groups;
+use super::row::{FileSystemRow, Found, Other, PartyRow};
+
+/// Others that a line names at most.
+const OTHERS: usize = 8;
+/// The version of an interval's JSON.
+const VERSION: u32 = 1;
+
+/// Where this is.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Host {
+    /// The host's name.
+    pub name: String,
+    /// The kernel's release.
+    pub kernel: String,
+    /// Processors online.
+    pub processors: u32,
+}
+
+/// What is measured beside the events.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Machine {
+    /// How long the view has been there, in seconds.
+    pub up_s: f64,
+    /// Events that the recorder lost since then.
+    pub lost: u64,
+    /// Pressure on I/O, if the kernel tells it.
+    pub pressure: Option<Pressure>,
+    /// Share of the interval in which each file system's disk had something to do.
+    #[serde(skip)]
+    pub busy: BTreeMap<Dev, f64>,
+}
+
+/// Shares of the last ten seconds in which some, or all, runnable threads were stalled by I/O.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Pressure {
+    /// At least one.
+    pub some: f64,
+    /// All.
+    pub full: f64,
+}
+
+/// One interval.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Interval {
+    /// The version of this structure.
+    pub version: u32,
+    /// Where it was.
+    pub host: Host,
+    /// Its length, in seconds.
+    pub seconds: f64,
+    /// What else is known.
+    pub machine: Machine,
+    /// File systems, busiest first.
+    pub file_systems: Vec<FileSystemRow>,
+    /// Processes that called or were waited for, most time lost first.
+    pub processes: Vec<PartyRow>,
+    /// Threads that waited for storage, longest first.
+    pub threads: Vec<PartyRow>,
+}
+
+impl Interval {
+    /// What happened from `before` to `after`, `seconds` apart. Findings are those of `after`, which is about a
+    /// longer time.
+    pub fn between(before: &Report, after: &Report, seconds: f64, machine: Machine) -> Self {
+        let seconds = if seconds > 0.0 { seconds } else { 1.0 };
+        let blame = blame_between(before, after, seconds);
+        let old: HashMap<Dev, &FileSystemReport> = before
+            .file_systems
+            .iter()
+            .map(|found| (found.dev, found))
+            .collect();
+        let none = FileSystemReport::default();
+        let file_systems = after
+            .file_systems
+            .iter()
+            .map(|new| FileSystemRow {
+                busy: machine.busy.get(&new.dev).copied(),
+                blame: worst(&blame, new.dev),
+                found: about(after, |finding| finding.dev == Some(new.dev)),
+                ..file_system(old.get(&new.dev).copied().unwrap_or(&none), new, seconds)
+            })
+            .filter(FileSystemRow::is_worth_a_line)
+            .collect();
+        Self {
+            version: VERSION,
+            host: Host {
+                name: clean(&after.trace.host),
+                kernel: clean(&after.trace.kernel),
+                processors: after.trace.processors,
+            },
+            seconds,
+            machine,
+            file_systems,
+            processes: processes(before, after, &blame, seconds),
+            threads: threads(before, after, seconds),
+        }
+    }
+}
+
+fn file_system(old: &FileSystemReport, new: &FileSystemReport, seconds: f64) -> FileSystemRow {
+    let commits = since(&old.commits.full, &new.commits.full);
+    let fast = since(&old.commits.fast, &new.commits.fast);
+    let count = commits.count.saturating_add(fast.count);
+    let serving = new.commits.serving.saturating_sub(old.commits.serving);
+    let served = new.commits.served.saturating_sub(old.commits.served);
+    let syncs = since(&old.syncs.latency, &new.syncs.latency);
+    let parts = parts_since(&old.syncs.parts, &new.syncs.parts);
+    let mut calls = Parts::default();
+    for (kind, call) in &new.calls {
+        let before = old
+            .calls
+            .get(kind)
+            .map_or(Parts::default(), |old| old.parts);
+        let more = parts_since(&before, &call.parts);
+        calls = calls.iter().chain(more.iter()).collect();
+    }
+    FileSystemRow {
+        dev: new.dev,
+        mount_point: clean(&new.mount_point),
+        kind: clean(&new.kind),
+        commits_per_s: count as f64 / seconds,
+        syncs_per_s: syncs.count as f64 / seconds,
+        syncs_per_commit: (serving > 0).then(|| served as f64 / serving as f64),
+        commit_ns: commits
+            .total_ns
+            .saturating_add(fast.total_ns)
+            .checked_div(count),
+        sync_ns: syncs.total_ns.checked_div(syncs.count),
+        sync_p99_ns: (syncs.count > 0).then_some(syncs.p99_ns),
+        earlier: (parts.sum() > 0)
+            .then(|| parts.get(Part::Predecessor) as f64 / parts.sum() as f64),
+        sync_time: Groups::of(&parts),
+        call_time: Groups::of(&calls),
+        ..FileSystemRow::default()
+    }
+}
+
+/// Count, sum and 99th percentile of what came since.
+fn since(old: &Latency, new: &Latency) -> Latency {
+    let before: HashMap<u64, u64> = old.buckets.iter().copied().collect();
+    let buckets: Vec<(u64, u64)> = new
+        .buckets
+        .iter()
+        .map(|&(edge, count)| (edge, count.saturating_sub(*before.get(&edge).unwrap_or(&0))))
+        .filter(|&(_, count)| count > 0)
+        .collect();
+    let count = new.count.saturating_sub(old.count);
+    let rank = (count as f64 * 0.99).ceil() as u64;
+    let mut seen = 0_u64;
+    let p99_ns = buckets
+        .iter()
+        .find(|&&(_, count)| {
+            seen = seen.saturating_add(count);
+            seen >= rank
+        })
+        .map_or(new.max_ns, |&(edge, _)| edge.min(new.max_ns));
+    Latency {
+        count,
+        total_ns: new.total_ns.saturating_sub(old.total_ns),
+        p99_ns,
+        ..Latency::default()
+    }
+}
+
+fn parts_since(old: &Parts, new: &Parts) -> Parts {
+    new.iter()
+        .map(|(part, ns)| (part, ns.saturating_sub(old.get(part))))
+        .collect()
+}
+
+/// Who waited for whose work on which file system, in nanoseconds per second.
+struct Blamed {
+    dev: Dev,
+    victim: Party,
+    culprit: Party,
+    ns_per_s: f64,
+}
+
+fn blame_between(before: &Report, after: &Report, seconds: f64) -> Vec<Blamed> {
+    let key = |blame: &Blame| {
+        let (victim, culprit) = (&blame.victim, &blame.culprit);
+        (
+            blame.dev,
+            (victim.process, victim.cgroup),
+            (culprit.process, culprit.cgroup),
+        )
+    };
+    let old: HashMap<_, u64> = before
+        .blame
+        .iter()
+        .map(|blame| (key(blame), blame.waited_ns))
+        .collect();
+    let mut found: Vec<Blamed> = after
+        .blame
+        .iter()
+        .filter(|blame| blame.victim.process != blame.culprit.process)
+        .map(|blame| Blamed {
+            dev: blame.dev,
+            victim: blame.victim.clone(),
+            culprit: blame.culprit.clone(),
+            ns_per_s: blame
+                .waited_ns
+                .saturating_sub(*old.get(&key(blame)).unwrap_or(&0)) as f64
+                / seconds,
+        })
+        .filter(|blamed| blamed.ns_per_s > 0.0)
+        .collect();
+    found.sort_by(|a, b| b.ns_per_s.total_cmp(&a.ns_per_s));
+    found
+}
+
+fn worst(blame: &[Blamed], dev: Dev) -> Vec<(Other, Other, f64)> {
+    blame
+        .iter()
+        .filter(|blamed| blamed.dev == dev)
+        .take(OTHERS)
+        .map(|blamed| {
+            (
+                other(&blamed.victim),
+                other(&blamed.culprit),
+                blamed.ns_per_s,
+            )
+        })
+        .collect()
+}
+
+fn other(party: &Party) -> Other {
+    Other {
+        process: party.process,
+        comm: clean(&party.comm),
+    }
+}
+
+type PartyKey = (Tgid, Cgroup);
+
+fn party_key(party: &Party) -> PartyKey {
+    (party.process, party.cgroup)
+}
+
+fn processes(before: &Report, after: &Report, blame: &[Blamed], seconds: f64) -> Vec<PartyRow> {
+    let old: HashMap<PartyKey, &ProcessReport> = before
+        .processes
+        .iter()
+        .map(|found| (party_key(&found.party), found))
+        .collect();
+    let none = ProcessReport::default();
+    let mut rows: BTreeMap<PartyKey, PartyRow> = BTreeMap::new();
+    for new in &after.processes {
+        let old = old.get(&party_key(&new.party)).copied().unwrap_or(&none);
+        let syncs = parts_since(&old.sync_parts, &new.sync_parts);
+        let calls = parts_since(&old.call_parts, &new.call_parts);
+        let time = Groups::of(&syncs.iter().chain(calls.iter()).collect());
+        let count = new.syncs.saturating_sub(old.syncs);
+        if count > 0 || time.sum() > 0 {
+            let row = rows
+                .entry(party_key(&new.party))
+                .or_insert_with(|| row(&new.party));
+            row.syncs_per_s = Some(count as f64 / seconds);
+            row.lost_ns_per_s = time.lost() as f64 / seconds;
+            row.time = time;
+        }
+    }
+    for blamed in blame {
+        let victim = rows
+            .entry(party_key(&blamed.victim))
+            .or_insert_with(|| row(&blamed.victim));
+        add_other(&mut victim.waits_for, &blamed.culprit, blamed.ns_per_s);
+        let culprit = rows
+            .entry(party_key(&blamed.culprit))
+            .or_insert_with(|| row(&blamed.culprit));
+        add_other(&mut culprit.makes_wait, &blamed.victim, blamed.ns_per_s);
+        *culprit.caused_ns_per_s.get_or_insert(0.0) += blamed.ns_per_s;
+    }
+    let mut rows: Vec<PartyRow> = rows.into_values().collect();
+    for row in &mut rows {
+        row.found = about(after, |finding| {
+            let is_it = |party: &Option<Party>| {
+                party
+                    .as_ref()
+                    .is_some_and(|party| (party.process, party.cgroup) == (row.process, row.cgroup))
+            };
+            is_it(&finding.victim) || is_it(&finding.culprit)
+        });
+    }
+    rows.sort_by(|a, b| b.lost_ns_per_s.total_cmp(&a.lost_ns_per_s));
+    rows
+}
+
+fn row(party: &Party) -> PartyRow {
+    PartyRow {
+        process: party.process,
+        cgroup: party.cgroup,
+        comm: clean(&party.comm),
+        syncs_per_s: Some(0.0),
+        caused_ns_per_s: Some(0.0),
+        ..PartyRow::default()
+    }
+}
+
+/// Adds to the list of others, which is kept longest first and short.
+fn add_other(others: &mut Vec<(Other, f64)>, party: &Party, ns_per_s: f64) {
+    match others
+        .iter_mut()
+        .find(|(known, _)| known.process == party.process)
+    {
+        Some((_, sum)) => *sum += ns_per_s,
+        None => others.push((other(party), ns_per_s)),
+    }
+    others.sort_by(|a, b| b.1.total_cmp(&a.1));
+    others.truncate(OTHERS);
+}
+
+fn threads(before: &Report, after: &Report, seconds: f64) -> Vec<PartyRow> {
+    let old: HashMap<_, _> = before
+        .accounts
+        .threads
+        .iter()
+        .map(|account| (account.thread, account))
+        .collect();
+    let mut rows: Vec<PartyRow> = after
+        .accounts
+        .threads
+        .iter()
+        .filter_map(|new| {
+            let old = old.get(&new.thread);
+            let storage_ns = new
+                .storage_ns
+                .saturating_sub(old.map_or(0, |old| old.storage_ns));
+            let causes = new.blocked.iter().filter_map(|(&cause, &ns)| {
+                let before = old.and_then(|old| old.blocked.get(cause));
+                let is_storage = !matches!(
+                    cause,
+                    "futex" | "preempted" | "other" | "kernel_lock" | "page_fault"
+                );
+                is_storage.then(|| (cause, ns.saturating_sub(*before.unwrap_or(&0))))
+            });
+            (storage_ns > 0).then(|| PartyRow {
+                process: new.process.unwrap_or_default(),
+                thread: new.thread,
+                cgroup: new.cgroup,
+                comm: clean(&new.comm),
+                lost_ns_per_s: storage_ns as f64 / seconds,
+                time: Groups::of_causes(causes),
+                ..PartyRow::default()
+            })
+        })
+        .collect();
+    rows.sort_by(|a, b| b.lost_ns_per_s.total_cmp(&a.lost_ns_per_s));
+    rows
+}
+
+/// The first finding that is about something, and the best remedy against it.
+fn about(report: &Report, is_about: impl Fn(&Finding) -> bool) -> Option<Found> {
+    let finding = report.findings.iter().find(|finding| is_about(finding))?;
+    let remedy = report
+        .remedies
+        .iter()
+        .find(|remedy| remedy.dev == finding.dev && remedy.against == finding.kind);
+    Some(Found {
+        sentence: clean(&finding.sentence),
+        share: finding.share,
+        remedy: remedy.map(|remedy| clean(&remedy.sentence)),
+        predicted_gain: remedy.and_then(|remedy| remedy.predicted_gain),
+        basis: remedy.map_or("", |remedy| remedy.basis),
+    })
+}
+
+/// Names come from files and processes: what would steer a terminal is left out.
+fn clean(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).collect()
+}

@@ -1,0 +1,107 @@
+//! What a table remembers: order, filter, and the line that is selected.
+
+use std::cmp::Ordering;
+
+use luc_events::{Cgroup, Dev, Pid, Tgid};
+
+use super::columns::{Column, Value};
+
+/// What a line is about, from one interval to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Id {
+    FileSystem(Dev),
+    Party(Tgid, Cgroup, Option<Pid>),
+}
+
+/// A table's state.
+#[derive(Clone, Debug, Default)]
+pub(super) struct List {
+    /// The column that it is sorted by.
+    pub(super) sort: usize,
+    pub(super) inverted: bool,
+    /// Only lines with this text; empty: all.
+    pub(super) filter: String,
+    /// The line that is followed wherever it goes; none: the first line is selected, whatever it is about.
+    pub(super) followed: Option<Id>,
+    /// The selected line's place when it was last seen.
+    pub(super) place: usize,
+    /// The first line that is shown.
+    pub(super) first: usize,
+    /// Lines shown at the last drawing.
+    pub(super) height: usize,
+}
+
+impl List {
+    /// The rows that pass the filter, in order, as indexes.
+    pub(super) fn order<R>(
+        &self,
+        rows: &[R],
+        columns: &[Column<R>],
+        name: fn(&R) -> String,
+    ) -> Vec<usize> {
+        let filter = self.filter.to_lowercase();
+        let mut order: Vec<usize> = (0..rows.len())
+            .filter(|&index| name(&rows[index]).to_lowercase().contains(&filter))
+            .collect();
+        if let Some(column) = columns.get(self.sort) {
+            order.sort_by(|&a, &b| {
+                let ordering = compare(&(column.value)(&rows[a]), &(column.value)(&rows[b]));
+                if self.inverted {
+                    ordering.reverse()
+                } else {
+                    ordering
+                }
+            });
+        }
+        order
+    }
+
+    /// Finds the followed line again among `ids`; if it is gone, whatever is in its place.
+    pub(super) fn settle(&mut self, ids: &[Id]) {
+        if self.followed.is_none() {
+            self.place = 0;
+            return;
+        }
+        let found = ids.iter().position(|id| Some(*id) == self.followed);
+        self.select(found.unwrap_or(self.place), ids);
+    }
+
+    /// Selects a line by its place.
+    pub(super) fn select(&mut self, place: usize, ids: &[Id]) {
+        self.place = place.min(ids.len().saturating_sub(1));
+        self.followed = match self.place {
+            0 => None,
+            place => ids.get(place).copied(),
+        };
+    }
+
+    /// Selects the line `by` lines further.
+    pub(super) fn step(&mut self, by: isize, ids: &[Id]) {
+        self.settle(ids);
+        self.select(self.place.saturating_add_signed(by), ids);
+    }
+
+    /// Moves what is shown so that the selected line is among `height` lines.
+    pub(super) fn scroll(&mut self, height: usize, count: usize) {
+        self.height = height;
+        self.first = self.first.min(count.saturating_sub(height));
+        if self.place < self.first {
+            self.first = self.place;
+        } else if height > 0 && self.place >= self.first + height {
+            self.first = self.place + 1 - height;
+        }
+    }
+}
+
+/// Numbers: largest first, nothing last. Texts: by the alphabet.
+fn compare(a: &Value, b: &Value) -> Ordering {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => {
+            let key = |value: &Option<f64>| value.unwrap_or(f64::NEG_INFINITY);
+            key(b).total_cmp(&key(a))
+        }
+        (Value::Text(a), Value::Text(b)) => a.cmp(b),
+        (Value::Number(_), Value::Text(_)) => Ordering::Less,
+        (Value::Text(_), Value::Number(_)) => Ordering::Greater,
+    }
+}

@@ -1,0 +1,212 @@
+//! The view's state.
+
+use super::columns::{FILE_SYSTEMS, PARTIES};
+use super::interval::Interval;
+use super::list::{Id, List};
+use super::row::{FileSystemRow, PartyRow};
+use super::theme::Theme;
+
+/// Shortest and longest time between two intervals, in milliseconds.
+const DELAYS_MS: std::ops::RangeInclusive<u64> = 250..=60_000;
+
+/// A table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Pane {
+    #[default]
+    FileSystems,
+    Parties,
+}
+
+/// A question to be answered by text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Prompt {
+    Search,
+    Filter,
+    Delay,
+}
+
+/// Where keys go.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Mode {
+    #[default]
+    View,
+    /// From this line on.
+    Help(u16),
+    /// With this column chosen.
+    Sort(usize),
+    Prompt(Prompt, String),
+}
+
+/// The view.
+#[derive(Debug)]
+pub struct Top {
+    pub(super) interval: Option<Interval>,
+    pub(super) pane: Pane,
+    pub(super) lists: [List; 2],
+    /// Lines are about threads, not processes.
+    pub(super) threads: bool,
+    pub(super) paused: bool,
+    pub(super) delay_ms: u64,
+    pub(super) mode: Mode,
+    pub(super) search: String,
+    pub(super) message: Option<String>,
+    /// What cannot be recorded here, for the help.
+    pub(super) missing: Vec<String>,
+    pub(super) theme: Theme,
+}
+
+impl Top {
+    /// A view without anything in it yet; `missing` is what cannot be recorded here, in lines.
+    pub fn new(delay_ms: u64, colours: bool, missing: Vec<String>) -> Self {
+        let file_systems = List {
+            sort: FILE_SYSTEMS
+                .iter()
+                .position(|column| column.title == "FSYNC/s")
+                .unwrap_or(0),
+            ..List::default()
+        };
+        let parties = List {
+            sort: PARTIES
+                .iter()
+                .position(|column| column.title == "LOST/s")
+                .unwrap_or(0),
+            ..List::default()
+        };
+        Self {
+            interval: None,
+            pane: Pane::default(),
+            lists: [file_systems, parties],
+            threads: false,
+            paused: false,
+            delay_ms: delay_ms.clamp(*DELAYS_MS.start(), *DELAYS_MS.end()),
+            mode: Mode::View,
+            search: String::new(),
+            message: missing.first().cloned(),
+            missing,
+            theme: Theme::new(colours),
+        }
+    }
+
+    /// Shows another interval, unless the view is paused.
+    pub fn update(&mut self, interval: Interval) {
+        if !self.paused {
+            self.interval = Some(interval);
+        }
+    }
+
+    /// The time from one interval to the next, in milliseconds.
+    pub fn delay_ms(&self) -> u64 {
+        self.delay_ms
+    }
+
+    pub(super) fn set_delay(&mut self, delay_ms: u64) {
+        self.delay_ms = delay_ms.clamp(*DELAYS_MS.start(), *DELAYS_MS.end());
+        self.message = Some(format!("every {} s", self.delay_ms as f64 / 1e3));
+    }
+
+    pub(super) fn list(&self) -> &List {
+        &self.lists[self.pane as usize]
+    }
+
+    pub(super) fn list_mut(&mut self) -> &mut List {
+        &mut self.lists[self.pane as usize]
+    }
+
+    pub(super) fn turn_pane(&mut self) {
+        self.pane = match self.pane {
+            Pane::FileSystems => Pane::Parties,
+            Pane::Parties => Pane::FileSystems,
+        };
+    }
+
+    /// Titles of the columns of the active table.
+    pub(super) fn titles(&self) -> Vec<&'static str> {
+        match self.pane {
+            Pane::FileSystems => FILE_SYSTEMS.iter().map(|column| column.title).collect(),
+            Pane::Parties => PARTIES.iter().map(|column| column.title).collect(),
+        }
+    }
+
+    pub(super) fn file_systems(&self) -> Vec<&FileSystemRow> {
+        let rows = self
+            .interval
+            .as_ref()
+            .map_or(&[][..], |interval| &interval.file_systems);
+        let order = self.lists[0].order(rows, FILE_SYSTEMS, FileSystemRow::name);
+        order.into_iter().map(|index| &rows[index]).collect()
+    }
+
+    pub(super) fn parties(&self) -> Vec<&PartyRow> {
+        let rows = self.interval.as_ref().map_or(&[][..], |interval| {
+            if self.threads {
+                &interval.threads
+            } else {
+                &interval.processes
+            }
+        });
+        let order = self.lists[1].order(rows, PARTIES, party_name);
+        order.into_iter().map(|index| &rows[index]).collect()
+    }
+
+    /// The lines of a table, by what they are about, with their names.
+    pub(super) fn ids(&self, pane: Pane) -> Vec<(Id, String)> {
+        match pane {
+            Pane::FileSystems => self
+                .file_systems()
+                .into_iter()
+                .map(|row| (Id::FileSystem(row.dev), row.name()))
+                .collect(),
+            Pane::Parties => self
+                .parties()
+                .into_iter()
+                .map(|row| (party_id(row), party_name(row)))
+                .collect(),
+        }
+    }
+
+    pub(super) fn step(&mut self, by: isize) {
+        let ids: Vec<Id> = self.ids(self.pane).into_iter().map(|(id, _)| id).collect();
+        self.list_mut().step(by, &ids);
+    }
+
+    pub(super) fn page(&self) -> isize {
+        isize::try_from(self.list().height.max(2) - 1).unwrap_or(1)
+    }
+
+    /// Selects the next line after the selected one that has the text searched for.
+    pub(super) fn find_next(&mut self) {
+        self.find(1);
+    }
+
+    /// Selects the first such line from `offset` lines after the selected one on, all around.
+    pub(super) fn find(&mut self, offset: usize) {
+        let ids = self.ids(self.pane);
+        let text = self.search.to_lowercase();
+        if text.is_empty() || ids.is_empty() {
+            return;
+        }
+        let from = self.list().place + offset;
+        let found = (0..ids.len())
+            .map(|step| (from + step) % ids.len())
+            .find(|&index| ids[index].1.to_lowercase().contains(&text));
+        match found {
+            Some(index) => {
+                let ids: Vec<Id> = ids.into_iter().map(|(id, _)| id).collect();
+                self.list_mut().select(index, &ids);
+            }
+            None => self.message = Some(format!("'{}' is in no line", self.search)),
+        }
+    }
+
+    pub(super) fn forget_filter(&mut self) {
+        self.list_mut().filter.clear();
+    }
+}
+
+fn party_id(row: &PartyRow) -> Id {
+    Id::Party(row.process, row.cgroup, row.thread)
+}
+
+fn party_name(row: &PartyRow) -> String {
+    format!("{} {}", row.id(), row.comm)
+}

@@ -1,0 +1,109 @@
+//! What one line of the view is about.
+
+use luc_events::{Cgroup, Dev, Pid, Tgid};
+use serde::Serialize;
+
+use super::group::Groups;
+
+/// One file system in one interval.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct FileSystemRow {
+    /// Its device.
+    pub dev: Dev,
+    /// Where it is mounted; empty if unknown.
+    pub mount_point: String,
+    /// Its type; empty if unknown.
+    pub kind: String,
+    /// Full and fast commits per second.
+    pub commits_per_s: f64,
+    /// Calls of fsync and the like per second.
+    pub syncs_per_s: f64,
+    /// fsyncs that waited for their own commit, over commits that had such; none without a commit.
+    pub syncs_per_commit: Option<f64>,
+    /// The mean duration of a commit, in nanoseconds; none without one.
+    pub commit_ns: Option<u64>,
+    /// The mean of fsyncs, in nanoseconds; none without one.
+    pub sync_ns: Option<u64>,
+    /// Their 99th percentile.
+    pub sync_p99_ns: Option<u64>,
+    /// Share of the fsyncs' time that an earlier commit took.
+    pub earlier: Option<f64>,
+    /// Share of the time in which its disk had something to do; none if it cannot be told.
+    pub busy: Option<f64>,
+    /// What fsyncs' time was made of.
+    pub sync_time: Groups,
+    /// What other calls' time was made of.
+    pub call_time: Groups,
+    /// Who waited longest for commits, and for whose work, in nanoseconds per second.
+    pub blame: Vec<(Other, Other, f64)>,
+    /// What was found in the last seconds.
+    pub found: Option<Found>,
+}
+
+impl FileSystemRow {
+    /// Whether it is known where it is, or something happened on it.
+    pub(super) fn is_worth_a_line(&self) -> bool {
+        let quiet = self.syncs_per_s == 0.0 && self.commits_per_s == 0.0;
+        !(self.mount_point.is_empty() && quiet)
+    }
+}
+
+/// A process or a thread in one interval.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct PartyRow {
+    /// The process.
+    pub process: Tgid,
+    /// The thread, if the line is about one.
+    pub thread: Option<Pid>,
+    /// Its cgroup.
+    pub cgroup: Cgroup,
+    /// Its name; empty if unknown.
+    pub comm: String,
+    /// Calls of fsync and the like per second; none for threads.
+    pub syncs_per_s: Option<f64>,
+    /// Time lost in file-system calls, all threads together, in nanoseconds per second.
+    pub lost_ns_per_s: f64,
+    /// What that was made of.
+    pub time: Groups,
+    /// Time that others waited for its work in commits, in nanoseconds per second; none for threads.
+    pub caused_ns_per_s: Option<f64>,
+    /// For whose work it waited, in nanoseconds per second, longest first.
+    pub waits_for: Vec<(Other, f64)>,
+    /// Who waited for its work.
+    pub makes_wait: Vec<(Other, f64)>,
+    /// What was found in the last seconds and is about it.
+    pub found: Option<Found>,
+}
+
+/// Another process.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Other {
+    /// Which.
+    pub process: Tgid,
+    /// Its name; empty if unknown.
+    pub comm: String,
+}
+
+impl std::fmt::Display for Other {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.comm.as_str() {
+            "" => write!(f, "process {}", self.process),
+            comm => write!(f, "{comm} ({})", self.process),
+        }
+    }
+}
+
+/// A finding, with what would help.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Found {
+    /// The finding, in one sentence.
+    pub sentence: String,
+    /// Its share of the time in calls.
+    pub share: f64,
+    /// What would help, in one sentence; none if nothing is known.
+    pub remedy: Option<String>,
+    /// The gain that is predicted, as a fraction.
+    pub predicted_gain: Option<f64>,
+    /// How that comes about, or why there is none.
+    pub basis: &'static str,
+}
