@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
+use std::ops::ControlFlow;
 
 use luc_events::codes::{CallKind, RequestKind, SyncKind};
 use luc_events::tables::{
@@ -200,6 +201,14 @@ impl<'a> Analysis<'a> {
         true
     }
 
+    /// Tells the observer how far the reading is; `Break` if it has seen enough.
+    pub(crate) fn progress(&mut self, in_all: u64) -> ControlFlow<()> {
+        match &mut self.observer {
+            Some(observer) => observer.progress(self.events, in_all),
+            None => ControlFlow::Continue(()),
+        }
+    }
+
     /// Takes in commits and calls that have waited long enough at `now_ns`.
     fn advance(&mut self, now_ns: u64) {
         let commits_until_ns = if now_ns == u64::MAX {
@@ -238,6 +247,9 @@ impl<'a> Analysis<'a> {
             return;
         }
         self.threads.add_wait(&row);
+        if let Some(observer) = &mut self.observer {
+            observer.wait(&row);
+        }
     }
 
     pub(crate) fn brief_wait(&mut self, row: BriefWait) {
@@ -252,11 +264,17 @@ impl<'a> Analysis<'a> {
             return;
         }
         self.threads.add_task(&row);
+        if let Some(observer) = &mut self.observer {
+            observer.task(&row);
+        }
     }
 
     pub(crate) fn file_system(&mut self, row: FileSystem) {
         if !self.step(&row) {
             return;
+        }
+        if let Some(observer) = &mut self.observer {
+            observer.file_system(&row);
         }
         let sums = self.file_systems.entry(row.dev).or_default();
         sums.journal.block_bytes = u64::from(row.block_bytes);

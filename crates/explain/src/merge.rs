@@ -18,6 +18,9 @@ const NOT_NEEDED: &[&str] = &[
     "sector",
 ];
 
+/// Rows between two words about the progress: some milliseconds.
+const PROGRESS_ROWS: u64 = 1 << 14;
+
 /// A table's rows and the next of them.
 struct Source<T> {
     rows: Rows<T>,
@@ -70,6 +73,11 @@ macro_rules! sources {
                 )+
                 Ok(false)
             }
+
+            /// How many rows there are to read.
+            fn rows_in_all(&self) -> u64 {
+                0 $(+ self.$field.rows.rows_in_all())+
+            }
         }
     };
 }
@@ -83,6 +91,13 @@ sources! {
 /// Feeds the whole trace.
 pub(crate) fn feed(reader: &Reader, analysis: &mut Analysis<'_>) -> Result<(), StoreError> {
     let mut sources = Sources::open(reader)?;
-    while sources.feed(analysis)? {}
+    let in_all = sources.rows_in_all();
+    for read in 1_u64.. {
+        if !sources.feed(analysis)?
+            || (read.is_multiple_of(PROGRESS_ROWS) && analysis.progress(in_all).is_break())
+        {
+            break;
+        }
+    }
     Ok(())
 }

@@ -1,9 +1,11 @@
 //! Seeing every call with its split.
 
-use luc_events::tables::{Call, Commit, Sync};
+use std::ops::ControlFlow;
+
+use luc_events::tables::{Call, Commit, FileSystem, Sync, Task, Wait};
 use luc_events::{Cgroup, Tgid, Transaction};
 
-use crate::parts::Parts;
+use crate::parts::{Part, Parts};
 
 /// One fsync, explained.
 #[derive(Debug)]
@@ -12,6 +14,8 @@ pub struct ExplainedSync<'a> {
     pub row: &'a Sync,
     /// What its time was made of.
     pub parts: &'a Parts,
+    /// The same in the order of time, from `enter_ns` on, in nanoseconds.
+    pub pieces: &'a [(Part, u64)],
     /// The commit it needed.
     pub own: Option<&'a Commit>,
     /// The commits it waited for, and how long, in order.
@@ -27,6 +31,8 @@ pub struct ExplainedCall<'a> {
     pub row: &'a Call,
     /// What its time was made of.
     pub parts: &'a Parts,
+    /// The same in the order of time, from `enter_ns` on, in nanoseconds.
+    pub pieces: &'a [(Part, u64)],
     /// The commits it waited for, and how long, in order.
     pub waited: &'a [(Transaction, u64)],
 }
@@ -57,5 +63,27 @@ pub trait Observer {
     /// Another call.
     fn call(&mut self, call: &ExplainedCall<'_>) {
         let _ = call;
+    }
+
+    /// A wait, inside a call or not; about 0.1 s before the call that it lies in.
+    fn wait(&mut self, row: &Wait) {
+        let _ = row;
+    }
+
+    /// A thread's name and family; roughly, before what it did.
+    fn task(&mut self, row: &Task) {
+        let _ = row;
+    }
+
+    /// A mounted file system.
+    fn file_system(&mut self, row: &FileSystem) {
+        let _ = row;
+    }
+
+    /// So many rows of a stored trace have been read, of so many; from time to time. `Break` ends the analysis: the
+    /// report is about what was read.
+    fn progress(&mut self, read: u64, in_all: u64) -> ControlFlow<()> {
+        let _ = (read, in_all);
+        ControlFlow::Continue(())
     }
 }

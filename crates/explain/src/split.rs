@@ -74,6 +74,8 @@ pub(crate) struct Span<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Split {
     pub(crate) parts: Parts,
+    /// The same in the order of time.
+    pub(crate) pieces: Vec<(Part, u64)>,
     /// How long it waited for which commit (index into the history).
     pub(crate) commits: Vec<(usize, u64)>,
     /// Who held it up, in which part, for how long; only in parts that are somebody's doing.
@@ -95,25 +97,35 @@ pub(crate) fn split(span: &Span<'_>, history: &VecDeque<Committed>) -> Split {
     let mut now_ns = span.enter_ns;
     for wait in span.waits {
         let wait = wait.clipped(now_ns.max(span.enter_ns), span.exit_ns.max(now_ns));
-        split.parts.add(Part::Running, wait.off_ns - now_ns);
+        split.add(Part::Running, wait.off_ns - now_ns);
         split.blocked(span, &wait, history);
-        split.parts.add(Part::Runnable, wait.on_ns - wait.woken_ns);
+        split.add(Part::Runnable, wait.on_ns - wait.woken_ns);
         now_ns = wait.on_ns;
     }
-    split
-        .parts
-        .add(Part::Running, span.exit_ns.saturating_sub(now_ns));
+    split.add(Part::Running, span.exit_ns.saturating_sub(now_ns));
     split
 }
 
 impl Split {
+    /// The next `ns` of the call were this.
+    fn add(&mut self, part: Part, ns: u64) {
+        if ns == 0 {
+            return;
+        }
+        self.parts.add(part, ns);
+        match self.pieces.last_mut() {
+            Some((last, sum)) if *last == part => *sum = sum.saturating_add(ns),
+            _ => self.pieces.push((part, ns)),
+        }
+    }
+
     fn blocked(&mut self, span: &Span<'_>, wait: &Piece, history: &VecDeque<Committed>) {
         let part = Part::of(wait.cause);
         let by_commits = matches!(part, Part::UnknownCommit | Part::FastCommit);
         let names_commits = matches!(part, Part::WriteDelay | Part::LockUp | Part::Checkpoint);
         if !by_commits && !names_commits {
             let blocked_ns = wait.woken_ns - wait.off_ns;
-            self.parts.add(part, blocked_ns);
+            self.add(part, blocked_ns);
             if matches!(part, Part::DirectoryLock | Part::Lock) && !wait.waker.is_none() {
                 self.held_by(part, Holder::Thread(wait.waker), blocked_ns);
             }
@@ -132,11 +144,10 @@ impl Split {
             }
             self.wait_for(index, to_ns - from_ns);
             if by_commits {
-                self.parts
-                    .add(gap(part, span, history, now_ns), from_ns - now_ns);
+                self.add(gap(part, span, history, now_ns), from_ns - now_ns);
                 self.commit(span, index, commit, (from_ns, to_ns));
             } else {
-                self.parts.add(part, to_ns - now_ns);
+                self.add(part, to_ns - now_ns);
                 self.held_by(part, Holder::Commit(index), to_ns - now_ns);
             }
             now_ns = to_ns;
@@ -146,7 +157,7 @@ impl Split {
         } else {
             part
         };
-        self.parts.add(rest, wait.woken_ns - now_ns);
+        self.add(rest, wait.woken_ns - now_ns);
     }
 
     /// Time in which `commit` ran.
@@ -167,14 +178,14 @@ impl Split {
                 Some(own) if own < index => Part::Done,
                 _ => Part::Predecessor,
             };
-            self.parts.add(part, to_ns - from_ns);
+            self.add(part, to_ns - from_ns);
             if part == Part::Predecessor {
                 self.held_by(part, Holder::Commit(index), to_ns - from_ns);
             }
             return;
         }
         if row.kind == CommitKind::Fast {
-            self.parts.add(Part::FastCommit, to_ns - from_ns);
+            self.add(Part::FastCommit, to_ns - from_ns);
             self.held_by(Part::FastCommit, Holder::Commit(index), to_ns - from_ns);
             return;
         }
@@ -186,10 +197,9 @@ impl Split {
         };
         let logging_ns = row.logging_ns.max(flushing_ns);
         let within = |begin: u64, end: u64| to_ns.min(end).saturating_sub(from_ns.max(begin));
-        self.parts.add(Part::Locking, within(0, flushing_ns));
-        self.parts
-            .add(Part::Flushing, within(flushing_ns, logging_ns));
-        self.parts.add(Part::Logging, within(logging_ns, u64::MAX));
+        self.add(Part::Locking, within(0, flushing_ns));
+        self.add(Part::Flushing, within(flushing_ns, logging_ns));
+        self.add(Part::Logging, within(logging_ns, u64::MAX));
     }
 
     fn held_by(&mut self, part: Part, holder: Holder, ns: u64) {

@@ -99,6 +99,7 @@ impl Analysis<'_> {
             observer.sync(&ExplainedSync {
                 row: &row,
                 parts: &parts,
+                pieces: &split.pieces,
                 own: own
                     .and_then(|own| journal.history().get(own))
                     .map(|own| &own.row),
@@ -198,6 +199,7 @@ impl Analysis<'_> {
             observer.call(&ExplainedCall {
                 row,
                 parts,
+                pieces: &split.pieces,
                 waited: &waited,
             });
         }

@@ -66,6 +66,8 @@ fn a_wait_over_two_commits_is_told_apart() {
     ];
     assert_eq!(split.parts.iter().collect::<Vec<_>>(), expected);
     assert_eq!(split.commits, [(0, 50), (1, 180)]);
+    assert_eq!(split.pieces.iter().map(|&(_, ns)| ns).sum::<u64>(), 340);
+    assert_eq!(split.pieces[1], (Part::DataWriteback, 30));
 }
 
 #[test]

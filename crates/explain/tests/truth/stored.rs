@@ -29,6 +29,7 @@ impl Observer for Sums {
     fn sync(&mut self, sync: &ExplainedSync<'_>) {
         let time_ns = sync.row.exit_ns - sync.row.enter_ns;
         assert_eq!(sync.parts.sum(), time_ns);
+        assert_eq!(sync.pieces.iter().map(|&(_, ns)| ns).sum::<u64>(), time_ns);
         assert!(
             sync.own
                 .is_some_and(|own| own.transaction == sync.row.wanted_exit)
