@@ -1,11 +1,22 @@
 //! Shows what an analysis found.
 //!
 //! - [`text`]: for a terminal.
+//! - [`html`]: one page with everything in it, for a browser.
+//! - [`perfetto`]: a trace for <https://ui.perfetto.dev>.
+//! - [`openmetrics`]: for Prometheus and what else reads its format.
+//! - [`json`]: all of it, for programs.
+//! - [`export`]: what these have in common.
 //! - [`top`]: live, in a terminal or line by line.
 //! - [`figures`]: times, shares and the like, as people read them.
 
+pub mod export;
 pub mod figures;
+pub mod html;
+pub mod json;
+pub mod openmetrics;
+pub mod perfetto;
 pub mod text;
 pub mod top;
 
+pub use export::{Export, Exports};
 pub use text::Text;

@@ -1,13 +1,15 @@
 //! A report for a terminal: findings first, then what they rest on.
 
 use std::fmt;
+use std::io::{self, Write};
 
 use luc_events::Dev;
 use luc_explain::{
-    Account, Blame, CallReport, CommitReport, FileSystemReport, Finding, Latency, Part, Parts,
-    Party, Remedy, Report, SyncReport,
+    Account, Blame, CallReport, CommitReport, FileSystemReport, Finding, Latency, Observer, Part,
+    Parts, Party, Remedy, Report, SyncReport,
 };
 
+use crate::Export;
 use crate::figures::{Share, Size, Time, evidence};
 
 /// Rows of a list that is shown in part.
@@ -24,6 +26,20 @@ pub struct Text<'a> {
     pub report: &'a Report,
     /// Whether to use colours: on a terminal only.
     pub colours: bool,
+}
+
+/// The text of a report, without colours.
+#[derive(Debug)]
+pub struct Plain<W>(pub W);
+
+impl<W> Observer for Plain<W> {}
+
+impl<W: Write> Export for Plain<W> {
+    fn finish(mut self: Box<Self>, report: &Report) -> io::Result<()> {
+        let colours = false;
+        write!(self.0, "{}", Text { report, colours })?;
+        self.0.flush()
+    }
 }
 
 impl fmt::Display for Text<'_> {

@@ -4,7 +4,6 @@ use std::io::{IsTerminal as _, Write as _, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use luc_events::store::Reader;
 use luc_report::Text;
 
@@ -18,6 +17,7 @@ Examples:
   luc record --out mail.trace -- ./import-mail.sh
   luc explain mail.trace
   luc explain mail.trace --json | jq '.findings[0]'
+  luc report mail.trace                       # the same as a page, with timelines
 
 Exit status: 0; 2 if the trace cannot be read.")]
 pub(crate) struct Args {
@@ -36,10 +36,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     let report = luc_explain::explain(&reader)?;
     let mut out = stdout().lock();
     if args.json {
-        serde_json::to_writer_pretty(&mut out, &report)
-            .map_err(std::io::Error::from)
-            .context("the report cannot be written")?;
-        writeln!(out)?;
+        luc_report::json::write(&report, &mut out)?;
     } else {
         let colours = out.is_terminal() && std::env::var_os("NO_COLOR").is_none();
         let report = &report;

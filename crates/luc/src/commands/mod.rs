@@ -7,6 +7,7 @@ pub(crate) mod explain;
 pub(crate) mod man;
 pub(crate) mod powercut;
 pub(crate) mod record;
+pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod selection;
 pub(crate) mod top;

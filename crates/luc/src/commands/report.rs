@@ -1,0 +1,186 @@
+//! `luc report`: what `luc explain` found, as files for a browser, Perfetto, Prometheus and programs.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use luc_events::store::Reader;
+use luc_events::tables::Trace;
+use luc_report::Exports;
+use luc_report::html::Html;
+use luc_report::json::Json;
+use luc_report::openmetrics::OpenMetrics;
+use luc_report::perfetto::Perfetto;
+use luc_report::text::Plain;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+mod output;
+
+use output::Output;
+
+/// A reading that takes longer than this shows its progress.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// The exit status after Ctrl-C.
+const INTERRUPTED: u8 = 130;
+
+/// Writes what a trace says as a page for a browser, a Perfetto trace, metrics, JSON or text
+///
+/// Reads the trace once, whatever is made of it. Each FILE is written beside its place and then put there; `-`
+/// is standard output. Without an option, writes the page, named after the trace, into the current directory.
+/// Needs no privileges.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  luc report mail.trace                       # makes mail.trace.html
+  luc report mail.trace --html mail.html --perfetto mail.pftrace
+  luc report mail.trace --openmetrics /var/lib/node_exporter/luc.prom
+  luc report mail.trace --json - | jq '.findings[0]'
+
+Open the page in any browser: it is one file and loads nothing. Open the Perfetto trace with
+https://ui.perfetto.dev, which keeps it in the browser.
+
+Exit status: 0; 2 if the trace cannot be read or a file not written; 130 after Ctrl-C, with nothing written.")]
+pub(crate) struct Args {
+    /// The trace: the directory that luc record made
+    #[arg(value_name = "TRACE")]
+    trace: PathBuf,
+
+    /// Write one page with findings, timelines, distributions, blame and accounts
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
+    /// Write every call, wait and commit as a trace for ui.perfetto.dev
+    #[arg(long, value_name = "FILE")]
+    perfetto: Option<PathBuf>,
+
+    /// Write figures per file system, cgroup and finding as OpenMetrics text, for Prometheus
+    #[arg(long, value_name = "FILE")]
+    openmetrics: Option<PathBuf>,
+
+    /// Write what luc explain --json prints
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+
+    /// Write what luc explain prints
+    #[arg(long, value_name = "FILE")]
+    text: Option<PathBuf>,
+}
+
+/// Runs the subcommand.
+pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
+    let interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&interrupted))
+            .context("signals cannot be caught")?;
+    }
+    let chosen = chosen(&args)?;
+    let reader = Reader::open(&args.trace)?;
+    let mut exports = Exports::new(progress(Arc::clone(&interrupted)));
+    let mut outputs = Vec::new();
+    for (format, path) in chosen {
+        let (output, writer) = Output::create(path)?;
+        outputs.push(output);
+        format.add(reader.trace(), writer, &mut exports);
+    }
+    let report = luc_explain::explain_with(&reader, &mut exports)?;
+    if interrupted.load(Ordering::Relaxed) {
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
+    exports
+        .finish(&report)
+        .context("the report cannot be written; check the space left")?;
+    for output in outputs {
+        output.put()?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Format {
+    Html,
+    Perfetto,
+    OpenMetrics,
+    Json,
+    Text,
+}
+
+impl Format {
+    fn add<'a>(self, trace: &Trace, out: output::Writer, exports: &mut Exports<'a>) {
+        match self {
+            Self::Html => exports.add(Html::new(trace, out)),
+            Self::Perfetto => exports.add(Perfetto::new(trace, out)),
+            Self::OpenMetrics => exports.add(OpenMetrics(out)),
+            Self::Json => exports.add(Json(out)),
+            Self::Text => exports.add(Plain(out)),
+        }
+    }
+}
+
+/// What is to be made, and where.
+fn chosen(args: &Args) -> anyhow::Result<Vec<(Format, PathBuf)>> {
+    let asked = [
+        (Format::Html, &args.html),
+        (Format::Perfetto, &args.perfetto),
+        (Format::OpenMetrics, &args.openmetrics),
+        (Format::Json, &args.json),
+        (Format::Text, &args.text),
+    ];
+    let mut chosen: Vec<(Format, PathBuf)> = asked
+        .into_iter()
+        .filter_map(|(format, path)| Some((format, path.clone()?)))
+        .collect();
+    if chosen.is_empty() {
+        chosen.push((Format::Html, page_of(&args.trace)?));
+    }
+    for (index, (_, path)) in chosen.iter().enumerate() {
+        if chosen[..index].iter().any(|(_, other)| other == path) {
+            bail!(
+                "{}: two formats cannot go to one file; name another one",
+                path.display()
+            );
+        }
+    }
+    Ok(chosen)
+}
+
+/// `mail.trace.html` for `/tmp/mail.trace`.
+fn page_of(trace: &Path) -> anyhow::Result<PathBuf> {
+    let whole = trace.canonicalize().with_context(|| {
+        format!(
+            "{}: no trace is here; name a directory that `luc record --out` wrote",
+            trace.display()
+        )
+    })?;
+    let mut name = whole
+        .file_name()
+        .with_context(|| format!("{}: name the page by --html FILE", trace.display()))?
+        .to_owned();
+    name.push(".html");
+    Ok(PathBuf::from(name))
+}
+
+/// Shows how far the reading is, once it has taken a while, and ends it after a signal.
+fn progress(interrupted: Arc<AtomicBool>) -> luc_report::export::Progress<'static> {
+    let bar = ProgressBar::hidden();
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent} % read, {eta} left") {
+        bar.set_style(style);
+    }
+    let began = Instant::now();
+    Box::new(move |read, in_all| {
+        if bar.is_hidden() && began.elapsed() >= PATIENCE {
+            bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        bar.set_length(in_all);
+        bar.set_position(read);
+        if interrupted.load(Ordering::Relaxed) {
+            bar.finish_and_clear();
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    })
+}

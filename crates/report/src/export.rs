@@ -1,0 +1,93 @@
+//! Formats of a report. Each sees the trace while it is analysed, once, and writes itself when all is known.
+
+use std::fmt;
+use std::io;
+use std::ops::ControlFlow;
+
+use luc_events::tables::{FileSystem, Task, Wait};
+use luc_explain::{ExplainedCall, ExplainedCommit, ExplainedSync, Observer, Report};
+
+/// One format being made.
+pub trait Export: Observer {
+    /// Writes what is left to write.
+    ///
+    /// # Errors
+    ///
+    /// The first error of the writer, also from before.
+    fn finish(self: Box<Self>, report: &Report) -> io::Result<()>;
+}
+
+/// Asked from time to time with rows read and rows in all; `Break` ends the reading.
+pub type Progress<'a> = Box<dyn FnMut(u64, u64) -> ControlFlow<()> + 'a>;
+
+/// Several formats made by one reading of a trace.
+pub struct Exports<'a> {
+    exports: Vec<Box<dyn Export + 'a>>,
+    progress: Progress<'a>,
+}
+
+impl fmt::Debug for Exports<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Exports")
+            .field("exports", &self.exports.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> Exports<'a> {
+    /// Nothing yet.
+    pub fn new(progress: Progress<'a>) -> Self {
+        Self {
+            exports: Vec::new(),
+            progress,
+        }
+    }
+
+    /// One more format.
+    pub fn add(&mut self, export: impl Export + 'a) {
+        self.exports.push(Box::new(export));
+    }
+
+    /// Writes all of them.
+    ///
+    /// # Errors
+    ///
+    /// The first error of a writer.
+    pub fn finish(self, report: &Report) -> io::Result<()> {
+        self.exports
+            .into_iter()
+            .try_for_each(|export| export.finish(report))
+    }
+}
+
+impl Observer for Exports<'_> {
+    fn sync(&mut self, sync: &ExplainedSync<'_>) {
+        self.exports.iter_mut().for_each(|export| export.sync(sync));
+    }
+
+    fn commit(&mut self, commit: &ExplainedCommit<'_>) {
+        let exports = self.exports.iter_mut();
+        exports.for_each(|export| export.commit(commit));
+    }
+
+    fn call(&mut self, call: &ExplainedCall<'_>) {
+        self.exports.iter_mut().for_each(|export| export.call(call));
+    }
+
+    fn wait(&mut self, row: &Wait) {
+        self.exports.iter_mut().for_each(|export| export.wait(row));
+    }
+
+    fn task(&mut self, row: &Task) {
+        self.exports.iter_mut().for_each(|export| export.task(row));
+    }
+
+    fn file_system(&mut self, row: &FileSystem) {
+        let exports = self.exports.iter_mut();
+        exports.for_each(|export| export.file_system(row));
+    }
+
+    fn progress(&mut self, read: u64, in_all: u64) -> ControlFlow<()> {
+        (self.progress)(read, in_all)
+    }
+}

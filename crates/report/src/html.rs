@@ -1,0 +1,71 @@
+//! One page with everything in it, for a browser: no other file, no network.
+//!
+//! What matters can be read without scripts and on paper; a script only draws the detailed timelines. The
+//! page's size is bounded for any trace: lists are cut (and say so), names are clipped, time is summed into at
+//! most [`bins::MOST`] steps, and details are those of some stretches of at most [`timeline::MOST_PIECES`] pieces.
+
+use std::io::{self, Write};
+
+use luc_events::tables::{Task, Trace};
+use luc_explain::{ExplainedCall, ExplainedCommit, ExplainedSync, Observer, Report};
+
+use crate::Export;
+
+mod bins;
+mod charts;
+mod escape;
+mod file_system;
+mod findings;
+mod meaning;
+mod page;
+mod tables;
+mod timeline;
+
+use timeline::Timeline;
+
+/// The HTML page of a report.
+#[derive(Debug)]
+pub struct Html<W> {
+    out: W,
+    timeline: Timeline,
+}
+
+impl<W: Write> Html<W> {
+    /// Begins the page of a trace with this description.
+    pub fn new(trace: &Trace, out: W) -> Self {
+        Self {
+            out,
+            timeline: Timeline::new(trace.start_ns),
+        }
+    }
+}
+
+impl<W: Write> Observer for Html<W> {
+    fn sync(&mut self, sync: &ExplainedSync<'_>) {
+        self.timeline.sync(sync);
+    }
+
+    fn commit(&mut self, commit: &ExplainedCommit<'_>) {
+        self.timeline.commit(commit.row);
+    }
+
+    fn call(&mut self, call: &ExplainedCall<'_>) {
+        self.timeline.call(call);
+    }
+
+    fn task(&mut self, row: &Task) {
+        self.timeline.task(row);
+    }
+}
+
+impl<W: Write> Export for Html<W> {
+    fn finish(mut self: Box<Self>, report: &Report) -> io::Result<()> {
+        self.timeline.finish();
+        let page = page::page(report, &self.timeline);
+        self.out.write_all(page.as_bytes())?;
+        self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests;

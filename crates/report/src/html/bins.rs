@@ -1,0 +1,120 @@
+//! A whole trace in few steps of time, whatever its length: steps double when there would be too many.
+
+/// The most steps.
+pub(super) const MOST: usize = 240;
+/// The shortest step.
+const LEAST_NS: u64 = 10_000_000;
+
+/// What happened in one step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Bin {
+    /// fsyncs that ended in it.
+    pub(super) syncs: u64,
+    /// Their time.
+    pub(super) sync_ns: u64,
+    /// Of that, waiting for an earlier commit.
+    pub(super) predecessor_ns: u64,
+    /// The longest.
+    pub(super) longest_ns: u64,
+    /// Commits that ended in it.
+    pub(super) commits: u64,
+    /// Time in which a commit ran.
+    pub(super) committing_ns: u64,
+}
+
+impl Bin {
+    fn add(&mut self, other: &Self) {
+        self.syncs += other.syncs;
+        self.sync_ns = self.sync_ns.saturating_add(other.sync_ns);
+        self.predecessor_ns = self.predecessor_ns.saturating_add(other.predecessor_ns);
+        self.longest_ns = self.longest_ns.max(other.longest_ns);
+        self.commits += other.commits;
+        self.committing_ns = self.committing_ns.saturating_add(other.committing_ns);
+    }
+}
+
+/// The steps from the beginning of the trace.
+#[derive(Clone, Debug)]
+pub(super) struct Bins {
+    origin_ns: u64,
+    /// The length of a step.
+    pub(super) width_ns: u64,
+    /// As far as anything happened.
+    pub(super) bins: Vec<Bin>,
+}
+
+impl Bins {
+    pub(super) fn new(origin_ns: u64) -> Self {
+        Self {
+            origin_ns,
+            width_ns: LEAST_NS,
+            bins: Vec::new(),
+        }
+    }
+
+    /// The step with this moment; what was before the beginning is in the first.
+    pub(super) fn at(&mut self, at_ns: u64) -> &mut Bin {
+        let since_ns = at_ns.saturating_sub(self.origin_ns);
+        while since_ns / self.width_ns >= MOST as u64 {
+            self.width_ns = self.width_ns.saturating_mul(2);
+            self.bins = self
+                .bins
+                .chunks(2)
+                .map(|pair| {
+                    let mut sum = Bin::default();
+                    pair.iter().for_each(|bin| sum.add(bin));
+                    sum
+                })
+                .collect();
+        }
+        let index = (since_ns / self.width_ns) as usize;
+        if index >= self.bins.len() {
+            self.bins.resize(index + 1, Bin::default());
+        }
+        &mut self.bins[index]
+    }
+
+    /// Counts a commit, its time in all the steps in which it ran.
+    pub(super) fn commit(&mut self, start_ns: u64, end_ns: u64) {
+        self.at(end_ns).commits += 1;
+        let mut from_ns = start_ns.max(self.origin_ns).min(end_ns);
+        while from_ns < end_ns {
+            let since_ns = from_ns.saturating_sub(self.origin_ns);
+            let next_ns = (since_ns / self.width_ns + 1).saturating_mul(self.width_ns);
+            let until_ns = self.origin_ns.saturating_add(next_ns).min(end_ns);
+            let bin = self.at(from_ns);
+            bin.committing_ns = bin.committing_ns.saturating_add(until_ns - from_ns);
+            from_ns = until_ns;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost_whatever_the_length(
+            commits in prop::collection::vec((0u64..1 << 60, 0u64..1 << 40), 1..50),
+            origin_ns in 0u64..1 << 40,
+        ) {
+            let mut bins = Bins::new(origin_ns);
+            let mut expected_ns = 0_u64;
+            for &(start_ns, length_ns) in &commits {
+                let end_ns = start_ns + length_ns;
+                bins.commit(start_ns, end_ns);
+                expected_ns += end_ns - start_ns.max(origin_ns).min(end_ns);
+            }
+            prop_assert!(bins.bins.len() <= MOST);
+            let (mut count, mut sum_ns) = (0, 0);
+            for bin in &bins.bins {
+                count += bin.commits;
+                sum_ns += bin.committing_ns;
+            }
+            prop_assert_eq!(count, commits.len() as u64);
+            prop_assert_eq!(sum_ns, expected_ns);
+        }
+    }
+}

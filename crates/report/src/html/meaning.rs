@@ -1,0 +1,70 @@
+//! What the names in a report mean, in a line each, and how they are coloured.
+
+use luc_explain::{FindingKind, Part, Remedy};
+
+/// What a part of a call's time is.
+pub(super) fn of_part(part: Part) -> &'static str {
+    match part {
+        Part::DataWriteback => "the file's data was on its way to the disk",
+        Part::Predecessor => "an earlier transaction's commit had to end first",
+        Part::Start => "no commit ran yet: the journal thread had to begin",
+        Part::Locking => "the own commit waited for running handles",
+        Part::Flushing => "the own commit sent out data",
+        Part::Logging => "the own commit wrote the journal and waited for the disk",
+        Part::Done => "the own commit was over, the caller not woken yet",
+        Part::UnknownCommit => "a commit that is not in the trace, or another log",
+        Part::FastCommit => "a fast commit",
+        Part::Flush => "a flush of the disk's cache outside a commit",
+        Part::WriteDelay => "a buffer that a commit was writing",
+        Part::LockUp => "a transaction that took no more handles",
+        Part::Checkpoint => "space in the journal that a checkpoint had to free",
+        Part::DirectoryLock => "a directory's lock",
+        Part::Lock => "an inode's or another lock of the kernel",
+        Part::Throttle => "slowed down by the kernel: too much data was dirty",
+        Part::Device => "the device, otherwise",
+        Part::Other => "blocked for another reason",
+        Part::Runnable => "ready to run, but not on a processor",
+        Part::Running => "on a processor",
+    }
+}
+
+/// A part's name as people read it.
+pub(super) fn label(part: Part) -> String {
+    part.name().replace('_', " ")
+}
+
+/// A finding's name as people read it.
+pub(super) fn finding(kind: FindingKind) -> String {
+    kind.name().replace('_', " ")
+}
+
+/// A predicted gain: `+73 %`.
+pub(super) fn gain(remedy: &Remedy) -> Option<String> {
+    let gain = remedy.predicted_gain.filter(|gain| gain.is_finite())?;
+    Some(format!("{:+.0} %", gain * 100.0))
+}
+
+/// Colours of parts, in the light and in the dark scheme, in the order of [`Part::ALL`]. Own commits are blue,
+/// what somebody else's work costs is red to yellow.
+pub(super) const COLOURS: [(&str, &str); Part::ALL.len()] = [
+    ("#0f8f83", "#2fb5a7"),
+    ("#d1495b", "#f0717f"),
+    ("#a9c7ee", "#34507a"),
+    ("#7fa8e0", "#41659b"),
+    ("#5288d1", "#5280c2"),
+    ("#2563b8", "#6ea2ea"),
+    ("#1b4a8c", "#9cc2f5"),
+    ("#6b7280", "#8b93a1"),
+    ("#6554c0", "#9285e8"),
+    ("#3f8f3f", "#64b864"),
+    ("#b3469b", "#d873c2"),
+    ("#8e3ca8", "#b96fd3"),
+    ("#8a5a2b", "#bd8a57"),
+    ("#d98b1f", "#f0ab48"),
+    ("#b8a11a", "#d6c34a"),
+    ("#e2735c", "#f5937f"),
+    ("#2b93b8", "#56b6d8"),
+    ("#9aa1ab", "#6d7480"),
+    ("#b9c79a", "#7f9158"),
+    ("#d3d9cf", "#454d47"),
+];

@@ -1,0 +1,339 @@
+//! The page as a whole.
+
+use std::fmt::{self, Write as _};
+
+use luc_explain::{FileSystemReport, Part, Report};
+use serde_json::json;
+
+use super::escape::{Text, island};
+use super::timeline::Timeline;
+use super::{file_system, findings, meaning, tables};
+use crate::figures::{Share, Time, three_digits};
+
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("script.js");
+
+/// File systems that have a section.
+const MOST: usize = 10;
+
+/// The page.
+pub(super) fn page(report: &Report, timeline: &Timeline) -> String {
+    let mut out = String::new();
+    // Writing to a string cannot fail.
+    let _ = write_page(&mut out, report, timeline);
+    out
+}
+
+fn write_page(out: &mut String, report: &Report, timeline: &Timeline) -> fmt::Result {
+    let title = if report.trace.command.is_empty() {
+        &report.trace.host
+    } else {
+        &report.trace.command
+    };
+    writeln!(
+        out,
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
+         script-src 'unsafe-inline'\">\n\
+         <title>LUC: {}</title>\n<style>\n{STYLE}",
+        Text(title)
+    )?;
+    colours(out)?;
+    writeln!(out, "</style>\n</head>\n<body>")?;
+    header(out, report)?;
+    writeln!(out, "<main>")?;
+    let shown: Vec<&FileSystemReport> = report
+        .file_systems
+        .iter()
+        .filter(|found| is_busy(found))
+        .take(MOST)
+        .collect();
+    figures(out, report, shown.first().copied())?;
+    findings::section(out, report)?;
+    for (number, found) in shown.iter().enumerate() {
+        file_system::section(out, report, found, timeline, number)?;
+    }
+    quiet_ones(out, report, &shown)?;
+    tables::blame(out, report)?;
+    tables::slowest(out, report)?;
+    tables::accounts(out, report)?;
+    tables::disks(out, report)?;
+    writeln!(out, "</main>")?;
+    footer(out, report)?;
+    let details: Vec<_> = shown
+        .iter()
+        .take(file_system::MOST_DETAILED)
+        .map(|found| timeline.details(found.dev))
+        .collect();
+    let parts: Vec<String> = Part::ALL.into_iter().map(meaning::label).collect();
+    let classes: Vec<&str> = Part::ALL.into_iter().map(Part::name).collect();
+    let data = json!({"parts": parts, "classes": classes, "file_systems": details});
+    writeln!(
+        out,
+        "<script type=\"application/json\" id=\"timelines\">{}</script>\n<script>\n{SCRIPT}</script>\n</body>\n</html>",
+        island(&data)
+    )
+}
+
+fn is_busy(found: &FileSystemReport) -> bool {
+    found.syncs.latency.count > 0
+        || found.commits.full.count > 0
+        || found.commits.fast.count > 0
+        || found.calls.values().any(|call| call.latency.count > 0)
+}
+
+/// A colour for each part, as a class and as a variable for the script.
+fn colours(out: &mut String) -> fmt::Result {
+    let colours = || Part::ALL.into_iter().zip(meaning::COLOURS);
+    write!(out, ":root{{")?;
+    for (part, (light, _)) in colours() {
+        write!(out, "--p-{}:{light};", part.name())?;
+    }
+    write!(out, "}}\n@media (prefers-color-scheme:dark){{:root{{")?;
+    for (part, (_, dark)) in colours() {
+        write!(out, "--p-{}:{dark};", part.name())?;
+    }
+    writeln!(out, "}}}}")?;
+    for (part, _) in colours() {
+        let name = part.name();
+        writeln!(
+            out,
+            ".p-{name}{{background:var(--p-{name});fill:var(--p-{name})}}"
+        )?;
+    }
+    Ok(())
+}
+
+fn header(out: &mut String, report: &Report) -> fmt::Result {
+    let trace = &report.trace;
+    let length_ns = trace.end_ns.saturating_sub(trace.start_ns);
+    writeln!(
+        out,
+        "<header class=\"top\"><div class=\"inner\"><p class=\"brand\">LUC <span>I/O wait report</span></p><h1>"
+    )?;
+    if trace.command.is_empty() {
+        write!(out, "{}", Text(&trace.host))?;
+    } else {
+        write!(out, "<code>{}</code>", Text(&trace.command))?;
+    }
+    writeln!(
+        out,
+        "</h1><p class=\"facts\"><span>{} recorded</span><span>on {}</span><span>Linux {}</span>\
+         <span>{} processors</span><span>{} events</span>",
+        Time::from(length_ns),
+        Text(&trace.host),
+        Text(&trace.kernel),
+        trace.processors,
+        trace.events
+    )?;
+    if trace.realtime_offset_ns > 0 {
+        let began_s = trace.start_ns.saturating_add(trace.realtime_offset_ns) / 1_000_000_000;
+        let began = utc(began_s);
+        write!(
+            out,
+            "<span>began <time datetime=\"{began}Z\">{began} UTC</time></span>"
+        )?;
+    }
+    if !trace.filters.is_empty() {
+        write!(out, "<span>filter: {}</span>", Text(&trace.filters))?;
+    }
+    if trace.mode == "summary" {
+        write!(out, "<span class=\"tag\">recorded as summary</span>")?;
+    }
+    if !trace.complete {
+        write!(
+            out,
+            "<span class=\"tag bad\">the recorder did not finish</span>"
+        )?;
+    }
+    for (place, count) in report.lost.iter().take(8) {
+        write!(
+            out,
+            "<span class=\"tag bad\">lost {count} {}</span>",
+            Text(place)
+        )?;
+    }
+    writeln!(out, "</p></div></header>")
+}
+
+/// Date and time of seconds since 1970, by days_from_civil backwards
+/// (<https://howardhinnant.github.io/date_algorithms.html>).
+fn utc(seconds: u64) -> String {
+    let (days, of_day) = (seconds / 86_400, seconds % 86_400);
+    let days = days + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 {
+        month_from_march + 3
+    } else {
+        month_from_march - 9
+    };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    let (hour, minute, second) = (of_day / 3_600, of_day / 60 % 60, of_day % 60);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
+}
+
+/// The key figures of the busiest file system.
+fn figures(out: &mut String, report: &Report, found: Option<&FileSystemReport>) -> fmt::Result {
+    let Some(found) = found else {
+        return Ok(());
+    };
+    let (syncs, commits) = (&found.syncs, &found.commits);
+    let place = findings::place(report, found.dev);
+    writeln!(
+        out,
+        "<section class=\"figures\" aria-label=\"Key figures\"><p class=\"quiet\">Busiest file system: {place}</p><dl>"
+    )?;
+    let mut figure = |name: &str, id: &str, raw: String, shown: String, more: String| {
+        writeln!(
+            out,
+            "<div><dt>{name}</dt><dd data-figure=\"{id}\" data-value=\"{raw}\">{shown}</dd><dd class=\"quiet\">{more}\
+             </dd></div>"
+        )
+    };
+    let count = syncs.latency.count;
+    let per_s = format!("{}/s", three_digits(syncs.per_s));
+    figure(
+        "fsyncs",
+        "syncs",
+        count.to_string(),
+        count.to_string(),
+        per_s,
+    )?;
+    let latency = &syncs.latency;
+    let median = format!("median {}", Time::from(latency.p50_ns));
+    let mean = Time::from(latency.mean_ns).to_string();
+    figure(
+        "mean fsync",
+        "sync_mean_ns",
+        latency.mean_ns.to_string(),
+        mean,
+        median,
+    )?;
+    let longest = format!("longest {}", Time::from(latency.max_ns));
+    let p99 = Time::from(latency.p99_ns).to_string();
+    figure(
+        "99 % within",
+        "sync_p99_ns",
+        latency.p99_ns.to_string(),
+        p99,
+        longest,
+    )?;
+    if syncs.parts.sum() > 0 {
+        let predecessor_ns = syncs.parts.get(Part::Predecessor);
+        let share = Share::of(predecessor_ns, syncs.parts.sum()).to_string();
+        let of = "of fsync time".to_owned();
+        figure(
+            "on earlier commits",
+            "predecessor_ns",
+            predecessor_ns.to_string(),
+            share,
+            of,
+        )?;
+    }
+    let count = commits.full.count;
+    let mean = format!("mean {}", Time::from(commits.full.mean_ns));
+    figure(
+        "commits",
+        "commits",
+        count.to_string(),
+        count.to_string(),
+        mean,
+    )?;
+    if commits.serving > 0 {
+        let each = three_digits(commits.syncs_per_commit);
+        let raw = commits.syncs_per_commit.to_string();
+        figure(
+            "fsyncs per commit",
+            "syncs_per_commit",
+            raw,
+            each,
+            "served".to_owned(),
+        )?;
+    }
+    if found.batching.would_help {
+        let gain = format!("{:+.0} %", found.batching.gain * 100.0);
+        let raw = found.batching.gain.to_string();
+        figure(
+            "predicted gain",
+            "gain",
+            raw,
+            gain,
+            "under luc run".to_owned(),
+        )?;
+    }
+    writeln!(out, "</dl></section>")
+}
+
+/// File systems without a section.
+fn quiet_ones(out: &mut String, report: &Report, shown: &[&FileSystemReport]) -> fmt::Result {
+    let rest: Vec<&FileSystemReport> = report
+        .file_systems
+        .iter()
+        .filter(|found| !shown.iter().any(|shown| shown.dev == found.dev))
+        .collect();
+    if rest.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "<section id=\"others\"><h2>Other file systems</h2><div class=\"scroll\"><table><thead><tr>\
+         <th scope=\"col\">Mounted on</th><th scope=\"col\">Type</th><th scope=\"col\" class=\"number\">fsyncs</th>\
+         <th scope=\"col\" class=\"number\">Commits</th></tr></thead><tbody>"
+    )?;
+    for found in rest.iter().take(50) {
+        writeln!(
+            out,
+            "<tr><th scope=\"row\">{}</th><td>{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td></tr>",
+            findings::place(report, found.dev),
+            Text(&found.kind),
+            found.syncs.latency.count,
+            found.commits.full.count
+        )?;
+    }
+    writeln!(out, "</tbody></table></div>")?;
+    tables::more(out, rest.len(), 50)?;
+    writeln!(out, "</section>")
+}
+
+fn footer(out: &mut String, report: &Report) -> fmt::Result {
+    let omitted = &report.omitted;
+    writeln!(
+        out,
+        "<footer><p>Report version {}. The parts of each call sum to its measured time. Predicted gains of the fsync \
+         gate come from a model of the callers seen; those of other remedies are upper bounds.</p>",
+        report.version
+    )?;
+    let left_out = [
+        (omitted.waits, "waits inside very long calls"),
+        (omitted.blame, "pairs of victim and culprit"),
+        (
+            omitted.syncs_without_waits,
+            "long calls without recorded waits",
+        ),
+        (omitted.implausible, "rows with impossible times"),
+    ];
+    for (count, what) in left_out.into_iter().filter(|&(count, _)| count > 0) {
+        writeln!(out, "<p>Left out by the analysis: {count} {what}.</p>")?;
+    }
+    writeln!(out, "</footer>")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::utc;
+
+    #[test]
+    fn dates_are_those_of_date() {
+        // date -u -d @N '+%F %T'
+        assert_eq!(utc(0), "1970-01-01 00:00:00");
+        assert_eq!(utc(951_782_400), "2000-02-29 00:00:00");
+        assert_eq!(utc(1_795_294_296), "2026-11-21 20:51:36");
+    }
+}

@@ -1,0 +1,365 @@
+//! What the timelines show: sums over the whole trace, and some stretches of it in detail.
+//!
+//! The trace is cut into stretches while it goes by. Kept are the one with the slowest fsync and a few others at
+//! even distances, of which in the end the one counts whose mean fsync is nearest to that of all: a typical stretch.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use luc_events::codes::CommitKind;
+use luc_events::tables::{Commit, Task};
+use luc_events::{Dev, Pid, Tgid, Transaction};
+use luc_explain::{ExplainedCall, ExplainedSync, Part};
+use serde_json::{Value, json};
+
+use super::bins::Bins;
+use super::escape::clipped;
+
+/// File systems of which there are timelines: the first that were synced.
+const MOST_FILE_SYSTEMS: usize = 16;
+/// Pieces of calls in one stretch.
+pub(super) const MOST_PIECES: usize = 8_000;
+/// Calls in one stretch.
+const MOST_CALLS: usize = 3_000;
+/// Commits in one stretch.
+const MOST_COMMITS: usize = 3_000;
+/// Stretches to choose a typical one from.
+const MOST_SAMPLES: usize = 8;
+/// Threads that are shown of a stretch, those with most time in calls.
+const MOST_LANES: usize = 64;
+/// Calls other than syncs that did not wait and took less than this are not shown.
+pub(super) const BRIEF_NS: u64 = 100_000;
+
+#[derive(Clone, Debug)]
+struct Bar {
+    thread: Pid,
+    process: Tgid,
+    kind: &'static str,
+    enter_ns: u64,
+    exit_ns: u64,
+    own: Option<Transaction>,
+    pieces: Vec<(Part, u64)>,
+}
+
+#[derive(Clone, Debug)]
+struct CommitBar {
+    row: Commit,
+    served: u64,
+}
+
+/// Calls and commits of some time.
+#[derive(Clone, Debug, Default)]
+struct Stretch {
+    calls: Vec<Bar>,
+    commits: Vec<CommitBar>,
+    pieces: usize,
+    syncs: u64,
+    sync_ns: u64,
+    slowest_ns: u64,
+}
+
+impl Stretch {
+    fn is_full(&self) -> bool {
+        self.pieces >= MOST_PIECES || self.calls.len() >= MOST_CALLS
+    }
+
+    /// From the first call's beginning to the last one's end.
+    fn span(&self) -> (u64, u64) {
+        let from_ns = self.calls.iter().map(|call| call.enter_ns).min();
+        let to_ns = self.calls.iter().map(|call| call.exit_ns).max();
+        (from_ns.unwrap_or(0), to_ns.unwrap_or(0))
+    }
+
+    fn mean_ns(&self) -> u64 {
+        self.sync_ns.checked_div(self.syncs).unwrap_or(0)
+    }
+}
+
+/// One file system.
+#[derive(Debug)]
+pub(super) struct Lane {
+    pub(super) bins: Bins,
+    current: Stretch,
+    recent: VecDeque<CommitBar>,
+    samples: Vec<Stretch>,
+    slowest: Option<Stretch>,
+    /// One stretch in so many is kept.
+    every: u64,
+    closed: u64,
+    syncs: u64,
+    sync_ns: u64,
+    brief: u64,
+}
+
+/// All that is collected.
+#[derive(Debug)]
+pub(super) struct Timeline {
+    origin_ns: u64,
+    names: HashMap<Pid, String>,
+    lanes: BTreeMap<Dev, Lane>,
+}
+
+impl Timeline {
+    pub(super) fn new(origin_ns: u64) -> Self {
+        Self {
+            origin_ns,
+            names: HashMap::new(),
+            lanes: BTreeMap::new(),
+        }
+    }
+
+    /// What is known of a file system.
+    pub(super) fn lane(&self, dev: Dev) -> Option<&Lane> {
+        self.lanes.get(&dev)
+    }
+
+    fn lane_mut(&mut self, dev: Dev) -> Option<&mut Lane> {
+        if !self.lanes.contains_key(&dev) && self.lanes.len() >= MOST_FILE_SYSTEMS {
+            return None;
+        }
+        let origin_ns = self.origin_ns;
+        Some(self.lanes.entry(dev).or_insert_with(|| Lane {
+            bins: Bins::new(origin_ns),
+            current: Stretch::default(),
+            recent: VecDeque::new(),
+            samples: Vec::new(),
+            slowest: None,
+            every: 1,
+            closed: 0,
+            syncs: 0,
+            sync_ns: 0,
+            brief: 0,
+        }))
+    }
+
+    pub(super) fn task(&mut self, row: &Task) {
+        self.names.insert(row.thread, clipped(&row.comm));
+    }
+
+    pub(super) fn commit(&mut self, row: &Commit) {
+        let Some(lane) = self.lane_mut(row.dev) else {
+            return;
+        };
+        lane.bins.commit(row.start_ns, row.end_ns);
+        lane.recent.push_back(CommitBar {
+            row: row.clone(),
+            served: 0,
+        });
+        if lane.recent.len() > MOST_COMMITS {
+            lane.recent.pop_front();
+        }
+    }
+
+    pub(super) fn sync(&mut self, sync: &ExplainedSync<'_>) {
+        let row = sync.row;
+        let Some(lane) = self.lane_mut(row.dev) else {
+            return;
+        };
+        let length_ns = row.exit_ns.saturating_sub(row.enter_ns);
+        let bin = lane.bins.at(row.exit_ns);
+        bin.syncs += 1;
+        bin.sync_ns = bin.sync_ns.saturating_add(length_ns);
+        let predecessor_ns = sync.parts.get(Part::Predecessor);
+        bin.predecessor_ns = bin.predecessor_ns.saturating_add(predecessor_ns);
+        bin.longest_ns = bin.longest_ns.max(length_ns);
+        lane.syncs += 1;
+        lane.sync_ns = lane.sync_ns.saturating_add(length_ns);
+        if let Some(own) = sync.own {
+            let mut recent = lane.recent.iter_mut().rev();
+            if let Some(commit) = recent.find(|commit| commit.row == *own) {
+                commit.served += 1;
+            }
+        }
+        let stretch = &mut lane.current;
+        stretch.syncs += 1;
+        stretch.sync_ns = stretch.sync_ns.saturating_add(length_ns);
+        stretch.slowest_ns = stretch.slowest_ns.max(length_ns);
+        lane.bar(Bar {
+            thread: row.thread,
+            process: row.process,
+            kind: row.kind.name(),
+            enter_ns: row.enter_ns,
+            exit_ns: row.exit_ns,
+            own: sync.own.map(|own| own.transaction),
+            pieces: sync.pieces.to_vec(),
+        });
+    }
+
+    pub(super) fn call(&mut self, call: &ExplainedCall<'_>) {
+        let row = call.row;
+        // Without a sync or commit on it, a file system has no timeline.
+        let Some(lane) = self.lanes.get_mut(&row.dev) else {
+            return;
+        };
+        let is_brief = row.exit_ns.saturating_sub(row.enter_ns) < BRIEF_NS;
+        if is_brief && call.pieces.iter().all(|&(part, _)| part == Part::Running) {
+            lane.brief += 1;
+            return;
+        }
+        lane.bar(Bar {
+            thread: row.thread,
+            process: row.process,
+            kind: row.kind.name(),
+            enter_ns: row.enter_ns,
+            exit_ns: row.exit_ns,
+            own: None,
+            pieces: call.pieces.to_vec(),
+        });
+    }
+
+    /// Ends the last stretches.
+    pub(super) fn finish(&mut self) {
+        for lane in self.lanes.values_mut() {
+            lane.close();
+        }
+    }
+
+    /// The stretches of a file system that are shown in detail, for the script.
+    pub(super) fn details(&self, dev: Dev) -> Vec<Value> {
+        let Some(lane) = self.lanes.get(&dev) else {
+            return Vec::new();
+        };
+        lane.chosen()
+            .into_iter()
+            .map(|(title, stretch)| self.detail(title, stretch))
+            .collect()
+    }
+
+    fn detail(&self, title: &str, stretch: &Stretch) -> Value {
+        let (from_ns, to_ns) = stretch.span();
+        let since_us = |at_ns: u64| at_ns.saturating_sub(from_ns) / 1_000;
+        let mut lanes: BTreeMap<(Tgid, Pid), (u64, Vec<&Bar>)> = BTreeMap::new();
+        for call in &stretch.calls {
+            let lane = lanes.entry((call.process, call.thread)).or_default();
+            lane.0 = lane
+                .0
+                .saturating_add(call.exit_ns.saturating_sub(call.enter_ns));
+            lane.1.push(call);
+        }
+        let mut most: Vec<_> = lanes.into_iter().collect();
+        most.sort_by_key(|&(id, (ns, _))| (std::cmp::Reverse(ns), id));
+        let left_out = most.len().saturating_sub(MOST_LANES);
+        most.truncate(MOST_LANES);
+        most.sort_by_key(|&(id, _)| id);
+        let shown = most.into_iter().map(|((process, thread), (_, mut calls))| {
+            calls.sort_by_key(|call| (call.enter_ns, call.exit_ns));
+            let bars: Vec<Value> = calls.into_iter().map(|call| bar(call, from_ns)).collect();
+            let name = self.names.get(&thread).map_or("", String::as_str);
+            json!({"name": name, "process": process.0, "thread": thread.0, "calls": bars})
+        });
+        let commits = stretch.commits.iter().map(|commit| {
+            let row = &commit.row;
+            let flushing_ns = row
+                .flushing_ns
+                .clamp(row.start_ns, row.end_ns.max(row.start_ns));
+            let logging_ns = row
+                .logging_ns
+                .clamp(flushing_ns, row.end_ns.max(flushing_ns));
+            json!([
+                row.start_ns as i64 / 1_000 - from_ns as i64 / 1_000,
+                (flushing_ns - row.start_ns) / 1_000,
+                (logging_ns - flushing_ns) / 1_000,
+                row.end_ns.saturating_sub(logging_ns) / 1_000,
+                row.transaction.0,
+                commit.served,
+                u8::from(row.kind == CommitKind::Fast),
+            ])
+        });
+        json!({
+            "title": title,
+            "from_us": from_ns.saturating_sub(self.origin_ns) / 1_000,
+            "length_us": since_us(to_ns).max(1),
+            "commits": commits.collect::<Vec<_>>(),
+            "lanes": shown.collect::<Vec<_>>(),
+            "left_out": left_out,
+        })
+    }
+}
+
+/// A call for the script: begin, length, name, own transaction, then parts and lengths; microseconds.
+fn bar(call: &Bar, from_ns: u64) -> Value {
+    let mut values = vec![
+        json!(call.enter_ns.saturating_sub(from_ns) / 1_000),
+        json!(call.exit_ns.saturating_sub(call.enter_ns) / 1_000),
+        json!(call.kind),
+        json!(call.own.map_or(0, |own| own.0)),
+    ];
+    // Rounded so that the pieces sum to the call.
+    let (mut at_ns, mut at_us) = (0_u64, 0);
+    for &(part, ns) in &call.pieces {
+        at_ns = at_ns.saturating_add(ns);
+        values.push(json!(part as u8));
+        values.push(json!(at_ns / 1_000 - at_us));
+        at_us = at_ns / 1_000;
+    }
+    json!(values)
+}
+
+impl Lane {
+    /// Whether any stretch can be shown.
+    pub(super) fn has_details(&self) -> bool {
+        self.closed > 0
+    }
+
+    /// Calls that did not wait and were too short to be shown.
+    pub(super) fn brief(&self) -> u64 {
+        self.brief
+    }
+
+    fn bar(&mut self, bar: Bar) {
+        self.current.pieces += bar.pieces.len();
+        self.current.calls.push(bar);
+        if self.current.is_full() {
+            self.close();
+        }
+    }
+
+    fn close(&mut self) {
+        let mut stretch = std::mem::take(&mut self.current);
+        if stretch.calls.is_empty() {
+            return;
+        }
+        let (from_ns, to_ns) = stretch.span();
+        let inside = |row: &Commit| row.end_ns >= from_ns && row.start_ns <= to_ns;
+        let commits = self.recent.iter().filter(|commit| inside(&commit.row));
+        stretch.commits = commits.cloned().collect();
+        let slowest_ns = self
+            .slowest
+            .as_ref()
+            .map_or(0, |slowest| slowest.slowest_ns);
+        if self.slowest.is_none() || stretch.slowest_ns > slowest_ns {
+            self.slowest = Some(stretch.clone());
+        }
+        if self.closed.is_multiple_of(self.every) {
+            self.samples.push(stretch);
+        }
+        self.closed += 1;
+        if self.samples.len() > MOST_SAMPLES {
+            let mut index = 0;
+            self.samples.retain(|_| {
+                index += 1;
+                index % 2 == 1
+            });
+            self.every *= 2;
+        }
+    }
+
+    /// Titles and stretches.
+    fn chosen(&self) -> Vec<(&'static str, &Stretch)> {
+        if self.closed == 1 {
+            let whole = self.slowest.iter();
+            return whole.map(|stretch| ("the whole trace", stretch)).collect();
+        }
+        let mean_ns = self.sync_ns.checked_div(self.syncs).unwrap_or(0);
+        let typical = self
+            .samples
+            .iter()
+            .filter(|stretch| stretch.is_full())
+            .min_by_key(|stretch| stretch.mean_ns().abs_diff(mean_ns));
+        let typical = typical.map(|stretch| ("a typical stretch", stretch));
+        let slowest = self.slowest.iter();
+        let slowest = slowest.map(|stretch| ("around the slowest fsync", stretch));
+        let mut chosen: Vec<_> = typical.into_iter().chain(slowest).collect();
+        chosen.dedup_by_key(|(_, stretch)| stretch.span());
+        chosen
+    }
+}

@@ -1,0 +1,326 @@
+//! A report as OpenMetrics text, for Prometheus and others.
+//!
+//! The number of series is bounded: [`MOST`] file systems, disks, cgroups and findings at most; what is beyond is
+//! summed as `other` or left out, and all other labels have few values. Times are seconds.
+//!
+//! Source: the OpenMetrics specification 1.0, <https://prometheus.io/docs/specs/om/open_metrics_spec/>.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use luc_explain::{Account, CallReport, FileSystemReport, Latency, Observer, Part, Report};
+
+use crate::Export;
+
+mod families;
+
+use families::{Families, Kind, Labels};
+
+/// The most file systems, disks, cgroups and findings, each.
+const MOST: usize = 100;
+
+/// The OpenMetrics text of a report.
+#[derive(Debug)]
+pub struct OpenMetrics<W>(pub W);
+
+impl<W> Observer for OpenMetrics<W> {}
+
+impl<W: Write> Export for OpenMetrics<W> {
+    fn finish(mut self: Box<Self>, report: &Report) -> io::Result<()> {
+        self.0.write_all(text(report).as_bytes())?;
+        self.0.flush()
+    }
+}
+
+/// The text.
+pub fn text(report: &Report) -> String {
+    let mut families = Families::default();
+    trace(&mut families, report);
+    for file_system in report.file_systems.iter().take(MOST) {
+        syncs(&mut families, file_system);
+        commits(&mut families, file_system);
+        for (name, call) in &file_system.calls {
+            calls(&mut families, file_system, name, call);
+        }
+    }
+    disks(&mut families, report);
+    cgroups(&mut families, &report.accounts.cgroups);
+    findings(&mut families, report);
+    families.text()
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+fn trace(families: &mut Families, report: &Report) {
+    let trace = &report.trace;
+    let labels = Labels::new()
+        .with("host", &trace.host)
+        .with("kernel", &trace.kernel)
+        .with("mode", &trace.mode)
+        .with("report_version", report.version);
+    let help = "Where the trace is from.";
+    families
+        .family("luc_trace", Kind::Info, help)
+        .sample("_info", &labels, 1.0);
+    let none = Labels::new();
+    let length_ns = trace.end_ns.saturating_sub(trace.start_ns);
+    let end_ns = trace.end_ns.saturating_add(trace.realtime_offset_ns);
+    let gauges = [
+        (
+            "luc_trace_length_seconds",
+            "How long was recorded.",
+            seconds(length_ns),
+        ),
+        (
+            "luc_trace_end_time_seconds",
+            "When the recording ended, since 1970.",
+            seconds(end_ns),
+        ),
+        (
+            "luc_trace_complete",
+            "1 if the recorder wrote down its end.",
+            f64::from(u8::from(trace.complete)),
+        ),
+    ];
+    for (name, help, value) in gauges {
+        families
+            .family(name, Kind::Gauge, help)
+            .sample("", &none, value);
+    }
+    let events = families.family("luc_trace_events", Kind::Counter, "Events read.");
+    events.sample("_total", &none, trace.events as f64);
+    for (place, &count) in report.lost.iter().take(MOST) {
+        let help = "Events that the recorder could not keep.";
+        families
+            .family("luc_trace_lost_events", Kind::Counter, help)
+            .sample("_total", &Labels::new().with("table", place), count as f64);
+    }
+}
+
+fn place(file_system: &FileSystemReport) -> Labels {
+    Labels::new()
+        .with("device", file_system.dev)
+        .with("mount_point", &file_system.mount_point)
+        .with("type", &file_system.kind)
+}
+
+fn syncs(families: &mut Families, file_system: &FileSystemReport) {
+    let place = place(file_system);
+    let syncs = &file_system.syncs;
+    let help = "Calls of fsync and the like.";
+    histogram(
+        families,
+        "luc_sync_duration_seconds",
+        help,
+        &place,
+        &syncs.latency,
+    );
+    for (kind, &count) in &syncs.kinds {
+        let help = "Calls of fsync and the like, by call.";
+        families.family("luc_syncs", Kind::Counter, help).sample(
+            "_total",
+            &place.with("call", kind),
+            count as f64,
+        );
+    }
+    let help = "Calls of fsync and the like that failed.";
+    families
+        .family("luc_sync_errors", Kind::Counter, help)
+        .sample("_total", &place, syncs.errors as f64);
+    for (part, ns) in syncs.parts.iter() {
+        let help = "Where the time of fsync and the like went.";
+        families
+            .family("luc_sync_part_seconds", Kind::Counter, help)
+            .sample("_total", &place.with("part", part.name()), seconds(ns));
+    }
+    let gauges = [
+        (
+            "luc_sync_callers",
+            "Threads that called fsync or the like twice or more.",
+            syncs.callers as f64,
+        ),
+        (
+            "luc_syncs_per_commit",
+            "fsyncs served by each commit that served any.",
+            file_system.commits.syncs_per_commit,
+        ),
+        (
+            "luc_batching_predicted_gain_ratio",
+            "Predicted gain in fsyncs per second under luc run, as a fraction.",
+            file_system.batching.gain,
+        ),
+        (
+            "luc_journal_size_bytes",
+            "The journal's size; 0 if there is none or it is not known.",
+            file_system.journal_bytes as f64,
+        ),
+    ];
+    for (name, help, value) in gauges {
+        families
+            .family(name, Kind::Gauge, help)
+            .sample("", &place, value);
+    }
+}
+
+fn commits(families: &mut Families, file_system: &FileSystemReport) {
+    let place = place(file_system);
+    let commits = &file_system.commits;
+    for (kind, latency) in [("full", &commits.full), ("fast", &commits.fast)] {
+        let help = "Journal commits.";
+        let labels = place.with("kind", kind);
+        histogram(
+            families,
+            "luc_commit_duration_seconds",
+            help,
+            &labels,
+            latency,
+        );
+    }
+    for (phase, ns) in [
+        (Part::Locking, commits.locking_ns),
+        (Part::Flushing, commits.flushing_ns),
+        (Part::Logging, commits.logging_ns),
+    ] {
+        let help = "Time of full commits by phase.";
+        families
+            .family("luc_commit_phase_seconds", Kind::Counter, help)
+            .sample("_total", &place.with("phase", phase.name()), seconds(ns));
+    }
+}
+
+fn calls(families: &mut Families, file_system: &FileSystemReport, name: &str, call: &CallReport) {
+    let labels = place(file_system).with("call", name);
+    let help = "Other calls on files.";
+    histogram(
+        families,
+        "luc_call_duration_seconds",
+        help,
+        &labels,
+        &call.latency,
+    );
+    for (part, ns) in call.parts.iter() {
+        let help = "Where the time of other calls went.";
+        families
+            .family("luc_call_part_seconds", Kind::Counter, help)
+            .sample("_total", &labels.with("part", part.name()), seconds(ns));
+    }
+}
+
+fn disks(families: &mut Families, report: &Report) {
+    for disk in report.disks.iter().take(MOST) {
+        let labels = Labels::new().with("device", disk.dev);
+        for (kind, latency) in &disk.device {
+            let help = "Block requests, from issue to completion.";
+            let labels = labels.with("kind", kind);
+            histogram(
+                families,
+                "luc_request_duration_seconds",
+                help,
+                &labels,
+                latency,
+            );
+        }
+        let help = "Bytes of block requests.";
+        families
+            .family("luc_request_bytes", Kind::Counter, help)
+            .sample("_total", &labels, disk.bytes as f64);
+        let help = "Block requests that failed.";
+        families
+            .family("luc_request_errors", Kind::Counter, help)
+            .sample("_total", &labels, disk.errors as f64);
+    }
+}
+
+/// Thread time of cgroups, by what threads were doing; cgroups beyond the first are summed.
+fn cgroups(families: &mut Families, accounts: &[Account]) {
+    let mut rest: BTreeMap<&str, u64> = BTreeMap::new();
+    for (index, account) in accounts.iter().enumerate() {
+        let blocked_ns = account
+            .blocked
+            .values()
+            .fold(0, |sum: u64, &ns| sum.saturating_add(ns));
+        let states = [
+            ("user", account.user_ns),
+            ("system", account.system_ns),
+            ("runnable", account.runnable_ns),
+            ("storage", account.storage_ns),
+            ("blocked", blocked_ns.saturating_sub(account.storage_ns)),
+            ("idle", account.idle_ns),
+        ];
+        for (state, ns) in states {
+            if index < MOST {
+                cgroup(families, &account.cgroup.to_string(), state, ns);
+            } else {
+                let sum = rest.entry(state).or_default();
+                *sum = sum.saturating_add(ns);
+            }
+        }
+    }
+    for (state, ns) in rest {
+        cgroup(families, "other", state, ns);
+    }
+}
+
+fn cgroup(families: &mut Families, id: &str, state: &str, ns: u64) {
+    let help = "Thread time of a cgroup, by what threads did; storage is not in blocked.";
+    let labels = Labels::new().with("cgroup", id).with("state", state);
+    families
+        .family("luc_cgroup_thread_seconds", Kind::Counter, help)
+        .sample("_total", &labels, seconds(ns));
+}
+
+/// Costs by kind and file system; findings with the same labels are summed.
+fn findings(families: &mut Families, report: &Report) {
+    let mut costs: BTreeMap<(&str, String), (u64, f64)> = BTreeMap::new();
+    for finding in &report.findings {
+        let device = finding.dev.map_or_else(String::new, |dev| dev.to_string());
+        let sum = costs.entry((finding.kind.name(), device)).or_default();
+        *sum = (sum.0.saturating_add(finding.cost_ns), sum.1 + finding.share);
+    }
+    for ((kind, device), (cost_ns, share)) in costs.into_iter().take(MOST) {
+        let labels = Labels::new().with("finding", kind).with("device", device);
+        let help = "Thread time lost to a finding.";
+        families
+            .family("luc_finding_cost_seconds", Kind::Gauge, help)
+            .sample("", &labels, seconds(cost_ns));
+        let help = "The same over the time spent in calls on files.";
+        families
+            .family("luc_finding_share_ratio", Kind::Gauge, help)
+            .sample("", &labels, share);
+    }
+}
+
+/// A histogram with a bucket per power of two.
+fn histogram(
+    families: &mut Families,
+    name: &'static str,
+    help: &'static str,
+    labels: &Labels,
+    latency: &Latency,
+) {
+    let family = families.family(name, Kind::Histogram, help);
+    let mut by_edge: BTreeMap<u64, u64> = BTreeMap::new();
+    for &(upper_ns, count) in &latency.buckets {
+        // Buckets end one nanosecond below a power of two or are finer than that.
+        let edge_ns = upper_ns
+            .checked_add(1)
+            .and_then(u64::checked_next_power_of_two);
+        *by_edge
+            .entry(edge_ns.map_or(u64::MAX, |edge| edge - 1))
+            .or_default() += count;
+    }
+    let mut below: u64 = 0;
+    for (edge_ns, count) in by_edge {
+        below = below.saturating_add(count);
+        let labels = labels.with("le", seconds(edge_ns));
+        family.sample("_bucket", &labels, below as f64);
+    }
+    family.sample("_bucket", &labels.with("le", "+Inf"), below as f64);
+    family.sample("_count", labels, below as f64);
+    family.sample("_sum", labels, seconds(latency.total_ns));
+}
+
+#[cfg(test)]
+mod tests;

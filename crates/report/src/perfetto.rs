@@ -1,0 +1,163 @@
+//! A trace for <https://ui.perfetto.dev>, in its native protobuf, streamed while the analysis runs.
+//!
+//! - Each process has its threads, with the calls of each as slices; inside a call its parts, named as in
+//!   reports. A track below has all times off the processor, by cause.
+//! - Each journal has its commits with their phases, and counters: fsyncs served and bytes of data per commit.
+//! - Whose work a commit had to write stands on a track of that process, for the time in which the transaction
+//!   collected it.
+//! - Flows tie a call to the commits it waited for, and a commit to the work in it.
+//!
+//! Slices of a track are in the order of time and each ends before the next begins, whatever the trace says: what
+//! would overlap is cut. Memory is bounded by threads, processes and [`HELD_COMMITS`] per journal.
+
+use std::collections::{HashMap, VecDeque};
+use std::io::{self, Write};
+
+use luc_events::codes::{CommitKind, SyncKind, WaitState};
+use luc_events::tables::{Commit, FileSystem, Task, Trace, Wait};
+use luc_events::{Dev, Pid, Tgid, Transaction};
+use luc_explain::{ExplainedCall, ExplainedCommit, ExplainedSync, Observer, Part, Report};
+
+use crate::Export;
+
+mod encode;
+mod journals;
+mod packets;
+mod threads;
+
+use journals::Journals;
+use packets::{Kind, Packets};
+use threads::{Slice, Threads};
+
+/// A Perfetto trace.
+#[derive(Debug)]
+pub struct Perfetto<W> {
+    packets: Packets<W>,
+    threads: Threads,
+    journals: Journals,
+    next_flow: u64,
+}
+
+impl<W: Write> Perfetto<W> {
+    /// Begins the Perfetto trace of a trace with this description.
+    pub fn new(trace: &Trace, out: W) -> Self {
+        let (boottime_ns, realtime_ns) = (trace.boottime_offset_ns, trace.realtime_offset_ns);
+        Self {
+            packets: Packets::new(out, trace.start_ns, boottime_ns, realtime_ns),
+            threads: Threads::default(),
+            journals: Journals::default(),
+            next_flow: 1,
+        }
+    }
+
+    /// New flows from a call to the commits that it waited for.
+    fn flows(&mut self, dev: Dev, span: (u64, u64), waited: &[(Transaction, u64)]) -> Vec<u64> {
+        let mut flows = Vec::new();
+        for &(transaction, _) in waited {
+            if self.journals.tie(dev, transaction, span, self.next_flow) {
+                flows.push(self.next_flow);
+                self.next_flow += 1;
+            }
+        }
+        flows
+    }
+}
+
+impl<W: Write> Observer for Perfetto<W> {
+    fn sync(&mut self, sync: &ExplainedSync<'_>) {
+        let row = sync.row;
+        if let Some(own) = sync.own {
+            self.journals.served(own);
+        }
+        let flows = self.flows(row.dev, (row.enter_ns, row.exit_ns), sync.waited);
+        let slice = Slice {
+            name: row.kind.name(),
+            enter_ns: row.enter_ns,
+            exit_ns: row.exit_ns,
+            pieces: sync.pieces.to_vec(),
+            flows,
+            dev: row.dev,
+            inode: row.inode.0,
+            bytes: 0,
+            errno: row.errno,
+        };
+        let thread = (row.thread, row.process);
+        if row.kind == SyncKind::SyncWrite {
+            // The write that it is a part of comes next.
+            self.threads.hold(&mut self.packets, thread, slice);
+        } else {
+            self.threads.call(&mut self.packets, thread, slice);
+        }
+    }
+
+    fn call(&mut self, call: &ExplainedCall<'_>) {
+        let row = call.row;
+        let flows = self.flows(row.dev, (row.enter_ns, row.exit_ns), call.waited);
+        let slice = Slice {
+            name: row.kind.name(),
+            enter_ns: row.enter_ns,
+            exit_ns: row.exit_ns,
+            pieces: call.pieces.to_vec(),
+            flows,
+            dev: row.dev,
+            inode: row.inode.0,
+            bytes: row.bytes,
+            errno: row.errno,
+        };
+        let thread = (row.thread, row.process);
+        self.threads.call(&mut self.packets, thread, slice);
+    }
+
+    fn commit(&mut self, commit: &ExplainedCommit<'_>) {
+        let Self {
+            packets,
+            threads,
+            journals,
+            next_flow,
+        } = self;
+        journals.commit(packets, threads, next_flow, commit);
+    }
+
+    fn wait(&mut self, row: &Wait) {
+        self.threads.wait(&mut self.packets, row);
+    }
+
+    fn task(&mut self, row: &Task) {
+        self.threads.task(&mut self.packets, row);
+    }
+
+    fn file_system(&mut self, row: &FileSystem) {
+        self.journals.file_system(row);
+    }
+}
+
+impl<W: Write> Export for Perfetto<W> {
+    fn finish(mut self: Box<Self>, _report: &Report) -> io::Result<()> {
+        self.threads.finish(&mut self.packets);
+        self.journals
+            .finish(&mut self.packets, &mut self.threads, &mut self.next_flow);
+        self.packets.finish()
+    }
+}
+
+/// Track ids: what it is in the highest byte, whose it is below.
+#[derive(Clone, Copy, Debug)]
+enum Track {
+    Process = 1,
+    Thread = 2,
+    OffProcessor = 3,
+    Journal = 4,
+    FastCommits = 5,
+    Served = 6,
+    Data = 7,
+    Work = 8,
+}
+
+impl Track {
+    fn uuid(self, whose: u32) -> u64 {
+        (self as u64) << 56 | u64::from(whose)
+    }
+}
+
+#[cfg(test)]
+mod tests;

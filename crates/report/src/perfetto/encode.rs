@@ -1,0 +1,66 @@
+//! Protobuf's wire format, as far as a trace needs it. Seven messages do not pay for a protobuf library and
+//! the code that it generates.
+//!
+//! Source: <https://protobuf.dev/programming-guides/encoding/>.
+
+const VARINT: u64 = 0;
+const FIXED64: u64 = 1;
+const LENGTH: u64 = 2;
+
+/// A message being written.
+#[derive(Debug, Default)]
+pub(super) struct Message {
+    pub(super) bytes: Vec<u8>,
+}
+
+impl Message {
+    /// An unsigned or boolean field, an enumeration, or a signed one that is not negative.
+    pub(super) fn uint(&mut self, field: u64, value: u64) {
+        self.varint(field << 3 | VARINT);
+        self.varint(value);
+    }
+
+    pub(super) fn fixed64(&mut self, field: u64, value: u64) {
+        self.varint(field << 3 | FIXED64);
+        self.bytes.extend_from_slice(&value.to_le_bytes());
+    }
+
+    pub(super) fn text(&mut self, field: u64, text: &str) {
+        self.raw(field, text.as_bytes());
+    }
+
+    pub(super) fn message(&mut self, field: u64, fill: impl FnOnce(&mut Self)) {
+        let mut inner = Self::default();
+        fill(&mut inner);
+        self.raw(field, &inner.bytes);
+    }
+
+    fn raw(&mut self, field: u64, bytes: &[u8]) {
+        self.varint(field << 3 | LENGTH);
+        self.varint(bytes.len() as u64);
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    fn varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.bytes.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.bytes.push(value as u8);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_examples_of_the_specification() {
+        let mut message = Message::default();
+        message.uint(1, 150);
+        message.text(2, "testing");
+        message.message(3, |inner| inner.uint(1, 150));
+        let expected = b"\x08\x96\x01\x12\x07testing\x1a\x03\x08\x96\x01";
+        assert_eq!(message.bytes, expected);
+    }
+}

@@ -1,0 +1,249 @@
+//! Tracks of processes and threads.
+
+use super::packets::Begin;
+use super::*;
+
+/// A call.
+#[derive(Debug, Default)]
+pub(super) struct Slice {
+    pub(super) name: &'static str,
+    pub(super) enter_ns: u64,
+    pub(super) exit_ns: u64,
+    /// Its parts in the order of time.
+    pub(super) pieces: Vec<(Part, u64)>,
+    pub(super) flows: Vec<u64>,
+    pub(super) dev: Dev,
+    pub(super) inode: u64,
+    pub(super) bytes: u64,
+    pub(super) errno: u32,
+}
+
+#[derive(Debug, Default)]
+struct Thread {
+    /// Until when its calls are written.
+    calls_ns: u64,
+    /// Until when its times off the processor are written.
+    off_ns: u64,
+    has_off_track: bool,
+    /// A sync that may be a part of the call that comes next.
+    held: Option<Slice>,
+}
+
+/// What is known of threads and processes.
+#[derive(Debug, Default)]
+pub(super) struct Threads {
+    threads: HashMap<Pid, Thread>,
+    processes: HashMap<Tgid, ()>,
+}
+
+impl Threads {
+    /// Names a thread, and its process if it is the first.
+    pub(super) fn task<W: Write>(&mut self, packets: &mut Packets<W>, row: &Task) {
+        if row.process.0 == row.thread.0 || !self.processes.contains_key(&row.process) {
+            self.processes.insert(row.process, ());
+            let (uuid, pid) = (Track::Process.uuid(row.process.0), row.process.0);
+            let name = &row.comm;
+            packets.describe(uuid, Kind::Process { pid, name });
+        }
+        self.threads.entry(row.thread).or_default();
+        describe(packets, row.thread, row.process, &row.comm);
+    }
+
+    /// The process' track.
+    pub(super) fn process<W: Write>(&mut self, packets: &mut Packets<W>, process: Tgid) -> u64 {
+        let uuid = Track::Process.uuid(process.0);
+        self.processes.entry(process).or_insert_with(|| {
+            let (pid, name) = (process.0, "");
+            packets.describe(uuid, Kind::Process { pid, name });
+        });
+        uuid
+    }
+
+    fn thread<W: Write>(
+        &mut self,
+        packets: &mut Packets<W>,
+        (thread, process): (Pid, Tgid),
+    ) -> &mut Thread {
+        self.process(packets, process);
+        self.threads.entry(thread).or_insert_with(|| {
+            describe(packets, thread, process, "");
+            Thread::default()
+        })
+    }
+
+    /// Keeps a call back until the next one of its thread is known.
+    pub(super) fn hold<W: Write>(
+        &mut self,
+        packets: &mut Packets<W>,
+        id: (Pid, Tgid),
+        slice: Slice,
+    ) {
+        let thread = self.thread(packets, id);
+        if let Some(held) = thread.held.replace(slice) {
+            thread.write(packets, id.0, &held, None);
+        }
+    }
+
+    /// Writes a call, with the one kept back before or inside it.
+    pub(super) fn call<W: Write>(
+        &mut self,
+        packets: &mut Packets<W>,
+        id: (Pid, Tgid),
+        slice: Slice,
+    ) {
+        let thread = self.thread(packets, id);
+        match thread.held.take() {
+            Some(held) if slice.enter_ns <= held.enter_ns && held.exit_ns <= slice.exit_ns => {
+                thread.write(packets, id.0, &slice, Some(&held));
+            }
+            held => {
+                if let Some(held) = held {
+                    thread.write(packets, id.0, &held, None);
+                }
+                thread.write(packets, id.0, &slice, None);
+            }
+        }
+    }
+
+    /// Writes a time off the processor.
+    pub(super) fn wait<W: Write>(&mut self, packets: &mut Packets<W>, row: &Wait) {
+        let id = (row.thread, row.process);
+        let thread = self.thread(packets, id);
+        let track = Track::OffProcessor.uuid(row.thread.0);
+        if !thread.has_off_track {
+            thread.has_off_track = true;
+            let parent = Some(Track::Thread.uuid(row.thread.0));
+            let name = "off the processor";
+            packets.describe(track, Kind::Named { parent, name });
+        }
+        let off_ns = row.off_ns.max(thread.off_ns);
+        let on_ns = row.on_ns.max(off_ns);
+        thread.off_ns = on_ns;
+        let name = match row.state {
+            WaitState::Preempted => "preempted",
+            _ => row.cause.name(),
+        };
+        packets.begin(
+            track,
+            off_ns,
+            &Begin {
+                name,
+                category: "wait",
+                numbers: &[("woken by thread", u64::from(row.waker.0))],
+                words: &[("state", row.state.name())],
+                ..Begin::default()
+            },
+        );
+        if row.woken_ns > 0 && row.state != WaitState::Preempted {
+            let begin = Begin {
+                name: Part::Runnable.name(),
+                category: "wait",
+                ..Begin::default()
+            };
+            packets.begin(track, row.woken_ns.clamp(off_ns, on_ns), &begin);
+            packets.end(track, on_ns);
+        }
+        packets.end(track, on_ns);
+    }
+
+    /// Writes what was kept back.
+    pub(super) fn finish<W: Write>(&mut self, packets: &mut Packets<W>) {
+        for (&pid, thread) in &mut self.threads {
+            if let Some(held) = thread.held.take() {
+                thread.write(packets, pid, &held, None);
+            }
+        }
+    }
+}
+
+impl Thread {
+    /// Writes a call, its parts, and a call that is a part of it.
+    fn write<W: Write>(
+        &mut self,
+        packets: &mut Packets<W>,
+        pid: Pid,
+        slice: &Slice,
+        inner: Option<&Slice>,
+    ) {
+        let track = Track::Thread.uuid(pid.0);
+        let begin_ns = slice.enter_ns.max(self.calls_ns);
+        let end_ns = slice.exit_ns.max(begin_ns);
+        let dev = slice.dev.to_string();
+        let mut numbers = vec![("inode", slice.inode)];
+        if slice.bytes > 0 {
+            numbers.push(("bytes", slice.bytes));
+        }
+        if slice.errno > 0 {
+            numbers.push(("errno", u64::from(slice.errno)));
+        }
+        packets.begin(
+            track,
+            begin_ns,
+            &Begin {
+                name: slice.name,
+                category: "call",
+                flows: &slice.flows,
+                numbers: &numbers,
+                words: &[("file system", &dev)],
+            },
+        );
+        self.calls_ns = begin_ns;
+        let mut at_ns = slice.enter_ns;
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        for &(part, ns) in &slice.pieces {
+            let until_ns = at_ns.saturating_add(ns);
+            match inner {
+                Some(inner) if at_ns >= inner.exit_ns => after.push((part, at_ns, until_ns)),
+                Some(inner) => before.push((part, at_ns, until_ns.min(inner.enter_ns))),
+                None => before.push((part, at_ns, until_ns)),
+            }
+            at_ns = until_ns;
+        }
+        self.parts(packets, track, &before, end_ns);
+        if let Some(inner) = inner {
+            self.write(packets, pid, inner, None);
+        }
+        self.parts(packets, track, &after, end_ns);
+        packets.end(track, end_ns.max(self.calls_ns));
+        self.calls_ns = end_ns.max(self.calls_ns);
+    }
+
+    /// Writes parts, except for running.
+    fn parts<W: Write>(
+        &mut self,
+        packets: &mut Packets<W>,
+        track: u64,
+        parts: &[(Part, u64, u64)],
+        end_ns: u64,
+    ) {
+        for &(part, from_ns, until_ns) in parts {
+            let (from_ns, until_ns) = (from_ns.max(self.calls_ns), until_ns.min(end_ns));
+            if part == Part::Running || from_ns >= until_ns {
+                continue;
+            }
+            let begin = Begin {
+                name: part.name(),
+                category: "part",
+                ..Begin::default()
+            };
+            packets.begin(track, from_ns, &begin);
+            packets.end(track, until_ns);
+            self.calls_ns = until_ns;
+        }
+    }
+}
+
+fn describe<W: Write>(packets: &mut Packets<W>, thread: Pid, process: Tgid, name: &str) {
+    let uuid = Track::Thread.uuid(thread.0);
+    if thread.is_none() {
+        let name = "thread not known";
+        packets.describe(uuid, Kind::Named { parent: None, name });
+        return;
+    }
+    let kind = Kind::Thread {
+        pid: process.0,
+        tid: thread.0,
+        name,
+    };
+    packets.describe(uuid, kind);
+}
