@@ -8,6 +8,7 @@
 mod disengaged;
 mod disks;
 mod error;
+mod groups;
 mod head_to_head;
 mod lab;
 mod machine;
@@ -22,6 +23,7 @@ mod rounds;
 pub mod sigkill;
 pub mod sqlite;
 mod steal;
+mod truth;
 mod varmail;
 
 use std::fs;
@@ -80,11 +82,13 @@ pub enum Part {
     Sqlite,
     /// What batching would gain, predicted and obtained.
     Prediction,
+    /// Planted troubles, and what is said of them.
+    Truth,
 }
 
 impl Part {
     /// All parts, in the order in which they are run.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Metarates,
         Self::Varmail,
         Self::HeadToHead,
@@ -93,6 +97,7 @@ impl Part {
         Self::Sigkill,
         Self::Sqlite,
         Self::Prediction,
+        Self::Truth,
     ];
 
     /// Its name: of the files, and after `make evaluate-`.
@@ -107,6 +112,7 @@ impl Part {
             Self::Sigkill => "sigkill",
             Self::Sqlite => "sqlite",
             Self::Prediction => "prediction",
+            Self::Truth => "truth",
         }
     }
 
@@ -120,6 +126,7 @@ impl Part {
             Self::Sigkill => sigkill::run(lab),
             Self::Sqlite => sqlite::run(lab),
             Self::Prediction => prediction::run(lab),
+            Self::Truth => truth::run(lab),
         }
     }
 }

@@ -184,7 +184,23 @@ impl<'a> Analysis<'a> {
         for sums in self.file_systems.values_mut() {
             sums.journal.finish();
         }
+        self.show_settled();
         self.report()
+    }
+
+    /// Shows the commits that no call waits for any more.
+    fn show_settled(&mut self) {
+        let journals = self.file_systems.values_mut().map(|sums| &mut sums.journal);
+        let over: Vec<Committed> = journals
+            .filter_map(|journal| journal.over.as_mut())
+            .flat_map(std::mem::take)
+            .collect();
+        for commit in &over {
+            let detail = report::detail(self, commit);
+            if let Some(observer) = &mut self.observer {
+                observer.settled(&detail);
+            }
+        }
     }
 
     /// Counts an event and takes in what is due by its time; false if it is to be left out.
@@ -216,7 +232,11 @@ impl<'a> Analysis<'a> {
         } else {
             now_ns - COMMIT_DELAY_NS.min(now_ns)
         };
+        let wants_settled = (self.observer.as_ref()).is_some_and(|seen| seen.wants_settled());
         for sums in self.file_systems.values_mut() {
+            if wants_settled {
+                sums.journal.over.get_or_insert_default();
+            }
             let observer = &mut self.observer;
             let show = |commit: &Committed, owners: &Owners| {
                 if let Some(observer) = observer {
@@ -231,6 +251,7 @@ impl<'a> Analysis<'a> {
             sums.journal
                 .settle(commits_until_ns, &self.traffic, &mut self.owners, show);
         }
+        self.show_settled();
         while let Some(pending) = self.pending.front() {
             if pending.exit_ns().saturating_add(CALL_DELAY_NS) > now_ns {
                 break;

@@ -1,4 +1,5 @@
-//! Who held whom up: who asked for the commits that callers waited for, who had the locks.
+//! Who held whom up: who asked for the commits that callers waited for, who had the locks, whose handle kept a
+//! transaction locked. And who lost how much to what, held up by somebody or not.
 //!
 //! Where [`blame`](crate::blame) says whose work was in a commit, this says whose call made it run just then.
 
@@ -7,7 +8,7 @@ use luc_events::{Cgroup, Dev, Tgid};
 use crate::fast::FastMap;
 use crate::journal::Journal;
 use crate::owners::{OwnerId, Owners};
-use crate::parts::Part;
+use crate::parts::{Part, Parts};
 use crate::split::{Holder, Split};
 use crate::threads::Threads;
 
@@ -17,6 +18,7 @@ const MEMORY_PAIRS: usize = 1 << 16;
 /// Time by file system, part, victim and holder.
 #[derive(Debug, Default)]
 pub(crate) struct Holders {
+    lost: FastMap<(Dev, Part, OwnerId), u64>,
     ns: FastMap<(Dev, Part, OwnerId, OwnerId), u64>,
 }
 
@@ -29,26 +31,38 @@ pub(crate) struct Names<'a> {
 
 impl Holders {
     /// Takes in one call of `victim`.
-    pub(crate) fn add(&mut self, dev: Dev, victim: OwnerId, split: &Split, names: Names<'_>) {
+    pub(crate) fn add(&mut self, dev: Dev, victim: OwnerId, split: &Split, mut names: Names<'_>) {
+        self.lose(dev, victim, &split.parts);
         for &(part, holder, ns) in &split.held {
-            let (thread, process) = match holder {
-                Holder::Thread(thread) => (thread, Tgid(0)),
-                Holder::Commit(index) => match names.journal.history().get(index) {
-                    Some(commit) => (commit.row.asked_by, commit.row.asked_by_process),
-                    None => continue,
-                },
-            };
-            let known = names.threads.party(thread);
-            let (process, cgroup) = known.unwrap_or((process, Cgroup(0)));
-            if process.is_none() {
+            let Some(holder) = holder_of(part, holder, &mut names) else {
                 continue;
-            }
-            let key = (dev, part, victim, names.owners.id(process, cgroup));
+            };
+            let key = (dev, part, victim, holder);
             if self.ns.len() < MEMORY_PAIRS || self.ns.contains_key(&key) {
                 let sum = self.ns.entry(key).or_default();
                 *sum = sum.saturating_add(ns);
             }
         }
+    }
+
+    fn lose(&mut self, dev: Dev, victim: OwnerId, parts: &Parts) {
+        for (part, ns) in parts.iter().filter(|&(part, _)| part != Part::Running) {
+            let key = (dev, part, victim);
+            if self.lost.len() < MEMORY_PAIRS || self.lost.contains_key(&key) {
+                let sum = self.lost.entry(key).or_default();
+                *sum = sum.saturating_add(ns);
+            }
+        }
+    }
+
+    /// Part, victim and time on a file system, longest first.
+    pub(crate) fn lost_on(&self, dev: Dev) -> Vec<(Part, OwnerId, u64)> {
+        let on_dev = self.lost.iter().filter(|((on, ..), _)| *on == dev);
+        let mut found: Vec<_> = on_dev
+            .map(|(&(_, part, victim), &ns)| (part, victim, ns))
+            .collect();
+        found.sort_by_key(|&(part, victim, ns)| (std::cmp::Reverse(ns), part, victim));
+        found
     }
 
     /// Part, victim, holder and time on a file system, longest first.
@@ -64,4 +78,24 @@ impl Holders {
         });
         found
     }
+}
+
+/// Whose doing it is: of a locked transaction the owner of the handle that was open longest, of other waits for a
+/// commit who asked for it, of a lock who let go of it. Space in the journal is the doing of all who filled it, which
+/// says nothing of the commit that runs meanwhile.
+fn holder_of(part: Part, holder: Holder, names: &mut Names<'_>) -> Option<OwnerId> {
+    let (thread, process) = match holder {
+        Holder::Thread(thread) => (thread, Tgid(0)),
+        Holder::Commit(index) => {
+            let commit = names.journal.history().get(index)?;
+            match part {
+                Part::Checkpoint => return None,
+                Part::LockUp if commit.longest_open().is_some() => return commit.longest_open(),
+                _ => (commit.row.asked_by, commit.row.asked_by_process),
+            }
+        }
+    };
+    let known = names.threads.party(thread);
+    let (process, cgroup) = known.unwrap_or((process, Cgroup(0)));
+    (!process.is_none()).then(|| names.owners.id(process, cgroup))
 }

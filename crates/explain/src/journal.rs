@@ -25,6 +25,8 @@ const MEMORY_TRANSACTIONS: u32 = 1_024;
 const CACHE_NS: u64 = 5_000_000_000;
 /// A commit's end may be noted this long after its callers went on.
 const SLACK_NS: u64 = 1_000_000;
+/// How many of the longest commits are reported in full.
+const LONGEST: usize = 20;
 /// Metadata block size when the file system's is not known.
 const BLOCK_BYTES: u64 = 4_096;
 
@@ -36,6 +38,8 @@ pub(crate) struct Committed {
     pub(crate) bytes: Shares,
     /// The data among them.
     pub(crate) data: Shares,
+    /// What its handles did, by owner.
+    pub(crate) handles: Vec<(OwnerId, HandleSum)>,
     /// fsyncs that waited for it as their own.
     pub(crate) served: u32,
     /// Writes that Algorithm 4.2 takes as blocked by it.
@@ -46,6 +50,12 @@ impl Committed {
     pub(crate) fn duration_ns(&self) -> u64 {
         self.row.end_ns.saturating_sub(self.row.start_ns)
     }
+
+    /// Whose handle was open longest: callers who find the transaction locked wait for that.
+    pub(crate) fn longest_open(&self) -> Option<OwnerId> {
+        let longest = self.handles.iter().max_by_key(|(_, sum)| sum.longest_ns);
+        longest.map(|&(owner, _)| owner)
+    }
 }
 
 /// What one owner's handles did in one transaction.
@@ -54,6 +64,8 @@ pub(crate) struct HandleSum {
     pub(crate) count: u64,
     pub(crate) dirtied: u64,
     pub(crate) open_ns: u64,
+    /// The longest that one of them was open: the mean of each thread's, as far as it is known.
+    pub(crate) longest_ns: u64,
 }
 
 /// Sums over a journal's commits.
@@ -85,7 +97,10 @@ pub(crate) struct Journal {
     history: VecDeque<Committed>,
     unsettled: VecDeque<Commit>,
     handles: FastMap<u32, Vec<(OwnerId, HandleSum)>>,
+    longest: Vec<Committed>,
     last_end_ns: u64,
+    /// Commits that no call waits for any more, if somebody asked for them.
+    pub(crate) over: Option<Vec<Committed>>,
     pub(crate) block_bytes: u64,
     pub(crate) sums: CommitSums,
 }
@@ -96,6 +111,7 @@ impl Journal {
             count: u64::from(row.count),
             dirtied: u64::from(row.dirtied),
             open_ns: row.total_ns,
+            longest_ns: row.total_ns / u64::from(row.count.max(1)),
         };
         if self.handles.len() > MEMORY_TRANSACTIONS as usize {
             let oldest = Transaction(row.transaction.0.wrapping_sub(MEMORY_TRANSACTIONS / 2));
@@ -149,10 +165,12 @@ impl Journal {
         } else {
             self.block_bytes
         };
+        let mut handles = Vec::new();
         if row.kind == CommitKind::Full {
-            for (owner, sum) in self.handles.remove(&row.transaction.0).unwrap_or_default() {
-                add_share(&mut bytes, owner, sum.dirtied * block_bytes);
-            }
+            handles = self.handles.remove(&row.transaction.0).unwrap_or_default();
+        }
+        for &(owner, sum) in &handles {
+            add_share(&mut bytes, owner, sum.dirtied * block_bytes);
         }
         let asker = (!row.asked_by_process.is_none())
             .then(|| owners.id(row.asked_by_process, luc_events::Cgroup(0)));
@@ -160,6 +178,7 @@ impl Journal {
             row,
             bytes,
             data,
+            handles,
             served: 0,
             blocked_writes: 0,
         };
@@ -209,9 +228,30 @@ impl Journal {
 
     /// Counts what the oldest commit did for fsyncs and to writes, and drops it.
     fn forget_first(&mut self) {
-        if let Some(commit) = self.history.pop_front() {
-            add_served(&mut self.sums, &commit);
+        let Some(commit) = self.history.pop_front() else {
+            return;
+        };
+        add_served(&mut self.sums, &commit);
+        if self.longest.len() < LONGEST
+            || (self.longest.last()).is_some_and(|last| last.duration_ns() < commit.duration_ns())
+        {
+            let longer = |known: &Committed| known.duration_ns() >= commit.duration_ns();
+            let place = self.longest.partition_point(longer);
+            self.longest.insert(place, commit.clone());
+            self.longest.truncate(LONGEST);
         }
+        if let Some(over) = &mut self.over {
+            over.push(commit);
+        }
+    }
+
+    /// The longest commits so far, longest first.
+    pub(crate) fn longest(&self) -> Vec<&Committed> {
+        let mut longest: Vec<&Committed> = self.longest.iter().chain(&self.history).collect();
+        longest
+            .sort_by_key(|commit| (std::cmp::Reverse(commit.duration_ns()), commit.row.start_ns));
+        longest.truncate(LONGEST);
+        longest
     }
 
     /// Counts the commits that are still remembered.
@@ -307,6 +347,7 @@ fn add_handles(sum: &mut HandleSum, other: HandleSum) {
     sum.count += other.count;
     sum.dirtied += other.dirtied;
     sum.open_ns = sum.open_ns.saturating_add(other.open_ns);
+    sum.longest_ns = sum.longest_ns.max(other.longest_ns);
 }
 
 fn add_served(sums: &mut CommitSums, commit: &Committed) {

@@ -43,8 +43,9 @@ pub use histogram::Latency;
 pub use observe::{ExplainedCall, ExplainedCommit, ExplainedSync, Observer};
 pub use parts::{Part, Parts};
 pub use report::{
-    Account, Accounts, Blame, CallReport, CommitParty, CommitReport, DiskReport, FileSystemReport,
-    Held, Omitted, Party, ProcessReport, Report, SlowSync, SyncReport, TraceInfo,
+    Account, Accounts, Blame, CallReport, CommitDetail, CommitParty, CommitReport, DiskReport,
+    FileSystemReport, Held, Lost, Omitted, Party, ProcessReport, Report, SlowSync, SyncReport,
+    TraceInfo,
 };
 pub use thesis::{FsyncModel, WriteClass, WriteModel};
 

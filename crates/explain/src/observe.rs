@@ -6,6 +6,7 @@ use luc_events::tables::{Call, Commit, FileSystem, Sync, Task, Wait};
 use luc_events::{Cgroup, Tgid, Transaction};
 
 use crate::parts::{Part, Parts};
+use crate::report::CommitDetail;
 
 /// One fsync, explained.
 #[derive(Debug)]
@@ -58,6 +59,16 @@ pub trait Observer {
     /// A commit; always before the calls that waited for it.
     fn commit(&mut self, commit: &ExplainedCommit<'_>) {
         let _ = commit;
+    }
+
+    /// A commit about which all is known: after all calls that waited for it.
+    fn settled(&mut self, commit: &CommitDetail) {
+        let _ = commit;
+    }
+
+    /// Whether [`Observer::settled`] is of use.
+    fn wants_settled(&self) -> bool {
+        false
     }
 
     /// Another call.

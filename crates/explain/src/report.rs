@@ -122,16 +122,30 @@ pub struct FileSystemReport {
     pub batching: Batching,
     /// Who held whom up, longest first.
     pub held: Vec<Held>,
+    /// Who lost how much to what, held up by somebody or not, most first.
+    pub lost: Vec<Lost>,
 }
 
-/// Time that one process' calls lost to commits that another asked for, or to locks that it had.
+/// Time that one process' calls lost to one thing.
 #[derive(Clone, Debug, Serialize)]
-pub struct Held {
-    /// The part of the victim's time: predecessor, fast commit, write delay, lock-up, checkpoint or a lock.
+pub struct Lost {
+    /// To what: any part but running.
     pub part: Part,
     /// Whose time it was.
     pub victim: Party,
-    /// Who asked for the commits, or had the locks; may be the victim itself.
+    /// The time, in nanoseconds.
+    pub ns: u64,
+}
+
+/// Time that one process' calls lost to commits that another asked for, to locks that it had, or to a transaction that
+/// its handle kept locked.
+#[derive(Clone, Debug, Serialize)]
+pub struct Held {
+    /// The part of the victim's time: predecessor, fast commit, write delay, lock-up or a lock.
+    pub part: Part,
+    /// Whose time it was.
+    pub victim: Party,
+    /// Who asked for the commits, had the locks or the handle that was open longest; may be the victim itself.
     pub holder: Party,
     /// The time, in nanoseconds.
     pub ns: u64,
@@ -187,9 +201,40 @@ pub struct CommitReport {
     pub ns_per_data_byte: f64,
     /// Who asked for them, who filled them, and whose data they waited for.
     pub by: Vec<CommitParty>,
+    /// The longest commits, longest first.
+    pub longest: Vec<CommitDetail>,
 }
 
-/// One process' part in a journal's commits.
+/// One commit, in full.
+#[derive(Clone, Debug, Serialize)]
+pub struct CommitDetail {
+    /// The file system.
+    pub dev: Dev,
+    /// Its transaction.
+    pub transaction: Transaction,
+    /// `full` or `fast`.
+    pub kind: &'static str,
+    /// When it began.
+    pub start_ns: u64,
+    /// How long it took.
+    pub duration_ns: u64,
+    /// Of that, until data was sent out; 0 in a fast commit, as the next two.
+    pub locking_ns: u64,
+    /// To send out data.
+    pub flushing_ns: u64,
+    /// To write the journal and wait for it and the data.
+    pub logging_ns: u64,
+    /// Who asked for it first, if somebody did.
+    pub asked_by: Option<Party>,
+    /// fsyncs that waited for it as their own.
+    pub served: u32,
+    /// Blocks written to the journal.
+    pub blocks_logged: u32,
+    /// Whose handles and data were in it.
+    pub by: Vec<CommitParty>,
+}
+
+/// One process' part in one commit, or in all of a journal's.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct CommitParty {
     /// Who.
@@ -204,6 +249,8 @@ pub struct CommitParty {
     pub handles_open_ns: u64,
     /// Bytes of its data that were written while or shortly before commits ran.
     pub data_bytes: u64,
+    /// Bytes of data that it made dirty; 0 where it is about one commit.
+    pub dirtied_bytes: u64,
 }
 
 /// Calls of one kind on one file system.

@@ -37,6 +37,7 @@ pub(crate) struct Traffic {
     dirty: FastMap<(u32, u64), Shares>,
     written: FastMap<Dev, VecDeque<(u64, Shares)>>,
     peak_bytes: FastMap<Dev, u64>,
+    dirtied: FastMap<(Dev, OwnerId), u64>,
 }
 
 impl Traffic {
@@ -49,6 +50,8 @@ impl Traffic {
                 self.dirty.clear();
             }
             add_share(self.dirty.entry(file).or_default(), owner, row.bytes);
+            let sum = self.dirtied.entry((row.dev, owner)).or_default();
+            *sum = sum.saturating_add(row.bytes);
             return;
         }
         let shares = self.charge(row.dev, row.inode, row.bytes, owner);
@@ -112,6 +115,12 @@ impl Traffic {
             }
         }
         sums
+    }
+
+    /// Who made how many bytes dirty on `dev`, in no order.
+    pub(crate) fn dirtied_on(&self, dev: Dev) -> impl Iterator<Item = (OwnerId, u64)> {
+        let on_dev = self.dirtied.iter().filter(move |((on, _), _)| *on == dev);
+        on_dev.map(|(&(_, owner), &bytes)| (owner, bytes))
     }
 
     /// The most bytes per second that were written on `dev` within 10 ms.

@@ -149,11 +149,25 @@ static __always_inline void send_sync(struct task_struct *task, struct thread *t
 	submit(record);
 }
 
+/* write and read, whose first argument is the file */
+static __always_inline void name_file(struct task_struct *task, struct thread *thread,
+				      struct pt_regs *regs, u32 kind)
+{
+	struct inode *inode;
+
+	if (kind != 0 && kind != 7)
+		return;
+	inode = inode_of(task, argument(regs, 0));
+	if (!inode)
+		return;
+	thread->call_inode = BPF_CORE_READ(inode, i_ino);
+	thread->call_dev = BPF_CORE_READ(inode, i_sb, s_dev);
+}
+
 static __always_inline void send_call(struct task_struct *task, struct thread *thread,
-				      struct pt_regs *regs, u32 kind, u64 now, long result)
+				      u32 kind, u64 now, long result)
 {
 	struct record_call *record;
-	struct inode *inode;
 
 	introduce(task, thread);
 	record = reserve(record_call, LOST_CALL);
@@ -168,17 +182,8 @@ static __always_inline void send_call(struct task_struct *task, struct thread *t
 	record->exit_ns = now;
 	record->inode = thread->call_inode;
 	record->dev = thread->call_dev;
-	record->bytes = 0;
+	record->bytes = (kind == 0 || kind == 7) && result > 0 ? result : 0;
 	record->errno = result < 0 ? -result : 0;
-	/* write and read, whose first argument is the file */
-	if (kind == 0 || kind == 7) {
-		record->bytes = result > 0 ? result : 0;
-		inode = inode_of(task, argument(regs, 0));
-		if (inode) {
-			record->inode = BPF_CORE_READ(inode, i_ino);
-			record->dev = BPF_CORE_READ(inode, i_sb, s_dev);
-		}
-	}
 	submit(record);
 }
 
@@ -217,8 +222,10 @@ int BPF_PROG(sys_exit, struct pt_regs *regs, long result)
 		forget_sync(thread);
 	} else if (thread->took_part && !config.summary) {
 		now = bpf_ktime_get_ns();
+		/* A write that needs no handle has not told its device yet. */
+		name_file(task, thread, regs, class - CALL_OTHER);
 		if (device_wanted(thread->call_dev))
-			send_call(task, thread, regs, class - CALL_OTHER, now, result);
+			send_call(task, thread, class - CALL_OTHER, now, result);
 	}
 	thread->call_ns = 0;
 	thread->call_class = 0;

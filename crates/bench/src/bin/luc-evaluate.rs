@@ -14,7 +14,7 @@ use luc_bench::interrupt;
 
 /// Measures what LUC claims and writes a page and the raw data of each part. Needs root.
 ///
-/// Parts: metarates, varmail, head-to-head, no-harm, powercut, sigkill, sqlite. Exit status: 0 all
+/// Parts: metarates, varmail, head-to-head, no-harm, powercut, sigkill, sqlite, prediction, truth. Exit status: 0 all
 /// targets met, 1 some not met, 2 an evaluation could not be made, 130 interrupted.
 #[derive(Debug, Parser)]
 #[command(args_conflicts_with_subcommands = true, max_term_width = 100)]
@@ -62,6 +62,11 @@ enum Helper {
     SqliteWriters { directory: PathBuf },
     #[command(hide = true)]
     Plant(plant::Orders),
+    #[command(hide = true)]
+    Plants {
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
 }
 
 fn part(name: &str) -> Result<Part, String> {
@@ -149,6 +154,7 @@ fn help(helper: Helper) -> Result<(), EvaluateError> {
         }
         Helper::SqliteWriters { directory } => sqlite::writers(&directory)?,
         Helper::Plant(orders) => say(&format!("{} rounds", plant::run(&orders)?)),
+        Helper::Plants { words } => say(&plant::scene::play(&words)?.to_string()),
     }
     Ok(())
 }

@@ -79,12 +79,17 @@ pub(super) struct Counts {
 impl<'a> Disk<'a> {
     /// Makes and mounts it.
     pub(super) fn create(lab: &'a Lab, spec: &DiskSpec) -> Result<Self, EvaluateError> {
+        Self::create_with(lab, spec.words())
+    }
+
+    /// The same, with these words of `luc disk create`.
+    pub(super) fn create_with(lab: &'a Lab, spec: Vec<String>) -> Result<Self, EvaluateError> {
         let number = lab.next_disk();
         let name = format!("evaluate-{}-{number}", std::process::id());
         let mount = lab.path(&format!("mnt-{number}"));
         fs::create_dir(&mount).map_err(EvaluateError::file("make", &mount))?;
         let mut words: Vec<String> = ["disk", "create", &name].map(str::to_owned).into();
-        words.extend(spec.words());
+        words.extend(spec);
         words.extend(["--mount".to_owned(), mount.display().to_string()]);
         words.push("--json".to_owned());
         // Made before the disk: a creation that is interrupted half way is cleared too.

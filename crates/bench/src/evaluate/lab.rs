@@ -187,7 +187,7 @@ impl Drop for Lab {
 }
 
 /// Waits; if `stoppable`, a signal to us becomes SIGTERM for the child.
-fn wait(child: &mut Child, stoppable: bool) -> std::io::Result<ExitStatus> {
+pub(super) fn wait(child: &mut Child, stoppable: bool) -> std::io::Result<ExitStatus> {
     let mut told = false;
     loop {
         if let Some(status) = child.try_wait()? {

@@ -1,15 +1,18 @@
 //! From sums to a [`Report`].
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
-use luc_events::Dev;
+use luc_events::codes::CommitKind;
+use luc_events::{Cgroup, Dev};
 
 use super::{Analysis, OwnerId, Service};
 use crate::fast::FastMap;
 use crate::findings::{self, Remedy};
+use crate::journal::Committed;
 use crate::report::{
-    Blame, CommitParty, CommitReport, DiskReport, FileSystemReport, Held, Omitted, Party,
-    ProcessReport, Report, SlowSync, TraceInfo,
+    Blame, CommitDetail, CommitParty, CommitReport, DiskReport, FileSystemReport, Held, Lost,
+    Omitted, Party, ProcessReport, Report, SlowSync, TraceInfo,
 };
 use crate::{remedies, summary, warnings};
 
@@ -17,6 +20,8 @@ use crate::{remedies, summary, warnings};
 const VERSION: u32 = 1;
 /// Pairs of victim and culprit, and parties in commits, that are reported.
 const REPORTED_PAIRS: usize = 200;
+/// Parties that are reported of a single commit.
+const DETAILED_PARTIES: usize = 20;
 
 pub(super) fn report(analysis: &Analysis<'_>) -> Report {
     let end_ns = match analysis.trace.end_ns {
@@ -93,6 +98,7 @@ fn file_systems(analysis: &Analysis<'_>) -> Vec<FileSystemReport> {
             dev,
             commits: commits(analysis, dev),
             held: held(analysis, dev),
+            lost: lost(analysis, dev),
             ..sums.report(
                 analysis.trace.processors,
                 service(analysis, dev).and_then(Service::ns_per_write),
@@ -142,6 +148,81 @@ fn held(analysis: &Analysis<'_>, dev: Dev) -> Vec<Held> {
     held
 }
 
+fn lost(analysis: &Analysis<'_>, dev: Dev) -> Vec<Lost> {
+    let mut lost: Vec<Lost> = analysis
+        .holders
+        .lost_on(dev)
+        .into_iter()
+        .map(|(part, victim, ns)| Lost {
+            part,
+            victim: party(analysis, victim),
+            ns,
+        })
+        .collect();
+    lost.truncate(REPORTED_PAIRS);
+    lost
+}
+
+/// One commit, and whose work was in it.
+pub(super) fn detail(analysis: &Analysis<'_>, commit: &Committed) -> CommitDetail {
+    let row = &commit.row;
+    let asked_by = (!row.asked_by_process.is_none()).then(|| {
+        let known = analysis.threads.party(row.asked_by);
+        let (process, cgroup) = known.unwrap_or((row.asked_by_process, Cgroup(0)));
+        Party {
+            process,
+            comm: analysis.threads.comm(process).to_owned(),
+            cgroup,
+        }
+    });
+    let mut by: BTreeMap<OwnerId, CommitParty> = BTreeMap::new();
+    for &(owner, sum) in &commit.handles {
+        let found = by.entry(owner).or_default();
+        found.handles = sum.count;
+        found.blocks = sum.dirtied;
+        found.handles_open_ns = sum.open_ns;
+    }
+    for &(owner, bytes) in &commit.data {
+        by.entry(owner).or_default().data_bytes = bytes;
+    }
+    let mut by: Vec<CommitParty> = by
+        .into_iter()
+        .map(|(owner, found)| CommitParty {
+            party: party(analysis, owner),
+            ..found
+        })
+        .collect();
+    by.sort_by_key(|found| {
+        (
+            Reverse((found.data_bytes, found.blocks)),
+            found.party.process,
+        )
+    });
+    by.truncate(DETAILED_PARTIES);
+    let has_phases = row.kind == CommitKind::Full && row.logging_ns > 0;
+    let phase = |from_ns: u64, to_ns: u64| {
+        if has_phases {
+            to_ns.saturating_sub(from_ns)
+        } else {
+            0
+        }
+    };
+    CommitDetail {
+        dev: row.dev,
+        transaction: row.transaction,
+        kind: row.kind.name(),
+        start_ns: row.start_ns,
+        duration_ns: commit.duration_ns(),
+        locking_ns: phase(row.start_ns, row.flushing_ns),
+        flushing_ns: phase(row.flushing_ns, row.logging_ns),
+        logging_ns: phase(row.logging_ns, row.end_ns),
+        asked_by,
+        served: commit.served,
+        blocks_logged: row.blocks_logged,
+        by,
+    }
+}
+
 /// Time spent in calls on a file system.
 fn busy_ns(report: &FileSystemReport) -> u64 {
     let calls = report.calls.values().map(|calls| calls.latency.total_ns);
@@ -171,6 +252,9 @@ fn commits(analysis: &Analysis<'_>, dev: Dev) -> CommitReport {
         blocks_logged: sums.blocks_logged,
         ns_per_data_byte: ns_per_byte(analysis, dev),
         by: commit_parties(analysis, dev),
+        longest: (journal.longest().into_iter())
+            .map(|commit| detail(analysis, commit))
+            .collect(),
     }
 }
 
@@ -198,6 +282,11 @@ fn commit_parties(analysis: &Analysis<'_>, dev: Dev) -> Vec<CommitParty> {
     for (&owner, &bytes) in &sums.data_by {
         let mut found = entry(&mut parties, owner);
         found.data_bytes = bytes;
+        parties.insert(owner, found);
+    }
+    for (owner, bytes) in analysis.traffic.dirtied_on(dev) {
+        let mut found = entry(&mut parties, owner);
+        found.dirtied_bytes = bytes;
         parties.insert(owner, found);
     }
     for (&owner, &asked) in &sums.asked_by {

@@ -9,7 +9,7 @@ use luc_events::Dev;
 use super::figures::{Figures, evidence};
 use super::{Finding, FindingKind, Unit};
 use crate::parts::{Part, Parts};
-use crate::report::{Blame, FileSystemReport, Held, Party, Report};
+use crate::report::{Blame, CommitParty, FileSystemReport, Held, Party, Report};
 
 /// A finding needs this share of the time in file-system calls to be listed,
 const LISTED_SHARE: f64 = 0.02;
@@ -17,6 +17,18 @@ const LISTED_SHARE: f64 = 0.02;
 const LEADING_SHARE: f64 = 0.10;
 /// Below this share of the time that is not idle, storage is not the matter.
 const STORAGE_SHARE: f64 = 0.10;
+
+/// What the device takes for a caller's own work.
+const DEVICE_PARTS: [Part; 8] = [
+    Part::Start,
+    Part::Locking,
+    Part::Flushing,
+    Part::Logging,
+    Part::Done,
+    Part::DataWriteback,
+    Part::Device,
+    Part::Flush,
+];
 
 /// All findings of a report whose other parts are done, most important first.
 pub(crate) fn find(report: &Report) -> Vec<Finding> {
@@ -102,6 +114,7 @@ fn in_file_system(report: &Report, file_system: &FileSystemReport) -> Vec<Findin
         evidence,
     };
     let held = |part: Part, finding: Finding| with_holder(file_system, part, finding);
+    let lost = |parts: &[Part], finding: Finding| with_victim(file_system, parts, finding);
     let figures = Figures {
         file_system,
         syncs: &syncs,
@@ -138,8 +151,8 @@ fn in_file_system(report: &Report, file_system: &FileSystemReport) -> Vec<Findin
                 figures.calls_blocked(Part::LockUp),
             ),
         ),
-        held(
-            Part::Checkpoint,
+        with_filler(
+            file_system,
             finding(
                 FindingKind::CheckpointPressure,
                 both(Part::Checkpoint),
@@ -165,17 +178,25 @@ fn in_file_system(report: &Report, file_system: &FileSystemReport) -> Vec<Findin
                 figures.calls_blocked(Part::Lock),
             ),
         ),
-        finding(
-            FindingKind::DirtyThrottling,
-            both(Part::Throttle),
-            format!("writers on {name} are slowed down, as more is made dirty than the disk takes"),
-            figures.calls_blocked(Part::Throttle),
+        with_dirtier(
+            file_system,
+            finding(
+                FindingKind::DirtyThrottling,
+                both(Part::Throttle),
+                format!(
+                    "writers on {name} are slowed down, as more is made dirty than the disk takes"
+                ),
+                figures.calls_blocked(Part::Throttle),
+            ),
         ),
-        finding(
-            FindingKind::ProcessorBound,
-            both(Part::Runnable),
-            format!("callers on {name} are ready to go on, but find no processor"),
-            figures.calls_blocked(Part::Runnable),
+        lost(
+            &[Part::Runnable],
+            finding(
+                FindingKind::ProcessorBound,
+                both(Part::Runnable),
+                format!("callers on {name} are ready to go on, but find no processor"),
+                figures.calls_blocked(Part::Runnable),
+            ),
         ),
         held(
             Part::FastCommit,
@@ -186,18 +207,21 @@ fn in_file_system(report: &Report, file_system: &FileSystemReport) -> Vec<Findin
                 figures.calls_blocked(Part::FastCommit),
             ),
         ),
-        finding(
-            FindingKind::OtherLog,
-            syncs.get(Part::UnknownCommit)
-                + if figures.has_journal() {
-                    0
-                } else {
-                    both(Part::DataWriteback)
-                },
-            format!(
-                "fsyncs on {name} wait for its own log or data; it has no jbd2 commits to look into"
+        lost(
+            &[Part::UnknownCommit, Part::DataWriteback],
+            finding(
+                FindingKind::OtherLog,
+                syncs.get(Part::UnknownCommit)
+                    + if figures.has_journal() {
+                        0
+                    } else {
+                        both(Part::DataWriteback)
+                    },
+                format!(
+                    "fsyncs on {name} wait for its own log or data; it has no jbd2 commits to look into"
+                ),
+                figures.calls_blocked(Part::UnknownCommit),
             ),
-            figures.calls_blocked(Part::UnknownCommit),
         ),
     ];
     if figures.has_journal() {
@@ -206,11 +230,14 @@ fn in_file_system(report: &Report, file_system: &FileSystemReport) -> Vec<Findin
             .into_iter()
             .fold(syncs.own_commit(), u64::saturating_add);
         let device_ns = less(device_ns);
-        found.push(finding(
-            FindingKind::DeviceBound,
-            device_ns,
-            format!("calls on {name} take as long as the device takes for their own work"),
-            figures.device(report),
+        found.push(lost(
+            &DEVICE_PARTS,
+            finding(
+                FindingKind::DeviceBound,
+                device_ns,
+                format!("calls on {name} take as long as the device takes for their own work"),
+                figures.device(report),
+            ),
         ));
     }
     if let Some(foreign) = foreign {
@@ -218,6 +245,64 @@ fn in_file_system(report: &Report, file_system: &FileSystemReport) -> Vec<Findin
     }
     found.retain(|finding| finding.cost_ns > 0);
     found
+}
+
+/// Who lost how much to some parts, most first.
+fn victims<'a>(file_system: &'a FileSystemReport, parts: &[Part]) -> Vec<(&'a Party, u64)> {
+    let mut sums: Vec<(&Party, u64)> = Vec::new();
+    for lost in file_system
+        .lost
+        .iter()
+        .filter(|lost| parts.contains(&lost.part))
+    {
+        match sums.iter_mut().find(|(party, _)| **party == lost.victim) {
+            Some((_, sum)) => *sum = sum.saturating_add(lost.ns),
+            None => sums.push((&lost.victim, lost.ns)),
+        }
+    }
+    sums.sort_by_key(|&(_, ns)| std::cmp::Reverse(ns));
+    sums
+}
+
+/// Names who lost most to some parts.
+fn with_victim(file_system: &FileSystemReport, parts: &[Part], finding: Finding) -> Finding {
+    let victim = victims(file_system, parts)
+        .first()
+        .map(|&(party, _)| party.clone());
+    Finding { victim, ..finding }
+}
+
+/// Names whose work it was, by how much of something each one did, and who lost most to it: beside the culprit if another
+/// lost a tenth of what the culprit did, as that one has itself to blame.
+fn with_culprit(
+    file_system: &FileSystemReport,
+    part: Part,
+    amount: impl Fn(&CommitParty) -> u64,
+    finding: Finding,
+) -> Finding {
+    let most = file_system.commits.by.iter().max_by_key(|by| amount(by));
+    let culprit = most.filter(|by| amount(by) > 0).map(|by| &by.party);
+    let victims = victims(file_system, &[part]);
+    let own_ns = victims.iter().find(|(party, _)| Some(*party) == culprit);
+    let own_ns = own_ns.map_or(0, |&(_, ns)| ns);
+    let other = victims
+        .iter()
+        .find(|&&(party, ns)| Some(party) != culprit && ns.saturating_mul(10) >= own_ns);
+    Finding {
+        victim: other.or(victims.first()).map(|&(party, _)| party.clone()),
+        culprit: culprit.cloned(),
+        ..finding
+    }
+}
+
+/// Names who filled the journal.
+fn with_filler(file_system: &FileSystemReport, finding: Finding) -> Finding {
+    with_culprit(file_system, Part::Checkpoint, |by| by.blocks, finding)
+}
+
+/// Names who made most data dirty.
+fn with_dirtier(file_system: &FileSystemReport, finding: Finding) -> Finding {
+    with_culprit(file_system, Part::Throttle, |by| by.dirtied_bytes, finding)
 }
 
 /// Names who lost most to a part, and who held up the callers longest.
@@ -234,7 +319,9 @@ fn with_holder(file_system: &FileSystemReport, part: Part, finding: Finding) -> 
         most.map(|(party, _)| party.clone())
     };
     Finding {
-        victim: most(|held| &held.victim),
+        victim: victims(file_system, &[part])
+            .first()
+            .map(|&(party, _)| party.clone()),
         culprit: most(|held| &held.holder),
         ..finding
     }

@@ -1,10 +1,12 @@
 //! `luc explain`: from a trace to findings.
 
-use std::io::{IsTerminal as _, Write as _, stdout};
+use std::io::{BufWriter, IsTerminal as _, Write as _, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use luc_events::store::Reader;
+use luc_explain::{CommitDetail, Observer};
 use luc_report::Text;
 
 /// Says where the time of a trace's fsyncs and writes went, who caused it, and what would help
@@ -17,6 +19,7 @@ Examples:
   luc record --out mail.trace -- ./import-mail.sh
   luc explain mail.trace
   luc explain mail.trace --json | jq '.findings[0]'
+  luc explain mail.trace --commits | jq -c 'select(.served > 9) | .by[0]'
   luc report mail.trace                       # the same as a page, with timelines
 
 Exit status: 0; 2 if the trace cannot be read.")]
@@ -28,11 +31,45 @@ pub(crate) struct Args {
     /// Print everything as JSON
     #[arg(long)]
     json: bool,
+
+    /// Print each commit as one line of JSON: when, how long, who asked for it, how many fsyncs it served, whose handles,
+    /// blocks and data were in it
+    #[arg(long, conflicts_with = "json")]
+    commits: bool,
+}
+
+/// Prints commits as they come.
+struct Commits<W> {
+    out: W,
+    /// The first error; nothing is written after it.
+    failed: Option<std::io::Error>,
+}
+
+impl<W: std::io::Write> Observer for Commits<W> {
+    fn wants_settled(&self) -> bool {
+        true
+    }
+
+    fn settled(&mut self, commit: &CommitDetail) {
+        if self.failed.is_none() {
+            self.failed = (serde_json::to_writer(&mut self.out, commit).map_err(Into::into))
+                .and_then(|()| writeln!(self.out))
+                .err();
+        }
+    }
 }
 
 /// Runs the subcommand.
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     let reader = Reader::open(&args.trace)?;
+    if args.commits {
+        let out = BufWriter::new(stdout().lock());
+        let mut commits = Commits { out, failed: None };
+        luc_explain::explain_with(&reader, &mut commits)?;
+        let ended = commits.failed.map_or_else(|| commits.out.flush(), Err);
+        ended.context("the commits cannot be written")?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let report = luc_explain::explain(&reader)?;
     let mut out = stdout().lock();
     if args.json {

@@ -1,0 +1,158 @@
+//! One thread of a program with a known trouble, and one round of its work.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::num::NonZeroU64;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+use rand::Rng as _;
+use rustix::fs::{Advice, IFlags, fadvise, ioctl_getflags, ioctl_setflags};
+
+use super::Plant;
+use crate::random;
+
+/// Bytes of one write: a page of a small database's log.
+const WRITE_BYTES: usize = 2_048;
+/// Bytes of a file that is overwritten.
+const FILE_BYTES: u64 = 1 << 20;
+/// Files that a thread has at a time in the spool.
+const FILES: u64 = 16;
+/// What a dump writes at a time, and in all.
+const CHUNK_BYTES: u64 = 1 << 20;
+const DUMP_BYTES: u64 = 100 << 20;
+/// Bytes of a file that is cut down.
+const CUT_FILE_BYTES: u64 = 16 << 20;
+/// What a cut takes from a file: no multiple of a block, so that the kernel must clear the rest of the last one.
+const CUT_BYTES: u64 = 4_099;
+/// Steps of a computation, some milliseconds, and computations per line of the log.
+const STEPS: u64 = 2_000_000;
+const QUIET_ROUNDS: u64 = 20;
+
+/// One thread.
+pub(super) struct Worker {
+    plant: Plant,
+    home: PathBuf,
+    file: Option<File>,
+    number: u64,
+    round: u64,
+    random: rand_chacha::ChaCha8Rng,
+}
+
+impl Worker {
+    /// Prepares a thread's files in `home`, which all threads share.
+    pub(super) fn new(plant: Plant, home: &Path, number: u64, seed: u64) -> io::Result<Self> {
+        let mut worker = Self {
+            plant,
+            home: home.to_owned(),
+            file: None,
+            number,
+            round: 0,
+            random: random::stream(seed, number),
+        };
+        let path = home.join(number.to_string());
+        let open = || {
+            let mut options = OpenOptions::new();
+            options.create(true).truncate(true).write(true).open(&path)
+        };
+        match plant {
+            Plant::Log | Plant::Dump | Plant::Stream | Plant::Compute => {
+                worker.file = Some(open()?);
+            }
+            Plant::Overwrite => {
+                let file = open()?;
+                file.write_all_at(&vec![1; FILE_BYTES as usize], 0)?;
+                file.sync_all()?;
+                worker.file = Some(file);
+            }
+            Plant::Cut => {
+                let file = open()?;
+                fill(&file, CUT_FILE_BYTES)?;
+                file.sync_all()?;
+                worker.file = Some(file);
+            }
+            Plant::Directories => {
+                worker.home = path;
+                fs::create_dir(&worker.home)?;
+            }
+            Plant::Spool => synchronous(home)?,
+        }
+        Ok(worker)
+    }
+
+    /// Does it once.
+    pub(super) fn round(&mut self) -> io::Result<()> {
+        let number = self.round;
+        self.round += 1;
+        match (self.plant, &self.file) {
+            (Plant::Log, Some(file)) => {
+                file.write_all_at(&[2; WRITE_BYTES], number * WRITE_BYTES as u64)?;
+                file.sync_all()
+            }
+            (Plant::Overwrite, Some(file)) => {
+                let places = FILE_BYTES / WRITE_BYTES as u64;
+                let place = self.random.next_u64() % places;
+                file.write_all_at(&[3; WRITE_BYTES], place * WRITE_BYTES as u64)
+            }
+            (Plant::Dump, Some(file)) => {
+                file.set_len(0)?;
+                fill(file, DUMP_BYTES)?;
+                begin_to_write(file)
+            }
+            (Plant::Stream, Some(file)) => {
+                let place = number * CHUNK_BYTES % DUMP_BYTES;
+                file.write_all_at(&[4; CHUNK_BYTES as usize], place)
+            }
+            (Plant::Cut, Some(file)) => {
+                let length = file.metadata()?.len().checked_sub(CUT_BYTES);
+                let Some(length) = length else {
+                    fill(file, CUT_FILE_BYTES)?;
+                    return file.sync_all();
+                };
+                begin_to_write(file)?;
+                file.set_len(length)
+            }
+            (Plant::Compute, Some(file)) => {
+                let sum =
+                    (0..STEPS).fold(number, |sum, step| (sum ^ step).wrapping_mul(0x9e37_79b9));
+                if std::hint::black_box(sum) != 0 && number % QUIET_ROUNDS == 0 {
+                    file.write_all_at(&[5; 80], number / QUIET_ROUNDS * 80)?;
+                }
+                Ok(())
+            }
+            (Plant::Directories, _) => fs::create_dir(self.home.join(number.to_string())),
+            _ => {
+                let name = |number: u64| self.home.join(format!("{}-{number}", self.number));
+                File::create(name(number))?;
+                match number.checked_sub(FILES) {
+                    Some(old) => fs::remove_file(name(old)),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+/// Writes so many bytes, a multiple of a chunk.
+fn fill(file: &File, bytes: u64) -> io::Result<()> {
+    let chunk = vec![6; CHUNK_BYTES as usize];
+    (0..bytes / CHUNK_BYTES).try_for_each(|at| file.write_all_at(&chunk, at * CHUNK_BYTES))
+}
+
+/// Begins to write what is dirty, and drops what is not: `generic_fadvise` in the kernel.
+fn begin_to_write(file: &File) -> io::Result<()> {
+    let all: Option<NonZeroU64> = None;
+    Ok(fadvise(file, 0, all, Advice::DontNeed)?)
+}
+
+/// Makes changes of a directory synchronous, where its file system can.
+fn synchronous(directory: &Path) -> io::Result<()> {
+    let directory = File::open(directory)?;
+    match ioctl_getflags(&directory)
+        .and_then(|flags| ioctl_setflags(&directory, flags | IFlags::DIRSYNC))
+    {
+        Ok(()) => Ok(()),
+        Err(rustix::io::Errno::NOTTY | rustix::io::Errno::OPNOTSUPP) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}

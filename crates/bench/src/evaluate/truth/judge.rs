@@ -1,0 +1,259 @@
+//! Is it what was planted?
+
+use std::fmt;
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::super::error::EvaluateError;
+use super::super::lab::missing;
+use super::super::report::number;
+use super::KNOWN_WITHIN;
+use super::cases::{Case, Expected, Figure, Named};
+
+/// A program that ran.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Actor {
+    pub(super) name: &'static str,
+    pub(super) process: u64,
+    /// Its cgroup's id, if it had one of its own.
+    pub(super) cgroup: Option<u64>,
+    pub(super) rounds: u64,
+}
+
+/// A figure that the disk determines.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Known {
+    what: &'static str,
+    measured_ms: f64,
+    must_ms: f64,
+}
+
+impl Known {
+    fn error(&self) -> f64 {
+        self.measured_ms / self.must_ms - 1.0
+    }
+
+    pub(super) fn is_close(&self) -> bool {
+        self.error().abs() <= KNOWN_WITHIN
+    }
+}
+
+impl fmt::Display for Known {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (measured, must) = (number(self.measured_ms), number(self.must_ms));
+        write!(
+            f,
+            "{} {measured} ms, must be {must} ({:+.1} %)",
+            self.what,
+            self.error() * 100.0
+        )
+    }
+}
+
+/// What was said, and whether it is right.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Judgement {
+    pub(super) finding: String,
+    pub(super) share: f64,
+    /// In words.
+    pub(super) victim: String,
+    /// In words.
+    pub(super) culprit: String,
+    pub(super) known: Option<Known>,
+    pub(super) is_kind_right: bool,
+    pub(super) are_parties_right: bool,
+    /// What is wrong; empty if nothing is.
+    pub(super) wrong: Vec<String>,
+}
+
+impl Judgement {
+    pub(super) fn is_right(&self) -> bool {
+        self.wrong.is_empty()
+    }
+}
+
+/// Judges the first finding on the disk that `expected` is about.
+pub(super) fn judge(
+    expected: &Expected,
+    case: &Case,
+    actors: &[Actor],
+    mounts: &[&Path],
+    report: &Value,
+) -> Result<Judgement, EvaluateError> {
+    let on = expected.disk.unwrap_or(0);
+    let mount = mounts[on];
+    let file_systems = report["file_systems"].as_array().map(Vec::as_slice);
+    let file_system = file_systems
+        .unwrap_or_default()
+        .iter()
+        .find(|found| found["mount_point"].as_str().map(Path::new) == Some(mount))
+        .ok_or_else(|| missing("the disk's file system in the explanation"))?;
+    let findings = report["findings"].as_array().map(Vec::as_slice);
+    let first = findings
+        .unwrap_or_default()
+        .iter()
+        .find(|found| expected.disk.is_none() || found["dev"] == file_system["dev"])
+        .unwrap_or(&Value::Null);
+
+    let kind = first["kind"].as_str().unwrap_or("none");
+    let is_kind_right = kind == expected.finding;
+    let (victim, culprit) = (&first["victim"], &first["culprit"]);
+    let is_victim_right = is_named(expected.victim, victim, victim, actors);
+    let is_culprit_right = is_named(expected.culprit, culprit, victim, actors);
+    let known = expected.determined.and_then(|determined| {
+        let (what, measured_ms) = figure(determined.what, file_system)?;
+        Some(Known {
+            what,
+            measured_ms,
+            must_ms: determined.flushes * case.disks[on].flush_ms(),
+        })
+    });
+    let is_close = known.as_ref().is_none_or(Known::is_close);
+    let checks = [
+        (is_kind_right, "the finding"),
+        (is_victim_right, "the victim"),
+        (is_culprit_right, "the culprit"),
+        (is_close, "the figure"),
+        (
+            expected.determined.is_none() || known.is_some(),
+            "no figure",
+        ),
+    ];
+    let wrong = checks.iter().filter(|(right, _)| !right);
+    Ok(Judgement {
+        finding: kind.to_owned(),
+        share: first["share"].as_f64().unwrap_or(0.0),
+        victim: said(victim, actors),
+        culprit: said(culprit, actors),
+        known,
+        is_kind_right,
+        are_parties_right: is_victim_right && is_culprit_right,
+        wrong: wrong.map(|(_, what)| (*what).to_owned()).collect(),
+    })
+}
+
+/// The actor that a party is; its cgroup must be right, too.
+fn actor<'a>(party: &Value, actors: &'a [Actor]) -> Option<&'a Actor> {
+    actors.iter().find(|actor| {
+        party["process"].as_u64() == Some(actor.process)
+            && actor
+                .cgroup
+                .is_none_or(|cgroup| party["cgroup"].as_u64() == Some(cgroup))
+    })
+}
+
+fn is_named(named: Named, party: &Value, victim: &Value, actors: &[Actor]) -> bool {
+    let found = actor(party, actors).map(|actor| actor.name);
+    match named {
+        Named::Any => true,
+        Named::Role(name) => found == Some(name),
+        Named::Other => found.is_some() && found != actor(victim, actors).map(|actor| actor.name),
+    }
+}
+
+/// A party in words.
+fn said(party: &Value, actors: &[Actor]) -> String {
+    match (party, actor(party, actors)) {
+        (Value::Null, _) => "-".to_owned(),
+        (_, Some(actor)) if actor.cgroup.is_some() => format!("{}, its cgroup", actor.name),
+        (_, Some(actor)) => actor.name.to_owned(),
+        (party, None) => format!("{} in cgroup {}", party["comm"], party["cgroup"]),
+    }
+}
+
+/// What it is called, and its value in milliseconds.
+fn figure(figure: Figure, file_system: &Value) -> Option<(&'static str, f64)> {
+    let (syncs, commits) = (&file_system["syncs"], &file_system["commits"]);
+    let per_sync = |parts: &[&str]| {
+        let count = syncs["latency"]["count"]
+            .as_f64()
+            .filter(|&count| count > 0.0)?;
+        let of = |part: &&str| syncs["parts"][*part].as_f64().unwrap_or(0.0);
+        Some(parts.iter().map(of).sum::<f64>() / count / 1e6)
+    };
+    Some(match figure {
+        Figure::OwnCommit => ("own commit", per_sync(&["locking", "flushing", "logging"])?),
+        Figure::FastCommit => ("fast commit", per_sync(&["fast_commit"])?),
+        Figure::Commit => ("a commit", commits["full"]["mean_ns"].as_f64()? / 1e6),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::cases::all;
+    use super::*;
+
+    fn actors() -> Vec<Actor> {
+        let actor = |name, process, cgroup| Actor {
+            name,
+            process,
+            cgroup: Some(cgroup),
+            rounds: 1,
+        };
+        vec![actor("small", 10, 70), actor("dumper", 11, 71)]
+    }
+
+    fn case() -> Case {
+        let found = all(1.0)
+            .into_iter()
+            .find(|case| case.roles.iter().any(|role| role.name == "dumper"));
+        found.expect("the case")
+    }
+
+    fn judged(kind: &str, culprit: (u64, u64)) -> Judgement {
+        let report = json!({
+            "file_systems": [{ "mount_point": "/mnt", "dev": "7:1" }],
+            "findings": [{
+                "kind": kind, "dev": "7:1", "share": 0.5,
+                "victim": { "process": 10, "comm": "small", "cgroup": 70 },
+                "culprit": { "process": culprit.0, "comm": "dumper", "cgroup": culprit.1 },
+            }],
+        });
+        let case = case();
+        let mounts = [Path::new("/mnt")];
+        judge(&case.expected[0], &case, &actors(), &mounts, &report).expect("judged")
+    }
+
+    #[test]
+    fn the_planted_finding_with_its_culprit_is_right() {
+        assert!(judged("someone_elses_data", (11, 71)).is_right());
+    }
+
+    #[test]
+    fn another_finding_process_or_cgroup_is_wrong() {
+        assert_eq!(judged("device_bound", (11, 71)).wrong, ["the finding"]);
+        assert_eq!(
+            judged("someone_elses_data", (10, 70)).wrong,
+            ["the culprit"]
+        );
+        assert_eq!(judged("someone_elses_data", (11, 1)).wrong, ["the culprit"]);
+    }
+
+    #[test]
+    fn a_figure_is_close_or_not() {
+        let known = |measured_ms| Known {
+            what: "own commit",
+            measured_ms,
+            must_ms: 20.0,
+        };
+        assert!(known(21.0).is_close());
+        assert!(!known(24.0).is_close());
+        assert_eq!(
+            known(21.0).to_string(),
+            "own commit 21.0 ms, must be 20.0 (+5.0 %)"
+        );
+    }
+
+    #[test]
+    fn what_is_named_other_is_not_the_victim() {
+        let party = |process, cgroup| json!({ "process": process, "cgroup": cgroup });
+        let (small, dumper) = (party(10, 70), party(11, 71));
+        assert!(is_named(Named::Other, &dumper, &small, &actors()));
+        assert!(!is_named(Named::Other, &small, &small, &actors()));
+        assert!(!is_named(Named::Other, &Value::Null, &small, &actors()));
+    }
+}
