@@ -17,11 +17,14 @@ pub mod plant;
 mod powercut;
 mod prediction;
 mod progress;
+mod recording;
 mod report;
+mod rival;
 mod rounds;
 pub mod sigkill;
 pub mod sqlite;
 mod steal;
+pub mod switches;
 mod varmail;
 
 use std::fs;
@@ -80,11 +83,13 @@ pub enum Part {
     Sqlite,
     /// What batching would gain, predicted and obtained.
     Prediction,
+    /// What recording costs.
+    Recording,
 }
 
 impl Part {
     /// All parts, in the order in which they are run.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Metarates,
         Self::Varmail,
         Self::HeadToHead,
@@ -93,6 +98,7 @@ impl Part {
         Self::Sigkill,
         Self::Sqlite,
         Self::Prediction,
+        Self::Recording,
     ];
 
     /// Its name: of the files, and after `make evaluate-`.
@@ -107,6 +113,7 @@ impl Part {
             Self::Sigkill => "sigkill",
             Self::Sqlite => "sqlite",
             Self::Prediction => "prediction",
+            Self::Recording => "recording",
         }
     }
 
@@ -120,6 +127,7 @@ impl Part {
             Self::Sigkill => sigkill::run(lab),
             Self::Sqlite => sqlite::run(lab),
             Self::Prediction => prediction::run(lab),
+            Self::Recording => recording::run(lab),
         }
     }
 }

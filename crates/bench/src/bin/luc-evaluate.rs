@@ -9,13 +9,13 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use luc_bench::evaluate::sigkill::Orders;
-use luc_bench::evaluate::{self, EvaluateError, Options, Part, plant, sigkill, sqlite};
+use luc_bench::evaluate::{self, EvaluateError, Options, Part, plant, sigkill, sqlite, switches};
 use luc_bench::interrupt;
 
 /// Measures what LUC claims and writes a page and the raw data of each part. Needs root.
 ///
-/// Parts: metarates, varmail, head-to-head, no-harm, powercut, sigkill, sqlite. Exit status: 0 all
-/// targets met, 1 some not met, 2 an evaluation could not be made, 130 interrupted.
+/// Parts: metarates, varmail, head-to-head, no-harm, powercut, sigkill, sqlite, prediction, recording,
+/// analysis. Exit status: 0 all targets met, 1 some not met, 2 an evaluation could not be made, 130 interrupted.
 #[derive(Debug, Parser)]
 #[command(args_conflicts_with_subcommands = true, max_term_width = 100)]
 struct Cli {
@@ -62,6 +62,8 @@ enum Helper {
     SqliteWriters { directory: PathBuf },
     #[command(hide = true)]
     Plant(plant::Orders),
+    #[command(hide = true)]
+    Switches(switches::Orders),
 }
 
 fn part(name: &str) -> Result<Part, String> {
@@ -148,6 +150,10 @@ fn help(helper: Helper) -> Result<(), EvaluateError> {
             say(&counted.to_string());
         }
         Helper::SqliteWriters { directory } => sqlite::writers(&directory)?,
+        Helper::Switches(orders) => {
+            let done = switches::run(&orders)?;
+            say(&serde_json::json!(done).to_string());
+        }
         Helper::Plant(orders) => say(&format!("{} rounds", plant::run(&orders)?)),
     }
     Ok(())
