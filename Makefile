@@ -5,9 +5,9 @@ BUILD := $(or $(CARGO_TARGET_DIR),target)/release
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-EVALUATIONS := metarates varmail head-to-head no-harm powercut sigkill sqlite prediction truth
+EVALUATIONS := metarates varmail head-to-head no-harm powercut sigkill sqlite prediction truth recording analysis
 
-.PHONY: help setup setup-test setup-lint build test lint demo evaluate install clean
+.PHONY: help setup setup-test setup-lint setup-evaluate build test lint demo evaluate install clean
 .PHONY: $(EVALUATIONS:%=evaluate-%)
 
 help: ## List the targets
@@ -21,6 +21,9 @@ setup-test:
 
 setup-lint:
 	@scripts/setup.sh lint
+
+setup-evaluate:
+	@scripts/setup.sh evaluate
 
 build: ## Build target/release/luc and target/release/libluc_gate.so
 	$(CARGO) build --release --workspace --locked
@@ -36,11 +39,11 @@ lint: setup-lint ## Set up, then check form, lints, documentation, scripts and d
 demo: setup-test build ## Set up, build, and show what LUC does
 	scripts/demo.sh $(BUILD)
 
-evaluate: build ## Measure what LUC claims and rewrite docs/evaluation (root, 90 minutes)
+evaluate: setup-evaluate build ## Measure what LUC claims and rewrite docs/evaluation (root, 90 minutes)
 	$(BUILD)/luc-evaluate
 
 # One part: evaluate-metarates, evaluate-sqlite, ...
-$(EVALUATIONS:%=evaluate-%): evaluate-%: build
+$(EVALUATIONS:%=evaluate-%): evaluate-%: setup-evaluate build
 	$(BUILD)/luc-evaluate $*
 
 install: ## Install what was built under DESTDIR and PREFIX (/usr/local)

@@ -2,7 +2,7 @@
 # Installs what building, testing and checking LUC needs and this machine lacks. Debian and Ubuntu,
 # as root; otherwise says what is missing and ends with status 2. Does nothing if nothing is missing.
 #
-# usage: setup.sh [test|lint]    only what this target needs (default: both)
+# usage: setup.sh [test|lint|evaluate]    only what this target needs (default: test and lint)
 set -euo pipefail
 # shellcheck source=scripts/toolchain.sh
 source "$(dirname "${BASH_SOURCE[0]}")/toolchain.sh"
@@ -24,6 +24,7 @@ need_system() {
 	if [[ ! -e /etc/ssl/certs/ca-certificates.crt && ! -d /etc/pki ]]; then missing+=(ca-certificates); fi
 	need mkfs.ext4 e2fsprogs
 	need mkfs.xfs xfsprogs
+	need mkfs.btrfs btrfs-progs
 	need losetup mount
 	need setpriv util-linux
 	need sqlite3 sqlite3
@@ -90,7 +91,11 @@ look() {
 	need_system
 	lacks_rust=false
 	need_rust
-	if [[ $goal != test ]]; then need_lint_tools; fi
+	case $goal in
+	all | lint) need_lint_tools ;;
+	# The recorder's rival.
+	evaluate) need bpftrace bpftrace ;;
+	esac
 }
 
 can_install=false

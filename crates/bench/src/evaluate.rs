@@ -18,12 +18,15 @@ pub mod plant;
 mod powercut;
 mod prediction;
 mod progress;
+mod recording;
 mod report;
+mod rival;
 mod rounds;
 pub mod sigkill;
 pub mod sqlite;
 mod steal;
 mod truth;
+pub mod switches;
 mod varmail;
 
 use std::fs;
@@ -84,11 +87,13 @@ pub enum Part {
     Prediction,
     /// Planted troubles, and what is said of them.
     Truth,
+    /// What recording costs.
+    Recording,
 }
 
 impl Part {
     /// All parts, in the order in which they are run.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Metarates,
         Self::Varmail,
         Self::HeadToHead,
@@ -98,6 +103,7 @@ impl Part {
         Self::Sqlite,
         Self::Prediction,
         Self::Truth,
+        Self::Recording,
     ];
 
     /// Its name: of the files, and after `make evaluate-`.
@@ -113,6 +119,7 @@ impl Part {
             Self::Sqlite => "sqlite",
             Self::Prediction => "prediction",
             Self::Truth => "truth",
+            Self::Recording => "recording",
         }
     }
 
@@ -127,6 +134,7 @@ impl Part {
             Self::Sqlite => sqlite::run(lab),
             Self::Prediction => prediction::run(lab),
             Self::Truth => truth::run(lab),
+            Self::Recording => recording::run(lab),
         }
     }
 }

@@ -46,28 +46,6 @@ static __always_inline void take_stack(void *ctx, struct hot *hot)
 		count_lost(LOST_MAP_STACKS);
 }
 
-/* In the summary mode brief waits count at the mean of those that were summed together. */
-static __always_inline void summarize_brief(struct task_struct *task, struct thread *thread,
-					    struct hot *hot)
-{
-	u32 class;
-
-	for (class = 0; class < LUC_BRIEF; class ++) {
-		struct brief_sum *sum = &hot->brief[class];
-		u64 total_ns = sum->blocked_ns + sum->runnable_ns;
-		struct summary_key key = {
-			.process = task->tgid,
-			.what = SUMMARIZE_WAIT,
-			.brief = class,
-		};
-
-		if (!sum->count)
-			continue;
-		key.log2_ns = log2_of(total_ns / sum->count);
-		summarize_many(&key, thread->cgroup, sum->count, total_ns);
-	}
-}
-
 static __always_inline void send_brief(struct task_struct *task, struct thread *thread,
 				       struct hot *hot, u64 now)
 {
@@ -92,10 +70,7 @@ static __always_inline void flush_brief(struct task_struct *task, struct thread 
 {
 	if (!hot->brief_since_ns)
 		return;
-	if (config.summary)
-		summarize_brief(task, thread, hot);
-	else
-		send_brief(task, thread, hot, now);
+	send_brief(task, thread, hot, now);
 	__builtin_memset(hot->brief, 0, sizeof(hot->brief));
 	hot->brief_since_ns = 0;
 }
@@ -108,13 +83,20 @@ static __always_inline void leave_uninterruptibly(void *ctx, struct task_struct 
 
 	hot->off_state = WAIT_UNINTERRUPTIBLE;
 	take_stack(ctx, hot);
-	file_activity++;
+	/* A journal's thread works for whoever uses the file system, recorded or not. */
+	if (!(task->flags & PF_KTHREAD))
+		file_activity++;
 	if (!thread)
 		return;
 	thread->took_part = 1;
 	hot->off_dev = thread->call_dev;
 	if (hot->in_sync)
 		note_sync_wait(task, thread, hot, now);
+}
+
+static __always_inline bool sleeps_uninterruptibly(u32 state)
+{
+	return state & TASK_UNINTERRUPTIBLE && !(state & TASK_NOLOAD);
 }
 
 static __always_inline void leave(void *ctx, struct task_struct *task, struct hot *hot,
@@ -133,7 +115,7 @@ static __always_inline void leave(void *ctx, struct task_struct *task, struct ho
 	if (!state) {
 		hot->off_state = WAIT_PREEMPTED;
 		hot->off_brief = BRIEF_PREEMPTED;
-	} else if (state & TASK_UNINTERRUPTIBLE && !(state & TASK_NOLOAD)) {
+	} else if (sleeps_uninterruptibly(state)) {
 		leave_uninterruptibly(ctx, task, hot, now);
 	} else if (state & (TASK_INTERRUPTIBLE | TASK_UNINTERRUPTIBLE)) {
 		hot->off_state = WAIT_INTERRUPTIBLE;
@@ -231,13 +213,25 @@ static __always_inline void arrive(struct task_struct *task, struct hot *hot, u6
 	hot->off_ns = 0;
 }
 
+/*
+ * Whether the end of this turn on a processor may count. The summary mode keeps
+ * uninterruptible sleeps only: those are the waits for storage, and any other
+ * switch then costs neither a clock nor a look at the thread's state.
+ */
+static __always_inline bool leaving_counts(struct task_struct *prev, bool preempted)
+{
+	if (config.summary)
+		return !preempted && sleeps_uninterruptibly(prev->__state);
+	return prev->pid;
+}
+
 SEC("tp_btf/sched_switch")
 int BPF_PROG(sched_switch, bool preempted, struct task_struct *prev, struct task_struct *next)
 {
 	struct hot *hot;
 	u64 now = 0;
 
-	if (prev->pid) {
+	if (leaving_counts(prev, preempted)) {
 		hot = hot_of(prev);
 		if (hot) {
 			now = bpf_ktime_get_ns();

@@ -358,23 +358,17 @@ static __always_inline u32 log2_of(u64 value)
 	return log;
 }
 
-/* Counts some of the same key that took total_ns in all. */
-static __always_inline void summarize_many(struct summary_key *key, u64 cgroup, u64 count,
-					   u64 total_ns)
+/* Counts one of what the key says; its duration is filled in. */
+static __always_inline void summarize(struct summary_key *key, u64 cgroup, u64 duration_ns)
 {
 	struct summary_sum zero = { .cgroup = cgroup }, *sum;
 
+	key->log2_ns = log2_of(duration_ns);
 	sum = sum_of(summary, key, &zero, LOST_MAP_SUMMARY);
 	if (!sum)
 		return;
-	__sync_fetch_and_add(&sum->count, count);
-	__sync_fetch_and_add(&sum->total_ns, total_ns);
-}
-
-static __always_inline void summarize(struct summary_key *key, u64 cgroup, u64 duration_ns)
-{
-	key->log2_ns = log2_of(duration_ns);
-	summarize_many(key, cgroup, 1, duration_ns);
+	__sync_fetch_and_add(&sum->count, 1);
+	__sync_fetch_and_add(&sum->total_ns, duration_ns);
 }
 
 #endif /* LUC_THREAD_H */

@@ -9,13 +9,13 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use luc_bench::evaluate::sigkill::Orders;
-use luc_bench::evaluate::{self, EvaluateError, Options, Part, plant, sigkill, sqlite};
+use luc_bench::evaluate::{self, EvaluateError, Options, Part, plant, sigkill, sqlite, switches};
 use luc_bench::interrupt;
 
 /// Measures what LUC claims and writes a page and the raw data of each part. Needs root.
 ///
-/// Parts: metarates, varmail, head-to-head, no-harm, powercut, sigkill, sqlite, prediction, truth. Exit status: 0 all
-/// targets met, 1 some not met, 2 an evaluation could not be made, 130 interrupted.
+/// Parts: metarates, varmail, head-to-head, no-harm, powercut, sigkill, sqlite, prediction, truth, recording,
+/// analysis. Exit status: 0 all targets met, 1 some not met, 2 an evaluation could not be made, 130 interrupted.
 #[derive(Debug, Parser)]
 #[command(args_conflicts_with_subcommands = true, max_term_width = 100)]
 struct Cli {
@@ -67,6 +67,7 @@ enum Helper {
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },
+    Switches(switches::Orders),
 }
 
 fn part(name: &str) -> Result<Part, String> {
@@ -153,6 +154,10 @@ fn help(helper: Helper) -> Result<(), EvaluateError> {
             say(&counted.to_string());
         }
         Helper::SqliteWriters { directory } => sqlite::writers(&directory)?,
+        Helper::Switches(orders) => {
+            let done = switches::run(&orders)?;
+            say(&serde_json::json!(done).to_string());
+        }
         Helper::Plant(orders) => say(&format!("{} rounds", plant::run(&orders)?)),
         Helper::Plants { words } => say(&plant::scene::play(&words)?.to_string()),
     }

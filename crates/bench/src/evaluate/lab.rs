@@ -252,6 +252,17 @@ fn read(path: &Path) -> Result<String, EvaluateError> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
+/// How many bytes the files of a directory have.
+pub(super) fn directory_bytes(path: &Path) -> Result<u64, EvaluateError> {
+    let failed = || EvaluateError::file("read", path);
+    let mut bytes = 0;
+    for entry in fs::read_dir(path).map_err(failed())? {
+        let about = entry.and_then(|entry| entry.metadata());
+        bytes += about.map_err(failed())?.len();
+    }
+    Ok(bytes)
+}
+
 /// The last few lines, as one.
 fn tail(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();

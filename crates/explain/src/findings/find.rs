@@ -10,6 +10,7 @@ use super::figures::{Figures, evidence};
 use super::{Finding, FindingKind, Unit};
 use crate::parts::{Part, Parts};
 use crate::report::{Blame, CommitParty, FileSystemReport, Held, Party, Report};
+use crate::summary;
 
 /// A finding needs this share of the time in file-system calls to be listed,
 const LISTED_SHARE: f64 = 0.02;
@@ -409,14 +410,18 @@ fn said(party: &Party) -> String {
 /// Whether little of the time that processes were not idle went into storage.
 fn not_storage(report: &Report) -> Option<Finding> {
     let (mut active_ns, mut storage_ns, mut processor_ns, mut lock_ns) = (0, 0, 0, 0);
+    let is_summary = report.trace.mode == summary::MODE;
     for account in &report.accounts.processes {
+        // Sums have neither idleness nor waits for locks of user space: all that is left over.
+        let left_ns = if is_summary {
+            account.unaccounted_ns.max(0).unsigned_abs()
+        } else {
+            account.idle_ns
+        };
         let on_processors_ns = account.user_ns.saturating_add(account.system_ns);
         let locks_ns = account.blocked.get("futex").copied().unwrap_or(0);
         let grow = |sum: &mut u64, ns: u64| *sum = sum.saturating_add(ns);
-        grow(
-            &mut active_ns,
-            account.wall_ns.saturating_sub(account.idle_ns),
-        );
+        grow(&mut active_ns, account.wall_ns.saturating_sub(left_ns));
         grow(&mut storage_ns, account.storage_ns);
         grow(&mut processor_ns, on_processors_ns);
         grow(&mut lock_ns, locks_ns);

@@ -39,7 +39,8 @@ pub(crate) struct Args {
     #[arg(long, short, value_name = "DIR")]
     out: Option<PathBuf>,
 
-    /// Only count, in the kernel, and write the counts down once a second
+    /// Only count, in the kernel, and write the counts down once a second; of waits only the uninterruptible
+    /// ones, as those for storage are
     #[arg(long)]
     summary: bool,
 

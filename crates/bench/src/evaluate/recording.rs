@@ -1,0 +1,357 @@
+//! Part `recording`: what a program loses while it is recorded, beside bpftrace doing a part of the same.
+
+use std::path::Path;
+
+use rand::seq::SliceRandom as _;
+use serde_json::{Value, json};
+
+use super::disks::{Disk, EXT4};
+use super::error::EvaluateError;
+use super::lab::{Lab, directory_bytes, figure, line, missing};
+use super::progress::Progress;
+use super::report::{NOTATION, Page, Table, Target, number, spread};
+use super::rival::{Rival, SCRIPT};
+use super::steal::{self, Processors};
+use crate::random;
+use crate::stats::{Interval, median, ratio_interval};
+
+const THREADS: usize = 64;
+const SWITCHES_PER_S: f64 = 100_000.0;
+/// Not counted at the beginning: system calls are looked at during the first second of any recording.
+const WARMUP_S: f64 = 1.5;
+
+/// What is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cell {
+    Fsyncs,
+    /// On all processors, or on one.
+    Switches {
+        one: bool,
+    },
+}
+
+impl Cell {
+    const ALL: [Self; 3] = [
+        Self::Fsyncs,
+        Self::Switches { one: false },
+        Self::Switches { one: true },
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Fsyncs => "64 fsyncing threads",
+            Self::Switches { one: false } => "100,000 switches/s",
+            Self::Switches { one: true } => "100,000 switches/s on one processor",
+        }
+    }
+
+    /// What its throughput is of.
+    fn figure(self) -> &'static str {
+        match self {
+            Self::Fsyncs => "creations_per_second",
+            Self::Switches { .. } => "rounds_per_s",
+        }
+    }
+
+    fn pairs(self) -> usize {
+        match self {
+            Self::Switches { one: false } => {
+                std::thread::available_parallelism().map_or(1, usize::from)
+            }
+            _ => 1,
+        }
+    }
+
+    /// The command whose throughput is measured.
+    fn words(self, lab: &Lab, disk: &Path, work: u64, seconds: f64) -> Vec<String> {
+        let words = match self {
+            Self::Fsyncs => format!(
+                "{} bench metarates --threads {THREADS} --file-size 1k --json --seconds {seconds} --dir {}",
+                lab.luc_path().display(),
+                disk.display()
+            ),
+            Self::Switches { .. } => format!(
+                "{} switches --pairs {} --work {work} --warmup {WARMUP_S} --seconds {seconds}",
+                lab.options.myself.display(),
+                self.pairs()
+            ),
+        };
+        words.split(' ').map(str::to_owned).collect()
+    }
+}
+
+/// What it runs under.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Setting {
+    Unrecorded,
+    Events,
+    Summary,
+    Rival,
+}
+
+impl Setting {
+    const ALL: [Self; 4] = [Self::Unrecorded, Self::Events, Self::Summary, Self::Rival];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Unrecorded => "unrecorded",
+            Self::Events => "luc record",
+            Self::Summary => "luc record --summary",
+            Self::Rival => "bpftrace",
+        }
+    }
+
+    /// The least share of the unrecorded throughput.
+    fn target(self) -> Option<f64> {
+        match self {
+            Self::Events => Some(0.98),
+            Self::Summary => Some(0.99),
+            _ => None,
+        }
+    }
+}
+
+/// One run.
+#[derive(Debug)]
+struct Run {
+    cell: Cell,
+    setting: Setting,
+    throughput: f64,
+    switches_per_s: Option<f64>,
+    lost: Option<u64>,
+    trace_bytes_per_s: Option<f64>,
+}
+
+pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
+    let repeats = lab.options.repeats.unwrap_or(8);
+    let seconds = lab.options.seconds.unwrap_or(3.0);
+    let rival = Rival::find(lab);
+    let cells: Vec<Cell> = Cell::ALL
+        .into_iter()
+        .filter(|cell| lab.options.wants(cell.name()))
+        .collect();
+    let mut jobs = Vec::new();
+    for &cell in &cells {
+        let work = match cell {
+            Cell::Fsyncs => 0,
+            Cell::Switches { .. } => calibrate(lab, cell)?,
+        };
+        let settings = Setting::ALL
+            .into_iter()
+            .filter(|&setting| setting != Setting::Rival || rival.is_ok());
+        jobs.extend(settings.map(|setting| (cell, setting, work)));
+    }
+    let disk = Disk::create(lab, &EXT4)?;
+    let mut progress = Progress::new(lab.part, jobs.len() * repeats);
+    let mut runs = Vec::new();
+    for repeat in 0..repeats {
+        let mut order = jobs.clone();
+        order.shuffle(&mut random::stream(lab.options.seed, repeat as u64));
+        for (cell, setting, work) in order {
+            let words = cell.words(lab, &disk.mount, work, seconds);
+            let rival = rival.as_ref().ok().filter(|_| setting == Setting::Rival);
+            let run = undisturbed(lab, &disk, (cell, setting, repeat), &words, rival)?;
+            progress.step(&format!(
+                "{}, {}: {}/s",
+                cell.name(),
+                setting.name(),
+                number(run.throughput)
+            ));
+            runs.push(run);
+        }
+    }
+    Ok(page(lab, &cells, &runs, rival.err(), (repeats, seconds)))
+}
+
+/// The work between two switches, found once and unrecorded: with it all settings do the same.
+fn calibrate(lab: &Lab, cell: Cell) -> Result<u64, EvaluateError> {
+    let mut command = std::process::Command::new(&lab.options.myself);
+    command.args(["switches", "--seconds", "0.5", "--calibrate"]);
+    command.args([SWITCHES_PER_S.to_string(), "--pairs".to_owned()]);
+    command.arg(cell.pairs().to_string());
+    let done: Value = serde_json::from_str(&lab.execute(&mut command, &[0])?.stdout)
+        .map_err(|_| missing("the work between switches"))?;
+    done["work"].as_u64().ok_or_else(|| missing("work"))
+}
+
+/// Makes a run, and makes it again while too much processor time is stolen.
+fn undisturbed(
+    lab: &Lab,
+    disk: &Disk<'_>,
+    which: (Cell, Setting, usize),
+    words: &[String],
+    rival: Option<&Rival>,
+) -> Result<Run, EvaluateError> {
+    for _ in 1..steal::TRIES {
+        let (run, stolen_share) = once(lab, disk, which, words, rival)?;
+        if stolen_share <= steal::MOST {
+            return Ok(run);
+        }
+        lab.count_disturbed();
+    }
+    once(lab, disk, which, words, rival).map(|(run, _)| run)
+}
+
+/// A run, and the share of the processors' time that was stolen during it.
+fn once(
+    lab: &Lab,
+    disk: &Disk<'_>,
+    (cell, setting, repeat): (Cell, Setting, usize),
+    words: &[String],
+    rival: Option<&Rival>,
+) -> Result<(Run, f64), EvaluateError> {
+    let trace = lab.path("trace");
+    let mut all: Vec<String> = match setting {
+        Setting::Unrecorded | Setting::Rival => Vec::new(),
+        Setting::Events | Setting::Summary => {
+            let mut under = vec![lab.luc_path().display().to_string(), "record".to_owned()];
+            if setting == Setting::Summary {
+                under.push("--summary".to_owned());
+            }
+            under.extend(["--quiet".to_owned(), "--out".to_owned()]);
+            under.extend([trace.display().to_string(), "--".to_owned()]);
+            under
+        }
+    };
+    all.extend_from_slice(words);
+    disk.settle()?;
+    let watching = rival.map(|rival| rival.start(lab)).transpose()?;
+    let before = Processors::now();
+    let mut command = std::process::Command::new(&all[0]);
+    command.args(&all[1..]);
+    let output = lab.execute(&mut command, &[0])?.stdout;
+    let stolen_share = Processors::now().stolen_share_since(before);
+    let watched = watching.map(|watching| watching.stop()).transpose()?;
+    let done: Value = serde_json::from_str(&output).map_err(|_| missing("the throughput"))?;
+    let (mut lost, mut trace_bytes_per_s) = (None, None);
+    if matches!(setting, Setting::Events | Setting::Summary) {
+        let bytes = directory_bytes(&trace)?;
+        let report = lab.json(&["explain", &trace.display().to_string(), "--json"])?;
+        std::fs::remove_dir_all(&trace).map_err(EvaluateError::file("remove", &trace))?;
+        let places = report["lost"].as_object().ok_or_else(|| missing("lost"))?;
+        lost = Some(places.values().filter_map(Value::as_u64).sum());
+        let begin_ns = figure(&report["trace"], "start_ns")?;
+        let length_ns = figure(&report["trace"], "end_ns")? - begin_ns;
+        trace_bytes_per_s = Some(bytes as f64 / (length_ns / 1e9).max(1e-9));
+    }
+    let run = Run {
+        cell,
+        setting,
+        throughput: figure(&done, cell.figure())?,
+        switches_per_s: figure(&done, "switches_per_s").ok(),
+        lost,
+        trace_bytes_per_s,
+    };
+    lab.keep(json!({
+        "cell": cell.name(),
+        "setting": setting.name(),
+        "repeat": repeat,
+        "command": line(&command),
+        "throughput": run.throughput,
+        "switches_per_s": run.switches_per_s,
+        "lost": lost,
+        "trace_bytes_per_s": trace_bytes_per_s,
+        "rival_counted": watched,
+        "stolen_share": stolen_share,
+        "disturbed": stolen_share > steal::MOST,
+    }));
+    Ok((run, stolen_share))
+}
+
+fn page(
+    lab: &Lab,
+    cells: &[Cell],
+    runs: &[Run],
+    no_rival: Option<String>,
+    (repeats, seconds): (usize, f64),
+) -> Page {
+    let mut table = Table::new(&[
+        "program",
+        "under",
+        "throughput, 1/s",
+        "over unrecorded",
+        "events lost",
+        "trace, kB/s",
+    ]);
+    let mut targets = Vec::new();
+    for &cell in cells {
+        let figures = |setting: Setting, of: &dyn Fn(&Run) -> Option<f64>| -> Vec<f64> {
+            runs.iter()
+                .filter(|run| run.cell == cell && run.setting == setting)
+                .filter_map(of)
+                .collect()
+        };
+        let throughput = |setting| figures(setting, &|run| Some(run.throughput));
+        let without = throughput(Setting::Unrecorded);
+        for setting in Setting::ALL {
+            let with = throughput(setting);
+            if with.is_empty() {
+                continue;
+            }
+            let recorded = setting != Setting::Unrecorded;
+            let over = recorded
+                .then(|| ratio_interval(&with, &without, lab.options.seed).ok())
+                .flatten();
+            let lost = figures(setting, &|run| run.lost.map(|lost| lost as f64));
+            let bytes = figures(setting, &|run| run.trace_bytes_per_s);
+            table.row(vec![
+                cell.name().to_owned(),
+                setting.name().to_owned(),
+                spread(&with),
+                over.map_or_else(|| "-".to_owned(), |over| fine(&over)),
+                if lost.is_empty() {
+                    "-".to_owned()
+                } else {
+                    format!("{}", lost.iter().sum::<f64>())
+                },
+                median(&bytes).map_or_else(|| "-".to_owned(), |bytes| number(bytes / 1e3)),
+            ]);
+            if let Some(least) = setting.target() {
+                targets.push(Target::at_least(
+                    format!("{}: {} over unrecorded", cell.name(), setting.name()),
+                    over.map(|over| over.ratio),
+                    least,
+                ));
+            }
+        }
+    }
+    let lost: u64 = runs.iter().filter_map(|run| run.lost).sum();
+    targets.push(Target::new(
+        "no event lost in any recording",
+        lost == 0,
+        lost.to_string(),
+    ));
+    let rival = match no_rival {
+        None => format!(
+            "bpftrace runs this script beside the program, which is a part of what `luc record --summary` does:\n\n\
+             ```\n{SCRIPT}```"
+        ),
+        Some(reason) => format!("bpftrace could not be run here: {reason}."),
+    };
+    let switches: Vec<f64> = runs
+        .iter()
+        .filter(|run| run.setting == Setting::Unrecorded)
+        .filter_map(|run| run.switches_per_s)
+        .collect();
+    Page {
+        title: "What recording costs".to_owned(),
+        about: format!(
+            "Throughput of programs that are recorded, against the same unrecorded; {repeats} runs of {seconds} s of \
+             each. The fsyncing threads are `luc bench metarates` on ext4 on a disk whose flush takes 6 ms. The \
+             switching program is pairs of threads that pass a byte through pipes, a pair on each processor or one \
+             alone, with as much computing in between as makes {SWITCHES_PER_S} switches a second \
+             unrecorded ({} by the kernel's count); the first {WARMUP_S} s are not counted. Each run's \
+             throughput is files or rounds per second. {NOTATION} One disk serves all runs; its journal is \
+             emptied before each.\n\n{rival}",
+            spread(&switches),
+        ),
+        tables: vec![("Throughput:".to_owned(), table)],
+        targets,
+    }
+}
+
+/// A ratio near 1, with its interval.
+fn fine(interval: &Interval) -> String {
+    let Interval { ratio, low, high } = interval;
+    format!("{ratio:.3} ({low:.3} to {high:.3})")
+}

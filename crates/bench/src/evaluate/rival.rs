@@ -1,0 +1,125 @@
+//! bpftrace beside a program, with a script that does a part of what `luc record` does.
+
+use std::fs::{self, File};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::error::EvaluateError;
+use super::lab::Lab;
+
+/// Latencies of fsync on ext4, and how long threads are off the processors.
+pub(super) const SCRIPT: &str = include_str!("rival.bt");
+
+/// It looks for tracepoints below /sys/kernel/tracing, which not every system mounts; a namespace of its own
+/// leaves this system as it is.
+const SHELL: &str = "mountpoint -q /sys/kernel/tracing || mountpoint -q /sys/kernel/debug/tracing || \
+    mount -t tracefs tracefs /sys/kernel/tracing; exec bpftrace -B line \"$0\"";
+
+/// How long it may take to begin and to end.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Between its first word and the program's start: its probes are attached one after the other.
+const SETTLE: Duration = Duration::from_millis(500);
+const LOOK: Duration = Duration::from_millis(20);
+
+/// bpftrace, which has been found to work here.
+#[derive(Debug)]
+pub(super) struct Rival(());
+
+/// bpftrace at work. Ended when dropped.
+#[derive(Debug)]
+pub(super) struct Watching {
+    child: Child,
+    output: std::path::PathBuf,
+}
+
+impl Rival {
+    /// Tries the script; else why it does not work, in one line.
+    pub(super) fn find(lab: &Lab) -> Result<Self, String> {
+        let rival = Self(());
+        let watching = rival.start(lab).map_err(|error| error.to_string())?;
+        watching.stop().map_err(|error| error.to_string())?;
+        Ok(rival)
+    }
+
+    /// Starts it; when this returns it is counting.
+    pub(super) fn start(&self, lab: &Lab) -> Result<Watching, EvaluateError> {
+        let script = lab.path("rival.bt");
+        fs::write(&script, SCRIPT).map_err(EvaluateError::file("write", &script))?;
+        let output = lab.path("rival.out");
+        let file = File::create(&output).map_err(EvaluateError::file("make", &output))?;
+        let both = file
+            .try_clone()
+            .map_err(EvaluateError::file("make", &output))?;
+        let child = Command::new("unshare")
+            .args(["--mount", "sh", "-c", SHELL])
+            .arg(&script)
+            .stdin(Stdio::null())
+            .stdout(file)
+            .stderr(both)
+            .spawn()
+            .map_err(EvaluateError::file("run", "unshare"))?;
+        let mut watching = Watching { child, output };
+        watching.until(|said| said.contains("begun\n"))?;
+        thread::sleep(SETTLE);
+        Ok(watching)
+    }
+}
+
+impl Watching {
+    /// Ends it. How many lines of histograms it printed: 0 says that it saw nothing.
+    pub(super) fn stop(mut self) -> Result<usize, EvaluateError> {
+        kill_process(Pid::from_child(&self.child), Signal::INT)
+            .map_err(|error| EvaluateError::file("end", "bpftrace")(error.into()))?;
+        let began = Instant::now();
+        while began.elapsed() < PATIENCE {
+            let ended = self.child.try_wait();
+            if ended
+                .map_err(EvaluateError::file("wait for", "bpftrace"))?
+                .is_some()
+            {
+                break;
+            }
+            thread::sleep(LOOK);
+        }
+        let said = self.said()?;
+        Ok(said.lines().filter(|line| line.ends_with('|')).count())
+    }
+
+    fn said(&self) -> Result<String, EvaluateError> {
+        fs::read_to_string(&self.output).map_err(EvaluateError::file("read", &self.output))
+    }
+
+    fn until(&mut self, ready: impl Fn(&str) -> bool) -> Result<(), EvaluateError> {
+        let began = Instant::now();
+        loop {
+            let said = self.said()?;
+            if ready(&said) {
+                return Ok(());
+            }
+            let ended = self.child.try_wait();
+            let ended = ended.map_err(EvaluateError::file("wait for", "bpftrace"))?;
+            if ended.is_some() || began.elapsed() > PATIENCE {
+                let how =
+                    ended.map_or_else(|| "it does not begin".to_owned(), |how| how.to_string());
+                return Err(EvaluateError::Command {
+                    command: "bpftrace".to_owned(),
+                    how,
+                    said: said.split_whitespace().collect::<Vec<_>>().join(" "),
+                });
+            }
+            thread::sleep(LOOK);
+        }
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! A program that does nothing but switch: pairs of threads that pass a byte through two pipes. Both threads of a
+//! pair have the same processor, so each passing is a context switch, and the processor is never idle.
+
+use std::hint::black_box;
+use std::io::{PipeReader, PipeWriter, Read as _, Write as _, pipe};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use serde::Serialize;
+
+use super::error::EvaluateError;
+use super::lab::missing;
+use crate::interrupt;
+
+/// How long a calibrating run is.
+const CALIBRATION: Duration = Duration::from_millis(300);
+/// Calibrating runs; each brings the rate closer.
+const CALIBRATIONS: usize = 5;
+/// How often it is looked for a signal.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What to do.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Orders {
+    /// Pairs of threads; the processors are dealt out to them in turn
+    #[arg(long, default_value_t = 1)]
+    pub pairs: usize,
+    /// Steps of computing between two switches of a thread
+    #[arg(long, default_value_t = 0)]
+    pub work: u64,
+    /// For how long, in seconds
+    #[arg(long, default_value_t = 3.0)]
+    pub seconds: f64,
+    /// For how long before that, not counted, in seconds
+    #[arg(long, default_value_t = 0.0)]
+    pub warmup: f64,
+    /// Find the work that makes this many switches a second, and print that too
+    #[arg(long, value_name = "RATE")]
+    pub calibrate: Option<f64>,
+}
+
+/// What was done.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Done {
+    /// Steps of computing between two switches of a thread.
+    pub work: u64,
+    /// Times that a byte went there and back, all pairs, per second.
+    pub rounds_per_s: f64,
+    /// The same per second of processor time that this process used: what else the machine does hardly matters.
+    pub rounds_per_processor_s: f64,
+    /// Context switches of all threads per second, by the kernel's count.
+    pub switches_per_s: f64,
+}
+
+/// Does it.
+///
+/// # Errors
+/// [`EvaluateError`]: there is no pipe, thread or processor to be had.
+pub fn run(orders: &Orders) -> Result<Done, EvaluateError> {
+    let mut work = orders.work;
+    if let Some(wanted) = orders.calibrate {
+        work = calibrate(orders.pairs, wanted)?;
+    }
+    let length = |seconds: f64| Duration::from_secs_f64(seconds.clamp(0.0, 3600.0));
+    switch(
+        orders.pairs,
+        work,
+        length(orders.warmup),
+        length(orders.seconds),
+    )
+}
+
+/// The work with which `pairs` make `wanted` switches a second.
+fn calibrate(pairs: usize, wanted: f64) -> Result<u64, EvaluateError> {
+    // Time per switch = idle + step * work: two points give both, and each further run corrects.
+    let run = |work| switch(pairs, work, Duration::ZERO, CALIBRATION);
+    let ns = |work| run(work).map(|done| 1e9 / done.switches_per_s.max(1.0));
+    let idle = ns(0)?;
+    let mut work = 1_000;
+    for _ in 0..CALIBRATIONS {
+        let step = (ns(work)? - idle).max(1e-3) / work as f64;
+        work = (((1e9 / wanted - idle) / step).round() as i64)
+            .max(1)
+            .unsigned_abs();
+    }
+    Ok(work)
+}
+
+/// How often a byte came back to one pair's first thread; apart from the others', so that they do not slow down
+/// each other.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Rounds(AtomicU64);
+
+fn switch(
+    pairs: usize,
+    work: u64,
+    warmup: Duration,
+    length: Duration,
+) -> Result<Done, EvaluateError> {
+    let processors = processors()?;
+    let over = AtomicBool::new(false);
+    let rounds: Vec<Rounds> = (0..pairs).map(|_| Rounds::default()).collect();
+    let counts = || {
+        let all = rounds.iter().map(|pair| pair.0.load(Ordering::Relaxed));
+        (all.sum::<u64>(), Usage::now())
+    };
+    let (before, after, seconds) = thread::scope(|scope| {
+        let mut workers = Vec::new();
+        for (pair, rounds) in rounds.iter().enumerate() {
+            let processor = processors[pair % processors.len()];
+            let ((there, to), (here, back)) = pipe()
+                .and_then(|first| Ok((first, pipe()?)))
+                .map_err(EvaluateError::file("make", "a pipe"))?;
+            let over = &over;
+            workers.push(scope.spawn(move || echo(processor, work, there, back)));
+            workers.push(scope.spawn(move || call(processor, work, to, here, rounds, over)));
+        }
+        pause(warmup);
+        let (before, began) = (counts(), Instant::now());
+        pause(length);
+        let (after, seconds) = (counts(), began.elapsed().as_secs_f64());
+        over.store(true, Ordering::Relaxed);
+        let ended = workers.into_iter().map(thread::ScopedJoinHandle::join);
+        ended
+            .map(|ended| ended.unwrap_or_else(|_| Err(std::io::ErrorKind::Other.into())))
+            .collect::<std::io::Result<()>>()
+            .map_err(EvaluateError::file("pass a byte through", "a pipe"))?;
+        Ok((before, after, seconds))
+    })?;
+    let rounds = (after.0 - before.0) as f64;
+    Ok(Done {
+        work,
+        rounds_per_s: rounds / seconds,
+        rounds_per_processor_s: rounds / (after.1.seconds - before.1.seconds).max(1e-9),
+        switches_per_s: (after.1.switches - before.1.switches) as f64 / seconds,
+    })
+}
+
+/// Sleeps, but not beyond a signal.
+fn pause(length: Duration) {
+    let until = Instant::now() + length;
+    while !interrupt::interrupted() {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return;
+        }
+        thread::sleep(left.min(LOOK));
+    }
+}
+
+/// Sends a byte and waits for it, until it is over.
+fn call(
+    processor: usize,
+    work: u64,
+    mut to: PipeWriter,
+    mut back: PipeReader,
+    rounds: &Rounds,
+    over: &AtomicBool,
+) -> std::io::Result<()> {
+    stay_on(processor)?;
+    while !over.load(Ordering::Relaxed) {
+        compute(work);
+        to.write_all(&[1])?;
+        back.read_exact(&mut [0])?;
+        rounds.0.fetch_add(1, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+/// Sends back what comes, until nothing more does.
+fn echo(
+    processor: usize,
+    work: u64,
+    mut from: PipeReader,
+    mut back: PipeWriter,
+) -> std::io::Result<()> {
+    stay_on(processor)?;
+    while from.read(&mut [0])? == 1 {
+        compute(work);
+        back.write_all(&[1])?;
+    }
+    Ok(())
+}
+
+/// Steps that depend on each other and cannot be left out.
+fn compute(steps: u64) {
+    let mut state = 1u64;
+    for _ in 0..steps {
+        state = black_box(state.wrapping_mul(6_364_136_223_846_793_005));
+    }
+}
+
+/// What all threads of this process have used, also those that have ended.
+#[derive(Debug, Clone, Copy)]
+struct Usage {
+    switches: u64,
+    seconds: f64,
+}
+
+impl Usage {
+    fn now() -> Self {
+        // SAFETY: getrusage fills a struct of plain numbers, for which all zeros are a value.
+        let usage = unsafe {
+            let mut usage = std::mem::zeroed::<libc::rusage>();
+            libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
+            usage
+        };
+        let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+        Self {
+            switches: (usage.ru_nvcsw + usage.ru_nivcsw).unsigned_abs(),
+            seconds: seconds(usage.ru_utime) + seconds(usage.ru_stime),
+        }
+    }
+}
+
+/// Those that this thread may use.
+fn processors() -> Result<Vec<usize>, EvaluateError> {
+    let allowed = sched_getaffinity(None).map_err(|error| {
+        EvaluateError::file("ask for", "this process' processors")(error.into())
+    })?;
+    let all: Vec<usize> = (0..CpuSet::MAX_CPU)
+        .filter(|&cpu| allowed.is_set(cpu))
+        .collect();
+    if all.is_empty() {
+        return Err(missing("a processor"));
+    }
+    Ok(all)
+}
+
+fn stay_on(processor: usize) -> std::io::Result<()> {
+    let mut set = CpuSet::new();
+    set.set(processor);
+    sched_setaffinity(None, &set)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_round_is_two_switches() {
+        let orders = Orders {
+            pairs: 2,
+            work: 1_000,
+            seconds: 0.2,
+            warmup: 0.05,
+            calibrate: None,
+        };
+        let done = run(&orders).expect("pipes and processors");
+        assert!(done.rounds_per_s > 0.0);
+        // The main thread and whoever else runs here add some.
+        assert!(done.switches_per_s >= 1.9 * done.rounds_per_s, "{done:?}");
+    }
+
+    #[test]
+    fn more_work_makes_fewer_rounds() {
+        let rounds = |work| {
+            switch(1, work, Duration::ZERO, Duration::from_millis(100))
+                .expect("pipes and processors")
+                .rounds_per_s
+        };
+        assert!(rounds(1_000_000) < rounds(1));
+    }
+}
