@@ -3,12 +3,13 @@
 # port, as a cpio archive of /run/luc with the files `status`, `kernel.log`, `output` and `files/`.
 # In virtual time everything that runs beside the guest's clock (virtio) starts after the script.
 /usr/bin/busybox --install -s /usr/bin
-export PATH=/usr/bin:/usr/sbin HOME=/root LANG=C
+export PATH=/luc/bin:/usr/bin:/usr/sbin HOME=/root LANG=C
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t devtmpfs devtmpfs /dev
 mount -t tmpfs tmpfs /run
 mount -t tmpfs -o size=75% tmpfs /tmp
+echo /usr/bin/modprobe >/proc/sys/kernel/modprobe
 mkdir -p /dev/pts /dev/shm /run/luc/files
 mount -t devpts devpts /dev/pts
 mount -t tmpfs tmpfs /dev/shm
@@ -35,7 +36,7 @@ virtio() {
 
 run() {
 	cd /root
-	sh /luc/script </dev/null 2>&1
+	bash /luc/script </dev/null 2>&1
 	echo $? >/run/luc/status
 }
 

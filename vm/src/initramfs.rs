@@ -89,11 +89,12 @@ impl Initramfs {
         Ok(())
     }
 
-    /// A program of the host as `/usr/bin/NAME` and its libraries where the loader looks for them.
+    /// A program of the host as `/luc/bin/NAME`, which comes before busybox's tools in `PATH`, and its
+    /// libraries where the loader looks for them.
     pub(crate) fn program(&mut self, program: &Path) -> Result<(), Error> {
         let found = programs::locate(program)?;
         let name = found.file_name().unwrap_or_default();
-        self.file_of_host(&Path::new("/usr/bin").join(name), &found)?;
+        self.file_of_host(&Path::new("/luc/bin").join(name), &found)?;
         self.libraries(&found)
     }
 

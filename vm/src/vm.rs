@@ -25,6 +25,9 @@ const MODULES: [&str; 7] = [
     "loop",
 ];
 
+/// What runs the script. Busybox's own shell would take its own tools instead of those of the host.
+const SHELL: &str = "bash";
+
 /// A virtual machine to be: what is in it and what it runs.
 #[derive(Debug)]
 pub struct Vm<'a> {
@@ -85,7 +88,8 @@ impl<'a> Vm<'a> {
         self
     }
 
-    /// A program of the host by path or name, with its shared libraries, as `/usr/bin/NAME`.
+    /// A program of the host by path or name, with its shared libraries, found by its name
+    /// before busybox's tools.
     pub fn program(mut self, program: impl AsRef<Path>) -> Self {
         self.programs.push(program.as_ref().to_owned());
         self
@@ -123,7 +127,7 @@ impl<'a> Vm<'a> {
         self
     }
 
-    /// What it runs: a script for busybox's `sh`. Files that it leaves in `$OUT` come back.
+    /// What it runs: a script for bash, with busybox's tools. Files that it leaves in `$OUT` come back.
     pub fn script(mut self, script: impl Into<Vec<u8>>) -> Self {
         self.script = script.into();
         self
@@ -172,6 +176,7 @@ impl<'a> Vm<'a> {
     fn initramfs(&self) -> Result<Vec<u8>, Error> {
         let mut archive = Initramfs::new()?;
         self.add_modules(&mut archive)?;
+        archive.program(Path::new(SHELL))?;
         for program in &self.programs {
             archive.program(program)?;
         }

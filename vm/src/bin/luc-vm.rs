@@ -33,7 +33,7 @@ struct Run {
     /// Kernel: 6.1, 6.12, or a whole release
     #[arg(long, default_value = "6.1")]
     kernel: String,
-    /// Script for busybox's sh
+    /// Script for bash; tools are busybox's and those given by --program
     #[arg(long, value_name = "FILE")]
     script: PathBuf,
     /// Program of this host, by name or path, with its libraries; it is in the guest's PATH
