@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
+/* The LUC paper's PID controller, and the delay that it steers. Reference: crates/control/src/pid.rs. */
 #include "control.h"
+
+const struct luc_gains luc_paper_gains = { .kp_milli = 800, .ki_milli = 250, .kd_milli = 250 };
 
 /* The error and its sum stay within this many requests, so that an unreachable set point does not wind up. */
 #define ERROR_BOUND 1024

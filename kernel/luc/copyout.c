@@ -16,6 +16,9 @@
 /* Waiting for memory here would delay the very commit that everybody waits for. */
 #define LUC_COPY_GFP (GFP_NOFS | __GFP_NOWARN | __GFP_NORETRY)
 
+/* Copying goes on for so many commits that it did not pay in. */
+#define LUC_PATIENT_RUNS 16
+
 /* Whether the copy may be made; takes its bytes from the commit's limit. */
 static bool luc_copy_reserve(struct luc_journal *lj, size_t bytes)
 {
@@ -32,12 +35,15 @@ static bool luc_copy_reserve(struct luc_journal *lj, size_t bytes)
 }
 
 /* Counts a copy that was made, or gives the bytes of one that was not back. */
-static void luc_copy_settle(struct luc_journal *lj, size_t bytes, bool made, bool failed)
+static void luc_copy_settle(struct luc_journal *lj, size_t bytes, bool made, bool failed,
+			    u64 spent_ns)
 {
 	spin_lock(&lj->lock);
 	if (made) {
 		lj->counts.copies++;
 		lj->counts.copy_bytes += bytes;
+		lj->copying.buffers++;
+		lj->copying.spent_ns += spent_ns;
 	} else {
 		lj->copy_bytes_in_use -= bytes;
 	}
@@ -68,6 +74,7 @@ static void luc_copy_buffer(struct luc_journal *lj, struct journal_head *jh)
 {
 	struct buffer_head *bh = jh2bh(jh);
 	size_t bytes = bh->b_size;
+	u64 begin_ns = ktime_get_ns();
 	bool made = false;
 	char *copy;
 
@@ -85,7 +92,7 @@ static void luc_copy_buffer(struct luc_journal *lj, struct journal_head *jh)
 		}
 		spin_unlock(&jh->b_state_lock);
 	}
-	luc_copy_settle(lj, bytes, made, !copy);
+	luc_copy_settle(lj, bytes, made, !copy, ktime_get_ns() - begin_ns);
 	if (copy && !made)
 		luc_jbd2_free(copy, bytes);
 }
@@ -100,8 +107,10 @@ int luc_wrap_write_metadata(transaction_t *transaction, struct journal_head *jh,
 	luc_enter();
 	lj = luc_journal_get(transaction->t_journal);
 	if (lj) {
-		if (lj->copying)
+		if (READ_ONCE(lj->copying.on))
 			luc_copy_buffer(lj, jh);
+		else
+			lj->copying.buffers++;
 		luc_journal_put(lj);
 	}
 	flags = luc_original_write_metadata(transaction, jh, bh_out, block);
@@ -109,18 +118,54 @@ int luc_wrap_write_metadata(transaction_t *transaction, struct journal_head *jh,
 	return flags;
 }
 
+/* What the commit under way means for whoever wants to change a buffer that it writes. */
+enum luc_shadow {
+	LUC_SHADOW_NONE,
+	LUC_SHADOW_WAITS,	/* it waits until the buffer is written */
+	LUC_SHADOW_SPARED,	/* a copy is written instead */
+};
+
 /*
- * Whether a write of this buffer will have to wait for the commit that journals it: do_get_write_access()
- * without the locks. Journal heads are SLAB_TYPESAFE_BY_RCU; the caller is in an RCU read-side section.
+ * do_get_write_access() without the locks. Journal heads are SLAB_TYPESAFE_BY_RCU; the caller is in an RCU
+ * read-side section.
  */
-static bool luc_will_wait(struct buffer_head *bh)
+static enum luc_shadow luc_shadow_of(struct buffer_head *bh)
 {
 	struct journal_head *jh;
 
 	if (!test_bit(BH_Shadow, &bh->b_state))
-		return false;
+		return LUC_SHADOW_NONE;
 	jh = READ_ONCE(bh->b_private);
-	return jh && !READ_ONCE(jh->b_frozen_data);
+	if (!jh)
+		return LUC_SHADOW_NONE;
+	return READ_ONCE(jh->b_frozen_data) ? LUC_SHADOW_SPARED : LUC_SHADOW_WAITS;
+}
+
+/* Counts a write; returns the journal, with a reference, if it will have to wait. */
+static struct luc_journal *luc_note_write(journal_t *journal, struct buffer_head *bh)
+{
+	struct luc_journal *lj;
+
+	rcu_read_lock();
+	lj = luc_journal_find_rcu(journal);
+	if (!lj)
+		goto out;
+	this_cpu_inc(lj->writes->writes);
+	switch (luc_shadow_of(bh)) {
+	case LUC_SHADOW_WAITS:
+		if (kobject_get_unless_zero(&lj->kobj))
+			goto out;
+		break;
+	case LUC_SHADOW_SPARED:
+		set_bit(hash_32(current->pid, 6), &lj->saved_tasks);
+		break;
+	case LUC_SHADOW_NONE:
+		break;
+	}
+	lj = NULL;
+out:
+	rcu_read_unlock();
+	return lj;
 }
 
 /* A handle wants to change a metadata buffer. */
@@ -131,15 +176,8 @@ int luc_wrap_get_write_access(handle_t *handle, struct buffer_head *bh)
 	int error;
 
 	luc_enter();
-	rcu_read_lock();
 	if (!is_handle_aborted(handle))
-		lj = luc_journal_find_rcu(handle->h_transaction->t_journal);
-	if (lj) {
-		this_cpu_inc(lj->writes->writes);
-		if (!luc_will_wait(bh) || !kobject_get_unless_zero(&lj->kobj))
-			lj = NULL;
-	}
-	rcu_read_unlock();
+		lj = luc_note_write(handle->h_transaction->t_journal, bh);
 	if (lj) {
 		begin_ns = ktime_get_ns();
 		error = jbd2_journal_get_write_access(handle, bh);
@@ -153,10 +191,86 @@ int luc_wrap_get_write_access(handle_t *handle, struct buffer_head *bh)
 	return error;
 }
 
+static void luc_smooth(u64 *mean, u64 sum, u64 count)
+{
+	if (!count)
+		return;
+	*mean = *mean ? *mean - *mean / 8 + div64_u64(sum, count * 8) : div64_u64(sum, count);
+}
+
+/* The paper's (section IV.B): on beyond a share of delayed writes, off after commits without any. */
+static bool luc_heuristic(struct luc_journal *lj, const struct luc_writes *last)
+{
+	struct luc_copying *copying = &lj->copying;
+
+	if (last->delayed * 1000 > last->writes * lj->settings.copy_out_threshold_permille) {
+		copying->clean_runs = 0;
+		return true;
+	}
+	if (last->delayed)
+		copying->clean_runs = 0;
+	else if (copying->clean_runs < U32_MAX)
+		copying->clean_runs++;
+	return copying->on && copying->clean_runs < lj->settings.copy_out_clean_runs;
+}
+
+/*
+ * On while the waits that copying saves are longer than the waits that it makes: all whose fsyncs are in the
+ * commit wait for the copies. Waits saved are tasks that came upon a copy times a delayed write's mean wait
+ * (half a commit before one was seen).
+ */
+static bool luc_adaptive(struct luc_journal *lj, const struct luc_writes *last, u32 spared)
+{
+	struct luc_copying *copying = &lj->copying;
+	u64 wait_ns = copying->wait_ns ?: lj->commit_ns / 2;
+	u64 copy_ns = copying->copy_ns ?: NSEC_PER_USEC;
+	u64 saves_ns = last->delay_ns + spared * wait_ns;
+	u64 costs_ns = copying->buffers * copy_ns * (lj->released + 1);
+
+	if (saves_ns > costs_ns) {
+		copying->clean_runs = 0;
+		return true;
+	}
+	if (copying->clean_runs < U32_MAX)
+		copying->clean_runs++;
+	/* What turned it on may come again: wait as long as the balance needs to turn. */
+	return copying->on && copying->clean_runs < LUC_PATIENT_RUNS;
+}
+
 /* Whether the commit that begins now is journaled from copies. */
 void luc_copy_out_decide(struct luc_journal *lj)
 {
+	struct luc_copying *copying = &lj->copying;
+	u32 spared = hweight_long(xchg(&lj->saved_tasks, 0));
+	struct luc_writes sum, last;
+	bool on = false;
+
+	luc_sum_writes(lj, &sum);
 	spin_lock(&lj->lock);
-	lj->copying = lj->settings.copy_out == LUC_COPY_OUT_ON;
+	last.writes = sum.writes - copying->before.writes;
+	last.delayed = sum.delayed - copying->before.delayed;
+	last.delay_ns = sum.delay_ns - copying->before.delay_ns;
+	copying->before = sum;
+	luc_smooth(&copying->wait_ns, last.delay_ns, last.delayed);
+	if (copying->on)
+		luc_smooth(&copying->copy_ns, copying->spent_ns, copying->buffers);
+	switch (lj->settings.copy_out) {
+	case LUC_COPY_OUT_OFF:
+		break;
+	case LUC_COPY_OUT_ON:
+		on = true;
+		break;
+	case LUC_COPY_OUT_HEURISTIC:
+		on = luc_heuristic(lj, &last);
+		break;
+	case LUC_COPY_OUT_AUTO:
+		on = luc_adaptive(lj, &last, spared);
+		break;
+	}
+	if (on != copying->on)
+		trace_luc_copy_out(lj->dev, on, last.writes, last.delayed);
+	copying->on = on;
+	copying->buffers = 0;
+	copying->spent_ns = 0;
 	spin_unlock(&lj->lock);
 }

@@ -7,9 +7,6 @@
 #include "compat.h"
 #include "luc.h"
 
-/* Participants are counted over this many commits. */
-#define LUC_WINDOW_COMMITS 4
-
 /* Where the transaction of an fsync is when it asks. */
 enum luc_place {
 	LUC_DONE,
@@ -69,14 +66,14 @@ static void luc_note_task(struct luc_journal *lj)
 }
 
 /* The round of transaction tid, begun if it has none yet; under lj->lock. */
-static struct luc_round *luc_round_of(struct luc_journal *lj, tid_t tid)
+static struct luc_round *luc_round_of(struct luc_journal *lj, tid_t tid, u64 now_ns)
 {
 	struct luc_round *round = &lj->rounds[tid & 1];
 
 	if (round->tid != tid) {
 		round->tid = tid;
 		round->requests = 0;
-		round->last_ns = 0;
+		round->first_ns = now_ns;
 	}
 	return round;
 }
@@ -98,7 +95,7 @@ static void luc_note_request(struct luc_journal *lj, tid_t tid, enum luc_place p
 		goto out;
 	if (place == LUC_RUNNING_BEHIND)
 		lj->counts.fsyncs_waited_two++;
-	round = luc_round_of(lj, tid);
+	round = luc_round_of(lj, tid, now_ns);
 	round->requests++;
 	round->last_ns = now_ns;
 	luc_note_task(lj);
@@ -108,18 +105,6 @@ static void luc_note_request(struct luc_journal *lj, tid_t tid, enum luc_place p
 		wake_up_process(lj->holder);
 out:
 	spin_unlock(&lj->lock);
-}
-
-/* Counts the tasks of a window when it is over; under lj->lock. */
-void luc_count_window(struct luc_journal *lj)
-{
-	if (++lj->window_commits < LUC_WINDOW_COMMITS)
-		return;
-	lj->participants = max(lj->window_tasks, lj->previous_tasks);
-	lj->previous_tasks = lj->window_tasks;
-	lj->window_tasks = 0;
-	lj->window_commits = 0;
-	lj->window++;
 }
 
 /* fsync: waits until the transaction that has the file's changes is committed. */

@@ -15,19 +15,6 @@
 /* While it holds, kjournald2 looks this often whether somebody is in need of the commit. */
 #define LUC_LOOK_NS (1 * NSEC_PER_MSEC)
 
-/* One hold, from the decision to its end. */
-struct luc_hold {
-	journal_t *journal;
-	transaction_t *transaction;
-	tid_t tid;
-	u64 begin_ns;
-	u64 bound_ns;
-	u32 set_point;
-	u32 restarts;
-	u64 restarted_ns;
-	enum luc_hold_end end;
-};
-
 /* The journal is short of space, or tasks wait for this very commit to start. */
 static bool luc_under_pressure(const struct luc_hold *hold)
 {
@@ -50,33 +37,15 @@ static bool luc_must_stop(struct luc_journal *lj, journal_t *journal)
 	       READ_ONCE(journal->j_flags) & (JBD2_UNMOUNT | JBD2_ABORT);
 }
 
-/* When the hold ends if nobody else comes; under lj->lock. */
-static u64 luc_deadline_ns(struct luc_journal *lj, struct luc_hold *hold)
-{
-	const struct luc_settings *settings = &lj->settings;
-	u64 last_ns = lj->rounds[hold->tid & 1].last_ns;
-
-	switch (settings->policy) {
-	case LUC_POLICY_DELAY:
-		if (last_ns > hold->restarted_ns && hold->restarts < settings->max_restarts) {
-			hold->restarts++;
-			hold->restarted_ns = last_ns;
-		}
-		return hold->restarted_ns + settings->delay_us * NSEC_PER_USEC;
-	default:
-		return 0;
-	}
-}
-
 /* Whether the hold is over, and why; otherwise when to look again. Under lj->lock. */
 static bool luc_hold_is_over(struct luc_journal *lj, struct luc_hold *hold, u64 *look_ns)
 {
-	u64 now_ns = ktime_get_ns(), deadline_ns = luc_deadline_ns(lj, hold);
+	u64 now_ns = ktime_get_ns(), deadline_ns = luc_policy_deadline_ns(lj, hold, now_ns);
 
 	*look_ns = min3(deadline_ns, hold->bound_ns, now_ns + LUC_LOOK_NS);
 	if (luc_must_stop(lj, hold->journal))
 		hold->end = LUC_HOLD_STOPPED;
-	else if (luc_requests(lj, hold->tid) >= hold->set_point)
+	else if (luc_requests(lj, hold->tid) >= hold->full_at)
 		hold->end = LUC_HOLD_FULL;
 	else if (luc_under_pressure(hold))
 		hold->end = LUC_HOLD_PRESSURE;
@@ -92,15 +61,15 @@ static bool luc_hold_is_over(struct luc_journal *lj, struct luc_hold *hold, u64 
 /* Sleeps until the n-th request, the deadline or a reason to stop. */
 static void luc_hold_commit(struct luc_journal *lj, struct luc_hold *hold)
 {
-	u32 requests;
 	u64 look_ns, held_ns;
+	u32 requests;
 	ktime_t wake;
 
-	trace_luc_hold_begin(lj->dev, hold->tid, luc_requests(lj, hold->tid), hold->set_point);
+	trace_luc_hold_begin(lj->dev, hold->tid, luc_requests(lj, hold->tid), hold->full_at);
 	spin_lock(&lj->lock);
 	lj->holder = current;
 	lj->held_tid = hold->tid;
-	lj->held_for = hold->set_point;
+	lj->held_for = hold->full_at;
 	while (!luc_hold_is_over(lj, hold, &look_ns)) {
 		/* Set under the lock: whoever wakes us takes it first. */
 		set_current_state(TASK_IDLE);
@@ -113,7 +82,6 @@ static void luc_hold_commit(struct luc_journal *lj, struct luc_hold *hold)
 	held_ns = ktime_get_ns() - hold->begin_ns;
 	lj->counts.holds++;
 	lj->counts.hold_ns += held_ns;
-	lj->held = hold->set_point;
 	requests = luc_requests(lj, hold->tid);
 	spin_unlock(&lj->lock);
 	trace_luc_hold_end(lj->dev, hold->tid, requests, held_ns, hold->end);
@@ -142,46 +110,51 @@ static tid_t luc_before_commit(struct luc_journal *lj, journal_t *journal)
 		return 0;
 	hold.tid = hold.transaction->t_tid;
 	hold.restarted_ns = hold.begin_ns;
-	hold.set_point = U32_MAX;
+	hold.full_at = U32_MAX;
 
 	spin_lock(&lj->lock);
-	lj->held = 0;
 	hold.bound_ns = hold.begin_ns +
 			min_t(u64, lj->settings.max_hold_us, LUC_MAX_HOLD_US) * NSEC_PER_USEC;
-	wanted = lj->settings.policy != LUC_POLICY_OFF && luc_requests(lj, hold.tid) &&
+	wanted = luc_requests(lj, hold.tid) && luc_policy_wants_hold(lj, &hold) &&
 		 !luc_hold_is_over(lj, &hold, &look_ns);
 	spin_unlock(&lj->lock);
 	if (wanted)
 		luc_hold_commit(lj, &hold);
+	spin_lock(&lj->lock);
+	lj->released = luc_requests(lj, hold.tid);
+	spin_unlock(&lj->lock);
 	return hold.tid;
 }
 
-/* Counts the commit that has just ended, and begins to listen for those who come back. */
-static void luc_after_commit(struct luc_journal *lj, tid_t tid)
+/* Counts the commit that has just ended, learns from it, and begins to listen for those who come back. */
+static void luc_after_commit(struct luc_journal *lj, tid_t tid, u64 began_ns)
 {
-	u64 now_ns = ktime_get_ns();
+	u64 now_ns = ktime_get_ns(), last_end_ns;
 	u32 requests, waiting;
 
 	spin_lock(&lj->lock);
 	requests = luc_requests(lj, tid);
 	waiting = min_t(u32, luc_requests(lj, tid + 1), LUC_MAX_PARTICIPANTS);
+	last_end_ns = lj->end_ns;
+	lj->end_ns = now_ns;
+	lj->commit_ns = now_ns - began_ns;
+	lj->copy_bytes_in_use = 0;
+	lj->completions += requests;
 	lj->counts.commits++;
 	if (requests) {
 		lj->counts.commits_by_fsync++;
 		lj->counts.fsyncs_last_commit = requests;
-		luc_count_window(lj);
+		luc_policy_learn(lj, last_end_ns);
 	}
-	lj->completions += requests;
-	lj->end_ns = now_ns;
 	memset(lj->arrivals_ns, 0, waiting * sizeof(lj->arrivals_ns[0]));
 	lj->arrivals = waiting;
-	lj->copy_bytes_in_use = 0;
 	spin_unlock(&lj->lock);
 }
 
 void luc_wrap_commit(journal_t *journal)
 {
 	struct luc_journal *lj;
+	u64 began_ns;
 	tid_t tid;
 
 	luc_enter();
@@ -190,8 +163,9 @@ void luc_wrap_commit(journal_t *journal)
 	if (lj && current == READ_ONCE(journal->j_task)) {
 		tid = luc_before_commit(lj, journal);
 		luc_copy_out_decide(lj);
+		began_ns = ktime_get_ns();
 		luc_original_commit(journal);
-		luc_after_commit(lj, tid);
+		luc_after_commit(lj, tid, began_ns);
 	} else {
 		luc_original_commit(journal);
 	}

@@ -67,6 +67,7 @@ struct luc_settings {
 struct luc_round {
 	tid_t tid;
 	u32 requests;
+	u64 first_ns;
 	u64 last_ns;
 };
 
@@ -102,6 +103,30 @@ struct luc_task {
 	u32 window;	/* the last window in which it was seen */
 };
 
+/* Whether commits are journaled from copies, and what that is decided by. Under luc_journal.lock. */
+struct luc_copying {
+	bool on;
+	u32 clean_runs;			/* commits in a row that gave no reason to copy */
+	u32 buffers;			/* metadata buffers of the commit under way */
+	u64 spent_ns;			/* on copying them */
+	struct luc_writes before;	/* sums when the last commit began */
+	u64 wait_ns;			/* mean wait of a delayed write; 0: none seen */
+	u64 copy_ns;			/* mean time of a copy; 0: none made */
+};
+
+/* One hold, from the decision to its end. */
+struct luc_hold {
+	journal_t *journal;
+	transaction_t *transaction;
+	tid_t tid;
+	u64 begin_ns;
+	u64 bound_ns;
+	u32 full_at;			/* go with so many requests */
+	u32 restarts;
+	u64 restarted_ns;
+	enum luc_hold_end end;
+};
+
 /* What luc.ko knows about a journal: an entry of the side table, from load or mount to unmount. */
 struct luc_journal {
 	struct hlist_node node;		/* in the side table, RCU */
@@ -127,8 +152,10 @@ struct luc_journal {
 	u32 arrivals;
 	u64 end_ns;			/* of the last commit */
 	u64 completions;
-	u32 held;			/* the commit under way was held for this many; 0: not held */
-	bool planned;			/* the commit under way followed a plan to hold */
+	u32 released;			/* fsyncs in the commit under way when it began */
+	bool planned;			/* and it went by a plan of `auto` to hold commits */
+
+	u64 commit_ns;			/* how long the last one took */
 
 	struct luc_task tasks[LUC_TASKS];
 	u32 window;
@@ -137,12 +164,13 @@ struct luc_journal {
 	u32 previous_tasks;
 	u32 participants;
 
-	/* Only kjournald2, between two commits. */
 	struct luc_steered_delay pid;
-	u32 clean_runs;			/* commits in a row without a delayed write */
-	u64 writes_before, delayed_before;	/* sums at the last decision on copying */
-	bool copying;			/* this commit is journaled from copies */
+	struct luc_auto automatic;
+	struct luc_plan plan;
+
+	struct luc_copying copying;
 	u64 copy_bytes_in_use;		/* all of them belong to the commit under way */
+	unsigned long saved_tasks;	/* a bit for each task (or several) that a copy spared a wait */
 };
 
 /* main.c: defaults of new journals. */
@@ -185,10 +213,17 @@ int luc_wrap_journal_destroy(journal_t *journal);
 int luc_wrap_complete_transaction(journal_t *journal, tid_t tid);
 int luc_wrap_force_commit(journal_t *journal);
 u32 luc_requests(struct luc_journal *lj, tid_t tid);
-void luc_count_window(struct luc_journal *lj);
+
 
 /* hold.c: the commit */
 void luc_wrap_commit(journal_t *journal);
+
+/* policy.c: when a hold ends, and what a commit teaches; all under lj->lock */
+bool luc_policy_wants_hold(struct luc_journal *lj, struct luc_hold *hold);
+u64 luc_policy_deadline_ns(struct luc_journal *lj, struct luc_hold *hold, u64 now_ns);
+void luc_policy_learn(struct luc_journal *lj, u64 last_end_ns);
+void luc_policy_reset(struct luc_journal *lj);
+const char *luc_policy_state(struct luc_journal *lj);
 
 /* copyout.c */
 int luc_wrap_write_metadata(transaction_t *transaction, struct journal_head *jh,

@@ -68,7 +68,13 @@ LUC_WRITES_STAT(write_delay_ns, delay_ns);
 
 static ssize_t state_show(struct kobject *kobj, struct kobj_attribute *attribute, char *page)
 {
-	return sysfs_emit(page, "%s\n", "learning");
+	struct luc_journal *lj = container_of(kobj, struct luc_journal, kobj);
+	const char *state;
+
+	spin_lock(&lj->lock);
+	state = luc_policy_state(lj);
+	spin_unlock(&lj->lock);
+	return sysfs_emit(page, "%s\n", state);
 }
 
 static struct kobj_attribute luc_stat_state = __ATTR_RO(state);

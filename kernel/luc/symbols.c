@@ -130,8 +130,3 @@ void luc_jbd2_free(void *ptr, size_t size)
 {
 	static_call(luc_free)(ptr, size);
 }
-
-int luc_check_layout(void)
-{
-	return 0;
-}

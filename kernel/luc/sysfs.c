@@ -74,6 +74,7 @@ static ssize_t policy_store(struct kobject *kobj, struct kobj_attribute *attribu
 	}
 	spin_lock(&lj->lock);
 	lj->settings.policy = policy;
+	luc_policy_reset(lj);
 	spin_unlock(&lj->lock);
 	return count;
 }

@@ -62,6 +62,62 @@ TRACE_EVENT(luc_hold_end,
 		  luc_show_hold_end(__entry->end))
 );
 
+TRACE_DEFINE_ENUM(LUC_LEARN);
+TRACE_DEFINE_ENUM(LUC_TRY_HELD);
+TRACE_DEFINE_ENUM(LUC_TRY_UNHELD);
+TRACE_DEFINE_ENUM(LUC_ENGAGED);
+TRACE_DEFINE_ENUM(LUC_CHECK);
+TRACE_DEFINE_ENUM(LUC_ASIDE);
+TRACE_DEFINE_ENUM(LUC_UNDECIDED);
+TRACE_DEFINE_ENUM(LUC_ALONE);
+TRACE_DEFINE_ENUM(LUC_NOTHING_TO_GAIN);
+TRACE_DEFINE_ENUM(LUC_TOO_FAR_APART);
+TRACE_DEFINE_ENUM(LUC_NO_GAIN_MEASURED);
+TRACE_DEFINE_ENUM(LUC_GAIN_MEASURED);
+
+#define luc_show_phase(phase)                                                                      \
+	__print_symbolic(phase, { LUC_LEARN, "learn" }, { LUC_TRY_HELD, "try held" },              \
+			 { LUC_TRY_UNHELD, "try unheld" }, { LUC_ENGAGED, "engaged" },             \
+			 { LUC_CHECK, "check" }, { LUC_ASIDE, "aside" })
+
+#define luc_show_reason(reason)                                                                    \
+	__print_symbolic(reason, { LUC_UNDECIDED, "undecided" }, { LUC_ALONE, "alone" },           \
+			 { LUC_NOTHING_TO_GAIN, "nothing to gain" },                               \
+			 { LUC_TOO_FAR_APART, "too far apart" },                                   \
+			 { LUC_NO_GAIN_MEASURED, "no gain measured" },                             \
+			 { LUC_GAIN_MEASURED, "gain measured" })
+
+/* Policy auto goes from one phase to another; rates in fsyncs per 1000 s. */
+TRACE_EVENT(luc_auto_state,
+	TP_PROTO(dev_t dev, int from, const struct luc_auto *a),
+	TP_ARGS(dev, from, a),
+	TP_STRUCT__entry(
+		__field(dev_t, dev)
+		__field(int, from)
+		__field(int, to)
+		__field(int, reason)
+		__field(u32, participants)
+		__field(u32, set_point)
+		__field(u64, held_rate)
+		__field(u64, unheld_rate)
+	),
+	TP_fast_assign(
+		__entry->dev = dev;
+		__entry->from = from;
+		__entry->to = a->phase;
+		__entry->reason = a->reason;
+		__entry->participants = a->participants;
+		__entry->set_point = a->set_point;
+		__entry->held_rate = a->held_rate;
+		__entry->unheld_rate = a->unheld_rate;
+	),
+	TP_printk("dev %d,%d from %s to %s reason %s participants %u set_point %u held_rate %llu unheld_rate %llu",
+		  MAJOR(__entry->dev), MINOR(__entry->dev), luc_show_phase(__entry->from),
+		  luc_show_phase(__entry->to), luc_show_reason(__entry->reason),
+		  __entry->participants, __entry->set_point, __entry->held_rate,
+		  __entry->unheld_rate)
+);
+
 /* Journaling from copies begins or ends. */
 TRACE_EVENT(luc_copy_out,
 	TP_PROTO(dev_t dev, bool on, u64 writes, u64 delayed),
