@@ -152,7 +152,8 @@ mod tests {
 
     #[test]
     fn the_reason_is_the_first_error() {
-        let text = "make: Entering\n  CC luc.o\nx.c:3: error: no member\nmake: *** [luc.o] Error 1\n";
+        let text =
+            "make: Entering\n  CC luc.o\nx.c:3: error: no member\nmake: *** [luc.o] Error 1\n";
         assert_eq!(first_error(text), "x.c:3: error: no member");
         assert_eq!(first_error("a\nlast\n\n"), "last");
         assert_eq!(

@@ -111,7 +111,10 @@ mod tests {
             "Y\n",
         );
         let why = requires_signature(&machine).unwrap();
-        assert!(why.contains("sig_enforce") && !why.contains("Secure Boot"), "{why}");
+        assert!(
+            why.contains("sig_enforce") && !why.contains("Secure Boot"),
+            "{why}"
+        );
         write(
             tree.path(),
             "sys/kernel/security/lockdown",
@@ -119,6 +122,9 @@ mod tests {
         );
         write(tree.path(), &SECURE_BOOT[1..], [6, 0, 0, 0, 1]);
         let why = requires_signature(&machine).unwrap();
-        assert!(why.contains("(integrity)") && why.contains("Secure Boot"), "{why}");
+        assert!(
+            why.contains("(integrity)") && why.contains("Secure Boot"),
+            "{why}"
+        );
     }
 }

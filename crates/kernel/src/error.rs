@@ -138,7 +138,9 @@ pub enum Error {
         what: String,
     },
     /// The module is not there.
-    #[error("luc.ko is not loaded: run `luc kernel load` (root), or use `luc run --level gate`, which needs none")]
+    #[error(
+        "luc.ko is not loaded: run `luc kernel load` (root), or use `luc run --level gate`, which needs none"
+    )]
     NotLoaded,
     /// The loaded module is not of this program's time.
     #[error(
@@ -172,7 +174,9 @@ pub enum Error {
         expected: String,
     },
     /// A place that names nothing.
-    #[error("{place}: {source}; give a mount point, a path below it, a device, or a journal of `luc kernel status`")]
+    #[error(
+        "{place}: {source}; give a mount point, a path below it, a device, or a journal of `luc kernel status`"
+    )]
     NoSuchPlace {
         /// As given.
         place: String,
@@ -180,7 +184,9 @@ pub enum Error {
         source: io::Error,
     },
     /// A place without a journal that the module knows.
-    #[error("{place} (device {device}) has no ext4 journal that luc.ko knows: `luc kernel status` lists those it does")]
+    #[error(
+        "{place} (device {device}) has no ext4 journal that luc.ko knows: `luc kernel status` lists those it does"
+    )]
     NoJournalThere {
         /// As given.
         place: String,
@@ -203,7 +209,9 @@ pub enum Error {
         source: io::Error,
     },
     /// Something still uses the module.
-    #[error("luc.ko is still in use after {waited_s} s: {holders}; end these, or wait longer with --timeout")]
+    #[error(
+        "luc.ko is still in use after {waited_s} s: {holders}; end these, or wait longer with --timeout"
+    )]
     InUse {
         /// How long it was waited for, in seconds.
         waited_s: u64,
@@ -246,7 +254,10 @@ fn there(installed: &[String]) -> String {
 }
 
 fn list(paths: &[PathBuf]) -> String {
-    let paths: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
+    let paths: Vec<_> = paths
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
     paths.join(", ")
 }
 

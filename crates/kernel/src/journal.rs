@@ -104,10 +104,11 @@ impl Module {
                 });
             }
         };
-        self.journal_of(device).ok_or_else(|| Error::NoJournalThere {
-            place: place.to_owned(),
-            device: device.to_string(),
-        })
+        self.journal_of(device)
+            .ok_or_else(|| Error::NoJournalThere {
+                place: place.to_owned(),
+                device: device.to_string(),
+            })
     }
 }
 

@@ -4,6 +4,7 @@
 //! - [`build`]: from sources and the headers of a kernel to `luc.ko`; [`modinfo`] reads what was built.
 //! - [`capability`]: what stands against loading; [`load()`] and [`unload()`].
 //! - [`Module`], [`Journal`], [`Stats`]: the module's files in sysfs.
+//! - [`table`]: their figures for people.
 //! - [`Settings`]: settings of a journal, checked before anything is written; [`set()`] writes all or none.
 //! - [`lease`]: settings that last as long as a process.
 //! - [`level`]: who batches where, the module or the gate; [`touch`]: which file systems a command uses.
@@ -21,6 +22,7 @@ pub mod modinfo;
 mod set;
 mod setting;
 mod stats;
+pub mod table;
 pub mod touch;
 mod unload;
 

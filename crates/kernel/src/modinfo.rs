@@ -47,7 +47,11 @@ impl ModInfo {
             data.split(|&byte| byte == 0)
                 .filter_map(|field| std::str::from_utf8(field).ok()?.split_once('='))
         };
-        let find = |name| fields().find(|(key, _)| *key == name).map(|(_, value)| value);
+        let find = |name| {
+            fields()
+                .find(|(key, _)| *key == name)
+                .map(|(_, value)| value)
+        };
         let magic = find("vermagic").ok_or("it has no version magic")?;
         Ok(Self {
             version: find("version").unwrap_or_default().to_owned(),
@@ -78,13 +82,21 @@ mod tests {
         )
         .unwrap();
         let path = place.path().join("m.ko");
-        let compiled = Command::new("cc").arg("-c").arg(&source).arg("-o").arg(&path).status();
+        let compiled = Command::new("cc")
+            .arg("-c")
+            .arg(&source)
+            .arg("-o")
+            .arg(&path)
+            .status();
         if !compiled.is_ok_and(|status| status.success()) {
             println!("skipped: no C compiler");
             return;
         }
         let info = ModInfo::read(&path).unwrap();
-        assert_eq!((info.version.as_str(), info.kernel.as_str()), ("1.2", "6.1.0-18-amd64"));
+        assert_eq!(
+            (info.version.as_str(), info.kernel.as_str()),
+            ("1.2", "6.1.0-18-amd64")
+        );
         assert_eq!(info.parameters, ["policy"]);
         assert!(!info.is_signed);
         let mut bytes = fs::read(&path).unwrap();

@@ -154,7 +154,8 @@ fn nearest(given: &str) -> Option<&'static str> {
         .into_iter()
         .map(|key| alike(key.name()))
         .max_by(|a, b| a.0.total_cmp(&b.0));
-    best.filter(|(score, _)| *score > 0.75).map(|(_, name)| name)
+    best.filter(|(score, _)| *score > 0.75)
+        .map(|(_, name)| name)
 }
 
 /// Some settings with their values, each checked.
@@ -238,10 +239,16 @@ mod tests {
             ("setpoint", "set_point"),
         ] {
             let error = Key::parse(given).unwrap_err().to_string();
-            assert!(error.contains(&format!("did you mean '{near}'?")), "{error}");
+            assert!(
+                error.contains(&format!("did you mean '{near}'?")),
+                "{error}"
+            );
         }
         let error = Key::parse("qqq").unwrap_err().to_string();
-        assert!(!error.contains("did you mean") && error.contains("set_point"), "{error}");
+        assert!(
+            !error.contains("did you mean") && error.contains("set_point"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -93,9 +93,13 @@ impl Stats {
         let now = self.clone();
         Self {
             commits: now.commits.saturating_sub(earlier.commits),
-            commits_by_fsync: now.commits_by_fsync.saturating_sub(earlier.commits_by_fsync),
+            commits_by_fsync: now
+                .commits_by_fsync
+                .saturating_sub(earlier.commits_by_fsync),
             fsyncs: now.fsyncs.saturating_sub(earlier.fsyncs),
-            fsyncs_waited_two: now.fsyncs_waited_two.saturating_sub(earlier.fsyncs_waited_two),
+            fsyncs_waited_two: now
+                .fsyncs_waited_two
+                .saturating_sub(earlier.fsyncs_waited_two),
             holds: now.holds.saturating_sub(earlier.holds),
             hold_ns: now.hold_ns.saturating_sub(earlier.hold_ns),
             writes: now.writes.saturating_sub(earlier.writes),

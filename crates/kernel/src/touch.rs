@@ -72,13 +72,7 @@ fn written_device(descriptor: &Path) -> Option<Device> {
         return None;
     }
     // Asks no server for what is known here: a hung one must not hang us.
-    let file = statx(
-        CWD,
-        descriptor,
-        AtFlags::STATX_DONT_SYNC,
-        StatxFlags::TYPE,
-    )
-    .ok()?;
+    let file = statx(CWD, descriptor, AtFlags::STATX_DONT_SYNC, StatxFlags::TYPE).ok()?;
     (file.stx_mode & KIND == REGULAR).then_some(Device {
         major: file.stx_dev_major,
         minor: file.stx_dev_minor,
@@ -107,7 +101,10 @@ mod tests {
         let file = place.path().join("written");
         let device = Device::from_raw(fs::metadata(place.path()).unwrap().dev());
         let open = |redirection: &str| {
-            let script = format!("(exec 5{redirection}'{}'; echo; read line); :", file.display());
+            let script = format!(
+                "(exec 5{redirection}'{}'; echo; read line); :",
+                file.display()
+            );
             let mut shell = Command::new("sh")
                 .args(["-c", &script])
                 .stdin(Stdio::piped())

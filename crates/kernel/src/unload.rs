@@ -71,7 +71,9 @@ fn users(machine: &Machine) -> Vec<String> {
         .collect();
     if users.is_empty() {
         let count = machine.text("/sys/module/luc/refcnt").unwrap_or_default();
-        users.push(format!("{count} references (a trace of its events, or an open file)"));
+        users.push(format!(
+            "{count} references (a trace of its events, or an open file)"
+        ));
     }
     users
 }

@@ -130,7 +130,10 @@ mod tests {
                 "apt install linux-headers-6.1.0-18-amd64",
             ),
             ("ID=fedora\n", "dnf install kernel-devel-6.1.0-18-amd64"),
-            ("ID='rocky'\nID_LIKE=\"rhel centos fedora\"\n", "dnf install"),
+            (
+                "ID='rocky'\nID_LIKE=\"rhel centos fedora\"\n",
+                "dnf install",
+            ),
             ("ID=plan9\n", "your package manager"),
         ] {
             let text = refusal(os_release);

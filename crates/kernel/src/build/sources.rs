@@ -9,8 +9,12 @@ use crate::{Error, Machine};
 
 /// What a kernel build reads. Objects and the like of another build are left behind.
 fn is_source(name: &Path) -> bool {
-    let by_name = name.to_str().is_some_and(|n| n == "Kbuild" || n == "Makefile");
-    let by_kind = name.extension().is_some_and(|kind| kind == "c" || kind == "h");
+    let by_name = name
+        .to_str()
+        .is_some_and(|n| n == "Kbuild" || n == "Makefile");
+    let by_kind = name
+        .extension()
+        .is_some_and(|kind| kind == "c" || kind == "h");
     // The build makes this one itself.
     let is_made = name.to_string_lossy().ends_with(".mod.c");
     (by_name || by_kind) && !is_made
@@ -45,7 +49,11 @@ fn places(program: &Path, machine: &Machine) -> Vec<PathBuf> {
         .and_then(Path::parent)
         .map(|prefix| prefix.join("share/luc/kernel"));
     let dkms = machine.path(concat!("/usr/src/luc-", env!("CARGO_PKG_VERSION")));
-    checkout.into_iter().chain(installed).chain([dkms]).collect()
+    checkout
+        .into_iter()
+        .chain(installed)
+        .chain([dkms])
+        .collect()
 }
 
 /// Copies sources that differ; whether any did. Files that are no longer among the sources go.

@@ -7,9 +7,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Error;
 use crate::journal::{Journal, Module};
 use crate::setting::{Key, Settings};
-use crate::Error;
 
 /// The record's file.
 pub(super) const NAME: &str = "record.json";
@@ -216,18 +216,23 @@ impl Lent {
         let current = journal.read(key)?;
         let wanted = self.wanted(key).unwrap_or_default().to_owned();
         let is_ours = self.before.get(key) == Some(current.as_str())
-            || self.written.get(&key).is_some_and(|ours| ours.contains(&current));
+            || self
+                .written
+                .get(&key)
+                .is_some_and(|ours| ours.contains(&current));
         if !is_ours {
             self.give_up(key);
             return Ok(());
         }
         if current != wanted {
-            journal.write(key, &wanted).map_err(|source| Error::NotTaken {
-                journal: journal.name.clone(),
-                key: key.name(),
-                value: wanted.clone(),
-                source,
-            })?;
+            journal
+                .write(key, &wanted)
+                .map_err(|source| Error::NotTaken {
+                    journal: journal.name.clone(),
+                    key: key.name(),
+                    value: wanted.clone(),
+                    source,
+                })?;
         }
         if self.is_held(key) {
             self.written.insert(key, vec![wanted]);

@@ -79,25 +79,54 @@ impl Plan {
         }
     }
 
+    /// The plan of a run to compare with: nobody batches. `None` if the module does and may not be stopped.
+    pub fn without(&self) -> Option<Self> {
+        let lend = match &self.lend {
+            None if !self.count_only.is_empty() => return None,
+            None => None,
+            Some(lend) => {
+                let mut off = vec![(Key::Policy, "off".to_owned())];
+                if lend.settings.get(Key::CopyOut).is_some() {
+                    off.push((Key::CopyOut, "off".to_owned()));
+                }
+                Some(Lend {
+                    settings: Settings::from_module(off),
+                    devices: lend.devices.clone(),
+                })
+            }
+        };
+        Some(Self {
+            lend,
+            ..self.clone()
+        })
+    }
+
     /// Whether the run has to be watched for the file systems that it uses.
     pub fn is_watching(&self) -> bool {
         self.module.is_some()
     }
 }
 
-/// Decides who batches where; `wishes` is what the module shall do where it does.
+/// Decides who batches where; `wishes` is asked what the module shall do, if it is to do anything.
 ///
 /// # Errors
 ///
 /// For [`Level::Kernel`] and [`Level::Both`] whatever stands against them: [`Error::NotLoaded`],
-/// [`Error::Interface`], [`Error::NotRoot`].
-pub fn plan(machine: &Machine, asked: Level, wishes: &Settings) -> Result<Plan, Error> {
+/// [`Error::Interface`], [`Error::NotRoot`]; whatever `wishes` says.
+pub fn plan(
+    machine: &Machine,
+    asked: Level,
+    wishes: impl FnOnce() -> Result<Settings, Error>,
+) -> Result<Plan, Error> {
     let module = match (Module::open(machine), asked) {
         (Ok(module), _) => module,
         (Err(Error::NotLoaded), Level::Auto | Level::Gate) => return Ok(Plan::gate()),
         (Err(error), Level::Auto | Level::Gate) => {
             let note = Some(error.to_string());
-            return Ok(Plan { note, ..Plan::gate() });
+            return Ok(Plan {
+                note,
+                ..Plan::gate()
+            });
         }
         (Err(error), _) => return Err(error),
     };
@@ -114,10 +143,10 @@ pub fn plan(machine: &Machine, asked: Level, wishes: &Settings) -> Result<Plan, 
         (Level::Auto, Some(_)) => as_set(&journals),
         (Level::Auto, None) => {
             let is_free = |journal: &&Journal| !is_left_to_a_gate(&leases.of_journal(journal));
-            lent(Used::Both, journals.iter().filter(is_free), wishes)
+            lent(Used::Both, journals.iter().filter(is_free), wishes()?)
         }
-        (Level::Both, None) => lent(Used::Both, journals.iter(), wishes),
-        (Level::Kernel, None) => lent(Used::Kernel, journals.iter(), wishes),
+        (Level::Both, None) => lent(Used::Both, journals.iter(), wishes()?),
+        (Level::Kernel, None) => lent(Used::Kernel, journals.iter(), wishes()?),
     };
     Ok(Plan {
         module: Some(module),
@@ -126,13 +155,13 @@ pub fn plan(machine: &Machine, asked: Level, wishes: &Settings) -> Result<Plan, 
 }
 
 /// The module batches on `journals`.
-fn lent<'j>(level: Used, journals: impl Iterator<Item = &'j Journal>, wishes: &Settings) -> Plan {
+fn lent<'j>(level: Used, journals: impl Iterator<Item = &'j Journal>, settings: Settings) -> Plan {
     let devices: Vec<Device> = journals.map(|journal| journal.device).collect();
     Plan {
         level,
         count_only: devices.clone(),
         lend: Some(Lend {
-            settings: wishes.clone(),
+            settings,
             devices: (level == Used::Both).then_some(devices),
         }),
         ..Plan::gate()
@@ -151,8 +180,14 @@ fn gate(journals: &[Journal], is_writable: bool) -> Plan {
             ..Plan::gate()
         };
     }
-    let batched: Vec<_> = journals.iter().filter(|journal| is_batched(journal)).collect();
-    let names: Vec<_> = batched.iter().map(|journal| journal.name.as_str()).collect();
+    let batched: Vec<_> = journals
+        .iter()
+        .filter(|journal| is_batched(journal))
+        .collect();
+    let names: Vec<_> = batched
+        .iter()
+        .map(|journal| journal.name.as_str())
+        .collect();
     Plan {
         note: (!names.is_empty()).then(|| {
             format!(
@@ -186,7 +221,9 @@ fn as_set(journals: &[Journal]) -> Plan {
 }
 
 fn is_batched(journal: &Journal) -> bool {
-    journal.read(Key::Policy).is_ok_and(|policy| policy != "off")
+    journal
+        .read(Key::Policy)
+        .is_ok_and(|policy| policy != "off")
 }
 
 /// Whether another run's gate batches there.
