@@ -14,6 +14,28 @@ pub const FIGURES: &str = "LUC_GATE_RUN";
 /// The longest that a caller is held, in nanoseconds.
 pub const LONGEST_WAIT_NS: &str = "LUC_GATE_LONGEST_WAIT_NS";
 
+/// Devices on which calls are only counted, as `7:0,8:16`.
+pub const COUNT_ONLY: &str = "LUC_GATE_COUNT_ONLY";
+
+/// Devices as text for [`COUNT_ONLY`].
+pub fn devices_to_text(devices: &[(u32, u32)]) -> String {
+    let texts: Vec<_> = devices
+        .iter()
+        .map(|(major, minor)| format!("{major}:{minor}"))
+        .collect();
+    texts.join(",")
+}
+
+/// Reads [`COUNT_ONLY`]; what is no device is passed over.
+pub fn devices_from_text(text: &str) -> Vec<(u32, u32)> {
+    text.split(',')
+        .filter_map(|device| {
+            let (major, minor) = device.split_once(':')?;
+            Some((major.parse().ok()?, minor.parse().ok()?))
+        })
+        .collect()
+}
+
 /// Longest path of a rounds file, with its closing zero.
 const PATH_BYTES: usize = 512;
 
@@ -104,6 +126,14 @@ mod tests {
             text.starts_with("/dev/shm/luc/rounds-7-4294967295-delay_1000000ns_64-v"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn devices_survive_the_environment() {
+        let devices = [(7, 0), (259, 4_294_967_295)];
+        assert_eq!(devices_from_text(&devices_to_text(&devices)), devices);
+        assert_eq!(devices_from_text("7:0,x,1:,8:16"), [(7, 0), (8, 16)]);
+        assert!(devices_from_text("").is_empty());
     }
 
     #[test]

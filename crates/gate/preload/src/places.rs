@@ -202,7 +202,8 @@ impl Slot {
     fn adopt(&self, process: &Process, device: u64, fd: Option<c_int>) {
         let (major, minor) = (libc::major(device), libc::minor(device));
         let path = process.files.path(major, minor);
-        if journal_behind(fd, major, minor) == JournalKind::Jbd2
+        if process.takes_part(major, minor)
+            && journal_behind(fd, major, minor) == JournalKind::Jbd2
             && let Ok(rounds) = memory::map_existing(path.as_c_str())
         {
             self.publish(process, rounds);
@@ -214,7 +215,8 @@ impl Slot {
     /// between does no harm: all find the same, and the first to publish wins.
     fn find_out(&self, process: &Process, device: u64, fd: Option<c_int>) {
         let (major, minor) = (libc::major(device), libc::minor(device));
-        if journal_behind(fd, major, minor) == JournalKind::Jbd2 {
+        if process.takes_part(major, minor) && journal_behind(fd, major, minor) == JournalKind::Jbd2
+        {
             let path = process.files.path(major, minor);
             if let Ok(rounds) = memory::map(path.as_c_str()) {
                 self.publish(process, rounds);

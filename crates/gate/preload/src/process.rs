@@ -4,7 +4,9 @@ use std::env;
 use std::ffi::CString;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use luc_gate_core::environment::{DIRECTORY, FIGURES, LONGEST_WAIT_NS, POLICY, RoundsFiles};
+use luc_gate_core::environment::{
+    COUNT_ONLY, DIRECTORY, FIGURES, LONGEST_WAIT_NS, POLICY, RoundsFiles, devices_from_text,
+};
 use luc_gate_core::figures::RunFigures;
 use luc_gate_core::{Settings, memory, sys};
 
@@ -16,6 +18,15 @@ pub(crate) struct Process {
     pub(crate) settings: Settings,
     pub(crate) files: RoundsFiles,
     pub(crate) figures: Option<&'static RunFigures>,
+    /// Devices whose calls are only counted: the kernel module batches there.
+    count_only: Vec<(u32, u32)>,
+}
+
+impl Process {
+    /// Whether calls on a device take part in rounds.
+    pub(crate) fn takes_part(&self, major: u32, minor: u32) -> bool {
+        !self.count_only.contains(&(major, minor))
+    }
 }
 
 static PROCESS: AtomicPtr<Process> = AtomicPtr::new(std::ptr::null_mut());
@@ -59,6 +70,8 @@ fn read_environment() -> Option<Process> {
             longest_wait_ns,
         },
         files: RoundsFiles::new(&directory, &policy)?,
+        count_only: env::var(COUNT_ONLY)
+            .map_or_else(|_| Vec::new(), |text| devices_from_text(&text)),
         figures,
     })
 }

@@ -21,6 +21,8 @@ pub use outcome::{FileSystemOutcome, Outcome};
 pub use supervise::{Command, Ending};
 
 use crate::call::Settings;
+use crate::environment::{COUNT_ONLY, devices_to_text};
+use crate::figures::RunFigures;
 
 /// Why a command cannot be run under the gate.
 #[derive(Debug, thiserror::Error)]
@@ -70,24 +72,59 @@ impl LaunchError {
     }
 }
 
+/// What else goes on during a run.
+#[derive(Default)]
+pub struct Around<'a> {
+    /// Devices, major and minor number, on which the kernel module batches: calls are only counted.
+    pub count_only: Vec<(u32, u32)>,
+    /// Told again and again, while the command runs, its process and what it has done so far.
+    pub watch: Option<Watch<'a>>,
+}
+
+/// Looks at a run while it goes on: the command's process number, and its figures.
+pub type Watch<'a> = &'a mut dyn FnMut(u32, &RunFigures);
+
+impl std::fmt::Debug for Around<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Around")
+            .field("count_only", &self.count_only)
+            .finish_non_exhaustive()
+    }
+}
+
 /// Runs `command` as `settings` say and waits for its end.
 ///
 /// # Errors
 ///
 /// [`LaunchError`]; the command has not been started then.
-pub fn run(command: &Command, settings: &Settings) -> Result<Outcome, LaunchError> {
+pub fn run(
+    command: &Command,
+    settings: &Settings,
+    around: Around<'_>,
+) -> Result<Outcome, LaunchError> {
     let library = library::find()?;
     let session = session::Session::open()?;
     let figures = session.figures()?;
-    let environment = session.environment(&library, settings, &figures);
+    let mut environment = session.environment(&library, settings, &figures);
+    if !around.count_only.is_empty() {
+        let devices = devices_to_text(&around.count_only);
+        environment.push((COUNT_ONLY.into(), devices.into()));
+    }
     let commits = commits::Commits::read();
     let started = Instant::now();
-    let ending = supervise::run(command, &environment)?;
+    let ending = match around.watch {
+        None => supervise::run(command, &environment, None)?,
+        Some(watch) => {
+            let mut look = |process| watch(process, figures.counters);
+            supervise::run(command, &environment, Some(&mut look))?
+        }
+    };
     let elapsed = started.elapsed();
     Ok(Outcome::collect(
         &session,
         &figures,
         settings.policy,
+        &around.count_only,
         ending,
         elapsed,
         &commits,

@@ -58,6 +58,8 @@ pub struct FileSystemOutcome {
     pub commits: Option<u64>,
     /// Calls served per commit.
     pub calls_per_commit: Option<f64>,
+    /// Whether calls were only counted, since the kernel module batches here.
+    pub left_to_kernel: bool,
     /// What the gate did; `None` if it did not take part here.
     pub gate: Option<GateOutcome>,
 }
@@ -114,6 +116,7 @@ impl Outcome {
         session: &Session,
         figures: &Figures,
         policy: Policy,
+        count_only: &[(u32, u32)],
         ending: Ending,
         elapsed: Duration,
         before: &Commits,
@@ -123,10 +126,18 @@ impl Outcome {
             .counters
             .used()
             .map(|((major, minor), counters)| {
-                let rounds = session.rounds(&policy, major, minor);
-                FileSystemOutcome::new((major, minor), counters, rounds, &policy, |device| {
-                    after.since(before, device)
-                })
+                let left_to_kernel = count_only.contains(&(major, minor));
+                let rounds = session
+                    .rounds(&policy, major, minor)
+                    .filter(|_| !left_to_kernel);
+                let outcome =
+                    FileSystemOutcome::new((major, minor), counters, rounds, &policy, |device| {
+                        after.since(before, device)
+                    });
+                FileSystemOutcome {
+                    left_to_kernel,
+                    ..outcome
+                }
             })
             .collect();
         file_systems.sort_by_key(|fs| std::cmp::Reverse(fs.calls()));
@@ -201,6 +212,7 @@ impl FileSystemOutcome {
             p99_us: quantile_us(0.99),
             commits,
             calls_per_commit: commits.filter(|&n| n > 0).map(|n| calls as f64 / n as f64),
+            left_to_kernel: false,
             gate: rounds.map(|rounds| GateOutcome::new(counters, rounds, policy)),
         }
     }

@@ -8,8 +8,9 @@ use std::os::fd::FromRawFd as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags};
 
 use super::LaunchError;
@@ -59,12 +60,26 @@ const PASSED_ON: [i32; 7] = [
     libc::SIGWINCH,
 ];
 
+/// Called again and again while a command runs, with its process number.
+pub type Look<'a> = &'a mut dyn FnMut(u32);
+
+/// How long a command is looked at often, since what it does first is to be seen early.
+const EARLY: Duration = Duration::from_secs(1);
+/// Between two looks while it is early.
+const EARLY_INTERVAL: Duration = Duration::from_millis(4);
+/// Between two looks later.
+const LATER_INTERVAL: Duration = Duration::from_millis(20);
+
 /// Runs `command` with `environment` added to this process' own, until it ends.
 ///
 /// # Errors
 ///
 /// [`LaunchError::System`] if it cannot be started.
-pub fn run(command: &Command, environment: &[(OsString, OsString)]) -> Result<Ending, LaunchError> {
+pub fn run(
+    command: &Command,
+    environment: &[(OsString, OsString)],
+    look: Option<Look<'_>>,
+) -> Result<Ending, LaunchError> {
     let blocked = Blocked::new().map_err(LaunchError::system("block signals for", ""))?;
     let mask = blocked.before;
     let mut child = std::process::Command::new(&command.program);
@@ -82,10 +97,11 @@ pub fn run(command: &Command, environment: &[(OsString, OsString)]) -> Result<En
     let mut child = child
         .spawn()
         .map_err(LaunchError::system("start", &command.program))?;
-    wait(&mut child, &blocked.file).map_err(LaunchError::system("wait for", &command.program))
+    wait(&mut child, &blocked.file, look).map_err(LaunchError::system("wait for", &command.program))
 }
 
-fn wait(child: &mut Child, signals: &File) -> io::Result<Ending> {
+fn wait(child: &mut Child, signals: &File, mut look: Option<Look<'_>>) -> io::Result<Ending> {
+    let started = Instant::now();
     let id = Pid::from_child(child);
     // Unlike SIGCHLD it cannot get lost to another thread.
     let ended = rustix::process::pidfd_open(id, PidfdFlags::empty())?;
@@ -94,7 +110,16 @@ fn wait(child: &mut Child, signals: &File) -> io::Result<Ending> {
             PollFd::new(&ended, PollFlags::IN),
             PollFd::new(signals, PollFlags::IN),
         ];
-        match poll(&mut events, None) {
+        let interval = if started.elapsed() < EARLY {
+            EARLY_INTERVAL
+        } else {
+            LATER_INTERVAL
+        };
+        let timeout = look
+            .is_some()
+            .then(|| Timespec::try_from(interval).ok())
+            .flatten();
+        match poll(&mut events, timeout.as_ref()) {
             Err(rustix::io::Errno::INTR) => continue,
             polled => polled?,
         };
@@ -109,6 +134,9 @@ fn wait(child: &mut Child, signals: &File) -> io::Result<Ending> {
         }
         if events[1].revents().contains(PollFlags::IN) {
             pass_on(id, signals)?;
+        }
+        if let Some(look) = &mut look {
+            look(child.id());
         }
     }
 }
@@ -197,12 +225,20 @@ mod tests {
 
     #[test]
     fn the_exit_status_is_passed_through() {
-        assert_eq!(run(&shell("exit 7"), &[]).unwrap(), Ending::Exited(7));
+        assert_eq!(run(&shell("exit 7"), &[], None).unwrap(), Ending::Exited(7));
+    }
+
+    #[test]
+    fn a_command_is_looked_at_while_it_runs() {
+        let mut looks = Vec::new();
+        let mut look = |process| looks.push(process);
+        run(&shell("sleep 0.1; exit 7"), &[], Some(&mut look)).unwrap();
+        assert!(!looks.is_empty() && looks.iter().all(|process| *process == looks[0]));
     }
 
     #[test]
     fn a_deadly_signal_is_told() {
-        let ending = run(&shell("kill -TERM $$"), &[]).unwrap();
+        let ending = run(&shell("kill -TERM $$"), &[], None).unwrap();
         assert_eq!(
             ending,
             Ending::Killed {
@@ -215,7 +251,7 @@ mod tests {
     #[test]
     fn the_environment_is_added() {
         let environment = [("LUC_TEST_VALUE".into(), "yes".into())];
-        let ending = run(&shell("test \"$LUC_TEST_VALUE\" = yes"), &environment).unwrap();
+        let ending = run(&shell("test \"$LUC_TEST_VALUE\" = yes"), &environment, None).unwrap();
         assert_eq!(ending, Ending::Exited(0));
     }
 }

@@ -64,6 +64,12 @@ impl fmt::Display for FileSystemOutcome {
         }
         match (&self.gate, self.journal) {
             (Some(gate), _) => write!(f, "{gate}"),
+            (None, _) if self.left_to_kernel => {
+                writeln!(
+                    f,
+                    "     gate: calls only counted: the kernel module batches here"
+                )
+            }
             (None, "jbd2") => writeln!(f, "     gate: off, calls only counted"),
             (None, "fast_commit") => writeln!(
                 f,
@@ -176,6 +182,7 @@ mod tests {
             p99_us: 25_000.0,
             commits: Some(2),
             calls_per_commit: Some(5.5),
+            left_to_kernel: false,
             gate: None,
         }
     }
@@ -188,6 +195,16 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("has no journal"), "{text}");
+    }
+
+    #[test]
+    fn a_journal_left_to_the_module_is_said() {
+        let left = FileSystemOutcome {
+            left_to_kernel: true,
+            ..file_system("jbd2")
+        };
+        let text = outcome(vec![left]).to_string();
+        assert!(text.contains("the kernel module batches here"), "{text}");
     }
 
     #[test]

@@ -94,7 +94,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
         }
     }
     let ending = match &command {
-        Some(command) => Some(supervise::run(command, &[])),
+        Some(command) => Some(supervise::run(command, &[], None)),
         None => {
             let deadline = duration_ns.map(|ns| began + Duration::from_nanos(ns));
             wait(&recorder, deadline);

@@ -1,6 +1,7 @@
-//! `luc run`: a command under the gate, and what came of it.
+//! `luc run`: a command whose fsyncs share commits, and what came of it.
 
 mod compare;
+mod level;
 
 use std::ffi::OsString;
 use std::fs;
@@ -11,9 +12,14 @@ use anyhow::Context as _;
 use luc_gate_core::Policy;
 use luc_gate_core::Settings;
 use luc_gate_core::inspect;
-use luc_gate_core::launch::{self, Command};
+use luc_gate_core::launch::Command;
 use luc_gate_core::policy::time_ns;
 use luc_gate_core::rounds::join::LONGEST_WAIT_NS;
+use luc_kernel::lease::Leases;
+use luc_kernel::level::{Plan, Used};
+use luc_kernel::{Key, Machine};
+
+use level::Level;
 
 /// Runs a command so that its fsyncs on ext4 share journal commits
 ///
@@ -21,6 +27,9 @@ use luc_gate_core::rounds::join::LONGEST_WAIT_NS;
 /// system are brought into common commits, together with those of other `luc run`s of the same user.
 /// Nothing else changes: every call is still made and still waits until its data is durable. The gate
 /// engages only where it measures a gain, and gets out of the way elsewhere.
+///
+/// Where the kernel module is loaded (luc kernel load), it does the same inside the kernel, on the journals of the file
+/// systems that the command uses; its settings are back when the run ends, however it ends.
 ///
 /// The command's output and exit status are passed through; the report goes to standard error.
 #[derive(Debug, clap::Args)]
@@ -30,6 +39,7 @@ Examples:
   luc run --compare 5 -- ./import-mail.sh
   luc run --policy delay:1ms -- postgres -D data
   luc run --max-wait 2ms -- redis-server --appendonly yes
+  luc run --level kernel -- ./static-program
   luc run --json figures.json -- sqlite3 app.db < changes.sql
 
 Exit status: the command's; 128 + signal if one ended it; 2 if it could not be started.")]
@@ -38,15 +48,23 @@ pub(crate) struct Args {
     #[arg(
         long,
         default_value = "auto",
-        help = "What the gate does: auto, off (only count), delay[:TIME[:RESTARTS]] or pid[:CALLERS]"
+        help = "How callers are brought together: auto, off (only count), delay[:TIME[:RESTARTS]] or pid[:CALLERS]"
     )]
     policy: Policy,
 
-    /// Hold no caller longer than TIME beyond the commit in flight: 5ms, 500us, ...; 20ms at most
-    #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = wait_ns)]
-    max_wait: u64,
+    /// Who brings them together
+    #[arg(long, value_enum, default_value_t = Level::Auto)]
+    level: Level,
 
-    /// Run N times with and N times without the gate, in random order, and print the ratio
+    /// Kernel module: when journal blocks are copied: off, on, heuristic or auto [default: auto]
+    #[arg(long, value_name = "MODE", value_parser = copy_out)]
+    copy_out: Option<String>,
+
+    /// Hold no caller longer than TIME beyond the commit in flight: 5ms, 500us, ... [default: 20ms, the most]
+    #[arg(long, value_name = "TIME", value_parser = wait_ns)]
+    max_wait: Option<u64>,
+
+    /// Run N times with and N times without it, in random order, and print the ratio
     ///
     /// The command's standard output is thrown away then.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -73,7 +91,7 @@ impl Args {
     fn settings(&self) -> Settings {
         Settings {
             policy: self.policy,
-            longest_wait_ns: self.max_wait,
+            longest_wait_ns: self.max_wait.unwrap_or(LONGEST_WAIT_NS),
         }
     }
 }
@@ -84,24 +102,65 @@ fn wait_ns(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "no time up to 20ms; write 5ms or 500us".to_owned())
 }
 
+fn copy_out(text: &str) -> Result<String, String> {
+    match Key::CopyOut.check(text) {
+        Ok(()) => Ok(text.to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
 /// Runs the subcommand.
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     let command = resolve(&args.command, args.compare.is_some())?;
+    let machine = Machine::from_environment();
+    let plan = plan(&args, &machine)?;
+    if plan.level != Used::Kernel
+        && let Some(reason) = inspect::program(&command.program)?.reason()
+    {
+        eprintln!(
+            "luc: {} cannot be gated: {reason}; it runs as without {}",
+            command.program.display(),
+            if plan.level == Used::Gate {
+                "luc"
+            } else {
+                "the gate"
+            }
+        );
+    }
     let mut json = args.json.as_ref().map(JsonFile::create).transpose()?;
     if let Some(pairs) = args.compare {
-        return compare::main(&args, &command, pairs, json.as_mut());
+        return compare::main(&args, &machine, &plan, &command, pairs, json.as_mut());
     }
-    let outcome = launch::run(&command, &args.settings())?;
+    let outcome = level::run(&machine, plan, &command, &args.settings())?;
     if !args.quiet {
         eprint!("{outcome}");
     }
     if let Some(json) = &mut json {
         json.write(&outcome)?;
     }
-    Ok(ExitCode::from(outcome.ending.exit_status()))
+    Ok(ExitCode::from(outcome.gate.ending.exit_status()))
 }
 
-/// Finds the program, and says so if the gate cannot get into it.
+/// Decides who batches where, after what a killed run may have left is restored.
+fn plan(args: &Args, machine: &Machine) -> anyhow::Result<Plan> {
+    if let Err(error) = Leases::of(machine).reap() {
+        eprintln!("luc: what an earlier run lent could not be restored: {error}");
+    }
+    let plan = level::plan(machine, args.level, || {
+        level::wishes(args.policy, args.max_wait, args.copy_out.as_deref())
+    })?;
+    if plan.level == Used::Gate && args.copy_out.is_some() {
+        anyhow::bail!(
+            "--copy-out is the kernel module's: load it by `luc kernel load` (root), and use another --level than gate"
+        );
+    }
+    if let Some(note) = plan.note.as_ref().filter(|_| !args.quiet) {
+        eprintln!("luc: {note}");
+    }
+    Ok(plan)
+}
+
+/// Finds the program.
 fn resolve(command: &[OsString], discard_output: bool) -> anyhow::Result<Command> {
     let name = command
         .first()
@@ -109,12 +168,6 @@ fn resolve(command: &[OsString], discard_output: bool) -> anyhow::Result<Command
     let directory = std::env::current_dir().context("the current directory cannot be found")?;
     let path = std::env::var_os("PATH");
     let program = inspect::resolve(name, path.as_deref(), &directory)?;
-    if let Some(reason) = inspect::program(&program)?.reason() {
-        eprintln!(
-            "luc: {} cannot be gated: {reason}; it runs as without luc",
-            program.display()
-        );
-    }
     Ok(Command {
         program,
         arguments: command.to_vec(),

@@ -1,4 +1,4 @@
-//! `luc run --compare`: runs with and without the gate, in random order, and their ratio.
+//! `luc run --compare`: runs with and without the gate or the module, in random order, and their ratio.
 
 use std::process::ExitCode;
 
@@ -7,16 +7,19 @@ use indicatif::{ProgressBar, ProgressStyle};
 use luc_bench::stats::{Interval, Side, interleave, median, ratio_interval};
 use luc_gate_core::Policy;
 use luc_gate_core::launch::text::Time;
-use luc_gate_core::launch::{self, Command, Ending, Outcome};
+use luc_gate_core::launch::{Command, Ending, Outcome};
+use luc_kernel::Machine;
+use luc_kernel::level::Plan;
 use serde::Serialize;
 
+use super::level::{self, RunOutcome};
 use super::{Args, JsonFile};
 
 /// All runs and what they say together.
 #[derive(Debug, Serialize)]
 struct Comparison {
-    with: Vec<Outcome>,
-    without: Vec<Outcome>,
+    with: Vec<RunOutcome>,
+    without: Vec<RunOutcome>,
     run_time_s: Option<Row>,
     calls_per_s: Option<Row>,
     mean_latency_us: Option<Row>,
@@ -33,6 +36,8 @@ struct Row {
 
 pub(super) fn main(
     args: &Args,
+    machine: &Machine,
+    plan: &Plan,
     command: &Command,
     pairs: u32,
     json: Option<&mut JsonFile>,
@@ -40,23 +45,31 @@ pub(super) fn main(
     if args.policy == Policy::Off {
         bail!("--compare with --policy off would compare nothing; choose another policy");
     }
+    let Some(plan_without) = plan.without() else {
+        bail!(
+            "--compare cannot switch the kernel module off for the runs without it: run it as root, or `luc kernel set \
+             --all policy=off` first"
+        );
+    };
     let order = interleave(pairs as usize, args.seed);
     let progress = progress(order.len());
     let (mut with, mut without) = (Vec::new(), Vec::new());
     let mut worst = 0;
     for side in order {
         let mut settings = args.settings();
+        let mut plan = plan.clone();
         if side == Side::Without {
             settings.policy = Policy::Off;
+            plan = plan_without.clone();
         }
-        let outcome = launch::run(command, &settings)?;
+        let outcome = level::run(machine, plan, command, &settings)?;
         progress.inc(1);
-        match outcome.ending {
+        match outcome.gate.ending {
             Ending::Exited(status) => worst = worst.max(status),
             Ending::Killed { .. } => {
                 progress.finish_and_clear();
                 eprintln!("luc: a signal ended the command; the comparison stops");
-                return Ok(ExitCode::from(outcome.ending.exit_status()));
+                return Ok(ExitCode::from(outcome.gate.ending.exit_status()));
             }
         }
         if side == Side::With {
@@ -77,7 +90,7 @@ pub(super) fn main(
         without,
     };
     if !args.quiet {
-        report(&comparison, pairs);
+        report(&comparison, pairs, level::name(plan.level));
     }
     if worst != 0 {
         eprintln!("luc: the command failed in at least one run (exit status {worst})");
@@ -89,13 +102,19 @@ pub(super) fn main(
 }
 
 fn row(
-    with: &[Outcome],
-    without: &[Outcome],
+    with: &[RunOutcome],
+    without: &[RunOutcome],
     seed: u64,
     figure: impl Fn(&Outcome) -> Option<f64>,
 ) -> Option<Row> {
-    let with: Vec<f64> = with.iter().map(&figure).collect::<Option<_>>()?;
-    let without: Vec<f64> = without.iter().map(&figure).collect::<Option<_>>()?;
+    let with: Vec<f64> = with
+        .iter()
+        .map(|run| figure(&run.gate))
+        .collect::<Option<_>>()?;
+    let without: Vec<f64> = without
+        .iter()
+        .map(|run| figure(&run.gate))
+        .collect::<Option<_>>()?;
     let ratio = ratio_interval(&with, &without, seed).ok()?;
     Some(Row {
         with: median(&with)?,
@@ -104,12 +123,12 @@ fn row(
     })
 }
 
-fn report(comparison: &Comparison, pairs: u32) {
+fn report(comparison: &Comparison, pairs: u32, what: &str) {
     if let Some(last) = comparison.with.last() {
-        eprintln!("luc: the last run with the gate:");
+        eprintln!("luc: the last run with {what}:");
         eprint!("{last}");
     }
-    eprintln!("luc: {pairs} runs with and {pairs} without the gate, interleaved; medians:");
+    eprintln!("luc: {pairs} runs with and {pairs} without {what}, interleaved; medians:");
     eprintln!(
         "     {:<20} {:>12} {:>12}   with / without (95 %)",
         "", "without", "with"

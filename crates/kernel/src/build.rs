@@ -1,0 +1,165 @@
+//! Builds `luc.ko` out of tree, in a cache: the sources stay as they are, whoever owns them.
+//!
+//! - [`sources`]: where the module's sources are.
+//! - [`headers`]: the headers of a kernel, and which package brings them.
+
+pub mod headers;
+pub mod sources;
+
+use std::env;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use rustix::fs::{FlockOperation, flock};
+
+use crate::modinfo::ModInfo;
+use crate::{Error, Machine};
+
+/// What a build came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Built {
+    /// The module.
+    pub path: PathBuf,
+    /// The kernel that it is for.
+    pub kernel: String,
+    /// Where its sources are.
+    pub sources: PathBuf,
+}
+
+/// Whether something is built that has been built already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// In any case; `make` itself leaves out what has not changed.
+    Always,
+    /// Only if sources have changed since.
+    Changed,
+}
+
+/// Builds the module for `kernel`.
+///
+/// # Errors
+///
+/// [`Error::NoSuchKernel`], [`Error::NoHeaders`], [`Error::NoSources`], [`Error::NoTool`], [`Error::Build`],
+/// [`Error::Io`]. A module that was built before stays.
+pub fn build(machine: &Machine, kernel: &str, when: When) -> Result<Built, Error> {
+    let headers = headers::find(machine, kernel)?;
+    let sources = sources::find(machine)?;
+    let cache = cache(machine).join(kernel);
+    let place = cache.join("build");
+    fs::create_dir_all(&place).map_err(Error::io("make", &place))?;
+    let lock = cache.join("lock");
+    let lock = File::create(&lock).map_err(Error::io("open", lock))?;
+    flock(&lock, FlockOperation::LockExclusive).map_err(Error::io("lock", &cache))?;
+    let has_changed = sources::copy(&sources, &place)?;
+    let path = cache.join("luc.ko");
+    if when == When::Always || has_changed || !path.exists() {
+        // Whatever happens now, what was built before is not of these sources.
+        remove(&path)?;
+        make(machine, kernel, &headers, &place, &cache.join("build.log"))?;
+        let module = place.join("luc.ko");
+        fs::rename(&module, &path).map_err(Error::io("move", &module))?;
+    }
+    Ok(Built {
+        path,
+        kernel: kernel.to_owned(),
+        sources,
+    })
+}
+
+/// The cached module for `kernel`, if there is one of this program's version.
+pub fn cached(machine: &Machine, kernel: &str) -> Option<PathBuf> {
+    let path = cache(machine).join(kernel).join("luc.ko");
+    let info = ModInfo::read(&path).ok()?;
+    (info.version == env!("CARGO_PKG_VERSION")).then_some(path)
+}
+
+/// Where this user's modules are built. Nobody loads what another user has built.
+fn cache(machine: &Machine) -> PathBuf {
+    if rustix::process::geteuid().is_root() {
+        return machine.path("/var/cache/luc/kernel");
+    }
+    let base = env::var_os("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
+        .or_else(|| Some(Path::new(&env::var_os("HOME")?).join(".cache")));
+    base.unwrap_or_else(env::temp_dir).join("luc/kernel")
+}
+
+fn make(
+    machine: &Machine,
+    kernel: &str,
+    headers: &Path,
+    place: &Path,
+    log: &Path,
+) -> Result<(), Error> {
+    let output = File::create(log).map_err(Error::io("write", log))?;
+    let errors = output.try_clone().map_err(Error::io("write", log))?;
+    let mut argument = std::ffi::OsString::from("M=");
+    argument.push(place);
+    let ended = Command::new("make")
+        .arg("-C")
+        .arg(headers)
+        .arg(argument)
+        .arg("modules")
+        // What an outer make says to its children is not for this one.
+        .env_remove("MAKEFLAGS")
+        .env_remove("MAKELEVEL")
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .stdout(output)
+        .stderr(errors)
+        .status()
+        .map_err(|source| Error::NoTool {
+            tool: "make",
+            source,
+            install: headers::tools(machine),
+        })?;
+    if ended.success() && place.join("luc.ko").exists() {
+        return Ok(());
+    }
+    let text = fs::read_to_string(log).unwrap_or_default();
+    Err(Error::Build {
+        version: kernel.to_owned(),
+        reason: first_error(&text),
+        log: log.to_owned(),
+    })
+}
+
+/// The line of a build's output that says most: the first error, else the last line.
+fn first_error(text: &str) -> String {
+    let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let says_why = |line: &&str| {
+        line.contains("error:") || line.contains("not found") || line.contains("No such file")
+    };
+    let line = lines().find(says_why).or_else(|| lines().last());
+    line.unwrap_or("make ended without luc.ko").to_owned()
+}
+
+fn remove(path: &Path) -> Result<(), Error> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(Error::io("remove", path)(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_is_the_first_error() {
+        let text =
+            "make: Entering\n  CC luc.o\nx.c:3: error: no member\nmake: *** [luc.o] Error 1\n";
+        assert_eq!(first_error(text), "x.c:3: error: no member");
+        assert_eq!(first_error("a\nlast\n\n"), "last");
+        assert_eq!(
+            first_error("/bin/sh: 1: gcc-12: not found\nlast"),
+            "/bin/sh: 1: gcc-12: not found"
+        );
+        assert_eq!(first_error(""), "make ended without luc.ko");
+    }
+}

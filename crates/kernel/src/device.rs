@@ -1,0 +1,67 @@
+//! A block device's number.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Serialize, Serializer};
+
+/// Major and minor number of a block device, `7:0` as text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Device {
+    /// The driver's part.
+    pub major: u32,
+    /// The device's part.
+    pub minor: u32,
+}
+
+impl Device {
+    /// From a `dev_t` as stat(2) reports it.
+    pub fn from_raw(device: u64) -> Self {
+        Self {
+            major: rustix::fs::major(device),
+            minor: rustix::fs::minor(device),
+        }
+    }
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.major, self.minor)
+    }
+}
+
+impl FromStr for Device {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (major, minor) = text.split_once(':').ok_or(())?;
+        Ok(Self {
+            major: major.parse().map_err(|_| ())?,
+            minor: minor.parse().map_err(|_| ())?,
+        })
+    }
+}
+
+impl Serialize for Device {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_and_number_agree() {
+        let device: Device = "259:17".parse().unwrap();
+        assert_eq!(device.to_string(), "259:17");
+        assert_eq!(
+            Device::from_raw(rustix::fs::makedev(device.major, device.minor)),
+            device
+        );
+        for wrong in ["", "7", "7:", ":0", "7:x", "7:0:1"] {
+            assert!(wrong.parse::<Device>().is_err(), "{wrong}");
+        }
+    }
+}

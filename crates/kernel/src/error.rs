@@ -1,0 +1,266 @@
+//! What can go wrong, each in one line: the input, the reason, the next step.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use crate::journal::INTERFACE;
+
+/// Why something about the module cannot be done.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A kernel without CONFIG_MODULES.
+    #[error(
+        "this kernel was built without loadable modules, so luc.ko cannot be loaded: boot a distribution's kernel, \
+         or use `luc run --level gate`, which needs none"
+    )]
+    NoModules,
+    /// `kernel.modules_disabled` is 1, which cannot be taken back.
+    #[error(
+        "kernel.modules_disabled is 1, so no module can be loaded until the next boot: reboot without that setting"
+    )]
+    ModulesDisabled,
+    /// jbd2 is not there.
+    #[error(
+        "no ext4 journal here: jbd2 is not loaded; mount an ext4 file system first, or run `modprobe ext4`"
+    )]
+    NoJbd2,
+    /// The kernel cannot hook functions.
+    #[error(
+        "this kernel was built without ftrace (CONFIG_DYNAMIC_FTRACE), by which luc.ko reaches jbd2: boot a distribution's kernel"
+    )]
+    NoFtrace,
+    /// Hooks are switched off.
+    #[error(
+        "kernel.ftrace_enabled is 0, so luc.ko could not reach jbd2: run `sysctl kernel.ftrace_enabled=1`"
+    )]
+    FtraceDisabled,
+    /// Only signed modules may be loaded, and this one is not.
+    #[error(
+        "{path} is not signed, and {why}: let DKMS sign it (`dkms install luc/{version}`) with a key that you enrol by \
+         `mokutil --import /var/lib/dkms/mok.pub`", path = .path.display()
+    )]
+    Unsigned {
+        /// The module.
+        path: PathBuf,
+        /// What requires a signature.
+        why: String,
+        /// LUC's version.
+        version: &'static str,
+    },
+    /// It is signed, by somebody that this kernel does not know.
+    #[error(
+        "{path} is signed by a key that this kernel does not trust: enrol it by `mokutil --import \
+         /var/lib/dkms/mok.pub` (or your own key) and reboot", path = .0.display()
+    )]
+    UnknownKey(PathBuf),
+    /// No such kernel is installed.
+    #[error("kernel {version} is not in /lib/modules{}: give one that is, or install it", there(.installed))]
+    NoSuchKernel {
+        /// The kernel asked for.
+        version: String,
+        /// Those that are there.
+        installed: Vec<String>,
+    },
+    /// No headers to build against.
+    #[error("the headers of kernel {version} are missing ({} is not there): run `{install}`", .looked.display())]
+    NoHeaders {
+        /// The kernel.
+        version: String,
+        /// Where they should be.
+        looked: PathBuf,
+        /// How to install them.
+        install: String,
+    },
+    /// No module sources.
+    #[error("the sources of luc.ko are in none of {}: run `make install`, or start luc from its build tree", list(.0))]
+    NoSources(Vec<PathBuf>),
+    /// A tool is missing.
+    #[error("{tool} cannot be run ({source}): run `{install}`")]
+    NoTool {
+        /// The program.
+        tool: &'static str,
+        /// Why not.
+        source: io::Error,
+        /// How to install it.
+        install: String,
+    },
+    /// The compiler or the kernel's build failed.
+    #[error("luc.ko cannot be built for kernel {version}: {reason}; all of it is in {}", .log.display())]
+    Build {
+        /// The kernel.
+        version: String,
+        /// The first error, or the last line.
+        reason: String,
+        /// What the build printed.
+        log: PathBuf,
+    },
+    /// A file that should be a module.
+    #[error("{} is no kernel module ({reason}): build it again with `luc kernel build`", .path.display())]
+    NotAModule {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Built for another kernel.
+    #[error("{} was built for kernel {built_for}, but {running} is running: run `luc kernel build`", .path.display())]
+    WrongKernel {
+        /// The module.
+        path: PathBuf,
+        /// From its version magic.
+        built_for: String,
+        /// The release that runs.
+        running: String,
+    },
+    /// The kernel did not take it.
+    #[error("the kernel refused {}: {reason}", .path.display())]
+    Refused {
+        /// The module.
+        path: PathBuf,
+        /// The kernel's reason and the next step.
+        reason: String,
+    },
+    /// An older or newer module is loaded.
+    #[error("luc.ko {loaded} is loaded, and this is luc {ours}: run `luc kernel unload` first")]
+    OtherVersion {
+        /// The module's version.
+        loaded: String,
+        /// This program's.
+        ours: &'static str,
+    },
+    /// The user may not do it.
+    #[error("to {what} takes root: run it with sudo")]
+    NotRoot {
+        /// What was tried.
+        what: String,
+    },
+    /// The module is not there.
+    #[error(
+        "luc.ko is not loaded: run `luc kernel load` (root), or use `luc run --level gate`, which needs none"
+    )]
+    NotLoaded,
+    /// The loaded module is not of this program's time.
+    #[error(
+        "the loaded luc.ko has interface {found}, and this luc knows {INTERFACE}: unload it, and load the one of this version"
+    )]
+    Interface {
+        /// The module's.
+        found: String,
+    },
+    /// A setting that does not exist.
+    #[error("there is no setting '{given}'{}: the settings are {}", did_you_mean(.nearest), .known)]
+    NoSuchSetting {
+        /// As given.
+        given: String,
+        /// The one that looks most like it.
+        nearest: Option<&'static str>,
+        /// All of them.
+        known: String,
+    },
+    /// A word that should be a setting.
+    #[error("'{0}' is no setting: write KEY=VALUE, as in policy=auto")]
+    NotASetting(String),
+    /// A value that does not fit its setting.
+    #[error("{key}={value}: give {expected}")]
+    BadValue {
+        /// The setting.
+        key: &'static str,
+        /// As given.
+        value: String,
+        /// What it takes.
+        expected: String,
+    },
+    /// A place that names nothing.
+    #[error(
+        "{place}: {source}; give a mount point, a path below it, a device, or a journal of `luc kernel status`"
+    )]
+    NoSuchPlace {
+        /// As given.
+        place: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A place without a journal that the module knows.
+    #[error(
+        "{place} (device {device}) has no ext4 journal that luc.ko knows: `luc kernel status` lists those it does"
+    )]
+    NoJournalThere {
+        /// As given.
+        place: String,
+        /// Its device.
+        device: String,
+    },
+    /// Nothing to set.
+    #[error("luc.ko knows no journal: mount an ext4 file system first")]
+    NoJournals,
+    /// A value was not taken; the earlier ones are back.
+    #[error("{journal}: the module did not take {key}={value} ({source}); nothing was changed")]
+    NotTaken {
+        /// The journal.
+        journal: String,
+        /// The setting.
+        key: &'static str,
+        /// The value.
+        value: String,
+        /// What the module said.
+        source: io::Error,
+    },
+    /// Something still uses the module.
+    #[error(
+        "luc.ko is still in use after {waited_s} s: {holders}; end these, or wait longer with --timeout"
+    )]
+    InUse {
+        /// How long it was waited for, in seconds.
+        waited_s: u64,
+        /// Who uses it.
+        holders: String,
+    },
+    /// A system call failed on a path.
+    #[error("cannot {action} {}: {source}", .path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// For `map_err`: wraps an I/O error with what was tried on which path.
+    pub(crate) fn io<E: Into<io::Error>>(
+        action: &'static str,
+        path: impl AsRef<Path>,
+    ) -> impl FnOnce(E) -> Self {
+        let path = path.as_ref().to_owned();
+        move |source| Self::Io {
+            action,
+            path,
+            source: source.into(),
+        }
+    }
+}
+
+fn there(installed: &[String]) -> String {
+    if installed.is_empty() {
+        String::new()
+    } else {
+        format!(" (there are {})", installed.join(", "))
+    }
+}
+
+fn list(paths: &[PathBuf]) -> String {
+    let paths: Vec<_> = paths
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    paths.join(", ")
+}
+
+fn did_you_mean(name: &Option<&'static str>) -> String {
+    name.map_or_else(String::new, |name| format!(", did you mean '{name}'?"))
+}

@@ -1,0 +1,178 @@
+//! The module's files in sysfs: `/sys/kernel/luc/`.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
+
+use crate::setting::{Key, Settings};
+use crate::stats::Stats;
+use crate::{Device, Error, Machine};
+
+/// The version of the module's files that this library knows.
+pub const INTERFACE: u32 = 1;
+
+/// Where the module has its files.
+const DIRECTORY: &str = "/sys/kernel/luc";
+
+/// The loaded module.
+#[derive(Clone, Debug)]
+pub struct Module {
+    /// Its version.
+    pub version: String,
+    dir: PathBuf,
+}
+
+/// A journal that the module knows.
+#[derive(Clone, Debug)]
+pub struct Journal {
+    /// jbd2's name of it, `loop0-8`.
+    pub name: String,
+    /// The device of its file system.
+    pub device: Device,
+    dir: PathBuf,
+}
+
+impl Module {
+    /// Finds the loaded module.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotLoaded`]; [`Error::Interface`] if it is of another time.
+    pub fn open(machine: &Machine) -> Result<Self, Error> {
+        let version = Self::loaded_version(machine).ok_or(Error::NotLoaded)?;
+        let found = machine
+            .text(Path::new(DIRECTORY).join("interface"))
+            .unwrap_or_default();
+        if found.parse() != Ok(INTERFACE) {
+            return Err(Error::Interface { found });
+        }
+        Ok(Self {
+            version,
+            dir: machine.path(DIRECTORY),
+        })
+    }
+
+    /// The loaded module's version, whatever its interface; `None` if none is loaded.
+    pub fn loaded_version(machine: &Machine) -> Option<String> {
+        machine.text(Path::new(DIRECTORY).join("version"))
+    }
+
+    /// All journals, by name.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] if the directory cannot be read; a journal that goes away meanwhile is no error.
+    pub fn journals(&self) -> Result<Vec<Journal>, Error> {
+        let entries = fs::read_dir(&self.dir).map_err(Error::io("list", &self.dir))?;
+        let mut journals: Vec<Journal> = entries
+            .flatten()
+            .filter_map(|entry| Journal::at(entry.path()))
+            .collect();
+        journals.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(journals)
+    }
+
+    /// The journal of this name, if it is there.
+    pub fn journal(&self, name: &str) -> Option<Journal> {
+        let plain = !name.is_empty() && !name.contains('/') && name != "." && name != "..";
+        plain.then(|| Journal::at(self.dir.join(name)))?
+    }
+
+    /// The journal of a file system's device.
+    pub fn journal_of(&self, device: Device) -> Option<Journal> {
+        let mut journals = self.journals().ok()?.into_iter();
+        journals.find(|journal| journal.device == device)
+    }
+
+    /// The journal that a user means: by a path in its file system, its device, or its own name.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchPlace`], [`Error::NoJournalThere`].
+    pub fn find(&self, place: &str) -> Result<Journal, Error> {
+        let device = match (fs::metadata(place), place.parse()) {
+            (Ok(found), _) if found.file_type().is_block_device() => Device::from_raw(found.rdev()),
+            (Ok(found), _) => Device::from_raw(found.dev()),
+            (Err(_), Ok(device)) => device,
+            (Err(source), Err(())) => {
+                return self.journal(place).ok_or_else(|| Error::NoSuchPlace {
+                    place: place.to_owned(),
+                    source,
+                });
+            }
+        };
+        self.journal_of(device)
+            .ok_or_else(|| Error::NoJournalThere {
+                place: place.to_owned(),
+                device: device.to_string(),
+            })
+    }
+}
+
+impl Journal {
+    /// The journal with its files in `dir`; `None` if it is none.
+    fn at(dir: PathBuf) -> Option<Self> {
+        let device = fs::read_to_string(dir.join("device")).ok()?;
+        Some(Self {
+            name: dir.file_name()?.to_str()?.to_owned(),
+            device: device.trim().parse().ok()?,
+            dir,
+        })
+    }
+
+    /// Its figures now.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`], also if the file system has been unmounted.
+    pub fn stats(&self) -> Result<Stats, Error> {
+        Stats::read(&self.dir.join("stats"))
+    }
+
+    /// All its settings now.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`], also if the file system has been unmounted.
+    pub fn settings(&self) -> Result<Settings, Error> {
+        let values: Result<Vec<_>, Error> = Key::ALL
+            .into_iter()
+            .map(|key| Ok((key, self.read(key)?)))
+            .collect();
+        Ok(Settings::from_module(values?))
+    }
+
+    /// A setting now.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`].
+    pub fn read(&self, key: Key) -> Result<String, Error> {
+        let path = self.dir.join(key.name());
+        let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+        Ok(text.trim().to_owned())
+    }
+
+    /// Whether this user may change its settings.
+    pub fn is_writable(&self) -> bool {
+        access(self.dir.join(Key::Policy.name()), Access::WRITE_OK).is_ok()
+    }
+
+    /// Tells this journal from another that had its name before: sysfs never uses a number twice.
+    pub(crate) fn generation(&self) -> u64 {
+        fs::metadata(&self.dir).map_or(0, |found| found.ino())
+    }
+
+    /// Writes a setting; in one piece, as sysfs wants it.
+    pub(crate) fn write(&self, key: Key, value: &str) -> io::Result<()> {
+        // Never made: a file that is not there is a journal that is gone.
+        let mut file = fs::OpenOptions::new()
+            .write(true)
+            .truncate(true)
+            .open(self.dir.join(key.name()))?;
+        io::Write::write_all(&mut file, format!("{value}\n").as_bytes())
+    }
+}

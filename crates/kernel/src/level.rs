@@ -1,0 +1,12 @@
+//! At which level a run's fsyncs are brought together: by the gate, by the module, or each where it can.
+//!
+//! One journal has one batcher. Two that hold the same fsyncs would add their holding times, and each
+//! would measure its gain while the other changes the load. [`plan`](plan::plan) decides before the command
+//! starts who it is; [`Session`] lends the module's settings to the journals that the command turns out
+//! to use, and says in the end what the module did.
+
+mod plan;
+mod session;
+
+pub use plan::{Level, Plan, Used, plan};
+pub use session::{JournalUse, Session};

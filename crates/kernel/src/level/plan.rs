@@ -1,0 +1,233 @@
+//! Who batches where.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::journal::Journal;
+use crate::lease::Leases;
+use crate::setting::{Key, Settings};
+use crate::{Device, Error, Machine, Module};
+
+/// The level that a user asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// The highest that is there.
+    Auto,
+    /// Only the gate.
+    Gate,
+    /// Only the module.
+    Kernel,
+    /// The module on its journals, the gate on the others.
+    Both,
+}
+
+/// The level that a run works at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Used {
+    /// The gate, in the programs.
+    Gate,
+    /// The module; the gate only counts.
+    Kernel,
+    /// The module on its journals, the gate on the others.
+    Both,
+}
+
+impl fmt::Display for Used {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Gate => "gate",
+            Self::Kernel => "kernel",
+            Self::Both => "both",
+        })
+    }
+}
+
+/// Who batches where during a run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The level.
+    pub level: Used,
+    /// Where the gate only counts, since the module batches there. At [`Used::Kernel`] it counts only
+    /// everywhere.
+    pub count_only: Vec<Device>,
+    /// What could not be done, and what would enable it.
+    pub note: Option<String>,
+    /// What is lent to journals of devices that the command uses.
+    pub(super) lend: Option<Lend>,
+    pub(super) module: Option<Module>,
+}
+
+/// Settings and the journals that get them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Lend {
+    pub(super) settings: Settings,
+    /// `None` for all.
+    pub(super) devices: Option<Vec<Device>>,
+}
+
+impl Plan {
+    /// Only the gate, as without a module.
+    pub fn gate() -> Self {
+        Self {
+            level: Used::Gate,
+            count_only: Vec::new(),
+            note: None,
+            lend: None,
+            module: None,
+        }
+    }
+
+    /// The plan of a run to compare with: nobody batches. `None` if the module does and may not be stopped.
+    pub fn without(&self) -> Option<Self> {
+        let lend = match &self.lend {
+            None if !self.count_only.is_empty() => return None,
+            None => None,
+            Some(lend) => {
+                let mut off = vec![(Key::Policy, "off".to_owned())];
+                if lend.settings.get(Key::CopyOut).is_some() {
+                    off.push((Key::CopyOut, "off".to_owned()));
+                }
+                Some(Lend {
+                    settings: Settings::from_module(off),
+                    devices: lend.devices.clone(),
+                })
+            }
+        };
+        Some(Self {
+            lend,
+            ..self.clone()
+        })
+    }
+
+    /// Whether the run has to be watched for the file systems that it uses.
+    pub fn is_watching(&self) -> bool {
+        self.module.is_some()
+    }
+}
+
+/// Decides who batches where; `wishes` is asked what the module shall do, if it is to do anything.
+///
+/// # Errors
+///
+/// For [`Level::Kernel`] and [`Level::Both`] whatever stands against them: [`Error::NotLoaded`],
+/// [`Error::Interface`], [`Error::NotRoot`]; whatever `wishes` says.
+pub fn plan(
+    machine: &Machine,
+    asked: Level,
+    wishes: impl FnOnce() -> Result<Settings, Error>,
+) -> Result<Plan, Error> {
+    let module = match (Module::open(machine), asked) {
+        (Ok(module), _) => module,
+        (Err(Error::NotLoaded), Level::Auto | Level::Gate) => return Ok(Plan::gate()),
+        (Err(error), Level::Auto | Level::Gate) => {
+            let note = Some(error.to_string());
+            return Ok(Plan {
+                note,
+                ..Plan::gate()
+            });
+        }
+        (Err(error), _) => return Err(error),
+    };
+    let leases = Leases::of(machine);
+    let journals = module.journals()?;
+    let readonly = journals.iter().find(|journal| !journal.is_writable());
+    let plan = match (asked, readonly) {
+        (Level::Kernel | Level::Both, Some(journal)) => {
+            return Err(Error::NotRoot {
+                what: format!("lend settings of {} to a run", journal.name),
+            });
+        }
+        (Level::Gate, readonly) => gate(&journals, readonly.is_none()),
+        (Level::Auto, Some(_)) => as_set(&journals),
+        (Level::Auto, None) => {
+            let is_free = |journal: &&Journal| !is_left_to_a_gate(&leases.of_journal(journal));
+            lent(Used::Both, journals.iter().filter(is_free), wishes()?)
+        }
+        (Level::Both, None) => lent(Used::Both, journals.iter(), wishes()?),
+        (Level::Kernel, None) => lent(Used::Kernel, journals.iter(), wishes()?),
+    };
+    Ok(Plan {
+        module: Some(module),
+        ..plan
+    })
+}
+
+/// The module batches on `journals`.
+fn lent<'j>(level: Used, journals: impl Iterator<Item = &'j Journal>, settings: Settings) -> Plan {
+    let devices: Vec<Device> = journals.map(|journal| journal.device).collect();
+    Plan {
+        level,
+        count_only: devices.clone(),
+        lend: Some(Lend {
+            settings,
+            devices: (level == Used::Both).then_some(devices),
+        }),
+        ..Plan::gate()
+    }
+}
+
+/// The gate batches, and the module must not: its copying does no harm and stays.
+fn gate(journals: &[Journal], is_writable: bool) -> Plan {
+    if is_writable {
+        let off = Settings::from_module([(Key::Policy, "off".to_owned())]);
+        return Plan {
+            lend: Some(Lend {
+                settings: off,
+                devices: None,
+            }),
+            ..Plan::gate()
+        };
+    }
+    let batched: Vec<_> = journals
+        .iter()
+        .filter(|journal| is_batched(journal))
+        .collect();
+    let names: Vec<_> = batched
+        .iter()
+        .map(|journal| journal.name.as_str())
+        .collect();
+    Plan {
+        note: (!names.is_empty()).then(|| {
+            format!(
+                "luc.ko batches on {} as well, and only root can stop it: `luc kernel set {} policy=off`",
+                names.join(", "),
+                names.join(" ")
+            )
+        }),
+        ..Plan::gate()
+    }
+}
+
+/// The module does what it is set to, and the gate works where that is nothing.
+fn as_set(journals: &[Journal]) -> Plan {
+    let batched = journals.iter().filter(|journal| is_batched(journal));
+    let count_only: Vec<Device> = batched.map(|journal| journal.device).collect();
+    Plan {
+        level: if count_only.is_empty() {
+            Used::Gate
+        } else {
+            Used::Both
+        },
+        note: Some(
+            "luc.ko is loaded, but only root can lend its settings to a run: it works as it is set, and the \
+             gate where it is off"
+                .to_owned(),
+        ),
+        count_only,
+        ..Plan::gate()
+    }
+}
+
+fn is_batched(journal: &Journal) -> bool {
+    journal
+        .read(Key::Policy)
+        .is_ok_and(|policy| policy != "off")
+}
+
+/// Whether another run's gate batches there.
+fn is_left_to_a_gate(wishes: &[Settings]) -> bool {
+    let last = wishes.iter().rev().find_map(|wish| wish.get(Key::Policy));
+    last == Some("off")
+}

@@ -1,0 +1,144 @@
+//! A run, as the module sees it.
+
+use std::process::Command;
+
+use serde::Serialize;
+
+use super::plan::Plan;
+use crate::journal::Journal;
+use crate::lease::{Holder, Leases};
+use crate::setting::Key;
+use crate::stats::Stats;
+use crate::{Device, Error, Machine};
+
+/// A run that lends the module's settings to the journals that it uses.
+pub struct Session<'w> {
+    leases: Leases,
+    plan: Plan,
+    watcher: &'w dyn Fn(&str) -> Command,
+    holder: Option<Holder>,
+    /// Devices looked at, also those without a journal.
+    seen: Vec<Device>,
+    uses: Vec<Begun>,
+    failures: Vec<Error>,
+}
+
+/// A journal from the moment when the command was first seen to use it.
+struct Begun {
+    journal: Journal,
+    before: Stats,
+    is_lent: bool,
+}
+
+/// What the module did on a journal that a command used, by whichever program, since the command was seen to use it.
+#[derive(Clone, Debug, Serialize)]
+pub struct JournalUse {
+    /// jbd2's name of the journal.
+    pub journal: String,
+    /// The device of the file system.
+    pub device: Device,
+    /// Whether this run lent its settings.
+    pub is_lent: bool,
+    /// The policy at the end.
+    pub policy: String,
+    /// Copy-out at the end.
+    pub copy_out: String,
+    /// fsyncs per commit that an fsync asked for.
+    pub fsyncs_per_commit: Option<f64>,
+    /// All figures.
+    pub stats: Stats,
+}
+
+impl std::fmt::Debug for Session<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session")
+            .field("plan", &self.plan)
+            .field("seen", &self.seen)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'w> Session<'w> {
+    /// Begins a run. `watcher` makes the command that watches over a holder of that name (see
+    /// [`lease::watch`](crate::lease::watch)).
+    pub fn new(machine: &Machine, plan: Plan, watcher: &'w dyn Fn(&str) -> Command) -> Self {
+        Self {
+            leases: Leases::of(machine),
+            plan,
+            watcher,
+            holder: None,
+            seen: Vec::new(),
+            uses: Vec::new(),
+            failures: Vec::new(),
+        }
+    }
+
+    /// Says that the command uses a file system; only the first time counts.
+    pub fn uses(&mut self, device: Device) {
+        if self.seen.contains(&device) {
+            return;
+        }
+        self.seen.push(device);
+        let module = self.plan.module.as_ref();
+        let Some(journal) = module.and_then(|module| module.journal_of(device)) else {
+            return;
+        };
+        let begun = journal.stats().and_then(|before| {
+            Ok(Begun {
+                is_lent: self.lend(&journal)?,
+                before,
+                journal,
+            })
+        });
+        match begun {
+            Ok(begun) => self.uses.push(begun),
+            Err(error) => self.failures.push(error),
+        }
+    }
+
+    fn lend(&mut self, journal: &Journal) -> Result<bool, Error> {
+        let Some(lend) = &self.plan.lend else {
+            return Ok(false);
+        };
+        let is_meant = |devices: &Vec<Device>| devices.contains(&journal.device);
+        if !lend.devices.as_ref().is_none_or(is_meant) {
+            return Ok(false);
+        }
+        let holder = match self.holder.take() {
+            Some(holder) => holder,
+            None => Holder::new(&self.leases, self.watcher)?,
+        };
+        self.holder.insert(holder).lend(journal, &lend.settings)?;
+        Ok(true)
+    }
+
+    /// Ends the run: what the module did, and what went wrong on the way. Settings are restored.
+    pub fn end(mut self) -> (Vec<JournalUse>, Vec<Error>) {
+        let mut uses = Vec::new();
+        for begun in &self.uses {
+            match begun.end() {
+                Ok(used) => uses.push(used),
+                Err(error) => self.failures.push(error),
+            }
+        }
+        if let Some(Err(error)) = self.holder.take().map(Holder::end) {
+            self.failures.push(error);
+        }
+        (uses, self.failures)
+    }
+}
+
+impl Begun {
+    fn end(&self) -> Result<JournalUse, Error> {
+        let stats = self.journal.stats()?.since(&self.before);
+        Ok(JournalUse {
+            journal: self.journal.name.clone(),
+            device: self.journal.device,
+            is_lent: self.is_lent,
+            policy: self.journal.read(Key::Policy)?,
+            copy_out: self.journal.read(Key::CopyOut)?,
+            fsyncs_per_commit: stats.fsyncs_per_commit(),
+            stats,
+        })
+    }
+}

@@ -1,0 +1,37 @@
+//! The kernel module `luc.ko`, from user space: built, loaded, set, watched, unloaded, and lent.
+//!
+//! - [`Machine`]: where things are; a test's own tree can stand for a whole machine.
+//! - [`build`]: from sources and the headers of a kernel to `luc.ko`; [`modinfo`] reads what was built.
+//! - [`capability`]: what stands against loading; [`load()`] and [`unload()`].
+//! - [`Module`], [`Journal`], [`Stats`]: the module's files in sysfs.
+//! - [`table`]: their figures for people.
+//! - [`Settings`]: settings of a journal, checked before anything is written; [`set()`] writes all or none.
+//! - [`lease`]: settings that last as long as a process.
+//! - [`level`]: who batches where, the module or the gate; [`touch`]: which file systems a command uses.
+
+pub mod build;
+pub mod capability;
+mod device;
+mod error;
+mod journal;
+pub mod lease;
+pub mod level;
+mod load;
+mod machine;
+pub mod modinfo;
+mod set;
+mod setting;
+mod stats;
+pub mod table;
+pub mod touch;
+mod unload;
+
+pub use device::Device;
+pub use error::Error;
+pub use journal::{INTERFACE, Journal, Module};
+pub use load::{Loaded, load};
+pub use machine::{Machine, TEST_ROOT_VARIABLE};
+pub use set::set;
+pub use setting::{Key, Settings};
+pub use stats::Stats;
+pub use unload::{Waiting, unload};

@@ -1,0 +1,286 @@
+//! Settings of a journal: names, what they take, and how they are read from the command line.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+
+/// A setting; the name of its file in the journal's directory.
+///
+/// In the order in which they are written: what a policy needs comes before the policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Key {
+    /// Policy `delay`: how long a commit is held after the last fsync, in microseconds.
+    DelayUs,
+    /// Policy `delay`: how often a further fsync restarts that time.
+    MaxRestarts,
+    /// Policy `pid`: how long nobody may come until a held commit starts, in microseconds.
+    TimeoutUs,
+    /// The longest that any policy holds a commit, in microseconds.
+    MaxHoldUs,
+    /// Policy `pid`: fsyncs per commit to steer for; 0 lets the module find it.
+    SetPoint,
+    /// Policy `pid`: proportional gain, in thousandths.
+    KpMilli,
+    /// Policy `pid`: integral gain, in thousandths.
+    KiMilli,
+    /// Policy `pid`: derivative gain, in thousandths.
+    KdMilli,
+    /// Copy-out `heuristic`: delayed writes, in thousandths of all, above which copying begins.
+    CopyOutThresholdPermille,
+    /// Copy-out `heuristic`: commits below the threshold after which copying ends.
+    CopyOutCleanRuns,
+    /// The most memory that copies may take, in KiB.
+    CopyOutLimitKib,
+    /// When journal blocks are copied, so that writes do not wait for the commit.
+    CopyOut,
+    /// Whether and how commits are held.
+    Policy,
+}
+
+/// What a setting takes.
+enum Takes {
+    Word(&'static [&'static str]),
+    Number { from: u64, to: u64 },
+}
+
+impl Key {
+    /// All settings, in the order in which they are written.
+    pub const ALL: [Self; 13] = [
+        Self::DelayUs,
+        Self::MaxRestarts,
+        Self::TimeoutUs,
+        Self::MaxHoldUs,
+        Self::SetPoint,
+        Self::KpMilli,
+        Self::KiMilli,
+        Self::KdMilli,
+        Self::CopyOutThresholdPermille,
+        Self::CopyOutCleanRuns,
+        Self::CopyOutLimitKib,
+        Self::CopyOut,
+        Self::Policy,
+    ];
+
+    /// The setting's name, which is its file's.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::DelayUs => "delay_us",
+            Self::MaxRestarts => "max_restarts",
+            Self::TimeoutUs => "timeout_us",
+            Self::MaxHoldUs => "max_hold_us",
+            Self::SetPoint => "set_point",
+            Self::KpMilli => "kp_milli",
+            Self::KiMilli => "ki_milli",
+            Self::KdMilli => "kd_milli",
+            Self::CopyOutThresholdPermille => "copy_out_threshold_permille",
+            Self::CopyOutCleanRuns => "copy_out_clean_runs",
+            Self::CopyOutLimitKib => "copy_out_limit_kib",
+            Self::CopyOut => "copy_out",
+            Self::Policy => "policy",
+        }
+    }
+
+    fn takes(self) -> Takes {
+        let (from, to) = match self {
+            Self::Policy => return Takes::Word(&["off", "delay", "pid", "auto"]),
+            Self::CopyOut => return Takes::Word(&["off", "on", "heuristic", "auto"]),
+            // No configuration may hold a commit for longer: the module's own bound.
+            Self::DelayUs | Self::TimeoutUs | Self::MaxHoldUs => (0, 50_000),
+            Self::MaxRestarts | Self::SetPoint | Self::CopyOutCleanRuns => (0, 1_000_000),
+            Self::KpMilli | Self::KiMilli | Self::KdMilli => (0, 100_000),
+            Self::CopyOutThresholdPermille => (0, 1_000),
+            Self::CopyOutLimitKib => (0, u64::from(u32::MAX)),
+        };
+        Takes::Number { from, to }
+    }
+
+    /// The setting of this name.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchSetting`] with the name that looks most like it.
+    pub fn parse(name: &str) -> Result<Self, Error> {
+        let found = Self::ALL.into_iter().find(|key| key.name() == name);
+        found.ok_or_else(|| Error::NoSuchSetting {
+            given: name.to_owned(),
+            nearest: nearest(name),
+            known: Self::ALL.map(Self::name).join(", "),
+        })
+    }
+
+    /// Checks a value.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::BadValue`] with what the setting takes.
+    pub fn check(self, value: &str) -> Result<(), Error> {
+        let (fits, expected) = match self.takes() {
+            Takes::Word(words) => (words.contains(&value), words.join(", ")),
+            Takes::Number { from, to } => {
+                let digits = !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit());
+                let number = value.parse::<u64>().ok().filter(|_| digits);
+                (
+                    number.is_some_and(|n| (from..=to).contains(&n)),
+                    format!("a whole number from {from} to {to}"),
+                )
+            }
+        };
+        if fits {
+            return Ok(());
+        }
+        Err(Error::BadValue {
+            key: self.name(),
+            value: value.to_owned(),
+            expected,
+        })
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The name that looks most like `given`, if any does.
+fn nearest(given: &str) -> Option<&'static str> {
+    let given = given.to_lowercase().replace('-', "_");
+    let alike = |name: &'static str| (strsim::jaro_winkler(&given, name), name);
+    let best = Key::ALL
+        .into_iter()
+        .map(|key| alike(key.name()))
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    best.filter(|(score, _)| *score > 0.75)
+        .map(|(_, name)| name)
+}
+
+/// Some settings with their values, each checked.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Settings(BTreeMap<Key, String>);
+
+impl Settings {
+    /// Reads `policy=auto` and its like; the last of two for one setting counts.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotASetting`], [`Error::NoSuchSetting`], [`Error::BadValue`].
+    pub fn parse<'w>(words: impl IntoIterator<Item = &'w str>) -> Result<Self, Error> {
+        let mut settings = Self::default();
+        for word in words {
+            let (name, value) = word
+                .split_once('=')
+                .ok_or_else(|| Error::NotASetting(word.to_owned()))?;
+            settings.add(Key::parse(name)?, value)?;
+        }
+        Ok(settings)
+    }
+
+    /// Adds one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::BadValue`].
+    pub fn add(&mut self, key: Key, value: impl ToString) -> Result<(), Error> {
+        let value = value.to_string();
+        key.check(&value)?;
+        self.0.insert(key, value);
+        Ok(())
+    }
+
+    /// The value of a setting, if it is among them.
+    pub fn get(&self, key: Key) -> Option<&str> {
+        self.0.get(&key).map(String::as_str)
+    }
+
+    /// In the order in which they are to be written.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (Key, &str)> {
+        self.0.iter().map(|(key, value)| (*key, value.as_str()))
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Takes one out.
+    pub(crate) fn remove(&mut self, key: Key) {
+        self.0.remove(&key);
+    }
+
+    /// Puts one in as the module has it, which needs no check.
+    pub(crate) fn put(&mut self, key: Key, value: String) {
+        self.0.insert(key, value);
+    }
+
+    /// As the module has them, which needs no check.
+    pub(crate) fn from_module(values: impl IntoIterator<Item = (Key, String)>) -> Self {
+        Self(values.into_iter().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn an_unknown_name_gets_the_nearest_one() {
+        for (given, near) in [
+            ("polcy", "policy"),
+            ("copyout", "copy_out"),
+            ("delay", "delay_us"),
+            ("max-hold-us", "max_hold_us"),
+            ("setpoint", "set_point"),
+        ] {
+            let error = Key::parse(given).unwrap_err().to_string();
+            assert!(
+                error.contains(&format!("did you mean '{near}'?")),
+                "{error}"
+            );
+        }
+        let error = Key::parse("qqq").unwrap_err().to_string();
+        assert!(
+            !error.contains("did you mean") && error.contains("set_point"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn values_are_checked_before_anything_is_written() {
+        for (word, expected) in [
+            ("policy=on", "off, delay, pid, auto"),
+            ("copy_out=yes", "off, on, heuristic, auto"),
+            ("max_hold_us=50001", "from 0 to 50000"),
+            ("delay_us=-1", "whole number"),
+            ("delay_us=+1", "whole number"),
+            ("delay_us=1ms", "whole number"),
+            ("set_point=", "whole number"),
+            ("copy_out_threshold_permille=1001", "from 0 to 1000"),
+            ("policy", "KEY=VALUE"),
+        ] {
+            let error = Settings::parse([word]).unwrap_err().to_string();
+            assert!(error.contains(expected), "{word}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_policy_is_written_last() {
+        let settings = Settings::parse(["policy=delay", "delay_us=500", "policy=pid"]).unwrap();
+        let order: Vec<_> = settings.iter().collect();
+        assert_eq!(order, [(Key::DelayUs, "500"), (Key::Policy, "pid")]);
+        assert!(Key::ALL.is_sorted());
+    }
+
+    proptest! {
+        #[test]
+        fn no_word_panics(word in ".{0,40}") {
+            let _ = Settings::parse([word.as_str()]);
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! The module's figures as a table for people: a line per journal.
+
+use std::fmt::{self, Write as _};
+
+use crate::stats::Stats;
+
+/// A line of the table.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// Where the file system is mounted; `-` if that cannot be told.
+    pub mount_point: String,
+    /// jbd2's name of the journal.
+    pub journal: String,
+    /// The policy.
+    pub policy: String,
+    /// The copy-out mode.
+    pub copy_out: String,
+    /// How many runs lend its settings now.
+    pub lent: usize,
+    /// Its figures, since whenever.
+    pub stats: Stats,
+}
+
+/// All lines, under their heads.
+#[derive(Clone, Copy, Debug)]
+pub struct Table<'r>(pub &'r [Row]);
+
+const HEADS: [&str; 11] = [
+    "MOUNTED ON",
+    "JOURNAL",
+    "POLICY",
+    "COPY-OUT",
+    "STATE",
+    "COMMITS",
+    "FSYNCS",
+    "PER COMMIT",
+    "HELD",
+    "DELAYED",
+    "COPIES",
+];
+/// Columns before this one are words, to the left; the others numbers, to the right.
+const WORDS: usize = 5;
+
+impl Row {
+    fn cells(&self) -> [String; HEADS.len()] {
+        let stats = &self.stats;
+        let lent = if self.lent > 0 { "*" } else { "" };
+        [
+            self.mount_point.clone(),
+            self.journal.clone(),
+            format!("{}{lent}", self.policy),
+            self.copy_out.clone(),
+            stats.state.clone(),
+            stats.commits.to_string(),
+            stats.fsyncs.to_string(),
+            or_dash(stats.fsyncs_per_commit(), |n| format!("{n:.1}")),
+            or_dash(stats.mean_hold_ns(), |ns| {
+                format!("{} x {}", stats.holds, Time(ns))
+            }),
+            or_dash(stats.delayed_share(), |share| {
+                format!("{} ({:.1} %)", stats.writes_delayed, share * 100.0)
+            }),
+            if stats.copies_failed > 0 {
+                format!("{} ({} failed)", stats.copies, stats.copies_failed)
+            } else {
+                stats.copies.to_string()
+            },
+        ]
+    }
+}
+
+impl fmt::Display for Table<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let heads = HEADS.map(str::to_owned);
+        let lines: Vec<_> = std::iter::once(heads)
+            .chain(self.0.iter().map(Row::cells))
+            .collect();
+        let mut widths = [0; HEADS.len()];
+        for line in &lines {
+            for (width, cell) in widths.iter_mut().zip(line) {
+                *width = (*width).max(cell.chars().count());
+            }
+        }
+        for line in &lines {
+            let mut text = String::new();
+            for (column, (cell, width)) in line.iter().zip(widths).enumerate() {
+                if column < WORDS {
+                    write!(text, "{cell:<width$}  ")?;
+                } else {
+                    write!(text, "{cell:>width$}  ")?;
+                }
+            }
+            writeln!(f, "{}", text.trim_end())?;
+        }
+        if self.0.iter().any(|row| row.lent > 0) {
+            writeln!(f, "* lent to a running `luc run`, and restored after it")?;
+        }
+        Ok(())
+    }
+}
+
+/// A time in nanoseconds, printed with a fitting unit.
+#[derive(Clone, Copy, Debug)]
+pub struct Time(pub f64);
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            ns if ns >= 1e9 => write!(f, "{:.2} s", ns / 1e9),
+            ns if ns >= 1e6 => write!(f, "{:.1} ms", ns / 1e6),
+            ns => write!(f, "{:.0} us", ns / 1e3),
+        }
+    }
+}
+
+fn or_dash(number: Option<f64>, text: impl Fn(f64) -> String) -> String {
+    number.map_or_else(|| "-".to_owned(), text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_stand_below_their_heads() {
+        let row = |mount_point: &str, stats| Row {
+            mount_point: mount_point.into(),
+            journal: "loop0-8".into(),
+            policy: "auto".into(),
+            copy_out: "off".into(),
+            lent: 0,
+            stats,
+        };
+        let busy = Stats {
+            commits: 12,
+            commits_by_fsync: 10,
+            fsyncs: 155,
+            holds: 9,
+            hold_ns: 9 * 372_000,
+            writes: 200,
+            writes_delayed: 3,
+            state: "engaged".into(),
+            ..Stats::default()
+        };
+        let rows = [row("/srv/mail", busy), row("/", Stats::default())];
+        let text = Table(&rows).to_string();
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines.len(), 3);
+        for (head, value) in [
+            ("PER COMMIT", "15.5"),
+            ("HELD", "9 x 372 us"),
+            ("DELAYED", "3 (1.5 %)"),
+        ] {
+            let end = |line: &str, what: &str| line.find(what).map(|at| at + what.len());
+            assert_eq!(end(lines[0], head), end(lines[1], value), "{text}");
+        }
+        assert!(
+            lines[2].starts_with("/ ") && lines[2].contains(" - "),
+            "{text}"
+        );
+        assert!(!text.contains('*'));
+    }
+
+    #[test]
+    fn a_lent_journal_is_marked_and_explained() {
+        let rows = [Row {
+            mount_point: "/".into(),
+            journal: "sda1-8".into(),
+            policy: "pid".into(),
+            copy_out: "on".into(),
+            lent: 2,
+            stats: Stats::default(),
+        }];
+        let text = Table(&rows).to_string();
+        assert!(
+            text.contains("pid*") && text.contains("restored after it"),
+            "{text}"
+        );
+    }
+}

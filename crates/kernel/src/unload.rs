@@ -1,0 +1,79 @@
+//! Unloads the module.
+
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::system::delete_module;
+
+use crate::lease::Leases;
+use crate::{Error, Machine, Module};
+
+/// How often it is looked whether the module is free.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// What an unload waits for, for people.
+pub type Waiting<'w> = &'w mut dyn FnMut(&str);
+
+/// Unloads the module, waiting up to `patience` until nobody uses it. `waiting` is told once who does.
+///
+/// # Errors
+///
+/// [`Error::NotLoaded`], [`Error::NotRoot`], [`Error::InUse`] with the users. The module goes on working
+/// then.
+pub fn unload(machine: &Machine, patience: Duration, waiting: Waiting<'_>) -> Result<(), Error> {
+    if Module::loaded_version(machine).is_none() {
+        return Err(Error::NotLoaded);
+    }
+    let not_root = || Error::NotRoot {
+        what: "unload luc.ko".to_owned(),
+    };
+    let leases = Leases::of(machine);
+    let begun = Instant::now();
+    let mut is_told = false;
+    loop {
+        let mut holders = leases.holders();
+        if holders.is_empty() {
+            if !machine.is_ours() {
+                return Err(not_root());
+            }
+            match delete_module(c"luc", rustix::fs::OFlags::NONBLOCK.bits() as i32) {
+                // Gone by somebody else's hand is gone as well.
+                Ok(()) | Err(Errno::NOENT) => return Ok(()),
+                Err(Errno::PERM) => return Err(not_root()),
+                Err(Errno::AGAIN | Errno::BUSY) => holders = users(machine),
+                Err(errno) => return Err(Error::io("unload", "luc.ko")(errno)),
+            }
+        }
+        let holders = holders.join(", ");
+        if begun.elapsed() >= patience {
+            return Err(Error::InUse {
+                waited_s: patience.as_secs(),
+                holders,
+            });
+        }
+        if !is_told {
+            waiting(&holders);
+            is_told = true;
+        }
+        thread::sleep(LOOK_INTERVAL);
+    }
+}
+
+/// Who keeps the module loaded, as sysfs tells.
+fn users(machine: &Machine) -> Vec<String> {
+    let mut users: Vec<_> = fs::read_dir(machine.path("/sys/module/luc/holders"))
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| format!("module {}", entry.file_name().to_string_lossy()))
+        .collect();
+    if users.is_empty() {
+        let count = machine.text("/sys/module/luc/refcnt").unwrap_or_default();
+        users.push(format!(
+            "{count} references (a trace of its events, or an open file)"
+        ));
+    }
+    users
+}

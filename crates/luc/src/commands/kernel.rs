@@ -1,0 +1,188 @@
+//! `luc kernel`: the module, from its sources to its figures.
+
+mod status;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::bail;
+use clap::Subcommand;
+use luc_disk::units::parse_duration_ns;
+use luc_kernel::build::{self, When};
+use luc_kernel::lease::{self, Leases};
+use luc_kernel::{Journal, Machine, Module, Settings};
+
+/// The kernel module: build, load, watch, set and unload it
+///
+/// luc.ko brings fsyncs into common journal commits inside the kernel, for every program and without a library in any
+/// of them, and journals metadata from copies, so that writes do not wait for commits. It is loaded into an unmodified
+/// kernel while file systems are mounted, and unloaded the same way. `luc run` uses it where it is loaded.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Build the module for a kernel, against its headers
+    ///
+    /// The sources stay as they are: it is built in /var/cache/luc/kernel (root), or below ~/.cache.
+    #[command(after_help = "\
+Examples:
+  luc kernel build
+  luc kernel build --kernel 6.1.0-18-amd64")]
+    Build {
+        /// The kernel, as in /lib/modules [default: the running one]
+        #[arg(long, value_name = "VERSION")]
+        kernel: Option<String>,
+    },
+    /// Load the module, building it first if need be (root)
+    ///
+    /// What is given here holds for the journals of now and for those of later mounts. Without it, the module changes
+    /// nothing until it is set, or used by `luc run`.
+    #[command(after_help = "\
+Examples:
+  luc kernel load                                # only for luc run, and to look
+  luc kernel load --policy auto --copy-out auto  # for everybody, from now on")]
+    Load {
+        /// Whether and how commits are held: off, delay, pid or auto
+        #[arg(long)]
+        policy: Option<String>,
+        /// When journal blocks are copied: off, on, heuristic or auto
+        #[arg(long, value_name = "MODE")]
+        copy_out: Option<String>,
+    },
+    Status(status::Args),
+    /// Change settings of journals: all of them, or none (root)
+    ///
+    /// Everything is checked before anything is written, and if the module does not take one of them, those before it
+    /// are taken back. Settings last until the file system is unmounted or the module unloaded.
+    #[command(after_help = "\
+Examples:
+  luc kernel set /srv/mail policy=auto copy_out=auto
+  luc kernel set /dev/sda1 loop0-8 policy=delay delay_us=500 max_hold_us=5000
+  luc kernel set --all policy=off copy_out=off
+
+Settings: policy, copy_out, delay_us, max_restarts, timeout_us, max_hold_us (50000 at most), set_point, kp_milli,
+ki_milli, kd_milli, copy_out_threshold_permille, copy_out_clean_runs, copy_out_limit_kib.")]
+    Set {
+        /// Every journal
+        #[arg(long)]
+        all: bool,
+        /// Mount points, devices or journals, then settings
+        #[arg(required = true, value_name = "MOUNTPOINT|DEVICE|KEY=VALUE")]
+        words: Vec<String>,
+    },
+    /// Unload the module; it waits until nobody uses it (root)
+    #[command(after_help = "Example:\n  luc kernel unload --timeout 1m")]
+    Unload {
+        /// How long to wait
+        #[arg(long, value_name = "TIME", default_value = "10s")]
+        timeout: String,
+    },
+    /// Restore what a process has lent, after its end
+    #[command(hide = true)]
+    Watch {
+        holder: String,
+    },
+}
+
+/// Runs the subcommand.
+pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
+    let machine = Machine::from_environment();
+    match args.action {
+        Action::Watch { holder } => {
+            lease::watch(&machine, &holder)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        _ => Leases::of(&machine).reap()?,
+    }
+    match args.action {
+        Action::Build { kernel } => {
+            let kernel = kernel.unwrap_or_else(|| machine.running_kernel());
+            let built = build::build(&machine, &kernel, When::Always)?;
+            println!(
+                "built {} for kernel {kernel} from {}",
+                built.path.display(),
+                built.sources.display()
+            );
+        }
+        Action::Load { policy, copy_out } => load(&machine, policy, copy_out)?,
+        Action::Status(args) => return status::main(&machine, &args),
+        Action::Set { all, words } => set(&machine, all, &words)?,
+        Action::Unload { timeout } => {
+            let patience = Duration::from_nanos(parse_duration_ns(&timeout)?);
+            luc_kernel::unload(&machine, patience, &mut |holders| {
+                eprintln!("luc: waiting for {holders}");
+            })?;
+            println!("luc.ko is unloaded");
+        }
+        Action::Watch { .. } => {}
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn load(machine: &Machine, policy: Option<String>, copy_out: Option<String>) -> anyhow::Result<()> {
+    let words = [
+        policy.map(|value| format!("policy={value}")),
+        copy_out.map(|value| format!("copy_out={value}")),
+    ];
+    let settings = Settings::parse(words.iter().flatten().map(String::as_str))?;
+    let loaded = luc_kernel::load(machine, &settings)?;
+    let version = &loaded.module.version;
+    let journals = loaded.module.journals()?;
+    let names: Vec<_> = journals
+        .iter()
+        .map(|journal| journal.name.as_str())
+        .collect();
+    let names = if names.is_empty() {
+        "no journal yet".to_owned()
+    } else {
+        names.join(", ")
+    };
+    match loaded.path {
+        Some(path) => println!(
+            "luc.ko {version} is loaded from {}; {names}",
+            path.display()
+        ),
+        None => println!("luc.ko {version} was loaded already; {names}"),
+    }
+    // Loaded just now, journals have these from the start.
+    if !settings.is_empty() && !journals.is_empty() {
+        luc_kernel::set(machine, &journals, &settings)?;
+    }
+    Ok(())
+}
+
+fn set(machine: &Machine, all: bool, words: &[String]) -> anyhow::Result<()> {
+    // A path may have an equals sign, but not before its first slash.
+    let is_setting = |word: &&String| {
+        word.split_once('=')
+            .is_some_and(|(name, _)| !name.contains('/'))
+    };
+    let (settings, places): (Vec<_>, Vec<_>) = words.iter().partition(is_setting);
+    let settings = Settings::parse(settings.into_iter().map(String::as_str))?;
+    if settings.is_empty() {
+        bail!("no setting is given: add one, as in policy=auto");
+    }
+    if all != places.is_empty() {
+        bail!("give either mount points, devices or journals, or --all");
+    }
+    let module = Module::open(machine)?;
+    let journals: Vec<Journal> = if all {
+        module.journals()?
+    } else {
+        let found: Result<_, _> = places.iter().map(|place| module.find(place)).collect();
+        found?
+    };
+    luc_kernel::set(machine, &journals, &settings)?;
+    for journal in &journals {
+        let values: Vec<_> = settings
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect();
+        println!("{}: {}", journal.name, values.join(" "));
+    }
+    Ok(())
+}

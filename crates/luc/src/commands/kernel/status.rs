@@ -1,0 +1,182 @@
+//! `luc kernel status`: journals, their settings and figures.
+
+use std::collections::BTreeMap;
+use std::io::{IsTerminal as _, Write as _, stdout};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use luc_disk::units::parse_duration_ns;
+use luc_gate_core::inspect::filesystem;
+use luc_kernel::lease::Leases;
+use luc_kernel::table::{Row, Table};
+use luc_kernel::{Device, Journal, Key, Machine, Module, Settings, Stats};
+use serde::Serialize;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+/// How quickly an interrupt is noticed.
+const STEP: Duration = Duration::from_millis(50);
+
+/// Show what the module does on each journal
+///
+/// Figures are counted since the module was loaded or the file system mounted; with --watch, since the look before.
+/// HELD is how many commits were held, and how long each; DELAYED the writes that waited for a commit.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  luc kernel status
+  luc kernel status --watch=5s
+  luc kernel status --json | jq '.journals[] | [.mount_point, .fsyncs_per_commit]'")]
+pub(super) struct Args {
+    /// Print JSON; with --watch one line per look
+    #[arg(long)]
+    json: bool,
+    /// Look again and again, until Ctrl-C
+    #[arg(
+        long,
+        value_name = "TIME",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "1s"
+    )]
+    watch: Option<String>,
+}
+
+/// Everything, as JSON.
+#[derive(Debug, Serialize)]
+struct Status {
+    version: String,
+    interface: u32,
+    journals: Vec<JournalStatus>,
+}
+
+#[derive(Debug, Serialize)]
+struct JournalStatus {
+    journal: String,
+    device: Device,
+    mount_point: Option<String>,
+    /// Runs that lend its settings.
+    lent: usize,
+    settings: Settings,
+    fsyncs_per_commit: Option<f64>,
+    stats: Stats,
+}
+
+pub(super) fn main(machine: &Machine, args: &Args) -> anyhow::Result<ExitCode> {
+    let Some(interval) = &args.watch else {
+        show(&look(machine, &mut BTreeMap::new())?, args.json, false)?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let interval = Duration::from_nanos(parse_duration_ns(interval)?);
+    if !(Duration::from_millis(100)..=Duration::from_secs(3600)).contains(&interval) {
+        bail!("--watch: give a time from 100ms to 3600s");
+    }
+    let ended = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&ended))
+            .context("signals cannot be handled")?;
+    }
+    let mut before = BTreeMap::new();
+    let mut due = Instant::now();
+    loop {
+        show(
+            &look(machine, &mut before)?,
+            args.json,
+            stdout().is_terminal(),
+        )?;
+        due += interval;
+        while Instant::now() < due {
+            if ended.load(Ordering::Relaxed) {
+                return Ok(ExitCode::SUCCESS);
+            }
+            std::thread::sleep(STEP.min(due.saturating_duration_since(Instant::now())));
+        }
+    }
+}
+
+/// All journals, with figures since those in `before`, which become those of now.
+fn look(machine: &Machine, before: &mut BTreeMap<String, Stats>) -> anyhow::Result<Status> {
+    let module = Module::open(machine)?;
+    let leases = Leases::of(machine);
+    let mut now = BTreeMap::new();
+    let mut journals = Vec::new();
+    for journal in module.journals()? {
+        // One that is unmounted just now is left out.
+        let Ok((settings, stats)) = read(&journal) else {
+            continue;
+        };
+        let since = before
+            .get(&journal.name)
+            .map_or_else(|| stats.clone(), |earlier| stats.since(earlier));
+        now.insert(journal.name.clone(), stats);
+        let Device { major, minor } = journal.device;
+        let mounted = filesystem::of_device(major, minor).ok();
+        journals.push(JournalStatus {
+            lent: leases.of_journal(&journal).len(),
+            mount_point: mounted.map(|found| found.mount_point.display().to_string()),
+            device: journal.device,
+            journal: journal.name,
+            settings,
+            fsyncs_per_commit: since.fsyncs_per_commit(),
+            stats: since,
+        });
+    }
+    *before = now;
+    Ok(Status {
+        version: module.version,
+        interface: luc_kernel::INTERFACE,
+        journals,
+    })
+}
+
+fn read(journal: &Journal) -> Result<(Settings, Stats), luc_kernel::Error> {
+    Ok((journal.settings()?, journal.stats()?))
+}
+
+fn show(status: &Status, json: bool, in_place: bool) -> anyhow::Result<()> {
+    let mut out = stdout().lock();
+    if json {
+        serde_json::to_writer(&mut out, status).map_err(std::io::Error::from)?;
+        writeln!(out)?;
+        return Ok(out.flush()?);
+    }
+    if in_place {
+        // To the upper left corner, and nothing of before below it.
+        write!(out, "\x1b[H\x1b[J")?;
+    }
+    writeln!(
+        out,
+        "luc.ko {}, interface {}",
+        status.version, status.interface
+    )?;
+    if status.journals.is_empty() {
+        writeln!(
+            out,
+            "it knows no journal: no ext4 file system with one is mounted"
+        )?;
+        return Ok(out.flush()?);
+    }
+    let word = |journal: &JournalStatus, key| {
+        let value = journal.settings.get(key);
+        value.unwrap_or_default().to_owned()
+    };
+    let rows: Vec<Row> = status
+        .journals
+        .iter()
+        .map(|journal| Row {
+            mount_point: journal
+                .mount_point
+                .clone()
+                .unwrap_or_else(|| "-".to_owned()),
+            journal: journal.journal.clone(),
+            policy: word(journal, Key::Policy),
+            copy_out: word(journal, Key::CopyOut),
+            lent: journal.lent,
+            stats: journal.stats.clone(),
+        })
+        .collect();
+    write!(out, "{}", Table(&rows))?;
+    Ok(out.flush()?)
+}

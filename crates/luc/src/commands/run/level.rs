@@ -1,0 +1,277 @@
+//! One run at its level: the gate in the programs, the module in the kernel, or both.
+
+use std::process::Command as Process;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use clap::ValueEnum;
+use luc_gate_core::Policy;
+use luc_gate_core::Settings as GateSettings;
+use luc_gate_core::inspect::filesystem;
+use luc_gate_core::launch::{self, Around, Command, Outcome};
+use luc_kernel::level::{self, JournalUse, Plan, Session, Used};
+use luc_kernel::table::Time;
+use luc_kernel::{Device, Error, Key, Machine, Settings, touch};
+use serde::Serialize;
+
+/// Between two looks at the files that the command has open, of which the gate may not know.
+const OPEN_FILES_INTERVAL: Duration = Duration::from_millis(250);
+
+/// `--level`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Level {
+    /// The kernel module where it is loaded, else the gate
+    Auto,
+    /// A library in the command's programs; no privileges
+    Gate,
+    /// The kernel module (root): every program, also static ones
+    Kernel,
+    /// The kernel module on the journals that it knows, the gate on others
+    Both,
+}
+
+/// What came of a run, at whichever level.
+#[derive(Debug, Serialize)]
+pub(super) struct RunOutcome {
+    #[serde(flatten)]
+    pub(super) gate: Outcome,
+    /// The level that it worked at.
+    level: Used,
+    /// What the module did, on each journal that the command used.
+    kernel: Vec<KernelUse>,
+}
+
+#[derive(Debug, Serialize)]
+struct KernelUse {
+    mount_point: Option<String>,
+    #[serde(flatten)]
+    used: JournalUse,
+}
+
+/// Decides who batches where.
+pub(super) fn plan(
+    machine: &Machine,
+    level: Level,
+    wishes: impl FnOnce() -> Result<Settings, Error>,
+) -> anyhow::Result<Plan> {
+    let level = match level {
+        Level::Auto => level::Level::Auto,
+        Level::Gate => level::Level::Gate,
+        Level::Kernel => level::Level::Kernel,
+        Level::Both => level::Level::Both,
+    };
+    Ok(level::plan(machine, level, wishes)?)
+}
+
+/// What the module shall do: the gate's options in its words.
+pub(super) fn wishes(
+    policy: Policy,
+    max_wait_ns: Option<u64>,
+    copy_out: Option<&str>,
+) -> Result<Settings, Error> {
+    let mut settings = Settings::default();
+    let name = match policy {
+        Policy::Off => "off",
+        Policy::Auto => "auto",
+        Policy::Delay(delay) => {
+            settings.add(Key::DelayUs, delay.delay_ns.div_ceil(1_000))?;
+            settings.add(Key::MaxRestarts, delay.max_restarts)?;
+            "delay"
+        }
+        Policy::Pid { set_point } => {
+            if let Some(set_point) = set_point {
+                settings.add(Key::SetPoint, set_point)?;
+            }
+            "pid"
+        }
+    };
+    settings.add(Key::Policy, name)?;
+    if let Some(ns) = max_wait_ns {
+        settings.add(Key::MaxHoldUs, ns.div_ceil(1_000))?;
+    }
+    let copy_out = copy_out.unwrap_or(if policy == Policy::Off { "off" } else { "auto" });
+    settings.add(Key::CopyOut, copy_out)?;
+    Ok(settings)
+}
+
+/// Runs the command once, as planned.
+pub(super) fn run(
+    machine: &Machine,
+    plan: Plan,
+    command: &Command,
+    settings: &GateSettings,
+) -> anyhow::Result<RunOutcome> {
+    let mut settings = *settings;
+    if plan.level == Used::Kernel {
+        settings.policy = Policy::Off;
+    }
+    let level = plan.level;
+    let count_only = plan.count_only.iter().map(|d| (d.major, d.minor)).collect();
+    if !plan.is_watching() {
+        let around = Around {
+            count_only,
+            watch: None,
+        };
+        return Ok(RunOutcome {
+            gate: launch::run(command, &settings, around)?,
+            level,
+            kernel: Vec::new(),
+        });
+    }
+    let program = std::env::current_exe().context("cannot find the luc binary: reinstall it")?;
+    let watcher = |holder: &str| {
+        let mut watcher = Process::new(&program);
+        watcher.args(["kernel", "watch", holder]);
+        watcher
+    };
+    let mut session = Session::new(machine, plan, &watcher);
+    let mut looked = Instant::now();
+    let mut watch = |process: u32, figures: &luc_gate_core::figures::RunFigures| {
+        for ((major, minor), _) in figures.used() {
+            session.uses(Device { major, minor });
+        }
+        if looked.elapsed() >= OPEN_FILES_INTERVAL {
+            touch::sample(process)
+                .into_iter()
+                .for_each(|device| session.uses(device));
+            looked = Instant::now();
+        }
+    };
+    let around = Around {
+        count_only,
+        watch: Some(&mut watch),
+    };
+    let gate = launch::run(command, &settings, around)?;
+    let (uses, failures) = session.end();
+    for failure in failures {
+        eprintln!("luc: {failure}");
+    }
+    let kernel = uses.into_iter().map(KernelUse::new).collect();
+    Ok(RunOutcome {
+        gate,
+        level,
+        kernel,
+    })
+}
+
+impl KernelUse {
+    fn new(used: JournalUse) -> Self {
+        let Device { major, minor } = used.device;
+        let mounted = filesystem::of_device(major, minor).ok();
+        Self {
+            mount_point: mounted.map(|found| found.mount_point.display().to_string()),
+            used,
+        }
+    }
+}
+
+impl std::fmt::Display for RunOutcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for used in &self.kernel {
+            write!(f, "{used}")?;
+        }
+        if self.level != Used::Gate && self.gate.processes == 0 {
+            return writeln!(
+                f,
+                "luc: no program could load the library that counts: latencies are not known"
+            );
+        }
+        write!(f, "{}", self.gate)
+    }
+}
+
+impl std::fmt::Display for KernelUse {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let used = &self.used;
+        let stats = &used.stats;
+        let place = self.mount_point.as_deref().unwrap_or(&used.journal);
+        writeln!(
+            f,
+            "luc: {place} ({}): kernel module, policy {}, copy-out {}: {} fsyncs in {} commits{}",
+            used.journal,
+            used.policy,
+            used.copy_out,
+            stats.fsyncs,
+            stats.commits,
+            each(used.fsyncs_per_commit, |n| format!(
+                ", {n:.1} for each that an fsync asked for"
+            )),
+        )?;
+        writeln!(
+            f,
+            "     kernel: {} commits held{}; {} of {} writes delayed{}; {} copies, {} KiB{}",
+            stats.holds,
+            each(stats.mean_hold_ns(), |ns| format!(
+                ", {} on average",
+                Time(ns)
+            )),
+            stats.writes_delayed,
+            stats.writes,
+            each(stats.mean_write_delay_ns(), |ns| format!(
+                ", {} on average",
+                Time(ns)
+            )),
+            stats.copies,
+            stats.copy_bytes / 1024,
+            if stats.copies_failed > 0 {
+                format!(", {} failed for want of memory", stats.copies_failed)
+            } else {
+                String::new()
+            },
+        )
+    }
+}
+
+fn each(number: Option<f64>, text: impl Fn(f64) -> String) -> String {
+    number.map_or_else(String::new, text)
+}
+
+/// How a level is called in a sentence.
+pub(super) fn name(level: Used) -> &'static str {
+    match level {
+        Used::Gate => "the gate",
+        Used::Kernel => "the kernel module",
+        Used::Both => "the kernel module and the gate",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(policy: &str, max_wait_ns: Option<u64>) -> Vec<String> {
+        let policy = policy.parse().unwrap();
+        let settings = wishes(policy, max_wait_ns, None).unwrap();
+        settings
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect()
+    }
+
+    #[test]
+    fn the_gate_s_options_are_the_module_s_settings() {
+        assert_eq!(words("auto", None), ["copy_out=auto", "policy=auto"]);
+        assert_eq!(words("off", None), ["copy_out=off", "policy=off"]);
+        assert_eq!(
+            words("delay:250us:3", Some(2_000_000)),
+            [
+                "delay_us=250",
+                "max_restarts=3",
+                "max_hold_us=2000",
+                "copy_out=auto",
+                "policy=delay"
+            ]
+        );
+        assert_eq!(
+            words("pid:32", None),
+            ["set_point=32", "copy_out=auto", "policy=pid"]
+        );
+    }
+
+    #[test]
+    fn what_the_module_cannot_do_is_refused() {
+        let policy = "delay:100ms".parse().unwrap();
+        let error = wishes(policy, None, None).unwrap_err().to_string();
+        assert!(error.contains("delay_us=100000"), "{error}");
+    }
+}
