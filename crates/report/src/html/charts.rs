@@ -70,6 +70,23 @@ impl Axis {
         })
     }
 
+    /// Powers of ten; on a short axis what is between them, too.
+    fn ticks(self) -> impl Iterator<Item = f64> {
+        let factors: &[f64] = match self.to - self.from {
+            1 | 2 => &[1.0, 2.0, 5.0],
+            3 => &[1.0, 3.0],
+            _ => &[1.0],
+        };
+        let most = 10_f64.powi(self.to) * 1.001;
+        (self.from..=self.to)
+            .flat_map(|decade| {
+                factors
+                    .iter()
+                    .map(move |factor| factor * 10_f64.powi(decade))
+            })
+            .filter(move |&ns| ns <= most)
+    }
+
     fn x(self, ns: f64) -> f64 {
         let place = (ns.max(1.0).log10() - f64::from(self.from)) / f64::from(self.to - self.from);
         place.clamp(0.0, 1.0) * WIDTH
@@ -109,12 +126,11 @@ pub(super) fn histogram(
         Time::from(latency.p99_ns),
     )?;
     let floor = HEIGHT - BOTTOM;
-    for decade in axis.from..=axis.to {
-        let ns = 10_f64.powi(decade);
+    for ns in axis.ticks() {
         let x = axis.x(ns);
-        let anchor = match decade {
-            decade if decade == axis.from => "start",
-            decade if decade == axis.to => "end",
+        let anchor = match x {
+            x if x < 1.0 => "start",
+            x if x > WIDTH - 1.0 => "end",
             _ => "middle",
         };
         write!(

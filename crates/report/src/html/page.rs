@@ -14,7 +14,7 @@ const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
 /// File systems that have a section.
-const MOST: usize = 10;
+const MOST: usize = 8;
 
 /// The page.
 pub(super) fn page(report: &Report, timeline: &Timeline) -> String {

@@ -17,11 +17,11 @@ use super::escape::clipped;
 /// File systems of which there are timelines: the first that were synced.
 const MOST_FILE_SYSTEMS: usize = 16;
 /// Pieces of calls in one stretch.
-pub(super) const MOST_PIECES: usize = 8_000;
+pub(super) const MOST_PIECES: usize = 6_000;
 /// Calls in one stretch.
-const MOST_CALLS: usize = 3_000;
+const MOST_CALLS: usize = 2_000;
 /// Commits in one stretch.
-const MOST_COMMITS: usize = 3_000;
+const MOST_COMMITS: usize = 1_500;
 /// Stretches to choose a typical one from.
 const MOST_SAMPLES: usize = 8;
 /// Threads that are shown of a stretch, those with most time in calls.
