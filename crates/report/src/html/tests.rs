@@ -134,11 +134,7 @@ fn busy(syncs: u64, threads: u32) -> Vec<Event> {
 #[test]
 fn a_page_is_bounded_for_a_long_trace() {
     let (page, _) = exported(busy(200_000, 500), Html::new);
-    assert!(
-        (300_000..3_000_000).contains(&page.len()),
-        "{}",
-        page.len()
-    );
+    assert!((300_000..3_000_000).contains(&page.len()), "{}", page.len());
     let page = String::from_utf8(page).unwrap();
     check(&page);
     assert!(

@@ -9,7 +9,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::random::{events, exported};
 
-type Sample = (String, Vec<(String, String)>, f64);
+type Labeled = Vec<(String, String)>;
+type Sample = (String, Labeled, f64);
 
 fn is_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
@@ -111,7 +112,7 @@ fn check(text: &str) -> Vec<Sample> {
 
 /// Buckets grow, the last is infinite and equal to the count.
 fn histograms(samples: &[Sample]) {
-    let mut last: HashMap<(String, Vec<(String, String)>), (f64, f64)> = HashMap::new();
+    let mut last: HashMap<(String, Labeled), (f64, f64)> = HashMap::new();
     for (name, labels, value) in samples {
         if let Some(family) = name.strip_suffix("_bucket") {
             let mut labels = labels.clone();
