@@ -85,6 +85,19 @@ need_lint_tools() {
 	fi
 }
 
+# Installs the browser in which tests look at the HTML report. Ubuntu has it as a snap only; where it cannot be
+# installed these tests say that they are skipped.
+add_browser() {
+	local candidate
+	if [[ $goal == lint ]] || command -v chromium >/dev/null || ! $can_install; then return; fi
+	candidate=$(apt-cache policy chromium | awk '/Candidate:/ { print $2 }')
+	if [[ $candidate == [0-9]* ]]; then
+		echo "setup: installing chromium"
+		apt-get install -y -qq --no-install-recommends chromium >/dev/null ||
+			echo "setup: chromium cannot be installed: a test of the HTML report will be skipped" >&2
+	fi
+}
+
 # Fills `missing` with packages; `lacks_rust` says that no package could bring Rust.
 look() {
 	missing=()
@@ -98,6 +111,7 @@ look() {
 	esac
 }
 
+export DEBIAN_FRONTEND=noninteractive
 can_install=false
 if [[ $EUID == 0 ]] && command -v apt-get >/dev/null; then can_install=true; fi
 
@@ -115,10 +129,12 @@ if ((${#missing[@]})) && ! $can_install; then
 	exit 2
 fi
 if $lacks_rust; then exit 2; fi
-if ((${#missing[@]} == 0)); then exit 0; fi
+if ((${#missing[@]} == 0)); then
+	add_browser
+	exit 0
+fi
 
 echo "setup: installing ${missing[*]}"
-export DEBIAN_FRONTEND=noninteractive
 apt-get update -qq
 apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 hash -r
@@ -127,4 +143,5 @@ if $lacks_rust || ((${#missing[@]})); then
 	echo "setup: still missing after apt-get: ${missing[*]:-Rust >= 1.$rust_minor_needed}" >&2
 	exit 2
 fi
+add_browser
 echo "setup: done"

@@ -15,6 +15,8 @@ pub mod html;
 pub mod json;
 pub mod openmetrics;
 pub mod perfetto;
+#[cfg(test)]
+mod random;
 pub mod text;
 pub mod top;
 

@@ -140,7 +140,7 @@ impl<W: Write> Export for Perfetto<W> {
     }
 }
 
-/// Track ids: what it is in the highest byte, whose it is below.
+/// Track ids: what it is in the lowest bits, whose it is above, so that most take few bytes.
 #[derive(Clone, Copy, Debug)]
 enum Track {
     Process = 1,
@@ -155,7 +155,7 @@ enum Track {
 
 impl Track {
     fn uuid(self, whose: u32) -> u64 {
-        (self as u64) << 56 | u64::from(whose)
+        u64::from(whose) << 4 | self as u64
     }
 }
 

@@ -70,6 +70,23 @@ impl Axis {
         })
     }
 
+    /// Powers of ten; on a short axis what is between them, too.
+    fn ticks(self) -> impl Iterator<Item = f64> {
+        let factors: &[f64] = match self.to - self.from {
+            1 | 2 => &[1.0, 2.0, 5.0],
+            3 => &[1.0, 3.0],
+            _ => &[1.0],
+        };
+        let most = 10_f64.powi(self.to) * 1.001;
+        (self.from..=self.to)
+            .flat_map(|decade| {
+                factors
+                    .iter()
+                    .map(move |factor| factor * 10_f64.powi(decade))
+            })
+            .filter(move |&ns| ns <= most)
+    }
+
     fn x(self, ns: f64) -> f64 {
         let place = (ns.max(1.0).log10() - f64::from(self.from)) / f64::from(self.to - self.from);
         place.clamp(0.0, 1.0) * WIDTH
@@ -109,12 +126,11 @@ pub(super) fn histogram(
         Time::from(latency.p99_ns),
     )?;
     let floor = HEIGHT - BOTTOM;
-    for decade in axis.from..=axis.to {
-        let ns = 10_f64.powi(decade);
+    for ns in axis.ticks() {
         let x = axis.x(ns);
-        let anchor = match decade {
-            decade if decade == axis.from => "start",
-            decade if decade == axis.to => "end",
+        let anchor = match x {
+            x if x < 1.0 => "start",
+            x if x > WIDTH - 1.0 => "end",
             _ => "middle",
         };
         write!(
@@ -191,7 +207,7 @@ pub(super) fn overview(out: &mut String, bins: &Bins) -> fmt::Result {
         Time::from(width_ns),
         Time(most_ns)
     )?;
-    for share in [0.0, 0.5, 1.0] {
+    for share in [0.5, 1.0] {
         let y = floor - share * (floor - 8.0);
         write!(
             out,
@@ -247,12 +263,14 @@ pub(super) fn overview(out: &mut String, bins: &Bins) -> fmt::Result {
         }
         write!(out, "</g>")?;
     }
-    for tick in 0..=8_u64 {
-        let share = tick as f64 / 8.0;
-        let at_ns = width_ns as f64 * in_all as f64 * share;
-        let anchor = match tick {
-            0 => "start",
-            8 => "end",
+    let length_ns = width_ns as f64 * in_all as f64;
+    let every_ns = round_step(length_ns, 9.0);
+    for tick in 0..=(length_ns / every_ns) as u64 {
+        let at_ns = every_ns * tick as f64;
+        let share = at_ns / length_ns.max(1.0);
+        let anchor = match share {
+            0.0 => "start",
+            share if share > 0.97 => "end",
             _ => "middle",
         };
         write!(
@@ -264,4 +282,24 @@ pub(super) fn overview(out: &mut String, bins: &Bins) -> fmt::Result {
         )?;
     }
     writeln!(out, "</svg></figure>")
+}
+
+/// The least round step that divides a length into at most so many.
+fn round_step(length: f64, most: f64) -> f64 {
+    let decade = 10_f64.powf((length / most).max(1.0).log10().floor());
+    let fits = |step: &f64| length / step <= most;
+    let steps = [1.0, 2.0, 5.0].map(|factor| factor * decade);
+    steps.into_iter().find(fits).unwrap_or(decade * 10.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_round() {
+        assert!((round_step(4.18e9, 9.0) - 0.5e9).abs() < 1.0);
+        assert!((round_step(60e9, 9.0) - 10e9).abs() < 1.0);
+        assert!((round_step(0.0, 9.0) - 1.0).abs() < 1e-9);
+    }
 }

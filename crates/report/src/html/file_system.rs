@@ -72,11 +72,14 @@ fn syncs(out: &mut String, found: &FileSystemReport) -> fmt::Result {
         .iter()
         .map(|(kind, count)| format!("{count} {kind}"))
         .collect();
+    let callers = match syncs.callers {
+        0 => String::new(),
+        callers => format!(" by {callers} threads"),
+    };
     writeln!(
         out,
-        "<h3>Where fsync time went</h3><p class=\"quiet\">{} by {} threads, {}/s; {} of time in all</p>",
+        "<h3>Where fsync time went</h3><p class=\"quiet\">{}{callers}, {}/s; {} of time in all</p>",
         kinds.join(", "),
-        syncs.callers,
         three_digits(syncs.per_s),
         Time::from(syncs.latency.total_ns)
     )?;

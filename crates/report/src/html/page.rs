@@ -14,7 +14,7 @@ const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
 /// File systems that have a section.
-const MOST: usize = 10;
+const MOST: usize = 8;
 
 /// The page.
 pub(super) fn page(report: &Report, timeline: &Timeline) -> String {
@@ -77,11 +77,9 @@ fn write_page(out: &mut String, report: &Report, timeline: &Timeline) -> fmt::Re
     )
 }
 
+/// Whether there is more to say than that it was written to.
 fn is_busy(found: &FileSystemReport) -> bool {
-    found.syncs.latency.count > 0
-        || found.commits.full.count > 0
-        || found.commits.fast.count > 0
-        || found.calls.values().any(|call| call.latency.count > 0)
+    found.syncs.latency.count > 0 || found.commits.full.count > 0 || found.commits.fast.count > 0
 }
 
 /// A colour for each part, as a class and as a variable for the script.
@@ -284,17 +282,20 @@ fn quiet_ones(out: &mut String, report: &Report, shown: &[&FileSystemReport]) ->
     writeln!(
         out,
         "<section id=\"others\"><h2>Other file systems</h2><div class=\"scroll\"><table><thead><tr>\
-         <th scope=\"col\">Mounted on</th><th scope=\"col\">Type</th><th scope=\"col\" class=\"number\">fsyncs</th>\
-         <th scope=\"col\" class=\"number\">Commits</th></tr></thead><tbody>"
+         <th scope=\"col\">Mounted on</th><th scope=\"col\">Type</th>\
+         <th scope=\"col\" class=\"number\">Calls</th><th scope=\"col\" class=\"number\">Time in calls</th></tr></thead><tbody>"
     )?;
     for found in rest.iter().take(50) {
+        let calls = found.calls.values().map(|call| &call.latency);
+        let count: u64 = calls.clone().map(|latency| latency.count).sum();
+        let ns = calls.fold(0_u64, |sum, latency| sum.saturating_add(latency.total_ns));
         writeln!(
             out,
             "<tr><th scope=\"row\">{}</th><td>{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td></tr>",
             findings::place(report, found.dev),
             Text(&found.kind),
-            found.syncs.latency.count,
-            found.commits.full.count
+            count,
+            Time::from(ns)
         )?;
     }
     writeln!(out, "</tbody></table></div>")?;

@@ -299,7 +299,7 @@
 				const x = this.x(start), width = this.x(end) - x;
 				context.fillStyle = line;
 				if (width > 3) context.fillRect(this.x(end), AXIS, 1, height - AXIS);
-				if (width > 44) {
+				if (width > 30) {
 					context.fillStyle = dark.matches ? "#10141a" : "#ffffff";
 					context.fillText(String(id), x + width / 2, AXIS + JOURNAL / 2, width - 4);
 				}
@@ -313,6 +313,7 @@
 			for (let index = first; index < calls.length && calls[index][0] <= this.right; index++) {
 				const call = calls[index];
 				const x = this.x(call[0]), width = this.x(call[0] + call[1]) - x;
+				if (x + width < this.labels) continue;
 				context.fillStyle = this.colours[RUNNING];
 				context.fillRect(x, top + 3, Math.max(0.7, width), LANE - 6);
 				if (width < 1) continue;
@@ -323,10 +324,11 @@
 					context.fillStyle = this.colours[call[i]];
 					context.fillRect(left, top + 3, Math.max(0.4, this.x(from) - left), LANE - 6);
 				}
-				if (width > 60) {
+				const from_x = Math.max(x, this.labels);
+				if (x + width - from_x > 60) {
 					context.textAlign = "left";
 					context.fillStyle = dark.matches ? "#10141a" : "#ffffff";
-					context.fillText(call[2], Math.max(x, this.labels) + 5, top + LANE / 2, width - 8);
+					context.fillText(call[2], from_x + 5, top + LANE / 2, x + width - from_x - 8);
 				}
 			}
 		}

@@ -176,7 +176,7 @@ pub(super) fn disks(out: &mut String, report: &Report) -> fmt::Result {
     for disk in report.disks.iter().take(MOST) {
         for (index, (kind, latency)) in disk.device.iter().enumerate() {
             let bytes = match index {
-                0 => Size(disk.bytes as f64).to_string(),
+                0 if disk.bytes > 0 => Size(disk.bytes as f64).to_string(),
                 _ => String::new(),
             };
             writeln!(

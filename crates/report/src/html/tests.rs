@@ -1,1 +1,152 @@
+//! Whatever a trace says, the page is well formed, bounded, and no name in it is markup.
 
+use luc_events::codes::{SyncKind, WaitState};
+use luc_events::tables::{Commit, Sync, Wait};
+use luc_events::{Cause, Dev, Event, Pid, Tgid, Transaction};
+use proptest::prelude::*;
+use serde_json::Value;
+
+use super::*;
+use crate::random::{events, exported};
+
+/// Panics if elements do not nest, attributes are not quoted, or anything outside of the page is named.
+fn check(page: &str) {
+    let mut open: Vec<&str> = Vec::new();
+    let mut rest = page.strip_prefix("<!doctype html>").expect("a doctype");
+    while let Some(begin) = rest.find('<') {
+        assert!(!rest[..begin].contains('>'), "{}", &rest[..begin]);
+        rest = &rest[begin + 1..];
+        let end = tag_end(rest);
+        let tag = &rest[..end];
+        rest = &rest[end + 1..];
+        if let Some(name) = tag.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(name), "in {open:?}");
+            continue;
+        }
+        let name = tag.split([' ', '/', '\n']).next().unwrap();
+        assert!(
+            name.chars()
+                .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit()),
+            "<{tag}>"
+        );
+        for outside in [" src=", " href=", " onerror=", " onclick=", "url("] {
+            assert!(!tag.contains(outside), "<{tag}>");
+        }
+        if matches!(name, "script" | "style") {
+            let close = format!("</{name}>");
+            let end = rest.find(&close).expect("it is closed");
+            assert!(!rest[..end].contains("@import") && !rest[..end].contains("url("));
+            rest = &rest[end + close.len()..];
+        } else if !matches!(name, "meta" | "br") && !tag.ends_with('/') {
+            open.push(name);
+        }
+    }
+    assert_eq!(open, [""; 0]);
+}
+
+/// Where a tag ends: the first > that is not in quotes.
+fn tag_end(tag: &str) -> usize {
+    let mut quoted = false;
+    for (index, c) in tag.char_indices() {
+        match c {
+            '"' => quoted = !quoted,
+            '>' if !quoted => return index,
+            '<' => panic!("a tag in a tag: {}", &tag[..index]),
+            _ => (),
+        }
+    }
+    panic!("a tag without an end: {tag}");
+}
+
+/// What the script gets.
+fn island(page: &str) -> Value {
+    let (_, rest) = page.split_once("id=\"timelines\">").unwrap();
+    let (json, _) = rest.split_once("</script>").unwrap();
+    serde_json::from_str(json).unwrap()
+}
+
+proptest! {
+    #[test]
+    fn any_trace_gives_a_good_page(events in events()) {
+        let (page, _) = exported(events, Html::new);
+        let page = String::from_utf8(page).unwrap();
+        check(&page);
+        prop_assert!(!page.contains("<img") && !page.contains("<script>alert"));
+        let steers = page.contains(['\u{1b}', '\u{0}', '\u{202e}']);
+        prop_assert!(!steers);
+        let timelines = island(&page);
+        for stretch in timelines["file_systems"].as_array().unwrap().iter().flat_map(|of| of.as_array().unwrap()) {
+            let length_us = stretch["length_us"].as_u64().unwrap();
+            prop_assert!(length_us > 0);
+            for call in stretch["lanes"].as_array().unwrap().iter().flat_map(|lane| lane["calls"].as_array().unwrap()) {
+                let numbers: Vec<u64> = call.as_array().unwrap().iter().filter_map(Value::as_u64).collect();
+                prop_assert_eq!(numbers.len() % 2, 1);
+            }
+        }
+    }
+}
+
+/// Many fsyncs of many threads, each waiting a while.
+fn busy(syncs: u64, threads: u32) -> Vec<Event> {
+    let mut events = Vec::new();
+    for number in 0..syncs {
+        let dev = Dev::new(8, (number % 20) as u32);
+        let end_ns = 10_000_000 + number * 100_000;
+        let transaction = Transaction((number / 20) as u32 + 4_000_000_000);
+        events.push(Event::from(Commit {
+            dev,
+            transaction,
+            start_ns: end_ns - 90_000,
+            locking_ns: end_ns - 90_000,
+            flushing_ns: end_ns - 80_000,
+            logging_ns: end_ns - 70_000,
+            end_ns,
+            ..Commit::default()
+        }));
+        let thread = (number % u64::from(threads)) as u32 + 1_000_000;
+        for (off_ns, on_ns) in [(94_000, 92_000), (91_000, 30_000), (20_000, 5_000)] {
+            events.push(Event::from(Wait {
+                thread: Pid(thread),
+                process: Tgid(thread),
+                off_ns: end_ns - off_ns,
+                woken_ns: end_ns - on_ns,
+                on_ns: end_ns - on_ns + 1_000,
+                state: WaitState::Uninterruptible,
+                cause: Cause::CommitWait,
+                ..Wait::default()
+            }));
+        }
+        events.push(Event::from(Sync {
+            thread: Pid(thread),
+            process: Tgid(thread),
+            dev,
+            kind: SyncKind::SyncFileRange,
+            enter_ns: end_ns - 95_000,
+            exit_ns: end_ns + 1_000,
+            wanted_enter: transaction,
+            wanted_exit: transaction,
+            ..Sync::default()
+        }));
+    }
+    events
+}
+
+#[test]
+fn a_page_is_bounded_for_a_long_trace() {
+    let (page, _) = exported(busy(200_000, 500), Html::new);
+    assert!((300_000..3_000_000).contains(&page.len()), "{}", page.len());
+    let page = String::from_utf8(page).unwrap();
+    check(&page);
+    assert!(
+        page.contains("a typical stretch"),
+        "it says that details are of a part only"
+    );
+}
+
+#[test]
+fn an_empty_report_is_a_page() {
+    let (page, _) = exported(Vec::new(), Html::new);
+    let page = String::from_utf8(page).unwrap();
+    check(&page);
+    assert!(page.contains("no call on a file system is in the trace"));
+}

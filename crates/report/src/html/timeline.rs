@@ -17,11 +17,11 @@ use super::escape::clipped;
 /// File systems of which there are timelines: the first that were synced.
 const MOST_FILE_SYSTEMS: usize = 16;
 /// Pieces of calls in one stretch.
-pub(super) const MOST_PIECES: usize = 8_000;
+pub(super) const MOST_PIECES: usize = 6_000;
 /// Calls in one stretch.
-const MOST_CALLS: usize = 3_000;
+const MOST_CALLS: usize = 2_000;
 /// Commits in one stretch.
-const MOST_COMMITS: usize = 3_000;
+const MOST_COMMITS: usize = 1_500;
 /// Stretches to choose a typical one from.
 const MOST_SAMPLES: usize = 8;
 /// Threads that are shown of a stretch, those with most time in calls.
@@ -239,7 +239,14 @@ impl Timeline {
         most.sort_by_key(|&(id, (ns, _))| (std::cmp::Reverse(ns), id));
         let left_out = most.len().saturating_sub(MOST_LANES);
         most.truncate(MOST_LANES);
-        most.sort_by_key(|&(id, _)| id);
+        // Threads of a process stand together, the process with most time first.
+        let mut by_process: BTreeMap<Tgid, u64> = BTreeMap::new();
+        for ((process, _), (ns, _)) in &most {
+            let sum = by_process.entry(*process).or_default();
+            *sum = sum.saturating_add(*ns);
+        }
+        let sum_ns = |process: Tgid| by_process.get(&process).copied();
+        most.sort_by_key(|&(id, _)| (std::cmp::Reverse(sum_ns(id.0)), id));
         let shown = most.into_iter().map(|((process, thread), (_, mut calls))| {
             calls.sort_by_key(|call| (call.enter_ns, call.exit_ns));
             let bars: Vec<Value> = calls.into_iter().map(|call| bar(call, from_ns)).collect();

@@ -1,1 +1,166 @@
+//! Reads what is written strictly by the specification.
 
+use std::collections::{HashMap, HashSet};
+
+use luc_events::Cgroup;
+use luc_explain::Account;
+use proptest::prelude::*;
+
+use super::*;
+use crate::random::{events, exported};
+
+type Labeled = Vec<(String, String)>;
+type Sample = (String, Labeled, f64);
+
+fn is_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// One line: name, labels, value.
+fn sample(line: &str) -> Sample {
+    let end = line.find(['{', ' ']).expect("a name ends");
+    let (name, mut rest) = line.split_at(end);
+    assert!(is_name(name), "{line}");
+    let mut labels = Vec::new();
+    if let Some(inner) = rest.strip_prefix('{') {
+        rest = inner;
+        loop {
+            let (label, after) = rest.split_once("=\"").expect("a label");
+            assert!(is_name(label), "{line}");
+            let mut value = String::new();
+            let mut chars = after.char_indices();
+            let end = loop {
+                match chars.next().expect("a quoted value ends") {
+                    (_, '\\') => match chars.next().expect("an escape").1 {
+                        'n' => value.push('\n'),
+                        c @ ('\\' | '"') => value.push(c),
+                        c => panic!("escape {c} in {line}"),
+                    },
+                    (end, '"') => break end,
+                    (_, c) => value.push(c),
+                }
+            };
+            labels.push((label.to_owned(), value));
+            rest = &after[end + 1..];
+            match rest.strip_prefix(',') {
+                Some(more) => rest = more,
+                None => break,
+            }
+        }
+        rest = rest.strip_prefix('}').expect("labels end");
+    }
+    let value = rest.strip_prefix(' ').expect("one space");
+    (name.to_owned(), labels, value.parse().expect("a number"))
+}
+
+/// Panics if the text is not as the specification wants it; the samples.
+fn check(text: &str) -> Vec<Sample> {
+    let body = text.strip_suffix("# EOF\n").expect("it ends with EOF");
+    assert!(!body.contains("# EOF"));
+    let (mut families, mut seen) = (HashSet::new(), HashSet::new());
+    let (mut family, mut kind) = (String::new(), String::new());
+    let mut samples = Vec::new();
+    for line in body.lines() {
+        if let Some(about) = line.strip_prefix("# ") {
+            let words: Vec<&str> = about.splitn(3, ' ').collect();
+            let [what, name, value] = words[..] else {
+                panic!("{line}");
+            };
+            match what {
+                "TYPE" => {
+                    assert!(is_name(name) && families.insert(name.to_owned()), "{line}");
+                    (family, kind) = (name.to_owned(), value.to_owned());
+                    assert!(
+                        !name.ends_with("_total") && !name.ends_with("_info"),
+                        "{line}"
+                    );
+                }
+                "UNIT" => assert!(
+                    name == family && name.ends_with(&format!("_{value}")),
+                    "{line}"
+                ),
+                "HELP" => assert!(name == family && !value.contains(['\\', '\n']), "{line}"),
+                _ => panic!("{line}"),
+            }
+            continue;
+        }
+        let found = sample(line);
+        let suffix = found.0.strip_prefix(&family).expect("its family's name");
+        let allowed: &[&str] = match kind.as_str() {
+            "counter" => &["_total"],
+            "gauge" => &[""],
+            "histogram" => &["_bucket", "_count", "_sum"],
+            "info" => &["_info"],
+            kind => panic!("type {kind}"),
+        };
+        assert!(allowed.contains(&suffix), "{line}");
+        let names: HashSet<_> = found.1.iter().map(|label| &label.0).collect();
+        assert_eq!(names.len(), found.1.len(), "{line}");
+        assert!(
+            seen.insert((found.0.clone(), found.1.clone())),
+            "twice: {line}"
+        );
+        if kind == "counter" || kind == "histogram" {
+            assert!(found.2 >= 0.0, "{line}");
+        }
+        samples.push(found);
+    }
+    histograms(&samples);
+    samples
+}
+
+/// Buckets grow, the last is infinite and equal to the count.
+fn histograms(samples: &[Sample]) {
+    let mut last: HashMap<(String, Labeled), (f64, f64)> = HashMap::new();
+    for (name, labels, value) in samples {
+        if let Some(family) = name.strip_suffix("_bucket") {
+            let mut labels = labels.clone();
+            let (label, edge) = labels.pop().expect("an edge");
+            assert_eq!(label, "le");
+            let edge = edge
+                .replace("+Inf", "inf")
+                .parse::<f64>()
+                .expect("a number");
+            let entry = last.entry((family.to_owned(), labels));
+            let last = entry.or_insert((f64::NEG_INFINITY, 0.0));
+            assert!(last.0 < edge && last.1 <= *value, "{name} {edge}");
+            *last = (edge, *value);
+        } else if let Some(family) = name.strip_suffix("_count") {
+            let (edge, count) = last[&(family.to_owned(), labels.clone())];
+            assert_eq!((edge, count), (f64::INFINITY, *value));
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_report_gives_good_metrics(events in events()) {
+        let (text, report) = exported(events, |_, out| OpenMetrics(out));
+        let samples = check(std::str::from_utf8(&text).unwrap());
+        let syncs: u64 = report.file_systems.iter().map(|found| found.syncs.latency.count).sum();
+        let counted = samples.iter().filter(|sample| sample.0 == "luc_sync_duration_seconds_count");
+        prop_assert_eq!(counted.map(|sample| sample.2).sum::<f64>(), syncs as f64);
+        let host = samples.iter().find(|sample| sample.0 == "luc_trace_info").unwrap();
+        prop_assert_eq!(&host.1[0].1, &report.trace.host);
+    }
+}
+
+#[test]
+fn cgroups_beyond_the_first_are_summed() {
+    let account = |cgroup| Account {
+        cgroup: Cgroup(cgroup),
+        user_ns: 1_000_000_000,
+        ..Account::default()
+    };
+    let mut report = Report::default();
+    report.accounts.cgroups = (1..=150).map(account).collect();
+    let samples = check(&text(&report));
+    let user: Vec<_> = samples
+        .iter()
+        .filter(|sample| sample.1.contains(&("state".to_owned(), "user".to_owned())))
+        .collect();
+    assert_eq!(user.len(), MOST + 1);
+    assert_eq!(user.iter().map(|sample| sample.2).sum::<f64>(), 150.0);
+    assert_eq!(user[MOST].1[0].1, "other");
+}

@@ -30,9 +30,19 @@ impl Message {
     }
 
     pub(super) fn message(&mut self, field: u64, fill: impl FnOnce(&mut Self)) {
-        let mut inner = Self::default();
-        fill(&mut inner);
-        self.raw(field, &inner.bytes);
+        self.varint(field << 3 | LENGTH);
+        let at = self.bytes.len();
+        // Most lengths need this one byte; it is replaced if one needs more.
+        self.bytes.push(0);
+        fill(self);
+        let length = self.bytes.len() - at - 1;
+        if length < 0x80 {
+            self.bytes[at] = length as u8;
+        } else {
+            let mut prefix = Self::default();
+            prefix.varint(length as u64);
+            self.bytes.splice(at..=at, prefix.bytes);
+        }
     }
 
     fn raw(&mut self, field: u64, bytes: &[u8]) {
@@ -62,5 +72,14 @@ mod tests {
         message.message(3, |inner| inner.uint(1, 150));
         let expected = b"\x08\x96\x01\x12\x07testing\x1a\x03\x08\x96\x01";
         assert_eq!(message.bytes, expected);
+    }
+
+    #[test]
+    fn a_long_message_has_a_long_length() {
+        let mut message = Message::default();
+        message.uint(1, 1);
+        message.message(2, |inner| inner.text(3, &"x".repeat(300)));
+        assert_eq!(message.bytes[..8], *b"\x08\x01\x12\xaf\x02\x1a\xac\x02");
+        assert_eq!(message.bytes.len(), 8 + 300);
     }
 }

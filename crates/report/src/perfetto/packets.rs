@@ -62,6 +62,8 @@ pub(super) struct Begin<'a> {
 pub(super) struct Packets<W> {
     out: W,
     error: Option<io::Error>,
+    /// The packet being written.
+    packet: Message,
     /// Perfetto's clock is CLOCK_BOOTTIME; add this to CLOCK_MONOTONIC.
     boottime_offset_ns: u64,
 }
@@ -77,6 +79,7 @@ impl<W: Write> Packets<W> {
         let mut packets = Self {
             out,
             error: None,
+            packet: Message::default(),
             boottime_offset_ns,
         };
         packets.packet(|packet| {
@@ -184,11 +187,11 @@ impl<W: Write> Packets<W> {
         if self.error.is_some() {
             return;
         }
-        let mut trace = Message::default();
-        trace.message(PACKET, |packet| {
+        self.packet.bytes.clear();
+        self.packet.message(PACKET, |packet| {
             packet.uint(SEQUENCE_ID, SEQUENCE);
             fill(packet);
         });
-        self.error = self.out.write_all(&trace.bytes).err();
+        self.error = self.out.write_all(&self.packet.bytes).err();
     }
 }

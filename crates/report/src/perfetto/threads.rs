@@ -20,6 +20,9 @@ pub(super) struct Slice {
 
 #[derive(Debug, Default)]
 struct Thread {
+    name: String,
+    /// Whether its track has been described: those that do nothing have none.
+    has_track: bool,
     /// Until when its calls are written.
     calls_ns: u64,
     /// Until when its times off the processor are written.
@@ -33,30 +36,50 @@ struct Thread {
 #[derive(Debug, Default)]
 pub(super) struct Threads {
     threads: HashMap<Pid, Thread>,
-    processes: HashMap<Tgid, ()>,
+    processes: HashMap<Tgid, Process>,
+}
+
+#[derive(Debug, Default)]
+struct Process {
+    name: String,
+    has_track: bool,
+}
+
+impl Process {
+    fn describe<W: Write>(&self, packets: &mut Packets<W>, process: Tgid) {
+        let (pid, name) = (process.0, self.name.as_str());
+        packets.describe(Track::Process.uuid(pid), Kind::Process { pid, name });
+    }
 }
 
 impl Threads {
-    /// Names a thread, and its process if it is the first.
+    /// Names a thread, and its process by its first or main thread.
     pub(super) fn task<W: Write>(&mut self, packets: &mut Packets<W>, row: &Task) {
-        if row.process.0 == row.thread.0 || !self.processes.contains_key(&row.process) {
-            self.processes.insert(row.process, ());
-            let (uuid, pid) = (Track::Process.uuid(row.process.0), row.process.0);
-            let name = &row.comm;
-            packets.describe(uuid, Kind::Process { pid, name });
+        let is_main = row.process.0 == row.thread.0;
+        let process = self.processes.entry(row.process).or_default();
+        if process.name != row.comm && (is_main || process.name.is_empty()) {
+            process.name.clone_from(&row.comm);
+            if process.has_track {
+                process.describe(packets, row.process);
+            }
         }
-        self.threads.entry(row.thread).or_default();
-        describe(packets, row.thread, row.process, &row.comm);
+        let thread = self.threads.entry(row.thread).or_default();
+        if thread.name != row.comm {
+            thread.name.clone_from(&row.comm);
+            if thread.has_track {
+                thread.describe(packets, row.thread, row.process);
+            }
+        }
     }
 
     /// The process' track.
     pub(super) fn process<W: Write>(&mut self, packets: &mut Packets<W>, process: Tgid) -> u64 {
-        let uuid = Track::Process.uuid(process.0);
-        self.processes.entry(process).or_insert_with(|| {
-            let (pid, name) = (process.0, "");
-            packets.describe(uuid, Kind::Process { pid, name });
-        });
-        uuid
+        let found = self.processes.entry(process).or_default();
+        if !found.has_track {
+            found.has_track = true;
+            found.describe(packets, process);
+        }
+        Track::Process.uuid(process.0)
     }
 
     fn thread<W: Write>(
@@ -65,10 +88,12 @@ impl Threads {
         (thread, process): (Pid, Tgid),
     ) -> &mut Thread {
         self.process(packets, process);
-        self.threads.entry(thread).or_insert_with(|| {
-            describe(packets, thread, process, "");
-            Thread::default()
-        })
+        let found = self.threads.entry(thread).or_default();
+        if !found.has_track {
+            found.has_track = true;
+            found.describe(packets, thread, process);
+        }
+        found
     }
 
     /// Keeps a call back until the next one of its thread is known.
@@ -157,6 +182,21 @@ impl Threads {
 }
 
 impl Thread {
+    fn describe<W: Write>(&self, packets: &mut Packets<W>, thread: Pid, process: Tgid) {
+        let uuid = Track::Thread.uuid(thread.0);
+        if thread.is_none() {
+            let name = "thread not known";
+            packets.describe(uuid, Kind::Named { parent: None, name });
+            return;
+        }
+        let kind = Kind::Thread {
+            pid: process.0,
+            tid: thread.0,
+            name: &self.name,
+        };
+        packets.describe(uuid, kind);
+    }
+
     /// Writes a call, its parts, and a call that is a part of it.
     fn write<W: Write>(
         &mut self,
@@ -231,19 +271,4 @@ impl Thread {
             self.calls_ns = until_ns;
         }
     }
-}
-
-fn describe<W: Write>(packets: &mut Packets<W>, thread: Pid, process: Tgid, name: &str) {
-    let uuid = Track::Thread.uuid(thread.0);
-    if thread.is_none() {
-        let name = "thread not known";
-        packets.describe(uuid, Kind::Named { parent: None, name });
-        return;
-    }
-    let kind = Kind::Thread {
-        pid: process.0,
-        tid: thread.0,
-        name,
-    };
-    packets.describe(uuid, kind);
 }
