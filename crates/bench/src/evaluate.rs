@@ -17,6 +17,7 @@ mod no_harm;
 pub mod plant;
 mod powercut;
 mod prediction;
+mod priority;
 mod progress;
 mod report;
 mod rounds;
