@@ -17,7 +17,6 @@ mod no_harm;
 pub mod plant;
 mod powercut;
 mod prediction;
-mod priority;
 mod progress;
 mod report;
 mod rounds;

@@ -46,7 +46,7 @@ fn commits_are_printed_one_by_one() {
             end_ns: u64::from(number) * 1_000 + 500,
             ..Commit::default()
         };
-        writer.add(commit.into()).expect("written");
+        writer.add(commit).expect("written");
     }
     writer.finish(Trace::default()).expect("finished");
     let output = Command::new(env!("CARGO_BIN_EXE_luc"))

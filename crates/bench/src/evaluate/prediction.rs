@@ -6,7 +6,6 @@ use serde_json::Value;
 use super::disks::{DiskSpec, EXT4, FLUSH_6MS};
 use super::error::EvaluateError;
 use super::lab::{Lab, figure};
-use super::priority::First;
 use super::report::{NOTATION, Page, Table, Target, number, spread};
 use super::rounds::{self, Job, Run, Runs, Under, mean_ms};
 use crate::stats::median;
@@ -134,7 +133,6 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
             })
         })
         .collect();
-    let _first = First::raise();
     let runs = rounds::run(lab, &jobs, repeats)?;
     Ok(page(lab, &runs, repeats, seconds))
 }
@@ -232,8 +230,7 @@ fn page(lab: &Lab, runs: &Runs, repeats: usize, seconds: f64) -> Page {
         about: format!(
             "`luc bench` for {seconds} s, {repeats} times each: alone, under `luc run --policy auto`, and alone under \
              `luc record`, whose trace is explained. The prediction is made from the trace alone: its gain times the rate \
-             of the recorded run; the gate runs without a recorder. All run at the highest \
-             priority, so that other work on the machine counts little. Disks: flush of 6 ms and 20 µs for a \
+             of the recorded run; the gate runs without a recorder. Disks: flush of 6 ms and 20 µs for a \
              request unless the setting says otherwise. {NOTATION}"
         ),
         tables: vec![

@@ -3,6 +3,7 @@
 mod cases;
 mod judge;
 mod limit;
+mod priority;
 
 use std::fs;
 
@@ -13,7 +14,6 @@ use super::error::EvaluateError;
 use super::groups::{self, Group};
 use super::lab::{Lab, line, missing};
 use super::plant::scene::AND;
-use super::priority::First;
 use super::progress::Progress;
 use super::report::{Page, Table, Target};
 use super::steal::Processors;
@@ -46,7 +46,7 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
         return Err(EvaluateError::NoCell(only));
     }
     let root = groups::root();
-    let _first = First::raise();
+    let _first = priority::First::raise();
     let mut progress = Progress::new(lab.part, steps);
     let mut rows = Vec::new();
     for repeat in 0..repeats {
