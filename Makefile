@@ -39,7 +39,7 @@ lint: setup-lint ## Set up, then check form, lints, documentation, scripts and d
 demo: setup-test build ## Set up, build, and show what LUC does
 	scripts/demo.sh $(BUILD)
 
-evaluate: setup-evaluate build ## Measure what LUC claims and rewrite docs/evaluation (root, 90 minutes)
+evaluate: setup-evaluate build ## Measure what LUC claims and rewrite docs/evaluation (root, 2 hours)
 	$(BUILD)/luc-evaluate
 
 # One part: evaluate-metarates, evaluate-sqlite, ...

@@ -27,6 +27,7 @@ struct Caller {
 pub(crate) struct Syncs {
     latency: Histogram,
     pub(crate) parts: Parts,
+    pub(crate) own_commit: Histogram,
     errors: u64,
     kinds: BTreeMap<&'static str, u64>,
     pub(crate) without_commit: u64,
@@ -89,6 +90,7 @@ impl Syncs {
             per_s: self.per_s(),
             errors: self.errors,
             parts: self.parts,
+            own_commit: self.own_commit.summary(),
             closed: self.closed,
             kinds: self.kinds.clone(),
             without_commit: self.without_commit,

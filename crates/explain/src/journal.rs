@@ -247,7 +247,13 @@ impl Journal {
 
     /// The longest commits so far, longest first.
     pub(crate) fn longest(&self) -> Vec<&Committed> {
-        let mut longest: Vec<&Committed> = self.longest.iter().chain(&self.history).collect();
+        let enough_ns = match self.longest.last() {
+            Some(last) if self.longest.len() >= LONGEST => last.duration_ns(),
+            _ => 0,
+        };
+        let recent = self.history.iter();
+        let recent = recent.filter(|commit| commit.duration_ns() >= enough_ns);
+        let mut longest: Vec<&Committed> = self.longest.iter().chain(recent).collect();
         longest
             .sort_by_key(|commit| (std::cmp::Reverse(commit.duration_ns()), commit.row.start_ns));
         longest.truncate(LONGEST);

@@ -162,6 +162,8 @@ pub struct SyncReport {
     pub errors: u64,
     /// What their time was made of; the sum is `latency.total_ns`.
     pub parts: Parts,
+    /// How long they waited for their own commit, full or fast, those that did.
+    pub own_commit: Latency,
     /// Calls whose waits were recorded and whose parts sum to their time within 1 %.
     pub closed: u64,
     /// Calls by kind.

@@ -46,6 +46,8 @@ pub(crate) fn warn(report: &Report) -> Vec<Warning> {
                 | FindingKind::LockUp
                 | FindingKind::DeviceBound
                 | FindingKind::SomeoneElsesData
+                | FindingKind::CheckpointPressure
+                | FindingKind::FastCommitBound
         )
     };
     if report

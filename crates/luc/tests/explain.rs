@@ -1,7 +1,11 @@
-//! `luc explain` on what is no trace.
+//! `luc explain` on what is no trace, and commit by commit.
 
 use std::fs;
 use std::process::{Command, Output};
+
+use luc_events::Transaction;
+use luc_events::store::Writer;
+use luc_events::tables::{Commit, Trace};
 
 fn explain(path: &std::path::Path) -> Output {
     Command::new(env!("CARGO_BIN_EXE_luc"))
@@ -29,4 +33,36 @@ fn what_is_no_trace_is_refused_in_one_line() {
         assert_eq!(said.lines().count(), 1, "{said}");
         assert!(said.contains(&path.display().to_string()), "{said}");
     }
+}
+
+#[test]
+fn commits_are_printed_one_by_one() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let mut writer = Writer::create(folder.path(), Trace::default()).expect("a trace");
+    for number in 1..=3 {
+        let commit = Commit {
+            transaction: Transaction(number),
+            start_ns: u64::from(number) * 1_000,
+            end_ns: u64::from(number) * 1_000 + 500,
+            ..Commit::default()
+        };
+        writer.add(commit).expect("written");
+    }
+    writer.finish(Trace::default()).expect("finished");
+    let output = Command::new(env!("CARGO_BIN_EXE_luc"))
+        .args(["explain", "--commits"])
+        .arg(folder.path())
+        .output()
+        .expect("luc runs");
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).expect("text");
+    let commits: Vec<serde_json::Value> = (text.lines())
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let transactions: Vec<_> = commits
+        .iter()
+        .map(|commit| commit["transaction"].as_u64())
+        .collect();
+    assert_eq!(transactions, [Some(1), Some(2), Some(3)]);
+    assert!(commits.iter().all(|commit| commit["duration_ns"] == 500));
 }

@@ -28,10 +28,10 @@ struct Cli {
     /// Where the pages go; the raw data into raw/ below it
     #[arg(long, value_name = "DIR", default_value = "docs/evaluation")]
     out: PathBuf,
-    /// Runs of each setting [default: 5]
+    /// Runs of each setting [default: 2 to 5, by part]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     repeats: Option<u16>,
-    /// Seconds measured in each run [default: 4 to 10, by part]
+    /// Seconds measured in each run [default: 3 to 10, by part]
     #[arg(long, value_name = "S")]
     seconds: Option<f64>,
     /// Power cuts of each trial, or kills [default: 50 or 100, by part]

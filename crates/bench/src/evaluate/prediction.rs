@@ -112,7 +112,7 @@ impl Cell {
 
 pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
     let repeats = lab.options.repeats.unwrap_or(3);
-    let seconds = lab.options.seconds.unwrap_or(5.0);
+    let seconds = lab.options.seconds.unwrap_or(4.0);
     let length = ["--seconds".to_owned(), seconds.to_string()];
     let jobs: Vec<Job> = CELLS
         .iter()

@@ -193,7 +193,7 @@ fn once(
         "commits": commits,
         "bench": bench,
         "gate": gate,
-        "explained": explained,
+        "explained": kept(&explained),
     }));
     Ok(Run {
         cell: job.cell.clone(),
@@ -223,6 +223,28 @@ pub(super) fn explain(lab: &Lab, disk: &Disk<'_>, trace: &Path) -> Result<Value,
     found
         .cloned()
         .ok_or_else(|| missing("the disk's file system in the explanation"))
+}
+
+/// What of an explanation goes into the raw data: the figures that pages are made of, without distributions.
+fn kept(explained: &Value) -> Value {
+    if explained.is_null() {
+        return Value::Null;
+    }
+    let (syncs, commits) = (&explained["syncs"], &explained["commits"]);
+    let latency = |latency: &Value| {
+        let keys = ["count", "mean_ns", "p50_ns", "p99_ns", "max_ns"];
+        let figures = keys.map(|key| (key.to_owned(), latency[key].clone()));
+        Value::Object(figures.into_iter().collect())
+    };
+    json!({
+        "syncs": {
+            "latency": latency(&syncs["latency"]), "per_s": syncs["per_s"], "parts": syncs["parts"],
+            "closed": syncs["closed"], "callers": syncs["callers"],
+        },
+        "commits": { "full": latency(&commits["full"]), "syncs_per_commit": commits["syncs_per_commit"] },
+        "fsync_model": explained["fsync_model"],
+        "batching": explained["batching"],
+    })
 }
 
 /// Files created per second, of metarates.
@@ -299,6 +321,20 @@ mod tests {
         assert_eq!(mean_ms(&run, &["fsync2", "fsync3"]), Some(2.0));
         assert_eq!(p99_ms(&run, &["fsync2", "fsync3"]), Some(9.0));
         assert_eq!(mean_ms(&run, &["close"]), None);
+    }
+
+    #[test]
+    fn what_is_kept_of_an_explanation() {
+        let explained = json!({
+            "syncs": { "latency": { "count": 3, "mean_ns": 5, "buckets": [[1, 2]] }, "closed": 3 },
+            "batching": { "gain": 0.5 },
+            "held": [1, 2, 3],
+        });
+        let kept = kept(&explained);
+        assert_eq!(kept["syncs"]["latency"]["mean_ns"], 5);
+        assert_eq!(kept["syncs"]["latency"]["buckets"], Value::Null);
+        assert_eq!(kept["batching"]["gain"], 0.5);
+        assert_eq!(kept["held"], Value::Null);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod cases;
 mod judge;
 mod limit;
+mod priority;
 
 use std::fs;
 
@@ -45,6 +46,7 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
         return Err(EvaluateError::NoCell(only));
     }
     let root = groups::root();
+    let _first = priority::First::raise();
     let mut progress = Progress::new(lab.part, steps);
     let mut rows = Vec::new();
     for repeat in 0..repeats {
@@ -229,8 +231,9 @@ fn page(rows: &[Row], repeats: usize, seconds: f64, has_groups: bool) -> Page {
             "Programs with one known trouble each run for {seconds} s on emulated disks with known latencies, under `luc record`; \
              then `luc explain` says what it finds. Each case {repeats} times, with other seeds and each time slower disks. \
              A judgement is right if the first finding on the file system is what was planted, and the victim and the culprit \
-             that the plant has are named by their process{}. Where the disk alone determines a part of the split, it is compared: \
-             {:.0} % is allowed.",
+             that the plant has are named by their process{}. Where the disk alone determines a part of the split, that of the quickest \
+             tenth is compared; {:.0} % is allowed. Programs and disks run at the highest priority, so that a machine that has other work to do is \
+             not what is found.",
             if has_groups {
                 " and cgroup"
             } else {

@@ -44,6 +44,9 @@ impl Analysis<'_> {
             compare(sums, &row, (first, own), &split);
         }
         sums.syncs.parts.add_all(&parts);
+        if let own_ns @ 1.. = parts.own_commit() + parts.get(Part::FastCommit) {
+            sums.syncs.own_commit.record(own_ns);
+        }
         let gap_ns = parts.sum().abs_diff(duration_ns);
         sums.syncs.closed += u64::from(!is_unseen && gap_ns <= duration_ns / 100);
 

@@ -9,7 +9,7 @@ use luc_events::Dev;
 use super::figures::{Figures, evidence};
 use super::{Finding, FindingKind, Unit};
 use crate::parts::{Part, Parts};
-use crate::report::{Blame, CommitParty, FileSystemReport, Held, Party, Report};
+use crate::report::{Blame, CommitParty, FileSystemReport, Party, Report};
 use crate::summary;
 
 /// A finding needs this share of the time in file-system calls to be listed,
@@ -306,24 +306,16 @@ fn with_dirtier(file_system: &FileSystemReport, finding: Finding) -> Finding {
     with_culprit(file_system, Part::Throttle, |by| by.dirtied_bytes, finding)
 }
 
-/// Names who lost most to a part, and who held up the callers longest.
+/// Names who lost most to a part, and who held that one up longest.
 fn with_holder(file_system: &FileSystemReport, part: Part, finding: Finding) -> Finding {
-    let most = |who: fn(&Held) -> &Party| -> Option<Party> {
-        let mut sums: Vec<(&Party, u64)> = Vec::new();
-        for held in file_system.held.iter().filter(|held| held.part == part) {
-            match sums.iter_mut().find(|(party, _)| *party == who(held)) {
-                Some((_, sum)) => *sum = sum.saturating_add(held.ns),
-                None => sums.push((who(held), held.ns)),
-            }
-        }
-        let most = sums.into_iter().max_by_key(|&(_, ns)| ns);
-        most.map(|(party, _)| party.clone())
-    };
+    let victims = victims(file_system, &[part]);
+    let victim = victims.first().map(|&(party, _)| party);
+    // Sorted by time, so the first is the longest.
+    let mut held = file_system.held.iter().filter(|held| held.part == part);
+    let culprit = held.find(|held| Some(&held.victim) == victim);
     Finding {
-        victim: victims(file_system, &[part])
-            .first()
-            .map(|&(party, _)| party.clone()),
-        culprit: most(|held| &held.holder),
+        victim: victim.cloned(),
+        culprit: culprit.map(|held| held.holder.clone()),
         ..finding
     }
 }

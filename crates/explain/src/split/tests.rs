@@ -18,6 +18,7 @@ fn commit(transaction: u32, times: [u64; 4]) -> Committed {
         },
         bytes: Vec::new(),
         data: Vec::new(),
+        handles: Vec::new(),
         served: 0,
         blocked_writes: 0,
     }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod cases;
+mod culprits;
 mod gate;
 mod random;
 mod stored;

@@ -115,7 +115,7 @@ impl Worker {
             (Plant::Compute, Some(file)) => {
                 let sum =
                     (0..STEPS).fold(number, |sum, step| (sum ^ step).wrapping_mul(0x9e37_79b9));
-                if std::hint::black_box(sum) != 0 && number % QUIET_ROUNDS == 0 {
+                if std::hint::black_box(sum) != 0 && number.is_multiple_of(QUIET_ROUNDS) {
                     file.write_all_at(&[5; 80], number / QUIET_ROUNDS * 80)?;
                 }
                 Ok(())
