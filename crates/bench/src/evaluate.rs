@@ -5,12 +5,14 @@
 //! `lab` runs programs, `disks` makes disks, `rounds` runs settings in a random order, `report`
 //! turns figures into a page.
 
+mod analysis;
 mod disengaged;
 mod disks;
 mod error;
 mod head_to_head;
 mod lab;
 mod machine;
+pub mod measured;
 mod metarates;
 mod no_harm;
 pub mod plant;
@@ -25,6 +27,7 @@ pub mod sigkill;
 pub mod sqlite;
 mod steal;
 pub mod switches;
+mod synthetic;
 mod varmail;
 
 use std::fs;
@@ -85,11 +88,13 @@ pub enum Part {
     Prediction,
     /// What recording costs.
     Recording,
+    /// How fast traces are explained, and in how much memory.
+    Analysis,
 }
 
 impl Part {
     /// All parts, in the order in which they are run.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Metarates,
         Self::Varmail,
         Self::HeadToHead,
@@ -99,6 +104,7 @@ impl Part {
         Self::Sqlite,
         Self::Prediction,
         Self::Recording,
+        Self::Analysis,
     ];
 
     /// Its name: of the files, and after `make evaluate-`.
@@ -114,6 +120,7 @@ impl Part {
             Self::Sqlite => "sqlite",
             Self::Prediction => "prediction",
             Self::Recording => "recording",
+            Self::Analysis => "analysis",
         }
     }
 
@@ -128,6 +135,7 @@ impl Part {
             Self::Sqlite => sqlite::run(lab),
             Self::Prediction => prediction::run(lab),
             Self::Recording => recording::run(lab),
+            Self::Analysis => analysis::run(lab),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `luc explain`: from a trace to findings.
 
-use std::io::{IsTerminal as _, Write as _, stdout};
+use std::io::{BufWriter, IsTerminal as _, Write as _, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -34,16 +34,19 @@ pub(crate) struct Args {
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     let reader = Reader::open(&args.trace)?;
     let report = luc_explain::explain(&reader)?;
-    let mut out = stdout().lock();
+    let terminal = stdout().is_terminal();
+    // Else each line would be a write of its own.
+    let mut out = BufWriter::new(stdout().lock());
     if args.json {
         serde_json::to_writer_pretty(&mut out, &report)
             .map_err(std::io::Error::from)
             .context("the report cannot be written")?;
         writeln!(out)?;
     } else {
-        let colours = out.is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        let colours = terminal && std::env::var_os("NO_COLOR").is_none();
         let report = &report;
         write!(out, "{}", Text { report, colours })?;
     }
+    out.flush()?;
     Ok(ExitCode::SUCCESS)
 }
