@@ -7,7 +7,9 @@ DESTDIR ?=
 
 EVALUATIONS := metarates varmail head-to-head no-harm powercut sigkill sqlite prediction truth recording analysis
 
-.PHONY: help setup setup-test setup-lint setup-evaluate build test lint demo evaluate install clean
+FUZZ_SECONDS ?= 120
+
+.PHONY: help setup setup-test setup-lint setup-evaluate build test fuzz lint demo evaluate install clean
 .PHONY: $(EVALUATIONS:%=evaluate-%)
 
 help: ## List the targets
@@ -32,6 +34,9 @@ build: ## Build target/release/luc and target/release/libluc_gate.so
 # beside luc.
 test: setup-test build ## Set up, build, and run all tests; those that need root say so without it
 	$(CARGO) test --release --workspace --locked
+
+fuzz: ## Fuzz what reads traces, FUZZ_SECONDS (120) for each target, by the stable compiler
+	scripts/fuzz.sh $(FUZZ_SECONDS)
 
 lint: setup-lint ## Set up, then check form, lints, documentation, scripts and dependencies
 	scripts/lint.sh

@@ -5,6 +5,7 @@
 //! `lab` runs programs, `disks` makes disks, `rounds` runs settings in a random order, `report`
 //! turns figures into a page.
 
+mod analysis;
 mod disengaged;
 mod disks;
 mod error;
@@ -12,6 +13,7 @@ mod groups;
 mod head_to_head;
 mod lab;
 mod machine;
+pub mod measured;
 mod metarates;
 mod no_harm;
 pub mod plant;
@@ -27,6 +29,7 @@ pub mod sqlite;
 mod steal;
 mod truth;
 pub mod switches;
+mod synthetic;
 mod varmail;
 
 use std::fs;
@@ -89,6 +92,8 @@ pub enum Part {
     Truth,
     /// What recording costs.
     Recording,
+    /// How fast traces are explained, and in how much memory.
+    Analysis,
 }
 
 impl Part {
@@ -104,6 +109,7 @@ impl Part {
         Self::Prediction,
         Self::Truth,
         Self::Recording,
+        Self::Analysis,
     ];
 
     /// Its name: of the files, and after `make evaluate-`.
@@ -120,6 +126,7 @@ impl Part {
             Self::Prediction => "prediction",
             Self::Truth => "truth",
             Self::Recording => "recording",
+            Self::Analysis => "analysis",
         }
     }
 
@@ -135,6 +142,7 @@ impl Part {
             Self::Prediction => prediction::run(lab),
             Self::Truth => truth::run(lab),
             Self::Recording => recording::run(lab),
+            Self::Analysis => analysis::run(lab),
         }
     }
 }

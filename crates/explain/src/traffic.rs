@@ -84,7 +84,10 @@ impl Traffic {
         }
         let mut shares = Shares::with_capacity(dirtiers.len());
         for (owner, left) in dirtiers.iter_mut() {
-            let share = (u128::from(bytes) * u128::from(*left) / u128::from(dirty)) as u64;
+            let share = match bytes.checked_mul(*left) {
+                Some(product) => product / dirty,
+                None => (u128::from(bytes) * u128::from(*left) / u128::from(dirty)) as u64,
+            };
             shares.push((*owner, share));
             *left = left.saturating_sub(share);
         }

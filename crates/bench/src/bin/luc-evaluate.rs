@@ -9,7 +9,9 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use luc_bench::evaluate::sigkill::Orders;
-use luc_bench::evaluate::{self, EvaluateError, Options, Part, plant, sigkill, sqlite, switches};
+use luc_bench::evaluate::{
+    self, EvaluateError, Options, Part, measured, plant, sigkill, sqlite, switches,
+};
 use luc_bench::interrupt;
 
 /// Measures what LUC claims and writes a page and the raw data of each part. Needs root.
@@ -68,6 +70,8 @@ enum Helper {
         words: Vec<String>,
     },
     Switches(switches::Orders),
+    #[command(hide = true)]
+    Measured(measured::Orders),
 }
 
 fn part(name: &str) -> Result<Part, String> {
@@ -157,6 +161,10 @@ fn help(helper: Helper) -> Result<(), EvaluateError> {
         Helper::Switches(orders) => {
             let done = switches::run(&orders)?;
             say(&serde_json::json!(done).to_string());
+        }
+        Helper::Measured(orders) => {
+            let measured = measured::run(&orders)?;
+            say(&serde_json::json!(measured).to_string());
         }
         Helper::Plant(orders) => say(&format!("{} rounds", plant::run(&orders)?)),
         Helper::Plants { words } => say(&plant::scene::play(&words)?.to_string()),

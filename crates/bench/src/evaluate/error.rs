@@ -38,6 +38,9 @@ pub enum EvaluateError {
         /// The figure.
         what: String,
     },
+    /// A trace cannot be written.
+    #[error("{0}")]
+    Trace(#[source] Box<luc_events::store::StoreError>),
     /// No cell is left.
     #[error("no cell's name contains '{0}'; the cells are named in the tables of docs/evaluation")]
     NoCell(String),

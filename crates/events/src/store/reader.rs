@@ -150,7 +150,29 @@ impl<T: Row> Rows<T> {
         Ok(())
     }
 
+    /// The next row where there is only one to choose: one group is being read and no other begins before.
+    fn only_next(&mut self) -> Option<T> {
+        let [cursor] = &mut self.active[..] else {
+            return None;
+        };
+        // The last row of a batch is left to the general way, which reads the next batch.
+        if cursor.next + 1 >= cursor.batch.len() {
+            return None;
+        }
+        let row = &mut cursor.batch[cursor.next];
+        if let Some((_, _, group)) = self.waiting.last()
+            && group.first_ns < row.time_ns()
+        {
+            return None;
+        }
+        cursor.next += 1;
+        Some(std::mem::take(row))
+    }
+
     fn try_next(&mut self) -> Result<Option<T>, StoreError> {
+        if let Some(row) = self.only_next() {
+            return Ok(Some(row));
+        }
         loop {
             let earliest = self
                 .active

@@ -25,6 +25,9 @@ const GROUPS_OFFSET: u64 = (PARQUET_MAGIC.len() + HEAD_BYTES) as u64;
 /// The footer's length and the magic number at the end of a Parquet file.
 const TAIL_BYTES: usize = 8;
 
+/// Most row groups are smaller than this.
+const LIKELY_BYTES: u64 = 1 << 20;
+
 const SCHEMA_KEY: &str = "luc.schema";
 const TABLE_KEY: &str = "luc.table";
 const GROUPS_KEY: &str = "luc.segments";
@@ -210,7 +213,8 @@ fn number(bytes: &[u8]) -> u64 {
 
 fn read_range(file: &mut File, offset: u64, length: u64) -> std::io::Result<Vec<u8>> {
     file.seek(SeekFrom::Start(offset))?;
-    let mut bytes = Vec::new();
+    // Not more than a segment has: the length may be a damaged one.
+    let mut bytes = Vec::with_capacity(length.min(LIKELY_BYTES) as usize);
     file.take(length).read_to_end(&mut bytes)?;
     if bytes.len() as u64 == length {
         Ok(bytes)

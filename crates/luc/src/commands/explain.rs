@@ -71,13 +71,16 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let report = luc_explain::explain(&reader)?;
-    let mut out = stdout().lock();
+    let terminal = stdout().is_terminal();
+    // Else each line would be a write of its own.
+    let mut out = BufWriter::new(stdout().lock());
     if args.json {
         luc_report::json::write(&report, &mut out)?;
     } else {
-        let colours = out.is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        let colours = terminal && std::env::var_os("NO_COLOR").is_none();
         let report = &report;
         write!(out, "{}", Text { report, colours })?;
     }
+    out.flush()?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,17 +1,12 @@
-//! Events per second on one core: `cargo bench -p luc-explain`. The trace is that of 64 callers of fsync
-//! and 16 writers, most of it waits, as real traces are; first from memory, then from the store.
+//! A made-up trace of any length: 64 callers of fsync and 16 writers, most of it waits, as real traces are.
 
-#![allow(clippy::expect_used)]
-
-use std::time::Instant;
+use std::path::Path;
 
 use luc_events::codes::{CallKind, SyncKind, WaitState};
-use luc_events::store::{Reader, Writer};
+use luc_events::store::{StoreError, Writer};
 use luc_events::tables::{Call, Commit, Handle, Sync, Trace, Wait};
 use luc_events::{Cause, Cgroup, Dev, Event, Inode, Pid, Tgid, Transaction};
-use luc_explain::{Analysis, explain};
 
-const COMMITS: u64 = 20_000;
 const CALLERS: u64 = 64;
 const COMMIT_NS: u64 = 12_000_000;
 const DEV: Dev = Dev(8 << 20 | 1);
@@ -115,57 +110,22 @@ fn commit(number: u64, events: &mut Vec<Event>) {
     );
 }
 
-fn main() {
+/// Writes a trace of so many commits, some 450 events each, into a new directory. How many events it has.
+pub(super) fn write(directory: &Path, commits: u64) -> Result<u64, StoreError> {
     let description = Trace {
-        end_ns: (COMMITS + 1) * COMMIT_NS,
+        end_ns: (commits + 1) * COMMIT_NS,
         processors: 2,
         ..Trace::default()
     };
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let mut writer = Writer::create(directory.path(), description.clone()).expect("a new trace");
-    let mut count = 0;
-    let mut events = Vec::new();
-    for number in 0..COMMITS {
+    let mut writer = Writer::create(directory, description.clone())?;
+    let (mut count, mut events) = (0, Vec::new());
+    for number in 0..commits {
         commit(number, &mut events);
-        count += events.len();
+        count += events.len() as u64;
         for event in events.drain(..) {
-            writer.add(event).expect("a full segment is written");
+            writer.add(event)?;
         }
     }
-    writer
-        .finish(description.clone())
-        .expect("the trace is finished");
-    let rate = |begin: Instant| count as f64 / begin.elapsed().as_secs_f64() / 1e6;
-    println!("{:.1} million events", count as f64 / 1e6);
-    for _ in 0..5 {
-        let begin = Instant::now();
-        let reader = Reader::open(directory.path()).expect("a trace");
-        let report = explain(&reader).expect("an undamaged trace");
-        let (rate, found) = (rate(begin), report.findings.len());
-        println!("from disk   {rate:>6.2} million events/s ({found} findings)");
-    }
-    println!("peak memory so far {}", peak_memory());
-
-    for number in 0..COMMITS {
-        commit(number, &mut events);
-    }
-    events.sort_by_key(Event::time_ns);
-    for _ in 0..3 {
-        let events = events.clone();
-        let begin = Instant::now();
-        let mut analysis = Analysis::new(description.clone());
-        for event in events {
-            analysis.add(event);
-        }
-        let found = analysis.finish().findings.len();
-        let rate = rate(begin);
-        println!("from memory {rate:>6.2} million events/s ({found} findings)");
-    }
-}
-
-/// The largest resident set of this process so far, as Linux says it.
-fn peak_memory() -> String {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"));
-    line.map_or_else(|| "unknown".to_owned(), |line| line[6..].trim().to_owned())
+    writer.finish(description)?;
+    Ok(count)
 }

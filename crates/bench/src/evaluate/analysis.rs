@@ -1,0 +1,216 @@
+//! Part `analysis`: how fast `luc explain` is on one processor, and that its memory does not grow with the trace.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::disks::{Disk, DiskSpec, EXT4};
+use super::error::EvaluateError;
+use super::lab::{Lab, directory_bytes, figure, line, missing};
+use super::progress::Progress;
+use super::report::{Page, Table, Target, number, spread};
+use super::synthetic;
+use crate::stats::median;
+
+const EVENTS_PER_S: f64 = 5e6;
+/// Commits of the smallest made-up trace, a million events.
+const COMMITS: u64 = 2_250;
+/// How much more memory 16 times the events may take.
+const GROWTH: f64 = 1.25;
+/// What the largest trace must be explained in: less than it has on disk.
+const MEMORY_BYTES: u64 = 48 << 20;
+
+/// A disk so fast that there is much to record.
+const FAST: DiskSpec = DiskSpec {
+    model: &[
+        "--model", "fixed", "--flush", "100us", "--write", "20us", "--read", "20us",
+    ],
+    ..EXT4
+};
+
+/// A trace to be explained.
+#[derive(Debug)]
+struct Subject {
+    name: &'static str,
+    path: PathBuf,
+    events: u64,
+    bytes: u64,
+}
+
+/// Runs of one trace.
+#[derive(Debug, Default)]
+struct Figures {
+    per_s: Vec<f64>,
+    per_processor_s: Vec<f64>,
+    peak_mib: Vec<f64>,
+}
+
+pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
+    let repeats = lab.options.repeats.unwrap_or(7);
+    let seconds = lab.options.seconds.unwrap_or(20.0);
+    let mut subjects = Vec::new();
+    for (name, times) in [
+        ("made up, 1 million", 1),
+        ("made up, 4 million", 4),
+        ("made up, 16 million", 16),
+    ] {
+        if lab.options.wants(name) {
+            let path = lab.path(&format!("made-up-{times}"));
+            let events = synthetic::write(&path, COMMITS * times)
+                .map_err(|error| EvaluateError::Trace(Box::new(error)))?;
+            subjects.push(subject(name, path, events)?);
+        }
+    }
+    if lab.options.wants("recorded") {
+        subjects.push(record(lab, seconds)?);
+    }
+    let mut progress = Progress::new(lab.part, repeats * subjects.len());
+    let mut all: Vec<Figures> = subjects.iter().map(|_| Figures::default()).collect();
+    for repeat in 0..repeats {
+        for (subject, figures) in subjects.iter().zip(&mut all) {
+            let found = explain(lab, subject, None)?;
+            let events = subject.events as f64;
+            figures.per_s.push(events / figure(&found, "seconds")?);
+            let per_processor_s = events / figure(&found, "processor_s")?;
+            figures.per_processor_s.push(per_processor_s);
+            let peak_mib = figure(&found, "peak_bytes")? / f64::from(1 << 20);
+            figures.peak_mib.push(peak_mib);
+            keep(lab, subject, repeat, None, &found);
+            progress.step(&format!("{}: {}/s", subject.name, number(per_processor_s)));
+        }
+    }
+    let limited = subjects
+        .iter()
+        .filter(|subject| subject.bytes > MEMORY_BYTES)
+        .max_by_key(|subject| subject.bytes);
+    let limited = limited.map(|subject| (subject, explain(lab, subject, Some(MEMORY_BYTES))));
+    if let Some((subject, Ok(found))) = &limited {
+        keep(lab, subject, 0, Some(MEMORY_BYTES), found);
+    }
+    Ok(page(&subjects, &all, limited, repeats))
+}
+
+fn subject(name: &'static str, path: PathBuf, events: u64) -> Result<Subject, EvaluateError> {
+    Ok(Subject {
+        name,
+        bytes: directory_bytes(&path)?,
+        path,
+        events,
+    })
+}
+
+/// Records 64 threads that create, write and sync files on a fast disk.
+fn record(lab: &Lab, seconds: f64) -> Result<Subject, EvaluateError> {
+    let disk = Disk::create(lab, &FAST)?;
+    let path = lab.path("recorded");
+    let mut command = lab.luc(&["record", "--quiet", "--out"]);
+    command.arg(&path).arg("--").arg(lab.luc_path());
+    command.args(["bench", "metarates", "--threads", "64", "--file-size", "1k"]);
+    command
+        .args(["--seconds", &seconds.to_string(), "--dir"])
+        .arg(&disk.mount);
+    lab.execute(&mut command, &[0])?;
+    let report = lab.json(&["explain", &path.display().to_string(), "--json"])?;
+    let events = report["trace"]["events"].as_u64().ok_or_else(|| missing("events"))?;
+    subject("recorded, 64 fsyncing threads", path, events)
+}
+
+fn explain(lab: &Lab, subject: &Subject, memory: Option<u64>) -> Result<Value, EvaluateError> {
+    let mut command = std::process::Command::new(&lab.options.myself);
+    command.arg("measured");
+    if let Some(bytes) = memory {
+        command.args(["--memory", &bytes.to_string()]);
+    }
+    command.arg("--").arg(lab.luc_path()).arg("explain");
+    command.arg(&subject.path).arg("--json");
+    let output = lab.execute(&mut command, &[0])?.stdout;
+    serde_json::from_str(&output).map_err(|_| missing(&line(&command)))
+}
+
+fn keep(lab: &Lab, subject: &Subject, repeat: usize, memory: Option<u64>, found: &Value) {
+    lab.keep(json!({
+        "cell": subject.name,
+        "repeat": repeat,
+        "events": subject.events,
+        "trace_bytes": subject.bytes,
+        "memory_limit_bytes": memory,
+        "measured": found,
+    }));
+}
+
+fn page(
+    subjects: &[Subject],
+    all: &[Figures],
+    limited: Option<(&Subject, Result<Value, EvaluateError>)>,
+    repeats: usize,
+) -> Page {
+    let mut table = Table::new(&[
+        "trace",
+        "events",
+        "on disk, MiB",
+        "million events per second of processor time",
+        "million events/s",
+        "peak memory, MiB",
+    ]);
+    let millions = |figures: &[f64]| {
+        let figures: Vec<f64> = figures.iter().map(|figure| figure / 1e6).collect();
+        spread(&figures)
+    };
+    let mib = |bytes: u64| number(bytes as f64 / f64::from(1 << 20));
+    let mut targets = Vec::new();
+    for (subject, figures) in subjects.iter().zip(all) {
+        table.row(vec![
+            subject.name.to_owned(),
+            subject.events.to_string(),
+            mib(subject.bytes),
+            millions(&figures.per_processor_s),
+            millions(&figures.per_s),
+            spread(&figures.peak_mib),
+        ]);
+        targets.push(Target::at_least(
+            format!("{}: events per second on one processor", subject.name),
+            median(&figures.per_processor_s),
+            EVENTS_PER_S,
+        ));
+    }
+    if let [small, _, large, ..] = all {
+        let growth = median(&large.peak_mib)
+            .zip(median(&small.peak_mib))
+            .map(|(large, small)| large / small);
+        targets.push(Target::below(
+            "peak memory for 16 times the events, over that for one times,",
+            growth,
+            GROWTH,
+        ));
+    }
+    if let Some((subject, outcome)) = limited {
+        let figure = outcome.as_ref().map_or_else(
+            |error| error.to_string(),
+            |found| {
+                let peak = found["peak_bytes"].as_u64().unwrap_or(0);
+                format!("peak {} MiB", mib(peak))
+            },
+        );
+        targets.push(Target::new(
+            format!(
+                "a trace of {} MiB is explained by a process that may have {} MiB",
+                mib(subject.bytes),
+                mib(MEMORY_BYTES)
+            ),
+            outcome.is_ok(),
+            figure,
+        ));
+    }
+    Page {
+        title: "How fast traces are explained, and in how much memory".to_owned(),
+        about: format!(
+            "`luc explain --json` of whole traces, from its start to its end, on one processor, {repeats} times each, \
+             the traces in turn. They are read from the page cache, as they would be after recording. The made-up \
+             ones are 64 callers of fsync and 16 writers, most events waits. Peak memory is the largest resident set. \
+             Figures are medians with, in parentheses, the 95 % interval from order statistics, or with fewer than 6 \
+             runs their range."
+        ),
+        tables: vec![("Rates and memory:".to_owned(), table)],
+        targets,
+    }
+}

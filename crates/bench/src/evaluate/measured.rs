@@ -1,0 +1,89 @@
+//! A program on one processor, with a limit of memory if wanted: how long it takes, and how much memory.
+
+use std::ffi::OsString;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use serde::Serialize;
+
+use super::error::EvaluateError;
+use super::lab::{line, missing};
+
+/// What to run.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Orders {
+    /// Let it have no more than this of memory of its own, in bytes (`RLIMIT_DATA`)
+    #[arg(long)]
+    pub memory: Option<u64>,
+    /// The program and its arguments
+    #[arg(trailing_var_arg = true, required = true)]
+    pub command: Vec<OsString>,
+}
+
+/// What was measured.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Measured {
+    /// From its start to its end.
+    pub seconds: f64,
+    /// Of its processor.
+    pub processor_s: f64,
+    /// The most memory that was resident at a time.
+    pub peak_bytes: u64,
+}
+
+/// Runs it, throws away its output, and measures.
+///
+/// # Errors
+/// [`EvaluateError`]: it cannot be run, or it failed.
+pub fn run(orders: &Orders) -> Result<Measured, EvaluateError> {
+    let Some((program, arguments)) = orders.command.split_first() else {
+        return Err(missing("a program"));
+    };
+    let limited = |error: rustix::io::Errno| EvaluateError::file("limit", program)(error.into());
+    sched_setaffinity(None, &last_processor().map_err(limited)?).map_err(limited)?;
+    if let Some(bytes) = orders.memory {
+        let (current, maximum) = (Some(bytes), Some(bytes));
+        setrlimit(Resource::Data, Rlimit { current, maximum }).map_err(limited)?;
+    }
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null());
+    let began = Instant::now();
+    let status = command
+        .status()
+        .map_err(EvaluateError::file("run", program))?;
+    let seconds = began.elapsed().as_secs_f64();
+    if !status.success() {
+        return Err(EvaluateError::Command {
+            command: line(&command),
+            how: status.to_string(),
+            said: "see above".to_owned(),
+        });
+    }
+    // SAFETY: getrusage fills a struct of plain numbers, for which all zeros are a value.
+    let usage = unsafe {
+        let mut usage = std::mem::zeroed::<libc::rusage>();
+        libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage);
+        usage
+    };
+    let time = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    Ok(Measured {
+        seconds,
+        processor_s: time(usage.ru_utime) + time(usage.ru_stime),
+        peak_bytes: usage.ru_maxrss.unsigned_abs() * 1024,
+    })
+}
+
+/// The last of those that this thread may use: the first has most of a machine's interrupts.
+fn last_processor() -> rustix::io::Result<CpuSet> {
+    let allowed = sched_getaffinity(None)?;
+    let mut one = CpuSet::new();
+    if let Some(last) = (0..CpuSet::MAX_CPU).rev().find(|&cpu| allowed.is_set(cpu)) {
+        one.set(last);
+    }
+    Ok(one)
+}
