@@ -26,6 +26,11 @@ pub enum Error {
         /// Why, and what to do.
         reason: String,
     },
+    /// A kernel's headers are not installed.
+    #[error(
+        "kernel {0}: its headers are not installed: install linux-headers-{0}, or run `make setup`"
+    )]
+    NoHeaders(String),
     /// A program for the guest cannot be found or has a library that cannot.
     #[error("program '{name}' for the guest: {reason}")]
     Program {
@@ -92,6 +97,9 @@ pub enum Error {
 impl Error {
     /// Whether this machine lacks something that a virtual machine needs: tests then skip.
     pub fn is_unavailable(&self) -> bool {
-        matches!(self, Self::MissingTool { .. } | Self::NoKernel { .. })
+        matches!(
+            self,
+            Self::MissingTool { .. } | Self::NoKernel { .. } | Self::NoHeaders(_)
+        )
     }
 }

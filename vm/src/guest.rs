@@ -18,7 +18,7 @@ use crate::outcome::Outcome;
 /// How often a running guest is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// How much of a log an error shows.
-const TAIL_LINES: usize = 30;
+const TAIL_LINES: usize = 60;
 
 /// A file in memory that QEMU opens through this process: nothing to remove, however either ends.
 #[derive(Debug)]
@@ -146,6 +146,15 @@ impl Guest {
         Ok(String::from_utf8_lossy(&self.channels.console.content()?).replace('\r', ""))
     }
 
+    /// Whether it still runs.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Timeout`] if it has had its time; then it is ended.
+    pub fn is_running(&mut self) -> Result<bool, Error> {
+        Ok(self.poll()?.is_none())
+    }
+
     /// Pulls the plug: what the guest had not written to its disks is lost.
     pub fn cut(mut self) {
         self.end();
@@ -171,7 +180,7 @@ impl Guest {
     /// # Errors
     ///
     /// [`Error::Timeout`] if it has had its time; then it is ended.
-    pub(crate) fn poll(&mut self) -> Result<Option<ExitStatus>, Error> {
+    fn poll(&mut self) -> Result<Option<ExitStatus>, Error> {
         let system = |source| Error::System {
             what: "waiting for QEMU",
             source,

@@ -47,7 +47,9 @@ impl Initramfs {
         for (name, target) in LINKS {
             this.archive.link(name, target);
         }
-        this.file_of_host(Path::new("/usr/bin/busybox"), &tools::find("busybox")?)?;
+        let busybox = tools::find("busybox")?;
+        this.file_of_host(Path::new("/usr/bin/busybox"), &busybox)?;
+        this.libraries(&busybox)?;
         this.archive.link("usr/bin/sh", "busybox");
         this.content(
             Path::new("/etc/passwd"),

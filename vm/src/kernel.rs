@@ -1,6 +1,7 @@
 //! A distribution's kernel, unpacked into the cache but never installed.
 
 mod bzimage;
+mod module;
 mod package;
 
 use std::fs;

@@ -55,11 +55,13 @@ impl Machine<'_> {
                 ]);
             }
             Mode::VirtualTime { shift } => {
+                // A repeated string instruction counts once for each byte without erms and fsrm off: then
+                // the kernel copies by words.
                 qemu.args([
                     "-accel",
                     "tcg",
                     "-cpu",
-                    "max,-rdrand,-rdseed",
+                    "max,-rdrand,-rdseed,-erms,-fsrm",
                     "-smp",
                     "1",
                     "-seed",

@@ -7,11 +7,12 @@ use std::process::{Command, Output};
 use crate::error::Error;
 
 /// Programs and the packages that have them.
-const TOOLS: [(&str, &str); 8] = [
+const TOOLS: [(&str, &str); 9] = [
     ("qemu-system-x86_64", "qemu-system-x86"),
     ("busybox", "busybox-static"),
     ("dpkg-deb", "dpkg"),
     ("depmod", "kmod"),
+    ("make", "make"),
     ("modprobe", "kmod"),
     ("tar", "tar"),
     ("xz", "xz-utils"),

@@ -19,7 +19,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Boot, run a script, print what it prints and end with its exit status
-    Run(Run),
+    Run(Box<Run>),
     /// Fetch a kernel into the cache and print its release and its headers' folder
     Fetch {
         /// Version: 6.1, 6.12, or a whole release
