@@ -19,6 +19,7 @@ mod prediction;
 mod progress;
 mod report;
 mod rounds;
+mod safety;
 pub mod sigkill;
 pub mod sqlite;
 mod steal;
@@ -80,11 +81,17 @@ pub enum Part {
     Sqlite,
     /// What batching would gain, predicted and obtained.
     Prediction,
+    /// Power cuts with `luc.ko`.
+    KernelPowercut,
+    /// `luc.ko` loaded and unloaded under load.
+    KernelCycles,
+    /// Stress of file systems with `luc.ko`.
+    KernelStress,
 }
 
 impl Part {
     /// All parts, in the order in which they are run.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 11] = [
         Self::Metarates,
         Self::Varmail,
         Self::HeadToHead,
@@ -93,6 +100,9 @@ impl Part {
         Self::Sigkill,
         Self::Sqlite,
         Self::Prediction,
+        Self::KernelPowercut,
+        Self::KernelCycles,
+        Self::KernelStress,
     ];
 
     /// Its name: of the files, and after `make evaluate-`.
@@ -107,6 +117,9 @@ impl Part {
             Self::Sigkill => "sigkill",
             Self::Sqlite => "sqlite",
             Self::Prediction => "prediction",
+            Self::KernelPowercut => "kernel-powercut",
+            Self::KernelCycles => "kernel-cycles",
+            Self::KernelStress => "kernel-stress",
         }
     }
 
@@ -120,6 +133,9 @@ impl Part {
             Self::Sigkill => sigkill::run(lab),
             Self::Sqlite => sqlite::run(lab),
             Self::Prediction => prediction::run(lab),
+            Self::KernelPowercut => safety::powercut::run(lab),
+            Self::KernelCycles => safety::cycles::run(lab),
+            Self::KernelStress => safety::stress::run(lab),
         }
     }
 }
