@@ -24,6 +24,7 @@ mod recording;
 mod report;
 mod rival;
 mod rounds;
+mod safety;
 pub mod sigkill;
 pub mod sqlite;
 mod steal;
@@ -94,11 +95,17 @@ pub enum Part {
     Recording,
     /// How fast traces are explained, and in how much memory.
     Analysis,
+    /// Power cuts with `luc.ko`.
+    KernelPowercut,
+    /// `luc.ko` loaded and unloaded under load.
+    KernelCycles,
+    /// Stress of file systems with `luc.ko`.
+    KernelStress,
 }
 
 impl Part {
     /// All parts, in the order in which they are run.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 14] = [
         Self::Metarates,
         Self::Varmail,
         Self::HeadToHead,
@@ -110,6 +117,9 @@ impl Part {
         Self::Truth,
         Self::Recording,
         Self::Analysis,
+        Self::KernelPowercut,
+        Self::KernelCycles,
+        Self::KernelStress,
     ];
 
     /// Its name: of the files, and after `make evaluate-`.
@@ -127,6 +137,9 @@ impl Part {
             Self::Truth => "truth",
             Self::Recording => "recording",
             Self::Analysis => "analysis",
+            Self::KernelPowercut => "kernel-powercut",
+            Self::KernelCycles => "kernel-cycles",
+            Self::KernelStress => "kernel-stress",
         }
     }
 
@@ -143,6 +156,9 @@ impl Part {
             Self::Truth => truth::run(lab),
             Self::Recording => recording::run(lab),
             Self::Analysis => analysis::run(lab),
+            Self::KernelPowercut => safety::powercut::run(lab),
+            Self::KernelCycles => safety::cycles::run(lab),
+            Self::KernelStress => safety::stress::run(lab),
         }
     }
 }

@@ -83,6 +83,7 @@ for name in kept again; do
 	echo keep 50 7 >$disk/power_cut
 	echo 1 >$disk/restore
 	get $name
+	cat $disk/kept_sectors $disk/lost_sectors >$OUT/counts
 done
 if echo keep 101 7 >$disk/power_cut; then echo taken; fi 2>/dev/null
 if echo nonsense >$disk/power_cut; then echo taken; fi 2>/dev/null
@@ -152,5 +153,7 @@ fn a_power_cut_loses_what_was_not_flushed_and_nothing_else() {
             "half of 160 dirty sectors: {new_sectors}"
         );
         assert_eq!(kept, sectors("again"), "the seed decides");
+        let counts = format!("{new_sectors}\n{}\n", 160 - new_sectors);
+        assert_eq!(outcome.file("counts"), Some(counts), "kept and lost");
     }
 }

@@ -17,7 +17,8 @@ use luc_bench::interrupt;
 /// Measures what LUC claims and writes a page and the raw data of each part. Needs root.
 ///
 /// Parts: metarates, varmail, head-to-head, no-harm, powercut, sigkill, sqlite, prediction, truth, recording,
-/// analysis. Exit status: 0 all targets met, 1 some not met, 2 an evaluation could not be made, 130 interrupted.
+/// analysis, kernel-powercut, kernel-cycles, kernel-stress. Exit status: 0 all targets met, 1 some not met, 2 an
+/// evaluation could not be made, 130 interrupted.
 #[derive(Debug, Parser)]
 #[command(args_conflicts_with_subcommands = true, max_term_width = 100)]
 struct Cli {

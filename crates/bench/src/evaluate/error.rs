@@ -32,6 +32,9 @@ pub enum EvaluateError {
         /// The end of its standard error.
         said: String,
     },
+    /// A virtual machine.
+    #[error(transparent)]
+    Vm(#[from] luc_vm::Error),
     /// A program's JSON lacks a figure.
     #[error("{what} is missing in what luc reported: build luc and luc-evaluate from one source")]
     Missing {
