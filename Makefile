@@ -43,7 +43,7 @@ evaluate: build ## Measure what LUC claims and rewrite docs/evaluation (root, 90
 $(EVALUATIONS:%=evaluate-%): evaluate-%: build
 	$(BUILD)/luc-evaluate $*
 
-install: ## Install what was built under DESTDIR and PREFIX (/usr/local)
+install: ## Install what was built, and the module's sources, under DESTDIR and PREFIX (/usr/local)
 	scripts/install.sh $(BUILD) $(PREFIX) $(DESTDIR)
 
 clean: ## Remove what was built

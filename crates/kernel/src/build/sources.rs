@@ -112,13 +112,30 @@ mod tests {
         }
         assert!(copy(&from, &to).unwrap());
         assert!(to.join("Kbuild").exists() && to.join("b.h").exists());
-        assert!(!to.join("build").exists() && !to.join("a.o").exists() && !to.join("luc.mod.c").exists());
+        assert!(
+            !to.join("build").exists()
+                && !to.join("a.o").exists()
+                && !to.join("luc.mod.c").exists()
+        );
         fs::write(to.join("a.o"), "built").unwrap();
         assert!(!copy(&from, &to).unwrap());
         fs::write(from.join("a.c"), "changed").unwrap();
         fs::remove_file(from.join("b.h")).unwrap();
         assert!(copy(&from, &to).unwrap());
         assert!(!to.join("b.h").exists() && to.join("a.o").exists());
+    }
+
+    #[test]
+    fn the_module_has_our_version() {
+        let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernel/luc");
+        for (file, line) in [
+            ("dkms.conf", "PACKAGE_VERSION=\"VERSION\""),
+            ("luc.h", "#define LUC_VERSION \"VERSION\""),
+        ] {
+            let text = fs::read_to_string(module.join(file)).unwrap();
+            let line = line.replace("VERSION\"", concat!(env!("CARGO_PKG_VERSION"), "\""));
+            assert!(text.lines().any(|have| have == line), "{file}: {line}");
+        }
     }
 
     #[test]
