@@ -178,7 +178,7 @@ fn the_module_from_load_to_unload() {
     let journals = status["journals"].as_array().expect("journals");
     let places: Vec<_> = journals.iter().map(|j| j["mount_point"].as_str()).collect();
     assert_eq!(places, [Some("/a"), Some("/b")]);
-    assert_eq!(journals[0]["settings"]["max_hold_us"], "20000");
+    assert_eq!(journals[0]["settings"]["max_hold_us"], 20_000);
 
     let run = json(outcome.file("run.json"));
     let used = &run["kernel"][0];
