@@ -51,7 +51,7 @@ evaluate: setup-evaluate build ## Measure what LUC claims and rewrite docs/evalu
 $(EVALUATIONS:%=evaluate-%): evaluate-%: setup-evaluate build
 	$(BUILD)/luc-evaluate $*
 
-install: ## Install what was built under DESTDIR and PREFIX (/usr/local)
+install: ## Install what was built, and the module's sources, under DESTDIR and PREFIX (/usr/local)
 	scripts/install.sh $(BUILD) $(PREFIX) $(DESTDIR)
 
 clean: ## Remove what was built

@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
-# Installs a built luc: the program, the gate's library, manual pages and completions.
+# Installs a built luc: the program, the gate's library, the kernel module's sources, manual pages and
+# completions. The sources go where DKMS looks for them if root installs into the running system, else below
+# PREFIX.
 #
 # usage: install.sh BUILD_DIR PREFIX [DESTDIR]
 set -euo pipefail
@@ -22,4 +24,20 @@ install -d "$share/man/man1" "$share/bash-completion/completions" \
 "$build/luc" completions zsh >"$share/zsh/site-functions/_luc"
 "$build/luc" completions fish >"$share/fish/vendor_completions.d/luc.fish"
 install -D -m 644 "$(dirname "${BASH_SOURCE[0]}")/../LICENSE" "$share/doc/luc/LICENSE"
+
+module=$(dirname "${BASH_SOURCE[0]}")/../kernel/luc
+version=$(sed -n 's/^PACKAGE_VERSION="\(.*\)"$/\1/p' "$module/dkms.conf")
+sources=$share/luc/kernel
+if [[ $EUID == 0 && -z ${3:-} && $prefix =~ ^/usr(/local)?/?$ ]]; then
+	# What an earlier installation left here would be found first.
+	rm -rf "$sources"
+	sources=/usr/src/luc-$version
+fi
+install -d "$sources"
+# Files that this version does not have any more would still be compiled.
+rm -f "$sources"/*.c "$sources"/*.h
+install -m 644 "$module"/*.c "$module"/*.h "$module"/{Kbuild,Makefile,dkms.conf,README.md} "$sources"
+if [[ $sources == /usr/src/* ]]; then
+	echo "the module's sources are in $sources: \`luc kernel load\` builds it, or \`dkms install luc/$version\` for every kernel"
+fi
 echo "installed luc under $root (prefix $prefix)"

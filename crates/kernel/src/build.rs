@@ -133,7 +133,7 @@ fn first_error(text: &str) -> String {
     let says_why = |line: &&str| {
         line.contains("error:") || line.contains("not found") || line.contains("No such file")
     };
-    let line = lines().find(says_why).or_else(|| lines().last());
+    let line = lines().find(says_why).or_else(|| lines().next_back());
     line.unwrap_or("make ended without luc.ko").to_owned()
 }
 

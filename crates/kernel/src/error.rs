@@ -132,7 +132,7 @@ pub enum Error {
         ours: &'static str,
     },
     /// The user may not do it.
-    #[error("to {what} takes root: run it with sudo")]
+    #[error("only root can {what}: run it with sudo")]
     NotRoot {
         /// What was tried.
         what: String,

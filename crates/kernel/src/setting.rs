@@ -17,11 +17,11 @@ pub enum Key {
     DelayUs,
     /// Policy `delay`: how often a further fsync restarts that time.
     MaxRestarts,
-    /// Policy `pid`: how long nobody may come until a held commit starts, in microseconds.
+    /// Policy `pid`: the longest wait for the next fsync, in microseconds.
     TimeoutUs,
     /// The longest that any policy holds a commit, in microseconds.
     MaxHoldUs,
-    /// Policy `pid`: fsyncs per commit to steer for; 0 lets the module find it.
+    /// Policy `pid`: fsyncs per commit to steer for; 0 for half of the tasks that call fsync.
     SetPoint,
     /// Policy `pid`: proportional gain, in thousandths.
     KpMilli,
@@ -31,9 +31,9 @@ pub enum Key {
     KdMilli,
     /// Copy-out `heuristic`: delayed writes, in thousandths of all, above which copying begins.
     CopyOutThresholdPermille,
-    /// Copy-out `heuristic`: commits below the threshold after which copying ends.
+    /// Copy-out `heuristic`: commits without a delayed write after which copying ends.
     CopyOutCleanRuns,
-    /// The most memory that copies may take, in KiB.
+    /// The most that one commit may copy, in KiB.
     CopyOutLimitKib,
     /// When journal blocks are copied, so that writes do not wait for the commit.
     CopyOut,
@@ -90,10 +90,11 @@ impl Key {
             Self::CopyOut => return Takes::Word(&["off", "on", "heuristic", "auto"]),
             // No configuration may hold a commit for longer: the module's own bound.
             Self::DelayUs | Self::TimeoutUs | Self::MaxHoldUs => (0, 50_000),
-            Self::MaxRestarts | Self::SetPoint | Self::CopyOutCleanRuns => (0, 1_000_000),
+            Self::MaxRestarts | Self::SetPoint => (0, 1_000_000),
+            Self::CopyOutCleanRuns => (1, 1_000_000),
             Self::KpMilli | Self::KiMilli | Self::KdMilli => (0, 100_000),
             Self::CopyOutThresholdPermille => (0, 1_000),
-            Self::CopyOutLimitKib => (0, u64::from(u32::MAX)),
+            Self::CopyOutLimitKib => (0, 1_048_576),
         };
         Takes::Number { from, to }
     }

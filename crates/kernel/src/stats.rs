@@ -16,7 +16,7 @@ pub struct Stats {
     pub commits: u64,
     /// Of these, asked for by fsync.
     pub commits_by_fsync: u64,
-    /// fsyncs that needed a commit.
+    /// fsyncs that reached the journal.
     pub fsyncs: u64,
     /// fsyncs that the last commit served.
     pub fsyncs_last_commit: u64,
@@ -32,7 +32,7 @@ pub struct Stats {
     pub error_milli: i64,
     /// The controller's output: how long the next commit may be held, in microseconds.
     pub output_us: i64,
-    /// What the controller is doing, in a word.
+    /// What policy `auto` is doing: `learning`, `trial`, `engaged` or `aside`.
     pub state: String,
     /// Writes to journalled blocks.
     pub writes: u64,

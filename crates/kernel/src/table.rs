@@ -50,7 +50,12 @@ impl Row {
             self.journal.clone(),
             format!("{}{lent}", self.policy),
             self.copy_out.clone(),
-            stats.state.clone(),
+            // Under the other policies there is nothing to decide.
+            if self.policy == "auto" {
+                stats.state.clone()
+            } else {
+                "-".to_owned()
+            },
             stats.commits.to_string(),
             stats.fsyncs.to_string(),
             or_dash(stats.fsyncs_per_commit(), |n| format!("{n:.1}")),

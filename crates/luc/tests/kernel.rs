@@ -189,7 +189,7 @@ fn a_build_leaves_the_sources_as_they_are() {
     assert_eq!(sources.count(), 1);
     // Everything is there now, but nothing is loaded for a tree.
     let text = stderr(&luc(&["kernel", "load"]));
-    assert!(text.contains("takes root"), "{text}");
+    assert!(text.contains("only root can load luc.ko"), "{text}");
     fake.write("/sys/module/module/parameters/sig_enforce", "Y\n");
     let text = stderr(&luc(&["kernel", "load"]));
     assert!(
@@ -299,6 +299,7 @@ fn status_is_a_table_and_json() {
         .find(|j| j["journal"] == "own-8")
         .expect("own");
     assert_eq!(own["settings"]["policy"], "off");
+    assert_eq!(own["settings"]["max_hold_us"], 20_000);
     assert_eq!(own["stats"]["error_milli"], -500);
     assert_eq!(own["fsyncs_per_commit"], 15.5);
     assert_eq!(own["device"], fake.own_device());

@@ -8,10 +8,14 @@ use crate::{Error, Machine};
 ///
 /// # Errors
 ///
-/// [`Error::NoSuchKernel`] if it is not installed; [`Error::NoHeaders`] with the command that installs them.
+/// [`Error::NoModules`] for the running kernel if it takes none; [`Error::NoSuchKernel`] if it is not
+/// installed; [`Error::NoHeaders`] with the command that installs them.
 pub fn find(machine: &Machine, kernel: &str) -> Result<PathBuf, Error> {
     let installed = installed(machine);
     let is_running = kernel == machine.running_kernel();
+    if is_running && !machine.has("/proc/modules") {
+        return Err(Error::NoModules);
+    }
     if kernel.is_empty()
         || kernel.contains('/')
         || !(is_running || installed.iter().any(|version| version == kernel))

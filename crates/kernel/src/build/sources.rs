@@ -56,15 +56,13 @@ fn places(program: &Path, machine: &Machine) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Copies sources that differ; whether any did. Files that are no longer among the sources go.
+/// Copies sources that differ, not those in folders below; whether any did. Files that are no longer among the sources go.
 pub(super) fn copy(from: &Path, to: &Path) -> Result<bool, Error> {
     let mut has_changed = false;
     fs::create_dir_all(to).map_err(Error::io("make", to))?;
     for entry in list(from)? {
         let (source, target) = (from.join(&entry), to.join(&entry));
-        if source.is_dir() {
-            has_changed |= copy(&source, &target)?;
-        } else if is_source(&entry) {
+        if is_source(&entry) {
             let content = fs::read(&source).map_err(Error::io("read", &source))?;
             if fs::read(&target).ok().as_ref() != Some(&content) {
                 fs::write(&target, content).map_err(Error::io("write", &target))?;
@@ -101,25 +99,43 @@ mod tests {
     fn sources_are_copied_once_and_objects_never() {
         let tree = tempfile::tempdir().unwrap();
         let (from, to) = (tree.path().join("from"), tree.path().join("to"));
-        fs::create_dir_all(from.join("compat")).unwrap();
+        fs::create_dir_all(from.join("build")).unwrap();
         for (name, content) in [
             ("Kbuild", "obj-m"),
             ("a.c", "a"),
-            ("compat/b.h", "b"),
+            ("b.h", "b"),
+            ("build/a.c", "a"),
             ("a.o", "object"),
             ("luc.mod.c", "made"),
         ] {
             fs::write(from.join(name), content).unwrap();
         }
         assert!(copy(&from, &to).unwrap());
-        assert!(to.join("Kbuild").exists() && to.join("compat/b.h").exists());
-        assert!(!to.join("a.o").exists() && !to.join("luc.mod.c").exists());
+        assert!(to.join("Kbuild").exists() && to.join("b.h").exists());
+        assert!(
+            !to.join("build").exists()
+                && !to.join("a.o").exists()
+                && !to.join("luc.mod.c").exists()
+        );
         fs::write(to.join("a.o"), "built").unwrap();
         assert!(!copy(&from, &to).unwrap());
         fs::write(from.join("a.c"), "changed").unwrap();
-        fs::remove_file(from.join("compat/b.h")).unwrap();
+        fs::remove_file(from.join("b.h")).unwrap();
         assert!(copy(&from, &to).unwrap());
-        assert!(!to.join("compat/b.h").exists() && to.join("a.o").exists());
+        assert!(!to.join("b.h").exists() && to.join("a.o").exists());
+    }
+
+    #[test]
+    fn the_module_has_our_version() {
+        let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernel/luc");
+        for (file, line) in [
+            ("dkms.conf", "PACKAGE_VERSION=\"VERSION\""),
+            ("luc.h", "#define LUC_VERSION \"VERSION\""),
+        ] {
+            let text = fs::read_to_string(module.join(file)).unwrap();
+            let line = line.replace("VERSION\"", concat!(env!("CARGO_PKG_VERSION"), "\""));
+            assert!(text.lines().any(|have| have == line), "{file}: {line}");
+        }
     }
 
     #[test]

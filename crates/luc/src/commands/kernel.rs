@@ -146,7 +146,10 @@ fn load(machine: &Machine, policy: Option<String>, copy_out: Option<String>) -> 
             "luc.ko {version} is loaded from {}; {names}",
             path.display()
         ),
-        None => println!("luc.ko {version} was loaded already; {names}"),
+        None if settings.is_empty() => println!("luc.ko {version} was loaded already; {names}"),
+        None => println!(
+            "luc.ko {version} was loaded already; {names}; later mounts start with what it was loaded with"
+        ),
     }
     // Loaded just now, journals have these from the start.
     if !settings.is_empty() && !journals.is_empty() {

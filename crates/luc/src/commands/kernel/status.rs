@@ -44,6 +44,34 @@ pub(super) struct Args {
     watch: Option<String>,
 }
 
+/// Settings that are numbers as numbers.
+fn with_numbers<S: serde::Serializer>(
+    settings: &Settings,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(settings.iter().map(|(key, value)| {
+        let number = value.parse::<u64>().map(serde_json::Value::from);
+        (key, number.unwrap_or_else(|_| value.into()))
+    }))
+}
+
+/// How the figures are introduced.
+struct Head {
+    /// Since when they are counted; `None` for since ever.
+    interval: Option<Duration>,
+    /// Whether they take the place of those before.
+    in_place: bool,
+}
+
+impl Head {
+    fn once() -> Self {
+        Self {
+            interval: None,
+            in_place: false,
+        }
+    }
+}
+
 /// Everything, as JSON.
 #[derive(Debug, Serialize)]
 struct Status {
@@ -59,6 +87,7 @@ struct JournalStatus {
     mount_point: Option<String>,
     /// Runs that lend its settings.
     lent: usize,
+    #[serde(serialize_with = "with_numbers")]
     settings: Settings,
     fsyncs_per_commit: Option<f64>,
     stats: Stats,
@@ -66,7 +95,11 @@ struct JournalStatus {
 
 pub(super) fn main(machine: &Machine, args: &Args) -> anyhow::Result<ExitCode> {
     let Some(interval) = &args.watch else {
-        show(&look(machine, &mut BTreeMap::new())?, args.json, false)?;
+        show(
+            &look(machine, &mut BTreeMap::new())?,
+            args.json,
+            &Head::once(),
+        )?;
         return Ok(ExitCode::SUCCESS);
     };
     let interval = Duration::from_nanos(parse_duration_ns(interval)?);
@@ -80,12 +113,13 @@ pub(super) fn main(machine: &Machine, args: &Args) -> anyhow::Result<ExitCode> {
     }
     let mut before = BTreeMap::new();
     let mut due = Instant::now();
+    let mut head = Head {
+        in_place: stdout().is_terminal(),
+        ..Head::once()
+    };
     loop {
-        show(
-            &look(machine, &mut before)?,
-            args.json,
-            stdout().is_terminal(),
-        )?;
+        show(&look(machine, &mut before)?, args.json, &head)?;
+        head.interval = Some(interval);
         due += interval;
         while Instant::now() < due {
             if ended.load(Ordering::Relaxed) {
@@ -135,22 +169,26 @@ fn read(journal: &Journal) -> Result<(Settings, Stats), luc_kernel::Error> {
     Ok((journal.settings()?, journal.stats()?))
 }
 
-fn show(status: &Status, json: bool, in_place: bool) -> anyhow::Result<()> {
+fn show(status: &Status, json: bool, head: &Head) -> anyhow::Result<()> {
     let mut out = stdout().lock();
     if json {
         serde_json::to_writer(&mut out, status).map_err(std::io::Error::from)?;
         writeln!(out)?;
         return Ok(out.flush()?);
     }
-    if in_place {
+    if head.in_place {
         // To the upper left corner, and nothing of before below it.
         write!(out, "\x1b[H\x1b[J")?;
     }
-    writeln!(
+    write!(
         out,
         "luc.ko {}, interface {}",
         status.version, status.interface
     )?;
+    match head.interval {
+        Some(interval) => writeln!(out, "; in the last {} s", interval.as_secs_f64())?,
+        None => writeln!(out)?,
+    }
     if status.journals.is_empty() {
         writeln!(
             out,
