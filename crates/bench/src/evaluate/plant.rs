@@ -116,7 +116,11 @@ impl Worker {
         match plant {
             Plant::Log | Plant::Overwrite => {
                 let path = home.join(number.to_string());
-                let file = OpenOptions::new().create(true).write(true).open(path)?;
+                let file = OpenOptions::new()
+                    .create(true)
+                    .truncate(false)
+                    .write(true)
+                    .open(path)?;
                 if plant == Plant::Overwrite {
                     file.write_all_at(&vec![1; FILE_BYTES as usize], 0)?;
                     file.sync_all()?;
