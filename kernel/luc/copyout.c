@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copy-out: metadata is journaled from a frozen copy, so that the buffer itself stays writable while the
+ * commit writes.
+ *
+ * jbd2 can do that by itself (b_frozen_data), but only if a writer comes before the commit has filed the
+ * buffer for I/O. do_get_write_access() looks for a frozen copy before it looks for BH_Shadow: a copy made
+ * just before jbd2 files the buffer removes the wait. jbd2 frees it when the commit ends.
+ */
+#include <linux/buffer_head.h>
+
+#include "compat.h"
+#include "luc.h"
+#include "trace_luc.h"
+
+/* Waiting for memory here would delay the very commit that everybody waits for. */
+#define LUC_COPY_GFP (GFP_NOFS | __GFP_NOWARN | __GFP_NORETRY)
+
+/* Copying goes on for so many commits that it did not pay in. */
+#define LUC_PATIENT_RUNS 16
+
+/* Whether the copy may be made; takes its bytes from the commit's limit. */
+static bool luc_copy_reserve(struct luc_journal *lj, size_t bytes)
+{
+	bool fits;
+
+	spin_lock(&lj->lock);
+	fits = lj->copy_bytes_in_use + bytes <= (u64)lj->settings.copy_out_limit_kib << 10;
+	if (fits)
+		lj->copy_bytes_in_use += bytes;
+	else
+		lj->counts.copies_failed++;
+	spin_unlock(&lj->lock);
+	return fits;
+}
+
+/* Counts a copy that was made, or gives the bytes of one that was not back. */
+static void luc_copy_settle(struct luc_journal *lj, size_t bytes, bool made, bool failed,
+			    u64 spent_ns)
+{
+	spin_lock(&lj->lock);
+	if (made) {
+		lj->counts.copies++;
+		lj->counts.copy_bytes += bytes;
+		lj->copying.buffers++;
+		lj->copying.spent_ns += spent_ns;
+	} else {
+		lj->copy_bytes_in_use -= bytes;
+	}
+	if (failed)
+		lj->counts.copies_failed++;
+	spin_unlock(&lj->lock);
+}
+
+/*
+ * As jbd2_freeze_jh_data() does it: the trigger fires on the buffer (ext4 has none, ocfs2 computes its
+ * checksums there), then it is copied, and the copy keeps the trigger. Escaping of a block that begins
+ * with jbd2's magic number is left to jbd2, which does it in the copy. Under jh->b_state_lock.
+ */
+static void luc_freeze(struct journal_head *jh, struct buffer_head *bh, char *copy)
+{
+	/* x86-64 has no high memory: b_data can be read as it is. */
+	char *source = bh->b_data;
+
+	if (jh->b_triggers && jh->b_triggers->t_frozen)
+		jh->b_triggers->t_frozen(jh->b_triggers, bh, source, bh->b_size);
+	memcpy(copy, source, bh->b_size);
+	jh->b_frozen_data = copy;
+	jh->b_frozen_triggers = jh->b_triggers;
+}
+
+/* Makes the frozen copy of a buffer that has none; without memory jbd2 journals the buffer itself. */
+static void luc_copy_buffer(struct luc_journal *lj, struct journal_head *jh)
+{
+	struct buffer_head *bh = jh2bh(jh);
+	size_t bytes = bh->b_size;
+	u64 begin_ns = ktime_get_ns();
+	bool made = false;
+	char *copy;
+
+	/* With b_committed_data (ocfs2's bitmaps) a frozen copy would live on as the next one. */
+	if (READ_ONCE(jh->b_frozen_data) || READ_ONCE(jh->b_committed_data))
+		return;
+	if (!luc_copy_reserve(lj, bytes))
+		return;
+	copy = luc_jbd2_alloc(bytes, LUC_COPY_GFP);
+	if (copy) {
+		spin_lock(&jh->b_state_lock);
+		if (!jh->b_frozen_data && !jh->b_committed_data) {
+			luc_freeze(jh, bh, copy);
+			made = true;
+		}
+		spin_unlock(&jh->b_state_lock);
+	}
+	luc_copy_settle(lj, bytes, made, !copy, ktime_get_ns() - begin_ns);
+	if (copy && !made)
+		luc_jbd2_free(copy, bytes);
+}
+
+/* The commit files a metadata buffer for I/O. */
+int luc_wrap_write_metadata(transaction_t *transaction, struct journal_head *jh,
+			    struct buffer_head **bh_out, sector_t block)
+{
+	struct luc_journal *lj;
+	int flags;
+
+	luc_enter();
+	lj = luc_journal_get(transaction->t_journal);
+	if (lj) {
+		if (READ_ONCE(lj->copying.on))
+			luc_copy_buffer(lj, jh);
+		else
+			lj->copying.buffers++;
+		luc_journal_put(lj);
+	}
+	flags = luc_original_write_metadata(transaction, jh, bh_out, block);
+	luc_leave();
+	return flags;
+}
+
+/* What the commit under way means for whoever wants to change a buffer that it writes. */
+enum luc_shadow {
+	LUC_SHADOW_NONE,
+	LUC_SHADOW_WAITS,	/* it waits until the buffer is written */
+	LUC_SHADOW_SPARED,	/* a copy is written instead */
+};
+
+/*
+ * do_get_write_access() without the locks. Journal heads are SLAB_TYPESAFE_BY_RCU; the caller is in an RCU
+ * read-side section.
+ */
+static enum luc_shadow luc_shadow_of(struct buffer_head *bh)
+{
+	struct journal_head *jh;
+
+	if (!test_bit(BH_Shadow, &bh->b_state))
+		return LUC_SHADOW_NONE;
+	jh = READ_ONCE(bh->b_private);
+	if (!jh)
+		return LUC_SHADOW_NONE;
+	return READ_ONCE(jh->b_frozen_data) ? LUC_SHADOW_SPARED : LUC_SHADOW_WAITS;
+}
+
+/* Counts a write; returns the journal, with a reference, if it will have to wait. */
+static struct luc_journal *luc_note_write(journal_t *journal, struct buffer_head *bh)
+{
+	struct luc_journal *lj;
+
+	rcu_read_lock();
+	lj = luc_journal_find_rcu(journal);
+	if (!lj)
+		goto out;
+	this_cpu_inc(lj->writes->writes);
+	switch (luc_shadow_of(bh)) {
+	case LUC_SHADOW_WAITS:
+		if (kobject_get_unless_zero(&lj->kobj))
+			goto out;
+		break;
+	case LUC_SHADOW_SPARED:
+		set_bit(hash_32(current->pid, 6), &lj->saved_tasks);
+		break;
+	case LUC_SHADOW_NONE:
+		break;
+	}
+	lj = NULL;
+out:
+	rcu_read_unlock();
+	return lj;
+}
+
+/* A handle wants to change a metadata buffer. */
+int luc_wrap_get_write_access(handle_t *handle, struct buffer_head *bh)
+{
+	struct luc_journal *lj = NULL;
+	u64 begin_ns;
+	int error;
+
+	luc_enter();
+	if (!is_handle_aborted(handle))
+		lj = luc_note_write(handle->h_transaction->t_journal, bh);
+	if (lj) {
+		begin_ns = ktime_get_ns();
+		error = jbd2_journal_get_write_access(handle, bh);
+		this_cpu_inc(lj->writes->delayed);
+		this_cpu_add(lj->writes->delay_ns, ktime_get_ns() - begin_ns);
+		luc_journal_put(lj);
+	} else {
+		error = jbd2_journal_get_write_access(handle, bh);
+	}
+	luc_leave();
+	return error;
+}
+
+static void luc_smooth(u64 *mean, u64 sum, u64 count)
+{
+	if (!count)
+		return;
+	*mean = *mean ? *mean - *mean / 8 + div64_u64(sum, count * 8) : div64_u64(sum, count);
+}
+
+/* The paper's (section IV.B): on beyond a share of delayed writes, off after commits without any. */
+static bool luc_heuristic(struct luc_journal *lj, const struct luc_writes *last)
+{
+	struct luc_copying *copying = &lj->copying;
+
+	if (last->delayed * 1000 > last->writes * lj->settings.copy_out_threshold_permille) {
+		copying->clean_runs = 0;
+		return true;
+	}
+	if (last->delayed)
+		copying->clean_runs = 0;
+	else if (copying->clean_runs < U32_MAX)
+		copying->clean_runs++;
+	return copying->on && copying->clean_runs < lj->settings.copy_out_clean_runs;
+}
+
+/*
+ * On while the waits that copying saves are longer than the waits that it makes: all whose fsyncs are in the
+ * commit wait for the copies. Waits saved are tasks that came upon a copy times a delayed write's mean wait
+ * (half a commit before one was seen).
+ */
+static bool luc_adaptive(struct luc_journal *lj, const struct luc_writes *last, u32 spared)
+{
+	struct luc_copying *copying = &lj->copying;
+	u64 wait_ns = copying->wait_ns ?: lj->commit_ns / 2;
+	u64 copy_ns = copying->copy_ns ?: NSEC_PER_USEC;
+	u64 saves_ns = last->delay_ns + spared * wait_ns;
+	u64 costs_ns = copying->buffers * copy_ns * (lj->released + 1);
+
+	if (saves_ns > costs_ns) {
+		copying->clean_runs = 0;
+		return true;
+	}
+	if (copying->clean_runs < U32_MAX)
+		copying->clean_runs++;
+	/* What turned it on may come again: wait as long as the balance needs to turn. */
+	return copying->on && copying->clean_runs < LUC_PATIENT_RUNS;
+}
+
+/* Whether the commit that begins now is journaled from copies. */
+void luc_copy_out_decide(struct luc_journal *lj)
+{
+	struct luc_copying *copying = &lj->copying;
+	u32 spared = hweight_long(xchg(&lj->saved_tasks, 0));
+	struct luc_writes sum, last;
+	bool on = false;
+
+	luc_sum_writes(lj, &sum);
+	spin_lock(&lj->lock);
+	last.writes = sum.writes - copying->before.writes;
+	last.delayed = sum.delayed - copying->before.delayed;
+	last.delay_ns = sum.delay_ns - copying->before.delay_ns;
+	copying->before = sum;
+	luc_smooth(&copying->wait_ns, last.delay_ns, last.delayed);
+	if (copying->on)
+		luc_smooth(&copying->copy_ns, copying->spent_ns, copying->buffers);
+	switch (lj->settings.copy_out) {
+	case LUC_COPY_OUT_OFF:
+		break;
+	case LUC_COPY_OUT_ON:
+		on = true;
+		break;
+	case LUC_COPY_OUT_HEURISTIC:
+		on = luc_heuristic(lj, &last);
+		break;
+	case LUC_COPY_OUT_AUTO:
+		on = luc_adaptive(lj, &last, spared);
+		break;
+	}
+	if (on != copying->on)
+		trace_luc_copy_out(lj->dev, on, last.writes, last.delayed);
+	copying->on = on;
+	copying->buffers = 0;
+	copying->spent_ns = 0;
+	spin_unlock(&lj->lock);
+}

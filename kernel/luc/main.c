@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Loading and unloading. */
+#include <linux/init.h>
+#include <linux/module.h>
+
+#include "compat.h"
+#include "luc.h"
+
+struct luc_settings luc_defaults = {
+	.policy = LUC_POLICY_OFF,
+	.copy_out = LUC_COPY_OUT_OFF,
+	.delay_us = 1000,
+	.max_restarts = 64,
+	.timeout_us = 1000,
+	.max_hold_us = 20000,
+	.set_point = 0,
+	.kp_milli = 800,
+	.ki_milli = 250,
+	.kd_milli = 250,
+	.copy_out_threshold_permille = 50,
+	.copy_out_clean_runs = 4,
+	.copy_out_limit_kib = 16384,
+};
+
+static char *policy = "off";
+module_param(policy, charp, 0444);
+MODULE_PARM_DESC(policy, "how journals batch commits unless set otherwise: off, delay, pid or auto");
+
+static char *copy_out = "off";
+module_param(copy_out, charp, 0444);
+MODULE_PARM_DESC(copy_out,
+		 "whether journals write metadata from copies unless set otherwise: off, on, heuristic or auto");
+
+static int __init luc_parse_parameters(void)
+{
+	int error = luc_parse_policy(policy, &luc_defaults.policy);
+
+	if (error) {
+		pr_err("luc: policy=%s: must be off, delay, pid or auto\n", policy);
+		return error;
+	}
+	error = luc_parse_copy_out(copy_out, &luc_defaults.copy_out);
+	if (error)
+		pr_err("luc: copy_out=%s: must be off, on, heuristic or auto\n", copy_out);
+	return error;
+}
+
+static int __init luc_init(void)
+{
+	int error = luc_parse_parameters();
+
+	if (error)
+		return error;
+	error = luc_find_symbols();
+	if (error)
+		return error;
+	error = luc_check_layout();
+	if (error)
+		return error;
+	error = luc_sysfs_init();
+	if (error)
+		return error;
+	error = luc_hooks_install();
+	if (error) {
+		/* A mount may have come in between. */
+		luc_journals_forget_all();
+		luc_sysfs_exit();
+		return error;
+	}
+	luc_journals_attach();
+	pr_info("luc: version " LUC_VERSION " loaded\n");
+	return 0;
+}
+
+static void __exit luc_exit(void)
+{
+	luc_hooks_remove();
+	luc_journals_forget_all();
+	luc_sysfs_exit();
+	pr_info("luc: unloaded\n");
+}
+
+module_init(luc_init);
+module_exit(luc_exit);
+
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("Brings fsyncs into common journal commits and journals metadata from copies");
+MODULE_VERSION(LUC_VERSION);

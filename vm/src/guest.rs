@@ -1,0 +1,269 @@
+//! A guest that runs: waiting for it, reading what it said so far, ending it.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
+
+use crate::cpio;
+use crate::error::Error;
+use crate::outcome::Outcome;
+
+/// How often a running guest is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How much of a log an error shows.
+const TAIL_LINES: usize = 60;
+
+/// A file in memory that QEMU opens through this process: nothing to remove, however either ends.
+#[derive(Debug)]
+pub(crate) struct MemoryFile(File);
+
+impl MemoryFile {
+    pub(crate) fn new(name: &str) -> Result<Self, Error> {
+        let system = |error: rustix::io::Errno| Error::System {
+            what: "making a memory file",
+            source: error.into(),
+        };
+        let file: OwnedFd = memfd_create(name, MemfdFlags::CLOEXEC).map_err(system)?;
+        Ok(Self(file.into()))
+    }
+
+    /// Its path for a child.
+    pub(crate) fn path(&self) -> String {
+        format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd())
+    }
+
+    pub(crate) fn file(&mut self) -> &mut File {
+        &mut self.0
+    }
+
+    /// What is in it now.
+    fn content(&self) -> Result<Vec<u8>, Error> {
+        let read = || {
+            let mut file = &self.0;
+            let mut bytes = Vec::new();
+            file.seek(SeekFrom::Start(0))?;
+            file.read_to_end(&mut bytes)?;
+            Ok(bytes)
+        };
+        read().map_err(|source| Error::System {
+            what: "reading a memory file",
+            source,
+        })
+    }
+}
+
+/// The memory files of a run.
+#[derive(Debug)]
+pub(crate) struct Channels {
+    pub(crate) initramfs: MemoryFile,
+    pub(crate) console: MemoryFile,
+    pub(crate) results: MemoryFile,
+    pub(crate) output: MemoryFile,
+    pub(crate) errors: MemoryFile,
+}
+
+impl Channels {
+    pub(crate) fn new() -> Result<Self, Error> {
+        Ok(Self {
+            initramfs: MemoryFile::new("luc-vm-initramfs")?,
+            console: MemoryFile::new("luc-vm-console")?,
+            results: MemoryFile::new("luc-vm-results")?,
+            output: MemoryFile::new("luc-vm-output")?,
+            errors: MemoryFile::new("luc-vm-errors")?,
+        })
+    }
+}
+
+/// A running guest. It is ended when this goes out of use, and by the system when the thread that
+/// started it ends.
+#[derive(Debug)]
+pub struct Guest {
+    qemu: Child,
+    channels: Channels,
+    started: Instant,
+    limit: Duration,
+}
+
+impl Guest {
+    pub(crate) fn start(
+        mut command: Command,
+        channels: Channels,
+        limit: Duration,
+    ) -> Result<Self, Error> {
+        let system = |source| Error::System {
+            what: "starting QEMU",
+            source,
+        };
+        let errors = channels.errors.0.try_clone().map_err(system)?;
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(errors);
+        let parent = getpid();
+        // SAFETY: between fork and exec only system calls are made; nothing allocates or locks.
+        unsafe {
+            command.pre_exec(move || {
+                set_parent_process_death_signal(Some(Signal::KILL))?;
+                // The parent may have died before the signal was asked for.
+                if getppid() == Some(parent) {
+                    Ok(())
+                } else {
+                    Err(rustix::io::Errno::SRCH.into())
+                }
+            });
+        }
+        let qemu = command.spawn().map_err(system)?;
+        Ok(Self {
+            qemu,
+            channels,
+            started: Instant::now(),
+            limit,
+        })
+    }
+
+    /// What the script has printed so far. In virtual time that is nothing before the end.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::System`] if the memory file cannot be read.
+    pub fn output(&self) -> Result<Vec<u8>, Error> {
+        self.channels.output.content()
+    }
+
+    /// What the kernel has printed on its console so far.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::System`] if the memory file cannot be read.
+    pub fn console(&self) -> Result<String, Error> {
+        Ok(String::from_utf8_lossy(&self.channels.console.content()?).replace('\r', ""))
+    }
+
+    /// Whether it still runs.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Timeout`] if it has had its time; then it is ended.
+    pub fn is_running(&mut self) -> Result<bool, Error> {
+        Ok(self.poll()?.is_none())
+    }
+
+    /// Pulls the plug: what the guest had not written to its disks is lost.
+    pub fn cut(mut self) {
+        self.end();
+    }
+
+    /// Waits for the guest to end and collects its results.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Panic`], [`Error::Timeout`], [`Error::NoResult`] and [`Error::Damaged`].
+    pub fn wait(mut self) -> Result<Outcome, Error> {
+        let status = loop {
+            if let Some(status) = self.poll()? {
+                break status;
+            }
+            thread::sleep(LOOK_EVERY);
+        };
+        self.collect(status)
+    }
+
+    /// Whether it has ended.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Timeout`] if it has had its time; then it is ended.
+    fn poll(&mut self) -> Result<Option<ExitStatus>, Error> {
+        let system = |source| Error::System {
+            what: "waiting for QEMU",
+            source,
+        };
+        if let Some(status) = self.qemu.try_wait().map_err(system)? {
+            return Ok(Some(status));
+        }
+        if self.started.elapsed() < self.limit {
+            return Ok(None);
+        }
+        self.end();
+        let log = format!(
+            "{}\n{}",
+            String::from_utf8_lossy(&self.output()?),
+            self.console()?
+        );
+        Err(Error::Timeout {
+            limit: self.limit,
+            log: tail(&log),
+        })
+    }
+
+    fn collect(&self, status: ExitStatus) -> Result<Outcome, Error> {
+        let console = self.console()?;
+        if let Some(line) = console
+            .lines()
+            .find(|line| line.contains("Kernel panic - not syncing"))
+        {
+            let reason = line
+                .split_once("not syncing: ")
+                .map_or(line, |(_, reason)| reason);
+            return Err(Error::Panic {
+                reason: reason.to_owned(),
+                log: tail(&console),
+            });
+        }
+        let results = self.channels.results.content()?;
+        if results.is_empty() {
+            let said = self.channels.errors.content()?;
+            let status = format!("{status}: {}", String::from_utf8_lossy(&said).trim());
+            return Err(Error::NoResult {
+                status,
+                log: tail(&console),
+            });
+        }
+        let mut all = cpio::read_files(&results)?;
+        let mut take = |name| {
+            all.remove(name)
+                .ok_or(Error::Damaged("a part of the results is not there"))
+        };
+        let exit = String::from_utf8_lossy(&take("status")?).trim().parse();
+        let kernel_log = String::from_utf8_lossy(&take("kernel.log")?).into_owned();
+        let output = match take("output") {
+            Ok(output) => output,
+            Err(_) => self.output()?,
+        };
+        let files = all
+            .into_iter()
+            .filter_map(|(name, content)| Some((name.strip_prefix("files/")?.to_owned(), content)));
+        Ok(Outcome {
+            status: exit.map_err(|_| Error::Damaged("the exit status is no number"))?,
+            output,
+            kernel_log,
+            files: files.collect(),
+            wall: self.started.elapsed(),
+        })
+    }
+
+    fn end(&mut self) {
+        // It may have ended by itself.
+        let _ = self.qemu.kill();
+        let _ = self.qemu.wait();
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// The last lines of a log.
+fn tail(log: &str) -> String {
+    let lines: Vec<&str> = log.trim_end().lines().collect();
+    lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
+}

@@ -1,0 +1,144 @@
+//! The guest's file system in memory: an archive per run.
+
+use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Component, Path, PathBuf};
+
+use crate::cpio;
+use crate::error::Error;
+use crate::{programs, tools};
+
+/// The first process: loads modules, runs the script, sends the results.
+const INIT: &[u8] = include_bytes!("init.sh");
+
+/// Folders in every guest; `bin`, `lib` and the like are links into `usr`, as on today's distributions.
+const FOLDERS: [&str; 14] = [
+    "dev", "proc", "sys", "run", "tmp", "mnt", "root", "etc", "var", "luc", "usr", "usr/bin",
+    "usr/sbin", "usr/lib",
+];
+const LINKS: [(&str, &str); 5] = [
+    ("bin", "usr/bin"),
+    ("sbin", "usr/sbin"),
+    ("lib", "usr/lib"),
+    ("lib64", "usr/lib64"),
+    ("var/run", "../run"),
+];
+
+/// An initramfs being put together.
+#[derive(Debug)]
+pub(crate) struct Initramfs {
+    archive: cpio::Writer,
+    folders: BTreeSet<String>,
+    files: BTreeSet<String>,
+}
+
+impl Initramfs {
+    /// Busybox, its init, and the folders that programs expect.
+    pub(crate) fn new() -> Result<Self, Error> {
+        let mut this = Self {
+            archive: cpio::Writer::default(),
+            folders: BTreeSet::new(),
+            files: BTreeSet::new(),
+        };
+        for folder in FOLDERS {
+            this.folder(folder);
+        }
+        this.folder("usr/lib64");
+        for (name, target) in LINKS {
+            this.archive.link(name, target);
+        }
+        let busybox = tools::find("busybox")?;
+        this.file_of_host(Path::new("/usr/bin/busybox"), &busybox)?;
+        this.libraries(&busybox)?;
+        this.archive.link("usr/bin/sh", "busybox");
+        this.content(
+            Path::new("/etc/passwd"),
+            0o644,
+            b"root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n",
+        );
+        this.content(
+            Path::new("/etc/group"),
+            0o644,
+            b"root:x:0:\nnogroup:x:65534:\n",
+        );
+        this.content(Path::new("/init"), 0o755, INIT);
+        Ok(this)
+    }
+
+    /// A file with this content. One that is there already stays as it is.
+    pub(crate) fn content(&mut self, path: &Path, mode: u32, content: &[u8]) {
+        let name = name(path);
+        if !self.files.insert(name.clone()) {
+            return;
+        }
+        if let Some((folder, _)) = name.rsplit_once('/') {
+            self.folder(folder);
+        }
+        self.archive.file(&name, mode, content);
+    }
+
+    /// A file of the host at `path`, with its permission bits.
+    pub(crate) fn file_of_host(&mut self, path: &Path, source: &Path) -> Result<(), Error> {
+        let file = |error| Error::File {
+            path: source.to_owned(),
+            source: error,
+        };
+        let mode = std::fs::metadata(source)
+            .map_err(file)?
+            .permissions()
+            .mode();
+        self.content(path, mode, &tools::read(source)?);
+        Ok(())
+    }
+
+    /// A program of the host as `/luc/bin/NAME`, which comes before busybox's tools in `PATH`, and its
+    /// libraries where the loader looks for them.
+    pub(crate) fn program(&mut self, program: &Path) -> Result<(), Error> {
+        let found = programs::locate(program)?;
+        let name = found.file_name().unwrap_or_default();
+        self.file_of_host(&Path::new("/luc/bin").join(name), &found)?;
+        self.libraries(&found)
+    }
+
+    /// The shared libraries of a file of the host.
+    pub(crate) fn libraries(&mut self, of: &Path) -> Result<(), Error> {
+        for library in programs::libraries(of)? {
+            self.file_of_host(&library, &library)?;
+        }
+        Ok(())
+    }
+
+    /// The archive.
+    pub(crate) fn finish(self) -> Vec<u8> {
+        self.archive.finish()
+    }
+
+    /// A folder and those above it.
+    fn folder(&mut self, name: &str) {
+        if name.is_empty() || self.folders.contains(name) {
+            return;
+        }
+        if let Some((above, _)) = name.rsplit_once('/') {
+            self.folder(above);
+        }
+        self.archive.folder(name);
+        self.folders.insert(name.to_owned());
+    }
+}
+
+/// A path in the archive: relative, without `.` and `..`, and below `usr` where `/bin` and the like are links.
+fn name(path: &Path) -> String {
+    let parts = path
+        .components()
+        .filter(|part| matches!(part, Component::Normal(_)));
+    let path: PathBuf = parts.collect();
+    let merged = ["bin", "sbin", "lib", "lib64"]
+        .iter()
+        .any(|folder| path.starts_with(folder));
+    let path = if merged {
+        Path::new("usr").join(path)
+    } else {
+        path
+    };
+    path.to_string_lossy().into_owned()
+}

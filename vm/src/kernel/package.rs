@@ -1,0 +1,285 @@
+//! The `linux-image` package of a release: which there is, fetching it, unpacking it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::{bzimage, headers};
+use crate::error::Error;
+use crate::tools;
+
+/// The parts of a package that a guest can use: file systems, block devices and what they need.
+const PARTS: [&str; 9] = [
+    "arch",
+    "block",
+    "crypto",
+    "drivers/block",
+    "drivers/char",
+    "drivers/md",
+    "drivers/virtio",
+    "fs",
+    "lib",
+];
+
+/// The release that `version` stands for.
+pub(super) fn release(version: &str, cache: &Path) -> Result<String, Error> {
+    let valid = |c: char| c.is_ascii_alphanumeric() || ".+-~_".contains(c);
+    if version.is_empty() || version.starts_with(['.', '-']) || !version.chars().all(valid) {
+        return Err(no_kernel(
+            version,
+            "this is no version: give one like 6.1 or 6.1.0-56-amd64",
+        ));
+    }
+    if cache.join(version).join("vmlinux").is_file() || headers(version).is_some() {
+        return Ok(version.to_owned());
+    }
+    let installed = newest(
+        version,
+        folders(Path::new("/lib/modules")).filter(|name| headers(name).is_some()),
+    );
+    let cached = || {
+        newest(
+            version,
+            folders(cache).filter(|name| cache.join(name).join("vmlinux").is_file()),
+        )
+    };
+    if let Some(release) = installed.or_else(cached) {
+        return Ok(release);
+    }
+    let offered = offered()?;
+    newest(version, offered.into_iter()).ok_or_else(|| {
+        no_kernel(version, "this distribution's archive has no such linux-image: see `apt-cache search linux-image`")
+    })
+}
+
+/// The newest of `releases` that is `version` or begins with it and is an ordinary amd64 kernel.
+fn newest(version: &str, releases: impl Iterator<Item = String>) -> Option<String> {
+    let fits = |release: &String| {
+        release == version
+            || release
+                .strip_prefix(version)
+                .is_some_and(|rest| rest.starts_with(['.', '-', '+']))
+                && release.ends_with("-amd64")
+                && !["-rt-", "-cloud-"]
+                    .iter()
+                    .any(|variant| release.contains(variant))
+    };
+    releases.filter(fits).max_by_key(|release| numbers(release))
+}
+
+/// The numbers in a release, which order it: 6.1.0-9 comes before 6.1.0-10.
+fn numbers(release: &str) -> Vec<u64> {
+    release
+        .split(|c: char| !c.is_ascii_digit())
+        .filter_map(|digits| digits.parse().ok())
+        .collect()
+}
+
+fn folders(parent: &Path) -> impl Iterator<Item = String> {
+    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().into_string().ok())
+}
+
+/// The releases that the distribution's archive offers.
+fn offered() -> Result<Vec<String>, Error> {
+    let cache = tools::which("apt-cache").ok_or_else(|| {
+        no_kernel(
+            "any",
+            "kernels come from apt, which is not here: use Debian or Ubuntu",
+        )
+    })?;
+    let names = tools::output(Command::new(cache).args(["pkgnames", "linux-image-"]))?;
+    let names = String::from_utf8_lossy(&names).into_owned();
+    Ok(names
+        .lines()
+        .filter_map(|name| name.strip_prefix("linux-image-"))
+        .map(str::to_owned)
+        .collect())
+}
+
+/// Fetches the package of `release` and unpacks it to `folder`, at once or not at all.
+pub(super) fn unpack(release: &str, cache: &Path, folder: &Path) -> Result<(), Error> {
+    let work = Work::new(cache, release)?;
+    let package = download(release, &work.0)?;
+    let vmlinuz = format!("./boot/vmlinuz-{release}");
+    extract(&package, release, &vmlinuz, &work.0)?;
+    let image = bzimage::extract(&tools::read(&work.0.join(&vmlinuz))?)?;
+    write(&work.0.join("vmlinux"), &image)?;
+    decompress_modules(&work.0.join("lib"))?;
+    let mut depmod = Command::new(tools::find("depmod")?);
+    tools::output(depmod.arg("-b").arg(&work.0).arg(release))?;
+    let file = |source| Error::File {
+        path: folder.to_owned(),
+        source,
+    };
+    fs::remove_dir_all(work.0.join("boot")).map_err(file)?;
+    fs::remove_file(&package).map_err(file)?;
+    match fs::rename(&work.0, folder) {
+        Ok(()) => Ok(()),
+        // Another process was faster.
+        Err(_) if folder.join("vmlinux").is_file() => Ok(()),
+        Err(source) => Err(file(source)),
+    }
+}
+
+/// A folder to work in, removed when it goes out of use. What a killed process left there is removed by
+/// the next one for the same release.
+struct Work(PathBuf);
+
+impl Work {
+    fn new(cache: &Path, release: &str) -> Result<Self, Error> {
+        let prefix = format!("{release}.unpacking.");
+        for left in folders(cache).filter(|name| name.starts_with(&prefix)) {
+            let owner = left.trim_start_matches(&prefix);
+            if !Path::new("/proc").join(owner).exists() {
+                // What cannot be removed does no harm.
+                let _ = fs::remove_dir_all(cache.join(left));
+            }
+        }
+        let path = cache.join(format!("{prefix}{}", std::process::id()));
+        fs::create_dir_all(&path).map_err(|source| Error::File {
+            path: path.clone(),
+            source,
+        })?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        // It has been renamed, or there is nobody to tell.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn download(release: &str, work: &Path) -> Result<PathBuf, Error> {
+    let apt = tools::which("apt-get").ok_or_else(|| {
+        no_kernel(
+            release,
+            "kernels come from apt, which is not here: use Debian or Ubuntu",
+        )
+    })?;
+    let mut command = Command::new(apt);
+    // As root, apt would hand the download to a user who may not write here.
+    command.args(["-qq", "-o", "APT::Sandbox::User=root", "download"]);
+    command
+        .arg(format!("linux-image-{release}"))
+        .current_dir(work)
+        .env("LC_ALL", "C");
+    tools::output(&mut command).map_err(|error| {
+        no_kernel(
+            release,
+            &format!("{error}: run `apt-get update`, or choose another release"),
+        )
+    })?;
+    let found = folders(work).find(|name| name.ends_with(".deb"));
+    found
+        .map(|name| work.join(name))
+        .ok_or_else(|| no_kernel(release, "apt-get download brought no package"))
+}
+
+/// Unpacks the image and the modules of [`PARTS`], a quarter of the package.
+fn extract(package: &Path, release: &str, vmlinuz: &str, work: &Path) -> Result<(), Error> {
+    let system = |source| Error::System {
+        what: "unpacking the kernel's package",
+        source,
+    };
+    let mut source = Command::new(tools::find("dpkg-deb")?)
+        .arg("--fsys-tarfile")
+        .arg(package)
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(system)?;
+    let mut tar = Command::new(tools::find("tar")?);
+    tar.arg("-x")
+        .arg("-C")
+        .arg(work)
+        .args(["--wildcards", vmlinuz]);
+    tar.arg(format!("*lib/modules/{release}/modules.*"));
+    tar.args(PARTS.map(|part| format!("*lib/modules/{release}/kernel/{part}/*")));
+    if let Some(stdout) = source.stdout.take() {
+        tar.stdin(stdout);
+    }
+    // Parts that a release does not have as modules make tar fail in the end; what matters is checked later.
+    let output = tar.output().map_err(system)?;
+    source.wait().map_err(system)?;
+    if work.join(vmlinuz).is_file() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(no_kernel(
+        release,
+        &format!("its package has no {vmlinuz} ({said}): choose another release"),
+    ))
+}
+
+/// Replaces compressed modules by plain ones: busybox cannot load those.
+fn decompress_modules(folder: &Path) -> Result<(), Error> {
+    let file = |source| Error::File {
+        path: folder.to_owned(),
+        source,
+    };
+    for entry in fs::read_dir(folder).map_err(file)? {
+        let path = entry.map_err(file)?.path();
+        let program = match path.extension().and_then(|extension| extension.to_str()) {
+            _ if path.is_symlink() => continue,
+            _ if path.is_dir() => {
+                decompress_modules(&path)?;
+                continue;
+            }
+            Some("xz") => "xz",
+            Some("zst") => "zstd",
+            _ => continue,
+        };
+        write(
+            &path.with_extension(""),
+            &bzimage::decompress(program, &tools::read(&path)?)?,
+        )?;
+        fs::remove_file(&path).map_err(file)?;
+    }
+    Ok(())
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    fs::write(path, bytes).map_err(|source| Error::File {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+fn no_kernel(version: &str, reason: &str) -> Error {
+    Error::NoKernel {
+        version: version.to_owned(),
+        reason: reason.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(version: &str) -> Option<String> {
+        let releases = [
+            "6.1.0-9-amd64",
+            "6.1.0-56-amd64",
+            "6.1.0-56-rt-amd64",
+            "6.1.0-99-cloud-amd64",
+            "6.12.117+deb12-amd64",
+            "6.12-amd64",
+            "amd64",
+        ];
+        newest(
+            version,
+            releases.iter().map(|release| (*release).to_owned()),
+        )
+    }
+
+    #[test]
+    fn the_newest_plain_release_is_chosen() {
+        assert_eq!(of("6.1").as_deref(), Some("6.1.0-56-amd64"));
+        assert_eq!(of("6.12").as_deref(), Some("6.12.117+deb12-amd64"));
+        assert_eq!(of("6.1.0-9-amd64").as_deref(), Some("6.1.0-9-amd64"));
+        assert_eq!(of("6"), Some("6.12.117+deb12-amd64".to_owned()));
+        assert_eq!(of("5.10"), None);
+    }
+}

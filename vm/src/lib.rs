@@ -1,0 +1,28 @@
+//! Virtual machines for `luc.ko` and for experiments in virtual time.
+//!
+//! A [`Vm`] boots the distribution's own kernel ([`Kernel`]) in QEMU, without KVM and without a disk:
+//! an initramfs holds busybox, kernel modules, the programs asked for with their libraries, and the
+//! script to run. What the script prints, the files that it leaves in `$OUT`, its exit status and the
+//! kernel's log come back as an [`Outcome`].
+//!
+//! Nothing is left behind: what a run needs is in memory files, and QEMU dies with its caller.
+
+mod cpio;
+mod error;
+mod guest;
+mod initramfs;
+mod kernel;
+mod machine;
+mod mode;
+mod outcome;
+mod programs;
+mod tools;
+mod vm;
+
+pub use error::Error;
+pub use guest::Guest;
+pub use kernel::Kernel;
+pub use mode::Mode;
+pub use outcome::Outcome;
+pub use tools::missing;
+pub use vm::Vm;

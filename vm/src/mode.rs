@@ -1,0 +1,24 @@
+//! How time passes in a guest.
+
+/// How a guest's processors and its clock run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Several processors that run freely: for function and faults. Time is the host's.
+    Function {
+        /// How many processors.
+        processors: u32,
+    },
+    /// One processor on which each instruction takes 2^`shift` ns. Idle time is skipped, nothing
+    /// depends on the host, and a run gives the same bytes each time.
+    VirtualTime {
+        /// Binary logarithm of an instruction's time in nanoseconds: 0 is 1 GHz at one instruction
+        /// per cycle, 1 half of that.
+        shift: u32,
+    },
+}
+
+impl Default for Mode {
+    fn default() -> Self {
+        Self::Function { processors: 2 }
+    }
+}

@@ -1,0 +1,235 @@
+//! What is to run in a guest, and how.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::error::Error;
+use crate::guest::{Channels, Guest};
+use crate::initramfs::Initramfs;
+use crate::kernel::Kernel;
+use crate::machine::Machine;
+use crate::mode::Mode;
+use crate::outcome::Outcome;
+use crate::{programs, tools};
+
+/// Modules in every guest: what the run itself needs, the file systems under test, loop devices.
+const MODULES: [&str; 7] = [
+    "virtio_pci",
+    "virtio_console",
+    "virtio_blk",
+    "ext4",
+    "crc32c_generic",
+    "xfs",
+    "loop",
+];
+
+/// What runs the script. Busybox's own shell would take its own tools instead of those of the host.
+const SHELL: &str = "bash";
+
+/// A virtual machine to be: what is in it and what it runs.
+#[derive(Debug)]
+pub struct Vm<'a> {
+    kernel: &'a Kernel,
+    mode: Mode,
+    memory_mib: u32,
+    limit: Duration,
+    modules: BTreeSet<String>,
+    programs: Vec<PathBuf>,
+    files: Vec<(PathBuf, PathBuf)>,
+    contents: Vec<(PathBuf, Vec<u8>)>,
+    variables: BTreeMap<String, String>,
+    disks: Vec<PathBuf>,
+    arguments: Vec<String>,
+    script: Vec<u8>,
+}
+
+impl<'a> Vm<'a> {
+    /// A machine with two processors, 1 GiB of memory, 2 minutes to live and an empty script.
+    pub fn new(kernel: &'a Kernel) -> Self {
+        Self {
+            kernel,
+            mode: Mode::default(),
+            memory_mib: 1024,
+            limit: Duration::from_secs(120),
+            modules: MODULES.iter().map(|name| (*name).to_owned()).collect(),
+            programs: Vec::new(),
+            files: Vec::new(),
+            contents: Vec::new(),
+            variables: BTreeMap::new(),
+            disks: Vec::new(),
+            arguments: Vec::new(),
+            script: Vec::new(),
+        }
+    }
+
+    /// How its time passes.
+    pub fn mode(mut self, mode: Mode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// Its memory in MiB.
+    pub fn memory_mib(mut self, memory_mib: u32) -> Self {
+        self.memory_mib = memory_mib;
+        self
+    }
+
+    /// How long it may take on the host's clock.
+    pub fn timeout(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// A module of the distribution's kernel, with what it needs. The script loads it by `modprobe`.
+    pub fn module(mut self, name: &str) -> Self {
+        self.modules.insert(name.to_owned());
+        self
+    }
+
+    /// A program of the host by path or name, with its shared libraries, found by its name
+    /// before busybox's tools.
+    pub fn program(mut self, program: impl AsRef<Path>) -> Self {
+        self.programs.push(program.as_ref().to_owned());
+        self
+    }
+
+    /// The host's file `source` as `guest`.
+    pub fn file(mut self, guest: impl AsRef<Path>, source: impl AsRef<Path>) -> Self {
+        self.files
+            .push((guest.as_ref().to_owned(), source.as_ref().to_owned()));
+        self
+    }
+
+    /// A file `guest` with this content.
+    pub fn content(mut self, guest: impl AsRef<Path>, content: impl Into<Vec<u8>>) -> Self {
+        self.contents
+            .push((guest.as_ref().to_owned(), content.into()));
+        self
+    }
+
+    /// A variable in the script's environment.
+    pub fn variable(mut self, name: &str, value: &str) -> Self {
+        self.variables.insert(name.to_owned(), value.to_owned());
+        self
+    }
+
+    /// A file of the host as a disk, `/dev/vda` and on: what is written there outlives the guest.
+    pub fn disk(mut self, file: impl AsRef<Path>) -> Self {
+        self.disks.push(file.as_ref().to_owned());
+        self
+    }
+
+    /// A further argument on the kernel's command line.
+    pub fn kernel_argument(mut self, argument: &str) -> Self {
+        self.arguments.push(argument.to_owned());
+        self
+    }
+
+    /// What it runs: a script for bash, with busybox's tools. Files that it leaves in `$OUT` come back.
+    pub fn script(mut self, script: impl Into<Vec<u8>>) -> Self {
+        self.script = script.into();
+        self
+    }
+
+    /// Boots, runs the script, and brings its results back.
+    ///
+    /// # Errors
+    ///
+    /// What [`Vm::start`] and [`Guest::wait`] say.
+    pub fn run(&self) -> Result<Outcome, Error> {
+        self.start()?.wait()
+    }
+
+    /// Boots and returns at once.
+    ///
+    /// # Errors
+    ///
+    /// What is missing on this machine, or cannot be read.
+    pub fn start(&self) -> Result<Guest, Error> {
+        let mut channels = Channels::new()?;
+        let system = |source| Error::System {
+            what: "writing the initramfs",
+            source,
+        };
+        channels
+            .initramfs
+            .file()
+            .write_all(&self.initramfs()?)
+            .map_err(system)?;
+        let machine = Machine {
+            mode: self.mode,
+            memory_mib: self.memory_mib,
+            image: &self.kernel.image(),
+            initramfs: &channels.initramfs.path(),
+            console: &channels.console.path(),
+            results: &channels.results.path(),
+            output: &channels.output.path(),
+            disks: &self.disks,
+            arguments: &self.arguments,
+        };
+        let command = machine.command()?;
+        Guest::start(command, channels, self.limit)
+    }
+
+    fn initramfs(&self) -> Result<Vec<u8>, Error> {
+        let mut archive = Initramfs::new()?;
+        self.add_modules(&mut archive)?;
+        archive.program(Path::new(SHELL))?;
+        for program in &self.programs {
+            archive.program(program)?;
+        }
+        for (guest, source) in &self.files {
+            archive.file_of_host(guest, source)?;
+            if programs::is_elf(source)? {
+                archive.libraries(source)?;
+            }
+        }
+        for (guest, content) in &self.contents {
+            archive.content(guest, 0o755, content);
+        }
+        archive.content(
+            Path::new("/luc/environment"),
+            0o644,
+            self.environment().as_bytes(),
+        );
+        archive.content(Path::new("/luc/script"), 0o755, &self.script);
+        Ok(archive.finish())
+    }
+
+    fn add_modules(&self, archive: &mut Initramfs) -> Result<(), Error> {
+        let mut files = BTreeSet::new();
+        for name in &self.modules {
+            files.extend(self.kernel.modules(name)?);
+        }
+        let folder = self.kernel.folder();
+        let lists = folder.join("lib/modules").join(self.kernel.release());
+        for list in [
+            "modules.dep",
+            "modules.alias",
+            "modules.symbols",
+            "modules.builtin",
+            "modules.softdep",
+        ] {
+            files.insert(lists.join(list));
+        }
+        for file in files {
+            let guest = file.strip_prefix(folder).unwrap_or(&file);
+            archive.content(guest, 0o644, &tools::read(&file)?);
+        }
+        Ok(())
+    }
+
+    fn environment(&self) -> String {
+        let mode = match self.mode {
+            Mode::Function { .. } => "function",
+            Mode::VirtualTime { .. } => "virtual",
+        };
+        let mut text = format!("MODE={mode}\n");
+        for (name, value) in &self.variables {
+            text += &format!("export {name}='{}'\n", value.replace('\'', r"'\''"));
+        }
+        text
+    }
+}

@@ -1,0 +1,8 @@
+//! Virtual machines from end to end. Where QEMU, a kernel or its headers cannot be had, each test prints
+//! `skipped: why`.
+
+mod common;
+mod faults;
+mod lagdisk;
+mod repeat;
+mod results;
