@@ -5,7 +5,7 @@ BUILD := $(or $(CARGO_TARGET_DIR),target)/release
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-EVALUATIONS := metarates varmail head-to-head no-harm powercut sigkill sqlite
+EVALUATIONS := metarates varmail head-to-head no-harm powercut sigkill sqlite kernel
 
 .PHONY: help setup setup-test setup-lint build test lint demo evaluate install clean
 .PHONY: $(EVALUATIONS:%=evaluate-%)

@@ -10,7 +10,9 @@ pub enum EvaluateError {
     #[error("the evaluation makes emulated disks, which needs root: run it with sudo")]
     Root,
     /// A signal came.
-    #[error("interrupted; its disks are removed, the runs made so far are in raw/*.partial.json")]
+    #[error(
+        "interrupted; its disks are removed, the runs made so far are in raw/ (*.partial.json, kernel.json)"
+    )]
     Interrupted,
     /// A file or a program.
     #[error("cannot {what} {path}: {reason}", path = .path.display())]
@@ -32,6 +34,9 @@ pub enum EvaluateError {
         /// The end of its standard error.
         said: String,
     },
+    /// A virtual machine.
+    #[error(transparent)]
+    Vm(#[from] luc_vm::Error),
     /// A program's JSON lacks a figure.
     #[error("{what} is missing in what luc reported: build luc and luc-evaluate from one source")]
     Missing {
