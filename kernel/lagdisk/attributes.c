@@ -29,17 +29,17 @@ static ssize_t store_number(const char *text, size_t length, u64 most, u64 *numb
 	return length;
 }
 
-#define COST(name)                                                                              \
-	static ssize_t name##_show(struct device *dev, struct device_attribute *attribute,      \
-				   char *page)                                                  \
-	{                                                                                       \
-		return sysfs_emit(page, "%llu\n", READ_ONCE(of(dev)->costs.name));              \
-	}                                                                                       \
-	static ssize_t name##_store(struct device *dev, struct device_attribute *attribute,     \
-				    const char *text, size_t length)                            \
-	{                                                                                       \
-		return store_number(text, length, MAX_COST_NS, &of(dev)->costs.name);           \
-	}                                                                                       \
+#define COST(name)                                                                                 \
+	static ssize_t name##_show(struct device *dev, struct device_attribute *attribute,         \
+				   char *page)                                                     \
+	{                                                                                          \
+		return sysfs_emit(page, "%llu\n", READ_ONCE(of(dev)->costs.name));                 \
+	}                                                                                          \
+	static ssize_t name##_store(struct device *dev, struct device_attribute *attribute,        \
+				    const char *text, size_t length)                               \
+	{                                                                                          \
+		return store_number(text, length, MAX_COST_NS, &of(dev)->costs.name);              \
+	}                                                                                          \
 	static DEVICE_ATTR_RW(name)
 
 COST(read_ns);
@@ -49,12 +49,12 @@ COST(write_ns_per_kib);
 COST(flush_ns);
 COST(fua_ns);
 
-#define COUNT(name)                                                                             \
-	static ssize_t name##_show(struct device *dev, struct device_attribute *attribute,      \
-				   char *page)                                                  \
-	{                                                                                       \
-		return sysfs_emit(page, "%llu\n", atomic64_read(&of(dev)->counts.name));        \
-	}                                                                                       \
+#define COUNT(name)                                                                                \
+	static ssize_t name##_show(struct device *dev, struct device_attribute *attribute,         \
+				   char *page)                                                     \
+	{                                                                                          \
+		return sysfs_emit(page, "%llu\n", atomic64_read(&of(dev)->counts.name));           \
+	}                                                                                          \
 	static DEVICE_ATTR_RO(name)
 
 COUNT(reads);
@@ -64,6 +64,17 @@ COUNT(fuas);
 COUNT(read_bytes);
 COUNT(write_bytes);
 COUNT(failed);
+
+#define CUT(name)                                                                                  \
+	static ssize_t name##_show(struct device *dev, struct device_attribute *attribute,         \
+				   char *page)                                                     \
+	{                                                                                          \
+		return sysfs_emit(page, "%llu\n", READ_ONCE(of(dev)->store.name));                 \
+	}                                                                                          \
+	static DEVICE_ATTR_RO(name)
+
+CUT(kept_sectors);
+CUT(lost_sectors);
 
 static ssize_t dirty_bytes_show(struct device *dev, struct device_attribute *attribute, char *page)
 {
@@ -82,7 +93,8 @@ static ssize_t power_cut_show(struct device *dev, struct device_attribute *attri
 	return sysfs_emit(page, "%d\n", READ_ONCE(of(dev)->is_cut));
 }
 
-/* "1": every unflushed sector is lost. "keep PERCENT SEED": so many of them had reached the medium. */
+/* "1": every unflushed sector is lost. "keep PERCENT SEED": so many of them had reached the medium.
+ */
 static ssize_t power_cut_store(struct device *dev, struct device_attribute *attribute,
 			       const char *text, size_t length)
 {
@@ -96,7 +108,8 @@ static ssize_t power_cut_store(struct device *dev, struct device_attribute *attr
 		return -EINVAL;
 	if (percent > 100)
 		return -ERANGE;
-	/* Under the lock no request is changing the store; those under way fail when they are done. */
+	/* Under the lock no request is changing the store; those under way fail when they are done.
+	 */
 	mutex_lock(&lagdisk->store.lock);
 	WRITE_ONCE(lagdisk->is_cut, true);
 	atomic64_set(&lagdisk->counts.failed, 0);
@@ -142,6 +155,8 @@ static struct attribute *attributes[] = {
 	&dev_attr_read_bytes.attr,
 	&dev_attr_write_bytes.attr,
 	&dev_attr_failed.attr,
+	&dev_attr_kept_sectors.attr,
+	&dev_attr_lost_sectors.attr,
 	&dev_attr_dirty_bytes.attr,
 	&dev_attr_memory_bytes.attr,
 	&dev_attr_power_cut.attr,

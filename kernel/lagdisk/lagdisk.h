@@ -12,9 +12,12 @@
 /* What a disk remembers: sparse, in pages. */
 struct lagdisk_store {
 	struct xarray durable; /* outlives a power cut */
-	struct xarray cache; /* whole pages over durable; page_private has a bit for each dirty sector */
+	struct xarray
+		cache; /* whole pages over durable; page_private has a bit for each dirty sector */
 	struct mutex lock; /* both arrays and the content of their pages */
-	atomic64_t pages; /* that both hold */
+	atomic64_t pages;  /* that both hold */
+	u64 kept_sectors;  /* of those that were dirty at the last power cut */
+	u64 lost_sectors;
 };
 
 /* How long things take, in nanoseconds. Each may be changed at any time. */

@@ -37,8 +37,8 @@ module_param(serial, bool, 0444);
 MODULE_PARM_DESC(serial, "One request at a time; otherwise all at once");
 
 static struct lagdisk_costs costs;
-#define COST_PARAMETER(name, text)                       \
-	module_param_named(name, costs.name, ullong, 0444); \
+#define COST_PARAMETER(name, text)                                                                 \
+	module_param_named(name, costs.name, ullong, 0444);                                        \
 	MODULE_PARM_DESC(name, text)
 COST_PARAMETER(read_ns, "Time of a read");
 COST_PARAMETER(write_ns, "Time of a write");
@@ -65,9 +65,11 @@ static u64 cost_ns(const struct lagdisk *lagdisk, struct request *rq)
 	case REQ_OP_FLUSH:
 		return READ_ONCE(costs->flush_ns);
 	case REQ_OP_READ:
-		return READ_ONCE(costs->read_ns) + (READ_ONCE(costs->read_ns_per_kib) * bytes >> 10);
+		return READ_ONCE(costs->read_ns) +
+		       (READ_ONCE(costs->read_ns_per_kib) * bytes >> 10);
 	default:
-		ns = READ_ONCE(costs->write_ns) + (READ_ONCE(costs->write_ns_per_kib) * bytes >> 10);
+		ns = READ_ONCE(costs->write_ns) +
+		     (READ_ONCE(costs->write_ns_per_kib) * bytes >> 10);
 		if (rq->cmd_flags & REQ_FUA)
 			ns += READ_ONCE(costs->fua_ns);
 		return ns;
@@ -121,7 +123,8 @@ static int transfer(struct lagdisk *lagdisk, struct request *rq)
 
 	if (req_op(rq) == REQ_OP_FLUSH)
 		return lagdisk_store_flush(store);
-	rq_for_each_segment(vec, rq, iterator) {
+	rq_for_each_segment(vec, rq, iterator)
+	{
 		void *data = bvec_kmap_local(&vec);
 
 		if (rq_data_dir(rq) == WRITE)
@@ -228,7 +231,8 @@ static int add_disk_number(unsigned int number)
 	lagdisk->tags.queue_depth = queue_depth;
 	lagdisk->tags.numa_node = NUMA_NO_NODE;
 	lagdisk->tags.cmd_size = sizeof(struct command);
-	/* Memory is allocated, so the queue may sleep; no scheduler, so that costs are what they say. */
+	/* Memory is allocated, so the queue may sleep; no scheduler, so that costs are what they
+	 * say. */
 	lagdisk->tags.flags = LAGDISK_MERGE | BLK_MQ_F_BLOCKING | BLK_MQ_F_NO_SCHED_BY_DEFAULT;
 	error = blk_mq_alloc_tag_set(&lagdisk->tags);
 	if (error)
@@ -276,7 +280,8 @@ static int __init lagdisk_init(void)
 
 	if (!disks || disks > MAX_DISKS || !queue_depth || queue_depth > 1024 || !size_mib ||
 	    size_mib > (1 << 24)) {
-		pr_err("lagdisk: parameter out of range: disks 1 to %d, queue_depth 1 to 1024, size_mib 1 to 16777216\n",
+		pr_err("lagdisk: parameter out of range: disks 1 to %d, queue_depth 1 to 1024, "
+		       "size_mib 1 to 16777216\n",
 		       MAX_DISKS);
 		return -EINVAL;
 	}

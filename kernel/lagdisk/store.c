@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a disk remembers. A write goes to the volatile cache (a whole page over the durable one, with a
- * bit for each sector that was written) and becomes durable at the next flush; or directly if the disk
- * has no cache or the write has FUA.
+ * What a disk remembers. A write goes to the volatile cache (a whole page over the durable one,
+ * with a bit for each sector that was written) and becomes durable at the next flush; or directly
+ * if the disk has no cache or the write has FUA.
  *
  * The lock is the caller's business, except in the functions that sysfs uses.
  */
@@ -35,7 +35,8 @@ static void drop_all(struct lagdisk_store *store, struct xarray *pages)
 	struct page *page;
 	unsigned long index;
 
-	xa_for_each(pages, index, page) {
+	xa_for_each(pages, index, page)
+	{
 		drop_page(store, page);
 		cond_resched();
 	}
@@ -58,13 +59,13 @@ u64 lagdisk_store_dirty_bytes(struct lagdisk_store *store)
 	u64 sectors = 0;
 
 	mutex_lock(&store->lock);
-	xa_for_each(&store->cache, index, page)
-		sectors += hweight_long(page_private(page));
+	xa_for_each(&store->cache, index, page) sectors += hweight_long(page_private(page));
 	mutex_unlock(&store->lock);
 	return sectors * SECTOR_SIZE;
 }
 
-/* The page at index, made if it is not there: with the content of below, or zero. NULL: no memory. */
+/* The page at index, made if it is not there: with the content of below, or zero. NULL: no memory.
+ */
 static struct page *page_for_write(struct lagdisk_store *store, struct xarray *pages,
 				   unsigned long index, struct page *below, bool whole)
 {
@@ -97,8 +98,8 @@ static int write_in_page(struct lagdisk_store *store, sector_t sector, const voi
 	struct page *page;
 
 	if (to_cache) {
-		page = page_for_write(store, &store->cache, index,
-				      xa_load(&store->durable, index), whole);
+		page = page_for_write(store, &store->cache, index, xa_load(&store->durable, index),
+				      whole);
 		if (!page)
 			return -ENOMEM;
 		memcpy_to_page(page, first * SECTOR_SIZE, data, bytes);
@@ -157,15 +158,16 @@ void lagdisk_store_read(struct lagdisk_store *store, sector_t sector, void *data
 }
 
 /*
- * Makes all that the cache holds durable. It is called when a flush arrives, not when it is done: what
- * is written while the flush is under way stays volatile, as the strictest disk would have it.
+ * Makes all that the cache holds durable. It is called when a flush arrives, not when it is done:
+ * what is written while the flush is under way stays volatile, as the strictest disk would have it.
  */
 int lagdisk_store_flush(struct lagdisk_store *store)
 {
 	struct page *page, *old;
 	unsigned long index;
 
-	xa_for_each(&store->cache, index, page) {
+	xa_for_each(&store->cache, index, page)
+	{
 		old = xa_store(&store->durable, index, page, GFP_NOIO);
 		if (xa_is_err(old))
 			return xa_err(old);
@@ -185,7 +187,8 @@ static u32 next_random(u64 *state)
 	return (*state * 0x2545F4914F6CDD1DULL) >> 32;
 }
 
-/* Power is gone: of the cache's dirty sectors keep_percent, chosen by seed, had reached the medium. */
+/* Power is gone: of the cache's dirty sectors keep_percent, chosen by seed, had reached the medium.
+ */
 int lagdisk_store_cut(struct lagdisk_store *store, unsigned int keep_percent, u64 seed)
 {
 	u64 state = seed * 2 + 1;
@@ -195,20 +198,25 @@ int lagdisk_store_cut(struct lagdisk_store *store, unsigned int keep_percent, u6
 	int error = 0;
 
 	mutex_lock(&store->lock);
-	xa_for_each(&store->cache, index, page) {
+	store->kept_sectors = 0;
+	store->lost_sectors = 0;
+	xa_for_each(&store->cache, index, page)
+	{
 		unsigned long dirty = page_private(page);
 
-		if (!keep_percent)
-			break;
-		for_each_set_bit(i, &dirty, SECTORS_PER_PAGE) {
-			if (next_random(&state) % 100 >= keep_percent)
+		for_each_set_bit(i, &dirty, SECTORS_PER_PAGE)
+		{
+			if (next_random(&state) % 100 >= keep_percent) {
+				store->lost_sectors++;
 				continue;
+			}
 			below = page_for_write(store, &store->durable, index, NULL, false);
 			if (!below) {
 				error = -ENOMEM;
 				break;
 			}
 			memcpy_page(below, i * SECTOR_SIZE, page, i * SECTOR_SIZE, SECTOR_SIZE);
+			store->kept_sectors++;
 		}
 		cond_resched();
 	}

@@ -9,6 +9,7 @@ mod acks;
 mod check;
 pub mod client;
 mod content;
+mod disk;
 mod error;
 mod fsck;
 mod report;
@@ -49,6 +50,8 @@ pub struct Powercut {
     pub model: ModelSpec,
     /// The disk's size.
     pub size_bytes: u64,
+    /// A lagdisk to use instead of emulated disks. Its content is destroyed; it has its own timing and size.
+    pub lagdisk: Option<PathBuf>,
     /// The gate's policy, for the report.
     pub policy: Option<String>,
     /// Put before the clients' command line, to run them under something.

@@ -15,6 +15,9 @@ pub enum PowercutError {
     /// The emulated disk.
     #[error(transparent)]
     Disk(#[from] luc_disk::Error),
+    /// A device that is no lagdisk.
+    #[error("{}: this is no lagdisk; load kernel/lagdisk and give /dev/lagdisk0", .0.display())]
+    NotLagdisk(PathBuf),
     /// The file system's checker is missing.
     #[error("--fs {fs}: its checker '{tool}' was not found; install {package}")]
     NoChecker {

@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use luc_disk::{DiskSpec, Mkfs, Mount};
+use luc_disk::Mount;
 
 use super::Powercut;
+use super::disk::Disk;
 use super::error::PowercutError;
 use crate::workers::ClientKind;
 
@@ -19,8 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The place of one round.
 pub(super) struct Site {
-    /// The disk's name.
-    pub(super) name: String,
+    /// The disk.
+    pub(super) disk: Disk,
     /// Its device.
     pub(super) device: PathBuf,
     /// Where it is mounted.
@@ -43,23 +44,10 @@ impl Site {
         fs::create_dir(&work)
             .and_then(|()| fs::create_dir(&dir))
             .map_err(PowercutError::io("making a directory for the trial", &work))?;
-        let spec = DiskSpec {
-            name: name.clone(),
-            model: plan.model.clone(),
-            size_bytes: plan.size_bytes,
-            mkfs: Some(Mkfs {
-                fs: plan.fs.clone(),
-                options: plan.mkfs_options.clone(),
-            }),
-            mount: Some(Mount {
-                dir: dir.clone(),
-                options: plan.mount_options.clone(),
-            }),
-        };
-        let info = luc_disk::create(&spec, &plan.luc).inspect_err(|_| remove_work(&work))?;
+        let (disk, device) = Disk::create(plan, &name, &dir).inspect_err(|_| remove_work(&work))?;
         Ok(Self {
-            name,
-            device: info.device,
+            disk,
+            device,
             dir,
             mount_options: plan.mount_options.clone(),
             work,
@@ -172,7 +160,7 @@ impl Site {
         self.kill_clients();
         let deadline = Instant::now() + PATIENCE;
         let removed = loop {
-            match luc_disk::remove(&self.name) {
+            match self.disk.remove(&self.dir) {
                 Err(luc_disk::Error::InUse { .. }) if Instant::now() < deadline => {
                     kill_strays(&self.dir);
                     std::thread::sleep(Duration::from_millis(5));

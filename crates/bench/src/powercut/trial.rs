@@ -53,7 +53,7 @@ pub(super) fn round(
     let cut = until_the_cut(plan, seed, &fate, &mut site, &mut acknowledged)?;
     site.kill_clients();
     site.unmount()?;
-    luc_disk::restore(&site.name)?;
+    site.disk.restore()?;
 
     let mut round = BadRound {
         seed,
@@ -111,7 +111,7 @@ fn until_the_cut(
     let mut acks = Acks::new(pipe, paths_in, &program)
         .map_err(PowercutError::io("preparing the clients' output", &dir))?;
     match acks.collect(fate.cut_after, acknowledged)? {
-        End::Due => Ok(luc_disk::cut(&site.name, fate.cut_seed)?),
+        End::Due => site.disk.cut(fate.cut_seed),
         End::Closed => Err(PowercutError::Ended {
             program,
             how: site.how_ended(),

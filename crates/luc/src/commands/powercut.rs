@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Write as _, stderr, stdout};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -76,6 +76,9 @@ pub(crate) struct Args {
     /// Size of the disk
     #[arg(long, default_value = "512M")]
     size: String,
+    /// A lagdisk (kernel/lagdisk) to use instead of an emulated disk: its content is destroyed
+    #[arg(long, value_name = "DEVICE", conflicts_with_all = ["model", "flush", "write", "read", "size"])]
+    lagdisk: Option<PathBuf>,
     /// Let the clients skip every fsync: an experiment that must report losses
     #[arg(long, conflicts_with = "command")]
     unsafe_no_fsync: bool,
@@ -135,6 +138,7 @@ fn plan(args: Args) -> anyhow::Result<Powercut> {
         mount_options: args.mount_options,
         model,
         size_bytes: parse_size_bytes(&args.size)?,
+        lagdisk: args.lagdisk,
         policy: args.policy,
         wrap,
         unsafe_no_fsync: args.unsafe_no_fsync,

@@ -1,0 +1,325 @@
+//! The integer control law of `luc.ko` (`kernel/luc/control*.c`), compiled in user space.
+//!
+//! Only for tests: they feed it and its reference, `luc-control`, the same and compare what comes out.
+//! The structures are those of `kernel/luc/control.h`.
+
+use std::fmt;
+
+/// The most arrivals that are told apart (`LUC_MAX_PARTICIPANTS`).
+pub const MAX_PARTICIPANTS: usize = 512;
+
+/// Gains in thousandths.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Gains {
+    /// Proportional.
+    pub kp_milli: u32,
+    /// Integral.
+    pub ki_milli: u32,
+    /// Derivative.
+    pub kd_milli: u32,
+}
+
+impl Gains {
+    /// The paper's.
+    pub const PAPER: Self = Self {
+        kp_milli: 800,
+        ki_milli: 250,
+        kd_milli: 250,
+    };
+}
+
+/// `struct luc_steered_delay`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SteeredDelay {
+    integral: i64,
+    previous_error: i64,
+    delay_ps: i64,
+}
+
+/// `struct luc_returns`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Returns {
+    returns_ns: [u32; MAX_PARTICIPANTS],
+    known: u32,
+}
+
+impl Default for Returns {
+    fn default() -> Self {
+        Self {
+            returns_ns: [0; MAX_PARTICIPANTS],
+            known: 0,
+        }
+    }
+}
+
+/// `struct luc_set_point`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SetPoint {
+    /// How many callers to wait for.
+    pub callers: u32,
+    /// When the last is expected, in nanoseconds after the end of a commit.
+    pub return_ns: u64,
+}
+
+/// `struct luc_pairs`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pairs {
+    count: u32,
+    mean: i64,
+    squares: i64,
+}
+
+/// `enum luc_verdict`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Measure another pair.
+    More,
+    /// Holding pays.
+    Pays,
+    /// Holding does not pay.
+    DoesNotPay,
+}
+
+/// `struct luc_backoff`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Backoff {
+    interval_ns: u64,
+}
+
+/// `struct luc_epoch`.
+#[repr(C)]
+#[derive(Debug)]
+struct RawEpoch {
+    end_ns: u64,
+    completions: u64,
+    participants: u32,
+    commit_ns: u64,
+    released: u32,
+    arrivals_ns: *const u32,
+    arrivals: u32,
+}
+
+/// The end of a commit.
+#[derive(Clone, Copy, Debug)]
+pub struct Epoch<'a> {
+    /// When it ended.
+    pub end_ns: u64,
+    /// Callers served before.
+    pub completions: u64,
+    /// Distinct callers of the last window.
+    pub participants: u32,
+    /// How long the commit took.
+    pub commit_ns: u64,
+    /// Callers in it, if it was held.
+    pub released: u32,
+    /// Arrivals since the end before.
+    pub arrivals_ns: &'a [u32],
+}
+
+/// `struct luc_plan`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// Whether commits are held.
+    pub held: bool,
+    /// A commit with this many callers goes.
+    pub set_point: u32,
+    /// When the last is expected, after the end of a commit.
+    pub return_ns: u64,
+    /// How long a short commit waits beyond that.
+    pub patience_ns: u64,
+    /// The commit time that the plan assumes.
+    pub commit_ns: u64,
+}
+
+#[repr(C)]
+struct RawAuto([u8; 0]);
+
+unsafe extern "C" {
+    fn luc_steered_delay_restart(delay: &mut SteeredDelay, delay_ns: u64);
+    fn luc_steered_delay_ns(delay: &SteeredDelay) -> u64;
+    fn luc_steered_delay_update(
+        delay: &mut SteeredDelay,
+        gains: &Gains,
+        set_point: u32,
+        measured: u32,
+        ns_per_request: u64,
+        low_ns: u64,
+        high_ns: u64,
+    ) -> u64;
+    fn luc_returns_observe(
+        returns: &mut Returns,
+        arrivals_ns: *const u32,
+        arrivals: u32,
+        span_ns: u64,
+    );
+    fn luc_returns_best(returns: &Returns, commit_ns: u64, best: &mut SetPoint) -> bool;
+    fn luc_worth_holding_ns(commit_ns: u64, since_end_ns: u64, gathered: u32, missing: u32) -> u64;
+    fn luc_pairs_add(pairs: &mut Pairs, rate_with: u64, rate_without: u64) -> Verdict;
+    fn luc_backoff_lengthen(backoff: &mut Backoff, factor: u64) -> u64;
+    fn luc_auto_on_epoch(auto: *mut RawAuto, epoch: &RawEpoch) -> Plan;
+    fn luc_plan_deadline_ns(
+        plan: &Plan,
+        end_ns: u64,
+        first_ns: u64,
+        last_ns: u64,
+        now_ns: u64,
+        gathered: u32,
+    ) -> u64;
+    fn luc_law_auto_bytes() -> usize;
+    fn luc_law_auto_phase(auto: *const RawAuto) -> u32;
+    fn luc_law_auto_reason(auto: *const RawAuto) -> u32;
+}
+
+impl SteeredDelay {
+    /// Starts over from `delay_ns`.
+    pub fn restart(&mut self, delay_ns: u64) {
+        // SAFETY: plain numbers behind a reference.
+        unsafe { luc_steered_delay_restart(self, delay_ns) }
+    }
+
+    /// The delay now.
+    pub fn delay_ns(&self) -> u64 {
+        // SAFETY: plain numbers behind a reference.
+        unsafe { luc_steered_delay_ns(self) }
+    }
+
+    /// Feeds a commit's size; the delay for the next.
+    pub fn update(
+        &mut self,
+        gains: &Gains,
+        set_point: u32,
+        measured: u32,
+        ns_per_request: u64,
+        bounds_ns: (u64, u64),
+    ) -> u64 {
+        let (low_ns, high_ns) = bounds_ns;
+        // SAFETY: plain numbers behind references.
+        unsafe {
+            luc_steered_delay_update(
+                self,
+                gains,
+                set_point,
+                measured,
+                ns_per_request,
+                low_ns,
+                high_ns,
+            )
+        }
+    }
+}
+
+impl Returns {
+    /// Takes the arrivals between two ends of commits.
+    pub fn observe(&mut self, arrivals_ns: &[u32], span_ns: u64) {
+        let arrivals = u32::try_from(arrivals_ns.len()).unwrap_or(u32::MAX);
+        // SAFETY: the C side reads `arrivals` numbers at most.
+        unsafe { luc_returns_observe(self, arrivals_ns.as_ptr(), arrivals, span_ns) }
+    }
+
+    /// The set point that serves the most per time.
+    pub fn best(&self, commit_ns: u64) -> Option<SetPoint> {
+        let mut best = SetPoint::default();
+        // SAFETY: plain numbers behind references.
+        unsafe { luc_returns_best(self, commit_ns, &mut best) }.then_some(best)
+    }
+}
+
+/// How long a commit is worth holding for callers that are late.
+pub fn worth_holding_ns(commit_ns: u64, since_end_ns: u64, gathered: u32, missing: u32) -> u64 {
+    // SAFETY: numbers only.
+    unsafe { luc_worth_holding_ns(commit_ns, since_end_ns, gathered, missing) }
+}
+
+impl Pairs {
+    /// Adds a pair of rates.
+    pub fn add(&mut self, rate_with: u64, rate_without: u64) -> Verdict {
+        // SAFETY: plain numbers behind a reference.
+        unsafe { luc_pairs_add(self, rate_with, rate_without) }
+    }
+
+    /// The mean logarithm of rate with / rate without.
+    pub fn mean_log(&self) -> f64 {
+        self.mean as f64 / f64::from(1 << 20)
+    }
+}
+
+impl Backoff {
+    /// The next interval.
+    pub fn lengthen(&mut self, factor: u64) -> u64 {
+        // SAFETY: a plain number behind a reference.
+        unsafe { luc_backoff_lengthen(self, factor) }
+    }
+}
+
+impl Plan {
+    /// When a commit that is short of callers goes.
+    pub fn deadline_ns(
+        &self,
+        end_ns: u64,
+        first_ns: u64,
+        last_ns: u64,
+        now_ns: u64,
+        gathered: u32,
+    ) -> u64 {
+        // SAFETY: plain numbers behind a reference.
+        unsafe { luc_plan_deadline_ns(self, end_ns, first_ns, last_ns, now_ns, gathered) }
+    }
+}
+
+/// `struct luc_auto`, all zeros at first.
+pub struct Auto(Vec<u64>);
+
+impl Default for Auto {
+    fn default() -> Self {
+        // SAFETY: no arguments.
+        Self(vec![0; unsafe { luc_law_auto_bytes() }.div_ceil(8)])
+    }
+}
+
+impl fmt::Debug for Auto {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Auto {{ phase: {}, reason: {} }}",
+            self.phase(),
+            self.reason()
+        )
+    }
+}
+
+impl Auto {
+    /// Takes the end of a commit and says how to go on.
+    pub fn on_epoch(&mut self, epoch: &Epoch<'_>) -> Plan {
+        let raw = RawEpoch {
+            end_ns: epoch.end_ns,
+            completions: epoch.completions,
+            participants: epoch.participants,
+            commit_ns: epoch.commit_ns,
+            released: epoch.released,
+            arrivals_ns: epoch.arrivals_ns.as_ptr(),
+            arrivals: u32::try_from(epoch.arrivals_ns.len()).unwrap_or(u32::MAX),
+        };
+        // SAFETY: the memory is as large and aligned as the structure, and the arrivals outlive the call.
+        unsafe { luc_auto_on_epoch(self.0.as_mut_ptr().cast(), &raw) }
+    }
+
+    /// `enum luc_phase`, in the order of the reference's `Phase`.
+    pub fn phase(&self) -> u32 {
+        // SAFETY: as above.
+        unsafe { luc_law_auto_phase(self.0.as_ptr().cast()) }
+    }
+
+    /// `enum luc_reason`, in the order of the reference's `Reason`.
+    pub fn reason(&self) -> u32 {
+        // SAFETY: as above.
+        unsafe { luc_law_auto_reason(self.0.as_ptr().cast()) }
+    }
+}
