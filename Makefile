@@ -5,7 +5,7 @@ BUILD := $(or $(CARGO_TARGET_DIR),target)/release
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-EVALUATIONS := metarates varmail head-to-head no-harm powercut sigkill sqlite prediction truth recording analysis kernel-powercut kernel-cycles kernel-stress
+EVALUATIONS := metarates varmail head-to-head no-harm powercut sigkill sqlite prediction truth recording analysis kernel kernel-powercut kernel-cycles kernel-stress
 
 FUZZ_SECONDS ?= 120
 

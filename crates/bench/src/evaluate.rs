@@ -11,6 +11,7 @@ mod disks;
 mod error;
 mod groups;
 mod head_to_head;
+mod kernel;
 mod lab;
 mod machine;
 pub mod measured;
@@ -35,6 +36,7 @@ mod varmail;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -61,6 +63,10 @@ pub struct Options {
     pub only: Option<String>,
     /// Seed of the order of runs and of the trials.
     pub seed: u64,
+    /// Guests at a time, of the kernel part.
+    pub jobs: usize,
+    /// No guest is started after this time, of the kernel part.
+    pub budget: Option<Duration>,
 }
 
 impl Options {
@@ -101,11 +107,13 @@ pub enum Part {
     KernelCycles,
     /// Stress of file systems with `luc.ko`.
     KernelStress,
+    /// The kernel module by processor speed, in virtual time.
+    Kernel,
 }
 
 impl Part {
     /// All parts, in the order in which they are run.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Metarates,
         Self::Varmail,
         Self::HeadToHead,
@@ -120,6 +128,7 @@ impl Part {
         Self::KernelPowercut,
         Self::KernelCycles,
         Self::KernelStress,
+        Self::Kernel,
     ];
 
     /// Its name: of the files, and after `make evaluate-`.
@@ -140,11 +149,13 @@ impl Part {
             Self::KernelPowercut => "kernel-powercut",
             Self::KernelCycles => "kernel-cycles",
             Self::KernelStress => "kernel-stress",
+            Self::Kernel => "kernel",
         }
     }
 
     fn run(self, lab: &Lab) -> Result<Page, EvaluateError> {
         match self {
+            Self::Kernel => kernel::run(&lab.options).map(|(page, _)| page),
             Self::Metarates => metarates::run(lab),
             Self::Varmail => varmail::run(lab),
             Self::HeadToHead => head_to_head::run(lab),
@@ -179,6 +190,9 @@ pub struct Verdict {
 /// # Errors
 /// [`EvaluateError`]; the runs made until then are in `raw/PART.partial.json`.
 pub fn run(part: Part, options: &Options) -> Result<Verdict, EvaluateError> {
+    if part == Part::Kernel {
+        return kernel_verdict(options);
+    }
     if !rustix::process::geteuid().is_root() {
         return Err(EvaluateError::Root);
     }
@@ -215,19 +229,32 @@ pub fn run(part: Part, options: &Options) -> Result<Verdict, EvaluateError> {
     };
     write_json(&raw.join(format!("{name}.json")), &data)?;
     let _ = fs::remove_file(raw.join(format!("{name}.partial.json")));
-    let path = options.out.join(format!("{name}.md"));
-    fs::write(
-        &path,
-        page.markdown(
-            name,
-            &format!(
-                "{}{}",
-                machine::sentence(&data["machine"]),
-                lab.disturbances()
-            ),
-        ),
-    )
-    .map_err(EvaluateError::file("write", &path))?;
+    let machine = format!(
+        "{}{}",
+        machine::sentence(&data["machine"]),
+        lab.disturbances()
+    );
+    write_page(part, &page, &machine, options)
+}
+
+/// The kernel part keeps its raw data itself, works in guests, and so needs no root.
+fn kernel_verdict(options: &Options) -> Result<Verdict, EvaluateError> {
+    let raw = options.out.join("raw");
+    fs::create_dir_all(&raw).map_err(EvaluateError::file("make", &raw))?;
+    let (page, made) = kernel::run(options)?;
+    write_page(Part::Kernel, &page, &made, options)
+}
+
+/// Writes a part's page; `machine` is the sentence on the machine.
+fn write_page(
+    part: Part,
+    page: &Page,
+    machine: &str,
+    options: &Options,
+) -> Result<Verdict, EvaluateError> {
+    let path = options.out.join(format!("{}.md", part.name()));
+    fs::write(&path, page.markdown(part.name(), machine))
+        .map_err(EvaluateError::file("write", &path))?;
     Ok(Verdict {
         page: path,
         targets: page.targets.iter().map(ToString::to_string).collect(),

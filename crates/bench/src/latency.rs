@@ -18,8 +18,8 @@ const STEPS: usize = 1 << STEP_BITS;
 const HIGHEST_NS: u64 = (1 << 41) - 1;
 const BUCKETS: usize = 32 * STEPS;
 
-/// Sum, maximum and count, per client and operation.
-const TOTALS: usize = 3;
+/// Sum, maximum, count and the octaves in use (a bit each), per client and operation.
+const TOTALS: usize = 4;
 
 /// The counters of all clients.
 #[derive(Debug)]
@@ -70,7 +70,8 @@ impl Recorder<'_> {
     /// Counts one latency of `ns` nanoseconds.
     pub(crate) fn record(&self, operation: usize, ns: u64) {
         // Plain loads and stores: the client is the only writer.
-        let count = &self.counts[operation * BUCKETS + bucket(ns)];
+        let bucket = bucket(ns);
+        let count = &self.counts[operation * BUCKETS + bucket];
         count.store(
             count.load(Ordering::Relaxed).saturating_add(1),
             Ordering::Relaxed,
@@ -81,6 +82,11 @@ impl Recorder<'_> {
             totals[1].store(ns, Ordering::Relaxed);
         }
         totals[2].store(totals[2].load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        let octave = 1 << (bucket / STEPS);
+        totals[3].store(
+            totals[3].load(Ordering::Relaxed) | octave,
+            Ordering::Relaxed,
+        );
     }
 
     /// Sum in nanoseconds and count of one operation.
@@ -101,11 +107,17 @@ impl Recorder<'_> {
         latency.max_ns = latency
             .max_ns
             .max(self.totals[operation * TOTALS + 1].load(Ordering::Relaxed));
-        let counts = &self.counts[operation * BUCKETS..][..BUCKETS];
-        for (index, count) in counts.iter().enumerate() {
-            let count = u64::from(count.load(Ordering::Relaxed));
-            if count > 0 {
-                latency.histogram.saturating_record_n(middle(index), count);
+        // A look at an octave without counts would take memory for it.
+        let octaves = self.totals[operation * TOTALS + 3].load(Ordering::Relaxed);
+        for octave in (0..BUCKETS / STEPS).filter(|octave| octaves >> octave & 1 == 1) {
+            let first = octave * STEPS;
+            let counts = &self.counts[operation * BUCKETS + first..][..STEPS];
+            for (step, count) in counts.iter().enumerate() {
+                let count = u64::from(count.load(Ordering::Relaxed));
+                if count > 0 {
+                    let value = middle(first + step);
+                    latency.histogram.saturating_record_n(value, count);
+                }
             }
         }
     }

@@ -12,6 +12,9 @@ use crate::error::BenchError;
 use crate::interrupt::interrupted;
 use crate::latency::{Latency, Recorder, Recorders};
 
+/// The longest time that clients with a fixed amount of work may take: a year.
+const FOREVER_NS: u64 = 365 * 86_400_000_000_000;
+
 mod control;
 mod processes;
 mod threads;
@@ -153,53 +156,20 @@ pub(crate) enum Failure {
 }
 
 /// Runs `body` once per client, all started together, and returns when all have ended. Latencies
-/// are kept for `operations` operations. `tick` is called about ten times a second.
+/// are kept for `operations` operations. `tick` is called about ten times a second. What `prepare`
+/// makes for a client, before any of them starts, is handed to its `body`.
 ///
 /// A client of kind process is forked, so this process must have a single thread.
-pub(crate) fn run<F>(
+pub(crate) fn run<T>(
     schedule: &Schedule,
     operations: usize,
-    body: F,
+    prepare: impl Fn(&Client<'_>) -> Result<T, Fault> + Sync,
+    body: impl Fn(&Client<'_>, T) -> Result<(), Fault> + Sync,
     tick: &mut dyn FnMut(Progress),
-) -> Result<Measured, Failure>
-where
-    F: Fn(&Client<'_>) -> Result<(), Fault> + Sync,
-{
-    let memory = |reason| {
-        Failure::Other(BenchError::Start {
-            client: 1,
-            clients: schedule.clients,
-            reason,
-        })
-    };
-    let control = Control::new().map_err(memory)?;
-    let recorders = Recorders::new(schedule.clients, operations).map_err(memory)?;
-    control.end_ns().store(u64::MAX, Ordering::Relaxed);
-    control.begin_ns().store(u64::MAX, Ordering::Relaxed);
-    let client_main = |index: usize| {
-        let client = Client {
-            index,
-            control: &control,
-            recorder: recorders.of(index),
-        };
-        control.wait_for_start();
-        if let Err(fault) = body(&client) {
-            control.set_fault(fault);
-        }
-    };
-    let outcome = match schedule.kind {
-        ClientKind::Thread => threads::run(schedule, &control, client_main, tick),
-        ClientKind::Process => processes::run(schedule, &control, client_main, tick),
-    };
-    if let Some(fault) = control.first_fault() {
-        return Err(Failure::Fault(fault));
-    }
-    outcome.map_err(Failure::Other)?;
-    let begin_ns = control.begin_ns().load(Ordering::Relaxed);
-    let interval_ns = control
-        .end_ns()
-        .load(Ordering::Relaxed)
-        .saturating_sub(begin_ns);
+) -> Result<Measured, Failure> {
+    let recorders = recorders(schedule.clients, operations)?;
+    let span = drive(schedule, &recorders, prepare, body, tick)?;
+    let interval_ns = span.end_ns.saturating_sub(span.begin_ns);
     if interval_ns == 0 {
         return Err(Failure::Other(BenchError::Interrupted));
     }
@@ -209,6 +179,80 @@ where
         interrupted,
         recorders,
         clients: schedule.clients,
+    })
+}
+
+/// As [`run`] for clients that have a fixed amount of work instead of a time. Latencies go into
+/// `recorders`. Whether all have done their work; a signal keeps them from it.
+pub(crate) fn run_to_end<T>(
+    (clients, kind): (usize, ClientKind),
+    recorders: &Recorders,
+    prepare: impl Fn(&Client<'_>) -> Result<T, Fault> + Sync,
+    body: impl Fn(&Client<'_>, T) -> Result<(), Fault> + Sync,
+) -> Result<bool, Failure> {
+    let schedule = Schedule {
+        clients,
+        kind,
+        warmup_ns: 0,
+        measured_ns: FOREVER_NS,
+    };
+    drive(&schedule, recorders, prepare, body, &mut |_| {})?;
+    Ok(!interrupted())
+}
+
+/// Counters for `clients` clients of `operations` operations each.
+pub(crate) fn recorders(clients: usize, operations: usize) -> Result<Recorders, Failure> {
+    Recorders::new(clients, operations).map_err(|reason| no_memory(clients, reason))
+}
+
+fn no_memory(clients: usize, reason: std::io::Error) -> Failure {
+    Failure::Other(BenchError::Start {
+        client: 1,
+        clients,
+        reason,
+    })
+}
+
+/// The measured interval as it came out, ns.
+struct Span {
+    begin_ns: u64,
+    end_ns: u64,
+}
+
+fn drive<T>(
+    schedule: &Schedule,
+    recorders: &Recorders,
+    prepare: impl Fn(&Client<'_>) -> Result<T, Fault> + Sync,
+    body: impl Fn(&Client<'_>, T) -> Result<(), Fault> + Sync,
+    tick: &mut dyn FnMut(Progress),
+) -> Result<Span, Failure> {
+    let control = Control::new().map_err(|reason| no_memory(schedule.clients, reason))?;
+    control.end_ns().store(u64::MAX, Ordering::Relaxed);
+    control.begin_ns().store(u64::MAX, Ordering::Relaxed);
+    let client_main = |index: usize| {
+        let client = Client {
+            index,
+            control: &control,
+            recorder: recorders.of(index),
+        };
+        let prepared = prepare(&client);
+        control.wait_for_start();
+        if let Err(fault) = prepared.and_then(|prepared| body(&client, prepared)) {
+            control.set_fault(fault);
+        }
+        control.end(schedule.clients);
+    };
+    let outcome = match schedule.kind {
+        ClientKind::Thread => threads::run(schedule, &control, client_main, tick),
+        ClientKind::Process => processes::run(schedule, &control, client_main, tick),
+    };
+    if let Some(fault) = control.first_fault() {
+        return Err(Failure::Fault(fault));
+    }
+    outcome.map_err(Failure::Other)?;
+    Ok(Span {
+        begin_ns: control.begin_ns().load(Ordering::Relaxed),
+        end_ns: control.end_ns().load(Ordering::Relaxed),
     })
 }
 
@@ -249,7 +293,9 @@ fn coordinate(
             elapsed_ns: now - start,
             total_ns: end - start,
         });
-        std::thread::sleep(Duration::from_nanos((end - now).min(100_000_000)));
+        if control.all_ended(schedule.clients, (end - now).min(100_000_000)) {
+            return Ok(());
+        }
     }
 }
 
@@ -261,6 +307,8 @@ pub(crate) fn now_ns() -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicUsize;
+
     use super::*;
 
     fn schedule(clients: usize) -> Schedule {
@@ -277,7 +325,8 @@ mod tests {
         let measured = run(
             &schedule(5),
             1,
-            |client| {
+            |_| Ok(()),
+            |client, ()| {
                 while client.running(now_ns()) {
                     client.record(0, client.index as u64 + 1);
                     std::thread::yield_now();
@@ -301,7 +350,8 @@ mod tests {
         let failure = run(
             &schedule,
             1,
-            |client| {
+            |_| Ok(()),
+            |client, ()| {
                 if client.index == 1 {
                     return Err(Fault {
                         operation: 2,
@@ -329,6 +379,28 @@ mod tests {
     }
 
     #[test]
+    fn what_is_prepared_is_there_and_work_without_a_time_ends() {
+        let recorders = recorders(4, 1).expect("memory");
+        let prepared = AtomicUsize::new(0);
+        let done = run_to_end(
+            (4, ClientKind::Thread),
+            &recorders,
+            |client| {
+                prepared.fetch_add(1, Ordering::Relaxed);
+                Ok(client.index as u64 + 10)
+            },
+            |client, number| {
+                assert_eq!(prepared.load(Ordering::Relaxed), 4, "all are ready");
+                client.record(0, number);
+                Ok(())
+            },
+        )
+        .expect("run");
+        assert!(done);
+        assert_eq!(recorders.summary(4, 0).sum_ns(), 10 + 11 + 12 + 13);
+    }
+
+    #[test]
     fn nothing_counts_before_the_interval() {
         let schedule = Schedule {
             warmup_ns: 10_000_000,
@@ -337,7 +409,8 @@ mod tests {
         let measured = run(
             &schedule,
             1,
-            |client| {
+            |_| Ok(()),
+            |client, ()| {
                 assert!(!client.counts(0));
                 while client.running(now_ns()) {
                     if client.counts(now_ns()) {

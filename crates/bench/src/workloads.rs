@@ -1,7 +1,11 @@
-//! The workloads: closed loops of clients in a fresh directory.
+//! The workloads: closed loops of clients in a fresh directory. [`timed`] has what those share that
+//! run for a time.
 
 pub mod commit;
+pub mod initial_write;
 pub mod metarates;
+pub mod oltp;
+pub mod timed;
 pub mod varmail;
 
 use std::path::Path;
@@ -22,4 +26,23 @@ fn explain(directory: &Path, operations: &[&str], failure: Failure) -> BenchErro
             BenchError::operation(directory, what, reason)
         }
     }
+}
+
+/// Lets this process hold `files` files and a few more open.
+fn raise_file_limit(files: usize) -> Result<(), BenchError> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let wanted = files as u64 + 64;
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_none_or(|current| current >= wanted) {
+        return Ok(());
+    }
+    let raised = Rlimit {
+        current: Some(wanted),
+        maximum: limit.maximum,
+    };
+    setrlimit(Resource::Nofile, raised).map_err(|_| BenchError::Input {
+        option: format!("--files {files}"),
+        reason: "more than this process may have open",
+        advice: "use fewer or raise the limit (ulimit -Hn)",
+    })
 }

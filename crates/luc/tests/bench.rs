@@ -96,6 +96,79 @@ fn varmail_with_threads_and_processes() {
 }
 
 #[test]
+fn oltp_with_threads_and_processes() {
+    for kind in [&[][..], &["--processes"]] {
+        let words = [
+            &["oltp", "--seconds", "1", "--warmup", "100ms", "--json"][..],
+            &["--parameters", "luc", "--readers", "2", "--writers", "4"],
+            &[
+                "--files",
+                "4",
+                "--file-size",
+                "64k",
+                "--durability",
+                "dsync",
+            ],
+            kind,
+        ];
+        let report = report(&words.concat());
+        assert_eq!(report["clients"], 7);
+        let operations = operations(&report);
+        let names: Vec<&str> = operations.iter().map(|(name, _)| &**name).collect();
+        assert_eq!(names, ["read", "write", "logwrite", "logfsync"]);
+        assert!(
+            operations.iter().all(|(_, count)| *count > 0),
+            "{operations:?}"
+        );
+        let sum: u64 = operations[..3].iter().map(|(_, count)| count).sum();
+        assert_eq!(report["flowops"], sum);
+    }
+}
+
+#[test]
+fn oltp_as_filebench_has_it() {
+    let words = [
+        &["oltp", "--seconds", "1", "--warmup", "100ms", "--json"][..],
+        &["--readers", "20", "--file-size", "1m"],
+    ];
+    let report = report(&words.concat());
+    assert_eq!(report["parameters"]["writers"], 10);
+    let names: Vec<String> = operations(&report).into_iter().map(|row| row.0).collect();
+    assert_eq!(names, ["read", "write", "logwrite"]);
+}
+
+#[test]
+fn initial_write_with_threads_and_processes() {
+    for kind in [&[][..], &["--processes"]] {
+        let words = [
+            &["initial-write", "--threads", "4", "--rounds", "6", "--json"][..],
+            &["--file-size", "64k", "--record-size", "16k"],
+            &["--include", "fsync,close"],
+            kind,
+        ];
+        let report = report(&words.concat());
+        let expected = [
+            ("open", 24),
+            ("write", 96),
+            ("fsync", 24),
+            ("close", 24),
+            ("child", 24),
+        ];
+        let expected: Vec<_> = expected.map(|(name, n)| (name.to_owned(), n)).into();
+        assert_eq!(operations(&report), expected);
+        assert_eq!(report["include"]["close"], true);
+        assert_eq!(report["rounds"].as_array().map(Vec::len), Some(6));
+        for figure in ["children_kib_per_second", "parent_kib_per_second"] {
+            let at = |key: &str| report[figure][key].as_f64().expect("number");
+            assert!(at("low") <= at("median") && at("median") <= at("high"));
+        }
+        // No child's interval is longer than that of all, so the sum is at least the whole.
+        let at = |key: &str| report[key]["median"].as_f64().expect("number");
+        assert!(at("children_kib_per_second") >= at("parent_kib_per_second"));
+    }
+}
+
+#[test]
 fn commit_reports_the_median_and_its_parts() {
     let words = [
         "commit",
@@ -165,6 +238,15 @@ fn bad_input_is_one_line() {
         dir,
         "--file-size 'many'",
     );
+    refused(&["oltp", "--files", "0"], dir, "--files 0");
+    refused(&["oltp", "--readers", "0"], dir, "--readers 0");
+    refused(&["oltp", "--io-size", "0"], dir, "--io-size 0");
+    refused(&["initial-write", "--threads", "0"], dir, "--threads 0");
+    refused(
+        &["initial-write", "--record-size", "5k"],
+        dir,
+        "--record-size 5120",
+    );
     refused(&["commit", "--files", "0"], dir, "--files 0");
     refused(&["commit", "--rounds", "0"], dir, "--rounds 0");
     refused(&["metarates"], &dir.join("missing"), "missing");
@@ -194,6 +276,8 @@ fn a_full_file_system_is_one_line_and_is_left_empty() {
             refused(&words, dir.path(), "is full");
         }
         refused(&["varmail"], dir.path(), "is full");
+        refused(&["initial-write"], dir.path(), "is full");
+        refused(&["oltp"], dir.path(), "is full");
         let words = ["commit", "--files", "500"];
         refused(&words, dir.path(), "is full");
     });
@@ -202,29 +286,48 @@ fn a_full_file_system_is_one_line_and_is_left_empty() {
     assert!(outcome.is_ok());
 }
 
+/// What `luc bench` says that gets `signal` after `wait`.
+fn signalled(words: &[&str], dir: &Path, wait: Duration, signal: &str) -> Output {
+    let child = luc(words, dir)
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("luc starts");
+    std::thread::sleep(wait);
+    let pid = child.id().to_string();
+    let sent = Command::new("kill").args(["-s", signal, &pid]).status();
+    assert!(sent.is_ok_and(|status| status.success()));
+    child.wait_with_output().expect("luc ends")
+}
+
 #[test]
 fn a_signal_ends_the_run_with_figures_and_nothing_left() {
     for kind in [&[][..], &["--processes"]] {
-        for (workload, signal) in [("metarates", "INT"), ("varmail", "TERM")] {
+        let timed = &["--seconds", "60", "--warmup", "0", "--json"][..];
+        let rounds = &["--threads", "4", "--rounds", "1000000", "--json"][..];
+        for (workload, signal, options) in [
+            ("metarates", "INT", timed),
+            ("varmail", "TERM", timed),
+            ("oltp", "HUP", &[timed, &["--parameters", "luc"]].concat()),
+            ("initial-write", "INT", rounds),
+        ] {
             let dir = TempDir::new().expect("directory");
-            let words = [
-                &[workload, "--seconds", "60", "--warmup", "0", "--json"][..],
-                kind,
-            ];
-            let child = luc(&words.concat(), dir.path())
-                .stdout(std::process::Stdio::piped())
-                .spawn()
-                .expect("luc starts");
-            // Long enough for the files to be made; a signal before that has no figures.
-            std::thread::sleep(Duration::from_millis(1500));
-            let pid = child.id().to_string();
-            let sent = Command::new("kill").args(["-s", signal, &pid]).status();
-            assert!(sent.is_ok_and(|status| status.success()));
-            let output = child.wait_with_output().expect("luc ends");
+            let words = [&[workload][..], options, kind].concat();
+            // A signal while the files are made, which others' writing may draw out, has no
+            // figures.
+            let output = [1500, 6000, 30_000]
+                .map(Duration::from_millis)
+                .into_iter()
+                .map(|wait| signalled(&words, dir.path(), wait, signal))
+                .find(|output| !output.stdout.is_empty())
+                .expect("figures");
             assert_eq!(output.status.code(), Some(130), "{workload} {kind:?}");
             let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
             assert_eq!(report["interrupted"], true);
-            assert!(report["measured_s"].as_f64().expect("seconds") < 60.0);
+            if let Some(seconds) = report["measured_s"].as_f64() {
+                assert!(seconds < 60.0);
+            } else {
+                assert!(!report["rounds"].as_array().expect("rounds").is_empty());
+            }
             assert_empty(dir.path());
         }
     }

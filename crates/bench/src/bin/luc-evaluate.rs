@@ -6,6 +6,7 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser;
 use luc_bench::evaluate::sigkill::Orders;
@@ -14,11 +15,14 @@ use luc_bench::evaluate::{
 };
 use luc_bench::interrupt;
 
-/// Measures what LUC claims and writes a page and the raw data of each part. Needs root.
+/// Measures what LUC claims and writes a page and the raw data of each part. Needs root, but for
+/// kernel.
 ///
 /// Parts: metarates, varmail, head-to-head, no-harm, powercut, sigkill, sqlite, prediction, truth, recording,
-/// analysis, kernel-powercut, kernel-cycles, kernel-stress. Exit status: 0 all targets met, 1 some not met, 2 an
-/// evaluation could not be made, 130 interrupted.
+/// analysis, kernel, kernel-powercut, kernel-cycles, kernel-stress. Kernel runs guests in virtual time, keeps each
+/// result as soon as it is there, and makes only what is missing or was made by another build; start it again after
+/// an interruption. Exit status: 0 all targets met, 1 some not met, 2 an evaluation could not be made, 130
+/// interrupted.
 #[derive(Debug, Parser)]
 #[command(args_conflicts_with_subcommands = true, max_term_width = 100)]
 struct Cli {
@@ -46,6 +50,12 @@ struct Cli {
     /// Seed of the order of runs and of the trials
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Guests at a time, of the kernel part
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    jobs: u16,
+    /// Start no guest after so many minutes, of the kernel part; the page shows what there is
+    #[arg(long, value_name = "MINUTES")]
+    budget: Option<u32>,
     #[command(subcommand)]
     helper: Option<Helper>,
 }
@@ -122,6 +132,10 @@ fn run(cli: Cli) -> Result<ExitCode, EvaluateError> {
         cuts: cli.cuts,
         only: cli.only,
         seed: cli.seed,
+        jobs: cli.jobs.into(),
+        budget: cli
+            .budget
+            .map(|minutes| Duration::from_secs(60 * u64::from(minutes))),
     };
     let parts = if cli.parts.is_empty() {
         Part::ALL.to_vec()

@@ -10,7 +10,9 @@ pub enum EvaluateError {
     #[error("the evaluation makes emulated disks, which needs root: run it with sudo")]
     Root,
     /// A signal came.
-    #[error("interrupted; its disks are removed, the runs made so far are in raw/*.partial.json")]
+    #[error(
+        "interrupted; its disks are removed, the runs made so far are in raw/ (*.partial.json, kernel.json)"
+    )]
     Interrupted,
     /// A file or a program.
     #[error("cannot {what} {path}: {reason}", path = .path.display())]

@@ -34,14 +34,14 @@ pub fn run(plan: &AckClients) -> Result<(), BenchError> {
     let acks = stdout.map_err(|error| BenchError::operation(&plan.directory, "dup", error))?;
     let day_ns = 86_400_000_000_000;
     let schedule = Schedule::new(plan.clients, plan.kind, Some(0), day_ns)?;
-    let body = |client: &Client<'_>| {
+    let body = |client: &Client<'_>, ()| {
         let writer = Writer {
             seed: plan.seed,
             client: client.index as u32,
         };
         client_loop(plan, writer, &acks).map_err(Fault::of(0))
     };
-    match workers::run(&schedule, 1, body, &mut |_| {}) {
+    match workers::run(&schedule, 1, |_| Ok(()), body, &mut |_| {}) {
         Ok(_) | Err(Failure::Other(BenchError::Interrupted)) => Ok(()),
         Err(Failure::Other(error)) => Err(error),
         Err(Failure::Fault(fault)) => {

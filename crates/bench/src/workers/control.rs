@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use rustix::thread::futex;
+use rustix::thread::futex::{self, Timespec};
 
 use super::now_ns;
 use crate::shared::SharedSlice;
@@ -32,7 +32,7 @@ pub(crate) struct Control(SharedSlice<AtomicU64>, SharedSlice<AtomicU32>);
 
 impl Control {
     pub(super) fn new() -> io::Result<Self> {
-        Ok(Self(SharedSlice::new(3)?, SharedSlice::new(2)?))
+        Ok(Self(SharedSlice::new(3)?, SharedSlice::new(3)?))
     }
     /// When the measured interval begins, ns.
     pub(super) fn begin_ns(&self) -> &AtomicU64 {
@@ -53,6 +53,39 @@ impl Control {
     /// Clients that wait for the start.
     pub(super) fn ready(&self) -> &AtomicU32 {
         &self.1[1]
+    }
+
+    /// Clients whose work is done.
+    fn ended(&self) -> &AtomicU32 {
+        &self.1[2]
+    }
+
+    /// Says that a client's work is done; the last of `clients` wakes the coordinator.
+    pub(super) fn end(&self, clients: usize) {
+        if self.ended().fetch_add(1, Ordering::Release) + 1 == clients as u32 {
+            // Cannot fail for a valid address; a coordinator that does not sleep sees the count.
+            let _ = futex::wake(self.ended(), futex::Flags::empty(), 1);
+        }
+    }
+
+    /// Sleeps for at most `ns` nanoseconds or until the last of `clients` is done; whether it is.
+    pub(super) fn all_ended(&self, clients: usize, ns: u64) -> bool {
+        let done = || self.ended().load(Ordering::Acquire);
+        let deadline = now_ns() + ns;
+        loop {
+            let count = done();
+            let now = now_ns();
+            if count >= clients as u32 || now >= deadline {
+                return count >= clients as u32;
+            }
+            let left = deadline - now;
+            let timeout = Timespec {
+                tv_sec: (left / 1_000_000_000) as i64,
+                tv_nsec: (left % 1_000_000_000) as i64,
+            };
+            // Any error (EINTR, EAGAIN, ETIMEDOUT) means: look again.
+            let _ = futex::wait(self.ended(), futex::Flags::empty(), count, Some(&timeout));
+        }
     }
 
     pub(super) fn set_fault(&self, fault: Fault) {

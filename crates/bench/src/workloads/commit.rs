@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use super::raise_file_limit;
 use crate::error::BenchError;
 use crate::scratch::Scratch;
 use crate::stats::{MedianInterval, median, median_interval};
@@ -171,25 +172,6 @@ fn sync_range(file: &File, flags: libc::c_uint) -> io::Result<()> {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
-}
-
-/// Lets this process hold all files of a round open.
-fn raise_file_limit(files: usize) -> Result<(), BenchError> {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let wanted = files as u64 + 64;
-    let limit = getrlimit(Resource::Nofile);
-    if limit.current.is_none_or(|current| current >= wanted) {
-        return Ok(());
-    }
-    let raised = Rlimit {
-        current: Some(wanted),
-        maximum: limit.maximum,
-    };
-    setrlimit(Resource::Nofile, raised).map_err(|_| BenchError::Input {
-        option: format!("--files {files}"),
-        reason: "more than this process may have open",
-        advice: "use fewer or raise the limit (ulimit -Hn)",
-    })
 }
 
 fn report(plan: &Commit, warmup_rounds: usize, rounds: &[Round]) -> Option<Report> {

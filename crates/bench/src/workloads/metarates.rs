@@ -9,14 +9,12 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::explain;
+use super::timed::{self, Head, Outcome, Timed, Workload};
 use crate::error::BenchError;
 use crate::latency::LatencyFigures;
-use crate::scratch::Scratch;
-use crate::workers::{self, Client, ClientKind, Fault, Measured, Progress, Schedule, now_ns};
-use crate::{interrupt, random};
+use crate::random;
+use crate::workers::{Client, Fault, Measured, Progress, now_ns};
 
-const OPERATIONS: [&str; 4] = ["open", "write", "fsync", "close"];
 const OPEN: usize = 0;
 const WRITE: usize = 1;
 const FSYNC: usize = 2;
@@ -25,45 +23,24 @@ const CLOSE: usize = 3;
 /// What to run.
 #[derive(Debug, Clone)]
 pub struct Metarates {
-    /// A fresh subdirectory of this one is used and removed.
-    pub directory: PathBuf,
-    /// Clients and times.
-    pub schedule: Schedule,
+    /// Directory, clients, times.
+    pub timed: Timed,
     /// Bytes written to each new file before its fsync; the original writes none.
     pub file_size_bytes: u64,
     /// A directory per client instead of one that all share.
     pub directory_per_client: bool,
-    /// Pause of a client after each file, ns.
-    pub think_ns: u64,
-    /// Seed of the files' contents.
-    pub seed: u64,
 }
 
 /// What was measured.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// `metarates`.
-    pub workload: &'static str,
-    /// The directory given.
-    pub directory: PathBuf,
-    /// Seed.
-    pub seed: u64,
-    /// Number of clients.
-    pub clients: usize,
-    /// What a client was.
-    pub client_kind: ClientKind,
-    /// Time left out of the figures, s.
-    pub warmup_s: f64,
-    /// Length of the measured interval, s.
-    pub measured_s: f64,
-    /// Pause after each file, µs.
-    pub think_us: f64,
+    /// What every report has.
+    #[serde(flatten)]
+    pub head: Head,
     /// Bytes written to each file.
     pub file_size_bytes: u64,
     /// Whether each client had a directory of its own.
     pub directory_per_client: bool,
-    /// Whether a signal ended the run early.
-    pub interrupted: bool,
     /// Files created, synced and closed in the interval.
     pub creations: u64,
     /// The same per second.
@@ -80,78 +57,87 @@ pub struct Report {
 /// # Errors
 /// [`BenchError`]: the directory cannot be used, is full, or a client could not start.
 pub fn run(plan: &Metarates, tick: &mut dyn FnMut(Progress)) -> Result<Report, BenchError> {
-    let scratch = Scratch::create(&plan.directory)?;
-    if plan.directory_per_client {
-        for client in 0..plan.schedule.clients {
-            let path = client_directory(scratch.path(), client);
-            fs::create_dir(&path).map_err(|error| BenchError::directory(&path, error))?;
-        }
-    }
-    if interrupt::interrupted() {
-        return Err(BenchError::Interrupted);
-    }
-    let body = |client: &Client<'_>| client_loop(plan, scratch.path(), client);
-    let measured = workers::run(&plan.schedule, OPERATIONS.len(), body, tick)
-        .map_err(|failure| explain(&plan.directory, &OPERATIONS, failure))?;
-    scratch.remove()?;
-    Ok(report(plan, &measured))
+    let outcome = timed::run(plan, &plan.timed, tick)?;
+    Ok(report(plan, outcome))
 }
 
 fn client_directory(scratch: &Path, client: usize) -> PathBuf {
     scratch.join(format!("client{client:04}"))
 }
 
-fn client_loop(plan: &Metarates, scratch: &Path, client: &Client<'_>) -> Result<(), Fault> {
-    let mut random = random::stream(plan.seed, client.index as u64);
-    let data = random::bytes(&mut random, plan.file_size_bytes as usize);
-    let directory = if plan.directory_per_client {
-        client_directory(scratch, client.index)
-    } else {
-        scratch.to_path_buf()
-    };
-    let stem = directory
-        .join(format!("c{:04}.", client.index))
-        .into_os_string();
-    let mut path = OsString::with_capacity(stem.len() + 24);
-    let mut number = String::with_capacity(24);
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
+impl Workload for Metarates {
+    const NAME: &'static str = "metarates";
+    const OPERATIONS: &'static [&'static str] = &["open", "write", "fsync", "close"];
+    /// The directory to work in.
+    type Shared = PathBuf;
+    /// What is written to each file.
+    type Own = Vec<u8>;
 
-    for file in 0_u64.. {
-        path.clear();
-        path.push(&stem);
-        number.clear();
-        let _ = write!(number, "{file:08}"); // a String takes any text
-        path.push(&number);
-
-        let start = now_ns();
-        if !client.running(start) {
-            break;
-        }
-        let handle = options.open(&path).map_err(Fault::of(OPEN))?;
-        let opened = now_ns();
-        let written = if data.is_empty() {
-            opened
-        } else {
-            (&handle).write_all(&data).map_err(Fault::of(WRITE))?;
-            now_ns()
-        };
-        handle.sync_all().map_err(Fault::of(FSYNC))?;
-        let synced = now_ns();
-        close(handle);
-        let closed = now_ns();
-
-        if client.counts(closed) {
-            client.record(OPEN, opened - start);
-            if !data.is_empty() {
-                client.record(WRITE, written - opened);
+    fn make(&self, scratch: &Path) -> Result<PathBuf, BenchError> {
+        if self.directory_per_client {
+            for client in 0..self.timed.schedule.clients {
+                let path = client_directory(scratch, client);
+                fs::create_dir(&path).map_err(|error| BenchError::directory(&path, error))?;
             }
-            client.record(FSYNC, synced - written);
-            client.record(CLOSE, closed - synced);
         }
-        client.think(plan.think_ns);
+        Ok(scratch.to_path_buf())
     }
-    Ok(())
+
+    fn prepare(&self, _: &PathBuf, client: &Client<'_>) -> Result<Vec<u8>, Fault> {
+        let mut random = random::stream(self.timed.seed, client.index as u64);
+        Ok(random::bytes(&mut random, self.file_size_bytes as usize))
+    }
+
+    fn work(&self, scratch: &PathBuf, client: &Client<'_>, data: Vec<u8>) -> Result<(), Fault> {
+        let directory = if self.directory_per_client {
+            client_directory(scratch, client.index)
+        } else {
+            scratch.clone()
+        };
+        let stem = directory
+            .join(format!("c{:04}.", client.index))
+            .into_os_string();
+        let mut path = OsString::with_capacity(stem.len() + 24);
+        let mut number = String::with_capacity(24);
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+
+        for file in 0_u64.. {
+            path.clear();
+            path.push(&stem);
+            number.clear();
+            let _ = write!(number, "{file:08}"); // a String takes any text
+            path.push(&number);
+
+            let start = now_ns();
+            if !client.running(start) {
+                break;
+            }
+            let handle = options.open(&path).map_err(Fault::of(OPEN))?;
+            let opened = now_ns();
+            let written = if data.is_empty() {
+                opened
+            } else {
+                (&handle).write_all(&data).map_err(Fault::of(WRITE))?;
+                now_ns()
+            };
+            handle.sync_all().map_err(Fault::of(FSYNC))?;
+            let synced = now_ns();
+            close(handle);
+            let closed = now_ns();
+
+            if client.counts(closed) {
+                client.record(OPEN, opened - start);
+                if !data.is_empty() {
+                    client.record(WRITE, written - opened);
+                }
+                client.record(FSYNC, synced - written);
+                client.record(CLOSE, closed - synced);
+            }
+            client.think(self.timed.think_ns);
+        }
+        Ok(())
+    }
 }
 
 /// After an fsync that succeeded, close has nothing left to report.
@@ -159,29 +145,20 @@ fn close(file: File) {
     drop(file);
 }
 
-fn report(plan: &Metarates, measured: &Measured) -> Report {
-    let measured_s = measured.interval_ns as f64 / 1e9;
-    let creations = measured.latency(CLOSE).count();
-    let operations = (0..OPERATIONS.len())
-        .filter(|&operation| operation != WRITE || plan.file_size_bytes > 0)
-        .map(|operation| measured.latency(operation).figures(OPERATIONS[operation]))
-        .collect();
+fn report(plan: &Metarates, outcome: Outcome) -> Report {
+    let creations = outcome.measured.latency(CLOSE).count();
+    let mut operations = outcome.latencies(Metarates::OPERATIONS);
+    if plan.file_size_bytes == 0 {
+        operations.remove(WRITE);
+    }
     Report {
-        workload: "metarates",
-        directory: plan.directory.clone(),
-        seed: plan.seed,
-        clients: plan.schedule.clients,
-        client_kind: plan.schedule.kind,
-        warmup_s: plan.schedule.warmup_ns as f64 / 1e9,
-        measured_s,
-        think_us: plan.think_ns as f64 / 1e3,
         file_size_bytes: plan.file_size_bytes,
         directory_per_client: plan.directory_per_client,
-        interrupted: measured.interrupted,
         creations,
-        creations_per_second: creations as f64 / measured_s,
-        file_creation_rate_per_second: file_creation_rate(measured),
+        creations_per_second: outcome.per_second(creations),
+        file_creation_rate_per_second: file_creation_rate(&outcome.measured),
         operations,
+        head: outcome.head,
     }
 }
 
@@ -216,20 +193,24 @@ fn rate(client_ns: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scratch::Scratch;
+    use crate::workers::{ClientKind, Schedule};
 
     fn plan(directory: &Path) -> Metarates {
         Metarates {
-            directory: directory.to_path_buf(),
-            schedule: Schedule {
-                clients: 3,
-                kind: ClientKind::Thread,
-                warmup_ns: 0,
-                measured_ns: 50_000_000,
+            timed: Timed {
+                directory: directory.to_path_buf(),
+                schedule: Schedule {
+                    clients: 3,
+                    kind: ClientKind::Thread,
+                    warmup_ns: 0,
+                    measured_ns: 50_000_000,
+                },
+                think_ns: 0,
+                seed: 1,
             },
             file_size_bytes: 100,
             directory_per_client: true,
-            think_ns: 0,
-            seed: 1,
         }
     }
 

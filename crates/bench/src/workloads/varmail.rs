@@ -8,30 +8,13 @@ use std::path::{Path, PathBuf};
 use rand::RngExt;
 use serde::Serialize;
 
-use super::explain;
+use super::timed::{self, Head, Outcome, Timed, Workload};
 use crate::error::BenchError;
 use crate::fileset::{Fileset, Wanted};
 use crate::latency::LatencyFigures;
-use crate::scratch::Scratch;
-use crate::workers::{self, Client, ClientKind, Fault, Measured, Progress, Schedule, now_ns};
+use crate::workers::{Client, Fault, Progress, now_ns};
 use crate::{interrupt, random};
 
-/// Names as in `varmail.f`.
-const OPERATIONS: [&str; 13] = [
-    "deletefile1",
-    "createfile2",
-    "appendfilerand2",
-    "fsyncfile2",
-    "closefile2",
-    "openfile3",
-    "readfile3",
-    "appendfilerand3",
-    "fsyncfile3",
-    "closefile3",
-    "openfile4",
-    "readfile4",
-    "closefile4",
-];
 const DELETE: usize = 0;
 /// First operation of the groups that start with create, open to append, and open to read.
 const GROUPS: [usize; 3] = [1, 5, 10];
@@ -81,41 +64,20 @@ pub const LUC: Parameters = Parameters {
 /// What to run.
 #[derive(Debug, Clone)]
 pub struct Varmail {
-    /// A fresh subdirectory of this one is used and removed.
-    pub directory: PathBuf,
-    /// Clients and times; its number of clients counts.
-    pub schedule: Schedule,
+    /// Directory, clients, times; its number of clients counts.
+    pub timed: Timed,
     /// Files and sizes.
     pub parameters: Parameters,
-    /// Pause of a client after each round of its loop, ns.
-    pub think_ns: u64,
-    /// Seed of sizes and contents.
-    pub seed: u64,
 }
 
 /// What was measured.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// `varmail`.
-    pub workload: &'static str,
-    /// The directory given.
-    pub directory: PathBuf,
-    /// Seed.
-    pub seed: u64,
-    /// Number of clients.
-    pub clients: usize,
-    /// What a client was.
-    pub client_kind: ClientKind,
-    /// Time left out of the figures, s.
-    pub warmup_s: f64,
-    /// Length of the measured interval, s.
-    pub measured_s: f64,
-    /// Pause after each round, µs.
-    pub think_us: f64,
+    /// What every report has.
+    #[serde(flatten)]
+    pub head: Head,
     /// The personality's parameters.
     pub parameters: Parameters,
-    /// Whether a signal ended the run early.
-    pub interrupted: bool,
     /// Operations (Filebench's flowops) completed in the interval.
     pub flowops: u64,
     /// The same per second: "ops/s" of Filebench's summary.
@@ -131,17 +93,13 @@ pub struct Report {
 /// # Errors
 /// [`BenchError`]: the directory cannot be used, is full, or a client could not start.
 pub fn run(plan: &Varmail, tick: &mut dyn FnMut(Progress)) -> Result<Report, BenchError> {
-    let scratch = Scratch::create(&plan.directory)?;
-    let tree = Tree::create(plan, scratch.path())?;
-    let body = |client: &Client<'_>| client_loop(plan, &tree, client);
-    let measured = workers::run(&plan.schedule, OPERATIONS.len(), body, tick)
-        .map_err(|failure| explain(&plan.directory, &OPERATIONS, failure))?;
-    scratch.remove()?;
-    Ok(report(plan, &measured))
+    let outcome = timed::run(plan, &plan.timed, tick)?;
+    Ok(report(plan, outcome))
 }
 
 /// The files' paths and states.
-struct Tree {
+#[derive(Debug)]
+pub(super) struct Tree {
     paths: Vec<PathBuf>,
     set: Fileset,
 }
@@ -152,13 +110,14 @@ impl Tree {
         let parameters = &plan.parameters;
         // Filebench puts even a flat set below `name/00000001`.
         let directory = scratch.join("bigfileset/00000001");
-        let failed = |error| BenchError::operation(&plan.directory, "making the files", error);
+        let failed =
+            |error| BenchError::operation(&plan.timed.directory, "making the files", error);
         fs::create_dir_all(&directory).map_err(failed)?;
         let paths: Vec<PathBuf> = (1..=parameters.files)
             .map(|file| directory.join(format!("{file:08}")))
             .collect();
         let set = Fileset::new(paths.len()).map_err(failed)?;
-        let mut random = random::stream(plan.seed, u64::MAX);
+        let mut random = random::stream(plan.timed.seed, u64::MAX);
         for (index, path) in paths.iter().enumerate() {
             if interrupt::interrupted() {
                 return Err(BenchError::Interrupted);
@@ -176,36 +135,67 @@ impl Tree {
     }
 }
 
-/// One client: its buffers and random stream.
-struct Session<'a> {
-    client: &'a Client<'a>,
-    tree: &'a Tree,
+/// A client's buffers and random stream.
+pub(super) struct Own {
     random: rand_chacha::ChaCha8Rng,
     append: Vec<u8>,
     read: Vec<u8>,
 }
 
-fn client_loop(plan: &Varmail, tree: &Tree, client: &Client<'_>) -> Result<(), Fault> {
-    let mut random = random::stream(plan.seed, client.index as u64);
-    let append = random::bytes(&mut random, plan.parameters.append_size_bytes as usize);
-    let read = vec![0; plan.parameters.io_size_bytes.max(1) as usize];
-    let mut session = Session {
-        client,
-        tree,
-        random,
-        append,
-        read,
-    };
-    while client.running(now_ns()) {
-        session.delete()?;
-        for group in GROUPS {
-            if client.running(now_ns()) {
-                session.group(group)?;
-            }
-        }
-        client.think(plan.think_ns);
+impl Workload for Varmail {
+    const NAME: &'static str = "varmail";
+    /// Names as in `varmail.f`.
+    const OPERATIONS: &'static [&'static str] = &[
+        "deletefile1",
+        "createfile2",
+        "appendfilerand2",
+        "fsyncfile2",
+        "closefile2",
+        "openfile3",
+        "readfile3",
+        "appendfilerand3",
+        "fsyncfile3",
+        "closefile3",
+        "openfile4",
+        "readfile4",
+        "closefile4",
+    ];
+    type Shared = Tree;
+    type Own = Own;
+
+    fn make(&self, scratch: &Path) -> Result<Tree, BenchError> {
+        Tree::create(self, scratch)
     }
-    Ok(())
+
+    fn prepare(&self, _: &Tree, client: &Client<'_>) -> Result<Own, Fault> {
+        let mut random = random::stream(self.timed.seed, client.index as u64);
+        Ok(Own {
+            append: random::bytes(&mut random, self.parameters.append_size_bytes as usize),
+            read: vec![0; self.parameters.io_size_bytes.max(1) as usize],
+            random,
+        })
+    }
+
+    fn work(&self, tree: &Tree, client: &Client<'_>, own: Own) -> Result<(), Fault> {
+        let mut session = Session { client, tree, own };
+        while client.running(now_ns()) {
+            session.delete()?;
+            for group in GROUPS {
+                if client.running(now_ns()) {
+                    session.group(group)?;
+                }
+            }
+            client.think(self.timed.think_ns);
+        }
+        Ok(())
+    }
+}
+
+/// One client at work.
+struct Session<'a> {
+    client: &'a Client<'a>,
+    tree: &'a Tree,
+    own: Own,
 }
 
 impl Session<'_> {
@@ -250,17 +240,17 @@ impl Session<'_> {
         self.tree.set.opened(index);
         let mut operation = first + 1;
         if !create {
-            let mut buffer = std::mem::take(&mut self.read);
+            let mut buffer = std::mem::take(&mut self.own.read);
             self.timed(operation, || read_whole(&mut file, &mut buffer))?;
-            self.read = buffer;
+            self.own.read = buffer;
             operation += 1;
         }
         if first != GROUPS[2] {
-            let length = match self.append.len() {
+            let length = match self.own.append.len() {
                 0 => 0,
-                size => self.random.random_range(0..size),
+                size => self.own.random.random_range(0..size),
             };
-            self.timed(operation, || append(&mut file, &self.append[..length]))?;
+            self.timed(operation, || append(&mut file, &self.own.append[..length]))?;
             self.timed(operation + 1, || file.sync_all())?;
             operation += 2;
         }
@@ -283,58 +273,49 @@ fn append(file: &mut File, data: &[u8]) -> io::Result<()> {
     file.write_all(data)
 }
 
-fn report(plan: &Varmail, measured: &Measured) -> Report {
-    let measured_s = measured.interval_ns as f64 / 1e9;
-    let operations: Vec<LatencyFigures> = OPERATIONS
-        .iter()
-        .enumerate()
-        .map(|(operation, name)| measured.latency(operation).figures(name))
-        .collect();
-    let flowops: u64 = operations.iter().map(|figures| figures.count).sum();
-    let fsyncs: u64 = operations
+fn report(plan: &Varmail, outcome: Outcome) -> Report {
+    let operations = outcome.latencies(Varmail::OPERATIONS);
+    let flowops = operations.iter().map(|figures| figures.count).sum();
+    let fsyncs = operations
         .iter()
         .filter(|figures| figures.operation.starts_with("fsync"))
         .map(|figures| figures.count)
         .sum();
     Report {
-        workload: "varmail",
-        directory: plan.directory.clone(),
-        seed: plan.seed,
-        clients: plan.schedule.clients,
-        client_kind: plan.schedule.kind,
-        warmup_s: plan.schedule.warmup_ns as f64 / 1e9,
-        measured_s,
-        think_us: plan.think_ns as f64 / 1e3,
         parameters: Parameters {
-            clients: plan.schedule.clients,
+            clients: outcome.head.clients,
             ..plan.parameters
         },
-        interrupted: measured.interrupted,
         flowops,
-        flowops_per_second: flowops as f64 / measured_s,
-        fsyncs_per_second: fsyncs as f64 / measured_s,
+        flowops_per_second: outcome.per_second(flowops),
+        fsyncs_per_second: outcome.per_second(fsyncs),
         operations,
+        head: outcome.head,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scratch::Scratch;
+    use crate::workers::{ClientKind, Schedule};
 
     #[test]
     fn every_operation_runs_and_nothing_is_left() {
         let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
         let plan = Varmail {
-            directory: parent.path().to_path_buf(),
-            schedule: Schedule {
-                clients: 4,
-                kind: ClientKind::Thread,
-                warmup_ns: 0,
-                measured_ns: 300_000_000,
+            timed: Timed {
+                directory: parent.path().to_path_buf(),
+                schedule: Schedule {
+                    clients: 4,
+                    kind: ClientKind::Thread,
+                    warmup_ns: 0,
+                    measured_ns: 300_000_000,
+                },
+                think_ns: 0,
+                seed: 1,
             },
             parameters: Parameters { files: 30, ..LUC },
-            think_ns: 0,
-            seed: 1,
         };
         let report = run(&plan, &mut |_| {}).expect("run");
         assert_eq!(report.operations.len(), 13);
@@ -366,11 +347,13 @@ mod tests {
                 ..FILEBENCH
             };
             let plan = Varmail {
-                directory: directory.clone(),
-                schedule,
+                timed: Timed {
+                    directory: directory.clone(),
+                    schedule,
+                    think_ns: 0,
+                    seed,
+                },
                 parameters,
-                think_ns: 0,
-                seed,
             };
             let tree = Tree::create(&plan, &directory).expect("tree");
             let size = |path: &PathBuf| fs::metadata(path).ok().map(|data| data.len());

@@ -2,10 +2,12 @@
 
 use std::process::ExitCode;
 
+use luc_bench::latency::LatencyFigures;
 use luc_bench::units::file_size_bytes;
-use luc_bench::workloads::metarates::{self, Metarates};
+use luc_bench::workloads::metarates::{self, Metarates, Report};
+use luc_bench::workloads::timed::Head;
 
-use super::{Common, or_interrupted, show, status};
+use super::timed::{Common, Shown};
 
 /// Creates files as fast as fsync allows: each client creates, syncs and closes file after file
 ///
@@ -33,34 +35,29 @@ pub(crate) struct Args {
 /// Runs the workload and prints its figures.
 pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
     let plan = Metarates {
-        directory: args.common.dir.clone(),
-        schedule: args.common.schedule(args.threads)?,
+        timed: args.common.timed(args.threads)?,
         file_size_bytes: file_size_bytes("--file-size", &args.file_size)?,
         directory_per_client: args.directory_per_client,
-        think_ns: args.common.think_ns()?,
-        seed: args.common.seed,
     };
-    let bar = show::Bar::new("metarates", &plan.schedule);
-    let outcome = metarates::run(&plan, &mut |progress| bar.tick(progress));
-    bar.clear();
-    let report = match outcome {
-        Ok(report) => report,
-        Err(error) => return or_interrupted(error),
-    };
-    if args.common.json {
-        show::json(&report)?;
-        return Ok(status(report.interrupted));
+    args.common
+        .present(&plan.timed, |tick| metarates::run(&plan, tick))
+}
+
+impl Shown for Report {
+    const NAME: &'static str = "metarates";
+
+    fn head(&self) -> &Head {
+        &self.head
     }
-    let head = format!(
-        "metarates: {}, {}, seed {}",
-        show::clients(report.clients, report.client_kind),
-        show::times(report.measured_s, report.warmup_s, report.interrupted),
-        report.seed
-    );
-    let rates = format!(
-        "{:.1} files/s ({} files); file creation rate {:.1}/s = N / mean(T_open + T_fsync + T_close)",
-        report.creations_per_second, report.creations, report.file_creation_rate_per_second
-    );
-    show::text(&[&head, &rates], &report.operations)?;
-    Ok(status(report.interrupted))
+
+    fn rates(&self) -> String {
+        format!(
+            "{:.1} files/s ({} files); file creation rate {:.1}/s = N / mean(T_open + T_fsync + T_close)",
+            self.creations_per_second, self.creations, self.file_creation_rate_per_second
+        )
+    }
+
+    fn operations(&self) -> &[LatencyFigures] {
+        &self.operations
+    }
 }

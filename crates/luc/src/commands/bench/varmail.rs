@@ -2,9 +2,11 @@
 
 use std::process::ExitCode;
 
-use luc_bench::workloads::varmail::{self, Varmail};
+use luc_bench::latency::LatencyFigures;
+use luc_bench::workloads::timed::Head;
+use luc_bench::workloads::varmail::{self, Report, Varmail};
 
-use super::{Common, or_interrupted, show, status};
+use super::timed::{Common, Shown};
 
 /// Runs a mail server as Filebench's varmail models it
 ///
@@ -41,37 +43,34 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         Parameters::Filebench => varmail::FILEBENCH,
         Parameters::Luc => varmail::LUC,
     };
+    let clients = args.threads.unwrap_or(parameters.clients);
     let plan = Varmail {
-        directory: args.common.dir.clone(),
-        schedule: args
-            .common
-            .schedule(args.threads.unwrap_or(parameters.clients))?,
+        timed: args.common.timed(clients)?,
         parameters,
-        think_ns: args.common.think_ns()?,
-        seed: args.common.seed,
     };
-    let bar = show::Bar::new("varmail", &plan.schedule);
-    let outcome = varmail::run(&plan, &mut |progress| bar.tick(progress));
-    bar.clear();
-    let report = match outcome {
-        Ok(report) => report,
-        Err(error) => return or_interrupted(error),
-    };
-    if args.common.json {
-        show::json(&report)?;
-        return Ok(status(report.interrupted));
+    args.common
+        .present(&plan.timed, |tick| varmail::run(&plan, tick))
+}
+
+impl Shown for Report {
+    const NAME: &'static str = "varmail";
+
+    fn head(&self) -> &Head {
+        &self.head
     }
-    let head = format!(
-        "varmail ({} parameters): {}, {}, seed {}",
-        report.parameters.name,
-        show::clients(report.clients, report.client_kind),
-        show::times(report.measured_s, report.warmup_s, report.interrupted),
-        report.seed
-    );
-    let rates = format!(
-        "{:.1} operations/s ({} operations); {:.1} fsyncs/s",
-        report.flowops_per_second, report.flowops, report.fsyncs_per_second
-    );
-    show::text(&[&head, &rates], &report.operations)?;
-    Ok(status(report.interrupted))
+
+    fn title(&self) -> String {
+        format!("varmail ({} parameters)", self.parameters.name)
+    }
+
+    fn rates(&self) -> String {
+        format!(
+            "{:.1} operations/s ({} operations); {:.1} fsyncs/s",
+            self.flowops_per_second, self.flowops, self.fsyncs_per_second
+        )
+    }
+
+    fn operations(&self) -> &[LatencyFigures] {
+        &self.operations
+    }
 }

@@ -1,0 +1,353 @@
+//! What is measured: workloads, processor speeds, settings, and the groups that one guest runs.
+
+/// A workload of the papers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Load {
+    /// File creation by so many clients.
+    Metarates(usize),
+    /// IOzone's initial write by so many threads.
+    InitialWrite(usize),
+    /// The mail server, 64 threads on 256 files.
+    Varmail,
+    /// The database, 48 threads on 48 files and a log writer.
+    Oltp,
+}
+
+impl Load {
+    /// All, in the order of the tables.
+    pub(super) const ALL: [Self; 8] = [
+        Self::Metarates(4),
+        Self::Metarates(8),
+        Self::Metarates(16),
+        Self::Metarates(32),
+        Self::InitialWrite(64),
+        Self::InitialWrite(256),
+        Self::Varmail,
+        Self::Oltp,
+    ];
+
+    /// Its name in tables.
+    pub(super) fn name(self) -> String {
+        match self {
+            Self::Metarates(clients) => format!("metarates {clients}"),
+            Self::InitialWrite(threads) => format!("initial-write {threads}"),
+            Self::Varmail => "varmail".to_owned(),
+            Self::Oltp => "oltp".to_owned(),
+        }
+    }
+
+    /// What its rate counts.
+    pub(super) fn unit(self) -> &'static str {
+        match self {
+            Self::Metarates(_) => "files/s",
+            Self::InitialWrite(_) => "MiB/s, children",
+            Self::Varmail | Self::Oltp => "ops/s",
+        }
+    }
+
+    /// The arguments of `luc bench`; times are stretched by `speed`.
+    pub(super) fn command(self, speed: Speed) -> String {
+        let timed = |warmup_ms: u64, measured_ms: u64| {
+            format!(
+                "--warmup {}us --seconds {}",
+                speed.stretch(warmup_ms * 1000),
+                speed.stretch(measured_ms) as f64 / 1000.0
+            )
+        };
+        match self {
+            Self::Metarates(clients) => {
+                format!("metarates --threads {clients} {}", timed(1000, 2000))
+            }
+            Self::InitialWrite(threads) => {
+                format!("initial-write --threads {threads} --rounds 6")
+            }
+            Self::Varmail => format!("varmail --parameters luc {}", timed(500, 1000)),
+            Self::Oltp => format!("oltp --parameters luc {}", timed(500, 1000)),
+        }
+    }
+
+    /// Where the benchmark's JSON has the rate, and what to divide it by.
+    pub(super) fn rate(self) -> (&'static str, f64) {
+        match self {
+            Self::Metarates(_) => ("/creations_per_second", 1.0),
+            Self::InitialWrite(_) => ("/children_kib_per_second/median", 1024.0),
+            Self::Varmail | Self::Oltp => ("/flowops_per_second", 1.0),
+        }
+    }
+
+    /// The second figure: the parent's rate, or writes to the log.
+    pub(super) fn second_rate(self) -> Option<(&'static str, f64)> {
+        match self {
+            Self::InitialWrite(_) => Some(("/parent_kib_per_second/median", 1024.0)),
+            Self::Oltp => Some(("/log_writes_per_second", 1.0)),
+            Self::Metarates(_) | Self::Varmail => None,
+        }
+    }
+
+    /// The disk on which its delay can be seen.
+    pub(super) fn disk(self) -> Disk {
+        match self {
+            Self::Metarates(_) | Self::Varmail => FLUSHING,
+            Self::InitialWrite(_) | Self::Oltp => WRITING,
+        }
+    }
+
+    /// The thesis' delay (section 4.6), µs: 1 ms for Metarates, 16 ms for IOzone.
+    pub(super) fn delay_us(self) -> u64 {
+        match self {
+            Self::Metarates(_) | Self::Varmail => 1000,
+            Self::InitialWrite(_) | Self::Oltp => 16_000,
+        }
+    }
+}
+
+/// A disk's latencies at scale 1. Requests do not queue behind each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Disk {
+    /// Its name in texts.
+    pub(super) name: &'static str,
+    /// Of a write, µs.
+    pub(super) write_us: u64,
+    /// Of a flush of its cache, µs.
+    pub(super) flush_us: u64,
+    /// Of a read, µs.
+    pub(super) read_us: u64,
+}
+
+/// Waits are for the flush.
+pub(super) const FLUSHING: Disk = Disk {
+    name: "flushing",
+    write_us: 2000,
+    flush_us: 6000,
+    read_us: 100,
+};
+
+/// A write takes about one revolution at 7200 a minute, a flush has little left to do.
+pub(super) const WRITING: Disk = Disk {
+    name: "writing",
+    write_us: 8000,
+    flush_us: 2000,
+    read_us: 100,
+};
+
+/// A processor's speed: an instruction takes 2^`shift` ns, and all that is not instructions (the
+/// disk, the module's times) takes `stretch_permille` thousandths of its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Speed {
+    pub(super) shift: u32,
+    pub(super) stretch_permille: u64,
+}
+
+/// Nine speeds over a range of 4, a fourth root of 2 apart; the coarse ones first.
+pub(super) const SPEEDS: [Speed; 9] = [
+    Speed::new(1, 1000),
+    Speed::new(0, 2000),
+    Speed::new(0, 1000),
+    Speed::new(1, 1414),
+    Speed::new(0, 1414),
+    Speed::new(1, 1189),
+    Speed::new(1, 1682),
+    Speed::new(0, 1189),
+    Speed::new(0, 1682),
+];
+
+impl Speed {
+    const fn new(shift: u32, stretch_permille: u64) -> Self {
+        Self {
+            shift,
+            stretch_permille,
+        }
+    }
+
+    /// Instructions per second, in thousandths of 10^9.
+    pub(super) fn mips(self) -> u64 {
+        self.stretch_permille >> self.shift
+    }
+
+    /// A time as the guest must take it.
+    pub(super) fn stretch(self, time: u64) -> u64 {
+        time * self.stretch_permille / 1000
+    }
+
+    /// A rate that the guest saw, at this speed.
+    pub(super) fn scale_rate(self, rate: f64) -> f64 {
+        rate * self.stretch_permille as f64 / 1000.0
+    }
+
+    /// A time that the guest saw, at this speed.
+    pub(super) fn scale_time(self, time: f64) -> f64 {
+        time * 1000.0 / self.stretch_permille as f64
+    }
+}
+
+/// How a file system is made and mounted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FileSystem {
+    Ext4,
+    Ext4FastCommit,
+    Ext4Writeback,
+    Xfs,
+}
+
+/// One way of running a workload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Setting {
+    /// Its name in tables.
+    pub(super) name: &'static str,
+    pub(super) file_system: FileSystem,
+    /// Policy and copy-out of the module; absent: it is not loaded.
+    pub(super) module: Option<(&'static str, &'static str)>,
+}
+
+const fn ext4(name: &'static str, policy: &'static str, copy_out: &'static str) -> Setting {
+    Setting {
+        name,
+        file_system: FileSystem::Ext4,
+        module: Some((policy, copy_out)),
+    }
+}
+
+/// The settings of the sweep. Stock has the module loaded, which only counts.
+pub(super) const SWEEP: [Setting; 8] = [
+    ext4("stock", "off", "off"),
+    ext4("delay", "delay", "off"),
+    ext4("pid", "pid", "off"),
+    ext4("auto", "auto", "off"),
+    ext4("copy heuristic", "off", "heuristic"),
+    ext4("copy on", "off", "on"),
+    ext4("copy auto", "off", "auto"),
+    ext4("both auto", "auto", "auto"),
+];
+
+const fn rival(
+    name: &'static str,
+    file_system: FileSystem,
+    module: Option<(&'static str, &'static str)>,
+) -> Setting {
+    Setting {
+        name,
+        file_system,
+        module,
+    }
+}
+
+/// The rivals, with and without the module where it applies.
+pub(super) const RIVALS: [Setting; 7] = [
+    rival("ext4", FileSystem::Ext4, None),
+    rival("ext4 + luc", FileSystem::Ext4, Some(("auto", "auto"))),
+    rival("fast_commit", FileSystem::Ext4FastCommit, None),
+    rival(
+        "fast_commit + luc",
+        FileSystem::Ext4FastCommit,
+        Some(("auto", "auto")),
+    ),
+    rival("data=writeback", FileSystem::Ext4Writeback, None),
+    rival(
+        "data=writeback + luc",
+        FileSystem::Ext4Writeback,
+        Some(("auto", "auto")),
+    ),
+    rival("XFS", FileSystem::Xfs, None),
+];
+
+/// Which settings a group has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sheet {
+    /// All of [`SWEEP`].
+    Sweep,
+    /// All of [`RIVALS`].
+    Rivals,
+    /// [`SWEEP`] once more, to be compared with the first.
+    Again,
+}
+
+/// What one guest runs: all settings of a workload at a speed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Group {
+    pub(super) sheet: Sheet,
+    pub(super) load: Load,
+    pub(super) speed: Speed,
+}
+
+impl Group {
+    /// All groups, the most telling ones first.
+    pub(super) fn all() -> Vec<Self> {
+        let mut groups = Vec::new();
+        let mut sweep = |speeds: &[Speed]| {
+            for speed in speeds {
+                for load in Load::ALL {
+                    groups.push((Sheet::Sweep, load, *speed));
+                }
+            }
+        };
+        sweep(&SPEEDS[..2]);
+        sweep(&SPEEDS[2..3]);
+        for speed in &SPEEDS[..3] {
+            for load in [Load::Metarates(16), Load::Varmail, Load::Oltp] {
+                groups.push((Sheet::Rivals, load, *speed));
+            }
+        }
+        groups.push((Sheet::Again, Load::Varmail, SPEEDS[0]));
+        for speed in &SPEEDS[3..] {
+            for load in Load::ALL {
+                groups.push((Sheet::Sweep, load, *speed));
+            }
+        }
+        groups
+            .into_iter()
+            .map(|(sheet, load, speed)| Self { sheet, load, speed })
+            .collect()
+    }
+
+    /// Its name in the raw data, and what `--only` looks at.
+    pub(super) fn name(self) -> String {
+        let sheet = match self.sheet {
+            Sheet::Sweep => "",
+            Sheet::Rivals => ", rivals",
+            Sheet::Again => ", again",
+        };
+        let mips = self.speed.mips();
+        format!("{} at {mips} MIPS{sheet}", self.load.name())
+    }
+
+    /// What it runs, in order.
+    pub(super) fn settings(self) -> &'static [Setting] {
+        match self.sheet {
+            Sheet::Sweep | Sheet::Again => &SWEEP,
+            Sheet::Rivals => &RIVALS,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn nine_speeds_span_a_factor_of_four() {
+        let mips: BTreeSet<u64> = SPEEDS.iter().map(|speed| speed.mips()).collect();
+        assert_eq!(mips.len(), 9);
+        assert_eq!(mips.first(), Some(&500));
+        assert_eq!(mips.last(), Some(&2000));
+    }
+
+    #[test]
+    fn groups_have_names_of_their_own() {
+        let groups = Group::all();
+        let names: BTreeSet<String> = groups.iter().map(|group| group.name()).collect();
+        assert_eq!(names.len(), groups.len());
+        let sweep = groups.iter().filter(|group| group.sheet == Sheet::Sweep);
+        assert_eq!(sweep.count(), Load::ALL.len() * SPEEDS.len());
+    }
+
+    #[test]
+    fn a_faster_processor_sees_a_slower_disk() {
+        let speed = Speed::new(1, 1414);
+        assert_eq!(speed.mips(), 707);
+        assert_eq!(speed.stretch(6000), 8484);
+        assert!((speed.scale_rate(100.0) - 141.4).abs() < 1e-9);
+        assert!((speed.scale_time(141.4) - 100.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,229 @@
+//! The page: targets, tables, and sentences computed from the figures.
+
+mod series;
+mod targets;
+
+use super::super::report::{Page, Table, number};
+use super::cells::{FLUSHING, Load, RIVALS, SPEEDS, SWEEP, Sheet, Speed, WRITING};
+use super::results::{Cell, Results};
+use series::{Series, speeds};
+
+/// The page of what is there.
+pub(super) fn page(results: &Results) -> Page {
+    let mut tables = vec![(
+        "Gains over stock at the speeds where they are least and most, and the greatest fall of \
+         throughput from one speed to the next faster one:"
+            .to_owned(),
+        gains(results),
+    )];
+    for load in Load::ALL {
+        let title = |what: &str| format!("**{}**, {what}:", load.name());
+        tables.push((
+            title(&format!(
+                "{} by speed ({})",
+                load.unit(),
+                phenomenon(results, load)
+            )),
+            rates(results, load),
+        ));
+        tables.push((
+            title(
+                "what the journal did at the slowest and the fastest speed (commits; fsyncs per \
+                 commit; commits waited per fsync; share of metadata changes delayed and their mean \
+                 delay; mean fsync; copies)",
+            ),
+            counters(results, load),
+        ));
+    }
+    tables.push((
+        "Rivals, the same workloads and disks (rate; in parentheses over plain ext4 without the \
+         module):"
+            .to_owned(),
+        rivals(results),
+    ));
+    tables.retain(|(_, table)| !table.is_empty());
+    Page {
+        title: "The kernel module, by processor speed".to_owned(),
+        about: about(),
+        tables,
+        targets: targets::targets(results),
+    }
+}
+
+fn about() -> String {
+    let disk = |disk: super::cells::Disk| {
+        format!(
+            "\"{}\" takes {} ms for a write, {} ms for a flush",
+            disk.name,
+            disk.write_us as f64 / 1000.0,
+            disk.flush_us as f64 / 1000.0
+        )
+    };
+    format!(
+        "Each cell is a fresh `lagdisk`, ext4 (4 KiB blocks, journal of 64 MiB) and module in a guest with \
+         one processor in **virtual time**: an instruction takes a fixed time and idle time is skipped, \
+         so figures do not depend on the machine that makes them, and a repeat gives the same bytes. A \
+         speed is given in millions of instructions per second: factors of 2 by the time of an \
+         instruction, finer ones by stretching the disk's latencies, the module's and the benchmark's \
+         times and scaling the results back (the kernel's own timer, 4 ms, is not stretched). Two \
+         disks, on each of which one of the papers' delays can be seen: {}; {} (about a \
+         revolution at 7200 a minute). Both serve requests side by side. metarates and varmail run on \
+         the first, initial-write (128 KiB files, 32 KiB records, 6 rounds) and oltp on the second.\n\n\
+         \"stock\" has the module loaded with everything off: it only counts. \"delay\" is delayJC with the \
+         thesis' 1 ms (16 ms for initial-write and oltp), \"pid\" the paper's controller with its gains \
+         and set point, \"auto\" the module's own; \"copy heuristic\", \"copy on\" and \"copy auto\" are \
+         copy-out alone; \"both auto\" is auto with copy auto. Counts are of a whole run, making the \
+         files and warm-up included. There are no intervals: there is no noise.",
+        disk(FLUSHING),
+        disk(WRITING)
+    )
+}
+
+/// What stock does when the processor gets faster, in words.
+fn phenomenon(results: &Results, load: Load) -> String {
+    let stock = Series::of(results, load, "stock");
+    match stock.greatest_fall() {
+        Some(fall) if fall.share > 0.005 => format!(
+            "stock falls by {:.1} % from {} to {} MIPS",
+            fall.share * 100.0,
+            fall.from.mips(),
+            fall.to.mips()
+        ),
+        Some(_) => "stock never falls when the processor gets faster".to_owned(),
+        None => "too few speeds to tell how stock changes".to_owned(),
+    }
+}
+
+fn heads(first: &str) -> Vec<&str> {
+    let settings = SWEEP.iter().map(|setting| setting.name);
+    std::iter::once(first).chain(settings).collect()
+}
+
+fn rates(results: &Results, load: Load) -> Table {
+    let mut table = Table::new(&heads("MIPS"));
+    for speed in speeds() {
+        let Some(cells) = results.cells(Sheet::Sweep, load, speed) else {
+            continue;
+        };
+        let mut row = vec![speed.mips().to_string()];
+        row.extend(SWEEP.iter().map(|setting| {
+            let cell = cells.iter().find(|cell| cell.setting == setting.name);
+            cell.map_or("-".to_owned(), |cell| number(cell.rate))
+        }));
+        table.row(row);
+    }
+    table
+}
+
+fn gains(results: &Results) -> Table {
+    let mut table = Table::new(&[
+        "workload",
+        "delay",
+        "pid",
+        "auto",
+        "copy heuristic",
+        "copy on",
+        "copy auto",
+        "both auto",
+        "greatest fall, stock",
+        "both auto",
+    ]);
+    for load in Load::ALL {
+        let stock = Series::of(results, load, "stock");
+        if stock.is_empty() {
+            continue;
+        }
+        let mut row = vec![load.name()];
+        row.extend(SWEEP[1..].iter().map(|setting| {
+            let series = Series::of(results, load, setting.name);
+            match series.over(&stock).range() {
+                Some((least, most)) => format!("{:.2} to {:.2}", least.1, most.1),
+                None => "-".to_owned(),
+            }
+        }));
+        for setting in ["stock", "both auto"] {
+            let fall = Series::of(results, load, setting).greatest_fall();
+            row.push(fall.map_or("-".to_owned(), |fall| {
+                format!("{:.1} %", fall.share.max(0.0) * 100.0)
+            }));
+        }
+        table.row(row);
+    }
+    table
+}
+
+fn counters(results: &Results, load: Load) -> Table {
+    let there: Vec<Speed> = speeds()
+        .filter(|speed| results.cells(Sheet::Sweep, load, *speed).is_some())
+        .collect();
+    let mut ends = there
+        .first()
+        .into_iter()
+        .chain(there.last())
+        .collect::<Vec<_>>();
+    ends.dedup();
+    let mut table = Table::new(&[
+        "MIPS, setting",
+        "commits",
+        "fsyncs/commit",
+        "waited",
+        "delayed",
+        "mean delay, ms",
+        "mean fsync, ms",
+        "copies",
+    ]);
+    for speed in ends {
+        for setting in &SWEEP {
+            if let Some(cell) = results.cell(Sheet::Sweep, load, *speed, setting.name) {
+                table.row(counter_row(*speed, cell));
+            }
+        }
+    }
+    table
+}
+
+fn counter_row(speed: Speed, cell: &Cell) -> Vec<String> {
+    let count = |value: Option<u64>| value.map_or("-".to_owned(), |value| value.to_string());
+    let figure = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.2}"));
+    vec![
+        format!("{}, {}", speed.mips(), cell.setting),
+        count(cell.commits),
+        figure(cell.fsyncs_per_commit()),
+        figure(cell.commits_waited()),
+        cell.delayed_share()
+            .map_or("-".to_owned(), |share| format!("{:.2} %", share * 100.0)),
+        figure(cell.mean_delay_ms()),
+        figure(cell.fsync_mean_us.map(|us| us / 1000.0)),
+        count(cell.copies),
+    ]
+}
+
+fn rivals(results: &Results) -> Table {
+    let mut heads = vec!["workload, MIPS"];
+    heads.extend(RIVALS.iter().map(|rival| rival.name));
+    let mut table = Table::new(&heads);
+    for load in Load::ALL {
+        for speed in speeds() {
+            let Some(cells) = results.cells(Sheet::Rivals, load, speed) else {
+                continue;
+            };
+            let plain = cells.first().map_or(f64::NAN, |cell| cell.rate);
+            let mut row = vec![format!("{}, {}", load.name(), speed.mips())];
+            row.extend(
+                cells
+                    .iter()
+                    .map(|cell| format!("{} ({:.2})", number(cell.rate), cell.rate / plain)),
+            );
+            table.row(row);
+        }
+    }
+    table
+}
+
+/// The speeds of [`SPEEDS`] that the sweep has for a workload.
+fn measured(results: &Results, load: Load) -> usize {
+    SPEEDS
+        .iter()
+        .filter(|speed| results.cells(Sheet::Sweep, load, **speed).is_some())
+        .count()
+}

@@ -1,0 +1,421 @@
+//! Initial write: every client writes a new file of its own, all at once (IOzone's test 0 with `-t`).
+//!
+//! As in IOzone's `thread_write_test` a child creates its file, waits at the barrier, takes its start
+//! time, writes its records one after the other and takes its end time, before or after fsync and
+//! close (`-e`, `-c`); what is not timed is done right afterwards, so every child syncs its file
+//! while others still write. "Children" is the sum of the children's own rates, "parent" all bytes
+//! over the time from the first start to the last end. Different here: a child that is done stops
+//! nobody (IOzone's `-x`), all children are released at once instead of one after the other, files
+//! are not written a second time, and there are several rounds.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::Serialize;
+
+use super::explain;
+use crate::error::BenchError;
+use crate::latency::{Latency, LatencyFigures, Recorders};
+use crate::scratch::Scratch;
+use crate::shared::SharedSlice;
+use crate::stats::{median, median_interval};
+use crate::workers::{self, Client, ClientKind, Fault, now_ns};
+use crate::{interrupt, random};
+
+const OPERATIONS: [&str; 5] = ["open", "write", "fsync", "close", "child"];
+const OPEN: usize = 0;
+const WRITE: usize = 1;
+const FSYNC: usize = 2;
+const CLOSE: usize = 3;
+/// All that a child's clock covers.
+const CHILD: usize = 4;
+
+/// What to run.
+#[derive(Debug, Clone)]
+pub struct InitialWrite {
+    /// A fresh subdirectory of this one is used and removed.
+    pub directory: PathBuf,
+    /// Number of children.
+    pub clients: usize,
+    /// Threads or processes.
+    pub kind: ClientKind,
+    /// Bytes of each file.
+    pub file_size_bytes: u64,
+    /// Bytes of each write.
+    pub record_size_bytes: u64,
+    /// What is timed besides the writes.
+    pub include: Include,
+    /// Rounds, each with new files.
+    pub rounds: usize,
+    /// Seed of the contents.
+    pub seed: u64,
+}
+
+/// What a child's time covers besides its writes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Include {
+    /// The fsync (IOzone's `-e`).
+    pub fsync: bool,
+    /// The close (IOzone's `-c`), and with it the fsync before it.
+    pub close: bool,
+}
+
+/// The throughput of one round, KiB/s.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Round {
+    /// Sum of the children's own rates.
+    pub children_kib_per_second: f64,
+    /// All bytes over the time from the first start to the last end.
+    pub parent_kib_per_second: f64,
+}
+
+/// A median over the rounds.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Figure {
+    /// Median, KiB/s.
+    pub median: f64,
+    /// 95 % interval of the median; absent for fewer than 6 rounds.
+    pub low: Option<f64>,
+    /// Upper bound.
+    pub high: Option<f64>,
+}
+
+/// What was measured.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// `initial-write`.
+    pub workload: &'static str,
+    /// The directory given.
+    pub directory: PathBuf,
+    /// Seed.
+    pub seed: u64,
+    /// Number of children.
+    pub clients: usize,
+    /// What a child was.
+    pub client_kind: ClientKind,
+    /// Bytes of each file.
+    pub file_size_bytes: u64,
+    /// Bytes of each write.
+    pub record_size_bytes: u64,
+    /// What was timed besides the writes.
+    pub include: Include,
+    /// Whether a signal ended the run early; the round that it hit is left out.
+    pub interrupted: bool,
+    /// Throughput of each round.
+    pub rounds: Vec<Round>,
+    /// Sum of the children's own rates, KiB/s.
+    pub children_kib_per_second: Figure,
+    /// All bytes over the time from the first start to the last end, KiB/s.
+    pub parent_kib_per_second: Figure,
+    /// Latencies over all rounds; `child` is all that a child's clock covers.
+    pub operations: Vec<LatencyFigures>,
+}
+
+/// When the children of a round started and ended, ns: two words each.
+type Times = SharedSlice<AtomicU64>;
+
+/// Runs the rounds. `tick` is told the rounds done.
+///
+/// # Errors
+/// [`BenchError`]: a size or number is out of range, the directory cannot be used or is full, or a
+/// client could not start.
+pub fn run(plan: &InitialWrite, tick: &mut dyn FnMut(usize)) -> Result<Report, BenchError> {
+    check(plan)?;
+    let scratch = Scratch::create(&plan.directory)?;
+    let failed = |failure| explain(&plan.directory, &OPERATIONS, failure);
+    let recorders = workers::recorders(plan.clients, OPERATIONS.len()).map_err(failed)?;
+    let times = Times::new(2 * plan.clients)
+        .map_err(|error| BenchError::operation(&plan.directory, "taking memory", error))?;
+    let mut rounds = Vec::with_capacity(plan.rounds);
+    while rounds.len() < plan.rounds {
+        // What the last round left to write must not run into this one.
+        settle(scratch.path())
+            .map_err(|error| BenchError::operation(&plan.directory, "syncing", error))?;
+        if interrupt::interrupted()
+            || !one_round(plan, scratch.path(), &recorders, &times).map_err(failed)?
+        {
+            break;
+        }
+        rounds.push(throughput(plan.file_size_bytes, &times));
+        tick(rounds.len());
+        remove_files(scratch.path())
+            .map_err(|error| BenchError::operation(&plan.directory, "removing files", error))?;
+    }
+    scratch.remove()?;
+    report(plan, rounds, &recorders).ok_or(BenchError::Interrupted)
+}
+
+fn check(plan: &InitialWrite) -> Result<(), BenchError> {
+    let refuse = |option: String, reason, advice| {
+        Err(BenchError::Input {
+            option,
+            reason,
+            advice,
+        })
+    };
+    if !(1..=4096).contains(&plan.clients) {
+        let option = format!("--threads {}", plan.clients);
+        return refuse(option, "not a number of clients", "use 1 to 4096");
+    }
+    if !(1..=1_000_000).contains(&plan.rounds) {
+        let option = format!("--rounds {}", plan.rounds);
+        return refuse(option, "out of range", "use 1 to 1000000 rounds");
+    }
+    let (file, record) = (plan.file_size_bytes, plan.record_size_bytes);
+    if record == 0 || file == 0 || !file.is_multiple_of(record) {
+        return refuse(
+            format!("--file-size {file} --record-size {record}"),
+            "a file is not a whole number of records",
+            "use a multiple, as in --file-size 128k --record-size 32k",
+        );
+    }
+    Ok(())
+}
+
+/// Writes everything out, so that the journal is at rest.
+fn settle(directory: &Path) -> std::io::Result<()> {
+    Ok(rustix::fs::syncfs(File::open(directory)?)?)
+}
+
+fn remove_files(directory: &Path) -> std::io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        fs::remove_file(entry?.path())?;
+    }
+    Ok(())
+}
+
+/// Whether all children did all their work.
+fn one_round(
+    plan: &InitialWrite,
+    scratch: &Path,
+    recorders: &Recorders,
+    times: &Times,
+) -> Result<bool, workers::Failure> {
+    let prepare = |client: &Client<'_>| {
+        let mut random = random::stream(plan.seed, client.index as u64);
+        let record = random::bytes(&mut random, plan.record_size_bytes as usize);
+        let path = scratch.join(format!("child{:04}", client.index));
+        let start = now_ns();
+        let file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(path)
+            .map_err(Fault::of(OPEN))?;
+        client.record(OPEN, now_ns() - start);
+        Ok((file, record))
+    };
+    let body = |client: &Client<'_>, (file, record): (File, Vec<u8>)| {
+        let child = &times[2 * client.index..][..2];
+        write_file(plan, client, child, file, &record)
+    };
+    workers::run_to_end((plan.clients, plan.kind), recorders, prepare, body)
+}
+
+/// One child from the barrier on.
+fn write_file(
+    plan: &InitialWrite,
+    client: &Client<'_>,
+    times: &[AtomicU64],
+    mut file: File,
+    record: &[u8],
+) -> Result<(), Fault> {
+    let start = now_ns();
+    let mut before = start;
+    for _ in 0..plan.file_size_bytes / plan.record_size_bytes {
+        if !client.running(before) {
+            return Ok(());
+        }
+        file.write_all(record).map_err(Fault::of(WRITE))?;
+        let after = now_ns();
+        client.record(WRITE, after - before);
+        before = after;
+    }
+    let written = before;
+    file.sync_all().map_err(Fault::of(FSYNC))?;
+    let synced = now_ns();
+    client.record(FSYNC, synced - written);
+    drop(file);
+    let closed = now_ns();
+    client.record(CLOSE, closed - synced);
+    let end = match plan.include {
+        Include { close: true, .. } => closed,
+        Include { fsync: true, .. } => synced,
+        Include { .. } => written,
+    };
+    client.record(CHILD, end - start);
+    times[0].store(start, Ordering::Release);
+    times[1].store(end, Ordering::Release);
+    Ok(())
+}
+
+fn throughput(file_size_bytes: u64, times: &[AtomicU64]) -> Round {
+    let kib = file_size_bytes as f64 / 1024.0;
+    let children: Vec<(u64, u64)> = times
+        .chunks_exact(2)
+        .map(|pair| {
+            (
+                pair[0].load(Ordering::Acquire),
+                pair[1].load(Ordering::Acquire),
+            )
+        })
+        .collect();
+    let rate = |kib: f64, ns: u64| kib / (ns.max(1) as f64 / 1e9);
+    let first = children.iter().map(|child| child.0).min().unwrap_or(0);
+    let last = children.iter().map(|child| child.1).max().unwrap_or(0);
+    Round {
+        children_kib_per_second: children
+            .iter()
+            .map(|(start, end)| rate(kib, end.saturating_sub(*start)))
+            .sum(),
+        parent_kib_per_second: rate(kib * children.len() as f64, last.saturating_sub(first)),
+    }
+}
+
+fn report(plan: &InitialWrite, rounds: Vec<Round>, recorders: &Recorders) -> Option<Report> {
+    let figure = |of: fn(&Round) -> f64| {
+        let figures: Vec<f64> = rounds.iter().map(of).collect();
+        let interval = median_interval(&figures);
+        Some(Figure {
+            median: median(&figures)?,
+            low: interval.map(|interval| interval.low),
+            high: interval.map(|interval| interval.high),
+        })
+    };
+    let latency = |operation: usize| -> Latency { recorders.summary(plan.clients, operation) };
+    Some(Report {
+        workload: "initial-write",
+        directory: plan.directory.clone(),
+        seed: plan.seed,
+        clients: plan.clients,
+        client_kind: plan.kind,
+        file_size_bytes: plan.file_size_bytes,
+        record_size_bytes: plan.record_size_bytes,
+        include: plan.include,
+        interrupted: rounds.len() < plan.rounds,
+        children_kib_per_second: figure(|round| round.children_kib_per_second)?,
+        parent_kib_per_second: figure(|round| round.parent_kib_per_second)?,
+        operations: OPERATIONS
+            .iter()
+            .enumerate()
+            .map(|(operation, name)| latency(operation).figures(name))
+            .collect(),
+        rounds,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(directory: &Path) -> InitialWrite {
+        InitialWrite {
+            directory: directory.to_path_buf(),
+            clients: 3,
+            kind: ClientKind::Thread,
+            file_size_bytes: 4096,
+            record_size_bytes: 1024,
+            include: Include::default(),
+            rounds: 2,
+            seed: 1,
+        }
+    }
+
+    #[test]
+    fn every_child_writes_its_file_in_every_round() {
+        let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
+        let report = run(&plan(parent.path()), &mut |_| {}).expect("run");
+        let counts: Vec<u64> = report.operations.iter().map(|row| row.count).collect();
+        assert_eq!(counts, [6, 24, 6, 6, 6]);
+        assert_eq!(report.rounds.len(), 2);
+        assert!(!report.interrupted);
+        assert_eq!(fs::read_dir(parent.path()).expect("list").count(), 0);
+    }
+
+    #[test]
+    fn what_is_included_is_timed() {
+        let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
+        let sums = |include| {
+            let plan = InitialWrite {
+                include,
+                clients: 1,
+                rounds: 1,
+                ..plan(parent.path())
+            };
+            let report = run(&plan, &mut |_| {}).expect("run");
+            let sum = |row: &LatencyFigures| row.mean_us * row.count as f64;
+            let [_, write, fsync, close, child] = &report.operations[..] else {
+                panic!("five operations")
+            };
+            (
+                sum(child),
+                sum(write),
+                sum(write) + sum(fsync),
+                sum(write) + sum(fsync) + sum(close),
+            )
+        };
+        let equal = |a: f64, b: f64| assert!((a - b).abs() < 1e-6, "{a} {b}");
+        let (child, writes, ..) = sums(Include::default());
+        equal(child, writes);
+        let (child, _, synced, _) = sums(Include {
+            fsync: true,
+            close: false,
+        });
+        equal(child, synced);
+        let (child, .., closed) = sums(Include {
+            fsync: true,
+            close: true,
+        });
+        equal(child, closed);
+    }
+
+    #[test]
+    fn children_and_parent_see_different_rates() {
+        // 100 KiB each: one child in the first second, the other in the fourth quarter of the next.
+        let times: Vec<AtomicU64> = [0, 1_000_000_000, 1_750_000_000, 2_000_000_000]
+            .map(AtomicU64::new)
+            .into();
+        let round = throughput(100 << 10, &times);
+        assert!((round.children_kib_per_second - (100.0 + 400.0)).abs() < 1e-9);
+        assert!((round.parent_kib_per_second - 100.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn sizes_and_numbers_are_checked() {
+        let good = plan(Path::new("/x"));
+        for (bad, words) in [
+            (
+                InitialWrite {
+                    clients: 0,
+                    ..good.clone()
+                },
+                "--threads 0",
+            ),
+            (
+                InitialWrite {
+                    rounds: 0,
+                    ..good.clone()
+                },
+                "--rounds 0",
+            ),
+            (
+                InitialWrite {
+                    record_size_bytes: 1000,
+                    ..good.clone()
+                },
+                "--record-size 1000",
+            ),
+            (
+                InitialWrite {
+                    record_size_bytes: 0,
+                    ..good.clone()
+                },
+                "--record-size 0",
+            ),
+        ] {
+            let error = run(&bad, &mut |_| {}).expect_err(words);
+            assert!(error.to_string().contains(words), "{error}");
+        }
+    }
+}

@@ -1,0 +1,595 @@
+//! Oltp: a database as Filebench's stock personality models it (Oracle 9i under TPC-C): readers,
+//! writers that overwrite in place ("shadow" and "dbwr" processes there), and a log writer.
+//!
+//! Reads and writes are small, at random places of files that exist; each client goes through the
+//! files in turn (`opennext`). In Filebench readers and writers are coupled by semaphores: a writer
+//! makes a burst of 100 writes for 1000 reads, the log a write for 3200.
+
+mod coupling;
+
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::path::Path;
+
+use rand::RngExt;
+use serde::Serialize;
+
+use super::raise_file_limit;
+use super::timed::{self, Head, Outcome, Timed, Workload};
+use crate::error::BenchError;
+use crate::latency::LatencyFigures;
+use crate::workers::{Client, Fault, Progress, now_ns};
+use crate::{interrupt, random};
+use coupling::{Coupling, Demand};
+
+const READ: usize = 0;
+const WRITE: usize = 1;
+const SYNC: usize = 2;
+const LOG_WRITE: usize = 3;
+const LOG_SYNC: usize = 4;
+
+/// How a write becomes durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Durability {
+    /// Not by itself.
+    None,
+    /// The file is open with `O_DSYNC`.
+    Dsync,
+    /// The file is open with `O_SYNC`: what Filebench's `dsync` does.
+    Sync,
+    /// An fsync after each write, measured apart.
+    Fsync,
+}
+
+impl Durability {
+    fn open_flags(self) -> i32 {
+        match self {
+            Self::None | Self::Fsync => 0,
+            Self::Dsync => libc::O_DSYNC,
+            Self::Sync => libc::O_SYNC,
+        }
+    }
+}
+
+/// The personality's parameters.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Parameters {
+    /// `filebench` or `luc`.
+    pub name: &'static str,
+    /// Clients that read ("shadow").
+    pub readers: usize,
+    /// Clients that overwrite ("dbwr").
+    pub writers: usize,
+    /// Data files.
+    pub files: usize,
+    /// Bytes of each data file.
+    pub file_size_bytes: u64,
+    /// Bytes of each read and write.
+    pub io_size_bytes: u64,
+    /// Bytes of the log, which is overwritten from beginning to end and again.
+    pub log_size_bytes: u64,
+    /// Bytes of each write to the log.
+    pub log_io_size_bytes: u64,
+    /// How the writers' writes become durable.
+    pub write_durability: Durability,
+    /// How the log's writes become durable.
+    pub log_durability: Durability,
+    /// Memory stores after each read: the transaction's computing.
+    pub read_stores: u64,
+    /// Memory stores after each burst of writes.
+    pub write_stores: u64,
+    /// Writes of a burst.
+    pub burst_writes: u64,
+    /// Whether bursts and log writes wait for reads, as in Filebench.
+    pub coupled: bool,
+}
+
+/// `oltp.f` as Filebench ships it.
+pub const FILEBENCH: Parameters = Parameters {
+    name: "filebench",
+    readers: 200,
+    writers: 10,
+    files: 10,
+    file_size_bytes: 10 << 20,
+    io_size_bytes: 2 << 10,
+    log_size_bytes: 10 << 20,
+    log_io_size_bytes: 256 << 10,
+    write_durability: Durability::Sync,
+    log_durability: Durability::Sync,
+    read_stores: 200_000,
+    write_stores: 10_000,
+    burst_writes: 100,
+    coupled: true,
+};
+
+/// The LUC paper's: 48 threads on 48 files. It does not say how many of them read; here all
+/// overwrite, and the log writer, one more, syncs each of its writes.
+pub const LUC: Parameters = Parameters {
+    name: "luc",
+    readers: 0,
+    writers: 48,
+    files: 48,
+    file_size_bytes: 1 << 20,
+    io_size_bytes: 2 << 10,
+    log_size_bytes: 10 << 20,
+    log_io_size_bytes: 2 << 10,
+    write_durability: Durability::None,
+    log_durability: Durability::Fsync,
+    read_stores: 0,
+    write_stores: 10_000,
+    burst_writes: 1,
+    coupled: false,
+};
+
+impl Parameters {
+    /// All clients: readers, writers, and the log writer.
+    #[must_use]
+    pub fn clients(&self) -> usize {
+        self.readers + self.writers + 1
+    }
+
+    fn check(&self) -> Result<(), BenchError> {
+        let refuse = |option: String, reason, advice| {
+            Err(BenchError::Input {
+                option,
+                reason,
+                advice,
+            })
+        };
+        if !(1..=100_000).contains(&self.files) {
+            let option = format!("--files {}", self.files);
+            return refuse(option, "out of range", "use 1 to 100000 files");
+        }
+        if self.coupled && self.readers == 0 {
+            return refuse(
+                "--readers 0".to_owned(),
+                "the writers of --parameters filebench wait for readers",
+                "use at least 1 or --parameters luc",
+            );
+        }
+        for (what, io, file) in [
+            ("--io-size", self.io_size_bytes, self.file_size_bytes),
+            ("--log-io-size", self.log_io_size_bytes, self.log_size_bytes),
+        ] {
+            if io == 0 || io > file {
+                return refuse(
+                    format!("{what} {io}"),
+                    "not between 1 byte and the file's size",
+                    "use less or a larger --file-size",
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What to run.
+#[derive(Debug, Clone)]
+pub struct Oltp {
+    /// Directory, clients, times; the number of clients must be that of the parameters.
+    pub timed: Timed,
+    /// Clients by their work, files, sizes.
+    pub parameters: Parameters,
+}
+
+/// What was measured.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// What every report has.
+    #[serde(flatten)]
+    pub head: Head,
+    /// The personality's parameters.
+    pub parameters: Parameters,
+    /// Reads, writes and log writes completed in the interval; an fsync belongs to its write.
+    pub flowops: u64,
+    /// The same per second.
+    pub flowops_per_second: f64,
+    /// Log writes per second.
+    pub log_writes_per_second: f64,
+    /// Latency of each operation that there is; the choice of the file is not in it.
+    pub operations: Vec<LatencyFigures>,
+}
+
+/// Makes the files, runs the workload. `tick` is called about ten times a second during the run.
+///
+/// # Errors
+/// [`BenchError`]: a parameter is out of range, the directory cannot be used or is full, or a client
+/// could not start.
+pub fn run(plan: &Oltp, tick: &mut dyn FnMut(Progress)) -> Result<Report, BenchError> {
+    plan.parameters.check()?;
+    let outcome = timed::run(plan, &plan.timed, tick)?;
+    Ok(report(plan, outcome))
+}
+
+/// What all clients share.
+#[derive(Debug)]
+pub(super) struct Database {
+    files: Vec<File>,
+    log: File,
+    coupling: Option<Coupling>,
+}
+
+impl Database {
+    /// Makes the files, syncs them, opens them as the writers do.
+    fn create(plan: &Oltp, scratch: &Path) -> Result<Self, BenchError> {
+        let parameters = &plan.parameters;
+        raise_file_limit(parameters.files)?;
+        let failed =
+            |error| BenchError::operation(&plan.timed.directory, "making the files", error);
+        let mut random = random::stream(plan.timed.seed, u64::MAX);
+        let paths: Vec<_> = (1..=parameters.files)
+            .map(|file| scratch.join(format!("data{file:05}")))
+            .collect();
+        let log = scratch.join("log");
+        let sizes = paths.iter().map(|path| (path, parameters.file_size_bytes));
+        for (path, size) in sizes.chain([(&log, parameters.log_size_bytes)]) {
+            if interrupt::interrupted() {
+                return Err(BenchError::Interrupted);
+            }
+            fs::write(path, random::bytes(&mut random, size as usize)).map_err(failed)?;
+        }
+        let directory = File::open(scratch).map_err(failed)?;
+        rustix::fs::syncfs(&directory).map_err(|error| failed(error.into()))?;
+        let open = |path: &Path, durability: Durability| {
+            let mut options = OpenOptions::new();
+            options.read(true).write(true);
+            options.custom_flags(durability.open_flags());
+            options.open(path).map_err(failed)
+        };
+        let coupling = if parameters.coupled {
+            Some(Coupling::new(demands(parameters)).map_err(failed)?)
+        } else {
+            None
+        };
+        Ok(Self {
+            files: paths
+                .iter()
+                .map(|path| open(path, parameters.write_durability))
+                .collect::<Result<_, _>>()?,
+            log: open(&log, parameters.log_durability)?,
+            coupling,
+        })
+    }
+}
+
+/// Filebench's semaphores: the writers', then the log's.
+fn demands(parameters: &Parameters) -> Vec<Demand> {
+    let writer = Demand {
+        reads: 1000,
+        ahead: 2000,
+    };
+    let log = Demand {
+        reads: 3200,
+        ahead: 1000,
+    };
+    let mut demands = vec![writer; parameters.writers];
+    demands.push(log);
+    demands
+}
+
+/// A client's buffers and random stream.
+pub(super) struct Own {
+    random: rand_chacha::ChaCha8Rng,
+    buffer: Vec<u8>,
+    memory: Vec<u8>,
+}
+
+/// What a client is, with its number among its kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Reader(usize),
+    Writer(usize),
+    Log,
+}
+
+impl Oltp {
+    fn role(&self, client: usize) -> Role {
+        let Parameters {
+            readers, writers, ..
+        } = self.parameters;
+        match client.checked_sub(readers) {
+            None => Role::Reader(client),
+            Some(writer) if writer < writers => Role::Writer(writer),
+            Some(_) => Role::Log,
+        }
+    }
+}
+
+impl Workload for Oltp {
+    const NAME: &'static str = "oltp";
+    const OPERATIONS: &'static [&'static str] = &["read", "write", "fsync", "logwrite", "logfsync"];
+    type Shared = Database;
+    type Own = Own;
+
+    fn make(&self, scratch: &Path) -> Result<Database, BenchError> {
+        Database::create(self, scratch)
+    }
+
+    fn prepare(&self, _: &Database, client: &Client<'_>) -> Result<Own, Fault> {
+        let mut random = random::stream(self.timed.seed, client.index as u64);
+        let size = match self.role(client.index) {
+            Role::Log => self.parameters.log_io_size_bytes,
+            Role::Reader(_) | Role::Writer(_) => self.parameters.io_size_bytes,
+        };
+        Ok(Own {
+            buffer: random::bytes(&mut random, size as usize),
+            memory: vec![0; 4096],
+            random,
+        })
+    }
+
+    fn work(&self, database: &Database, client: &Client<'_>, own: Own) -> Result<(), Fault> {
+        let mut session = Session {
+            plan: self,
+            client,
+            database,
+            own,
+        };
+        match self.role(client.index) {
+            Role::Reader(number) => session.read(number),
+            Role::Writer(number) => session.write(number),
+            Role::Log => session.log(),
+        }
+    }
+}
+
+/// One client at work.
+struct Session<'a> {
+    plan: &'a Oltp,
+    client: &'a Client<'a>,
+    database: &'a Database,
+    own: Own,
+}
+
+impl Session<'_> {
+    fn read(&mut self, number: usize) -> Result<(), Fault> {
+        for step in number.. {
+            let offset = self.place();
+            let start = now_ns();
+            if !self.client.running(start) {
+                break;
+            }
+            let file = &self.database.files[step % self.database.files.len()];
+            file.read_exact_at(&mut self.own.buffer, offset)
+                .map_err(Fault::of(READ))?;
+            self.count(READ, start, now_ns());
+            self.compute(self.plan.parameters.read_stores);
+            if let Some(coupling) = &self.database.coupling {
+                coupling.post(self.client);
+            }
+            self.client.think(self.plan.timed.think_ns);
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, number: usize) -> Result<(), Fault> {
+        let mut step = number;
+        while self.client.running(now_ns()) {
+            for _ in 0..self.plan.parameters.burst_writes {
+                let offset = self.place();
+                let file = &self.database.files[step % self.database.files.len()];
+                let durability = self.plan.parameters.write_durability;
+                self.put(file, offset, durability, (WRITE, SYNC))?;
+                step += 1;
+            }
+            self.compute(self.plan.parameters.write_stores);
+            if let Some(coupling) = &self.database.coupling {
+                coupling.take(self.client, number);
+            }
+            self.client.think(self.plan.timed.think_ns);
+        }
+        Ok(())
+    }
+
+    fn log(&mut self) -> Result<(), Fault> {
+        let parameters = &self.plan.parameters;
+        let records = parameters.log_size_bytes / parameters.log_io_size_bytes;
+        for step in 0_u64.. {
+            if !self.client.running(now_ns()) {
+                break;
+            }
+            let offset = step % records * parameters.log_io_size_bytes;
+            self.put(
+                &self.database.log,
+                offset,
+                parameters.log_durability,
+                (LOG_WRITE, LOG_SYNC),
+            )?;
+            if let Some(coupling) = &self.database.coupling {
+                coupling.take(self.client, parameters.writers);
+            }
+            self.client.think(self.plan.timed.think_ns);
+        }
+        Ok(())
+    }
+
+    /// A random place in a data file. In Filebench the last block is never chosen; here it is.
+    fn place(&mut self) -> u64 {
+        let Parameters {
+            file_size_bytes,
+            io_size_bytes,
+            ..
+        } = self.plan.parameters;
+        let blocks = file_size_bytes / io_size_bytes;
+        self.own.random.random_range(0..blocks) * io_size_bytes
+    }
+
+    /// One durable write.
+    fn put(
+        &self,
+        file: &File,
+        offset: u64,
+        durability: Durability,
+        (write, sync): (usize, usize),
+    ) -> Result<(), Fault> {
+        let start = now_ns();
+        file.write_all_at(&self.own.buffer, offset)
+            .map_err(Fault::of(write))?;
+        let written = now_ns();
+        self.count(write, start, written);
+        if durability == Durability::Fsync {
+            file.sync_all().map_err(Fault::of(sync))?;
+            self.count(sync, written, now_ns());
+        }
+        Ok(())
+    }
+
+    fn count(&self, operation: usize, start: u64, end: u64) {
+        if self.client.counts(end) {
+            self.client.record(operation, end - start);
+        }
+    }
+
+    /// Filebench's `hog`: stores that the compiler may not leave out.
+    fn compute(&mut self, stores: u64) {
+        let size = self.own.memory.len();
+        for store in 0..stores {
+            self.own.memory[store as usize % size] = std::hint::black_box(store as u8);
+        }
+    }
+}
+
+fn report(plan: &Oltp, outcome: Outcome) -> Report {
+    let mut operations = outcome.latencies(Oltp::OPERATIONS);
+    let log_writes = operations[LOG_WRITE].count;
+    let flowops = operations[READ].count + operations[WRITE].count + log_writes;
+    let parameters = plan.parameters;
+    operations.retain(|figures| match figures.operation {
+        "read" => parameters.readers > 0,
+        "write" => parameters.writers > 0,
+        "fsync" => parameters.writers > 0 && parameters.write_durability == Durability::Fsync,
+        "logfsync" => parameters.log_durability == Durability::Fsync,
+        _ => true,
+    });
+    Report {
+        parameters,
+        flowops,
+        flowops_per_second: outcome.per_second(flowops),
+        log_writes_per_second: outcome.per_second(log_writes),
+        operations,
+        head: outcome.head,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scratch::Scratch;
+    use crate::workers::{ClientKind, Schedule};
+
+    fn plan(directory: &Path, parameters: Parameters) -> Oltp {
+        Oltp {
+            timed: Timed {
+                directory: directory.to_path_buf(),
+                schedule: Schedule {
+                    clients: parameters.clients(),
+                    kind: ClientKind::Thread,
+                    warmup_ns: 0,
+                    measured_ns: 300_000_000,
+                },
+                think_ns: 0,
+                seed: 1,
+            },
+            parameters,
+        }
+    }
+
+    #[test]
+    fn every_operation_runs_and_nothing_is_left() {
+        let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
+        let parameters = Parameters {
+            readers: 2,
+            writers: 2,
+            files: 3,
+            file_size_bytes: 64 << 10,
+            write_durability: Durability::Fsync,
+            ..LUC
+        };
+        let report = run(&plan(parent.path(), parameters), &mut |_| {}).expect("run");
+        assert_eq!(report.operations.len(), 5);
+        assert!(
+            report.operations.iter().all(|figures| figures.count > 0),
+            "{report:?}"
+        );
+        let of = |index: usize| report.operations[index].count;
+        assert_eq!(report.flowops, of(READ) + of(WRITE) + of(LOG_WRITE));
+        assert_eq!(fs::read_dir(parent.path()).expect("list").count(), 0);
+    }
+
+    #[test]
+    fn coupled_writers_keep_step_with_the_readers() {
+        let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
+        let parameters = Parameters {
+            readers: 3,
+            writers: 2,
+            files: 2,
+            file_size_bytes: 64 << 10,
+            read_stores: 100,
+            write_durability: Durability::None,
+            log_durability: Durability::None,
+            ..FILEBENCH
+        };
+        let report = run(&plan(parent.path(), parameters), &mut |_| {}).expect("run");
+        let count = |name: &str| {
+            let row = report.operations.iter().find(|row| row.operation == name);
+            row.map_or(0, |row| row.count)
+        };
+        let (reads, writes, log) = (count("read"), count("write"), count("logwrite"));
+        assert!(reads > 0 && writes > 0 && log > 0, "{report:?}");
+        // The slowest consumer is at most its highwater mark and the readers behind.
+        let bound = |bursts: u64, value: u64, ahead: u64| ahead + value * (bursts + 1) + 3;
+        assert!(reads <= bound(log, 3200, 1000), "{reads} {log}");
+        assert!(
+            reads <= bound(writes / 2 / 100 + 1, 1000, 2000),
+            "{reads} {writes}"
+        );
+        assert!(writes <= 2 * 100 * (reads / 1000 + 1), "{reads} {writes}");
+    }
+
+    #[test]
+    fn roles_are_readers_writers_log() {
+        let parameters = Parameters {
+            readers: 1,
+            writers: 2,
+            ..LUC
+        };
+        let plan = plan(Path::new("/x"), parameters);
+        let roles: Vec<Role> = (0..parameters.clients()).map(|c| plan.role(c)).collect();
+        assert_eq!(
+            roles,
+            [Role::Reader(0), Role::Writer(0), Role::Writer(1), Role::Log]
+        );
+    }
+
+    #[test]
+    fn parameters_are_checked() {
+        for (bad, words) in [
+            (Parameters { files: 0, ..LUC }, "--files 0"),
+            (
+                Parameters {
+                    readers: 0,
+                    ..FILEBENCH
+                },
+                "--readers 0",
+            ),
+            (
+                Parameters {
+                    io_size_bytes: 0,
+                    ..LUC
+                },
+                "--io-size 0",
+            ),
+            (
+                Parameters {
+                    log_io_size_bytes: 1 << 30,
+                    ..LUC
+                },
+                "--log-io-size",
+            ),
+        ] {
+            let error = run(&plan(Path::new("/x"), bad), &mut |_| {}).expect_err(words);
+            assert!(error.to_string().contains(words), "{error}");
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What keeps readers, writers and the log in step: the semaphores of Filebench's `oltp.f`.
+//!
+//! There each read posts to every writer and to the log (`sempost`); a writer takes `value` posts
+//! after each burst (`semblock`), and no reader may be further ahead of it than the highwater mark.
+//! Here all posts are one counter, and a consumer's credit is what it has asked for so far.
+
+use std::io;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use rustix::thread::futex::{self, Timespec};
+
+use crate::shared::SharedSlice;
+use crate::workers::{Client, now_ns};
+
+/// The longest sleep without a look at the end of the run, ns.
+const NAP: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 50_000_000,
+};
+
+/// What a consumer takes from the readers after each of its bursts.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Demand {
+    /// Reads per burst (`value`).
+    pub(super) reads: u64,
+    /// Reads that may be ahead of it (`highwater`).
+    pub(super) ahead: u64,
+}
+
+/// Counters shared by all clients.
+#[derive(Debug)]
+pub(super) struct Coupling {
+    demands: Vec<Demand>,
+    posted: SharedSlice<AtomicU64>,
+    /// Bursts that each consumer has ended.
+    bursts: SharedSlice<AtomicU64>,
+    /// Changed when consumers, and when readers, should look again.
+    signals: SharedSlice<AtomicU32>,
+}
+
+impl Coupling {
+    pub(super) fn new(demands: Vec<Demand>) -> io::Result<Self> {
+        Ok(Self {
+            posted: SharedSlice::new(1)?,
+            bursts: SharedSlice::new(demands.len())?,
+            signals: SharedSlice::new(2)?,
+            demands,
+        })
+    }
+
+    /// A reader has read: tells the consumers and waits until none is too far behind.
+    pub(super) fn post(&self, client: &Client<'_>) {
+        let mine = self.posted[0].fetch_add(1, Ordering::AcqRel) + 1;
+        let bursts = |consumer: usize| self.bursts[consumer].load(Ordering::Acquire);
+        if (0..self.demands.len()).any(|c| mine == self.demands[c].reads * bursts(c)) {
+            signal(&self.signals[0]);
+        }
+        let allowed = |c: usize| {
+            let Demand { reads, ahead } = self.demands[c];
+            mine <= ahead + reads * bursts(c)
+        };
+        wait(client, &self.signals[1], || {
+            (0..self.demands.len()).all(allowed)
+        });
+    }
+
+    /// Consumer number `consumer` has ended a burst: waits until enough has been read for another.
+    pub(super) fn take(&self, client: &Client<'_>, consumer: usize) {
+        let bursts = self.bursts[consumer].fetch_add(1, Ordering::AcqRel) + 1;
+        signal(&self.signals[1]);
+        let wanted = self.demands[consumer].reads * bursts;
+        wait(client, &self.signals[0], || {
+            self.posted[0].load(Ordering::Acquire) >= wanted
+        });
+    }
+}
+
+fn signal(word: &AtomicU32) {
+    word.fetch_add(1, Ordering::Release);
+    // Cannot fail for a valid address.
+    let _ = futex::wake(word, futex::Flags::empty(), i32::MAX as u32);
+}
+
+/// Waits until `done` or the end of the run.
+fn wait(client: &Client<'_>, word: &AtomicU32, done: impl Fn() -> bool) {
+    loop {
+        let seen = word.load(Ordering::Acquire);
+        if done() || !client.running(now_ns()) {
+            return;
+        }
+        // Any error (EINTR, EAGAIN, ETIMEDOUT) means: look again.
+        let _ = futex::wait(word, futex::Flags::empty(), seen, Some(&NAP));
+    }
+}

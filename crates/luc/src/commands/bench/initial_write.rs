@@ -1,0 +1,123 @@
+//! `luc bench initial-write`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use luc_bench::units::file_size_bytes;
+use luc_bench::workers::ClientKind;
+use luc_bench::workloads::initial_write::{self, Figure, Include, InitialWrite};
+
+use super::{or_interrupted, show, status};
+
+/// Writes new files from many clients at once, as IOzone's initial write does
+///
+/// Each child opens a file of its own, waits for the others, takes the time, writes its records and
+/// takes the time again; then it syncs and closes the file. Two figures: \"children\" is the sum of
+/// the children's own rates, \"parent\" all bytes over the time from the first start to the last end.
+/// As `iozone -i 0 -t N -x` (with --include fsync,close: -e -c): a child that is done does not stop
+/// the others. Different from IOzone: all are released at once, there is no rewrite, and each round
+/// has new files on a journal at rest. The latency \"child\" is all that a child's clock covers.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  luc bench initial-write --dir /mnt/x
+  luc bench initial-write --dir /mnt/x --threads 64 --file-size 512k --record-size 128k
+  luc bench initial-write --dir /mnt/x --processes --include fsync,close --rounds 10 --json")]
+pub(crate) struct Args {
+    /// Directory to work in, on the file system to be measured
+    #[arg(long, value_name = "DIR")]
+    dir: PathBuf,
+    /// Number of children
+    #[arg(long, value_name = "N", default_value_t = 256)]
+    threads: usize,
+    /// Children are processes instead of threads
+    #[arg(long)]
+    processes: bool,
+    /// Bytes of each file
+    #[arg(long, value_name = "SIZE", default_value = "128k")]
+    file_size: String,
+    /// Bytes of each write
+    #[arg(long, value_name = "SIZE", default_value = "32k")]
+    record_size: String,
+    /// What is timed besides the writes: fsync, close (which is after the fsync) or both
+    #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',')]
+    include: Vec<What>,
+    /// Rounds
+    #[arg(long, value_name = "R", default_value_t = 6)]
+    rounds: usize,
+    /// Seed of the contents
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Print the figures as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum What {
+    Fsync,
+    Close,
+}
+
+/// Measures and prints.
+pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
+    let plan = InitialWrite {
+        directory: args.dir.clone(),
+        clients: args.threads,
+        kind: if args.processes {
+            ClientKind::Process
+        } else {
+            ClientKind::Thread
+        },
+        file_size_bytes: file_size_bytes("--file-size", &args.file_size)?,
+        record_size_bytes: file_size_bytes("--record-size", &args.record_size)?,
+        include: Include {
+            fsync: args.include.contains(&What::Fsync),
+            close: args.include.contains(&What::Close),
+        },
+        rounds: args.rounds,
+        seed: args.seed,
+    };
+    let bar = show::Bar::rounds("initial-write", args.rounds);
+    let outcome = initial_write::run(&plan, &mut |done| bar.tick_round(done));
+    bar.clear();
+    let report = match outcome {
+        Ok(report) => report,
+        Err(error) => return or_interrupted(error),
+    };
+    if args.json {
+        show::json(&report)?;
+        return Ok(status(report.interrupted));
+    }
+    let included = match report.include {
+        Include { close: true, .. } => "write, fsync and close",
+        Include { fsync: true, .. } => "write and fsync",
+        Include { .. } => "write",
+    };
+    let head = format!(
+        "initial-write: {}, files of {} bytes in records of {}, {} rounds{}, {included} timed, seed {}",
+        show::clients(report.clients, report.client_kind),
+        report.file_size_bytes,
+        report.record_size_bytes,
+        report.rounds.len(),
+        if report.interrupted {
+            " (interrupted)"
+        } else {
+            ""
+        },
+        report.seed
+    );
+    let rates = format!(
+        "children see {} KiB/s; parent sees {} KiB/s (medians of rounds)",
+        figure(report.children_kib_per_second),
+        figure(report.parent_kib_per_second)
+    );
+    show::text(&[&head, &rates], &report.operations)?;
+    Ok(status(report.interrupted))
+}
+
+fn figure(figure: Figure) -> String {
+    match (figure.low, figure.high) {
+        (Some(low), Some(high)) => format!("{:.0} ({low:.0} to {high:.0})", figure.median),
+        _ => format!("{:.0}", figure.median),
+    }
+}
