@@ -1,6 +1,6 @@
 //! A report as OpenMetrics text, for Prometheus and others.
 //!
-//! The number of series is bounded: [`MOST`] file systems, disks, cgroups and findings at most; what is beyond is
+//! The number of series is bounded: 100 file systems, disks, cgroups and findings at most; what is beyond is
 //! summed as `other` or left out, and all other labels have few values. Times are seconds.
 //!
 //! Source: the OpenMetrics specification 1.0, <https://prometheus.io/docs/specs/om/open_metrics_spec/>.

@@ -8,7 +8,7 @@
 //! - Flows tie a call to the commits it waited for, and a commit to the work in it.
 //!
 //! Slices of a track are in the order of time and each ends before the next begins, whatever the trace says: what
-//! would overlap is cut. Memory is bounded by threads, processes and [`HELD_COMMITS`] per journal.
+//! would overlap is cut. Memory is bounded by threads, processes and 1,024 commits per journal.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Write};
