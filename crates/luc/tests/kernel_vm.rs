@@ -4,6 +4,7 @@
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use luc_vm::{Kernel, Vm};
 use serde_json::Value;
@@ -145,6 +146,7 @@ fn the_module_from_load_to_unload() {
         .file("/luc/bin/libluc_gate.so", gate)
         .file(cached, module)
         .file("/root/lagdisk.ko", lagdisk)
+        .timeout(Duration::from_secs(300))
         .script(SCRIPT)
         .run()
         .unwrap_or_else(|error| panic!("{error}"));

@@ -12,14 +12,11 @@ use crate::{Error, Machine};
 /// installed; [`Error::NoHeaders`] with the command that installs them.
 pub fn find(machine: &Machine, kernel: &str) -> Result<PathBuf, Error> {
     let installed = installed(machine);
-    let is_running = kernel == machine.running_kernel();
+    let is_running = !kernel.is_empty() && kernel == machine.running_kernel();
     if is_running && !machine.has("/proc/modules") {
         return Err(Error::NoModules);
     }
-    if kernel.is_empty()
-        || kernel.contains('/')
-        || !(is_running || installed.iter().any(|version| version == kernel))
-    {
+    if kernel.contains('/') || !(is_running || installed.iter().any(|version| version == kernel)) {
         return Err(Error::NoSuchKernel {
             version: kernel.to_owned(),
             installed,
