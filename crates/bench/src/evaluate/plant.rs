@@ -49,7 +49,7 @@ pub struct Orders {
     /// Pause of a thread after each round, in microseconds
     #[arg(long, default_value_t = 0)]
     pub think_us: u64,
-    /// For how long, in seconds
+    /// For how long, in seconds, once all is prepared
     #[arg(long, default_value_t = 5.0)]
     pub seconds: f64,
     /// The name to go by
@@ -86,7 +86,7 @@ pub fn run(orders: &Orders) -> Result<u64, EvaluateError> {
     let home = orders.directory.join(name);
     fs::create_dir(&home).map_err(EvaluateError::file("make", &home))?;
     let rounds = AtomicU64::new(0);
-    let until = Instant::now() + Duration::from_secs_f64(orders.seconds.clamp(0.0, 3600.0));
+    let length = Duration::from_secs_f64(orders.seconds.clamp(0.0, 3600.0));
     let outcomes: Vec<Result<(), EvaluateError>> = thread::scope(|scope| {
         let workers: Vec<_> = (0..orders.threads)
             .map(|number| {
@@ -94,11 +94,15 @@ pub fn run(orders: &Orders) -> Result<u64, EvaluateError> {
                 scope.spawn(move || {
                     let mut worker = Worker::new(orders.plant, home, number as u64, orders.seed)
                         .map_err(EvaluateError::file("prepare", home))?;
-                    while Instant::now() < until && !interrupt::interrupted() {
+                    let until = Instant::now() + length;
+                    while !interrupt::interrupted() {
                         worker
                             .round()
                             .map_err(EvaluateError::file("work in", home))?;
                         rounds.fetch_add(1, Ordering::Relaxed);
+                        if Instant::now() >= until {
+                            break;
+                        }
                         if orders.think_us > 0 {
                             thread::sleep(Duration::from_micros(orders.think_us));
                         }

@@ -149,7 +149,10 @@ fn is_named(named: Named, party: &Value, victim: &Value, actors: &[Actor]) -> bo
     match named {
         Named::Any => true,
         Named::Role(name) => found == Some(name),
-        Named::Other => found.is_some() && found != actor(victim, actors).map(|actor| actor.name),
+        Named::Other => {
+            let victim = actor(victim, actors).map(|actor| actor.name);
+            found.is_some() && victim.is_some() && found != victim
+        }
     }
 }
 
@@ -269,5 +272,6 @@ mod tests {
         assert!(is_named(Named::Other, &dumper, &small, &actors()));
         assert!(!is_named(Named::Other, &small, &small, &actors()));
         assert!(!is_named(Named::Other, &Value::Null, &small, &actors()));
+        assert!(!is_named(Named::Other, &small, &Value::Null, &actors()));
     }
 }
