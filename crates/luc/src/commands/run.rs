@@ -1,6 +1,7 @@
 //! `luc run`: a command under the gate, and what came of it.
 
 mod compare;
+mod why;
 
 use std::ffi::OsString;
 use std::fs;
@@ -11,9 +12,10 @@ use anyhow::Context as _;
 use luc_gate_core::Policy;
 use luc_gate_core::Settings;
 use luc_gate_core::inspect;
-use luc_gate_core::launch::{self, Command};
+use luc_gate_core::launch::{self, Command, Outcome};
 use luc_gate_core::policy::time_ns;
 use luc_gate_core::rounds::join::LONGEST_WAIT_NS;
+use why::{Recorded, Why};
 
 /// Runs a command so that its fsyncs on ext4 share journal commits
 ///
@@ -60,7 +62,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
-    /// Print no report
+    /// Do not record the run, nor for --compare two more runs, to say what the calls' time went into
+    ///
+    /// Recording needs root and a kernel with BTF; without these it is left out.
+    #[arg(long)]
+    no_why: bool,
+
+    /// Print no report, and do not record
     #[arg(long, short)]
     quiet: bool,
 
@@ -70,6 +78,10 @@ pub(crate) struct Args {
 }
 
 impl Args {
+    fn wants_why(&self) -> bool {
+        !self.quiet && !self.no_why
+    }
+
     fn settings(&self) -> Settings {
         Settings {
             policy: self.policy,
@@ -91,14 +103,47 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(pairs) = args.compare {
         return compare::main(&args, &command, pairs, json.as_mut());
     }
-    let outcome = launch::run(&command, &args.settings())?;
+    let Recorded { outcome, why } = if args.wants_why() {
+        why::run(&command, &args.settings())?
+    } else {
+        let outcome = launch::run(&command, &args.settings())?;
+        let why = Ok(None);
+        Recorded { outcome, why }
+    };
     if !args.quiet {
         eprint!("{outcome}");
     }
-    if let Some(json) = &mut json {
-        json.write(&outcome)?;
+    let why = match why {
+        Ok(why) => why,
+        Err(reason) => {
+            say_why_not(&outcome, &reason);
+            None
+        }
+    };
+    if let Some(why) = &why {
+        eprint!("{why}");
     }
-    Ok(ExitCode::from(outcome.ending.exit_status()))
+    let ending = outcome.ending;
+    if let Some(json) = &mut json {
+        json.write(&Explained { outcome, why })?;
+    }
+    Ok(ExitCode::from(ending.exit_status()))
+}
+
+/// A run and, if it was recorded, why it was as fast as it was.
+#[derive(serde::Serialize)]
+struct Explained {
+    #[serde(flatten)]
+    outcome: Outcome,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<Why>,
+}
+
+/// One line, if there was anything to explain.
+fn say_why_not(outcome: &Outcome, reason: &str) {
+    if outcome.calls() > 0 {
+        eprintln!("luc: why is not known: {reason} (--no-why leaves this out)");
+    }
 }
 
 /// Finds the program, and says so if the gate cannot get into it.

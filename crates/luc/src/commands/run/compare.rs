@@ -10,7 +10,8 @@ use luc_gate_core::launch::text::Time;
 use luc_gate_core::launch::{self, Command, Ending, Outcome};
 use serde::Serialize;
 
-use super::{Args, JsonFile};
+use super::why::{self, Change, Recorded, Why};
+use super::{Args, JsonFile, say_why_not};
 
 /// All runs and what they say together.
 #[derive(Debug, Serialize)]
@@ -20,6 +21,8 @@ struct Comparison {
     run_time_s: Option<Row>,
     calls_per_s: Option<Row>,
     mean_latency_us: Option<Row>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<Change>,
 }
 
 /// One figure, both ways: medians, and the ratio with its 95 % interval.
@@ -41,7 +44,8 @@ pub(super) fn main(
         bail!("--compare with --policy off would compare nothing; choose another policy");
     }
     let order = interleave(pairs as usize, args.seed);
-    let progress = progress(order.len());
+    let recorded = if args.wants_why() { 2 } else { 0 };
+    let progress = progress(order.len() + recorded);
     let (mut with, mut without) = (Vec::new(), Vec::new());
     let mut worst = 0;
     for side in order {
@@ -66,6 +70,11 @@ pub(super) fn main(
         }
         .push(outcome);
     }
+    let why = if args.wants_why() {
+        change(args, command, &with, &progress)?
+    } else {
+        None
+    };
     progress.finish_and_clear();
     let comparison = Comparison {
         run_time_s: row(&with, &without, args.seed, |o| Some(o.elapsed_s)),
@@ -75,6 +84,7 @@ pub(super) fn main(
         mean_latency_us: row(&with, &without, args.seed, Outcome::mean_us),
         with,
         without,
+        why,
     };
     if !args.quiet {
         report(&comparison, pairs);
@@ -86,6 +96,34 @@ pub(super) fn main(
         json.write(&comparison)?;
     }
     Ok(ExitCode::from(worst))
+}
+
+/// What changes in a call's time, by one more run without the gate and one with it, both recorded. They do not count
+/// as measured, since being recorded costs something. `None`, and the reason said, if they cannot be.
+fn change(
+    args: &Args,
+    command: &Command,
+    measured: &[Outcome],
+    progress: &ProgressBar,
+) -> anyhow::Result<Option<Change>> {
+    if measured.iter().all(|outcome| outcome.calls() == 0) {
+        return Ok(None);
+    }
+    let recorded = |policy: Policy| -> anyhow::Result<Option<Why>> {
+        let mut settings = args.settings();
+        settings.policy = policy;
+        let Recorded { outcome, why } = why::run(command, &settings)?;
+        progress.inc(1);
+        Ok(why.unwrap_or_else(|reason| {
+            progress.suspend(|| say_why_not(&outcome, &reason));
+            None
+        }))
+    };
+    let Some(without) = recorded(Policy::Off)? else {
+        return Ok(None);
+    };
+    let with = recorded(args.policy)?;
+    Ok(with.map(|with| Change { without, with }))
 }
 
 fn row(
@@ -135,6 +173,9 @@ fn report(comparison: &Comparison, pairs: u32) {
     });
     if pairs < 3 {
         eprintln!("     too few runs for an interval that means much: --compare 5 or more");
+    }
+    if let Some(why) = &comparison.why {
+        eprint!("{why}");
     }
 }
 
