@@ -111,7 +111,9 @@ fn record(lab: &Lab, seconds: f64) -> Result<Subject, EvaluateError> {
         .arg(&disk.mount);
     lab.execute(&mut command, &[0])?;
     let report = lab.json(&["explain", &path.display().to_string(), "--json"])?;
-    let events = report["trace"]["events"].as_u64().ok_or_else(|| missing("events"))?;
+    let events = report["trace"]["events"]
+        .as_u64()
+        .ok_or_else(|| missing("events"))?;
     subject("recorded, 64 fsyncing threads", path, events)
 }
 

@@ -9,7 +9,7 @@ use super::disks::{Disk, EXT4};
 use super::error::EvaluateError;
 use super::lab::{Lab, directory_bytes, figure, line, missing};
 use super::progress::Progress;
-use super::report::{NOTATION, Page, Table, Target, number, spread};
+use super::report::{Page, Table, Target, number, spread};
 use super::rival::{Rival, SCRIPT};
 use super::steal::{self, Processors};
 use crate::random;
@@ -341,8 +341,9 @@ fn page(
              switching program is pairs of threads that pass a byte through pipes, a pair on each processor or one \
              alone, with as much computing in between as makes {SWITCHES_PER_S} switches a second \
              unrecorded ({} by the kernel's count); the first {WARMUP_S} s are not counted. Each run's \
-             throughput is files or rounds per second. {NOTATION} One disk serves all runs; its journal is \
-             emptied before each.\n\n{rival}",
+             throughput is files or rounds per second. Figures are medians; in parentheses, of a ratio the 95 % \
+             bootstrap interval, of a median that from order statistics, or with fewer than 6 runs their range. All \
+             settings were run in random order within each repeat, on one disk whose journal is emptied before each.\n\n{rival}",
             spread(&switches),
         ),
         tables: vec![("Throughput:".to_owned(), table)],

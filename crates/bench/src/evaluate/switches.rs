@@ -107,7 +107,7 @@ fn switch(
         let all = rounds.iter().map(|pair| pair.0.load(Ordering::Relaxed));
         (all.sum::<u64>(), Usage::now())
     };
-    let (before, after, seconds) = thread::scope(|scope| {
+    let (before, after, seconds) = thread::scope(|scope| -> Result<_, EvaluateError> {
         let mut workers = Vec::new();
         for (pair, rounds) in rounds.iter().enumerate() {
             let processor = processors[pair % processors.len()];

@@ -4,6 +4,7 @@ pub(crate) mod bench;
 pub(crate) mod completions;
 pub(crate) mod disk;
 pub(crate) mod explain;
+mod forward;
 pub(crate) mod kernel;
 pub(crate) mod man;
 pub(crate) mod powercut;

@@ -89,7 +89,11 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     let began = Instant::now();
     let recorder = Recorder::start(options, |trace| StoreSink::create(&out, trace))?;
     if !args.quiet {
-        for line in &recorder.missing {
+        for line in recorder
+            .missing
+            .iter()
+            .chain(&args.selection.without_journal())
+        {
             eprintln!("luc: {line}");
         }
     }

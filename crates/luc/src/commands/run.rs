@@ -2,6 +2,7 @@
 
 mod compare;
 mod level;
+mod why;
 
 use std::ffi::OsString;
 use std::fs;
@@ -12,14 +13,15 @@ use anyhow::Context as _;
 use luc_gate_core::Policy;
 use luc_gate_core::Settings;
 use luc_gate_core::inspect;
-use luc_gate_core::launch::Command;
+use luc_gate_core::launch::{Command, Outcome};
 use luc_gate_core::policy::time_ns;
 use luc_gate_core::rounds::join::LONGEST_WAIT_NS;
 use luc_kernel::lease::Leases;
 use luc_kernel::level::{Plan, Used};
 use luc_kernel::{Key, Machine};
 
-use level::Level;
+use level::{Level, RunOutcome};
+use why::{Recorded, Why};
 
 /// Runs a command so that its fsyncs on ext4 share journal commits
 ///
@@ -78,7 +80,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
-    /// Print no report
+    /// Do not record the run, nor for --compare two more runs, to say what the calls' time went into
+    ///
+    /// Recording needs root and a kernel with BTF; without these it is left out.
+    #[arg(long)]
+    no_why: bool,
+
+    /// Print no report, and do not record
     #[arg(long, short)]
     quiet: bool,
 
@@ -88,6 +96,10 @@ pub(crate) struct Args {
 }
 
 impl Args {
+    fn wants_why(&self) -> bool {
+        !self.quiet && !self.no_why
+    }
+
     fn settings(&self) -> Settings {
         Settings {
             policy: self.policy,
@@ -131,14 +143,49 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(pairs) = args.compare {
         return compare::main(&args, &machine, &plan, &command, pairs, json.as_mut());
     }
-    let outcome = level::run(&machine, plan, &command, &args.settings())?;
+    let run = || level::run(&machine, plan, &command, &args.settings());
+    let Recorded { outcome, why } = if args.wants_why() {
+        why::run(run)?
+    } else {
+        Recorded {
+            outcome: run()?,
+            why: Ok(None),
+        }
+    };
     if !args.quiet {
         eprint!("{outcome}");
     }
-    if let Some(json) = &mut json {
-        json.write(&outcome)?;
+    let why = match why {
+        Ok(why) => why,
+        Err(reason) => {
+            say_why_not(&outcome.gate, &reason);
+            None
+        }
+    };
+    if let Some(why) = &why {
+        eprint!("{why}");
     }
-    Ok(ExitCode::from(outcome.gate.ending.exit_status()))
+    let ending = outcome.gate.ending;
+    if let Some(json) = &mut json {
+        json.write(&Explained { outcome, why })?;
+    }
+    Ok(ExitCode::from(ending.exit_status()))
+}
+
+/// A run and, if it was recorded, why it was as fast as it was.
+#[derive(serde::Serialize)]
+struct Explained {
+    #[serde(flatten)]
+    outcome: RunOutcome,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<Why>,
+}
+
+/// One line, if there was anything to explain.
+fn say_why_not(outcome: &Outcome, reason: &str) {
+    if outcome.calls() > 0 {
+        eprintln!("luc: why is not known: {reason} (--no-why leaves this out)");
+    }
 }
 
 /// Decides who batches where, after what a killed run may have left is restored.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use luc_events::Dev;
+use luc_gate_core::inspect::filesystem::{self, Journal};
 use luc_probe::Filter;
 
 /// What is recorded; by default everything.
@@ -39,22 +40,53 @@ impl Selection {
             devices: self
                 .device
                 .iter()
-                .map(|path| device(path))
-                .collect::<anyhow::Result<_>>()?,
+                .map(|path| devices(path))
+                .collect::<anyhow::Result<Vec<_>>>()?
+                .concat(),
         })
+    }
+
+    /// One line for each file system selected that has no journal to look into.
+    pub(crate) fn without_journal(&self) -> Vec<String> {
+        let found = self.device.iter().filter_map(|path| {
+            let journal = filesystem::of_path(path).ok()?.journal;
+            let known = matches!(journal, Journal::None | Journal::NotExt4(_));
+            known.then(|| {
+                format!(
+                    "{} is on {journal}: its syncs, waits and requests are recorded, but no commits",
+                    path.display()
+                )
+            })
+        });
+        found.collect()
     }
 }
 
-/// The file system that a path is in, or the block device that it names.
-fn device(path: &Path) -> anyhow::Result<Dev> {
+/// The block device that a path names; else the file system that it is in, and the disk below if that has another
+/// number.
+fn devices(path: &Path) -> anyhow::Result<Vec<Dev>> {
     let found = fs::metadata(path)
         .with_context(|| format!("--device {}: give a device or a path", path.display()))?;
-    let number = if found.file_type().is_block_device() {
-        found.rdev()
-    } else {
-        found.dev()
+    let of_number = |number: u64| Dev::new(major(number), minor(number));
+    if found.file_type().is_block_device() {
+        return Ok(vec![of_number(found.rdev())]);
+    }
+    // The kernel's number of a btrfs is the mount table's, not that which stat has for its files.
+    let Ok(mounted) = filesystem::of_path(path) else {
+        return Ok(vec![of_number(found.dev())]);
     };
-    Ok(Dev::new(major(number), minor(number)))
+    let mut all = vec![Dev::new(mounted.device.0, mounted.device.1)];
+    if mounted.device.0 == 0 {
+        all.extend(disk_named(&mounted.name));
+    }
+    Ok(all)
+}
+
+/// The block device of this name, if there is one.
+fn disk_named(name: &str) -> Option<Dev> {
+    let text = fs::read_to_string(Path::new("/sys/class/block").join(name).join("dev")).ok()?;
+    let (major, minor) = text.trim().split_once(':')?;
+    Some(Dev::new(major.parse().ok()?, minor.parse().ok()?))
 }
 
 /// The parts of a `dev_t` as user space has it (`gnu_dev_major`).

@@ -13,7 +13,8 @@ use luc_kernel::level::Plan;
 use serde::Serialize;
 
 use super::level::{self, RunOutcome};
-use super::{Args, JsonFile};
+use super::why::{self, Change, Recorded, Why};
+use super::{Args, JsonFile, say_why_not};
 
 /// All runs and what they say together.
 #[derive(Debug, Serialize)]
@@ -23,6 +24,8 @@ struct Comparison {
     run_time_s: Option<Row>,
     calls_per_s: Option<Row>,
     mean_latency_us: Option<Row>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<Change>,
 }
 
 /// One figure, both ways: medians, and the ratio with its 95 % interval.
@@ -51,18 +54,22 @@ pub(super) fn main(
              --all policy=off` first"
         );
     };
-    let order = interleave(pairs as usize, args.seed);
-    let progress = progress(order.len());
-    let (mut with, mut without) = (Vec::new(), Vec::new());
-    let mut worst = 0;
-    for side in order {
+    let run = |side: Side| {
         let mut settings = args.settings();
         let mut plan = plan.clone();
         if side == Side::Without {
             settings.policy = Policy::Off;
             plan = plan_without.clone();
         }
-        let outcome = level::run(machine, plan, command, &settings)?;
+        level::run(machine, plan, command, &settings)
+    };
+    let order = interleave(pairs as usize, args.seed);
+    let recorded = if args.wants_why() { 2 } else { 0 };
+    let progress = progress(order.len() + recorded);
+    let (mut with, mut without) = (Vec::new(), Vec::new());
+    let mut worst = 0;
+    for side in order {
+        let outcome = run(side)?;
         progress.inc(1);
         match outcome.gate.ending {
             Ending::Exited(status) => worst = worst.max(status),
@@ -79,6 +86,11 @@ pub(super) fn main(
         }
         .push(outcome);
     }
+    let why = if args.wants_why() {
+        change(run, &with, &progress)?
+    } else {
+        None
+    };
     progress.finish_and_clear();
     let comparison = Comparison {
         run_time_s: row(&with, &without, args.seed, |o| Some(o.elapsed_s)),
@@ -88,6 +100,7 @@ pub(super) fn main(
         mean_latency_us: row(&with, &without, args.seed, Outcome::mean_us),
         with,
         without,
+        why,
     };
     if !args.quiet {
         report(&comparison, pairs, level::name(plan.level));
@@ -99,6 +112,31 @@ pub(super) fn main(
         json.write(&comparison)?;
     }
     Ok(ExitCode::from(worst))
+}
+
+/// What changes in a call's time, by one more run without the gate and the module and one with them, both recorded. They
+/// do not count as measured, since being recorded costs something. `None`, and the reason said, if they cannot be.
+fn change(
+    run: impl Fn(Side) -> anyhow::Result<RunOutcome>,
+    measured: &[RunOutcome],
+    progress: &ProgressBar,
+) -> anyhow::Result<Option<Change>> {
+    if measured.iter().all(|outcome| outcome.gate.calls() == 0) {
+        return Ok(None);
+    }
+    let recorded = |side: Side| -> anyhow::Result<Option<Why>> {
+        let Recorded { outcome, why } = why::run(|| run(side))?;
+        progress.inc(1);
+        Ok(why.unwrap_or_else(|reason| {
+            progress.suspend(|| say_why_not(&outcome.gate, &reason));
+            None
+        }))
+    };
+    let Some(without) = recorded(Side::Without)? else {
+        return Ok(None);
+    };
+    let with = recorded(Side::With)?;
+    Ok(with.map(|with| Change { without, with }))
 }
 
 fn row(
@@ -154,6 +192,9 @@ fn report(comparison: &Comparison, pairs: u32, what: &str) {
     });
     if pairs < 3 {
         eprintln!("     too few runs for an interval that means much: --compare 5 or more");
+    }
+    if let Some(why) = &comparison.why {
+        eprint!("{why}");
     }
 }
 

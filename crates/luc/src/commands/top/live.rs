@@ -1,20 +1,18 @@
 //! From the recorder's thread to intervals.
 
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use luc_events::Event;
-use luc_events::tables::{Lost, Trace};
-use luc_probe::{Filter, Options, ProbeError, Recorder, Sink};
+use luc_events::tables::Lost;
+use luc_probe::{Filter, Options, Recorder};
 use luc_report::top::{Interval, Machine, Window};
 
 use super::STEP;
 use super::machine::{self, Disks};
+use crate::commands::forward::Forward;
 
-/// Batches of events on their way from the recorder's thread. If the view does not take them, for instance since the
-/// terminal is stopped, the recorder waits, and the kernel counts what it cannot keep.
-const BATCHES: usize = 256;
 /// Until then what is analysed is not from before the recorder was there.
 const WARM_UP: Duration = Duration::from_millis(1_500);
 
@@ -42,14 +40,11 @@ impl Live {
             ring_bytes,
             ..Options::default()
         };
-        let (sender, batches) = sync_channel(BATCHES);
+        let (sink, batches) = Forward::new();
         let mut opened = None;
         let recorder = Recorder::start(options, |trace| {
             opened = Some((trace, Instant::now()));
-            Ok(Forward {
-                sender,
-                batch: Vec::new(),
-            })
+            Ok(sink)
         })?;
         let (trace, began) = opened.context("the recorder did not begin")?;
         Ok(Self {
@@ -131,33 +126,5 @@ fn lost(event: &Event) -> u64 {
     match event {
         Event::Lost(Lost { count, .. }) => *count,
         _ => 0,
-    }
-}
-
-/// Hands events over, in batches.
-struct Forward {
-    sender: SyncSender<Vec<Event>>,
-    batch: Vec<Event>,
-}
-
-impl Sink for Forward {
-    fn take(&mut self, event: Event) -> Result<(), ProbeError> {
-        // The analysis has no use for stacks.
-        if !matches!(event, Event::Stack(_)) {
-            self.batch.push(event);
-        }
-        Ok(())
-    }
-
-    /// Nobody takes them any more when the view has ended.
-    fn tick(&mut self) -> Result<(), ProbeError> {
-        if !self.batch.is_empty() {
-            let _ = self.sender.send(std::mem::take(&mut self.batch));
-        }
-        Ok(())
-    }
-
-    fn finish(self, _trace: Trace) -> Result<(), ProbeError> {
-        Ok(())
     }
 }

@@ -1,0 +1,326 @@
+//! Why a run was as fast as it was: it is recorded, and the time of its fsyncs is divided.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::mpsc::Receiver;
+use std::thread::{self, JoinHandle};
+
+use anyhow::Context as _;
+use luc_events::Event;
+use luc_events::tables::Trace;
+use luc_explain::{Analysis, Part, Report};
+use luc_gate_core::launch::text::Time;
+use luc_gate_core::launch::Outcome;
+use luc_probe::{Filter, Options, Recorder};
+use serde::Serialize;
+
+use super::level::RunOutcome;
+use crate::commands::forward::Forward;
+
+/// How much older than the latest an event is when it is analysed: sums are taken out of the kernel once a second,
+/// and belong to commits that were reported before.
+const SETTLING_NS: u64 = 1_300_000_000;
+/// Events that are sorted at a time, at least.
+const MANY: usize = 1 << 16;
+/// What takes less on both sides is not worth a line.
+const LEAST_SHARE: f64 = 0.02;
+
+/// What takes a call's time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Taker {
+    Predecessor,
+    OwnCommit,
+    Data,
+    FastCommit,
+    Flush,
+    Gate,
+    Processor,
+    Other,
+}
+
+impl Taker {
+    fn of(part: Part) -> Self {
+        match part {
+            Part::Predecessor => Self::Predecessor,
+            Part::DataWriteback => Self::Data,
+            Part::FastCommit => Self::FastCommit,
+            Part::Flush => Self::Flush,
+            Part::Runnable | Part::Running => Self::Processor,
+            part if part.is_own_commit() => Self::OwnCommit,
+            _ => Self::Other,
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Predecessor => "predecessor waits",
+            Self::OwnCommit => "own commit",
+            Self::Data => "writing its data",
+            Self::FastCommit => "fast commits",
+            Self::Flush => "flush of the disk",
+            Self::Gate => "in the gate",
+            Self::Processor => "on or for a processor",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// What a taker takes of a call.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Taken {
+    us_per_call: f64,
+    share: f64,
+}
+
+/// Where the calls' time went, on the file system that was synchronized on most.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Why {
+    mount_point: String,
+    calls: u64,
+    calls_per_commit: f64,
+    takers: BTreeMap<Taker, Taken>,
+}
+
+impl Why {
+    /// What a recorded run says; `None` if there were no calls.
+    fn of(report: &Report, outcome: &Outcome) -> Option<Self> {
+        let calls = |found: &&luc_explain::FileSystemReport| found.syncs.latency.count;
+        let found = report.file_systems.iter().max_by_key(calls)?;
+        let count = found.syncs.latency.count;
+        if count == 0 {
+            return None;
+        }
+        let per_call = |ns: u64| ns as f64 / 1e3 / count as f64;
+        let mut us: BTreeMap<Taker, f64> = BTreeMap::new();
+        for (part, ns) in found.syncs.parts.iter() {
+            *us.entry(Taker::of(part)).or_default() += per_call(ns);
+        }
+        let gated = outcome
+            .file_systems
+            .iter()
+            .find(|other| other.mount_point == found.mount_point);
+        if let Some((other, gate)) = gated.and_then(|other| Some((other, other.gate.as_ref()?))) {
+            let share = gate.gated as f64 / other.calls().max(1) as f64;
+            let held_us = share * (gate.mean_wait_us + gate.mean_write_back_us);
+            if held_us > 0.0 {
+                us.insert(Taker::Gate, held_us);
+            }
+        }
+        let sum: f64 = us.values().sum();
+        let takers = us.into_iter().map(|(taker, us_per_call)| {
+            let share = us_per_call / sum.max(f64::MIN_POSITIVE);
+            (taker, Taken { us_per_call, share })
+        });
+        Some(Self {
+            mount_point: found.mount_point.clone(),
+            calls: count,
+            calls_per_commit: found.commits.syncs_per_commit,
+            takers: takers.collect(),
+        })
+    }
+
+    fn taken(&self, taker: Taker) -> Taken {
+        let nothing = Taken {
+            us_per_call: 0.0,
+            share: 0.0,
+        };
+        self.takers.get(&taker).copied().unwrap_or(nothing)
+    }
+}
+
+impl fmt::Display for Why {
+    /// As one line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut takers: Vec<_> = self.takers.iter().collect();
+        takers.sort_by(|(_, a), (_, b)| b.share.total_cmp(&a.share));
+        let words: Vec<String> = takers
+            .iter()
+            .filter(|(_, taken)| taken.share >= LEAST_SHARE)
+            .map(|(taker, taken)| format!("{} {:.0} %", taker.words(), taken.share * 100.0))
+            .collect();
+        writeln!(
+            f,
+            "     why: of a call's time on {}: {}",
+            self.mount_point,
+            words.join(", ")
+        )
+    }
+}
+
+/// A run without the gate and one with it.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Change {
+    pub(super) without: Why,
+    pub(super) with: Why,
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { without, with } = self;
+        writeln!(
+            f,
+            "luc: why, by one recorded run of each, which do not count above; of a call's time on {}:",
+            with.mount_point
+        )?;
+        let mut takers: Vec<Taker> = without
+            .takers
+            .keys()
+            .chain(with.takers.keys())
+            .copied()
+            .collect();
+        takers.sort_unstable();
+        takers.dedup();
+        for taker in takers {
+            let (before, after) = (without.taken(taker), with.taken(taker));
+            if before.share.max(after.share) < LEAST_SHARE {
+                continue;
+            }
+            writeln!(
+                f,
+                "     {:<21} {:>10} -> {:<10} {:.0} % -> {:.0} %",
+                taker.words(),
+                Time(before.us_per_call).to_string(),
+                Time(after.us_per_call).to_string(),
+                before.share * 100.0,
+                after.share * 100.0
+            )?;
+        }
+        writeln!(
+            f,
+            "     {:<21} {:>10.1} -> {:.1}",
+            "calls per commit", without.calls_per_commit, with.calls_per_commit
+        )
+    }
+}
+
+/// A run that may have been recorded.
+#[derive(Debug)]
+pub(super) struct Recorded {
+    pub(super) outcome: RunOutcome,
+    /// Why; else why that cannot be told, in one line.
+    pub(super) why: Result<Option<Why>, String>,
+}
+
+/// Runs the command by `launch`, and records it if that is possible.
+///
+/// # Errors
+///
+/// As `launch`. That it cannot be recorded is none.
+pub(super) fn run(
+    launch: impl FnOnce() -> anyhow::Result<RunOutcome>,
+) -> anyhow::Result<Recorded> {
+    let recording = Recording::start();
+    let outcome = launch()?;
+    let report = recording.and_then(Recording::stop);
+    let why = report
+        .map(|report| Why::of(&report, &outcome.gate))
+        .map_err(|error| format!("{error:#}"));
+    Ok(Recorded { outcome, why })
+}
+
+/// A recording in progress, and its analysis.
+struct Recording {
+    recorder: Recorder,
+    analyst: JoinHandle<Report>,
+}
+
+impl Recording {
+    fn start() -> anyhow::Result<Self> {
+        let options = Options {
+            filter: Filter {
+                children: true,
+                ..Filter::default()
+            },
+            ..Options::default()
+        };
+        let (sink, batches) = Forward::new();
+        let mut description = None;
+        let recorder = Recorder::start(options, |trace| {
+            description = Some(trace);
+            Ok(sink)
+        })?;
+        let trace = description.context("the recorder did not begin")?;
+        let analyst = thread::Builder::new()
+            .name("luc-why".to_owned())
+            .spawn(move || analyse(trace, &batches))
+            .context("no thread can be started")?;
+        Ok(Self { recorder, analyst })
+    }
+
+    fn stop(self) -> anyhow::Result<Report> {
+        self.recorder.stop()?;
+        let report = self.analyst.join();
+        report.map_err(|_| {
+            anyhow::anyhow!("the analysis ended unexpectedly: this is a defect of luc")
+        })
+    }
+}
+
+/// Analyses events in the order of time, though they come in that of tables, until there are no more.
+fn analyse(trace: Trace, batches: &Receiver<Vec<Event>>) -> Report {
+    let mut analysis = Analysis::new(trace);
+    let (mut waiting, mut latest_ns) = (Vec::new(), 0);
+    for batch in batches {
+        latest_ns = batch.iter().map(Event::time_ns).fold(latest_ns, u64::max);
+        waiting.extend(batch);
+        if waiting.len() >= MANY {
+            waiting.sort_by_key(Event::time_ns);
+            let until_ns = latest_ns.saturating_sub(SETTLING_NS);
+            let due = waiting.partition_point(|event| event.time_ns() <= until_ns);
+            waiting.drain(..due).for_each(|event| analysis.add(event));
+        }
+    }
+    waiting.sort_by_key(Event::time_ns);
+    waiting.into_iter().for_each(|event| analysis.add(event));
+    analysis.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn why(shares: &[(Taker, f64)]) -> Why {
+        let taken = |share: f64| Taken {
+            us_per_call: share * 1e4,
+            share,
+        };
+        Why {
+            mount_point: "/srv".to_owned(),
+            calls: 9,
+            calls_per_commit: 2.0,
+            takers: shares
+                .iter()
+                .map(|&(taker, share)| (taker, taken(share)))
+                .collect(),
+        }
+    }
+
+    #[test]
+    fn a_change_names_what_takes_time_on_either_side() {
+        let change = Change {
+            without: why(&[(Taker::Predecessor, 0.46), (Taker::OwnCommit, 0.54)]),
+            with: why(&[
+                (Taker::OwnCommit, 0.9),
+                (Taker::Gate, 0.09),
+                (Taker::Other, 0.01),
+            ]),
+        };
+        let text = change.to_string();
+        assert!(
+            text.contains("46 % -> 0 %") && text.contains("0 % -> 9 %"),
+            "{text}"
+        );
+        assert!(!text.contains("other"), "{text}");
+    }
+
+    #[test]
+    fn one_side_is_one_line_largest_first() {
+        let text = why(&[(Taker::Predecessor, 0.2), (Taker::OwnCommit, 0.8)]).to_string();
+        assert!(
+            text.ends_with("/srv: own commit 80 %, predecessor waits 20 %\n"),
+            "{text}"
+        );
+        assert_eq!(text.lines().count(), 1);
+    }
+}
