@@ -1,4 +1,4 @@
-# Runs each case on a fresh ext4 and prints its name, exit status, the checker's status and a digest of
+# Runs each case on a fresh ext4 and notes its name, exit status, the checker's status and a digest of
 # the tree that it leaves. MODULE: luc.ko's parameters, or empty; ONLY: a case, or empty for all.
 modprobe ext4
 modprobe quota_v2
@@ -29,7 +29,7 @@ try() {
 	umount /mnt || { echo "$name: cannot be unmounted"; exit 2; }
 	e2fsck -fn /dev/lagdisk0 >/run/fsck 2>&1
 	fsck=$?
-	echo "$name $status $fsck $tree" >>$OUT/results
+	echo "$name $status $fsck $tree" | tee -a $OUT/results
 	if [ $status != 0 ] || [ $fsck != 0 ]; then
 		echo "== $name: status $status, e2fsck $fsck"
 		tail -n 5 /run/said
@@ -131,11 +131,11 @@ quota() {
 	for user in $(seq 1000 2 1020); do chown 0:0 file$user; truncate -s 100 file$((user + 1 > 1020 ? 1020 : user + 1)); done
 }
 stress() { # STRESSOR OPERATIONS
-	stress-ng --temp-path /mnt --quiet --verify --timeout 60 --seed $SEED --$1 4 --$1-ops $2
+	stress-ng --temp-path /mnt --quiet --verify --timeout 20 --seed $SEED --$1 4 --$1-ops $2
 }
 
 for mode in ordered journal writeback; do
-	try series-$mode "" data=$mode series_all 200
+	try series-$mode "" data=$mode series_all 60
 done
 try direct-io "" defaults direct
 try freeze-thaw "" defaults freeze_thaw
@@ -143,8 +143,8 @@ try remount "" defaults remount
 try no-space "-b 1024 -N 512 -J size=2 -E resize=16M,nodiscard" defaults no_space
 try small-journal "-b 1024 -J size=1" defaults small_journal
 try quota "-O quota,project" usrquota,grpquota quota
-try fast-commit "-O fast_commit" defaults series_all 200
-try no-journal "-O ^has_journal" defaults series_all 100
+try fast-commit "-O fast_commit" defaults series_all 60
+try no-journal "-O ^has_journal" defaults series_all 60
 for pair in access:400 chmod:400 chown:400 copy-file:100 dentry:2000 dir:800 dirdeep:400 dirmany:400 fallocate:100 \
 	fiemap:100 filename:300 flock:1000 fpunch:20 fstat:500 getdent:100 hdd:200 inode-flags:200 io:400 iomix:200 \
 	lease:200 link:400 lockf:400 mknod:200 mmap:8 open:400 rename:2000 revio:200 seek:400 sync-file:60 symlink:400 \
