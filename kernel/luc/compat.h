@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What differs between the kernels that luc.ko can be built for, 5.10 and later. Each shim names the
- * change it answers.
+ * What differs between the kernels that luc.ko can be built for, 5.10 and later. Each shim names
+ * the change it answers.
  */
 #ifndef LUC_COMPAT_H
 #define LUC_COMPAT_H
@@ -21,7 +21,8 @@
 #endif
 
 /*
- * 5.11, "ftrace: Have the callbacks receive a struct ftrace_regs instead of pt_regs" (d19ad0775dcd).
+ * 5.11, "ftrace: Have the callbacks receive a struct ftrace_regs instead of pt_regs"
+ * (d19ad0775dcd).
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 11, 0)
 typedef struct ftrace_regs luc_ftrace_regs;
@@ -40,9 +41,9 @@ static __always_inline struct pt_regs *luc_pt_regs(luc_ftrace_regs *regs)
 #endif
 
 /*
- * 5.11, "ftrace: Reverse what the RECURSION flag means in the ftrace_ops" (a25d036d939a): before, the
- * flag said that a callback protects itself. luc_redirect() only compares addresses and calls nothing
- * that is traced, so it needs no protection in either sense.
+ * 5.11, "ftrace: Reverse what the RECURSION flag means in the ftrace_ops" (a25d036d939a): before,
+ * the flag said that a callback protects itself. luc_redirect() only compares addresses and calls
+ * nothing that is traced, so it needs no protection in either sense.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 11, 0)
 #define LUC_FTRACE_RECURSION FTRACE_OPS_FL_RECURSION

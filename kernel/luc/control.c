@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The LUC paper's PID controller, and the delay that it steers. Reference: crates/control/src/pid.rs. */
+/* The LUC paper's PID controller, and the delay that it steers. Reference:
+ * crates/control/src/pid.rs. */
 #include "control.h"
 
 const struct luc_gains luc_paper_gains = { .kp_milli = 800, .ki_milli = 250, .kd_milli = 250 };
 
-/* The error and its sum stay within this many requests, so that an unreachable set point does not wind up. */
+/* The error and its sum stay within this many requests, so that an unreachable set point does not
+ * wind up. */
 #define ERROR_BOUND 1024
 /* A slope or a bound beyond this is cut, in nanoseconds, so that no product overflows. */
 #define LONGEST_NS 1000000000ULL
@@ -40,7 +42,8 @@ u64 luc_steered_delay_ns(const struct luc_steered_delay *delay)
  * ns_per_request is the plant's slope: how much longer one must wait for one more request.
  */
 u64 luc_steered_delay_update(struct luc_steered_delay *delay, const struct luc_gains *gains,
-			     u32 set_point, u32 measured, u64 ns_per_request, u64 low_ns, u64 high_ns)
+			     u32 set_point, u32 measured, u64 ns_per_request, u64 low_ns,
+			     u64 high_ns)
 {
 	s64 error = clamp_s64((s64)set_point - (s64)measured, -ERROR_BOUND, ERROR_BOUND);
 	s64 derivative = error - delay->previous_error;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The control laws, in integers and without a clock: times come in as arguments, decisions go out as
- * values. Compiles in user space too, where a test compares it with LUC's reference (crates/control), whose
- * names and constants it shares.
+ * The control laws, in integers and without a clock: times come in as arguments, decisions go out
+ * as values. Compiles in user space too, where a test compares it with LUC's reference
+ * (crates/control), whose names and constants it shares.
  *
  * Rates are in requests per 1000 seconds, logarithms in 2^-20.
  */
@@ -36,17 +36,20 @@ extern const struct luc_gains luc_paper_gains;
 
 /* The controller and the delay that it steers. All zeros is the initial state. */
 struct luc_steered_delay {
-	s64 integral;		/* sum of errors, in requests */
-	s64 previous_error;	/* in requests */
-	s64 delay_ps;		/* picoseconds, so that steps in thousandths of a request are exact */
+	s64 integral;	    /* sum of errors, in requests */
+	s64 previous_error; /* in requests */
+	s64 delay_ps;	    /* picoseconds, so that steps in thousandths of a request are exact */
 };
 
 void luc_steered_delay_restart(struct luc_steered_delay *delay, u64 delay_ns);
 u64 luc_steered_delay_ns(const struct luc_steered_delay *delay);
 u64 luc_steered_delay_update(struct luc_steered_delay *delay, const struct luc_gains *gains,
-			     u32 set_point, u32 measured, u64 ns_per_request, u64 low_ns, u64 high_ns);
+			     u32 set_point, u32 measured, u64 ns_per_request, u64 low_ns,
+			     u64 high_ns);
 
-/* control_returns.c: how soon callers come back after a commit, and how many are worth waiting for. */
+/*
+ * control_returns.c: how soon callers come back after a commit, and how many are worth waiting for.
+ */
 
 /* Median return times, by order of return. All zeros: nobody known. */
 struct luc_returns {
@@ -60,16 +63,19 @@ struct luc_set_point {
 	u64 return_ns;
 };
 
-void luc_returns_observe(struct luc_returns *returns, const u32 *arrivals_ns, u32 arrivals, u64 span_ns);
+void luc_returns_observe(struct luc_returns *returns, const u32 *arrivals_ns, u32 arrivals,
+			 u64 span_ns);
 bool luc_returns_best(const struct luc_returns *returns, u64 commit_ns, struct luc_set_point *best);
 u64 luc_worth_holding_ns(u64 commit_ns, u64 since_end_ns, u32 gathered, u32 missing);
 
-/* control_trial.c: does holding pay here? Stretches of commits with and without, compared in pairs. */
+/*
+ * control_trial.c: does holding pay here? Stretches of commits with and without, compared in pairs.
+ */
 
 struct luc_pairs {
 	u32 count;
-	s64 mean;	/* of the logarithm of rate with / rate without */
-	s64 squares;	/* sum of squared distances from it */
+	s64 mean;    /* of the logarithm of rate with / rate without */
+	s64 squares; /* sum of squared distances from it */
 };
 
 enum luc_verdict {
@@ -94,11 +100,11 @@ u64 luc_backoff_lengthen(struct luc_backoff *backoff, u64 factor);
 /* The end of a commit. */
 struct luc_epoch {
 	u64 end_ns;
-	u64 completions;	/* callers served before this end since the beginning of time */
-	u32 participants;	/* distinct callers of the last window */
-	u64 commit_ns;		/* how long the commit took; 0 if not known */
-	u32 released;		/* callers in a commit that was held by plan, 0 in one that was not */
-	const u32 *arrivals_ns;	/* since the end before, after it, in order; only of held commits */
+	u64 completions;  /* callers served before this end since the beginning of time */
+	u32 participants; /* distinct callers of the last window */
+	u64 commit_ns;	  /* how long the commit took; 0 if not known */
+	u32 released;	  /* callers in a commit that was held by plan, 0 in one that was not */
+	const u32 *arrivals_ns; /* since the end before, after it, in order; only of held commits */
 	u32 arrivals;
 };
 
@@ -127,20 +133,20 @@ enum luc_phase {
 
 enum luc_reason {
 	LUC_UNDECIDED,
-	LUC_ALONE,		/* fewer than two callers */
-	LUC_NOTHING_TO_GAIN,	/* commits already serve about as many as they could */
-	LUC_TOO_FAR_APART,	/* callers come back too far apart */
+	LUC_ALONE,	     /* fewer than two callers */
+	LUC_NOTHING_TO_GAIN, /* commits already serve about as many as they could */
+	LUC_TOO_FAR_APART,   /* callers come back too far apart */
 	LUC_NO_GAIN_MEASURED,
 	LUC_GAIN_MEASURED,
 };
 
 /* What to do until the next end of a commit. */
 struct luc_plan {
-	bool held;		/* whether commits are held at all */
-	u32 set_point;		/* a commit with this many callers goes */
-	u64 return_ns;		/* when the last of them is expected, after the end of a commit */
-	u64 patience_ns;	/* how long a commit that is short of callers waits beyond that */
-	u64 commit_ns;		/* the commit time that the plan assumes */
+	bool held;	 /* whether commits are held at all */
+	u32 set_point;	 /* a commit with this many callers goes */
+	u64 return_ns;	 /* when the last of them is expected, after the end of a commit */
+	u64 patience_ns; /* how long a commit that is short of callers waits beyond that */
+	u64 commit_ns;	 /* the commit time that the plan assumes */
 };
 
 /* All zeros is the initial state. */
@@ -170,6 +176,7 @@ struct luc_auto {
 };
 
 struct luc_plan luc_auto_on_epoch(struct luc_auto *a, const struct luc_epoch *epoch);
+void luc_auto_pause(struct luc_auto *a);
 struct luc_plan luc_auto_plan(const struct luc_auto *a);
 u64 luc_plan_deadline_ns(const struct luc_plan *plan, u64 end_ns, u64 first_ns, u64 last_ns,
 			 u64 now_ns, u32 gathered);

@@ -5,7 +5,9 @@
  */
 #include "control.h"
 
-/* In hundredths: a trial is not worth its cost when even everybody in each commit would gain less. */
+/*
+ * In hundredths: a trial is not worth its cost when even everybody in each commit would gain less.
+ */
 #define PROMISING_PERCENT 105
 /* Participants or commit time that change by the factor 3/2 make old findings void. */
 #define CHANGED_NUMERATOR 3
@@ -34,7 +36,9 @@ static bool is_holding(enum luc_phase phase)
 	return phase == LUC_TRY_HELD || phase == LUC_ENGAGED;
 }
 
-/* Moves a time by an eighth towards the sample; the first sample is taken as it is, and 0 is none. */
+/*
+ * Moves a time by an eighth towards the sample; the first sample is taken as it is, and 0 is none.
+ */
 static void smooth(u64 *value_ns, u64 sample_ns)
 {
 	sample_ns = min_u64(sample_ns, LONGEST_COMMIT_NS);
@@ -240,6 +244,19 @@ struct luc_plan luc_auto_on_epoch(struct luc_auto *a, const struct luc_epoch *ep
 	return luc_auto_plan(a);
 }
 
+/*
+ * The load has paused, so the commits before and after are not of one stretch: a trial between them
+ * would compare one load with another, and begins again from watching. What is engaged stays so
+ * until its check.
+ */
+void luc_auto_pause(struct luc_auto *a)
+{
+	if (a->phase != LUC_TRY_HELD && a->phase != LUC_TRY_UNHELD && a->phase != LUC_LEARN)
+		return;
+	a->pairs = (struct luc_pairs){ 0 };
+	enter(a, LUC_LEARN);
+}
+
 /* The plan that holds now. */
 struct luc_plan luc_auto_plan(const struct luc_auto *a)
 {
@@ -253,9 +270,9 @@ struct luc_plan luc_auto_plan(const struct luc_auto *a)
 }
 
 /*
- * When a commit goes that is short of callers: when the last one is overdue beyond the plan's patience, or
- * beyond what holding is worth. The last commit ended at end_ns; `gathered` callers arrived since first_ns,
- * the last at last_ns.
+ * When a commit goes that is short of callers: when the last one is overdue beyond the plan's
+ * patience, or beyond what holding is worth. The last commit ended at end_ns; `gathered` callers
+ * arrived since first_ns, the last at last_ns.
  */
 u64 luc_plan_deadline_ns(const struct luc_plan *plan, u64 end_ns, u64 first_ns, u64 last_ns,
 			 u64 now_ns, u32 gathered)

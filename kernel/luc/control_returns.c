@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How soon callers come back after a commit. Reference: crates/control/src/setpoint.rs, which also says why.
+ * How soon callers come back after a commit. Reference: crates/control/src/setpoint.rs, which also
+ * says why.
  *
- * Let a_k be the time from a commit's end until the k-th caller has arrived for the next one. A commit that
- * waits for k callers serves k per T_commit + a_k; the best set point is the k that maximizes this.
+ * Let a_k be the time from a commit's end until the k-th caller has arrived for the next one. A
+ * commit that waits for k callers serves k per T_commit + a_k; the best set point is the k that
+ * maximizes this.
  */
 #include "control.h"
 
@@ -55,8 +57,9 @@ static u32 smoothed(u32 value, u32 sample)
 }
 
 /*
- * What a caller costs that is left behind although it is close: it finds its changes committed and flushes
- * the device once more, for itself alone. A commit flushes twice, so that is about half of its time.
+ * What a caller costs that is left behind although it is close: it finds its changes committed and
+ * flushes the device once more, for itself alone. A commit flushes twice, so that is about half of
+ * its time.
  */
 static u64 flush_ns(u64 commit_ns)
 {
@@ -64,10 +67,11 @@ static u64 flush_ns(u64 commit_ns)
 }
 
 /*
- * Takes the arrivals between two ends of commits, after the first end, in order of arrival; span_ns is the
- * time between the ends: whoever was known and did not come in it comes later than that.
+ * Takes the arrivals between two ends of commits, after the first end, in order of arrival; span_ns
+ * is the time between the ends: whoever was known and did not come in it comes later than that.
  */
-void luc_returns_observe(struct luc_returns *returns, const u32 *arrivals_ns, u32 arrivals, u64 span_ns)
+void luc_returns_observe(struct luc_returns *returns, const u32 *arrivals_ns, u32 arrivals,
+			 u64 span_ns)
 {
 	u32 known = min_u32(returns->known, LUC_MAX_PARTICIPANTS), i;
 	u64 doubled = mul_sat(span_ns, 2);
@@ -75,8 +79,9 @@ void luc_returns_observe(struct luc_returns *returns, const u32 *arrivals_ns, u3
 
 	arrivals = min_u32(arrivals, LUC_MAX_PARTICIPANTS);
 	for (i = 0; i < arrivals; i++)
-		returns->returns_ns[i] = i < known ? smoothed(returns->returns_ns[i], arrivals_ns[i]) :
-						     arrivals_ns[i];
+		returns->returns_ns[i] = i < known
+						 ? smoothed(returns->returns_ns[i], arrivals_ns[i])
+						 : arrivals_ns[i];
 	for (i = arrivals; i < known; i++) {
 		if (missing > returns->returns_ns[i])
 			returns->returns_ns[i] += (missing - returns->returns_ns[i]) / STEP_PART;
@@ -88,7 +93,8 @@ void luc_returns_observe(struct luc_returns *returns, const u32 *arrivals_ns, u3
 	returns->known = known;
 }
 
-/* The set point that serves the most callers per time, for a commit of commit_ns; false if nobody is known. */
+/* The set point that serves the most callers per time, for a commit of commit_ns; false if nobody
+ * is known. */
 bool luc_returns_best(const struct luc_returns *returns, u64 commit_ns, struct luc_set_point *best)
 {
 	u32 known = min_u32(returns->known, LUC_MAX_PARTICIPANTS), callers;
@@ -119,8 +125,8 @@ bool luc_returns_best(const struct luc_returns *returns, u64 commit_ns, struct l
 }
 
 /*
- * How long a commit is worth holding for callers that are late, after its last arrival: holding pays for
- * x < (T_commit + t) missing / gathered + T_flush (gathered + missing) / gathered.
+ * How long a commit is worth holding for callers that are late, after its last arrival: holding
+ * pays for x < (T_commit + t) missing / gathered + T_flush (gathered + missing) / gathered.
  */
 u64 luc_worth_holding_ns(u64 commit_ns, u64 since_end_ns, u32 gathered, u32 missing)
 {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Copy-out: metadata is journaled from a frozen copy, so that the buffer itself stays writable while the
- * commit writes.
+ * Copy-out: metadata is journaled from a frozen copy, so that the buffer itself stays writable
+ * while the commit writes.
  *
- * jbd2 can do that by itself (b_frozen_data), but only if a writer comes before the commit has filed the
- * buffer for I/O. do_get_write_access() looks for a frozen copy before it looks for BH_Shadow: a copy made
- * just before jbd2 files the buffer removes the wait. jbd2 frees it when the commit ends.
+ * jbd2 can do that by itself (b_frozen_data), but only if a writer comes before the commit has
+ * filed the buffer for I/O. do_get_write_access() looks for a frozen copy before it looks for
+ * BH_Shadow: a copy made just before jbd2 files the buffer removes the wait. jbd2 frees it when the
+ * commit ends.
  */
 #include <linux/buffer_head.h>
 
@@ -53,9 +54,10 @@ static void luc_copy_settle(struct luc_journal *lj, size_t bytes, bool made, boo
 }
 
 /*
- * As jbd2_freeze_jh_data() does it: the trigger fires on the buffer (ext4 has none, ocfs2 computes its
- * checksums there), then it is copied, and the copy keeps the trigger. Escaping of a block that begins
- * with jbd2's magic number is left to jbd2, which does it in the copy. Under jh->b_state_lock.
+ * As jbd2_freeze_jh_data() does it: the trigger fires on the buffer (ext4 has none, ocfs2 computes
+ * its checksums there), then it is copied, and the copy keeps the trigger. Escaping of a block that
+ * begins with jbd2's magic number is left to jbd2, which does it in the copy. Under
+ * jh->b_state_lock.
  */
 static void luc_freeze(struct journal_head *jh, struct buffer_head *bh, char *copy)
 {
@@ -69,7 +71,9 @@ static void luc_freeze(struct journal_head *jh, struct buffer_head *bh, char *co
 	jh->b_frozen_triggers = jh->b_triggers;
 }
 
-/* Makes the frozen copy of a buffer that has none; without memory jbd2 journals the buffer itself. */
+/*
+ * Makes the frozen copy of a buffer that has none; without memory jbd2 journals the buffer itself.
+ */
 static void luc_copy_buffer(struct luc_journal *lj, struct journal_head *jh)
 {
 	struct buffer_head *bh = jh2bh(jh);
@@ -121,13 +125,13 @@ int luc_wrap_write_metadata(transaction_t *transaction, struct journal_head *jh,
 /* What the commit under way means for whoever wants to change a buffer that it writes. */
 enum luc_shadow {
 	LUC_SHADOW_NONE,
-	LUC_SHADOW_WAITS,	/* it waits until the buffer is written */
-	LUC_SHADOW_SPARED,	/* a copy is written instead */
+	LUC_SHADOW_WAITS,  /* it waits until the buffer is written */
+	LUC_SHADOW_SPARED, /* a copy is written instead */
 };
 
 /*
- * do_get_write_access() without the locks. Journal heads are SLAB_TYPESAFE_BY_RCU; the caller is in an RCU
- * read-side section.
+ * do_get_write_access() without the locks. Journal heads are SLAB_TYPESAFE_BY_RCU; the caller is in
+ * an RCU read-side section.
  */
 static enum luc_shadow luc_shadow_of(struct buffer_head *bh)
 {
@@ -193,7 +197,9 @@ static void luc_smooth(u64 *mean, u64 sum, u64 count)
 	*mean = *mean ? *mean - *mean / 8 + div64_u64(sum, count * 8) : div64_u64(sum, count);
 }
 
-/* The paper's (section IV.B): on beyond a share of delayed writes, off after commits without any. */
+/*
+ * The paper's (section IV.B): on beyond a share of delayed writes, off after commits without any.
+ */
 static bool luc_heuristic(struct luc_journal *lj, const struct luc_delays *last, u32 writes)
 {
 	struct luc_copying *copying = &lj->copying;
@@ -210,9 +216,9 @@ static bool luc_heuristic(struct luc_journal *lj, const struct luc_delays *last,
 }
 
 /*
- * On while the waits that copying saves are longer than the waits that it makes: all whose fsyncs are in the
- * commit wait for the copies. Waits saved are tasks that came upon a copy times a delayed write's mean wait
- * (half a commit before one was seen).
+ * On while the waits that copying saves are longer than the waits that it makes: all whose fsyncs
+ * are in the commit wait for the copies. Waits saved are tasks that came upon a copy times a
+ * delayed write's mean wait (half a commit before one was seen).
  */
 static bool luc_adaptive(struct luc_journal *lj, const struct luc_delays *last, u32 spared)
 {

@@ -12,7 +12,7 @@ enum luc_place {
 	LUC_DONE,
 	LUC_COMMITTING,
 	LUC_RUNNING,
-	LUC_RUNNING_BEHIND,	/* running, while its predecessor commits */
+	LUC_RUNNING_BEHIND, /* running, while its predecessor commits */
 };
 
 static enum luc_place luc_place_of(journal_t *journal, tid_t tid)

@@ -2,8 +2,8 @@
 /*
  * The commit: held for company before it, measured after it.
  *
- * kjournald2 sleeps before jbd2_journal_commit_transaction(), while the transaction is still T_RUNNING, so
- * new handles join it and further fsyncs find their changes in it.
+ * kjournald2 sleeps before jbd2_journal_commit_transaction(), while the transaction is still
+ * T_RUNNING, so new handles join it and further fsyncs find their changes in it.
  */
 #include <linux/hrtimer.h>
 #include <linux/sched.h>
@@ -15,17 +15,19 @@
 /* While it holds, kjournald2 looks this often whether somebody is in need of the commit. */
 #define LUC_LOOK_NS (1 * NSEC_PER_MSEC)
 
-/* The journal is short of space, or tasks wait for this very commit to start. */
+/*
+ * Somebody needs this commit to start, or the journal is in trouble. A journal in steady use always
+ * has little more than j_max_transaction_buffers free, for only what is needed is checkpointed:
+ * half of that is little. A checkpoint may wait for this very commit, and tasks that wait for a
+ * checkpoint will not come soon.
+ */
 static bool luc_under_pressure(const struct luc_hold *hold)
 {
 	journal_t *journal = hold->journal;
-	transaction_t *transaction = hold->transaction;
+	int most = journal->j_max_transaction_buffers;
 
-	return READ_ONCE(journal->j_free) <
-		       (unsigned long)journal->j_max_transaction_buffers +
-			       atomic_read(&transaction->t_outstanding_credits) ||
-	       atomic_read(&transaction->t_outstanding_credits) >
-		       journal->j_max_transaction_buffers / 2 ||
+	return READ_ONCE(journal->j_free) < (unsigned long)most / 2 ||
+	       atomic_read(&hold->transaction->t_outstanding_credits) > most / 2 ||
 	       mutex_is_locked(&journal->j_checkpoint_mutex) ||
 	       waitqueue_active(&journal->j_wait_transaction_locked);
 }
@@ -99,8 +101,8 @@ static transaction_t *luc_next_transaction(journal_t *journal)
 }
 
 /*
- * Holds the commit if policy and circumstances want it, and decides whether it is journaled from copies.
- * Returns its transaction's number.
+ * Holds the commit if policy and circumstances want it, and decides whether it is journaled from
+ * copies. Returns its transaction's number.
  */
 static tid_t luc_before_commit(struct luc_journal *lj, journal_t *journal)
 {
@@ -117,6 +119,7 @@ static tid_t luc_before_commit(struct luc_journal *lj, journal_t *journal)
 	hold.full_at = U32_MAX;
 
 	spin_lock(&lj->lock);
+	lj->idle_ns = hold.begin_ns - lj->end_ns;
 	hold.bound_ns = hold.begin_ns +
 			min_t(u64, lj->settings.max_hold_us, LUC_MAX_HOLD_US) * NSEC_PER_USEC;
 	wanted = luc_requests(lj, hold.tid) && luc_policy_wants_hold(lj, &hold) &&
@@ -133,7 +136,8 @@ static tid_t luc_before_commit(struct luc_journal *lj, journal_t *journal)
 	return hold.tid;
 }
 
-/* Counts the commit that has just ended, learns from it, and begins to listen for those who come back. */
+/* Counts the commit that has just ended, learns from it, and begins to listen for those who come
+ * back. */
 static void luc_after_commit(struct luc_journal *lj, tid_t tid, u64 began_ns)
 {
 	u64 now_ns = ktime_get_ns(), last_end_ns;
@@ -166,7 +170,8 @@ void luc_wrap_commit(journal_t *journal)
 
 	luc_enter();
 	lj = luc_journal_get(journal);
-	/* Unmount commits from the task that unmounts; it is not to be held, and its journal is forgotten. */
+	/* Unmount commits from the task that unmounts; it is not to be held, and its journal is
+	 * forgotten. */
 	if (lj && current == READ_ONCE(journal->j_task)) {
 		tid = luc_before_commit(lj, journal);
 		began_ns = ktime_get_ns();

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Wrapping jbd2's functions while they run: an ftrace callback at a function's entry moves the instruction
- * pointer to our wrapper, which calls the original; that call comes from this module and is let through.
+ * Wrapping jbd2's functions while they run: an ftrace callback at a function's entry moves the
+ * instruction pointer to our wrapper, which calls the original; that call comes from this module
+ * and is let through.
  *
- * One ftrace_ops per group of functions, not per function: each registration and removal waits for all
- * tasks, and that is most of what loading and unloading take.
+ * One ftrace_ops per group of functions, not per function: each registration and removal waits for
+ * all tasks, and that is most of what loading and unloading take.
  */
 #include <linux/delay.h>
 #include <linux/module.h>
@@ -20,7 +21,8 @@ struct luc_hook {
 
 /* Those that count. */
 static struct luc_hook luc_counting[] = {
-	{ "jbd2_journal_get_write_access", jbd2_journal_get_write_access, luc_wrap_get_write_access },
+	{ "jbd2_journal_get_write_access", jbd2_journal_get_write_access,
+	  luc_wrap_get_write_access },
 	{ "jbd2_complete_transaction", jbd2_complete_transaction, luc_wrap_complete_transaction },
 	{ "jbd2_journal_force_commit", jbd2_journal_force_commit, luc_wrap_force_commit },
 };
@@ -37,7 +39,8 @@ static struct luc_hook luc_acting[] = {
 static DEFINE_PER_CPU(long, luc_inside);
 static bool luc_leaving;
 
-/* ENDBR, where there is one, and the call to ftrace are within this many bytes of a function's start. */
+/* ENDBR, where there is one, and the call to ftrace are within this many bytes of a function's
+ * start. */
 #define LUC_ENTRY_BYTES 16
 
 static __always_inline void notrace luc_redirect(const struct luc_hook *hooks, size_t count,
@@ -107,7 +110,7 @@ static long luc_count_inside(void)
 	long sum = 0;
 	int cpu;
 
-	for_each_possible_cpu(cpu)
+	for_each_possible_cpu (cpu)
 		sum += READ_ONCE(*per_cpu_ptr(&luc_inside, cpu));
 	return sum;
 }
@@ -130,7 +133,8 @@ static int luc_install(struct ftrace_ops *ops, const struct luc_hook *hooks, siz
 	if (!error)
 		return 0;
 	if (error == -EBUSY)
-		pr_err("luc: ftrace is switched off (sysctl kernel.ftrace_enabled=1 turns it on), or a live patch already replaces %s\n",
+		pr_err("luc: ftrace is switched off (sysctl kernel.ftrace_enabled=1 turns it on), "
+		       "or a live patch already replaces %s\n",
 		       hooks[0].name);
 	else
 		pr_err("luc: ftrace refused the hooks on %s and others (%d)\n", hooks[0].name,
@@ -149,9 +153,9 @@ static void luc_uninstall(struct ftrace_ops *ops)
 }
 
 /*
- * A task that ftrace has sent to a wrapper may be preempted before it is counted there, and one that is
- * no longer counted may not have returned yet: each end of the count is followed by a grace period in
- * which every task has left the code it was in of its own will.
+ * A task that ftrace has sent to a wrapper may be preempted before it is counted there, and one
+ * that is no longer counted may not have returned yet: each end of the count is followed by a grace
+ * period in which every task has left the code it was in of its own will.
  */
 static void luc_wait_for_wrappers(void)
 {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The side table: what luc.ko knows about each journal. A field added to struct journal_s would change the
- * versions of nearly all of jbd2's symbols, so the table is our own, found by the journal's address.
+ * The side table: what luc.ko knows about each journal. A field added to struct journal_s would
+ * change the versions of nearly all of jbd2's symbols, so the table is our own, found by the
+ * journal's address.
  *
- * An entry's journal is used only inside a call that jbd2 or ext4 made with it; elsewhere it is a mere
- * number, for a journal may be freed while its entry is still held.
+ * An entry's journal is used only inside a call that jbd2 or ext4 made with it; elsewhere it is a
+ * mere number, for a journal may be freed while its entry is still held.
  */
 #include <linux/module.h>
 #include <linux/sched/mm.h>
@@ -31,7 +32,7 @@ struct luc_journal *luc_journal_find_rcu(journal_t *journal)
 {
 	struct luc_journal *lj;
 
-	hash_for_each_possible_rcu(luc_journals, lj, node, (unsigned long)journal) {
+	hash_for_each_possible_rcu (luc_journals, lj, node, (unsigned long)journal) {
 		if (lj->journal == journal)
 			return lj;
 	}
@@ -80,7 +81,7 @@ static struct luc_journal *luc_journal_find_name(const char *name)
 	struct luc_journal *lj;
 	int bucket;
 
-	hash_for_each(luc_journals, bucket, lj, node) {
+	hash_for_each (luc_journals, bucket, lj, node) {
 		if (!strcmp(lj->name, name))
 			return lj;
 	}
@@ -184,9 +185,9 @@ struct luc_sight {
 #define luc_peek(to, from) (!copy_from_kernel_nofault(&(to), &(from), sizeof(to)))
 
 /*
- * A kjournald2 names its journal. It clears j_task before the journal is freed, so a journal whose j_task is
- * this task is one; and one that is unmounted right afterwards is only an address in the table, which goes
- * when the name or the address is used again.
+ * A kjournald2 names its journal. It clears j_task before the journal is freed, so a journal whose
+ * j_task is this task is one; and one that is unmounted right afterwards is only an address in the
+ * table, which goes when the name or the address is used again.
  */
 static bool luc_journal_of(struct task_struct *task, struct luc_sight *sight)
 {
@@ -203,9 +204,9 @@ static bool luc_journal_of(struct task_struct *task, struct luc_sight *sight)
 		return false;
 	if (!luc_peek(bdev, sight->journal->j_fs_dev) || !luc_peek(sight->dev, bdev->bd_dev))
 		return false;
-	return !copy_from_kernel_nofault(sight->name, sight->journal->j_devname,
-					 min(sizeof(sight->name) - 1,
-					     sizeof(sight->journal->j_devname)));
+	return !copy_from_kernel_nofault(
+		sight->name, sight->journal->j_devname,
+		min(sizeof(sight->name) - 1, sizeof(sight->journal->j_devname)));
 }
 
 /* Whether there is an entry for this journal: it was mounted while the hooks were already there. */
@@ -227,13 +228,14 @@ void luc_journals_attach(void)
 	struct task_struct *task;
 	bool found;
 
-	/* The table cannot be changed under RCU, so each journal found starts the walk anew behind it. */
+	/* The table cannot be changed under RCU, so each journal found starts the walk anew behind
+	 * it. */
 	do {
 		memset(&sight, 0, sizeof(sight));
 		found = false;
 		at = 0;
 		rcu_read_lock();
-		for_each_process(task) {
+		for_each_process (task) {
 			if (!luc_journal_of(task, &sight) || at++ < seen)
 				continue;
 			found = true;
@@ -253,7 +255,7 @@ void luc_journals_stop(void)
 	int bucket;
 
 	mutex_lock(&luc_journals_lock);
-	hash_for_each(luc_journals, bucket, lj, node)
+	hash_for_each (luc_journals, bucket, lj, node)
 		luc_journal_stop(lj);
 	mutex_unlock(&luc_journals_lock);
 }
@@ -266,7 +268,7 @@ void luc_journals_forget_all(void)
 	int bucket;
 
 	mutex_lock(&luc_journals_lock);
-	hash_for_each_safe(luc_journals, bucket, next, lj, node)
+	hash_for_each_safe (luc_journals, bucket, next, lj, node)
 		luc_journal_remove(lj);
 	mutex_unlock(&luc_journals_lock);
 	rcu_barrier();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Are jbd2's structures what this module was compiled with? The versions of jbd2's symbols say so on kernels
- * with CONFIG_MODVERSIONS (the loader compares them); the running kernel's type information says so by
- * itself, wherever there is any.
+ * Are jbd2's structures what this module was compiled with? The versions of jbd2's symbols say so
+ * on kernels with CONFIG_MODVERSIONS (the loader compares them); the running kernel's type
+ * information says so by itself, wherever there is any.
  */
 #include <linux/btf.h>
 #include <linux/journal-head.h>
@@ -23,8 +23,14 @@ struct luc_struct {
 	size_t count;
 };
 
-#define MEMBER(type, member) { #member, offsetof(struct type, member) }
-#define STRUCT(type) { #type, sizeof(struct type), type##_members, ARRAY_SIZE(type##_members) }
+#define MEMBER(type, member)                                                                       \
+	{                                                                                          \
+#member, offsetof(struct type, member)                                             \
+	}
+#define STRUCT(type)                                                                               \
+	{                                                                                          \
+#type, sizeof(struct type), type##_members, ARRAY_SIZE(type##_members)             \
+	}
 
 static const struct luc_member journal_s_members[] = {
 	MEMBER(journal_s, j_flags),
@@ -49,12 +55,9 @@ static const struct luc_member transaction_s_members[] = {
 };
 
 static const struct luc_member journal_head_members[] = {
-	MEMBER(journal_head, b_bh),
-	MEMBER(journal_head, b_state_lock),
-	MEMBER(journal_head, b_frozen_data),
-	MEMBER(journal_head, b_committed_data),
-	MEMBER(journal_head, b_triggers),
-	MEMBER(journal_head, b_frozen_triggers),
+	MEMBER(journal_head, b_bh),	     MEMBER(journal_head, b_state_lock),
+	MEMBER(journal_head, b_frozen_data), MEMBER(journal_head, b_committed_data),
+	MEMBER(journal_head, b_triggers),    MEMBER(journal_head, b_frozen_triggers),
 };
 
 static const struct luc_struct luc_structs[] = {
@@ -130,7 +133,8 @@ static bool luc_is_expected(const struct btf *btf, const struct btf_type *type,
 	size_t i;
 
 	if (type->size != expected->bytes) {
-		pr_err("luc: struct %s has %u bytes here, %u where luc.ko was compiled: build it with this kernel's headers\n",
+		pr_err("luc: struct %s has %u bytes here, %u where luc.ko was compiled: build it "
+		       "with this kernel's headers\n",
 		       expected->name, type->size, expected->bytes);
 		return false;
 	}
@@ -142,7 +146,8 @@ static bool luc_is_expected(const struct btf *btf, const struct btf_type *type,
 		if (member && BTF_INFO_KFLAG(type->info))
 			bits = BTF_MEMBER_BIT_OFFSET(bits);
 		if (!member || bits != want->offset * 8) {
-			pr_err("luc: struct %s has %s elsewhere than where luc.ko was compiled: build it with this kernel's headers\n",
+			pr_err("luc: struct %s has %s elsewhere than where luc.ko was compiled: "
+			       "build it with this kernel's headers\n",
 			       expected->name, want->name);
 			return false;
 		}

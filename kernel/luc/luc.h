@@ -39,11 +39,11 @@ enum luc_copy_out {
 
 /* Why a hold ended, or was not begun. */
 enum luc_hold_end {
-	LUC_HOLD_FULL,		/* as many requests as the set point */
-	LUC_HOLD_EXPIRED,	/* nobody came in time */
-	LUC_HOLD_BOUND,		/* the bound on any hold */
-	LUC_HOLD_PRESSURE,	/* the journal is short of space, or somebody waits for the commit to start */
-	LUC_HOLD_STOPPED,	/* unmount, freeze or unload */
+	LUC_HOLD_FULL,	   /* as many requests as the set point */
+	LUC_HOLD_EXPIRED,  /* nobody came in time */
+	LUC_HOLD_BOUND,	   /* the bound on any hold */
+	LUC_HOLD_PRESSURE, /* no space in the journal, or somebody waits for the commit to start */
+	LUC_HOLD_STOPPED,  /* unmount, freeze or unload */
 };
 
 /* What can be set for a journal, in the units of its sysfs files. Under luc_journal.lock. */
@@ -100,18 +100,20 @@ struct luc_counts {
 
 struct luc_task {
 	pid_t tid;
-	u32 window;	/* the last window in which it was seen */
+	u32 window; /* the last window in which it was seen */
 };
 
-/* Whether commits are journaled from copies, and what that is decided by. Under luc_journal.lock. */
+/*
+ * Whether commits are journaled from copies, and what that is decided by. Under luc_journal.lock.
+ */
 struct luc_copying {
 	bool on;
-	u32 clean_runs;			/* commits in a row that gave no reason to copy */
-	u32 buffers;			/* metadata buffers of the commit under way */
-	u64 spent_ns;			/* on copying them */
-	struct luc_delays before;	/* sums when the last commit began */
-	u64 wait_ns;			/* mean wait of a delayed write; 0: none seen */
-	u64 copy_ns;			/* mean time of a copy; 0: none made */
+	u32 clean_runs;		  /* commits in a row that gave no reason to copy */
+	u32 buffers;		  /* metadata buffers of the commit under way */
+	u64 spent_ns;		  /* on copying them */
+	struct luc_delays before; /* sums when the last commit began */
+	u64 wait_ns;		  /* mean wait of a delayed write; 0: none seen */
+	u64 copy_ns;		  /* mean time of a copy; 0: none made */
 };
 
 /* One hold, from the decision to its end. */
@@ -121,7 +123,7 @@ struct luc_hold {
 	tid_t tid;
 	u64 begin_ns;
 	u64 bound_ns;
-	u32 full_at;			/* go with so many requests */
+	u32 full_at; /* go with so many requests */
 	u32 restarts;
 	u64 restarted_ns;
 	enum luc_hold_end end;
@@ -129,33 +131,35 @@ struct luc_hold {
 
 /* What luc.ko knows about a journal: an entry of the side table, from load or mount to unmount. */
 struct luc_journal {
-	struct hlist_node node;		/* in the side table, RCU */
-	journal_t *journal;		/* compared, and used only inside a call of jbd2 that got it as argument */
+	struct hlist_node node; /* in the side table, RCU */
+	journal_t *
+		journal; /* compared, and used only inside a call of jbd2 that got it as argument */
 	dev_t dev;
 	char name[64];
-	struct kobject kobj;		/* also counts the references */
+	struct kobject kobj; /* also counts the references */
 	struct rcu_head rcu;
 	struct luc_delays __percpu *delays;
 
 	spinlock_t lock;
 	struct luc_settings settings;
 	struct luc_counts counts;
-	bool gone;			/* unmounted, or the module is leaving: hold no more */
-	struct task_struct *holder;	/* kjournald2 while it holds a commit */
+	bool gone;		    /* unmounted, or the module is leaving: hold no more */
+	struct task_struct *holder; /* kjournald2 while it holds a commit */
 	tid_t held_tid;
-	u32 held_for;			/* wake the holder at this many requests */
+	u32 held_for; /* wake the holder at this many requests */
 
-	struct luc_round rounds[2];	/* by the transaction's parity: running and committing */
+	struct luc_round rounds[2]; /* by the transaction's parity: running and committing */
 
 	/* Arrivals since the last commit's end, after it; 0 for whoever waited then. */
 	u32 arrivals_ns[LUC_MAX_PARTICIPANTS];
 	u32 arrivals;
-	u64 end_ns;			/* of the last commit */
+	u64 end_ns; /* of the last commit */
 	u64 completions;
-	u32 released;			/* fsyncs in the commit under way when it began */
-	bool planned;			/* and it went by a plan of `auto` to hold commits */
+	u32 released; /* fsyncs in the commit under way when it began */
+	bool planned; /* and it went by a plan of `auto` to hold commits */
 
-	u64 commit_ns;			/* how long the last one took */
+	u64 commit_ns; /* how long the last one took */
+	u64 idle_ns;   /* from the end before to this one's begin, or its hold's */
 
 	struct luc_task tasks[LUC_TASKS];
 	u32 window;
@@ -169,8 +173,8 @@ struct luc_journal {
 	struct luc_plan plan;
 
 	struct luc_copying copying;
-	u64 copy_bytes_in_use;		/* all of them belong to the commit under way */
-	unsigned long saved_tasks;	/* a bit for each task (or several) that a copy spared a wait */
+	u64 copy_bytes_in_use;	   /* all of them belong to the commit under way */
+	unsigned long saved_tasks; /* a bit for each task (or several) that a copy spared a wait */
 };
 
 /* main.c: defaults of new journals. */
@@ -213,7 +217,6 @@ int luc_wrap_journal_destroy(journal_t *journal);
 int luc_wrap_complete_transaction(journal_t *journal, tid_t tid);
 int luc_wrap_force_commit(journal_t *journal);
 u32 luc_requests(struct luc_journal *lj, tid_t tid);
-
 
 /* hold.c: the commit */
 void luc_wrap_commit(journal_t *journal);

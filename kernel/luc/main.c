@@ -24,12 +24,13 @@ struct luc_settings luc_defaults = {
 
 static char *policy = "off";
 module_param(policy, charp, 0444);
-MODULE_PARM_DESC(policy, "how journals batch commits unless set otherwise: off, delay, pid or auto");
+MODULE_PARM_DESC(policy,
+		 "how journals batch commits unless set otherwise: off, delay, pid or auto");
 
 static char *copy_out = "off";
 module_param(copy_out, charp, 0444);
-MODULE_PARM_DESC(copy_out,
-		 "whether journals write metadata from copies unless set otherwise: off, on, heuristic or auto");
+MODULE_PARM_DESC(copy_out, "whether journals write metadata from copies unless set otherwise: off, "
+			   "on, heuristic or auto");
 
 static int __init luc_parse_parameters(void)
 {

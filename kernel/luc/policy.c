@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-/* When a hold ends, and what the end of a commit teaches: between the journal and the control laws. */
+/*
+ * When a hold ends, and what the end of a commit teaches: between the journal and the control laws.
+ */
 #include "compat.h"
 #include "luc.h"
 #include "trace_luc.h"
@@ -8,6 +10,10 @@
 #define LUC_WINDOW_COMMITS 4
 /* After this long without an fsync everything learnt is forgotten: the load may be another. */
 #define LUC_FORGOTTEN_NS (5 * NSEC_PER_SEC)
+/* The load has paused when no fsync came for so long, or for so many commit times if that is
+ * longer. */
+#define LUC_PAUSE_NS (100 * NSEC_PER_MSEC)
+#define LUC_PAUSE_COMMITS 8
 /* What one more fsync costs under policy pid, in nanoseconds: the plant's slope. */
 #define LUC_PID_SLOPE_NS (50 * NSEC_PER_USEC)
 
@@ -107,14 +113,15 @@ static void luc_learn_auto(struct luc_journal *lj)
 		.arrivals = lj->arrivals,
 	};
 
+	if (lj->idle_ns > max_t(u64, LUC_PAUSE_NS, LUC_PAUSE_COMMITS * lj->commit_ns))
+		luc_auto_pause(&lj->automatic);
 	lj->plan = luc_auto_on_epoch(&lj->automatic, &epoch);
 	lj->counts.set_point = lj->plan.held ? lj->plan.set_point : 0;
 	lj->counts.error_milli =
 		lj->plan.held ? ((s32)lj->plan.set_point - (s32)lj->released) * 1000 : 0;
 	lj->counts.output_us =
-		lj->plan.held ?
-			div_u64(lj->plan.return_ns + lj->plan.patience_ns, NSEC_PER_USEC) :
-			0;
+		lj->plan.held ? div_u64(lj->plan.return_ns + lj->plan.patience_ns, NSEC_PER_USEC)
+			      : 0;
 	if (lj->automatic.phase != before)
 		trace_luc_auto_state(lj->dev, before, &lj->automatic);
 }

@@ -11,7 +11,7 @@ void luc_sum_delays(struct luc_journal *lj, struct luc_delays *sum)
 	int cpu;
 
 	memset(sum, 0, sizeof(*sum));
-	for_each_possible_cpu(cpu) {
+	for_each_possible_cpu (cpu) {
 		const struct luc_delays *delays = per_cpu_ptr(lj->delays, cpu);
 
 		sum->delayed += READ_ONCE(delays->delayed);
@@ -20,7 +20,7 @@ void luc_sum_delays(struct luc_journal *lj, struct luc_delays *sum)
 }
 
 #define LUC_STAT(name, format, expression)                                                         \
-	static ssize_t name##_show(struct kobject *kobj, struct kobj_attribute *attribute,        \
+	static ssize_t name##_show(struct kobject *kobj, struct kobj_attribute *attribute,         \
 				   char *page)                                                     \
 	{                                                                                          \
 		struct luc_journal *lj = container_of(kobj, struct luc_journal, kobj);             \
@@ -36,8 +36,8 @@ void luc_sum_delays(struct luc_journal *lj, struct luc_delays *sum)
 	}                                                                                          \
 	static struct kobj_attribute luc_stat_##name = __ATTR_RO(name)
 
-#define LUC_DELAY_STAT(name, field)                                                               \
-	static ssize_t name##_show(struct kobject *kobj, struct kobj_attribute *attribute,        \
+#define LUC_DELAY_STAT(name, field)                                                                \
+	static ssize_t name##_show(struct kobject *kobj, struct kobj_attribute *attribute,         \
 				   char *page)                                                     \
 	{                                                                                          \
 		struct luc_delays sum;                                                             \

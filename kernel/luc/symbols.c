@@ -2,8 +2,9 @@
 /*
  * What luc.ko needs of jbd2 beyond its exports: addresses of functions that it wraps or calls.
  *
- * Originals are reached by static calls, which are patched into direct ones: an indirect call would end in
- * a fault on a kernel with Indirect Branch Tracking, which seals functions that it only calls directly.
+ * Originals are reached by static calls, which are patched into direct ones: an indirect call would
+ * end in a fault on a kernel with Indirect Branch Tracking, which seals functions that it only
+ * calls directly.
  */
 #include <linux/kprobes.h>
 #include <linux/static_call.h>
@@ -59,11 +60,13 @@ static int luc_find_lookup(void)
 	int error = register_kprobe(&probe);
 
 	if (error) {
-		pr_err("luc: cannot set a kprobe on kallsyms_lookup_name (%d): this kernel needs CONFIG_KPROBES and CONFIG_KALLSYMS\n",
+		pr_err("luc: cannot set a kprobe on kallsyms_lookup_name (%d): this kernel needs "
+		       "CONFIG_KPROBES and CONFIG_KALLSYMS\n",
 		       error);
 		return -EOPNOTSUPP;
 	}
-	/* The probe may sit behind an ENDBR (5.18, "x86/ibt,kprobes: Cure sym+0 equals fentry woes"). */
+	/* The probe may sit behind an ENDBR (5.18, "x86/ibt,kprobes: Cure sym+0 equals fentry
+	 * woes"). */
 	address = (unsigned long)probe.addr - probe.offset;
 	unregister_kprobe(&probe);
 	static_call_update(luc_kallsyms, (luc_lookup_fn *)address);
@@ -81,7 +84,8 @@ static void *luc_require(const char *name)
 	void *address = luc_lookup(name);
 
 	if (!address)
-		pr_err("luc: this kernel has no function %s: luc.ko does not know its jbd2 and will not touch it\n",
+		pr_err("luc: this kernel has no function %s: luc.ko does not know its jbd2 and "
+		       "will not touch it\n",
 		       name);
 	return address;
 }

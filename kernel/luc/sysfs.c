@@ -93,8 +93,7 @@ static ssize_t copy_out_store(struct kobject *kobj, struct kobj_attribute *attri
 	int error = luc_parse_copy_out(text, &copy_out);
 
 	if (error) {
-		pr_warn("luc: %s: copy_out must be off, on, heuristic or auto\n",
-				    lj->name);
+		pr_warn("luc: %s: copy_out must be off, on, heuristic or auto\n", lj->name);
 		return error;
 	}
 	spin_lock(&lj->lock);
@@ -135,7 +134,7 @@ static ssize_t luc_number_store(struct kobject *kobj, struct kobj_attribute *att
 
 	if (kstrtou32(text, 10, &value) || value < number->low || value > number->high) {
 		pr_warn("luc: %s: %s must be a whole number from %u to %u\n", lj->name,
-				    attribute->attr.name, number->low, number->high);
+			attribute->attr.name, number->low, number->high);
 		return -EINVAL;
 	}
 	spin_lock(&lj->lock);
