@@ -56,13 +56,13 @@ impl Load {
         };
         match self {
             Self::Metarates(clients) => {
-                format!("metarates --threads {clients} {}", timed(1000, 2000))
+                format!("metarates --threads {clients} {}", timed(600, 1200))
             }
             Self::InitialWrite(threads) => {
-                format!("initial-write --threads {threads} --rounds 6")
+                format!("initial-write --threads {threads} --rounds 4")
             }
-            Self::Varmail => format!("varmail --parameters luc {}", timed(500, 1000)),
-            Self::Oltp => format!("oltp --parameters luc {}", timed(500, 1000)),
+            Self::Varmail => format!("varmail --parameters luc {}", timed(400, 800)),
+            Self::Oltp => format!("oltp --parameters luc {}", timed(400, 800)),
         }
     }
 

@@ -271,7 +271,7 @@ mod tests {
         let cells: Vec<&str> = text.lines().filter(|l| l.starts_with("cell E")).collect();
         assert_eq!(cells.len(), SWEEP.len());
         assert!(cells[0].contains("flush_ns=8484000"), "{}", cells[0]);
-        assert!(cells[0].contains("--seconds 2.828"), "{}", cells[0]);
+        assert!(cells[0].contains("--seconds 1.696"), "{}", cells[0]);
         assert!(
             cells[1].contains("'policy=delay copy_out=off delay_us=1414 "),
             "{}",

@@ -68,7 +68,7 @@ fn about() -> String {
          times and scaling the results back (the kernel's own timer, 4 ms, is not stretched). Two \
          disks, on each of which one of the papers' delays can be seen: {}; {} (about a \
          revolution at 7200 a minute). Both serve requests side by side. metarates and varmail run on \
-         the first, initial-write (128 KiB files, 32 KiB records, 6 rounds) and oltp on the second.\n\n\
+         the first, initial-write (128 KiB files, 32 KiB records, median of 4 rounds) and oltp on the second.\n\n\
          \"stock\" has the module loaded with everything off: it only counts. \"delay\" is delayJC with the \
          thesis' 1 ms (16 ms for initial-write and oltp), \"pid\" the paper's controller with its gains \
          and set point, \"auto\" the module's own; \"copy heuristic\", \"copy on\" and \"copy auto\" are \
