@@ -133,7 +133,7 @@ static enum luc_shadow luc_shadow_of(struct buffer_head *bh)
 {
 	struct journal_head *jh;
 
-	if (!test_bit(BH_Shadow, &bh->b_state))
+	if (!buffer_shadow(bh))
 		return LUC_SHADOW_NONE;
 	jh = READ_ONCE(bh->b_private);
 	if (!jh)
@@ -141,29 +141,24 @@ static enum luc_shadow luc_shadow_of(struct buffer_head *bh)
 	return READ_ONCE(jh->b_frozen_data) ? LUC_SHADOW_SPARED : LUC_SHADOW_WAITS;
 }
 
-/* Counts a write; returns the journal, with a reference, if it will have to wait. */
-static struct luc_journal *luc_note_write(journal_t *journal, struct buffer_head *bh)
+/* The journal, with a reference, if a write of this buffer will have to wait for its commit. */
+static struct luc_journal *luc_journal_waited_for(journal_t *journal, struct buffer_head *bh)
 {
 	struct luc_journal *lj;
+	enum luc_shadow shadow;
 
+	/* Nearly always. */
+	if (!buffer_shadow(bh))
+		return NULL;
 	rcu_read_lock();
-	lj = luc_journal_find_rcu(journal);
-	if (!lj)
-		goto out;
-	this_cpu_inc(lj->writes->writes);
-	switch (luc_shadow_of(bh)) {
-	case LUC_SHADOW_WAITS:
-		if (kobject_get_unless_zero(&lj->kobj))
-			goto out;
-		break;
-	case LUC_SHADOW_SPARED:
+	shadow = luc_shadow_of(bh);
+	lj = shadow == LUC_SHADOW_NONE ? NULL : luc_journal_find_rcu(journal);
+	if (lj && shadow == LUC_SHADOW_SPARED) {
 		set_bit(hash_32(current->pid, 6), &lj->saved_tasks);
-		break;
-	case LUC_SHADOW_NONE:
-		break;
+		lj = NULL;
 	}
-	lj = NULL;
-out:
+	if (lj && !kobject_get_unless_zero(&lj->kobj))
+		lj = NULL;
 	rcu_read_unlock();
 	return lj;
 }
@@ -177,12 +172,12 @@ int luc_wrap_get_write_access(handle_t *handle, struct buffer_head *bh)
 
 	luc_enter();
 	if (!is_handle_aborted(handle))
-		lj = luc_note_write(handle->h_transaction->t_journal, bh);
+		lj = luc_journal_waited_for(handle->h_transaction->t_journal, bh);
 	if (lj) {
 		begin_ns = ktime_get_ns();
 		error = jbd2_journal_get_write_access(handle, bh);
-		this_cpu_inc(lj->writes->delayed);
-		this_cpu_add(lj->writes->delay_ns, ktime_get_ns() - begin_ns);
+		this_cpu_inc(lj->delays->delayed);
+		this_cpu_add(lj->delays->delay_ns, ktime_get_ns() - begin_ns);
 		luc_journal_put(lj);
 	} else {
 		error = jbd2_journal_get_write_access(handle, bh);
@@ -199,11 +194,11 @@ static void luc_smooth(u64 *mean, u64 sum, u64 count)
 }
 
 /* The paper's (section IV.B): on beyond a share of delayed writes, off after commits without any. */
-static bool luc_heuristic(struct luc_journal *lj, const struct luc_writes *last)
+static bool luc_heuristic(struct luc_journal *lj, const struct luc_delays *last, u32 writes)
 {
 	struct luc_copying *copying = &lj->copying;
 
-	if (last->delayed * 1000 > last->writes * lj->settings.copy_out_threshold_permille) {
+	if (last->delayed * 1000 > writes * lj->settings.copy_out_threshold_permille) {
 		copying->clean_runs = 0;
 		return true;
 	}
@@ -219,7 +214,7 @@ static bool luc_heuristic(struct luc_journal *lj, const struct luc_writes *last)
  * commit wait for the copies. Waits saved are tasks that came upon a copy times a delayed write's mean wait
  * (half a commit before one was seen).
  */
-static bool luc_adaptive(struct luc_journal *lj, const struct luc_writes *last, u32 spared)
+static bool luc_adaptive(struct luc_journal *lj, const struct luc_delays *last, u32 spared)
 {
 	struct luc_copying *copying = &lj->copying;
 	u64 wait_ns = copying->wait_ns ?: lj->commit_ns / 2;
@@ -237,17 +232,16 @@ static bool luc_adaptive(struct luc_journal *lj, const struct luc_writes *last, 
 	return copying->on && copying->clean_runs < LUC_PATIENT_RUNS;
 }
 
-/* Whether the commit that begins now is journaled from copies. */
-void luc_copy_out_decide(struct luc_journal *lj)
+/* Whether the commit that begins now, of so many writes, is journaled from copies. */
+void luc_copy_out_decide(struct luc_journal *lj, u32 writes)
 {
 	struct luc_copying *copying = &lj->copying;
 	u32 spared = hweight_long(xchg(&lj->saved_tasks, 0));
-	struct luc_writes sum, last;
+	struct luc_delays sum, last;
 	bool on = false;
 
-	luc_sum_writes(lj, &sum);
+	luc_sum_delays(lj, &sum);
 	spin_lock(&lj->lock);
-	last.writes = sum.writes - copying->before.writes;
 	last.delayed = sum.delayed - copying->before.delayed;
 	last.delay_ns = sum.delay_ns - copying->before.delay_ns;
 	copying->before = sum;
@@ -261,14 +255,14 @@ void luc_copy_out_decide(struct luc_journal *lj)
 		on = true;
 		break;
 	case LUC_COPY_OUT_HEURISTIC:
-		on = luc_heuristic(lj, &last);
+		on = luc_heuristic(lj, &last, writes);
 		break;
 	case LUC_COPY_OUT_AUTO:
 		on = luc_adaptive(lj, &last, spared);
 		break;
 	}
 	if (on != copying->on)
-		trace_luc_copy_out(lj->dev, on, last.writes, last.delayed);
+		trace_luc_copy_out(lj->dev, on, writes, last.delayed);
 	copying->on = on;
 	copying->buffers = 0;
 	copying->spent_ns = 0;

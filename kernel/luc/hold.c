@@ -98,12 +98,16 @@ static transaction_t *luc_next_transaction(journal_t *journal)
 	return transaction;
 }
 
-/* Holds the commit if policy and circumstances want it; returns its transaction's number. */
+/*
+ * Holds the commit if policy and circumstances want it, and decides whether it is journaled from copies.
+ * Returns its transaction's number.
+ */
 static tid_t luc_before_commit(struct luc_journal *lj, journal_t *journal)
 {
 	struct luc_hold hold = { .journal = journal, .begin_ns = ktime_get_ns() };
 	bool wanted;
 	u64 look_ns;
+	u32 writes;
 
 	hold.transaction = luc_next_transaction(journal);
 	if (!hold.transaction)
@@ -120,9 +124,12 @@ static tid_t luc_before_commit(struct luc_journal *lj, journal_t *journal)
 	spin_unlock(&lj->lock);
 	if (wanted)
 		luc_hold_commit(lj, &hold);
+	writes = atomic_read(&hold.transaction->t_handle_count);
 	spin_lock(&lj->lock);
 	lj->released = luc_requests(lj, hold.tid);
+	lj->counts.writes += writes;
 	spin_unlock(&lj->lock);
+	luc_copy_out_decide(lj, writes);
 	return hold.tid;
 }
 
@@ -162,7 +169,6 @@ void luc_wrap_commit(journal_t *journal)
 	/* Unmount commits from the task that unmounts; it is not to be held, and its journal is forgotten. */
 	if (lj && current == READ_ONCE(journal->j_task)) {
 		tid = luc_before_commit(lj, journal);
-		luc_copy_out_decide(lj);
 		began_ns = ktime_get_ns();
 		luc_original_commit(journal);
 		luc_after_commit(lj, tid, began_ns);

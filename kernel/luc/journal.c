@@ -113,8 +113,8 @@ static void luc_journal_add(journal_t *journal, const char *name, dev_t dev)
 	lj->journal = journal;
 	lj->dev = dev;
 	strscpy(lj->name, name, sizeof(lj->name));
-	lj->writes = alloc_percpu(struct luc_writes);
-	if (!lj->writes) {
+	lj->delays = alloc_percpu(struct luc_delays);
+	if (!lj->delays) {
 		kvfree(lj);
 		goto out;
 	}

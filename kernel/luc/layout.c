@@ -45,6 +45,7 @@ static const struct luc_member transaction_s_members[] = {
 	MEMBER(transaction_s, t_journal),
 	MEMBER(transaction_s, t_tid),
 	MEMBER(transaction_s, t_outstanding_credits),
+	MEMBER(transaction_s, t_handle_count),
 };
 
 static const struct luc_member journal_head_members[] = {

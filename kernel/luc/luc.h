@@ -71,9 +71,8 @@ struct luc_round {
 	u64 last_ns;
 };
 
-/* Counted by any task at any time, so per processor. */
-struct luc_writes {
-	u64 writes;
+/* Writes that had to wait; by any task at any time, so per processor. */
+struct luc_delays {
 	u64 delayed;
 	u64 delay_ns;
 };
@@ -86,6 +85,7 @@ struct luc_counts {
 	u64 fsyncs_waited_two;
 	u64 holds;
 	u64 hold_ns;
+	u64 writes;
 	u64 copies;
 	u64 copy_bytes;
 	u64 copies_failed;
@@ -109,7 +109,7 @@ struct luc_copying {
 	u32 clean_runs;			/* commits in a row that gave no reason to copy */
 	u32 buffers;			/* metadata buffers of the commit under way */
 	u64 spent_ns;			/* on copying them */
-	struct luc_writes before;	/* sums when the last commit began */
+	struct luc_delays before;	/* sums when the last commit began */
 	u64 wait_ns;			/* mean wait of a delayed write; 0: none seen */
 	u64 copy_ns;			/* mean time of a copy; 0: none made */
 };
@@ -135,7 +135,7 @@ struct luc_journal {
 	char name[64];
 	struct kobject kobj;		/* also counts the references */
 	struct rcu_head rcu;
-	struct luc_writes __percpu *writes;
+	struct luc_delays __percpu *delays;
 
 	spinlock_t lock;
 	struct luc_settings settings;
@@ -229,7 +229,7 @@ const char *luc_policy_state(struct luc_journal *lj);
 int luc_wrap_write_metadata(transaction_t *transaction, struct journal_head *jh,
 			    struct buffer_head **bh_out, sector_t block);
 int luc_wrap_get_write_access(handle_t *handle, struct buffer_head *bh);
-void luc_copy_out_decide(struct luc_journal *lj);
+void luc_copy_out_decide(struct luc_journal *lj, u32 writes);
 
 /* sysfs.c and stats.c */
 extern struct kobj_type luc_journal_ktype;
@@ -239,6 +239,6 @@ void luc_sysfs_exit(void);
 int luc_parse_policy(const char *text, enum luc_policy *policy);
 int luc_parse_copy_out(const char *text, enum luc_copy_out *copy_out);
 extern struct kobject *luc_root;
-void luc_sum_writes(struct luc_journal *lj, struct luc_writes *sum);
+void luc_sum_delays(struct luc_journal *lj, struct luc_delays *sum);
 
 #endif /* LUC_H */

@@ -6,17 +6,16 @@
 #include "luc.h"
 
 /* The sums over all processors. */
-void luc_sum_writes(struct luc_journal *lj, struct luc_writes *sum)
+void luc_sum_delays(struct luc_journal *lj, struct luc_delays *sum)
 {
 	int cpu;
 
 	memset(sum, 0, sizeof(*sum));
 	for_each_possible_cpu(cpu) {
-		const struct luc_writes *writes = per_cpu_ptr(lj->writes, cpu);
+		const struct luc_delays *delays = per_cpu_ptr(lj->delays, cpu);
 
-		sum->writes += READ_ONCE(writes->writes);
-		sum->delayed += READ_ONCE(writes->delayed);
-		sum->delay_ns += READ_ONCE(writes->delay_ns);
+		sum->delayed += READ_ONCE(delays->delayed);
+		sum->delay_ns += READ_ONCE(delays->delay_ns);
 	}
 }
 
@@ -37,13 +36,13 @@ void luc_sum_writes(struct luc_journal *lj, struct luc_writes *sum)
 	}                                                                                          \
 	static struct kobj_attribute luc_stat_##name = __ATTR_RO(name)
 
-#define LUC_WRITES_STAT(name, field)                                                               \
+#define LUC_DELAY_STAT(name, field)                                                               \
 	static ssize_t name##_show(struct kobject *kobj, struct kobj_attribute *attribute,        \
 				   char *page)                                                     \
 	{                                                                                          \
-		struct luc_writes sum;                                                             \
+		struct luc_delays sum;                                                             \
                                                                                                    \
-		luc_sum_writes(container_of(kobj, struct luc_journal, kobj), &sum);                \
+		luc_sum_delays(container_of(kobj, struct luc_journal, kobj), &sum);                \
 		return sysfs_emit(page, "%llu\n", sum.field);                                      \
 	}                                                                                          \
 	static struct kobj_attribute luc_stat_##name = __ATTR_RO(name)
@@ -58,13 +57,13 @@ LUC_STAT(hold_ns, "%llu", counts.hold_ns);
 LUC_STAT(set_point, "%u", counts.set_point);
 LUC_STAT(error_milli, "%d", counts.error_milli);
 LUC_STAT(output_us, "%u", counts.output_us);
+LUC_STAT(writes, "%llu", counts.writes);
 LUC_STAT(copies, "%llu", counts.copies);
 LUC_STAT(copy_bytes, "%llu", counts.copy_bytes);
 LUC_STAT(copies_failed, "%llu", counts.copies_failed);
 LUC_STAT(copy_bytes_in_use, "%llu", copy_bytes_in_use);
-LUC_WRITES_STAT(writes, writes);
-LUC_WRITES_STAT(writes_delayed, delayed);
-LUC_WRITES_STAT(write_delay_ns, delay_ns);
+LUC_DELAY_STAT(writes_delayed, delayed);
+LUC_DELAY_STAT(write_delay_ns, delay_ns);
 
 static ssize_t state_show(struct kobject *kobj, struct kobj_attribute *attribute, char *page)
 {

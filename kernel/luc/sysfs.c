@@ -69,7 +69,7 @@ static ssize_t policy_store(struct kobject *kobj, struct kobj_attribute *attribu
 	int error = luc_parse_policy(text, &policy);
 
 	if (error) {
-		pr_warn_ratelimited("luc: %s: policy must be off, delay, pid or auto\n", lj->name);
+		pr_warn("luc: %s: policy must be off, delay, pid or auto\n", lj->name);
 		return error;
 	}
 	spin_lock(&lj->lock);
@@ -93,7 +93,7 @@ static ssize_t copy_out_store(struct kobject *kobj, struct kobj_attribute *attri
 	int error = luc_parse_copy_out(text, &copy_out);
 
 	if (error) {
-		pr_warn_ratelimited("luc: %s: copy_out must be off, on, heuristic or auto\n",
+		pr_warn("luc: %s: copy_out must be off, on, heuristic or auto\n",
 				    lj->name);
 		return error;
 	}
@@ -134,7 +134,7 @@ static ssize_t luc_number_store(struct kobject *kobj, struct kobj_attribute *att
 	u32 value;
 
 	if (kstrtou32(text, 10, &value) || value < number->low || value > number->high) {
-		pr_warn_ratelimited("luc: %s: %s must be a whole number from %u to %u\n", lj->name,
+		pr_warn("luc: %s: %s must be a whole number from %u to %u\n", lj->name,
 				    attribute->attr.name, number->low, number->high);
 		return -EINVAL;
 	}
@@ -187,7 +187,7 @@ static void luc_journal_free(struct rcu_head *rcu)
 {
 	struct luc_journal *lj = container_of(rcu, struct luc_journal, rcu);
 
-	free_percpu(lj->writes);
+	free_percpu(lj->delays);
 	kvfree(lj);
 }
 

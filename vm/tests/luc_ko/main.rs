@@ -1,0 +1,9 @@
+//! `luc.ko` in virtual machines: loaded and unloaded under load, what it gains, what it refuses.
+
+#[path = "../guest/common.rs"]
+mod common;
+
+mod copy_out;
+mod gain;
+mod load;
+mod module;

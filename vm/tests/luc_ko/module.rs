@@ -1,0 +1,77 @@
+//! What the tests share: both modules, and the shell functions that their scripts begin with.
+
+use std::path::{Path, PathBuf};
+
+use luc_vm::{Kernel, Vm};
+
+use crate::common::{kernel_and_lagdisk, luc};
+
+/// `$journal` is the journal's folder in sysfs. `files OPTIONS`: how many files metarates creates and syncs in
+/// a fixed time; `count NAME`: one of the journal's counters; `said TEXT`: is it in the log?
+const PRELUDE: &str = "
+set -Eeuo pipefail
+trap 'echo line $LINENO: $BASH_COMMAND' ERR
+id=11111111-1111-1111-1111-111111111111
+journal=/sys/kernel/luc/lagdisk0-8
+prepare() {
+	insmod lagdisk.ko size_mib=400 \"$@\"
+	mke2fs -q -t ext4 -U $id -E nodiscard,lazy_itable_init=0,lazy_journal_init=0,hash_seed=$id /dev/lagdisk0
+	mount -t ext4 /dev/lagdisk0 /mnt
+}
+count() { cat $journal/stats/$1; }
+files() {
+	local before=$(count fsyncs)
+	luc bench metarates --dir /mnt --file-size 1k --warmup 200ms --json \"$@\" >/dev/null
+	echo $(($(count fsyncs) - before))
+}
+said() { dmesg | grep -F \"$1\" >/dev/null; }
+finish() {
+	umount /mnt
+	e2fsck -fn /dev/lagdisk0 >/dev/null 2>&1 || { echo 'e2fsck is not content'; exit 1; }
+}
+";
+
+/// A kernel with `luc.ko` and `lagdisk.ko` built for it, and the `luc` that makes the load.
+pub(crate) struct Parts {
+    kernel: Kernel,
+    lagdisk: PathBuf,
+    module: PathBuf,
+    luc: PathBuf,
+}
+
+impl Parts {
+    /// `None` after saying what is missing.
+    pub(crate) fn find(version: &str) -> Option<Self> {
+        let luc = luc()?;
+        let (kernel, lagdisk) = kernel_and_lagdisk(version)?;
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernel/luc");
+        let module = kernel
+            .build_module(&source, Path::new(env!("CARGO_TARGET_TMPDIR")))
+            .unwrap_or_else(|error| panic!("{error}"));
+        Some(Self {
+            kernel,
+            lagdisk,
+            module,
+            luc,
+        })
+    }
+
+    /// A machine that runs `script` behind the prelude and stops at the first warning.
+    pub(crate) fn vm(&self, script: &str) -> Vm<'_> {
+        Vm::new(&self.kernel)
+            .kernel_argument("panic_on_warn=1")
+            .program("mke2fs")
+            .program("e2fsck")
+            .program(&self.luc)
+            .file("/root/lagdisk.ko", &self.lagdisk)
+            .file("/root/luc.ko", &self.module)
+            .script(format!("{PRELUDE}{script}"))
+    }
+}
+
+/// The number behind `name` in lines of `name number`.
+pub(crate) fn figure(text: &str, name: &str) -> f64 {
+    text.lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
+        .unwrap_or_else(|| panic!("no {name} in:\n{text}"))
+}
