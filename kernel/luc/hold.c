@@ -15,17 +15,18 @@
 /* While it holds, kjournald2 looks this often whether somebody is in need of the commit. */
 #define LUC_LOOK_NS (1 * NSEC_PER_MSEC)
 
-/* The journal is short of space, or tasks wait for this very commit to start. */
+/*
+ * Somebody needs this commit to start, or the journal is in trouble. A journal in steady use always has little
+ * more than j_max_transaction_buffers free, for only what is needed is checkpointed: half of that is little.
+ * A checkpoint may wait for this very commit, and tasks that wait for a checkpoint will not come soon.
+ */
 static bool luc_under_pressure(const struct luc_hold *hold)
 {
 	journal_t *journal = hold->journal;
-	transaction_t *transaction = hold->transaction;
+	int most = journal->j_max_transaction_buffers;
 
-	return READ_ONCE(journal->j_free) <
-		       (unsigned long)journal->j_max_transaction_buffers +
-			       atomic_read(&transaction->t_outstanding_credits) ||
-	       atomic_read(&transaction->t_outstanding_credits) >
-		       journal->j_max_transaction_buffers / 2 ||
+	return READ_ONCE(journal->j_free) < (unsigned long)most / 2 ||
+	       atomic_read(&hold->transaction->t_outstanding_credits) > most / 2 ||
 	       mutex_is_locked(&journal->j_checkpoint_mutex) ||
 	       waitqueue_active(&journal->j_wait_transaction_locked);
 }

@@ -1,6 +1,7 @@
 //! What the tests share: both modules, and the shell functions that their scripts begin with.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use luc_vm::{Kernel, Vm};
 
@@ -11,6 +12,7 @@ use crate::common::{kernel_and_lagdisk, luc};
 const PRELUDE: &str = "
 set -Eeuo pipefail
 trap 'echo line $LINENO: $BASH_COMMAND' ERR
+trap 'status=$?; [[ $status == 0 ]] || echo status $status after $BASH_COMMAND' EXIT
 id=11111111-1111-1111-1111-111111111111
 journal=/sys/kernel/luc/lagdisk0-8
 prepare() {
@@ -60,6 +62,8 @@ impl Parts {
     pub(crate) fn vm(&self, script: &str) -> Vm<'_> {
         Vm::new(&self.kernel)
             .kernel_argument("panic_on_warn=1")
+            // Seconds on a machine of its own.
+            .timeout(Duration::from_secs(600))
             .program("mke2fs")
             .program("e2fsck")
             .program(&self.luc)
