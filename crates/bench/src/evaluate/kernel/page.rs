@@ -4,7 +4,9 @@ mod series;
 mod targets;
 
 use super::super::report::{Page, Table, number};
-use super::cells::{FLUSHING, Load, RIVALS, SPEEDS, SWEEP, Sheet, Speed, WRITING};
+use super::cells::{
+    FLUSHING, INITIAL_WRITE_ROUNDS, Load, RIVALS, SPEEDS, SWEEP, Sheet, Speed, WRITING,
+};
 use super::results::{Cell, Results};
 use series::{Series, speeds};
 
@@ -68,12 +70,19 @@ fn about() -> String {
          times and scaling the results back (the kernel's own timer, 4 ms, is not stretched). Two \
          disks, on each of which one of the papers' delays can be seen: {}; {} (about a \
          revolution at 7200 a minute). Both serve requests side by side. metarates and varmail run on \
-         the first, initial-write (128 KiB files, 32 KiB records, 6 rounds) and oltp on the second.\n\n\
+         the first, initial-write (128 KiB files, 32 KiB records, median of 4 rounds) and oltp on the second. With one \
+         processor and a fair scheduler all children of an initial write get their first share of it before \
+         the first one gets a second: a child that comes back from writing its data asks for a commit only \
+         after most others have written. So the more children there are, the fewer meet a commit; the \
+         papers' machines, with several processors, had more.\n\n\
          \"stock\" has the module loaded with everything off: it only counts. \"delay\" is delayJC with the \
          thesis' 1 ms (16 ms for initial-write and oltp), \"pid\" the paper's controller with its gains \
          and set point, \"auto\" the module's own; \"copy heuristic\", \"copy on\" and \"copy auto\" are \
          copy-out alone; \"both auto\" is auto with copy auto. Counts are of a whole run, making the \
-         files and warm-up included. There are no intervals: there is no noise.",
+         files and warm-up included. There are no intervals: there is no noise. \
+         The rate of metarates is the papers' file creation rate, N / mean(T_open + T_fsync + T_close), \
+         that of varmail likewise N / mean latency of all operations: clients that share commits end their \
+         work in bursts, and a count depends on how many bursts just fit into the interval.",
         disk(FLUSHING),
         disk(WRITING)
     )
@@ -82,7 +91,7 @@ fn about() -> String {
 /// What stock does when the processor gets faster, in words.
 fn phenomenon(results: &Results, load: Load) -> String {
     let stock = Series::of(results, load, "stock");
-    match stock.greatest_fall() {
+    let fall = match stock.greatest_fall() {
         Some(fall) if fall.share > 0.005 => format!(
             "stock falls by {:.1} % from {} to {} MIPS",
             fall.share * 100.0,
@@ -91,6 +100,29 @@ fn phenomenon(results: &Results, load: Load) -> String {
         ),
         Some(_) => "stock never falls when the processor gets faster".to_owned(),
         None => "too few speeds to tell how stock changes".to_owned(),
+    };
+    let shares: Vec<f64> = speeds()
+        .filter_map(|speed| results.cell(Sheet::Sweep, load, speed, "stock"))
+        .filter_map(|cell| delays_per_child(load, cell))
+        .collect();
+    let least = shares.iter().copied().reduce(f64::min);
+    let most = shares.iter().copied().reduce(f64::max);
+    match (load, least, most) {
+        (Load::InitialWrite(_), Some(least), Some(most)) => {
+            format!("{fall}; {least:.2} to {most:.2} write delays per child")
+        }
+        _ => fall,
+    }
+}
+
+/// Write delays of stock per child of an initial write.
+fn delays_per_child(load: Load, cell: &Cell) -> Option<f64> {
+    match load {
+        Load::InitialWrite(threads) => {
+            let children = (threads * INITIAL_WRITE_ROUNDS) as f64;
+            Some(cell.writes_delayed? as f64 / children)
+        }
+        _ => None,
     }
 }
 

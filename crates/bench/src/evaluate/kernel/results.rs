@@ -16,8 +16,7 @@ use super::cells::{Group, Load, Sheet, Speed};
 pub(super) struct Cell {
     pub(super) setting: String,
     pub(super) rate: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) second_rate: Option<f64>,
+    pub(super) second_rate: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) fsync_mean_us: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -221,7 +220,7 @@ mod tests {
         Cell {
             setting: setting.to_owned(),
             rate: 100.5,
-            second_rate: None,
+            second_rate: 90.5,
             fsync_mean_us: Some(20.0),
             write_mean_us: None,
             write_p99_us: None,

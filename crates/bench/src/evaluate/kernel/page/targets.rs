@@ -88,10 +88,7 @@ fn least_gain(load: Load) -> f64 {
 /// The gain of "both auto" at its worst speed; its best, and that of the best fixed setting, beside it.
 fn gain(results: &Results, load: Load, bound: f64) -> Target {
     let stock = Series::of(results, load, "stock");
-    let what = format!(
-        "{}: both auto over stock, at every speed, >= {bound}",
-        load.name()
-    );
+    let what = format!("{}: both auto over stock, at every speed,", load.name());
     let both = Series::of(results, load, "both auto").over(&stock);
     let fixed = Series::greatest(&FIXED.map(|setting| Series::of(results, load, setting)));
     let (Some((least, most)), Some((fixed_least, fixed_most))) =
@@ -100,7 +97,7 @@ fn gain(results: &Results, load: Load, bound: f64) -> Target {
         return Target::at_least(what, None, bound);
     };
     Target::new(
-        what,
+        format!("{what} >= {bound}"),
         least.1 >= bound,
         format!(
             "{:.2} at {} MIPS to {:.2} at {} MIPS; the best fixed setting {:.2} to {:.2}",
