@@ -69,7 +69,7 @@ fn a_run_that_cannot_be_recorded_is_the_same_run() {
         "status=none",
         &of,
     ];
-    let run = |options: &[&str]| {
+    let run = |options: &[&'static str]| {
         let mut all = vec!["run"];
         all.extend(options);
         all.push("--");
