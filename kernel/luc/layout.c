@@ -23,14 +23,10 @@ struct luc_struct {
 	size_t count;
 };
 
-#define MEMBER(type, member)                                                                       \
-	{                                                                                          \
-#member, offsetof(struct type, member)                                             \
-	}
-#define STRUCT(type)                                                                               \
-	{                                                                                          \
-#type, sizeof(struct type), type##_members, ARRAY_SIZE(type##_members)             \
-	}
+/* clang-format off */
+#define MEMBER(type, member) { #member, offsetof(struct type, member) }
+#define STRUCT(type) { #type, sizeof(struct type), type##_members, ARRAY_SIZE(type##_members) }
+/* clang-format on */
 
 static const struct luc_member journal_s_members[] = {
 	MEMBER(journal_s, j_flags),

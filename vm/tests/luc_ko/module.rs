@@ -1,6 +1,7 @@
 //! What the tests share: both modules, and the shell functions that their scripts begin with.
 
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use luc_vm::{Kernel, Vm};
@@ -33,6 +34,9 @@ finish() {
 }
 ";
 
+/// The tests share the folder that the module is built in.
+static BUILDING: Mutex<()> = Mutex::new(());
+
 /// A kernel with `luc.ko` and `lagdisk.ko` built for it, and the `luc` that makes the load.
 pub(crate) struct Parts {
     kernel: Kernel,
@@ -47,6 +51,9 @@ impl Parts {
         let luc = luc()?;
         let (kernel, lagdisk) = kernel_and_lagdisk(version)?;
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernel/luc");
+        let _one = BUILDING
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
         let module = kernel
             .build_module(&source, Path::new(env!("CARGO_TARGET_TMPDIR")))
             .unwrap_or_else(|error| panic!("{error}"));
