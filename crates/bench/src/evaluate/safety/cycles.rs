@@ -142,8 +142,8 @@ pub(in crate::evaluate) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
             "In a virtual machine eight threads create and fsync files on ext4 while `luc.ko` is loaded, left \
              for up to 130 ms and unloaded, with every policy and every way of copying in turn, and settings \
              changed meanwhile; {CHUNK} cycles in a boot. Memory is what is neither free nor cache nor a \
-             program's, with nothing mounted and lagdisk empty, after `drop_caches` and with slabs shrunk, after four cycles and at the \
-             end. The file system must be clean for its checker after each boot."
+             program's, with nothing mounted and lagdisk empty, after `drop_caches` and with slabs shrunk, \
+             after four cycles and at the end. The file system must be clean for its checker after each boot."
         ),
         tables: vec![("Each boot:".to_owned(), table)],
         targets,
