@@ -2,9 +2,9 @@
 RANDOM=$SEED
 modprobe ext4
 insmod lagdisk.ko size_mib=512 flush_ns=1000000 write_ns=20000 || exit 2
-mkfs.ext4 -q -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 /dev/lagdisk0 || exit 2
 
 begin() {
+	mkfs.ext4 -q -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 /dev/lagdisk0 || exit 2
 	mount -t ext4 /dev/lagdisk0 /mnt || exit 2
 	luc bench metarates --dir /mnt --threads 8 --seconds 86400 --file-size 1k >/dev/null 2>&1 &
 	load=$!
@@ -14,10 +14,11 @@ end() {
 	wait $load 2>/dev/null
 	rm -rf /mnt/*
 	umount /mnt || exit 1
+	e2fsck -fn /dev/lagdisk0 >/run/fsck 2>&1 || { cat /run/fsck; exit 1; }
+	echo 1 >/sys/block/lagdisk0/lagdisk/wipe
 }
 # With nothing mounted: the journal holds on to pages that belong to no cache any more. Frees what can be
-# freed, then prints the kernel's own memory in KiB, lagdisk's left out, and the objects
-# of each slab cache.
+# freed, then prints the kernel's own memory in KiB and the objects of each slab cache.
 figures() {
 	for _ in 1 2 3; do
 		sync
@@ -25,9 +26,10 @@ figures() {
 		for cache in /sys/kernel/slab/*; do echo 1 >"$cache/shrink"; done 2>/dev/null
 		sleep 1
 	done
-	read -r disk </sys/block/lagdisk0/lagdisk/memory_bytes
-	awk -v disk="$disk" '{ kib[$1] = $2 } END { print kib["MemTotal:"] - kib["MemFree:"] - kib["Buffers:"] - kib["Cached:"] \
-		- kib["AnonPages:"] - disk / 1024 }' /proc/meminfo >$OUT/memory_kib.$1
+	# Pages on the processors' own lists are free, too.
+	awk '$1 == "count:" { lists += 4 * $2 } { kib[$1] = $2 } END { print kib["MemTotal:"] - lists \
+		- kib["MemFree:"] - kib["Buffers:"] - kib["Cached:"] - kib["AnonPages:"] }' \
+		/proc/meminfo /proc/zoneinfo >$OUT/memory_kib.$1
 	awk 'NR > 2 { print $1, $2 }' /proc/slabinfo >$OUT/slab.$1
 }
 policies=(delay pid auto off)
@@ -55,5 +57,4 @@ end
 figures after
 echo $holds >$OUT/holds
 echo $copied >$OUT/copies
-e2fsck -fn /dev/lagdisk0 >$OUT/fsck 2>&1 || { cat $OUT/fsck; exit 1; }
 rmmod lagdisk

@@ -105,11 +105,12 @@ remount() {
 }
 no_space() {
 	local turn number
+	fallocate -l 215M big || return 1
 	for turn in 1 2 3; do
-		for ((number = 0; number < 100; number++)); do
-			head -c 200000 /dev/zero >full$number && sync full$number || break
+		for ((number = 0; number < 150; number++)); do
+			head -c 300000 /dev/zero >full$number && sync full$number || break
 		done 2>/dev/null
-		[ $number -lt 100 ] || return 1
+		[ $number -lt 150 ] || return 1
 		rm -f full*
 	done
 }
@@ -140,7 +141,7 @@ done
 try direct-io "" defaults direct
 try freeze-thaw "" defaults freeze_thaw
 try remount "" defaults remount
-try no-space "-b 1024 -N 512 -J size=2 -E resize=16M,nodiscard" defaults no_space
+try no-space "-b 1024 -N 512 -J size=2" defaults no_space
 try small-journal "-b 1024 -J size=1" defaults small_journal
 try quota "-O quota,project" usrquota,grpquota quota
 try fast-commit "-O fast_commit" defaults series_all 60
