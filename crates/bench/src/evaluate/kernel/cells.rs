@@ -73,7 +73,7 @@ impl Load {
     /// rounds would show that.
     pub(super) fn rounds(self) -> usize {
         match self {
-            Self::InitialWrite(threads) => 1024 / threads.max(1) + 2,
+            Self::InitialWrite(threads) => 512 / threads.max(1) + 2,
             Self::Metarates(_) | Self::Varmail | Self::Oltp => 1,
         }
     }
@@ -276,6 +276,9 @@ pub(super) const RIVALS: [Setting; 7] = [
     rival("XFS", FileSystem::Xfs, None),
 ];
 
+/// What the rivals run, at the first three of [`SPEEDS`].
+const RIVAL_LOADS: [Load; 3] = [Load::Metarates(16), Load::Varmail, Load::Oltp];
+
 /// Which settings a group has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sheet {
@@ -299,26 +302,17 @@ impl Group {
     /// All groups, the most telling ones first.
     pub(super) fn all() -> Vec<Self> {
         let mut groups = Vec::new();
-        let mut sweep = |speeds: &[Speed]| {
-            for speed in speeds {
-                for load in Load::ALL {
-                    groups.push((Sheet::Sweep, load, *speed));
-                }
-            }
-        };
-        sweep(&SPEEDS[..2]);
-        sweep(&SPEEDS[2..3]);
-        for speed in &SPEEDS[..3] {
-            for load in [Load::Metarates(16), Load::Varmail, Load::Oltp] {
-                groups.push((Sheet::Rivals, load, *speed));
-            }
+        for speed in &SPEEDS[..2] {
+            groups.extend(Load::ALL.map(|load| (Sheet::Sweep, load, *speed)));
+        }
+        for speed in &SPEEDS[..2] {
+            groups.extend(RIVAL_LOADS.map(|load| (Sheet::Rivals, load, *speed)));
         }
         groups.push((Sheet::Again, Load::Varmail, SPEEDS[0]));
-        for speed in &SPEEDS[3..] {
-            for load in Load::ALL {
-                groups.push((Sheet::Sweep, load, *speed));
-            }
+        for speed in &SPEEDS[2..] {
+            groups.extend(Load::ALL.map(|load| (Sheet::Sweep, load, *speed)));
         }
+        groups.extend(RIVAL_LOADS.map(|load| (Sheet::Rivals, load, SPEEDS[2])));
         groups
             .into_iter()
             .map(|(sheet, load, speed)| Self { sheet, load, speed })

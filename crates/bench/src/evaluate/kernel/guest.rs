@@ -107,10 +107,15 @@ impl Laboratory {
 
 /// Makes module `name`.
 fn build(name: &str, headers: &Path, work: &Path) -> Result<PathBuf, EvaluateError> {
+    let sources = Path::new("kernel").join(name);
+    if !sources.is_dir() {
+        return Err(EvaluateError::NoSources(sources));
+    }
     let target = work.join(name);
     let mut make = Command::new("make");
     make.arg("-s")
-        .args(["-C", &format!("kernel/{name}")])
+        .arg("-C")
+        .arg(&sources)
         .arg(format!("KDIR={}", headers.display()))
         .arg(format!("BUILD={}", target.display()));
     let output = make.output().map_err(EvaluateError::file("run", "make"))?;

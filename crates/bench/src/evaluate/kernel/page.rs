@@ -68,7 +68,7 @@ fn about() -> String {
          times and scaling the results back (the kernel's own timer, 4 ms, is not stretched). Two \
          disks, on each of which one of the papers' delays can be seen: {}; {} (about a \
          revolution at 7200 a minute). Both serve requests side by side. metarates and varmail run on \
-         the first, initial-write (128 KiB files, 32 KiB records, mean of 18 rounds of 64 or 6 of 256 children) and oltp on the second. With one \
+         the first, initial-write (128 KiB files, 32 KiB records, mean of 10 rounds of 64 or 4 of 256 children) and oltp on the second. With one \
          processor and a fair scheduler all children of an initial write get their first share of it before \
          the first one gets a second: a child that comes back from writing its data asks for a commit only \
          after most others have written. So the more children there are, the fewer meet a commit; the \
