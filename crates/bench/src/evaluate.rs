@@ -67,6 +67,9 @@ impl Options {
     }
 }
 
+/// Measures a part on this machine.
+type Measure = fn(&Lab) -> Result<Page, EvaluateError>;
+
 /// A part of the evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
@@ -121,7 +124,7 @@ impl Part {
     }
 
     /// What measures it on this machine; the kernel part measures in guests.
-    fn on_host(self) -> Option<fn(&Lab) -> Result<Page, EvaluateError>> {
+    fn on_host(self) -> Option<Measure> {
         Some(match self {
             Self::Metarates => metarates::run,
             Self::Varmail => varmail::run,

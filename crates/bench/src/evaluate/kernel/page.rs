@@ -1,5 +1,6 @@
 //! The page: targets, tables, and sentences computed from the figures.
 
+mod papers;
 mod series;
 mod targets;
 
@@ -16,6 +17,7 @@ pub(super) fn page(results: &Results) -> Page {
             .to_owned(),
         gains(results),
     )];
+    tables.push((papers::ABOUT.to_owned(), papers::table(results)));
     for load in Load::ALL {
         let title = |what: &str| format!("**{}**, {what}:", load.name());
         tables.push((
@@ -37,7 +39,7 @@ pub(super) fn page(results: &Results) -> Page {
     }
     tables.push((
         "Rivals, the same workloads and disks (rate; in parentheses over plain ext4 without the \
-         module):"
+         module; what of them survives power cuts is in [head-to-head](head-to-head.md)):"
             .to_owned(),
         rivals(results),
     ));
