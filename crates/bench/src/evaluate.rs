@@ -76,6 +76,9 @@ impl Options {
     }
 }
 
+/// Measures a part on this machine.
+type Measure = fn(&Lab) -> Result<Page, EvaluateError>;
+
 /// A part of the evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
@@ -153,24 +156,25 @@ impl Part {
         }
     }
 
-    fn run(self, lab: &Lab) -> Result<Page, EvaluateError> {
-        match self {
-            Self::Kernel => kernel::run(&lab.options).map(|(page, _)| page),
-            Self::Metarates => metarates::run(lab),
-            Self::Varmail => varmail::run(lab),
-            Self::HeadToHead => head_to_head::run(lab),
-            Self::NoHarm => no_harm::run(lab),
-            Self::Powercut => powercut::run(lab),
-            Self::Sigkill => sigkill::run(lab),
-            Self::Sqlite => sqlite::run(lab),
-            Self::Prediction => prediction::run(lab),
-            Self::Truth => truth::run(lab),
-            Self::Recording => recording::run(lab),
-            Self::Analysis => analysis::run(lab),
-            Self::KernelPowercut => safety::powercut::run(lab),
-            Self::KernelCycles => safety::cycles::run(lab),
-            Self::KernelStress => safety::stress::run(lab),
-        }
+    /// What measures it on this machine; the kernel part measures in guests.
+    fn on_host(self) -> Option<Measure> {
+        Some(match self {
+            Self::Metarates => metarates::run,
+            Self::Varmail => varmail::run,
+            Self::HeadToHead => head_to_head::run,
+            Self::NoHarm => no_harm::run,
+            Self::Powercut => powercut::run,
+            Self::Sigkill => sigkill::run,
+            Self::Sqlite => sqlite::run,
+            Self::Prediction => prediction::run,
+            Self::Truth => truth::run,
+            Self::Recording => recording::run,
+            Self::Analysis => analysis::run,
+            Self::KernelPowercut => safety::powercut::run,
+            Self::KernelCycles => safety::cycles::run,
+            Self::KernelStress => safety::stress::run,
+            Self::Kernel => return None,
+        })
     }
 }
 
@@ -190,9 +194,9 @@ pub struct Verdict {
 /// # Errors
 /// [`EvaluateError`]; the runs made until then are in `raw/PART.partial.json`.
 pub fn run(part: Part, options: &Options) -> Result<Verdict, EvaluateError> {
-    if part == Part::Kernel {
-        return kernel_verdict(options);
-    }
+    let Some(measure) = part.on_host() else {
+        return in_guests(part, options);
+    };
     if !rustix::process::geteuid().is_root() {
         return Err(EvaluateError::Root);
     }
@@ -201,7 +205,7 @@ pub fn run(part: Part, options: &Options) -> Result<Verdict, EvaluateError> {
     fs::create_dir_all(&raw).map_err(EvaluateError::file("make", &raw))?;
     let lab = Lab::open(name, options)?;
     let before = machine::describe(&lab)?;
-    let outcome = part.run(&lab);
+    let outcome = measure(&lab);
     let data = json!({
         "part": name,
         "made_by": format!("make evaluate-{name}"),
@@ -237,12 +241,12 @@ pub fn run(part: Part, options: &Options) -> Result<Verdict, EvaluateError> {
     write_page(part, &page, &machine, options)
 }
 
-/// The kernel part keeps its raw data itself, works in guests, and so needs no root.
-fn kernel_verdict(options: &Options) -> Result<Verdict, EvaluateError> {
+/// A part that works in guests keeps its raw data itself and needs no root.
+fn in_guests(part: Part, options: &Options) -> Result<Verdict, EvaluateError> {
     let raw = options.out.join("raw");
     fs::create_dir_all(&raw).map_err(EvaluateError::file("make", &raw))?;
     let (page, made) = kernel::run(options)?;
-    write_page(Part::Kernel, &page, &made, options)
+    write_page(part, &page, &made, options)
 }
 
 /// Writes a part's page; `machine` is the sentence on the machine.

@@ -46,6 +46,12 @@ pub enum EvaluateError {
     /// A trace cannot be written.
     #[error("{0}")]
     Trace(#[source] Box<luc_events::store::StoreError>),
+    /// The budget was spent before anything was measured.
+    #[error("nothing was measured within --budget; give it some minutes")]
+    NoTime,
+    /// The modules' sources are not there.
+    #[error("{path}: not found: run luc-evaluate kernel in the top folder of LUC's sources", path = .0.display())]
+    NoSources(PathBuf),
     /// No cell is left.
     #[error("no cell's name contains '{0}'; the cells are named in the tables of docs/evaluation")]
     NoCell(String),

@@ -28,6 +28,13 @@ const POLL: Duration = Duration::from_millis(200);
 /// Runs what is missing, as far as the budget goes, and makes the page of all that is there. Also
 /// the sentence on what it was made with.
 pub(super) fn run(options: &Options) -> Result<(Page, String), EvaluateError> {
+    if let Some(only) = &options.only
+        && !Group::all()
+            .iter()
+            .any(|group| options.wants(&group.name()))
+    {
+        return Err(EvaluateError::NoCell(only.clone()));
+    }
     let work = options.myself.with_file_name("kernel-modules");
     let laboratory = Arc::new(Laboratory::open(&options.luc, &work)?);
     let path = options.out.join("raw/kernel.json");
@@ -38,6 +45,10 @@ pub(super) fn run(options: &Options) -> Result<(Page, String), EvaluateError> {
         .filter(|group| !results.has(*group, &laboratory.build(*group)))
         .collect();
     measure(options, &laboratory, missing, &mut results)?;
+    if results.is_empty() {
+        // A page of nothing must not replace one of something.
+        return Err(EvaluateError::NoTime);
+    }
     let (there, current) = results.builds(|group| laboratory.build(group));
     let sentence = format!(
         "Made up to {} with Linux {} in QEMU; {there} of {} groups are there, {current} of them made by \

@@ -107,10 +107,15 @@ impl Laboratory {
 
 /// Makes module `name`.
 fn build(name: &str, headers: &Path, work: &Path) -> Result<PathBuf, EvaluateError> {
+    let sources = Path::new("kernel").join(name);
+    if !sources.is_dir() {
+        return Err(EvaluateError::NoSources(sources));
+    }
     let target = work.join(name);
     let mut make = Command::new("make");
     make.arg("-s")
-        .args(["-C", &format!("kernel/{name}")])
+        .arg("-C")
+        .arg(&sources)
         .arg(format!("KDIR={}", headers.display()))
         .arg(format!("BUILD={}", target.display()));
     let output = make.output().map_err(EvaluateError::file("run", "make"))?;
@@ -188,6 +193,9 @@ fn read(
                 .pointer(pointer)
                 .and_then(Value::as_f64)
                 .map(|value| value / divisor),
+            Rate::OfRounds(figure, divisor) => {
+                mean_of_rounds(&report, figure).map(|value| value / divisor)
+            }
             Rate::OfLatencies => rate_of_latencies(&report),
         };
         let value = value.ok_or_else(|| missing("the rate"))?;
@@ -225,6 +233,13 @@ fn read(
         write_delay_ms: nanoseconds("write_delay_ns"),
         copies: stats.get("copies").copied(),
     })
+}
+
+fn mean_of_rounds(report: &Value, figure: &str) -> Option<f64> {
+    let rounds = report["rounds"].as_array()?;
+    let values: Option<Vec<f64>> = rounds.iter().map(|round| round[figure].as_f64()).collect();
+    let values = values?;
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 /// N clients / mean latency of all operations, per second.

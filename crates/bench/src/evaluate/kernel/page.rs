@@ -1,12 +1,11 @@
 //! The page: targets, tables, and sentences computed from the figures.
 
+mod papers;
 mod series;
 mod targets;
 
 use super::super::report::{Page, Table, number};
-use super::cells::{
-    FLUSHING, INITIAL_WRITE_ROUNDS, Load, RIVALS, SPEEDS, SWEEP, Sheet, Speed, WRITING,
-};
+use super::cells::{FLUSHING, Load, RIVALS, SPEEDS, SWEEP, Sheet, Speed, WRITING};
 use super::results::{Cell, Results};
 use series::{Series, speeds};
 
@@ -18,6 +17,7 @@ pub(super) fn page(results: &Results) -> Page {
             .to_owned(),
         gains(results),
     )];
+    tables.push((papers::ABOUT.to_owned(), papers::table(results)));
     for load in Load::ALL {
         let title = |what: &str| format!("**{}**, {what}:", load.name());
         tables.push((
@@ -39,7 +39,7 @@ pub(super) fn page(results: &Results) -> Page {
     }
     tables.push((
         "Rivals, the same workloads and disks (rate; in parentheses over plain ext4 without the \
-         module):"
+         module; what of them survives power cuts is in [head-to-head](head-to-head.md)):"
             .to_owned(),
         rivals(results),
     ));
@@ -70,7 +70,7 @@ fn about() -> String {
          times and scaling the results back (the kernel's own timer, 4 ms, is not stretched). Two \
          disks, on each of which one of the papers' delays can be seen: {}; {} (about a \
          revolution at 7200 a minute). Both serve requests side by side. metarates and varmail run on \
-         the first, initial-write (128 KiB files, 32 KiB records, median of 4 rounds) and oltp on the second. With one \
+         the first, initial-write (128 KiB files, 32 KiB records, mean of 10 rounds of 64 or 4 of 256 children) and oltp on the second. With one \
          processor and a fair scheduler all children of an initial write get their first share of it before \
          the first one gets a second: a child that comes back from writing its data asks for a commit only \
          after most others have written. So the more children there are, the fewer meet a commit; the \
@@ -119,7 +119,7 @@ fn phenomenon(results: &Results, load: Load) -> String {
 fn delays_per_child(load: Load, cell: &Cell) -> Option<f64> {
     match load {
         Load::InitialWrite(threads) => {
-            let children = (threads * INITIAL_WRITE_ROUNDS) as f64;
+            let children = (threads * load.rounds()) as f64;
             Some(cell.writes_delayed? as f64 / children)
         }
         _ => None,

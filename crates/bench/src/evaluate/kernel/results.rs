@@ -120,6 +120,11 @@ impl Results {
         })
     }
 
+    /// Whether nothing has been measured.
+    pub(super) fn is_empty(&self) -> bool {
+        self.groups.is_empty()
+    }
+
     /// Whether a group is there and of this build.
     pub(super) fn has(&self, group: Group, build: &str) -> bool {
         self.groups
