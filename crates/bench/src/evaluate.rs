@@ -29,9 +29,9 @@ mod safety;
 pub mod sigkill;
 pub mod sqlite;
 mod steal;
-mod truth;
 pub mod switches;
 mod synthetic;
+mod truth;
 mod varmail;
 
 use std::fs;

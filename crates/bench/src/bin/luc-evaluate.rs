@@ -72,7 +72,9 @@ enum Helper {
         seed: u64,
     },
     #[command(hide = true)]
-    SqliteWriters { directory: PathBuf },
+    SqliteWriters {
+        directory: PathBuf,
+    },
     #[command(hide = true)]
     Plant(plant::Orders),
     #[command(hide = true)]

@@ -9,8 +9,8 @@ use anyhow::Context as _;
 use luc_events::Event;
 use luc_events::tables::Trace;
 use luc_explain::{Analysis, Part, Report};
-use luc_gate_core::launch::text::Time;
 use luc_gate_core::launch::Outcome;
+use luc_gate_core::launch::text::Time;
 use luc_probe::{Filter, Options, Recorder};
 use serde::Serialize;
 
@@ -207,9 +207,7 @@ pub(super) struct Recorded {
 /// # Errors
 ///
 /// As `launch`. That it cannot be recorded is none.
-pub(super) fn run(
-    launch: impl FnOnce() -> anyhow::Result<RunOutcome>,
-) -> anyhow::Result<Recorded> {
+pub(super) fn run(launch: impl FnOnce() -> anyhow::Result<RunOutcome>) -> anyhow::Result<Recorded> {
     let recording = Recording::start();
     let outcome = launch()?;
     let report = recording.and_then(Recording::stop);
