@@ -8,7 +8,7 @@ $cargo fmt --all --check
 $cargo clippy --workspace --all-targets --locked -- -D warnings
 RUSTDOCFLAGS="-D warnings" $cargo doc --workspace --no-deps --document-private-items --locked --quiet
 clang-format --dry-run --Werror crates/probe/bpf/*.[ch]
-find kernel/luc -maxdepth 1 -name "*.[ch]" ! -name trace_luc.h -exec clang-format --dry-run --Werror {} +
+find kernel -name "*.[ch]" ! -name trace_luc.h -exec clang-format --dry-run --Werror {} +
 shellcheck -x scripts/*.sh .ci/run
 if $cargo deny --version >/dev/null 2>&1; then
 	$cargo deny --locked check

@@ -164,8 +164,8 @@ static __always_inline void name_file(struct task_struct *task, struct thread *t
 	thread->call_dev = BPF_CORE_READ(inode, i_sb, s_dev);
 }
 
-static __always_inline void send_call(struct task_struct *task, struct thread *thread,
-				      u32 kind, u64 now, long result)
+static __always_inline void send_call(struct task_struct *task, struct thread *thread, u32 kind,
+				      u64 now, long result)
 {
 	struct record_call *record;
 

@@ -123,10 +123,9 @@ fn switch(
         pause(length);
         let (after, seconds) = (counts(), began.elapsed().as_secs_f64());
         over.store(true, Ordering::Relaxed);
-        let ended = workers.into_iter().map(thread::ScopedJoinHandle::join);
+        let mut ended = workers.into_iter().map(thread::ScopedJoinHandle::join);
         ended
-            .map(|ended| ended.unwrap_or_else(|_| Err(std::io::ErrorKind::Other.into())))
-            .collect::<std::io::Result<()>>()
+            .try_for_each(|ended| ended.unwrap_or_else(|_| Err(std::io::ErrorKind::Other.into())))
             .map_err(EvaluateError::file("pass a byte through", "a pipe"))?;
         Ok((before, after, seconds))
     })?;
