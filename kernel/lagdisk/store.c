@@ -35,8 +35,7 @@ static void drop_all(struct lagdisk_store *store, struct xarray *pages)
 	struct page *page;
 	unsigned long index;
 
-	xa_for_each(pages, index, page)
-	{
+	xa_for_each (pages, index, page) {
 		drop_page(store, page);
 		cond_resched();
 	}
@@ -59,7 +58,8 @@ u64 lagdisk_store_dirty_bytes(struct lagdisk_store *store)
 	u64 sectors = 0;
 
 	mutex_lock(&store->lock);
-	xa_for_each(&store->cache, index, page) sectors += hweight_long(page_private(page));
+	xa_for_each (&store->cache, index, page)
+		sectors += hweight_long(page_private(page));
 	mutex_unlock(&store->lock);
 	return sectors * SECTOR_SIZE;
 }
@@ -166,8 +166,7 @@ int lagdisk_store_flush(struct lagdisk_store *store)
 	struct page *page, *old;
 	unsigned long index;
 
-	xa_for_each(&store->cache, index, page)
-	{
+	xa_for_each (&store->cache, index, page) {
 		old = xa_store(&store->durable, index, page, GFP_NOIO);
 		if (xa_is_err(old))
 			return xa_err(old);
@@ -200,8 +199,7 @@ int lagdisk_store_cut(struct lagdisk_store *store, unsigned int keep_percent, u6
 	mutex_lock(&store->lock);
 	store->kept_sectors = 0;
 	store->lost_sectors = 0;
-	xa_for_each(&store->cache, index, page)
-	{
+	xa_for_each (&store->cache, index, page) {
 		unsigned long dirty = page_private(page);
 
 		for_each_set_bit(i, &dirty, SECTORS_PER_PAGE)

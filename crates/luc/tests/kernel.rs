@@ -513,6 +513,7 @@ fn a_comparison_switches_the_module_off_for_the_other_side() {
             "run",
             "--level",
             "kernel",
+            "--no-why",
             "--compare",
             "2",
             "--",
