@@ -36,7 +36,7 @@ lint: setup-lint ## Set up, then check form, lints, documentation, scripts and d
 demo: setup-test build ## Set up, build, and show what LUC does
 	scripts/demo.sh $(BUILD)
 
-evaluate: build ## Measure what LUC claims and rewrite docs/evaluation (root, 90 minutes)
+evaluate: build ## Measure what LUC claims and rewrite docs/evaluation (root, 3 hours)
 	$(BUILD)/luc-evaluate
 
 # One part: evaluate-metarates, evaluate-sqlite, ...
