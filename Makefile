@@ -5,7 +5,8 @@ BUILD := $(or $(CARGO_TARGET_DIR),target)/release
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-EVALUATIONS := metarates varmail head-to-head no-harm powercut sigkill sqlite kernel
+EVALUATIONS := metarates varmail head-to-head no-harm powercut sigkill sqlite kernel \
+	kernel-powercut kernel-cycles kernel-stress
 
 .PHONY: help setup setup-test setup-lint build test lint demo evaluate install clean
 .PHONY: $(EVALUATIONS:%=evaluate-%)

@@ -34,6 +34,44 @@ need_system() {
 	if [[ ! -e /usr/include/zlib.h ]]; then missing+=(zlib1g-dev); fi
 }
 
+# For the virtual machines (docs/vm.md): without these, tests of them are skipped, so what this machine
+# cannot have is left out. Kernels come by `apt-get download` when they are first used.
+want_machines() {
+	[[ $(uname -m) == x86_64 ]] || return 0
+	want qemu-system-x86_64 qemu-system-x86
+	want busybox busybox-static
+	want xz xz-utils
+	want zstd zstd
+	want depmod kmod
+	want stress-ng stress-ng
+	want_headers 6.1 linux-headers-amd64
+	want_headers 6.12 linux-headers-6.12-amd64
+}
+
+# Adds package $2 to the wanted ones unless command $1 is there.
+want() {
+	command -v "$1" >/dev/null || wanted+=("$2")
+}
+
+# Adds package $2 to the wanted ones unless headers of a kernel $1 are there.
+want_headers() {
+	compgen -G "/lib/modules/$1.*/build/Makefile" >/dev/null || wanted+=("$2")
+}
+
+# Whether package $1 could be installed.
+offers() {
+	[[ $(apt-cache policy "$1" 2>/dev/null) == *Candidate:\ [0-9]* ]]
+}
+
+# Leaves in `wanted` what this system offers. Ubuntu's kernels have other names: those are left out.
+want_offered() {
+	local package offered=()
+	for package in "${wanted[@]}"; do
+		if offers "$package"; then offered+=("$package"); fi
+	done
+	wanted=("${offered[@]}")
+}
+
 # Whether package $1 could be installed in a version >= the Rust that is needed.
 offers_rust() {
 	local candidate
@@ -86,8 +124,9 @@ need_lint_tools() {
 
 # Fills `missing` with packages; `lacks_rust` says that no package could bring Rust.
 look() {
-	missing=()
+	missing=() wanted=()
 	need_system
+	want_machines
 	lacks_rust=false
 	need_rust
 	if [[ $goal != test ]]; then need_lint_tools; fi
@@ -110,12 +149,27 @@ if ((${#missing[@]})) && ! $can_install; then
 	exit 2
 fi
 if $lacks_rust; then exit 2; fi
-if ((${#missing[@]} == 0)); then exit 0; fi
+if ((${#wanted[@]})) && ! $can_install; then
+	echo "setup: tests of virtual machines will be skipped without these packages: ${wanted[*]}"
+	wanted=()
+fi
+# Without package lists nothing is known to be offered: then they are fetched first.
+if $can_install && offers make; then want_offered; fi
+if ((${#missing[@]} + ${#wanted[@]} == 0)); then exit 0; fi
 
-echo "setup: installing ${missing[*]}"
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -qq
-apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+if ((${#missing[@]})); then
+	echo "setup: installing ${missing[*]}"
+	apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+fi
+want_offered
+if ((${#wanted[@]})); then
+	echo "setup: installing ${wanted[*]}"
+	if ! apt-get install -y -qq --no-install-recommends "${wanted[@]}" >/dev/null; then
+		echo "setup: not installed, so tests of virtual machines will be skipped: ${wanted[*]}"
+	fi
+fi
 hash -r
 look
 if $lacks_rust || ((${#missing[@]})); then

@@ -192,14 +192,11 @@ impl Guest {
             return Ok(None);
         }
         self.end();
-        let log = format!(
-            "{}\n{}",
-            String::from_utf8_lossy(&self.output()?),
-            self.console()?
-        );
+        let said = String::from_utf8_lossy(&self.output()?).into_owned();
+        let log = format!("{}\n{}", tail(&said), tail(&self.console()?));
         Err(Error::Timeout {
             limit: self.limit,
-            log: tail(&log),
+            log,
         })
     }
 

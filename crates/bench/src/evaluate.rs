@@ -20,6 +20,7 @@ mod prediction;
 mod progress;
 mod report;
 mod rounds;
+mod safety;
 pub mod sigkill;
 pub mod sqlite;
 mod steal;
@@ -91,11 +92,17 @@ pub enum Part {
     Prediction,
     /// The kernel module by processor speed, in virtual time.
     Kernel,
+    /// Power cuts with `luc.ko`.
+    KernelPowercut,
+    /// `luc.ko` loaded and unloaded under load.
+    KernelCycles,
+    /// Stress of file systems with `luc.ko`.
+    KernelStress,
 }
 
 impl Part {
     /// All parts, in the order in which they are run.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 12] = [
         Self::Metarates,
         Self::Varmail,
         Self::HeadToHead,
@@ -105,6 +112,9 @@ impl Part {
         Self::Sqlite,
         Self::Prediction,
         Self::Kernel,
+        Self::KernelPowercut,
+        Self::KernelCycles,
+        Self::KernelStress,
     ];
 
     /// Its name: of the files, and after `make evaluate-`.
@@ -120,6 +130,9 @@ impl Part {
             Self::Sqlite => "sqlite",
             Self::Prediction => "prediction",
             Self::Kernel => "kernel",
+            Self::KernelPowercut => "kernel-powercut",
+            Self::KernelCycles => "kernel-cycles",
+            Self::KernelStress => "kernel-stress",
         }
     }
 
@@ -135,6 +148,9 @@ impl Part {
             Self::Sqlite => sqlite::run,
             Self::Prediction => prediction::run,
             Self::Kernel => return None,
+            Self::KernelPowercut => safety::powercut::run,
+            Self::KernelCycles => safety::cycles::run,
+            Self::KernelStress => safety::stress::run,
         })
     }
 }

@@ -16,10 +16,11 @@ use luc_bench::interrupt;
 /// Measures what LUC claims and writes a page and the raw data of each part. Needs root, but for
 /// kernel.
 ///
-/// Parts: metarates, varmail, head-to-head, no-harm, powercut, sigkill, sqlite, prediction, kernel.
-/// Kernel runs guests in virtual time, keeps each result as soon as it is there, and makes only what
-/// is missing or was made by another build; start it again after an interruption. Exit status: 0 all
-/// targets met, 1 some not met, 2 an evaluation could not be made, 130 interrupted.
+/// Parts: metarates, varmail, head-to-head, no-harm, powercut, sigkill, sqlite, prediction, kernel,
+/// kernel-powercut, kernel-cycles, kernel-stress. Kernel runs guests in virtual time, keeps each result
+/// as soon as it is there, and makes only what is missing or was made by another build; start it again
+/// after an interruption. Exit status: 0 all targets met, 1 some not met, 2 an evaluation could not be
+/// made, 130 interrupted.
 #[derive(Debug, Parser)]
 #[command(args_conflicts_with_subcommands = true, max_term_width = 100)]
 struct Cli {

@@ -63,7 +63,8 @@ impl Tally {
         )
     }
 
-    fn add(&mut self, report: &Value) -> Result<(), EvaluateError> {
+    /// Adds a report of `luc powercut --json`.
+    pub(super) fn add(&mut self, report: &Value) -> Result<(), EvaluateError> {
         for (sum, key) in [
             (&mut self.rounds, "rounds"),
             (&mut self.acknowledged, "acknowledged"),

@@ -39,7 +39,7 @@ pub(super) fn page(results: &Results) -> Page {
     }
     tables.push((
         "Rivals, the same workloads and disks (rate; in parentheses over plain ext4 without the \
-         module; what of them survives power cuts is in [head-to-head](head-to-head.md)):"
+         module; what of them survives power cuts is in [head-to-head](head-to-head.md) and [kernel-powercut](kernel-powercut.md)):"
             .to_owned(),
         rivals(results),
     ));

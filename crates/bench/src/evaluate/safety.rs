@@ -1,0 +1,8 @@
+//! What the parts on `luc.ko`'s safety share: guests with the module in them, and runs that go on where
+//! an interrupted evaluation ended. Parts `kernel-powercut`, `kernel-cycles` and `kernel-stress`.
+
+pub(super) mod cycles;
+mod guest;
+pub(super) mod powercut;
+mod resume;
+pub(super) mod stress;

@@ -1,0 +1,104 @@
+//! Guests with `lagdisk.ko`, `luc.ko` and `luc` in them.
+
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use luc_vm::{Kernel, Outcome, Vm};
+
+use crate::evaluate::error::EvaluateError;
+use crate::evaluate::lab::Lab;
+use crate::interrupt::interrupted;
+
+/// How often a running guest is looked at.
+const POLL: Duration = Duration::from_millis(50);
+/// Where the modules' sources are.
+const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../kernel");
+
+/// What the kernel says at a power cut, and is right to say.
+const EXPECTED_AT_A_CUT: [&str; 2] = ["EXT4-fs error", "JBD2: Error"];
+
+/// A kernel and the modules built for it.
+#[derive(Debug)]
+pub(super) struct Guests {
+    kernel: Kernel,
+    lagdisk: PathBuf,
+    module: PathBuf,
+    luc: PathBuf,
+}
+
+impl Guests {
+    /// Fetches the kernel of `version` and builds the modules.
+    pub(super) fn prepare(lab: &Lab, version: &str) -> Result<Self, EvaluateError> {
+        if let Some(reason) = luc_vm::missing() {
+            return Err(reason.into());
+        }
+        let kernel = Kernel::find(version)?;
+        let build =
+            |name: &str| kernel.build_module(&Path::new(SOURCES).join(name), &lab.path("modules"));
+        let (lagdisk, module) = (build("lagdisk")?, build("luc")?);
+        Ok(Self {
+            kernel,
+            lagdisk,
+            module,
+            luc: lab.luc_path().to_owned(),
+        })
+    }
+
+    /// The kernel's release.
+    pub(super) fn release(&self) -> &str {
+        self.kernel.release()
+    }
+
+    /// A machine with two processors, the modules, `luc`, and the tools of ext4 and XFS.
+    pub(super) fn machine(&self, limit: Duration) -> Vm<'_> {
+        ["mkfs.ext4", "e2fsck", "mkfs.xfs", "xfs_repair"]
+            .into_iter()
+            .fold(Vm::new(&self.kernel), |vm, tool| vm.program(tool))
+            .program(&self.luc)
+            .file("/root/lagdisk.ko", &self.lagdisk)
+            .file("/root/luc.ko", &self.module)
+            .memory_mib(2048)
+            .timeout(limit)
+    }
+}
+
+/// Runs a machine; a signal ends it.
+pub(super) fn run(vm: &Vm<'_>) -> Result<Outcome, EvaluateError> {
+    let mut guest = vm.start()?;
+    while guest.is_running()? {
+        if interrupted() {
+            return Err(EvaluateError::Interrupted);
+        }
+        thread::sleep(POLL);
+    }
+    if interrupted() {
+        return Err(EvaluateError::Interrupted);
+    }
+    Ok(guest.wait()?)
+}
+
+/// As [`run`]; a script that ends with another status than 0 is an error.
+pub(super) fn succeed(vm: &Vm<'_>, what: &str) -> Result<Outcome, EvaluateError> {
+    let outcome = run(vm)?;
+    if outcome.status == 0 {
+        return Ok(outcome);
+    }
+    let text = outcome.text();
+    let lines: Vec<&str> = text.lines().collect();
+    Err(EvaluateError::Command {
+        command: what.to_owned(),
+        how: format!("exit status {} in the guest", outcome.status),
+        said: lines[lines.len().saturating_sub(8)..].join("; "),
+    })
+}
+
+/// The kernel's warnings, without what it must say at a power cut.
+pub(super) fn warnings(outcome: &Outcome) -> Vec<String> {
+    let expected = |line: &str| EXPECTED_AT_A_CUT.iter().any(|words| line.contains(words));
+    let lines = outcome
+        .complaints()
+        .into_iter()
+        .filter(|line| !expected(line));
+    lines.map(str::to_owned).collect()
+}

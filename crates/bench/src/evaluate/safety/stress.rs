@@ -1,0 +1,158 @@
+//! Part `kernel-stress`: what else file systems do, with `luc.ko` and without, and the same results.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::guest::{Guests, succeed, warnings};
+use super::resume::Runs;
+use crate::evaluate::error::EvaluateError;
+use crate::evaluate::lab::{Lab, missing};
+use crate::evaluate::progress::Progress;
+use crate::evaluate::report::{Page, Table, Target};
+
+/// The settings: the first is what the others are compared with.
+const SETTINGS: [(&str, &str); 5] = [
+    ("stock", ""),
+    ("off", "policy=off copy_out=off"),
+    ("delay and copy-out", "policy=delay copy_out=on"),
+    ("pid and copy-out", "policy=pid copy_out=on"),
+    ("auto", "policy=auto copy_out=auto"),
+];
+const VERSION: &str = "6.1";
+/// What a boot with all cases may take.
+const LIMIT: Duration = Duration::from_secs(3600);
+/// Tools beside those of every guest.
+const TOOLS: [&str; 7] = [
+    "stress-ng",
+    "fallocate",
+    "fsfreeze",
+    "dd",
+    "truncate",
+    "sync",
+    "stat",
+];
+
+/// A case's exit status, its checker's, and the digest of its tree.
+type Results = BTreeMap<String, [String; 3]>;
+
+fn boot(lab: &Lab, guests: &Guests, module: &str) -> Result<Value, EvaluateError> {
+    let vm = TOOLS
+        .into_iter()
+        .fold(guests.machine(LIMIT), |vm, tool| vm.program(tool));
+    let vm = vm
+        .module("quota_v2")
+        .variable("MODULE", module)
+        .variable("SEED", &lab.options.seed.to_string())
+        .variable("ONLY", lab.options.only.as_deref().unwrap_or(""))
+        .script(include_str!("stress.sh"));
+    let outcome = succeed(&vm, "file system stress in a guest")?;
+    let results = outcome.file("results").unwrap_or_default();
+    Ok(json!({
+        "release": guests.release(), "results": results.lines().collect::<Vec<_>>(), "said": outcome.text(),
+        "warnings": warnings(&outcome), "wall_s": outcome.wall.as_secs(),
+    }))
+}
+
+fn results(value: &Value) -> Result<Results, EvaluateError> {
+    let lines = value["results"]
+        .as_array()
+        .ok_or_else(|| missing("results"))?;
+    let parse = |line: &Value| {
+        let mut words = line.as_str()?.split_whitespace().map(str::to_owned);
+        Some((words.next()?, [words.next()?, words.next()?, words.next()?]))
+    };
+    lines
+        .iter()
+        .map(|line| parse(line).ok_or_else(|| missing("a result")))
+        .collect()
+}
+
+pub(in crate::evaluate) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
+    let guests = Guests::prepare(lab, VERSION)?;
+    let runs = Runs::open(lab);
+    let mut progress = Progress::new(lab.part, SETTINGS.len());
+    let mut table = Table::new(&[
+        "setting",
+        "cases",
+        "passed",
+        "clean for e2fsck",
+        "same as stock",
+        "warnings",
+    ]);
+    let mut cases = Table::new(&["case", "status", "e2fsck", "differs from stock with"]);
+    let mut targets = Vec::new();
+    let mut all: Vec<(&str, Results)> = Vec::new();
+    for (name, module) in SETTINGS {
+        let key = json!({ "setting": name, "only": lab.options.only });
+        let result = runs.get(&key, || boot(lab, &guests, module))?;
+        let found = results(&result)?;
+        let stock = all.first().map_or(&found, |(_, stock)| stock);
+        let same = found
+            .iter()
+            .filter(|(case, result)| stock.get(*case) == Some(*result))
+            .count();
+        let count = |index: usize| found.values().filter(|result| result[index] == "0").count();
+        let warned = result["warnings"].as_array().map_or(0, Vec::len);
+        let figures = [found.len(), count(0), count(1), same, warned];
+        table.row(
+            [
+                vec![name.to_owned()],
+                figures.map(|figure| figure.to_string()).into(),
+            ]
+            .concat(),
+        );
+        progress.step(&format!(
+            "{name}: {same} of {} cases as stock, {warned} warnings",
+            found.len()
+        ));
+        let good =
+            same == stock.len() && count(1) == found.len() && warned == 0 && !found.is_empty();
+        let figure = format!(
+            "{same} of {} cases, {} clean, {warned} warnings",
+            stock.len(),
+            count(1)
+        );
+        targets.push(Target::new(
+            format!("{name}: results as stock, clean, no warning"),
+            good,
+            figure,
+        ));
+        all.push((name, found));
+    }
+    let stock = all
+        .first()
+        .map(|(_, stock)| stock.clone())
+        .unwrap_or_default();
+    for (case, result) in &stock {
+        let others: Vec<&str> = all
+            .iter()
+            .filter(|(_, found)| found.get(case) != Some(result))
+            .map(|(name, _)| *name)
+            .collect();
+        cases.row(vec![
+            case.clone(),
+            result[0].clone(),
+            result[1].clone(),
+            others.join(", "),
+        ]);
+    }
+    Ok(Page {
+        title: "Stress of a file system under luc.ko".to_owned(),
+        about: format!(
+            "In a virtual machine with Linux {}, each case runs on a fresh ext4 on a lagdisk: fixed series of \
+             creating, writing, renaming, linking, unlinking, truncating, allocating, punching and syncing in \
+             four folders at a time in each data mode; direct I/O, freezing and thawing, remounting, a full \
+             disk, a full journal, quotas, fast commits, no journal; and stress-ng's stressors of file systems, \
+             which verify what they do. A result is the exit status, the checker's status, and a digest of the \
+             tree that is left. (xfstests is not in the distribution.)",
+            guests.release()
+        ),
+        tables: vec![
+            ("Each setting:".to_owned(), table),
+            ("Each case, without the module:".to_owned(), cases),
+        ],
+        targets,
+    })
+}
