@@ -73,7 +73,7 @@ fn about() -> String {
          the first, initial-write (128 KiB files, 32 KiB records, mean of 10 rounds of 64 or 4 of 256 children) and oltp on the second. With one \
          processor and a fair scheduler all children of an initial write get their first share of it before \
          the first one gets a second: a child that comes back from writing its data asks for a commit only \
-         after most others have written. So the more children there are, the fewer meet a commit; the \
+         after most others have written. So the more children there are, the smaller the share that meets one; the \
          papers' machines, with several processors, had more.\n\n\
          \"stock\" has the module loaded with everything off: it only counts. \"delay\" is delayJC with the \
          thesis' 1 ms (16 ms for initial-write and oltp), \"pid\" the paper's controller with its gains \
