@@ -33,7 +33,7 @@ build: ## Build target/release/luc and target/release/libluc_gate.so
 # In the release profile: its dependencies are built anyway, and the tests find libluc_gate.so
 # beside luc.
 test: setup-test build ## Set up, build, and run all tests; those that need root say so without it
-	$(CARGO) test --release --workspace --locked
+	$(CARGO) test --release --workspace --locked --no-fail-fast
 
 fuzz: ## Fuzz what reads traces, FUZZ_SECONDS (120) for each target, by the stable compiler
 	scripts/fuzz.sh $(FUZZ_SECONDS)
@@ -44,7 +44,7 @@ lint: setup-lint ## Set up, then check form, lints, documentation, scripts and d
 demo: setup-test build ## Set up, build, and show what LUC does
 	scripts/demo.sh $(BUILD)
 
-evaluate: setup-evaluate build ## Measure what LUC claims and rewrite docs/evaluation (root, 2 hours)
+evaluate: setup-evaluate build ## Measure what LUC claims and rewrite docs/evaluation (root, 3 hours)
 	$(BUILD)/luc-evaluate
 
 # One part: evaluate-metarates, evaluate-sqlite, ...

@@ -49,9 +49,6 @@ pub enum EvaluateError {
     /// The budget was spent before anything was measured.
     #[error("nothing was measured within --budget; give it some minutes")]
     NoTime,
-    /// The modules' sources are not there.
-    #[error("{path}: not found: run luc-evaluate kernel in the top folder of LUC's sources", path = .0.display())]
-    NoSources(PathBuf),
     /// No cell is left.
     #[error("no cell's name contains '{0}'; the cells are named in the tables of docs/evaluation")]
     NoCell(String),

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use luc_vm::{Kernel, Mode, Outcome, Vm};
@@ -16,6 +15,8 @@ use super::results::Cell;
 
 /// The distribution's kernel.
 const VERSION: &str = "6.1";
+/// Where the modules' sources are.
+const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../kernel");
 /// What a group may take on a busy host.
 const LIMIT: Duration = Duration::from_secs(3600);
 /// What each cell does in the guest.
@@ -34,14 +35,14 @@ pub(super) struct Laboratory {
 }
 
 impl Laboratory {
-    /// Builds the modules from `kernel/` into `work`, and finds the kernel.
+    /// Builds the modules into `work`, and finds the kernel.
     pub(super) fn open(luc: &Path, work: &Path) -> Result<Self, EvaluateError> {
+        if let Some(reason) = luc_vm::missing() {
+            return Err(reason.into());
+        }
         let kernel = Kernel::find(VERSION)?;
-        let headers = kernel
-            .headers()
-            .ok_or_else(|| luc_vm::Error::NoHeaders(kernel.release().to_owned()))?;
-        let luc_module = build("luc", &headers, work)?;
-        let lagdisk = build("lagdisk", &headers, work)?;
+        let module = |name: &str| kernel.build_module(&Path::new(SOURCES).join(name), work);
+        let (luc_module, lagdisk) = (module("luc")?, module("lagdisk")?);
         let mut hash = Fnv::new();
         hash.add(kernel.release().as_bytes());
         hash.add(PREAMBLE.as_bytes());
@@ -103,30 +104,6 @@ impl Laboratory {
         let cell = |(number, setting)| read(&outcome, group, number, setting);
         (1..).zip(group.settings()).map(cell).collect()
     }
-}
-
-/// Makes module `name`.
-fn build(name: &str, headers: &Path, work: &Path) -> Result<PathBuf, EvaluateError> {
-    let sources = Path::new("kernel").join(name);
-    if !sources.is_dir() {
-        return Err(EvaluateError::NoSources(sources));
-    }
-    let target = work.join(name);
-    let mut make = Command::new("make");
-    make.arg("-s")
-        .arg("-C")
-        .arg(&sources)
-        .arg(format!("KDIR={}", headers.display()))
-        .arg(format!("BUILD={}", target.display()));
-    let output = make.output().map_err(EvaluateError::file("run", "make"))?;
-    if !output.status.success() {
-        return Err(EvaluateError::Command {
-            command: format!("make -C kernel/{name}"),
-            how: output.status.to_string(),
-            said: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
-        });
-    }
-    Ok(target.join(format!("{name}.ko")))
 }
 
 /// The guest's script.

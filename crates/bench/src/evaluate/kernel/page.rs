@@ -39,14 +39,14 @@ pub(super) fn page(results: &Results) -> Page {
     }
     tables.push((
         "Rivals, the same workloads and disks (rate; in parentheses over plain ext4 without the \
-         module; what of them survives power cuts is in [head-to-head](head-to-head.md)):"
+         module; what of them survives power cuts is in [head-to-head](head-to-head.md) and [kernel-powercut](kernel-powercut.md)):"
             .to_owned(),
         rivals(results),
     ));
     tables.retain(|(_, table)| !table.is_empty());
     Page {
         title: "The kernel module, by processor speed".to_owned(),
-        about: about(),
+        about: format!("{}{}", about(), scatter(results)),
         tables,
         targets: targets::targets(results),
     }
@@ -73,19 +73,47 @@ fn about() -> String {
          the first, initial-write (128 KiB files, 32 KiB records, mean of 10 rounds of 64 or 4 of 256 children) and oltp on the second. With one \
          processor and a fair scheduler all children of an initial write get their first share of it before \
          the first one gets a second: a child that comes back from writing its data asks for a commit only \
-         after most others have written. So the more children there are, the fewer meet a commit; the \
+         after most others have written. So the more children there are, the smaller the share that meets one; the \
          papers' machines, with several processors, had more.\n\n\
          \"stock\" has the module loaded with everything off: it only counts. \"delay\" is delayJC with the \
          thesis' 1 ms (16 ms for initial-write and oltp), \"pid\" the paper's controller with its gains \
          and set point, \"auto\" the module's own; \"copy heuristic\", \"copy on\" and \"copy auto\" are \
          copy-out alone; \"both auto\" is auto with copy auto. Counts are of a whole run, making the \
-         files and warm-up included. There are no intervals: there is no noise. \
-         The rate of metarates is the papers' file creation rate, N / mean(T_open + T_fsync + T_close), \
+         files and warm-up included. The rate of metarates is the papers' file creation rate, N / mean(T_open \
+         + T_fsync + T_close), \
          that of varmail likewise N / mean latency of all operations: clients that share commits end their \
-         work in bursts, and a count depends on how many bursts just fit into the interval.",
+         work in bursts, and a count depends on how many bursts just fit into the interval. There are no \
+         intervals: a repeat gives the same.",
         disk(FLUSHING),
         disk(WRITING)
     )
+}
+
+/// How far apart runs are in which the module did the same: nothing.
+fn scatter(results: &Results) -> String {
+    let mut ratios = Vec::new();
+    for load in Load::ALL {
+        for speed in speeds() {
+            let cells = results.cells(Sheet::Sweep, load, speed).unwrap_or_default();
+            let Some(stock) = cells.iter().find(|cell| cell.setting == "stock") else {
+                continue;
+            };
+            let idle = |cell: &&Cell| cell.holds == Some(0) && cell.copies == Some(0);
+            let others = cells.iter().filter(|cell| cell.setting != "stock");
+            ratios.extend(others.filter(idle).map(|cell| cell.rate / stock.rate));
+        }
+    }
+    let least = ratios.iter().copied().reduce(f64::min);
+    let most = ratios.iter().copied().reduce(f64::max);
+    match (least, most) {
+        (Some(least), Some(most)) => format!(
+            " But a microsecond more or less sends a run another way: in the {} cells whose setting neither \
+             held a commit nor made a copy the rate is {least:.3} to {most:.3} of stock's, and a ratio in \
+             that range says nothing.",
+            ratios.len()
+        ),
+        _ => String::new(),
+    }
 }
 
 /// What stock does when the processor gets faster, in words.
