@@ -1,4 +1,6 @@
-//! Batching, in virtual time: figures are exact, and the same on every machine.
+//! Batching, in virtual time: figures repeat to the last digit for the same binaries, on any machine and under any load.
+//! Another build of the binaries (another path is enough) moves them by some percent, hence the wide bounds here; what is
+//! gained is recorded in `docs/evaluation/kernel.md`.
 
 use luc_vm::Mode;
 
@@ -34,17 +36,17 @@ fn held_commits_serve_more_and_a_lone_caller_is_left_alone() {
     for policy in ["delay", "pid", "auto"] {
         let gain = ratio(policy, "6");
         assert!(
-            gain >= 1.5,
+            gain >= 1.3,
             "{policy}: {gain} times stock with 6 clients\n{text}"
         );
     }
     let alone = ratio("auto", "1");
     assert!(
-        alone >= 0.98,
+        alone >= 0.95,
         "{alone} times stock for a lone client\n{text}"
     );
     // The fixed delay does cost a lone client: the figures are not just all the same.
-    assert!(ratio("delay", "1") < 0.98, "{text}");
+    assert!(ratio("delay", "1") < 0.97, "{text}");
     assert!(
         !text.contains("state_1 engaged") && text.contains("state_6 engaged"),
         "{text}"
