@@ -14,6 +14,8 @@
 #define LUC_DEVICES 8
 #define LUC_COMM 16
 #define LUC_STACK_DEPTH 48
+/* Different stacks that are remembered. */
+#define LUC_STACKS 16384
 #define LUC_BRIEF 6
 
 /* What a record in the ring buffer is: its first member. */
@@ -286,6 +288,9 @@ struct luc_config {
 	u64 brief_ns;
 	u64 brief_flush_ns;
 	u64 slot_ns;
+	/* The kernel function that all system calls go through, on x86-64; 0: not known. */
+	u64 system_call;
+	u64 system_call_bytes;
 	/* The recorder, which is not recorded. */
 	u32 own_process;
 	/* Only processes of the tree: those in `roots` and the recorder's children, and theirs. */

@@ -37,6 +37,7 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_STACK_TRACE = 7,
+	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
@@ -71,6 +72,8 @@ enum {
 #define O_CREAT 0100
 #define MS_SYNC 4
 #define PAGE_SHIFT_4K 12
+/* x86-64 has the kernel and its modules from here on (__START_KERNEL_map). */
+#define KERNEL_TEXT 0xffffffff80000000
 
 #define REQ_OP_MASK 0xff
 #define REQ_OP_FLUSH 2

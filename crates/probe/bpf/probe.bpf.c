@@ -14,6 +14,7 @@
 
 #include "events.h"
 #include "thread.h"
+#include "stack.h"
 #include "journal.h"
 #include "sched.h"
 #include "syscall.h"

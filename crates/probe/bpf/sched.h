@@ -36,16 +36,6 @@ static __always_inline u32 brief_class_of(struct task_struct *task)
 	return config.brief_class[number & (LUC_SYSCALLS - 1)];
 }
 
-static __always_inline void take_stack(void *ctx, struct hot *hot)
-{
-	long id = bpf_get_stackid(ctx, &stacks, 0);
-
-	if (id >= 0)
-		hot->stack = id + 1;
-	else
-		count_lost(LOST_MAP_STACKS);
-}
-
 static __always_inline void send_brief(struct task_struct *task, struct thread *thread,
 				       struct hot *hot, u64 now)
 {
@@ -82,7 +72,7 @@ static __always_inline void leave_uninterruptibly(void *ctx, struct task_struct 
 	struct thread *thread = thread_of(task);
 
 	hot->off_state = WAIT_UNINTERRUPTIBLE;
-	take_stack(ctx, hot);
+	hot->stack = stack_of(ctx, task);
 	/* A journal's thread works for whoever uses the file system, recorded or not. */
 	if (!(task->flags & PF_KTHREAD))
 		file_activity++;
@@ -123,7 +113,7 @@ static __always_inline void leave(void *ctx, struct task_struct *task, struct ho
 		if (brief)
 			hot->off_brief = brief - 1;
 		else
-			take_stack(ctx, hot);
+			hot->stack = stack_of(ctx, task);
 	} else if (state & (TASK_DEAD | EXIT_DEAD_OR_ZOMBIE)) {
 		hot->off_ns = 0;
 	} else {

@@ -111,13 +111,6 @@ struct {
 	__type(value, u64);
 } lost SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
-	__uint(max_entries, 16384);
-	__uint(key_size, sizeof(u32));
-	__uint(value_size, LUC_STACK_DEPTH * sizeof(u64));
-} stacks SEC(".maps");
-
 #define DEFINE_SUMS(name, key_type, value_type, entries)                                           \
 	struct {                                                                                   \
 		__uint(type, BPF_MAP_TYPE_HASH);                                                   \

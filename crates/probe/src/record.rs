@@ -312,6 +312,8 @@ plain! {
         brief_ns: u64,
         brief_flush_ns: u64,
         slot_ns: u64,
+        system_call: u64,
+        system_call_bytes: u64,
         own_process: u32,
         tree: u32,
         device_count: u32,

@@ -109,9 +109,10 @@ impl Recorder {
         open: impl FnOnce(Trace) -> Result<S, ProbeError>,
     ) -> Result<Self, ProbeError> {
         let capability = Capability::detect()?;
-        let config = config(&options)?;
+        let symbols = Symbols::read()?;
+        let config = config(&options, &symbols)?;
         let roots = options.filter.tree_now()?;
-        let stacks = Stacks::new(Symbols::read()?);
+        let stacks = Stacks::new(symbols);
         let programs = Programs::load(
             &capability,
             &config,
@@ -177,12 +178,16 @@ impl Drop for Recorder {
     }
 }
 
-fn config(options: &Options) -> Result<Config, ProbeError> {
+fn config(options: &Options, symbols: &Symbols) -> Result<Config, ProbeError> {
+    // Other processors than x86-64's have no function of this name.
+    let system_call = symbols.range("do_syscall_64").unwrap_or_default();
     let mut config = Config {
         cgroup: 0,
         brief_ns: BRIEF_NS,
         brief_flush_ns: BRIEF_FLUSH_NS,
         slot_ns: drain::SLOT_NS,
+        system_call: system_call.start,
+        system_call_bytes: system_call.end - system_call.start,
         own_process: 0,
         tree: 0,
         device_count: 0,

@@ -1,6 +1,7 @@
 //! Names of kernel addresses, from `/proc/kallsyms`.
 
 use std::fs;
+use std::ops::Range;
 
 use crate::ProbeError;
 
@@ -54,6 +55,20 @@ impl Symbols {
         let (_, begin, end) = self.starts.get(after.checked_sub(1)?)?;
         self.names.get(*begin as usize..*end as usize)
     }
+
+    /// Where the function of this name lies; `None` if there is none, or several.
+    pub(crate) fn range(&self, name: &str) -> Option<Range<u64>> {
+        let is_named = |start: &(u64, u32, u32)| {
+            self.names.get(start.1 as usize..start.2 as usize) == Some(name)
+        };
+        let place = self.starts.iter().position(is_named)?;
+        let (start, ..) = self.starts[place];
+        let (end, ..) = self.starts[place + 1..]
+            .iter()
+            .find(|next| next.0 > start)?;
+        let is_only = !self.starts[place + 1..].iter().any(is_named);
+        is_only.then_some(start..*end)
+    }
 }
 
 #[cfg(test)]
@@ -70,5 +85,16 @@ mod tests {
         assert_eq!(symbols.name(0xffff_0010), Some("second"));
         assert_eq!(symbols.name(0xffff_9999), Some("third"));
         assert_eq!(symbols.name(0xfffe_ffff), None);
+    }
+    #[test]
+    fn a_function_ends_where_the_next_begins() {
+        let symbols = Symbols::parse(
+            "1000 T a\n1000 T alias_of_a\n1020 T b\n1040 t twice\n1050 t twice\n1060 T last\n",
+        );
+        assert_eq!(symbols.range("a"), Some(0x1000..0x1020));
+        assert_eq!(symbols.range("b"), Some(0x1020..0x1040));
+        assert_eq!(symbols.range("twice"), None);
+        assert_eq!(symbols.range("last"), None);
+        assert_eq!(symbols.range("none"), None);
     }
 }
