@@ -13,7 +13,7 @@ use super::report::{Page, Table, Target, number, spread};
 use super::rival::{Rival, SCRIPT};
 use super::steal::{self, Processors};
 use crate::random;
-use crate::stats::{Interval, median, ratio_interval};
+use crate::stats::{median, median_interval};
 
 const THREADS: usize = 64;
 const SWITCHES_PER_S: f64 = 100_000.0;
@@ -90,7 +90,7 @@ enum Setting {
 }
 
 impl Setting {
-    const ALL: [Self; 4] = [Self::Unrecorded, Self::Events, Self::Summary, Self::Rival];
+    const RECORDERS: [Self; 3] = [Self::Events, Self::Summary, Self::Rival];
 
     fn name(self) -> &'static str {
         match self {
@@ -123,44 +123,63 @@ struct Run {
 }
 
 pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
-    let repeats = lab.options.repeats.unwrap_or(8);
+    let repeats = lab.options.repeats.unwrap_or(16);
     let seconds = lab.options.seconds.unwrap_or(3.0);
     let rival = Rival::find(lab);
     let cells: Vec<Cell> = Cell::ALL
         .into_iter()
         .filter(|cell| lab.options.wants(cell.name()))
         .collect();
-    let mut jobs = Vec::new();
+    let mut work = Vec::new();
     for &cell in &cells {
-        let work = match cell {
+        work.push(match cell {
             Cell::Fsyncs => 0,
             Cell::Switches { .. } => calibrate(lab, cell)?,
-        };
-        let settings = Setting::ALL
-            .into_iter()
-            .filter(|&setting| setting != Setting::Rival || rival.is_ok());
-        jobs.extend(settings.map(|setting| (cell, setting, work)));
+        });
     }
+    let mut recorders = Setting::RECORDERS.to_vec();
+    recorders.retain(|&setting| setting != Setting::Rival || rival.is_ok());
     let disk = Disk::create(lab, &EXT4)?;
-    let mut progress = Progress::new(lab.part, jobs.len() * repeats);
-    let mut runs = Vec::new();
+    let mut progress = Progress::new(lab.part, cells.len() * (recorders.len() + 2) * repeats);
+    let mut rounds = Vec::new();
     for repeat in 0..repeats {
-        let mut order = jobs.clone();
-        order.shuffle(&mut random::stream(lab.options.seed, repeat as u64));
-        for (cell, setting, work) in order {
+        let mut random = random::stream(lab.options.seed, repeat as u64);
+        let mut order: Vec<(Cell, u64)> = cells.iter().copied().zip(work.clone()).collect();
+        order.shuffle(&mut random);
+        for (cell, work) in order {
+            recorders.shuffle(&mut random);
             let words = cell.words(lab, &disk.mount, work, seconds);
-            let rival = rival.as_ref().ok().filter(|_| setting == Setting::Rival);
-            let run = undisturbed(lab, &disk, (cell, setting, repeat), &words, rival)?;
-            progress.step(&format!(
-                "{}, {}: {}/s",
-                cell.name(),
-                setting.name(),
-                number(run.throughput)
-            ));
-            runs.push(run);
+            let mut runs = Vec::new();
+            for setting in around(&recorders) {
+                let rival = rival.as_ref().ok().filter(|_| setting == Setting::Rival);
+                let run = undisturbed(lab, &disk, (cell, setting, repeat), &words, rival)?;
+                progress.step(&format!(
+                    "{}, {}: {}/s",
+                    cell.name(),
+                    setting.name(),
+                    number(run.throughput)
+                ));
+                runs.push(run);
+            }
+            rounds.push(runs);
         }
     }
-    Ok(page(lab, &cells, &runs, rival.err(), (repeats, seconds)))
+    Ok(page(&cells, &rounds, rival.err(), (repeats, seconds)))
+}
+
+/// The order of a round: unrecorded at its beginning and its end.
+fn around(recorders: &[Setting]) -> Vec<Setting> {
+    let ends = [Setting::Unrecorded];
+    ends.iter().chain(recorders).chain(&ends).copied().collect()
+}
+
+/// The throughput of a round's run over what it would have been unrecorded just then: between those of the round's
+/// ends, as far from each as the run was. The machine's speed drifts by more than recording costs.
+fn over_unrecorded(throughputs: &[f64], index: usize) -> Option<f64> {
+    let (&first, &last) = (throughputs.first()?, throughputs.last()?);
+    let place = index as f64 / (throughputs.len().checked_sub(1)?.max(1)) as f64;
+    let unrecorded = first + (last - first) * place;
+    (unrecorded > 0.0).then(|| throughputs.get(index).map(|with| with / unrecorded))?
 }
 
 /// The work between two switches, found once and unrecorded: with it all settings do the same.
@@ -259,9 +278,8 @@ fn once(
 }
 
 fn page(
-    lab: &Lab,
     cells: &[Cell],
-    runs: &[Run],
+    rounds: &[Vec<Run>],
     no_rival: Option<String>,
     (repeats, seconds): (usize, f64),
 ) -> Page {
@@ -275,30 +293,35 @@ fn page(
     ]);
     let mut targets = Vec::new();
     for &cell in cells {
+        let rounds: Vec<&Vec<Run>> = (rounds.iter())
+            .filter(|round| round.first().is_some_and(|run| run.cell == cell))
+            .collect();
         let figures = |setting: Setting, of: &dyn Fn(&Run) -> Option<f64>| -> Vec<f64> {
-            runs.iter()
-                .filter(|run| run.cell == cell && run.setting == setting)
+            let runs = rounds.iter().copied().flatten();
+            runs.filter(|run| run.setting == setting)
                 .filter_map(of)
                 .collect()
         };
-        let throughput = |setting| figures(setting, &|run| Some(run.throughput));
-        let without = throughput(Setting::Unrecorded);
-        for setting in Setting::ALL {
-            let with = throughput(setting);
+        for setting in [Setting::Unrecorded].into_iter().chain(Setting::RECORDERS) {
+            let with = figures(setting, &|run| Some(run.throughput));
             if with.is_empty() {
                 continue;
             }
-            let recorded = setting != Setting::Unrecorded;
-            let over = recorded
-                .then(|| ratio_interval(&with, &without, lab.options.seed).ok())
-                .flatten();
+            let over: Vec<f64> = (rounds.iter())
+                .filter(|_| setting != Setting::Unrecorded)
+                .filter_map(|round| {
+                    let index = round.iter().position(|run| run.setting == setting)?;
+                    let throughputs: Vec<f64> = round.iter().map(|run| run.throughput).collect();
+                    over_unrecorded(&throughputs, index)
+                })
+                .collect();
             let lost = figures(setting, &|run| run.lost.map(|lost| lost as f64));
             let bytes = figures(setting, &|run| run.trace_bytes_per_s);
             table.row(vec![
                 cell.name().to_owned(),
                 setting.name().to_owned(),
                 spread(&with),
-                over.map_or_else(|| "-".to_owned(), |over| fine(&over)),
+                fine(&over),
                 if lost.is_empty() {
                     "-".to_owned()
                 } else {
@@ -309,13 +332,13 @@ fn page(
             if let Some(least) = setting.target() {
                 targets.push(Target::at_least(
                     format!("{}: {} over unrecorded", cell.name(), setting.name()),
-                    over.map(|over| over.ratio),
+                    median(&over),
                     least,
                 ));
             }
         }
     }
-    let lost: u64 = runs.iter().filter_map(|run| run.lost).sum();
+    let lost: u64 = (rounds.iter().flatten()).filter_map(|run| run.lost).sum();
     targets.push(Target::new(
         "no event lost in any recording",
         lost == 0,
@@ -328,22 +351,25 @@ fn page(
         ),
         Some(reason) => format!("bpftrace could not be run here: {reason}."),
     };
-    let switches: Vec<f64> = runs
+    let switches: Vec<f64> = rounds
         .iter()
+        .flatten()
         .filter(|run| run.setting == Setting::Unrecorded)
         .filter_map(|run| run.switches_per_s)
         .collect();
     Page {
         title: "What recording costs".to_owned(),
         about: format!(
-            "Throughput of programs that are recorded, against the same unrecorded; {repeats} runs of {seconds} s of \
+            "Throughput of programs that are recorded, against the same unrecorded; {repeats} rounds of {seconds} s \
              each. The fsyncing threads are `luc bench metarates` on ext4 on a disk whose flush takes 6 ms. The \
              switching program is pairs of threads that pass a byte through pipes, a pair on each processor or one \
              alone, with as much computing in between as makes {SWITCHES_PER_S} switches a second \
              unrecorded ({} by the kernel's count); the first {WARMUP_S} s are not counted. Each run's \
-             throughput is files or rounds per second. Figures are medians; in parentheses, of a ratio the 95 % \
-             bootstrap interval, of a median that from order statistics, or with fewer than 6 runs their range. All \
-             settings were run in random order within each repeat, on one disk whose journal is emptied before each.\n\n{rival}",
+             throughput is files or rounds per second. A round is a run under each recorder, in random order, between two \
+             unrecorded ones, on one disk whose journal is emptied before each run. This machine's speed drifts by \
+             more than recording costs, so each recorded run is compared with what lies between its round's two \
+             unrecorded ones, as far from each as it was in the round; the ratio given is the median over the rounds. \
+             In parentheses the 95 % interval from order statistics, or with fewer than 6 rounds the range.\n\n{rival}",
             spread(&switches),
         ),
         tables: vec![("Throughput:".to_owned(), table)],
@@ -351,8 +377,35 @@ fn page(
     }
 }
 
-/// A ratio near 1, with its interval.
-fn fine(interval: &Interval) -> String {
-    let Interval { ratio, low, high } = interval;
-    format!("{ratio:.3} ({low:.3} to {high:.3})")
+/// The median of ratios near 1, with its interval; with fewer than 6 their range.
+fn fine(ratios: &[f64]) -> String {
+    let Some(middle) = median(ratios) else {
+        return "-".to_owned();
+    };
+    let (low, high) = median_interval(ratios).map_or_else(
+        || {
+            let least = ratios.iter().copied().fold(middle, f64::min);
+            (least, ratios.iter().copied().fold(middle, f64::max))
+        },
+        |interval| (interval.low, interval.high),
+    );
+    format!("{middle:.3} ({low:.3} to {high:.3})")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_steady_drift_is_not_taken_for_a_cost() {
+        let slowing = [100.0, 98.0, 96.0, 94.0];
+        for index in 0..4 {
+            let over = over_unrecorded(&slowing, index).unwrap();
+            assert!((over - 1.0).abs() < 1e-12, "{index}: {over}");
+        }
+        let over = over_unrecorded(&[100.0, 48.5, 94.0], 1).unwrap();
+        assert!((over - 0.5).abs() < 1e-12, "{over}");
+        assert_eq!(over_unrecorded(&[], 0), None);
+        assert_eq!(over_unrecorded(&[0.0, 1.0], 1), Some(1.0));
+    }
 }
