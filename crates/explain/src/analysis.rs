@@ -26,7 +26,7 @@ use crate::owners::{OwnerId, Owners};
 use crate::parts::{Part, Parts};
 use crate::report::Report;
 use crate::service::Service;
-use crate::split::{Piece, Span, Split, split};
+use crate::split::{Piece, Span, Split};
 use crate::summary::Sums;
 use crate::thesis::{Class, classify};
 use crate::threads::Threads;
@@ -74,7 +74,8 @@ struct DiskSums {
 struct Pending {
     row: CallRow,
     owner: OwnerId,
-    waits: Vec<Piece>,
+    /// How many waits it has: as many at the front of [`Analysis::waits`] when it is the first.
+    waits: usize,
 }
 
 #[derive(Debug)]
@@ -117,6 +118,11 @@ pub struct Analysis<'a> {
     disks: FastMap<Dev, DiskSums>,
     by_owner: FastMap<OwnerId, OwnerSums>,
     pending: VecDeque<Pending>,
+    /// The waits in the calls of `pending`, call by call.
+    waits: VecDeque<Piece>,
+    /// Those of the call that is being taken in, and its split.
+    call_waits: Vec<Piece>,
+    split: Split,
     slowest: Vec<Slow>,
     summary: Sums,
     syncs_without_waits: u64,
@@ -370,8 +376,9 @@ impl<'a> Analysis<'a> {
         let thread = self
             .threads
             .see(row.thread, row.process, row.cgroup, row.enter_ns);
-        let waits = thread.take_waits(row.enter_ns);
-        let cycle = thread.end_cycle(exit_ns, &waits);
+        let waits = thread.take_waits(row.enter_ns, &mut self.waits);
+        let inside = self.waits.range(self.waits.len() - waits..);
+        let cycle = thread.end_cycle(exit_ns, inside);
         let sums = self.file_systems.entry(row.dev).or_default();
         sums.syncs
             .add(row.thread, row.kind, (row.enter_ns, exit_ns), row.errno);
@@ -396,7 +403,7 @@ impl<'a> Analysis<'a> {
         let thread = self
             .threads
             .see(row.thread, row.process, row.cgroup, row.enter_ns);
-        let waits = thread.take_waits(row.enter_ns);
+        let waits = thread.take_waits(row.enter_ns, &mut self.waits);
         let owner = self.owners.id(row.process, row.cgroup);
         let row = CallRow::Call(row);
         self.push(Pending { row, owner, waits });
@@ -409,10 +416,17 @@ impl<'a> Analysis<'a> {
 
     fn take_in(&mut self, pending: Pending) {
         let Pending { row, owner, waits } = pending;
+        // Lent to the call, so that they are allocated once and not for each.
+        let mut call_waits = std::mem::take(&mut self.call_waits);
+        let mut split = std::mem::take(&mut self.split);
+        call_waits.clear();
+        call_waits.extend(self.waits.drain(..waits));
         match row {
-            CallRow::Sync(row) => self.explain_sync(row, owner, &waits),
-            CallRow::Call(row) => self.explain_call(&row, owner, &waits),
+            CallRow::Sync(row) => self.explain_sync(row, owner, &call_waits, &mut split),
+            CallRow::Call(row) => self.explain_call(&row, owner, &call_waits, &mut split),
         }
+        self.call_waits = call_waits;
+        self.split = split;
     }
 }
 
