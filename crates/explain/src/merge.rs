@@ -21,11 +21,10 @@ const NOT_NEEDED: &[&str] = &[
 /// Rows between two words about the progress: some milliseconds.
 const PROGRESS_ROWS: u64 = 1 << 14;
 
-/// A table's rows and the next of them.
+/// A table's rows, at the next to be fed.
 struct Source<T> {
     rows: Rows<T>,
-    next: Option<T>,
-    /// The next row's time; `u64::MAX` at the end.
+    /// That row's time; `u64::MAX` at the end.
     at_ns: u64,
 }
 
@@ -33,18 +32,16 @@ impl<T: Row> Source<T> {
     fn open(reader: &Reader) -> Result<Self, StoreError> {
         let mut source = Self {
             rows: reader.rows_without(NOT_NEEDED)?,
-            next: None,
             at_ns: 0,
         };
-        source.take()?;
+        source.advance()?;
         Ok(source)
     }
 
-    /// Takes the next row, and reads the one after it.
-    fn take(&mut self) -> Result<Option<T>, StoreError> {
-        let following = self.rows.next().transpose()?;
-        self.at_ns = following.as_ref().map_or(u64::MAX, Row::time_ns);
-        Ok(std::mem::replace(&mut self.next, following))
+    fn advance(&mut self) -> Result<(), StoreError> {
+        self.rows.advance()?;
+        self.at_ns = self.rows.current().map_or(u64::MAX, Row::time_ns);
+        Ok(())
     }
 }
 
@@ -65,9 +62,10 @@ macro_rules! sources {
                 let earliest_ns = u64::MAX $(.min(self.$field.at_ns))+;
                 $(
                     if self.$field.at_ns == earliest_ns
-                        && let Some(row) = self.$field.take()?
+                        && let Some(row) = self.$field.rows.current()
                     {
                         analysis.$field(row);
+                        self.$field.advance()?;
                         return Ok(true);
                     }
                 )+
