@@ -166,7 +166,11 @@ impl<T: Row> Rows<T> {
     /// # Errors
     ///
     /// When a row group cannot be read or is damaged.
+    #[inline]
     pub fn advance(&mut self) -> Result<(), StoreError> {
+        if self.advanced_in_batch() {
+            return Ok(());
+        }
         let next = self.try_advance();
         if next.is_err() {
             self.waiting.clear();
@@ -174,6 +178,24 @@ impl<T: Row> Rows<T> {
         }
         self.current = *next.as_ref().unwrap_or(&None);
         next.map(|_| ())
+    }
+
+    /// Goes to the next row where that is the next of its batch for sure: one group is being read and no other begins
+    /// before.
+    #[inline]
+    fn advanced_in_batch(&mut self) -> bool {
+        let ([cursor], Some(0)) = (&mut self.active[..], self.current) else {
+            return false;
+        };
+        let next = cursor.next + 1;
+        let is_next = cursor.batch.get(next).is_some_and(|row| {
+            let other = self.waiting.last();
+            other.is_none_or(|(_, _, group)| group.first_ns >= row.time_ns())
+        });
+        if is_next {
+            cursor.next = next;
+        }
+        is_next
     }
 
     /// Leaves the current row, and finds the group with the next.
@@ -186,12 +208,9 @@ impl<T: Row> Rows<T> {
             }
         }
         loop {
-            let earliest = match &self.active[..] {
-                [cursor] => cursor.head_ns().map(|row_ns| (row_ns, 0)),
-                cursors => (cursors.iter().enumerate())
-                    .filter_map(|(index, cursor)| Some((cursor.head_ns()?, index)))
-                    .min(),
-            };
+            let earliest = (self.active.iter().enumerate())
+                .filter_map(|(index, cursor)| Some((cursor.head()?.time_ns(), index)))
+                .min();
             let next_group_ns = self.waiting.last().map(|(_, _, group)| group.first_ns);
             match (earliest, next_group_ns) {
                 (None, None) => return Ok(None),
@@ -206,10 +225,6 @@ impl<T: Row> Rows<T> {
 impl<T: Row> Cursor<T> {
     fn head(&self) -> Option<&T> {
         self.batch.get(self.next)
-    }
-
-    fn head_ns(&self) -> Option<u64> {
-        self.head().map(Row::time_ns)
     }
 
     /// Reads the next batch; false at the group's end.
