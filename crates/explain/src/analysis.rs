@@ -423,7 +423,8 @@ impl<'a> Analysis<'a> {
         let mut call_waits = std::mem::take(&mut self.call_waits);
         let mut split = std::mem::take(&mut self.split);
         call_waits.clear();
-        call_waits.extend(self.waits.drain(..waits));
+        call_waits.extend(self.waits.range(..waits));
+        self.waits.drain(..waits);
         match row {
             CallRow::Sync(row) => self.explain_sync(row, owner, &call_waits, &mut split),
             CallRow::Call(row) => self.explain_call(&row, owner, &call_waits, &mut split),

@@ -283,8 +283,12 @@ impl Thread {
     /// Moves the waits that lie in a call to the end of `into`, and forgets the earlier ones; how many they are.
     pub(crate) fn take_waits(&mut self, enter_ns: u64, into: &mut VecDeque<Piece>) -> usize {
         let before = into.len();
-        let recent = self.recent.drain(..);
-        into.extend(recent.filter(|wait| wait.on_ns > enter_ns));
+        for wait in &self.recent {
+            if wait.on_ns > enter_ns {
+                into.push_back(*wait);
+            }
+        }
+        self.recent.clear();
         into.len() - before
     }
 
