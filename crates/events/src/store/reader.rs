@@ -171,6 +171,12 @@ impl<T: Row> Rows<T> {
         if self.advanced_in_batch() {
             return Ok(());
         }
+        self.advance_anywhere()
+    }
+
+    /// Apart, so that the short way stays short where it is inlined.
+    #[inline(never)]
+    fn advance_anywhere(&mut self) -> Result<(), StoreError> {
         let next = self.try_advance();
         if next.is_err() {
             self.waiting.clear();
