@@ -59,7 +59,9 @@ impl Traffic {
             if self.dirty.len() >= MEMORY_FILES && !self.dirty.contains_key(&file) {
                 self.dirty.clear();
             }
-            add_share(self.dirty.entry(file).or_default(), owner, row.bytes);
+            // Most files have one dirtier, and there are many.
+            let dirtiers = (self.dirty.entry(file)).or_insert_with(|| Shares::with_capacity(1));
+            add_share(dirtiers, owner, row.bytes);
             let sum = self.dirtied.entry((row.dev, owner)).or_default();
             *sum = sum.saturating_add(row.bytes);
             return;
