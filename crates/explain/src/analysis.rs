@@ -26,7 +26,7 @@ use crate::owners::{OwnerId, Owners};
 use crate::parts::{Part, Parts};
 use crate::report::Report;
 use crate::service::Service;
-use crate::split::{Piece, Span, Split, split};
+use crate::split::{Piece, Span, Split};
 use crate::summary::Sums;
 use crate::thesis::{Class, classify};
 use crate::threads::Threads;
@@ -74,7 +74,8 @@ struct DiskSums {
 struct Pending {
     row: CallRow,
     owner: OwnerId,
-    waits: Vec<Piece>,
+    /// How many waits it has: as many at the front of [`Analysis::waits`] when it is the first.
+    waits: usize,
 }
 
 #[derive(Debug)]
@@ -117,6 +118,11 @@ pub struct Analysis<'a> {
     disks: FastMap<Dev, DiskSums>,
     by_owner: FastMap<OwnerId, OwnerSums>,
     pending: VecDeque<Pending>,
+    /// The waits in the calls of `pending`, call by call.
+    waits: VecDeque<Piece>,
+    /// Those of the call that is being taken in, and its split.
+    call_waits: Vec<Piece>,
+    split: Split,
     slowest: Vec<Slow>,
     summary: Sums,
     syncs_without_waits: u64,
@@ -155,18 +161,18 @@ impl<'a> Analysis<'a> {
     /// Takes in any event; tables that the analysis does not need are only counted.
     pub fn add(&mut self, event: Event) {
         match event {
-            Event::Sync(row) => self.sync(row),
-            Event::Commit(row) => self.commit(row),
-            Event::Handle(row) => self.handle(row),
-            Event::Wait(row) => self.wait(row),
-            Event::BriefWait(row) => self.brief_wait(row),
-            Event::Call(row) => self.call(row),
-            Event::Request(row) => self.request(row),
-            Event::Data(row) => self.data(row),
-            Event::Task(row) => self.task(row),
-            Event::FileSystem(row) => self.file_system(row),
-            Event::Lost(row) => self.lost(row),
-            Event::Summary(row) => self.summary(row),
+            Event::Sync(row) => self.sync(&row),
+            Event::Commit(row) => self.commit(&row),
+            Event::Handle(row) => self.handle(&row),
+            Event::Wait(row) => self.wait(&row),
+            Event::BriefWait(row) => self.brief_wait(&row),
+            Event::Call(row) => self.call(&row),
+            Event::Request(row) => self.request(&row),
+            Event::Data(row) => self.data(&row),
+            Event::Task(row) => self.task(&row),
+            Event::FileSystem(row) => self.file_system(&row),
+            Event::Lost(row) => self.lost(&row),
+            Event::Summary(row) => self.summary(&row),
             Event::Stack(_) | Event::Trace(_) => {
                 self.events += 1;
             }
@@ -263,65 +269,66 @@ impl<'a> Analysis<'a> {
         self.next_due_ns = self.pending.front().map_or(u64::MAX, Pending::due_ns);
     }
 
-    pub(crate) fn wait(&mut self, row: Wait) {
-        if !self.step(&row) {
+    pub(crate) fn wait(&mut self, row: &Wait) {
+        if !self.step(row) {
             return;
         }
-        self.threads.add_wait(&row);
+        self.threads.add_wait(row);
         if let Some(observer) = &mut self.observer {
-            observer.wait(&row);
+            observer.wait(row);
         }
     }
 
-    pub(crate) fn brief_wait(&mut self, row: BriefWait) {
-        if !self.step(&row) {
+    pub(crate) fn brief_wait(&mut self, row: &BriefWait) {
+        if !self.step(row) {
             return;
         }
-        self.threads.add_brief_wait(&row);
+        self.threads.add_brief_wait(row);
     }
 
-    pub(crate) fn task(&mut self, row: Task) {
-        if !self.step(&row) {
+    pub(crate) fn task(&mut self, row: &Task) {
+        if !self.step(row) {
             return;
         }
-        self.threads.add_task(&row);
+        self.threads.add_task(row);
         if let Some(observer) = &mut self.observer {
-            observer.task(&row);
+            observer.task(row);
         }
     }
 
-    pub(crate) fn file_system(&mut self, row: FileSystem) {
-        if !self.step(&row) {
+    pub(crate) fn file_system(&mut self, row: &FileSystem) {
+        if !self.step(row) {
             return;
         }
         if let Some(observer) = &mut self.observer {
-            observer.file_system(&row);
+            observer.file_system(row);
         }
         let sums = self.file_systems.entry(row.dev).or_default();
         sums.journal.block_bytes = u64::from(row.block_bytes);
-        sums.row = Some(row);
+        sums.row = Some(row.clone());
     }
 
-    pub(crate) fn handle(&mut self, row: Handle) {
-        if !self.step(&row) {
+    pub(crate) fn handle(&mut self, row: &Handle) {
+        if !self.step(row) {
             return;
         }
         let owner = self.owners.id(row.process, row.cgroup);
         let sums = self.file_systems.entry(row.dev).or_default();
-        sums.journal.add_handle(&row, owner);
+        sums.journal.add_handle(row, owner);
     }
 
-    pub(crate) fn data(&mut self, row: Data) {
-        if !self.step(&row) {
+    pub(crate) fn data(&mut self, row: &Data) {
+        if !self.step(row) {
             return;
         }
-        self.traffic.add(&row, &mut self.owners);
+        self.traffic.add(row, &mut self.owners);
     }
 
-    pub(crate) fn commit(&mut self, mut row: Commit) {
-        if !self.step(&row) {
+    pub(crate) fn commit(&mut self, row: &Commit) {
+        if !self.step(row) {
             return;
         }
+        let mut row = row.clone();
         for at_ns in [&mut row.start_ns, &mut row.flushing_ns, &mut row.logging_ns] {
             *at_ns = (*at_ns).min(row.end_ns);
         }
@@ -331,13 +338,13 @@ impl<'a> Analysis<'a> {
         sums.journal.add_commit(row);
     }
 
-    pub(crate) fn request(&mut self, row: Request) {
-        if !self.step(&row) {
+    pub(crate) fn request(&mut self, row: &Request) {
+        if !self.step(row) {
             return;
         }
         let disk = self.disks.entry(row.dev).or_default();
         let device_ns = row.complete_ns.saturating_sub(row.issue_ns);
-        disk.service.add(&row);
+        disk.service.add(row);
         disk.by_kind.entry(row.kind).or_default().record(device_ns);
         if row.insert_ns > 0 {
             disk.queued
@@ -347,31 +354,33 @@ impl<'a> Analysis<'a> {
         disk.errors += u64::from(row.errno != 0);
     }
 
-    pub(crate) fn lost(&mut self, row: Lost) {
-        if !self.step(&row) {
+    pub(crate) fn lost(&mut self, row: &Lost) {
+        if !self.step(row) {
             return;
         }
-        *self.lost.entry(row.place).or_default() += row.count;
+        *self.lost.entry(row.place.clone()).or_default() += row.count;
     }
 
-    pub(crate) fn summary(&mut self, row: Summary) {
-        if !self.step(&row) {
+    pub(crate) fn summary(&mut self, row: &Summary) {
+        if !self.step(row) {
             return;
         }
-        self.summary.add(&row);
+        self.summary.add(row);
     }
 
-    pub(crate) fn sync(&mut self, mut row: Sync) {
-        if !self.step(&row) {
+    pub(crate) fn sync(&mut self, row: &Sync) {
+        if !self.step(row) {
             return;
         }
+        let mut row = row.clone();
         let exit_ns = row.exit_ns;
         row.enter_ns = row.enter_ns.min(exit_ns);
         let thread = self
             .threads
             .see(row.thread, row.process, row.cgroup, row.enter_ns);
-        let waits = thread.take_waits(row.enter_ns);
-        let cycle = thread.end_cycle(exit_ns, &waits);
+        let waits = thread.take_waits(row.enter_ns, &mut self.waits);
+        let inside = self.waits.range(self.waits.len() - waits..);
+        let cycle = thread.end_cycle(exit_ns, inside);
         let sums = self.file_systems.entry(row.dev).or_default();
         sums.syncs
             .add(row.thread, row.kind, (row.enter_ns, exit_ns), row.errno);
@@ -388,15 +397,16 @@ impl<'a> Analysis<'a> {
         });
     }
 
-    pub(crate) fn call(&mut self, mut row: Call) {
-        if !self.step(&row) {
+    pub(crate) fn call(&mut self, row: &Call) {
+        if !self.step(row) {
             return;
         }
+        let mut row = row.clone();
         row.enter_ns = row.enter_ns.min(row.exit_ns);
         let thread = self
             .threads
             .see(row.thread, row.process, row.cgroup, row.enter_ns);
-        let waits = thread.take_waits(row.enter_ns);
+        let waits = thread.take_waits(row.enter_ns, &mut self.waits);
         let owner = self.owners.id(row.process, row.cgroup);
         let row = CallRow::Call(row);
         self.push(Pending { row, owner, waits });
@@ -409,10 +419,18 @@ impl<'a> Analysis<'a> {
 
     fn take_in(&mut self, pending: Pending) {
         let Pending { row, owner, waits } = pending;
+        // Lent to the call, so that they are allocated once and not for each.
+        let mut call_waits = std::mem::take(&mut self.call_waits);
+        let mut split = std::mem::take(&mut self.split);
+        call_waits.clear();
+        call_waits.extend(self.waits.range(..waits));
+        self.waits.drain(..waits);
         match row {
-            CallRow::Sync(row) => self.explain_sync(row, owner, &waits),
-            CallRow::Call(row) => self.explain_call(&row, owner, &waits),
+            CallRow::Sync(row) => self.explain_sync(row, owner, &call_waits, &mut split),
+            CallRow::Call(row) => self.explain_call(&row, owner, &call_waits, &mut split),
         }
+        self.call_waits = call_waits;
+        self.split = split;
     }
 }
 

@@ -14,11 +14,13 @@ use crate::threads::Threads;
 
 /// Pairs that are told apart; further ones are left out.
 const MEMORY_PAIRS: usize = 1 << 16;
+/// Victims whose losses are kept; those of further ones are left out.
+const MEMORY_VICTIMS: usize = 1 << 13;
 
 /// Time by file system, part, victim and holder.
 #[derive(Debug, Default)]
 pub(crate) struct Holders {
-    lost: FastMap<(Dev, Part, OwnerId), u64>,
+    lost: FastMap<(Dev, OwnerId), Parts>,
     ns: FastMap<(Dev, Part, OwnerId, OwnerId), u64>,
 }
 
@@ -46,20 +48,20 @@ impl Holders {
     }
 
     fn lose(&mut self, dev: Dev, victim: OwnerId, parts: &Parts) {
-        for (part, ns) in parts.iter().filter(|&(part, _)| part != Part::Running) {
-            let key = (dev, part, victim);
-            if self.lost.len() < MEMORY_PAIRS || self.lost.contains_key(&key) {
-                let sum = self.lost.entry(key).or_default();
-                *sum = sum.saturating_add(ns);
-            }
+        let key = (dev, victim);
+        if self.lost.len() < MEMORY_VICTIMS || self.lost.contains_key(&key) {
+            self.lost.entry(key).or_default().add_all(parts);
         }
     }
 
     /// Part, victim and time on a file system, longest first.
     pub(crate) fn lost_on(&self, dev: Dev) -> Vec<(Part, OwnerId, u64)> {
-        let on_dev = self.lost.iter().filter(|((on, ..), _)| *on == dev);
+        let on_dev = self.lost.iter().filter(|((on, _), _)| *on == dev);
         let mut found: Vec<_> = on_dev
-            .map(|(&(_, part, victim), &ns)| (part, victim, ns))
+            .flat_map(|(&(_, victim), parts)| {
+                parts.iter().map(move |(part, ns)| (part, victim, ns))
+            })
+            .filter(|&(part, ..)| part != Part::Running)
             .collect();
         found.sort_by_key(|&(part, victim, ns)| (std::cmp::Reverse(ns), part, victim));
         found

@@ -8,48 +8,35 @@ use luc_events::tables::{
 
 use crate::analysis::Analysis;
 
-/// Columns that the analysis does not look at, of any table.
-const NOT_NEEDED: &[&str] = &[
-    "stack",
-    "cpu_enter",
-    "file_system_enter_ns",
-    "file_system_exit_ns",
-    "line",
-    "sector",
-];
-
 /// Rows between two words about the progress: some milliseconds.
 const PROGRESS_ROWS: u64 = 1 << 14;
 
-/// A table's rows and the next of them.
+/// A table's rows, at the next to be fed.
 struct Source<T> {
     rows: Rows<T>,
-    next: Option<T>,
-    /// The next row's time; `u64::MAX` at the end.
+    /// That row's time; `u64::MAX` at the end.
     at_ns: u64,
 }
 
 impl<T: Row> Source<T> {
-    fn open(reader: &Reader) -> Result<Self, StoreError> {
+    fn open(reader: &Reader, left_out: &'static [&'static str]) -> Result<Self, StoreError> {
         let mut source = Self {
-            rows: reader.rows_without(NOT_NEEDED)?,
-            next: None,
+            rows: reader.rows_without(left_out)?,
             at_ns: 0,
         };
-        source.take()?;
+        source.advance()?;
         Ok(source)
     }
 
-    /// Takes the next row, and reads the one after it.
-    fn take(&mut self) -> Result<Option<T>, StoreError> {
-        let following = self.rows.next().transpose()?;
-        self.at_ns = following.as_ref().map_or(u64::MAX, Row::time_ns);
-        Ok(std::mem::replace(&mut self.next, following))
+    fn advance(&mut self) -> Result<(), StoreError> {
+        self.rows.advance()?;
+        self.at_ns = self.rows.current().map_or(u64::MAX, Row::time_ns);
+        Ok(())
     }
 }
 
 macro_rules! sources {
-    ($($field:ident: $table:ident),+ $(,)?) => {
+    ($($field:ident: $table:ident without $left_out:expr),+ $(,)?) => {
         /// All tables that the analysis takes in.
         struct Sources {
             $($field: Source<$table>,)+
@@ -57,7 +44,7 @@ macro_rules! sources {
 
         impl Sources {
             fn open(reader: &Reader) -> Result<Self, StoreError> {
-                Ok(Self { $($field: Source::open(reader)?,)+ })
+                Ok(Self { $($field: Source::open(reader, $left_out)?,)+ })
             }
 
             /// Feeds the earliest row; of equal ones that of the first table. False at the end.
@@ -65,9 +52,10 @@ macro_rules! sources {
                 let earliest_ns = u64::MAX $(.min(self.$field.at_ns))+;
                 $(
                     if self.$field.at_ns == earliest_ns
-                        && let Some(row) = self.$field.take()?
+                        && let Some(row) = self.$field.rows.current()
                     {
                         analysis.$field(row);
+                        self.$field.advance()?;
                         return Ok(true);
                     }
                 )+
@@ -79,13 +67,29 @@ macro_rules! sources {
                 0 $(+ self.$field.rows.rows_in_all())+
             }
         }
+
+        /// The columns of each table, and those of them that are left out.
+        #[cfg(test)]
+        fn columns() -> Vec<(Vec<luc_events::store::Column>, &'static [&'static str])> {
+            vec![$(($table::columns(), $left_out)),+]
+        }
     };
 }
 
-// What explains other rows comes before them.
+// What explains other rows comes before them. Columns are left out that neither the analysis nor an observer looks at.
 sources! {
-    wait: Wait, brief_wait: BriefWait, file_system: FileSystem, task: Task, handle: Handle, data: Data, commit: Commit,
-    request: Request, call: Call, sync: Sync, lost: Lost, summary: Summary,
+    wait: Wait without &["stack", "dev", "transaction"],
+    brief_wait: BriefWait without &["count"],
+    file_system: FileSystem without &[],
+    task: Task without &[],
+    handle: Handle without &["thread", "kind", "line", "requested"],
+    data: Data without &["thread"],
+    commit: Commit without &[],
+    request: Request without &["sector", "flags", "issuer", "issuer_process"],
+    call: Call without &[],
+    sync: Sync without &["file_system_enter_ns", "file_system_exit_ns", "cpu_enter"],
+    lost: Lost without &[],
+    summary: Summary without &[],
 }
 
 /// Feeds the whole trace.
@@ -100,4 +104,18 @@ pub(crate) fn feed(reader: &Reader, analysis: &mut Analysis<'_>) -> Result<(), S
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_columns_that_exist_are_left_out() {
+        for (columns, left_out) in columns() {
+            for name in left_out {
+                assert!(columns.iter().any(|column| column.name == *name), "{name}");
+            }
+        }
+    }
 }

@@ -76,7 +76,8 @@ pub trait Observer {
         let _ = call;
     }
 
-    /// A wait, inside a call or not; about 0.1 s before the call that it lies in.
+    /// A wait, inside a call or not; about 0.1 s before the call that it lies in. Of a stored trace it comes without
+    /// its stack, device and transaction.
     fn wait(&mut self, row: &Wait) {
         let _ = row;
     }

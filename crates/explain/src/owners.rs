@@ -13,14 +13,23 @@ pub(crate) struct OwnerId(u32);
 pub(crate) struct Owners {
     ids: FastMap<(u32, u64), OwnerId>,
     owners: Vec<(Tgid, Cgroup)>,
+    /// Who was asked for last: often the next one, too.
+    last: Option<(Tgid, Cgroup, OwnerId)>,
 }
 
 impl Owners {
     pub(crate) fn id(&mut self, process: Tgid, cgroup: Cgroup) -> OwnerId {
-        *self.ids.entry((process.0, cgroup.0)).or_insert_with(|| {
+        if let Some((last_process, last_cgroup, id)) = self.last
+            && (last_process, last_cgroup) == (process, cgroup)
+        {
+            return id;
+        }
+        let id = *self.ids.entry((process.0, cgroup.0)).or_insert_with(|| {
             self.owners.push((process, cgroup));
             OwnerId((self.owners.len() - 1) as u32)
-        })
+        });
+        self.last = Some((process, cgroup, id));
+        id
     }
 
     pub(crate) fn get(&self, id: OwnerId) -> (Tgid, Cgroup) {

@@ -141,6 +141,8 @@ impl Part {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
     ns: [u64; Part::ALL.len()],
+    /// Which of them are not 0, a bit each: a call has few, and only these are looked at.
+    present: u32,
 }
 
 impl Parts {
@@ -148,12 +150,13 @@ impl Parts {
     pub(crate) fn add(&mut self, part: Part, ns: u64) {
         let sum = &mut self.ns[part as usize];
         *sum = sum.saturating_add(ns);
+        self.present |= u32::from(ns > 0) << part as u32;
     }
 
     /// Adds all parts of another.
     pub(crate) fn add_all(&mut self, other: &Self) {
-        for (sum, ns) in self.ns.iter_mut().zip(other.ns) {
-            *sum = sum.saturating_add(ns);
+        for (part, ns) in other.iter() {
+            self.add(part, ns);
         }
     }
 
@@ -167,12 +170,14 @@ impl Parts {
         self.ns.iter().fold(0, |sum, &ns| sum.saturating_add(ns))
     }
 
-    /// The parts that are not 0.
+    /// The parts that are not 0, in order.
     pub fn iter(&self) -> impl Iterator<Item = (Part, u64)> {
-        Part::ALL
-            .into_iter()
-            .map(|part| (part, self.get(part)))
-            .filter(|&(_, ns)| ns > 0)
+        let mut left = self.present;
+        std::iter::from_fn(move || {
+            let part = *Part::ALL.get(left.trailing_zeros() as usize)?;
+            left &= left - 1;
+            Some((part, self.get(part)))
+        })
     }
 
     /// The own commit's parts together, in nanoseconds.

@@ -70,7 +70,7 @@ pub(crate) struct Span<'a> {
     pub(crate) first: usize,
 }
 
-/// Where the time went.
+/// Where the time went. Filled anew for each call, so that its lists are allocated once.
 #[derive(Debug, Default)]
 pub(crate) struct Split {
     pub(crate) parts: Parts,
@@ -91,22 +91,24 @@ pub(crate) enum Holder {
     Thread(Pid),
 }
 
-/// Splits `span` over the commits in `history`.
-pub(crate) fn split(span: &Span<'_>, history: &VecDeque<Committed>) -> Split {
-    let mut split = Split::default();
-    let mut now_ns = span.enter_ns;
-    for wait in span.waits {
-        let wait = wait.clipped(now_ns.max(span.enter_ns), span.exit_ns.max(now_ns));
-        split.add(Part::Running, wait.off_ns - now_ns);
-        split.blocked(span, &wait, history);
-        split.add(Part::Runnable, wait.on_ns - wait.woken_ns);
-        now_ns = wait.on_ns;
-    }
-    split.add(Part::Running, span.exit_ns.saturating_sub(now_ns));
-    split
-}
-
 impl Split {
+    /// Replaces it by that of `span` over the commits in `history`.
+    pub(crate) fn fill(&mut self, span: &Span<'_>, history: &VecDeque<Committed>) {
+        self.parts = Parts::default();
+        self.pieces.clear();
+        self.commits.clear();
+        self.held.clear();
+        let mut now_ns = span.enter_ns;
+        for wait in span.waits {
+            let wait = wait.clipped(now_ns.max(span.enter_ns), span.exit_ns.max(now_ns));
+            self.add(Part::Running, wait.off_ns - now_ns);
+            self.blocked(span, &wait, history);
+            self.add(Part::Runnable, wait.on_ns - wait.woken_ns);
+            now_ns = wait.on_ns;
+        }
+        self.add(Part::Running, span.exit_ns.saturating_sub(now_ns));
+    }
+
     /// The next `ns` of the call were this.
     fn add(&mut self, part: Part, ns: u64) {
         if ns == 0 {

@@ -280,30 +280,33 @@ impl Threads {
 }
 
 impl Thread {
-    /// Takes the waits that lie in a call, and forgets the earlier ones.
-    pub(crate) fn take_waits(&mut self, enter_ns: u64) -> Vec<Piece> {
-        if self.recent.is_empty() {
-            return Vec::new();
+    /// Moves the waits that lie in a call to the end of `into`, and forgets the earlier ones; how many they are.
+    pub(crate) fn take_waits(&mut self, enter_ns: u64, into: &mut VecDeque<Piece>) -> usize {
+        let before = into.len();
+        for wait in &self.recent {
+            if wait.on_ns > enter_ns {
+                into.push_back(*wait);
+            }
         }
-        self.recent
-            .drain(..)
-            .filter(|wait| wait.on_ns > enter_ns)
-            .collect()
+        self.recent.clear();
+        into.len() - before
     }
 
     /// Ends a round trip with an fsync that ended at `exit_ns` and had these waits inside; how long the thread
     /// was thinking and how long on a processor since the one before, if there was one.
-    pub(crate) fn end_cycle(&mut self, exit_ns: u64, inside: &[Piece]) -> Option<(u64, u64)> {
+    pub(crate) fn end_cycle<'a>(
+        &mut self,
+        exit_ns: u64,
+        inside: impl Iterator<Item = &'a Piece>,
+    ) -> Option<(u64, u64)> {
         let cycle = self.cycle;
-        let waited = inside.iter().fold(0, |sum: u64, wait| {
-            sum.saturating_add(wait.on_ns - wait.off_ns)
-        });
-        let thinking_inside = inside
-            .iter()
-            .filter(|wait| !is_for_journal(wait.cause))
-            .fold(0, |sum: u64, wait| {
-                sum.saturating_add(wait.woken_ns - wait.off_ns)
-            });
+        let (mut waited, mut thinking_inside) = (0, 0);
+        for wait in inside {
+            grow(&mut waited, wait.on_ns - wait.off_ns);
+            if !is_for_journal(wait.cause) {
+                grow(&mut thinking_inside, wait.woken_ns - wait.off_ns);
+            }
+        }
         let length_ns = exit_ns.saturating_sub(cycle.since_ns);
         let unwaited_ns = length_ns.saturating_sub(cycle.waited_ns.max(waited));
         let brief_ns = cycle.brief_ns.min(unwaited_ns);

@@ -31,6 +31,14 @@ pub(crate) fn add_share(shares: &mut Shares, owner: OwnerId, bytes: u64) {
     }
 }
 
+/// `amount` times `share` over `whole`.
+fn part(amount: u64, share: u64, whole: u64) -> u64 {
+    match amount.checked_mul(share) {
+        Some(product) => product / whole,
+        None => (u128::from(amount) * u128::from(share) / u128::from(whole)) as u64,
+    }
+}
+
 /// Bytes dirtied and written.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
@@ -38,6 +46,8 @@ pub(crate) struct Traffic {
     written: FastMap<Dev, VecDeque<(u64, Shares)>>,
     peak_bytes: FastMap<Dev, u64>,
     dirtied: FastMap<(Dev, OwnerId), u64>,
+    /// What the row that is being taken in is charged to: kept so that it is allocated once.
+    charged: Shares,
 }
 
 impl Traffic {
@@ -49,12 +59,14 @@ impl Traffic {
             if self.dirty.len() >= MEMORY_FILES && !self.dirty.contains_key(&file) {
                 self.dirty.clear();
             }
-            add_share(self.dirty.entry(file).or_default(), owner, row.bytes);
+            // Most files have one dirtier, and there are many.
+            let dirtiers = (self.dirty.entry(file)).or_insert_with(|| Shares::with_capacity(1));
+            add_share(dirtiers, owner, row.bytes);
             let sum = self.dirtied.entry((row.dev, owner)).or_default();
             *sum = sum.saturating_add(row.bytes);
             return;
         }
-        let shares = self.charge(row.dev, row.inode, row.bytes, owner);
+        self.charge(row.dev, row.inode, row.bytes, owner);
         let interval = row.at_ns.saturating_sub(1) / INTERVAL_NS;
         let written = self.written.entry(row.dev).or_default();
         if written.back().is_none_or(|&(last, _)| last < interval) {
@@ -64,7 +76,7 @@ impl Traffic {
             }
         }
         if let Some((_, sums)) = written.back_mut() {
-            for (owner, bytes) in shares {
+            for &(owner, bytes) in &self.charged {
                 add_share(sums, owner, bytes);
             }
             let bytes: u64 = sums.iter().map(|&(_, bytes)| bytes).sum();
@@ -73,29 +85,27 @@ impl Traffic {
         }
     }
 
-    /// Takes `bytes` from a file's dirtiers in proportion.
-    fn charge(&mut self, dev: Dev, inode: Inode, bytes: u64, writer: OwnerId) -> Shares {
+    /// Takes `bytes` from a file's dirtiers in proportion, and notes in `charged` how much from whom.
+    fn charge(&mut self, dev: Dev, inode: Inode, bytes: u64, writer: OwnerId) {
+        self.charged.clear();
         let Some(dirtiers) = self.dirty.get_mut(&(dev.0, inode.0)) else {
-            return vec![(writer, bytes)];
+            self.charged.push((writer, bytes));
+            return;
         };
         let dirty: u64 = dirtiers.iter().map(|&(_, bytes)| bytes).sum();
         if dirty == 0 {
-            return vec![(writer, bytes)];
+            self.charged.push((writer, bytes));
+            return;
         }
-        let mut shares = Shares::with_capacity(dirtiers.len());
         for (owner, left) in dirtiers.iter_mut() {
-            let share = match bytes.checked_mul(*left) {
-                Some(product) => product / dirty,
-                None => (u128::from(bytes) * u128::from(*left) / u128::from(dirty)) as u64,
-            };
-            shares.push((*owner, share));
+            let share = part(bytes, *left, dirty);
+            self.charged.push((*owner, share));
             *left = left.saturating_sub(share);
         }
         dirtiers.retain(|&(_, left)| left > 0);
         if dirtiers.is_empty() {
             self.dirty.remove(&(dev.0, inode.0));
         }
-        shares
     }
 
     /// Whose bytes were written on `dev` between two times.
@@ -113,8 +123,7 @@ impl Traffic {
             }
             let overlap_ns = to_ns.min(begin_ns + INTERVAL_NS) - from_ns.max(begin_ns);
             for &(owner, bytes) in shares {
-                let part = u128::from(bytes) * u128::from(overlap_ns) / u128::from(INTERVAL_NS);
-                add_share(&mut sums, owner, part as u64);
+                add_share(&mut sums, owner, part(bytes, overlap_ns, INTERVAL_NS));
             }
         }
         sums

@@ -188,7 +188,8 @@ impl<T: Row> GroupDecoder<T> {
         })
     }
 
-    /// Replaces `rows` by the next ones, in the order of the file; by none at the group's end.
+    /// Replaces `rows` by the next ones, in the order of the file; by none at the group's end. What they were before
+    /// shows in columns that are left out: these must have their default values.
     ///
     /// # Errors
     ///

@@ -70,13 +70,17 @@ impl Reader {
     }
 }
 
-/// The rows of one table in the order of their times. Reads one row group at a time, or as many as overlap.
-/// After an error it ends.
+/// The rows of one table in the order of their times, given one by one, or lent: [`Rows::advance`] goes to the next row
+/// and [`Rows::current`] is that row. Reads one row group at a time, or as many as overlap. After an error it ends.
 pub struct Rows<T> {
     /// Groups not yet begun, by their first time, last first.
     waiting: Vec<(Rc<RefCell<Segment>>, usize, Group)>,
     /// Groups being read.
     active: Vec<Cursor<T>>,
+    /// The group in `active` whose next row is the current one; none before the first row and after the last.
+    current: Option<usize>,
+    /// The batch of a group that was read to its end: the next group reads into its memory.
+    spare: Vec<T>,
     left_out: &'static [&'static str],
     rows_in_all: u64,
 }
@@ -117,6 +121,8 @@ impl<T: Row> Rows<T> {
         Ok(Self {
             waiting,
             active: Vec::new(),
+            current: None,
+            spare: Vec::new(),
             left_out,
             rows_in_all,
         })
@@ -141,7 +147,7 @@ impl<T: Row> Rows<T> {
             path: segment.path.clone(),
             offset: group.offset,
             decoder,
-            batch: Vec::new(),
+            batch: std::mem::take(&mut self.spare),
             next: 0,
         };
         if cursor.fill()? {
@@ -150,34 +156,65 @@ impl<T: Row> Rows<T> {
         Ok(())
     }
 
-    /// The next row where there is only one to choose: one group is being read and no other begins before.
-    fn only_next(&mut self) -> Option<T> {
-        let [cursor] = &mut self.active[..] else {
-            return None;
-        };
-        // The last row of a batch is left to the general way, which reads the next batch.
-        if cursor.next + 1 >= cursor.batch.len() {
-            return None;
-        }
-        let row = &mut cursor.batch[cursor.next];
-        if let Some((_, _, group)) = self.waiting.last()
-            && group.first_ns < row.time_ns()
-        {
-            return None;
-        }
-        cursor.next += 1;
-        Some(std::mem::take(row))
+    /// The row at which it is; none before the first [`Rows::advance`], and at the end.
+    pub fn current(&self) -> Option<&T> {
+        self.active[self.current?].head()
     }
 
-    fn try_next(&mut self) -> Result<Option<T>, StoreError> {
-        if let Some(row) = self.only_next() {
-            return Ok(Some(row));
+    /// Goes to the next row.
+    ///
+    /// # Errors
+    ///
+    /// When a row group cannot be read or is damaged.
+    #[inline]
+    pub fn advance(&mut self) -> Result<(), StoreError> {
+        if self.advanced_in_batch() {
+            return Ok(());
+        }
+        self.advance_anywhere()
+    }
+
+    /// Apart, so that the short way stays short where it is inlined.
+    #[inline(never)]
+    fn advance_anywhere(&mut self) -> Result<(), StoreError> {
+        let next = self.try_advance();
+        if next.is_err() {
+            self.waiting.clear();
+            self.active.clear();
+        }
+        self.current = *next.as_ref().unwrap_or(&None);
+        next.map(|_| ())
+    }
+
+    /// Goes to the next row where that is the next of its batch for sure: one group is being read and no other begins
+    /// before.
+    #[inline]
+    fn advanced_in_batch(&mut self) -> bool {
+        let ([cursor], Some(0)) = (&mut self.active[..], self.current) else {
+            return false;
+        };
+        let next = cursor.next + 1;
+        let is_next = cursor.batch.get(next).is_some_and(|row| {
+            let other = self.waiting.last();
+            other.is_none_or(|(_, _, group)| group.first_ns >= row.time_ns())
+        });
+        if is_next {
+            cursor.next = next;
+        }
+        is_next
+    }
+
+    /// Leaves the current row, and finds the group with the next.
+    fn try_advance(&mut self) -> Result<Option<usize>, StoreError> {
+        if let Some(index) = self.current {
+            let cursor = &mut self.active[index];
+            cursor.next += 1;
+            if cursor.next == cursor.batch.len() && !cursor.fill()? {
+                self.spare = self.active.remove(index).batch;
+            }
         }
         loop {
-            let earliest = self
-                .active
-                .iter()
-                .enumerate()
+            let earliest = (self.active.iter().enumerate())
                 .filter_map(|(index, cursor)| Some((cursor.head()?.time_ns(), index)))
                 .min();
             let next_group_ns = self.waiting.last().map(|(_, _, group)| group.first_ns);
@@ -185,15 +222,7 @@ impl<T: Row> Rows<T> {
                 (None, None) => return Ok(None),
                 (Some((row_ns, _)), Some(group_ns)) if group_ns < row_ns => self.activate()?,
                 (None, Some(_)) => self.activate()?,
-                (Some((_, index)), _) => {
-                    let cursor = &mut self.active[index];
-                    let row = cursor.head().cloned();
-                    cursor.next += 1;
-                    if cursor.next == cursor.batch.len() && !cursor.fill()? {
-                        self.active.remove(index);
-                    }
-                    return Ok(row);
-                }
+                (Some((_, index)), _) => return Ok(Some(index)),
             }
         }
     }
@@ -217,12 +246,10 @@ impl<T: Row> Iterator for Rows<T> {
     type Item = Result<T, StoreError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let next = self.try_next();
-        if next.is_err() {
-            self.waiting.clear();
-            self.active.clear();
+        match self.advance() {
+            Ok(()) => self.current().cloned().map(Ok),
+            Err(error) => Some(Err(error)),
         }
-        next.transpose()
     }
 }
 

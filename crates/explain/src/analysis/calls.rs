@@ -1,19 +1,25 @@
 //! Taking in one call: its split, its blame, the models.
 
 use luc_events::codes::CommitKind;
-use luc_events::tables::{Call, Commit, Sync};
+use luc_events::tables::{Call, Sync};
 use luc_events::{Cause, Pid, Transaction};
 
 use super::{
     Analysis, CallKind, Class, ExplainedCall, ExplainedSync, Names, OwnerId, Part, Piece, SLOWEST,
-    Slow, Span, Split, SyncKind, UNSEEN_NS, Waited, classify, named, needs_commit, split,
+    Slow, Span, Split, SyncKind, UNSEEN_NS, Waited, classify, named, needs_commit,
 };
 use crate::file_system::FileSystemSums;
 use crate::journal::Journal;
 use crate::traffic::{Shares, add_share};
 
 impl Analysis<'_> {
-    pub(super) fn explain_sync(&mut self, row: Sync, owner: OwnerId, waits: &[Piece]) {
+    pub(super) fn explain_sync(
+        &mut self,
+        row: Sync,
+        owner: OwnerId,
+        waits: &[Piece],
+        split: &mut Split,
+    ) {
         let sums = self.file_systems.entry(row.dev).or_default();
         let journal = &mut sums.journal;
         let wanted = (row.wanted_enter, row.wanted_exit);
@@ -37,11 +43,11 @@ impl Analysis<'_> {
             own,
             first,
         };
-        let split = split(&span, journal.history());
+        split.fill(&span, journal.history());
         let parts = split.parts;
         self.syncs_without_waits += u64::from(is_unseen);
         if needs_commit(row.kind) {
-            compare(sums, &row, (first, own), &split);
+            compare(sums, &row, (first, own), split);
         }
         sums.syncs.parts.add_all(&parts);
         if let own_ns @ 1.. = parts.own_commit() + parts.get(Part::FastCommit) {
@@ -56,8 +62,7 @@ impl Analysis<'_> {
             threads: &self.threads,
             owners: &mut self.owners,
         };
-        self.holders.add(row.dev, owner, &split, names);
-        let waited = transactions(journal, &split);
+        self.holders.add(row.dev, owner, split, names);
         let is_observed = self.observer.is_some();
         let mut culprits = Shares::new();
         for &(index, waited_ns) in &split.commits {
@@ -97,6 +102,7 @@ impl Analysis<'_> {
         by_owner.sync_ns = by_owner.sync_ns.saturating_add(duration_ns);
         by_owner.sync_parts.add_all(&parts);
         if let Some(observer) = &mut self.observer {
+            let waited = transactions(journal, split);
             culprits.sort_by_key(|&(_, ns)| std::cmp::Reverse(ns));
             let culprits = named(&culprits, &self.owners);
             observer.sync(&ExplainedSync {
@@ -110,28 +116,35 @@ impl Analysis<'_> {
                 culprits: &culprits,
             });
         }
-        self.note_slow(Slow {
-            row,
-            owner,
-            parts,
-            commits: waited,
-        });
+        if self.slowest.len() < SLOWEST || duration_ns > self.slowest[0].length_ns() {
+            let commits = transactions(journal, split);
+            self.note_slow(Slow {
+                row,
+                owner,
+                parts,
+                commits,
+            });
+        }
     }
 
     /// Keeps the longest fsyncs, the shortest of them first once there are enough.
     fn note_slow(&mut self, slow: Slow) {
         if self.slowest.len() < SLOWEST {
             self.slowest.push(slow);
-        } else if slow.length_ns() > self.slowest[0].length_ns() {
-            self.slowest[0] = slow;
         } else {
-            return;
+            self.slowest[0] = slow;
         }
         let shortest = (0..self.slowest.len()).min_by_key(|&index| self.slowest[index].length_ns());
         self.slowest.swap(0, shortest.unwrap_or(0));
     }
 
-    pub(super) fn explain_call(&mut self, row: &Call, owner: OwnerId, waits: &[Piece]) {
+    pub(super) fn explain_call(
+        &mut self,
+        row: &Call,
+        owner: OwnerId,
+        waits: &[Piece],
+        split: &mut Split,
+    ) {
         let sums = self.file_systems.entry(row.dev).or_default();
         let journal = &mut sums.journal;
         let first = journal.ended_after(row.enter_ns);
@@ -149,7 +162,7 @@ impl Analysis<'_> {
             own,
             first,
         };
-        let split = split(&span, journal.history());
+        split.fill(&span, journal.history());
         let parts = &split.parts;
         let (delay_ns, lock_up_ns) = (parts.get(Part::WriteDelay), parts.get(Part::LockUp));
         let duration_ns = row.exit_ns.saturating_sub(row.enter_ns);
@@ -179,7 +192,7 @@ impl Analysis<'_> {
             threads: &self.threads,
             owners: &mut self.owners,
         };
-        self.holders.add(row.dev, owner, &split, names);
+        self.holders.add(row.dev, owner, split, names);
         for &(index, waited_ns) in &split.commits {
             let Some(commit) = journal.history().get(index) else {
                 continue;
@@ -198,7 +211,7 @@ impl Analysis<'_> {
         by_owner.call_ns = by_owner.call_ns.saturating_add(duration_ns);
         by_owner.call_parts.add_all(parts);
         if let Some(observer) = &mut self.observer {
-            let waited = transactions(journal, &split);
+            let waited = transactions(journal, split);
             observer.call(&ExplainedCall {
                 row,
                 parts,
@@ -245,12 +258,9 @@ fn compare(
             parts.iter().map(|&part| split.parts.get(part)).sum::<u64>() + after_ns
         }
     };
-    let next: Option<Commit> = sums
-        .journal
-        .first_begun_after(first, row.enter_ns)
-        .map(|commit| commit.row.clone());
+    let next = (sums.journal.first_begun_after(first, row.enter_ns)).map(|commit| &commit.row);
     sums.fsync_model
-        .compare(row.enter_ns, row.exit_ns, next.as_ref(), ours_ns);
+        .compare(row.enter_ns, row.exit_ns, next, ours_ns);
     if matches!(
         row.kind,
         SyncKind::Fsync | SyncKind::Fdatasync | SyncKind::SyncWrite

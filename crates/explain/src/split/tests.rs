@@ -24,6 +24,12 @@ fn commit(transaction: u32, times: [u64; 4]) -> Committed {
     }
 }
 
+fn split(span: &Span<'_>, history: &VecDeque<Committed>) -> Split {
+    let mut split = Split::default();
+    split.fill(span, history);
+    split
+}
+
 fn piece(off_ns: u64, woken_ns: u64, on_ns: u64, cause: Cause) -> Piece {
     Piece {
         off_ns,
