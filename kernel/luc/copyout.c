@@ -151,9 +151,6 @@ static struct luc_journal *luc_journal_waited_for(journal_t *journal, struct buf
 	struct luc_journal *lj;
 	enum luc_shadow shadow;
 
-	/* Nearly always. */
-	if (!buffer_shadow(bh))
-		return NULL;
 	rcu_read_lock();
 	shadow = luc_shadow_of(bh);
 	lj = shadow == LUC_SHADOW_NONE ? NULL : luc_journal_find_rcu(journal);
@@ -167,7 +164,7 @@ static struct luc_journal *luc_journal_waited_for(journal_t *journal, struct buf
 	return lj;
 }
 
-/* A handle wants to change a metadata buffer. */
+/* A handle wants to change a metadata buffer that a commit writes, or did a moment ago. */
 int luc_wrap_get_write_access(handle_t *handle, struct buffer_head *bh)
 {
 	struct luc_journal *lj = NULL;
