@@ -16,8 +16,8 @@
 /* Ends of commits that a stretch leaves out after a switch: callers regroup. */
 #define SETTLE_EPOCHS 2
 /*
- * Ends of commits that a stretch measures at least: half of what the gate needs, for all is seen here
- * (`exact` in the reference).
+ * Ends of commits that a stretch measures at least: half of what the gate needs, for all is seen
+ * here (`exact` in the reference).
  */
 #define LEAST_EPOCHS 4
 /* A stretch measures at least this long, in nanoseconds. */

@@ -232,9 +232,9 @@ static bool luc_adaptive(struct luc_journal *lj, const struct luc_delays *last, 
 	else if (copying->clean_runs < LUC_PATIENT_RUNS)
 		copying->clean_runs++;
 	/*
-	 * What turned it on may come again, so it waits as long as the balance needs to turn. And it
-	 * does not wait for the first delays: in a burst of writers these are most of the harm, while
-	 * a few copies for nothing cost microseconds.
+	 * What turned it on may come again, so it waits as long as the balance needs to turn. And
+	 * it does not wait for the first delays: in a burst of writers these are most of the harm,
+	 * while a few copies for nothing cost microseconds.
 	 */
 	return copying->clean_runs < LUC_PATIENT_RUNS;
 }

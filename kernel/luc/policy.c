@@ -103,8 +103,8 @@ static void luc_learn_pid(struct luc_journal *lj)
 }
 
 /*
- * Those who could share commits. If no fsync came while another was under way, nobody has waited for
- * anybody: different tasks were one after the other, as the programs of a shell script are.
+ * Those who could share commits. If no fsync came while another was under way, nobody has waited
+ * for anybody: different tasks were one after the other, as the programs of a shell script are.
  */
 static u32 luc_sharers(const struct luc_journal *lj)
 {
