@@ -22,31 +22,40 @@
 
 /*
  * 5.11, "ftrace: Have the callbacks receive a struct ftrace_regs instead of pt_regs"
- * (d19ad0775dcd).
+ * (d19ad0775dcd) and "ftrace/x86: Allow for arguments to be passed in to ftrace_regs by default"
+ * (02a474ca266a): the arguments and the instruction pointer are there without saving all registers,
+ * which costs more than what we do with them. Before, all had to be saved.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 11, 0)
 typedef struct ftrace_regs luc_ftrace_regs;
-
-static __always_inline struct pt_regs *luc_pt_regs(luc_ftrace_regs *fregs)
-{
-	return ftrace_get_regs(fregs);
-}
+#define LUC_FTRACE_REGS 0
 #else
 typedef struct pt_regs luc_ftrace_regs;
+#define LUC_FTRACE_REGS FTRACE_OPS_FL_SAVE_REGS
+#endif
 
-static __always_inline struct pt_regs *luc_pt_regs(luc_ftrace_regs *regs)
-{
-	return regs;
-}
+/*
+ * 6.2, "ftrace: abstract DYNAMIC_FTRACE_WITH_ARGS accesses" (94d095ffa0e1): the fields of struct
+ * ftrace_regs got macros; 6.13 took the fields away.
+ */
+#ifdef ftrace_regs_get_argument
+#define luc_second_argument(fregs) ftrace_regs_get_argument(fregs, 1)
+#define luc_go_to(fregs, address) ftrace_regs_set_instruction_pointer(fregs, address)
+#elif LINUX_VERSION_CODE >= KERNEL_VERSION(5, 11, 0)
+#define luc_second_argument(fregs) ((fregs)->regs.si)
+#define luc_go_to(fregs, address) ((fregs)->regs.ip = (address))
+#else
+#define luc_second_argument(regs) ((regs)->si)
+#define luc_go_to(regs, address) ((regs)->ip = (address))
 #endif
 
 /*
  * 5.11, "ftrace: Reverse what the RECURSION flag means in the ftrace_ops" (a25d036d939a): before,
- * the flag said that a callback protects itself. luc_redirect() only compares addresses and calls
- * nothing that is traced, so it needs no protection in either sense.
+ * the flag said that a callback protects itself, and since then that it wants to be protected. Ours
+ * only compare addresses and call nothing that is traced, so they need no protection.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 11, 0)
-#define LUC_FTRACE_RECURSION FTRACE_OPS_FL_RECURSION
+#define LUC_FTRACE_RECURSION 0
 #else
 #define LUC_FTRACE_RECURSION FTRACE_OPS_FL_RECURSION_SAFE
 #endif

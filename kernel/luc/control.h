@@ -115,8 +115,7 @@ struct luc_stretch {
 	u64 completions;
 };
 
-bool luc_stretch_observe(struct luc_stretch *stretch, const struct luc_epoch *epoch, bool is_check,
-			 u64 *rate);
+bool luc_stretch_observe(struct luc_stretch *stretch, const struct luc_epoch *epoch, u64 *rate);
 bool luc_stretch_has_settled(const struct luc_stretch *stretch, u32 more);
 void luc_stretch_go_on(struct luc_stretch *stretch);
 

@@ -237,7 +237,7 @@ struct luc_plan luc_auto_on_epoch(struct luc_auto *a, const struct luc_epoch *ep
 		smooth(&a->unheld_commit_ns, min_u64(epoch->commit_ns, interval_ns));
 	}
 	steer(a, epoch->released);
-	if (luc_stretch_observe(&a->stretch, epoch, a->phase == LUC_CHECK, &rate))
+	if (luc_stretch_observe(&a->stretch, epoch, &rate))
 		end_of_stretch(a, epoch->end_ns, rate);
 	else
 		within_stretch(a, epoch->end_ns);

@@ -15,10 +15,11 @@
 
 /* Ends of commits that a stretch leaves out after a switch: callers regroup. */
 #define SETTLE_EPOCHS 2
-/* Ends of commits that a stretch measures at least. */
-#define LEAST_EPOCHS 8
-/* A check of what is engaged is shorter, for it costs what holding gains. */
-#define CHECK_EPOCHS 4
+/*
+ * Ends of commits that a stretch measures at least: half of what the gate needs, for all is seen
+ * here (`exact` in the reference).
+ */
+#define LEAST_EPOCHS 4
 /* A stretch measures at least this long, in nanoseconds. */
 #define LEAST_NS 10000000ULL
 /* A stretch this long ends with what it has, in nanoseconds. */
@@ -119,10 +120,8 @@ u64 luc_backoff_lengthen(struct luc_backoff *backoff, u64 factor)
 }
 
 /* Counts the epoch in; true and the rate once the stretch is complete. */
-bool luc_stretch_observe(struct luc_stretch *stretch, const struct luc_epoch *epoch, bool is_check,
-			 u64 *rate)
+bool luc_stretch_observe(struct luc_stretch *stretch, const struct luc_epoch *epoch, u64 *rate)
 {
-	u32 epochs = is_check ? CHECK_EPOCHS : LEAST_EPOCHS;
 	u64 elapsed_ns, served;
 	bool enough, overdue;
 
@@ -135,8 +134,8 @@ bool luc_stretch_observe(struct luc_stretch *stretch, const struct luc_epoch *ep
 	}
 	elapsed_ns = epoch->end_ns > stretch->start_ns ? epoch->end_ns - stretch->start_ns : 0;
 	served = epoch->completions - stretch->completions;
-	enough = stretch->epochs >= SETTLE_EPOCHS + epochs && elapsed_ns >= LEAST_NS &&
-		 served >= (u64)epochs / 2 * epoch->participants;
+	enough = stretch->epochs >= SETTLE_EPOCHS + LEAST_EPOCHS && elapsed_ns >= LEAST_NS &&
+		 served >= (u64)LEAST_EPOCHS / 2 * epoch->participants;
 	overdue = elapsed_ns >= LONGEST_NS && stretch->epochs >= SETTLE_EPOCHS + 3;
 	if (!enough && !overdue)
 		return false;

@@ -17,8 +17,10 @@
 /* Waiting for memory here would delay the very commit that everybody waits for. */
 #define LUC_COPY_GFP (GFP_NOFS | __GFP_NOWARN | __GFP_NORETRY)
 
-/* Copying goes on for so many commits that it did not pay in. */
+/* Copying goes on for so many commits that it did not pay in ... */
 #define LUC_PATIENT_RUNS 16
+/* ... and begins anew after so long without a commit, for what comes then may be another load. */
+#define LUC_RESTED_NS (100 * NSEC_PER_MSEC)
 
 /* Whether the copy may be made; takes its bytes from the commit's limit. */
 static bool luc_copy_reserve(struct luc_journal *lj, size_t bytes)
@@ -151,9 +153,6 @@ static struct luc_journal *luc_journal_waited_for(journal_t *journal, struct buf
 	struct luc_journal *lj;
 	enum luc_shadow shadow;
 
-	/* Nearly always. */
-	if (!buffer_shadow(bh))
-		return NULL;
 	rcu_read_lock();
 	shadow = luc_shadow_of(bh);
 	lj = shadow == LUC_SHADOW_NONE ? NULL : luc_journal_find_rcu(journal);
@@ -167,7 +166,7 @@ static struct luc_journal *luc_journal_waited_for(journal_t *journal, struct buf
 	return lj;
 }
 
-/* A handle wants to change a metadata buffer. */
+/* A handle wants to change a metadata buffer that a commit writes, or did a moment ago. */
 int luc_wrap_get_write_access(handle_t *handle, struct buffer_head *bh)
 {
 	struct luc_journal *lj = NULL;
@@ -216,9 +215,9 @@ static bool luc_heuristic(struct luc_journal *lj, const struct luc_delays *last,
 }
 
 /*
- * On while the waits that copying saves are longer than the waits that it makes: all whose fsyncs
- * are in the commit wait for the copies. Waits saved are tasks that came upon a copy times a
- * delayed write's mean wait (half a commit before one was seen).
+ * On at first, and while the waits that copying saves are longer than the waits that it makes: all
+ * whose fsyncs are in the commit wait for the copies. Waits saved are tasks that came upon a copy
+ * times a delayed write's mean wait (half a commit before one was seen).
  */
 static bool luc_adaptive(struct luc_journal *lj, const struct luc_delays *last, u32 spared)
 {
@@ -228,14 +227,16 @@ static bool luc_adaptive(struct luc_journal *lj, const struct luc_delays *last, 
 	u64 saves_ns = last->delay_ns + spared * wait_ns;
 	u64 costs_ns = copying->buffers * copy_ns * (lj->released + 1);
 
-	if (saves_ns > costs_ns) {
+	if (saves_ns > costs_ns || lj->idle_ns > LUC_RESTED_NS)
 		copying->clean_runs = 0;
-		return true;
-	}
-	if (copying->clean_runs < U32_MAX)
+	else if (copying->clean_runs < LUC_PATIENT_RUNS)
 		copying->clean_runs++;
-	/* What turned it on may come again: wait as long as the balance needs to turn. */
-	return copying->on && copying->clean_runs < LUC_PATIENT_RUNS;
+	/*
+	 * What turned it on may come again, so it waits as long as the balance needs to turn. And
+	 * it does not wait for the first delays: in a burst of writers these are most of the harm,
+	 * while a few copies for nothing cost microseconds.
+	 */
+	return copying->clean_runs < LUC_PATIENT_RUNS;
 }
 
 /* Whether the commit that begins now, of so many writes, is journaled from copies. */

@@ -98,6 +98,8 @@ static void luc_note_request(struct luc_journal *lj, tid_t tid, enum luc_place p
 	round = luc_round_of(lj, tid, now_ns);
 	round->requests++;
 	round->last_ns = now_ns;
+	if (place == LUC_RUNNING_BEHIND || round->requests > 1)
+		lj->met = true;
 	luc_note_task(lj);
 	if (lj->arrivals < LUC_MAX_PARTICIPANTS)
 		lj->arrivals_ns[lj->arrivals++] = min_t(u64, now_ns - lj->end_ns, U32_MAX);

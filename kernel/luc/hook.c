@@ -19,7 +19,7 @@ struct luc_hook {
 	void *wrapper;
 };
 
-/* Those that count. */
+/* Those that count; the first only for buffers that a commit writes. */
 static struct luc_hook luc_counting[] = {
 	{ "jbd2_journal_get_write_access", jbd2_journal_get_write_access,
 	  luc_wrap_get_write_access },
@@ -54,7 +54,7 @@ static __always_inline void notrace luc_redirect(const struct luc_hook *hooks, s
 		return;
 	for (i = 0; i < count; i++) {
 		if (ip - (unsigned long)hooks[i].original < LUC_ENTRY_BYTES) {
-			luc_pt_regs(fregs)->ip = (unsigned long)hooks[i].wrapper;
+			luc_go_to(fregs, (unsigned long)hooks[i].wrapper);
 			return;
 		}
 	}
@@ -63,6 +63,13 @@ static __always_inline void notrace luc_redirect(const struct luc_hook *hooks, s
 static void notrace luc_redirect_counting(unsigned long ip, unsigned long parent_ip,
 					  struct ftrace_ops *ops, luc_ftrace_regs *fregs)
 {
+	/*
+	 * Called many times in every operation, and nearly always there is nothing to wait for:
+	 * then not even the wrapper is. The buffer is the second argument.
+	 */
+	if (ip - (unsigned long)luc_counting[0].original < LUC_ENTRY_BYTES &&
+	    !buffer_shadow((struct buffer_head *)luc_second_argument(fregs)))
+		return;
 	luc_redirect(luc_counting, ARRAY_SIZE(luc_counting), ip, parent_ip, fregs);
 }
 
@@ -74,8 +81,7 @@ static void notrace luc_redirect_acting(unsigned long ip, unsigned long parent_i
 
 /* PERMANENT: ftrace refuses us while it is switched off, and cannot be switched off under us. */
 #define LUC_FTRACE_FLAGS                                                                           \
-	(FTRACE_OPS_FL_SAVE_REGS | LUC_FTRACE_RECURSION | FTRACE_OPS_FL_IPMODIFY |                 \
-	 FTRACE_OPS_FL_PERMANENT)
+	(LUC_FTRACE_REGS | LUC_FTRACE_RECURSION | FTRACE_OPS_FL_IPMODIFY | FTRACE_OPS_FL_PERMANENT)
 
 static struct ftrace_ops luc_counting_ops = {
 	.func = luc_redirect_counting,

@@ -167,6 +167,7 @@ struct luc_journal {
 	u32 window_tasks;
 	u32 previous_tasks;
 	u32 participants;
+	bool met, met_before; /* two fsyncs were under way at a time, in this window and the last */
 
 	struct luc_steered_delay pid;
 	struct luc_auto automatic;

@@ -80,6 +80,8 @@ static void luc_count_window(struct luc_journal *lj)
 	lj->window_tasks = 0;
 	lj->window_commits = 0;
 	lj->window++;
+	lj->met_before = lj->met;
+	lj->met = false;
 }
 
 static void luc_learn_pid(struct luc_journal *lj)
@@ -100,13 +102,22 @@ static void luc_learn_pid(struct luc_journal *lj)
 	lj->counts.output_us = div_u64(luc_steered_delay_ns(&lj->pid), NSEC_PER_USEC);
 }
 
+/*
+ * Those who could share commits. If no fsync came while another was under way, nobody has waited
+ * for anybody: different tasks were one after the other, as the programs of a shell script are.
+ */
+static u32 luc_sharers(const struct luc_journal *lj)
+{
+	return lj->met || lj->met_before ? lj->participants : min(lj->participants, 1U);
+}
+
 static void luc_learn_auto(struct luc_journal *lj)
 {
 	enum luc_phase before = lj->automatic.phase;
 	const struct luc_epoch epoch = {
 		.end_ns = lj->end_ns,
 		.completions = lj->completions,
-		.participants = lj->participants,
+		.participants = luc_sharers(lj),
 		.commit_ns = lj->commit_ns,
 		.released = lj->planned ? lj->released : 0,
 		.arrivals_ns = lj->arrivals_ns,

@@ -98,6 +98,7 @@ static ssize_t copy_out_store(struct kobject *kobj, struct kobj_attribute *attri
 	}
 	spin_lock(&lj->lock);
 	lj->settings.copy_out = copy_out;
+	lj->copying.clean_runs = 0;
 	spin_unlock(&lj->lock);
 	return count;
 }

@@ -6,8 +6,9 @@ use crate::auto::Epoch;
 const SETTLE_EPOCHS: u32 = 2;
 /// Ends of commits that a stretch measures at least.
 const LEAST_EPOCHS: u32 = 8;
-/// A check of an engaged gate is shorter, for it costs what the gate gains.
-const CHECK_EPOCHS: u32 = 4;
+/// A check of an engaged gate is shorter, for it costs what the gate gains; and so is any stretch in
+/// which all is seen exactly.
+const SHORT_EPOCHS: u32 = 4;
 /// A stretch measures at least this long, in nanoseconds, and each participant half as often as it has
 /// epochs.
 const LEAST_NS: u64 = 10_000_000;
@@ -34,7 +35,11 @@ impl Stretch {
         }
         let elapsed_ns = epoch.end_ns.saturating_sub(self.start_ns);
         let served = epoch.completions.saturating_sub(self.completions);
-        let epochs = if is_check { CHECK_EPOCHS } else { LEAST_EPOCHS };
+        let epochs = if is_check || epoch.exact {
+            SHORT_EPOCHS
+        } else {
+            LEAST_EPOCHS
+        };
         let enough = self.epochs >= SETTLE_EPOCHS + epochs
             && elapsed_ns >= LEAST_NS
             && served >= u64::from(epochs) / 2 * u64::from(epoch.participants);
@@ -50,5 +55,44 @@ impl Stretch {
     /// Starts the next stretch of the same kind: nothing to settle.
     pub(crate) fn go_on(&mut self) {
         self.epochs = SETTLE_EPOCHS - 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Commits that four callers share, 10 ms each: how many until the stretch is complete.
+    fn epochs_until_complete(exact: bool, is_check: bool) -> u64 {
+        let mut stretch = Stretch::default();
+        let mut epoch = 0;
+        loop {
+            epoch += 1;
+            let observed = stretch.observe(
+                &Epoch {
+                    end_ns: epoch * 10_000_000,
+                    completions: epoch * 4,
+                    participants: 4,
+                    commit_ns: 10_000_000,
+                    released: 0,
+                    exact,
+                    arrivals_ns: &[],
+                },
+                is_check,
+            );
+            if let Some(rate) = observed {
+                assert!((rate - 400.0).abs() < 1e-6, "{rate}");
+                return epoch;
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_seen_exactly_takes_no_longer_than_a_check() {
+        assert_eq!(
+            epochs_until_complete(true, false),
+            epochs_until_complete(false, true)
+        );
+        assert!(epochs_until_complete(true, false) < epochs_until_complete(false, false));
     }
 }

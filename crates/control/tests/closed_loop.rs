@@ -181,6 +181,7 @@ impl World {
                 latency_ns
             },
             released,
+            exact: false,
             arrivals_ns: &arrivals,
         });
         self.epoch_ns = self.now_ns;
@@ -283,7 +284,7 @@ proptest! {
         }
         for (end_ns, completions, participants, released) in feeds {
             let plan = auto.on_epoch(&Epoch {
-                end_ns, completions, participants, commit_ns: end_ns / 2, released, arrivals_ns: &[1, 2, 3],
+                end_ns, completions, participants, commit_ns: end_ns / 2, released, exact: released % 2 == 0, arrivals_ns: &[1, 2, 3],
             });
             prop_assert!(plan.set_point >= 1);
         }

@@ -86,6 +86,7 @@ fn disagreement(seed: u64) -> Option<usize> {
             participants: callers,
             commit_ns: took_ns,
             released,
+            exact: true,
             arrivals_ns: &arrivals,
         });
         let planned = law.on_epoch(&kernel::Epoch {

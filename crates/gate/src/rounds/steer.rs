@@ -153,6 +153,7 @@ impl Rounds {
                     participants: control.participants,
                     commit_ns: ended.commit_ns,
                     released: ended.released,
+                    exact: false,
                     arrivals_ns: &arrivals_ns[..arrived],
                 },
             )
