@@ -44,7 +44,6 @@ want_machines() {
 	want xz xz-utils
 	want zstd zstd
 	want depmod kmod
-	want stress-ng stress-ng
 	want_headers 6.1 linux-headers-amd64
 	want_headers 6.12 linux-headers-6.12-amd64
 }
@@ -136,8 +135,11 @@ look() {
 	need_rust
 	case $goal in
 	all | lint) need_lint_tools ;;
-	# The recorder's rival.
-	evaluate) need bpftrace bpftrace ;;
+	evaluate)
+		# The recorder's rival, and what the kernel module is stressed with.
+		need bpftrace bpftrace
+		need stress-ng stress-ng
+		;;
 	esac
 }
 

@@ -1,4 +1,5 @@
 #!/usr/bin/busybox sh
+# shellcheck shell=dash
 # The guest's first process. Runs /luc/script and sends what came of it to the host: over a virtio
 # port, as a cpio archive of /run/luc with the files `status`, `kernel.log`, `output` and `files/`.
 # In virtual time everything that runs beside the guest's clock (virtio) starts after the script.
@@ -20,6 +21,7 @@ mount -t cgroup2 cgroup2 /sys/fs/cgroup 2>/dev/null
 ip link set lo up 2>/dev/null
 
 # MODE, and what the caller wants in the script's environment.
+# shellcheck source=/dev/null
 . /luc/environment
 export OUT=/run/luc/files
 
@@ -35,7 +37,7 @@ virtio() {
 }
 
 run() {
-	cd /root
+	cd /root || return
 	bash /luc/script </dev/null 2>&1
 	echo $? >/run/luc/status
 }

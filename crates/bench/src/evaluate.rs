@@ -1,9 +1,9 @@
 //! The evaluation: drives the `luc` program as a user would and compares what it does with its
 //! targets.
 //!
-//! Each part is a file here and writes two: every single run as JSON, and a table with the targets.
-//! `lab` runs programs, `disks` makes disks, `rounds` runs settings in a random order, `report`
-//! turns figures into a page.
+//! `parts` is the table of what there is. Each part is a file here and writes two: every single run
+//! as JSON, and a table with the targets. `lab` runs programs, `disks` makes disks, `rounds` runs
+//! settings in a random order, `report` turns figures into a page.
 
 mod analysis;
 mod disengaged;
@@ -17,6 +17,7 @@ mod machine;
 pub mod measured;
 mod metarates;
 mod no_harm;
+mod parts;
 pub mod plant;
 mod powercut;
 mod prediction;
@@ -42,6 +43,8 @@ use serde_json::{Value, json};
 
 pub use error::EvaluateError;
 use lab::Lab;
+use parts::Made;
+pub use parts::{PARTS, Part};
 use report::Page;
 
 /// What to evaluate, and how thoroughly.
@@ -76,108 +79,6 @@ impl Options {
     }
 }
 
-/// Measures a part on this machine.
-type Measure = fn(&Lab) -> Result<Page, EvaluateError>;
-
-/// A part of the evaluation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
-    /// File creation, with and without the gate.
-    Metarates,
-    /// The mail server on a hard disk.
-    Varmail,
-    /// ext4, fast commits and XFS, each with and without the gate.
-    HeadToHead,
-    /// Where the gate cannot help it must not harm.
-    NoHarm,
-    /// Power cuts under the gate.
-    Powercut,
-    /// Workers killed at random under the gate.
-    Sigkill,
-    /// Eight SQLite writers.
-    Sqlite,
-    /// What batching would gain, predicted and obtained.
-    Prediction,
-    /// Planted troubles, and what is said of them.
-    Truth,
-    /// What recording costs.
-    Recording,
-    /// How fast traces are explained, and in how much memory.
-    Analysis,
-    /// Power cuts with `luc.ko`.
-    KernelPowercut,
-    /// `luc.ko` loaded and unloaded under load.
-    KernelCycles,
-    /// Stress of file systems with `luc.ko`.
-    KernelStress,
-    /// The kernel module by processor speed, in virtual time.
-    Kernel,
-}
-
-impl Part {
-    /// All parts, in the order in which they are run.
-    pub const ALL: [Self; 15] = [
-        Self::Metarates,
-        Self::Varmail,
-        Self::HeadToHead,
-        Self::NoHarm,
-        Self::Powercut,
-        Self::Sigkill,
-        Self::Sqlite,
-        Self::Prediction,
-        Self::Truth,
-        Self::Recording,
-        Self::Analysis,
-        Self::KernelPowercut,
-        Self::KernelCycles,
-        Self::KernelStress,
-        Self::Kernel,
-    ];
-
-    /// Its name: of the files, and after `make evaluate-`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Metarates => "metarates",
-            Self::Varmail => "varmail",
-            Self::HeadToHead => "head-to-head",
-            Self::NoHarm => "no-harm",
-            Self::Powercut => "powercut",
-            Self::Sigkill => "sigkill",
-            Self::Sqlite => "sqlite",
-            Self::Prediction => "prediction",
-            Self::Truth => "truth",
-            Self::Recording => "recording",
-            Self::Analysis => "analysis",
-            Self::KernelPowercut => "kernel-powercut",
-            Self::KernelCycles => "kernel-cycles",
-            Self::KernelStress => "kernel-stress",
-            Self::Kernel => "kernel",
-        }
-    }
-
-    /// What measures it on this machine; the kernel part measures in guests.
-    fn on_host(self) -> Option<Measure> {
-        Some(match self {
-            Self::Metarates => metarates::run,
-            Self::Varmail => varmail::run,
-            Self::HeadToHead => head_to_head::run,
-            Self::NoHarm => no_harm::run,
-            Self::Powercut => powercut::run,
-            Self::Sigkill => sigkill::run,
-            Self::Sqlite => sqlite::run,
-            Self::Prediction => prediction::run,
-            Self::Truth => truth::run,
-            Self::Recording => recording::run,
-            Self::Analysis => analysis::run,
-            Self::KernelPowercut => safety::powercut::run,
-            Self::KernelCycles => safety::cycles::run,
-            Self::KernelStress => safety::stress::run,
-            Self::Kernel => return None,
-        })
-    }
-}
-
 /// What a part came to.
 #[derive(Debug, Clone)]
 pub struct Verdict {
@@ -189,14 +90,22 @@ pub struct Verdict {
     pub met: bool,
 }
 
-/// Runs one part and writes its page and raw data.
+/// Makes one part and writes its page and raw data.
 ///
 /// # Errors
 /// [`EvaluateError`]; the runs made until then are in `raw/PART.partial.json`.
 pub fn run(part: Part, options: &Options) -> Result<Verdict, EvaluateError> {
-    let Some(measure) = part.on_host() else {
-        return in_guests(part, options);
-    };
+    match part.made {
+        Made::Here(measure) => here(part, measure, options),
+        Made::InGuests(measure) => in_guests(part, measure, options),
+    }
+}
+
+fn here(
+    part: Part,
+    measure: fn(&Lab) -> Result<Page, EvaluateError>,
+    options: &Options,
+) -> Result<Verdict, EvaluateError> {
     if !rustix::process::geteuid().is_root() {
         return Err(EvaluateError::Root);
     }
@@ -241,11 +150,14 @@ pub fn run(part: Part, options: &Options) -> Result<Verdict, EvaluateError> {
     write_page(part, &page, &machine, options)
 }
 
-/// A part that works in guests keeps its raw data itself and needs no root.
-fn in_guests(part: Part, options: &Options) -> Result<Verdict, EvaluateError> {
+fn in_guests(
+    part: Part,
+    measure: fn(&Options) -> Result<(Page, String), EvaluateError>,
+    options: &Options,
+) -> Result<Verdict, EvaluateError> {
     let raw = options.out.join("raw");
     fs::create_dir_all(&raw).map_err(EvaluateError::file("make", &raw))?;
-    let (page, made) = kernel::run(options)?;
+    let (page, made) = measure(options)?;
     write_page(part, &page, &made, options)
 }
 

@@ -1,134 +1,58 @@
 //! The gate on a real ext4 journal: programs that are hard on it, and what it gains. Needs root, FUSE and
 //! a loop device for the emulated disk, and says so if they are missing.
 
-use std::path::{Path, PathBuf};
+mod common;
+
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
+use common::{Disk, LUC, stderr};
 use serde_json::Value;
-use tempfile::TempDir;
 
-/// An emulated disk with a file system, gone when dropped.
-struct Disk {
-    place: TempDir,
-    name: String,
+fn ext4(test: &str, mkfs_options: &str) -> Option<Disk> {
+    Disk::new(test, "ext4", mkfs_options)
 }
 
-impl Disk {
-    /// `None`, and the reason printed, if this machine cannot do it.
-    fn new(name: &str, mkfs_options: &str) -> Option<Self> {
-        let status = std::fs::read_to_string("/proc/self/status").expect("status");
-        let reason = if !status.contains("\nUid:\t0\t0\t") {
-            Some("needs root")
-        } else if !Path::new("/dev/fuse").exists() {
-            Some("needs /dev/fuse")
-        } else if !Path::new("/dev/loop-control").exists() {
-            Some("needs loop devices")
-        } else {
-            None
-        };
-        if let Some(reason) = reason {
-            println!("skipped: {reason}");
-            return None;
-        }
-        let disk = Self {
-            place: TempDir::new().expect("directory"),
-            name: name.to_owned(),
-        };
-        std::fs::create_dir(disk.directory()).expect("mount point");
-        let directory = disk.directory();
-        let created = disk
-            .luc("disk")
-            .args([
-                "create", name, "--model", "fixed", "--flush", "6ms", "--write", "20us",
-            ])
-            .args([
-                "--size",
-                "512M",
-                "--mkfs",
-                "ext4",
-                "--mkfs-options",
-                mkfs_options,
-                "--mount",
-            ])
-            .arg(directory)
-            .output()
-            .expect("luc starts");
-        let text = String::from_utf8_lossy(&created.stderr).into_owned();
-        assert!(created.status.success(), "{text}");
-        Some(disk)
-    }
-
-    fn directory(&self) -> PathBuf {
-        self.place.path().join("mnt")
-    }
-
-    fn luc(&self, subcommand: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_luc"));
-        command
-            .arg(subcommand)
-            .env("LUC_RUN_DIR", self.place.path().join("run"));
-        command
-    }
-
-    /// Compiles the program of awkward callers; outside the emulated disk, which costs time.
-    fn caller(&self) -> PathBuf {
-        let program = self.place.path().join("caller");
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/caller.c");
-        let compiled = Command::new("cc")
-            .args(["-Wall", "-Wextra", "-O1", "-pthread", "-o"])
-            .args([&program, &source])
-            .status()
-            .expect("cc starts");
-        assert!(compiled.success());
-        program
-    }
-
-    fn report(&self, policy: &str, command: &[&str]) -> Value {
-        let json = self.place.path().join("report.json");
-        let output = self
-            .luc("run")
-            .args(["--policy", policy, "--json"])
-            .arg(&json)
-            .arg("--")
-            .args(command)
-            .current_dir(self.directory())
-            .output()
-            .expect("luc starts");
-        let text = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{policy} {command:?}: {text}");
-        serde_json::from_slice(&std::fs::read(json).expect("report")).expect("JSON")
-    }
+/// Compiles the program of awkward callers; outside the emulated disk, which costs time.
+fn caller(disk: &Disk) -> String {
+    let program = disk.path("caller");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/caller.c");
+    let compiled = Command::new("cc")
+        .args(["-Wall", "-Wextra", "-O1", "-pthread", "-o", &program])
+        .arg(source)
+        .status()
+        .expect("cc starts");
+    assert!(compiled.success());
+    program
 }
 
-impl Drop for Disk {
-    fn drop(&mut self) {
-        let removed = self
-            .luc("disk")
-            .args(["remove", &self.name])
-            .output()
-            .expect("luc starts");
-        let text = String::from_utf8_lossy(&removed.stderr).into_owned();
-        assert!(
-            removed.status.success() || std::thread::panicking(),
-            "{text}"
-        );
-    }
+/// Runs a command on the disk under `luc run`, and gives the report.
+fn report(disk: &Disk, policy: &str, command: &[&str]) -> Value {
+    let json = disk.path("report.json");
+    let output = disk
+        .command(&["run", "--policy", policy, "--json", &json, "--"])
+        .args(command)
+        .current_dir(disk.mount())
+        .output()
+        .expect("luc starts");
+    let text = stderr(&output);
+    assert!(output.status.success(), "{policy} {command:?}: {text}");
+    serde_json::from_slice(&std::fs::read(json).expect("report")).expect("JSON")
 }
 
 #[test]
 fn awkward_callers_notice_nothing() {
-    let Some(disk) = Disk::new("gate-callers", "") else {
+    let Some(disk) = ext4("gate-callers", "") else {
         return;
     };
-    let caller = disk.caller();
-    let caller = caller.to_str().expect("plain path");
+    let caller = caller(&disk);
     for policy in ["off", "delay:3ms", "pid:4", "auto"] {
         for case in [
             "errors", "msync", "fork", "vfork", "exec", "cancel", "handler", "jump", "threads",
         ] {
-            let report = disk.report(policy, &[caller, case]);
+            let report = report(&disk, policy, &[&caller, case]);
             let gate = &report["file_systems"][0]["gate"];
             // A caller that jumps out of the gate stays out of it.
             if policy == "delay:3ms" && case != "jump" {
@@ -143,10 +67,10 @@ fn awkward_callers_notice_nothing() {
 
 #[test]
 fn threads_and_processes_share_commits() {
-    let Some(disk) = Disk::new("gate-rounds", "") else {
+    let Some(disk) = ext4("gate-rounds", "") else {
         return;
     };
-    let luc = env!("CARGO_BIN_EXE_luc");
+    let luc = LUC;
     for kind in [&[][..], &["--processes"][..]] {
         let bench = [
             "bench",
@@ -158,7 +82,7 @@ fn threads_and_processes_share_commits() {
             "--seconds",
             "4",
         ];
-        let report = disk.report("auto", &[&[luc], &bench[..], kind].concat());
+        let report = report(&disk, "auto", &[&[luc], &bench[..], kind].concat());
         let fs = &report["file_systems"][0];
         let gate = &fs["gate"];
         assert!(gate["gated"].as_u64() > Some(0), "{fs:#}");
@@ -171,11 +95,12 @@ fn threads_and_processes_share_commits() {
 
 #[test]
 fn a_lone_caller_is_never_held() {
-    let Some(disk) = Disk::new("gate-alone", "") else {
+    let Some(disk) = ext4("gate-alone", "") else {
         return;
     };
-    let luc = env!("CARGO_BIN_EXE_luc");
-    let report = disk.report(
+    let luc = LUC;
+    let report = report(
+        &disk,
         "auto",
         &[
             luc,
@@ -203,14 +128,11 @@ fn without_a_journal_or_with_fast_commit_the_gate_stands_aside() {
         ("gate-nojournal", "-O ^has_journal", "none"),
         ("gate-fast", "-O fast_commit", "fast_commit"),
     ] {
-        let Some(disk) = Disk::new(name, options) else {
+        let Some(disk) = ext4(name, options) else {
             return;
         };
-        let caller = disk.caller();
-        let report = disk.report(
-            "delay:5ms",
-            &[caller.to_str().expect("plain path"), "threads"],
-        );
+        let caller = caller(&disk);
+        let report = report(&disk, "delay:5ms", &[&caller, "threads"]);
         let fs = &report["file_systems"][0];
         assert_eq!(
             (&fs["journal"], &fs["gate"]),
@@ -222,18 +144,16 @@ fn without_a_journal_or_with_fast_commit_the_gate_stands_aside() {
 
 #[test]
 fn killed_participants_hold_nobody() {
-    let Some(disk) = Disk::new("gate-kill", "") else {
+    let Some(disk) = ext4("gate-kill", "") else {
         return;
     };
-    let caller = disk.caller();
+    let caller = caller(&disk);
     // Far above the gate's longest wait plus two commits, far below anything that hangs.
     let limit_ms = "2000";
     let worker = |n: usize| -> Child {
-        disk.luc("run")
-            .args(["--policy", "delay:2ms:10", "--quiet", "--"])
-            .arg(&caller)
-            .args(["worker", &format!("worker{n}"), limit_ms])
-            .current_dir(disk.directory())
+        disk.command(&["run", "--policy", "delay:2ms:10", "--quiet", "--"])
+            .args([&caller, "worker", &format!("worker{n}"), limit_ms])
+            .current_dir(disk.mount())
             .stderr(Stdio::null())
             .spawn()
             .expect("luc starts")
@@ -247,7 +167,7 @@ fn killed_participants_hold_nobody() {
     }
     sleep(Duration::from_millis(500));
     let figures = |n: usize| -> (u64, u64) {
-        let path = disk.directory().join(format!("worker{n}.figures"));
+        let path = format!("{}/worker{n}.figures", disk.mount());
         let text = std::fs::read_to_string(path).expect("figures");
         let mut numbers = text.split_whitespace().map(|n| n.parse().expect("number"));
         (

@@ -2,123 +2,31 @@
 //! and with what the kernel's own tracing says. Needs root, FUSE, loop devices and BTF; skipped, with the
 //! reason, where they are missing.
 
+mod common;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::process::Command;
 
+use common::{Bench, FLUSH_NS, LUC, rows, stderr};
 use luc_events::codes::{CommitKind, Direction, RequestKind, Summarized, SyncKind};
 use luc_events::store::Reader;
-use luc_events::tables::{
-    Commit, Data, FileSystem, Handle, Lost, Request, Row, Summary, Sync, Task, Wait,
-};
+use luc_events::tables::{Commit, Data, Handle, Lost, Request, Summary, Sync, Task, Wait};
 use luc_events::{Cause, Dev};
 
-/// The emulated disk's flush.
-const FLUSH_NS: u64 = 6_000_000;
-
-/// Tests take turns: each wants the machine's two processors for itself.
-static TURN: Mutex<()> = Mutex::new(());
-
-/// An emulated disk with ext4, and a folder for traces; all gone when dropped.
-struct Bench {
-    root: PathBuf,
-    _turn: MutexGuard<'static, ()>,
-}
-
-impl Bench {
-    /// `None`, and a line that says why, where this cannot be had.
-    fn new(test: &str) -> Option<Self> {
-        for device in ["/dev/fuse", "/dev/loop-control"] {
-            if let Err(error) = fs::File::options().read(true).write(true).open(device) {
-                println!("skipped: {device}: {error}");
-                return None;
-            }
-        }
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        let root = std::env::temp_dir().join(format!("luc-record-{test}-{}", std::process::id()));
-        fs::create_dir_all(root.join("mnt")).expect("made");
-        let bench = Self { root, _turn: turn };
-        let probe = bench.luc(&["record", "-q", "--out", &bench.path("probe"), "--", "true"]);
-        if !probe.status.success() {
-            println!("skipped: {}", String::from_utf8_lossy(&probe.stderr).trim());
-            return None;
-        }
-        let mount = bench.path("mnt");
-        let made = bench.luc(&[
-            "disk", "create", "rec", "--flush", "6ms", "--write", "20us", "--size", "256M",
-            "--mkfs", "ext4", "--mount", &mount,
-        ]);
-        assert!(made.status.success(), "{made:?}");
-        Some(bench)
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.root.join(name).display().to_string()
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_luc"));
-        command.args(arguments).env("LUC_RUN_DIR", &self.root);
-        command
-    }
-
-    fn luc(&self, arguments: &[&str]) -> Output {
-        self.command(arguments).output().expect("luc runs")
-    }
-
-    /// Records a shell script with `options`, and opens the trace.
-    fn record(&self, trace: &str, options: &[&str], script: &str) -> Reader {
-        let out = self.path(trace);
-        let mut arguments = vec!["record", "--out", &out];
-        arguments.extend(options);
-        arguments.extend(["--", "sh", "-c", script]);
-        let output = self.luc(&arguments);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{said}");
-        let reader = Reader::open(Path::new(&out)).expect("a readable trace");
-        assert_eq!(rows::<Lost>(&reader), [], "{said}");
-        reader
-    }
-
-    /// The disk's device number, from the trace that saw it mounted.
-    fn dev(&self, reader: &Reader) -> Dev {
-        let mount = self.path("mnt");
-        let found = rows::<FileSystem>(reader)
-            .into_iter()
-            .find(|row| row.mount_point == mount)
-            .expect("the mounted file system is in the trace");
-        assert_eq!(found.kind, "ext4");
-        assert!(found.journal_blocks > 0 && !found.fast_commit, "{found:?}");
-        found.dev
-    }
-
-    /// A script that creates, writes and fsyncs `count` files one after the other.
-    fn syncs(&self, count: u32) -> String {
-        format!(
-            "cd {}; for i in $(seq {count}); do \
-             dd if=/dev/zero of=f$i bs=1k count=1 conv=fsync 2>/dev/null; done",
-            self.path("mnt")
-        )
-    }
-}
-
-impl Drop for Bench {
-    fn drop(&mut self) {
-        let _ = self.luc(&["disk", "remove", "rec"]);
-        let _ = fs::remove_dir_all(&self.root);
-    }
-}
-
-fn rows<T: Row>(reader: &Reader) -> Vec<T> {
+/// Records a shell script with `options`, and opens the trace.
+fn record(bench: &Bench, trace: &str, options: &[&str], script: &str) -> Reader {
+    let out = bench.path(trace);
+    let mut arguments = vec!["record", "--out", &out];
+    arguments.extend(options);
+    arguments.extend(["--", "sh", "-c", script]);
+    let output = bench.luc(&arguments);
+    let said = stderr(&output);
+    assert!(output.status.success(), "{said}");
+    let reader = bench.open(&out);
+    assert_eq!(rows::<Lost>(&reader), [], "{said}");
     reader
-        .rows::<T>()
-        .expect("the table can be read")
-        .map(|row| row.expect("a whole row"))
-        .collect()
 }
 
 #[test]
@@ -126,8 +34,8 @@ fn every_fsync_is_recorded_with_its_commit() {
     let Some(bench) = Bench::new("fsyncs") else {
         return;
     };
-    let reader = bench.record("trace", &[], &bench.syncs(40));
-    let dev = bench.dev(&reader);
+    let reader = record(&bench, "trace", &[], &bench.syncs(40));
+    let dev = common::dev(&bench, &reader);
 
     let syncs: Vec<Sync> = rows(&reader);
     assert_eq!(syncs.len(), 40);
@@ -201,9 +109,9 @@ fn waits_cover_the_fsyncs_and_have_their_causes() {
     let luc = env!("CARGO_BIN_EXE_luc");
     let script = format!(
         "{luc} bench metarates --dir {} --threads 16 --seconds 2 --file-size 1k >/dev/null",
-        bench.path("mnt")
+        bench.mount()
     );
-    let reader = bench.record("trace", &[], &script);
+    let reader = record(&bench, "trace", &[], &script);
     let mut waits: BTreeMap<u32, Vec<Wait>> = BTreeMap::new();
     let mut causes = BTreeSet::new();
     for wait in rows::<Wait>(&reader) {
@@ -320,8 +228,8 @@ fn commits_are_those_that_the_kernel_traces_itself() {
     let Some(tracefs) = Tracefs::new() else {
         return;
     };
-    let reader = bench.record("trace", &[], &bench.syncs(30));
-    let dev = bench.dev(&reader);
+    let reader = record(&bench, "trace", &[], &bench.syncs(30));
+    let dev = common::dev(&bench, &reader);
     let truth = tracefs.commits(dev);
     let commits: Vec<Commit> = rows::<Commit>(&reader)
         .into_iter()
@@ -339,6 +247,37 @@ fn commits_are_those_that_the_kernel_traces_itself() {
     }
 }
 
+/// Callers that come while a fast commit is under way and are served by it neither shorten it nor hide it.
+#[test]
+fn fast_commits_are_recorded_whole() {
+    let Some(bench) = Bench::with("fast", "-O fast_commit") else {
+        return;
+    };
+    let script = format!(
+        "{LUC} bench metarates --dir {} --threads 8 --seconds 2 --file-size 1k >/dev/null",
+        bench.mount()
+    );
+    let reader = record(&bench, "trace", &[], &script);
+    let dev = common::dev(&bench, &reader);
+    let mut fast = rows::<Commit>(&reader);
+    fast.retain(|commit| commit.dev == dev && commit.kind == CommitKind::Fast);
+    fast.sort_by_key(|commit| commit.end_ns);
+    assert!(fast.len() >= 10, "{fast:?}");
+    // The last block's write flushes the disk before and after it.
+    for commit in &fast {
+        assert!(
+            commit.end_ns - commit.start_ns >= 2 * FLUSH_NS,
+            "{commit:?}"
+        );
+    }
+    for pair in fast.windows(2) {
+        assert!(
+            pair[0].end_ns <= pair[1].start_ns,
+            "one at a time: {pair:?}"
+        );
+    }
+}
+
 #[test]
 fn only_what_passes_the_filter_is_recorded() {
     let Some(bench) = Bench::new("filter") else {
@@ -348,15 +287,20 @@ fn only_what_passes_the_filter_is_recorded() {
         .args(["-c", &format!("while true; do {}; done", bench.syncs(5))])
         .spawn()
         .expect("sh runs");
-    let reader = bench.record("tree", &[], &bench.syncs(10));
-    let other = bench.record("comm", &["--all", "--comm", "no-such-name"], "sleep 0.3");
-    let all = bench.record("all", &["--all"], "sleep 0.3");
+    let reader = record(&bench, "tree", &[], &bench.syncs(10));
+    let other = record(
+        &bench,
+        "comm",
+        &["--all", "--comm", "no-such-name"],
+        "sleep 0.3",
+    );
+    let all = record(&bench, "all", &["--all"], "sleep 0.3");
     stranger.kill().expect("killed");
     stranger.wait().expect("reaped");
 
     assert_eq!(rows::<Sync>(&reader).len(), 10);
     assert_eq!(reader.trace().filters, "command");
-    let dev = bench.dev(&reader);
+    let dev = common::dev(&bench, &reader);
     let processes: BTreeSet<u32> = rows::<Sync>(&reader)
         .iter()
         .map(|sync| sync.process.0)
@@ -377,8 +321,8 @@ fn the_summary_counts_what_the_events_list() {
     let Some(bench) = Bench::new("summary") else {
         return;
     };
-    let reader = bench.record("trace", &["--summary"], &bench.syncs(20));
-    let dev = bench.dev(&reader);
+    let reader = record(&bench, "trace", &["--summary"], &bench.syncs(20));
+    let dev = common::dev(&bench, &reader);
     let mut counts = BTreeMap::<Summarized, u64>::new();
     for row in rows::<Summary>(&reader) {
         if row.dev == dev {
@@ -395,143 +339,4 @@ fn the_summary_counts_what_the_events_list() {
     assert!(counts[&Summarized::Flush] >= 40);
     assert!(counts[&Summarized::Wait] >= 20);
     assert_eq!(rows::<Sync>(&reader), []);
-}
-
-/// Waits until `ready`, for ten seconds at most.
-fn until(what: &str, mut ready: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !ready() {
-        assert!(begin.elapsed() < Duration::from_secs(10), "{what}");
-        sleep(Duration::from_millis(20));
-    }
-}
-
-/// Starts a recording of everything in the background, and waits until it records.
-fn in_background(bench: &Bench, out: &str) -> Child {
-    let child = bench
-        .command(&["record", "--out", out])
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("luc runs");
-    until("recording begins", || programs_of(child.id()) > 0);
-    child
-}
-
-/// BPF programs that process `id` holds, by its open files.
-fn programs_of(id: u32) -> usize {
-    let Ok(files) = fs::read_dir(format!("/proc/{id}/fd")) else {
-        return 0;
-    };
-    files
-        .flatten()
-        .filter(|file| {
-            fs::read_link(file.path()).is_ok_and(|target| target.ends_with("anon_inode:bpf_link"))
-        })
-        .count()
-}
-
-#[test]
-fn ctrl_c_ends_a_recording() {
-    let Some(bench) = Bench::new("interrupt") else {
-        return;
-    };
-    let out = bench.path("trace");
-    let child = in_background(&bench, &out);
-    let script = bench.syncs(5);
-    let worked = Command::new("sh").args(["-c", &script]).status();
-    assert!(worked.expect("sh runs").success());
-    signal(&child, "INT");
-    let output = child.wait_with_output().expect("it ends");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(0), "{said}");
-    assert!(said.contains("recorded in"), "{said}");
-    let reader = Reader::open(Path::new(&out)).expect("a readable trace");
-    assert!(reader.trace().end_ns > reader.trace().start_ns);
-    let dev = bench.dev(&reader);
-    let syncs = rows::<Sync>(&reader);
-    assert_eq!(syncs.iter().filter(|sync| sync.dev == dev).count(), 5);
-}
-
-#[test]
-fn a_killed_recorder_leaves_a_readable_trace_and_nothing_else() {
-    let Some(bench) = Bench::new("killed") else {
-        return;
-    };
-    let out = bench.path("trace");
-    let mut child = in_background(&bench, &out);
-    let script = bench.syncs(5);
-    let worked = Command::new("sh").args(["-c", &script]).status();
-    assert!(worked.expect("sh runs").success());
-    until("rows are written", || {
-        fs::read_dir(&out).is_ok_and(|files| {
-            files
-                .flatten()
-                .any(|file| file.file_name().to_string_lossy().starts_with("sync-"))
-        })
-    });
-    child.kill().expect("killed");
-    child.wait().expect("reaped");
-    let reader = Reader::open(Path::new(&out)).expect("a readable trace");
-    assert_eq!(reader.trace().end_ns, 0);
-    assert!(rows::<Sync>(&reader).len() >= 5);
-    assert_eq!(programs_left(), 0, "the kernel has taken the programs back");
-}
-
-/// Programs of the recorder that are loaded in the kernel, by anyone.
-fn programs_left() -> usize {
-    let mut left = 0;
-    let begin = Instant::now();
-    while begin.elapsed() < Duration::from_secs(5) {
-        left = libbpf_rs::query::ProgInfoIter::default()
-            .filter(|program| program.name.to_string_lossy() == "jbd2_end_commit")
-            .count();
-        if left == 0 {
-            break;
-        }
-        sleep(Duration::from_millis(50));
-    }
-    left
-}
-
-fn signal(child: &Child, name: &str) {
-    let sent = Command::new("kill")
-        .args([format!("-{name}"), child.id().to_string()])
-        .status();
-    assert!(sent.expect("kill runs").success());
-}
-
-#[test]
-fn the_exit_status_is_the_command_s() {
-    let Some(bench) = Bench::new("status") else {
-        return;
-    };
-    let out = bench.path("trace");
-    let output = bench.luc(&["record", "-q", "--out", &out, "--", "sh", "-c", "exit 7"]);
-    assert_eq!(output.status.code(), Some(7));
-    let again = bench.luc(&["record", "-q", "--out", &out, "--", "true"]);
-    let said = String::from_utf8_lossy(&again.stderr).into_owned();
-    assert_eq!(again.status.code(), Some(2), "{said}");
-    assert_eq!(said.lines().count(), 1, "{said}");
-}
-
-#[test]
-fn without_privileges_one_line_says_so() {
-    let capable = fs::read_to_string("/proc/self/status").is_ok_and(|status| {
-        status
-            .lines()
-            .any(|line| line.starts_with("CapEff:") && !line.ends_with("0000000000000000"))
-    });
-    let mut command = Command::new("setpriv");
-    if capable {
-        command.args(["--bounding-set=-all", "--inh-caps=-all", "--"]);
-    }
-    let output = command
-        .arg(env!("CARGO_BIN_EXE_luc"))
-        .args(["record", "--out", "/nonexistent/trace", "--", "true"])
-        .output()
-        .expect("setpriv runs");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert_eq!(said.lines().count(), 1, "{said}");
-    assert!(said.contains("needs root"), "{said}");
 }

@@ -1,23 +1,22 @@
 //! `luc run` as a program: statuses, signals, reports and refusals. Needs no privileges.
 
+mod common;
+
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use common::{LUC, refusal, stderr};
 use serde_json::Value;
 
 fn luc(words: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_luc"));
+    let mut command = Command::new(LUC);
     command.arg("run").args(words);
     command
 }
 
 fn run(words: &[&str]) -> Output {
     luc(words).output().expect("luc starts")
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 #[test]
@@ -147,10 +146,7 @@ fn bad_input_is_one_line_and_status_2() {
         ),
         (vec![], "COMMAND"),
     ] {
-        let output = run(&words);
-        let text = stderr(&output);
-        assert_eq!(output.status.code(), Some(2), "{words:?}: {text}");
-        assert_eq!(text.lines().count(), 1, "{words:?}: {text}");
+        let text = refusal(&run(&words));
         assert!(text.contains(reason), "{words:?}: {text}");
     }
 }

@@ -9,7 +9,8 @@ struct journal {
 	u64 locking_ns;
 	u64 flushing_ns;
 	u64 logging_ns;
-	u64 fast_start_ns;
+	/* The end of the latest commit, full or fast: there is one at a time. */
+	u64 end_ns;
 	/* The first request seen for asked_transaction. */
 	u64 asked_ns;
 	u32 asked_transaction;
@@ -183,7 +184,10 @@ int BPF_PROG(jbd2_end_commit, struct journal_s *j, struct transaction_s *transac
 	struct record_commit *record;
 	u64 now = bpf_ktime_get_ns();
 
-	if (!journal || !journal->start_ns)
+	if (!journal)
+		return 0;
+	journal->end_ns = now;
+	if (!journal->start_ns)
 		return 0;
 	if (config.summary) {
 		struct summary_key key = { .dev = dev, .what = SUMMARIZE_COMMIT };
@@ -226,16 +230,22 @@ int BPF_PROG(jbd2_end_commit, struct journal_s *j, struct transaction_s *transac
 SEC("tp_btf/ext4_fc_commit_start")
 int BPF_PROG(ext4_fc_commit_start, struct super_block *sb)
 {
-	struct journal *journal = journal_of(sb->s_dev);
+	struct thread *thread;
 
-	if (journal)
-		journal->fast_start_ns = bpf_ktime_get_ns();
+	if (!journal_of(sb->s_dev))
+		return 0;
+	thread = current_thread(bpf_get_current_task_btf());
+	if (thread)
+		thread->fast_start_ns = bpf_ktime_get_ns();
 	return 0;
 }
 
 /*
- * Both fast commits and their refusals come by here. `transaction` has been an
- * argument since Linux 5.18; before, the program is not loaded.
+ * Fast commits, their refusals and callers that waited for somebody else's come
+ * by here, several at a time: so each has its own beginning, and that of the one
+ * that commits is the end of the commit before if it waited for that first.
+ * `transaction` has been an argument since Linux 5.18; before, the program is
+ * not loaded.
  */
 SEC("tp_btf/ext4_fc_commit_stop")
 int BPF_PROG(ext4_fc_commit_stop, struct super_block *sb, int blocks, int reason, u32 transaction)
@@ -243,16 +253,20 @@ int BPF_PROG(ext4_fc_commit_stop, struct super_block *sb, int blocks, int reason
 	u32 dev = sb->s_dev;
 	struct journal *journal = bpf_map_lookup_elem(&journals, &dev);
 	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread *thread = current_thread(task);
 	struct record_commit *record;
 	u64 start_ns, now = bpf_ktime_get_ns();
 
-	if (!journal || !journal->fast_start_ns)
+	if (!journal || !thread || !thread->fast_start_ns)
 		return 0;
-	start_ns = journal->fast_start_ns;
-	journal->fast_start_ns = 0;
+	start_ns = thread->fast_start_ns;
+	thread->fast_start_ns = 0;
 	/* EXT4_FC_STATUS_OK is 0; else nothing was written by it. */
 	if (reason || blocks <= 0)
 		return 0;
+	if (start_ns < journal->end_ns)
+		start_ns = journal->end_ns;
+	journal->end_ns = now;
 	if (config.summary) {
 		struct summary_key key = { .dev = dev, .what = SUMMARIZE_COMMIT };
 

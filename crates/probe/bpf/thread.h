@@ -51,6 +51,8 @@ struct thread {
 	u64 call_ns;
 	u64 call_inode;
 	u64 handle_ns;
+	/* The fast commit that it is in, or waits for. */
+	u64 fast_start_ns;
 	/* The fsync or the like that it is in. */
 	u64 file_system_enter_ns;
 	u64 file_system_exit_ns;

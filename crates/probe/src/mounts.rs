@@ -47,10 +47,27 @@ fn parse(line: &str) -> Option<(FileSystem, String)> {
         dev: Dev::new(major.parse().ok()?, minor.parse().ok()?),
         kind: kind.to_owned(),
         mount_point: unescape(mount_point),
-        options: format!("{options},{super_options}"),
+        options: joined(options, super_options),
         ..FileSystem::default()
     };
     Some((row, unescape(source)))
+}
+
+/// The options of a mount and of its super block, each once. As `findmnt` says it, what is read-only in one of the
+/// two is read-only.
+fn joined(mount: &str, super_block: &str) -> String {
+    let all = || mount.split(',').chain(super_block.split(','));
+    let mut found = vec![if all().any(|option| option == "ro") {
+        "ro"
+    } else {
+        "rw"
+    }];
+    for option in all() {
+        if !matches!(option, "ro" | "rw") && !found.contains(&option) {
+            found.push(option);
+        }
+    }
+    found.join(",")
 }
 
 /// Undoes the octal escapes of blanks and the like.
@@ -144,9 +161,22 @@ mod tests {
         assert_eq!(row.dev, Dev::new(8, 1));
         assert_eq!(row.mount_point, "/mnt/a b");
         assert_eq!(row.kind, "ext4");
-        assert_eq!(row.options, "rw,relatime,rw,errors=remount-ro");
+        assert_eq!(row.options, "rw,relatime,errors=remount-ro");
         assert_eq!(source, "/dev/sda1");
         assert!(parse("nonsense").is_none());
+    }
+
+    #[test]
+    fn each_option_is_said_once() {
+        assert_eq!(joined("rw,relatime", "rw"), "rw,relatime");
+        assert_eq!(
+            joined("ro,noatime", "rw,noatime,discard"),
+            "ro,noatime,discard"
+        );
+        assert_eq!(
+            joined("rw,relatime", "ro,norecovery"),
+            "ro,relatime,norecovery"
+        );
     }
 
     #[test]

@@ -81,6 +81,8 @@ pub fn evidence(evidence: &Evidence) -> String {
 
 /// With three significant digits, and whole above 100.
 pub(crate) fn three_digits(value: f64) -> String {
+    // The sum of nothing is -0.0, which has a sign.
+    let value = value + 0.0;
     match value.abs() {
         size if size >= 99.95 || size == size.trunc() => format!("{value:.0}"),
         size if size >= 9.995 => format!("{value:.1}"),
@@ -104,6 +106,12 @@ mod tests {
                 "0 ns", "950 ns", "12.6 us", "1000 us", "12.6 ms", "1.25 s", "300 s"
             ]
         );
+    }
+
+    #[test]
+    fn a_sum_of_nothing_has_no_sign() {
+        let nothing: [f64; 0] = [];
+        assert_eq!(Time(nothing.iter().sum()).to_string(), "0 ns");
     }
 
     #[test]

@@ -11,23 +11,21 @@ use std::time::Duration;
 use clap::Parser;
 use luc_bench::evaluate::sigkill::Orders;
 use luc_bench::evaluate::{
-    self, EvaluateError, Options, Part, measured, plant, sigkill, sqlite, switches,
+    self, EvaluateError, Options, PARTS, Part, measured, plant, sigkill, sqlite, switches,
 };
 use luc_bench::interrupt;
 
 /// Measures what LUC claims and writes a page and the raw data of each part. Needs root, but for
 /// kernel.
 ///
-/// Parts: metarates, varmail, head-to-head, no-harm, powercut, sigkill, sqlite, prediction, truth, recording,
-/// analysis, kernel, kernel-powercut, kernel-cycles, kernel-stress. Kernel runs guests in virtual time, keeps each
-/// result as soon as it is there, and makes only what is missing or was made by another build; start it again after
-/// an interruption. Exit status: 0 all targets met, 1 some not met, 2 an evaluation could not be made, 130
-/// interrupted.
+/// Kernel runs guests in virtual time, keeps each result as soon as it is there, and makes only what is missing or was
+/// made by another build; start it again after an interruption. Exit status: 0 all targets met, 1 some not met, 2 an
+/// evaluation could not be made, 130 interrupted.
 #[derive(Debug, Parser)]
-#[command(args_conflicts_with_subcommands = true, max_term_width = 100)]
+#[command(args_conflicts_with_subcommands = true, max_term_width = 100, after_help = Part::list())]
 struct Cli {
     /// Parts to evaluate [default: all]
-    #[arg(value_name = "PART", value_parser = part)]
+    #[arg(value_name = "PART", value_parser = Part::named)]
     parts: Vec<Part>,
     /// The luc program [default: beside this one]
     #[arg(long, value_name = "FILE")]
@@ -87,11 +85,6 @@ enum Helper {
     Measured(measured::Orders),
 }
 
-fn part(name: &str) -> Result<Part, String> {
-    let found = Part::ALL.into_iter().find(|part| part.name() == name);
-    found.ok_or_else(|| format!("the parts are {}", Part::ALL.map(Part::name).join(", ")))
-}
-
 fn main() -> ExitCode {
     match run(Cli::parse()) {
         Ok(status) => status,
@@ -140,7 +133,7 @@ fn run(cli: Cli) -> Result<ExitCode, EvaluateError> {
             .map(|minutes| Duration::from_secs(60 * u64::from(minutes))),
     };
     let parts = if cli.parts.is_empty() {
-        Part::ALL.to_vec()
+        PARTS.to_vec()
     } else {
         cli.parts
     };

@@ -232,7 +232,9 @@ fn page(rows: &[Row], repeats: usize, seconds: f64, has_groups: bool) -> Page {
              then `luc explain` says what it finds. Each case {repeats} times, with other seeds and each time slower disks. \
              A judgement is right if the first finding on the file system is what was planted, and the victim and the culprit \
              that the plant has are named by their process{}. Where the disk alone determines a part of the split, that of the quickest \
-             tenth is compared; {:.0} % is allowed. Programs and disks run at the highest priority, so that a machine that has other work to do is \
+             tenth is compared; {:.0} % is allowed. With several threads on fast_commit that is the commit, not what a caller \
+             waits: one that comes while another's fast commit is under way waits for the rest of that one only, and ext4 takes \
+             it for served (`ext4_fc_commit`), even if that commit's blocks were written before. Programs and disks run at the highest priority, so that a machine that has other work to do is \
              not what is found.",
             if has_groups {
                 " and cgroup"

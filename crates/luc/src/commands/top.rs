@@ -88,6 +88,9 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
         })?;
     let ended = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
+        // The second one ends it, whatever it is about.
+        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&ended))
+            .context("signals cannot be handled")?;
         signal_hook::flag::register(signal, Arc::clone(&ended))
             .context("signals cannot be handled")?;
     }

@@ -157,8 +157,8 @@ fn detail(out: &mut String, number: usize, brief: u64) -> fmt::Result {
          <button type=\"button\" data-do=\"left\" aria-label=\"Earlier\">←</button>\
          <button type=\"button\" data-do=\"right\" aria-label=\"Later\">→</button>\
          <button type=\"button\" data-do=\"all\">All</button></span></div>\
-         <p class=\"quiet\">Drag to move, Ctrl and wheel to zoom, point at anything for its figures. <span \
-         class=\"note\"></span></p>\
+         <p class=\"quiet\"><span class=\"hint\">Drag to move, Ctrl and wheel to zoom, point at anything for its \
+         figures.</span> <span class=\"note\"></span></p>\
          <div class=\"view\"><canvas tabindex=\"0\" role=\"img\" aria-label=\"Timeline of commits and of the calls of \
          threads\"></canvas></div><div class=\"legend\"></div>"
     )?;

@@ -77,8 +77,8 @@ pub(super) fn blame(out: &mut String, report: &Report) -> fmt::Result {
     writeln!(
         out,
         "<section id=\"blame\"><h2>Who waited for whose work</h2><p class=\"quiet\">Time that a process (row) \
-         waited for commits and data, shared out by whose bytes (column) were in them. Point at a cell for what the \
-         culprit's data added.</p><div class=\"scroll\"><table class=\"matrix\"><thead><tr><th scope=\"col\">waited \
+         waited for commits and data, shared out by whose bytes (column) were in them. <span class=\"hint\">Point at a \
+         cell for what the culprit's data added.</span></p><div class=\"scroll\"><table class=\"matrix\"><thead><tr><th scope=\"col\">waited \
          ↓ for the work of →</th>"
     )?;
     let culprits: Vec<_> = matrix.culprits.iter().take(MOST_PARTIES).collect();

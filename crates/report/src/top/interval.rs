@@ -129,7 +129,7 @@ fn file_system(old: &FileSystemReport, new: &FileSystemReport, seconds: f64) -> 
         dev: new.dev,
         mount_point: clean(&new.mount_point),
         kind: clean(&new.kind),
-        commits_per_s: count as f64 / seconds,
+        commits_per_s: (count > 0 || may_have_jbd2(&new.kind)).then(|| count as f64 / seconds),
         syncs_per_s: syncs.count as f64 / seconds,
         syncs_per_commit: (serving > 0).then(|| served as f64 / serving as f64),
         commit_ns: commits
@@ -144,6 +144,11 @@ fn file_system(old: &FileSystemReport, new: &FileSystemReport, seconds: f64) -> 
         call_time: Groups::of(&calls),
         ..FileSystemRow::default()
     }
+}
+
+/// Whether a file system of this type, or of one that is not known, can have a jbd2 journal.
+fn may_have_jbd2(kind: &str) -> bool {
+    matches!(kind, "" | "ext3" | "ext4" | "ocfs2")
 }
 
 /// Count, sum and 99th percentile of what came since.

@@ -14,8 +14,8 @@ pub struct FileSystemRow {
     pub mount_point: String,
     /// Its type; empty if unknown.
     pub kind: String,
-    /// Full and fast commits per second.
-    pub commits_per_s: f64,
+    /// Full and fast commits per second; none where they cannot be seen, as there is no jbd2 journal.
+    pub commits_per_s: Option<f64>,
     /// Calls of fsync and the like per second.
     pub syncs_per_s: f64,
     /// fsyncs that waited for their own commit, over commits that had such; none without a commit.
@@ -43,7 +43,7 @@ pub struct FileSystemRow {
 impl FileSystemRow {
     /// Whether it is known where it is, or something happened on it.
     pub(super) fn is_worth_a_line(&self) -> bool {
-        let quiet = self.syncs_per_s == 0.0 && self.commits_per_s == 0.0;
+        let quiet = self.syncs_per_s == 0.0 && self.commits_per_s.unwrap_or(0.0) == 0.0;
         !(self.mount_point.is_empty() && quiet)
     }
 }

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Runs the cells of one group, each on a disk, a file system and a module of its own. The calls of
 # `cell` follow below; what a cell gives is left in $OUT: N.json, N.stats, N.disk.
 modprobe ext4

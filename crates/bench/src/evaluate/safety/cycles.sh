@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Loads and unloads luc.ko CYCLES times under load and says what memory the kernel has before and after.
 RANDOM=$SEED
 modprobe ext4
@@ -10,9 +11,9 @@ begin() {
 	load=$!
 }
 end() {
-	kill -KILL $load
-	wait $load 2>/dev/null
-	rm -rf /mnt/*
+	kill -KILL "$load"
+	wait "$load" 2>/dev/null
+	(cd /mnt && rm -rf -- *)
 	umount /mnt || exit 1
 	e2fsck -fn /dev/lagdisk0 >/run/fsck 2>&1 || { cat /run/fsck; exit 1; }
 	echo 1 >/sys/block/lagdisk0/lagdisk/wipe
@@ -29,18 +30,19 @@ figures() {
 	# Pages on the processors' own lists are free, too.
 	awk '$1 == "count:" { lists += 4 * $2 } { kib[$1] = $2 } END { print kib["MemTotal:"] - lists \
 		- kib["MemFree:"] - kib["Buffers:"] - kib["Cached:"] - kib["AnonPages:"] }' \
-		/proc/meminfo /proc/zoneinfo >$OUT/memory_kib.$1
-	awk 'NR > 2 { print $1, $2 }' /proc/slabinfo >$OUT/slab.$1
+		/proc/meminfo /proc/zoneinfo >"$OUT/memory_kib.$1"
+	awk 'NR > 2 { print $1, $2 }' /proc/slabinfo >"$OUT/slab.$1"
 }
 policies=(delay pid auto off)
 copies=(on heuristic auto off)
 journal=/sys/kernel/luc/lagdisk0-8
 holds=0 copied=0
 cycle() {
-	insmod luc.ko policy=${policies[$1 % 4]} copy_out=${copies[$1 / 4 % 4]} || { echo "cycle $1: not loaded"; exit 1; }
+	insmod luc.ko "policy=${policies[$1 % 4]}" "copy_out=${copies[$1 / 4 % 4]}" ||
+		{ echo "cycle $1: not loaded"; exit 1; }
 	usleep $((RANDOM * 4))
 	# Sometimes settings change while commits are held.
-	if (($1 % 5 == 0)); then echo ${policies[RANDOM % 4]} >$journal/policy; fi
+	if (($1 % 5 == 0)); then echo "${policies[RANDOM % 4]}" >$journal/policy; fi
 	read -r count <$journal/stats/holds && holds=$((holds + count))
 	read -r count <$journal/stats/copies && copied=$((copied + count))
 	rmmod luc || { echo "cycle $1: not unloaded"; exit 1; }
@@ -55,6 +57,6 @@ begin
 for ((number = 0; number < CYCLES; number++)); do cycle $number; done
 end
 figures after
-echo $holds >$OUT/holds
-echo $copied >$OUT/copies
+echo $holds >"$OUT/holds"
+echo $copied >"$OUT/copies"
 rmmod lagdisk

@@ -1,7 +1,9 @@
+# shellcheck shell=bash
 # Cuts the power of a lagdisk. MODULE: luc.ko's parameters, or empty; WORDS: of luc powercut.
 modprobe ext4
 modprobe xfs
 insmod lagdisk.ko size_mib=512 flush_ns=2000000 write_ns=50000 read_ns=50000 || exit 2
+# shellcheck disable=SC2086 # words
 if [ -n "$MODULE" ]; then insmod luc.ko $MODULE || exit 2; fi
 
 # What the module did to journals that come and go: the sum of what was last seen of each.
@@ -17,10 +19,11 @@ watch() {
 		done
 		usleep 50000
 	done
-	for name in holds copies; do echo $((sum[$name] + last[$name])) >$OUT/$name; done
+	for name in holds copies; do echo $((sum[$name] + last[$name])) >"$OUT/$name"; done
 }
 watch &
-luc powercut --lagdisk /dev/lagdisk0 --json $WORDS >$OUT/report.json
+# shellcheck disable=SC2086 # words
+luc powercut --lagdisk /dev/lagdisk0 --json $WORDS >"$OUT/report.json"
 status=$?
 touch /run/stop
 wait

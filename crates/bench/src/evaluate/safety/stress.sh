@@ -1,8 +1,10 @@
+# shellcheck shell=bash
 # Runs each case on a fresh ext4 and notes its name, exit status, the checker's status and a digest of
 # the tree that it leaves. MODULE: luc.ko's parameters, or empty; ONLY: a case, or empty for all.
 modprobe ext4
 modprobe quota_v2
 insmod lagdisk.ko size_mib=256 flush_ns=200000 write_ns=20000 read_ns=20000 || exit 2
+# shellcheck disable=SC2086 # words
 if [ -n "$MODULE" ]; then insmod luc.ko $MODULE || exit 2; fi
 lagdisk=/sys/block/lagdisk0/lagdisk
 
@@ -21,6 +23,7 @@ try() {
 	shift 3
 	if [ -n "$ONLY" ] && [ "$name" != "$ONLY" ]; then return; fi
 	echo 1 >$lagdisk/wipe
+	# shellcheck disable=SC2086 # words
 	mkfs.ext4 -F -q -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 $mkfs /dev/lagdisk0 || exit 2
 	mount -t ext4 -o "$mount" /dev/lagdisk0 /mnt || exit 2
 	(cd /mnt && "$@") >/run/said 2>&1
@@ -29,7 +32,7 @@ try() {
 	umount /mnt || { echo "$name: cannot be unmounted"; exit 2; }
 	e2fsck -fn /dev/lagdisk0 >/run/fsck 2>&1
 	fsck=$?
-	echo "$name $status $fsck $tree" | tee -a $OUT/results
+	echo "$name $status $fsck $tree" | tee -a "$OUT/results"
 	if [ $status != 0 ] || [ $fsck != 0 ]; then
 		echo "== $name: status $status, e2fsck $fsck"
 		tail -n 5 /run/said
@@ -59,7 +62,7 @@ series() {
 }
 series_all() {
 	local number
-	for number in 1 2 3 4; do (series s$number $((SEED + number)) $1) & done
+	for number in 1 2 3 4; do (series s$number $((SEED + number)) "$1") & done
 	wait
 }
 direct() {
@@ -77,8 +80,8 @@ load() { # a load of fsyncs in the background; ends with the shell that started 
 	usleep 300000
 }
 unload() {
-	kill -KILL $load
-	wait $load 2>/dev/null
+	kill -KILL "$load"
+	wait "$load" 2>/dev/null
 	rm -rf load
 }
 freeze_thaw() {
@@ -104,11 +107,12 @@ remount() {
 	mount -o remount,ro /mnt && ! touch /mnt/x 2>/dev/null && mount -o remount,rw /mnt && touch /mnt/x
 }
 no_space() {
-	local turn number
+	local number
 	fallocate -l 215M big || return 1
-	for turn in 1 2 3; do
+	for _ in 1 2 3; do
 		for ((number = 0; number < 150; number++)); do
-			head -c 300000 /dev/zero >full$number && sync full$number || break
+			head -c 300000 /dev/zero >full$number || break
+			sync full$number || break
 		done 2>/dev/null
 		[ $number -lt 150 ] || return 1
 		rm -f full*
@@ -118,21 +122,32 @@ small_journal() {
 	local thread
 	load
 	for thread in 1 2; do
-		(mkdir t$thread; for turn in 1 2 3; do for n in $(seq 150); do : >t$thread/$n; done; rm -f t$thread/*; done) &
-		pids[$thread]=$!
+		(
+			mkdir t$thread
+			for _ in 1 2 3; do
+				for n in $(seq 150); do : >"t$thread/$n"; done
+				rm -f t$thread/*
+			done
+		) &
+		pids[thread]=$!
 	done
-	wait ${pids[1]} ${pids[2]}
+	wait "${pids[1]}" "${pids[2]}"
 	unload
 }
 quota() {
 	local user
 	for user in $(seq 1000 1020); do
-		head -c $((user * 10)) /dev/zero >file$user && chown $user:$user file$user && sync file$user || return 1
+		head -c $((user * 10)) /dev/zero >"file$user" || return 1
+		chown "$user:$user" "file$user" || return 1
+		sync "file$user" || return 1
 	done
-	for user in $(seq 1000 2 1020); do chown 0:0 file$user; truncate -s 100 file$((user + 1 > 1020 ? 1020 : user + 1)); done
+	for user in $(seq 1000 2 1020); do
+		chown 0:0 "file$user"
+		truncate -s 100 file$((user + 1 > 1020 ? 1020 : user + 1))
+	done
 }
 stress() { # STRESSOR OPERATIONS
-	stress-ng --temp-path /mnt --quiet --verify --timeout 20 --seed $SEED --$1 4 --$1-ops $2
+	stress-ng --temp-path /mnt --quiet --verify --timeout 20 --seed "$SEED" "--$1" 4 "--$1-ops" "$2"
 }
 
 for mode in ordered journal writeback; do

@@ -61,8 +61,10 @@ pub(super) struct Determined {
 pub(super) enum Figure {
     /// What an fsync waited for its own commit, full or fast.
     OwnCommit,
-    /// A commit.
+    /// A full commit.
     Commit,
+    /// A fast commit.
+    FastCommit,
 }
 
 /// What must be said.
@@ -304,6 +306,8 @@ pub(super) fn all(stretch: f64) -> Vec<Case> {
             )
             .with(Figure::OwnCommit, FLUSHES),
         ),
+        // Here a caller's own wait is anything up to a commit: who comes while another's fast commit is under way waits
+        // for the rest of that one and is done (`jbd2_fc_begin_commit` returns -EALREADY, `ext4_fc_commit` then 0).
         case(
             "fast_commit, 8 threads",
             drive(0.02, 20.0, "-O fast_commit"),
@@ -313,7 +317,7 @@ pub(super) fn all(stretch: f64) -> Vec<Case> {
                 Named::Role("many"),
                 Named::Role("many"),
             )
-            .with(Figure::OwnCommit, FLUSHES),
+            .with(Figure::FastCommit, FLUSHES),
         ),
         Case {
             name: "two file systems",

@@ -172,6 +172,7 @@ fn figure(figure: Figure, file_system: &Value) -> Option<(&'static str, f64)> {
     Some(match figure {
         Figure::OwnCommit => ("own commit", quick_ms(&syncs["own_commit"])?),
         Figure::Commit => ("a commit", quick_ms(&commits["full"])?),
+        Figure::FastCommit => ("a fast commit", quick_ms(&commits["fast"])?),
     })
 }
 

@@ -1,6 +1,6 @@
 //! The terminal: keys, resizes, signals, and giving it back as it was.
 
-use std::io::{Stdout, Write as _, stdout};
+use std::io::{Stdout, Write as _, stdin, stdout};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -16,6 +16,8 @@ use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 use ratatui::layout::Rect;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use signal_hook::consts::{SIGCONT, SIGTSTP};
 use signal_hook::low_level::emulate_default_handler;
 
@@ -48,7 +50,10 @@ fn show(
             screen.draw(top)?;
             draw = false;
         }
-        if event::poll(STEP).context("the terminal cannot be read")? {
+        if !is_there(STEP)? {
+            return Ok(());
+        }
+        if event::poll(Duration::ZERO).context("the terminal cannot be read")? {
             let action = match event::read().context("the terminal cannot be read")? {
                 Event::Key(pressed) => key(pressed).map(|key| top.key(key)),
                 Event::Resize(..) => Some(Action::Draw),
@@ -86,6 +91,19 @@ fn show(
         }
     }
     Ok(())
+}
+
+/// Waits until the terminal has something to say, for `step` at most. `false` if it is gone: crossterm would read its
+/// end for ever.
+fn is_there(step: Duration) -> anyhow::Result<bool> {
+    let (stdin, step) = (stdin(), Timespec::try_from(step)?);
+    let mut terminal = [PollFd::new(&stdin, PollFlags::IN)];
+    match poll(&mut terminal, Some(&step)) {
+        Ok(_) | Err(Errno::INTR) => {}
+        Err(error) => return Err(error).context("the terminal cannot be read"),
+    }
+    let gone = PollFlags::HUP | PollFlags::ERR;
+    Ok(!terminal[0].revents().intersects(gone))
 }
 
 /// Signals that only note that they came.

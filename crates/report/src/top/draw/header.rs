@@ -63,7 +63,10 @@ fn lines(top: &Top, interval: &Interval, width: u16) -> Vec<Line<'static>> {
         ),
         Span::raw("  commits "),
         Span::styled(
-            format!("{}/s", three_digits(sum(|row| row.commits_per_s))),
+            format!(
+                "{}/s",
+                three_digits(sum(|row| row.commits_per_s.unwrap_or(0.0)))
+            ),
             top.theme.strong(),
         ),
         Span::raw("  lost in calls "),

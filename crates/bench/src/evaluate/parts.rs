@@ -1,0 +1,92 @@
+//! The parts of the evaluation: the one table of them.
+
+use super::lab::Lab;
+use super::report::Page;
+use super::{
+    EvaluateError, Options, analysis, head_to_head, kernel, metarates, no_harm, powercut,
+    prediction, recording, safety, sigkill, sqlite, truth, varmail,
+};
+
+/// A part of the evaluation.
+#[derive(Debug, Clone, Copy)]
+pub struct Part {
+    name: &'static str,
+    about: &'static str,
+    pub(super) made: Made,
+}
+
+/// How a part is made.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Made {
+    /// Measured on this machine, as root; the runs are the lab's.
+    Here(fn(&Lab) -> Result<Page, EvaluateError>),
+    /// Measured in guests, by anyone; keeps its raw data itself. Also gives the sentence on what made it.
+    InGuests(fn(&Options) -> Result<(Page, String), EvaluateError>),
+}
+
+use Made::{Here, InGuests};
+
+/// All parts, in the order in which they are run.
+#[rustfmt::skip]
+pub const PARTS: [Part; 15] = [
+    part("metarates", "File creation, with and without the gate", Here(metarates::run)),
+    part("varmail", "The mail server on a hard disk", Here(varmail::run)),
+    part("head-to-head", "ext4, fast commits and XFS, each with and without the gate", Here(head_to_head::run)),
+    part("no-harm", "Where the gate cannot help it must not harm", Here(no_harm::run)),
+    part("powercut", "Power cuts under the gate", Here(powercut::run)),
+    part("sigkill", "Workers killed at random under the gate", Here(sigkill::run)),
+    part("sqlite", "Eight SQLite writers", Here(sqlite::run)),
+    part("prediction", "What batching would gain, predicted and obtained", Here(prediction::run)),
+    part("truth", "Planted troubles, and what is said of them", Here(truth::run)),
+    part("recording", "What recording costs", Here(recording::run)),
+    part("analysis", "How fast traces are explained, and in how much memory", Here(analysis::run)),
+    part("kernel-powercut", "Power cuts with luc.ko", Here(safety::powercut::run)),
+    part("kernel-cycles", "luc.ko loaded and unloaded under load", Here(safety::cycles::run)),
+    part("kernel-stress", "Stress of file systems with luc.ko", Here(safety::stress::run)),
+    part("kernel", "The kernel module by processor speed, in virtual time", InGuests(kernel::run)),
+];
+
+const fn part(name: &'static str, about: &'static str, made: Made) -> Part {
+    Part { name, about, made }
+}
+
+impl Part {
+    /// Its name: of the files, and after `make evaluate-`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The part of a name.
+    ///
+    /// # Errors
+    /// The names that there are.
+    pub fn named(name: &str) -> Result<Self, String> {
+        let found = PARTS.into_iter().find(|part| part.name == name);
+        found.ok_or_else(|| format!("the parts are {}", PARTS.map(|part| part.name).join(", ")))
+    }
+
+    /// All parts and what they are about, a line each, for a help text.
+    #[must_use]
+    pub fn list() -> String {
+        let lines = PARTS.map(|Part { name, about, .. }| format!("  {name:<17}{about}"));
+        format!("Parts:\n{}", lines.join("\n"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn each_part_is_found_by_its_own_name() {
+        let names: HashSet<&str> = PARTS.iter().map(Part::name).collect();
+        assert_eq!(names.len(), PARTS.len());
+        for name in names {
+            assert_eq!(Part::named(name).map(|part| part.name), Ok(name));
+        }
+        assert!(Part::named("nonsense").is_err_and(|text| text.contains("metarates, varmail")));
+    }
+}

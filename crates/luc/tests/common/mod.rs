@@ -1,0 +1,229 @@
+//! What the end-to-end tests share: running `luc`, an emulated disk, and reading traces.
+
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
+use std::fs;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use luc_events::Dev;
+use luc_events::store::Reader;
+use luc_events::tables::{FileSystem, Row};
+
+pub(crate) const LUC: &str = env!("CARGO_BIN_EXE_luc");
+
+/// So long something may take on a busy machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+pub(crate) fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// What is said where something is refused: one line, and status 2.
+pub(crate) fn refusal(output: &Output) -> String {
+    let text = stderr(output);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert_eq!(text.lines().count(), 1, "{text}");
+    text
+}
+
+/// Runs `luc` without any privilege.
+pub(crate) fn without_privileges(arguments: &[&str]) -> Output {
+    let status = fs::read_to_string("/proc/self/status").expect("readable");
+    let capable = status
+        .lines()
+        .any(|line| line.starts_with("CapEff:") && !line.ends_with("0000000000000000"));
+    let mut command = Command::new("setpriv");
+    if capable {
+        command.args(["--bounding-set=-all", "--inh-caps=-all", "--"]);
+    }
+    command
+        .arg(LUC)
+        .args(arguments)
+        .output()
+        .expect("setpriv runs")
+}
+
+/// Waits until `is_so`.
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < PATIENCE, "{what} did not come");
+        sleep(Duration::from_millis(5));
+    }
+}
+
+pub(crate) fn rows<T: Row>(reader: &Reader) -> Vec<T> {
+    reader
+        .rows::<T>()
+        .expect("the table can be read")
+        .map(|row| row.expect("a whole row"))
+        .collect()
+}
+
+/// Whether this is root; else says that a test is skipped.
+pub(crate) fn is_root() -> bool {
+    let status = fs::read_to_string("/proc/self/status").expect("readable");
+    let root = status.contains("\nUid:\t0\t0\t");
+    if !root {
+        println!("skipped: needs root");
+    }
+    root
+}
+
+/// An emulated disk with a file system, whose flush takes [`FLUSH_NS`], and a folder beside it; all gone when dropped.
+pub(crate) struct Disk {
+    root: PathBuf,
+}
+
+/// What a flush of the emulated disk takes.
+pub(crate) const FLUSH_NS: u64 = 6_000_000;
+
+impl Disk {
+    /// A disk with a file system of `kind`, made with `mkfs_options`. `None`, and a line that says why, where this
+    /// cannot be had.
+    pub(crate) fn new(test: &str, kind: &str, mkfs_options: &str) -> Option<Self> {
+        if !is_root() {
+            return None;
+        }
+        for device in ["/dev/fuse", "/dev/loop-control"] {
+            if let Err(error) = fs::File::options().read(true).write(true).open(device) {
+                println!("skipped: {device}: {error}");
+                return None;
+            }
+        }
+        let known = fs::read_to_string("/proc/filesystems").unwrap_or_default();
+        if !known.split_whitespace().any(|name| name == kind) {
+            println!("skipped: this kernel has no {kind}");
+            return None;
+        }
+        let root = std::env::temp_dir().join(format!("luc-test-{test}-{}", std::process::id()));
+        fs::create_dir_all(root.join("mnt")).expect("made");
+        let disk = Self { root };
+        let mount = disk.mount();
+        let made = disk.luc(&[
+            "disk",
+            "create",
+            "disk",
+            "--flush",
+            "6ms",
+            "--write",
+            "20us",
+            "--size",
+            "512M",
+            "--mkfs",
+            kind,
+            "--mkfs-options",
+            mkfs_options,
+            "--mount",
+            &mount,
+        ]);
+        assert!(made.status.success(), "{}", stderr(&made));
+        Some(disk)
+    }
+
+    /// Something beside the file system.
+    pub(crate) fn path(&self, name: &str) -> String {
+        self.root.join(name).display().to_string()
+    }
+
+    /// Where the file system is.
+    pub(crate) fn mount(&self) -> String {
+        self.path("mnt")
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(LUC);
+        command.args(arguments);
+        self.set_environment(&mut command);
+        command
+    }
+
+    /// What a `luc` that is not started by [`Disk::command`] needs to find the disk.
+    pub(crate) fn set_environment(&self, command: &mut Command) {
+        command.env("LUC_RUN_DIR", &self.root);
+    }
+
+    pub(crate) fn luc(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().expect("luc runs")
+    }
+
+    /// A script that creates, writes and fsyncs `count` files one after the other.
+    pub(crate) fn syncs(&self, count: u32) -> String {
+        format!(
+            "cd {}; for i in $(seq {count}); do \
+             dd if=/dev/zero of=f$i bs=1k count=1 conv=fsync 2>/dev/null; done",
+            self.mount()
+        )
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let removed = self.luc(&["disk", "remove", "disk"]);
+        let _ = fs::remove_dir_all(&self.root);
+        let is_fine = removed.status.success() || std::thread::panicking();
+        assert!(is_fine, "{}", stderr(&removed));
+    }
+}
+
+/// The disk's device number, from the trace that saw it mounted.
+pub(crate) fn dev(disk: &Disk, reader: &Reader) -> Dev {
+    let mount = disk.mount();
+    let found = rows::<FileSystem>(reader)
+        .into_iter()
+        .find(|row| row.mount_point == mount)
+        .expect("the mounted file system is in the trace");
+    assert_eq!(found.kind, "ext4");
+    assert!(found.journal_blocks > 0, "{found:?}");
+    found.dev
+}
+
+/// Tests that record take turns: each wants the machine's processors for itself.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// An emulated disk with ext4 where `luc record` works.
+pub(crate) struct Bench {
+    disk: Disk,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Bench {
+    /// `None`, and a line that says why, where this cannot be had.
+    pub(crate) fn new(test: &str) -> Option<Self> {
+        Self::with(test, "")
+    }
+
+    /// The same with options of mkfs.
+    pub(crate) fn with(test: &str, mkfs_options: &str) -> Option<Self> {
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let disk = Disk::new(test, "ext4", mkfs_options)?;
+        let bench = Self { disk, _turn: turn };
+        let probe = bench.luc(&["record", "-q", "--out", &bench.path("probe"), "--", "true"]);
+        if !probe.status.success() {
+            println!("skipped: {}", stderr(&probe).trim());
+            return None;
+        }
+        Some(bench)
+    }
+
+    pub(crate) fn open(&self, trace: &str) -> Reader {
+        Reader::open(Path::new(trace)).expect("a readable trace")
+    }
+}
+
+impl Deref for Bench {
+    type Target = Disk;
+
+    fn deref(&self) -> &Disk {
+        &self.disk
+    }
+}
