@@ -168,7 +168,15 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        let removed = self.luc(&["disk", "remove", "disk"]);
+        // What a killed shell had started may not be over yet, and keeps the file system busy.
+        let begun = Instant::now();
+        let removed = loop {
+            let removed = self.luc(&["disk", "remove", "disk"]);
+            if removed.status.success() || begun.elapsed() > PATIENCE {
+                break removed;
+            }
+            sleep(Duration::from_millis(100));
+        };
         let _ = fs::remove_dir_all(&self.root);
         let is_fine = removed.status.success() || std::thread::panicking();
         assert!(is_fine, "{}", stderr(&removed));
