@@ -49,6 +49,7 @@ enum {
 
 enum {
 	BPF_F_NO_PREALLOC = 1U << 0,
+	BPF_F_MMAPABLE = 1U << 10,
 };
 
 enum {

@@ -43,7 +43,8 @@ struct hot {
 	u8 reserved[5];
 	u64 brief_since_ns;
 	struct brief_sum brief[LUC_BRIEF];
-};
+	/* Neighbours in the array run on different processors, and each switch writes to both. */
+} __attribute__((aligned(64)));
 
 struct thread {
 	u64 cgroup;
@@ -77,9 +78,10 @@ struct thread {
 	struct hot hot;
 };
 
-/* The size, a power of two, is set before loading. */
+/* The size, a power of two, is set before loading. A map that can be mapped begins at a page. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);
 	__type(key, u32);
 	__type(value, struct hot);
