@@ -1,8 +1,8 @@
 //! Filebench's workload language: its `.f` files, run unchanged.
 //!
-//! [`lex`] and [`parse`] make commands of a text, [`resolve`] a plan of the commands: variables looked up,
-//! references resolved, what is not implemented refused before anything is touched. [`tree`] makes the
-//! filesets, [`engine`] runs the plan, a [`worker`] per thread, whose calls are in [`flowop`].
+//! `lex` and `parse` make commands of a text, `resolve` a plan of the commands: variables looked up,
+//! references resolved, what is not implemented refused before anything is touched. `tree` makes the
+//! filesets, `engine` runs the plan, a `worker` per thread, whose calls are in `flowop`.
 
 mod ast;
 mod engine;

@@ -47,8 +47,8 @@ impl Tree {
             order.swap(last, random.random_range(0..=last));
         }
         let mut made = PathBuf::new();
-        for index in 0..paths.len() {
-            let parent = paths[index].parent().unwrap_or(scratch);
+        for path in &paths {
+            let parent = path.parent().unwrap_or(scratch);
             if parent != made {
                 fs::create_dir_all(parent).map_err(failed)?;
                 made = parent.to_path_buf();
