@@ -78,6 +78,40 @@ impl Fileset {
         }
     }
 
+    /// As [`Fileset::pick`], but from `start` on and without the rotor.
+    pub(crate) fn pick_from(&self, wanted: Wanted, start: usize) -> Option<usize> {
+        loop {
+            let count = self.files.len();
+            let mut candidates = (0..count)
+                .map(|step| (start + step) % count)
+                .filter(|&index| matches(self.files[index].load(Ordering::Relaxed), wanted))
+                .peekable();
+            candidates.peek()?;
+            if let Some(index) = candidates.find(|&index| self.claim(index, wanted)) {
+                return Some(index);
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    /// Makes file `index` busy if it is of the wanted kind and not busy; whether it was.
+    pub(crate) fn claim(&self, index: usize, wanted: Wanted) -> bool {
+        let claimed = |state| (matches(state, wanted) && state & BUSY == 0).then_some(state | BUSY);
+        self.files[index]
+            .fetch_update(Ordering::Acquire, Ordering::Relaxed, claimed)
+            .is_ok()
+    }
+
+    /// The picked file has neither been opened nor changed.
+    pub(crate) fn release(&self, index: usize) {
+        self.files[index].fetch_and(!BUSY, Ordering::Release);
+    }
+
+    /// Whether a client has file `index` open.
+    pub(crate) fn is_open(&self, index: usize) -> bool {
+        self.files[index].load(Ordering::Relaxed) & !(EXISTS | BUSY) != 0
+    }
+
     /// The picked file has been opened or created: it exists, is open once more, no longer busy.
     pub(crate) fn opened(&self, index: usize) {
         let opens = self.files[index].load(Ordering::Relaxed) & !(EXISTS | BUSY);

@@ -4,6 +4,7 @@
 //! are measured alike and a client that is killed loses nothing. The counters are logarithmic with
 //! 1024 steps per octave: a value is known to 0.1 %.
 
+use std::borrow::Cow;
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -156,14 +157,14 @@ impl Latency {
 
     /// The figures to print, under the name `operation`.
     #[must_use]
-    pub fn figures(&self, operation: &'static str) -> LatencyFigures {
+    pub fn figures(&self, operation: impl Into<Cow<'static, str>>) -> LatencyFigures {
         let count = self.count();
         let at = |quantile| {
             let ns = self.histogram.value_at_quantile(quantile).min(self.max_ns);
             if count == 0 { 0.0 } else { ns as f64 / 1e3 }
         };
         LatencyFigures {
-            operation,
+            operation: operation.into(),
             count,
             mean_us: if count == 0 {
                 0.0
@@ -184,7 +185,7 @@ impl Latency {
 #[derive(Debug, Clone, Serialize)]
 pub struct LatencyFigures {
     /// The operation's name.
-    pub operation: &'static str,
+    pub operation: Cow<'static, str>,
     /// Operations counted.
     pub count: u64,
     /// Mean.

@@ -6,6 +6,7 @@
 
 pub mod error;
 pub mod evaluate;
+pub mod filebench;
 mod fileset;
 pub mod interrupt;
 pub mod latency;

@@ -14,7 +14,7 @@ use crate::error::BenchError;
 use crate::workers::Failure;
 
 /// Turns a client's failure into what the user reads.
-fn explain(directory: &Path, operations: &[&str], failure: Failure) -> BenchError {
+pub(crate) fn explain(directory: &Path, operations: &[&str], failure: Failure) -> BenchError {
     match failure {
         Failure::Other(error) => error,
         Failure::Fault(fault) => {
@@ -29,7 +29,7 @@ fn explain(directory: &Path, operations: &[&str], failure: Failure) -> BenchErro
 }
 
 /// Lets this process hold `files` files and a few more open.
-fn raise_file_limit(files: usize) -> Result<(), BenchError> {
+pub(crate) fn raise_file_limit(files: usize) -> Result<(), BenchError> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let wanted = files as u64 + 64;
     let limit = getrlimit(Resource::Nofile);

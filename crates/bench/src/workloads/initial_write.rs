@@ -299,7 +299,7 @@ fn report(plan: &InitialWrite, rounds: Vec<Round>, recorders: &Recorders) -> Opt
         operations: OPERATIONS
             .iter()
             .enumerate()
-            .map(|(operation, name)| latency(operation).figures(name))
+            .map(|(operation, name)| latency(operation).figures(*name))
             .collect(),
         rounds,
     })

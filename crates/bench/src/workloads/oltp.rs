@@ -455,7 +455,7 @@ fn report(plan: &Oltp, outcome: Outcome) -> Report {
     let log_writes = operations[LOG_WRITE].count;
     let flowops = operations[READ].count + operations[WRITE].count + log_writes;
     let parameters = plan.parameters;
-    operations.retain(|figures| match figures.operation {
+    operations.retain(|figures| match &*figures.operation {
         "read" => parameters.readers > 0,
         "write" => parameters.writers > 0,
         "fsync" => parameters.writers > 0 && parameters.write_durability == Durability::Fsync,

@@ -114,7 +114,7 @@ impl Outcome {
     /// The latencies of the operations named, in their order.
     pub(super) fn latencies(&self, names: &[&'static str]) -> Vec<LatencyFigures> {
         let figures = |(operation, name): (usize, &&'static str)| {
-            self.measured.latency(operation).figures(name)
+            self.measured.latency(operation).figures(*name)
         };
         names.iter().enumerate().map(figures).collect()
     }

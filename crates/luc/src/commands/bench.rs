@@ -2,6 +2,7 @@
 
 mod ack_client;
 mod commit;
+mod filebench;
 mod initial_write;
 mod metarates;
 mod oltp;
@@ -29,6 +30,7 @@ enum Workload {
     Varmail(varmail::Args),
     InitialWrite(initial_write::Args),
     Oltp(oltp::Args),
+    Filebench(filebench::Args),
     Commit(commit::Args),
     #[command(hide = true)]
     AckClient(ack_client::Args),
@@ -42,6 +44,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
         Workload::Varmail(args) => varmail::main(&args),
         Workload::InitialWrite(args) => initial_write::main(&args),
         Workload::Oltp(args) => oltp::main(&args),
+        Workload::Filebench(args) => filebench::main(&args),
         Workload::Commit(args) => commit::main(&args),
         Workload::AckClient(args) => ack_client::main(args),
     }

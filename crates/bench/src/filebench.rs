@@ -1,0 +1,147 @@
+//! Filebench's workload language: its `.f` files, run unchanged.
+//!
+//! `lex` and `parse` make commands of a text, `resolve` a plan of the commands: variables looked up,
+//! references resolved, what is not implemented refused before anything is touched. `tree` makes the
+//! filesets, `engine` runs the plan, a `worker` per thread, whose calls are in `flowop`.
+
+mod ast;
+mod engine;
+mod flowop;
+mod lex;
+mod mistake;
+mod parse;
+mod plan;
+mod resolve;
+mod slots;
+mod stock;
+mod tree;
+mod variables;
+mod words;
+mod worker;
+
+use std::fs;
+use std::io;
+
+pub use engine::{Options, Report};
+pub use mistake::{Mistake, Position};
+
+use crate::error::BenchError;
+use ast::Value;
+
+/// A workload that cannot be run.
+#[derive(Debug, thiserror::Error)]
+pub enum FilebenchError {
+    /// The file cannot be read.
+    #[error(
+        "{file}: cannot read this workload: {reason}; give a file, or one of: {}",
+        stock::names()
+    )]
+    Unreadable {
+        /// The file given.
+        file: String,
+        /// The system's reason.
+        reason: io::Error,
+    },
+    /// The file is wrong, or uses what is not implemented.
+    #[error("{file}:{mistake}")]
+    Mistake {
+        /// The file given.
+        file: String,
+        /// Where and what.
+        mistake: Mistake,
+    },
+    /// A variable of the user's is not `name=value`.
+    #[error("--set '{given}': not a variable; write name=value, as in nfiles=100 or filesize=16k")]
+    Variable {
+        /// What was given.
+        given: String,
+    },
+    /// The run could not go on.
+    #[error("{file}: {why}")]
+    Run {
+        /// The file given.
+        file: String,
+        /// What stopped it, and what to do.
+        why: String,
+    },
+    /// Directory, space, clients.
+    #[error(transparent)]
+    Bench(#[from] BenchError),
+}
+
+/// A workload file, ready to run.
+#[derive(Debug)]
+pub struct Workload {
+    file: String,
+    plan: plan::Plan,
+}
+
+impl Workload {
+    /// Reads the file at `file`, or one of the stock workloads of that name. `set` holds `name=value`
+    /// pairs that win over the file's.
+    ///
+    /// # Errors
+    /// [`FilebenchError`]: unreadable, wrong, or not implemented yet; nothing has been touched.
+    pub fn load(file: &str, set: &[String]) -> Result<Self, FilebenchError> {
+        let text = match stock::text(file) {
+            Some(text) => text.to_owned(),
+            None => fs::read_to_string(file).map_err(|reason| FilebenchError::Unreadable {
+                file: file.to_owned(),
+                reason,
+            })?,
+        };
+        let given = set
+            .iter()
+            .map(|pair| variable(pair))
+            .collect::<Result<Vec<_>, _>>()?;
+        let plan = parse::parse(&text)
+            .and_then(|commands| resolve::resolve(&commands, &given))
+            .map_err(|mistake| FilebenchError::Mistake {
+                file: file.to_owned(),
+                mistake,
+            })?;
+        Ok(Self {
+            file: file.to_owned(),
+            plan,
+        })
+    }
+}
+
+/// `name=value` as the language reads it.
+fn variable(given: &str) -> Result<(String, Value), FilebenchError> {
+    let bad = || FilebenchError::Variable {
+        given: given.to_owned(),
+    };
+    let (name, value) = given
+        .trim_start_matches('$')
+        .split_once('=')
+        .ok_or_else(bad)?;
+    let mut letters = name.chars();
+    let named = letters
+        .next()
+        .is_some_and(|first| first.is_ascii_alphabetic());
+    if !named
+        || value.is_empty()
+        || !letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+    {
+        return Err(bad());
+    }
+    let value = match lex::tokens(value)
+        .ok()
+        .and_then(|tokens| tokens.into_iter().next())
+    {
+        Some(lex::Token {
+            kind: lex::Kind::Integer(number),
+            ..
+        }) => Value::Integer(number),
+        _ => match value {
+            "true" => Value::Boolean(true),
+            "false" => Value::Boolean(false),
+            text => Value::Text(text.to_owned()),
+        },
+    };
+    Ok((name.to_owned(), value))
+}
+
+#[cfg(test)]
+mod tests;

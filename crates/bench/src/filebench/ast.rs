@@ -1,0 +1,119 @@
+//! A workload file as parsed: commands in their order, values not yet looked up.
+
+use super::mistake::Position;
+
+/// A value as written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Value {
+    /// A number, also of bytes.
+    Integer(u64),
+    /// `true` or `false`; also an attribute without a value.
+    Boolean(bool),
+    /// A word or text.
+    Text(String),
+    /// A variable, by name.
+    Variable(String),
+    /// The rows of a `randtable`: percent, lowest, highest.
+    Table(Vec<[u64; 3]>),
+}
+
+/// `name=value`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Attribute {
+    pub(super) at: Position,
+    pub(super) name: String,
+    pub(super) value: Value,
+}
+
+/// The attributes of one definition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Attributes {
+    /// Where the definition begins.
+    pub(super) at: Position,
+    pub(super) list: Vec<Attribute>,
+    /// Values for a composite flowop's local variables; `None`: declared without one.
+    pub(super) locals: Vec<(String, Option<Value>)>,
+}
+
+impl Attributes {
+    /// An attribute; of repeats the last.
+    pub(super) fn get(&self, name: &str) -> Option<&Attribute> {
+        self.list.iter().rev().find(|found| found.name == name)
+    }
+}
+
+/// What a variable is set to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Setting {
+    /// A value, or the product of several.
+    Product(Vec<Value>),
+    /// `randvar(...)`.
+    Random(Attributes),
+    /// `cvar(...)`.
+    Custom(Attributes),
+}
+
+/// One command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Command {
+    pub(super) at: Position,
+    pub(super) action: Action,
+}
+
+/// When a run ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// At its time.
+    Timeout,
+    /// When all threads are done.
+    AllDone,
+    /// When the first thread is done.
+    FirstDone,
+}
+
+/// What a command does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Action {
+    /// `set $name = ...`
+    Set(String, Setting),
+    /// `set mode quit ...`
+    Mode(Mode),
+    /// `define file` (true) or `define fileset`.
+    Files(bool, Attributes),
+    /// `define process`.
+    Process(Attributes, Vec<Thread>),
+    /// `define flowop`: a composite.
+    Composite(Attributes, Vec<Flowop>),
+    /// `run` and `psrun`, with their length.
+    Run(Option<Value>),
+    /// `sleep`.
+    Sleep(Value),
+    /// `echo`, with its variables.
+    Echo(String),
+    /// `system`.
+    System(String),
+    /// `eventgen`.
+    Events(Attributes),
+    /// `enable multi` and `domultisync`.
+    Multi,
+    /// What changes no figure here: `create files` (always done), `list`, `debug`, `version`,
+    /// `enable lathist`, `set mode nousestats`.
+    Nothing,
+}
+
+/// A thread of a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Thread {
+    pub(super) attributes: Attributes,
+    pub(super) flowops: Vec<Flowop>,
+}
+
+/// A flowop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Flowop {
+    /// Where its type stands.
+    pub(super) at: Position,
+    /// Its type, or a composite's name.
+    pub(super) kind: String,
+    pub(super) attributes: Attributes,
+}

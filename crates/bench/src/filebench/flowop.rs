@@ -1,0 +1,5 @@
+//! What each flowop does.
+
+mod names;
+mod reads;
+mod writes;

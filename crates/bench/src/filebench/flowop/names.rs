@@ -1,0 +1,164 @@
+//! Flowops on names and descriptors: open, create, close, delete, stat, fsync.
+
+use std::fs;
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt as _;
+
+use crate::filebench::plan::{Access, Flowop};
+use crate::filebench::worker::Worker;
+use crate::fileset::Wanted;
+use crate::workers::Fault;
+
+impl Worker<'_> {
+    pub(in crate::filebench) fn open_flowop(
+        &mut self,
+        flowop: &Flowop,
+        create: bool,
+    ) -> Result<(), Fault> {
+        let number = self.slots.number(flowop.fd, flowop.files);
+        if self.slots.get(number).file.is_some() {
+            return Err(self.fail(
+                flowop,
+                "its file is open already; close it before or use another fd",
+            ));
+        }
+        self.open(flowop, number, create, true)
+    }
+
+    /// Opens or creates a file of the flowop's fileset; `counted` as an operation of the flowop.
+    fn open(
+        &mut self,
+        flowop: &Flowop,
+        number: usize,
+        create: bool,
+        counted: bool,
+    ) -> Result<(), Fault> {
+        let wanted = if create {
+            Wanted::Missing
+        } else {
+            Wanted::Existing
+        };
+        let (files, index) = self.pick(flowop, wanted)?;
+        let tree = &self.shared.trees[files];
+        let access = self.shared.plan.filesets[files].access;
+        let mut options = OpenOptions::new();
+        options
+            .read(access != Access::Write)
+            .write(access != Access::Read || create)
+            .create(create)
+            .custom_flags(
+                if flowop.direct { libc::O_DIRECT } else { 0 }
+                    | if flowop.dsync { libc::O_SYNC } else { 0 },
+            );
+        let call = |worker: &mut Self| {
+            let file = options.open(&tree.paths[index])?;
+            worker.slots.get(number).file = Some(file);
+            Ok(0)
+        };
+        if counted {
+            self.timed(flowop, call)?;
+        } else {
+            call(self).map_err(Fault::of(flowop.operation))?;
+        }
+        tree.state.opened(index);
+        self.slots.get(number).identity = Some((files, index));
+        Ok(())
+    }
+
+    /// The slot of a flowop that moves data, opened if it is closed: one more operation in Filebench.
+    pub(in crate::filebench) fn ready(&mut self, flowop: &Flowop) -> Result<(usize, u64), Fault> {
+        let number = self.slots.number(flowop.fd, flowop.files);
+        if self.slots.get(number).file.is_none() {
+            self.open(flowop, number, false, self.shared.compat)?;
+        }
+        let size = match self.slots.get(number).identity {
+            Some((files, index)) => self.shared.trees[files].sizes[index],
+            None => 0,
+        };
+        Ok((
+            number,
+            if flowop.workingset > 0 {
+                flowop.workingset
+            } else {
+                size
+            },
+        ))
+    }
+
+    pub(in crate::filebench) fn close(&mut self, flowop: &Flowop) -> Result<(), Fault> {
+        let number = self.slots.number(flowop.fd, flowop.files);
+        let slot = self.slots.get(number);
+        let (Some(file), Some((files, index))) = (slot.file.take(), slot.identity) else {
+            return Err(self.fail(
+                flowop,
+                "no file is open; open one before or name another fd",
+            ));
+        };
+        self.timed(flowop, |_| {
+            drop(file);
+            Ok(0)
+        })?;
+        self.shared.trees[files].state.closed(index);
+        Ok(())
+    }
+
+    pub(in crate::filebench) fn delete(&mut self, flowop: &Flowop) -> Result<(), Fault> {
+        let named = if flowop.fd > 0 {
+            self.slots.get(flowop.fd).identity
+        } else {
+            None
+        };
+        let (files, index) = match named {
+            Some((files, index)) => {
+                if !self.shared.trees[files].state.claim(index, Wanted::Closed) {
+                    return Ok(());
+                }
+                (files, index)
+            }
+            None if self.shared.compat => {
+                let (files, index) = self.pick(flowop, Wanted::Existing)?;
+                let state = &self.shared.trees[files].state;
+                if state.is_open(index) {
+                    state.release(index);
+                    return Ok(());
+                }
+                (files, index)
+            }
+            None => self.pick(flowop, Wanted::Closed)?,
+        };
+        let tree = &self.shared.trees[files];
+        self.timed(flowop, |_| fs::remove_file(&tree.paths[index]).map(|()| 0))?;
+        tree.state.deleted(index);
+        Ok(())
+    }
+
+    pub(in crate::filebench) fn stat(&mut self, flowop: &Flowop) -> Result<(), Fault> {
+        if flowop.fd > 0 && self.slots.get(flowop.fd).file.is_some() {
+            let stat = |worker: &mut Self| match &worker.slots.get(flowop.fd).file {
+                Some(file) => file.metadata().map(|_| 0),
+                None => Ok(0),
+            };
+            return self.timed(flowop, stat).map(drop);
+        }
+        let (files, index) = self.pick(flowop, Wanted::Existing)?;
+        let tree = &self.shared.trees[files];
+        let outcome = self.timed(flowop, |_| fs::metadata(&tree.paths[index]).map(|_| 0));
+        tree.state.release(index);
+        outcome.map(drop)
+    }
+
+    pub(in crate::filebench) fn fsync(&mut self, flowop: &Flowop) -> Result<(), Fault> {
+        let number = self.slots.number(flowop.fd, flowop.files);
+        if self.slots.get(number).file.is_none() {
+            return Err(self.fail(
+                flowop,
+                "no file is open; open one before or name another fd",
+            ));
+        }
+        let sync = |worker: &mut Self| match &worker.slots.get(number).file {
+            Some(file) => file.sync_all().map(|()| 0),
+            None => Ok(0),
+        };
+        self.timed(flowop, sync).map(drop)
+    }
+}

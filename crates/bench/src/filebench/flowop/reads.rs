@@ -1,0 +1,108 @@
+//! Flowops that read.
+
+use std::io::{Read as _, Seek as _};
+use std::os::unix::fs::FileExt as _;
+
+use rand::RngExt;
+
+use crate::filebench::plan::Flowop;
+use crate::filebench::worker::Worker;
+use crate::workers::Fault;
+
+/// A single call moves at most this, bytes.
+const LARGEST: u64 = 1 << 30;
+
+impl Worker<'_> {
+    /// The size of the flowop's next call.
+    pub(in crate::filebench) fn io_size(
+        &mut self,
+        flowop: &Flowop,
+        file: u64,
+    ) -> Result<usize, Fault> {
+        let size = match flowop.iosize.next(&mut self.random) {
+            0 => file.max(1),
+            size => size,
+        };
+        if size > LARGEST {
+            return Err(self.fail(
+                flowop,
+                &format!("a call of {size} bytes; use an iosize up to 1g"),
+            ));
+        }
+        Ok(size as usize)
+    }
+
+    /// A random offset in the first `file` bytes, a multiple of `size`. Filebench never draws the last.
+    pub(in crate::filebench) fn offset(
+        &mut self,
+        flowop: &Flowop,
+        file: u64,
+        size: usize,
+    ) -> Result<u64, Fault> {
+        let size = size as u64;
+        if size > file {
+            let why = format!(
+                "its iosize of {size} is above the {file} bytes of its file; use a larger file"
+            );
+            return Err(self.fail(flowop, &why));
+        }
+        if self.shared.compat {
+            let place = self.random.random::<f64>() * (file - size) as f64;
+            return Ok(place as u64 / size * size);
+        }
+        Ok(self.random.random_range(0..file / size) * size)
+    }
+
+    pub(in crate::filebench) fn read(&mut self, flowop: &Flowop) -> Result<(), Fault> {
+        let (number, file_size) = self.ready(flowop)?;
+        let size = self.io_size(flowop, file_size)?;
+        if flowop.random {
+            let offset = self.offset(flowop, file_size, size)?;
+            let call = |worker: &mut Self| {
+                let data = worker.buffer.of(size, &mut worker.random);
+                match &worker.slots.get(number).file {
+                    Some(file) => file.read_at(data, offset).map(|bytes| bytes as u64),
+                    None => Ok(0),
+                }
+            };
+            return self.timed(flowop, call).map(drop);
+        }
+        let rewinds = !self.shared.compat;
+        let bytes = self.timed(flowop, |worker| {
+            let data = worker.buffer.of(size, &mut worker.random);
+            let Some(file) = &mut worker.slots.get(number).file else {
+                return Ok(0);
+            };
+            let bytes = file.read(data)?;
+            if bytes == 0 && rewinds {
+                file.rewind()?;
+                return file.read(data).map(|bytes| bytes as u64);
+            }
+            Ok(bytes as u64)
+        })?;
+        if let (0, Some(file)) = (bytes, &mut self.slots.get(number).file) {
+            file.rewind().map_err(Fault::of(flowop.operation))?;
+        }
+        Ok(())
+    }
+
+    pub(in crate::filebench) fn read_whole(&mut self, flowop: &Flowop) -> Result<(), Fault> {
+        let (number, file_size) = self.ready(flowop)?;
+        let size = self.io_size(flowop, file_size)?;
+        let call = |worker: &mut Self| {
+            let data = worker.buffer.of(size, &mut worker.random);
+            let mut total = 0;
+            if let Some(file) = &mut worker.slots.get(number).file {
+                file.rewind()?;
+                loop {
+                    match file.read(data)? {
+                        0 => break,
+                        bytes => total += bytes as u64,
+                    }
+                }
+            }
+            Ok(total)
+        };
+        self.timed(flowop, call).map(drop)
+    }
+}

@@ -1,0 +1,79 @@
+//! Flowops that write.
+
+use std::io::{Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::FileExt as _;
+
+use rand::RngExt;
+
+use crate::filebench::plan::{Flowop, Task};
+use crate::filebench::worker::Worker;
+use crate::workers::Fault;
+
+impl Worker<'_> {
+    /// Random: in the file. Sequential: on and on, as in Filebench, so that the file grows.
+    pub(in crate::filebench) fn write(&mut self, flowop: &Flowop) -> Result<(), Fault> {
+        let (number, file_size) = self.ready(flowop)?;
+        let size = self.io_size(flowop, file_size)?;
+        let offset = if flowop.random {
+            Some(self.offset(flowop, file_size, size)?)
+        } else {
+            None
+        };
+        let call = |worker: &mut Self| {
+            let data = worker.buffer.of(size, &mut worker.random);
+            if let Some(file) = &mut worker.slots.get(number).file {
+                match offset {
+                    Some(offset) => file.write_all_at(data, offset)?,
+                    None => file.write_all(data)?,
+                }
+            }
+            Ok(size as u64)
+        };
+        self.timed(flowop, call).map(drop)
+    }
+
+    /// As long as the file in `srcfd`, else as the file itself. Filebench rounds up to whole calls.
+    pub(in crate::filebench) fn write_whole(&mut self, flowop: &Flowop) -> Result<(), Fault> {
+        let (number, mut length) = self.ready(flowop)?;
+        if let (1.., Some((files, index))) = (flowop.srcfd, self.slots.get(flowop.srcfd).identity) {
+            length = self.shared.trees[files].sizes[index];
+        }
+        let size = self.io_size(flowop, length)? as u64;
+        if self.shared.compat && length > size {
+            length = length.div_ceil(size).saturating_mul(size);
+        }
+        let call = |worker: &mut Self| {
+            let data = worker.buffer.of(size as usize, &mut worker.random);
+            if let Some(file) = &mut worker.slots.get(number).file {
+                let mut left = length;
+                while left > 0 {
+                    let piece = left.min(size);
+                    file.write_all(&data[..piece as usize])?;
+                    left -= piece;
+                }
+            }
+            Ok(length)
+        };
+        self.timed(flowop, call).map(drop)
+    }
+
+    /// Filebench's random append is uniform from 0 to one byte less than `iosize`; ours from 1 to `iosize`.
+    pub(in crate::filebench) fn append(&mut self, flowop: &Flowop) -> Result<(), Fault> {
+        let (number, file_size) = self.ready(flowop)?;
+        let mut size = self.io_size(flowop, file_size)?;
+        if flowop.task == Task::AppendRandom {
+            size = self.random.random_range(0..size) + usize::from(!self.shared.compat);
+        }
+        let call = |worker: &mut Self| {
+            let data = worker.buffer.of(size, &mut worker.random);
+            if let Some(file) = &mut worker.slots.get(number).file
+                && size > 0
+            {
+                file.seek(SeekFrom::End(0))?;
+                file.write_all(data)?;
+            }
+            Ok(size as u64)
+        };
+        self.timed(flowop, call).map(drop)
+    }
+}

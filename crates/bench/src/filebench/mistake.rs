@@ -1,0 +1,57 @@
+//! What is wrong in a workload file: where, what, and what to write instead.
+
+use std::fmt;
+
+/// A place in a file, both from 1; columns count characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    /// Line.
+    pub line: u32,
+    /// Column.
+    pub column: u32,
+}
+
+/// Something wrong at a place of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mistake {
+    /// Where.
+    pub at: Position,
+    what: String,
+    advice: String,
+}
+
+impl Mistake {
+    pub(super) fn new(at: Position, what: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self {
+            at,
+            what: what.into(),
+            advice: advice.into(),
+        }
+    }
+
+    /// `word` is not one of `known`: the nearest of them is proposed, or all are listed.
+    pub(super) fn unknown(at: Position, kind: &str, word: &str, known: &[&str]) -> Self {
+        let advice = match nearest(word, known.iter().copied()) {
+            Some(name) => format!("did you mean '{name}'?"),
+            None if known.is_empty() => "there is none".to_owned(),
+            None => format!("known: {}", known.join(", ")),
+        };
+        Self::new(at, format!("unknown {kind} '{word}'"), advice)
+    }
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Position { line, column } = self.at;
+        write!(out, "{line}:{column}: {}; {}", self.what, self.advice)
+    }
+}
+
+/// The name most like `word`, if one is like it at all.
+fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .map(|name| (strsim::damerau_levenshtein(word, name), name))
+        .filter(|(distance, name)| *distance <= 1 + name.len() / 4)
+        .min()
+        .map(|(_, name)| name)
+}

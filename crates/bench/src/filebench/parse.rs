@@ -1,0 +1,423 @@
+//! From tokens to commands: recursive descent over the whole language.
+//!
+//! Keywords mean something only where they are expected, so that a name may be `random` or `run`.
+
+use super::ast::{Action, Attribute, Attributes, Command, Flowop, Mode, Setting, Thread, Value};
+use super::lex::{Kind, Token, tokens};
+use super::mistake::{Mistake, Position};
+use super::words;
+
+const COMMANDS: &[&str] = &[
+    "set",
+    "define",
+    "create",
+    "run",
+    "psrun",
+    "sleep",
+    "echo",
+    "system",
+    "eventgen",
+    "debug",
+    "version",
+    "quit",
+    "list",
+    "enable",
+    "domultisync",
+];
+
+/// Parses a workload file.
+pub(super) fn parse(text: &str) -> Result<Vec<Command>, Mistake> {
+    let mut parser = Parser {
+        tokens: tokens(text)?,
+        next: 0,
+        composites: Vec::new(),
+    };
+    let mut commands = Vec::new();
+    while parser.peek() != &Kind::End {
+        let at = parser.at();
+        match parser.command()? {
+            Some(action) => commands.push(Command { at, action }),
+            None => break,
+        }
+    }
+    Ok(commands)
+}
+
+struct Parser {
+    tokens: Vec<Token>,
+    next: usize,
+    composites: Vec<String>,
+}
+
+impl Parser {
+    fn peek(&self) -> &Kind {
+        &self.tokens[self.next].kind
+    }
+
+    fn at(&self) -> Position {
+        self.tokens[self.next].at
+    }
+
+    /// The next token; the last, the end, is never passed.
+    fn step(&mut self) -> Kind {
+        let kind = self.peek().clone();
+        if self.next + 1 < self.tokens.len() {
+            self.next += 1;
+        }
+        kind
+    }
+
+    fn accept(&mut self, sign: char) -> bool {
+        let found = self.peek() == &Kind::Sign(sign);
+        if found {
+            self.step();
+        }
+        found
+    }
+
+    fn expect(&mut self, sign: char, place: &str) -> Result<(), Mistake> {
+        if self.accept(sign) {
+            return Ok(());
+        }
+        Err(self.wrong(&format!("'{sign}'"), place))
+    }
+
+    fn wrong(&self, wanted: &str, place: &str) -> Mistake {
+        let found = self.peek().shown();
+        Mistake::new(
+            self.at(),
+            format!("{found} {place}"),
+            format!("{wanted} belongs here"),
+        )
+    }
+
+    fn word(&mut self, kind: &str, known: &[&str]) -> Result<String, Mistake> {
+        let at = self.at();
+        match self.peek().clone() {
+            Kind::Word(word) if known.contains(&word.as_str()) => {
+                self.step();
+                Ok(word)
+            }
+            Kind::Word(word) => Err(Mistake::unknown(at, kind, &word, known)),
+            _ => Err(self.wrong(&format!("a {kind} ({})", known.join(", ")), "stands here")),
+        }
+    }
+
+    /// The next command; `None` for `quit`.
+    fn command(&mut self) -> Result<Option<Action>, Mistake> {
+        let word = self.word("command", COMMANDS)?;
+        Ok(Some(match word.as_str() {
+            "set" => self.set()?,
+            "define" => self.define()?,
+            "create" => {
+                self.word("thing to create", &["files"])?;
+                Action::Nothing
+            }
+            "run" => Action::Run(self.amount()),
+            "psrun" => self.psrun()?,
+            "sleep" => {
+                let wrong = self.wrong("a number of seconds", "after sleep");
+                Action::Sleep(self.amount().ok_or(wrong)?)
+            }
+            "echo" => Action::Echo(self.texts("echo")?),
+            "system" => Action::System(self.texts("system")?),
+            "eventgen" => Action::Events(self.attributes("eventgen", words::EVENTS)?),
+            "debug" => {
+                self.integer("after debug")?;
+                Action::Nothing
+            }
+            "list" => {
+                self.word("thing to list", &["fileset", "flowop"])?;
+                Action::Nothing
+            }
+            "enable" => {
+                if self.word("thing to enable", &["lathist", "multi"])? == "lathist" {
+                    Action::Nothing
+                } else {
+                    self.attributes("enable multi", &["master", "client"])?;
+                    Action::Multi
+                }
+            }
+            "domultisync" => {
+                self.attributes("domultisync", &["value"])?;
+                Action::Multi
+            }
+            "quit" => return Ok(None),
+            _ => Action::Nothing,
+        }))
+    }
+
+    fn set(&mut self) -> Result<Action, Mistake> {
+        let Kind::Variable(name) = self.peek().clone() else {
+            self.word("setting", &["mode"])?;
+            if self.word("mode", &["quit", "nousestats"])? == "nousestats" {
+                return Ok(Action::Nothing);
+            }
+            let end = self.word("end of a run", &["timeout", "alldone", "firstdone"])?;
+            return Ok(Action::Mode(match end.as_str() {
+                "timeout" => Mode::Timeout,
+                "alldone" => Mode::AllDone,
+                _ => Mode::FirstDone,
+            }));
+        };
+        self.step();
+        self.expect('=', "after the variable")?;
+        let call = match (
+            self.peek(),
+            self.tokens.get(self.next + 1).map(|token| &token.kind),
+        ) {
+            (Kind::Word(word), Some(Kind::Sign('('))) => Some(word.clone()),
+            _ => None,
+        };
+        let setting = if call.is_some() {
+            let random = self.word("kind of variable", &["randvar", "cvar"])? == "randvar";
+            self.step();
+            let known = if random { words::RANDOM } else { words::CUSTOM };
+            let attributes = self.attributes("variable", known)?;
+            self.expect(')', "in the variable")?;
+            if random {
+                Setting::Random(attributes)
+            } else {
+                Setting::Custom(attributes)
+            }
+        } else {
+            let mut factors = vec![self.value("after '='")?];
+            while self.accept('*') {
+                factors.push(self.value("after '*'")?);
+            }
+            Setting::Product(factors)
+        };
+        Ok(Action::Set(name, setting))
+    }
+
+    fn define(&mut self) -> Result<Action, Mistake> {
+        let at = self.at();
+        let known = ["file", "fileset", "process", "flowop", "randvar"];
+        match self.word("thing to define", &known)?.as_str() {
+            "file" => Ok(Action::Files(true, self.attributes("file", words::FILES)?)),
+            "fileset" => Ok(Action::Files(
+                false,
+                self.attributes("fileset", words::FILES)?,
+            )),
+            "randvar" => {
+                let mut attributes = self.attributes("randvar", words::RANDOM)?;
+                let name = attributes.get("name").map(|name| name.value.clone());
+                let Some(Value::Variable(name)) = name else {
+                    return Err(Mistake::new(
+                        at,
+                        "randvar without a name",
+                        "write name=$variable",
+                    ));
+                };
+                attributes.list.retain(|attribute| attribute.name != "name");
+                Ok(Action::Set(name, Setting::Random(attributes)))
+            }
+            "process" => {
+                let attributes = self.attributes("process", words::PROCESS)?;
+                let threads = self.block(Self::thread, "process")?;
+                Ok(Action::Process(attributes, threads))
+            }
+            _ => {
+                let attributes = self.attributes("flowop", words::COMPOSITE)?;
+                let name = match attributes.get("name").map(|name| &name.value) {
+                    Some(Value::Text(name)) => name.clone(),
+                    _ => return Err(Mistake::new(at, "flowop without a name", "write name=WORD")),
+                };
+                let flowops = self.block(Self::flowop, "flowop")?;
+                self.composites.push(name);
+                Ok(Action::Composite(attributes, flowops))
+            }
+        }
+    }
+
+    /// `{ item ... }`, not empty.
+    fn block<T>(
+        &mut self,
+        item: impl Fn(&mut Self) -> Result<T, Mistake>,
+        place: &str,
+    ) -> Result<Vec<T>, Mistake> {
+        self.expect('{', &format!("after the attributes of the {place}"))?;
+        let mut items = vec![item(self)?];
+        while !self.accept('}') {
+            if self.peek() == &Kind::End {
+                return Err(self.wrong("'}'", &format!("inside a {place}")));
+            }
+            items.push(item(self)?);
+        }
+        Ok(items)
+    }
+
+    fn thread(&mut self) -> Result<Thread, Mistake> {
+        self.word("part of a process", &["thread"])?;
+        Ok(Thread {
+            attributes: self.attributes("thread", words::THREAD)?,
+            flowops: self.block(Self::flowop, "thread")?,
+        })
+    }
+
+    fn flowop(&mut self) -> Result<Flowop, Mistake> {
+        self.word("part of a thread", &["flowop"])?;
+        let at = self.at();
+        let composites = self.composites.clone();
+        let known: Vec<&str> = words::FLOWOPS
+            .iter()
+            .copied()
+            .chain(composites.iter().map(String::as_str))
+            .collect();
+        Ok(Flowop {
+            at,
+            kind: self.word("flowop", &known)?,
+            attributes: self.attributes("flowop", words::FLOWOP)?,
+        })
+    }
+
+    /// `a=v, b, c=v`, perhaps none.
+    fn attributes(&mut self, place: &str, known: &[&str]) -> Result<Attributes, Mistake> {
+        let mut found = Attributes {
+            at: self.at(),
+            list: Vec::new(),
+            locals: Vec::new(),
+        };
+        if !matches!(self.peek(), Kind::Word(_) | Kind::Variable(_)) || self.starts_command(known) {
+            return Ok(found);
+        }
+        loop {
+            let at = self.at();
+            if let Kind::Variable(name) = self.peek().clone() {
+                if place != "flowop" {
+                    return Err(self.wrong("an attribute", &format!("in a {place}")));
+                }
+                self.step();
+                let value = if self.accept('=') {
+                    Some(self.value("after '='")?)
+                } else {
+                    None
+                };
+                found.locals.push((name, value));
+            } else {
+                let name = self.word(&format!("attribute of a {place}"), known)?;
+                let value = if self.accept('=') {
+                    self.value(&format!("after '{name}='"))?
+                } else {
+                    Value::Boolean(true)
+                };
+                found.list.push(Attribute { at, name, value });
+            }
+            if !self.accept(',') {
+                return self.no_comma_missing(place, known).map(|()| found);
+            }
+        }
+    }
+
+    /// Whether the attributes are over before they begin: a keyword that is no attribute follows.
+    fn starts_command(&self, known: &[&str]) -> bool {
+        let equals = matches!(
+            self.tokens.get(self.next + 1).map(|token| &token.kind),
+            Some(Kind::Sign('='))
+        );
+        matches!(self.peek(), Kind::Word(word) if !equals && !known.contains(&word.as_str()))
+    }
+
+    /// Another attribute right after one: its comma was forgotten.
+    fn no_comma_missing(&self, place: &str, known: &[&str]) -> Result<(), Mistake> {
+        match self.peek() {
+            Kind::Word(word) if known.contains(&word.as_str()) => {
+                Err(self.wrong("',' between attributes", &format!("in a {place}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn value(&mut self, place: &str) -> Result<Value, Mistake> {
+        let value = match self.peek().clone() {
+            Kind::Integer(number) => Value::Integer(number),
+            Kind::Word(word) if word == "true" => Value::Boolean(true),
+            Kind::Word(word) if word == "false" => Value::Boolean(false),
+            Kind::Word(text) | Kind::Text(text) => {
+                if text.starts_with('-') && text[1..].starts_with(|c: char| c.is_ascii_digit()) {
+                    return Err(self.wrong("a number without sign", place));
+                }
+                Value::Text(text)
+            }
+            Kind::Variable(name) => Value::Variable(name),
+            Kind::Sign('{') => return self.table(),
+            Kind::Sign(_) | Kind::End => return Err(self.wrong("a value", place)),
+        };
+        self.step();
+        Ok(value)
+    }
+
+    /// `{{percent, low, high}, ...}`
+    fn table(&mut self) -> Result<Value, Mistake> {
+        self.expect('{', "in a table")?;
+        let mut rows = Vec::new();
+        loop {
+            self.expect('{', "in a table")?;
+            let percent = self.integer("in a table")?;
+            self.expect(',', "in a table's row")?;
+            let low = self.integer("in a table")?;
+            self.expect(',', "in a table's row")?;
+            let high = self.integer("in a table")?;
+            self.expect('}', "after a table's row")?;
+            rows.push([percent, low, high]);
+            if !self.accept(',') {
+                self.expect('}', "after a table")?;
+                return Ok(Value::Table(rows));
+            }
+        }
+    }
+
+    fn integer(&mut self, place: &str) -> Result<u64, Mistake> {
+        match *self.peek() {
+            Kind::Integer(number) => {
+                self.step();
+                Ok(number)
+            }
+            _ => Err(self.wrong("a number", place)),
+        }
+    }
+
+    /// A number or variable, if one follows.
+    fn amount(&mut self) -> Option<Value> {
+        let value = match self.peek().clone() {
+            Kind::Integer(number) => Value::Integer(number),
+            Kind::Variable(name) => Value::Variable(name),
+            _ => return None,
+        };
+        self.step();
+        Some(value)
+    }
+
+    /// `psrun [[-]PERIOD [N]]`; the period only prints.
+    fn psrun(&mut self) -> Result<Action, Mistake> {
+        let signed = match self.peek() {
+            Kind::Word(word) if word.starts_with('-') => Some(word.clone()),
+            _ => None,
+        };
+        if let Some(word) = signed {
+            if word[1..].parse::<u32>().is_err() {
+                return Err(self.wrong("a period in seconds", "after psrun"));
+            }
+            self.step();
+        } else if self.amount().is_none() {
+            return Ok(Action::Run(None));
+        }
+        Ok(Action::Run(self.amount()))
+    }
+
+    fn texts(&mut self, place: &str) -> Result<String, Mistake> {
+        let mut all = String::new();
+        while let Kind::Text(text) = self.peek().clone() {
+            self.step();
+            all.push_str(&text);
+        }
+        if all.is_empty() {
+            return Err(self.wrong("\"text\"", &format!("after {place}")));
+        }
+        Ok(all)
+    }
+}
+
+#[cfg(test)]
+#[path = "parse_tests.rs"]
+mod tests;

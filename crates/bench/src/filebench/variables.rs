@@ -1,0 +1,242 @@
+//! Numbers of a workload: fixed, or drawn from a distribution at each use.
+
+use rand::{Rng, RngExt};
+
+use crate::random::{gamma, normal};
+
+/// A number.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Number {
+    /// Always the same.
+    Fixed(u64),
+    /// Drawn at each use.
+    Drawn(Box<Drawn>),
+}
+
+/// A distribution with what is done to its draws.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Drawn {
+    pub(super) shape: Distribution,
+    /// Lower draws become this.
+    pub(super) least: f64,
+    /// Higher draws become this.
+    pub(super) most: f64,
+    /// Draws become a multiple of this; 0 leaves them.
+    pub(super) round: u64,
+}
+
+/// A distribution.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Distribution {
+    /// In [low, high).
+    Uniform { low: f64, high: f64 },
+    /// `least` plus a gamma variable of this mean and shape.
+    Gamma { least: f64, mean: f64, shape: f64 },
+    /// Rows of percent, low and high; a draw in a row is multiplied by `scale` after `shift` is taken off,
+    /// and `least` is added.
+    Table {
+        rows: Vec<[u64; 3]>,
+        shift: f64,
+        scale: f64,
+        least: f64,
+    },
+    /// Mean and standard deviation.
+    Normal { mean: f64, sigma: f64 },
+    /// Mean.
+    Exponential { mean: f64 },
+    /// The exponential of a normal variable of mean `scale` and deviation `shape`.
+    LogNormal { shape: f64, scale: f64 },
+    /// Shape and scale.
+    Weibull { shape: f64, scale: f64 },
+    /// Between `low` and `high`, most often near `mode`.
+    Triangular { low: f64, high: f64, mode: f64 },
+}
+
+impl Number {
+    /// The number, drawn anew if it is random.
+    pub(super) fn next(&self, random: &mut impl Rng) -> u64 {
+        match self {
+            Self::Fixed(number) => *number,
+            Self::Drawn(drawn) => drawn.next(random),
+        }
+    }
+
+    /// Whether it is always `number`.
+    pub(super) fn is(&self, number: u64) -> bool {
+        *self == Self::Fixed(number)
+    }
+}
+
+impl Drawn {
+    fn next(&self, random: &mut impl Rng) -> u64 {
+        let value = self.shape.next(random).max(self.least).min(self.most) as u64;
+        match self.round {
+            0 | 1 => value,
+            round => value.saturating_add(round / 2) / round * round,
+        }
+    }
+}
+
+impl Distribution {
+    fn next(&self, random: &mut impl Rng) -> f64 {
+        match self {
+            Self::Uniform { low, high } => low + (high - low) * random.random::<f64>(),
+            Self::Gamma { least, mean, shape } => least + any_gamma(random, *mean, *shape),
+            Self::Table {
+                rows,
+                shift,
+                scale,
+                least,
+            } => {
+                let mut left = 100.0 * random.random::<f64>();
+                let chosen = rows.iter().find(|row| {
+                    left -= row[0] as f64;
+                    left < 0.0
+                });
+                let [_, low, high] = chosen.or(rows.last()).copied().unwrap_or([100, 0, 0]);
+                let drawn = low as f64 + (high as f64 - low as f64) * random.random::<f64>();
+                least + (drawn - shift) * scale
+            }
+            Self::Normal { mean, sigma } => mean + sigma * normal(random),
+            Self::Exponential { mean } => -mean * positive(random).ln(),
+            Self::LogNormal { shape, scale } => (scale + shape * normal(random)).exp(),
+            Self::Weibull { shape, scale } => scale * (-positive(random).ln()).powf(1.0 / shape),
+            Self::Triangular { low, high, mode } => {
+                let part: f64 = random.random();
+                let turn = (mode - low) / (high - low);
+                if part < turn {
+                    low + (part * (high - low) * (mode - low)).sqrt()
+                } else {
+                    high - ((1.0 - part) * (high - low) * (high - mode)).sqrt()
+                }
+            }
+        }
+    }
+}
+
+/// In (0, 1].
+fn positive(random: &mut impl Rng) -> f64 {
+    1.0 - random.random::<f64>()
+}
+
+/// A gamma draw of any shape above 0: below 1 by the step from shape + 1 (Marsaglia and Tsang, section 6).
+pub(super) fn any_gamma(random: &mut impl Rng, mean: f64, shape: f64) -> f64 {
+    if shape >= 1.0 {
+        return gamma(random, mean, shape);
+    }
+    let scale = mean / shape;
+    gamma(random, scale * (shape + 1.0), shape + 1.0) * positive(random).powf(1.0 / shape)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::stream;
+
+    #[test]
+    fn every_distribution_has_its_mean() {
+        use Distribution::{
+            Exponential, Gamma, LogNormal, Normal, Table, Triangular, Uniform, Weibull,
+        };
+        let rows = vec![[25, 0, 1000], [75, 1000, 3000]];
+        for (shape, mean) in [
+            (
+                Uniform {
+                    low: 500.0,
+                    high: 1500.0,
+                },
+                1000.0,
+            ),
+            (
+                Gamma {
+                    least: 100.0,
+                    mean: 900.0,
+                    shape: 1.5,
+                },
+                1000.0,
+            ),
+            (
+                Gamma {
+                    least: 0.0,
+                    mean: 1000.0,
+                    shape: 0.5,
+                },
+                1000.0,
+            ),
+            (
+                Table {
+                    rows,
+                    shift: 0.0,
+                    scale: 1.0,
+                    least: 0.0,
+                },
+                1625.0,
+            ),
+            (
+                Normal {
+                    mean: 1000.0,
+                    sigma: 100.0,
+                },
+                1000.0,
+            ),
+            (Exponential { mean: 1000.0 }, 1000.0),
+            (
+                LogNormal {
+                    shape: 0.5,
+                    scale: 6.0,
+                },
+                6.125_f64.exp(),
+            ),
+            (
+                Weibull {
+                    shape: 1.0,
+                    scale: 1000.0,
+                },
+                1000.0,
+            ),
+            (
+                Triangular {
+                    low: 0.0,
+                    high: 2000.0,
+                    mode: 1000.0,
+                },
+                1000.0,
+            ),
+        ] {
+            let mut random = stream(1, 0);
+            let number = Number::Drawn(Box::new(Drawn {
+                shape,
+                least: 0.0,
+                most: f64::INFINITY,
+                round: 0,
+            }));
+            let sum: u64 = (0..100_000).map(|_| number.next(&mut random)).sum();
+            let found = sum as f64 / 1e5;
+            assert!((found / mean - 1.0).abs() < 0.02, "{number:?}: {found}");
+        }
+    }
+
+    #[test]
+    fn draws_are_bounded_and_rounded() {
+        let shape = Distribution::Normal {
+            mean: 1000.0,
+            sigma: 500.0,
+        };
+        let drawn = Drawn {
+            shape,
+            least: 512.0,
+            most: 1536.0,
+            round: 512,
+        };
+        let mut random = stream(2, 0);
+        let draws: Vec<u64> = (0..1000).map(|_| drawn.next(&mut random)).collect();
+        for wanted in [512, 1024, 1536] {
+            assert!(draws.contains(&wanted));
+        }
+        assert!(
+            draws
+                .iter()
+                .all(|draw| draw % 512 == 0 && (512..=1536).contains(draw))
+        );
+    }
+}

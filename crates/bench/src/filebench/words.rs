@@ -1,0 +1,107 @@
+//! The words of the language: types of flowops, attributes of each definition.
+
+/// Every type of flowop.
+pub(super) const FLOWOPS: &[&str] = &[
+    "openfile",
+    "createfile",
+    "closefile",
+    "fsync",
+    "deletefile",
+    "statfile",
+    "fsyncset",
+    "read",
+    "write",
+    "readwholefile",
+    "writewholefile",
+    "appendfile",
+    "appendfilerand",
+    "makedir",
+    "removedir",
+    "listdir",
+    "aiowrite",
+    "aiowait",
+    "delay",
+    "hog",
+    "block",
+    "wakeup",
+    "semblock",
+    "sempost",
+    "eventlimit",
+    "iopslimit",
+    "opslimit",
+    "bwlimit",
+    "finishoncount",
+    "finishonbytes",
+    "print",
+    "testrandvar",
+];
+
+/// Attributes of `file` and `fileset`; the last five of a fileset only.
+pub(super) const FILES: &[&str] = &[
+    "name",
+    "path",
+    "size",
+    "filesize",
+    "prealloc",
+    "paralloc",
+    "reuse",
+    "trusttree",
+    "readonly",
+    "writeonly",
+    "cached",
+    "entries",
+    "leafdirs",
+    "dirwidth",
+    "dirgamma",
+    "dirdepthrv",
+];
+
+/// Attributes of `process`.
+pub(super) const PROCESS: &[&str] = &["name", "instances", "nice"];
+
+/// Attributes of `thread`.
+pub(super) const THREAD: &[&str] = &["name", "instances", "memsize", "useism", "ioprio"];
+
+/// Attributes of a flowop.
+pub(super) const FLOWOP: &[&str] = &[
+    "name",
+    "filename",
+    "filesetname",
+    "fd",
+    "srcfd",
+    "iosize",
+    "iters",
+    "workingset",
+    "random",
+    "dsync",
+    "directio",
+    "noreadahead",
+    "indexed",
+    "opennext",
+    "target",
+    "value",
+    "blocking",
+    "highwater",
+];
+
+/// Attributes of a composite's definition.
+pub(super) const COMPOSITE: &[&str] = &["name", "iters"];
+
+/// Attributes of a random variable.
+pub(super) const RANDOM: &[&str] = &[
+    "name",
+    "type",
+    "min",
+    "mean",
+    "gamma",
+    "round",
+    "seed",
+    "randsrc",
+    "randtable",
+];
+
+/// Attributes of a custom variable.
+pub(super) const CUSTOM: &[&str] = &["type", "parameters", "min", "max", "round"];
+
+/// Attributes of `eventgen`.
+pub(super) const EVENTS: &[&str] = &["rate"];
