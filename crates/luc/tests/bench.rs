@@ -332,3 +332,43 @@ fn a_signal_ends_the_run_with_figures_and_nothing_left() {
         }
     }
 }
+
+#[test]
+fn a_filebench_file_runs_is_refused_and_is_interrupted() {
+    let words = ["filebench", "varmail", "--seconds", "1", "--json"];
+    let report = report(&[&words[..], &["--set", "nfiles=200", "--set", "nthreads=2"]].concat());
+    let counts = operations(&report);
+    assert_eq!(counts.len(), 13);
+    assert!(counts.iter().all(|(_, count)| *count > 0), "{counts:?}");
+    assert_eq!(report["clients"], 2);
+
+    let dir = TempDir::new().expect("directory");
+    let place = TempDir::new().expect("directory");
+    let path = place.path().join("aio.f");
+    let text = "define process name=p { thread name=t {\n flowop aiowrite name=a } }";
+    std::fs::write(&path, text).expect("write");
+    let path = path.display().to_string();
+    refused(
+        &["filebench", &path],
+        dir.path(),
+        "aio.f:2:9: flowop aiowrite",
+    );
+    refused(&["filebench", "/no/such.f"], dir.path(), "/no/such.f");
+    refused(
+        &["filebench", "varmail", "--set", "x"],
+        dir.path(),
+        "--set 'x'",
+    );
+
+    let words = ["filebench", "varmail", "--seconds", "60", "--json"];
+    let output = [1500, 6000, 30_000]
+        .map(Duration::from_millis)
+        .into_iter()
+        .map(|wait| signalled(&words, dir.path(), wait, "TERM"))
+        .find(|output| !output.stdout.is_empty())
+        .expect("figures");
+    assert_eq!(output.status.code(), Some(130));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(report["interrupted"], true);
+    assert_empty(dir.path());
+}
