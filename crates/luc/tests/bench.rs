@@ -7,8 +7,10 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 
+/// Signals are not ignored, as they are for what a shell runs in the background.
 fn luc(words: &[&str], dir: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_luc"));
+    let mut command = Command::new("env");
+    command.args(["--default-signal", env!("CARGO_BIN_EXE_luc")]);
     command.arg("bench").args(words).arg("--dir").arg(dir);
     command
 }
