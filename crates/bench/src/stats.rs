@@ -1,9 +1,19 @@
-//! How sure a comparison is: medians, their intervals, ratios of two settings, orders of runs.
+//! How sure a comparison is: medians, their intervals, ratios of two settings, orders of runs, and when to stop.
 
 mod bootstrap;
+#[cfg(test)]
+mod coverage;
 mod interleave;
+mod interpolated;
 mod order;
+mod paired;
+mod stopping;
+mod warmup;
 
 pub use bootstrap::{Interval, StatsError, ratio_interval};
 pub use interleave::{Side, interleave};
+pub use interpolated::interpolated_interval;
 pub use order::{MedianInterval, median, median_interval};
+pub use paired::paired_ratios;
+pub use stopping::{FEWEST, Goal, Verdict, relative_half_width};
+pub use warmup::warm_up;

@@ -1,0 +1,115 @@
+//! When enough repeats have been made.
+
+use serde::{Deserialize, Serialize};
+
+use super::interpolated::interpolated_interval;
+use super::order::MedianInterval;
+
+/// Fewest repeats that give a 95 % interval of a median.
+pub const FEWEST: usize = 6;
+
+/// How sure an interval is made, that covers 95 % although the repeats ended when it was narrow.
+const SEQUENTIAL_CONFIDENCE: f64 = 0.965;
+
+/// When to stop: once the interval is narrow, between a least and a greatest number of repeats.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Goal {
+    /// Half the interval over the median that is narrow enough; 0 never is.
+    pub relative_half_width: f64,
+    /// Repeats before the first look.
+    pub min: usize,
+    /// Repeats after which it ends in any case.
+    pub max: usize,
+}
+
+/// What the repeats so far say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Make repeats up to this number, then look again.
+    More(usize),
+    /// The interval is narrow enough.
+    Converged,
+    /// The most repeats are made, and the interval is wider than the goal.
+    NotConverged,
+}
+
+impl Goal {
+    /// The 95 % interval of what was repeated until this goal said stop. A rule that stops when an interval is narrow
+    /// prefers samples that happen to be narrow, and such intervals cover less than they say. Two things make up for
+    /// it: there are few looks (see [`Goal::verdict`]), and where there is more than one the interval is one of 96.5 %,
+    /// which then covers about 95 %; the tests measure it. One look (`min` = `max`) is no choice and needs neither.
+    #[must_use]
+    pub fn interval(&self, values: &[f64]) -> Option<MedianInterval> {
+        let confidence = if self.min < self.max {
+            SEQUENTIAL_CONFIDENCE
+        } else {
+            0.95
+        };
+        interpolated_interval(values, confidence)
+    }
+
+    /// What to do after `values`. It looks at `min` values, then at twice as many each time, up to `max`;
+    /// in between the answer is to go on to the next look.
+    #[must_use]
+    pub fn verdict(&self, values: &[f64]) -> Verdict {
+        let mut look = self.min.max(1);
+        loop {
+            if values.len() < look {
+                return Verdict::More(look);
+            }
+            if self.is_narrow(&values[..look]) {
+                return Verdict::Converged;
+            }
+            if look >= self.max {
+                return Verdict::NotConverged;
+            }
+            look = (look * 2).min(self.max);
+        }
+    }
+
+    fn is_narrow(&self, values: &[f64]) -> bool {
+        self.interval(values)
+            .and_then(|interval| relative_half_width(&interval))
+            .is_some_and(|half| half <= self.relative_half_width)
+    }
+}
+
+/// Half the interval over its median; `None` about zero.
+#[must_use]
+pub fn relative_half_width(interval: &MedianInterval) -> Option<f64> {
+    let half = (interval.high - interval.low) / 2.0 / interval.median.abs();
+    half.is_finite().then_some(half)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOAL: Goal = Goal {
+        relative_half_width: 0.05,
+        min: 6,
+        max: 20,
+    };
+
+    #[test]
+    fn looks_at_growing_counts() {
+        let wild: Vec<f64> = (0..20).map(|at| f64::from(1 + at % 2 * 9)).collect();
+        for (made, verdict) in [
+            (0, Verdict::More(6)),
+            (5, Verdict::More(6)),
+            (6, Verdict::More(12)),
+            (11, Verdict::More(12)),
+            (12, Verdict::More(20)),
+            (20, Verdict::NotConverged),
+        ] {
+            assert_eq!(GOAL.verdict(&wild[..made]), verdict, "{made}");
+        }
+    }
+
+    #[test]
+    fn equal_values_need_the_fewest() {
+        assert_eq!(GOAL.verdict(&[7.0; 6]), Verdict::Converged);
+        assert_eq!(GOAL.verdict(&[0.0; 20]), Verdict::NotConverged);
+    }
+}
