@@ -2,7 +2,8 @@
 //!
 //! [`workloads`] runs clients against a directory and measures each operation; [`stats`] says how
 //! sure a comparison of two settings is; [`powercut`] asks whether an acknowledged fsync is durable;
-//! [`evaluate`] drives `luc` itself and writes `docs/evaluation`.
+//! [`sweep`] repeats workloads over the points of a plan; [`evaluate`] drives `luc` itself and writes
+//! `docs/evaluation`.
 
 pub mod error;
 pub mod evaluate;
@@ -15,6 +16,7 @@ mod random;
 mod scratch;
 mod shared;
 pub mod stats;
+pub mod sweep;
 pub mod units;
 pub mod workers;
 pub mod workloads;

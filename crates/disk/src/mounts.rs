@@ -99,7 +99,7 @@ pub fn unmount(dir: &Path) -> Result<(), Error> {
 ///
 /// # Errors
 /// [`Error::FileSystemName`] or [`Error::MissingTool`].
-pub(crate) fn check_mkfs(mkfs: &Mkfs) -> Result<(), Error> {
+pub fn check_mkfs(mkfs: &Mkfs) -> Result<(), Error> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if mkfs.fs.is_empty() || mkfs.fs.starts_with('-') || !mkfs.fs.chars().all(plain) {
         return Err(Error::FileSystemName(mkfs.fs.clone()));

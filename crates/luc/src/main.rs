@@ -29,6 +29,7 @@ enum Command {
     Kernel(commands::kernel::Args),
     Powercut(commands::powercut::Args),
     Bench(commands::bench::Args),
+    Sweep(commands::sweep::Args),
     Completions(commands::completions::Args),
     Man(commands::man::Args),
 }
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         Command::Kernel(args) => commands::kernel::main(args),
         Command::Powercut(args) => commands::powercut::main(args),
         Command::Bench(args) => commands::bench::main(args),
+        Command::Sweep(args) => commands::sweep::main(args),
         Command::Completions(args) => commands::completions::main(args),
         Command::Man(args) => commands::man::main(args),
     };

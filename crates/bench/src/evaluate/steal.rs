@@ -10,14 +10,14 @@ pub(super) const TRIES: usize = 4;
 
 /// The processors' time so far, in clock ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Processors {
+pub(crate) struct Processors {
     all: u64,
     stolen: u64,
 }
 
 impl Processors {
     /// Now; zeros where /proc/stat cannot be read.
-    pub(super) fn now() -> Self {
+    pub(crate) fn now() -> Self {
         Self::parse(&fs::read_to_string("/proc/stat").unwrap_or_default())
     }
 
@@ -38,7 +38,7 @@ impl Processors {
     }
 
     /// The share that was stolen since then; 0 if no time has passed.
-    pub(super) fn stolen_share_since(self, before: Self) -> f64 {
+    pub(crate) fn stolen_share_since(self, before: Self) -> f64 {
         let all = self.all.saturating_sub(before.all);
         let stolen = self.stolen.saturating_sub(before.stolen);
         if all == 0 {

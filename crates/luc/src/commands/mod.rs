@@ -12,4 +12,5 @@ pub(crate) mod record;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod selection;
+pub(crate) mod sweep;
 pub(crate) mod top;

@@ -1,0 +1,137 @@
+//! What a repeat ran on, recorded beside its figure.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use crate::evaluate::steal::Processors;
+
+/// The machine during a repeat.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Environment {
+    /// When it began, seconds since 1970.
+    pub started_unix_s: u64,
+    /// The kernel's release.
+    pub kernel: String,
+    /// Version of mkfs; `None` for an existing directory.
+    pub mkfs: Option<String>,
+    /// The mount as the kernel has it: type, source, options. `None` if it cannot be told.
+    pub mount: Option<String>,
+    /// Whether the page cache was dropped before (needs root).
+    pub caches_dropped: bool,
+    /// Time in which some task waited for I/O, microseconds (PSI); `None` without PSI.
+    pub io_pressure_us: Option<u64>,
+    /// The same for a processor.
+    pub cpu_pressure_us: Option<u64>,
+    /// Share of the processors' time that the hypervisor took.
+    pub stolen_share: f64,
+    /// The load average of the last minute, at the end.
+    pub load: f64,
+    /// The frequency governor of CPU 0; `None` without cpufreq.
+    pub governor: Option<String>,
+}
+
+/// What is read before a repeat.
+#[derive(Debug)]
+pub(super) struct Before {
+    started_unix_s: u64,
+    io_us: Option<u64>,
+    cpu_us: Option<u64>,
+    processors: Processors,
+}
+
+impl Before {
+    pub(super) fn now() -> Self {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        Self {
+            started_unix_s: since.map(|time| time.as_secs()).unwrap_or_default(),
+            io_us: pressure_us("io"),
+            cpu_us: pressure_us("cpu"),
+            processors: Processors::now(),
+        }
+    }
+
+    /// The repeat is over; it worked in `dir`.
+    pub(super) fn end(self, dir: &Path, fs: Option<&str>, caches_dropped: bool) -> Environment {
+        let since =
+            |name: &str, before: Option<u64>| Some(pressure_us(name)?.saturating_sub(before?));
+        let trimmed = |path: &str| {
+            fs::read_to_string(path)
+                .ok()
+                .map(|text| text.trim().to_owned())
+        };
+        let load = trimmed("/proc/loadavg").unwrap_or_default();
+        Environment {
+            started_unix_s: self.started_unix_s,
+            kernel: rustix::system::uname()
+                .release()
+                .to_string_lossy()
+                .into_owned(),
+            mkfs: fs.and_then(mkfs_version),
+            mount: mount_of(dir),
+            caches_dropped,
+            io_pressure_us: since("io", self.io_us),
+            cpu_pressure_us: since("cpu", self.cpu_us),
+            stolen_share: Processors::now().stolen_share_since(self.processors),
+            load: load
+                .split(' ')
+                .next()
+                .and_then(|word| word.parse().ok())
+                .unwrap_or(0.0),
+            governor: trimmed("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        }
+    }
+}
+
+fn pressure_us(name: &str) -> Option<u64> {
+    some_us(&fs::read_to_string(format!("/proc/pressure/{name}")).ok()?)
+}
+
+/// `some avg10=0.00 avg60=0.00 avg300=0.00 total=1234`.
+fn some_us(text: &str) -> Option<u64> {
+    let line = text.lines().find(|line| line.starts_with("some "))?;
+    line.rsplit_once("total=")?.1.trim().parse().ok()
+}
+
+fn mkfs_version(fs: &str) -> Option<String> {
+    let output = Command::new(format!("mkfs.{fs}")).arg("-V").output().ok()?;
+    // mkfs.ext4 says it on standard error, mkfs.xfs on standard output.
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text);
+    text.lines().next().map(|line| line.trim().to_owned())
+}
+
+/// Type, source and options of the mount that holds `dir`: the deepest whose mount point is a prefix.
+fn mount_of(dir: &Path) -> Option<String> {
+    let text = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let of_line = |line: &str| {
+        let (before, after) = line.split_once(" - ")?;
+        let point = before.split(' ').nth(4)?.to_owned();
+        Some((point, format!("{after} {}", before.split(' ').nth(5)?)))
+    };
+    text.lines()
+        .filter_map(of_line)
+        .filter(|(point, _)| dir.starts_with(point))
+        .max_by_key(|(point, _)| point.len())
+        .map(|(_, about)| about)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pressure() {
+        let text = "some avg10=0.00 avg60=0.10 avg300=0.00 total=1234\nfull avg10=0.00 total=9\n";
+        assert_eq!(some_us(text), Some(1234));
+        assert_eq!(some_us(""), None);
+    }
+
+    #[test]
+    fn every_directory_is_on_a_mount() {
+        assert!(mount_of(Path::new("/")).is_some());
+    }
+}

@@ -1,0 +1,113 @@
+//! What can go wrong in a sweep, and what to do about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::BenchError;
+
+/// A sweep that could not start or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum SweepError {
+    /// The plan is not TOML, or has a key or value that no plan has.
+    #[error("{path}:{line}: {reason}", path = .path.display())]
+    Syntax {
+        /// The plan.
+        path: PathBuf,
+        /// Where, from 1.
+        line: usize,
+        /// What is wrong, and what is right.
+        reason: String,
+    },
+    /// The plan says something that cannot be done.
+    #[error("plan: {0}")]
+    Plan(String),
+    /// An option's value is wrong.
+    #[error("plan: {0}")]
+    Option(#[from] BenchError),
+    /// A disk is wrong in the plan, cannot be made here, or cannot be removed.
+    #[error(transparent)]
+    Disk(#[from] luc_disk::Error),
+    /// A size or time of the plan is wrong.
+    #[error("plan: {0}")]
+    Unit(#[from] luc_disk::units::UnitError),
+    /// The results are of another plan.
+    #[error("{path} has the results of another plan: give another --out, or remove the folder", path = .0.display())]
+    OtherPlan(PathBuf),
+    /// The folder for the results has something else in it.
+    #[error("{path} is no folder of a sweep and is not empty: give a new folder with --out", path = .0.display())]
+    Foreign(PathBuf),
+    /// The results cannot be understood.
+    #[error(
+        "{path}:{line}: this is no result of a sweep: give another --out, or remove the line",
+        path = .path.display()
+    )]
+    Journal {
+        /// The results.
+        path: PathBuf,
+        /// Where, from 1.
+        line: usize,
+    },
+    /// Another sweep works there.
+    #[error("{path} is in use by another sweep: wait for it, or give another --out", path = .0.display())]
+    Busy(PathBuf),
+    /// A program failed.
+    #[error(
+        "{what}: `{command}` failed ({how}): {said}; correct the plan and give the same command again"
+    )]
+    Command {
+        /// The point and round.
+        what: String,
+        /// The command.
+        command: String,
+        /// How it ended.
+        how: String,
+        /// The last that it said.
+        said: String,
+    },
+    /// A program ran, and its figure is not there.
+    #[error(
+        "{what}: no positive figure in what the workload printed ({figure}); correct the plan's figure"
+    )]
+    NoFigure {
+        /// The point and round.
+        what: String,
+        /// Where it was looked for.
+        figure: String,
+    },
+    /// A series that never became steady.
+    #[error(
+        "{what}: the series does not become steady (MSER-5, at least 20 values); let the workload run longer"
+    )]
+    Unsteady {
+        /// The point and round.
+        what: String,
+    },
+    /// A file operation failed.
+    #[error(
+        "cannot {action} {path}: {reason}; check the folder and give the same command again",
+        path = .path.display()
+    )]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The system's reason.
+        reason: io::Error,
+    },
+    /// Interrupted; what was finished is kept.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl SweepError {
+    /// For `map_err`.
+    pub(super) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |reason| Self::File {
+            action,
+            path,
+            reason,
+        }
+    }
+}

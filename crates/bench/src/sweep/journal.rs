@@ -1,0 +1,200 @@
+//! The results so far: a line of JSON for each finished repeat, on the disk before the next begins.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+
+use super::environment::Environment;
+use super::error::SweepError;
+use super::plan::Plan;
+
+/// So long the house of a sweep that was killed may take to be cleared.
+const PATIENCE: Duration = Duration::from_secs(45);
+
+/// A finished repeat.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Record {
+    /// The point.
+    pub key: String,
+    /// Which repeat, from 0.
+    pub round: usize,
+    /// Its figure.
+    pub value: f64,
+    /// Values of its series that were cut as warm-up; `None` where the figure is one number.
+    pub warm_up: Option<usize>,
+    /// What it ran on.
+    pub environment: Environment,
+}
+
+/// The file, open and locked.
+#[derive(Debug)]
+pub(super) struct Journal {
+    file: File,
+    lock: File,
+    path: PathBuf,
+}
+
+impl Journal {
+    /// Opens or begins the results in the folder `out`; a half-written last line, from a sweep that was killed, is cut.
+    /// A folder with anything else in it, or with the results of another plan, is refused and left as it is.
+    pub(super) fn open(out: &Path, plan: &Plan) -> Result<(Self, Vec<Record>), SweepError> {
+        refuse_foreign(out)?;
+        fs::create_dir_all(out).map_err(SweepError::file("make", out))?;
+        let lock = lock(out)?;
+        let path = out.join("results.jsonl");
+        let open = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create(true)
+            .open(&path);
+        let file = open.map_err(SweepError::file("open", &path))?;
+        let mut journal = Self { file, lock, path };
+        let text = journal.text()?;
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        // By JSON and back, as it is in the file.
+        let head = line(&serde_json::json!({ "version": 1, "plan": plan }));
+        let begun = text[..whole].lines().next();
+        if begun.map_or(!head.starts_with(&text), |first| first != head.trim_end()) {
+            return Err(SweepError::OtherPlan(journal.path));
+        }
+        if whole < text.len() {
+            let cut = journal.file.set_len(whole as u64);
+            cut.map_err(SweepError::file("cut", &journal.path))?;
+        }
+        if begun.is_none() {
+            journal.write(&head)?;
+            // The names of the file and of its folder are to last as well.
+            for folder in [Some(out), out.parent()].into_iter().flatten() {
+                let _ = File::open(folder).and_then(|folder| folder.sync_all());
+            }
+        }
+        let records = journal.read_back()?;
+        Ok((journal, records))
+    }
+
+    /// Keeps a repeat: it is on the disk when this returns.
+    pub(super) fn append(&mut self, record: &Record) -> Result<(), SweepError> {
+        let text = line(&serde_json::json!(record));
+        self.write(&text)
+    }
+
+    /// All repeats.
+    pub(super) fn read_back(&mut self) -> Result<Vec<Record>, SweepError> {
+        let text = self.text()?;
+        let lines = text.lines().enumerate().skip(1);
+        lines
+            .map(|(at, line)| {
+                serde_json::from_str(line).map_err(|_| SweepError::Journal {
+                    path: self.path.clone(),
+                    line: at + 1,
+                })
+            })
+            .collect()
+    }
+
+    /// The lock, held until the last copy of it is closed.
+    pub(super) fn lock_copy(&self) -> Result<File, SweepError> {
+        self.lock
+            .try_clone()
+            .map_err(SweepError::file("hold", &self.path))
+    }
+
+    fn text(&mut self) -> Result<String, SweepError> {
+        let mut bytes = Vec::new();
+        self.file
+            .seek(SeekFrom::Start(0))
+            .and_then(|_| self.file.read_to_end(&mut bytes))
+            .map_err(SweepError::file("read", &self.path))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    fn write(&mut self, text: &str) -> Result<(), SweepError> {
+        self.file
+            .write_all(text.as_bytes())
+            .and_then(|()| self.file.sync_data())
+            .map_err(SweepError::file("write", &self.path))
+    }
+}
+
+/// A sweep writes in folders of its own only: it replaces and removes files by their names.
+fn refuse_foreign(out: &Path) -> Result<(), SweepError> {
+    if out.join("results.jsonl").exists() {
+        return Ok(());
+    }
+    let entries = match fs::read_dir(out) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(SweepError::file("list", out))?,
+    };
+    // A sweep that was killed at once may have left its lock alone.
+    if entries.flatten().any(|entry| entry.file_name() != "lock") {
+        return Err(SweepError::Foreign(out.to_owned()));
+    }
+    Ok(())
+}
+
+fn line(value: &serde_json::Value) -> String {
+    format!("{value}\n")
+}
+
+fn lock(out: &Path) -> Result<File, SweepError> {
+    let path = out.join("lock");
+    let file = File::create(&path).map_err(SweepError::file("make", &path))?;
+    let begun = Instant::now();
+    loop {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(file),
+            Err(rustix::io::Errno::WOULDBLOCK) if begun.elapsed() < PATIENCE => {
+                sleep(Duration::from_millis(50));
+            }
+            Err(rustix::io::Errno::WOULDBLOCK) => return Err(SweepError::Busy(out.to_owned())),
+            Err(error) => return Err(SweepError::file("lock", &path)(error.into())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan() -> Plan {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("plan.toml");
+        let text = "[[workload]]\nname = 'w'\ncommand = ['true']\n[[target]]\nname = 't'\ndirectory = '/'\n";
+        fs::write(&path, text).expect("written");
+        Plan::read(&path).expect("fine")
+    }
+
+    #[test]
+    fn folders_of_others_are_left_alone() {
+        for (name, text) in [
+            ("work", "precious"),
+            ("results.jsonl", "precious"),
+            ("results.jsonl", "{}\nprecious"),
+        ] {
+            let out = tempfile::tempdir().expect("a folder");
+            let file = out.path().join(name);
+            fs::write(&file, text).expect("written");
+            Journal::open(out.path(), &plan()).expect_err("refused");
+            assert_eq!(fs::read_to_string(&file).expect("there"), text);
+        }
+    }
+
+    #[test]
+    fn a_first_line_cut_short_is_begun_anew() {
+        let out = tempfile::tempdir().expect("a folder");
+        let file = out.path().join("results.jsonl");
+        drop(Journal::open(out.path(), &plan()).expect("begun"));
+        let whole = fs::read_to_string(&file).expect("there");
+        for length in [0, 1, whole.len() - 1, whole.len()] {
+            fs::write(&file, &whole[..length]).expect("written");
+            let (_, records) = Journal::open(out.path(), &plan()).expect("opened");
+            assert!(records.is_empty());
+            assert_eq!(fs::read_to_string(&file).expect("there"), whole);
+        }
+    }
+}

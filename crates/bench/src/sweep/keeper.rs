@@ -1,0 +1,216 @@
+//! The keeper: a process that outlives the sweep and clears up after it, whatever ended it.
+//!
+//! It sleeps on a pipe from the sweep. Programs of the sweep run in its process group, so that it finds them all; it
+//! holds the sweep's lock, so that the same command given again waits until the house is clear.
+
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde::{Deserialize, Serialize};
+
+use super::error::SweepError;
+use super::journal::Journal;
+use super::plan::Plan;
+
+/// So long a disk may stay busy after its users are killed.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What a sweep makes and what must be gone when it ends.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct House {
+    /// The emulated disk.
+    pub(super) disk: String,
+    /// The folder of the mount point and of what programs print.
+    pub(super) work: PathBuf,
+    /// The folders in directories of the user's.
+    pub(super) scratch: Vec<PathBuf>,
+}
+
+/// The process, seen from the sweep.
+#[derive(Debug)]
+pub(super) struct Keeper {
+    pub(super) house: House,
+    pub(super) luc: PathBuf,
+    child: Child,
+}
+
+impl House {
+    /// The same names for the same `out`, so that what is left of one sweep is found by the next.
+    fn of(plan: &Plan, out: &Path) -> Result<Self, SweepError> {
+        let out = out.canonicalize().map_err(SweepError::file("find", out))?;
+        // FNV-1a.
+        let hash = out
+            .as_os_str()
+            .as_encoded_bytes()
+            .iter()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
+                (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+            });
+        let directories = plan
+            .target
+            .iter()
+            .filter_map(|target| target.directory.as_ref());
+        Ok(Self {
+            disk: format!("sweep-{hash:016x}"),
+            work: out.join("work"),
+            scratch: directories
+                .map(|directory| directory.join(format!("luc-sweep-{hash:016x}")))
+                .collect(),
+        })
+    }
+
+    /// Removes whatever there is of it.
+    pub(super) fn clear(&self) -> Result<(), SweepError> {
+        match luc_disk::remove(&self.disk) {
+            Ok(()) | Err(luc_disk::Error::NoSuchDisk(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+        for folder in self.scratch.iter().chain([&self.work]) {
+            match fs::remove_dir_all(folder) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(SweepError::file("remove", folder)(error));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The same, for as long as something is still busy.
+    fn clear_patiently(&self) -> Result<(), SweepError> {
+        let begun = Instant::now();
+        loop {
+            match self.clear() {
+                Err(_) if begun.elapsed() < PATIENCE => sleep(Duration::from_millis(100)),
+                outcome => return outcome,
+            }
+        }
+    }
+}
+
+impl Keeper {
+    /// Clears what an earlier sweep left, and starts the process.
+    pub(super) fn start(
+        plan: &Plan,
+        out: &Path,
+        luc: &Path,
+        journal: &Journal,
+    ) -> Result<Self, SweepError> {
+        let house = House::of(plan, out)?;
+        house.clear_patiently()?;
+        let mut child = Command::new(luc)
+            .args(["sweep", "--keep-house"])
+            .stdin(Stdio::piped())
+            .stdout(journal.lock_copy()?)
+            .stderr(Stdio::null())
+            .current_dir("/")
+            .process_group(0)
+            .spawn()
+            .map_err(SweepError::file("run", luc))?;
+        let told = child
+            .stdin
+            .as_mut()
+            .map(|pipe| writeln!(pipe, "{}", serde_json::json!(house)));
+        let keeper = Self {
+            house,
+            luc: luc.to_owned(),
+            child,
+        };
+        told.unwrap_or(Ok(()))
+            .map_err(SweepError::file("tell", luc))?;
+        fs::create_dir_all(keeper.house.work.join("mnt"))
+            .map_err(SweepError::file("make", &keeper.house.work))?;
+        Ok(keeper)
+    }
+
+    /// The process group for programs.
+    pub(super) fn group(&self) -> i32 {
+        self.child.id().cast_signed()
+    }
+
+    /// Ends every program of the sweep.
+    pub(super) fn end_programs(&self) {
+        end_group(self.group());
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        // The end of the pipe is its sign to clear up.
+        drop(self.child.stdin.take());
+        if self.child.wait().is_ok_and(|status| !status.success()) {
+            eprintln!(
+                "luc: {} or disk '{}' is left; give the same command again, or `luc disk remove {}`",
+                self.house.work.display(),
+                self.house.disk,
+                self.house.disk
+            );
+        }
+    }
+}
+
+/// The keeper's own part: waits for the end of the pipe on standard input, then clears up.
+///
+/// # Errors
+/// [`SweepError`]: something could not be removed.
+pub fn keep_house() -> Result<(), SweepError> {
+    let stdin = Path::new("standard input");
+    let mut pipe = BufReader::new(std::io::stdin());
+    let mut job = String::new();
+    pipe.read_line(&mut job)
+        .map_err(SweepError::file("read", stdin))?;
+    // A sweep that was killed before it had said what to keep had made nothing.
+    let Ok(house) = serde_json::from_str::<House>(&job) else {
+        return Ok(());
+    };
+    // Nothing more is said; this ends with the sweep.
+    std::io::copy(&mut pipe, &mut std::io::sink()).map_err(SweepError::file("read", stdin))?;
+    end_group(std::process::id().cast_signed());
+    house.clear_patiently()
+}
+
+/// Kills the processes of a group but its leader, until there are none.
+fn end_group(group: i32) {
+    let begun = Instant::now();
+    while begun.elapsed() < PATIENCE {
+        let members = members(group);
+        if members.is_empty() {
+            return;
+        }
+        for member in members {
+            // One that has ended in the meantime is as wanted.
+            let _ = kill_process(member, Signal::KILL);
+        }
+        sleep(Duration::from_millis(10));
+    }
+}
+
+/// Living processes of a group, without its leader.
+fn members(group: i32) -> Vec<Pid> {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    let pids = entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    pids.filter(|&pid| pid != group && group_of(pid) == Some(group))
+        .filter_map(Pid::from_raw)
+        .collect()
+}
+
+/// The group of a process that is no zombie: `PID (NAME) STATE PPID PGRP ...`.
+fn group_of(pid: i32) -> Option<i32> {
+    let mut text = String::new();
+    let file = File::open(format!("/proc/{pid}/stat")).ok()?;
+    BufReader::new(file).read_line(&mut text).ok()?;
+    let mut fields = text.rsplit_once(") ")?.1.split(' ');
+    let state = fields.next()?;
+    let group = fields.nth(1)?.parse().ok()?;
+    (!["Z", "X"].contains(&state)).then_some(group)
+}

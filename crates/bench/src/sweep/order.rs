@@ -1,0 +1,146 @@
+//! What is repeated next: rounds, in each every point once and in an order of its own.
+
+use std::collections::HashMap;
+
+use rand::RngExt;
+
+use super::journal::Record;
+use super::plan::Plan;
+use super::points::Point;
+use crate::random;
+use crate::stats::{Goal, Verdict};
+
+/// What is made and what is wanted. It follows from the plan and the figures alone, so that a sweep that was killed
+/// goes on as if it had not been.
+#[derive(Debug)]
+pub(super) struct Schedule {
+    goal: Goal,
+    seed: u64,
+    /// The figures of each point, by round.
+    values: Vec<Vec<f64>>,
+}
+
+impl Schedule {
+    pub(super) fn new(plan: &Plan, points: &[Point], records: &[Record]) -> Self {
+        let numbers: HashMap<String, usize> = points
+            .iter()
+            .enumerate()
+            .map(|(at, point)| (point.key(), at))
+            .collect();
+        let mut values = vec![Vec::new(); points.len()];
+        for record in records {
+            if let Some(&number) = numbers.get(&record.key) {
+                values[number].push(record.value);
+            }
+        }
+        Self {
+            goal: plan.goal(),
+            seed: plan.seed,
+            values,
+        }
+    }
+
+    /// The next point and its round, from 0; `None` when every point has enough.
+    pub(super) fn next(&self) -> Option<(usize, usize)> {
+        let wanting =
+            |number: &usize| matches!(self.goal.verdict(&self.values[*number]), Verdict::More(_));
+        let open: Vec<usize> = (0..self.values.len()).filter(wanting).collect();
+        let round = open.iter().map(|&number| self.values[number].len()).min()?;
+        self.shuffled(round)
+            .into_iter()
+            .find(|number| open.contains(number) && self.values[*number].len() == round)
+            .map(|number| (number, round))
+    }
+
+    /// All points in the order of a round (Fisher and Yates).
+    fn shuffled(&self, round: usize) -> Vec<usize> {
+        let mut random = random::stream(self.seed, round as u64);
+        let mut order: Vec<usize> = (0..self.values.len()).collect();
+        for last in (1..order.len()).rev() {
+            order.swap(last, random.random_range(0..=last));
+        }
+        order
+    }
+
+    /// A repeat is made.
+    pub(super) fn add(&mut self, number: usize, value: f64) {
+        self.values[number].push(value);
+    }
+
+    /// Repeats made.
+    pub(super) fn made(&self) -> usize {
+        self.values.iter().map(Vec::len).sum()
+    }
+
+    /// Repeats made and still to be made before the next look at each point.
+    pub(super) fn wanted(&self) -> usize {
+        let of_point = |values: &Vec<f64>| match self.goal.verdict(values) {
+            Verdict::More(count) => count,
+            Verdict::Converged | Verdict::NotConverged => values.len(),
+        };
+        self.values.iter().map(of_point).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schedule() -> Schedule {
+        Schedule {
+            goal: Goal {
+                relative_half_width: 0.1,
+                min: 6,
+                max: 12,
+            },
+            seed: 3,
+            values: vec![Vec::new(); 4],
+        }
+    }
+
+    /// Point 0 has equal figures, the others never agree with themselves.
+    fn value(number: usize, round: usize) -> f64 {
+        if number == 0 {
+            5.0
+        } else {
+            1.0 + (round % 2) as f64 * 9.0
+        }
+    }
+
+    fn whole(mut schedule: Schedule) -> Vec<(usize, usize)> {
+        let mut made = Vec::new();
+        while let Some((number, round)) = schedule.next() {
+            schedule.add(number, value(number, round));
+            made.push((number, round));
+        }
+        made
+    }
+
+    #[test]
+    fn rounds_are_whole_in_random_order_until_enough() {
+        let made = whole(schedule());
+        assert_eq!(made.len(), 6 + 3 * 12);
+        let orders: Vec<Vec<usize>> = made[..24]
+            .chunks(4)
+            .map(|round| round.iter().map(|at| at.0).collect())
+            .collect();
+        assert!(orders.iter().any(|order| *order != orders[0]));
+        for order in orders {
+            let mut sorted = order.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, [0, 1, 2, 3]);
+        }
+    }
+
+    #[test]
+    fn stopped_anywhere_it_goes_on_the_same() {
+        let all = whole(schedule());
+        for stopped in 0..all.len() {
+            let mut half = schedule();
+            for &(number, round) in &all[..stopped] {
+                half.add(number, value(number, round));
+            }
+            assert_eq!(whole(half), all[stopped..]);
+        }
+    }
+}

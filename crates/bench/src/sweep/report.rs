@@ -1,0 +1,226 @@
+//! What a sweep found: medians with intervals, ratios to the first value of each axis, and what is not sure enough.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::fs;
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::error::SweepError;
+use super::journal::Record;
+use super::plan::Plan;
+use super::points::Point;
+use crate::stats::{MedianInterval, Verdict, paired_ratios, relative_half_width};
+
+/// A whole sweep.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// The plan.
+    pub plan: Plan,
+    /// Whether it was interrupted; the same command goes on.
+    pub interrupted: bool,
+    /// Every point.
+    pub points: Vec<PointReport>,
+    /// Every repeat, in the order made.
+    pub repeats: Vec<Record>,
+}
+
+/// One point.
+#[derive(Debug, Serialize)]
+pub struct PointReport {
+    /// Its name: the values of its axes.
+    pub key: String,
+    /// What its figure is counted in.
+    pub unit: String,
+    /// Repeats.
+    pub count: usize,
+    /// Median and 95 % interval; `None` of fewer than 6 repeats.
+    pub interval: Option<MedianInterval>,
+    /// Half of it over the median.
+    pub relative_half_width: Option<f64>,
+    /// Whether that is below the goal.
+    pub verdict: Verdict,
+    /// Against the same point with the first value of each axis.
+    pub ratios: Vec<Ratio>,
+}
+
+/// Paired ratios of two points.
+#[derive(Debug, Serialize)]
+pub struct Ratio {
+    /// The axis in which they differ.
+    pub axis: &'static str,
+    /// The first value of it.
+    pub to: String,
+    /// Pairs: rounds that both have.
+    pub pairs: usize,
+    /// Median of the ratios and its 95 % interval.
+    pub interval: MedianInterval,
+}
+
+/// From all repeats.
+pub(super) fn report(
+    plan: &Plan,
+    points: &[Point],
+    records: &[Record],
+    interrupted: bool,
+) -> Report {
+    let mut values: HashMap<&str, Vec<f64>> = HashMap::new();
+    for record in records {
+        values.entry(&record.key).or_default().push(record.value);
+    }
+    let goal = plan.goal();
+    let of = |key: &str| values.get(key).map(Vec::as_slice).unwrap_or_default();
+    let first = points.first().map(Point::axes);
+    let point = |point: &Point| {
+        let key = point.key();
+        let interval = goal.interval(of(&key));
+        let axes = point.axes();
+        let ratio = |at: usize| {
+            let (axis, to) = first.as_ref()?[at].clone();
+            let mut other = axes.clone().map(|(_, value)| value);
+            if other[at] == to {
+                return None;
+            }
+            other[at].clone_from(&to);
+            let ratios = paired_ratios(of(&key), of(&other.join(","))).ok()?;
+            Some(Ratio {
+                axis,
+                to,
+                pairs: ratios.len(),
+                interval: goal.interval(&ratios)?,
+            })
+        };
+        PointReport {
+            unit: point.unit().to_owned(),
+            count: of(&key).len(),
+            relative_half_width: interval.as_ref().and_then(relative_half_width),
+            verdict: goal.verdict(of(&key)),
+            // Ratios of different workloads would compare different figures.
+            ratios: (1..axes.len()).filter_map(ratio).collect(),
+            interval,
+            key,
+        }
+    };
+    Report {
+        plan: plan.clone(),
+        interrupted,
+        points: points.iter().map(point).collect(),
+        repeats: records.to_vec(),
+    }
+}
+
+impl Report {
+    /// Points whose interval is wider than the goal, with all repeats made.
+    #[must_use]
+    pub fn not_converged(&self) -> usize {
+        let is_wide = |point: &&PointReport| point.verdict == Verdict::NotConverged;
+        self.points.iter().filter(is_wide).count()
+    }
+
+    /// Writes `report.json` and `results.csv` to the folder `out`, each whole or not at all.
+    pub(super) fn export(&self, out: &Path) -> Result<(), SweepError> {
+        let json = format!("{:#}\n", serde_json::json!(self));
+        for (name, text) in [("report.json", json), ("results.csv", self.csv())] {
+            let (path, new) = (out.join(name), out.join(format!("{name}.new")));
+            fs::write(&new, text).map_err(SweepError::file("write", &new))?;
+            fs::rename(&new, &path).map_err(SweepError::file("write", &path))?;
+        }
+        Ok(())
+    }
+
+    /// A line for each repeat. No value holds a comma or a quote but the axes' own, which are columns.
+    fn csv(&self) -> String {
+        let mut text =
+            "workload,threads,target,policy,round,value,unit,stolen_share,io_pressure_us\n"
+                .to_owned();
+        let units: HashMap<&str, &str> = self
+            .points
+            .iter()
+            .map(|point| (&*point.key, &*point.unit))
+            .collect();
+        for record in &self.repeats {
+            let about = &record.environment;
+            let unit = units
+                .get(&*record.key)
+                .copied()
+                .unwrap_or_default()
+                .replace('"', "\"\"");
+            let pressure = about
+                .io_pressure_us
+                .map(|us| us.to_string())
+                .unwrap_or_default();
+            text += &format!(
+                "{},{},{},\"{unit}\",{},{pressure}\n",
+                record.key, record.round, record.value, about.stolen_share
+            );
+        }
+        text
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let goal = self.plan.stop.goal * 100.0;
+        writeln!(
+            f,
+            "{} points, {} repeats; medians with 95 % intervals, goal +-{goal:.1} %",
+            self.points.len(),
+            self.repeats.len()
+        )?;
+        for point in &self.points {
+            let PointReport {
+                key, unit, count, ..
+            } = point;
+            let Some(MedianInterval { median, low, high }) = point.interval else {
+                writeln!(f, "{key}: {count} repeats, too few for an interval")?;
+                continue;
+            };
+            let width = point.relative_half_width.unwrap_or(f64::NAN) * 100.0;
+            write!(
+                f,
+                "{key}: {} {unit} ({} to {}), +-{width:.1} %, {count} repeats",
+                Short(median),
+                Short(low),
+                Short(high)
+            )?;
+            match point.verdict {
+                Verdict::Converged => writeln!(f)?,
+                Verdict::NotConverged => writeln!(f, "  ** NOT CONVERGED **")?,
+                Verdict::More(wanted) => writeln!(f, ", unfinished: {wanted} wanted")?,
+            }
+            for Ratio {
+                axis,
+                to,
+                pairs,
+                interval,
+            } in &point.ratios
+            {
+                let MedianInterval { median, low, high } = interval;
+                writeln!(
+                    f,
+                    "    {median:.3} ({low:.3} to {high:.3}) x {axis} {to}, {pairs} pairs"
+                )?;
+            }
+        }
+        match self.not_converged() {
+            0 => Ok(()),
+            count => writeln!(
+                f,
+                "** {count} of {} points NOT CONVERGED: their intervals are wider than the goal; raise stop.max, or \
+                 run the workload longer **",
+                self.points.len()
+            ),
+        }
+    }
+}
+
+/// A figure with about four digits.
+struct Short(f64);
+
+impl fmt::Display for Short {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = (3 - self.0.abs().max(1e-9).log10().floor() as i32).clamp(0, 9);
+        write!(f, "{:.*}", digits.unsigned_abs() as usize, self.0)
+    }
+}

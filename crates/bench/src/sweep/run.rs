@@ -1,0 +1,316 @@
+//! One repeat: a fresh file system or folder, cold caches, the workload, its figure, and all gone again.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use luc_disk::units::parse_duration_ns;
+use regex_lite::Regex;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use super::environment::Before;
+use super::error::SweepError;
+use super::journal::Record;
+use super::keeper::Keeper;
+use super::options;
+use super::plan::{Bench, Figure, Plan, Policy};
+use super::points::Point;
+use crate::interrupt;
+use crate::stats::warm_up;
+
+/// How often a running program is looked at.
+const POLL: Duration = Duration::from_millis(5);
+/// How long a program may take to end after SIGTERM.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Makes a repeat of `point`.
+pub(super) fn repeat(
+    plan: &Plan,
+    point: &Point,
+    round: usize,
+    keeper: &Keeper,
+) -> Result<Record, SweepError> {
+    let what = format!("{} repeat {}", point.key(), round + 1);
+    let runner = Runner { what, keeper };
+    let dir = runner.prepare(plan, point)?;
+    let caches_dropped = settle(plan)?;
+    let before = Before::now();
+    let seed = plan.seed.wrapping_add(round as u64);
+    let mut command = runner.workload(point, &dir, seed)?;
+    let begun = Instant::now();
+    let stdout = runner.execute(&mut command)?;
+    let elapsed_s = begun.elapsed().as_secs_f64();
+    let environment = before.end(&dir, point.target.fs.as_deref(), caches_dropped);
+    let (value, warm_up) = runner.figure(point, &stdout, elapsed_s)?;
+    runner.clear(point)?;
+    Ok(Record {
+        key: point.key(),
+        round,
+        value,
+        warm_up,
+        environment,
+    })
+}
+
+struct Runner<'a> {
+    what: String,
+    keeper: &'a Keeper,
+}
+
+impl Runner<'_> {
+    /// The fresh folder to work in.
+    fn prepare(&self, plan: &Plan, point: &Point) -> Result<PathBuf, SweepError> {
+        let house = &self.keeper.house;
+        let target = &point.target;
+        if let Some(directory) = &target.directory {
+            let own = house
+                .scratch
+                .iter()
+                .find(|scratch| scratch.parent() == Some(directory));
+            let own = own.unwrap_or(&house.work).clone();
+            fs::create_dir(&own).map_err(SweepError::file("make", &own))?;
+            return Ok(own);
+        }
+        let mount = house.work.join("mnt");
+        let mut command = Command::new(&self.keeper.luc);
+        command
+            .args(["disk", "create", &house.disk])
+            .args(plan.disk.words());
+        command.args(["--mkfs", target.fs.as_deref().unwrap_or_default()]);
+        if !target.mkfs.is_empty() {
+            command.arg("--mkfs-options").arg(&target.mkfs);
+        }
+        command.arg("--mount").arg(&mount);
+        if !target.mount.is_empty() {
+            command.arg("--mount-options").arg(&target.mount);
+        }
+        self.execute(&mut command)?;
+        Ok(mount)
+    }
+
+    /// Takes it away.
+    fn clear(&self, point: &Point) -> Result<(), SweepError> {
+        let house = &self.keeper.house;
+        if point.target.fs.is_some() {
+            let mut command = Command::new(&self.keeper.luc);
+            self.execute(command.args(["disk", "remove", &house.disk]))?;
+        }
+        for scratch in house.scratch.iter().filter(|scratch| scratch.exists()) {
+            fs::remove_dir_all(scratch).map_err(SweepError::file("remove", scratch))?;
+        }
+        Ok(())
+    }
+
+    /// The workload's command, under the gate where the point says so.
+    fn workload(&self, point: &Point, dir: &Path, seed: u64) -> Result<Command, SweepError> {
+        let workload = &point.workload;
+        let luc = || self.keeper.luc.clone().into_os_string();
+        let mut words: Vec<OsString> = Vec::new();
+        if point.policy == Policy::Auto {
+            words.push(luc());
+            let run = [
+                "run", "--level", "gate", "--policy", "auto", "--no-why", "--quiet", "--",
+            ];
+            words.extend(run.map(OsString::from));
+        }
+        if let Some(bench) = workload.bench {
+            words.extend([
+                luc(),
+                "bench".into(),
+                bench.name().into(),
+                "--dir".into(),
+                dir.into(),
+            ]);
+            words.push(
+                if bench == Bench::Oltp {
+                    "--writers"
+                } else {
+                    "--threads"
+                }
+                .into(),
+            );
+            words.extend(
+                [
+                    point.threads.to_string(),
+                    "--seed".to_owned(),
+                    seed.to_string(),
+                ]
+                .map(OsString::from),
+            );
+            for (option, value) in &workload.options {
+                words.extend(
+                    options::words(bench, option, value)?
+                        .into_iter()
+                        .map(OsString::from),
+                );
+            }
+            words.push("--json".into());
+        }
+        for word in workload.command.iter().flatten() {
+            let word = word.replace("{dir}", &dir.to_string_lossy());
+            let word = word.replace("{threads}", &point.threads.to_string());
+            words.push(word.replace("{seed}", &seed.to_string()).into());
+        }
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).current_dir(dir);
+        Ok(command)
+    }
+
+    /// The figure, and how much of a series was warm-up.
+    fn figure(
+        &self,
+        point: &Point,
+        stdout: &str,
+        elapsed_s: f64,
+    ) -> Result<(f64, Option<usize>), SweepError> {
+        let json = |pointer: &str| {
+            let value: Value = serde_json::from_str(stdout).ok()?;
+            value.pointer(pointer)?.as_f64()
+        };
+        let (value, cut, place) = match (point.workload.bench, &point.workload.figure) {
+            (Some(bench), _) => {
+                let pointer = match bench {
+                    Bench::Metarates => "/creations_per_second",
+                    Bench::Varmail | Bench::Oltp => "/flowops_per_second",
+                    Bench::InitialWrite => "/parent_kib_per_second/median",
+                };
+                (json(pointer), None, pointer.to_owned())
+            }
+            (None, None) => (Some(elapsed_s), None, "run time".to_owned()),
+            (
+                None,
+                Some(Figure {
+                    json: Some(pointer),
+                    ..
+                }),
+            ) => (json(pointer), None, pointer.clone()),
+            (None, Some(figure)) => {
+                let expression = figure.regex.clone().unwrap_or_default();
+                let series = matches(&expression, stdout);
+                if figure.series && !series.is_empty() {
+                    let Some(cut) = warm_up(&series) else {
+                        return Err(SweepError::Unsteady {
+                            what: self.what.clone(),
+                        });
+                    };
+                    let rest = &series[cut..];
+                    let mean = rest.iter().sum::<f64>() / rest.len() as f64;
+                    (Some(mean), Some(cut), expression)
+                } else {
+                    (series.first().copied(), None, expression)
+                }
+            }
+        };
+        match value {
+            Some(value) if value.is_finite() && value > 0.0 => Ok((value, cut)),
+            _ => Err(SweepError::NoFigure {
+                what: self.what.clone(),
+                figure: place,
+            }),
+        }
+    }
+
+    /// Runs a program to its end and gives its output; a signal to the sweep ends it early.
+    fn execute(&self, command: &mut Command) -> Result<String, SweepError> {
+        if interrupt::interrupted() {
+            return Err(SweepError::Interrupted);
+        }
+        let work = &self.keeper.house.work;
+        let (out, err) = (work.join("stdout"), work.join("stderr"));
+        let create = |path: &PathBuf| File::create(path).map_err(SweepError::file("make", path));
+        let program = PathBuf::from(command.get_program());
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(create(&out)?)
+            .stderr(create(&err)?)
+            .process_group(self.keeper.group())
+            .spawn()
+            .map_err(SweepError::file("run", &program))?;
+        let mut told: Option<Instant> = None;
+        let status = loop {
+            if let Some(status) = child
+                .try_wait()
+                .map_err(SweepError::file("wait for", &program))?
+            {
+                break status;
+            }
+            match told {
+                None if interrupt::interrupted() => {
+                    // One that has just ended is as wanted.
+                    let _ = kill_process(Pid::from_child(&child), Signal::TERM);
+                    told = Some(Instant::now());
+                }
+                Some(when) if when.elapsed() > GRACE => self.keeper.end_programs(),
+                _ => {}
+            }
+            sleep(POLL);
+        };
+        // What it may have left running would keep the disk busy.
+        self.keeper.end_programs();
+        if interrupt::interrupted() {
+            return Err(SweepError::Interrupted);
+        }
+        let read = |path: &PathBuf| {
+            let bytes = fs::read(path).map_err(SweepError::file("read", path))?;
+            Ok::<_, SweepError>(String::from_utf8_lossy(&bytes).into_owned())
+        };
+        if !status.success() {
+            let words = std::iter::once(command.get_program()).chain(command.get_args());
+            return Err(SweepError::Command {
+                what: self.what.clone(),
+                command: words
+                    .map(|word| word.to_string_lossy())
+                    .collect::<Vec<_>>()
+                    .join(" "),
+                how: status.to_string(),
+                said: read(&err)?
+                    .lines()
+                    .last()
+                    .unwrap_or("it said nothing")
+                    .to_owned(),
+            });
+        }
+        read(&out)
+    }
+}
+
+/// Every first group that is a number.
+fn matches(expression: &str, text: &str) -> Vec<f64> {
+    let Ok(regex) = Regex::new(expression) else {
+        return Vec::new();
+    };
+    let numbers = regex
+        .captures_iter(text)
+        .filter_map(|found| found.get(1)?.as_str().parse().ok());
+    numbers.collect()
+}
+
+/// Writes back, drops the caches where that is allowed, waits. Whether they were dropped.
+fn settle(plan: &Plan) -> Result<bool, SweepError> {
+    rustix::fs::sync();
+    let dropped = fs::write("/proc/sys/vm/drop_caches", "3").is_ok();
+    let until = Instant::now() + Duration::from_nanos(parse_duration_ns(&plan.settle)?);
+    while Instant::now() < until && !interrupt::interrupted() {
+        sleep(POLL.min(until.saturating_duration_since(Instant::now())));
+    }
+    Ok(dropped)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_a_command() {
+        assert_eq!(
+            matches("rate ([0-9.]+)", "rate 1.5\nrate x\nrate 20"),
+            [1.5, 20.0]
+        );
+        assert!(matches("rate (.+)", "none").is_empty());
+    }
+}

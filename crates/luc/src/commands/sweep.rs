@@ -1,0 +1,112 @@
+//! `luc sweep`.
+
+use std::io::{Write as _, stdout};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use indicatif::{ProgressBar, ProgressStyle};
+use luc_bench::sweep::{self, Plan};
+
+/// Repeats workloads over the points of a plan until the figures are sure
+///
+/// A plan (TOML) names workloads, numbers of threads, targets (file systems with their options on an
+/// emulated disk made anew for each repeat, or existing directories) and policies of the gate; every
+/// combination is a point. Points are repeated in rounds of random order until the 95 % interval of each
+/// median is narrow enough, or stop.max is reached: then it says NOT CONVERGED.
+///
+/// Every finished repeat is kept in the --out folder at once. A sweep that was interrupted or killed goes
+/// on with the same command. Disks need root; devices are never formatted.
+///
+/// Exit status: 0 done, also if a point did not converge; 2 the plan or the machine does not allow it, or
+/// a workload failed; 130 interrupted.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  luc sweep plan.toml
+  luc sweep plan.toml --out results --json
+
+A plan:
+  threads = [1, 16]
+  policy = [\"off\", \"auto\"]
+  [disk]
+  flush = \"6ms\"
+  [[workload]]
+  name = \"create\"
+  bench = \"metarates\"
+  options = { seconds = 2, file-size = \"1k\" }
+  [[target]]
+  name = \"ext4\"
+  fs = \"ext4\"
+
+docs/sweep.md has every key.")]
+pub(crate) struct Args {
+    /// The plan
+    #[arg(required_unless_present = "keep_house")]
+    plan: Option<PathBuf>,
+    /// Folder of the results [default: the plan's name with .sweep instead of .toml, here]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+    #[arg(long, hide = true)]
+    keep_house: bool,
+}
+
+/// Runs the subcommand.
+pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
+    let Some(path) = args.plan else {
+        sweep::keep_house()?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    luc_bench::interrupt::install()?;
+    let plan = Plan::read(&path)?;
+    let out = args.out.unwrap_or_else(|| {
+        let name = path.file_stem().unwrap_or(path.as_os_str());
+        let mut name = name.to_owned();
+        name.push(".sweep");
+        PathBuf::from(name)
+    });
+    let luc = std::env::current_exe().context("cannot find the luc binary: reinstall it")?;
+    let bar = bar();
+    let report = sweep::run(&plan, &out, &luc, &mut |made, wanted, what| {
+        bar.set_length(wanted as u64);
+        bar.set_message(what.to_owned());
+        bar.set_position(made as u64);
+        if what.is_empty() {
+            // What an earlier command made says nothing on how long the rest takes.
+            bar.reset_eta();
+        }
+    });
+    bar.finish_and_clear();
+    let report = report?;
+    if args.json {
+        writeln!(stdout(), "{}", serde_json::to_string_pretty(&report)?)?;
+    } else {
+        write!(stdout(), "{report}")?;
+        writeln!(stdout(), "results: {}", out.display())?;
+    }
+    let wide = report.not_converged();
+    if args.json && wide > 0 {
+        eprintln!(
+            "luc: {wide} of {} points NOT CONVERGED",
+            report.points.len()
+        );
+    }
+    if report.interrupted {
+        eprintln!("luc: interrupted; the same command goes on from here");
+        return Ok(ExitCode::from(130));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Drawn on a terminal only.
+fn bar() -> ProgressBar {
+    let style =
+        ProgressStyle::with_template("{bar:30} repeat {pos} of {len} or more, {eta} left  {msg}");
+    let bar = ProgressBar::new(1);
+    match style {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}

@@ -1,0 +1,360 @@
+//! `luc sweep` from end to end: refusals that make nothing, a whole sweep on tiny emulated disks, and sweeps that are
+//! killed and go on. Disks need root and FUSE; what lacks them says `skipped`.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use common::{LUC, is_root, refusal, stderr, stdout, until, without_privileges};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Two targets and two numbers of threads; every point six times, no more.
+const PLAN: &str = r#"
+threads = [1, 2]
+settle = "1ms"
+[stop]
+goal = 0.0001
+min = 6
+max = 6
+[disk]
+size = "64M"
+flush = "1ms"
+write = "0"
+[[workload]]
+name = "touch"
+command = ["sh", "-c", "for i in $(seq {threads}); do echo $i > f$i; sync f$i; done; echo '{\"n\": {threads}.5}'"]
+figure = { json = "/n", unit = "things" }
+[[target]]
+name = "plain"
+fs = "ext4"
+[[target]]
+name = "no-journal-size"
+fs = "ext4"
+mkfs = "-J size=4"
+mount = "noatime"
+"#;
+
+/// A folder with a plan in it, and a place of its own for disks.
+struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    fn new(plan: &str) -> Self {
+        let folder = TempDir::new().expect("a folder");
+        fs::write(folder.path().join("plan.toml"), plan).expect("written");
+        Self { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(LUC);
+        command
+            .args(["sweep", "plan.toml", "--out", "out", "--json"])
+            .current_dir(self.folder.path())
+            .env("LUC_RUN_DIR", self.path("run"))
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self) -> Output {
+        self.command().output().expect("luc runs")
+    }
+
+    fn has_disks(&self) -> bool {
+        fs::read_dir(self.path("run/disk")).is_ok_and(|mut disks| disks.next().is_some())
+    }
+
+    fn has_mounts(&self) -> bool {
+        let mounts = fs::read_to_string("/proc/self/mountinfo").expect("readable");
+        mounts.contains(&self.folder.path().display().to_string())
+    }
+
+    /// Nothing is left but the results.
+    fn assert_clear(&self) {
+        assert!(!self.has_disks());
+        assert!(!self.has_mounts());
+        assert!(!self.path("out/work").exists());
+    }
+
+    fn lines(&self) -> usize {
+        fs::read_to_string(self.path("out/results.jsonl"))
+            .map_or(0, |text| text.matches('\n').count())
+    }
+}
+
+fn can_make_disks() -> bool {
+    let there = ["/dev/fuse", "/dev/loop-control"]
+        .iter()
+        .all(|device| Path::new(device).exists());
+    if !there {
+        println!("skipped: no FUSE or no loop devices");
+    }
+    there && is_root()
+}
+
+/// Key and round of every repeat, and how often it is there.
+fn repeats(report: &Value) -> Vec<(String, u64)> {
+    let rows = report["repeats"].as_array().expect("repeats");
+    let mut found: Vec<(String, u64)> = rows
+        .iter()
+        .map(|row| {
+            let key = row["key"].as_str().expect("key").to_owned();
+            (key, row["round"].as_u64().expect("round"))
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+fn expected() -> Vec<(String, u64)> {
+    let mut all = Vec::new();
+    for threads in [1, 2] {
+        for target in ["plain", "no-journal-size"] {
+            all.extend((0..6).map(|round| (format!("touch,{threads},{target},off"), round)));
+        }
+    }
+    all.sort();
+    all
+}
+
+#[test]
+fn bad_plans_make_nothing() {
+    for (from, to, words) in [
+        ("settle", "setle", &["plan.toml:3:", "'settle'"][..]),
+        ("min = 6", "min = 2", &["stop.min = 2"]),
+        ("size = \"64M\"", "size = \"1M\"", &["ext4", "16M", "1M"]),
+        ("size = \"64M\"", "model = \"hdd\"", &["flush", "hdd"]),
+        (
+            "fs = \"ext4\"\nmkfs",
+            "device = \"/dev/sda\"\nmkfs",
+            &["/dev/sda", "emulated disks only"],
+        ),
+        ("/n\"", "/n\", series = true", &["touch", "figure"]),
+    ] {
+        let place = Place::new(&PLAN.replacen(from, to, 1));
+        let said = refusal(&place.run());
+        assert!(words.iter().all(|word| said.contains(word)), "{said}");
+        assert!(
+            !place.path("out").exists() && !place.path("run").exists(),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn missing_root_or_mkfs_makes_nothing() {
+    let place = Place::new(PLAN);
+    let plan = place.path("plan.toml").display().to_string();
+    let out = place.path("out");
+    if is_root() {
+        // setpriv takes capabilities away and leaves the user, so the user has to change as well.
+        let hidden = Place::new(
+            &PLAN
+                .replace("\"ext4\"", "\"xfs\"")
+                .replace("-J size=4", "")
+                .replace("64M", "512M"),
+        );
+        let script = "mount -t tmpfs none /usr/sbin && mount -t tmpfs none /sbin && exec \"$@\"";
+        let mut command = Command::new("unshare");
+        command.args([
+            "--mount",
+            "sh",
+            "-c",
+            script,
+            "sh",
+            LUC,
+            "sweep",
+            "plan.toml",
+            "--out",
+            "out",
+        ]);
+        let said = refusal(
+            &command
+                .current_dir(hidden.folder.path())
+                .output()
+                .expect("unshare runs"),
+        );
+        assert!(
+            said.contains("mkfs.xfs") && said.contains("install"),
+            "{said}"
+        );
+        assert!(!hidden.path("out").exists());
+        let luc = place.path("luc");
+        fs::copy(LUC, &luc).expect("copied");
+        for path in [place.folder.path(), &luc] {
+            let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+            fs::set_permissions(path, open).expect("opened");
+        }
+        let mut command = Command::new("setpriv");
+        command
+            .args(["--reuid", "65534", "--clear-groups"])
+            .arg(&luc)
+            .args(["sweep", &plan, "--out"])
+            .arg(&out);
+        let said = refusal(&command.output().expect("setpriv runs"));
+        assert!(said.contains("need root"), "{said}");
+    } else {
+        let out = out.display().to_string();
+        let said = refusal(&without_privileges(&["sweep", &plan, "--out", &out]));
+        assert!(said.contains("need root"), "{said}");
+    }
+    assert!(!out.exists());
+}
+
+#[test]
+fn two_by_two_points_on_disks() {
+    if !can_make_disks() {
+        return;
+    }
+    let place = Place::new(PLAN);
+    let output = place.run();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let report: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    assert_eq!(repeats(&report), expected());
+    for point in report["points"].as_array().expect("points") {
+        let threads: f64 = point["key"]
+            .as_str()
+            .and_then(|key| key.split(',').nth(1))
+            .and_then(|n| n.parse().ok())
+            .expect("threads");
+        assert_eq!(point["interval"]["median"], threads + 0.5);
+        assert_eq!(point["verdict"], "converged");
+        let ratios = point["ratios"].as_array().expect("ratios");
+        let axes = |axis: &str| ratios.iter().find(|ratio| ratio["axis"] == axis);
+        let against_one =
+            axes("threads").map(|ratio| ratio["interval"]["median"].as_f64().expect("number"));
+        assert_eq!(against_one, (threads > 1.0).then_some(2.5 / 1.5));
+    }
+    for repeat in report["repeats"].as_array().expect("repeats") {
+        let about = &repeat["environment"];
+        let mount = about["mount"].as_str().expect("mount");
+        assert!(mount.starts_with("ext4 /dev/loop"), "{mount}");
+        let is_second = repeat["key"]
+            .as_str()
+            .is_some_and(|key| key.contains("no-journal-size"));
+        assert_eq!(mount.contains("noatime"), is_second, "{mount}");
+        assert!(
+            about["mkfs"]
+                .as_str()
+                .is_some_and(|text| text.contains("mke2fs")),
+            "{about}"
+        );
+        assert_eq!(about["caches_dropped"], true);
+    }
+    place.assert_clear();
+    let csv = fs::read_to_string(place.path("out/results.csv")).expect("written");
+    assert_eq!(csv.lines().count(), 1 + 24);
+    // The same again has nothing to do; another plan is refused there.
+    let begun = fs::metadata(place.path("out/results.jsonl"))
+        .and_then(|about| about.modified())
+        .expect("times");
+    assert!(place.run().status.success());
+    let now = fs::metadata(place.path("out/results.jsonl"))
+        .and_then(|about| about.modified())
+        .expect("times");
+    assert_eq!(begun, now);
+    fs::write(
+        place.path("plan.toml"),
+        PLAN.replace("noatime", "nodiratime"),
+    )
+    .expect("written");
+    let said = refusal(&place.run());
+    assert!(said.contains("another plan"), "{said}");
+}
+
+#[test]
+fn killed_at_random_it_goes_on_and_ends_the_same() {
+    if !can_make_disks() {
+        return;
+    }
+    let place = Place::new(PLAN);
+    let mut random = fastrand(u64::from(std::process::id()));
+    for kill in 0..3 {
+        let before = place.lines();
+        let mut child = place
+            .command()
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("luc starts");
+        // Two more repeats at least, so that three kills meet three places, and then anywhere in one.
+        until("progress", || {
+            place.lines() >= before + 2 || child.try_wait().is_ok_and(|ended| ended.is_some())
+        });
+        sleep(Duration::from_millis(random() % 200));
+        assert!(
+            child.try_wait().expect("known").is_none(),
+            "kill {kill} came too late"
+        );
+        child.kill().expect("killed");
+        child.wait().expect("waited for");
+        until("a clear house", || {
+            !place.has_disks() && !place.has_mounts() && !place.path("out/work").exists()
+        });
+    }
+    // A line that was half written when it was killed.
+    let path = place.path("out/results.jsonl");
+    let mut text = fs::read_to_string(&path).expect("readable");
+    text += "{\"key\":\"touch,1,pl";
+    fs::write(&path, text).expect("written");
+    let output = place.run();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let report: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    let found = repeats(&report);
+    assert_eq!(found.iter().collect::<BTreeSet<_>>().len(), found.len());
+    assert_eq!(found, expected());
+    place.assert_clear();
+}
+
+#[test]
+fn directories_need_no_root_and_too_wide_is_said_loudly() {
+    let folder = TempDir::new().expect("a folder");
+    let plan = format!(
+        r#"
+settle = "0"
+stop = {{ goal = 0.0001, min = 6, max = 8 }}
+policy = ["off"]
+[[workload]]
+name = "shell"
+command = ["sh", "-c", "echo x > f; sleep 0.0{{seed}}"]
+[[target]]
+name = "here"
+directory = "{}"
+"#,
+        folder.path().display()
+    );
+    let place = Place::new(&plan);
+    let output = place.run();
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("NOT CONVERGED"),
+        "{}",
+        stderr(&output)
+    );
+    let report: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    assert_eq!(report["points"][0]["count"], 8);
+    assert_eq!(report["points"][0]["verdict"], "not_converged");
+    assert_eq!(fs::read_dir(folder.path()).expect("listed").count(), 0);
+    place.assert_clear();
+}
+
+/// Numbers that differ from run to run: any moment will do.
+fn fastrand(seed: u64) -> impl FnMut() -> u64 {
+    let mut state = seed | 1;
+    move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    }
+}
