@@ -1,0 +1,63 @@
+//! Files and filesets.
+
+use super::super::ast::{Attributes, Value};
+use super::super::mistake::Mistake;
+use super::super::plan::{Access, Files};
+use super::super::variables::Number;
+use super::missing;
+use super::scope::{Bound, Scope};
+
+impl Scope {
+    pub(super) fn files(&self, alone: bool, attributes: &Attributes) -> Result<Files, Mistake> {
+        self.required(attributes, "path")?;
+        for name in ["leafdirs", "dirdepthrv"] {
+            if let Some(found) = attributes.get(name) {
+                return Err(missing(found.at, name, "remove it"));
+            }
+        }
+        let name = self.required(attributes, "name")?;
+        if name.split('/').any(|part| matches!(part, "" | "." | "..")) {
+            return Err(Mistake::new(
+                attributes.at,
+                format!("'{name}' is no file name"),
+                "write a plain name",
+            ));
+        }
+        let prealloc = match attributes.get("prealloc") {
+            None => 0,
+            Some(found) => match self.look_up(found.at, &found.value)? {
+                Bound::Plain(Value::Boolean(all)) => 100 * u64::from(all),
+                _ => self.integer(found.at, &found.value)?.min(100),
+            },
+        };
+        let size = ["size", "filesize"]
+            .into_iter()
+            .find_map(|name| attributes.get(name));
+        let access = match (
+            self.boolean(attributes, "readonly")?,
+            self.boolean(attributes, "writeonly")?,
+        ) {
+            (true, _) => Access::Read,
+            (_, true) => Access::Write,
+            _ => Access::Both,
+        };
+        Ok(Files {
+            name,
+            entries: if alone {
+                1
+            } else {
+                self.integer_or(attributes, "entries", 0)?
+            },
+            size: size.map_or(Ok(Number::Fixed(1024)), |size| {
+                self.number(size.at, &size.value)
+            })?,
+            prealloc,
+            dirwidth: self
+                .integer_or(attributes, "dirwidth", if alone { 10 } else { 1 })?
+                .max(1),
+            dirgamma: self.integer_or(attributes, "dirgamma", if alone { 0 } else { 1500 })?,
+            alone,
+            access,
+        })
+    }
+}

@@ -1,0 +1,186 @@
+//! Random variables: their distributions, from their attributes.
+
+use std::collections::HashMap;
+
+use super::super::ast::{Attributes, Value};
+use super::super::mistake::Mistake;
+use super::super::variables::{Distribution, Drawn, Number};
+use super::scope::Scope;
+
+impl Scope {
+    pub(super) fn random(&self, attributes: &Attributes) -> Result<Number, Mistake> {
+        let least = self.integer_or(attributes, "min", 0)? as f64;
+        let mean = attributes
+            .get("mean")
+            .map(|found| self.integer(found.at, &found.value))
+            .transpose()?
+            .map(|mean| mean as f64);
+        let shape = self.integer_or(attributes, "gamma", 1500)?.max(1) as f64 / 1000.0;
+        let kind = attributes
+            .get("type")
+            .map_or(Ok("gamma".to_owned()), |found| self.text(found))?;
+        let shape = match kind.as_str() {
+            "uniform" => Distribution::Uniform {
+                low: least,
+                high: (2.0 * mean.unwrap_or(least) - least).max(least),
+            },
+            "gamma" => Distribution::Gamma {
+                least,
+                mean: mean.map_or(shape, |mean| (mean - least).max(0.0)),
+                shape,
+            },
+            "tabular" => table(attributes, least, mean)?,
+            other => {
+                let known = ["uniform", "gamma", "tabular"];
+                return Err(Mistake::unknown(attributes.at, "type", other, &known));
+            }
+        };
+        self.drawn(attributes, shape)
+    }
+
+    fn drawn(&self, attributes: &Attributes, shape: Distribution) -> Result<Number, Mistake> {
+        let most = attributes
+            .get("max")
+            .map(|found| self.integer(found.at, &found.value))
+            .transpose()?;
+        Ok(Number::Drawn(Box::new(Drawn {
+            shape,
+            least: self.integer_or(attributes, "min", 0)? as f64,
+            most: most.map_or(f64::MAX, |most| most as f64),
+            round: self.integer_or(attributes, "round", 0)?,
+        })))
+    }
+
+    pub(super) fn custom(&self, attributes: &Attributes) -> Result<Number, Mistake> {
+        let kind = self.required(attributes, "type")?;
+        let at = attributes
+            .get("parameters")
+            .map_or(attributes.at, |found| found.at);
+        let text = attributes
+            .get("parameters")
+            .map_or(Ok(String::new()), |found| self.text(found))?;
+        let mut parameters = HashMap::new();
+        for part in text.split(';').filter(|part| !part.is_empty()) {
+            let pair = part.split_once(':');
+            let pair = pair.and_then(|(name, value)| Some((name, value.parse::<f64>().ok()?)));
+            let Some((name, value)) = pair.filter(|(_, value)| value.is_finite()) else {
+                return Err(Mistake::new(
+                    at,
+                    format!("'{part}' is no parameter"),
+                    "write name:number",
+                ));
+            };
+            parameters.insert(name, value);
+        }
+        let get = |name: &str, default: f64| parameters.get(name).copied().unwrap_or(default);
+        let (shape, known): (_, &[&str]) = match kind.as_str() {
+            "cvar-gamma" => {
+                let (mean, shape) = (get("mean", 4096.0), get("gamma", 1.5).max(1e-3));
+                (
+                    Distribution::Gamma {
+                        least: 0.0,
+                        mean,
+                        shape,
+                    },
+                    &["mean", "gamma"],
+                )
+            }
+            "cvar-uniform" => {
+                let (low, high) = (get("lower", 0.0), get("upper", 1.0));
+                (Distribution::Uniform { low, high }, &["lower", "upper"])
+            }
+            "cvar-normal" => {
+                let (mean, sigma) = (get("mean", 0.0), get("sigma", 1.0));
+                (Distribution::Normal { mean, sigma }, &["mean", "sigma"])
+            }
+            "cvar-exponential" => (
+                Distribution::Exponential {
+                    mean: get("mean", 1.0),
+                },
+                &["mean"],
+            ),
+            "cvar-erlang" => {
+                let (shape, rate) = (get("shape", 1.0).max(1.0), get("rate", 1.0));
+                let mean = shape / rate;
+                (
+                    Distribution::Gamma {
+                        least: 0.0,
+                        mean,
+                        shape,
+                    },
+                    &["shape", "rate"],
+                )
+            }
+            "cvar-lognormal" => {
+                let (shape, scale) = (get("shape", 1.0), get("scale", 1.0));
+                (
+                    Distribution::LogNormal { shape, scale },
+                    &["shape", "scale"],
+                )
+            }
+            "cvar-weibull" => {
+                let (shape, scale) = (get("shape", 1.0), get("scale", 1.0));
+                (Distribution::Weibull { shape, scale }, &["shape", "scale"])
+            }
+            "cvar-triangular" => {
+                let (low, high, mode) = (get("lower", 0.0), get("upper", 1.0), get("mode", 0.5));
+                (
+                    Distribution::Triangular { low, high, mode },
+                    &["lower", "upper", "mode"],
+                )
+            }
+            other => {
+                let known = [
+                    "cvar-gamma",
+                    "cvar-uniform",
+                    "cvar-normal",
+                    "cvar-exponential",
+                    "cvar-erlang",
+                    "cvar-lognormal",
+                    "cvar-weibull",
+                    "cvar-triangular",
+                ];
+                return Err(Mistake::unknown(attributes.at, "type", other, &known));
+            }
+        };
+        if let Some(name) = parameters.keys().find(|name| !known.contains(name)) {
+            return Err(Mistake::unknown(at, "parameter", name, known));
+        }
+        self.drawn(attributes, shape)
+    }
+}
+
+/// A table, scaled so that its lowest value becomes `least` and its mean `mean`.
+fn table(attributes: &Attributes, least: f64, mean: Option<f64>) -> Result<Distribution, Mistake> {
+    let bad = |what: &str| {
+        Mistake::new(
+            attributes.at,
+            what,
+            "write randtable={{percent,low,high},...}",
+        )
+    };
+    let Some(Value::Table(rows)) = attributes.get("randtable").map(|found| &found.value) else {
+        return Err(bad("a tabular variable without its table"));
+    };
+    let percent: u64 = rows
+        .iter()
+        .fold(0, |sum: u64, row| sum.saturating_add(row[0]));
+    if percent != 100 || rows.iter().any(|row| row[1] > row[2]) {
+        return Err(bad(
+            "this table's percents are not 100 together, or a row's low is above its high",
+        ));
+    }
+    let part = |row: &[u64; 3]| row[0] as f64 / 100.0 * (row[1] as f64 + row[2] as f64) / 2.0;
+    let own: f64 = rows.iter().map(part).sum();
+    let shift = rows.iter().map(|row| row[1]).min().unwrap_or(0) as f64;
+    let scale = match mean {
+        Some(mean) if own > shift => (mean - least).max(0.0) / (own - shift),
+        _ => 1.0,
+    };
+    Ok(Distribution::Table {
+        rows: rows.clone(),
+        shift,
+        scale,
+        least,
+    })
+}

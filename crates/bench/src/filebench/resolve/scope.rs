@@ -1,0 +1,145 @@
+//! The variables of a file, and attributes whose values may be variables.
+
+use std::collections::HashMap;
+
+use super::super::ast::{Attribute, Attributes, Setting, Value};
+use super::super::mistake::{Mistake, Position};
+use super::super::variables::Number;
+
+/// What a variable stands for.
+#[derive(Debug, Clone)]
+pub(super) enum Bound {
+    Plain(Value),
+    Number(Number),
+}
+
+/// All variables by name.
+#[derive(Default)]
+pub(super) struct Scope(HashMap<String, Bound>);
+
+impl Scope {
+    /// The user's value of a variable, whatever the file says.
+    pub(super) fn give(&mut self, name: &str, value: &Value) {
+        self.0.insert(name.to_owned(), Bound::Plain(value.clone()));
+    }
+
+    pub(super) fn set(
+        &mut self,
+        at: Position,
+        name: &str,
+        setting: &Setting,
+    ) -> Result<(), Mistake> {
+        let bound = match setting {
+            Setting::Random(attributes) => Bound::Number(self.random(attributes)?),
+            Setting::Custom(attributes) => Bound::Number(self.custom(attributes)?),
+            Setting::Product(factors) => match &factors[..] {
+                [one] => self.look_up(at, one)?,
+                many => {
+                    let product = many.iter().try_fold(1_u64, |product, factor| {
+                        let factor = self.integer(at, factor)?;
+                        product.checked_mul(factor).ok_or_else(|| {
+                            Mistake::new(at, "the product is too large", "use less than 16 EiB")
+                        })
+                    })?;
+                    Bound::Plain(Value::Integer(product))
+                }
+            },
+        };
+        self.0.insert(name.to_owned(), bound);
+        Ok(())
+    }
+
+    pub(super) fn look_up(&self, at: Position, value: &Value) -> Result<Bound, Mistake> {
+        let Value::Variable(name) = value else {
+            return Ok(Bound::Plain(value.clone()));
+        };
+        self.0.get(name).cloned().ok_or_else(|| {
+            let known: Vec<&str> = self.0.keys().map(String::as_str).collect();
+            Mistake::unknown(at, "variable", name, &known)
+        })
+    }
+
+    pub(super) fn number(&self, at: Position, value: &Value) -> Result<Number, Mistake> {
+        match self.look_up(at, value)? {
+            Bound::Number(number) => Ok(number),
+            Bound::Plain(Value::Integer(number)) => Ok(Number::Fixed(number)),
+            Bound::Plain(_) => Err(Mistake::new(
+                at,
+                "this value is no number",
+                "write a number or a $variable",
+            )),
+        }
+    }
+
+    pub(super) fn integer(&self, at: Position, value: &Value) -> Result<u64, Mistake> {
+        match self.number(at, value)? {
+            Number::Fixed(number) => Ok(number),
+            Number::Drawn(_) => Err(Mistake::new(
+                at,
+                "a random value cannot stand here",
+                "write a number",
+            )),
+        }
+    }
+
+    pub(super) fn integer_or(
+        &self,
+        attributes: &Attributes,
+        name: &str,
+        default: u64,
+    ) -> Result<u64, Mistake> {
+        attributes
+            .get(name)
+            .map_or(Ok(default), |found| self.integer(found.at, &found.value))
+    }
+
+    pub(super) fn number_or(
+        &self,
+        attributes: &Attributes,
+        name: &str,
+        default: u64,
+    ) -> Result<Number, Mistake> {
+        attributes
+            .get(name)
+            .map_or(Ok(Number::Fixed(default)), |found| {
+                self.number(found.at, &found.value)
+            })
+    }
+
+    pub(super) fn boolean(&self, attributes: &Attributes, name: &str) -> Result<bool, Mistake> {
+        let Some(found) = attributes.get(name) else {
+            return Ok(false);
+        };
+        match self.look_up(found.at, &found.value)? {
+            Bound::Plain(Value::Boolean(value)) => Ok(value),
+            _ => Err(Mistake::new(
+                found.at,
+                format!("'{name}' is neither true nor false"),
+                "write one of them",
+            )),
+        }
+    }
+
+    pub(super) fn text(&self, found: &Attribute) -> Result<String, Mistake> {
+        match self.look_up(found.at, &found.value)? {
+            Bound::Plain(Value::Text(text)) => Ok(text),
+            Bound::Plain(Value::Integer(number)) => Ok(number.to_string()),
+            _ => Err(Mistake::new(
+                found.at,
+                format!("'{}' is no text", found.name),
+                "write a name",
+            )),
+        }
+    }
+
+    pub(super) fn required(&self, attributes: &Attributes, name: &str) -> Result<String, Mistake> {
+        let found = attributes.get(name).ok_or_else(|| {
+            Mistake::new(
+                attributes.at,
+                format!("'{name}' is missing"),
+                format!("add {name}=..."),
+            )
+        })?;
+        self.text(found)
+    }
+}
