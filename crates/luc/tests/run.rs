@@ -6,7 +6,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use common::{LUC, refusal, stderr};
+use common::{LUC, compiled_statically, refusal, stderr};
 use serde_json::Value;
 
 fn luc(words: &[&str]) -> Command {
@@ -157,14 +157,7 @@ fn a_static_program_runs_and_is_named() {
     let source = place.path().join("quiet.c");
     let program = place.path().join("quiet");
     std::fs::write(&source, "int main(void) { return 3; }\n").expect("written");
-    let compiled = Command::new("cc")
-        .arg("-static")
-        .arg("-o")
-        .arg(&program)
-        .arg(&source)
-        .status();
-    if !compiled.is_ok_and(|status| status.success()) {
-        println!("skipped: cc cannot link statically here");
+    if !compiled_statically(&source, &program) {
         return;
     }
     let output = run(&["--", program.to_str().expect("plain")]);

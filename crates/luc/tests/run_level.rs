@@ -8,7 +8,7 @@ use std::fs;
 use std::io::Read as _;
 use std::process::{Child, Command, Stdio};
 
-use common::{stderr, stdout, until};
+use common::{compiled_statically, stderr, stdout, until};
 use machine::{Fake, kill, luc, run, with_own_journal};
 use serde_json::Value;
 
@@ -87,14 +87,7 @@ fn a_static_program_s_file_system_is_found_too() {
          int main(int n, char **a) { char c; return open(a[1], O_CREAT | O_WRONLY, 0600) < 0 || \
          read(0, &c, 1) < 0; }\n",
     );
-    let compiled = Command::new("cc")
-        .arg("-static")
-        .arg("-o")
-        .arg(&program)
-        .arg(&source)
-        .status();
-    if !compiled.is_ok_and(|status| status.success()) {
-        println!("skipped: cc cannot link statically here");
+    if !compiled_statically(&source, &program) {
         return;
     }
     let mut child = luc(&fake, &["run", "--level", "kernel", "--quiet", "--"])

@@ -52,6 +52,20 @@ pub(crate) fn without_privileges(arguments: &[&str]) -> Output {
         .expect("setpriv runs")
 }
 
+/// Compiles a C program and links it statically; if that cannot be had, says that a test is skipped.
+pub(crate) fn compiled_statically(source: &Path, program: &Path) -> bool {
+    let compiled = Command::new("cc")
+        .arg("-static")
+        .arg("-o")
+        .args([program, source])
+        .status();
+    let is_there = compiled.is_ok_and(|status| status.success());
+    if !is_there {
+        println!("skipped: cc cannot link statically here");
+    }
+    is_there
+}
+
 /// Waits until `is_so`.
 pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
