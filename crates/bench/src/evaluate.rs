@@ -29,7 +29,7 @@ mod rounds;
 mod safety;
 pub mod sigkill;
 pub mod sqlite;
-pub(crate) mod steal;
+mod steal;
 pub mod switches;
 mod synthetic;
 mod truth;

@@ -19,6 +19,8 @@ struct MountPoint {
     minor: u32,
     dir: PathBuf,
     source: PathBuf,
+    /// Type, source, options of the file system and of the mount, as the kernel writes them.
+    about: String,
 }
 
 fn mount_points() -> Vec<MountPoint> {
@@ -32,12 +34,14 @@ fn parse_line(line: &str) -> Option<MountPoint> {
     let mut fields = before.split(' ');
     let (major, minor) = fields.nth(2)?.split_once(':')?;
     let dir = unescape(fields.nth(1)?);
+    let about = format!("{after} {}", fields.next()?);
     let source = unescape(after.split(' ').nth(1)?);
     Some(MountPoint {
         major: major.parse().ok()?,
         minor: minor.parse().ok()?,
         dir,
         source,
+        about,
     })
 }
 
@@ -64,6 +68,15 @@ fn unescape(field: &str) -> PathBuf {
 /// Whether something is mounted exactly on `dir`, an absolute path without links.
 pub(crate) fn is_mount_point(dir: &Path) -> bool {
     mount_points().iter().any(|mount| mount.dir == dir)
+}
+
+/// Type, source and options of the mount that holds `path`, an absolute one without links; `None` if it cannot be told.
+pub fn mount_of(path: &Path) -> Option<String> {
+    let holding = mount_points()
+        .into_iter()
+        .filter(|at| path.starts_with(&at.dir));
+    let deepest = holding.max_by_key(|at| at.dir.components().count())?;
+    Some(deepest.about)
 }
 
 /// Where a block device is mounted, in the order of mounting.
@@ -251,8 +264,15 @@ mod tests {
         assert_eq!((mount.major, mount.minor), (7, 3));
         assert_eq!(mount.dir, Path::new("/mnt/a b"));
         assert_eq!(mount.source, Path::new("/dev/loop3"));
+        assert_eq!(mount.about, "ext4 /dev/loop3 rw,errors=continue rw,noatime");
         assert_eq!(parse_line("nonsense"), None);
         assert_eq!(unescape(r"a\\9"), Path::new(r"a\\9"));
+    }
+
+    #[test]
+    fn every_path_is_on_a_mount() {
+        assert!(mount_of(Path::new("/proc/self")).is_some_and(|about| about.starts_with("proc ")));
+        assert!(mount_of(Path::new("/no/such")).is_some());
     }
 
     #[test]

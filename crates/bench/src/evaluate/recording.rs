@@ -9,11 +9,12 @@ use super::disks::{Disk, EXT4};
 use super::error::EvaluateError;
 use super::lab::{Lab, directory_bytes, figure, line, missing};
 use super::progress::Progress;
-use super::report::{Page, Table, Target, number, spread};
+use super::report::{Page, Table, Target, number, spread, spread_as};
 use super::rival::{Rival, SCRIPT};
-use super::steal::{self, Processors};
+use super::steal;
+use crate::processors::Processors;
 use crate::random;
-use crate::stats::{median, median_interval};
+use crate::stats::median;
 
 const THREADS: usize = 64;
 const SWITCHES_PER_S: f64 = 100_000.0;
@@ -321,7 +322,7 @@ fn page(
                 cell.name().to_owned(),
                 setting.name().to_owned(),
                 spread(&with),
-                fine(&over),
+                spread_as(&over, |ratio| format!("{ratio:.3}")),
                 if lost.is_empty() {
                     "-".to_owned()
                 } else {
@@ -375,21 +376,6 @@ fn page(
         tables: vec![("Throughput:".to_owned(), table)],
         targets,
     }
-}
-
-/// The median of ratios near 1, with its interval; with fewer than 6 their range.
-fn fine(ratios: &[f64]) -> String {
-    let Some(middle) = median(ratios) else {
-        return "-".to_owned();
-    };
-    let (low, high) = median_interval(ratios).map_or_else(
-        || {
-            let least = ratios.iter().copied().fold(middle, f64::min);
-            (least, ratios.iter().copied().fold(middle, f64::max))
-        },
-        |interval| (interval.low, interval.high),
-    );
-    format!("{middle:.3} ({low:.3} to {high:.3})")
 }
 
 #[cfg(test)]

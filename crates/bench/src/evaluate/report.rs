@@ -136,6 +136,11 @@ pub(super) fn number(value: f64) -> String {
 
 /// The median of runs with its 95 % interval; with fewer than 6 runs their range.
 pub(super) fn spread(values: &[f64]) -> String {
+    spread_as(values, number)
+}
+
+/// The same, its figures written so.
+pub(super) fn spread_as(values: &[f64], write: impl Fn(f64) -> String) -> String {
     let Some(middle) = median(values) else {
         return "-".to_owned();
     };
@@ -147,7 +152,7 @@ pub(super) fn spread(values: &[f64]) -> String {
         },
         |interval| (interval.low, interval.high),
     );
-    format!("{} ({} to {})", number(middle), number(low), number(high))
+    format!("{} ({} to {})", write(middle), write(low), write(high))
 }
 
 /// The median of runs.

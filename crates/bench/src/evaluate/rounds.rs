@@ -10,7 +10,8 @@ use super::disks::{Disk, DiskSpec};
 use super::error::EvaluateError;
 use super::lab::{Lab, figure, line, missing, of_disk, read_json};
 use super::progress::Progress;
-use super::steal::{self, Processors};
+use super::steal;
+use crate::processors::Processors;
 use crate::random;
 use crate::stats::{Interval, ratio_interval};
 

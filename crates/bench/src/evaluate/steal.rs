@@ -1,71 +1,7 @@
-//! Processor time that the hypervisor took away: a run disturbed by it says little about the program.
-
-use std::fs;
+//! When a run counts: one that the hypervisor disturbed says little about the program.
 
 /// A run is made again if more than this share of the processors' time was stolen during it.
 pub(super) const MOST: f64 = 0.01;
 
 /// ... but not more often than this; the last one counts then, whatever happened to it.
 pub(super) const TRIES: usize = 4;
-
-/// The processors' time so far, in clock ticks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Processors {
-    all: u64,
-    stolen: u64,
-}
-
-impl Processors {
-    /// Now; zeros where /proc/stat cannot be read.
-    pub(crate) fn now() -> Self {
-        Self::parse(&fs::read_to_string("/proc/stat").unwrap_or_default())
-    }
-
-    /// The first line of /proc/stat: `cpu user nice system idle iowait irq softirq steal ...`; what
-    /// follows is contained in the others.
-    fn parse(stat: &str) -> Self {
-        let line = stat.lines().next().unwrap_or_default();
-        let ticks: Vec<u64> = line
-            .split_whitespace()
-            .skip(1)
-            .take(8)
-            .map_while(|word| word.parse().ok())
-            .collect();
-        Self {
-            all: ticks.iter().sum(),
-            stolen: ticks.get(7).copied().unwrap_or(0),
-        }
-    }
-
-    /// The share that was stolen since then; 0 if no time has passed.
-    pub(crate) fn stolen_share_since(self, before: Self) -> f64 {
-        let all = self.all.saturating_sub(before.all);
-        let stolen = self.stolen.saturating_sub(before.stolen);
-        if all == 0 {
-            0.0
-        } else {
-            stolen as f64 / all as f64
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_share_of_stolen_time() {
-        let before = Processors::parse("cpu  100 0 100 200 0 0 0 10 7 7\ncpu0 1 2 3\n");
-        let after = Processors::parse("cpu  150 0 100 240 0 0 0 20 9 9\n");
-        assert!((after.stolen_share_since(before) - 0.1).abs() < 1e-12);
-        assert_eq!(after.stolen_share_since(after), 0.0);
-    }
-
-    #[test]
-    fn no_proc_is_no_theft() {
-        assert_eq!(
-            Processors::parse("").stolen_share_since(Processors::parse("")),
-            0.0
-        );
-    }
-}

@@ -16,7 +16,7 @@ use super::lab::{Lab, line, missing};
 use super::plant::scene::AND;
 use super::progress::Progress;
 use super::report::{Page, Table, Target};
-use super::steal::Processors;
+use crate::processors::Processors;
 use cases::{Case, Expected};
 use judge::{Actor, Judgement, judge};
 

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::nearest::nearest;
+
 /// A place in a file, both from 1; columns count characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
@@ -45,13 +47,4 @@ impl fmt::Display for Mistake {
         let Position { line, column } = self.at;
         write!(out, "{line}:{column}: {}; {}", self.what, self.advice)
     }
-}
-
-/// The name most like `word`, if one is like it at all.
-fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    known
-        .map(|name| (strsim::damerau_levenshtein(word, name), name))
-        .filter(|(distance, name)| *distance <= 1 + name.len() / 4)
-        .min()
-        .map(|(_, name)| name)
 }

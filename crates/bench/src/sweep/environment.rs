@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use crate::evaluate::steal::Processors;
+use crate::processors::Processors;
 
 /// The machine during a repeat.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -71,7 +71,7 @@ impl Before {
                 .to_string_lossy()
                 .into_owned(),
             mkfs: fs.and_then(mkfs_version),
-            mount: mount_of(dir),
+            mount: luc_disk::mount_of(dir),
             caches_dropped,
             io_pressure_us: since("io", self.io_us),
             cpu_pressure_us: since("cpu", self.cpu_us),
@@ -104,21 +104,6 @@ fn mkfs_version(fs: &str) -> Option<String> {
     text.lines().next().map(|line| line.trim().to_owned())
 }
 
-/// Type, source and options of the mount that holds `dir`: the deepest whose mount point is a prefix.
-fn mount_of(dir: &Path) -> Option<String> {
-    let text = fs::read_to_string("/proc/self/mountinfo").ok()?;
-    let of_line = |line: &str| {
-        let (before, after) = line.split_once(" - ")?;
-        let point = before.split(' ').nth(4)?.to_owned();
-        Some((point, format!("{after} {}", before.split(' ').nth(5)?)))
-    };
-    text.lines()
-        .filter_map(of_line)
-        .filter(|(point, _)| dir.starts_with(point))
-        .max_by_key(|(point, _)| point.len())
-        .map(|(_, about)| about)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,10 +113,5 @@ mod tests {
         let text = "some avg10=0.00 avg60=0.10 avg300=0.00 total=1234\nfull avg10=0.00 total=9\n";
         assert_eq!(some_us(text), Some(1234));
         assert_eq!(some_us(""), None);
-    }
-
-    #[test]
-    fn every_directory_is_on_a_mount() {
-        assert!(mount_of(Path::new("/")).is_some());
     }
 }

@@ -3,7 +3,7 @@
 use toml::Value;
 
 use super::error::SweepError;
-use super::plan::{Bench, nearest};
+use super::plan::{Bench, meant};
 use crate::units::{duration_ns, file_size_bytes, seconds_ns};
 
 /// What a value must be.
@@ -63,7 +63,7 @@ pub(super) fn words(bench: Bench, name: &str, value: &Value) -> Result<Vec<Strin
     let known = known(bench);
     let Some((_, kind)) = known.iter().find(|(known, _)| *known == name) else {
         let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
-        let hint = nearest(name, &names);
+        let hint = meant(name, &names);
         return Err(SweepError::Plan(format!(
             "{} has no option '{name}' in a plan{hint}",
             bench.name()
