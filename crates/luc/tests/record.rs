@@ -101,6 +101,34 @@ fn every_fsync_is_recorded_with_its_commit() {
     }
 }
 
+/// When a sleep ended and the thread had to wait for its processor is told by the scheduler's own counts.
+#[test]
+fn a_sleep_is_told_from_waiting_for_the_processor_after_it() {
+    const ASKED_NS: u64 = 2_000_000;
+    let Some(bench) = Bench::new("sleeps") else {
+        return;
+    };
+    // The sleeper shares its processor with two that never rest.
+    let script = "exec taskset -c 0 sh -c 'yes >/dev/null & a=$!; yes >/dev/null & b=$!; \
+                  i=0; while [ $i -lt 50 ]; do sleep 0.002; i=$((i+1)); done; kill $a $b'";
+    let reader = record(&bench, "trace", &[], script);
+    let sleeps: Vec<Wait> = rows::<Wait>(&reader)
+        .into_iter()
+        .filter(|wait| wait.cause == Cause::Sleep && wait.on_ns - wait.off_ns >= ASKED_NS)
+        .collect();
+    assert!(sleeps.len() >= 50, "{}", sleeps.len());
+    let mut runnable_ns = 0;
+    for sleep in &sleeps {
+        // The scheduler's clock and the timer's may run apart by less than one in a hundred.
+        assert!(
+            sleep.woken_ns - sleep.off_ns >= ASKED_NS / 100 * 99,
+            "{sleep:?}"
+        );
+        runnable_ns += sleep.on_ns - sleep.woken_ns;
+    }
+    assert!(runnable_ns > 0);
+}
+
 #[test]
 fn waits_cover_the_fsyncs_and_have_their_causes() {
     let Some(bench) = Bench::new("waits") else {

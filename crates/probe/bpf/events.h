@@ -303,6 +303,9 @@ struct luc_config {
 	u32 summary;
 	/* The size of the array of recorded threads, less one. */
 	u32 hot_mask;
+	/* The scheduler counts how long threads wait for a processor (sched_info_on). */
+	u32 run_delays;
+	u32 reserved;
 	/* By the number of the system call. */
 	u8 call_class[LUC_SYSCALLS];
 	u8 call_test[LUC_SYSCALLS];

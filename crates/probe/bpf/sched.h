@@ -10,6 +10,25 @@
 #ifndef LUC_SCHED_H
 #define LUC_SCHED_H
 
+/* Whether the scheduler's own clock and counts can be read: most switches then need no other. */
+static __always_inline bool has_scheduler_clock(void)
+{
+	return config.run_delays && bpf_core_field_exists(struct task_struct, sched_info) &&
+	       bpf_core_field_exists(struct sched_entity, cfs_rq) &&
+	       bpf_core_field_exists(struct cfs_rq, rq) && bpf_core_field_exists(struct rq, clock);
+}
+
+/*
+ * The clock of the run queue in which task is, this processor's, for lengths.
+ * __schedule has just brought it up to date, so it costs a look at memory,
+ * where to read the time is most of what a switch would cost. Where it cannot
+ * be read, the time. (By name, as runqueues, few kernels tell where it is.)
+ */
+static __always_inline u64 scheduler_clock(struct task_struct *task)
+{
+	return has_scheduler_clock() ? task->se.cfs_rq->rq->clock : bpf_ktime_get_ns();
+}
+
 /* The number of the system call that a thread is in; -1 if none or not known. */
 static __always_inline long syscall_of_registers(struct pt_regs *regs)
 {
@@ -67,11 +86,13 @@ static __always_inline void flush_brief(struct task_struct *task, struct thread 
 
 /* An uninterruptible sleep: the stack tells why, and what the thread is in, for what. */
 static __always_inline void leave_uninterruptibly(void *ctx, struct task_struct *task,
-						  struct hot *hot, u64 now)
+						  struct hot *hot)
 {
 	struct thread *thread = thread_of(task);
+	u64 now = bpf_ktime_get_ns();
 
 	hot->off_state = WAIT_UNINTERRUPTIBLE;
+	hot->off_ns = now;
 	hot->stack = stack_of(ctx, task);
 	/* A journal's thread works for whoever uses the file system, recorded or not. */
 	if (!(task->flags & PF_KTHREAD))
@@ -90,12 +111,15 @@ static __always_inline bool sleeps_uninterruptibly(u32 state)
 }
 
 static __always_inline void leave(void *ctx, struct task_struct *task, struct hot *hot,
-				  bool preempted, u64 now)
+				  bool preempted, u64 clock)
 {
 	u32 state = preempted ? 0 : task->__state;
 	u32 brief;
 
-	hot->off_ns = now;
+	hot->off_clock = clock;
+	if (has_scheduler_clock())
+		hot->run_delay_ns = task->sched_info.run_delay;
+	hot->off_ns = 0;
 	hot->woken_ns = 0;
 	hot->waker = 0;
 	hot->stack = 0;
@@ -106,25 +130,52 @@ static __always_inline void leave(void *ctx, struct task_struct *task, struct ho
 		hot->off_state = WAIT_PREEMPTED;
 		hot->off_brief = BRIEF_PREEMPTED;
 	} else if (sleeps_uninterruptibly(state)) {
-		leave_uninterruptibly(ctx, task, hot, now);
+		leave_uninterruptibly(ctx, task, hot);
 	} else if (state & (TASK_INTERRUPTIBLE | TASK_UNINTERRUPTIBLE)) {
 		hot->off_state = WAIT_INTERRUPTIBLE;
 		brief = brief_class_of(task);
-		if (brief)
+		if (brief) {
 			hot->off_brief = brief - 1;
-		else
+		} else {
+			hot->off_ns = bpf_ktime_get_ns();
 			hot->stack = stack_of(ctx, task);
+		}
 	} else if (state & (TASK_DEAD | EXIT_DEAD_OR_ZOMBIE)) {
-		hot->off_ns = 0;
+		hot->off_clock = 0;
 	} else {
 		hot->off_state = WAIT_OTHER;
 	}
 }
 
-static __always_inline void send_wait(struct task_struct *task, struct thread *thread,
-				      struct hot *hot, u64 now)
+/* How much of a wait that ends now the thread was ready to run. */
+static __always_inline u64 runnable_ns(struct task_struct *task, struct hot *hot, u64 clock,
+				       u64 duration_ns)
 {
+	u64 queued, ready_ns;
+
+	if (hot->off_state == WAIT_PREEMPTED)
+		return duration_ns;
+	if (!has_scheduler_clock()) {
+		ready_ns = hot->woken_ns ? clock - hot->woken_ns : 0;
+	} else {
+		/* It is counted at the end of each stay in a queue, the last of which ends now. */
+		queued = task->sched_info.last_queued;
+		ready_ns = task->sched_info.run_delay - hot->run_delay_ns;
+		if (queued && queued < clock)
+			ready_ns += clock - queued;
+	}
+	return ready_ns < duration_ns ? ready_ns : duration_ns;
+}
+
+static __always_inline void send_wait(struct task_struct *task, struct thread *thread,
+				      struct hot *hot, u64 clock, u64 duration_ns)
+{
+	u64 now = bpf_ktime_get_ns(), off_ns, woken_ns;
 	struct record_wait *record;
+
+	off_ns = hot->off_ns ? hot->off_ns : now - duration_ns;
+	woken_ns = hot->off_ns ? hot->woken_ns :
+				 now - runnable_ns(task, hot, clock, duration_ns);
 
 	record = reserve(record_wait, LOST_WAIT);
 	if (!record)
@@ -134,8 +185,8 @@ static __always_inline void send_wait(struct task_struct *task, struct thread *t
 	record->thread = task->pid;
 	record->process = task->tgid;
 	record->cgroup = thread->cgroup;
-	record->off_ns = hot->off_ns;
-	record->woken_ns = hot->woken_ns;
+	record->off_ns = off_ns;
+	record->woken_ns = woken_ns;
 	record->on_ns = now;
 	record->stack = hot->stack;
 	record->brief = hot->off_brief;
@@ -147,23 +198,24 @@ static __always_inline void send_wait(struct task_struct *task, struct thread *t
 }
 
 /* Returns whether the sums span enough time to be sent. */
-static __always_inline bool add_brief(struct hot *hot, u64 now)
+static __always_inline bool add_brief(struct task_struct *task, struct hot *hot, u64 clock,
+				      u64 duration_ns)
 {
-	u64 woken_ns = hot->off_state == WAIT_PREEMPTED ? hot->off_ns : hot->woken_ns;
+	u64 ready_ns = runnable_ns(task, hot, clock, duration_ns);
 	struct brief_sum *sum;
 	u32 class = hot->off_brief;
 
 	if (class >= LUC_BRIEF)
 		return false;
-	if (woken_ns < hot->off_ns || woken_ns > now)
-		woken_ns = now;
-	if (!hot->brief_since_ns)
-		hot->brief_since_ns = hot->off_ns;
+	if (!hot->brief_since_ns) {
+		hot->brief_since_ns = bpf_ktime_get_ns() - duration_ns;
+		hot->brief_since_clock = hot->off_clock;
+	}
 	sum = &hot->brief[class];
 	sum->count++;
-	sum->blocked_ns += woken_ns - hot->off_ns;
-	sum->runnable_ns += now - woken_ns;
-	return now - hot->brief_since_ns >= config.brief_flush_ns;
+	sum->blocked_ns += duration_ns - ready_ns;
+	sum->runnable_ns += ready_ns;
+	return clock - hot->brief_since_clock >= config.brief_flush_ns;
 }
 
 static __always_inline void summarize_wait(struct task_struct *task, struct thread *thread,
@@ -180,27 +232,28 @@ static __always_inline void summarize_wait(struct task_struct *task, struct thre
 	summarize(&key, thread->cgroup, duration_ns);
 }
 
-static __always_inline void arrive(struct task_struct *task, struct hot *hot, u64 now)
+static __always_inline void arrive(struct task_struct *task, struct hot *hot, u64 clock)
 {
-	u64 duration_ns = now - hot->off_ns;
+	/* Clocks of two processors may differ by a little. */
+	u64 duration_ns = clock > hot->off_clock ? clock - hot->off_clock : 0;
 	struct thread *thread;
 	bool brief;
 
 	brief = !hot->stack && !hot->in_sync && duration_ns < config.brief_ns &&
 		hot->off_state != WAIT_UNINTERRUPTIBLE;
-	if (!brief || add_brief(hot, now)) {
+	if (!brief || add_brief(task, hot, clock, duration_ns)) {
 		thread = thread_of(task);
 		if (thread) {
 			introduce(task, thread);
 			if (brief)
-				flush_brief(task, thread, hot, now);
+				flush_brief(task, thread, hot, bpf_ktime_get_ns());
 			else if (config.summary)
 				summarize_wait(task, thread, hot, duration_ns);
 			else
-				send_wait(task, thread, hot, now);
+				send_wait(task, thread, hot, clock, duration_ns);
 		}
 	}
-	hot->off_ns = 0;
+	hot->off_clock = 0;
 }
 
 /*
@@ -219,36 +272,40 @@ SEC("tp_btf/sched_switch")
 int BPF_PROG(sched_switch, bool preempted, struct task_struct *prev, struct task_struct *next)
 {
 	struct hot *hot;
-	u64 now = 0;
+	u64 clock = 0;
 
 	if (leaving_counts(prev, preempted)) {
 		hot = hot_of(prev);
 		if (hot) {
-			now = bpf_ktime_get_ns();
-			leave(ctx, prev, hot, preempted, now);
+			clock = scheduler_clock(prev);
+			leave(ctx, prev, hot, preempted, clock);
 		}
 	}
 	if (next->pid) {
 		hot = hot_of(next);
-		if (hot && hot->off_ns) {
-			if (!now)
-				now = bpf_ktime_get_ns();
-			arrive(next, hot, now);
+		if (hot && hot->off_clock) {
+			if (!clock)
+				clock = scheduler_clock(next);
+			arrive(next, hot, clock);
 		}
 	}
 	return 0;
 }
 
-/* Not in the summary mode, which does not tell blocked from runnable. */
+/*
+ * Not in the summary mode, which does not tell blocked from runnable. When a
+ * brief sleep ended is told by the scheduler's counts.
+ */
 SEC("tp_btf/sched_waking")
 int BPF_PROG(sched_waking, struct task_struct *task)
 {
 	struct hot *hot = hot_of(task);
 
-	if (!hot || !hot->off_ns || hot->woken_ns)
+	if (!hot || !hot->off_clock)
 		return 0;
-	hot->woken_ns = bpf_ktime_get_ns();
 	hot->waker = bpf_get_current_pid_tgid();
+	if (hot->off_ns || !has_scheduler_clock())
+		hot->woken_ns = bpf_ktime_get_ns();
 	return 0;
 }
 

@@ -30,7 +30,11 @@ struct hot {
 	u32 thread;
 	/* Some other thread with this place in the array has its own in its storage. */
 	u32 shared;
-	/* Off the processor since; 0: running. */
+	/* Off the processor since, by scheduler_clock(); 0: running. */
+	u64 off_clock;
+	/* How long it had waited for a processor in all its life by then. */
+	u64 run_delay_ns;
+	/* Off since, and woken; 0: this clock, which costs more, was not looked at. */
 	u64 off_ns;
 	u64 woken_ns;
 	u32 waker;
@@ -42,6 +46,7 @@ struct hot {
 	u8 in_sync;
 	u8 reserved[5];
 	u64 brief_since_ns;
+	u64 brief_since_clock;
 	struct brief_sum brief[LUC_BRIEF];
 	/* Neighbours in the array run on different processors, and each switch writes to both. */
 } __attribute__((aligned(64)));
@@ -253,7 +258,7 @@ static __always_inline void track(struct task_struct *task, struct thread *threa
 		return;
 	}
 	place->thread = task->pid;
-	place->off_ns = 0;
+	place->off_clock = 0;
 	place->in_sync = 0;
 	place->brief_since_ns = 0;
 	__builtin_memset(place->brief, 0, sizeof(place->brief));

@@ -322,6 +322,8 @@ plain! {
         comm: [u8; COMM],
         summary: u32,
         hot_mask: u32,
+        run_delays: u32,
+        reserved: u32,
         call_class: [u8; SYSCALLS],
         call_test: [u8; SYSCALLS],
         brief_class: [u8; SYSCALLS],

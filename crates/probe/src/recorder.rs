@@ -196,6 +196,8 @@ fn config(options: &Options, symbols: &Symbols) -> Result<Config, ProbeError> {
         comm: [0; COMM],
         summary: u32::from(options.mode == Mode::Summary),
         hot_mask: hot_places() - 1,
+        run_delays: u32::from(counts_run_delays()),
+        reserved: 0,
         call_class: [0; SYSCALLS],
         call_test: [0; SYSCALLS],
         brief_class: [0; SYSCALLS],
@@ -203,6 +205,15 @@ fn config(options: &Options, symbols: &Symbols) -> Result<Config, ProbeError> {
     syscalls::fill(&mut config);
     options.filter.fill(&mut config)?;
     Ok(config)
+}
+
+/// Whether the scheduler counts how long threads wait for a processor (`sched_info_on`): some kernels do so only
+/// while `kernel.task_delayacct` is set. Then at least one wait of this thread has been counted.
+fn counts_run_delays() -> bool {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    text.split_whitespace()
+        .nth(2)
+        .is_some_and(|turns| turns != "0")
 }
 
 /// Places in the array of recorded threads: one for each thread id if these are few.
@@ -221,5 +232,36 @@ fn block_signals() {
         let mut all = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
         libc::sigfillset(all.as_mut_ptr());
         libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), std::ptr::null_mut());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_programs_load_with_the_scheduler_s_counts_and_without() {
+        let (capability, symbols) =
+            match Capability::detect().and_then(|found| Ok((found, Symbols::read()?))) {
+                Ok(found) => found,
+                Err(error) => {
+                    println!("skipped: {error}");
+                    return;
+                }
+            };
+        for mode in [Mode::Events, Mode::Summary] {
+            for run_delays in [0, 1] {
+                let options = Options {
+                    mode,
+                    ..Options::default()
+                };
+                let config = Config {
+                    run_delays,
+                    ..config(&options, &symbols).expect("no filter")
+                };
+                let loaded = Programs::load(&capability, &config, 1 << 20, true, &[]);
+                assert!(loaded.is_ok(), "{mode:?} {run_delays}: {loaded:?}");
+            }
+        }
     }
 }
