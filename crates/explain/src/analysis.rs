@@ -30,7 +30,7 @@ use crate::split::{Piece, Span, Split};
 use crate::summary::Sums;
 use crate::thesis::{Class, classify};
 use crate::threads::Threads;
-use crate::traffic::Traffic;
+use crate::traffic::{Shares, Traffic};
 
 mod calls;
 mod report;
@@ -123,6 +123,8 @@ pub struct Analysis<'a> {
     /// Those of the call that is being taken in, and its split.
     call_waits: Vec<Piece>,
     split: Split,
+    /// Whose bytes were written during it.
+    written_meanwhile: Shares,
     slowest: Vec<Slow>,
     summary: Sums,
     syncs_without_waits: u64,

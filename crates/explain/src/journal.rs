@@ -99,6 +99,8 @@ pub(crate) struct Journal {
     handles: FastMap<u32, Vec<(OwnerId, HandleSum)>>,
     longest: Vec<Committed>,
     last_end_ns: u64,
+    /// What [`Journal::ended_after`] found last.
+    found: usize,
     /// Commits that no call waits for any more, if somebody asked for them.
     pub(crate) over: Option<Vec<Committed>>,
     pub(crate) block_bytes: u64,
@@ -231,6 +233,7 @@ impl Journal {
         let Some(commit) = self.history.pop_front() else {
             return;
         };
+        self.found = self.found.saturating_sub(1);
         add_served(&mut self.sums, &commit);
         if self.longest.len() < LONGEST
             || (self.longest.last()).is_some_and(|last| last.duration_ns() < commit.duration_ns())
@@ -267,16 +270,28 @@ impl Journal {
         }
     }
 
-    /// The index of the first remembered commit that ended after `from_ns`. Mostly it is among the last, so
-    /// the search goes back from there in steps that double.
-    pub(crate) fn ended_after(&self, from_ns: u64) -> usize {
-        let length = self.history.len();
-        let ended = |index: usize| self.history[index].row.end_ns <= from_ns;
-        let mut back = 1;
-        while back < length && !ended(length - back) {
-            back *= 2;
+    /// The index of the first remembered commit that ended after `from_ns`. Mostly it is near the last one found, so
+    /// the search goes from there in steps that double.
+    pub(crate) fn ended_after(&mut self, from_ns: u64) -> usize {
+        let history = &self.history;
+        let ended = |index: usize| history[index].row.end_ns <= from_ns;
+        // All before `low` have ended, and those from `high` on have not.
+        let (mut low, mut high) = (self.found + 1, history.len());
+        let mut step = 1;
+        if self.found < high && ended(self.found) {
+            while low + step < high && ended(low + step) {
+                low += step + 1;
+                step *= 2;
+            }
+            high = high.min(low + step);
+        } else {
+            high = high.min(self.found);
+            while step <= high && !ended(high - step) {
+                high -= step;
+                step *= 2;
+            }
+            low = (high + 1).saturating_sub(step);
         }
-        let (mut low, mut high) = (length.saturating_sub(back), length);
         while low < high {
             let middle = low.midpoint(high);
             if ended(middle) {
@@ -285,6 +300,7 @@ impl Journal {
                 high = middle;
             }
         }
+        self.found = low;
         low
     }
 
@@ -389,7 +405,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn own(journal: &Journal, wanted: (u32, u32), enter_ms: u64, exit_ms: u64) -> Option<u32> {
+    fn own(journal: &mut Journal, wanted: (u32, u32), enter_ms: u64, exit_ms: u64) -> Option<u32> {
         let wanted = (Transaction(wanted.0), Transaction(wanted.1));
         let first = journal.ended_after(enter_ms * MS);
         let index = journal.own_commit(wanted, first, exit_ms * MS)?;
@@ -398,20 +414,20 @@ mod tests {
 
     #[test]
     fn the_own_commit_is_found_by_its_id() {
-        let journal = journal(&[
+        let mut journal = journal(&[
             (7, 0, 10 * MS),
             (8, 11 * MS, 20 * MS),
             (9, 21 * MS, 30 * MS),
         ]);
-        assert_eq!(own(&journal, (8, 8), 5, 20), Some(8));
+        assert_eq!(own(&mut journal, (8, 8), 5, 20), Some(8));
         // Delayed allocation moved it while the caller was in fsync.
-        assert_eq!(own(&journal, (7, 8), 5, 20), Some(8));
+        assert_eq!(own(&mut journal, (7, 8), 5, 20), Some(8));
         // Another thread moved it after the caller began to wait.
-        assert_eq!(own(&journal, (8, 10), 5, 20), Some(8));
+        assert_eq!(own(&mut journal, (8, 10), 5, 20), Some(8));
         // It was committed before the call.
-        assert_eq!(own(&journal, (7, 7), 15, 20), None);
+        assert_eq!(own(&mut journal, (7, 7), 15, 20), None);
         // Not known: the last that ended inside the call.
-        assert_eq!(own(&journal, (0, 0), 5, 22), Some(8));
+        assert_eq!(own(&mut journal, (0, 0), 5, 22), Some(8));
     }
 
     #[test]
@@ -420,8 +436,9 @@ mod tests {
             .map(|n| (n, 10 * u64::from(n), 10 * u64::from(n) + 5))
             .collect();
         for length in [0, 1, 2, 3, 64, 100] {
-            let journal = journal(&commits[..length]);
-            for at_ns in 0..1_010 {
+            let mut journal = journal(&commits[..length]);
+            // Near the place before, and anywhere.
+            for at_ns in (0..1_010).chain((0..1_010).map(|n| n * 7_919 % 1_010)) {
                 let truth = commits[..length]
                     .iter()
                     .filter(|commit| commit.2 <= at_ns)
@@ -433,12 +450,12 @@ mod tests {
 
     #[test]
     fn ids_wrap_around() {
-        let journal = journal(&[
+        let mut journal = journal(&[
             (u32::MAX, 0, 10 * MS),
             (0, 11 * MS, 20 * MS),
             (1, 21 * MS, 30 * MS),
         ]);
-        assert_eq!(own(&journal, (u32::MAX, 1), 5, 30), Some(1));
-        assert_eq!(own(&journal, (u32::MAX, 1), 5, 20), Some(0));
+        assert_eq!(own(&mut journal, (u32::MAX, 1), 5, 30), Some(1));
+        assert_eq!(own(&mut journal, (u32::MAX, 1), 5, 20), Some(0));
     }
 }

@@ -11,51 +11,61 @@ use crate::analysis::Analysis;
 /// Rows between two words about the progress: some milliseconds.
 const PROGRESS_ROWS: u64 = 1 << 14;
 
-/// A table's rows, at the next to be fed.
-struct Source<T> {
-    rows: Rows<T>,
-    /// That row's time; `u64::MAX` at the end.
-    at_ns: u64,
-}
+/// Bits of a key that tell the table; the others tell the time.
+const TABLE_BITS: u32 = 4;
+/// The key of a table that is at its end.
+const END: u64 = u64::MAX;
 
-impl<T: Row> Source<T> {
-    fn open(reader: &Reader, left_out: &'static [&'static str]) -> Result<Self, StoreError> {
-        let mut source = Self {
-            rows: reader.rows_without(left_out)?,
-            at_ns: 0,
-        };
-        source.advance()?;
-        Ok(source)
-    }
-
-    fn advance(&mut self) -> Result<(), StoreError> {
-        self.rows.advance()?;
-        self.at_ns = self.rows.current().map_or(u64::MAX, Row::time_ns);
-        Ok(())
-    }
+/// When a table's next row is to be fed, as a number: first its time, then its table's place.
+fn key<T: Row>(rows: &Rows<T>, table: usize) -> u64 {
+    // Later times than this are not plausible, whatever their order.
+    const LAST_NS: u64 = (u64::MAX >> TABLE_BITS) - 1;
+    rows.current().map_or(END, |row| {
+        row.time_ns().min(LAST_NS) << TABLE_BITS | table as u64
+    })
 }
 
 macro_rules! sources {
     ($($field:ident: $table:ident without $left_out:expr),+ $(,)?) => {
-        /// All tables that the analysis takes in.
+        /// Each table's place.
+        #[expect(non_camel_case_types, reason = "they are the fields' names")]
+        enum Place {
+            $($field),+
+        }
+
+        const TABLES: usize = [$(Place::$field as usize),+].len();
+        const _: () = assert!(TABLES <= 1 << TABLE_BITS);
+
+        /// All tables that the analysis takes in, each at its next row.
         struct Sources {
-            $($field: Source<$table>,)+
+            /// Of each table's next row.
+            keys: [u64; TABLES],
+            $($field: Rows<$table>,)+
         }
 
         impl Sources {
             fn open(reader: &Reader) -> Result<Self, StoreError> {
-                Ok(Self { $($field: Source::open(reader, $left_out)?,)+ })
+                $(
+                    let mut $field = reader.rows_without::<$table>($left_out)?;
+                    $field.advance()?;
+                )+
+                Ok(Self {
+                    keys: [$(key(&$field, Place::$field as usize)),+],
+                    $($field,)+
+                })
             }
 
             /// Feeds the earliest row; of equal ones that of the first table. False at the end.
             fn feed(&mut self, analysis: &mut Analysis<'_>) -> Result<bool, StoreError> {
-                let earliest_ns = u64::MAX $(.min(self.$field.at_ns))+;
+                let earliest = self.keys.iter().copied().fold(END, u64::min);
+                let place = (earliest & ((1 << TABLE_BITS) - 1)) as usize;
                 $(
-                    if self.$field.at_ns == earliest_ns
-                        && let Some(row) = self.$field.rows.current()
+                    if place == Place::$field as usize
+                        && let Some(row) = self.$field.current()
                     {
                         analysis.$field(row);
                         self.$field.advance()?;
+                        self.keys[place] = key(&self.$field, place);
                         return Ok(true);
                     }
                 )+
@@ -64,7 +74,7 @@ macro_rules! sources {
 
             /// How many rows there are to read.
             fn rows_in_all(&self) -> u64 {
-                0 $(+ self.$field.rows.rows_in_all())+
+                0 $(+ self.$field.rows_in_all())+
             }
         }
 

@@ -111,8 +111,15 @@ impl Traffic {
     /// Whose bytes were written on `dev` between two times.
     pub(crate) fn between(&self, dev: Dev, from_ns: u64, to_ns: u64) -> Shares {
         let mut sums = Shares::new();
+        self.fill_between(&mut sums, dev, from_ns, to_ns);
+        sums
+    }
+
+    /// The same in place of what is in `sums`.
+    pub(crate) fn fill_between(&self, sums: &mut Shares, dev: Dev, from_ns: u64, to_ns: u64) {
+        sums.clear();
         let Some(written) = self.written.get(&dev) else {
-            return sums;
+            return;
         };
         let first =
             written.partition_point(|&(interval, _)| (interval + 1) * INTERVAL_NS <= from_ns);
@@ -123,10 +130,9 @@ impl Traffic {
             }
             let overlap_ns = to_ns.min(begin_ns + INTERVAL_NS) - from_ns.max(begin_ns);
             for &(owner, bytes) in shares {
-                add_share(&mut sums, owner, part(bytes, overlap_ns, INTERVAL_NS));
+                add_share(sums, owner, part(bytes, overlap_ns, INTERVAL_NS));
             }
         }
-        sums
     }
 
     /// Who made how many bytes dirty on `dev`, in no order.

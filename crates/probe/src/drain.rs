@@ -295,9 +295,13 @@ impl State {
             output.send(sums::handle(&key, &sum))
         })?;
         let map = programs.map(self.epoch.idle(sums::DATA))?;
+        let mut rows = Vec::new();
         sums::drain(&map, |key: DataKey, sum: DataSum| {
-            output.send(sums::data(&key, &sum, SLOT_NS))
-        })
+            rows.push(sums::data(&key, &sum, SLOT_NS));
+            Ok(())
+        })?;
+        sums::dirtied_first(&mut rows);
+        rows.into_iter().try_for_each(|row| output.send(row))
     }
 
     fn take_summary<S: Sink>(

@@ -85,6 +85,12 @@ pub(crate) fn data(key: &DataKey, sum: &DataSum, slot_ns: u64) -> Data {
     }
 }
 
+/// Orders rows by their times, and those of one time so that what made data dirty comes before what wrote it: who
+/// reads them in turn knows then whose the written data is.
+pub(crate) fn dirtied_first(rows: &mut [Data]) {
+    rows.sort_by_key(|row| (row.at_ns, row.direction != Direction::Dirtied));
+}
+
 /// Rows of one interval of the summary mode, by what they are counted by.
 #[derive(Debug, Default)]
 pub(crate) struct Summaries(HashMap<(Dev, Tgid, Summarized, Cause, u32), Summary>);
@@ -128,6 +134,32 @@ impl Summaries {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_made_data_dirty_comes_before_what_wrote_it() {
+        let row = |at_ns, direction| Data {
+            at_ns,
+            direction,
+            ..Data::default()
+        };
+        let mut rows = [
+            row(20, Direction::WrittenBySync),
+            row(10, Direction::WrittenByFlusher),
+            row(20, Direction::Dirtied),
+            row(10, Direction::Dirtied),
+        ];
+        dirtied_first(&mut rows);
+        let order: Vec<_> = rows.iter().map(|row| (row.at_ns, row.direction)).collect();
+        assert_eq!(
+            order,
+            [
+                (10, Direction::Dirtied),
+                (10, Direction::WrittenByFlusher),
+                (20, Direction::Dirtied),
+                (20, Direction::WrittenBySync),
+            ]
+        );
+    }
 
     #[test]
     fn stacks_of_one_cause_make_one_row() {

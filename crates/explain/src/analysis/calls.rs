@@ -83,7 +83,9 @@ impl Analysis<'_> {
         }
         let data_ns = parts.get(Part::DataWriteback) + parts.get(Part::Device);
         if data_ns > 0 {
-            let data = self.traffic.between(row.dev, row.enter_ns, row.exit_ns);
+            let mut data = std::mem::take(&mut self.written_meanwhile);
+            let (enter_ns, exit_ns) = (row.enter_ns, row.exit_ns);
+            (self.traffic).fill_between(&mut data, row.dev, enter_ns, exit_ns);
             let wait = Waited {
                 dev: row.dev,
                 victim: owner,
@@ -95,6 +97,7 @@ impl Analysis<'_> {
             if is_observed {
                 share_out(&mut culprits, &data, data_ns);
             }
+            self.written_meanwhile = data;
         }
 
         let by_owner = self.by_owner.entry(owner).or_default();
