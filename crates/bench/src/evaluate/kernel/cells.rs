@@ -46,7 +46,7 @@ impl Load {
     }
 
     /// The arguments of `luc bench`; times are stretched by `speed`.
-    pub(super) fn command(self, speed: Speed) -> String {
+    fn command(self, speed: Speed) -> String {
         let timed = |warmup_ms: u64, measured_ms: u64| {
             format!(
                 "--warmup {}us --seconds {}",
@@ -276,6 +276,26 @@ pub(super) const RIVALS: [Setting; 7] = [
     rival("XFS", FileSystem::Xfs, None),
 ];
 
+/// What is repeated with other seeds: runs that differ by a microsecond go another way.
+pub(super) const REPEATED: [Setting; 5] = [
+    rival("not loaded", FileSystem::Ext4, None),
+    ext4("stock", "off", "off"),
+    ext4("auto", "auto", "off"),
+    ext4("copy auto", "off", "auto"),
+    ext4("both auto", "auto", "auto"),
+];
+
+/// Whose ratios depend on that. The figures of metarates hardly do, and it draws nothing at random.
+pub(super) const REPEATED_LOADS: [Load; 4] = [
+    Load::InitialWrite(64),
+    Load::InitialWrite(256),
+    Load::Varmail,
+    Load::Oltp,
+];
+
+/// The seeds beside the sweep's, which is 1.
+pub(super) const SEEDS: [u64; 3] = [2, 3, 4];
+
 /// What the rivals run, at the first three of [`SPEEDS`].
 const RIVAL_LOADS: [Load; 3] = [Load::Metarates(16), Load::Varmail, Load::Oltp];
 
@@ -288,6 +308,8 @@ pub(super) enum Sheet {
     Rivals,
     /// [`SWEEP`] once more, to be compared with the first.
     Again,
+    /// [`REPEATED`] with another seed.
+    Seed(u64),
 }
 
 /// What one guest runs: all settings of a workload at a speed.
@@ -313,6 +335,11 @@ impl Group {
             groups.extend(Load::ALL.map(|load| (Sheet::Sweep, load, *speed)));
         }
         groups.extend(RIVAL_LOADS.map(|load| (Sheet::Rivals, load, SPEEDS[2])));
+        for seed in SEEDS {
+            for speed in SPEEDS {
+                groups.extend(REPEATED_LOADS.map(|load| (Sheet::Seed(seed), load, speed)));
+            }
+        }
         groups
             .into_iter()
             .map(|(sheet, load, speed)| Self { sheet, load, speed })
@@ -322,9 +349,10 @@ impl Group {
     /// Its name in the raw data, and what `--only` looks at.
     pub(super) fn name(self) -> String {
         let sheet = match self.sheet {
-            Sheet::Sweep => "",
-            Sheet::Rivals => ", rivals",
-            Sheet::Again => ", again",
+            Sheet::Sweep => String::new(),
+            Sheet::Rivals => ", rivals".to_owned(),
+            Sheet::Again => ", again".to_owned(),
+            Sheet::Seed(seed) => format!(", seed {seed}"),
         };
         let mips = self.speed.mips();
         format!("{} at {mips} MIPS{sheet}", self.load.name())
@@ -335,6 +363,16 @@ impl Group {
         match self.sheet {
             Sheet::Sweep | Sheet::Again => &SWEEP,
             Sheet::Rivals => &RIVALS,
+            Sheet::Seed(_) => &REPEATED,
+        }
+    }
+
+    /// The arguments of `luc bench`.
+    pub(super) fn command(self) -> String {
+        let command = self.load.command(self.speed);
+        match self.sheet {
+            Sheet::Seed(seed) => format!("{command} --seed {seed}"),
+            Sheet::Sweep | Sheet::Rivals | Sheet::Again => command,
         }
     }
 }

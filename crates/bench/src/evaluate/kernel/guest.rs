@@ -10,7 +10,7 @@ use luc_vm::{Kernel, Mode, Outcome, Vm};
 use serde_json::Value;
 
 use super::super::EvaluateError;
-use super::cells::{FileSystem, Group, Rate, Setting, Speed};
+use super::cells::{FileSystem, Group, Rate, Setting, Sheet, Speed};
 use super::results::Cell;
 
 /// The distribution's kernel.
@@ -119,12 +119,16 @@ fn script(group: Group) -> String {
     .join(" ");
     let mut script = PREAMBLE.to_owned();
     for setting in group.settings() {
+        if let Sheet::Seed(seed) = group.sheet {
+            // What draws nothing at random meets the kernel's ticks elsewhere.
+            let _ = writeln!(script, "sleep 0.00{seed}");
+        }
         let _ = writeln!(
             script,
             "cell {:?} '{}' '{latencies}' {}",
             setting.file_system,
             settings(*setting, load.delay_us(), speed),
-            load.command(speed)
+            group.command()
         ); // a String takes any text
     }
     script
@@ -268,7 +272,7 @@ impl Fnv {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cells::{Load, SPEEDS, SWEEP, Sheet};
+    use super::super::cells::{Load, SPEEDS, SWEEP};
     use super::*;
 
     fn group(speed: Speed) -> Group {

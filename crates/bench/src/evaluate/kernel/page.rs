@@ -5,9 +5,12 @@ mod series;
 mod targets;
 
 use super::super::report::{Page, Table, number};
-use super::cells::{FLUSHING, Load, RIVALS, SPEEDS, SWEEP, Sheet, Speed, WRITING};
+use super::cells::{
+    FLUSHING, Load, REPEATED, REPEATED_LOADS, RIVALS, SEEDS, SPEEDS, SWEEP, Sheet, Speed, WRITING,
+};
 use super::results::{Cell, Results};
-use series::{Series, speeds};
+use crate::stats::median;
+use series::{Series, rates_of_seeds, speeds};
 
 /// The page of what is there.
 pub(super) fn page(results: &Results) -> Page {
@@ -42,6 +45,13 @@ pub(super) fn page(results: &Results) -> Page {
          module; what of them survives power cuts is in [head-to-head](head-to-head.md) and [kernel-powercut](kernel-powercut.md)):"
             .to_owned(),
         rivals(results),
+    ));
+    tables.push((
+        format!(
+            "Repeated with other seeds, and begun as many ms later (rate, the median of the sweep's seed, 1, and {}; in parentheses their range):",
+            SEEDS.map(|seed| seed.to_string()).join(", ")
+        ),
+        repeated(results),
     ));
     tables.retain(|(_, table)| !table.is_empty());
     Page {
@@ -110,7 +120,8 @@ fn scatter(results: &Results) -> String {
         (Some(least), Some(most)) => format!(
             " But a microsecond more or less sends a run another way: in the {} cells whose setting neither \
              held a commit nor made a copy the rate is {least:.3} to {most:.3} of stock's, and a ratio in \
-             that range says nothing.",
+             that range says nothing. Therefore what the module must not lose is judged by medians over several \
+             seeds.",
             ratios.len()
         ),
         _ => String::new(),
@@ -119,7 +130,7 @@ fn scatter(results: &Results) -> String {
 
 /// What stock does when the processor gets faster, in words.
 fn phenomenon(results: &Results, load: Load) -> String {
-    let stock = Series::of(results, load, "stock");
+    let stock = Series::of_seeds(results, load, "stock");
     let fall = match stock.greatest_fall() {
         Some(fall) if fall.share > 0.005 => format!(
             "stock falls by {:.1} % from {} to {} MIPS",
@@ -203,7 +214,7 @@ fn gains(results: &Results) -> Table {
             }
         }));
         for setting in ["stock", "both auto"] {
-            let fall = Series::of(results, load, setting).greatest_fall();
+            let fall = Series::of_seeds(results, load, setting).greatest_fall();
             row.push(fall.map_or("-".to_owned(), |fall| {
                 format!("{:.1} %", fall.share.max(0.0) * 100.0)
             }));
@@ -275,6 +286,31 @@ fn rivals(results: &Results) -> Table {
                     .iter()
                     .map(|cell| format!("{} ({:.2})", number(cell.rate), cell.rate / plain)),
             );
+            table.row(row);
+        }
+    }
+    table
+}
+
+fn repeated(results: &Results) -> Table {
+    let mut heads = vec!["workload, MIPS"];
+    heads.extend(REPEATED.iter().map(|setting| setting.name));
+    let mut table = Table::new(&heads);
+    for load in REPEATED_LOADS {
+        for speed in speeds() {
+            let is_there = |seed: &u64| results.cells(Sheet::Seed(*seed), load, speed).is_some();
+            if !SEEDS.iter().any(is_there) {
+                continue;
+            }
+            let mut row = vec![format!("{}, {}", load.name(), speed.mips())];
+            row.extend(REPEATED.iter().map(|setting| {
+                let rates = rates_of_seeds(results, load, speed, setting.name);
+                let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
+                let most = rates.iter().copied().fold(0.0, f64::max);
+                median(&rates).map_or("-".to_owned(), |rate| {
+                    format!("{} ({} to {})", number(rate), number(least), number(most))
+                })
+            }));
             table.row(row);
         }
     }

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# Loads and unloads luc.ko CYCLES times under load and says what memory the kernel has before and after.
+# Loads and unloads MODULE, luc or another, CYCLES times under load and says what memory the kernel has after the
+# first four times, after half of them and at the end.
 RANDOM=$SEED
 modprobe ext4
 insmod lagdisk.ko size_mib=512 flush_ns=1000000 write_ns=20000 || exit 2
@@ -37,7 +38,12 @@ policies=(delay pid auto off)
 copies=(on heuristic auto off)
 journal=/sys/kernel/luc/lagdisk0-8
 holds=0 copied=0
-cycle() {
+cycle_other() {
+	modprobe "$MODULE" || { echo "cycle $1: not loaded"; exit 1; }
+	usleep $((RANDOM * 4))
+	rmmod "$MODULE" || { echo "cycle $1: not unloaded"; exit 1; }
+}
+cycle_luc() {
 	insmod luc.ko "policy=${policies[$1 % 4]}" "copy_out=${copies[$1 / 4 % 4]}" ||
 		{ echo "cycle $1: not loaded"; exit 1; }
 	usleep $((RANDOM * 4))
@@ -48,14 +54,19 @@ cycle() {
 	rmmod luc || { echo "cycle $1: not unloaded"; exit 1; }
 }
 
-begin
-for number in 0 1 2 3; do cycle $number; done
-sleep 2
-end
+case $MODULE in luc) cycle=cycle_luc ;; *) cycle=cycle_other ;; esac
+cycles() {
+	begin
+	for ((number = $1; number < $2; number++)); do $cycle $number; done
+	sleep 2
+	end
+}
+
+cycles 0 4
 figures before
-begin
-for ((number = 0; number < CYCLES; number++)); do cycle $number; done
-end
+cycles 0 $((CYCLES / 2))
+figures half
+cycles $((CYCLES / 2)) "$CYCLES"
 figures after
 echo $holds >"$OUT/holds"
 echo $copied >"$OUT/copies"

@@ -1,7 +1,11 @@
 //! A figure by processor speed.
 
-use super::super::cells::{Load, SPEEDS, Sheet, Speed};
+use super::super::cells::{Load, SEEDS, SPEEDS, Sheet, Speed};
 use super::super::results::Results;
+use crate::stats::median;
+
+/// The name of the setting without the module in [`REPEATED`](super::super::cells::REPEATED).
+pub(super) const NOT_LOADED: &str = "not loaded";
 
 /// All speeds, slowest first.
 pub(super) fn speeds() -> impl Iterator<Item = Speed> {
@@ -29,6 +33,18 @@ impl Series {
         let rate = |speed| {
             let cell = results.cell(Sheet::Sweep, load, speed, setting)?;
             Some((speed, cell.rate))
+        };
+        Self(speeds().filter_map(rate).collect())
+    }
+
+    /// The rates of a setting: at each speed the median of the sweep's and those with other seeds, as far as they are
+    /// there.
+    pub(super) fn of_seeds(results: &Results, load: Load, setting: &str) -> Self {
+        let rate = |speed| {
+            Some((
+                speed,
+                median(&rates_of_seeds(results, load, speed, setting))?,
+            ))
         };
         Self(speeds().filter_map(rate).collect())
     }
@@ -75,6 +91,27 @@ impl Series {
         let falls = self.0.windows(2).map(step);
         falls.max_by(|a, b| a.share.total_cmp(&b.share))
     }
+}
+
+/// The rates of a setting with each seed. Without the module the sweep's seed is among the rivals.
+pub(super) fn rates_of_seeds(
+    results: &Results,
+    load: Load,
+    speed: Speed,
+    setting: &str,
+) -> Vec<f64> {
+    let first = match setting {
+        NOT_LOADED => results.cell(Sheet::Rivals, load, speed, "ext4"),
+        _ => results.cell(Sheet::Sweep, load, speed, setting),
+    };
+    let others = SEEDS
+        .iter()
+        .filter_map(|seed| results.cell(Sheet::Seed(*seed), load, speed, setting));
+    first
+        .into_iter()
+        .chain(others)
+        .map(|cell| cell.rate)
+        .collect()
 }
 
 #[cfg(test)]
