@@ -3,8 +3,9 @@
 //! [`workloads`] runs clients against a directory and measures each operation; [`stats`] says how
 //! sure a comparison of two settings is; [`powercut`] asks whether an acknowledged fsync is durable;
 //! [`sweep`] repeats workloads over the points of a plan; [`evaluate`] drives `luc` itself and writes
-//! `docs/evaluation`; [`frequency`] sets the processors.
+//! `docs/evaluation`; [`frequency`] sets the processors, [`energy`] measures what they take.
 
+pub mod energy;
 pub mod error;
 pub mod evaluate;
 pub mod filebench;
