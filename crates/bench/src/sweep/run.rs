@@ -266,6 +266,10 @@ impl Runner<'_> {
                 command: words
                     .map(|word| word.to_string_lossy())
                     .collect::<Vec<_>>()
+                    .join(" ")
+                    // A script is many lines, and an error is one.
+                    .split_whitespace()
+                    .collect::<Vec<_>>()
                     .join(" "),
                 how: status.to_string(),
                 said: read(&err)?
