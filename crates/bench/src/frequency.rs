@@ -121,7 +121,8 @@ pub(crate) fn lock(sysfs: &Path) -> Result<File, FrequencyError> {
 #[derive(Debug)]
 pub(crate) struct Lent {
     cpu: PathBuf,
-    saved: Saved,
+    /// After [`Options`] were set: without turbo, limits may be lower than they were.
+    as_is: Saved,
     /// Without the processors that [`Options`] took offline.
     policies: Vec<Policy>,
 }
@@ -137,24 +138,22 @@ impl Lent {
         options: &Options,
     ) -> Result<Self, FrequencyError> {
         let cpu = cpu_dir(sysfs);
-        let saved = Saved::read(&cpu)?;
-        keep(&saved, file)?;
+        keep(&Saved::read(&cpu)?, file)?;
         // SMT first: what is offline needs no turbo switch.
-        if let Some(smt) = options.smt {
-            for change in smt_change(&cpu, smt)? {
-                change.make()?;
-            }
+        if let Some(smt) = options.smt
+            && let Some(change) = smt_change(&cpu, smt)?
+        {
+            change.make()?;
         }
         if let Some(turbo) = options.turbo {
             for change in turbo_changes(&cpu, turbo)? {
                 change.make()?;
             }
         }
-        let policies = Policy::all(&cpu)?;
         Ok(Self {
+            as_is: Saved::read(&cpu)?,
+            policies: Policy::all(&cpu)?,
             cpu,
-            saved,
-            policies,
         })
     }
 
@@ -165,7 +164,7 @@ impl Lent {
     pub(crate) fn set(&self, setting: &Setting) -> Result<(), FrequencyError> {
         match setting.khz() {
             Some(khz) => self.policies.iter().try_for_each(|policy| policy.pin(khz)),
-            None => self.saved.restore_policies(&self.cpu),
+            None => self.as_is.restore_policies(&self.cpu),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -60,7 +60,7 @@ impl Powercap {
         let shared = Arc::clone(&counters);
         let sample = move || {
             while ended.recv_timeout(period) == Err(RecvTimeoutError::Timeout) {
-                sample(&shared, origin);
+                lock(&shared).sample(|| origin.elapsed());
             }
         };
         let thread = thread::Builder::new()
@@ -78,9 +78,8 @@ impl Powercap {
     }
 }
 
-fn sample(counters: &Mutex<Counters>, origin: Instant) -> Totals {
-    let mut counters = counters.lock().unwrap_or_else(PoisonError::into_inner);
-    counters.sample(|| origin.elapsed())
+fn lock(counters: &Mutex<Counters>) -> MutexGuard<'_, Counters> {
+    counters.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Source for Powercap {
@@ -93,14 +92,17 @@ impl Source for Powercap {
     }
 
     fn begin(&mut self) -> Result<(), String> {
-        self.begun = Some(sample(&self.counters, self.origin));
+        self.begun = None;
+        let origin = self.origin;
+        let begun = lock(&self.counters).begin(|| origin.elapsed())?;
+        self.begun = Some(begun);
         Ok(())
     }
 
     fn end(&mut self) -> Result<f64, String> {
         let begun = self.begun.take().ok_or("it was not begun")?;
-        let ended = sample(&self.counters, self.origin);
-        let counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counters = lock(&self.counters);
+        let ended = counters.sample(|| self.origin.elapsed());
         counters.joules(begun, ended)
     }
 }
@@ -161,6 +163,18 @@ impl Counters {
         Totals {
             uj: self.zones.iter().map(|(_, zone)| zone.total_uj()).sum(),
             faults: self.faults,
+        }
+    }
+
+    /// The same where a run begins. Errors: one of them could not be read, so that what it says at the run's end would
+    /// have more in it than the run.
+    pub(super) fn begin(&mut self, now: impl Fn() -> Duration) -> Result<Totals, String> {
+        let before = self.faults;
+        let totals = self.sample(now);
+        if totals.faults == before {
+            Ok(totals)
+        } else {
+            Err(self.last_fault.clone())
         }
     }
 

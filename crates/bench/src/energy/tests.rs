@@ -204,6 +204,15 @@ fn what_cannot_be_read_is_said_and_never_made_up() {
     let energy = meter.end().expect("tried");
     assert_eq!(energy.gross_joules, None);
     assert!(energy.missing.expect("a reason").contains("intel-rapl:1"));
+    // It comes back in the middle of a run: it has the time before in it as well.
+    meter.begin();
+    fake.put("intel-rapl:1", 9_000_000);
+    let energy = meter.end().expect("tried");
+    assert_eq!(energy.gross_joules, None);
+    meter.begin();
+    fake.put("intel-rapl:1", 10_000_000);
+    let energy = meter.end().expect("tried");
+    assert_eq!(energy.gross_joules, Some(1.0));
     let off = Options {
         source: Choice::Off,
         ..Options::default()
@@ -291,4 +300,27 @@ fn a_meter_with_a_regex_and_meters_that_do_not_work() {
     let energy = meter.end().expect("tried");
     assert_eq!(energy.gross_joules, None);
     assert!(energy.missing.expect("a reason").contains("ended"));
+}
+
+proptest::proptest! {
+    /// Whatever a counter begins at and however often it starts again, the sum is of what it moved by.
+    #[test]
+    fn no_wrap_is_missed(
+        first in 0..=RANGE_UJ,
+        steps in proptest::collection::vec((1_u64..60_000, 0.0..1.0), 1..200),
+    ) {
+        let mut counter = Counter::new(RANGE_UJ, first, Duration::ZERO);
+        let (mut now, mut uj, mut moved) = (Duration::ZERO, first, 0);
+        for (ms, share) in steps {
+            now += Duration::from_millis(ms);
+            let step = (ms as f64 * share * 2_000_000.0) as u64;
+            moved += step;
+            uj += step;
+            if uj > RANGE_UJ {
+                uj -= RANGE_UJ;
+            }
+            counter.add(uj, now).expect("in time, and possible");
+        }
+        assert_eq!(counter.total_uj(), moved);
+    }
 }

@@ -240,7 +240,7 @@ fn writes(fake: &Fake, act: impl FnOnce()) -> Vec<&'static str> {
 fn the_lower_limit_is_never_above_the_upper() {
     let fake = Fake::with_range();
     let policy = Policy::of(&cpu_dir(fake.sysfs.path()), "cpu0");
-    let mut order = |min: u64, max: u64| writes(&fake, || policy.limit(min, max).expect("set"));
+    let order = |min: u64, max: u64| writes(&fake, || policy.limit(min, max).expect("set"));
     let (min_first, max_first) = (
         ["scaling_min_freq", "scaling_max_freq"],
         ["scaling_max_freq", "scaling_min_freq"],

@@ -11,19 +11,24 @@ use super::error::SweepError;
 use super::journal::Record;
 use super::plan::Plan;
 use super::points::Point;
-use crate::stats::{MedianInterval, Verdict, paired_ratios, relative_half_width};
+use crate::energy::About;
+use crate::stats::{Goal, MedianInterval, Verdict, paired_ratios, relative_half_width};
 
 /// A whole sweep.
 #[derive(Debug, Serialize)]
 pub struct Report {
     /// The plan.
     pub plan: Plan,
+    /// How energy was measured, or why not.
+    pub energy: About,
     /// Whether it was interrupted; the same command goes on.
     pub interrupted: bool,
     /// Every point.
     pub points: Vec<PointReport>,
     /// Every repeat, in the order made.
     pub repeats: Vec<Record>,
+    #[serde(skip)]
+    axes: Vec<&'static str>,
 }
 
 /// One point.
@@ -43,6 +48,25 @@ pub struct PointReport {
     pub verdict: Verdict,
     /// Against the same point with the first value of each axis.
     pub ratios: Vec<Ratio>,
+    /// What its repeats took; `None` if that was measured for none.
+    pub energy: Option<PointEnergy>,
+}
+
+/// Energy of a point's repeats, with 95 % intervals; `None` of fewer than 6.
+#[derive(Debug, Serialize)]
+pub struct PointEnergy {
+    /// Repeats with energy.
+    pub count: usize,
+    /// Joules of a repeat.
+    pub gross_joules: Option<MedianInterval>,
+    /// Without what the idle machine takes.
+    pub net_joules: Option<MedianInterval>,
+    /// What a joule gives is counted in, as `files/J`; `None` where the figure is no rate.
+    pub unit_per_joule: Option<String>,
+    /// What a joule gives.
+    pub per_gross_joule: Option<MedianInterval>,
+    /// The same of joules above idle.
+    pub per_net_joule: Option<MedianInterval>,
 }
 
 /// Paired ratios of two points.
@@ -63,6 +87,7 @@ pub(super) fn report(
     plan: &Plan,
     points: &[Point],
     records: &[Record],
+    energy: About,
     interrupted: bool,
 ) -> Report {
     let mut values: HashMap<&str, Vec<f64>> = HashMap::new();
@@ -78,7 +103,7 @@ pub(super) fn report(
         let axes = point.axes();
         let ratio = |at: usize| {
             let (axis, to) = first.as_ref()?[at].clone();
-            let mut other = axes.clone().map(|(_, value)| value);
+            let mut other: Vec<String> = axes.iter().map(|(_, value)| value.clone()).collect();
             if other[at] == to {
                 return None;
             }
@@ -99,15 +124,37 @@ pub(super) fn report(
             // Ratios of different workloads would compare different figures.
             ratios: (1..axes.len()).filter_map(ratio).collect(),
             interval,
+            energy: point_energy(point, records, &key, &goal),
             key,
         }
     };
     Report {
         plan: plan.clone(),
+        energy,
+        axes: first.iter().flatten().map(|(axis, _)| *axis).collect(),
         interrupted,
         points: points.iter().map(point).collect(),
         repeats: records.to_vec(),
     }
+}
+
+/// Of the repeats of one point.
+fn point_energy(point: &Point, records: &[Record], key: &str, goal: &Goal) -> Option<PointEnergy> {
+    let values = |of: fn(&Record) -> Option<f64>| -> Vec<f64> {
+        let repeats = records.iter().filter(|record| record.key == key);
+        repeats.filter_map(of).collect()
+    };
+    let interval = |of| goal.interval(&values(of));
+    let gross = |record: &Record| record.energy.as_ref()?.gross_joules;
+    let count = values(gross).len();
+    (count > 0).then(|| PointEnergy {
+        count,
+        gross_joules: interval(gross),
+        net_joules: interval(|record| record.energy.as_ref()?.net_joules),
+        unit_per_joule: point.unit_per_joule(),
+        per_gross_joule: interval(|record| record.per_gross_joule),
+        per_net_joule: interval(|record| record.per_net_joule),
+    })
 }
 
 impl Report {
@@ -116,6 +163,44 @@ impl Report {
     pub fn not_converged(&self) -> usize {
         let is_wide = |point: &&PointReport| point.verdict == Verdict::NotConverged;
         self.points.iter().filter(is_wide).count()
+    }
+
+    /// What holds for all points: what a throttle is, what the energy is of, or why there is none.
+    fn write_notes(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.plan.throttles() {
+            writeln!(
+                f,
+                "a throttle is not a frequency but a quota of processor time (cgroup): caches, memory and devices stay \
+                 as fast as they are"
+            )?;
+        }
+        let About {
+            source,
+            scope,
+            idle_watts,
+            unavailable,
+        } = &self.energy;
+        if let (Some(source), Some(scope)) = (source, scope) {
+            let idle = match (idle_watts, unavailable) {
+                (Some(watts), _) => {
+                    format!("net of {} W, measured idle before the sweep", Short(*watts))
+                }
+                (None, Some(reason)) => format!("no net: {reason}"),
+                (None, None) => "no net: idle power was not measured".to_owned(),
+            };
+            writeln!(f, "energy by {source}: {scope}; {idle}")?;
+            let mut missing = self
+                .repeats
+                .iter()
+                .filter_map(|record| record.energy.as_ref()?.missing.as_deref());
+            let (count, last) = (missing.clone().count(), missing.next_back());
+            if let Some(reason) = last {
+                writeln!(f, "{count} repeats have no energy: {reason}")?;
+            }
+        } else if let Some(reason) = unavailable {
+            writeln!(f, "energy unavailable: {reason}")?;
+        }
+        Ok(())
     }
 
     /// Writes `report.json` and `results.csv` to the folder `out`, each whole or not at all.
@@ -129,11 +214,13 @@ impl Report {
         Ok(())
     }
 
-    /// A line for each repeat. No value holds a comma or a quote but the axes' own, which are columns.
+    /// A line for each repeat; `-` for energy that there is not. No value holds a comma or a quote but the axes' own,
+    /// which are columns.
     fn csv(&self) -> String {
-        let mut text =
-            "workload,threads,target,policy,round,value,unit,stolen_share,io_pressure_us\n"
-                .to_owned();
+        let mut text = format!(
+            "{},round,value,unit,stolen_share,io_pressure_us,gross_joules,net_joules,per_gross_joule,per_net_joule\n",
+            self.axes.join(",")
+        );
         let units: HashMap<&str, &str> = self
             .points
             .iter()
@@ -150,9 +237,21 @@ impl Report {
                 .io_pressure_us
                 .map(|us| us.to_string())
                 .unwrap_or_default();
+            let energy = record.energy.as_ref();
+            let joules = [
+                energy.and_then(|energy| energy.gross_joules),
+                energy.and_then(|energy| energy.net_joules),
+                record.per_gross_joule,
+                record.per_net_joule,
+            ]
+            .map(|value| value.map_or("-".to_owned(), |value| value.to_string()));
             text += &format!(
-                "{},{},{},\"{unit}\",{},{pressure}\n",
-                record.key, record.round, record.value, about.stolen_share
+                "{},{},{},\"{unit}\",{},{pressure},{}\n",
+                record.key,
+                record.round,
+                record.value,
+                about.stolen_share,
+                joules.join(",")
             );
         }
         text
@@ -202,7 +301,11 @@ impl fmt::Display for Report {
                     "    {median:.3} ({low:.3} to {high:.3}) x {axis} {to}, {pairs} pairs"
                 )?;
             }
+            if self.energy.source.is_some() {
+                writeln!(f, "    energy: {}", EnergyLine(point.energy.as_ref()))?;
+            }
         }
+        self.write_notes(f)?;
         match self.not_converged() {
             0 => Ok(()),
             count => writeln!(
@@ -212,6 +315,35 @@ impl fmt::Display for Report {
                 self.points.len()
             ),
         }
+    }
+}
+
+/// Energy of a point, in words.
+struct EnergyLine<'a>(Option<&'a PointEnergy>);
+
+impl fmt::Display for EnergyLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(energy) = self.0 else {
+            return f.write_str("-");
+        };
+        let show = |interval: &Option<MedianInterval>, unit: &str| match interval {
+            Some(MedianInterval { median, low, high }) => format!(
+                "{} {unit} ({} to {})",
+                Short(*median),
+                Short(*low),
+                Short(*high)
+            ),
+            None => "-".to_owned(),
+        };
+        let [gross, net] =
+            [&energy.gross_joules, &energy.net_joules].map(|interval| show(interval, "J"));
+        write!(f, "gross {gross}, net {net}")?;
+        if let Some(unit) = &energy.unit_per_joule {
+            let [gross, net] = [&energy.per_gross_joule, &energy.per_net_joule]
+                .map(|interval| show(interval, unit));
+            write!(f, "; per joule: gross {gross}, net {net}")?;
+        }
+        write!(f, "; {} repeats", energy.count)
     }
 }
 
