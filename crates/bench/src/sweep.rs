@@ -24,7 +24,7 @@ pub use journal::Record;
 pub use keeper::keep_house;
 pub use plan::Plan;
 pub use points::Point;
-pub use report::{PointReport, Ratio, Report};
+pub use report::{PointEnergy, PointReport, Ratio, Report};
 
 use crate::interrupt;
 use journal::Journal;

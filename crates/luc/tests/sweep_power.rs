@@ -74,9 +74,11 @@ impl Place {
         text.trim().to_owned()
     }
 
+    /// It is killed if the test is, and its keeper clears up.
     fn command(&self) -> Command {
-        let mut command = Command::new(LUC);
+        let mut command = Command::new("setpriv");
         command
+            .args(["--pdeathsig", "KILL", LUC])
             .args(["sweep", "plan.toml", "--out", "out", "--json", "--sysfs"])
             .arg(self.path("sys"))
             .current_dir(self.folder.path())
@@ -131,7 +133,7 @@ test $(cat smt/control) = off || exit 3
 test $(cat intel_pstate/no_turbo) = 1 || exit 4
 test $(cat cpu1/cpufreq/scaling_min_freq) -le $(cat cpu0/cpufreq/scaling_max_freq) || exit 5
 cd $HERE/sys/class/powercap/intel-rapl:0 || exit 6
-echo $(( ($(cat energy_uj) + 2000000) % 4000000000 )) >energy_uj
+echo $(( ($(cat energy_uj) + 2000000) % 262143328850 )) >energy_uj
 cat $HERE/sys/devices/system/cpu/cpu1/cpufreq/scaling_max_freq
 ''']
 figure = { regex = "([0-9]+)", unit = "kHz/s" }
@@ -143,8 +145,8 @@ directory = "$HERE/work"
 fn with_package(place: &Place) {
     place.put(&format!("{PACKAGE}/name"), "package-0");
     // It starts again in the middle of the sweep.
-    place.put(&format!("{PACKAGE}/energy_uj"), "3990000000");
-    place.put(&format!("{PACKAGE}/max_energy_range_uj"), "4000000000");
+    place.put(&format!("{PACKAGE}/energy_uj"), "262133328850");
+    place.put(&format!("{PACKAGE}/max_energy_range_uj"), "262143328850");
 }
 
 #[test]
@@ -274,7 +276,7 @@ stop = { min = 6, max = 6 }
 energy = { command = "echo $$ >$HERE/meter; while sleep 0.05; do echo 5; done", idle = "0" }
 [[workload]]
 name = "wait"
-command = ["sh", "-c", "test -e $HERE/quick || { touch $HERE/begun; sleep 1000; }; echo 1 >$HERE/done; sleep 0.1"]
+command = ["sh", "-c", "test -e $HERE/quick || { touch $HERE/begun; sleep 100; }; echo 1 >$HERE/done; sleep 0.1"]
 [[target]]
 name = "here"
 directory = "$HERE/work"

@@ -92,6 +92,16 @@ impl Policy {
             && self.path("scaling_setspeed").exists()
     }
 
+    /// The highest frequency without turbo: intel_pstate has it, and ACPI of other drivers (in MHz, 0 if unknown).
+    fn without_turbo(&self) -> Option<u64> {
+        let nominal = || {
+            let path = self.dir.parent()?.join("acpi_cppc/nominal_freq");
+            let mhz = sysfs::read_number(&path).ok()?;
+            (mhz > 0).then_some(mhz * 1000)
+        };
+        self.number("base_frequency").ok().or_else(nominal)
+    }
+
     /// Whether it can be set to `khz`; nothing is changed.
     pub(super) fn check(&self, khz: u64, turbo_off: bool) -> Result<(), FrequencyError> {
         let show = |khz: u64| Setting::from_khz(khz).to_string();
@@ -104,8 +114,7 @@ impl Policy {
         let low = self.number("cpuinfo_min_freq")?;
         let mut high = self.number("cpuinfo_max_freq")?;
         if turbo_off {
-            // What intel_pstate has without turbo.
-            high = high.min(self.number("base_frequency").unwrap_or(high));
+            high = high.min(self.without_turbo().unwrap_or(high));
         }
         let table = self.table();
         match table.iter().min_by_key(|has| has.abs_diff(khz)) {

@@ -263,6 +263,11 @@ fn frequencies_that_are_not_there_name_the_nearest() {
     fake.check("3.2GHz", NOTHING).expect("with turbo");
     let said = fake.check("100MHz", NOTHING).expect_err("too low");
     assert!(said.contains("nearest possible is 0.8GHz"), "{said}");
+    // As amd-pstate has it.
+    fs::remove_file(fake.path("cpufreq/policy0/base_frequency")).expect("removed");
+    fake.put("cpu0/acpi_cppc/nominal_freq", "2900");
+    let said = fake.check("3GHz", OFF).expect_err("turbo");
+    assert!(said.contains("nearest possible is 2.9GHz"), "{said}");
     let fake = Fake::with_table();
     let said = fake.check("1.3GHz", NOTHING).expect_err("between");
     assert!(

@@ -1,5 +1,7 @@
 //! What a sweep found: medians with intervals, ratios to the first value of each axis, and what is not sure enough.
 
+mod energy;
+
 use std::collections::HashMap;
 use std::fmt;
 use std::fs;
@@ -7,12 +9,14 @@ use std::path::Path;
 
 use serde::Serialize;
 
+pub use energy::PointEnergy;
+
 use super::error::SweepError;
 use super::journal::Record;
 use super::plan::Plan;
 use super::points::Point;
 use crate::energy::About;
-use crate::stats::{Goal, MedianInterval, Verdict, paired_ratios, relative_half_width};
+use crate::stats::{MedianInterval, Verdict, paired_ratios, relative_half_width};
 
 /// A whole sweep.
 #[derive(Debug, Serialize)]
@@ -50,23 +54,6 @@ pub struct PointReport {
     pub ratios: Vec<Ratio>,
     /// What its repeats took; `None` if that was measured for none.
     pub energy: Option<PointEnergy>,
-}
-
-/// Energy of a point's repeats, with 95 % intervals; `None` of fewer than 6.
-#[derive(Debug, Serialize)]
-pub struct PointEnergy {
-    /// Repeats with energy.
-    pub count: usize,
-    /// Joules of a repeat.
-    pub gross_joules: Option<MedianInterval>,
-    /// Without what the idle machine takes.
-    pub net_joules: Option<MedianInterval>,
-    /// What a joule gives is counted in, as `files/J`; `None` where the figure is no rate.
-    pub unit_per_joule: Option<String>,
-    /// What a joule gives.
-    pub per_gross_joule: Option<MedianInterval>,
-    /// The same of joules above idle.
-    pub per_net_joule: Option<MedianInterval>,
 }
 
 /// Paired ratios of two points.
@@ -124,7 +111,7 @@ pub(super) fn report(
             // Ratios of different workloads would compare different figures.
             ratios: (1..axes.len()).filter_map(ratio).collect(),
             interval,
-            energy: point_energy(point, records, &key, &goal),
+            energy: energy::of_point(point, records, &key, &goal),
             key,
         }
     };
@@ -136,25 +123,6 @@ pub(super) fn report(
         points: points.iter().map(point).collect(),
         repeats: records.to_vec(),
     }
-}
-
-/// Of the repeats of one point.
-fn point_energy(point: &Point, records: &[Record], key: &str, goal: &Goal) -> Option<PointEnergy> {
-    let values = |of: fn(&Record) -> Option<f64>| -> Vec<f64> {
-        let repeats = records.iter().filter(|record| record.key == key);
-        repeats.filter_map(of).collect()
-    };
-    let interval = |of| goal.interval(&values(of));
-    let gross = |record: &Record| record.energy.as_ref()?.gross_joules;
-    let count = values(gross).len();
-    (count > 0).then(|| PointEnergy {
-        count,
-        gross_joules: interval(gross),
-        net_joules: interval(|record| record.energy.as_ref()?.net_joules),
-        unit_per_joule: point.unit_per_joule(),
-        per_gross_joule: interval(|record| record.per_gross_joule),
-        per_net_joule: interval(|record| record.per_net_joule),
-    })
 }
 
 impl Report {
@@ -174,33 +142,7 @@ impl Report {
                  as fast as they are"
             )?;
         }
-        let About {
-            source,
-            scope,
-            idle_watts,
-            unavailable,
-        } = &self.energy;
-        if let (Some(source), Some(scope)) = (source, scope) {
-            let idle = match (idle_watts, unavailable) {
-                (Some(watts), _) => {
-                    format!("net of {} W, measured idle before the sweep", Short(*watts))
-                }
-                (None, Some(reason)) => format!("no net: {reason}"),
-                (None, None) => "no net: idle power was not measured".to_owned(),
-            };
-            writeln!(f, "energy by {source}: {scope}; {idle}")?;
-            let mut missing = self
-                .repeats
-                .iter()
-                .filter_map(|record| record.energy.as_ref()?.missing.as_deref());
-            let (count, last) = (missing.clone().count(), missing.next_back());
-            if let Some(reason) = last {
-                writeln!(f, "{count} repeats have no energy: {reason}")?;
-            }
-        } else if let Some(reason) = unavailable {
-            writeln!(f, "energy unavailable: {reason}")?;
-        }
-        Ok(())
+        energy::write_about(f, &self.energy, &self.repeats)
     }
 
     /// Writes `report.json` and `results.csv` to the folder `out`, each whole or not at all.
@@ -302,7 +244,7 @@ impl fmt::Display for Report {
                 )?;
             }
             if self.energy.source.is_some() {
-                writeln!(f, "    energy: {}", EnergyLine(point.energy.as_ref()))?;
+                writeln!(f, "    energy: {}", energy::Line(point.energy.as_ref()))?;
             }
         }
         self.write_notes(f)?;
@@ -315,35 +257,6 @@ impl fmt::Display for Report {
                 self.points.len()
             ),
         }
-    }
-}
-
-/// Energy of a point, in words.
-struct EnergyLine<'a>(Option<&'a PointEnergy>);
-
-impl fmt::Display for EnergyLine<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(energy) = self.0 else {
-            return f.write_str("-");
-        };
-        let show = |interval: &Option<MedianInterval>, unit: &str| match interval {
-            Some(MedianInterval { median, low, high }) => format!(
-                "{} {unit} ({} to {})",
-                Short(*median),
-                Short(*low),
-                Short(*high)
-            ),
-            None => "-".to_owned(),
-        };
-        let [gross, net] =
-            [&energy.gross_joules, &energy.net_joules].map(|interval| show(interval, "J"));
-        write!(f, "gross {gross}, net {net}")?;
-        if let Some(unit) = &energy.unit_per_joule {
-            let [gross, net] = [&energy.per_gross_joule, &energy.per_net_joule]
-                .map(|interval| show(interval, unit));
-            write!(f, "; per joule: gross {gross}, net {net}")?;
-        }
-        write!(f, "; {} repeats", energy.count)
     }
 }
 
