@@ -3,12 +3,14 @@
 //! [`workloads`] runs clients against a directory and measures each operation; [`stats`] says how
 //! sure a comparison of two settings is; [`powercut`] asks whether an acknowledged fsync is durable;
 //! [`sweep`] repeats workloads over the points of a plan; [`evaluate`] drives `luc` itself and writes
-//! `docs/evaluation`.
+//! `docs/evaluation`; [`frequency`] sets the processors, [`energy`] measures what they take.
 
+pub mod energy;
 pub mod error;
 pub mod evaluate;
 pub mod filebench;
 mod fileset;
+pub mod frequency;
 pub mod interrupt;
 pub mod latency;
 mod nearest;
@@ -19,6 +21,7 @@ mod scratch;
 mod shared;
 pub mod stats;
 pub mod sweep;
+mod sysfs;
 pub mod units;
 pub mod workers;
 pub mod workloads;

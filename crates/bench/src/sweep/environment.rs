@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+use crate::frequency::now_khz;
 use crate::processors::Processors;
 
 /// The machine during a repeat.
@@ -32,6 +33,9 @@ pub struct Environment {
     pub load: f64,
     /// The frequency governor of CPU 0; `None` without cpufreq.
     pub governor: Option<String>,
+    /// Lowest and highest frequency that the processors reported at the end, kHz; `None` without cpufreq.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frequency_khz: Option<[u64; 2]>,
 }
 
 /// What is read before a repeat.
@@ -55,7 +59,16 @@ impl Before {
     }
 
     /// The repeat is over; it worked in `dir`.
-    pub(super) fn end(self, dir: &Path, fs: Option<&str>, caches_dropped: bool) -> Environment {
+    pub(super) fn end(
+        self,
+        dir: &Path,
+        fs: Option<&str>,
+        caches_dropped: bool,
+        sysfs: &Path,
+    ) -> Environment {
+        // First, before they slow down.
+        let frequency_khz = now_khz(sysfs);
+        let governor = sysfs.join("devices/system/cpu/cpu0/cpufreq/scaling_governor");
         let since =
             |name: &str, before: Option<u64>| Some(pressure_us(name)?.saturating_sub(before?));
         let trimmed = |path: &str| {
@@ -81,7 +94,8 @@ impl Before {
                 .next()
                 .and_then(|word| word.parse().ok())
                 .unwrap_or(0.0),
-            governor: trimmed("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+            governor: crate::sysfs::read(&governor).ok(),
+            frequency_khz,
         }
     }
 }

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::BenchError;
+use crate::frequency::FrequencyError;
 
 /// A sweep that could not start or go on.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +31,12 @@ pub enum SweepError {
     /// A size or time of the plan is wrong.
     #[error("plan: {0}")]
     Unit(#[from] luc_disk::units::UnitError),
+    /// The processors cannot be set, or not be put back.
+    #[error(transparent)]
+    Frequency(#[from] FrequencyError),
+    /// The meter of the plan does not work.
+    #[error("energy.command: {0}; correct the plan's command or regex, or leave it out")]
+    Meter(String),
     /// The results are of another plan.
     #[error("{path} has the results of another plan: give another --out, or remove the folder", path = .0.display())]
     OtherPlan(PathBuf),

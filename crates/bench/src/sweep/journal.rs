@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::environment::Environment;
 use super::error::SweepError;
 use super::plan::Plan;
+use crate::energy::Energy;
 
 /// So long the house of a sweep that was killed may take to be cleared.
 const PATIENCE: Duration = Duration::from_secs(45);
@@ -29,6 +30,15 @@ pub struct Record {
     pub warm_up: Option<usize>,
     /// What it ran on.
     pub environment: Environment,
+    /// What it took; `None` where that is not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<Energy>,
+    /// Its figure, if that is a rate, over its mean power: what a joule gives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_gross_joule: Option<f64>,
+    /// The same over its mean power above that of the idle machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_net_joule: Option<f64>,
 }
 
 /// The file, open and locked.

@@ -4,19 +4,20 @@
 //! holds the sweep's lock, so that the same command given again waits until the house is clear.
 
 use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde::{Deserialize, Serialize};
 
 use super::error::SweepError;
 use super::journal::Journal;
 use super::plan::Plan;
+use crate::frequency::{self, throttle};
 
 /// So long a disk may stay busy after its users are killed.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -30,6 +31,12 @@ pub(super) struct House {
     pub(super) work: PathBuf,
     /// The folders in directories of the user's.
     pub(super) scratch: Vec<PathBuf>,
+    /// What the processors were, in a file that is there while they are something else.
+    pub(super) processors: PathBuf,
+    /// The cgroup that limits the processors' time.
+    pub(super) cgroup: Option<PathBuf>,
+    /// The root of sysfs.
+    sysfs: PathBuf,
 }
 
 /// The process, seen from the sweep.
@@ -42,7 +49,7 @@ pub(super) struct Keeper {
 
 impl House {
     /// The same names for the same `out`, so that what is left of one sweep is found by the next.
-    fn of(plan: &Plan, out: &Path) -> Result<Self, SweepError> {
+    fn of(plan: &Plan, out: &Path, sysfs: &Path) -> Result<Self, SweepError> {
         let out = out.canonicalize().map_err(SweepError::file("find", out))?;
         // FNV-1a.
         let hash = out
@@ -56,7 +63,16 @@ impl House {
             .target
             .iter()
             .filter_map(|target| target.directory.as_ref());
+        let cgroup = if plan.throttles() {
+            let place = throttle::find(sysfs)?;
+            Some(place.root.join(format!("luc-sweep-{hash:016x}")))
+        } else {
+            None
+        };
         Ok(Self {
+            processors: out.join("processors.json"),
+            cgroup,
+            sysfs: sysfs.to_owned(),
             disk: format!("sweep-{hash:016x}"),
             work: out.join("work"),
             scratch: directories
@@ -65,8 +81,17 @@ impl House {
         })
     }
 
-    /// Removes whatever there is of it.
-    pub(super) fn clear(&self) -> Result<(), SweepError> {
+    /// Removes whatever there is of it, and puts the processors back; one does not wait for the other.
+    fn clear(&self) -> Result<(), SweepError> {
+        let processors = frequency::restore(&self.sysfs, &self.processors);
+        self.remove()?;
+        Ok(processors?)
+    }
+
+    fn remove(&self) -> Result<(), SweepError> {
+        if let Some(cgroup) = &self.cgroup {
+            throttle::remove(cgroup).map_err(SweepError::file("remove", cgroup))?;
+        }
         match luc_disk::remove(&self.disk) {
             Ok(()) | Err(luc_disk::Error::NoSuchDisk(_)) => {}
             Err(error) => return Err(error.into()),
@@ -100,15 +125,18 @@ impl Keeper {
         plan: &Plan,
         out: &Path,
         luc: &Path,
+        sysfs: &Path,
         journal: &Journal,
     ) -> Result<Self, SweepError> {
-        let house = House::of(plan, out)?;
+        let processors = lock_processors(plan, sysfs)?;
+        let house = House::of(plan, out, sysfs)?;
         house.clear_patiently()?;
         let mut child = Command::new(luc)
             .args(["sweep", "--keep-house"])
             .stdin(Stdio::piped())
             .stdout(journal.lock_copy()?)
-            .stderr(Stdio::null())
+            // It says nothing; it holds the locks of the results and of the processors.
+            .stderr(processors.map_or_else(Stdio::null, Stdio::from))
             .current_dir("/")
             .process_group(0)
             .spawn()
@@ -129,6 +157,13 @@ impl Keeper {
         Ok(keeper)
     }
 
+    /// Tells it of one more process group to end, but only when the sweep has ended.
+    pub(super) fn also_end(&mut self, group: i32) -> Result<(), SweepError> {
+        let told = self.child.stdin.as_mut();
+        told.map_or(Ok(()), |pipe| writeln!(pipe, "{group}"))
+            .map_err(SweepError::file("tell", &self.luc))
+    }
+
     /// The process group for programs.
     pub(super) fn group(&self) -> i32 {
         self.child.id().cast_signed()
@@ -145,6 +180,12 @@ impl Drop for Keeper {
         // The end of the pipe is its sign to clear up.
         drop(self.child.stdin.take());
         if self.child.wait().is_ok_and(|status| !status.success()) {
+            if self.house.processors.exists() {
+                eprintln!(
+                    "luc: the processors are not yet as they were; {} says how: give the same command again",
+                    self.house.processors.display()
+                );
+            }
             eprintln!(
                 "luc: {} or disk '{}' is left; give the same command again, or `luc disk remove {}`",
                 self.house.work.display(),
@@ -169,10 +210,41 @@ pub fn keep_house() -> Result<(), SweepError> {
     let Ok(house) = serde_json::from_str::<House>(&job) else {
         return Ok(());
     };
-    // Nothing more is said; this ends with the sweep.
-    std::io::copy(&mut pipe, &mut std::io::sink()).map_err(SweepError::file("read", stdin))?;
+    // The rest is of further groups, until the sweep ends.
+    let mut rest = String::new();
+    pipe.read_to_string(&mut rest)
+        .map_err(SweepError::file("read", stdin))?;
     end_group(std::process::id().cast_signed());
+    for group in rest.lines().filter_map(|line| line.parse().ok()) {
+        end_meter(group);
+    }
     house.clear_patiently()
+}
+
+/// Clears what a sweep left that was killed, with its keeper, when it had made its last repeat.
+pub(super) fn clear_left(plan: &Plan, out: &Path, sysfs: &Path) -> Result<(), SweepError> {
+    let house = House::of(plan, out, sysfs)?;
+    // A sweep with nothing to do does not wait for others.
+    let is_lent = house.processors.exists();
+    let _lock = is_lent.then(|| lock_processors(plan, sysfs)).transpose()?;
+    house.clear_patiently()
+}
+
+/// The lock of the processors, if the plan needs it.
+fn lock_processors(plan: &Plan, sysfs: &Path) -> Result<Option<File>, SweepError> {
+    if plan.lends_processors() {
+        return Ok(Some(frequency::lock(sysfs)?));
+    }
+    Ok(None)
+}
+
+/// Kills a whole group. In an orderly end the sweep has done so already.
+fn end_meter(leader: i32) {
+    let is_there = group_of(leader) == Some(leader);
+    if let Some(group) = Pid::from_raw(leader).filter(|_| is_there) {
+        // One that has ended in the meantime is as wanted.
+        let _ = kill_process_group(group, Signal::KILL);
+    }
 }
 
 /// Kills the processes of a group but its leader, until there are none.

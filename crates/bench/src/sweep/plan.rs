@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::error::SweepError;
+use crate::energy;
+use crate::frequency::{self, Setting};
 use crate::stats::Goal;
 
 mod check;
@@ -37,6 +39,15 @@ pub struct Plan {
     /// Axis: the gate's policy.
     #[serde(default = "no_policy")]
     pub policy: Vec<Policy>,
+    /// Axis: the processors' frequency; without it they stay as they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub frequency: Vec<Setting>,
+    /// Turbo and SMT.
+    #[serde(default, skip_serializing_if = "frequency::Options::is_empty")]
+    pub frequency_options: frequency::Options,
+    /// What is measured of energy, and how.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub energy: energy::Options,
     /// Axis: what is run.
     pub workload: Vec<Workload>,
     /// Axis: where.
@@ -171,6 +182,10 @@ impl Default for Disk {
     }
 }
 
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 fn one() -> u64 {
     1
 }
@@ -229,6 +244,19 @@ impl Plan {
         })?;
         plan.check()?;
         Ok(plan)
+    }
+
+    /// Whether it changes settings of the processors.
+    pub(super) fn lends_processors(&self) -> bool {
+        let is_frequency = |setting: &Setting| setting.khz().is_some();
+        self.frequency.iter().any(is_frequency) || !self.frequency_options.is_empty()
+    }
+
+    /// Whether it limits the processors' time.
+    pub(super) fn throttles(&self) -> bool {
+        self.frequency
+            .iter()
+            .any(|setting| setting.share().is_some())
     }
 
     /// When a point is repeated enough.

@@ -1,6 +1,7 @@
 //! The points of a sweep: the cross product of a plan's axes.
 
 use super::plan::{Plan, Policy, Target, Workload};
+use crate::frequency::Setting;
 
 /// One value of every axis.
 #[derive(Debug, Clone)]
@@ -13,24 +14,29 @@ pub struct Point {
     pub target: Target,
     /// With the gate, or without.
     pub policy: Policy,
+    /// The processors' frequency, where the plan has that axis.
+    pub frequency: Option<Setting>,
 }
 
 impl Point {
     /// Its axes and values, in the order of the product.
     #[must_use]
-    pub fn axes(&self) -> [(&'static str, String); 4] {
-        [
+    pub fn axes(&self) -> Vec<(&'static str, String)> {
+        let mut axes = vec![
             ("workload", self.workload.name.clone()),
             ("threads", self.threads.to_string()),
             ("target", self.target.name.clone()),
             ("policy", self.policy.name().to_owned()),
-        ]
+        ];
+        axes.extend(self.frequency.map(|setting| ("frequency", setting.label())));
+        axes
     }
 
     /// Its name in the results.
     #[must_use]
     pub fn key(&self) -> String {
-        self.axes().map(|(_, value)| value).join(",")
+        let values: Vec<String> = self.axes().into_iter().map(|(_, value)| value).collect();
+        values.join(",")
     }
 
     /// What its figure is counted in.
@@ -45,20 +51,34 @@ impl Point {
             (None, None) => "s",
         }
     }
+
+    /// What a joule gives, where its figure is a rate: `files/J` of `files/s`.
+    #[must_use]
+    pub fn unit_per_joule(&self) -> Option<String> {
+        Some(format!("{}/J", self.unit().strip_suffix("/s")?))
+    }
 }
 
 /// All of them.
 pub(super) fn points(plan: &Plan) -> Vec<Point> {
     let mut points = Vec::new();
+    let frequencies: Vec<Option<Setting>> = if plan.frequency.is_empty() {
+        vec![None]
+    } else {
+        plan.frequency.iter().copied().map(Some).collect()
+    };
     for workload in &plan.workload {
         for &threads in &plan.threads {
             for target in &plan.target {
-                points.extend(plan.policy.iter().map(|&policy| Point {
-                    workload: workload.clone(),
-                    threads,
-                    target: target.clone(),
-                    policy,
-                }));
+                for &policy in &plan.policy {
+                    points.extend(frequencies.iter().map(|&frequency| Point {
+                        workload: workload.clone(),
+                        threads,
+                        target: target.clone(),
+                        policy,
+                        frequency,
+                    }));
+                }
             }
         }
     }

@@ -1,5 +1,7 @@
 //! What a sweep found: medians with intervals, ratios to the first value of each axis, and what is not sure enough.
 
+mod energy;
+
 use std::collections::HashMap;
 use std::fmt;
 use std::fs;
@@ -7,10 +9,13 @@ use std::path::Path;
 
 use serde::Serialize;
 
+pub use energy::PointEnergy;
+
 use super::error::SweepError;
 use super::journal::Record;
 use super::plan::Plan;
 use super::points::Point;
+use crate::energy::About;
 use crate::stats::{MedianInterval, Verdict, paired_ratios, relative_half_width};
 
 /// A whole sweep.
@@ -18,12 +23,16 @@ use crate::stats::{MedianInterval, Verdict, paired_ratios, relative_half_width};
 pub struct Report {
     /// The plan.
     pub plan: Plan,
+    /// How energy was measured, or why not.
+    pub energy: About,
     /// Whether it was interrupted; the same command goes on.
     pub interrupted: bool,
     /// Every point.
     pub points: Vec<PointReport>,
     /// Every repeat, in the order made.
     pub repeats: Vec<Record>,
+    #[serde(skip)]
+    axes: Vec<&'static str>,
 }
 
 /// One point.
@@ -43,6 +52,8 @@ pub struct PointReport {
     pub verdict: Verdict,
     /// Against the same point with the first value of each axis.
     pub ratios: Vec<Ratio>,
+    /// What its repeats took; `None` if that was measured for none.
+    pub energy: Option<PointEnergy>,
 }
 
 /// Paired ratios of two points.
@@ -63,6 +74,7 @@ pub(super) fn report(
     plan: &Plan,
     points: &[Point],
     records: &[Record],
+    energy: About,
     interrupted: bool,
 ) -> Report {
     let mut values: HashMap<&str, Vec<f64>> = HashMap::new();
@@ -78,7 +90,7 @@ pub(super) fn report(
         let axes = point.axes();
         let ratio = |at: usize| {
             let (axis, to) = first.as_ref()?[at].clone();
-            let mut other = axes.clone().map(|(_, value)| value);
+            let mut other: Vec<String> = axes.iter().map(|(_, value)| value.clone()).collect();
             if other[at] == to {
                 return None;
             }
@@ -99,11 +111,14 @@ pub(super) fn report(
             // Ratios of different workloads would compare different figures.
             ratios: (1..axes.len()).filter_map(ratio).collect(),
             interval,
+            energy: energy::of_point(point, records, &key, &goal),
             key,
         }
     };
     Report {
         plan: plan.clone(),
+        energy,
+        axes: first.iter().flatten().map(|(axis, _)| *axis).collect(),
         interrupted,
         points: points.iter().map(point).collect(),
         repeats: records.to_vec(),
@@ -118,6 +133,18 @@ impl Report {
         self.points.iter().filter(is_wide).count()
     }
 
+    /// What holds for all points: what a throttle is, what the energy is of, or why there is none.
+    fn write_notes(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.plan.throttles() {
+            writeln!(
+                f,
+                "a throttle is not a frequency but a quota of processor time (cgroup): caches, memory and devices stay \
+                 as fast as they are"
+            )?;
+        }
+        energy::write_about(f, &self.energy, &self.repeats)
+    }
+
     /// Writes `report.json` and `results.csv` to the folder `out`, each whole or not at all.
     pub(super) fn export(&self, out: &Path) -> Result<(), SweepError> {
         let json = format!("{:#}\n", serde_json::json!(self));
@@ -129,11 +156,13 @@ impl Report {
         Ok(())
     }
 
-    /// A line for each repeat. No value holds a comma or a quote but the axes' own, which are columns.
+    /// A line for each repeat; `-` for energy that there is not. No value holds a comma or a quote but the axes' own,
+    /// which are columns.
     fn csv(&self) -> String {
-        let mut text =
-            "workload,threads,target,policy,round,value,unit,stolen_share,io_pressure_us\n"
-                .to_owned();
+        let mut text = format!(
+            "{},round,value,unit,stolen_share,io_pressure_us,gross_joules,net_joules,per_gross_joule,per_net_joule\n",
+            self.axes.join(",")
+        );
         let units: HashMap<&str, &str> = self
             .points
             .iter()
@@ -150,9 +179,21 @@ impl Report {
                 .io_pressure_us
                 .map(|us| us.to_string())
                 .unwrap_or_default();
+            let energy = record.energy.as_ref();
+            let joules = [
+                energy.and_then(|energy| energy.gross_joules),
+                energy.and_then(|energy| energy.net_joules),
+                record.per_gross_joule,
+                record.per_net_joule,
+            ]
+            .map(|value| value.map_or("-".to_owned(), |value| value.to_string()));
             text += &format!(
-                "{},{},{},\"{unit}\",{},{pressure}\n",
-                record.key, record.round, record.value, about.stolen_share
+                "{},{},{},\"{unit}\",{},{pressure},{}\n",
+                record.key,
+                record.round,
+                record.value,
+                about.stolen_share,
+                joules.join(",")
             );
         }
         text
@@ -202,7 +243,11 @@ impl fmt::Display for Report {
                     "    {median:.3} ({low:.3} to {high:.3}) x {axis} {to}, {pairs} pairs"
                 )?;
             }
+            if self.energy.source.is_some() {
+                writeln!(f, "    energy: {}", energy::Line(point.energy.as_ref()))?;
+            }
         }
+        self.write_notes(f)?;
         match self.not_converged() {
             0 => Ok(()),
             count => writeln!(

@@ -20,6 +20,8 @@ use super::keeper::Keeper;
 use super::options;
 use super::plan::{Bench, Figure, Plan, Policy};
 use super::points::Point;
+use super::power::Power;
+use crate::energy::Energy;
 use crate::interrupt;
 use crate::stats::warm_up;
 
@@ -28,32 +30,52 @@ const POLL: Duration = Duration::from_millis(5);
 /// How long a program may take to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// A smaller share of energy above idle gives no figure per joule.
+const LEAST_NET_SHARE: f64 = 0.01;
+
 /// Makes a repeat of `point`.
 pub(super) fn repeat(
     plan: &Plan,
     point: &Point,
     round: usize,
     keeper: &Keeper,
+    power: &mut Power,
 ) -> Result<Record, SweepError> {
     let what = format!("{} repeat {}", point.key(), round + 1);
     let runner = Runner { what, keeper };
     let dir = runner.prepare(plan, point)?;
-    let caches_dropped = settle(plan)?;
-    let before = Before::now();
     let seed = plan.seed.wrapping_add(round as u64);
     let mut command = runner.workload(point, &dir, seed)?;
+    power.set(point.frequency, &mut command)?;
+    let caches_dropped = settle(plan)?;
+    let before = Before::now();
+    power.energy.begin();
     let begun = Instant::now();
-    let stdout = runner.execute(&mut command)?;
+    let outcome = runner.execute(&mut command);
     let elapsed_s = begun.elapsed().as_secs_f64();
-    let environment = before.end(&dir, point.target.fs.as_deref(), caches_dropped);
+    let energy = power.energy.end();
+    let stdout = outcome?;
+    let fs = point.target.fs.as_deref();
+    let environment = before.end(&dir, fs, caches_dropped, &power.sysfs);
     let (value, warm_up) = runner.figure(point, &stdout, elapsed_s)?;
     runner.clear(point)?;
+    let per_joule = |joules: fn(&Energy) -> Option<f64>| {
+        point.unit_per_joule()?;
+        let energy = energy.as_ref()?;
+        // So little above idle is the noise of both, and its inverse would be any number.
+        let least = energy.gross_joules? * LEAST_NET_SHARE;
+        let joules = joules(energy).filter(|&joules| joules > least)?;
+        Some(value * energy.seconds / joules)
+    };
     Ok(Record {
+        per_gross_joule: per_joule(|energy| energy.gross_joules),
+        per_net_joule: per_joule(|energy| energy.net_joules),
         key: point.key(),
         round,
         value,
         warm_up,
         environment,
+        energy,
     })
 }
 
@@ -265,6 +287,10 @@ impl Runner<'_> {
                 what: self.what.clone(),
                 command: words
                     .map(|word| word.to_string_lossy())
+                    .collect::<Vec<_>>()
+                    .join(" ")
+                    // A script is many lines, and an error is one.
+                    .split_whitespace()
                     .collect::<Vec<_>>()
                     .join(" "),
                 how: status.to_string(),

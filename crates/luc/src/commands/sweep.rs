@@ -15,6 +15,10 @@ use luc_bench::sweep::{self, Plan};
 /// combination is a point. Points are repeated in rounds of random order until the 95 % interval of each
 /// median is narrow enough, or stop.max is reached: then it says NOT CONVERGED.
 ///
+/// An axis frequency sets the processors (cpufreq), with turbo and SMT off where asked, and puts everything
+/// back on any exit; without cpufreq a throttle limits processor time, and says that it is no frequency.
+/// Energy (RAPL, perf events or a meter's command) is beside each repeat, or why it is unavailable.
+///
 /// Every finished repeat is kept in the --out folder at once. A sweep that was interrupted or killed goes
 /// on with the same command. Disks need root; devices are never formatted.
 ///
@@ -38,7 +42,7 @@ A plan:
   name = \"ext4\"
   fs = \"ext4\"
 
-docs/sweep.md has every key.")]
+docs/sweep.md has every key; docs/energy.md is about frequency and energy.")]
 pub(crate) struct Args {
     /// The plan
     #[arg(required_unless_present = "keep_house")]
@@ -49,6 +53,9 @@ pub(crate) struct Args {
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
+    /// Root of sysfs: a test gives a directory of its own
+    #[arg(long, hide = true, default_value = "/sys")]
+    sysfs: PathBuf,
     #[arg(long, hide = true)]
     keep_house: bool,
 }
@@ -69,7 +76,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     });
     let luc = std::env::current_exe().context("cannot find the luc binary: reinstall it")?;
     let bar = bar();
-    let report = sweep::run(&plan, &out, &luc, &mut |made, wanted, what| {
+    let report = sweep::run(&plan, &out, &luc, &args.sysfs, &mut |made, wanted, what| {
         bar.set_length(wanted as u64);
         bar.set_message(what.to_owned());
         bar.set_position(made as u64);

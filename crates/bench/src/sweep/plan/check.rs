@@ -9,6 +9,8 @@ use luc_disk::{Mkfs, ModelSpec};
 use super::super::error::SweepError;
 use super::super::options;
 use super::{Disk, Plan, Stop, Target, Workload};
+use crate::energy::{self, Choice};
+use crate::frequency::{self, Setting};
 use crate::nearest::nearest;
 use crate::stats::FEWEST;
 
@@ -34,6 +36,10 @@ impl Plan {
             "policy",
             self.policy.iter().map(|policy| policy.name().to_owned()),
         )?;
+        if !self.frequency.is_empty() {
+            unique("frequency", self.frequency.iter().map(Setting::to_string))?;
+        }
+        check_energy(&self.energy)?;
         axis(
             "workload",
             self.workload.iter().map(|workload| workload.name.clone()),
@@ -53,7 +59,8 @@ impl Plan {
     }
 
     /// Whether this machine can do it.
-    pub(in crate::sweep) fn check_machine(&self) -> Result<(), SweepError> {
+    pub(in crate::sweep) fn check_machine(&self, sysfs: &Path) -> Result<(), SweepError> {
+        frequency::check(sysfs, &self.frequency, &self.frequency_options)?;
         for target in &self.target {
             let Some(fs) = &target.fs else { continue };
             if !rustix::process::geteuid().is_root() {
@@ -177,16 +184,42 @@ impl Disk {
     }
 }
 
+/// A meter has a command; its other keys go with that.
+fn check_energy(energy: &energy::Options) -> Result<(), SweepError> {
+    let refuse = |reason: String| Err(SweepError::Plan(format!("energy: {reason}")));
+    parse_duration_ns(&energy.idle)?;
+    if energy.command.is_none() && (energy.regex.is_some() || energy.scope.is_some()) {
+        return refuse("regex and scope go with command".to_owned());
+    }
+    if energy.command.is_some() && energy.source != Choice::Auto {
+        return refuse("write either source or command".to_owned());
+    }
+    match energy.regex.as_deref().map(regex_lite::Regex::new) {
+        Some(Err(error)) => refuse(format!("regex: {error}").replace('\n', " ")),
+        Some(Ok(regex)) if regex.captures_len() < 2 => {
+            refuse("regex has no group: write ( ) around the watts".to_owned())
+        }
+        _ => Ok(()),
+    }
+}
+
 /// An axis has values, no two of them alike, whose names can be words of a key.
 fn axis(name: &str, values: impl Iterator<Item = String>) -> Result<(), SweepError> {
-    let mut seen = BTreeSet::new();
+    let values: Vec<String> = values.collect();
     let plain = |c: char| c.is_ascii_alphanumeric() || "._+-".contains(c);
-    for value in values {
+    for value in &values {
         if value.is_empty() || !value.chars().all(plain) {
             return Err(SweepError::Plan(format!(
                 "{name} '{value}': a name has letters, digits, '.', '_', '+' and '-'"
             )));
         }
+    }
+    unique(name, values.into_iter())
+}
+
+fn unique(name: &str, values: impl Iterator<Item = String>) -> Result<(), SweepError> {
+    let mut seen = BTreeSet::new();
+    for value in values {
         if !seen.insert(value.clone()) {
             return Err(SweepError::Plan(format!(
                 "{name} '{value}' is there twice: keep one"

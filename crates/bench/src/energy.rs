@@ -1,0 +1,240 @@
+//! Energy: joules of a run, gross and net of idle, from whatever this machine has; where it has nothing, why.
+//!
+//! In this order: a meter's command, where one is given ([`meter`]); RAPL counters in powercap ([`powercap`]); the same
+//! counters as perf events ([`perf`]). A figure that cannot be trusted (a wrap that may have been missed, a meter that was
+//! silent) is no figure: the run has none, and the reason beside it.
+
+mod counter;
+mod meter;
+mod perf;
+mod powercap;
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use crate::sysfs::is_virtual_machine;
+
+/// What a plan says of energy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Options {
+    /// Which counters.
+    pub source: Choice,
+    /// How long the power of the idle machine is measured before a sweep; `0` for not at all.
+    pub idle: String,
+    /// A command for `sh` that prints watts, until it is ended.
+    pub command: Option<String>,
+    /// Where the watts are in a line of it: the first group.
+    pub regex: Option<String>,
+    /// What the command measures, for the report.
+    pub scope: Option<String>,
+}
+
+/// Where energy is read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Choice {
+    /// powercap, else perf.
+    #[default]
+    Auto,
+    /// powercap only.
+    Powercap,
+    /// perf only.
+    Perf,
+    /// Not at all.
+    Off,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            source: Choice::Auto,
+            idle: "10s".to_owned(),
+            command: None,
+            regex: None,
+            scope: None,
+        }
+    }
+}
+
+/// How energy was measured in a sweep, or why not.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct About {
+    /// As `powercap`; `None` if it was not measured.
+    pub source: Option<String>,
+    /// What is in the figures and what is not.
+    pub scope: Option<String>,
+    /// Power of the idle machine.
+    pub idle_watts: Option<f64>,
+    /// Why there is no energy, or no power of the idle machine.
+    pub unavailable: Option<String>,
+}
+
+/// Energy of one run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Energy {
+    /// The run's time, seconds.
+    pub seconds: f64,
+    /// All of it; `None` with a reason.
+    pub gross_joules: Option<f64>,
+    /// Without what the idle machine takes in the same time; `None` if that was not measured.
+    pub net_joules: Option<f64>,
+    /// Why there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing: Option<String>,
+}
+
+/// Something that measures: energy between two moments.
+pub(crate) trait Source: Send {
+    /// As in [`About::source`].
+    fn name(&self) -> &'static str;
+    /// As in [`About::scope`].
+    fn scope(&self) -> String;
+    /// A run begins. Errors: the reason.
+    fn begin(&mut self) -> Result<(), String>;
+    /// Joules since then. Errors: the reason.
+    fn end(&mut self) -> Result<f64, String>;
+    /// The process group of the meter, to be ended if this process is killed.
+    fn group(&self) -> Option<i32> {
+        None
+    }
+}
+
+/// Measures the runs of a sweep.
+pub(crate) struct Energymeter {
+    source: Option<Box<dyn Source>>,
+    about: About,
+    begun: Option<(Instant, Result<(), String>)>,
+}
+
+impl std::fmt::Debug for Energymeter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Energymeter")
+            .field("about", &self.about)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Energymeter {
+    /// Finds what `options` allow. Counters that are not there are no error, and nothing is measured; a meter that is
+    /// asked for and does not work is one.
+    ///
+    /// # Errors
+    /// The reason why the meter's command does not work.
+    pub(crate) fn open(sysfs: &Path, options: &Options) -> Result<Self, String> {
+        let found = match &options.command {
+            Some(command) => {
+                let scope = options.scope.as_deref();
+                let meter = meter::Meter::start(command, options.regex.as_deref(), scope)?;
+                Ok(Box::new(meter) as Box<dyn Source>)
+            }
+            None => counters(sysfs, options.source),
+        };
+        let about = match &found {
+            Ok(source) => About {
+                source: Some(source.name().to_owned()),
+                scope: Some(source.scope()),
+                ..About::default()
+            },
+            Err(reason) => About {
+                unavailable: Some(reason.clone()),
+                ..About::default()
+            },
+        };
+        Ok(Self {
+            source: found.ok(),
+            about,
+            begun: None,
+        })
+    }
+
+    /// Whether there is anything that measures.
+    pub(crate) fn is_there(&self) -> bool {
+        self.source.is_some()
+    }
+
+    /// See [`Source::group`].
+    pub(crate) fn group(&self) -> Option<i32> {
+        self.source.as_ref()?.group()
+    }
+
+    pub(crate) fn about(&self) -> &About {
+        &self.about
+    }
+
+    /// The power of the idle machine, from a run in which nothing ran.
+    pub(crate) fn set_idle(&mut self, idle: &Energy) {
+        match idle.gross_joules {
+            Some(joules) if idle.seconds > 0.0 => {
+                self.about.idle_watts = Some(joules / idle.seconds);
+            }
+            _ => self.about.unavailable.clone_from(&idle.missing),
+        }
+    }
+
+    /// The power of the idle machine, as measured before.
+    pub(crate) fn set_idle_watts(&mut self, watts: f64) {
+        self.about.idle_watts = Some(watts);
+    }
+
+    /// A run begins.
+    pub(crate) fn begin(&mut self) {
+        let outcome = self.source.as_mut().map(|source| source.begin());
+        self.begun = outcome.map(|outcome| (Instant::now(), outcome));
+    }
+
+    /// It has ended; `None` if nothing measures.
+    pub(crate) fn end(&mut self) -> Option<Energy> {
+        let (begun, outcome) = self.begun.take()?;
+        let seconds = begun.elapsed().as_secs_f64();
+        let source = self.source.as_mut()?;
+        let (gross_joules, missing) = match outcome.and_then(|()| source.end()) {
+            Ok(joules) => (Some(joules), None),
+            Err(reason) => (None, Some(reason)),
+        };
+        let idle = self.about.idle_watts;
+        Some(Energy {
+            seconds,
+            gross_joules,
+            net_joules: gross_joules
+                .zip(idle)
+                .map(|(joules, watts)| joules - watts * seconds),
+            missing,
+        })
+    }
+}
+
+/// The first counters that can be read. Errors: why none can.
+fn counters(sysfs: &Path, choice: Choice) -> Result<Box<dyn Source>, String> {
+    let powercap =
+        || powercap::Powercap::open(sysfs).map(|source| Box::new(source) as Box<dyn Source>);
+    let perf = || perf::Perf::open(sysfs).map(|source| Box::new(source) as Box<dyn Source>);
+    let found = match choice {
+        Choice::Off => return Err("energy.source is \"off\"".to_owned()),
+        Choice::Powercap => powercap(),
+        Choice::Perf => perf(),
+        Choice::Auto => {
+            powercap().or_else(|first| perf().map_err(|second| format!("{first}; {second}")))
+        }
+    };
+    found.map_err(|reason| {
+        if is_virtual_machine() {
+            format!("{reason} (this is a virtual machine)")
+        } else {
+            reason
+        }
+    })
+}
+
+/// In words: `packages and DRAM of the whole machine, not disks`.
+fn scope_of(has_dram: bool) -> String {
+    if has_dram {
+        "packages and DRAM of the whole machine, not disks".to_owned()
+    } else {
+        "packages of the whole machine, not DRAM, not disks".to_owned()
+    }
+}

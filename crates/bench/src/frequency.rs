@@ -1,0 +1,180 @@
+//! The processors' frequency: set for a run, checked by reading back, and put back on any exit.
+//!
+//! [`Setting`] and [`Options`] are what a plan says; [`check`] tells before anything is touched whether the machine can
+//! do it; [`Lent`] holds the processors while a sweep uses them; [`restore`] puts everything back from the file that
+//! `Lent` wrote first, so that any process can do it. Where there is no cpufreq, [`throttle`] is a quota of processor
+//! time, and says that it is no frequency.
+//!
+//! The files are those of the kernel's admin-guide/pm/cpufreq.rst, intel_pstate.rst, amd-pstate.rst and of
+//! ABI/testing/sysfs-devices-system-cpu.
+
+mod cpufreq;
+mod error;
+mod saved;
+mod setting;
+mod switches;
+#[cfg(test)]
+mod tests;
+pub(crate) mod throttle;
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+
+use cpufreq::Policy;
+pub use error::FrequencyError;
+pub(crate) use saved::restore;
+use saved::{Saved, keep};
+pub use setting::Setting;
+use switches::{smt_change, turbo_changes};
+
+/// Turbo and SMT, for a whole sweep; what is not given stays as it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Options {
+    /// Frequencies above the nominal one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turbo: Option<bool>,
+    /// More than one thread per core.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub smt: Option<bool>,
+}
+
+impl Options {
+    /// Whether nothing is given.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// The folder of the processors below the root of sysfs.
+fn cpu_dir(sysfs: &Path) -> PathBuf {
+    sysfs.join("devices/system/cpu")
+}
+
+/// Whether the machine can do all of it; nothing is changed.
+///
+/// # Errors
+/// [`FrequencyError`]: no cpufreq, a frequency that a processor does not have (with the nearest possible), no switch for
+/// turbo or SMT, or no permission.
+pub(crate) fn check(
+    sysfs: &Path,
+    settings: &[Setting],
+    options: &Options,
+) -> Result<(), FrequencyError> {
+    let cpu = cpu_dir(sysfs);
+    let frequencies = settings.iter().filter_map(Setting::khz);
+    let mut policies = Vec::new();
+    for khz in frequencies {
+        if policies.is_empty() {
+            policies = Policy::all(&cpu)?;
+        }
+        if policies.is_empty() {
+            return Err(FrequencyError::NoCpufreq {
+                wanted: Setting::from_khz(khz),
+                path: cpu.join("cpu*/cpufreq"),
+            });
+        }
+        for policy in &policies {
+            policy.check(khz, options.turbo == Some(false))?;
+        }
+    }
+    if let Some(turbo) = options.turbo {
+        turbo_changes(&cpu, turbo)?;
+    }
+    if let Some(smt) = options.smt {
+        smt_change(&cpu, smt)?;
+    }
+    if settings.iter().any(|setting| setting.share().is_some()) {
+        throttle::find(sysfs)?;
+    }
+    Ok(())
+}
+
+/// Keeps other sweeps from the processors for as long as the file, or a copy of it, is open.
+///
+/// # Errors
+/// [`FrequencyError::Busy`]: another sweep has them.
+pub(crate) fn lock(sysfs: &Path) -> Result<File, FrequencyError> {
+    let path = cpu_dir(sysfs);
+    let file = File::open(&path).map_err(FrequencyError::file("open", &path))?;
+    let begun = Instant::now();
+    loop {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(file),
+            // The keeper of a sweep that has just ended closes its files one after the other.
+            Err(rustix::io::Errno::WOULDBLOCK) if begun.elapsed() < Duration::from_secs(2) => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            Err(rustix::io::Errno::WOULDBLOCK) => return Err(FrequencyError::Busy(path)),
+            Err(error) => return Err(FrequencyError::file("lock", &path)(error.into())),
+        }
+    }
+}
+
+/// The processors, while a sweep uses them. What they were is in a file on the disk before anything is changed; whoever
+/// ends the sweep calls [`restore`] with that file.
+#[derive(Debug)]
+pub(crate) struct Lent {
+    cpu: PathBuf,
+    /// After [`Options`] were set: without turbo, limits may be lower than they were.
+    as_is: Saved,
+    /// Without the processors that [`Options`] took offline.
+    policies: Vec<Policy>,
+}
+
+impl Lent {
+    /// Writes what the processors are to `file`, then sets `options`.
+    ///
+    /// # Errors
+    /// [`FrequencyError`]; `file` says what to restore, if it is there.
+    pub(crate) fn take(
+        sysfs: &Path,
+        file: &Path,
+        options: &Options,
+    ) -> Result<Self, FrequencyError> {
+        let cpu = cpu_dir(sysfs);
+        keep(&Saved::read(&cpu)?, file)?;
+        // SMT first: what is offline needs no turbo switch.
+        if let Some(smt) = options.smt
+            && let Some(change) = smt_change(&cpu, smt)?
+        {
+            change.make()?;
+        }
+        if let Some(turbo) = options.turbo {
+            for change in turbo_changes(&cpu, turbo)? {
+                change.make()?;
+            }
+        }
+        Ok(Self {
+            as_is: Saved::read(&cpu)?,
+            policies: Policy::all(&cpu)?,
+            cpu,
+        })
+    }
+
+    /// Brings every processor to `setting`; a throttle is none, and leaves them as they were.
+    ///
+    /// # Errors
+    /// [`FrequencyError`]: refused by the kernel, or not what is read back.
+    pub(crate) fn set(&self, setting: &Setting) -> Result<(), FrequencyError> {
+        match setting.khz() {
+            Some(khz) => self.policies.iter().try_for_each(|policy| policy.pin(khz)),
+            None => self.as_is.restore_policies(&self.cpu),
+        }
+    }
+}
+
+/// Lowest and highest frequency that the processors report now, kHz; `None` without cpufreq.
+pub(crate) fn now_khz(sysfs: &Path) -> Option<[u64; 2]> {
+    let policies = Policy::all(&cpu_dir(sysfs)).ok()?;
+    let now: Vec<u64> = policies
+        .iter()
+        .filter_map(|policy| policy.number("scaling_cur_freq").ok())
+        .collect();
+    Some([*now.iter().min()?, *now.iter().max()?])
+}

@@ -1,0 +1,116 @@
+//! What can go wrong with the processors' settings, and what to do about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::Setting;
+
+/// The processors cannot be set, or not be put back.
+#[derive(Debug, thiserror::Error)]
+pub enum FrequencyError {
+    /// The value is none.
+    #[error(
+        "frequency '{0}': write a frequency (\"2.4GHz\", \"800MHz\"), \"as-is\", or \"throttle:50%\" (1 to 99, no \
+         frequency but a quota of processor time)"
+    )]
+    Setting(String),
+    /// The machine's frequency cannot be set.
+    #[error(
+        "frequency {wanted}: this machine has no cpufreq ({path}): write \"throttle:50%\", a quota of processor time \
+         that is no frequency, or measure in a virtual machine in virtual time (docs/vm.md)",
+        path = .path.display()
+    )]
+    NoCpufreq {
+        /// What was asked for.
+        wanted: Setting,
+        /// Where cpufreq would be.
+        path: PathBuf,
+    },
+    /// A processor does not have the frequency.
+    #[error("frequency {wanted}: {processor} has {has}; the nearest possible is {nearest}")]
+    Outside {
+        /// What was asked for.
+        wanted: Setting,
+        /// As `cpu0`.
+        processor: String,
+        /// The frequencies that it has.
+        has: String,
+        /// One of them.
+        nearest: Setting,
+    },
+    /// Turbo cannot be switched.
+    #[error(
+        "frequency-options.turbo: neither intel_pstate/no_turbo nor cpufreq/boost is in {path}: switch turbo in the \
+         firmware, and leave the option out",
+        path = .0.display()
+    )]
+    NoTurbo(PathBuf),
+    /// SMT cannot be switched.
+    #[error(
+        "frequency-options.smt: {path} is '{found}': switch SMT in the firmware, and leave the option out",
+        path = .path.display()
+    )]
+    NoSmt {
+        /// The switch.
+        path: PathBuf,
+        /// Its state.
+        found: String,
+    },
+    /// Processor time cannot be limited.
+    #[error(
+        "frequency throttle: no cgroups in {path} have the cpu controller: mount cgroup2 there and write +cpu to its \
+         cgroup.subtree_control, or leave the throttle out",
+        path = .0.display()
+    )]
+    NoCgroup(PathBuf),
+    /// Something else was read back.
+    #[error(
+        "{path} is '{found}' after '{wanted}' was written: the driver or a power daemon does not allow it; stop the \
+         daemon, or correct the plan's frequency",
+        path = .path.display()
+    )]
+    NotReached {
+        /// The file.
+        path: PathBuf,
+        /// What was written.
+        wanted: String,
+        /// What was read.
+        found: String,
+    },
+    /// Another sweep has set the processors.
+    #[error("{path} is in use by another sweep that sets the processors: wait for it", path = .0.display())]
+    Busy(PathBuf),
+    /// The saved state cannot be understood.
+    #[error(
+        "{path}: not what a sweep saved of the processors ({reason}): set them by hand, and remove the file",
+        path = .path.display()
+    )]
+    Saved {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A file could not be read or written.
+    #[error("cannot {action} {path}: {reason}; setting processors needs root", path = .path.display())]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The system's reason.
+        reason: io::Error,
+    },
+}
+
+impl FrequencyError {
+    /// For `map_err`.
+    pub(super) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |reason| Self::File {
+            action,
+            path,
+            reason,
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! What the processors were, in a file on the disk, and putting it back.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Component, Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::FrequencyError;
+use super::cpu_dir;
+use super::cpufreq::{Policy, number_of};
+use super::switches::{Change, SMT, turbo_files};
+use crate::sysfs;
+
+/// All that a sweep may change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Saved {
+    smt: Option<String>,
+    /// Switches of turbo, by their paths below the folder of the processors.
+    turbo: Vec<(PathBuf, String)>,
+    policies: Vec<SavedPolicy>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct SavedPolicy {
+    processor: String,
+    governor: String,
+    min_khz: u64,
+    max_khz: u64,
+    /// With the governor `userspace` only.
+    speed_khz: Option<u64>,
+}
+
+impl Saved {
+    /// Of now.
+    pub(super) fn read(cpu: &Path) -> Result<Self, FrequencyError> {
+        let mut turbo = Vec::new();
+        for (file, _) in turbo_files(cpu)? {
+            let path = cpu.join(&file);
+            let value = sysfs::read(&path).map_err(FrequencyError::file("read", &path))?;
+            turbo.push((file, value));
+        }
+        let policies = Policy::all(cpu)?
+            .iter()
+            .map(SavedPolicy::read)
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
+            smt: sysfs::read(&cpu.join(SMT)).ok(),
+            turbo,
+            policies,
+        })
+    }
+
+    /// Puts everything back. SMT comes first, since processors that are offline cannot be set, and turbo next, since
+    /// limits may be above what there is without it.
+    fn restore(&self, cpu: &Path) -> Result<(), FrequencyError> {
+        if let Some(smt) = &self.smt {
+            Change::new(cpu.join(SMT), smt).make()?;
+        }
+        for (file, value) in &self.turbo {
+            Change::new(cpu.join(file), value).make()?;
+        }
+        self.restore_policies(cpu)
+    }
+
+    /// Governors and limits only, of the processors that are online.
+    pub(super) fn restore_policies(&self, cpu: &Path) -> Result<(), FrequencyError> {
+        let online = Policy::all(cpu)?;
+        let is_online = |saved: &&SavedPolicy| {
+            online
+                .iter()
+                .any(|policy| policy.processor == saved.processor)
+        };
+        self.policies
+            .iter()
+            .filter(is_online)
+            .try_for_each(|policy| policy.restore(cpu))
+    }
+
+    /// Names are of processors and switches only: who wrote the file may not be who restores from it.
+    fn is_sane(&self) -> bool {
+        let is_switch = |path: &Path| {
+            path.components()
+                .all(|part| matches!(part, Component::Normal(_)))
+                && (path.ends_with("no_turbo") || path.ends_with("boost"))
+        };
+        self.turbo.iter().all(|(path, _)| is_switch(path))
+            && self
+                .policies
+                .iter()
+                .all(|policy| number_of(&policy.processor).is_some())
+    }
+}
+
+impl SavedPolicy {
+    fn read(policy: &Policy) -> Result<Self, FrequencyError> {
+        let governor = policy.text("scaling_governor")?;
+        Ok(Self {
+            processor: policy.processor.clone(),
+            min_khz: policy.number("scaling_min_freq")?,
+            max_khz: policy.number("scaling_max_freq")?,
+            speed_khz: (governor == "userspace")
+                .then(|| policy.number("scaling_setspeed"))
+                .transpose()?,
+            governor,
+        })
+    }
+
+    fn restore(&self, cpu: &Path) -> Result<(), FrequencyError> {
+        let policy = Policy::of(cpu, &self.processor);
+        policy.limit(self.min_khz, self.max_khz)?;
+        if policy.text("scaling_governor")? != self.governor {
+            policy.write("scaling_governor", &self.governor)?;
+            policy.reached("scaling_governor", &self.governor)?;
+        }
+        match self.speed_khz {
+            Some(khz) if policy.number("scaling_setspeed")? != khz => {
+                policy.write("scaling_setspeed", &khz.to_string())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Writes it to `file`, whole or not at all; it is on the disk when this returns.
+pub(super) fn keep(saved: &Saved, file: &Path) -> Result<(), FrequencyError> {
+    let new = file.with_extension("new");
+    let text = serde_json::json!(saved).to_string();
+    File::create(&new)
+        .and_then(|mut to| to.write_all(text.as_bytes()).and_then(|()| to.sync_all()))
+        .map_err(FrequencyError::file("write", &new))?;
+    fs::rename(&new, file)
+        .and_then(|()| sync_folder(file))
+        .map_err(FrequencyError::file("write", file))
+}
+
+/// Puts back what `file` says, and removes it; nothing where there is no such file. It may be done again after a
+/// failure.
+///
+/// # Errors
+/// [`FrequencyError`]: something could not be put back; the file stays.
+pub(crate) fn restore(sysfs: &Path, file: &Path) -> Result<(), FrequencyError> {
+    let text = match fs::read_to_string(file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        text => text.map_err(FrequencyError::file("read", file))?,
+    };
+    let wrong = |reason: String| FrequencyError::Saved {
+        path: file.to_owned(),
+        reason,
+    };
+    let saved: Saved = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    if !saved.is_sane() {
+        return Err(wrong("a name that is no processor's".to_owned()));
+    }
+    saved.restore(&cpu_dir(sysfs))?;
+    fs::remove_file(file)
+        .and_then(|()| sync_folder(file))
+        .map_err(FrequencyError::file("remove", file))
+}
+
+fn sync_folder(file: &Path) -> io::Result<()> {
+    file.parent()
+        .map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+}

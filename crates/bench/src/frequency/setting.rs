@@ -1,0 +1,170 @@
+//! One value of the axis `frequency`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::FrequencyError;
+
+/// What the processors are to be for a repeat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Setting {
+    /// As they were before the sweep.
+    AsIs,
+    /// Every processor at this frequency.
+    Khz(u64),
+    /// No frequency: so many percent of all processors' time, by a cgroup.
+    ThrottlePercent(u8),
+}
+
+impl Setting {
+    /// A frequency.
+    pub(super) fn from_khz(khz: u64) -> Self {
+        Self::Khz(khz)
+    }
+
+    /// The frequency in kHz, if it is one.
+    pub(crate) fn khz(&self) -> Option<u64> {
+        match *self {
+            Self::Khz(khz) => Some(khz),
+            Self::AsIs | Self::ThrottlePercent(_) => None,
+        }
+    }
+
+    /// The share of the processors' time in percent, if it is a throttle.
+    pub(crate) fn share(&self) -> Option<u8> {
+        match *self {
+            Self::ThrottlePercent(percent) => Some(percent),
+            Self::AsIs | Self::Khz(_) => None,
+        }
+    }
+
+    /// Its name in keys and reports: a throttle says there that it is none.
+    #[must_use]
+    pub fn label(&self) -> String {
+        match self {
+            Self::ThrottlePercent(percent) => format!("throttle:{percent}%(not-a-frequency)"),
+            _ => self.to_string(),
+        }
+    }
+}
+
+/// As in a plan.
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AsIs => f.write_str("as-is"),
+            Self::ThrottlePercent(percent) => write!(f, "throttle:{percent}%"),
+            Self::Khz(khz) => {
+                let (whole, rest) = (khz / 1_000_000, khz % 1_000_000);
+                let digits = format!("{rest:06}");
+                match digits.trim_end_matches('0') {
+                    "" => write!(f, "{whole}GHz"),
+                    digits => write!(f, "{whole}.{digits}GHz"),
+                }
+            }
+        }
+    }
+}
+
+impl FromStr for Setting {
+    type Err = FrequencyError;
+
+    fn from_str(text: &str) -> Result<Self, FrequencyError> {
+        let wrong = || FrequencyError::Setting(text.to_owned());
+        if text == "as-is" {
+            return Ok(Self::AsIs);
+        }
+        if let Some(percent) = text
+            .strip_prefix("throttle:")
+            .and_then(|rest| rest.strip_suffix('%'))
+        {
+            let percent: u8 = percent.parse().map_err(|_| wrong())?;
+            return (1..=99)
+                .contains(&percent)
+                .then_some(Self::ThrottlePercent(percent))
+                .ok_or_else(wrong);
+        }
+        let units = [("GHz", 1e6), ("MHz", 1e3), ("kHz", 1.0)];
+        let (number, factor) = units
+            .iter()
+            .find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, factor)))
+            .ok_or_else(wrong)?;
+        let is_plain = number
+            .chars()
+            .all(|digit| digit.is_ascii_digit() || digit == '.');
+        let khz = number
+            .parse::<f64>()
+            .ok()
+            .filter(|_| is_plain)
+            .map(|number| (number * factor).round())
+            .filter(|khz| (1.0..=1e8).contains(khz));
+        khz.map(|khz| Self::Khz(khz as u64)).ok_or_else(wrong)
+    }
+}
+
+impl TryFrom<String> for Setting {
+    type Error = FrequencyError;
+
+    fn try_from(text: String) -> Result<Self, FrequencyError> {
+        text.parse()
+    }
+}
+
+impl From<Setting> for String {
+    fn from(setting: Setting) -> Self {
+        setting.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_plan_may_say() {
+        for (text, setting, shown) in [
+            ("as-is", Setting::AsIs, "as-is"),
+            ("2.4GHz", Setting::Khz(2_400_000), "2.4GHz"),
+            ("2401MHz", Setting::Khz(2_401_000), "2.401GHz"),
+            ("3000000kHz", Setting::Khz(3_000_000), "3GHz"),
+            ("800MHz", Setting::Khz(800_000), "0.8GHz"),
+            (
+                "throttle:50%",
+                Setting::ThrottlePercent(50),
+                "throttle:50%(not-a-frequency)",
+            ),
+        ] {
+            assert_eq!(text.parse::<Setting>().expect(text), setting);
+            assert_eq!(setting.label(), shown);
+            let again: Setting = setting.to_string().parse().expect("as it is written");
+            assert_eq!(again, setting);
+        }
+    }
+
+    #[test]
+    fn what_it_may_not() {
+        for text in [
+            "",
+            "2.4",
+            "GHz",
+            "-1GHz",
+            "1e3GHz",
+            "infGHz",
+            "0GHz",
+            "900GHz",
+            "throttle:0%",
+            "throttle:100%",
+            "throttle:50",
+            "fast",
+        ] {
+            let error = text.parse::<Setting>().expect_err(text).to_string();
+            assert!(
+                error.contains(&format!("'{text}'")) && !error.contains('\n'),
+                "{error}"
+            );
+        }
+    }
+}

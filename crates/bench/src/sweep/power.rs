@@ -1,0 +1,125 @@
+//! A sweep's processors and its energy: what the plan asks of both, for one repeat after the other.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use luc_disk::units::parse_duration_ns;
+
+use super::error::SweepError;
+use super::keeper::Keeper;
+use super::plan::Plan;
+use crate::energy::{About, Energymeter};
+use crate::frequency::throttle::{Throttle, find};
+use crate::frequency::{Lent, Setting};
+use crate::interrupt;
+
+/// How often waiting looks for an interruption.
+const POLL: Duration = Duration::from_millis(20);
+
+/// Both, for as long as the sweep runs. The keeper puts the processors back.
+#[derive(Debug)]
+pub(super) struct Power {
+    lent: Option<Lent>,
+    throttle: Option<Throttle>,
+    pub(super) energy: Energymeter,
+    pub(super) sysfs: PathBuf,
+}
+
+impl Power {
+    /// Sets what holds for the whole sweep, and measures the idle machine, if that has not been done for `out`.
+    pub(super) fn start(
+        plan: &Plan,
+        out: &Path,
+        sysfs: &Path,
+        keeper: &mut Keeper,
+    ) -> Result<Self, SweepError> {
+        let house = &keeper.house;
+        let lent = if plan.lends_processors() {
+            let lent = Lent::take(sysfs, &house.processors, &plan.frequency_options)?;
+            Some(lent)
+        } else {
+            None
+        };
+        let throttle = match &house.cgroup {
+            Some(dir) => {
+                let name = dir.file_name().unwrap_or_default();
+                let throttle = Throttle::create(&find(sysfs)?, &name.to_string_lossy())?;
+                Some(throttle)
+            }
+            None => None,
+        };
+        let mut energy = match Energymeter::open(sysfs, &plan.energy) {
+            Err(_) if interrupt::interrupted() => return Err(SweepError::Interrupted),
+            energy => energy.map_err(SweepError::Meter)?,
+        };
+        if let Some(group) = energy.group() {
+            keeper.also_end(group)?;
+        }
+        let before = about(out);
+        match before.idle_watts {
+            Some(watts) if before.source == energy.about().source => energy.set_idle_watts(watts),
+            _ => measure_idle(&mut energy, &plan.energy.idle)?,
+        }
+        if interrupt::interrupted() {
+            return Err(SweepError::Interrupted);
+        }
+        let path = file(out);
+        let text = format!("{:#}\n", serde_json::json!(energy.about()));
+        fs::write(&path, text).map_err(SweepError::file("write", &path))?;
+        Ok(Self {
+            lent,
+            throttle,
+            energy,
+            sysfs: sysfs.to_owned(),
+        })
+    }
+
+    /// Brings processors and throttle to a point's `setting`, and lets its workload begin there.
+    pub(super) fn set(
+        &self,
+        setting: Option<Setting>,
+        command: &mut Command,
+    ) -> Result<(), SweepError> {
+        let Some(setting) = setting else {
+            return Ok(());
+        };
+        if let Some(lent) = &self.lent {
+            lent.set(&setting)?;
+        }
+        if let (Some(throttle), Some(percent)) = (&self.throttle, setting.share()) {
+            throttle.limit(percent)?;
+            throttle.enter(command)?;
+        }
+        Ok(())
+    }
+}
+
+/// How energy was measured for the results in `out`; nothing if it never was.
+pub(super) fn about(out: &Path) -> About {
+    let text = fs::read_to_string(file(out)).unwrap_or_default();
+    // One that was half written is made again.
+    serde_json::from_str(&text).unwrap_or_default()
+}
+
+fn file(out: &Path) -> PathBuf {
+    out.join("energy.json")
+}
+
+fn measure_idle(energy: &mut Energymeter, time: &str) -> Result<(), SweepError> {
+    let time = Duration::from_nanos(parse_duration_ns(time)?);
+    if !energy.is_there() || time.is_zero() {
+        return Ok(());
+    }
+    energy.begin();
+    let until = Instant::now() + time;
+    while Instant::now() < until && !interrupt::interrupted() {
+        sleep(POLL.min(until.saturating_duration_since(Instant::now())));
+    }
+    if let Some(idle) = energy.end() {
+        energy.set_idle(&idle);
+    }
+    Ok(())
+}

@@ -1,0 +1,115 @@
+//! What the repeats took, in figures and words.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::super::journal::Record;
+use super::super::points::Point;
+use super::Short;
+use crate::energy::About;
+use crate::stats::{Goal, MedianInterval};
+
+/// Energy of a point's repeats, with 95 % intervals; `None` of fewer than 6.
+#[derive(Debug, Serialize)]
+pub struct PointEnergy {
+    /// Repeats with energy.
+    pub count: usize,
+    /// Joules of a repeat.
+    pub gross_joules: Option<MedianInterval>,
+    /// Without what the idle machine takes.
+    pub net_joules: Option<MedianInterval>,
+    /// What a joule gives is counted in, as `files/J`; `None` where the figure is no rate.
+    pub unit_per_joule: Option<String>,
+    /// What a joule gives.
+    pub per_gross_joule: Option<MedianInterval>,
+    /// The same of joules above idle.
+    pub per_net_joule: Option<MedianInterval>,
+}
+
+/// Of the repeats of one point.
+pub(super) fn of_point(
+    point: &Point,
+    records: &[Record],
+    key: &str,
+    goal: &Goal,
+) -> Option<PointEnergy> {
+    let values = |of: fn(&Record) -> Option<f64>| -> Vec<f64> {
+        let repeats = records.iter().filter(|record| record.key == key);
+        repeats.filter_map(of).collect()
+    };
+    let interval = |of| goal.interval(&values(of));
+    let gross = |record: &Record| record.energy.as_ref()?.gross_joules;
+    let count = values(gross).len();
+    (count > 0).then(|| PointEnergy {
+        count,
+        gross_joules: interval(gross),
+        net_joules: interval(|record| record.energy.as_ref()?.net_joules),
+        unit_per_joule: point.unit_per_joule(),
+        per_gross_joule: interval(|record| record.per_gross_joule),
+        per_net_joule: interval(|record| record.per_net_joule),
+    })
+}
+
+/// What the energy of all repeats is of, or why there is none.
+pub(super) fn write_about(
+    f: &mut fmt::Formatter<'_>,
+    about: &About,
+    repeats: &[Record],
+) -> fmt::Result {
+    let About {
+        source,
+        scope,
+        idle_watts,
+        unavailable,
+    } = about;
+    if let (Some(source), Some(scope)) = (source, scope) {
+        let idle = match (idle_watts, unavailable) {
+            (Some(watts), _) => {
+                format!("net of {} W, measured idle before the sweep", Short(*watts))
+            }
+            (None, Some(reason)) => format!("no net: {reason}"),
+            (None, None) => "no net: idle power was not measured".to_owned(),
+        };
+        writeln!(f, "energy by {source}: {scope}; {idle}")?;
+        let mut missing = repeats
+            .iter()
+            .filter_map(|record| record.energy.as_ref()?.missing.as_deref());
+        let (count, last) = (missing.clone().count(), missing.next_back());
+        if let Some(reason) = last {
+            writeln!(f, "{count} repeats have no energy: {reason}")?;
+        }
+    } else if let Some(reason) = unavailable {
+        writeln!(f, "energy unavailable: {reason}")?;
+    }
+    Ok(())
+}
+
+/// Energy of a point, in words.
+pub(super) struct Line<'a>(pub(super) Option<&'a PointEnergy>);
+
+impl fmt::Display for Line<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(energy) = self.0 else {
+            return f.write_str("-");
+        };
+        let show = |interval: &Option<MedianInterval>, unit: &str| match interval {
+            Some(MedianInterval { median, low, high }) => format!(
+                "{} {unit} ({} to {})",
+                Short(*median),
+                Short(*low),
+                Short(*high)
+            ),
+            None => "-".to_owned(),
+        };
+        let [gross, net] =
+            [&energy.gross_joules, &energy.net_joules].map(|interval| show(interval, "J"));
+        write!(f, "gross {gross}, net {net}")?;
+        if let Some(unit) = &energy.unit_per_joule {
+            let [gross, net] = [&energy.per_gross_joule, &energy.per_net_joule]
+                .map(|interval| show(interval, unit));
+            write!(f, "; per joule: gross {gross}, net {net}")?;
+        }
+        write!(f, "; {} repeats", energy.count)
+    }
+}
