@@ -13,7 +13,7 @@ use crate::interrupt::interrupted;
 use crate::latency::{Latency, Recorder, Recorders};
 
 /// The longest time that clients with a fixed amount of work may take: a year.
-const FOREVER_NS: u64 = 365 * 86_400_000_000_000;
+pub(crate) const FOREVER_NS: u64 = 365 * 86_400_000_000_000;
 
 mod control;
 mod processes;
@@ -105,6 +105,17 @@ impl Client<'_> {
     /// Records a latency; the caller has asked [`Client::counts`].
     pub(crate) fn record(&self, operation: usize, ns: u64) {
         self.recorder.record(operation, ns);
+    }
+
+    /// Time until the end of the run, ns.
+    pub(crate) fn left_ns(&self, now_ns: u64) -> u64 {
+        let end_ns = self.control.end_ns().load(Ordering::Relaxed);
+        end_ns.saturating_sub(now_ns)
+    }
+
+    /// Ends the run at `now_ns`, if it has not ended.
+    pub(crate) fn end_run(&self, now_ns: u64) {
+        self.control.end_ns().fetch_min(now_ns, Ordering::Relaxed);
     }
 
     /// Thinks for `think_ns`, or until the end of the run if that comes first.

@@ -1,5 +1,7 @@
 //! What each flowop does.
 
+mod control;
+mod directories;
 mod names;
 mod reads;
 mod writes;

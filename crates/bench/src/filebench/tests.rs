@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use super::*;
 use crate::scratch::Scratch;
 
+mod features;
+
 /// What a run of 0.5 s counts, by the flowop's name; nothing is left of it.
 fn counts(file: &str, set: &[&str], compat: bool) -> (Report, HashMap<String, u64>) {
     let shm = std::path::Path::new("/dev/shm");
@@ -16,13 +18,16 @@ fn counts(file: &str, set: &[&str], compat: bool) -> (Report, HashMap<String, u6
     let parent = parent.expect("scratch");
     let set: Vec<String> = set.iter().map(|pair| (*pair).to_owned()).collect();
     let workload = Workload::load(file, &set).expect("loads");
-    let options = Options {
+    let mut options = Options {
         directory: parent.path().to_path_buf(),
-        measured_ns: Some(500_000_000),
+        measured_ns: None,
         seed: 1,
         compat,
     };
-    let report = workload.run(&options, &mut |_| {}).expect("runs");
+    if !workload.is_open_ended(&options) {
+        options.measured_ns = Some(500_000_000);
+    }
+    let report = workload.run(&options, &mut |_| {}).expect(file);
     assert_eq!(fs::read_dir(parent.path()).expect("list").count(), 0);
     let rows = report.operations.iter();
     let counts = rows
@@ -131,12 +136,20 @@ fn what_is_wrong_or_missing_is_named_with_its_place() {
     let process =
         |flowop: &str| format!("define process name=p {{ thread name=t {{\n flowop {flowop} }} }}");
     refused(
-        &process("aiowrite name=a"),
-        ":2:9: flowop aiowrite is not implemented yet",
+        &process("aiowrite name=a,iosize=1k"),
+        ":2:18: aiowrite writes at random places only",
     );
     refused(
-        &process("read name=a,filename=b,opennext"),
-        ":2:32: opennext is not implemented yet",
+        &process("sempost name=a,value=1"),
+        ":2:9: this flowop has no target",
+    );
+    refused(
+        &process("sempost name=a,target=nobody"),
+        ":2:24: unknown semblock 'nobody'",
+    );
+    refused(
+        &process("closefile name=a,$x=1"),
+        "'$x' is no attribute of closefile",
     );
     refused(
         &process("read name=a,filename=b,iosize=1k"),
@@ -151,7 +164,10 @@ fn what_is_wrong_or_missing_is_named_with_its_place() {
         &process("read name=a,iosize=$none"),
         "unknown variable 'none'",
     );
-    refused("set mode quit alldone", "is not implemented yet");
+    refused(
+        "enable multi master=me,client=you",
+        "1:1: this makes several hosts start together",
+    );
     refused("run 5", "defines no process");
     refused("define fileset name=\"../x\",path=/tmp", "no file name");
     refused(
