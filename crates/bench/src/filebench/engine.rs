@@ -16,7 +16,7 @@ use super::slots::turns;
 use super::totals::Total;
 use super::tree::Tree;
 use super::variables::Source;
-use super::waits::Waits;
+use super::waits::{Quirks, Waits};
 use super::worker::{Shared, Sums, Worker};
 use super::{FilebenchError, Workload};
 use crate::error::BenchError;
@@ -142,6 +142,11 @@ impl Workload {
         let scratch = Scratch::create(&options.directory)?;
         let failed = |what: &str, error| BenchError::operation(scratch.path(), what, error);
         let trees = self.prepare(options, scratch.path())?;
+        let quirks = Quirks {
+            forgetful: options.compat,
+            // A run without a time would never end.
+            idle: options.compat && !self.is_open_ended(options),
+        };
         let seeds = plan.sources.iter().map(seed).collect::<io::Result<_>>();
         let shared = Shared {
             plan,
@@ -150,7 +155,7 @@ impl Workload {
             seed: options.seed,
             seeds: seeds.map_err(|error| failed("reading /dev/urandom", error))?,
             rate: (plan.rate > 0).then(|| Rate::new(plan.rate)),
-            waits: Waits::new(&plan.points, plan.clients.len()),
+            waits: Waits::new(&plan.points, plan.clients.len(), quirks),
             totals: plan.clients.iter().map(|_| Total::default()).collect(),
             sums: Mutex::new(Sums::default()),
             failure: Mutex::new(None),

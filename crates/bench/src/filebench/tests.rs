@@ -6,9 +6,20 @@ use super::*;
 use crate::scratch::Scratch;
 
 mod features;
+mod shares;
 
 /// What a run of 0.5 s counts, by the flowop's name; nothing is left of it.
 fn counts(file: &str, set: &[&str], compat: bool) -> (Report, HashMap<String, u64>) {
+    counts_of(file, set, compat, 500_000_000)
+}
+
+/// The same of a run of `measured_ns`.
+fn counts_of(
+    file: &str,
+    set: &[&str],
+    compat: bool,
+    measured_ns: u64,
+) -> (Report, HashMap<String, u64>) {
     let shm = std::path::Path::new("/dev/shm");
     let parent = if shm.is_dir() {
         Scratch::create(shm)
@@ -25,7 +36,7 @@ fn counts(file: &str, set: &[&str], compat: bool) -> (Report, HashMap<String, u6
         compat,
     };
     if !workload.is_open_ended(&options) {
-        options.measured_ns = Some(500_000_000);
+        options.measured_ns = Some(measured_ns);
     }
     let report = workload.run(&options, &mut |_| {}).expect(file);
     assert_eq!(fs::read_dir(parent.path()).expect("list").count(), 0);
@@ -34,62 +45,6 @@ fn counts(file: &str, set: &[&str], compat: bool) -> (Report, HashMap<String, u6
         .map(|row| (row.operation.to_string(), row.count))
         .collect();
     (report, counts)
-}
-
-// So many files, as Filebench's deletion leaves out open ones: of few files, no name would be left to create.
-
-/// Every flowop of a loop is done as often as the others, but for each client's last round, and but for
-/// those named.
-fn equal_shares(file: &str, flowops: usize, set: &[&str], except: &[&str]) {
-    for compat in [false, true] {
-        let (report, counts) = counts(file, set, compat);
-        assert_eq!(counts.len(), flowops);
-        let counted = counts
-            .iter()
-            .filter(|(name, _)| !except.contains(&name.as_str()));
-        let all: Vec<u64> = counted.map(|(_, count)| *count).collect();
-        let (least, most) = (all.iter().min().copied(), all.iter().max().copied());
-        let (least, most) = (least.unwrap_or(0), most.unwrap_or(0));
-        assert!(least > 0, "{file}: {counts:?}");
-        assert!(
-            most - least <= report.head.clients as u64,
-            "{file}: {counts:?}"
-        );
-        assert_eq!(report.flowops, counts.values().sum::<u64>());
-    }
-}
-
-#[test]
-fn varmail_is_what_its_file_says() {
-    // Filebench skips the deletion of a file that is open.
-    equal_shares(
-        "varmail",
-        13,
-        &["nthreads=2", "nfiles=5000"],
-        &["deletefile1"],
-    );
-}
-
-#[test]
-fn fileserver_is_what_its_file_says() {
-    let set = ["nthreads=2", "nfiles=5000", "filesize=8k"];
-    equal_shares("fileserver", 11, &set, &["deletefile1"]);
-}
-
-#[test]
-fn webserver_is_what_its_file_says() {
-    // The log stays open: Filebench counts its opening.
-    equal_shares("webserver", 31, &["nthreads=2"], &["appendlog"]);
-}
-
-#[test]
-fn webproxy_is_what_its_file_says() {
-    equal_shares(
-        "webproxy",
-        19,
-        &["nthreads=2", "nfiles=5000"],
-        &["deletefile1"],
-    );
 }
 
 #[test]

@@ -28,6 +28,16 @@ pub(super) struct Waits {
     state: Mutex<State>,
     /// Per point, what its owner sleeps on, and what those who post to it sleep on.
     sleepers: Vec<[Condvar; 2]>,
+    quirks: Quirks,
+}
+
+/// What Filebench does and the default mends.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Quirks {
+    /// A wakeup that nobody waits for is lost.
+    pub(super) forgetful: bool,
+    /// When every client waits, nothing happens until the end of the run.
+    pub(super) idle: bool,
 }
 
 #[derive(Debug)]
@@ -46,14 +56,15 @@ struct Point {
     credit: u64,
     posts: u64,
     wakeups: u64,
+    /// Those of them that the owner has seen.
+    seen: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum Need {
     Posts(usize, u64),
     Credit(usize, u64),
-    /// More wakeups than these.
-    Wakeup(usize, u64),
+    Wakeup(usize),
 }
 
 impl State {
@@ -61,18 +72,19 @@ impl State {
         match need {
             Need::Posts(point, count) => self.points[point].posts >= count,
             Need::Credit(point, count) => self.points[point].credit >= count,
-            Need::Wakeup(point, seen) => self.points[point].wakeups > seen,
+            Need::Wakeup(point) => self.points[point].wakeups > self.points[point].seen,
         }
     }
 }
 
 impl Waits {
     /// Points with their first credit, for `clients` clients.
-    pub(super) fn new(credits: &[u64], clients: usize) -> Self {
+    pub(super) fn new(credits: &[u64], clients: usize, quirks: Quirks) -> Self {
         let point = |&credit: &u64| Point {
             credit,
             posts: 0,
             wakeups: 0,
+            seen: 0,
         };
         Self {
             state: Mutex::new(State {
@@ -82,6 +94,7 @@ impl Waits {
                 active: clients,
             }),
             sleepers: credits.iter().map(|_| Default::default()).collect(),
+            quirks,
         }
     }
 
@@ -123,15 +136,18 @@ impl Waits {
         Ok(())
     }
 
-    /// `block`: waits for a wakeup that comes after this call.
+    /// `block`: waits for a wakeup; one that came since the last is remembered, unless as in Filebench.
     pub(super) fn block(&self, client: &Client<'_>, point: usize) -> Result<(), Broken> {
-        let state = self.lock();
-        let seen = state.points[point].wakeups;
-        self.wait(state, client, Need::Wakeup(point, seen))
-            .map(drop)
+        let mut state = self.lock();
+        if self.quirks.forgetful {
+            state.points[point].seen = state.points[point].wakeups;
+        }
+        let mut state = self.wait(state, client, Need::Wakeup(point))?;
+        state.points[point].seen = state.points[point].wakeups;
+        Ok(())
     }
 
-    /// `wakeup`: wakes those who wait at `points` now.
+    /// `wakeup`: wakes those who wait at `points`.
     pub(super) fn wake(&self, points: &[Range<usize>]) {
         let mut state = self.lock();
         for point in points.iter().cloned().flatten() {
@@ -152,7 +168,7 @@ impl Waits {
         need: Need,
     ) -> Result<MutexGuard<'a, State>, Broken> {
         let sleeper = match need {
-            Need::Posts(point, _) | Need::Wakeup(point, _) => &self.sleepers[point][0],
+            Need::Posts(point, _) | Need::Wakeup(point) => &self.sleepers[point][0],
             Need::Credit(point, _) => &self.sleepers[point][1],
         };
         if state.has(need) {
@@ -168,7 +184,8 @@ impl Waits {
             if !client.running(now_ns()) {
                 break Some(Broken::Over);
             }
-            let stuck = state.waiting == state.active
+            let stuck = !self.quirks.idle
+                && state.waiting == state.active
                 && !state.needs.iter().flatten().any(|&need| state.has(need));
             if stuck {
                 break Some(Broken::Deadlock);

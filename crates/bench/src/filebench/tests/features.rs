@@ -72,25 +72,16 @@ fn a_failed_asynchronous_write_ends_the_run() {
 fn two_threads_wake_each_other_in_turn() {
     let ping = "flowop statfile name=ping,filesetname=set
         flowop wakeup name=wakepong,target=waitpong
-        flowop delay name=d,value=0
         flowop finishoncount name=end,target=ping,value=50
         flowop block name=waitping";
-    // A wakeup that nobody waits for yet is lost: a third thread wakes the first one then.
     let pong = "flowop block name=waitpong
         flowop statfile name=pong,filesetname=set
         flowop wakeup name=wakeping,target=waitping";
-    let third = "flowop delay name=nap,value=1 flowop wakeup name=again,target=waitping";
-    let text = [
-        SET,
-        &thread("a", 1, ping),
-        &thread("b", 1, pong),
-        &thread("c", 1, third),
-    ];
-    let (_, counts) = ran(&text.concat(), false);
-    assert!(
-        counts["ping"] > 0 && counts["pong"] <= counts["ping"],
-        "{counts:?}"
-    );
+    let text = [SET, &thread("a", 1, ping), &thread("b", 1, pong)].concat();
+    let (_, counts) = ran(&text, false);
+    assert_eq!(counts["ping"], 50);
+    // The last wakeup may come after the end.
+    assert!((49..=50).contains(&counts["pong"]), "{counts:?}");
 }
 
 #[test]

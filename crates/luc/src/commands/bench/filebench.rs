@@ -10,10 +10,10 @@ use super::{or_interrupted, show, status};
 
 /// Runs a workload file of Filebench's (.f), or a stock one by its name
 ///
-/// Stock: varmail, fileserver, webserver, webproxy, oltp, singlestreamread. Every fileset is made in a fresh
-/// subdirectory of --dir, whatever path the file gives. Length: --seconds, else the file's run, else
-/// 60 s. What of the language is there: docs/filebench.md. Exit status: 0 done, 1 the run failed, 2
-/// the file or an option is wrong (nothing was touched).
+/// Stock are all personalities of Filebench's, such as varmail, fileserver, webserver, webproxy, oltp (all
+/// names: docs/filebench.md). Every fileset is made in a fresh subdirectory of --dir, whatever path the
+/// file gives. Length: --seconds, else the file's run, else 60 s or until its threads are done. Exit
+/// status: 0 done, 1 the run failed, 2 the file or an option is wrong (nothing was touched).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   luc bench filebench varmail --dir /mnt/x
