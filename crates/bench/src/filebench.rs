@@ -7,6 +7,7 @@
 mod aio;
 mod ast;
 mod before;
+mod calls;
 mod engine;
 mod flowop;
 mod lex;

@@ -93,16 +93,19 @@ pub(crate) struct Client<'a> {
 
 impl Client<'_> {
     /// Whether the client should go on at `now_ns`.
+    #[inline]
     pub(crate) fn running(&self, now_ns: u64) -> bool {
         now_ns < self.control.end_ns().load(Ordering::Relaxed)
     }
 
     /// Whether something completed at `now_ns` counts: in the measured interval.
+    #[inline]
     pub(crate) fn counts(&self, now_ns: u64) -> bool {
         now_ns >= self.control.begin_ns().load(Ordering::Relaxed) && self.running(now_ns)
     }
 
     /// Records a latency; the caller has asked [`Client::counts`].
+    #[inline]
     pub(crate) fn record(&self, operation: usize, ns: u64) {
         self.recorder.record(operation, ns);
     }
@@ -311,6 +314,7 @@ fn coordinate(
 }
 
 /// CLOCK_MONOTONIC, ns.
+#[inline]
 pub(crate) fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64

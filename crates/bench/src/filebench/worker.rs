@@ -174,6 +174,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
+    #[inline]
     fn check(&self) -> Result<(), Stop> {
         if self.client.running(self.now_ns) {
             Ok(())
@@ -242,6 +243,7 @@ impl<'a> Worker<'a> {
     }
 
     /// A number of the workload, drawn anew if it is random.
+    #[inline]
     pub(super) fn draw(&mut self, number: &Number) -> u64 {
         match number {
             Number::Fixed(number) => *number,
@@ -253,6 +255,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Times a call, which returns the bytes that it moved.
+    #[inline]
     pub(super) fn timed(
         &mut self,
         flowop: &Flowop,

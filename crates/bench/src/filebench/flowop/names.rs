@@ -5,6 +5,7 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::sync::Arc;
 
+use crate::filebench::calls;
 use crate::filebench::plan::{Access, Flowop};
 use crate::filebench::worker::{Stop, Worker};
 use crate::fileset::Wanted;
@@ -150,14 +151,18 @@ impl Worker<'_> {
     pub(in crate::filebench) fn stat(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         if flowop.fd > 0 && self.slots.get(flowop.fd).file.is_some() {
             let stat = |worker: &mut Self| match &worker.slots.get(flowop.fd).file {
-                Some(file) => file.metadata().map(|_| 0),
+                Some(file) => calls::stat(file).map(|()| 0),
                 None => Ok(0),
             };
             return self.timed(flowop, stat).map(drop);
         }
         let (files, index) = self.pick(flowop, Wanted::Existing)?;
         let tree = &self.shared.trees[files];
-        let outcome = self.timed(flowop, |_| fs::metadata(&tree.paths[index]).map(|_| 0));
+        let outcome = self.timed(flowop, |_| {
+            rustix::fs::stat(&tree.paths[index])
+                .map(|_| 0)
+                .map_err(Into::into)
+        });
         tree.state.release(index);
         outcome.map(drop)
     }

@@ -1,10 +1,10 @@
 //! Flowops that read.
 
-use std::io::{Read as _, Seek as _};
-use std::os::unix::fs::FileExt as _;
+use std::io::Seek as _;
 
 use rand::RngExt;
 
+use crate::filebench::calls;
 use crate::filebench::plan::Flowop;
 use crate::filebench::worker::{Stop, Worker};
 use crate::workers::Fault;
@@ -61,7 +61,7 @@ impl Worker<'_> {
             let call = |worker: &mut Self| {
                 let data = worker.buffer.of(size, &mut worker.random);
                 match &worker.slots.get(number).file {
-                    Some(file) => file.read_at(data, offset).map(|bytes| bytes as u64),
+                    Some(file) => calls::read_at(file, data, offset),
                     None => Ok(0),
                 }
             };
@@ -73,12 +73,12 @@ impl Worker<'_> {
             let Some(mut file) = worker.slots.get(number).file.as_deref() else {
                 return Ok(0);
             };
-            let bytes = file.read(data)?;
+            let bytes = calls::read(file, data)?;
             if bytes == 0 && rewinds {
                 file.rewind()?;
-                return file.read(data).map(|bytes| bytes as u64);
+                return calls::read(file, data);
             }
-            Ok(bytes as u64)
+            Ok(bytes)
         })?;
         if let (0, Some(mut file)) = (bytes, self.slots.get(number).file.as_deref()) {
             file.rewind().map_err(Fault::of(flowop.operation))?;
@@ -95,9 +95,9 @@ impl Worker<'_> {
             if let Some(mut file) = worker.slots.get(number).file.as_deref() {
                 file.rewind()?;
                 loop {
-                    match file.read(data)? {
+                    match calls::read(file, data)? {
                         0 => break,
-                        bytes => total += bytes as u64,
+                        bytes => total += bytes,
                     }
                 }
             }

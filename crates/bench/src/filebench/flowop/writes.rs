@@ -1,10 +1,10 @@
 //! Flowops that write.
 
-use std::io::{Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::FileExt as _;
+use std::io::{Seek as _, SeekFrom};
 
 use rand::RngExt;
 
+use crate::filebench::calls;
 use crate::filebench::plan::{Flowop, Task};
 use crate::filebench::worker::{Stop, Worker};
 use crate::workers::now_ns;
@@ -21,10 +21,10 @@ impl Worker<'_> {
         };
         let call = |worker: &mut Self| {
             let data = worker.buffer.of(size, &mut worker.random);
-            if let Some(mut file) = worker.slots.get(number).file.as_deref() {
+            if let Some(file) = worker.slots.get(number).file.as_deref() {
                 match offset {
-                    Some(offset) => file.write_all_at(data, offset)?,
-                    None => file.write_all(data)?,
+                    Some(offset) => calls::write_at(file, data, offset)?,
+                    None => calls::write_all(file, data)?,
                 }
             }
             Ok(size as u64)
@@ -44,11 +44,11 @@ impl Worker<'_> {
         }
         let call = |worker: &mut Self| {
             let data = worker.buffer.of(size as usize, &mut worker.random);
-            if let Some(mut file) = worker.slots.get(number).file.as_deref() {
+            if let Some(file) = worker.slots.get(number).file.as_deref() {
                 let mut left = length;
                 while left > 0 {
                     let piece = left.min(size);
-                    file.write_all(&data[..piece as usize])?;
+                    calls::write_all(file, &data[..piece as usize])?;
                     left -= piece;
                 }
             }
@@ -70,7 +70,7 @@ impl Worker<'_> {
                 && size > 0
             {
                 file.seek(SeekFrom::End(0))?;
-                file.write_all(data)?;
+                calls::write_all(file, data)?;
             }
             Ok(size as u64)
         };
