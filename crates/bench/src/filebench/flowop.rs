@@ -3,5 +3,6 @@
 mod control;
 mod directories;
 mod names;
+mod picks;
 mod reads;
 mod writes;
