@@ -1,28 +1,34 @@
 //! Filebench's workload language: its `.f` files, run unchanged.
 //!
 //! `lex` and `parse` make commands of a text, `resolve` a plan of the commands: variables looked up,
-//! references resolved, what is not implemented refused before anything is touched. `tree` makes the
-//! filesets, `engine` runs the plan, a `worker` per thread, whose calls are in `flowop`.
+//! references resolved, composites written out, mistakes refused before anything is touched. `tree` makes
+//! the filesets, `engine` runs the plan, a `worker` per thread, whose calls are in `flowop`.
 
+mod aio;
 mod ast;
+mod before;
+mod calls;
 mod engine;
 mod flowop;
 mod lex;
 mod mistake;
 mod parse;
 mod plan;
+mod rate;
 mod resolve;
 mod slots;
 mod stock;
+mod totals;
 mod tree;
 mod variables;
+mod waits;
 mod words;
 mod worker;
 
 use std::fs;
 use std::io;
 
-pub use engine::{Options, Report};
+pub use engine::{Drawn, Moved, Options, Report};
 pub use mistake::{Mistake, Position};
 
 use crate::error::BenchError;
@@ -42,7 +48,7 @@ pub enum FilebenchError {
         /// The system's reason.
         reason: io::Error,
     },
-    /// The file is wrong, or uses what is not implemented.
+    /// The file is wrong.
     #[error("{file}:{mistake}")]
     Mistake {
         /// The file given.
@@ -81,7 +87,7 @@ impl Workload {
     /// pairs that win over the file's.
     ///
     /// # Errors
-    /// [`FilebenchError`]: unreadable, wrong, or not implemented yet; nothing has been touched.
+    /// [`FilebenchError`]: unreadable or wrong; nothing has been touched.
     pub fn load(file: &str, set: &[String]) -> Result<Self, FilebenchError> {
         let text = match stock::text(file) {
             Some(text) => text.to_owned(),

@@ -118,6 +118,11 @@ impl Fileset {
         self.files[index].store(EXISTS | (opens + 1), Ordering::Release);
     }
 
+    /// The picked file has been made, and nobody has it open.
+    pub(crate) fn made(&self, index: usize) {
+        self.files[index].store(EXISTS, Ordering::Release);
+    }
+
     /// The picked file has been deleted.
     pub(crate) fn deleted(&self, index: usize) {
         self.files[index].store(0, Ordering::Release);

@@ -69,6 +69,7 @@ impl Recorders {
 
 impl Recorder<'_> {
     /// Counts one latency of `ns` nanoseconds.
+    #[inline]
     pub(crate) fn record(&self, operation: usize, ns: u64) {
         // Plain loads and stores: the client is the only writer.
         let bucket = bucket(ns);
@@ -202,6 +203,7 @@ pub struct LatencyFigures {
     pub max_us: f64,
 }
 
+#[inline]
 fn bucket(ns: u64) -> usize {
     let ns = ns.min(HIGHEST_NS);
     let octave = (u64::BITS - ns.leading_zeros()).saturating_sub(STEP_BITS + 1);

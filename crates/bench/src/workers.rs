@@ -13,7 +13,7 @@ use crate::interrupt::interrupted;
 use crate::latency::{Latency, Recorder, Recorders};
 
 /// The longest time that clients with a fixed amount of work may take: a year.
-const FOREVER_NS: u64 = 365 * 86_400_000_000_000;
+pub(crate) const FOREVER_NS: u64 = 365 * 86_400_000_000_000;
 
 mod control;
 mod processes;
@@ -93,18 +93,32 @@ pub(crate) struct Client<'a> {
 
 impl Client<'_> {
     /// Whether the client should go on at `now_ns`.
+    #[inline]
     pub(crate) fn running(&self, now_ns: u64) -> bool {
         now_ns < self.control.end_ns().load(Ordering::Relaxed)
     }
 
     /// Whether something completed at `now_ns` counts: in the measured interval.
+    #[inline]
     pub(crate) fn counts(&self, now_ns: u64) -> bool {
         now_ns >= self.control.begin_ns().load(Ordering::Relaxed) && self.running(now_ns)
     }
 
     /// Records a latency; the caller has asked [`Client::counts`].
+    #[inline]
     pub(crate) fn record(&self, operation: usize, ns: u64) {
         self.recorder.record(operation, ns);
+    }
+
+    /// Time until the end of the run, ns.
+    pub(crate) fn left_ns(&self, now_ns: u64) -> u64 {
+        let end_ns = self.control.end_ns().load(Ordering::Relaxed);
+        end_ns.saturating_sub(now_ns)
+    }
+
+    /// Ends the run at `now_ns`, if it has not ended.
+    pub(crate) fn end_run(&self, now_ns: u64) {
+        self.control.end_ns().fetch_min(now_ns, Ordering::Relaxed);
     }
 
     /// Thinks for `think_ns`, or until the end of the run if that comes first.
@@ -300,6 +314,7 @@ fn coordinate(
 }
 
 /// CLOCK_MONOTONIC, ns.
+#[inline]
 pub(crate) fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64

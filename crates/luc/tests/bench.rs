@@ -346,14 +346,14 @@ fn a_filebench_file_runs_is_refused_and_is_interrupted() {
 
     let dir = TempDir::new().expect("directory");
     let place = TempDir::new().expect("directory");
-    let path = place.path().join("aio.f");
-    let text = "define process name=p { thread name=t {\n flowop aiowrite name=a } }";
+    let path = place.path().join("post.f");
+    let text = "define process name=p { thread name=t {\n flowop sempost name=a } }";
     std::fs::write(&path, text).expect("write");
     let path = path.display().to_string();
     refused(
         &["filebench", &path],
         dir.path(),
-        "aio.f:2:9: flowop aiowrite",
+        "post.f:2:9: this flowop has no target",
     );
     refused(&["filebench", "/no/such.f"], dir.path(), "/no/such.f");
     refused(

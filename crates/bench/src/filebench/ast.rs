@@ -86,6 +86,8 @@ pub(super) enum Action {
     Composite(Attributes, Vec<Flowop>),
     /// `run` and `psrun`, with their length.
     Run(Option<Value>),
+    /// `create files`; without it they are made when the run begins.
+    Create,
     /// `sleep`.
     Sleep(Value),
     /// `echo`, with its variables.
@@ -96,8 +98,7 @@ pub(super) enum Action {
     Events(Attributes),
     /// `enable multi` and `domultisync`.
     Multi,
-    /// What changes no figure here: `create files` (always done), `list`, `debug`, `version`,
-    /// `enable lathist`, `set mode nousestats`.
+    /// What changes no figure here: `list`, `debug`, `version`, `enable lathist`, `set mode nousestats`.
     Nothing,
 }
 

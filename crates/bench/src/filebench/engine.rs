@@ -2,20 +2,27 @@
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
 
-use super::plan::{Plan, Task};
+use super::ast::Mode;
+use super::before;
+use super::plan::{Before, Member, Plan, Step};
+use super::rate::Rate;
+use super::slots::turns;
+use super::totals::Total;
 use super::tree::Tree;
-use super::worker::{Shared, Worker};
+use super::variables::Source;
+use super::waits::{Quirks, Waits};
+use super::worker::{Shared, Sums, Worker};
 use super::{FilebenchError, Workload};
 use crate::error::BenchError;
 use crate::latency::LatencyFigures;
 use crate::scratch::Scratch;
-use crate::workers::{self, ClientKind, Failure, Progress, Schedule};
+use crate::workers::{self, ClientKind, Failure, Fault, Progress, Schedule};
 use crate::workloads::timed::Head;
 use crate::workloads::{explain, raise_file_limit};
 use crate::{interrupt, random};
@@ -28,7 +35,7 @@ const DEFAULT_SECONDS: u64 = 60;
 pub struct Options {
     /// A fresh subdirectory of this one is used and removed.
     pub directory: PathBuf,
-    /// Length of the run, ns; `None`: what the file says, else 60 s.
+    /// Length of the run, ns; `None`: what the file says, else 60 s, or until its threads are done.
     pub measured_ns: Option<u64>,
     /// Seed of everything random.
     pub seed: u64,
@@ -50,29 +57,66 @@ pub struct Report {
     pub flowops: u64,
     /// The same per second: "ops/s" of Filebench's summary.
     pub flowops_per_second: f64,
-    /// Data read, MiB/s.
+    /// Data read, MiB/s; lists of directories too.
     pub read_mib_per_second: f64,
     /// Data written, MiB/s.
     pub written_mib_per_second: f64,
     /// Latency of each flowop, by its name; the choice of the file is not in it.
     pub operations: Vec<LatencyFigures>,
+    /// What each of them moved.
+    pub moved: Vec<Moved>,
+    /// What each `testrandvar` drew.
+    pub drawn: Vec<Drawn>,
+}
+
+/// Bytes that a flowop moved.
+#[derive(Debug, Clone, Serialize)]
+pub struct Moved {
+    /// The flowop's name.
+    pub operation: String,
+    /// Bytes.
+    pub bytes: u64,
+    /// Bytes per operation.
+    pub mean_bytes: f64,
+}
+
+/// The draws of a `testrandvar`.
+#[derive(Debug, Clone, Serialize)]
+pub struct Drawn {
+    /// The flowop's name.
+    pub operation: String,
+    /// Draws.
+    pub count: u64,
+    /// Their mean.
+    pub mean: f64,
+    /// Their standard deviation.
+    pub deviation: f64,
 }
 
 impl Workload {
     /// How the run is scheduled.
     #[must_use]
     pub fn schedule(&self, options: &Options) -> Schedule {
-        let seconds = self
-            .plan
-            .seconds
-            .unwrap_or(DEFAULT_SECONDS)
-            .clamp(1, 86_400);
+        let seconds = match (self.plan.seconds, self.plan.mode) {
+            (Some(seconds), _) => Some(seconds),
+            (None, Mode::Timeout) => Some(DEFAULT_SECONDS),
+            (None, _) => None,
+        };
+        let file = seconds.map_or(workers::FOREVER_NS, |seconds| {
+            seconds.clamp(1, 86_400) * 1_000_000_000
+        });
         Schedule {
             clients: self.plan.clients.len(),
             kind: ClientKind::Thread,
             warmup_ns: 0,
-            measured_ns: options.measured_ns.unwrap_or(seconds * 1_000_000_000),
+            measured_ns: options.measured_ns.unwrap_or(file),
         }
+    }
+
+    /// Whether the run lasts until its threads are done, however long that takes.
+    #[must_use]
+    pub fn is_open_ended(&self, options: &Options) -> bool {
+        self.schedule(options).measured_ns == workers::FOREVER_NS
     }
 
     /// Makes the files, runs the workload, removes the files. `tick` is called about ten times a second.
@@ -85,73 +129,98 @@ impl Workload {
         options: &Options,
         tick: &mut dyn FnMut(Progress),
     ) -> Result<Report, FilebenchError> {
+        let plan = &self.plan;
         let schedule = self.schedule(options);
-        raise_file_limit(open_files(&self.plan)).map_err(|_| FilebenchError::Run {
+        let files = open_files(plan);
+        raise_file_limit(files).map_err(|_| FilebenchError::Run {
             file: self.file.clone(),
-            why: "it may have more files open than this process may; raise the limit (ulimit -Hn)"
-                .to_owned(),
+            why: format!(
+                "it may have {files} files open, more than this process may; use fewer threads, or raise \
+                 the limit (ulimit -Hn)"
+            ),
         })?;
         let scratch = Scratch::create(&options.directory)?;
-        let mut random = random::stream(options.seed, u64::MAX);
-        let mut trees = Vec::new();
-        for files in &self.plan.filesets {
-            trees.push(Tree::create(files, scratch.path(), &mut random)?);
-        }
-        if interrupt::interrupted() {
-            return Err(BenchError::Interrupted.into());
-        }
-        if !options.compat {
-            let synced = File::open(scratch.path())
-                .and_then(|directory| rustix::fs::syncfs(&directory).map_err(Into::into));
-            synced.map_err(|error| {
-                BenchError::operation(scratch.path(), "syncing the files", error)
-            })?;
-        }
+        let failed = |what: &str, error| BenchError::operation(scratch.path(), what, error);
+        let trees = self.prepare(options, scratch.path())?;
+        let quirks = Quirks {
+            forgetful: options.compat,
+            // A run without a time would never end.
+            idle: options.compat && !self.is_open_ended(options),
+        };
+        let seeds = plan.sources.iter().map(seed).collect::<io::Result<_>>();
         let shared = Shared {
-            plan: &self.plan,
+            plan,
             trees,
             compat: options.compat,
-            read_bytes: AtomicU64::new(0),
-            written_bytes: AtomicU64::new(0),
+            seed: options.seed,
+            seeds: seeds.map_err(|error| failed("reading /dev/urandom", error))?,
+            rate: (plan.rate > 0).then(|| Rate::new(plan.rate)),
+            waits: Waits::new(&plan.points, plan.clients.len(), quirks),
+            totals: plan.clients.iter().map(|_| Total::default()).collect(),
+            sums: Mutex::new(Sums::default()),
             failure: Mutex::new(None),
         };
         let outcome = workers::run(
             &schedule,
-            self.plan.names.len(),
-            |_| Ok(()),
-            |client, ()| Worker::new(&shared, client, options.seed).work(),
+            plan.names.len(),
+            |client| prioritise(&plan.clients[client.index]),
+            |client, ()| Worker::new(&shared, client).work(),
             tick,
         );
         let measured = outcome.map_err(|failure| self.failed(options, &shared, failure))?;
         scratch.remove()?;
-        let controls: HashSet<usize> = self
-            .plan
-            .loops
-            .iter()
-            .flatten()
-            .filter(|flowop| !flowop.task.counts())
-            .map(|flowop| flowop.operation)
-            .collect();
-        let operations: Vec<LatencyFigures> = self
-            .plan
-            .names
-            .iter()
-            .enumerate()
+        let interrupted = measured.interrupted && interrupt::interrupted();
+        let sums = shared.sums.into_inner();
+        let sums = sums.unwrap_or_else(PoisonError::into_inner);
+        let mut controls = HashSet::new();
+        for steps in &plan.loops {
+            Step::each(steps, &mut |flowop| {
+                if !flowop.task.counts() {
+                    controls.insert(flowop.operation);
+                }
+            });
+        }
+        let names = plan.names.iter().enumerate();
+        let counted: Vec<(usize, &String)> = names
             .filter(|(operation, _)| !controls.contains(operation))
-            .map(|(operation, name)| measured.latency(operation).figures(name.clone()))
             .collect();
+        let operations: Vec<LatencyFigures> = counted
+            .iter()
+            .map(|&(operation, name)| measured.latency(operation).figures(name.clone()))
+            .collect();
+        let moved = |&(operation, name): &(usize, &String)| {
+            let done = sums.done[operation];
+            Moved {
+                operation: name.clone(),
+                bytes: done.bytes,
+                mean_bytes: done.bytes as f64 / done.operations.max(1) as f64,
+            }
+        };
+        let drawn = sums.draws.iter().zip(&plan.names);
+        let drawn = drawn
+            .filter(|(draws, _)| draws.count > 0)
+            .map(|(draws, name)| {
+                let (mean, deviation) = draws.figures();
+                Drawn {
+                    operation: name.clone(),
+                    count: draws.count,
+                    mean,
+                    deviation,
+                }
+            });
         let flowops = operations.iter().map(|figures| figures.count).sum();
         let seconds = measured.interval_ns as f64 / 1e9;
-        let mib =
-            |bytes: &AtomicU64| bytes.load(Ordering::Relaxed) as f64 / f64::from(1 << 20) / seconds;
+        let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20) / seconds;
         Ok(Report {
             file: self.file.clone(),
             compat: options.compat,
             flowops,
             flowops_per_second: flowops as f64 / seconds,
-            read_mib_per_second: mib(&shared.read_bytes),
-            written_mib_per_second: mib(&shared.written_bytes),
+            read_mib_per_second: mib(sums.read_bytes),
+            written_mib_per_second: mib(sums.written_bytes),
             operations,
+            moved: counted.iter().map(moved).collect(),
+            drawn: drawn.collect(),
             head: Head {
                 workload: "filebench",
                 directory: options.directory.clone(),
@@ -161,9 +230,61 @@ impl Workload {
                 warmup_s: 0.0,
                 measured_s: seconds,
                 think_us: 0.0,
-                interrupted: measured.interrupted,
+                interrupted,
             },
         })
+    }
+
+    /// Does what comes before the run, in its order; the files are made there, or at last.
+    fn prepare(&self, options: &Options, scratch: &Path) -> Result<Vec<Tree>, FilebenchError> {
+        let mut trees = None;
+        for step in &self.plan.before {
+            match step {
+                Before::Create if trees.is_none() => trees = Some(self.create(options, scratch)?),
+                Before::Create => {}
+                Before::Echo(text) => eprintln!("{}", text.shown(scratch)),
+                Before::System(at, text) => {
+                    let command = text.shown(scratch);
+                    // Filebench goes on as well: stock files drop caches, which needs root.
+                    if let Err(why) = before::system(&command) {
+                        let (file, line) = (&self.file, at.line);
+                        eprintln!("luc: {file}:{line}: system '{command}': {why}; going on");
+                    }
+                }
+                Before::Sleep(seconds) => before::sleep(*seconds),
+            }
+            if interrupt::interrupted() {
+                return Err(BenchError::Interrupted.into());
+            }
+        }
+        match trees {
+            Some(trees) => Ok(trees),
+            None => self.create(options, scratch),
+        }
+    }
+
+    fn create(&self, options: &Options, scratch: &Path) -> Result<Vec<Tree>, FilebenchError> {
+        let mut random = random::stream(options.seed, u64::MAX);
+        let mut trees = Vec::new();
+        for files in &self.plan.filesets {
+            trees.push(Tree::create(files, scratch, &mut random)?);
+        }
+        if interrupt::interrupted() {
+            return Err(BenchError::Interrupted.into());
+        }
+        if !options.compat {
+            let synced = File::open(scratch)
+                .and_then(|directory| rustix::fs::syncfs(&directory).map_err(Into::into));
+            synced.map_err(|error| BenchError::operation(scratch, "syncing the files", error))?;
+        }
+        for (tree, files) in trees.iter().zip(&self.plan.filesets) {
+            if !files.cached {
+                let dropped = tree.drop_cache();
+                let what = "taking the files out of memory";
+                dropped.map_err(|error| BenchError::operation(scratch, what, error))?;
+            }
+        }
+        Ok(trees)
     }
 
     fn failed(&self, options: &Options, shared: &Shared<'_>, failure: Failure) -> FilebenchError {
@@ -181,17 +302,55 @@ impl Workload {
     }
 }
 
+/// The seed of a stream that a variable has for itself.
+fn seed(source: &Source) -> io::Result<u64> {
+    match source {
+        Source::Seeded(seed) => Ok(*seed),
+        Source::System => {
+            let mut bytes = [0; 8];
+            File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+            Ok(u64::from_ne_bytes(bytes))
+        }
+    }
+}
+
+/// Gives the calling thread the priorities of its process and thread.
+fn prioritise(member: &Member) -> Result<(), Fault> {
+    /// `IOPRIO_WHO_PROCESS`; with 0 it means the calling thread.
+    const WHO_PROCESS: libc::c_int = 1;
+    /// `IOPRIO_CLASS_BE`, shifted to its place.
+    const BEST_EFFORT: u32 = 2 << 13;
+    if member.nice > 0 {
+        rustix::process::nice(member.nice).map_err(|error| Fault::of(0)(error.into()))?;
+    }
+    if let Some(priority) = member.io_priority {
+        // SAFETY: ioprio_set takes three integers and touches no memory of this process.
+        let outcome =
+            unsafe { libc::syscall(libc::SYS_ioprio_set, WHO_PROCESS, 0, BEST_EFFORT | priority) };
+        if outcome != 0 {
+            return Err(Fault::of(0)(io::Error::last_os_error()));
+        }
+    }
+    Ok(())
+}
+
 /// Files that the clients may have open at once.
 fn open_files(plan: &Plan) -> usize {
-    let slots = |flowops: &Vec<super::plan::Flowop>| {
-        let moves = flowops.iter().filter(|flowop| flowop.task != Task::Free);
-        moves
-            .map(|flowop| (flowop.fd, flowop.files))
-            .collect::<HashSet<_>>()
-            .len()
+    let slots = |steps: &Vec<Step>| {
+        let mut slots = HashSet::new();
+        let mut turned = HashSet::new();
+        Step::each(steps, &mut |flowop| {
+            if !flowop.task.counts() {
+                return;
+            }
+            match flowop.files {
+                Some(files) if flowop.opennext && flowop.fd == 0 => drop(turned.insert(files)),
+                files => drop(slots.insert((flowop.fd, files))),
+            }
+        });
+        let entries = |files: &usize| turns(plan.filesets[*files].entries as usize);
+        slots.len() + turned.iter().map(entries).sum::<usize>()
     };
-    plan.clients
-        .iter()
-        .map(|&client| slots(&plan.loops[client]))
-        .sum()
+    let loops: Vec<usize> = plan.loops.iter().map(slots).collect();
+    plan.clients.iter().map(|member| loops[member.steps]).sum()
 }

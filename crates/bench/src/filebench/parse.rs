@@ -111,7 +111,7 @@ impl Parser {
             "define" => self.define()?,
             "create" => {
                 self.word("thing to create", &["files"])?;
-                Action::Nothing
+                Action::Create
             }
             "run" => Action::Run(self.amount()),
             "psrun" => self.psrun()?,

@@ -1,19 +1,74 @@
 //! A workload ready to run: every variable looked up, every reference resolved.
 
-use super::variables::Number;
+use std::ops::Range;
+
+use super::ast::Mode;
+use super::mistake::Position;
+use super::variables::{Number, Source};
 
 /// The workload.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) filesets: Vec<Files>,
-    /// One per client: which flowops it loops over.
-    pub(super) clients: Vec<usize>,
+    /// The threads, those of a process side by side.
+    pub(super) clients: Vec<Member>,
     /// The distinct loops.
-    pub(super) loops: Vec<Vec<Flowop>>,
+    pub(super) loops: Vec<Vec<Step>>,
     /// The names of the flowops, in the order of their definition.
     pub(super) names: Vec<String>,
     /// What the file says about the run's length, s.
     pub(super) seconds: Option<u64>,
+    pub(super) mode: Mode,
+    /// Events a second; 0: every limit is free.
+    pub(super) rate: u64,
+    /// What is done before the run, in this order.
+    pub(super) before: Vec<Before>,
+    /// Random variables with a stream of their own.
+    pub(super) sources: Vec<Source>,
+    /// Semaphores and meeting points: the credit that each begins with (`highwater`).
+    pub(super) points: Vec<u64>,
+    /// Flowops that remember a number from one call to the next.
+    pub(super) memories: usize,
+}
+
+/// A thread of a process.
+#[derive(Debug)]
+pub(super) struct Member {
+    /// Index into [`Plan::loops`].
+    pub(super) steps: usize,
+    /// Which one it is of those that have this loop.
+    pub(super) rank: usize,
+    /// The clients of its process.
+    pub(super) process: Range<usize>,
+    /// Added to the thread's nice value.
+    pub(super) nice: i32,
+    /// Best-effort I/O priority, 0 to 7.
+    pub(super) io_priority: Option<u32>,
+}
+
+/// An action before the run.
+#[derive(Debug)]
+pub(super) enum Before {
+    /// Make the files.
+    Create,
+    /// Print a text.
+    Echo(Text),
+    /// Run a command of the shell's.
+    System(Position, Text),
+    /// Wait, s.
+    Sleep(u64),
+}
+
+/// A text with the values of its variables.
+#[derive(Debug)]
+pub(super) struct Text(pub(super) Vec<Part>);
+
+/// A part of a text.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Plain(String),
+    /// A variable that is the path of a fileset: where the files really are.
+    Directory,
 }
 
 /// A file or fileset.
@@ -21,6 +76,8 @@ pub(super) struct Plan {
 pub(super) struct Files {
     pub(super) name: String,
     pub(super) entries: u64,
+    /// Directories of no files, to make and remove.
+    pub(super) leaf_directories: u64,
     pub(super) size: Number,
     /// Part of the entries that exist at the start, percent.
     pub(super) prealloc: u64,
@@ -28,8 +85,12 @@ pub(super) struct Files {
     pub(super) dirwidth: u64,
     /// Shape of width and depth in thousandths; 0: none.
     pub(super) dirgamma: u64,
+    /// The distribution of the depth, if not that of the width.
+    pub(super) depth: Option<Number>,
     /// A lone file lies in no directory of its own.
     pub(super) alone: bool,
+    /// Whether the files may stay in memory once they are made.
+    pub(super) cached: bool,
     pub(super) access: Access,
 }
 
@@ -41,6 +102,39 @@ pub(super) enum Access {
     Write,
 }
 
+/// A step of a loop.
+#[derive(Debug)]
+pub(super) enum Step {
+    Flowop(Box<Flowop>),
+    /// The body of a composite flowop.
+    Body {
+        iters: Number,
+        steps: Vec<Step>,
+    },
+}
+
+impl Step {
+    /// Calls `seen` for each flowop of `steps`, those of composites too.
+    pub(super) fn each<'a>(steps: &'a [Self], seen: &mut impl FnMut(&'a Flowop)) {
+        for step in steps {
+            match step {
+                Self::Flowop(flowop) => seen(flowop),
+                Self::Body { steps, .. } => Self::each(steps, seen),
+            }
+        }
+    }
+
+    /// As [`Step::each`], to change them.
+    pub(super) fn each_mut(steps: &mut [Self], seen: &mut impl FnMut(&mut Flowop)) {
+        for step in steps {
+            match step {
+                Self::Flowop(flowop) => seen(flowop),
+                Self::Body { steps, .. } => Self::each_mut(steps, seen),
+            }
+        }
+    }
+}
+
 /// What a flowop does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Task {
@@ -50,22 +144,51 @@ pub(super) enum Task {
     Delete,
     Stat,
     Fsync,
+    FsyncSet,
     Read,
     Write,
     ReadWhole,
     WriteWhole,
     Append,
     AppendRandom,
+    MakeDirectory,
+    RemoveDirectory,
+    ListDirectory,
+    AioWrite,
+    AioWait,
     Delay,
     Hog,
-    /// A limit without a rate: always free.
-    Free,
+    Block,
+    Wakeup,
+    SemaphoreBlock,
+    SemaphorePost,
+    EventLimit,
+    TransferLimit,
+    OperationLimit,
+    BandwidthLimit,
+    FinishOnCount,
+    FinishOnBytes,
+    Print,
+    TestRandom,
 }
 
 impl Task {
     /// Whether it is an operation of the workload, not one that controls it.
     pub(super) fn counts(self) -> bool {
-        !matches!(self, Self::Delay | Self::Hog | Self::Free)
+        (self as usize) < Self::Delay as usize
+    }
+
+    /// Whether it counts as a read.
+    pub(super) fn reads(self) -> bool {
+        matches!(self, Self::Read | Self::ReadWhole)
+    }
+
+    /// Whether it counts as a write.
+    pub(super) fn writes(self) -> bool {
+        matches!(
+            self,
+            Self::Write | Self::WriteWhole | Self::Append | Self::AppendRandom | Self::AioWrite
+        )
     }
 }
 
@@ -73,6 +196,10 @@ impl Task {
 #[derive(Debug)]
 pub(super) struct Flowop {
     pub(super) task: Task,
+    /// Where it stands in the file.
+    pub(super) at: Position,
+    /// Its own name: in a composite, without that of the composite.
+    pub(super) name: String,
     /// Index into [`Plan::names`].
     pub(super) operation: usize,
     /// Index into [`Plan::filesets`].
@@ -88,4 +215,31 @@ pub(super) struct Flowop {
     pub(super) random: bool,
     pub(super) direct: bool,
     pub(super) dsync: bool,
+    /// The file by its number.
+    pub(super) indexed: Option<Number>,
+    /// The thread's own next file.
+    pub(super) opennext: bool,
+    /// No readahead on the file that it opens.
+    pub(super) no_readahead: bool,
+    /// A post waits for credit.
+    pub(super) blocking: bool,
+    /// Credit that a semaphore begins with.
+    pub(super) highwater: u64,
+    pub(super) target: Target,
+    /// Own semaphore or meeting point, of the first client with this loop.
+    pub(super) point: usize,
+    /// What it remembers, of [`Plan::memories`].
+    pub(super) memory: usize,
+}
+
+/// Other flowops that a flowop acts on.
+#[derive(Debug)]
+pub(super) enum Target {
+    None,
+    /// By name, until all flowops are known.
+    Named(Position, String),
+    /// Operations of the same thread.
+    Operations(Vec<usize>),
+    /// Semaphores or meeting points.
+    Points(Vec<Range<usize>>),
 }

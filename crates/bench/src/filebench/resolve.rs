@@ -1,14 +1,18 @@
-//! From commands to a plan: looks up variables and references, and refuses what is not implemented.
+//! From commands to a plan: looks up variables and references, and refuses what cannot be run.
 
 mod files;
 mod flowop;
 mod random;
 mod scope;
+mod steps;
+mod target;
+mod text;
 
 use super::ast::{Action, Attributes, Command, Mode, Thread, Value};
 use super::mistake::{Mistake, Position};
-use super::plan::Plan;
+use super::plan::{Before, Member, Plan};
 use scope::Scope;
+use steps::Composites;
 
 /// Clients that a run may have.
 const MOST_CLIENTS: u64 = 4096;
@@ -18,6 +22,11 @@ const MOST_ENTRIES: u64 = 1 << 26;
 /// The plan of a file's commands; `given` are variables whose value the user has set.
 pub(super) fn resolve(commands: &[Command], given: &[(String, Value)]) -> Result<Plan, Mistake> {
     let start = Position { line: 1, column: 1 };
+    let end = commands
+        .iter()
+        .position(|command| matches!(command.action, Action::Run(_)))
+        .map_or(commands.len(), |run| run + 1);
+    let commands = &commands[..end];
     let mut scope = Scope::default();
     for command in commands {
         if let Action::Set(name, setting) = &command.action {
@@ -26,9 +35,6 @@ pub(super) fn resolve(commands: &[Command], given: &[(String, Value)]) -> Result
         for (name, value) in given {
             scope.give(name, value);
         }
-        if matches!(command.action, Action::Run(_)) {
-            break;
-        }
     }
     let mut plan = Plan {
         filesets: Vec::new(),
@@ -36,62 +42,62 @@ pub(super) fn resolve(commands: &[Command], given: &[(String, Value)]) -> Result
         loops: Vec::new(),
         names: Vec::new(),
         seconds: None,
+        mode: Mode::Timeout,
+        rate: 0,
+        before: Vec::new(),
+        sources: scope.sources.clone(),
+        points: Vec::new(),
+        memories: 0,
     };
+    let mut paths = Vec::new();
     for command in commands {
         if let Action::Files(alone, attributes) = &command.action {
+            paths.push(scope.required(attributes, "path")?);
             plan.filesets.push(scope.files(*alone, attributes)?);
         }
     }
+    let mut composites = Composites::default();
     for command in commands {
         match &command.action {
             Action::Process(attributes, threads) => {
-                scope.process(&mut plan, attributes, threads)?
+                scope.process(&mut plan, &composites, attributes, threads)?;
+            }
+            Action::Composite(attributes, flowops) => {
+                scope.composite(&mut composites, attributes, flowops)?;
             }
             Action::Run(seconds) => {
                 plan.seconds = seconds
                     .as_ref()
                     .map(|value| scope.integer(command.at, value))
                     .transpose()?;
-                break;
             }
-            Action::Events(attributes) => {
-                if let Some(rate) = attributes.get("rate")
-                    && scope.integer(rate.at, &rate.value)? > 0
-                {
-                    return Err(missing(
-                        rate.at,
-                        "eventgen with a rate above 0",
-                        "set rate=0",
-                    ));
-                }
+            Action::Events(attributes) => plan.rate = scope.integer_or(attributes, "rate", 0)?,
+            Action::Mode(mode) => plan.mode = *mode,
+            Action::Create => plan.before.push(Before::Create),
+            Action::Echo(text) => plan.before.push(Before::Echo(scope.expand(text, &paths))),
+            Action::System(text) => {
+                let command_text = scope.expand(text, &paths);
+                plan.before.push(Before::System(command.at, command_text));
             }
-            Action::Mode(Mode::AllDone | Mode::FirstDone) => {
-                let advice = "use 'set mode quit timeout'";
-                return Err(missing(command.at, "an end by what threads do", advice));
-            }
-            Action::Composite(..) => {
-                let advice = "write its flowops where they are used";
-                return Err(missing(command.at, "define flowop", advice));
-            }
-            Action::System(_) => {
-                let advice = "run the command before luc bench and remove this line";
-                return Err(missing(command.at, "system", advice));
+            Action::Sleep(seconds) => {
+                let seconds = scope.integer(command.at, seconds)?;
+                plan.before.push(Before::Sleep(seconds));
             }
             Action::Multi => {
-                return Err(missing(
+                return Err(Mistake::new(
                     command.at,
-                    "a run on several hosts",
-                    "remove this line",
+                    "this makes several hosts start together, and luc bench runs on one",
+                    "remove this line, and start luc bench on each host",
                 ));
             }
-            Action::Sleep(_) => return Err(missing(command.at, "sleep", "use run or --seconds")),
-            _ => {}
+            Action::Set(..) | Action::Files(..) | Action::Nothing => {}
         }
     }
-    let entries = plan
-        .filesets
-        .iter()
-        .fold(0_u64, |sum, files| sum.saturating_add(files.entries));
+    target::resolve(&mut plan)?;
+    let entries = plan.filesets.iter().fold(0_u64, |sum, files| {
+        sum.saturating_add(files.entries)
+            .saturating_add(files.leaf_directories)
+    });
     if entries > MOST_ENTRIES {
         let advice = format!("use at most {MOST_ENTRIES}");
         return Err(Mistake::new(
@@ -110,51 +116,57 @@ pub(super) fn resolve(commands: &[Command], given: &[(String, Value)]) -> Result
     Ok(plan)
 }
 
-fn missing(at: Position, what: &str, advice: &str) -> Mistake {
-    Mistake::new(at, format!("{what} is not implemented yet"), advice)
-}
-
 impl Scope {
     fn process(
         &self,
         plan: &mut Plan,
+        composites: &Composites,
         attributes: &Attributes,
         threads: &[Thread],
     ) -> Result<(), Mistake> {
-        if let Some(nice) = attributes.get("nice") {
-            return Err(missing(
-                nice.at,
-                "nice",
-                "remove it and start luc with nice(1)",
-            ));
-        }
+        let nice = self.integer_or(attributes, "nice", 0)?.min(19) as i32;
         let processes = self.integer_or(attributes, "instances", 1)?;
+        let mut members = Vec::new();
         for thread in threads {
-            if let Some(priority) = thread.attributes.get("ioprio") {
-                return Err(missing(
-                    priority.at,
-                    "ioprio",
-                    "remove it and start luc with ionice(1)",
-                ));
-            }
-            let instances = self
-                .integer_or(&thread.attributes, "instances", 1)?
+            let given = &thread.attributes;
+            let instances = self.integer_or(given, "instances", 1)?;
+            let all = instances
+                .saturating_add(members.len() as u64)
                 .saturating_mul(processes);
-            if instances.saturating_add(plan.clients.len() as u64) > MOST_CLIENTS {
+            if all.saturating_add(plan.clients.len() as u64) > MOST_CLIENTS {
                 let advice = format!("use at most {MOST_CLIENTS}");
-                return Err(Mistake::new(
-                    thread.attributes.at,
-                    "too many threads",
-                    advice,
-                ));
+                return Err(Mistake::new(given.at, "too many threads", advice));
             }
-            let mut flowops = Vec::new();
-            for flowop in &thread.flowops {
-                flowops.push(self.flowop(plan, flowop.at, &flowop.kind, &flowop.attributes)?);
+            let io_priority = match self.integer_or(given, "ioprio", 8)? {
+                priority @ 0..=7 => Some(priority as u32),
+                8 => None,
+                other => {
+                    return Err(Mistake::new(
+                        given.at,
+                        format!("ioprio={other} is out of range"),
+                        "use 0 to 7",
+                    ));
+                }
+            };
+            let steps = self.steps(plan, composites, &thread.flowops, "")?;
+            plan.loops.push(steps);
+            let member = (plan.loops.len() - 1, io_priority);
+            members.extend((0..instances).map(|_| member));
+        }
+        let mut ranks = vec![0; plan.loops.len()];
+        for _ in 0..processes {
+            let first = plan.clients.len();
+            let process = first..first + members.len();
+            for &(steps, io_priority) in &members {
+                plan.clients.push(Member {
+                    steps,
+                    rank: ranks[steps],
+                    process: process.clone(),
+                    nice,
+                    io_priority,
+                });
+                ranks[steps] += 1;
             }
-            plan.clients
-                .extend((0..instances).map(|_| plan.loops.len()));
-            plan.loops.push(flowops);
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! A client's file descriptors, by number, and its buffer.
 
 use std::fs::File;
+use std::sync::Arc;
 
 use rand::Rng;
 
@@ -14,7 +15,7 @@ const ALIGNMENT: usize = 4096;
 /// An open file, or what was open last.
 #[derive(Debug, Default)]
 pub(super) struct Slot {
-    pub(super) file: Option<File>,
+    pub(super) file: Option<Arc<File>>,
     /// Fileset and index of the file; kept after a close.
     pub(super) identity: Option<(usize, usize)>,
 }
@@ -27,6 +28,20 @@ pub(super) struct Slots {
     latest: usize,
     /// One default slot for all filesets, as Filebench has it.
     single: bool,
+    /// Per fileset, what `opennext` uses.
+    nexts: Vec<Next>,
+}
+
+/// A client's way through a fileset by `opennext`.
+#[derive(Debug, Default)]
+struct Next {
+    /// The file to look at first.
+    file: usize,
+    /// Slots of its own, from this one on.
+    first: usize,
+    /// 0: none used yet.
+    slots: usize,
+    turn: usize,
 }
 
 impl Slots {
@@ -35,6 +50,7 @@ impl Slots {
             slots: (0..=NUMBERED + filesets).map(|_| Slot::default()).collect(),
             latest: 0,
             single,
+            nexts: (0..filesets).map(|_| Next::default()).collect(),
         }
     }
 
@@ -49,9 +65,36 @@ impl Slots {
         self.latest
     }
 
+    /// The number of the next slot in turn for `opennext`: one per file of the fileset, which stays open.
+    pub(super) fn next(&mut self, files: usize, entries: usize) -> usize {
+        let next = &mut self.nexts[files];
+        if next.slots == 0 {
+            next.slots = turns(entries);
+            next.first = self.slots.len();
+            let more = next.first + next.slots;
+            self.slots.resize_with(more, Slot::default);
+        }
+        next.turn = (next.turn + 1) % next.slots;
+        next.first + next.turn
+    }
+
+    /// The first file that `opennext` looks at; the caller writes back where it goes on.
+    pub(super) fn next_file(&mut self, files: usize) -> &mut usize {
+        &mut self.nexts[files].file
+    }
+
     pub(super) fn get(&mut self, number: usize) -> &mut Slot {
         &mut self.slots[number]
     }
+
+    pub(super) fn count(&self) -> usize {
+        self.slots.len()
+    }
+}
+
+/// Slots that `opennext` keeps open of a fileset.
+pub(super) fn turns(entries: usize) -> usize {
+    entries.clamp(1, NUMBERED)
 }
 
 /// Random bytes to write, and room to read into; aligned for direct I/O.
@@ -68,5 +111,11 @@ impl Buffer {
         }
         let start = self.bytes.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
         &mut self.bytes[start..start + length]
+    }
+
+    /// `length` bytes, if there are so many.
+    pub(super) fn view(&self, length: usize) -> Option<&[u8]> {
+        let start = self.bytes.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
+        self.bytes.get(start..start + length)
     }
 }

@@ -1,14 +1,60 @@
 //! The workloads that come with the program, written to the parameters of Filebench's personalities.
 
-const STOCK: [(&str, &str); 5] = [
-    ("varmail", include_str!("../../workloads/varmail.f")),
-    ("fileserver", include_str!("../../workloads/fileserver.f")),
-    ("webserver", include_str!("../../workloads/webserver.f")),
-    ("webproxy", include_str!("../../workloads/webproxy.f")),
-    (
-        "singlestreamread",
-        include_str!("../../workloads/singlestreamread.f"),
-    ),
+/// Name and text of each file in `workloads/`.
+macro_rules! stock {
+    ($($name:literal),+ $(,)?) => {
+        &[$(($name, include_str!(concat!("../../workloads/", $name, ".f")))),+]
+    };
+}
+
+pub(super) const STOCK: &[(&str, &str)] = stock![
+    "varmail",
+    "fileserver",
+    "webserver",
+    "webproxy",
+    "oltp",
+    "compflow_demo",
+    "copyfiles",
+    "createdelete-swing",
+    "createfiles",
+    "cvar_example",
+    "filemicro_create",
+    "filemicro_createfiles",
+    "filemicro_createrand",
+    "filemicro_delete",
+    "filemicro_rread",
+    "filemicro_rwrite",
+    "filemicro_rwritedsync",
+    "filemicro_rwritefsync",
+    "filemicro_seqread",
+    "filemicro_seqwrite",
+    "filemicro_seqwriterand",
+    "filemicro_seqwriterandvargam",
+    "filemicro_seqwriterandvartab",
+    "filemicro_statfile",
+    "filemicro_writefsync",
+    "fivestreamread",
+    "fivestreamreaddirect",
+    "fivestreamwrite",
+    "fivestreamwritedirect",
+    "listdirs",
+    "makedirs",
+    "mongo",
+    "netsfs",
+    "networkfs",
+    "openfiles",
+    "randomfileaccess",
+    "randomread",
+    "randomrw",
+    "randomwrite",
+    "ratelimcopyfiles",
+    "removedirs",
+    "singlestreamread",
+    "singlestreamreaddirect",
+    "singlestreamwrite",
+    "singlestreamwritedirect",
+    "tpcso",
+    "videoserver",
 ];
 
 /// The text of the workload called `name`.
@@ -21,5 +67,6 @@ pub(super) fn text(name: &str) -> Option<&'static str> {
 
 /// All names.
 pub(super) fn names() -> String {
-    STOCK.map(|(name, _)| name).join(", ")
+    let names: Vec<&str> = STOCK.iter().map(|(name, _)| *name).collect();
+    names.join(", ")
 }

@@ -3,11 +3,12 @@
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicUsize;
 
 use rand::{Rng, RngExt};
 
 use super::plan::Files;
-use super::variables::any_gamma;
+use super::variables::{Number, any_gamma};
 use crate::error::BenchError;
 use crate::fileset::Fileset;
 use crate::interrupt;
@@ -24,6 +25,13 @@ pub(super) struct Tree {
     /// The sizes drawn at the start, bytes.
     pub(super) sizes: Vec<u64>,
     pub(super) state: Fileset,
+    /// Directories to make and remove, which hold nothing.
+    pub(super) leaves: Vec<PathBuf>,
+    pub(super) leaf_state: Fileset,
+    /// All other directories, with the root.
+    pub(super) directories: Vec<PathBuf>,
+    /// The directory to list next.
+    pub(super) rotor: AtomicUsize,
 }
 
 impl Tree {
@@ -35,30 +43,36 @@ impl Tree {
     ) -> Result<Self, BenchError> {
         let failed = |error| BenchError::operation(scratch, "making the files", error);
         let root = scratch.join(&files.name);
-        let paths = if files.alone {
-            vec![root]
+        let grown = if files.alone {
+            Growth::alone(root)
         } else {
-            paths(files, root, random)
+            Growth::of(files, root, random)
         };
+        let Growth {
+            paths,
+            leaves,
+            directories,
+            ..
+        } = grown;
         let sizes: Vec<u64> = paths.iter().map(|_| files.size.next(random)).collect();
         let state = Fileset::new(paths.len()).map_err(failed)?;
-        let mut order: Vec<usize> = (0..paths.len()).collect();
-        for last in (1..order.len()).rev() {
-            order.swap(last, random.random_range(0..=last));
+        let leaf_state = Fileset::new(leaves.len()).map_err(failed)?;
+        for directory in &directories {
+            fs::create_dir_all(directory).map_err(failed)?;
         }
-        let mut made = PathBuf::new();
-        for path in &paths {
-            let parent = path.parent().unwrap_or(scratch);
-            if parent != made {
-                fs::create_dir_all(parent).map_err(failed)?;
-                made = parent.to_path_buf();
+        for index in shuffled(leaves.len(), random) {
+            if random.random_range(0..100) < files.prealloc {
+                fs::create_dir(&leaves[index]).map_err(failed)?;
+                leaf_state.set_existing(index);
+            }
+            if interrupt::interrupted() {
+                return Err(BenchError::Interrupted);
             }
         }
         let mut data = vec![0; PIECE_BYTES];
-        for index in order {
+        for index in shuffled(paths.len(), random) {
             if random.random_range(0..100) < files.prealloc {
-                fill(&paths[index], sizes[index], &mut data, random)
-                    .map_err(|error| BenchError::operation(scratch, "making the files", error))?;
+                fill(&paths[index], sizes[index], &mut data, random).map_err(failed)?;
                 state.set_existing(index);
             }
             if interrupt::interrupted() {
@@ -69,8 +83,31 @@ impl Tree {
             paths,
             sizes,
             state,
+            leaves,
+            leaf_state,
+            directories,
+            rotor: AtomicUsize::new(0),
         })
     }
+
+    /// Writes the files that exist to the disk and takes their data out of memory.
+    pub(super) fn drop_cache(&self) -> io::Result<()> {
+        for path in self.paths.iter().filter(|path| path.exists()) {
+            let file = File::open(path)?;
+            file.sync_data()?;
+            rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed)?;
+        }
+        Ok(())
+    }
+}
+
+/// The numbers below `count`, in random order.
+fn shuffled(count: usize, random: &mut impl Rng) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    for last in (1..count).rev() {
+        order.swap(last, random.random_range(0..=last));
+    }
+    order
 }
 
 fn fill(path: &Path, size: u64, data: &mut [u8], random: &mut impl Rng) -> io::Result<()> {
@@ -85,40 +122,73 @@ fn fill(path: &Path, size: u64, data: &mut [u8], random: &mut impl Rng) -> io::R
     Ok(())
 }
 
-/// The files' paths, in the order of their index: depth first.
-fn paths(files: &Files, root: PathBuf, random: &mut impl Rng) -> Vec<PathBuf> {
-    let depth = if files.dirwidth < 2 {
-        1.0
-    } else {
-        (files.entries.max(1) as f64).ln() / (files.dirwidth as f64).ln()
-    };
-    let mut tree = Growth {
-        entries: files.entries as usize,
-        depth,
-        width: files.dirwidth as f64,
-        shape: files.dirgamma as f64 / 1000.0,
-        paths: Vec::new(),
-    };
-    let mut name = 1;
-    while !tree.full() {
-        tree.grow(&root.join(format!("{name:08}")), 2, random);
-        name += 1;
-    }
-    tree.paths
-}
-
-struct Growth {
+/// The tree as it grows, depth first: the order of the files' indices.
+struct Growth<'a> {
     entries: usize,
+    leaf_directories: usize,
     depth: f64,
+    /// The distribution of the depth, with that mean; `None`: that of the width.
+    depth_variable: Option<&'a Number>,
     width: f64,
     /// 0: depth and width are the means.
     shape: f64,
     paths: Vec<PathBuf>,
+    leaves: Vec<PathBuf>,
+    directories: Vec<PathBuf>,
 }
 
-impl Growth {
+impl Growth<'_> {
+    /// A lone file.
+    fn alone(path: PathBuf) -> Self {
+        Self {
+            entries: 1,
+            leaf_directories: 0,
+            depth: 0.0,
+            depth_variable: None,
+            width: 0.0,
+            shape: 0.0,
+            directories: path.parent().map(Path::to_path_buf).into_iter().collect(),
+            paths: vec![path],
+            leaves: Vec::new(),
+        }
+    }
+
+    /// The tree of a fileset below `root`. Mean depth = ln(files) / ln(width).
+    fn of(files: &Files, root: PathBuf, random: &mut impl Rng) -> Self {
+        let all = files.entries.saturating_add(files.leaf_directories).max(1);
+        let depth = if files.dirwidth < 2 {
+            1.0
+        } else {
+            (all as f64).ln() / (files.dirwidth as f64).ln()
+        };
+        let variable = files
+            .depth
+            .as_ref()
+            .map(|variable| variable.with_mean(depth));
+        let mut tree = Growth {
+            entries: files.entries as usize,
+            leaf_directories: files.leaf_directories as usize,
+            depth,
+            depth_variable: variable.as_ref(),
+            width: files.dirwidth as f64,
+            shape: files.dirgamma as f64 / 1000.0,
+            paths: Vec::new(),
+            leaves: Vec::new(),
+            directories: vec![root.clone()],
+        };
+        let mut name = 1;
+        while !tree.full() {
+            tree.grow(root.join(format!("{name:08}")), 2, random);
+            name += 1;
+        }
+        Growth {
+            depth_variable: None,
+            ..tree
+        }
+    }
+
     fn full(&self) -> bool {
-        self.paths.len() >= self.entries
+        self.paths.len() >= self.entries && self.leaves.len() >= self.leaf_directories
     }
 
     fn draw(&self, mean: f64, random: &mut impl Rng) -> f64 {
@@ -128,18 +198,26 @@ impl Growth {
         any_gamma(random, mean, self.shape)
     }
 
-    fn grow(&mut self, directory: &Path, level: u32, random: &mut impl Rng) {
-        let depth = self.draw(self.depth, random).max(1.0) as u32;
+    fn grow(&mut self, directory: PathBuf, level: u32, random: &mut impl Rng) {
+        let depth = match self.depth_variable {
+            Some(variable) => variable.real(random),
+            None => self.draw(self.depth, random),
+        };
+        let depth = depth.max(1.0) as u32;
         let width = self.draw(self.width, random).ceil().max(1.0) as u64;
+        let place = self.directories.len();
+        self.directories.push(directory);
         for name in 1..=width {
             if self.full() {
                 return;
             }
-            let path = directory.join(format!("{name:08}"));
-            if level >= depth.min(DEEPEST) {
+            let path = self.directories[place].join(format!("{name:08}"));
+            if level < depth.min(DEEPEST) {
+                self.grow(path, level + 1, random);
+            } else if self.paths.len() < self.entries {
                 self.paths.push(path);
             } else {
-                self.grow(&path, level + 1, random);
+                self.leaves.push(path);
             }
         }
     }
@@ -151,7 +229,6 @@ mod tests {
 
     use super::*;
     use crate::filebench::plan::Access;
-    use crate::filebench::variables::Number;
     use crate::random::stream;
     use crate::scratch::Scratch;
 
@@ -164,19 +241,20 @@ mod tests {
             dirwidth,
             dirgamma: 1500,
             alone: false,
+            cached: true,
+            leaf_directories: 0,
+            depth: None,
             access: Access::Both,
         }
     }
 
     #[test]
     fn a_flat_set_is_one_directory_and_a_narrow_one_a_tree() {
-        let flat = paths(
-            &files(1000, 1_000_000),
-            PathBuf::from("set"),
-            &mut stream(1, 0),
-        );
+        let paths =
+            |files: &Files| Growth::of(files, PathBuf::from("set"), &mut stream(1, 0)).paths;
+        let flat = paths(&files(1000, 1_000_000));
         assert_eq!(flat[0], Path::new("set/00000001/00000001"));
-        let deep = paths(&files(10_000, 20), PathBuf::from("set"), &mut stream(1, 0));
+        let deep = paths(&files(10_000, 20));
         let parents: HashSet<_> = deep.iter().map(|path| path.parent()).collect();
         let distinct: HashSet<_> = deep.iter().collect();
         assert_eq!((flat.len(), distinct.len()), (1000, 10_000));

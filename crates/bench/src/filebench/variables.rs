@@ -13,6 +13,15 @@ pub(super) enum Number {
     Drawn(Box<Drawn>),
 }
 
+/// Where a variable with a stream of its own draws from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Source {
+    /// A seed (`seed`), whatever the run's.
+    Seeded(u64),
+    /// The system's randomness (`randsrc=urandom`).
+    System,
+}
+
 /// A distribution with what is done to its draws.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Drawn {
@@ -23,6 +32,8 @@ pub(super) struct Drawn {
     pub(super) most: f64,
     /// Draws become a multiple of this; 0 leaves them.
     pub(super) round: u64,
+    /// Which of the plan's sources it draws from; `None`: the client's own stream.
+    pub(super) source: Option<usize>,
 }
 
 /// A distribution.
@@ -39,6 +50,8 @@ pub(super) enum Distribution {
         shift: f64,
         scale: f64,
         least: f64,
+        /// The mean of the rows as they are.
+        own: f64,
     },
     /// Mean and standard deviation.
     Normal { mean: f64, sigma: f64 },
@@ -61,6 +74,32 @@ impl Number {
         }
     }
 
+    /// A draw before it becomes a whole number.
+    pub(super) fn real(&self, random: &mut impl Rng) -> f64 {
+        match self {
+            Self::Fixed(number) => *number as f64,
+            Self::Drawn(drawn) => drawn.real(random),
+        }
+    }
+
+    /// The same with another mean.
+    pub(super) fn with_mean(&self, mean: f64) -> Self {
+        let Self::Drawn(drawn) = self else {
+            return self.clone();
+        };
+        let mut drawn = drawn.clone();
+        drawn.shape = drawn.shape.with_mean(mean);
+        Self::Drawn(drawn)
+    }
+
+    /// Which of the plan's sources it draws from.
+    pub(super) fn source(&self) -> Option<usize> {
+        match self {
+            Self::Fixed(_) => None,
+            Self::Drawn(drawn) => drawn.source,
+        }
+    }
+
     /// Whether it is always `number`.
     pub(super) fn is(&self, number: u64) -> bool {
         *self == Self::Fixed(number)
@@ -68,8 +107,12 @@ impl Number {
 }
 
 impl Drawn {
+    fn real(&self, random: &mut impl Rng) -> f64 {
+        self.shape.next(random).max(self.least).min(self.most)
+    }
+
     fn next(&self, random: &mut impl Rng) -> u64 {
-        let value = self.shape.next(random).max(self.least).min(self.most) as u64;
+        let value = self.real(random) as u64;
         match self.round {
             0 | 1 => value,
             round => value.saturating_add(round / 2) / round * round,
@@ -78,6 +121,24 @@ impl Drawn {
 }
 
 impl Distribution {
+    /// The same with another mean; those of a `cvar` have theirs from several parameters and keep it.
+    fn with_mean(&self, wanted: f64) -> Self {
+        let mut changed = self.clone();
+        match &mut changed {
+            Self::Uniform { low, high } => *high = (2.0 * wanted - *low).max(*low),
+            Self::Gamma { least, mean, .. } => *mean = (wanted - *least).max(0.0),
+            Self::Table {
+                shift,
+                scale,
+                least,
+                own,
+                ..
+            } if *own > *shift => *scale = (wanted - *least).max(0.0) / (*own - *shift),
+            _ => {}
+        }
+        changed
+    }
+
     fn next(&self, random: &mut impl Rng) -> f64 {
         match self {
             Self::Uniform { low, high } => low + (high - low) * random.random::<f64>(),
@@ -87,6 +148,7 @@ impl Distribution {
                 shift,
                 scale,
                 least,
+                ..
             } => {
                 let mut left = 100.0 * random.random::<f64>();
                 let chosen = rows.iter().find(|row| {
@@ -169,6 +231,7 @@ mod tests {
                     shift: 0.0,
                     scale: 1.0,
                     least: 0.0,
+                    own: 1625.0,
                 },
                 1625.0,
             ),
@@ -209,6 +272,7 @@ mod tests {
                 least: 0.0,
                 most: f64::INFINITY,
                 round: 0,
+                source: None,
             }));
             let sum: u64 = (0..100_000).map(|_| number.next(&mut random)).sum();
             let found = sum as f64 / 1e5;
@@ -227,6 +291,7 @@ mod tests {
             least: 512.0,
             most: 1536.0,
             round: 512,
+            source: None,
         };
         let mut random = stream(2, 0);
         let draws: Vec<u64> = (0..1000).map(|_| drawn.next(&mut random)).collect();

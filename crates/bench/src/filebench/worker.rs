@@ -1,16 +1,19 @@
 //! A client: loops over its flowops.
 
 use std::io;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use super::plan::{Flowop, Plan, Task};
+use super::aio::Aio;
+use super::ast::Mode;
+use super::plan::{Flowop, Member, Plan, Step, Target, Task};
+use super::rate::Rate;
 use super::slots::{Buffer, Slots};
+use super::totals::{Done, Draws, Total};
 use super::tree::Tree;
-use crate::fileset::Wanted;
+use super::variables::Number;
+use super::waits::Waits;
 use crate::random;
 use crate::workers::{Client, Fault, now_ns};
 
@@ -21,68 +24,164 @@ pub(super) struct Shared<'a> {
     pub(super) trees: Vec<Tree>,
     /// Keep Filebench's quirks.
     pub(super) compat: bool,
-    pub(super) read_bytes: AtomicU64,
-    pub(super) written_bytes: AtomicU64,
+    pub(super) seed: u64,
+    /// Of the streams of [`Plan::sources`].
+    pub(super) seeds: Vec<u64>,
+    /// `None`: every limit is free.
+    pub(super) rate: Option<Rate>,
+    pub(super) waits: Waits,
+    /// Per client.
+    pub(super) totals: Vec<Total>,
+    pub(super) sums: Mutex<Sums>,
     /// Why the first client gave up, where no call failed.
     pub(super) failure: Mutex<Option<String>>,
+}
+
+/// What the clients that have ended did, per operation.
+#[derive(Debug, Default)]
+pub(super) struct Sums {
+    pub(super) done: Vec<Done>,
+    pub(super) draws: Vec<Draws>,
+    pub(super) read_bytes: u64,
+    pub(super) written_bytes: u64,
+}
+
+/// Why a client stops.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// A call failed, or the workload is impossible.
+    Fault(Fault),
+    /// The time is over.
+    Over,
+    /// The client has done all that there is to do.
+    Done,
+}
+
+impl From<Fault> for Stop {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
 }
 
 /// A client at work.
 pub(super) struct Worker<'a> {
     pub(super) shared: &'a Shared<'a>,
     pub(super) client: &'a Client<'a>,
+    pub(super) member: &'a Member,
     pub(super) slots: Slots,
     pub(super) buffer: Buffer,
     pub(super) random: ChaCha8Rng,
+    pub(super) aio: Aio,
+    /// What limits and ends remember.
+    pub(super) memories: Vec<Option<u64>>,
+    /// The streams of [`Plan::sources`].
+    sources: Vec<ChaCha8Rng>,
+    /// Per operation.
+    done: Vec<Done>,
+    draws: Vec<Draws>,
     read_bytes: u64,
     written_bytes: u64,
+    /// The clock when it was read last, ns.
+    now_ns: u64,
 }
 
 impl<'a> Worker<'a> {
-    pub(super) fn new(shared: &'a Shared<'a>, client: &'a Client<'a>, seed: u64) -> Self {
+    pub(super) fn new(shared: &'a Shared<'a>, client: &'a Client<'a>) -> Self {
+        let plan = shared.plan;
+        let index = client.index as u64;
         Self {
             shared,
             client,
+            member: &plan.clients[client.index],
             slots: Slots::new(shared.trees.len(), shared.compat),
             buffer: Buffer::default(),
-            random: random::stream(seed, client.index as u64),
+            random: random::stream(shared.seed, index),
+            aio: Aio::default(),
+            memories: vec![None; plan.memories],
+            sources: shared
+                .seeds
+                .iter()
+                .map(|&seed| random::stream(seed, index))
+                .collect(),
+            done: vec![Done::default(); plan.names.len()],
+            draws: vec![Draws::default(); plan.names.len()],
             read_bytes: 0,
             written_bytes: 0,
+            now_ns: now_ns(),
         }
     }
 
-    /// Loops until the end of the run.
+    /// Loops until the end of the run, or its own.
     pub(super) fn work(mut self) -> Result<(), Fault> {
         let plan = self.shared.plan;
-        let flowops = &plan.loops[plan.clients[self.client.index]];
-        let outcome = self.rounds(flowops);
-        self.shared
-            .read_bytes
-            .fetch_add(self.read_bytes, Ordering::Relaxed);
-        self.shared
-            .written_bytes
-            .fetch_add(self.written_bytes, Ordering::Relaxed);
-        outcome
+        let steps = &plan.loops[self.member.steps];
+        let stop = loop {
+            let round = self.steps(steps);
+            // A loop of nothing but `iters=0` must end as well.
+            self.now_ns = now_ns();
+            if let Err(stop) = round.and_then(|()| self.check()) {
+                break stop;
+            }
+        };
+        self.add_up();
+        if let Stop::Fault(fault) = stop {
+            return Err(fault);
+        }
+        if matches!(stop, Stop::Done) && plan.mode != Mode::AllDone {
+            self.client.end_run(now_ns());
+        }
+        if self.shared.waits.leave() == 0 {
+            self.client.end_run(now_ns());
+        }
+        Ok(())
     }
 
-    fn rounds(&mut self, flowops: &[Flowop]) -> Result<(), Fault> {
-        loop {
-            for flowop in flowops {
-                for _ in 0..flowop.iters.next(&mut self.random) {
-                    if !self.client.running(now_ns()) {
-                        return Ok(());
+    fn add_up(&self) {
+        let sums = &self.shared.sums;
+        let mut sums = sums.lock().unwrap_or_else(PoisonError::into_inner);
+        sums.done.resize(self.done.len(), Done::default());
+        sums.draws.resize(self.draws.len(), Draws::default());
+        for (sum, done) in sums.done.iter_mut().zip(&self.done) {
+            *sum += *done;
+        }
+        for (sum, draws) in sums.draws.iter_mut().zip(&self.draws) {
+            sum.merge(*draws);
+        }
+        sums.read_bytes += self.read_bytes;
+        sums.written_bytes += self.written_bytes;
+    }
+
+    fn steps(&mut self, steps: &[Step]) -> Result<(), Stop> {
+        for step in steps {
+            match step {
+                Step::Flowop(flowop) => {
+                    for _ in 0..self.draw(&flowop.iters) {
+                        self.check()?;
+                        self.once(flowop)?;
                     }
-                    self.once(flowop)?;
+                }
+                Step::Body { iters, steps } => {
+                    for _ in 0..self.draw(iters) {
+                        self.now_ns = now_ns();
+                        self.check()?;
+                        self.steps(steps)?;
+                    }
                 }
             }
-            // A loop of nothing but `iters=0` must end as well.
-            if !self.client.running(now_ns()) {
-                return Ok(());
-            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn check(&self) -> Result<(), Stop> {
+        if self.client.running(self.now_ns) {
+            Ok(())
+        } else {
+            Err(Stop::Over)
         }
     }
 
-    fn once(&mut self, flowop: &Flowop) -> Result<(), Fault> {
+    fn once(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         match flowop.task {
             Task::Open => self.open_flowop(flowop, false),
             Task::Create => self.open_flowop(flowop, true),
@@ -90,90 +189,125 @@ impl<'a> Worker<'a> {
             Task::Delete => self.delete(flowop),
             Task::Stat => self.stat(flowop),
             Task::Fsync => self.fsync(flowop),
+            Task::FsyncSet => self.fsync_set(flowop),
             Task::Read => self.read(flowop),
             Task::ReadWhole => self.read_whole(flowop),
             Task::Write => self.write(flowop),
             Task::WriteWhole => self.write_whole(flowop),
             Task::Append | Task::AppendRandom => self.append(flowop),
+            Task::MakeDirectory => self.make_directory(flowop),
+            Task::RemoveDirectory => self.remove_directory(flowop),
+            Task::ListDirectory => self.list_directory(flowop),
+            Task::AioWrite => self.aio_write(flowop),
+            Task::AioWait => self.aio_wait(flowop),
+            _ => self.control(flowop),
+        }
+    }
+
+    /// A flowop that is no operation of the workload.
+    fn control(&mut self, flowop: &Flowop) -> Result<(), Stop> {
+        // Filebench counts them in a process's total.
+        if self.shared.compat {
+            self.shared.totals[self.client.index].add(Done {
+                operations: 1,
+                ..Done::default()
+            });
+        }
+        match flowop.task {
             Task::Delay => {
-                let seconds = flowop.value.next(&mut self.random);
+                let seconds = self.draw(&flowop.value);
                 self.client
                     .think(seconds.saturating_mul(1_000_000_000).min(u64::MAX / 4));
-                Ok(())
             }
             Task::Hog => {
-                for round in 0..flowop.value.next(&mut self.random) {
+                for round in 0..self.draw(&flowop.value) {
                     std::hint::black_box(round);
                 }
-                Ok(())
             }
-            Task::Free => Ok(()),
+            Task::FinishOnCount | Task::FinishOnBytes => self.finish(flowop)?,
+            Task::Print => self.print(flowop),
+            Task::TestRandom => {
+                let value = self.draw(&flowop.value);
+                self.draws[flowop.operation].add(value as f64);
+            }
+            Task::EventLimit
+            | Task::TransferLimit
+            | Task::OperationLimit
+            | Task::BandwidthLimit => self.limit(flowop)?,
+            _ => self.meet(flowop)?,
+        }
+        self.now_ns = now_ns();
+        Ok(())
+    }
+
+    /// A number of the workload, drawn anew if it is random.
+    #[inline]
+    pub(super) fn draw(&mut self, number: &Number) -> u64 {
+        match number {
+            Number::Fixed(number) => *number,
+            Number::Drawn(_) => match number.source() {
+                Some(source) => number.next(&mut self.sources[source]),
+                None => number.next(&mut self.random),
+            },
         }
     }
 
     /// Times a call, which returns the bytes that it moved.
+    #[inline]
     pub(super) fn timed(
         &mut self,
         flowop: &Flowop,
         call: impl FnOnce(&mut Self) -> io::Result<u64>,
-    ) -> Result<u64, Fault> {
+    ) -> Result<u64, Stop> {
         let start = now_ns();
         let bytes = call(self).map_err(Fault::of(flowop.operation))?;
-        let end = now_ns();
-        if self.client.counts(end) {
-            self.client.record(flowop.operation, end - start);
-            match flowop.task {
-                Task::Read | Task::ReadWhole => self.read_bytes += bytes,
-                _ => self.written_bytes += bytes,
-            }
-        }
+        self.completed(flowop, start, bytes);
         Ok(bytes)
     }
 
-    /// A file of the flowop's fileset, made busy: in turn as Filebench does, or at random.
-    pub(super) fn pick(
-        &mut self,
-        flowop: &Flowop,
-        wanted: Wanted,
-    ) -> Result<(usize, usize), Fault> {
-        let Some(files) = flowop.files else {
-            return Err(self.fail(
-                flowop,
-                "it has neither an open file nor a fileset; add filesetname=NAME",
-            ));
-        };
-        let state = &self.shared.trees[files].state;
-        let count = self.shared.trees[files].paths.len();
-        let index = if self.shared.compat {
-            state.pick(wanted)
-        } else if count > 0 {
-            state.pick_from(wanted, self.random.random_range(0..count))
+    /// Counts an operation that began at `start_ns` and moved `bytes`.
+    pub(super) fn completed(&mut self, flowop: &Flowop, start_ns: u64, bytes: u64) {
+        let end = now_ns();
+        self.now_ns = end;
+        if !self.client.counts(end) {
+            return;
+        }
+        self.client.record(flowop.operation, end - start_ns);
+        if flowop.task.writes() {
+            self.written_bytes += bytes;
         } else {
-            None
+            self.read_bytes += bytes;
+        }
+        let done = Done {
+            operations: 1,
+            transfers: u64::from(flowop.task.reads() || flowop.task.writes()),
+            bytes,
         };
-        index.map(|index| (files, index)).ok_or_else(|| {
-            let kind = if wanted == Wanted::Missing {
-                "name left to create"
-            } else {
-                "file left to use"
-            };
-            let name = &self.shared.plan.filesets[files].name;
-            self.fail(
-                flowop,
-                &format!("fileset '{name}' has no {kind}; change its entries or prealloc"),
-            )
-        })
+        self.done[flowop.operation] += done;
+        self.shared.totals[self.client.index].add(done);
+    }
+
+    /// What a flowop's target, or else its process, has done.
+    pub(super) fn done(&self, flowop: &Flowop) -> Done {
+        let Target::Operations(operations) = &flowop.target else {
+            return Total::sum(&self.shared.totals, &self.member.process);
+        };
+        let mut sum = Done::default();
+        for &operation in operations {
+            sum += self.done[operation];
+        }
+        sum
     }
 
     /// A failure that is no failed call.
-    pub(super) fn fail(&self, flowop: &Flowop, why: &str) -> Fault {
+    pub(super) fn fail(&self, flowop: &Flowop, why: &str) -> Stop {
         let name = &self.shared.plan.names[flowop.operation];
         if let Ok(mut failure) = self.shared.failure.lock() {
             failure.get_or_insert_with(|| format!("flowop '{name}': {why}"));
         }
-        Fault {
+        Stop::Fault(Fault {
             operation: flowop.operation,
             errno: 0,
-        }
+        })
     }
 }

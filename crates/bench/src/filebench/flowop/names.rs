@@ -3,9 +3,11 @@
 use std::fs;
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt as _;
+use std::sync::Arc;
 
+use crate::filebench::calls;
 use crate::filebench::plan::{Access, Flowop};
-use crate::filebench::worker::Worker;
+use crate::filebench::worker::{Stop, Worker};
 use crate::fileset::Wanted;
 use crate::workers::Fault;
 
@@ -14,8 +16,8 @@ impl Worker<'_> {
         &mut self,
         flowop: &Flowop,
         create: bool,
-    ) -> Result<(), Fault> {
-        let number = self.slots.number(flowop.fd, flowop.files);
+    ) -> Result<(), Stop> {
+        let number = self.slot(flowop);
         if self.slots.get(number).file.is_some() {
             return Err(self.fail(
                 flowop,
@@ -32,7 +34,7 @@ impl Worker<'_> {
         number: usize,
         create: bool,
         counted: bool,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Stop> {
         let wanted = if create {
             Wanted::Missing
         } else {
@@ -52,7 +54,10 @@ impl Worker<'_> {
             );
         let call = |worker: &mut Self| {
             let file = options.open(&tree.paths[index])?;
-            worker.slots.get(number).file = Some(file);
+            if flowop.no_readahead {
+                rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::Random)?;
+            }
+            worker.slots.get(number).file = Some(Arc::new(file));
             Ok(0)
         };
         if counted {
@@ -65,9 +70,20 @@ impl Worker<'_> {
         Ok(())
     }
 
+    /// The slot of a flowop that opens a file or moves data.
+    fn slot(&mut self, flowop: &Flowop) -> usize {
+        match flowop.files {
+            Some(files) if flowop.opennext && flowop.fd == 0 => {
+                let entries = self.shared.trees[files].paths.len();
+                self.slots.next(files, entries)
+            }
+            files => self.slots.number(flowop.fd, files),
+        }
+    }
+
     /// The slot of a flowop that moves data, opened if it is closed: one more operation in Filebench.
-    pub(in crate::filebench) fn ready(&mut self, flowop: &Flowop) -> Result<(usize, u64), Fault> {
-        let number = self.slots.number(flowop.fd, flowop.files);
+    pub(in crate::filebench) fn ready(&mut self, flowop: &Flowop) -> Result<(usize, u64), Stop> {
+        let number = self.slot(flowop);
         if self.slots.get(number).file.is_none() {
             self.open(flowop, number, false, self.shared.compat)?;
         }
@@ -85,7 +101,7 @@ impl Worker<'_> {
         ))
     }
 
-    pub(in crate::filebench) fn close(&mut self, flowop: &Flowop) -> Result<(), Fault> {
+    pub(in crate::filebench) fn close(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         let number = self.slots.number(flowop.fd, flowop.files);
         let slot = self.slots.get(number);
         let (Some(file), Some((files, index))) = (slot.file.take(), slot.identity) else {
@@ -102,7 +118,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    pub(in crate::filebench) fn delete(&mut self, flowop: &Flowop) -> Result<(), Fault> {
+    pub(in crate::filebench) fn delete(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         let named = if flowop.fd > 0 {
             self.slots.get(flowop.fd).identity
         } else {
@@ -132,22 +148,26 @@ impl Worker<'_> {
         Ok(())
     }
 
-    pub(in crate::filebench) fn stat(&mut self, flowop: &Flowop) -> Result<(), Fault> {
+    pub(in crate::filebench) fn stat(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         if flowop.fd > 0 && self.slots.get(flowop.fd).file.is_some() {
             let stat = |worker: &mut Self| match &worker.slots.get(flowop.fd).file {
-                Some(file) => file.metadata().map(|_| 0),
+                Some(file) => calls::stat(file).map(|()| 0),
                 None => Ok(0),
             };
             return self.timed(flowop, stat).map(drop);
         }
         let (files, index) = self.pick(flowop, Wanted::Existing)?;
         let tree = &self.shared.trees[files];
-        let outcome = self.timed(flowop, |_| fs::metadata(&tree.paths[index]).map(|_| 0));
+        let outcome = self.timed(flowop, |_| {
+            rustix::fs::stat(&tree.paths[index])
+                .map(|_| 0)
+                .map_err(Into::into)
+        });
         tree.state.release(index);
         outcome.map(drop)
     }
 
-    pub(in crate::filebench) fn fsync(&mut self, flowop: &Flowop) -> Result<(), Fault> {
+    pub(in crate::filebench) fn fsync(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         let number = self.slots.number(flowop.fd, flowop.files);
         if self.slots.get(number).file.is_none() {
             return Err(self.fail(
@@ -160,5 +180,18 @@ impl Worker<'_> {
             None => Ok(0),
         };
         self.timed(flowop, sync).map(drop)
+    }
+
+    /// Every file of the fileset that this client has open, an operation each.
+    pub(in crate::filebench) fn fsync_set(&mut self, flowop: &Flowop) -> Result<(), Stop> {
+        for number in 0..self.slots.count() {
+            let slot = self.slots.get(number);
+            let of_set = slot.identity.map(|(files, _)| files) == flowop.files;
+            let Some(file) = slot.file.clone().filter(|_| of_set) else {
+                continue;
+            };
+            self.timed(flowop, |_| file.sync_all().map(|()| 0))?;
+        }
+        Ok(())
     }
 }

@@ -1,12 +1,12 @@
 //! Flowops that read.
 
-use std::io::{Read as _, Seek as _};
-use std::os::unix::fs::FileExt as _;
+use std::io::Seek as _;
 
 use rand::RngExt;
 
+use crate::filebench::calls;
 use crate::filebench::plan::Flowop;
-use crate::filebench::worker::Worker;
+use crate::filebench::worker::{Stop, Worker};
 use crate::workers::Fault;
 
 /// A single call moves at most this, bytes.
@@ -18,8 +18,8 @@ impl Worker<'_> {
         &mut self,
         flowop: &Flowop,
         file: u64,
-    ) -> Result<usize, Fault> {
-        let size = match flowop.iosize.next(&mut self.random) {
+    ) -> Result<usize, Stop> {
+        let size = match self.draw(&flowop.iosize) {
             0 => file.max(1),
             size => size,
         };
@@ -38,7 +38,7 @@ impl Worker<'_> {
         flowop: &Flowop,
         file: u64,
         size: usize,
-    ) -> Result<u64, Fault> {
+    ) -> Result<u64, Stop> {
         let size = size as u64;
         if size > file {
             let why = format!(
@@ -53,7 +53,7 @@ impl Worker<'_> {
         Ok(self.random.random_range(0..file / size) * size)
     }
 
-    pub(in crate::filebench) fn read(&mut self, flowop: &Flowop) -> Result<(), Fault> {
+    pub(in crate::filebench) fn read(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         let (number, file_size) = self.ready(flowop)?;
         let size = self.io_size(flowop, file_size)?;
         if flowop.random {
@@ -61,7 +61,7 @@ impl Worker<'_> {
             let call = |worker: &mut Self| {
                 let data = worker.buffer.of(size, &mut worker.random);
                 match &worker.slots.get(number).file {
-                    Some(file) => file.read_at(data, offset).map(|bytes| bytes as u64),
+                    Some(file) => calls::read_at(file, data, offset),
                     None => Ok(0),
                 }
             };
@@ -70,34 +70,34 @@ impl Worker<'_> {
         let rewinds = !self.shared.compat;
         let bytes = self.timed(flowop, |worker| {
             let data = worker.buffer.of(size, &mut worker.random);
-            let Some(file) = &mut worker.slots.get(number).file else {
+            let Some(mut file) = worker.slots.get(number).file.as_deref() else {
                 return Ok(0);
             };
-            let bytes = file.read(data)?;
+            let bytes = calls::read(file, data)?;
             if bytes == 0 && rewinds {
                 file.rewind()?;
-                return file.read(data).map(|bytes| bytes as u64);
+                return calls::read(file, data);
             }
-            Ok(bytes as u64)
+            Ok(bytes)
         })?;
-        if let (0, Some(file)) = (bytes, &mut self.slots.get(number).file) {
+        if let (0, Some(mut file)) = (bytes, self.slots.get(number).file.as_deref()) {
             file.rewind().map_err(Fault::of(flowop.operation))?;
         }
         Ok(())
     }
 
-    pub(in crate::filebench) fn read_whole(&mut self, flowop: &Flowop) -> Result<(), Fault> {
+    pub(in crate::filebench) fn read_whole(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         let (number, file_size) = self.ready(flowop)?;
         let size = self.io_size(flowop, file_size)?;
         let call = |worker: &mut Self| {
             let data = worker.buffer.of(size, &mut worker.random);
             let mut total = 0;
-            if let Some(file) = &mut worker.slots.get(number).file {
+            if let Some(mut file) = worker.slots.get(number).file.as_deref() {
                 file.rewind()?;
                 loop {
-                    match file.read(data)? {
+                    match calls::read(file, data)? {
                         0 => break,
-                        bytes => total += bytes as u64,
+                        bytes => total += bytes,
                     }
                 }
             }

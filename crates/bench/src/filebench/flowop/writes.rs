@@ -1,17 +1,17 @@
 //! Flowops that write.
 
-use std::io::{Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::FileExt as _;
+use std::io::{Seek as _, SeekFrom};
 
 use rand::RngExt;
 
+use crate::filebench::calls;
 use crate::filebench::plan::{Flowop, Task};
-use crate::filebench::worker::Worker;
-use crate::workers::Fault;
+use crate::filebench::worker::{Stop, Worker};
+use crate::workers::now_ns;
 
 impl Worker<'_> {
     /// Random: in the file. Sequential: on and on, as in Filebench, so that the file grows.
-    pub(in crate::filebench) fn write(&mut self, flowop: &Flowop) -> Result<(), Fault> {
+    pub(in crate::filebench) fn write(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         let (number, file_size) = self.ready(flowop)?;
         let size = self.io_size(flowop, file_size)?;
         let offset = if flowop.random {
@@ -21,10 +21,10 @@ impl Worker<'_> {
         };
         let call = |worker: &mut Self| {
             let data = worker.buffer.of(size, &mut worker.random);
-            if let Some(file) = &mut worker.slots.get(number).file {
+            if let Some(file) = worker.slots.get(number).file.as_deref() {
                 match offset {
-                    Some(offset) => file.write_all_at(data, offset)?,
-                    None => file.write_all(data)?,
+                    Some(offset) => calls::write_at(file, data, offset)?,
+                    None => calls::write_all(file, data)?,
                 }
             }
             Ok(size as u64)
@@ -33,7 +33,7 @@ impl Worker<'_> {
     }
 
     /// As long as the file in `srcfd`, else as the file itself. Filebench rounds up to whole calls.
-    pub(in crate::filebench) fn write_whole(&mut self, flowop: &Flowop) -> Result<(), Fault> {
+    pub(in crate::filebench) fn write_whole(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         let (number, mut length) = self.ready(flowop)?;
         if let (1.., Some((files, index))) = (flowop.srcfd, self.slots.get(flowop.srcfd).identity) {
             length = self.shared.trees[files].sizes[index];
@@ -44,11 +44,11 @@ impl Worker<'_> {
         }
         let call = |worker: &mut Self| {
             let data = worker.buffer.of(size as usize, &mut worker.random);
-            if let Some(file) = &mut worker.slots.get(number).file {
+            if let Some(file) = worker.slots.get(number).file.as_deref() {
                 let mut left = length;
                 while left > 0 {
                     let piece = left.min(size);
-                    file.write_all(&data[..piece as usize])?;
+                    calls::write_all(file, &data[..piece as usize])?;
                     left -= piece;
                 }
             }
@@ -58,7 +58,7 @@ impl Worker<'_> {
     }
 
     /// Filebench's random append is uniform from 0 to one byte less than `iosize`; ours from 1 to `iosize`.
-    pub(in crate::filebench) fn append(&mut self, flowop: &Flowop) -> Result<(), Fault> {
+    pub(in crate::filebench) fn append(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         let (number, file_size) = self.ready(flowop)?;
         let mut size = self.io_size(flowop, file_size)?;
         if flowop.task == Task::AppendRandom {
@@ -66,14 +66,41 @@ impl Worker<'_> {
         }
         let call = |worker: &mut Self| {
             let data = worker.buffer.of(size, &mut worker.random);
-            if let Some(file) = &mut worker.slots.get(number).file
+            if let Some(mut file) = worker.slots.get(number).file.as_deref()
                 && size > 0
             {
                 file.seek(SeekFrom::End(0))?;
-                file.write_all(data)?;
+                calls::write_all(file, data)?;
             }
             Ok(size as u64)
         };
         self.timed(flowop, call).map(drop)
+    }
+
+    /// Hands a random write to the client's pool; it counts when it is handed over.
+    pub(in crate::filebench) fn aio_write(&mut self, flowop: &Flowop) -> Result<(), Stop> {
+        let (number, file_size) = self.ready(flowop)?;
+        let size = self.io_size(flowop, file_size)?;
+        let offset = self.offset(flowop, file_size, size)?;
+        let Some(file) = self.slots.get(number).file.clone() else {
+            return Ok(());
+        };
+        let start = now_ns();
+        self.aio.submit(
+            self.client,
+            flowop.operation,
+            &file,
+            (offset, size),
+            &mut self.random,
+        )?;
+        self.completed(flowop, start, size as u64);
+        Ok(())
+    }
+
+    pub(in crate::filebench) fn aio_wait(&mut self, flowop: &Flowop) -> Result<(), Stop> {
+        let start = now_ns();
+        self.aio.reap()?;
+        self.completed(flowop, start, 0);
+        Ok(())
     }
 }

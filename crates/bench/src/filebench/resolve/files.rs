@@ -4,17 +4,15 @@ use super::super::ast::{Attributes, Value};
 use super::super::mistake::Mistake;
 use super::super::plan::{Access, Files};
 use super::super::variables::Number;
-use super::missing;
 use super::scope::{Bound, Scope};
 
 impl Scope {
     pub(super) fn files(&self, alone: bool, attributes: &Attributes) -> Result<Files, Mistake> {
-        self.required(attributes, "path")?;
-        for name in ["leafdirs", "dirdepthrv"] {
-            if let Some(found) = attributes.get(name) {
-                return Err(missing(found.at, name, "remove it"));
-            }
-        }
+        let depth = attributes
+            .get("dirdepthrv")
+            .map(|found| self.number(found.at, &found.value))
+            .transpose()?;
+        let cached = attributes.get("cached").is_none() || self.boolean(attributes, "cached")?;
         let name = self.required(attributes, "name")?;
         if name.split('/').any(|part| matches!(part, "" | "." | "..")) {
             return Err(Mistake::new(
@@ -51,7 +49,14 @@ impl Scope {
             size: size.map_or(Ok(Number::Fixed(1024)), |size| {
                 self.number(size.at, &size.value)
             })?,
+            leaf_directories: if alone {
+                0
+            } else {
+                self.integer_or(attributes, "leafdirs", 0)?
+            },
             prealloc,
+            depth,
+            cached,
             dirwidth: self
                 .integer_or(attributes, "dirwidth", if alone { 10 } else { 1 })?
                 .max(1),

@@ -2,9 +2,12 @@
 
 use super::super::ast::Attributes;
 use super::super::mistake::{Mistake, Position};
-use super::super::plan::{Flowop, Plan, Task};
-use super::missing;
+use super::super::plan::{Flowop, Plan, Target, Task};
+use super::super::words;
 use super::scope::Scope;
+
+/// Flowops that a file may have, those of each use of a composite too.
+const MOST_FLOWOPS: usize = 1 << 16;
 
 impl Scope {
     pub(super) fn flowop(
@@ -13,13 +16,9 @@ impl Scope {
         at: Position,
         kind: &str,
         given: &Attributes,
+        around: &str,
     ) -> Result<Flowop, Mistake> {
         let task = task(at, kind)?;
-        for name in ["indexed", "opennext", "target", "noreadahead"] {
-            if let Some(found) = given.get(name) {
-                return Err(missing(found.at, name, "remove it"));
-            }
-        }
         let name = self.required(given, "name")?;
         let files = ["filename", "filesetname"]
             .into_iter()
@@ -45,8 +44,21 @@ impl Scope {
                 "use 0 to 127",
             )),
         };
-        let needs_files = matches!(task, Task::Open | Task::Create | Task::Delete | Task::Stat);
-        if needs_files && files.is_none() {
+        let needs_files = matches!(
+            task,
+            Task::Open
+                | Task::Create
+                | Task::FsyncSet
+                | Task::MakeDirectory
+                | Task::RemoveDirectory
+                | Task::ListDirectory
+        );
+        let by_name = matches!(task, Task::Delete | Task::Stat) && given.get("fd").is_none();
+        if plan.memories >= MOST_FLOWOPS {
+            let advice = format!("use at most {MOST_FLOWOPS}, fewer composites in each other");
+            return Err(Mistake::new(at, "too many flowops", advice));
+        }
+        if (needs_files || by_name) && files.is_none() {
             return Err(Mistake::new(
                 given.at,
                 format!("{kind} without a fileset"),
@@ -57,7 +69,7 @@ impl Scope {
         let iosize = self.number_or(given, "iosize", 0)?;
         let sized = matches!(
             task,
-            Task::Read | Task::Write | Task::Append | Task::AppendRandom
+            Task::Read | Task::Write | Task::Append | Task::AppendRandom | Task::AioWrite
         );
         if sized && iosize.is(0) {
             return Err(Mistake::new(
@@ -66,16 +78,32 @@ impl Scope {
                 "add iosize=BYTES",
             ));
         }
+        let random = self.boolean(given, "random")?;
+        if task == Task::AioWrite && !random {
+            return Err(Mistake::new(
+                given.at,
+                "aiowrite writes at random places only",
+                "add random, or use write",
+            ));
+        }
+        let target = given
+            .get("target")
+            .map(|found| Ok(Target::Named(found.at, self.text(found)?)))
+            .transpose()?;
+        let whole = format!("{around}{name}");
         let operation = plan
             .names
             .iter()
-            .position(|known| *known == name)
+            .position(|known| *known == whole)
             .unwrap_or_else(|| {
-                plan.names.push(name);
+                plan.names.push(whole);
                 plan.names.len() - 1
             });
+        plan.memories += 1;
         Ok(Flowop {
             task,
+            at,
+            name,
             operation,
             files,
             fd,
@@ -84,9 +112,20 @@ impl Scope {
             iters: self.number_or(given, "iters", 1)?,
             value: self.number_or(given, "value", 0)?,
             workingset: self.integer_or(given, "workingset", 0)?,
-            random: self.boolean(given, "random")?,
+            random,
             direct: self.boolean(given, "directio")?,
             dsync: self.boolean(given, "dsync")?,
+            indexed: given
+                .get("indexed")
+                .map(|found| self.number(found.at, &found.value))
+                .transpose()?,
+            opennext: self.boolean(given, "opennext")?,
+            no_readahead: self.boolean(given, "noreadahead")?,
+            blocking: self.boolean(given, "blocking")?,
+            highwater: self.integer_or(given, "highwater", 1)?,
+            target: target.unwrap_or(Target::None),
+            point: 0,
+            memory: plan.memories - 1,
         })
     }
 }
@@ -99,21 +138,32 @@ fn task(at: Position, kind: &str) -> Result<Task, Mistake> {
         "deletefile" => Task::Delete,
         "statfile" => Task::Stat,
         "fsync" => Task::Fsync,
+        "fsyncset" => Task::FsyncSet,
         "read" => Task::Read,
         "write" => Task::Write,
         "readwholefile" => Task::ReadWhole,
         "writewholefile" => Task::WriteWhole,
         "appendfile" => Task::Append,
         "appendfilerand" => Task::AppendRandom,
+        "makedir" => Task::MakeDirectory,
+        "removedir" => Task::RemoveDirectory,
+        "listdir" => Task::ListDirectory,
+        "aiowrite" => Task::AioWrite,
+        "aiowait" => Task::AioWait,
         "delay" => Task::Delay,
         "hog" => Task::Hog,
-        "eventlimit" | "opslimit" | "iopslimit" | "bwlimit" => Task::Free,
-        other => {
-            return Err(missing(
-                at,
-                &format!("flowop {other}"),
-                "remove it, or use another flowop",
-            ));
-        }
+        "block" => Task::Block,
+        "wakeup" => Task::Wakeup,
+        "semblock" => Task::SemaphoreBlock,
+        "sempost" => Task::SemaphorePost,
+        "eventlimit" => Task::EventLimit,
+        "iopslimit" => Task::TransferLimit,
+        "opslimit" => Task::OperationLimit,
+        "bwlimit" => Task::BandwidthLimit,
+        "finishoncount" => Task::FinishOnCount,
+        "finishonbytes" => Task::FinishOnBytes,
+        "print" => Task::Print,
+        "testrandvar" => Task::TestRandom,
+        other => return Err(Mistake::unknown(at, "flowop", other, words::FLOWOPS)),
     })
 }

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use super::super::ast::{Attributes, Value};
 use super::super::mistake::Mistake;
-use super::super::variables::{Distribution, Drawn, Number};
+use super::super::variables::{Distribution, Drawn, Number, Source};
 use super::scope::Scope;
 
 impl Scope {
-    pub(super) fn random(&self, attributes: &Attributes) -> Result<Number, Mistake> {
+    pub(super) fn random(&mut self, attributes: &Attributes) -> Result<Number, Mistake> {
         let least = self.integer_or(attributes, "min", 0)? as f64;
         let mean = attributes
             .get("mean")
@@ -38,20 +38,48 @@ impl Scope {
         self.drawn(attributes, shape)
     }
 
-    fn drawn(&self, attributes: &Attributes, shape: Distribution) -> Result<Number, Mistake> {
+    fn drawn(&mut self, attributes: &Attributes, shape: Distribution) -> Result<Number, Mistake> {
         let most = attributes
             .get("max")
             .map(|found| self.integer(found.at, &found.value))
             .transpose()?;
+        let source = self.source(attributes)?;
         Ok(Number::Drawn(Box::new(Drawn {
             shape,
+            source,
             least: self.integer_or(attributes, "min", 0)? as f64,
             most: most.map_or(f64::MAX, |most| most as f64),
             round: self.integer_or(attributes, "round", 0)?,
         })))
     }
 
-    pub(super) fn custom(&self, attributes: &Attributes) -> Result<Number, Mistake> {
+    /// A stream of its own, where `seed` or `randsrc` ask for one.
+    fn source(&mut self, attributes: &Attributes) -> Result<Option<usize>, Mistake> {
+        let kind = attributes
+            .get("randsrc")
+            .map(|found| (found.at, self.text(found)));
+        let source = match (kind, self.integer_or(attributes, "seed", 0)?) {
+            (Some((at, kind)), seed) => match (kind?.as_str(), seed) {
+                ("urandom", _) => Source::System,
+                ("rand48", 0) => return Ok(None),
+                ("rand48", seed) => Source::Seeded(seed),
+                (other, _) => {
+                    return Err(Mistake::unknown(
+                        at,
+                        "source",
+                        other,
+                        &["rand48", "urandom"],
+                    ));
+                }
+            },
+            (None, 0) => return Ok(None),
+            (None, seed) => Source::Seeded(seed),
+        };
+        self.sources.push(source);
+        Ok(Some(self.sources.len() - 1))
+    }
+
+    pub(super) fn custom(&mut self, attributes: &Attributes) -> Result<Number, Mistake> {
         let kind = self.required(attributes, "type")?;
         let at = attributes
             .get("parameters")
@@ -182,5 +210,6 @@ fn table(attributes: &Attributes, least: f64, mean: Option<f64>) -> Result<Distr
         shift,
         scale,
         least,
+        own,
     })
 }

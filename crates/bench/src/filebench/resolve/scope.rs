@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::super::ast::{Attribute, Attributes, Setting, Value};
 use super::super::mistake::{Mistake, Position};
-use super::super::variables::Number;
+use super::super::variables::{Number, Source};
 
 /// What a variable stands for.
 #[derive(Debug, Clone)]
@@ -14,13 +14,28 @@ pub(super) enum Bound {
 }
 
 /// All variables by name.
-#[derive(Default)]
-pub(super) struct Scope(HashMap<String, Bound>);
+#[derive(Default, Clone)]
+pub(super) struct Scope {
+    bound: HashMap<String, Bound>,
+    /// Streams that random variables have for themselves.
+    pub(super) sources: Vec<Source>,
+}
 
 impl Scope {
     /// The user's value of a variable, whatever the file says.
     pub(super) fn give(&mut self, name: &str, value: &Value) {
-        self.0.insert(name.to_owned(), Bound::Plain(value.clone()));
+        self.bound
+            .insert(name.to_owned(), Bound::Plain(value.clone()));
+    }
+
+    /// What a variable stands for, if it is set.
+    pub(super) fn bound(&self, name: &str) -> Option<&Bound> {
+        self.bound.get(name)
+    }
+
+    /// A composite's local variable.
+    pub(super) fn bind(&mut self, name: &str, bound: Bound) {
+        self.bound.insert(name.to_owned(), bound);
     }
 
     pub(super) fn set(
@@ -45,7 +60,7 @@ impl Scope {
                 }
             },
         };
-        self.0.insert(name.to_owned(), bound);
+        self.bound.insert(name.to_owned(), bound);
         Ok(())
     }
 
@@ -53,8 +68,8 @@ impl Scope {
         let Value::Variable(name) = value else {
             return Ok(Bound::Plain(value.clone()));
         };
-        self.0.get(name).cloned().ok_or_else(|| {
-            let known: Vec<&str> = self.0.keys().map(String::as_str).collect();
+        self.bound.get(name).cloned().ok_or_else(|| {
+            let known: Vec<&str> = self.bound.keys().map(String::as_str).collect();
             Mistake::unknown(at, "variable", name, &known)
         })
     }
@@ -112,6 +127,8 @@ impl Scope {
         };
         match self.look_up(found.at, &found.value)? {
             Bound::Plain(Value::Boolean(value)) => Ok(value),
+            // Stock files say directio=$directio with 0.
+            Bound::Plain(Value::Integer(value @ 0..=1)) => Ok(value == 1),
             _ => Err(Mistake::new(
                 found.at,
                 format!("'{name}' is neither true nor false"),

@@ -3,17 +3,17 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use luc_bench::filebench::{FilebenchError, Options, Workload};
+use luc_bench::filebench::{Drawn, FilebenchError, Options, Workload};
 use luc_bench::units::seconds_ns;
 
 use super::{or_interrupted, show, status};
 
 /// Runs a workload file of Filebench's (.f), or a stock one by its name
 ///
-/// Stock: varmail, fileserver, webserver, webproxy, singlestreamread. Every fileset is made in a fresh
-/// subdirectory of --dir, whatever path the file gives. Length: --seconds, else the file's run, else
-/// 60 s. What of the language is there: docs/filebench.md. Exit status: 0 done, 1 the run failed, 2
-/// the file or an option is wrong (nothing was touched).
+/// Stock are all personalities of Filebench's, such as varmail, fileserver, webserver, webproxy, oltp (all
+/// names: docs/filebench.md). Every fileset is made in a fresh subdirectory of --dir, whatever path the
+/// file gives. Length: --seconds, else the file's run, else 60 s or until its threads are done. Exit
+/// status: 0 done, 1 the run failed, 2 the file or an option is wrong (nothing was touched).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   luc bench filebench varmail --dir /mnt/x
@@ -56,7 +56,11 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         seed: args.seed,
         compat: args.compat,
     };
-    let bar = show::Bar::new("filebench", &workload.schedule(&options));
+    let bar = if workload.is_open_ended(&options) {
+        show::Bar::none()
+    } else {
+        show::Bar::new("filebench", &workload.schedule(&options))
+    };
     let outcome = workload.run(&options, &mut |progress| bar.tick(progress));
     bar.clear();
     let report = match outcome {
@@ -93,5 +97,14 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         report.written_mib_per_second
     );
     show::text(&[&first, &rates], &report.operations)?;
+    for drawn in &report.drawn {
+        let Drawn {
+            operation,
+            count,
+            mean,
+            deviation,
+        } = drawn;
+        println!("{operation}: {count} draws, mean {mean:.3}, standard deviation {deviation:.3}");
+    }
     Ok(status(head.interrupted))
 }

@@ -28,6 +28,11 @@ impl Bar {
         Self::visible(total_ns / 1_000_000, &template)
     }
 
+    /// No bar, where nobody knows how long it takes.
+    pub(super) fn none() -> Self {
+        Self(ProgressBar::hidden())
+    }
+
     /// A bar that counts rounds.
     pub(super) fn rounds(name: &'static str, rounds: usize) -> Self {
         Self::visible(

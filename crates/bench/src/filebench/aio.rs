@@ -1,0 +1,183 @@
+//! Asynchronous writes of a client: a pool of threads that write in its stead.
+//!
+//! This is what the C library's `aio_write` does, which Filebench calls, and it is asynchronous whatever
+//! the file system and the flags of the file; the kernel's own interfaces are so only for some.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+use rand::Rng;
+
+use super::slots::Buffer;
+use crate::workers::{Client, Fault, now_ns};
+
+/// Threads of a client's pool at most, as many as the C library has.
+const MOST_THREADS: usize = 20;
+/// Writes that may wait; a client with more waits for its pool, so that a loop of nothing but writes does
+/// not fill the memory.
+const MOST_WAITING: usize = 4096;
+/// The longest sleep without a look at the end of the run.
+const NAP: Duration = Duration::from_millis(100);
+
+/// A client's writes under way.
+#[derive(Debug, Default)]
+pub(super) struct Aio {
+    pool: Arc<Pool>,
+    threads: Vec<JoinHandle<()>>,
+    /// Writes that `aiowait` has not reaped.
+    pending: u64,
+    data: Arc<Buffer>,
+}
+
+#[derive(Debug, Default)]
+struct Pool {
+    queue: Mutex<Queue>,
+    /// There is a write to do, or the end has come.
+    work: Condvar,
+    /// There is room for another.
+    room: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: VecDeque<Write>,
+    idle: usize,
+    /// Writes done and not reaped.
+    finished: u64,
+    failed: Option<Fault>,
+    closed: bool,
+}
+
+#[derive(Debug)]
+struct Write {
+    file: Arc<File>,
+    offset: u64,
+    size: usize,
+    data: Arc<Buffer>,
+    operation: usize,
+}
+
+impl Aio {
+    /// Hands a write of `size` random bytes to the pool. Errors: those of an earlier write, or no thread.
+    pub(super) fn submit(
+        &mut self,
+        client: &Client<'_>,
+        operation: usize,
+        file: &Arc<File>,
+        (offset, size): (u64, usize),
+        random: &mut impl Rng,
+    ) -> Result<(), Fault> {
+        if self.data.view(size).is_none() {
+            let mut data = Buffer::default();
+            data.of(size, random);
+            self.data = Arc::new(data);
+        }
+        let write = Write {
+            file: Arc::clone(file),
+            offset,
+            size,
+            data: Arc::clone(&self.data),
+            operation,
+        };
+        let mut queue = self.pool.lock();
+        while queue.waiting.len() >= MOST_WAITING && client.running(now_ns()) {
+            let woken = self.pool.room.wait_timeout(queue, NAP);
+            queue = woken.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        if let Some(fault) = queue.failed {
+            return Err(fault);
+        }
+        queue.waiting.push_back(write);
+        self.pending += 1;
+        let short = queue.idle < queue.waiting.len() && self.threads.len() < MOST_THREADS;
+        drop(queue);
+        self.pool.work.notify_one();
+        if short {
+            let pool = Arc::clone(&self.pool);
+            let thread = Builder::new().stack_size(256 * 1024);
+            match thread.spawn(move || pool.serve()) {
+                Ok(thread) => self.threads.push(thread),
+                // Those that are there do the work.
+                Err(_) if !self.threads.is_empty() => {}
+                Err(error) => return Err(Fault::of(operation)(error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reaps writes that are done, at most half of the pending ones and at least one; waits for none.
+    pub(super) fn reap(&mut self) -> Result<(), Fault> {
+        let mut queue = self.pool.lock();
+        if let Some(fault) = queue.failed {
+            return Err(fault);
+        }
+        let reaped = queue.finished.min((self.pending / 2).max(1));
+        queue.finished -= reaped;
+        self.pending -= reaped;
+        Ok(())
+    }
+}
+
+impl Drop for Aio {
+    /// What waits is dropped, as the run is over; what is under way is waited for.
+    fn drop(&mut self) {
+        let mut queue = self.pool.lock();
+        queue.closed = true;
+        queue.waiting.clear();
+        drop(queue);
+        self.pool.work.notify_all();
+        for thread in self.threads.drain(..) {
+            // A thread of the pool does nothing that panics; there would be nobody to tell.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Pool {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A thread of the pool: writes until the end.
+    fn serve(&self) {
+        let mut queue = self.lock();
+        loop {
+            if let Some(write) = queue.waiting.pop_front() {
+                drop(queue);
+                self.room.notify_one();
+                let outcome = write.perform();
+                queue = self.lock();
+                queue.finished += 1;
+                if let Err(error) = outcome {
+                    queue
+                        .failed
+                        .get_or_insert(Fault::of(write.operation)(error));
+                }
+            } else if queue.closed {
+                return;
+            } else {
+                queue.idle += 1;
+                queue = self
+                    .work
+                    .wait(queue)
+                    .unwrap_or_else(PoisonError::into_inner);
+                queue.idle -= 1;
+            }
+        }
+    }
+}
+
+impl Write {
+    fn perform(&self) -> io::Result<()> {
+        let data = self
+            .data
+            .view(self.size)
+            .ok_or(io::ErrorKind::InvalidInput)?;
+        self.file.write_all_at(data, self.offset)
+    }
+}

@@ -1,0 +1,73 @@
+//! What a file does before its run: `create files`, `system`, `echo`, `sleep`, in its order.
+
+use std::fmt::Write as _;
+use std::io;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::plan::{Part, Text};
+use crate::interrupt;
+
+/// Time between two looks at a command or a signal.
+const LOOK: Duration = Duration::from_millis(5);
+
+impl Text {
+    /// The text, where the files are below `directory`.
+    pub(super) fn shown(&self, directory: &Path) -> String {
+        let mut shown = String::new();
+        for part in &self.0 {
+            match part {
+                Part::Plain(text) => shown.push_str(text),
+                // Writing to a string cannot fail.
+                Part::Directory => drop(write!(shown, "{}", directory.display())),
+            }
+        }
+        shown
+    }
+}
+
+/// Runs a command of the shell's, whose output goes to this process's stderr. What went wrong, if it did
+/// not end with status 0. A signal to this process ends it.
+pub(super) fn system(command: &str) -> Result<(), String> {
+    let stdout = rustix::io::dup(io::stderr()).map(Stdio::from);
+    let started = stdout.map_err(io::Error::from).and_then(|stdout| {
+        Command::new("/bin/sh")
+            .args(["-c", command])
+            .stdin(Stdio::null())
+            .stdout(stdout)
+            .spawn()
+    });
+    let status = started.and_then(|mut child| {
+        loop {
+            if let Some(status) = child.try_wait()? {
+                return Ok(status);
+            }
+            if interrupt::interrupted() {
+                child.kill()?;
+                return child.wait();
+            }
+            std::thread::sleep(LOOK);
+        }
+    });
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(status.to_string()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Waits `seconds`, or until a signal comes.
+pub(super) fn sleep(seconds: u64) {
+    let begin = Instant::now();
+    let all = Duration::from_secs(seconds);
+    while let Some(left) = all
+        .checked_sub(begin.elapsed())
+        .filter(|left| !left.is_zero())
+    {
+        if interrupt::interrupted() {
+            return;
+        }
+        std::thread::sleep(left.min(LOOK));
+    }
+}

@@ -1,0 +1,103 @@
+//! Which file or directory a flowop takes.
+
+use rand::RngExt;
+
+use crate::filebench::ast::Mode;
+use crate::filebench::plan::Flowop;
+use crate::filebench::worker::{Stop, Worker};
+use crate::fileset::{Fileset, Wanted};
+
+impl Worker<'_> {
+    /// The fileset that a flowop names.
+    pub(in crate::filebench) fn files(&self, flowop: &Flowop) -> Result<usize, Stop> {
+        flowop.files.ok_or_else(|| {
+            self.fail(
+                flowop,
+                "it has neither an open file nor a fileset; add filesetname=NAME",
+            )
+        })
+    }
+
+    /// A file of the flowop's fileset, made busy: in turn as Filebench does, or at random.
+    pub(in crate::filebench) fn pick(
+        &mut self,
+        flowop: &Flowop,
+        wanted: Wanted,
+    ) -> Result<(usize, usize), Stop> {
+        let files = self.files(flowop)?;
+        let tree = &self.shared.trees[files];
+        let count = tree.paths.len();
+        let index = match &flowop.indexed {
+            Some(number) if count > 0 => {
+                let start = self.draw(number) % count as u64;
+                tree.state.pick_from(wanted, start as usize)
+            }
+            None if flowop.opennext && count > 0 => {
+                let next = self.slots.next_file(files);
+                let index = tree.state.pick_from(wanted, *next % count);
+                *next = index.map_or(*next, |index| index + 1);
+                index
+            }
+            _ => self.pick_any(&tree.state, wanted, count),
+        };
+        let kind = if wanted == Wanted::Missing {
+            "name left to create"
+        } else {
+            "file left to use"
+        };
+        self.picked(flowop, files, index, kind)
+    }
+
+    /// A leaf directory of the flowop's fileset, made busy.
+    pub(in crate::filebench) fn pick_leaf(
+        &mut self,
+        flowop: &Flowop,
+        wanted: Wanted,
+    ) -> Result<(usize, usize), Stop> {
+        let files = self.files(flowop)?;
+        let tree = &self.shared.trees[files];
+        let count = tree.leaves.len();
+        let index = match &flowop.indexed {
+            Some(number) if count > 0 => {
+                let start = u128::from(self.draw(number)) * count as u128 / 2 % count as u128;
+                tree.leaf_state.pick_from(wanted, start as usize)
+            }
+            _ => self.pick_any(&tree.leaf_state, wanted, count),
+        };
+        let kind = if wanted == Wanted::Missing {
+            "leaf directory left to make"
+        } else {
+            "leaf directory left to remove"
+        };
+        self.picked(flowop, files, index, kind)
+    }
+
+    fn pick_any(&mut self, state: &Fileset, wanted: Wanted, count: usize) -> Option<usize> {
+        if self.shared.compat {
+            state.pick(wanted)
+        } else if count > 0 {
+            state.pick_from(wanted, self.random.random_range(0..count))
+        } else {
+            None
+        }
+    }
+
+    /// That nothing is left to pick is a failure if the run has a time, else the end.
+    fn picked(
+        &self,
+        flowop: &Flowop,
+        files: usize,
+        index: Option<usize>,
+        kind: &str,
+    ) -> Result<(usize, usize), Stop> {
+        match index {
+            Some(index) => Ok((files, index)),
+            None if self.shared.plan.mode != Mode::Timeout => Err(Stop::Done),
+            None => {
+                let name = &self.shared.plan.filesets[files].name;
+                let advice = "change its entries or prealloc, or set mode quit firstdone";
+                Err(self.fail(flowop, &format!("fileset '{name}' has no {kind}; {advice}")))
+            }
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The steps of a loop: flowops, and composites with their local variables.
+
+use std::collections::HashMap;
+
+use super::super::ast::{Attributes, Flowop, Value};
+use super::super::mistake::Mistake;
+use super::super::plan::{Plan, Step};
+use super::scope::Scope;
+
+/// Composites that may contain composites; deeper ones are refused.
+const DEEPEST: usize = 32;
+
+/// The composite flowops defined so far, by name.
+#[derive(Debug, Default)]
+pub(super) struct Composites(HashMap<String, Composite>);
+
+#[derive(Debug)]
+struct Composite {
+    locals: Vec<(String, Option<Value>)>,
+    flowops: Vec<Flowop>,
+    /// Composites around the innermost flowop.
+    depth: usize,
+}
+
+impl Scope {
+    pub(super) fn composite(
+        &self,
+        composites: &mut Composites,
+        attributes: &Attributes,
+        flowops: &[Flowop],
+    ) -> Result<(), Mistake> {
+        let name = self.required(attributes, "name")?;
+        let inside = flowops
+            .iter()
+            .filter_map(|flowop| composites.0.get(&flowop.kind));
+        let depth = 1 + inside.map(|inner| inner.depth).max().unwrap_or(0);
+        if depth > DEEPEST {
+            let what = format!("composite '{name}' has too many composites in each other");
+            return Err(Mistake::new(
+                attributes.at,
+                what,
+                format!("use at most {DEEPEST}"),
+            ));
+        }
+        let composite = Composite {
+            locals: attributes.locals.clone(),
+            flowops: flowops.to_vec(),
+            depth,
+        };
+        composites.0.insert(name, composite);
+        Ok(())
+    }
+
+    /// The steps of `flowops`; `around` is the name, with a dot, of the composite that they are in.
+    pub(super) fn steps(
+        &self,
+        plan: &mut Plan,
+        composites: &Composites,
+        flowops: &[Flowop],
+        around: &str,
+    ) -> Result<Vec<Step>, Mistake> {
+        let mut steps = Vec::new();
+        for flowop in flowops {
+            let given = &flowop.attributes;
+            let Some(composite) = composites.0.get(&flowop.kind) else {
+                if let Some((name, _)) = given.locals.first() {
+                    let what = format!("'${name}' is no attribute of {}", flowop.kind);
+                    return Err(Mistake::new(
+                        given.at,
+                        what,
+                        "give it to a composite flowop",
+                    ));
+                }
+                let made = self.flowop(plan, flowop.at, &flowop.kind, given, around)?;
+                steps.push(Step::Flowop(Box::new(made)));
+                continue;
+            };
+            let name = self.required(given, "name")?;
+            let inner = self.inner(composite, given)?;
+            steps.push(Step::Body {
+                iters: self.number_or(given, "iters", 1)?,
+                steps: inner.steps(
+                    plan,
+                    composites,
+                    &composite.flowops,
+                    &format!("{around}{name}."),
+                )?,
+            });
+        }
+        Ok(steps)
+    }
+
+    /// The variables inside a composite: its locals have the values of this use, else the definition's.
+    fn inner(&self, composite: &Composite, given: &Attributes) -> Result<Self, Mistake> {
+        let mut inner = self.clone();
+        for (name, value) in &composite.locals {
+            if let Some(value) = value {
+                inner.bind(name, self.look_up(given.at, value)?);
+            }
+        }
+        for (name, value) in &given.locals {
+            if !composite.locals.iter().any(|(local, _)| local == name) {
+                let known: Vec<&str> = composite.locals.iter().map(|(local, _)| &**local).collect();
+                return Err(Mistake::unknown(given.at, "local variable", name, &known));
+            }
+            if let Some(value) = value {
+                inner.bind(name, self.look_up(given.at, value)?);
+            }
+        }
+        Ok(inner)
+    }
+}

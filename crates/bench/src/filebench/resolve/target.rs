@@ -1,0 +1,114 @@
+//! The flowops that others name as their `target`, once all are known.
+//!
+//! A limit or an end of the run counts an operation of its own thread. Semaphores and meeting points are
+//! of any thread: every instance of a `semblock` or `block` has one of its own, and a post or a wakeup
+//! goes to all of that name.
+
+use std::ops::Range;
+
+use super::super::mistake::Mistake;
+use super::super::plan::{Flowop, Plan, Step, Target, Task};
+
+/// A place to wait at, by the names that it answers to.
+struct Place {
+    task: Task,
+    /// With and without the name of its composite.
+    names: [String; 2],
+    points: Range<usize>,
+}
+
+pub(super) fn resolve(plan: &mut Plan) -> Result<(), Mistake> {
+    let places = places(plan);
+    let names = plan.names.clone();
+    for steps in &mut plan.loops {
+        let mut own = Vec::new();
+        Step::each(steps, &mut |flowop| {
+            own.push((flowop.name.clone(), flowop.operation));
+        });
+        let mut wrong = None;
+        Step::each_mut(steps, &mut |flowop| {
+            if let Err(mistake) = point(flowop, &places, &own, &names) {
+                wrong.get_or_insert(mistake);
+            }
+        });
+        wrong.map_or(Ok(()), Err)?;
+    }
+    Ok(())
+}
+
+/// Gives every instance of a flowop that waits a point of its own.
+fn places(plan: &mut Plan) -> Vec<Place> {
+    let mut places = Vec::new();
+    let Plan {
+        loops,
+        clients,
+        points,
+        names,
+        ..
+    } = plan;
+    for (index, steps) in loops.iter_mut().enumerate() {
+        let instances = clients
+            .iter()
+            .filter(|member| member.steps == index)
+            .count();
+        Step::each_mut(steps, &mut |flowop| {
+            if matches!(flowop.task, Task::SemaphoreBlock | Task::Block) {
+                flowop.point = points.len();
+                points.extend((0..instances).map(|_| flowop.highwater));
+                places.push(Place {
+                    task: flowop.task,
+                    names: [flowop.name.clone(), names[flowop.operation].clone()],
+                    points: flowop.point..points.len(),
+                });
+            }
+        });
+    }
+    places
+}
+
+fn point(
+    flowop: &mut Flowop,
+    places: &[Place],
+    own: &[(String, usize)],
+    names: &[String],
+) -> Result<(), Mistake> {
+    let waits = match flowop.task {
+        Task::SemaphorePost => Some((Task::SemaphoreBlock, "semblock")),
+        Task::Wakeup => Some((Task::Block, "block")),
+        _ => None,
+    };
+    let Target::Named(at, name) = &flowop.target else {
+        return match waits {
+            Some((_, kind)) => Err(Mistake::new(
+                flowop.at,
+                "this flowop has no target",
+                format!("add target=NAME, the name of a {kind}"),
+            )),
+            None => Ok(()),
+        };
+    };
+    let Some((task, kind)) = waits else {
+        let found: Vec<usize> = own
+            .iter()
+            .filter(|(bare, operation)| bare == name || names[*operation] == *name)
+            .map(|(_, operation)| *operation)
+            .collect();
+        if found.is_empty() {
+            let known: Vec<&str> = own.iter().map(|(bare, _)| &**bare).collect();
+            return Err(Mistake::unknown(*at, "flowop of this thread", name, &known));
+        }
+        flowop.target = Target::Operations(found);
+        return Ok(());
+    };
+    let kinds = || places.iter().filter(|place| place.task == task);
+    let found: Vec<Range<usize>> = kinds()
+        .filter(|place| place.names.contains(name))
+        .map(|place| place.points.clone())
+        .collect();
+    if found.is_empty() {
+        let known: Vec<&str> = kinds().map(|place| &*place.names[0]).collect();
+        return Err(Mistake::unknown(*at, kind, name, &known));
+    }
+    flowop.target = Target::Points(found);
+    Ok(())
+}

@@ -1,0 +1,75 @@
+//! The texts of `echo` and `system`, with their variables.
+
+use super::super::ast::Value;
+use super::super::plan::{Part, Text};
+use super::super::variables::Number;
+use super::scope::{Bound, Scope};
+
+impl Scope {
+    /// `text` with the values of its variables; one that is unknown stays as it is. A variable that is
+    /// one of `paths`, the filesets' paths, stands for the directory where the files really are.
+    pub(super) fn expand(&self, text: &str, paths: &[String]) -> Text {
+        let mut parts = Vec::new();
+        let mut plain = String::new();
+        let mut rest = text;
+        while let Some(dollar) = rest.find('$') {
+            let (before, after) = rest.split_at(dollar);
+            rest = &after[1..];
+            if let Some(escaped) = before.strip_suffix('\\') {
+                plain.push_str(escaped);
+                plain.push('$');
+                continue;
+            }
+            plain.push_str(before);
+            let (name, left) = variable(rest);
+            match self.bound(name) {
+                Some(Bound::Plain(Value::Text(path))) if paths.contains(path) => {
+                    parts.push(Part::Plain(std::mem::take(&mut plain)));
+                    parts.push(Part::Directory);
+                }
+                Some(Bound::Plain(Value::Text(text))) => plain.push_str(text),
+                Some(
+                    Bound::Plain(Value::Integer(number)) | Bound::Number(Number::Fixed(number)),
+                ) => plain.push_str(&number.to_string()),
+                Some(Bound::Plain(Value::Boolean(value))) => plain.push_str(&value.to_string()),
+                _ => {
+                    plain.push('$');
+                    continue;
+                }
+            }
+            rest = left;
+        }
+        plain.push_str(rest);
+        parts.push(Part::Plain(plain.replace("\\n", "\n")));
+        Text(parts)
+    }
+}
+
+/// The variable's name that `text` begins with, with or without braces, and what follows it.
+fn variable(text: &str) -> (&str, &str) {
+    if let Some((name, rest)) = text.strip_prefix('{').and_then(|text| text.split_once('}')) {
+        return (name, rest);
+    }
+    let end = text
+        .find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
+        .unwrap_or(text.len());
+    text.split_at(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_have_their_values_and_the_path_is_the_directory() {
+        let mut scope = Scope::default();
+        scope.give("dir", &Value::Text("/tmp".to_owned()));
+        scope.give("n1", &Value::Integer(7));
+        let text = scope.expand("ls $dir/set ${n1} $none \\$n1", &["/tmp".to_owned()]);
+        let plain = |text: &str| Part::Plain(text.to_owned());
+        assert_eq!(
+            text.0,
+            [plain("ls "), Part::Directory, plain("/set 7 $none $n1")]
+        );
+    }
+}
