@@ -139,6 +139,8 @@ look() {
 		# The recorder's rival, and what the kernel module is stressed with.
 		need bpftrace bpftrace
 		need stress-ng stress-ng
+		# What the engine of Filebench's files is compared with.
+		need fio fio
 		;;
 	esac
 }

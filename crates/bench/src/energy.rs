@@ -1,7 +1,7 @@
 //! Energy: joules of a run, gross and net of idle, from whatever this machine has; where it has nothing, why.
 //!
-//! In this order: a meter's command, where one is given ([`meter`]); RAPL counters in powercap ([`powercap`]); the same
-//! counters as perf events ([`perf`]). A figure that cannot be trusted (a wrap that may have been missed, a meter that was
+//! In this order: a meter's command, where one is given (`meter`); RAPL counters in powercap (`powercap`); the same
+//! counters as perf events (`perf`). A figure that cannot be trusted (a wrap that may have been missed, a meter that was
 //! silent) is no figure: the run has none, and the reason beside it.
 
 mod counter;

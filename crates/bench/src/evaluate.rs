@@ -6,8 +6,10 @@
 //! settings in a random order, `report` turns figures into a page.
 
 mod analysis;
+mod coverage;
 mod disengaged;
 mod disks;
+mod engine;
 mod error;
 mod groups;
 mod head_to_head;
@@ -30,6 +32,7 @@ mod safety;
 pub mod sigkill;
 pub mod sqlite;
 mod steal;
+mod sweep_kills;
 pub mod switches;
 mod synthetic;
 mod truth;

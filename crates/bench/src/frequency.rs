@@ -1,8 +1,8 @@
 //! The processors' frequency: set for a run, checked by reading back, and put back on any exit.
 //!
-//! [`Setting`] and [`Options`] are what a plan says; [`check`] tells before anything is touched whether the machine can
-//! do it; [`Lent`] holds the processors while a sweep uses them; [`restore`] puts everything back from the file that
-//! `Lent` wrote first, so that any process can do it. Where there is no cpufreq, [`throttle`] is a quota of processor
+//! [`Setting`] and [`Options`] are what a plan says; `check` tells before anything is touched whether the machine can
+//! do it; `Lent` holds the processors while a sweep uses them; `restore` puts everything back from the file that
+//! `Lent` wrote first, so that any process can do it. Where there is no cpufreq, `throttle` is a quota of processor
 //! time, and says that it is no frequency.
 //!
 //! The files are those of the kernel's admin-guide/pm/cpufreq.rst, intel_pstate.rst, amd-pstate.rst and of

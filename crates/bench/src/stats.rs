@@ -7,6 +7,7 @@ mod interleave;
 mod interpolated;
 mod order;
 mod paired;
+pub(crate) mod simulated;
 mod stopping;
 mod warmup;
 

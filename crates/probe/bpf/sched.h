@@ -174,8 +174,7 @@ static __always_inline void send_wait(struct task_struct *task, struct thread *t
 	struct record_wait *record;
 
 	off_ns = hot->off_ns ? hot->off_ns : now - duration_ns;
-	woken_ns = hot->off_ns ? hot->woken_ns :
-				 now - runnable_ns(task, hot, clock, duration_ns);
+	woken_ns = hot->off_ns ? hot->woken_ns : now - runnable_ns(task, hot, clock, duration_ns);
 
 	record = reserve(record_wait, LOST_WAIT);
 	if (!record)

@@ -12,6 +12,7 @@ use crate::frequency::{self, Setting};
 use crate::stats::Goal;
 
 mod check;
+mod file_systems;
 #[cfg(test)]
 mod tests;
 
@@ -145,7 +146,7 @@ pub struct Figure {
 pub struct Target {
     /// What the report calls it.
     pub name: String,
-    /// ext4 or xfs.
+    /// ext2, ext3, ext4, xfs, btrfs or f2fs.
     pub fs: Option<String>,
     /// Options of mkfs.
     #[serde(default)]

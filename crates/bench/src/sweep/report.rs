@@ -142,6 +142,11 @@ impl Report {
                  as fast as they are"
             )?;
         }
+        for target in &self.plan.target {
+            if let Some(danger) = target.danger() {
+                writeln!(f, "target '{}' is UNSAFE: {danger}", target.name)?;
+            }
+        }
         energy::write_about(f, &self.energy, &self.repeats)
     }
 

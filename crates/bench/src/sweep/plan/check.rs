@@ -8,6 +8,7 @@ use luc_disk::{Mkfs, ModelSpec};
 
 use super::super::error::SweepError;
 use super::super::options;
+use super::file_systems::{FILE_SYSTEMS, kernel_has};
 use super::{Disk, Plan, Stop, Target, Workload};
 use crate::energy::{self, Choice};
 use crate::frequency::{self, Setting};
@@ -63,6 +64,12 @@ impl Plan {
         frequency::check(sysfs, &self.frequency, &self.frequency_options)?;
         for target in &self.target {
             let Some(fs) = &target.fs else { continue };
+            if !kernel_has(fs) {
+                return Err(SweepError::Plan(format!(
+                    "target '{}': this kernel has no {fs}: leave the target out, or run the sweep where it is",
+                    target.name
+                )));
+            }
             if !rustix::process::geteuid().is_root() {
                 return Err(luc_disk::Error::NotRoot.into());
             }
@@ -127,10 +134,10 @@ impl Target {
         }
         match (&self.fs, &self.directory) {
             (Some(fs), None) => {
-                let least = match fs.as_str() {
-                    "ext4" => "16M",
-                    "xfs" => "300M",
-                    _ => return refuse(format!("fs = \"{fs}\": write ext4 or xfs")),
+                let known = FILE_SYSTEMS.iter().find(|(name, _)| name == fs);
+                let Some((_, least)) = known else {
+                    let names = FILE_SYSTEMS.map(|(name, _)| name);
+                    return refuse(format!("fs = \"{fs}\"{}", meant(fs, &names)));
                 };
                 if parse_size_bytes(&disk.size)? < parse_size_bytes(least)? {
                     return refuse(format!(

@@ -1,0 +1,83 @@
+/*
+ * What the engine of Filebench's files is compared with: threads that make one call over and over on a file of their
+ * own, and nothing else but counting and, with "clock", reading the time before and after each call.
+ *
+ * usage: loop CALL(read|stat) CLOCK(plain|clock) THREADS SECONDS DIRECTORY
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static volatile int stop;
+static int is_stat, has_clock;
+static const char *directory;
+
+static long now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000L + now.tv_nsec;
+}
+
+static void *run(void *number)
+{
+	char block[1024] = { 0 }, path[4096];
+	unsigned int place = 1;
+	struct stat about;
+	long count, begun = 0, sum = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/loop-%ld", directory, (long)number);
+	fd = open(path, O_RDWR | O_CREAT, 0600);
+	if (fd < 0 || write(fd, block, sizeof(block)) != sizeof(block))
+		exit(2);
+	unlink(path);
+	for (count = 0; !stop; count++) {
+		if (has_clock)
+			begun = now_ns();
+		place = place * 1664525 + 1013904223;
+		if (is_stat ? fstat(fd, &about) : pread(fd, block, 1, place >> 22) != 1)
+			exit(2);
+		if (has_clock)
+			sum += now_ns() - begun;
+	}
+	close(fd);
+	return (void *)(sum < 0 ? 0 : count);
+}
+
+int main(int count, char **words)
+{
+	pthread_t threads[64];
+	long number, number_of_threads, sum = 0, begun;
+	double seconds;
+	void *made;
+
+	if (count != 6)
+		return 2;
+	is_stat = !strcmp(words[1], "stat");
+	has_clock = !strcmp(words[2], "clock");
+	number_of_threads = atol(words[3]);
+	seconds = atof(words[4]);
+	directory = words[5];
+	if (number_of_threads < 1 || number_of_threads > 64)
+		return 2;
+	begun = now_ns();
+	for (number = 0; number < number_of_threads; number++)
+		if (pthread_create(&threads[number], NULL, run, (void *)number))
+			return 2;
+	usleep(seconds * 1e6);
+	stop = 1;
+	for (number = 0; number < number_of_threads; number++) {
+		pthread_join(threads[number], &made);
+		sum += (long)made;
+	}
+	printf("%.0f\n", sum * 1e9 / (now_ns() - begun));
+	return 0;
+}

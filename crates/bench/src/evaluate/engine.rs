@@ -1,0 +1,287 @@
+//! Part `engine`: what the engine of Filebench's files costs, beside loops of the same calls and fio, on tmpfs.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rand::seq::SliceRandom as _;
+use serde_json::{Value, json};
+
+use super::error::EvaluateError;
+use super::lab::{Lab, figure, line, missing};
+use super::progress::Progress;
+use super::report::{Page, Table, Target, number, spread, spread_as};
+use super::steal;
+use crate::processors::Processors;
+use crate::random;
+use crate::scratch::Scratch;
+use crate::stats::{median, paired_ratios};
+
+/// A tmpfs wherever there is Linux.
+const TMPFS: &str = "/dev/shm";
+/// Of statfs(2).
+const TMPFS_MAGIC: u64 = 0x0102_1994;
+const THREADS: usize = 2;
+/// What the engine must do at least, per second, on two processors.
+const LEAST: f64 = 1.5e6;
+const LOOP: &str = include_str!("engine.c");
+
+/// Which call is made over and over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Call {
+    Read,
+    Stat,
+}
+
+/// Who makes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Maker {
+    Engine,
+    Loop,
+    ClockedLoop,
+    Fio,
+}
+
+impl Call {
+    const ALL: [Self; 2] = [Self::Read, Self::Stat];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Read => "pread of a byte",
+            Self::Stat => "fstat",
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Stat => "stat",
+        }
+    }
+
+    fn makers(self) -> &'static [Maker] {
+        match self {
+            Self::Read => &[Maker::Engine, Maker::Loop, Maker::ClockedLoop, Maker::Fio],
+            Self::Stat => &[Maker::Engine, Maker::Loop, Maker::ClockedLoop],
+        }
+    }
+
+    /// The workload file.
+    fn file(self) -> String {
+        let flowop = match self {
+            Self::Read => "flowop read name=op,fd=1,iosize=1,random,iters=1000000000",
+            Self::Stat => "flowop statfile name=op,fd=1,iters=1000000000",
+        };
+        format!(
+            "set $dir=/tmp\n\
+             define fileset name=set,path=$dir,size=1k,entries={THREADS},dirwidth={THREADS},prealloc\n\
+             define process name=p {{ thread name=t,instances={THREADS} {{\n  \
+             flowop openfile name=open,filesetname=set,fd=1\n  {flowop}\n}} }}\n"
+        )
+    }
+}
+
+impl Maker {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Engine => "luc bench filebench",
+            Self::Loop => "plain loop",
+            Self::ClockedLoop => "loop that reads the clock",
+            Self::Fio => "fio",
+        }
+    }
+}
+
+/// A call, who made it, and how often per second, by repeat.
+type Runs = Vec<(Call, Maker, Vec<f64>)>;
+
+/// Where everything is.
+struct Bench<'a> {
+    lab: &'a Lab,
+    looping: PathBuf,
+    directory: PathBuf,
+    seconds: f64,
+}
+
+pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
+    let repeats = lab.options.repeats.unwrap_or(7);
+    let scratch = Scratch::create(Path::new(TMPFS)).map_err(|error| EvaluateError::Missing {
+        what: format!("a tmpfs at {TMPFS} ({error})"),
+    })?;
+    let about = rustix::fs::statfs(scratch.path())
+        .map_err(|error| EvaluateError::file("look at", scratch.path())(error.into()))?;
+    if about.f_type as u64 != TMPFS_MAGIC {
+        return Err(missing("a tmpfs at /dev/shm"));
+    }
+    let bench = Bench {
+        lab,
+        looping: lab.compile("loop", LOOP, &[])?,
+        directory: scratch.path().to_owned(),
+        seconds: lab.options.seconds.unwrap_or(3.0),
+    };
+    let no_fio = lab
+        .execute(Command::new("fio").arg("--version"), &[0])
+        .err();
+    let mut runs: Runs = Vec::new();
+    for call in Call::ALL
+        .into_iter()
+        .filter(|call| lab.options.wants(call.name()))
+    {
+        let makers = call.makers().iter().copied();
+        let makers = makers.filter(|&maker| maker != Maker::Fio || no_fio.is_none());
+        runs.extend(makers.map(|maker| (call, maker, Vec::new())));
+    }
+    let mut progress = Progress::new(lab.part, runs.len() * repeats);
+    let mut order: Vec<usize> = (0..runs.len()).collect();
+    for repeat in 0..repeats {
+        order.shuffle(&mut random::stream(lab.options.seed, repeat as u64));
+        for &index in &order {
+            let (call, maker, rates) = &mut runs[index];
+            let rate = bench.undisturbed(*call, *maker, repeat)?;
+            progress.step(&format!(
+                "{}, {}: {:.2} million/s",
+                call.name(),
+                maker.name(),
+                rate / 1e6
+            ));
+            rates.push(rate);
+        }
+    }
+    Ok(page(&runs, no_fio.as_ref(), bench.seconds))
+}
+
+impl Bench<'_> {
+    /// Makes a run, and makes it again while too much processor time is stolen.
+    fn undisturbed(&self, call: Call, maker: Maker, repeat: usize) -> Result<f64, EvaluateError> {
+        for _ in 1..steal::TRIES {
+            let (rate, stolen_share) = self.once(call, maker, repeat)?;
+            if stolen_share <= steal::MOST {
+                return Ok(rate);
+            }
+            self.lab.count_disturbed();
+        }
+        self.once(call, maker, repeat).map(|(rate, _)| rate)
+    }
+
+    /// Calls per second, and the share of the processors' time that was stolen meanwhile.
+    fn once(&self, call: Call, maker: Maker, repeat: usize) -> Result<(f64, f64), EvaluateError> {
+        let mut command = self.command(call, maker)?;
+        let before = Processors::now();
+        let said = self.lab.execute(&mut command, &[0])?.stdout;
+        let stolen_share = Processors::now().stolen_share_since(before);
+        let rate = rate(maker, &said)?;
+        self.lab.keep(json!({
+            "call": call.name(),
+            "by": maker.name(),
+            "repeat": repeat,
+            "command": line(&command),
+            "per_s": rate.round(),
+            "stolen_share": stolen_share,
+            "disturbed": stolen_share > steal::MOST,
+        }));
+        Ok((rate, stolen_share))
+    }
+
+    fn command(&self, call: Call, maker: Maker) -> Result<Command, EvaluateError> {
+        let seconds = self.seconds.to_string();
+        Ok(match maker {
+            Maker::Engine => {
+                let file = self.lab.path(&format!("{}.f", call.word()));
+                std::fs::write(&file, call.file()).map_err(EvaluateError::file("write", &file))?;
+                let mut command = self.lab.luc(&["bench", "filebench"]);
+                command.arg(file).args(["--json", "--seconds", &seconds]);
+                command.arg("--dir").arg(&self.directory);
+                command
+            }
+            Maker::Loop | Maker::ClockedLoop => {
+                let clock = if maker == Maker::Loop {
+                    "plain"
+                } else {
+                    "clock"
+                };
+                let mut command = Command::new(&self.looping);
+                command.args([call.word(), clock, &THREADS.to_string(), &seconds]);
+                command.arg(&self.directory);
+                command
+            }
+            Maker::Fio => {
+                let mut command = Command::new("fio");
+                command.args([
+                    "--name=byte",
+                    "--rw=randread",
+                    "--bs=1",
+                    "--filesize=1k",
+                    "--ioengine=psync",
+                    "--thread",
+                    "--norandommap",
+                    "--time_based",
+                    "--group_reporting",
+                    "--output-format=json",
+                ]);
+                command.arg(format!("--numjobs={THREADS}"));
+                command.arg(format!("--runtime={seconds}"));
+                command.arg(format!("--directory={}", self.directory.display()));
+                command
+            }
+        })
+    }
+}
+
+/// Calls per second, as the program says.
+fn rate(maker: Maker, said: &str) -> Result<f64, EvaluateError> {
+    let json = || serde_json::from_str::<Value>(said).map_err(|_| missing("the rate"));
+    match maker {
+        Maker::Engine => figure(&json()?, "flowops_per_second"),
+        Maker::Loop | Maker::ClockedLoop => said.trim().parse().map_err(|_| missing("the rate")),
+        Maker::Fio => figure(&json()?["jobs"][0]["read"], "iops"),
+    }
+}
+
+fn page(runs: &Runs, no_fio: Option<&EvaluateError>, seconds: f64) -> Page {
+    let mut table = Table::new(&["call", "by", "million/s", "the engine over it"]);
+    let mut targets = Vec::new();
+    for (call, maker, rates) in runs {
+        let of_engine = |(other, by, rates): &'_ (Call, Maker, Vec<f64>)| {
+            (other == call && *by == Maker::Engine).then(|| rates.clone())
+        };
+        let engine = runs.iter().find_map(of_engine).unwrap_or_default();
+        let over = paired_ratios(&engine, rates).unwrap_or_default();
+        if *maker == Maker::Engine {
+            let what = format!("{}: flowops per second on two processors", call.name());
+            targets.push(Target::at_least(what, median(rates), LEAST));
+        } else if *maker != Maker::Loop {
+            let what = format!("{}: the engine over the {}", call.name(), maker.name());
+            targets.push(Target::at_least(
+                what.replace("the fio", "fio"),
+                median(&over),
+                1.0,
+            ));
+        }
+        table.row(vec![
+            call.name().to_owned(),
+            maker.name().to_owned(),
+            spread(&rates.iter().map(|rate| rate / 1e6).collect::<Vec<_>>()),
+            if *maker == Maker::Engine {
+                "-".to_owned()
+            } else {
+                spread_as(&over, |ratio| format!("{ratio:.3}"))
+            },
+        ]);
+    }
+    let fio = match no_fio {
+        None => String::new(),
+        Some(reason) => format!(" fio could not be run here: {reason}."),
+    };
+    Page {
+        title: "What the engine of Filebench's files costs".to_owned(),
+        about: format!(
+            "{THREADS} threads make one call on a file of 1 KiB in tmpfs, at random places, for {} s: the engine of `luc \
+             bench filebench`, which reads the clock before and after each call and keeps a histogram; a loop in C that \
+             does nothing else (`engine.c`), without the clock and, as a benchmark must, with it; and fio (psync, \
+             blocks of a byte). In random order within each repeat; ratios are within repeats. {}{fio}",
+            number(seconds),
+            "In parentheses the 95 % interval of the median, or with fewer than 6 runs their range."
+        ),
+        tables: vec![("Calls per second:".to_owned(), table)],
+        targets,
+    }
+}

@@ -1,0 +1,276 @@
+//! Part `sweep-kills`: a sweep that is killed at random goes on, and ends with the same repeats as one that was not.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use rand::RngExt as _;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use super::error::EvaluateError;
+use super::lab::{Lab, missing};
+use super::progress::Progress;
+use super::report::{Page, Table, Target};
+use crate::{interrupt, random};
+
+const KILLS: u64 = 10;
+/// When a sweep is killed after its start, ms: while it clears up, makes disks, runs or writes.
+const WHEN_MS: std::ops::Range<u64> = 100..4000;
+const LOOK: Duration = Duration::from_millis(20);
+/// How long the keeper may take to clear up.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Built-in workload and a command, two file systems: 48 repeats.
+const PLAN: &str = r#"
+threads = [1, 4]
+settle = "10ms"
+
+[stop]
+goal = 0.0001
+min = 6
+max = 6
+
+[disk]
+size = "512M"
+flush = "2ms"
+write = "20us"
+
+[[workload]]
+name = "create"
+bench = "metarates"
+options = { seconds = 0.3, warmup = "0.1s", file-size = "1k" }
+
+[[workload]]
+name = "shell"
+command = ["sh", "-c", "for i in $(seq {threads}); do echo $i >f$i; sync f$i; done; sleep 0.2"]
+
+[[target]]
+name = "ext4"
+fs = "ext4"
+
+[[target]]
+name = "xfs"
+fs = "xfs"
+"#;
+
+/// A plan and its results.
+struct Site<'a> {
+    lab: &'a Lab,
+    plan: PathBuf,
+    out: PathBuf,
+}
+
+/// A repeat: its point's key and its round.
+type Repeat = (String, u64);
+
+impl Site<'_> {
+    fn command(&self) -> Command {
+        let mut command = self.lab.luc(&["sweep"]);
+        command.arg(&self.plan).arg("--out").arg(&self.out);
+        command.arg("--json");
+        command.env("LUC_RUN_DIR", self.lab.path("run"));
+        command
+    }
+
+    /// Runs it to its end; the repeats of its report, in order.
+    fn run(&self) -> Result<Vec<Repeat>, EvaluateError> {
+        let output = self.lab.execute(&mut self.command(), &[0])?.stdout;
+        let report: Value =
+            serde_json::from_str(&output).map_err(|_| missing("the sweep's report"))?;
+        let rows = report["repeats"].as_array();
+        let repeat = |row: &Value| Some((row["key"].as_str()?.to_owned(), row["round"].as_u64()?));
+        let found: Option<Vec<Repeat>> =
+            rows.map_or(Some(Vec::new()), |rows| rows.iter().map(repeat).collect());
+        let mut found = found.ok_or_else(|| missing("key and round of each repeat"))?;
+        found.sort();
+        Ok(found)
+    }
+
+    /// Repeats that are on the disk.
+    fn kept(&self) -> usize {
+        let text = fs::read_to_string(self.out.join("results.jsonl")).unwrap_or_default();
+        text.matches('\n').count()
+    }
+
+    /// Starts it and kills it `after` a while, also its children if `all`; whether it was still at work.
+    fn kill(&self, after: Duration, all: bool) -> Result<bool, EvaluateError> {
+        let mut child = self
+            .command()
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(EvaluateError::file("run", self.lab.luc_path()))?;
+        thread::sleep(after);
+        let others = if all {
+            children(child.id())
+        } else {
+            Vec::new()
+        };
+        let was_at_work = child.try_wait().is_ok_and(|ended| ended.is_none());
+        let _ = child.kill();
+        for other in others {
+            // It may have ended by itself.
+            let _ = kill_process(other, Signal::KILL);
+        }
+        child
+            .wait()
+            .map_err(EvaluateError::file("wait for", self.lab.luc_path()))?;
+        if interrupt::interrupted() {
+            return Err(EvaluateError::Interrupted);
+        }
+        Ok(was_at_work)
+    }
+
+    /// What a sweep must not leave behind: disks, mounts, folders of its repeats.
+    fn left(&self) -> Vec<String> {
+        let disks = fs::read_dir(self.lab.path("run/disk"));
+        let disks = disks.into_iter().flatten().flatten();
+        let mut left: Vec<String> = disks
+            .map(|disk| format!("disk {}", disk.file_name().to_string_lossy()))
+            .collect();
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        if mounts.contains(&*self.out.to_string_lossy()) {
+            left.push("a mount".to_owned());
+        }
+        if self.out.join("work").exists() {
+            left.push("its working folder".to_owned());
+        }
+        left
+    }
+
+    /// Waits until nothing is left; what is.
+    fn cleared(&self) -> Vec<String> {
+        let mut waited = Duration::ZERO;
+        loop {
+            let left = self.left();
+            if left.is_empty() || waited >= PATIENCE || interrupt::interrupted() {
+                return left;
+            }
+            thread::sleep(LOOK);
+            waited += LOOK;
+        }
+    }
+}
+
+/// Processes whose parent is `parent`.
+fn children(parent: u32) -> Vec<Pid> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| {
+            let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
+            // After the name, which is in parentheses: state, parent.
+            let (_, rest) = stat.rsplit_once(')')?;
+            let is_child = rest.split_whitespace().nth(1)?.parse::<u32>().ok()? == parent;
+            let pid = entry.file_name().to_str()?.parse().ok()?;
+            is_child.then(|| Pid::from_raw(pid)).flatten()
+        })
+        .collect()
+}
+
+pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
+    let kills = lab.options.cuts.unwrap_or(KILLS);
+    let plan = lab.path("plan.toml");
+    fs::write(&plan, PLAN).map_err(EvaluateError::file("write", &plan))?;
+    let site = |name: &str| Site {
+        lab,
+        plan: plan.clone(),
+        out: lab.path(name),
+    };
+    let mut progress = Progress::new(lab.part, kills as usize + 2);
+    let undisturbed = site("undisturbed").run()?;
+    progress.step(&format!("undisturbed: {} repeats", undisturbed.len()));
+
+    let killed = site("killed");
+    let mut random = random::stream(lab.options.seed, 0);
+    let mut table = Table::new(&["kill", "killed", "after, s", "repeats kept", "left behind"]);
+    let (mut at_work, mut left_behind) = (0, 0);
+    for kill in 0..kills {
+        let after = Duration::from_millis(random.random_range(WHEN_MS));
+        let all = kill % 2 == 1;
+        at_work += u64::from(killed.kill(after, all)?);
+        // Whoever kills the keeper, too, has the next start clear up.
+        let left = if all { Vec::new() } else { killed.cleared() };
+        left_behind += left.len();
+        let what = if all {
+            "the sweep, its keeper and its workload"
+        } else {
+            "the sweep"
+        };
+        lab.keep(json!({
+            "kill": kill + 1, "killed": what, "after_ms": after.as_millis() as u64, "kept": killed.kept(), "left": left,
+        }));
+        progress.step(&format!(
+            "kill {}: {} repeats kept",
+            kill + 1,
+            killed.kept()
+        ));
+        table.row(vec![
+            (kill + 1).to_string(),
+            what.to_owned(),
+            format!("{:.2}", after.as_secs_f64()),
+            killed.kept().to_string(),
+            if all {
+                "-".to_owned()
+            } else {
+                left.len().to_string()
+            },
+        ]);
+    }
+    let resumed = killed.run()?;
+    let left = killed.cleared();
+    progress.step(&format!("to its end: {} repeats", resumed.len()));
+    lab.keep(json!({ "undisturbed": undisturbed, "killed": resumed, "left": left }));
+    Ok(page(
+        &undisturbed,
+        &resumed,
+        at_work,
+        kills,
+        left_behind + left.len(),
+        table,
+        &plan,
+    ))
+}
+
+fn page(
+    undisturbed: &[Repeat],
+    resumed: &[Repeat],
+    at_work: u64,
+    kills: u64,
+    left_behind: usize,
+    table: Table,
+    plan: &Path,
+) -> Page {
+    let name = plan.file_name().unwrap_or_default().to_string_lossy();
+    let targets = vec![
+        Target::new(
+            format!("{kills} kills met the sweep at work"),
+            at_work == kills,
+            at_work.to_string(),
+        ),
+        Target::new(
+            "the killed sweep ends with the repeats of the other, each once",
+            !undisturbed.is_empty() && resumed == undisturbed,
+            format!("{} and {} repeats", resumed.len(), undisturbed.len()),
+        ),
+        Target::new(
+            "no disk, mount or folder is left",
+            left_behind == 0,
+            left_behind.to_string(),
+        ),
+    ];
+    Page {
+        title: "A sweep that is killed".to_owned(),
+        about: format!(
+            "`luc sweep {name}` once undisturbed and once killed by SIGKILL at random, started again each time, and at \
+             last left to its end. Every second time the keeper, which clears up after a sweep that was killed, and the \
+             workload are killed with it, as when a machine goes down; then the next start clears up. The plan:\n\n\
+             ```toml{PLAN}```"
+        ),
+        tables: vec![("Each kill:".to_owned(), table)],
+        targets,
+    }
+}

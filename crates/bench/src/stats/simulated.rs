@@ -1,0 +1,188 @@
+//! Experiments on figures as storage gives them, skewed, each a mean of an autocorrelated run: how often do their
+//! intervals hold the true median?
+
+use std::fmt;
+
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+
+use super::{Goal, Verdict, median, paired_ratios};
+use crate::random;
+
+/// Experiments of each case.
+pub(crate) const TRIALS: u64 = 4000;
+/// Runs whose median stands for the true one.
+const RUNS_OF_TRUTH: usize = 100_001;
+/// What one side of a pair has more.
+const FACTOR: f64 = 1.3;
+
+/// What a run's intervals are drawn from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// e to the power of an autocorrelated normal.
+    LogNormal,
+    /// Gamma draws, each mixed with the one before it.
+    Gamma,
+}
+
+/// What is estimated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Figure {
+    /// The median of the runs.
+    Median,
+    /// The median ratio of two settings, each round's against each other.
+    Ratio,
+}
+
+/// One kind of experiment.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Case {
+    pub(crate) figure: Figure,
+    pub(crate) kind: Kind,
+    /// How far apart runs are: the standard deviation of their logarithms, beside what their intervals add.
+    pub(crate) spread: f64,
+    pub(crate) goal: Goal,
+}
+
+/// What its experiments came to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Coverage {
+    /// The share whose interval holds the truth.
+    pub(crate) share: f64,
+    /// The mean number of repeats.
+    pub(crate) repeats: f64,
+}
+
+/// All cases: fixed numbers of repeats, repeats until the interval is narrow, and ratios.
+pub(crate) fn cases() -> Vec<Case> {
+    let fixed = |count| Goal {
+        relative_half_width: 0.0,
+        min: count,
+        max: count,
+    };
+    let until = |relative_half_width, min| Goal {
+        relative_half_width,
+        min,
+        max: 100,
+    };
+    let mut cases = Vec::new();
+    for kind in [Kind::LogNormal, Kind::Gamma] {
+        let mut add = |figure, spread, goals: &[Goal]| {
+            cases.extend(goals.iter().map(|&goal| Case {
+                figure,
+                kind,
+                spread,
+                goal,
+            }));
+        };
+        add(Figure::Median, 0.1, &[6, 7, 8, 10, 15, 30, 50].map(fixed));
+        let narrow = [
+            until(0.05, 6),
+            until(0.1, 6),
+            until(0.2, 6),
+            until(0.05, 10),
+            until(0.1, 10),
+            until(0.2, 10),
+            until(0.1, 15),
+        ];
+        add(Figure::Median, 0.02, &narrow);
+        add(Figure::Median, 0.3, &narrow);
+        let pairs = [
+            fixed(6),
+            fixed(10),
+            fixed(25),
+            until(0.1, 6),
+            until(0.1, 10),
+            until(0.05, 10),
+        ];
+        add(Figure::Ratio, 0.1, &pairs);
+    }
+    cases
+}
+
+impl Case {
+    /// The true value.
+    pub(crate) fn truth(&self) -> f64 {
+        // Both settings have the same distribution but for the factor, so that the ratio's median is the factor.
+        if self.figure == Figure::Ratio {
+            return FACTOR;
+        }
+        let mut random = random::stream(99, 7);
+        let runs: Vec<f64> = (0..RUNS_OF_TRUTH).map(|_| self.run(&mut random)).collect();
+        median(&runs).unwrap_or(f64::NAN)
+    }
+
+    /// Makes all experiments.
+    pub(crate) fn simulate(&self, truth: f64) -> Coverage {
+        let (mut covered, mut made) = (0, 0);
+        for trial in 0..TRIALS {
+            let mut random = random::stream(trial, 3);
+            let mut values = Vec::new();
+            while let Verdict::More(count) = self.goal.verdict(&values) {
+                values.resize_with(count, || self.draw(&mut random));
+            }
+            let interval = self.goal.interval(&values);
+            let holds = interval.is_some_and(|found| (found.low..=found.high).contains(&truth));
+            covered += u32::from(holds);
+            made += values.len();
+        }
+        Coverage {
+            share: f64::from(covered) / TRIALS as f64,
+            repeats: made as f64 / TRIALS as f64,
+        }
+    }
+
+    /// One repeat's value.
+    fn draw(&self, random: &mut ChaCha8Rng) -> f64 {
+        match self.figure {
+            Figure::Median => self.run(random),
+            Figure::Ratio => {
+                let (with, without) = (FACTOR * self.run(random), self.run(random));
+                let ratios = paired_ratios(&[with], &[without]).unwrap_or_default();
+                ratios.first().copied().unwrap_or(f64::NAN)
+            }
+        }
+    }
+
+    /// A run: the mean of 20 intervals, each leaning on the last, times a factor of the run's own (where the files
+    /// came to lie, what else the machine did).
+    fn run(&self, random: &mut impl Rng) -> f64 {
+        let intervals = 20;
+        let mut state = random::normal(random);
+        let mut last = random::gamma(random, 1.0, 1.5);
+        let mut sum = 0.0;
+        for _ in 0..intervals {
+            sum += match self.kind {
+                Kind::LogNormal => {
+                    state = 0.7 * state + (1.0_f64 - 0.49).sqrt() * random::normal(random);
+                    (0.5 * state).exp()
+                }
+                Kind::Gamma => {
+                    last = 0.7 * last + 0.3 * random::gamma(random, 1.0, 1.5);
+                    last
+                }
+            };
+        }
+        sum / f64::from(intervals) * (self.spread * random::normal(random)).exp()
+    }
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Goal {
+            relative_half_width,
+            min,
+            max,
+        } = self.goal;
+        let (figure, kind) = (self.figure, self.kind);
+        write!(f, "{figure:?}, {kind:?}, spread {}, ", self.spread)?;
+        if min == max {
+            write!(f, "{min} repeats")
+        } else {
+            write!(
+                f,
+                "{min} repeats and more until within {relative_half_width}"
+            )
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! The file systems that a sweep makes, and what of them loses data.
+
+use std::fs;
+
+use super::Target;
+
+/// A file system by its name, as mkfs and mount have it, and the least disk that its mkfs takes.
+pub(super) const FILE_SYSTEMS: [(&str, &str); 6] = [
+    ("ext2", "8M"),
+    ("ext3", "16M"),
+    ("ext4", "16M"),
+    ("xfs", "300M"),
+    ("btrfs", "128M"),
+    ("f2fs", "64M"),
+];
+
+/// Whether the kernel that runs can mount it: it knows it by now, or has a module for it.
+pub(super) fn kernel_has(name: &str) -> bool {
+    let known = fs::read_to_string("/proc/filesystems").unwrap_or_default();
+    if known.split_whitespace().any(|word| word == name) {
+        return true;
+    }
+    let release = rustix::system::uname();
+    let release = release.release().to_string_lossy();
+    let aliases = fs::read_to_string(format!("/lib/modules/{release}/modules.alias"));
+    let wanted = format!("alias fs-{name} ");
+    aliases.is_ok_and(|aliases| aliases.lines().any(|line| line.starts_with(&wanted)))
+}
+
+impl Target {
+    /// What a power cut may cost on it, beyond what the program risks itself.
+    pub(in crate::sweep) fn danger(&self) -> Option<&'static str> {
+        let options = |text: &str| -> Vec<String> {
+            let words = text.split(|c: char| c == ',' || c.is_whitespace());
+            words.map(str::to_owned).collect()
+        };
+        let mount = options(&self.mount);
+        let mounted_with = |names: &[&str]| mount.iter().any(|word| names.contains(&word.as_str()));
+        if mounted_with(&["nobarrier", "barrier=0"]) {
+            return Some("no flushes: a power cut loses what fsync has promised");
+        }
+        if mounted_with(&["noload", "norecovery"]) {
+            return Some("the journal is not replayed");
+        }
+        let has_no_journal = self.fs.as_deref() == Some("ext2")
+            || options(&self.mkfs)
+                .iter()
+                .any(|word| word == "^has_journal");
+        if has_no_journal {
+            return Some("no journal: a power cut may damage the file system itself");
+        }
+        mounted_with(&["data=writeback"])
+            .then_some("data=writeback: after a power cut files may hold others' old data")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(fs: &str, mkfs: &str, mount: &str) -> Target {
+        Target {
+            name: "t".to_owned(),
+            fs: Some(fs.to_owned()),
+            mkfs: mkfs.to_owned(),
+            mount: mount.to_owned(),
+            directory: None,
+            device: None,
+        }
+    }
+
+    #[test]
+    fn what_loses_data_is_known() {
+        for (fs, mkfs, mount) in [
+            ("ext2", "", ""),
+            ("ext4", "-O ^has_journal", ""),
+            ("ext4", "-b 4096 -O extent,^has_journal", "noatime"),
+            ("ext4", "", "noatime,barrier=0"),
+            ("xfs", "", "nobarrier"),
+            ("ext4", "", "data=writeback"),
+        ] {
+            let target = target(fs, mkfs, mount);
+            assert!(target.danger().is_some(), "{target:?}");
+        }
+        for (fs, mkfs, mount) in [
+            ("ext3", "", "data=ordered"),
+            ("ext4", "-J size=64", "noatime,data=journal"),
+            ("xfs", "", "noatime"),
+            ("btrfs", "", "compress=zstd"),
+        ] {
+            assert_eq!(target(fs, mkfs, mount).danger(), None);
+        }
+    }
+
+    #[test]
+    fn a_file_system_of_no_kernel_is_not_there() {
+        assert!(!kernel_has("nosuchfs"));
+        // Wherever there is a /proc, it has itself.
+        assert!(kernel_has("proc"));
+    }
+}
