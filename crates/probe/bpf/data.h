@@ -98,7 +98,7 @@ int BPF_PROG(ext4_writepages_result, struct inode *inode, struct writeback_contr
 	u32 direction = WRITTEN_BY_SYNC;
 	char name[LUC_COMM] = {};
 
-	if (pages <= 0)
+	if (!inode || pages <= 0)
 		return 0;
 	if (task->flags & PF_KTHREAD) {
 		bpf_core_read_str(name, sizeof(name), &task->comm);
@@ -128,7 +128,7 @@ int BPF_PROG(writeback_single_inode, struct inode *inode, struct writeback_contr
 SEC("tp_btf/iomap_dio_complete")
 int BPF_PROG(iomap_dio_complete, struct kiocb *iocb, int error, long result)
 {
-	if (result > 0 && iocb->ki_flags & IOCB_WRITE)
+	if (iocb && result > 0 && iocb->ki_flags & IOCB_WRITE)
 		add_data(iocb->ki_filp->f_inode, result, WRITTEN_DIRECTLY);
 	return 0;
 }

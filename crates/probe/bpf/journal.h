@@ -108,8 +108,11 @@ int BPF_PROG(jbd2_start_commit, struct journal_s *j, struct transaction_s *trans
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread *thread = current_thread(task);
-	struct journal *journal = journal_of(j->j_fs_dev->bd_dev);
+	struct journal *journal;
 
+	if (!j || !transaction)
+		return 0;
+	journal = journal_of(j->j_fs_dev->bd_dev);
 	if (!journal)
 		return 0;
 	/* The journal's thread is recorded whatever the filters say: the others wait for it. */
@@ -141,9 +144,13 @@ int BPF_PROG(jbd2_start_commit, struct journal_s *j, struct transaction_s *trans
 	SEC("tp_btf/jbd2_commit_" #phase)                                                          \
 	int BPF_PROG(jbd2_commit_##phase, struct journal_s *j)                                     \
 	{                                                                                          \
-		u32 dev = j->j_fs_dev->bd_dev;                                                     \
-		struct journal *journal = bpf_map_lookup_elem(&journals, &dev);                    \
+		struct journal *journal;                                                           \
+		u32 dev;                                                                           \
                                                                                                    \
+		if (!j)                                                                            \
+			return 0;                                                                  \
+		dev = j->j_fs_dev->bd_dev;                                                         \
+		journal = bpf_map_lookup_elem(&journals, &dev);                                    \
 		if (journal)                                                                       \
 			journal->phase##_ns = bpf_ktime_get_ns();                                  \
 		return 0;                                                                          \
@@ -158,7 +165,7 @@ int BPF_PROG(jbd2_run_stats, u32 dev, u64 transaction, struct transaction_run_st
 {
 	struct journal *journal = bpf_map_lookup_elem(&journals, &dev);
 
-	if (!journal)
+	if (!journal || !stats)
 		return 0;
 	journal->handles = stats->rs_handle_count;
 	journal->blocks = stats->rs_blocks;
@@ -171,7 +178,7 @@ int BPF_PROG(jbd2_checkpoint_stats, u32 dev, u64 transaction, struct transaction
 {
 	struct journal *journal = bpf_map_lookup_elem(&journals, &dev);
 
-	if (journal)
+	if (journal && stats)
 		journal->dropped += stats->cs_dropped;
 	return 0;
 }
@@ -179,11 +186,15 @@ int BPF_PROG(jbd2_checkpoint_stats, u32 dev, u64 transaction, struct transaction
 SEC("tp_btf/jbd2_end_commit")
 int BPF_PROG(jbd2_end_commit, struct journal_s *j, struct transaction_s *transaction)
 {
-	u32 dev = j->j_fs_dev->bd_dev;
-	struct journal *journal = bpf_map_lookup_elem(&journals, &dev);
 	struct record_commit *record;
+	struct journal *journal;
 	u64 now = bpf_ktime_get_ns();
+	u32 dev;
 
+	if (!j || !transaction)
+		return 0;
+	dev = j->j_fs_dev->bd_dev;
+	journal = bpf_map_lookup_elem(&journals, &dev);
 	if (!journal)
 		return 0;
 	journal->end_ns = now;
@@ -232,7 +243,7 @@ int BPF_PROG(ext4_fc_commit_start, struct super_block *sb)
 {
 	struct thread *thread;
 
-	if (!journal_of(sb->s_dev))
+	if (!sb || !journal_of(sb->s_dev))
 		return 0;
 	thread = current_thread(bpf_get_current_task_btf());
 	if (thread)
@@ -250,13 +261,17 @@ int BPF_PROG(ext4_fc_commit_start, struct super_block *sb)
 SEC("tp_btf/ext4_fc_commit_stop")
 int BPF_PROG(ext4_fc_commit_stop, struct super_block *sb, int blocks, int reason, u32 transaction)
 {
-	u32 dev = sb->s_dev;
-	struct journal *journal = bpf_map_lookup_elem(&journals, &dev);
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread *thread = current_thread(task);
-	struct record_commit *record;
 	u64 start_ns, now = bpf_ktime_get_ns();
+	struct record_commit *record;
+	struct journal *journal;
+	u32 dev;
 
+	if (!sb)
+		return 0;
+	dev = sb->s_dev;
+	journal = bpf_map_lookup_elem(&journals, &dev);
 	if (!journal || !thread || !thread->fast_start_ns)
 		return 0;
 	start_ns = thread->fast_start_ns;

@@ -5,6 +5,10 @@
  *
  * All hang on tracepoints by their type information (tp_btf): these load
  * wherever BTF is, also where kprobes and fentry are refused.
+ *
+ * Since Linux 6.12.5 and 6.13 every pointer that a module's tracepoint gives is
+ * taken as possibly NULL (raw_tp_null_args), and ext4 and jbd2 may be modules:
+ * so all of theirs are compared with it, though they never are.
  */
 #include "kernel.h"
 

@@ -238,11 +238,12 @@ SEC("tp_btf/ext4_sync_file_enter")
 int BPF_PROG(ext4_sync_file_enter, struct file *file, int datasync)
 {
 	struct thread *thread = current_thread(bpf_get_current_task_btf());
-	struct inode *inode = file->f_inode;
+	struct inode *inode;
 	struct hot *hot;
 
-	if (!thread || !thread->tracked)
+	if (!file || !thread || !thread->tracked)
 		return 0;
+	inode = file->f_inode;
 	hot = hot_of(bpf_get_current_task_btf());
 	if (hot)
 		hot->in_sync = 1;
@@ -266,7 +267,7 @@ int BPF_PROG(ext4_sync_file_exit, struct inode *inode, int result)
 	struct hot *hot;
 	u32 kind;
 
-	if (!thread || !thread->file_system_enter_ns)
+	if (!inode || !thread || !thread->file_system_enter_ns)
 		return 0;
 	thread->file_system_exit_ns = bpf_ktime_get_ns();
 	thread->wanted_exit = wanted_transaction(inode, thread->datasync);
@@ -296,7 +297,7 @@ int BPF_PROG(ext4_allocate_inode, struct inode *inode)
 {
 	struct thread *thread = thread_of(bpf_get_current_task_btf());
 
-	if (thread && thread->call_ns)
+	if (inode && thread && thread->call_ns)
 		thread->call_inode = inode->i_ino;
 	return 0;
 }
@@ -306,7 +307,7 @@ int BPF_PROG(ext4_unlink_enter, struct inode *directory, struct dentry *dentry)
 {
 	struct thread *thread = thread_of(bpf_get_current_task_btf());
 
-	if (thread && thread->call_ns)
+	if (dentry && thread && thread->call_ns)
 		thread->call_inode = BPF_CORE_READ(dentry, d_inode, i_ino);
 	return 0;
 }
