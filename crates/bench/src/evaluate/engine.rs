@@ -136,7 +136,8 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
         order.shuffle(&mut random::stream(lab.options.seed, repeat as u64));
         for &index in &order {
             let (call, maker, rates) = &mut runs[index];
-            let rate = bench.undisturbed(*call, *maker, repeat)?;
+            let once = |may_repeat| bench.once((*call, *maker, repeat), may_repeat);
+            let rate = steal::undisturbed(lab, once)?;
             progress.step(&format!(
                 "{}, {}: {:.2} million/s",
                 call.name(),
@@ -150,20 +151,12 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
 }
 
 impl Bench<'_> {
-    /// Makes a run, and makes it again while too much processor time is stolen.
-    fn undisturbed(&self, call: Call, maker: Maker, repeat: usize) -> Result<f64, EvaluateError> {
-        for _ in 1..steal::TRIES {
-            let (rate, stolen_share) = self.once(call, maker, repeat)?;
-            if stolen_share <= steal::MOST {
-                return Ok(rate);
-            }
-            self.lab.count_disturbed();
-        }
-        self.once(call, maker, repeat).map(|(rate, _)| rate)
-    }
-
     /// Calls per second, and the share of the processors' time that was stolen meanwhile.
-    fn once(&self, call: Call, maker: Maker, repeat: usize) -> Result<(f64, f64), EvaluateError> {
+    fn once(
+        &self,
+        (call, maker, repeat): (Call, Maker, usize),
+        may_repeat: bool,
+    ) -> Result<(f64, f64), EvaluateError> {
         let mut command = self.command(call, maker)?;
         let before = Processors::now();
         let said = self.lab.execute(&mut command, &[0])?.stdout;
@@ -176,7 +169,7 @@ impl Bench<'_> {
             "command": line(&command),
             "per_s": rate.round(),
             "stolen_share": stolen_share,
-            "disturbed": stolen_share > steal::MOST,
+            "disturbed": steal::is_disturbed(may_repeat, stolen_share),
         }));
         Ok((rate, stolen_share))
     }

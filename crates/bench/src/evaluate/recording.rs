@@ -153,7 +153,10 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
             let mut runs = Vec::new();
             for setting in around(&recorders) {
                 let rival = rival.as_ref().ok().filter(|_| setting == Setting::Rival);
-                let run = undisturbed(lab, &disk, (cell, setting, repeat), &words, rival)?;
+                let which = (cell, setting, repeat);
+                let run = steal::undisturbed(lab, |may_repeat| {
+                    once(lab, &disk, which, &words, rival, may_repeat)
+                })?;
                 progress.step(&format!(
                     "{}, {}: {}/s",
                     cell.name(),
@@ -194,24 +197,6 @@ fn calibrate(lab: &Lab, cell: Cell) -> Result<u64, EvaluateError> {
     done["work"].as_u64().ok_or_else(|| missing("work"))
 }
 
-/// Makes a run, and makes it again while too much processor time is stolen.
-fn undisturbed(
-    lab: &Lab,
-    disk: &Disk<'_>,
-    which: (Cell, Setting, usize),
-    words: &[String],
-    rival: Option<&Rival>,
-) -> Result<Run, EvaluateError> {
-    for _ in 1..steal::TRIES {
-        let (run, stolen_share) = once(lab, disk, which, words, rival)?;
-        if stolen_share <= steal::MOST {
-            return Ok(run);
-        }
-        lab.count_disturbed();
-    }
-    once(lab, disk, which, words, rival).map(|(run, _)| run)
-}
-
 /// A run, and the share of the processors' time that was stolen during it.
 fn once(
     lab: &Lab,
@@ -219,6 +204,7 @@ fn once(
     (cell, setting, repeat): (Cell, Setting, usize),
     words: &[String],
     rival: Option<&Rival>,
+    may_repeat: bool,
 ) -> Result<(Run, f64), EvaluateError> {
     let trace = lab.path("trace");
     let mut all: Vec<String> = match setting {
@@ -273,7 +259,7 @@ fn once(
         "trace_bytes_per_s": trace_bytes_per_s,
         "rival_counted": watched,
         "stolen_share": stolen_share,
-        "disturbed": stolen_share > steal::MOST,
+        "disturbed": steal::is_disturbed(may_repeat, stolen_share),
     }));
     Ok((run, stolen_share))
 }

@@ -127,14 +127,11 @@ pub(super) fn run(lab: &Lab, jobs: &[Job], repeats: usize) -> Result<Runs, Evalu
 
 /// Makes a run, and makes it again while too much processor time is stolen.
 fn undisturbed(lab: &Lab, disk: &Disk<'_>, job: &Job, repeat: usize) -> Result<Run, EvaluateError> {
-    for _ in 1..steal::TRIES {
-        let run = once(lab, disk, job, repeat, true)?;
-        if run.stolen_share <= steal::MOST {
-            return Ok(run);
-        }
-        lab.count_disturbed();
-    }
-    once(lab, disk, job, repeat, false)
+    steal::undisturbed(lab, |may_repeat| {
+        let run = once(lab, disk, job, repeat, may_repeat)?;
+        let stolen_share = run.stolen_share;
+        Ok((run, stolen_share))
+    })
 }
 
 fn once(
@@ -189,7 +186,7 @@ fn once(
         "disk": job.disk.words().join(" "),
         "command": line(&lab.luc(&words)),
         "stolen_share": stolen_share,
-        "disturbed": may_repeat && stolen_share > steal::MOST,
+        "disturbed": steal::is_disturbed(may_repeat, stolen_share),
         "flushes": flushes,
         "commits": commits,
         "bench": bench,

@@ -1,7 +1,31 @@
 //! When a run counts: one that the hypervisor disturbed says little about the program.
 
+use super::error::EvaluateError;
+use super::lab::Lab;
+
 /// A run is made again if more than this share of the processors' time was stolen during it.
 pub(super) const MOST: f64 = 0.01;
 
 /// ... but not more often than this; the last one counts then, whatever happened to it.
-pub(super) const TRIES: usize = 4;
+const TRIES: usize = 4;
+
+/// Makes a run, and makes it again while too much processor time is stolen. `once` is told whether it may be made again,
+/// and gives its result and the share that was stolen.
+pub(super) fn undisturbed<T>(
+    lab: &Lab,
+    mut once: impl FnMut(bool) -> Result<(T, f64), EvaluateError>,
+) -> Result<T, EvaluateError> {
+    for _ in 1..TRIES {
+        let (run, stolen_share) = once(true)?;
+        if !is_disturbed(true, stolen_share) {
+            return Ok(run);
+        }
+        lab.count_disturbed();
+    }
+    once(false).map(|(run, _)| run)
+}
+
+/// Whether a run is made again.
+pub(super) fn is_disturbed(may_repeat: bool, stolen_share: f64) -> bool {
+    may_repeat && stolen_share > MOST
+}

@@ -276,9 +276,12 @@ pub(super) const RIVALS: [Setting; 7] = [
     rival("XFS", FileSystem::Xfs, None),
 ];
 
+/// The setting of [`REPEATED`] without the module.
+pub(super) const NOT_LOADED: &str = "not loaded";
+
 /// What is repeated with other seeds: runs that differ by a microsecond go another way.
 pub(super) const REPEATED: [Setting; 5] = [
-    rival("not loaded", FileSystem::Ext4, None),
+    rival(NOT_LOADED, FileSystem::Ext4, None),
     ext4("stock", "off", "off"),
     ext4("auto", "auto", "off"),
     ext4("copy auto", "off", "auto"),

@@ -1,11 +1,8 @@
 //! A figure by processor speed.
 
-use super::super::cells::{Load, SEEDS, SPEEDS, Sheet, Speed};
+use super::super::cells::{Load, NOT_LOADED, SEEDS, SPEEDS, Sheet, Speed};
 use super::super::results::Results;
 use crate::stats::median;
-
-/// The name of the setting without the module in [`REPEATED`](super::super::cells::REPEATED).
-pub(super) const NOT_LOADED: &str = "not loaded";
 
 /// All speeds, slowest first.
 pub(super) fn speeds() -> impl Iterator<Item = Speed> {

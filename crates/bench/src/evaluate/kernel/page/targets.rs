@@ -1,10 +1,10 @@
 //! Is it what was promised?
 
 use super::super::super::report::Target;
-use super::super::cells::{Load, SPEEDS, Sheet};
+use super::super::cells::{Load, NOT_LOADED, SPEEDS, Sheet};
 use super::super::results::Results;
 use super::measured;
-use super::series::{NOT_LOADED, Series};
+use super::series::Series;
 
 /// Settings that the user must choose.
 const FIXED: [&str; 5] = ["stock", "delay", "pid", "copy heuristic", "copy on"];
