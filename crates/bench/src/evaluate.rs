@@ -20,6 +20,7 @@ pub mod measured;
 mod metarates;
 mod no_harm;
 mod parts;
+mod personalities;
 pub mod plant;
 mod powercut;
 mod prediction;
@@ -69,7 +70,7 @@ pub struct Options {
     pub only: Option<String>,
     /// Seed of the order of runs and of the trials.
     pub seed: u64,
-    /// Guests at a time, of the kernel part.
+    /// Guests or personalities at a time.
     pub jobs: usize,
     /// No guest is started after this time, of the kernel part.
     pub budget: Option<Duration>,

@@ -48,7 +48,7 @@ struct Cli {
     /// Seed of the order of runs and of the trials
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Guests at a time, of the kernel part
+    /// Guests or personalities at a time
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: u16,
     /// Start no guest after so many minutes, of the kernel part; the page shows what there is
