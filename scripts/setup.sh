@@ -44,6 +44,7 @@ want_machines() {
 	want xz xz-utils
 	want zstd zstd
 	want depmod kmod
+	want dkms dkms
 	want_headers 6.1 linux-headers-amd64
 	want_headers 6.12 linux-headers-6.12-amd64
 }
