@@ -1,9 +1,10 @@
 //! Sweeps: a plan's workloads at every point of its axes, repeated until the figures are sure.
 //!
 //! `plan` reads and checks, `points` crosses the axes, `order` says what is next, `run` makes a repeat, `journal` keeps
-//! it so that a sweep killed at any moment goes on, `keeper` clears up after one that was, `power` has the processors' frequency and the energy, `report` says
-//! what came out.
+//! it so that a sweep killed at any moment goes on, `keeper` clears up after one that was, `power` has the processors'
+//! frequency and the energy, `counters` what the machine counted meanwhile, `report` says what came out.
 
+mod counters;
 mod environment;
 mod error;
 mod journal;
@@ -18,6 +19,7 @@ mod run;
 
 use std::path::Path;
 
+pub use counters::Counters;
 pub use environment::Environment;
 pub use error::SweepError;
 pub use journal::Record;

@@ -250,6 +250,11 @@ fn two_by_two_points_on_disks() {
             "{about}"
         );
         assert_eq!(about["caches_dropped"], true);
+        let counted = |name: &str| repeat["counters"][name].as_f64().unwrap_or_default();
+        // Every file is synced, and the disk has a cache to flush.
+        assert!(counted("disk.flushes") >= 1.0, "{}", repeat["counters"]);
+        assert!(counted("jbd2.commits") >= 1.0, "{}", repeat["counters"]);
+        assert!(counted("workload.elapsed_s") > 0.0);
     }
     place.assert_clear();
     let csv = fs::read_to_string(place.path("out/results.csv")).expect("written");

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
+use super::counters::Counters;
 use super::environment::Environment;
 use super::error::SweepError;
 use super::plan::Plan;
@@ -39,6 +40,9 @@ pub struct Record {
     /// The same over its mean power above that of the idle machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_net_joule: Option<f64>,
+    /// What was counted meanwhile, by its name.
+    #[serde(default, skip_serializing_if = "Counters::is_empty")]
+    pub counters: Counters,
 }
 
 /// The file, open and locked.

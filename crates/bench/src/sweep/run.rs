@@ -13,6 +13,7 @@ use regex_lite::Regex;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use super::counters::Counting;
 use super::environment::Before;
 use super::error::SweepError;
 use super::journal::Record;
@@ -49,10 +50,13 @@ pub(super) fn repeat(
     power.set(point.frequency, &mut command)?;
     let caches_dropped = settle(plan)?;
     let before = Before::now();
+    let counting = Counting::begin(&dir, &power.sysfs);
     power.energy.begin();
     let begun = Instant::now();
     let outcome = runner.execute(&mut command);
     let elapsed_s = begun.elapsed().as_secs_f64();
+    // A meter may wait for its next sample.
+    let counted = counting.end();
     let energy = power.energy.end();
     let stdout = outcome?;
     let fs = point.target.fs.as_deref();
@@ -76,6 +80,7 @@ pub(super) fn repeat(
         warm_up,
         environment,
         energy,
+        counters: counted.counters(&stdout, elapsed_s),
     })
 }
 

@@ -1,0 +1,183 @@
+//! What the machine counted while a workload ran: read before and after it, where reading costs nothing.
+//!
+//! A name is `source.what_unit`; what has no unit is a number of things. `machine` has what is of the whole machine,
+//! `file_systems` what is of the target's file system, `own` what the workload itself says.
+
+mod file_systems;
+mod machine;
+mod own;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+/// Figures by their names.
+pub type Counters = BTreeMap<String, f64>;
+
+/// The disk below a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Disk {
+    major: u32,
+    minor: u32,
+    /// As the kernel names it: `loop0`.
+    name: String,
+}
+
+/// Counting, from just before the workload.
+#[derive(Debug)]
+pub(super) struct Counting {
+    sysfs: PathBuf,
+    disk: Option<Disk>,
+    before: Reading,
+}
+
+/// What files had at a moment. Reading is quick; understanding waits until the workload has ended.
+#[derive(Debug, Default)]
+struct Reading {
+    machine: machine::Texts,
+    file_system: file_systems::Texts,
+    usage: machine::Usage,
+}
+
+impl Reading {
+    fn now(sysfs: &Path, disk: Option<&Disk>) -> Self {
+        Self {
+            machine: machine::Texts::now(),
+            file_system: disk.map_or_else(file_systems::Texts::default, |disk| {
+                file_systems::Texts::now(Path::new("/proc"), sysfs, &disk.name)
+            }),
+            usage: machine::Usage::of_children(),
+        }
+    }
+
+    /// What only ever grows.
+    fn totals(&self, disk: Option<&Disk>) -> Counters {
+        let mut totals = self.machine.totals(disk);
+        totals.extend(self.file_system.totals());
+        totals.extend(self.usage.totals());
+        totals
+    }
+}
+
+impl Counting {
+    /// Of a workload that is about to work in `dir`.
+    pub(super) fn begin(dir: &Path, sysfs: &Path) -> Self {
+        let disk = Disk::below(dir);
+        Self {
+            before: Reading::now(sysfs, disk.as_ref()),
+            sysfs: sysfs.to_owned(),
+            disk,
+        }
+    }
+
+    /// The workload has just ended.
+    pub(super) fn end(self) -> Counted {
+        let after = Reading::now(&self.sysfs, self.disk.as_ref());
+        let Self { disk, before, .. } = self;
+        Counted {
+            disk,
+            before,
+            after,
+        }
+    }
+}
+
+/// Two readings.
+#[derive(Debug)]
+pub(super) struct Counted {
+    disk: Option<Disk>,
+    before: Reading,
+    after: Reading,
+}
+
+impl Counted {
+    /// What lies between them, what the file system says of itself, and what the workload printed.
+    pub(super) fn counters(&self, stdout: &str, elapsed_s: f64) -> Counters {
+        let disk = self.disk.as_ref();
+        let mut counters = differences(&self.before.totals(disk), self.after.totals(disk));
+        counters.extend(self.after.file_system.levels());
+        counters.extend(own::counters(stdout));
+        counters.insert("workload.elapsed_s".to_owned(), elapsed_s);
+        counters
+    }
+}
+
+/// What both have; what went down was begun anew and says nothing.
+fn differences(before: &Counters, after: Counters) -> Counters {
+    let difference = |(name, after): (String, f64)| {
+        let grown = after - before.get(&name)?;
+        (grown >= 0.0).then_some((name, grown))
+    };
+    after.into_iter().filter_map(difference).collect()
+}
+
+impl Disk {
+    /// `None` where the file system is on no block device.
+    fn below(dir: &Path) -> Option<Self> {
+        let number = fs::metadata(dir).ok()?.dev();
+        let source = || {
+            // btrfs has a number of its own: what it is mounted from is the disk.
+            let about = luc_disk::mount_of(&dir.canonicalize().ok()?)?;
+            let source = about.split(' ').nth(1)?.to_owned();
+            Some(fs::metadata(source).ok()?.rdev())
+        };
+        Self::numbered(number).or_else(|| Self::numbered(source()?))
+    }
+
+    fn numbered(number: u64) -> Option<Self> {
+        let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
+        let text = fs::read_to_string("/proc/diskstats").ok()?;
+        let name = machine::disk_line(&text, major, minor)?.nth(2)?.to_owned();
+        Some(Self { major, minor, name })
+    }
+}
+
+/// Numbers by their names, as pairs.
+fn named<const N: usize>(
+    source: &str,
+    figures: [(&str, Option<f64>); N],
+) -> impl Iterator<Item = (String, f64)> {
+    let named = |(name, figure): (&str, Option<f64>)| Some((format!("{source}.{name}"), figure?));
+    figures.map(named).into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counters(pairs: &[(&str, f64)]) -> Counters {
+        pairs
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), *value))
+            .collect()
+    }
+
+    #[test]
+    fn differences_are_of_what_both_have() {
+        let before = counters(&[("a.x", 3.0), ("a.wrapped", 9.0), ("a.gone", 1.0)]);
+        let after = counters(&[("a.x", 5.0), ("a.wrapped", 2.0), ("a.new", 1.0)]);
+        assert_eq!(differences(&before, after), counters(&[("a.x", 2.0)]));
+    }
+
+    #[test]
+    fn a_process_that_faults_is_counted() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let counting = Counting::begin(folder.path(), Path::new("/sys"));
+        let status = std::process::Command::new("sh")
+            .args(["-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"])
+            .status()
+            .expect("sh runs");
+        assert!(status.success());
+        let counted = counting.end().counters("", 0.5);
+        assert!(counted["workload.minor_faults"] > 0.0, "{counted:?}");
+        assert!(counted["machine.forks"] >= 1.0, "{counted:?}");
+        assert_eq!(counted["workload.elapsed_s"], 0.5);
+    }
+
+    #[test]
+    fn no_disk_below_proc() {
+        assert_eq!(Disk::below(Path::new("/proc/self")), None);
+        assert_eq!(Disk::below(Path::new("/no/such")), None);
+    }
+}
