@@ -2,7 +2,8 @@
 //!
 //! [`workloads`] runs clients against a directory and measures each operation; [`stats`] says how
 //! sure a comparison of two settings is; [`powercut`] asks whether an acknowledged fsync is durable;
-//! [`sweep`] repeats workloads over the points of a plan; [`evaluate`] drives `luc` itself and writes
+//! [`sweep`] repeats workloads over the points of a plan; [`selection`] says which candidate is best and how sure that
+//! is; [`evaluate`] drives `luc` itself and writes
 //! `docs/evaluation`; [`frequency`] sets the processors, [`energy`] measures what they take.
 
 pub mod energy;
@@ -18,6 +19,7 @@ pub mod powercut;
 mod processors;
 mod random;
 mod scratch;
+pub mod selection;
 mod shared;
 pub mod stats;
 pub mod sweep;

@@ -24,6 +24,7 @@ pub use journal::Record;
 pub use keeper::keep_house;
 pub use plan::Plan;
 pub use points::Point;
+pub(crate) use report::Short;
 pub use report::{PointEnergy, PointReport, Ratio, Report};
 
 use crate::interrupt;

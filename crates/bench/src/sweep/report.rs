@@ -266,7 +266,7 @@ impl fmt::Display for Report {
 }
 
 /// A figure with about four digits.
-struct Short(f64);
+pub(crate) struct Short(pub(crate) f64);
 
 impl fmt::Display for Short {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
