@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::SweepError;
 use crate::energy;
+use crate::filebench;
 use crate::frequency::{self, Setting};
 use crate::stats::Goal;
 
@@ -65,6 +66,9 @@ pub struct Stop {
     pub min: usize,
     /// Most repeats.
     pub max: usize,
+    /// Only the best target and policy is wanted: others are given up as soon as they are shown to be worse.
+    #[serde(skip_serializing_if = "is_default")]
+    pub best: bool,
 }
 
 /// What the emulated disk costs, as `luc disk create` takes it.
@@ -115,7 +119,13 @@ pub struct Workload {
     pub name: String,
     /// A built-in one.
     pub bench: Option<Bench>,
-    /// Its options, as those of `luc bench` without the dashes.
+    /// A workload file of Filebench's, or the name of a stock one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filebench: Option<String>,
+    /// The text of that, so that results of a file that was changed are not mixed.
+    #[serde(default, skip_deserializing, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    /// Options of both, as those of `luc bench` without the dashes.
     #[serde(default)]
     pub options: BTreeMap<String, toml::Value>,
     /// The user's command; `{dir}`, `{threads}` and `{seed}` are replaced.
@@ -167,6 +177,7 @@ impl Default for Stop {
             goal: 0.05,
             min: 10,
             max: 40,
+            best: false,
         }
     }
 }
@@ -215,6 +226,16 @@ impl Bench {
     }
 }
 
+impl Workload {
+    /// Reads the workload file, if it has one.
+    fn load(&mut self) -> Result<(), SweepError> {
+        if let Some(file) = &self.filebench {
+            self.text = filebench::text(file)?;
+        }
+        Ok(())
+    }
+}
+
 impl Policy {
     /// As in the plan.
     pub(super) fn name(self) -> &'static str {
@@ -236,13 +257,16 @@ impl Plan {
     }
 
     fn parse(text: &str, path: &Path) -> Result<Self, SweepError> {
-        let plan: Self = toml::from_str(text).map_err(|error| SweepError::Syntax {
+        let mut plan: Self = toml::from_str(text).map_err(|error| SweepError::Syntax {
             path: path.to_owned(),
             line: 1 + error.span().map_or(0, |span| {
                 text[..span.start.min(text.len())].matches('\n').count()
             }),
             reason: check::reason(error.message()),
         })?;
+        for workload in &mut plan.workload {
+            workload.load()?;
+        }
         plan.check()?;
         Ok(plan)
     }

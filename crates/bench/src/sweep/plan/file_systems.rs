@@ -5,13 +5,14 @@ use std::fs;
 use super::Target;
 
 /// A file system by its name, as mkfs and mount have it, and the least disk that its mkfs takes.
-pub(super) const FILE_SYSTEMS: [(&str, &str); 6] = [
+pub(super) const FILE_SYSTEMS: [(&str, &str); 7] = [
     ("ext2", "8M"),
     ("ext3", "16M"),
     ("ext4", "16M"),
     ("xfs", "300M"),
     ("btrfs", "128M"),
     ("f2fs", "64M"),
+    ("reiserfs", "64M"),
 ];
 
 /// Whether the kernel that runs can mount it: it knows it by now, or has a module for it.
@@ -36,7 +37,12 @@ impl Target {
         };
         let mount = options(&self.mount);
         let mounted_with = |names: &[&str]| mount.iter().any(|word| names.contains(&word.as_str()));
-        if mounted_with(&["nobarrier", "barrier=0"]) {
+        if mounted_with(&[
+            "nobarrier",
+            "barrier=0",
+            "barrier=none",
+            "fsync_mode=nobarrier",
+        ]) {
             return Some("no flushes: a power cut loses what fsync has promised");
         }
         if mounted_with(&["noload", "norecovery"]) {
