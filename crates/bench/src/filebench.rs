@@ -118,6 +118,18 @@ impl Workload {
         })
     }
 
+    /// Its threads.
+    #[must_use]
+    pub fn clients(&self) -> usize {
+        self.plan.clients.len()
+    }
+
+    /// Whether it ends when its threads are done, and not by a time.
+    #[must_use]
+    pub fn ends_by_itself(&self) -> bool {
+        self.plan.seconds.is_none() && self.plan.mode != ast::Mode::Timeout
+    }
+
     /// Bytes of the files that the workload has when all of them exist, on average.
     #[must_use]
     pub fn bytes(&self) -> f64 {

@@ -3,9 +3,10 @@
 //! [`workloads`] runs clients against a directory and measures each operation; [`stats`] says how
 //! sure a comparison of two settings is; [`powercut`] asks whether an acknowledged fsync is durable;
 //! [`sweep`] repeats workloads over the points of a plan; [`selection`] says which candidate is best and how sure that
-//! is; [`evaluate`] drives `luc` itself and writes
+//! is, [`advise`] what to do about it; [`evaluate`] drives `luc` itself and writes
 //! `docs/evaluation`; [`frequency`] sets the processors, [`energy`] measures what they take.
 
+pub mod advise;
 pub mod energy;
 pub mod error;
 pub mod evaluate;

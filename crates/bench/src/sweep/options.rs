@@ -50,6 +50,18 @@ const INITIAL_WRITE: &[(&str, Kind)] = &[
     ("rounds", Kind::Count),
 ];
 
+/// A value as a plan has it, from the text of a command line.
+pub(crate) fn option_value(text: &str) -> Value {
+    match text {
+        "true" => Value::Boolean(true),
+        "false" => Value::Boolean(false),
+        text => match text.parse() {
+            Ok(number) => Value::Integer(number),
+            Err(_) => Value::String(text.to_owned()),
+        },
+    }
+}
+
 /// How a workload file is run.
 #[derive(Debug)]
 pub(super) struct Personality {

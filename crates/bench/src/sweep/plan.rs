@@ -17,7 +17,8 @@ mod file_systems;
 #[cfg(test)]
 mod tests;
 
-pub(super) use check::meant;
+pub(crate) use check::meant;
+pub(crate) use file_systems::kernel_has;
 
 /// A sweep: its axes, and when a point is repeated enough.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -111,8 +112,8 @@ pub enum Bench {
     InitialWrite,
 }
 
-/// What is run: a built-in workload or a command.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// What is run: a built-in workload, a workload file or a command.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
     /// What the report calls it.
@@ -169,6 +170,25 @@ pub struct Target {
     /// Refused: devices are not formatted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<PathBuf>,
+}
+
+impl Default for Plan {
+    /// Nothing is run anywhere.
+    fn default() -> Self {
+        Self {
+            seed: one(),
+            settle: settle(),
+            stop: Stop::default(),
+            disk: Disk::default(),
+            threads: one_thread(),
+            policy: no_policy(),
+            frequency: Vec::new(),
+            frequency_options: frequency::Options::default(),
+            energy: energy::Options::default(),
+            workload: Vec::new(),
+            target: Vec::new(),
+        }
+    }
 }
 
 impl Default for Stop {
@@ -254,6 +274,12 @@ impl Plan {
     pub fn read(path: &Path) -> Result<Self, SweepError> {
         let text = fs::read_to_string(path).map_err(SweepError::file("read", path))?;
         Self::parse(&text, path)
+    }
+
+    /// A plan that was made by a program, if it is right.
+    pub(crate) fn checked(self) -> Result<Self, SweepError> {
+        self.check()?;
+        Ok(self)
     }
 
     fn parse(text: &str, path: &Path) -> Result<Self, SweepError> {

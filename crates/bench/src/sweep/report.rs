@@ -143,6 +143,13 @@ pub(super) fn report(
 }
 
 impl Report {
+    /// Whether repeats are still to be made.
+    #[must_use]
+    pub fn wants_more(&self) -> bool {
+        let wants = |point: &PointReport| matches!(point.verdict, Verdict::More(_));
+        self.points.iter().any(wants)
+    }
+
     /// Points whose interval is wider than the goal, with all repeats made.
     #[must_use]
     pub fn not_converged(&self) -> usize {

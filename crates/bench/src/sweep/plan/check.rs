@@ -312,7 +312,7 @@ pub(super) fn reason(message: &str) -> String {
 }
 
 /// `; did you mean 'x'?`, if any name looks like the one given; else all names.
-pub(in crate::sweep) fn meant(given: &str, known: &[&str]) -> String {
+pub(crate) fn meant(given: &str, known: &[&str]) -> String {
     match nearest(given, known.iter().copied()) {
         Some(name) => format!("; did you mean '{name}'?"),
         None => format!("; there are {}", known.join(", ")),

@@ -16,7 +16,7 @@ pub(super) const FILE_SYSTEMS: [(&str, &str); 7] = [
 ];
 
 /// Whether the kernel that runs can mount it: it knows it by now, or has a module for it.
-pub(super) fn kernel_has(name: &str) -> bool {
+pub(crate) fn kernel_has(name: &str) -> bool {
     let known = fs::read_to_string("/proc/filesystems").unwrap_or_default();
     if known.split_whitespace().any(|word| word == name) {
         return true;
@@ -30,7 +30,7 @@ pub(super) fn kernel_has(name: &str) -> bool {
 
 impl Target {
     /// What a power cut may cost on it, beyond what the program risks itself.
-    pub(in crate::sweep) fn danger(&self) -> Option<&'static str> {
+    pub(crate) fn danger(&self) -> Option<&'static str> {
         let options = |text: &str| -> Vec<String> {
             let words = text.split(|c: char| c == ',' || c.is_whitespace());
             words.map(str::to_owned).collect()
