@@ -135,6 +135,29 @@ impl Journal {
     }
 }
 
+/// The plan and the repeats in the folder `out`, as far as they are written. Nothing is locked or changed.
+pub(super) fn read(out: &Path) -> Result<(Plan, Vec<Record>), SweepError> {
+    #[derive(Deserialize)]
+    struct Head {
+        plan: Plan,
+    }
+    let path = out.join("results.jsonl");
+    let text = fs::read_to_string(&path).map_err(|_| SweepError::NoSweep(out.to_owned()))?;
+    let whole = text.rfind('\n').map_or(0, |end| end + 1);
+    let refuse = |line: usize| SweepError::Journal {
+        path: path.clone(),
+        line,
+    };
+    let mut lines = text[..whole].lines();
+    let head = serde_json::from_str(lines.next().unwrap_or_default());
+    let Head { plan } = head.map_err(|_| SweepError::NoSweep(out.to_owned()))?;
+    let records = lines
+        .enumerate()
+        .map(|(at, line)| serde_json::from_str(line).map_err(|_| refuse(at + 2)))
+        .collect::<Result<_, _>>()?;
+    Ok((plan, records))
+}
+
 /// A sweep writes in folders of its own only: it replaces and removes files by their names.
 fn refuse_foreign(out: &Path) -> Result<(), SweepError> {
     if out.join("results.jsonl").exists() {
