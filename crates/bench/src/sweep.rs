@@ -2,16 +2,21 @@
 //!
 //! `plan` reads and checks, `points` crosses the axes, `order` says what is next, `run` makes a repeat, `journal` keeps
 //! it so that a sweep killed at any moment goes on, `keeper` clears up after one that was, `power` has the processors'
-//! frequency and the energy, `counters` what the machine counted meanwhile, `report` says what came out.
+//! frequency and the energy, `counters` what the machine counted meanwhile, `report` says what came out,
+//! `explain` what goes along with it, `parquet` has all of it as tables.
 
 mod best;
 mod counters;
 mod environment;
 mod error;
+mod explain;
 mod journal;
 mod keeper;
+#[cfg(test)]
+mod made_up;
 mod options;
 mod order;
+mod parquet;
 mod plan;
 mod points;
 mod power;
@@ -25,6 +30,7 @@ pub use best::Group;
 pub use counters::Counters;
 pub use environment::Environment;
 pub use error::SweepError;
+pub use explain::{ComponentReport, CounterReport, Explanation};
 pub use journal::{Failure, Record};
 pub use keeper::keep_house;
 pub(crate) use options::option_value;
@@ -117,6 +123,19 @@ pub fn run_until(
         power::about(out),
         interrupt::interrupted(),
     );
+    report.export(out)?;
+    Ok(report)
+}
+
+/// The report of what the folder `out` has so far, from its files alone: the sweep may be going on. Its other files are
+/// made again.
+///
+/// # Errors
+/// [`SweepError`]: it is no folder of a sweep, or cannot be read or written.
+pub fn report_again(out: &Path) -> Result<Report, SweepError> {
+    let (plan, results) = journal::read(out)?;
+    let points = points::points(&plan);
+    let report = report::report(&plan, &points, results, power::about(out), false);
     report.export(out)?;
     Ok(report)
 }

@@ -70,6 +70,14 @@ impl Place {
         self.command().output().expect("luc runs")
     }
 
+    /// `luc sweep report` of a folder.
+    fn report(&self, folder: &str) -> Output {
+        let mut command = Command::new(LUC);
+        command.args(["sweep", "report", folder, "--json"]);
+        let command = command.current_dir(self.folder.path());
+        command.output().expect("luc runs")
+    }
+
     fn has_disks(&self) -> bool {
         fs::read_dir(self.path("run/disk")).is_ok_and(|mut disks| disks.next().is_some())
     }
@@ -149,6 +157,24 @@ fn bad_plans_make_nothing() {
             "{said}"
         );
     }
+}
+
+#[test]
+fn what_is_no_sweep_has_no_report() {
+    let place = Place::new(PLAN);
+    fs::create_dir(place.path("other")).expect("made");
+    for text in ["", "{}\n", "{\"version\":1,\"plan\":{}}\n"] {
+        fs::write(place.path("other/results.jsonl"), text).expect("written");
+        let said = refusal(&place.report("other"));
+        assert!(said.contains("no results of a sweep"), "{said}");
+        assert_eq!(
+            fs::read_dir(place.path("other")).expect("listed").count(),
+            1
+        );
+    }
+    let said = refusal(&place.report("nowhere"));
+    assert!(said.contains("nowhere"), "{said}");
+    assert!(!place.path("nowhere").exists());
 }
 
 #[test]
@@ -259,6 +285,32 @@ fn two_by_two_points_on_disks() {
     place.assert_clear();
     let csv = fs::read_to_string(place.path("out/results.csv")).expect("written");
     assert_eq!(csv.lines().count(), 1 + 24);
+    let files = [
+        "report.json",
+        "report.html",
+        "results.csv",
+        "results.parquet",
+        "counters.parquet",
+    ];
+    let made: Vec<Vec<u8>> = files
+        .iter()
+        .map(|name| fs::read(place.path("out").join(name)).expect("written"))
+        .collect();
+    let page = String::from_utf8_lossy(&made[1]);
+    for words in ["no-journal-size", "2 threads", "disk.flushes", "ext4 rw"] {
+        assert!(page.contains(words), "{words}");
+    }
+    // From the results alone, the same is made again.
+    for name in files {
+        fs::remove_file(place.path("out").join(name)).expect("removed");
+    }
+    let again = place.report("out");
+    assert!(again.status.success(), "{}", stderr(&again));
+    assert_eq!(stdout(&again), stdout(&output));
+    for (name, made) in files.iter().zip(made) {
+        let now = fs::read(place.path("out").join(name)).expect("written");
+        assert!(now == made, "{name}");
+    }
     // The same again has nothing to do; another plan is refused there.
     let begun = fs::metadata(place.path("out/results.jsonl"))
         .and_then(|about| about.modified())

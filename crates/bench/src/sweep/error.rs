@@ -47,6 +47,9 @@ pub enum SweepError {
     /// The folder for the results has something else in it.
     #[error("{path} is no folder of a sweep and is not empty: give a new folder with --out", path = .0.display())]
     Foreign(PathBuf),
+    /// There are no results that this version understands.
+    #[error("{path} has no results of a sweep: name the folder that `luc sweep` wrote to", path = .0.display())]
+    NoSweep(PathBuf),
     /// The results cannot be understood.
     #[error(
         "{path}:{line}: this is no result of a sweep: give another --out, or remove the line",

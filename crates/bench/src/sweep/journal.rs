@@ -132,20 +132,7 @@ impl Journal {
     /// All repeats.
     pub(super) fn read_back(&mut self) -> Result<Results, SweepError> {
         let text = self.text()?;
-        let mut results = Results::default();
-        for (at, line) in text.lines().enumerate().skip(1) {
-            match serde_json::from_str(line) {
-                Ok(Line::Made(record)) => results.records.push(*record),
-                Ok(Line::Failed(failure)) => results.failures.push(failure),
-                Err(_) => {
-                    return Err(SweepError::Journal {
-                        path: self.path.clone(),
-                        line: at + 1,
-                    });
-                }
-            }
-        }
-        Ok(results)
+        results(&text, &self.path)
     }
 
     /// The lock, held until the last copy of it is closed.
@@ -170,6 +157,39 @@ impl Journal {
             .and_then(|()| self.file.sync_data())
             .map_err(SweepError::file("write", &self.path))
     }
+}
+
+/// The plan and the repeats in the folder `out`, as far as they are written. Nothing is locked or changed.
+pub(super) fn read(out: &Path) -> Result<(Plan, Results), SweepError> {
+    #[derive(Deserialize)]
+    struct Head {
+        plan: Plan,
+    }
+    let path = out.join("results.jsonl");
+    let text = fs::read_to_string(&path).map_err(|_| SweepError::NoSweep(out.to_owned()))?;
+    let whole = text.rfind('\n').map_or(0, |end| end + 1);
+    let text = &text[..whole];
+    let head = serde_json::from_str(text.lines().next().unwrap_or_default());
+    let Head { plan } = head.map_err(|_| SweepError::NoSweep(out.to_owned()))?;
+    Ok((plan, results(text, &path)?))
+}
+
+/// What the lines of the file at `path` after the first say.
+fn results(text: &str, path: &Path) -> Result<Results, SweepError> {
+    let mut results = Results::default();
+    for (at, line) in text.lines().enumerate().skip(1) {
+        match serde_json::from_str(line) {
+            Ok(Line::Made(record)) => results.records.push(*record),
+            Ok(Line::Failed(failure)) => results.failures.push(failure),
+            Err(_) => {
+                return Err(SweepError::Journal {
+                    path: path.to_owned(),
+                    line: at + 1,
+                });
+            }
+        }
+    }
+    Ok(results)
 }
 
 /// A sweep writes in folders of its own only: it replaces and removes files by their names.

@@ -13,8 +13,10 @@ pub use energy::PointEnergy;
 
 use super::best::{self, Group};
 use super::error::SweepError;
+use super::explain::{Explanation, explain};
 use super::journal::{Failure, Record, Results};
 use super::order::Schedule;
+use super::parquet;
 use super::plan::Plan;
 use super::points::Point;
 use crate::energy::About;
@@ -37,6 +39,8 @@ pub struct Report {
     /// Points that could not be measured, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<Failure>,
+    /// What goes along with each workload's figure.
+    pub explanations: Vec<Explanation>,
     /// Every repeat, in the order made.
     pub repeats: Vec<Record>,
     #[serde(skip)]
@@ -48,6 +52,9 @@ pub struct Report {
 pub struct PointReport {
     /// Its name: the values of its axes.
     pub key: String,
+    /// The axes and its values.
+    #[serde(skip)]
+    pub axes: Vec<(&'static str, String)>,
     /// What its figure is counted in.
     pub unit: String,
     /// Repeats.
@@ -123,6 +130,7 @@ pub(super) fn report(
             ratios: (1..axes.len()).filter_map(ratio).collect(),
             interval,
             energy: energy::of_point(point, records, &key, &goal),
+            axes,
             key,
         }
     };
@@ -137,6 +145,7 @@ pub(super) fn report(
         } else {
             Vec::new()
         },
+        explanations: explain(points, records, plan.seed),
         repeats: records.to_vec(),
         failures,
     }
@@ -157,6 +166,25 @@ impl Report {
         self.points.iter().filter(is_wide).count()
     }
 
+    /// Points that still lack repeats.
+    #[must_use]
+    pub fn unfinished(&self) -> usize {
+        let is_open = |point: &&PointReport| matches!(point.verdict, Verdict::More(_));
+        self.points.iter().filter(is_open).count()
+    }
+
+    /// What holds for all points, a line each: dangers, what a throttle is, where energy comes from.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        struct Notes<'a>(&'a Report);
+        impl fmt::Display for Notes<'_> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.write_notes(f)
+            }
+        }
+        Notes(self).to_string().lines().map(str::to_owned).collect()
+    }
+
     /// What holds for all points: what a throttle is, what the energy is of, or why there is none.
     fn write_notes(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.plan.throttles() {
@@ -174,7 +202,29 @@ impl Report {
         energy::write_about(f, &self.energy, &self.repeats)
     }
 
-    /// Writes `report.json` and `results.csv` to the folder `out`, each whole or not at all.
+    /// Says what goes along with the figures, the strongest of it.
+    fn write_explanations(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for explanation in &self.explanations {
+            let strongest = explanation.strongest(3);
+            if strongest.is_empty() {
+                continue;
+            }
+            let shown: Vec<String> = strongest
+                .iter()
+                .map(|(name, correlation)| format!("{name} {correlation:+.2}"))
+                .collect();
+            writeln!(
+                f,
+                "{} goes along with {} (rank correlation, {} repeats)",
+                explanation.workload,
+                shown.join(", "),
+                explanation.repeats
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Writes `report.json`, `results.csv` and the Parquet files to the folder `out`, each whole or not at all.
     pub(super) fn export(&self, out: &Path) -> Result<(), SweepError> {
         let json = format!("{:#}\n", serde_json::json!(self));
         for (name, text) in [("report.json", json), ("results.csv", self.csv())] {
@@ -182,7 +232,7 @@ impl Report {
             fs::write(&new, text).map_err(SweepError::file("write", &new))?;
             fs::rename(&new, &path).map_err(SweepError::file("write", &path))?;
         }
-        Ok(())
+        parquet::export(self, out)
     }
 
     /// A line for each repeat; `-` for energy that there is not. No value holds a comma or a quote but the axes' own,
@@ -291,6 +341,7 @@ impl fmt::Display for Report {
                 write!(f, "{group}: {}", selection.text(unit))?;
             }
         }
+        self.write_explanations(f)?;
         self.write_notes(f)?;
         match self.not_converged() {
             0 => Ok(()),
