@@ -35,6 +35,7 @@ mod steal;
 mod sweep_kills;
 pub mod switches;
 mod synthetic;
+mod thesis;
 mod truth;
 mod varmail;
 
@@ -69,9 +70,9 @@ pub struct Options {
     pub only: Option<String>,
     /// Seed of the order of runs and of the trials.
     pub seed: u64,
-    /// Guests at a time, of the kernel part.
+    /// Guests at a time, of the parts in guests.
     pub jobs: usize,
-    /// No guest is started after this time, of the kernel part.
+    /// No guest is started after this time, of the parts in guests.
     pub budget: Option<Duration>,
 }
 

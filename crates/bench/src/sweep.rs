@@ -7,6 +7,7 @@
 mod counters;
 mod environment;
 mod error;
+mod guests;
 mod journal;
 mod keeper;
 mod options;
@@ -17,6 +18,7 @@ mod power;
 mod report;
 mod run;
 
+use std::collections::HashMap;
 use std::path::Path;
 
 pub use counters::Counters;
@@ -24,7 +26,7 @@ pub use environment::Environment;
 pub use error::SweepError;
 pub use journal::Record;
 pub use keeper::keep_house;
-pub use plan::Plan;
+pub use plan::{Plan, Policy, VirtualTime};
 pub use points::Point;
 pub use report::{PointEnergy, PointReport, Ratio, Report};
 
@@ -49,6 +51,14 @@ pub fn run(
     plan.check_machine(sysfs)?;
     let points = points::points(plan);
     let (mut journal, records) = Journal::open(out, plan)?;
+    if plan.virtual_time.is_some() {
+        let kept = (&mut journal, records.as_slice());
+        match guests::run(plan, &points, out, luc, kept, tick) {
+            Err(SweepError::Interrupted) => {}
+            outcome => outcome?,
+        }
+        return finish(plan, &points, out, &mut journal);
+    }
     let mut schedule = Schedule::new(plan, &points, &records);
     tick(schedule.made(), schedule.wanted(), "");
     if schedule.next().is_some() {
@@ -72,10 +82,26 @@ pub fn run(
     } else {
         keeper::clear_left(plan, out, sysfs)?;
     }
+    finish(plan, &points, out, &mut journal)
+}
+
+/// The report of all that is in the journal.
+fn finish(
+    plan: &Plan,
+    points: &[Point],
+    out: &Path,
+    journal: &mut Journal,
+) -> Result<Report, SweepError> {
+    let mut records = journal.read_back()?;
+    if plan.virtual_time.is_some() {
+        // Guests end in any order.
+        let at: HashMap<String, usize> = points.iter().map(Point::key).zip(0..).collect();
+        records.sort_by_key(|record| (record.round, at.get(&record.key).copied()));
+    }
     let report = report::report(
         plan,
-        &points,
-        &journal.read_back()?,
+        points,
+        &records,
         power::about(out),
         interrupt::interrupted(),
     );

@@ -231,6 +231,7 @@ impl Workload {
                 measured_s: seconds,
                 think_us: 0.0,
                 interrupted,
+                no_fsync: false,
             },
         })
     }
