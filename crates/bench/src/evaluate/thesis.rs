@@ -105,11 +105,15 @@ const ABOUT: &str = "One sweep rebuilds the thesis' figures 3.1 to 3.6, 4.10, 4.
     speed is below every one at the slower; changes below 3 % are taken for noise.\n\n\
     Metarates has N clients that start together, create one file each in one directory, sync and close it, in 12 rounds \
     on a journal at rest; its rate is the thesis', N / mean(T_open + T_fsync + T_close). IOzone is the initial write of \
-    256 threads, the sum of the children's own rates. varMail has 256 files of 1 KiB, oltp 48 writers on 48 files and a \
+    256 threads, the sum of the children's own rates: on one processor nearly all of a child's records are written in \
+    one go, so that its rate is that of memory unless a commit blocks it, and the sum counts those that none blocked. \
+    Write delays are changes of metadata that waited for a commit to write them, those in fsync and in creating files \
+    included. varMail has 256 files of 1 KiB, oltp 48 writers on 48 files and a \
     log writer. `ext4` is stock with the module loaded but off, so that it counts; `delayJC` waits 1 ms (16 ms for \
     IOzone and oltp), `PID batching` and `heuristic copy-out` have the paper's parameters, `LUC` is both, `auto` is the \
     module's own. **NOJC (ext4 without a journal) and NOFSYNC (fsyncs left out) are UNSAFE**: they isolate a cause and \
-    are nothing to run.";
+    are nothing to run. (Without a journal this kernel's fsync of a new, empty file writes nothing, so that for Metarates \
+    NOJC is as NOFSYNC.) [kernel](kernel.md) has the same workloads as closed loops, at nine speeds over a factor of 4.";
 
 fn verdicts(findings: &[Finding]) -> String {
     let count = |verdict| findings.iter().filter(|f| f.verdict == verdict).count();
@@ -124,7 +128,7 @@ fn verdicts(findings: &[Finding]) -> String {
 }
 
 fn table(findings: &[Finding]) -> Table {
-    let mut table = Table::new(&["figure", "the thesis", "here", "verdict", "likely cause"]);
+    let mut table = Table::of_words(&["figure", "the thesis", "here", "verdict", "likely cause"]);
     for finding in findings {
         table.row(vec![
             finding.figure.to_owned(),

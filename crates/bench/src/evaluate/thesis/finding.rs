@@ -1,7 +1,7 @@
 //! A claim of the thesis set against the sweep: verdicts are computed from figures, and what is said follows from them.
 
 use super::super::report::number;
-use super::data::{Curve, Data, Fall, Line, range};
+use super::data::{Curve, Data, Fall, Line, Spread, range};
 
 /// A change of the median below this says nothing: runs that differ by a microsecond go another way.
 const NOISE: f64 = 0.03;
@@ -90,6 +90,28 @@ impl Claim {
             .map(|(line, fall)| format!("{}: {}", line.name(), fall_words(*fall)))
             .collect();
         self.found(grade(worst, least), words.join("; "))
+    }
+
+    /// The fastest speed is slower than the slowest in some of `lines`: agrees if any is by `least` or more, in part if
+    /// any is by more than noise.
+    pub(super) fn end_to_end(self, data: &Data, lines: &[Line], least: f64) -> Finding {
+        let change = |line: &Line| Some((*line, data.normalized(*line).last()?.1));
+        let changes: Vec<(Line, Spread)> = lines.iter().filter_map(change).collect();
+        if changes.is_empty() {
+            return self.not_measured();
+        }
+        let sure = changes.iter().filter(|(_, spread)| spread.most < 1.0);
+        let worst = sure
+            .map(|(_, spread)| 1.0 - spread.median)
+            .fold(0.0, f64::max);
+        let words: Vec<String> = changes
+            .iter()
+            .map(|(line, spread)| format!("{}: {}", line.name(), spread.text()))
+            .collect();
+        self.found(
+            grade(worst, least),
+            format!("fastest over slowest: {}", words.join("; ")),
+        )
     }
 
     /// No line falls by more than noise from any speed to a faster one.
@@ -221,7 +243,6 @@ fn fall_words(fall: Fall) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::data::Spread;
     use super::*;
 
     fn curve(medians: &[f64]) -> Curve {

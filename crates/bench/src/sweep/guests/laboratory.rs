@@ -1,10 +1,12 @@
 //! What all guests of a sweep share, and the run of one.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use luc_vm::{Kernel, Mode, Vm};
 
+use super::super::environment::mkfs_version;
 use super::super::error::SweepError;
 use super::super::journal::Record;
 use super::super::plan::Plan;
@@ -27,6 +29,8 @@ pub(super) struct Laboratory {
     kernel: Kernel,
     luc: PathBuf,
     modules: [PathBuf; 2],
+    /// Versions of mkfs, by file system.
+    mkfs: BTreeMap<String, String>,
 }
 
 impl Laboratory {
@@ -36,7 +40,10 @@ impl Laboratory {
         let kernel = Kernel::find(version.unwrap_or_default())?;
         let module = |name: &str| kernel.build_module(&Path::new(SOURCES).join(name), work);
         let modules = [module("luc")?, module("lagdisk")?];
+        let file_systems = plan.target.iter().filter_map(|target| target.fs.clone());
+        let mkfs = file_systems.filter_map(|fs| Some((fs.clone(), mkfs_version(&fs)?)));
         Ok(Self {
+            mkfs: mkfs.collect(),
             plan: plan.clone(),
             kernel,
             luc: luc.to_owned(),
@@ -81,6 +88,6 @@ impl Laboratory {
         if let Some(complaint) = outcome.complaints().first() {
             return Err(failed(format!("the kernel complained: {complaint}")));
         }
-        records(plan, lot, &outcome, self.kernel.release())
+        records(plan, lot, &outcome, self.kernel.release(), &self.mkfs)
     }
 }

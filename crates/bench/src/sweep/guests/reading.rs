@@ -14,12 +14,13 @@ use super::super::points::Point;
 use super::lots::Lot;
 use super::speed::Speed;
 
-/// The repeats of a lot. `kernel` and `mkfs` are what the guest ran.
+/// The repeats of a lot. `kernel` is what the guest ran, `mkfs` the version of it by file system.
 pub(super) fn records(
     plan: &Plan,
     lot: &Lot,
     outcome: &Outcome,
     kernel: &str,
+    mkfs: &BTreeMap<String, String>,
 ) -> Result<Vec<Record>, SweepError> {
     let speed = Speed::of(plan, lot.mips);
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -53,7 +54,11 @@ pub(super) fn records(
             environment: Environment {
                 started_unix_s: ended_unix_s.saturating_sub(outcome.wall.as_secs()),
                 kernel: kernel.to_owned(),
-                mkfs: None,
+                mkfs: point
+                    .target
+                    .fs
+                    .as_ref()
+                    .and_then(|fs| mkfs.get(fs).cloned()),
                 mount: file("mount").map(|line| mount(&line)),
                 caches_dropped: true,
                 io_pressure_us: None,
