@@ -36,6 +36,7 @@ mod steal;
 mod sweep_kills;
 pub mod switches;
 mod synthetic;
+mod thesis;
 mod truth;
 mod varmail;
 
@@ -72,7 +73,7 @@ pub struct Options {
     pub seed: u64,
     /// Guests or personalities at a time.
     pub jobs: usize,
-    /// No guest is started after this time, of the kernel part.
+    /// No guest is started after this time, of the parts in guests.
     pub budget: Option<Duration>,
 }
 

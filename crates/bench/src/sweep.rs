@@ -10,6 +10,7 @@ mod counters;
 mod environment;
 mod error;
 mod explain;
+mod guests;
 mod journal;
 mod keeper;
 #[cfg(test)]
@@ -23,6 +24,7 @@ mod power;
 mod report;
 mod run;
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::time::Instant;
 
@@ -34,7 +36,7 @@ pub use explain::{ComponentReport, CounterReport, Explanation};
 pub use journal::{Failure, Record};
 pub use keeper::keep_house;
 pub(crate) use options::option_value;
-pub use plan::{Bench, Disk, Plan, Policy, Stop, Target, Workload};
+pub use plan::{Bench, Disk, Plan, Policy, Stop, Target, VirtualTime, Workload};
 pub(crate) use plan::{kernel_has, meant};
 pub use points::Point;
 pub(crate) use report::Short;
@@ -76,6 +78,14 @@ pub fn run_until(
     plan.check_machine(sysfs)?;
     let points = points::points(plan);
     let (mut journal, results) = Journal::open(out, plan)?;
+    if plan.virtual_time.is_some() {
+        let kept = (&mut journal, results.records.as_slice());
+        match guests::run(plan, &points, out, luc, kept, tick) {
+            Err(SweepError::Interrupted) => {}
+            outcome => outcome?,
+        }
+        return finish(plan, &points, out, &mut journal);
+    }
     let mut schedule = Schedule::new(plan, &points, &results.records, &results.failures);
     tick(schedule.made(), schedule.wanted(), "");
     if schedule.next().is_some() {
@@ -116,10 +126,27 @@ pub fn run_until(
     } else {
         keeper::clear_left(plan, out, sysfs)?;
     }
+    finish(plan, &points, out, &mut journal)
+}
+
+/// The report of all that is in the journal.
+fn finish(
+    plan: &Plan,
+    points: &[Point],
+    out: &Path,
+    journal: &mut Journal,
+) -> Result<Report, SweepError> {
+    let mut results = journal.read_back()?;
+    if plan.virtual_time.is_some() {
+        // Guests end in any order.
+        let at: HashMap<String, usize> = points.iter().map(Point::key).zip(0..).collect();
+        let order = |record: &Record| (record.round, at.get(&record.key).copied());
+        results.records.sort_by_key(order);
+    }
     let report = report::report(
         plan,
-        &points,
-        journal.read_back()?,
+        points,
+        results,
         power::about(out),
         interrupt::interrupted(),
     );

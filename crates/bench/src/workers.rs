@@ -149,6 +149,21 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
+    /// Of clients that had a fixed amount of work.
+    pub(crate) fn of_rounds(
+        recorders: Recorders,
+        clients: usize,
+        interval_ns: u64,
+        interrupted: bool,
+    ) -> Self {
+        Self {
+            interval_ns,
+            interrupted,
+            recorders,
+            clients,
+        }
+    }
+
     /// Latencies of an operation, of all clients together.
     pub(crate) fn latency(&self, operation: usize) -> Latency {
         self.recorders.summary(self.clients, operation)

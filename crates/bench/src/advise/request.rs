@@ -171,6 +171,8 @@ fn directory(path: &PathBuf) -> Result<Target, AdviseError> {
         mount: String::new(),
         directory: Some(absolute),
         device: None,
+        no_fsync: false,
+        policy: None,
     })
 }
 

@@ -37,6 +37,9 @@ pub enum EvaluateError {
     /// A virtual machine.
     #[error(transparent)]
     Vm(#[from] luc_vm::Error),
+    /// A sweep.
+    #[error(transparent)]
+    Sweep(#[from] crate::sweep::SweepError),
     /// A program's JSON lacks a figure.
     #[error("{what} is missing in what luc reported: build luc and luc-evaluate from one source")]
     Missing {

@@ -42,6 +42,7 @@ impl Page {
 pub(super) struct Table {
     heads: Vec<String>,
     rows: Vec<Vec<String>>,
+    has_words: bool,
 }
 
 impl Table {
@@ -49,6 +50,15 @@ impl Table {
         Self {
             heads: heads.iter().map(ToString::to_string).collect(),
             rows: Vec::new(),
+            has_words: false,
+        }
+    }
+
+    /// One whose cells are words, not figures.
+    pub(super) fn of_words(heads: &[&str]) -> Self {
+        Self {
+            has_words: true,
+            ..Self::new(heads)
         }
     }
 
@@ -65,7 +75,8 @@ impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let line = |cells: &[String]| format!("| {} |", cells.join(" | "));
         writeln!(f, "{}", line(&self.heads))?;
-        let rule = |(column, _): (usize, _)| if column == 0 { "---" } else { "---:" };
+        let is_left = |column: usize| column == 0 || self.has_words;
+        let rule = |(column, _): (usize, _)| if is_left(column) { "---" } else { "---:" };
         let rules: Vec<&str> = self.heads.iter().enumerate().map(rule).collect();
         writeln!(f, "|{}|", rules.join("|"))?;
         self.rows
@@ -184,6 +195,8 @@ mod tests {
         table.row(vec!["4".to_owned(), "100".to_owned()]);
         let expected = "| clients | ops/s |\n|---|---:|\n| 4 | 100 |\n";
         assert_eq!(table.to_string(), expected);
+        let words = Table::of_words(&["a", "b"]);
+        assert_eq!(words.to_string(), "| a | b |\n|---|---|\n");
     }
 
     #[test]

@@ -251,6 +251,7 @@ impl Workload {
                 measured_s: seconds,
                 think_us: 0.0,
                 interrupted,
+                no_fsync: false,
             },
         })
     }

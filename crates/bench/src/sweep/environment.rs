@@ -110,7 +110,8 @@ fn some_us(text: &str) -> Option<u64> {
     line.rsplit_once("total=")?.1.trim().parse().ok()
 }
 
-fn mkfs_version(fs: &str) -> Option<String> {
+/// What mkfs of a file system says of itself.
+pub(super) fn mkfs_version(fs: &str) -> Option<String> {
     let output = Command::new(format!("mkfs.{fs}")).arg("-V").output().ok()?;
     // mkfs.ext4 says it on standard error, mkfs.xfs on standard output.
     let text = [output.stdout, output.stderr].concat();

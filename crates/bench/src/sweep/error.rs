@@ -109,6 +109,17 @@ pub enum SweepError {
         /// The system's reason.
         reason: io::Error,
     },
+    /// A guest could not be made or did not end well.
+    #[error("virtual: {0}")]
+    Guest(#[from] luc_vm::Error),
+    /// A point failed in a guest.
+    #[error("{what}: {said}; correct the plan and give the same command again")]
+    InGuest {
+        /// The point and round, or the guest.
+        what: String,
+        /// What it said.
+        said: String,
+    },
     /// Interrupted; what was finished is kept.
     #[error("interrupted")]
     Interrupted,

@@ -28,6 +28,7 @@ const TIMED: &[(&str, Kind)] = &[
 const METARATES: &[(&str, Kind)] = &[
     ("file-size", Kind::Size),
     ("directory-per-client", Kind::Flag),
+    ("rounds", Kind::Count),
 ];
 const PARAMETERS: (&str, Kind) = ("parameters", Kind::Choice(&["filebench", "luc"]));
 const DURABILITY: Kind = Kind::Choice(&["none", "dsync", "sync", "fsync"]);
@@ -139,8 +140,57 @@ fn known(bench: Bench) -> Vec<(&'static str, Kind)> {
     parts.concat()
 }
 
+/// How much longer times last where a workload runs, in thousandths: a guest whose processor stands for a faster one
+/// has all else slower.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stretch {
+    pub(super) permille: u64,
+}
+
+impl Stretch {
+    /// On the host.
+    pub(super) const NONE: Self = Self { permille: 1000 };
+
+    /// A time as it must be taken.
+    pub(super) fn stretch(self, time: u64) -> u64 {
+        time.saturating_mul(self.permille) / 1000
+    }
+}
+
+/// The values of an option: the one, or all of a list.
+pub(super) fn values(value: &Value) -> Vec<&Value> {
+    match value {
+        Value::Array(values) => values.iter().collect(),
+        value => vec![value],
+    }
+}
+
+/// What the report calls them.
+pub(super) fn labels(value: &Value) -> impl Iterator<Item = String> {
+    values(value).into_iter().map(label)
+}
+
+/// What the report calls a value.
+pub(super) fn label(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// An option's name, if the workload has it.
+pub(super) fn known_name(bench: Bench, name: &str) -> Option<&'static str> {
+    let mut names = known(bench).into_iter().map(|(known, _)| known);
+    names.find(|known| *known == name)
+}
+
 /// The words of one option on the command line of `luc bench`. Errors: the name with the nearest, or the value.
-pub(super) fn words(bench: Bench, name: &str, value: &Value) -> Result<Vec<String>, SweepError> {
+pub(super) fn words(
+    bench: Bench,
+    name: &str,
+    value: &Value,
+    stretch: Stretch,
+) -> Result<Vec<String>, SweepError> {
     let known = known(bench);
     let Some((_, kind)) = known.iter().find(|(known, _)| *known == name) else {
         let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
@@ -151,10 +201,7 @@ pub(super) fn words(bench: Bench, name: &str, value: &Value) -> Result<Vec<Strin
         )));
     };
     let option = format!("--{name}");
-    let text = match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
+    let text = label(value);
     let wrong = |right: &str| SweepError::Plan(format!("{name} = {value}: write {right}"));
     match kind {
         Kind::Flag => {
@@ -163,10 +210,16 @@ pub(super) fn words(bench: Bench, name: &str, value: &Value) -> Result<Vec<Strin
         }
         Kind::Seconds => {
             let seconds = text.parse().map_err(|_| wrong("a number of seconds"))?;
-            seconds_ns(name, seconds)?;
+            let ns = stretch.stretch(seconds_ns(name, seconds)?);
+            if stretch != Stretch::NONE {
+                return Ok(vec![option, (ns as f64 / 1e9).to_string()]);
+            }
         }
         Kind::Duration => {
-            duration_ns(name, &text)?;
+            let ns = stretch.stretch(duration_ns(name, &text)?);
+            if stretch != Stretch::NONE {
+                return Ok(vec![option, format!("{ns}ns")]);
+            }
         }
         Kind::Size => {
             file_size_bytes(name, &text)?;

@@ -91,20 +91,10 @@ impl Schedule {
         let wanting = |number: &usize| matches!(verdicts[*number], Verdict::More(_));
         let open: Vec<usize> = (0..self.values.len()).filter(wanting).collect();
         let round = open.iter().map(|&number| self.values[number].len()).min()?;
-        self.shuffled(round)
+        shuffled(self.seed, round, self.values.len())
             .into_iter()
             .find(|number| open.contains(number) && self.values[*number].len() == round)
             .map(|number| (number, round))
-    }
-
-    /// All points in the order of a round (Fisher and Yates).
-    fn shuffled(&self, round: usize) -> Vec<usize> {
-        let mut random = random::stream(self.seed, round as u64);
-        let mut order: Vec<usize> = (0..self.values.len()).collect();
-        for last in (1..order.len()).rev() {
-            order.swap(last, random.random_range(0..=last));
-        }
-        order
     }
 
     /// A repeat is made.
@@ -132,6 +122,16 @@ impl Schedule {
         };
         self.values.iter().zip(self.verdicts()).map(of_point).sum()
     }
+}
+
+/// All of `count` points in the order of a round (Fisher and Yates).
+pub(super) fn shuffled(seed: u64, round: usize, count: usize) -> Vec<usize> {
+    let mut random = random::stream(seed, round as u64);
+    let mut order: Vec<usize> = (0..count).collect();
+    for last in (1..order.len()).rev() {
+        order.swap(last, random.random_range(0..=last));
+    }
+    order
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
@@ -14,11 +15,16 @@ use crate::stats::Goal;
 
 mod check;
 mod file_systems;
+mod policy;
 #[cfg(test)]
 mod tests;
+mod virtual_time;
 
 pub(crate) use check::meant;
 pub(crate) use file_systems::kernel_has;
+pub use policy::Policy;
+pub(super) use virtual_time::LONGEST_HOLD_US;
+pub use virtual_time::VirtualTime;
 
 /// A sweep: its axes, and when a point is repeated enough.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -42,6 +48,9 @@ pub struct Plan {
     /// Axis: the gate's policy.
     #[serde(default = "no_policy")]
     pub policy: Vec<Policy>,
+    /// Runs the points in guests in virtual time instead of here; its `mips` are an axis.
+    #[serde(default, rename = "virtual", skip_serializing_if = "Option::is_none")]
+    pub virtual_time: Option<VirtualTime>,
     /// Axis: the processors' frequency; without it they stay as they are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub frequency: Vec<Setting>,
@@ -88,16 +97,6 @@ pub struct Disk {
     pub read: Option<String>,
 }
 
-/// The gate, or not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Policy {
-    /// The workload as it is.
-    Off,
-    /// Under `luc run --level gate --policy auto`.
-    Auto,
-}
-
 /// A workload of `luc bench`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -126,16 +125,31 @@ pub struct Workload {
     /// The text of that, so that results of a file that was changed are not mixed.
     #[serde(default, skip_deserializing, skip_serializing_if = "String::is_empty")]
     pub text: String,
-    /// Options of both, as those of `luc bench` without the dashes.
+    /// Options of both, as those of `luc bench` without the dashes; of `bench`, a list of values is an axis.
     #[serde(default)]
     pub options: BTreeMap<String, toml::Value>,
+    /// Settings of the kernel module under its policies, as `/sys/kernel/luc` has them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, u64>,
+    /// Clients, in place of the plan's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<Vec<usize>>,
+    /// Policies, in place of the plan's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Vec<Policy>>,
+    /// Speeds, in place of the plan's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mips: Option<Vec<u64>>,
+    /// Names of its targets, in place of all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<Vec<String>>,
     /// The user's command; `{dir}`, `{threads}` and `{seed}` are replaced.
     pub command: Option<Vec<String>>,
-    /// Its figure; its run time if there is none.
+    /// Its figure. Without it a built-in one's rate, or a command's run time.
     pub figure: Option<Figure>,
 }
 
-/// Where a command's figure is in its standard output.
+/// Where the figure is in what the workload prints.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
@@ -165,6 +179,12 @@ pub struct Target {
     /// Options of mount -o.
     #[serde(default)]
     pub mount: String,
+    /// Policies, in place of the workload's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Vec<Policy>>,
+    /// The built-in workloads' fsyncs do nothing: what is left without them. UNSAFE.
+    #[serde(default, rename = "no-fsync", skip_serializing_if = "is_default")]
+    pub no_fsync: bool,
     /// An existing directory; a fresh one is made in it for each repeat.
     pub directory: Option<PathBuf>,
     /// Refused: devices are not formatted.
@@ -176,6 +196,7 @@ impl Default for Plan {
     /// Nothing is run anywhere.
     fn default() -> Self {
         Self {
+            virtual_time: None,
             seed: one(),
             settle: settle(),
             stop: Stop::default(),
@@ -244,6 +265,24 @@ impl Bench {
             Self::InitialWrite => "initial-write",
         }
     }
+
+    /// Where its figure is in its report.
+    pub(super) fn figure(self) -> &'static str {
+        match self {
+            Self::Metarates => "/creations_per_second",
+            Self::Varmail | Self::Oltp => "/flowops_per_second",
+            Self::InitialWrite => "/parent_kib_per_second/median",
+        }
+    }
+
+    /// The option that takes the number of clients.
+    pub(super) fn clients(self) -> &'static str {
+        if self == Self::Oltp {
+            "--writers"
+        } else {
+            "--threads"
+        }
+    }
 }
 
 impl Workload {
@@ -253,16 +292,6 @@ impl Workload {
             self.text = filebench::text(file)?;
         }
         Ok(())
-    }
-}
-
-impl Policy {
-    /// As in the plan.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::Auto => "auto",
-        }
     }
 }
 
@@ -282,7 +311,7 @@ impl Plan {
         Ok(self)
     }
 
-    fn parse(text: &str, path: &Path) -> Result<Self, SweepError> {
+    pub(crate) fn parse(text: &str, path: &Path) -> Result<Self, SweepError> {
         let mut plan: Self = toml::from_str(text).map_err(|error| SweepError::Syntax {
             path: path.to_owned(),
             line: 1 + error.span().map_or(0, |span| {
@@ -295,6 +324,42 @@ impl Plan {
         }
         plan.check()?;
         Ok(plan)
+    }
+
+    /// How many guests run at a time, in virtual time.
+    ///
+    /// # Errors
+    /// [`SweepError::Plan`]: it has no guests.
+    pub fn set_jobs(&mut self, jobs: usize) -> Result<(), SweepError> {
+        let Some(virtual_time) = &mut self.virtual_time else {
+            let reason = "--jobs goes with a section [virtual] only: repeats on one machine would disturb each other";
+            return Err(SweepError::Plan(reason.to_owned()));
+        };
+        virtual_time.jobs = jobs;
+        Ok(())
+    }
+
+    /// In virtual time: starts no guest after `deadline`, and reports what there is then.
+    pub fn set_deadline(&mut self, deadline: Instant) {
+        if let Some(virtual_time) = &mut self.virtual_time {
+            virtual_time.deadline = Some(deadline);
+        }
+    }
+
+    /// Every policy that it names.
+    fn all_policies(&self) -> impl Iterator<Item = Policy> {
+        let of_workloads = self
+            .workload
+            .iter()
+            .filter_map(|workload| workload.policy.as_ref());
+        let of_targets = self
+            .target
+            .iter()
+            .filter_map(|target| target.policy.as_ref());
+        let lists = std::iter::once(&self.policy)
+            .chain(of_workloads)
+            .chain(of_targets);
+        lists.flatten().copied()
     }
 
     /// Whether it changes settings of the processors.
@@ -310,8 +375,15 @@ impl Plan {
             .any(|setting| setting.share().is_some())
     }
 
-    /// When a point is repeated enough.
+    /// When a point is repeated enough. In virtual time a repeat differs by its seed alone, and their number is given.
     pub(super) fn goal(&self) -> Goal {
+        if let Some(virtual_time) = &self.virtual_time {
+            return Goal {
+                relative_half_width: self.stop.goal,
+                min: virtual_time.repeats,
+                max: virtual_time.repeats,
+            };
+        }
         Goal {
             relative_half_width: self.stop.goal,
             min: self.stop.min,

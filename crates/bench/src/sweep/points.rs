@@ -1,21 +1,33 @@
-//! The points of a sweep: the cross product of a plan's axes.
+//! The points of a sweep: the cross product of a plan's axes, each as the workload and the target have it.
 
+use std::collections::BTreeSet;
+
+use toml::Value;
+
+use super::options::{known_name, label, values};
 use super::plan::{Plan, Policy, Target, Workload};
 use crate::frequency::Setting;
+
+/// What a point has on an axis that its workload does not have.
+const NONE: &str = "-";
 
 /// One value of every axis.
 #[derive(Debug, Clone)]
 pub struct Point {
-    /// What is run.
+    /// What is run; its options have one value each.
     pub workload: Workload,
+    /// Options with several values, and the one here; `-` where the workload has not that option.
+    pub parameters: Vec<(&'static str, String)>,
     /// Clients.
     pub threads: usize,
     /// Where.
     pub target: Target,
-    /// With the gate, or without.
+    /// With the gate or the module, or without.
     pub policy: Policy,
     /// The processors' frequency, where the plan has that axis.
     pub frequency: Option<Setting>,
+    /// The speed in virtual time, millions of instructions per second.
+    pub mips: Option<u64>,
 }
 
 impl Point {
@@ -28,7 +40,9 @@ impl Point {
             ("target", self.target.name.clone()),
             ("policy", self.policy.name().to_owned()),
         ];
+        axes.extend(self.parameters.iter().cloned());
         axes.extend(self.frequency.map(|setting| ("frequency", setting.label())));
+        axes.extend(self.mips.map(|mips| ("mips", mips.to_string())));
         axes
     }
 
@@ -52,11 +66,11 @@ impl Point {
     pub fn unit(&self) -> &str {
         use super::plan::Bench;
         match (self.workload.bench, &self.workload.figure) {
-            (Some(Bench::Metarates), _) => "files/s",
-            (Some(Bench::Varmail | Bench::Oltp), _) => "operations/s",
-            (Some(Bench::InitialWrite), _) => "KiB/s",
+            (_, Some(figure)) => &figure.unit,
             _ if self.workload.filebench.is_some() => "operations/s",
-            (None, Some(figure)) => &figure.unit,
+            (Some(Bench::Metarates), None) => "files/s",
+            (Some(Bench::Varmail | Bench::Oltp), None) => "operations/s",
+            (Some(Bench::InitialWrite), None) => "KiB/s",
             (None, None) => "s",
         }
     }
@@ -70,26 +84,156 @@ impl Point {
 
 /// All of them.
 pub(super) fn points(plan: &Plan) -> Vec<Point> {
+    let parameters = parameters(plan);
     let mut points = Vec::new();
-    let frequencies: Vec<Option<Setting>> = if plan.frequency.is_empty() {
-        vec![None]
-    } else {
-        plan.frequency.iter().copied().map(Some).collect()
-    };
     for workload in &plan.workload {
-        for &threads in &plan.threads {
-            for target in &plan.target {
-                for &policy in &plan.policy {
-                    points.extend(frequencies.iter().map(|&frequency| Point {
-                        workload: workload.clone(),
-                        threads,
-                        target: target.clone(),
-                        policy,
-                        frequency,
-                    }));
+        for with_options in with_options(workload) {
+            let of_workload = |name: &&'static str| {
+                let value = with_options.options.get(*name);
+                (*name, value.map_or(NONE.to_owned(), label))
+            };
+            let parameters: Vec<(&str, String)> = parameters.iter().map(of_workload).collect();
+            for &threads in workload.threads.as_ref().unwrap_or(&plan.threads) {
+                for target in targets(plan, workload) {
+                    let policies = workload.policy.as_ref().unwrap_or(&plan.policy);
+                    for &policy in target.policy.as_ref().unwrap_or(policies) {
+                        for (frequency, mips) in speeds(plan, workload) {
+                            points.push(Point {
+                                workload: with_options.clone(),
+                                parameters: parameters.clone(),
+                                threads,
+                                target: target.clone(),
+                                policy,
+                                frequency,
+                                mips,
+                            });
+                        }
+                    }
                 }
             }
         }
     }
     points
+}
+
+/// The targets of a workload.
+fn targets<'a>(plan: &'a Plan, workload: &'a Workload) -> impl Iterator<Item = &'a Target> {
+    let is_mine = |target: &&Target| {
+        let names = workload.target.as_ref();
+        names.is_none_or(|names| names.contains(&target.name))
+    };
+    plan.target.iter().filter(is_mine)
+}
+
+/// Frequencies, or speeds in virtual time, or neither.
+fn speeds(plan: &Plan, workload: &Workload) -> Vec<(Option<Setting>, Option<u64>)> {
+    if let Some(virtual_time) = &plan.virtual_time {
+        let mips = workload.mips.as_ref().unwrap_or(&virtual_time.mips);
+        return mips.iter().map(|&mips| (None, Some(mips))).collect();
+    }
+    if plan.frequency.is_empty() {
+        return vec![(None, None)];
+    }
+    let frequencies = plan.frequency.iter().copied();
+    frequencies.map(|setting| (Some(setting), None)).collect()
+}
+
+/// Options of which any workload has a list.
+fn parameters(plan: &Plan) -> BTreeSet<&'static str> {
+    let of_workload = |workload: &Workload| {
+        let lists = workload
+            .options
+            .iter()
+            .filter(|(_, value)| value.is_array());
+        let names = lists.filter_map(|(name, _)| known_name(workload.bench?, name));
+        names.collect::<Vec<_>>()
+    };
+    plan.workload.iter().flat_map(of_workload).collect()
+}
+
+/// The workload once for each combination of its options' values.
+fn with_options(workload: &Workload) -> Vec<Workload> {
+    let mut made = vec![workload.clone()];
+    for (name, value) in &workload.options {
+        let Value::Array(_) = value else { continue };
+        let with = |workload: &Workload, value: &Value| {
+            let mut workload = workload.clone();
+            workload.options.insert(name.clone(), value.clone());
+            workload
+        };
+        made = made
+            .iter()
+            .flat_map(|workload| values(value).into_iter().map(|value| with(workload, value)))
+            .collect();
+    }
+    made
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn keys(text: &str) -> Vec<String> {
+        let plan = Plan::parse(text, Path::new("p.toml")).expect("fine");
+        points(&plan).iter().map(Point::key).collect()
+    }
+
+    #[test]
+    fn a_list_of_an_option_is_an_axis_and_others_have_none() {
+        let found = keys(
+            "[[workload]]
+             name = 'w'
+             bench = 'initial-write'
+             options = { file-size = ['64k', '128k'], record-size = '32k' }
+             [[workload]]
+             name = 'v'
+             bench = 'varmail'
+             [[target]]
+             name = 't'
+             directory = '/'",
+        );
+        assert_eq!(found, ["w,1,t,off,64k", "w,1,t,off,128k", "v,1,t,off,-"]);
+    }
+
+    #[test]
+    fn workloads_and_targets_have_lists_of_their_own() {
+        let found = keys(
+            "policy = ['kernel:off', 'kernel:pid']
+             [virtual]
+             mips = [1000, 2000]
+             [[workload]]
+             name = 'm'
+             bench = 'metarates'
+             threads = [4, 8]
+             mips = [500]
+             [[workload]]
+             name = 'v'
+             bench = 'varmail'
+             policy = ['kernel:auto']
+             target = ['nojc']
+             [[target]]
+             name = 'ext4'
+             fs = 'ext4'
+             [[target]]
+             name = 'nojc'
+             fs = 'ext4'
+             mkfs = '-O ^has_journal'
+             policy = ['off']",
+        );
+        assert_eq!(
+            found,
+            [
+                "m,4,ext4,kernel:off,500",
+                "m,4,ext4,kernel:pid,500",
+                "m,4,nojc,off,500",
+                "m,8,ext4,kernel:off,500",
+                "m,8,ext4,kernel:pid,500",
+                "m,8,nojc,off,500",
+                "v,1,nojc,off,1000",
+                "v,1,nojc,off,2000",
+            ]
+        );
+    }
 }

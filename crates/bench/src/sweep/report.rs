@@ -17,10 +17,10 @@ use super::explain::{Explanation, explain};
 use super::journal::{Failure, Record, Results};
 use super::order::Schedule;
 use super::parquet;
-use super::plan::Plan;
+use super::plan::{Plan, VirtualTime};
 use super::points::Point;
 use crate::energy::About;
-use crate::stats::{MedianInterval, Verdict, paired_ratios, relative_half_width};
+use crate::stats::{FEWEST, MedianInterval, Verdict, median, paired_ratios, relative_half_width};
 
 /// A whole sweep.
 #[derive(Debug, Serialize)]
@@ -61,6 +61,9 @@ pub struct PointReport {
     pub count: usize,
     /// Median and 95 % interval; `None` of fewer than 6 repeats.
     pub interval: Option<MedianInterval>,
+    /// Median and range of repeats in virtual time, where those are too few for an interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub range: Option<MedianInterval>,
     /// Half of it over the median.
     pub relative_half_width: Option<f64>,
     /// Whether that is below the goal.
@@ -80,7 +83,7 @@ pub struct Ratio {
     pub to: String,
     /// Pairs: rounds that both have.
     pub pairs: usize,
-    /// Median of the ratios and its 95 % interval.
+    /// Median of the ratios and its 95 % interval; of few pairs in virtual time their range.
     pub interval: MedianInterval,
 }
 
@@ -102,12 +105,21 @@ pub(super) fn report(
     let goal = plan.goal();
     let of = |key: &str| values.get(key).map(Vec::as_slice).unwrap_or_default();
     let first = points.first().map(Point::axes);
+    // A workload may have lists of its own in place of the plan's.
+    let mut first_of: HashMap<&str, Vec<(&'static str, String)>> = HashMap::new();
+    for point in points {
+        first_of
+            .entry(&point.workload.name)
+            .or_insert_with(|| point.axes());
+    }
+    let in_virtual_time = plan.virtual_time.is_some();
+    let range_of = |values: &[f64]| range(values).filter(|_| in_virtual_time);
     let point = |(point, verdict): (&Point, Verdict)| {
         let key = point.key();
         let interval = goal.interval(of(&key));
         let axes = point.axes();
         let ratio = |at: usize| {
-            let (axis, to) = first.as_ref()?[at].clone();
+            let (axis, to) = first_of.get(&*point.workload.name)?[at].clone();
             let mut other: Vec<String> = axes.iter().map(|(_, value)| value.clone()).collect();
             if other[at] == to {
                 return None;
@@ -118,7 +130,7 @@ pub(super) fn report(
                 axis,
                 to,
                 pairs: ratios.len(),
-                interval: goal.interval(&ratios)?,
+                interval: goal.interval(&ratios).or_else(|| range_of(&ratios))?,
             })
         };
         PointReport {
@@ -128,6 +140,7 @@ pub(super) fn report(
             verdict,
             // Ratios of different workloads would compare different figures.
             ratios: (1..axes.len()).filter_map(ratio).collect(),
+            range: range_of(of(&key)).filter(|_| interval.is_none()),
             interval,
             energy: energy::of_point(point, records, &key, &goal),
             axes,
@@ -151,6 +164,15 @@ pub(super) fn report(
     }
 }
 
+/// Median, least and most.
+fn range(values: &[f64]) -> Option<MedianInterval> {
+    Some(MedianInterval {
+        median: median(values)?,
+        low: values.iter().copied().reduce(f64::min)?,
+        high: values.iter().copied().reduce(f64::max)?,
+    })
+}
+
 impl Report {
     /// Whether repeats are still to be made.
     #[must_use]
@@ -162,6 +184,10 @@ impl Report {
     /// Points whose interval is wider than the goal, with all repeats made.
     #[must_use]
     pub fn not_converged(&self) -> usize {
+        if self.plan.virtual_time.is_some() {
+            // Nothing was to converge.
+            return 0;
+        }
         let is_wide = |point: &&PointReport| point.verdict == Verdict::NotConverged;
         self.points.iter().filter(is_wide).count()
     }
@@ -282,23 +308,39 @@ impl Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let goal = self.plan.stop.goal * 100.0;
-        writeln!(
-            f,
-            "{} points, {} repeats; medians with 95 % intervals, goal +-{goal:.1} %",
-            self.points.len(),
-            self.repeats.len()
-        )?;
+        let (points, repeats) = (self.points.len(), self.repeats.len());
+        match &self.plan.virtual_time {
+            None => writeln!(
+                f,
+                "{points} points, {repeats} repeats; medians with 95 % intervals, goal +-{goal:.1} %"
+            )?,
+            Some(VirtualTime { kernel, .. }) => writeln!(
+                f,
+                "{points} points, {repeats} repeats in virtual time on Linux {kernel}, each with a seed of its own; \
+                 medians with 95 % intervals, of fewer than {FEWEST} repeats with their range"
+            )?,
+        }
         for point in &self.points {
             let PointReport {
                 key, unit, count, ..
             } = point;
-            let Some(MedianInterval { median, low, high }) = point.interval else {
+            let Some(MedianInterval { median, low, high }) = point.interval.or(point.range) else {
                 match self.failures.iter().find(|failure| failure.key == *key) {
                     Some(failure) => writeln!(f, "{key}: not measured: {}", failure.failed)?,
                     None => writeln!(f, "{key}: {count} repeats, too few for an interval")?,
                 }
                 continue;
             };
+            if self.plan.virtual_time.is_some() {
+                let (low, high) = (Short(low), Short(high));
+                let median = Short(median);
+                writeln!(
+                    f,
+                    "{key}: {median} {unit} ({low} to {high}), {count} repeats"
+                )?;
+                write_ratios(f, &point.ratios)?;
+                continue;
+            }
             let width = point.relative_half_width.unwrap_or(f64::NAN) * 100.0;
             write!(
                 f,
@@ -313,19 +355,7 @@ impl fmt::Display for Report {
                 Verdict::NotConverged => writeln!(f, "  ** NOT CONVERGED **")?,
                 Verdict::More(wanted) => writeln!(f, ", unfinished: {wanted} wanted")?,
             }
-            for Ratio {
-                axis,
-                to,
-                pairs,
-                interval,
-            } in &point.ratios
-            {
-                let MedianInterval { median, low, high } = interval;
-                writeln!(
-                    f,
-                    "    {median:.3} ({low:.3} to {high:.3}) x {axis} {to}, {pairs} pairs"
-                )?;
-            }
+            write_ratios(f, &point.ratios)?;
             if self.energy.source.is_some() {
                 writeln!(f, "    energy: {}", energy::Line(point.energy.as_ref()))?;
             }
@@ -353,6 +383,23 @@ impl fmt::Display for Report {
             ),
         }
     }
+}
+
+fn write_ratios(f: &mut fmt::Formatter<'_>, ratios: &[Ratio]) -> fmt::Result {
+    for Ratio {
+        axis,
+        to,
+        pairs,
+        interval,
+    } in ratios
+    {
+        let MedianInterval { median, low, high } = interval;
+        writeln!(
+            f,
+            "    {median:.3} ({low:.3} to {high:.3}) x {axis} {to}, {pairs} pairs"
+        )?;
+    }
+    Ok(())
 }
 
 /// A figure with about four digits.

@@ -18,8 +18,8 @@ use super::environment::Before;
 use super::error::SweepError;
 use super::journal::Record;
 use super::keeper::Keeper;
-use super::options::{self, Personality};
-use super::plan::{Bench, Figure, Plan, Policy};
+use super::options::{self, Personality, Stretch};
+use super::plan::{Figure, Plan, Policy};
 use super::points::Point;
 use super::power::Power;
 use crate::energy::Energy;
@@ -153,14 +153,7 @@ impl Runner<'_> {
                 "--dir".into(),
                 dir.into(),
             ]);
-            words.push(
-                if bench == Bench::Oltp {
-                    "--writers"
-                } else {
-                    "--threads"
-                }
-                .into(),
-            );
+            words.push(bench.clients().into());
             words.extend(
                 [
                     point.threads.to_string(),
@@ -171,10 +164,13 @@ impl Runner<'_> {
             );
             for (option, value) in &workload.options {
                 words.extend(
-                    options::words(bench, option, value)?
+                    options::words(bench, option, value, Stretch::NONE)?
                         .into_iter()
                         .map(OsString::from),
                 );
+            }
+            if point.target.no_fsync {
+                words.push("--no-fsync".into());
             }
             words.push("--json".into());
         }
@@ -214,27 +210,20 @@ impl Runner<'_> {
             value.pointer(pointer)?.as_f64()
         };
         let (value, cut, place) = match (point.workload.bench, &point.workload.figure) {
-            (Some(bench), _) => {
-                let pointer = match bench {
-                    Bench::Metarates => "/creations_per_second",
-                    Bench::Varmail | Bench::Oltp => "/flowops_per_second",
-                    Bench::InitialWrite => "/parent_kib_per_second/median",
-                };
-                (json(pointer), None, pointer.to_owned())
-            }
+            (Some(bench), None) => (json(bench.figure()), None, bench.figure().to_owned()),
             _ if point.workload.filebench.is_some() => {
                 let pointer = "/flowops_per_second";
                 (json(pointer), None, pointer.to_owned())
             }
             (None, None) => (Some(elapsed_s), None, "run time".to_owned()),
             (
-                None,
+                _,
                 Some(Figure {
                     json: Some(pointer),
                     ..
                 }),
             ) => (json(pointer), None, pointer.clone()),
-            (None, Some(figure)) => {
+            (_, Some(figure)) => {
                 let expression = figure.regex.clone().unwrap_or_default();
                 let series = matches(&expression, stdout);
                 if figure.series && !series.is_empty() {

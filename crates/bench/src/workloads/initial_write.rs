@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::Serialize;
 
 use super::explain;
+use super::timed::is_false;
 use crate::error::BenchError;
 use crate::latency::{Latency, LatencyFigures, Recorders};
 use crate::scratch::Scratch;
@@ -51,6 +52,8 @@ pub struct InitialWrite {
     pub rounds: usize,
     /// Seed of the contents.
     pub seed: u64,
+    /// Fsyncs do nothing, which keeps nothing: what is left of the time without them.
+    pub no_fsync: bool,
 }
 
 /// What a child's time covers besides its writes.
@@ -103,6 +106,9 @@ pub struct Report {
     pub include: Include,
     /// Whether a signal ended the run early; the round that it hit is left out.
     pub interrupted: bool,
+    /// UNSAFE: fsyncs did nothing.
+    #[serde(skip_serializing_if = "is_false")]
+    pub no_fsync: bool,
     /// Throughput of each round.
     pub rounds: Vec<Round>,
     /// Sum of the children's own rates, KiB/s.
@@ -233,7 +239,9 @@ fn write_file(
         before = after;
     }
     let written = before;
-    file.sync_all().map_err(Fault::of(FSYNC))?;
+    if !plan.no_fsync {
+        file.sync_all().map_err(Fault::of(FSYNC))?;
+    }
     let synced = now_ns();
     client.record(FSYNC, synced - written);
     drop(file);
@@ -294,6 +302,7 @@ fn report(plan: &InitialWrite, rounds: Vec<Round>, recorders: &Recorders) -> Opt
         record_size_bytes: plan.record_size_bytes,
         include: plan.include,
         interrupted: rounds.len() < plan.rounds,
+        no_fsync: plan.no_fsync,
         children_kib_per_second: figure(|round| round.children_kib_per_second)?,
         parent_kib_per_second: figure(|round| round.parent_kib_per_second)?,
         operations: OPERATIONS
@@ -319,6 +328,7 @@ mod tests {
             include: Include::default(),
             rounds: 2,
             seed: 1,
+            no_fsync: false,
         }
     }
 

@@ -1,7 +1,9 @@
 //! Metarates: clients that create files, fsync and close them, in one shared directory (NCAR's
 //! `metarates`; the fsync variant of the LUC papers).
 
-use std::ffi::OsString;
+mod rounds;
+
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -29,6 +31,9 @@ pub struct Metarates {
     pub file_size_bytes: u64,
     /// A directory per client instead of one that all share.
     pub directory_per_client: bool,
+    /// So many times all clients start together and each creates one file, on a journal at rest; the schedule's times
+    /// then do not count. Absent: each client creates file after file.
+    pub rounds: Option<usize>,
 }
 
 /// What was measured.
@@ -41,6 +46,9 @@ pub struct Report {
     pub file_size_bytes: u64,
     /// Whether each client had a directory of its own.
     pub directory_per_client: bool,
+    /// Rounds of one file per client; absent: file after file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<usize>,
     /// Files created, synced and closed in the interval.
     pub creations: u64,
     /// The same per second.
@@ -57,7 +65,10 @@ pub struct Report {
 /// # Errors
 /// [`BenchError`]: the directory cannot be used, is full, or a client could not start.
 pub fn run(plan: &Metarates, tick: &mut dyn FnMut(Progress)) -> Result<Report, BenchError> {
-    let outcome = timed::run(plan, &plan.timed, tick)?;
+    let outcome = match plan.rounds {
+        Some(rounds) => rounds::run(plan, rounds)?,
+        None => timed::run(plan, &plan.timed, tick)?,
+    };
     Ok(report(plan, outcome))
 }
 
@@ -109,34 +120,61 @@ impl Workload for Metarates {
             let _ = write!(number, "{file:08}"); // a String takes any text
             path.push(&number);
 
-            let start = now_ns();
-            if !client.running(start) {
+            if !client.running(now_ns()) {
                 break;
             }
-            let handle = options.open(&path).map_err(Fault::of(OPEN))?;
-            let opened = now_ns();
-            let written = if data.is_empty() {
-                opened
-            } else {
-                (&handle).write_all(&data).map_err(Fault::of(WRITE))?;
-                now_ns()
-            };
-            handle.sync_all().map_err(Fault::of(FSYNC))?;
-            let synced = now_ns();
-            close(handle);
-            let closed = now_ns();
-
-            if client.counts(closed) {
-                client.record(OPEN, opened - start);
-                if !data.is_empty() {
-                    client.record(WRITE, written - opened);
-                }
-                client.record(FSYNC, synced - written);
-                client.record(CLOSE, closed - synced);
+            let laps = self.one_file(&options, &path, &data)?;
+            if client.counts(laps.closed) {
+                laps.record(client, !data.is_empty());
             }
             client.think(self.timed.think_ns);
         }
         Ok(())
+    }
+}
+
+/// When a client was how far with a file, ns.
+struct Laps {
+    start: u64,
+    opened: u64,
+    written: u64,
+    synced: u64,
+    closed: u64,
+}
+
+impl Laps {
+    fn record(&self, client: &Client<'_>, has_data: bool) {
+        client.record(OPEN, self.opened - self.start);
+        if has_data {
+            client.record(WRITE, self.written - self.opened);
+        }
+        client.record(FSYNC, self.synced - self.written);
+        client.record(CLOSE, self.closed - self.synced);
+    }
+}
+
+impl Metarates {
+    /// Creates, writes, syncs and closes a file.
+    fn one_file(&self, options: &OpenOptions, path: &OsStr, data: &[u8]) -> Result<Laps, Fault> {
+        let start = now_ns();
+        let handle = options.open(path).map_err(Fault::of(OPEN))?;
+        let opened = now_ns();
+        let written = if data.is_empty() {
+            opened
+        } else {
+            (&handle).write_all(data).map_err(Fault::of(WRITE))?;
+            now_ns()
+        };
+        self.timed.sync(&handle).map_err(Fault::of(FSYNC))?;
+        let synced = now_ns();
+        close(handle);
+        Ok(Laps {
+            start,
+            opened,
+            written,
+            synced,
+            closed: now_ns(),
+        })
     }
 }
 
@@ -154,6 +192,7 @@ fn report(plan: &Metarates, outcome: Outcome) -> Report {
     Report {
         file_size_bytes: plan.file_size_bytes,
         directory_per_client: plan.directory_per_client,
+        rounds: plan.rounds,
         creations,
         creations_per_second: outcome.per_second(creations),
         file_creation_rate_per_second: file_creation_rate(&outcome.measured),
@@ -208,10 +247,26 @@ mod tests {
                 },
                 think_ns: 0,
                 seed: 1,
+                no_fsync: false,
             },
             file_size_bytes: 100,
             directory_per_client: true,
+            rounds: None,
         }
+    }
+
+    #[test]
+    fn in_rounds_every_client_creates_one_file() {
+        let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
+        let plan = Metarates {
+            rounds: Some(4),
+            ..plan(parent.path())
+        };
+        let report = run(&plan, &mut |_| {}).expect("run");
+        assert_eq!(report.creations, 3 * 4);
+        assert!(report.creations_per_second > 0.0);
+        assert!(report.file_creation_rate_per_second > 0.0);
+        assert_eq!(fs::read_dir(parent.path()).expect("list").count(), 0);
     }
 
     #[test]

@@ -429,7 +429,7 @@ impl Session<'_> {
         let written = now_ns();
         self.count(write, start, written);
         if durability == Durability::Fsync {
-            file.sync_all().map_err(Fault::of(sync))?;
+            self.plan.timed.sync(file).map_err(Fault::of(sync))?;
             self.count(sync, written, now_ns());
         }
         Ok(())

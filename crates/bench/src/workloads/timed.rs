@@ -1,5 +1,7 @@
 //! What all workloads that run for a time share: their plan, their run, the head of their report.
 
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -22,6 +24,18 @@ pub struct Timed {
     pub think_ns: u64,
     /// Seed of everything random.
     pub seed: u64,
+    /// Fsyncs do nothing, which keeps nothing: what is left of the time without them.
+    pub no_fsync: bool,
+}
+
+impl Timed {
+    /// An fsync, where there are any.
+    pub(super) fn sync(&self, file: &File) -> io::Result<()> {
+        if self.no_fsync {
+            return Ok(());
+        }
+        file.sync_all()
+    }
 }
 
 /// The part of a report that every timed workload has.
@@ -45,6 +59,14 @@ pub struct Head {
     pub think_us: f64,
     /// Whether a signal ended the run early.
     pub interrupted: bool,
+    /// UNSAFE: fsyncs did nothing.
+    #[serde(skip_serializing_if = "is_false")]
+    pub no_fsync: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+pub(super) fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// A workload's own part: what it makes before the clients start, and what each client does.
@@ -106,6 +128,7 @@ pub(super) fn run<W: Workload>(
         measured_s: measured.interval_ns as f64 / 1e9,
         think_us: timed.think_ns as f64 / 1e3,
         interrupted: measured.interrupted,
+        no_fsync: timed.no_fsync,
     };
     Ok(Outcome { head, measured })
 }

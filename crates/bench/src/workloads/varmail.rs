@@ -177,7 +177,12 @@ impl Workload for Varmail {
     }
 
     fn work(&self, tree: &Tree, client: &Client<'_>, own: Own) -> Result<(), Fault> {
-        let mut session = Session { client, tree, own };
+        let mut session = Session {
+            timed: &self.timed,
+            client,
+            tree,
+            own,
+        };
         while client.running(now_ns()) {
             session.delete()?;
             for group in GROUPS {
@@ -193,6 +198,7 @@ impl Workload for Varmail {
 
 /// One client at work.
 struct Session<'a> {
+    timed: &'a Timed,
     client: &'a Client<'a>,
     tree: &'a Tree,
     own: Own,
@@ -200,7 +206,11 @@ struct Session<'a> {
 
 impl Session<'_> {
     /// Times a call and counts it if it completed in the measured interval.
-    fn timed<T>(&self, operation: usize, call: impl FnOnce() -> io::Result<T>) -> Result<T, Fault> {
+    fn measured<T>(
+        &self,
+        operation: usize,
+        call: impl FnOnce() -> io::Result<T>,
+    ) -> Result<T, Fault> {
         let start = now_ns();
         let value = call().map_err(Fault::of(operation))?;
         let end = now_ns();
@@ -216,7 +226,7 @@ impl Session<'_> {
         let Some(index) = self.tree.set.pick(Wanted::Closed) else {
             return Ok(());
         };
-        self.timed(DELETE, || fs::remove_file(&self.tree.paths[index]))?;
+        self.measured(DELETE, || fs::remove_file(&self.tree.paths[index]))?;
         self.tree.set.deleted(index);
         Ok(())
     }
@@ -236,12 +246,12 @@ impl Session<'_> {
         let path = &self.tree.paths[index];
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(create);
-        let mut file = self.timed(first, || options.open(path))?;
+        let mut file = self.measured(first, || options.open(path))?;
         self.tree.set.opened(index);
         let mut operation = first + 1;
         if !create {
             let mut buffer = std::mem::take(&mut self.own.read);
-            self.timed(operation, || read_whole(&mut file, &mut buffer))?;
+            self.measured(operation, || read_whole(&mut file, &mut buffer))?;
             self.own.read = buffer;
             operation += 1;
         }
@@ -250,11 +260,11 @@ impl Session<'_> {
                 0 => 0,
                 size => self.own.random.random_range(0..size),
             };
-            self.timed(operation, || append(&mut file, &self.own.append[..length]))?;
-            self.timed(operation + 1, || file.sync_all())?;
+            self.measured(operation, || append(&mut file, &self.own.append[..length]))?;
+            self.measured(operation + 1, || self.timed.sync(&file))?;
             operation += 2;
         }
-        self.timed(operation, || {
+        self.measured(operation, || {
             drop(file);
             Ok(())
         })?;
@@ -314,6 +324,7 @@ mod tests {
                 },
                 think_ns: 0,
                 seed: 1,
+                no_fsync: false,
             },
             parameters: Parameters { files: 30, ..LUC },
         };
@@ -352,6 +363,7 @@ mod tests {
                     schedule,
                     think_ns: 0,
                     seed,
+                    no_fsync: false,
                 },
                 parameters,
             };

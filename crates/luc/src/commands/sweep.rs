@@ -21,6 +21,9 @@ mod page;
 /// back on any exit; without cpufreq a throttle limits processor time, and says that it is no frequency.
 /// Energy (RAPL, perf events or a meter's command) is beside each repeat, or why it is unavailable.
 ///
+/// With a section [virtual] the points run in guests in virtual time (QEMU, a processor of so many million
+/// instructions per second, luc.ko's policies); that needs no root, and is exact however busy the machine is.
+///
 /// Every finished repeat is kept in the --out folder at once. A sweep that was interrupted or killed goes
 /// on with the same command. Disks need root; devices are never formatted.
 ///
@@ -39,6 +42,7 @@ mod page;
   luc sweep plan.toml
   luc sweep plan.toml --out results --json
   luc sweep report results
+  luc sweep virtual.toml --jobs 2
 
 A plan:
   threads = [1, 16]
@@ -63,6 +67,9 @@ pub(crate) struct Args {
     /// Folder of the results [default: the plan's name with .sweep instead of .toml, here]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Guests at a time, of a plan with [virtual] [default: as many as processors]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    jobs: Option<u16>,
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
@@ -109,7 +116,10 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     };
     luc_bench::interrupt::install()?;
-    let plan = Plan::read(&path)?;
+    let mut plan = Plan::read(&path)?;
+    if let Some(jobs) = args.jobs {
+        plan.set_jobs(jobs.into())?;
+    }
     let out = args.out.unwrap_or_else(|| {
         let name = path.file_stem().unwrap_or(path.as_os_str());
         let mut name = name.to_owned();

@@ -7,9 +7,10 @@ use luc_disk::units::{parse_duration_ns, parse_size_bytes};
 use luc_disk::{Mkfs, ModelSpec};
 
 use super::super::error::SweepError;
-use super::super::options;
+use super::super::options::{self, Stretch};
 use super::file_systems::{FILE_SYSTEMS, kernel_has};
-use super::{Disk, Plan, Stop, Target, Workload};
+use super::virtual_time::check_host;
+use super::{Disk, Plan, Policy, Stop, Target, Workload};
 use crate::energy::{self, Choice};
 use crate::filebench;
 use crate::frequency::{self, Setting};
@@ -37,14 +38,8 @@ impl Plan {
             ));
         }
         parse_duration_ns(&self.settle)?;
-        axis("threads", self.threads.iter().map(ToString::to_string))?;
-        if self.threads.iter().any(|&count| count == 0 || count > 4096) {
-            return refuse("threads: write numbers from 1 to 4096".to_owned());
-        }
-        axis(
-            "policy",
-            self.policy.iter().map(|policy| policy.name().to_owned()),
-        )?;
+        check_threads("threads", &self.threads)?;
+        check_policies("policy", &self.policy)?;
         if !self.frequency.is_empty() {
             unique("frequency", self.frequency.iter().map(Setting::to_string))?;
         }
@@ -77,20 +72,27 @@ impl Plan {
             "target",
             self.target.iter().map(|target| target.name.clone()),
         )?;
-        self.workload
-            .iter()
-            .try_for_each(|workload| workload.check(&self.threads))?;
+        for workload in &self.workload {
+            workload.check(workload.threads.as_ref().unwrap_or(&self.threads))?;
+            workload.check_own_axes(&self.target)?;
+        }
         self.target
             .iter()
             .try_for_each(|target| target.check(&self.disk))?;
         if self.target.iter().any(|target| target.fs.is_some()) {
             self.disk.check()?;
         }
-        Ok(())
+        match &self.virtual_time {
+            Some(virtual_time) => virtual_time.check(self),
+            None => check_host(self),
+        }
     }
 
     /// Whether this machine can do it.
     pub(in crate::sweep) fn check_machine(&self, sysfs: &Path) -> Result<(), SweepError> {
+        if self.virtual_time.is_some() {
+            return luc_vm::missing().map_or(Ok(()), |reason| Err(reason.into()));
+        }
         frequency::check(sysfs, &self.frequency, &self.frequency_options)?;
         for target in &self.target {
             let Some(fs) = &target.fs else { continue };
@@ -124,11 +126,18 @@ impl Workload {
         }
         match (self.bench, &self.command) {
             (Some(bench), None) => {
-                if self.figure.is_some() {
-                    return refuse("figure goes with a command; a bench has its own");
+                if matches!(&self.figure, Some(figure) if figure.json.is_none()) {
+                    return refuse("the figure of a bench is in its JSON: write json = \"/a/b\"");
                 }
                 for (option, value) in &self.options {
-                    options::words(bench, option, value)?;
+                    let values = options::values(value);
+                    unique(option, values.iter().map(ToString::to_string))?;
+                    for value in values {
+                        options::words(bench, option, value, Stretch::NONE)?;
+                    }
+                    if value.is_array() {
+                        axis(option, options::labels(value))?;
+                    }
                 }
             }
             (None, Some(command)) => {
@@ -176,6 +185,41 @@ impl Workload {
         }
         Ok(())
     }
+
+    /// Its own lists in place of the plan's.
+    fn check_own_axes(&self, targets: &[Target]) -> Result<(), SweepError> {
+        let own = |what: &str| format!("workload '{}': {what}", self.name);
+        if let Some(threads) = &self.threads {
+            check_threads(&own("threads"), threads)?;
+        }
+        if let Some(policy) = &self.policy {
+            check_policies(&own("policy"), policy)?;
+        }
+        if let Some(names) = &self.target {
+            axis(&own("target"), names.iter().cloned())?;
+            let known: Vec<&str> = targets.iter().map(|target| &*target.name).collect();
+            if let Some(name) = names.iter().find(|name| !known.contains(&&***name)) {
+                let hint = meant(name, &known);
+                return Err(SweepError::Plan(own(&format!("target '{name}'{hint}"))));
+            }
+        }
+        if self.command.is_some() {
+            let no_fsync = targets.iter().find(|target| {
+                let is_mine = self
+                    .target
+                    .as_ref()
+                    .is_none_or(|names| names.contains(&target.name));
+                is_mine && target.no_fsync
+            });
+            if let Some(target) = no_fsync {
+                return Err(SweepError::Plan(own(&format!(
+                    "target '{}' has no-fsync, which is for built-in workloads only",
+                    target.name
+                ))));
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Target {
@@ -188,6 +232,9 @@ impl Target {
                  directory",
                 device.display()
             ));
+        }
+        if let Some(policy) = &self.policy {
+            check_policies(&format!("target '{name}': policy"), policy)?;
         }
         match (&self.fs, &self.directory) {
             (Some(fs), None) => {
@@ -267,6 +314,20 @@ fn check_energy(energy: &energy::Options) -> Result<(), SweepError> {
     }
 }
 
+fn check_threads(name: &str, threads: &[usize]) -> Result<(), SweepError> {
+    unique(name, threads.iter().map(ToString::to_string))?;
+    if threads.iter().any(|&count| count == 0 || count > 4096) {
+        return Err(SweepError::Plan(format!(
+            "{name}: write numbers from 1 to 4096"
+        )));
+    }
+    Ok(())
+}
+
+fn check_policies(name: &str, policies: &[Policy]) -> Result<(), SweepError> {
+    unique(name, policies.iter().map(|policy| policy.name().to_owned()))
+}
+
 /// An axis has values, no two of them alike, whose names can be words of a key.
 fn axis(name: &str, values: impl Iterator<Item = String>) -> Result<(), SweepError> {
     let values: Vec<String> = values.collect();
@@ -281,7 +342,7 @@ fn axis(name: &str, values: impl Iterator<Item = String>) -> Result<(), SweepErr
     unique(name, values.into_iter())
 }
 
-fn unique(name: &str, values: impl Iterator<Item = String>) -> Result<(), SweepError> {
+pub(super) fn unique(name: &str, values: impl Iterator<Item = String>) -> Result<(), SweepError> {
     let mut seen = BTreeSet::new();
     for value in values {
         if !seen.insert(value.clone()) {

@@ -37,6 +37,11 @@ impl Target {
         };
         let mount = options(&self.mount);
         let mounted_with = |names: &[&str]| mount.iter().any(|word| names.contains(&word.as_str()));
+        if self.no_fsync {
+            return Some(
+                "the workload's fsyncs do nothing: a power cut loses what they would have kept",
+            );
+        }
         if mounted_with(&[
             "nobarrier",
             "barrier=0",
@@ -70,6 +75,8 @@ mod tests {
             fs: Some(fs.to_owned()),
             mkfs: mkfs.to_owned(),
             mount: mount.to_owned(),
+            policy: None,
+            no_fsync: false,
             directory: None,
             device: None,
         }
@@ -88,6 +95,11 @@ mod tests {
             let target = target(fs, mkfs, mount);
             assert!(target.danger().is_some(), "{target:?}");
         }
+        let no_fsync = Target {
+            no_fsync: true,
+            ..target("ext4", "", "")
+        };
+        assert!(no_fsync.danger().is_some());
         for (fs, mkfs, mount) in [
             ("ext3", "", "data=ordered"),
             ("ext4", "-J size=64", "noatime,data=journal"),

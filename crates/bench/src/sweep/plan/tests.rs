@@ -21,9 +21,32 @@ name = 'ext4'
 fs = 'ext4'
 ";
 
+const VIRTUAL: &str = "
+policy = ['kernel:off', 'kernel:delay']
+[virtual]
+mips = [1000, 2000]
+[disk]
+size = '64M'
+[[workload]]
+name = 'create'
+bench = 'metarates'
+threads = [4]
+options = { rounds = [2, 4] }
+settings = { delay_us = 500 }
+target = ['ext4']
+[[target]]
+name = 'ext4'
+fs = 'ext4'
+mkfs = '-J size=4'
+";
+
 fn refusal(from: &str, to: &str) -> String {
-    let text = WHOLE.replace(from, to);
-    assert_ne!(text, WHOLE);
+    refusal_of(WHOLE, from, to)
+}
+
+fn refusal_of(whole: &str, from: &str, to: &str) -> String {
+    let text = whole.replace(from, to);
+    assert_ne!(text, whole);
     let error = Plan::parse(&text, Path::new("p.toml")).expect_err("refused");
     let said = error.to_string();
     assert_eq!(said.lines().count(), 1, "{said}");
@@ -71,4 +94,86 @@ fn what_is_wrong_is_named() {
         let said = refusal(from, to);
         assert!(words.iter().all(|word| said.contains(word)), "{said}");
     }
+}
+
+#[test]
+fn a_plan_in_virtual_time() {
+    let plan = Plan::parse(VIRTUAL, Path::new("p.toml")).expect("fine");
+    let virtual_time = plan.virtual_time.as_ref().expect("there");
+    assert_eq!(virtual_time.kernel, "6.1");
+    assert_eq!(virtual_time.repeats, 3);
+    // What differs between two commands does not make another plan of it.
+    let mut other = plan.clone();
+    other.set_jobs(7).expect("guests");
+    let json = |plan: &Plan| serde_json::json!(plan).to_string();
+    assert_eq!(json(&plan), json(&other));
+}
+
+#[test]
+fn what_guests_cannot_have_is_named() {
+    for (from, to, words) in [
+        (
+            "[virtual]\nmips = [1000, 2000]",
+            "",
+            &["'kernel:off'", "[virtual]"][..],
+        ),
+        ("[1000, 2000]", "[100, 2000]", &["virtual.mips", "16 times"]),
+        ("[1000, 2000]", "[]", &["virtual.mips", "no value"]),
+        (
+            "mips = [1000, 2000]",
+            "mips = [1000]\nrepeats = 0",
+            &["repeats = 0"],
+        ),
+        ("mips", "mip", &["p.toml:4:", "'mips'"]),
+        ("'kernel:delay'", "'auto'", &["'auto'", "kernel:auto"]),
+        (
+            "'kernel:delay'",
+            "'kernel:dela'",
+            &["p.toml:2:", "'kernel:delay'"],
+        ),
+        (
+            "[disk]",
+            "[stop]\nmax = 50\n[disk]",
+            &["stop", "virtual.repeats"],
+        ),
+        (
+            "[virtual]",
+            "frequency = ['as-is']\n[virtual]",
+            &["frequency", "virtual.mips"],
+        ),
+        ("size = '64M'", "size = '2G'", &["2G", "1G"]),
+        (
+            "fs = 'ext4'",
+            "directory = '/'",
+            &["mkfs and mount go with fs"],
+        ),
+        ("size = '64M'", "model = 'hdd'", &["hdd", "fixed"]),
+        ("delay_us", "delay_u", &["'delay_u'", "'delay_us'"]),
+        (
+            "delay_us = 500",
+            "delay_us = 30000",
+            &["delay_us", "60000", "50000"],
+        ),
+        (
+            "target = ['ext4']",
+            "target = ['ext5']",
+            &["'ext5'", "'ext4'"],
+        ),
+        ("-J size=4", "-E stride=2", &["-E"]),
+        ("bench = 'metarates'", "command = ['x']", &["create"]),
+        ("[2, 4]", "[2, 2]", &["rounds", "twice"]),
+    ] {
+        let said = refusal_of(VIRTUAL, from, to);
+        assert!(words.iter().all(|word| said.contains(word)), "{said}");
+    }
+}
+
+#[test]
+fn jobs_are_of_guests() {
+    let mut plan = Plan::parse(WHOLE, Path::new("p.toml")).expect("fine");
+    let said = plan.set_jobs(2).expect_err("refused").to_string();
+    assert!(
+        said.contains("--jobs") && said.contains("[virtual]"),
+        "{said}"
+    );
 }

@@ -16,6 +16,7 @@ fn plan(directory: &Path, parameters: Parameters) -> Oltp {
             },
             think_ns: 0,
             seed: 1,
+            no_fsync: false,
         },
         parameters,
     }

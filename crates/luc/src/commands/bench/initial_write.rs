@@ -47,6 +47,9 @@ pub(crate) struct Args {
     /// Seed of the contents
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// UNSAFE: leave every fsync out, to see what they cost; a power cut then loses everything
+    #[arg(long)]
+    no_fsync: bool,
     /// Print the figures as JSON
     #[arg(long)]
     json: bool,
@@ -76,6 +79,7 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         },
         rounds: args.rounds,
         seed: args.seed,
+        no_fsync: args.no_fsync,
     };
     let bar = show::Bar::rounds("initial-write", args.rounds);
     let outcome = initial_write::run(&plan, &mut |done| bar.tick_round(done));
@@ -111,6 +115,7 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         figure(report.children_kib_per_second),
         figure(report.parent_kib_per_second)
     );
+    let head = show::unsafe_if(report.no_fsync, head);
     show::text(&[&head, &rates], &report.operations)?;
     Ok(status(report.interrupted))
 }

@@ -17,7 +17,8 @@ use super::timed::{Common, Shown};
 #[command(after_help = "Examples:
   luc bench metarates --dir /mnt/x --threads 16
   luc bench metarates --dir /mnt/x --threads 4 --processes --seconds 30 --json
-  luc bench metarates --dir /mnt/x --threads 64 --file-size 1k --think 1ms")]
+  luc bench metarates --dir /mnt/x --threads 64 --file-size 1k --think 1ms
+  luc bench metarates --dir /mnt/x --threads 4 --rounds 50")]
 pub(crate) struct Args {
     #[command(flatten)]
     common: Common,
@@ -30,6 +31,10 @@ pub(crate) struct Args {
     /// Give each client a directory of its own; in the original all share one
     #[arg(long)]
     directory_per_client: bool,
+    /// So many rounds in place of --seconds: in each all clients start together, on a journal at rest, and create
+    /// one file each, as the papers' "N processes, N files"
+    #[arg(long, value_name = "R", conflicts_with_all = ["seconds", "warmup", "think"])]
+    rounds: Option<usize>,
 }
 
 /// Runs the workload and prints its figures.
@@ -38,6 +43,7 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         timed: args.common.timed(args.threads)?,
         file_size_bytes: file_size_bytes("--file-size", &args.file_size)?,
         directory_per_client: args.directory_per_client,
+        rounds: args.rounds,
     };
     args.common
         .present(&plan.timed, |tick| metarates::run(&plan, tick))

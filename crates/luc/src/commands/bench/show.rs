@@ -14,6 +14,15 @@ const SHORT_NS: u64 = 2_000_000_000;
 /// thread of its own, so that clients can be forked.
 pub(super) struct Bar(ProgressBar);
 
+/// The first line of a report, which says when nothing was kept.
+pub(super) fn unsafe_if(no_fsync: bool, head: String) -> String {
+    if no_fsync {
+        format!("{head}; UNSAFE: without fsync")
+    } else {
+        head
+    }
+}
+
 impl Bar {
     /// A bar for a run of `schedule`; hidden if that is short.
     pub(super) fn new(name: &'static str, schedule: &Schedule) -> Self {

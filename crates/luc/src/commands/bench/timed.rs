@@ -33,6 +33,9 @@ pub(super) struct Common {
     /// Seed of everything random; the same seed gives the same operations
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// UNSAFE: leave every fsync out, to see what they cost; a power cut then loses everything
+    #[arg(long)]
+    no_fsync: bool,
     /// Print the figures as JSON
     #[arg(long)]
     json: bool,
@@ -61,6 +64,7 @@ impl Common {
             )?,
             think_ns: duration_ns("--think", &self.think)?,
             seed: self.seed,
+            no_fsync: self.no_fsync,
         })
     }
 
@@ -90,6 +94,7 @@ impl Common {
             show::times(head.measured_s, head.warmup_s, head.interrupted),
             head.seed
         );
+        let first = show::unsafe_if(head.no_fsync, first);
         show::text(&[&first, &report.rates()], report.operations())?;
         Ok(status(head.interrupted))
     }

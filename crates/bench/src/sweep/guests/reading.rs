@@ -1,0 +1,192 @@
+//! What a guest left, as repeats.
+
+use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use luc_vm::Outcome;
+use serde_json::Value;
+
+use super::super::environment::Environment;
+use super::super::error::SweepError;
+use super::super::journal::Record;
+use super::super::plan::Plan;
+use super::super::points::Point;
+use super::lots::Lot;
+use super::speed::Speed;
+
+/// The repeats of a lot. `kernel` is what the guest ran, `mkfs` the version of it by file system.
+pub(super) fn records(
+    plan: &Plan,
+    lot: &Lot,
+    outcome: &Outcome,
+    kernel: &str,
+    mkfs: &BTreeMap<String, String>,
+) -> Result<Vec<Record>, SweepError> {
+    let speed = Speed::of(plan, lot.mips);
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let ended_unix_s = since.map(|time| time.as_secs()).unwrap_or_default();
+    let record = |(number, point): (usize, &Point)| {
+        let what = || format!("{} repeat {}", point.key(), lot.round + 1);
+        let missing = |figure: &str| SweepError::NoFigure {
+            what: what(),
+            figure: figure.to_owned(),
+        };
+        let file = |kind: &str| outcome.file(&format!("{number}.{kind}"));
+        let report = file("json").unwrap_or_default();
+        let report: Value = serde_json::from_str(&report).map_err(|_| missing("the report"))?;
+        let own = point.workload.figure.as_ref();
+        let pointer = own.and_then(|figure| figure.json.as_deref());
+        let pointer = pointer
+            .or(point.workload.bench.map(|bench| bench.figure()))
+            .unwrap_or_default();
+        let value = report.pointer(pointer).and_then(Value::as_f64);
+        let value = value
+            .filter(|value| value.is_finite() && *value > 0.0)
+            .ok_or_else(|| missing(pointer))?;
+        let mut counters = latencies(&report, speed);
+        counters.extend(module(&values(file("luc")), speed));
+        counters.extend(disk(&values(file("before")), &values(file("disk"))));
+        Ok(Record {
+            key: point.key(),
+            round: lot.round,
+            value: round(speed.scale(value, point.unit())),
+            warm_up: None,
+            environment: Environment {
+                started_unix_s: ended_unix_s.saturating_sub(outcome.wall.as_secs()),
+                kernel: kernel.to_owned(),
+                mkfs: point
+                    .target
+                    .fs
+                    .as_ref()
+                    .and_then(|fs| mkfs.get(fs).cloned()),
+                mount: file("mount").map(|line| mount(&line)),
+                caches_dropped: true,
+                io_pressure_us: None,
+                cpu_pressure_us: None,
+                stolen_share: 0.0,
+                load: 0.0,
+                governor: None,
+                frequency_khz: None,
+            },
+            energy: None,
+            per_gross_joule: None,
+            per_net_joule: None,
+            counters,
+        })
+    };
+    (1..).zip(&lot.points).map(record).collect()
+}
+
+/// Number, mean, median and 99th percentile of each operation.
+fn latencies(report: &Value, speed: Speed) -> BTreeMap<String, f64> {
+    let rows = report["operations"].as_array().cloned().unwrap_or_default();
+    let mut counters = BTreeMap::new();
+    for row in rows {
+        let Some(operation) = row["operation"].as_str() else {
+            continue;
+        };
+        let count = row["count"].as_f64().filter(|count| *count > 0.0);
+        let Some(count) = count else { continue };
+        counters.insert(format!("operation.{operation}.count"), count);
+        for figure in ["mean_us", "p50_us", "p99_us"] {
+            if let Some(us) = row[figure].as_f64() {
+                let name = format!("operation.{operation}.{figure}");
+                counters.insert(name, round(speed.scale_time(us)));
+            }
+        }
+    }
+    counters
+}
+
+/// What the module counted since the file system was mounted, making the workload's files included.
+fn module(stats: &BTreeMap<String, f64>, speed: Speed) -> BTreeMap<String, f64> {
+    let counted = [
+        "commits",
+        "commits_by_fsync",
+        "fsyncs",
+        "fsyncs_waited_two",
+        "holds",
+        "writes",
+        "writes_delayed",
+        "copies",
+    ];
+    let times = ["hold_ns", "write_delay_ns"];
+    let counts = counted.map(|name| (name, 1.0));
+    let times = times.map(|name| (name, speed.scale_time(1.0)));
+    let all = counts.into_iter().chain(times);
+    all.filter_map(|(name, scale)| Some((format!("luc.{name}"), round(stats.get(name)? * scale))))
+        .collect()
+}
+
+/// What the disk did during the workload.
+fn disk(before: &BTreeMap<String, f64>, after: &BTreeMap<String, f64>) -> BTreeMap<String, f64> {
+    let counted = ["reads", "writes", "flushes", "read_bytes", "write_bytes"];
+    let since = |name: &str| {
+        let count = after.get(name)? - before.get(name)?;
+        Some((format!("lagdisk.{name}"), count))
+    };
+    counted.into_iter().filter_map(since).collect()
+}
+
+/// Type, source and options of a line of /proc/mounts.
+fn mount(line: &str) -> String {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    match words.as_slice() {
+        [source, _, fs, options, ..] => format!("{fs} {source} {options}"),
+        _ => line.trim().to_owned(),
+    }
+}
+
+/// Lines of a name and a number; other lines are left out.
+fn values(text: Option<String>) -> BTreeMap<String, f64> {
+    let text = text.unwrap_or_default();
+    let line = |line: &str| {
+        let (name, value) = line.split_once(' ')?;
+        Some((name.to_owned(), value.trim().parse().ok()?))
+    };
+    text.lines().filter_map(line).collect()
+}
+
+/// Six significant digits: results are to be read, and kept.
+fn round(value: f64) -> f64 {
+    format!("{value:.5e}").parse().unwrap_or(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::options::Stretch;
+    use super::*;
+
+    const TWICE: Speed = Speed {
+        shift: 0,
+        stretch: Stretch { permille: 2000 },
+    };
+
+    #[test]
+    fn counters_have_the_time_of_the_speed() {
+        let report = serde_json::json!({ "operations": [
+            { "operation": "fsync", "count": 4, "mean_us": 30.0, "p99_us": 50.0 } ] });
+        let found = latencies(&report, TWICE);
+        assert_eq!(found.get("operation.fsync.mean_us"), Some(&15.0));
+        assert_eq!(found.get("operation.fsync.count"), Some(&4.0));
+        let stats = values(Some("commits 3\nhold_ns 1000\nstate auto\n".to_owned()));
+        let found = module(&stats, TWICE);
+        assert_eq!(found.get("luc.commits"), Some(&3.0));
+        assert_eq!(found.get("luc.hold_ns"), Some(&500.0));
+        assert_eq!(found.len(), 2);
+    }
+
+    #[test]
+    fn the_disk_s_counts_are_of_the_workload() {
+        let [before, after] = [5, 9].map(|n| values(Some(format!("flushes {n}\nserial 0\n"))));
+        let found = disk(&before, &after);
+        assert_eq!(found.get("lagdisk.flushes"), Some(&4.0));
+        assert_eq!(found.len(), 1);
+    }
+
+    #[test]
+    fn a_mount_is_type_source_and_options() {
+        let line = "/dev/lagdisk0 /mnt ext4 rw,relatime 0 0\n";
+        assert_eq!(mount(line), "ext4 /dev/lagdisk0 rw,relatime");
+    }
+}

@@ -1,0 +1,139 @@
+//! `luc sweep` in virtual time: a sweep in guests that is killed goes on and ends as one that was not. What lacks QEMU,
+//! the kernel or its headers says `skipped`.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use common::{LUC, stderr};
+use luc_vm::Kernel;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Two points of one speed, twice: two guests.
+const PLAN: &str = r#"
+policy = ["kernel:off", "kernel:delay"]
+[virtual]
+mips = [1000]
+repeats = 2
+[disk]
+size = "32M"
+write = "2ms"
+flush = "6ms"
+[[workload]]
+name = "create"
+bench = "metarates"
+threads = [4]
+options = { rounds = 3 }
+figure = { json = "/file_creation_rate_per_second", unit = "files/s" }
+settings = { delay_us = 700 }
+[[target]]
+name = "ext4"
+fs = "ext4"
+mkfs = "-b 4096 -J size=4"
+"#;
+
+/// So long a guest may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(400);
+
+/// Whether there can be guests, after saying why not.
+fn can_run() -> bool {
+    if let Some(reason) = luc_vm::missing() {
+        println!("skipped: {reason}");
+        return false;
+    }
+    match Kernel::find("6.1") {
+        Ok(kernel) if kernel.headers().is_some() => true,
+        Ok(kernel) => {
+            let release = kernel.release();
+            println!("skipped: linux-headers-{release} is not installed");
+            false
+        }
+        Err(error) if error.is_unavailable() => {
+            println!("skipped: {error}");
+            false
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn sweep(folder: &Path, out: &str) -> Command {
+    let mut command = Command::new(LUC);
+    command
+        .args(["sweep", "plan.toml", "--jobs", "1", "--json", "--out", out])
+        .current_dir(folder)
+        .stdin(Stdio::null());
+    command
+}
+
+fn lines(folder: &Path, out: &str) -> usize {
+    let results = folder.join(out).join("results.jsonl");
+    fs::read_to_string(results).map_or(0, |text| text.matches('\n').count())
+}
+
+/// Key, round, figure and counters of every repeat.
+fn repeats(report: &Value) -> Vec<Value> {
+    let rows = report["repeats"].as_array().expect("repeats");
+    rows.iter()
+        .map(|row| serde_json::json!([row["key"], row["round"], row["value"], row["counters"]]))
+        .collect()
+}
+
+#[test]
+fn killed_and_gone_on_it_ends_as_if_nothing_had_happened() {
+    if !can_run() {
+        return;
+    }
+    let folder = TempDir::new().expect("a folder");
+    let folder = folder.path();
+    fs::write(folder.join("plan.toml"), PLAN).expect("written");
+    let whole = |out: &str| -> Value {
+        let output = sweep(folder, out).output().expect("luc runs");
+        assert!(output.status.success(), "{}", stderr(&output));
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    };
+
+    let mut killed = sweep(folder, "killed")
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("luc runs");
+    let begun = Instant::now();
+    // The head and the first guest's two points.
+    while lines(folder, "killed") < 3 && begun.elapsed() < PATIENCE {
+        sleep(Duration::from_millis(50));
+    }
+    killed.kill().expect("killed");
+    killed.wait().expect("ended");
+    assert_eq!(lines(folder, "killed"), 3);
+
+    let gone_on = whole("killed");
+    let once = whole("once");
+    assert_eq!(repeats(&gone_on), repeats(&once));
+    assert_eq!(repeats(&once).len(), 4);
+
+    // Who shares a commit does not wait for two.
+    let waited = |policy: &str| -> f64 {
+        let wanted = format!("create,4,ext4,kernel:{policy},1000");
+        let of_policy = repeats(&once)
+            .into_iter()
+            .filter(|repeat| repeat[0] == wanted);
+        of_policy
+            .map(|repeat| {
+                repeat[3]["luc.fsyncs_waited_two"]
+                    .as_f64()
+                    .expect("counted")
+            })
+            .sum()
+    };
+    assert!(waited("off") > 0.0);
+    assert!(waited("delay") < waited("off"));
+    let point = &once["points"][1];
+    assert!(
+        point["ratios"][0]["interval"]["median"].as_f64() > Some(1.0),
+        "{point:#}"
+    );
+}
