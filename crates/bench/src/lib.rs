@@ -3,7 +3,7 @@
 //! [`workloads`] runs clients against a directory and measures each operation; [`stats`] says how
 //! sure a comparison of two settings is; [`powercut`] asks whether an acknowledged fsync is durable;
 //! [`sweep`] repeats workloads over the points of a plan; [`selection`] says which candidate is best and how sure that
-//! is, [`advise`] what to do about it; [`evaluate`] drives `luc` itself and writes
+//! is, [`advise`] what to do about it; [`traced`] makes a workload of a recorded trace; [`evaluate`] drives `luc` itself and writes
 //! `docs/evaluation`; [`frequency`] sets the processors, [`energy`] measures what they take.
 
 pub mod advise;
@@ -25,6 +25,7 @@ mod shared;
 pub mod stats;
 pub mod sweep;
 mod sysfs;
+pub mod traced;
 pub mod units;
 pub mod workers;
 pub mod workloads;

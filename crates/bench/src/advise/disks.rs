@@ -16,7 +16,8 @@ const STEP_BYTES: u64 = 1 << 30;
 pub(super) fn disk(model: &str, size: Option<&str>, bytes: f64) -> Result<Disk, AdviseError> {
     let wanted = (bytes * 2.0) as u64 + ROOM_BYTES;
     let size_bytes = match size {
-        Some(size) => parse_size_bytes(size)?,
+        Some(size) => parse_size_bytes(size)
+            .map_err(|error| AdviseError::Option(format!("--disk-size: {error}")))?,
         None => wanted.next_multiple_of(STEP_BYTES),
     };
     // Only what is written takes memory.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::filebench::FilebenchError;
 use crate::sweep::SweepError;
+use crate::traced::TracedError;
 
 /// A request that cannot be met.
 #[derive(Debug, thiserror::Error)]
@@ -52,10 +53,17 @@ pub enum AdviseError {
     /// The workload file is wrong.
     #[error(transparent)]
     Filebench(#[from] FilebenchError),
-    /// A size is wrong.
-    #[error("--disk-size: {0}")]
-    Size(#[from] luc_disk::units::UnitError),
-    /// The sweep cannot be made. It speaks of a plan, which the user has not written.
-    #[error("{}", .0.to_string().trim_start_matches("plan: "))]
-    Sweep(#[from] SweepError),
+    /// The trace cannot be used.
+    #[error(transparent)]
+    Traced(#[from] TracedError),
+    /// The sweep cannot be made or go on, in its words.
+    #[error("{0}")]
+    Sweep(String),
+}
+
+impl From<SweepError> for AdviseError {
+    /// It speaks of a plan, which the user has not written.
+    fn from(error: SweepError) -> Self {
+        Self::Sweep(error.to_string().trim_start_matches("plan: ").to_owned())
+    }
 }

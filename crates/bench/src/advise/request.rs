@@ -71,6 +71,15 @@ pub struct Prepared {
     pub not_tried: Vec<NotTried>,
 }
 
+impl Prepared {
+    /// The workload in Filebench's language; `None` of a built-in one.
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
+        let text = &self.plan.workload.first()?.text;
+        (!text.is_empty()).then_some(text)
+    }
+}
+
 /// Length of a run, s, if nothing says otherwise.
 const SECONDS: f64 = 5.0;
 

@@ -9,6 +9,7 @@ use super::error::AdviseError;
 use crate::filebench;
 use crate::nearest::nearest;
 use crate::sweep::{Bench, Workload, option_value};
+use crate::traced::{self, Derived};
 
 /// Built-in workloads with their clients, where the user says nothing.
 const BUILT_IN: [(&str, Bench, usize); 4] = [
@@ -49,6 +50,9 @@ impl Asked<'_> {
             return self.built_in(name, bench, threads);
         }
         let file = self.given.strip_prefix(PREFIX).unwrap_or(self.given);
+        if Path::new(file).is_dir() {
+            return self.trace(Path::new(file));
+        }
         if filebench::stock(file).is_none() && !Path::new(file).is_file() {
             let names = BUILT_IN
                 .iter()
@@ -109,6 +113,25 @@ impl Asked<'_> {
             threads,
             bytes: BUILT_IN_BYTES,
         })
+    }
+
+    /// What was recorded in `directory`.
+    fn trace(&self, directory: &Path) -> Result<Resolved, AdviseError> {
+        let Derived { text, counts } = traced::derive(directory)?;
+        let mut resolved = self.personality(&directory.display().to_string(), text)?;
+        let percent = |count: u64| 100.0 * count as f64 / counts.kept().max(1) as f64;
+        resolved.about = format!(
+            "made of a trace with {} calls ({:.0} % writes, {:.0} % reads, {:.0} % syncs, {:.0} % creations, {:.0} % \
+             removals): {}",
+            counts.kept(),
+            percent(counts.writes),
+            percent(counts.reads),
+            percent(counts.syncs),
+            percent(counts.creations),
+            percent(counts.removals),
+            resolved.about
+        );
+        Ok(resolved)
     }
 
     /// The personality in `text`, which is called `file`.

@@ -179,14 +179,13 @@ mod tests {
         max: 12,
     };
 
-    fn candidate(median: f64, rounds: usize) -> Candidate {
-        let wobble = |round: usize| median * (1.0 + 0.001 * (round as f64 * median).sin());
+    fn candidate(rates: &[f64]) -> Candidate {
         Candidate {
             file_system: "ext4".to_owned(),
-            options: median.to_string(),
+            options: "o".to_owned(),
             is_default: false,
             danger: None,
-            rates: (0..rounds).map(wobble).collect(),
+            rates: rates.to_vec(),
             per_joule: Vec::new(),
         }
     }
@@ -201,10 +200,13 @@ mod tests {
 
     #[test]
     fn who_is_worse_is_given_up_and_the_rest_goes_on() {
-        let mut candidates = vec![candidate(100.0, 3), candidate(50.0, 3), candidate(99.9, 2)];
+        let best = candidate(&[100.0, 100.1, 100.0]);
+        let half = candidate(&[50.0, 50.1, 50.05]);
+        let mut candidates = vec![best, half, candidate(&[99.9, 100.0])];
         let none = [false; 3];
         assert_eq!(verdicts(&GOAL, &candidates, &none), [Verdict::More(3); 3]);
-        candidates[2] = candidate(99.9, 3);
+        // Better in one round, worse in another.
+        candidates[2].rates.push(100.1);
         let close = Goal {
             relative_half_width: 1e-9,
             ..GOAL
@@ -223,11 +225,9 @@ mod tests {
 
     #[test]
     fn who_cannot_be_told_apart_is_measured_to_the_end() {
-        let wild = |at: usize| Candidate {
-            rates: (0..12)
-                .map(|round| if (round + at) % 3 == 0 { 10.0 } else { 100.0 })
-                .collect(),
-            ..candidate(at as f64 + 1.0, 0)
+        let wild = |at: usize| {
+            let rate = |round: usize| if (round + at) % 3 == 0 { 10.0 } else { 100.0 };
+            candidate(&(0..12).map(rate).collect::<Vec<f64>>())
         };
         let found = verdicts(&GOAL, &[wild(0), wild(1)], &[false; 2]);
         assert_eq!(found, [Verdict::NotConverged; 2]);

@@ -24,7 +24,7 @@ pub enum SweepError {
     #[error("plan: {0}")]
     Plan(String),
     /// A workload file cannot be read, or is wrong.
-    #[error("plan: {0}")]
+    #[error(transparent)]
     Filebench(#[from] FilebenchError),
     /// An option's value is wrong.
     #[error("plan: {0}")]

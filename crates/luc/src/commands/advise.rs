@@ -32,12 +32,14 @@ use luc_disk::units::parse_duration_ns;
   luc advise --workload varmail --disk ssd
   luc advise --workload webserver --set nfiles=500 --disk hdd --only ext4,xfs --time 10m
   luc advise --workload oltp --policy off,auto --options default,fast-commit
+  luc record --out mail.trace -- ./import-mail.sh && luc advise --workload mail.trace
   luc advise --workload my.f --on /srv/a --on /srv/b --json
 
 docs/advise.md says what is measured and how sure the answer is.")]
 pub(crate) struct Args {
     /// What to run: metarates, varmail, oltp, initial-write, a personality of Filebench's such as webserver
-    /// (filebench/varmail where the names are the same) or a workload file (.f)
+    /// (filebench/varmail where the names are the same), a workload file (.f), or the directory of a trace
+    /// that luc record made
     #[arg(long, value_name = "WORKLOAD")]
     workload: String,
     /// Set an option of a built-in workload or a variable of a personality; may be repeated
@@ -93,6 +95,9 @@ pub(crate) struct Args {
     /// Folder of the results [default: the workload's name with .advice, here]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Print the workload as a personality in Filebench's language, and measure nothing
+    #[arg(long)]
+    show_workload: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -121,6 +126,13 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     let begun = Instant::now();
     let time = Duration::from_nanos(parse_duration_ns(&args.time).context("--time")?);
     let prepared = prepare(&request(&args)?)?;
+    if args.show_workload {
+        let text = prepared.text();
+        let text =
+            text.with_context(|| format!("{}: not in Filebench's language", args.workload))?;
+        write!(stdout(), "{text}")?;
+        return Ok(ExitCode::SUCCESS);
+    }
     luc_bench::interrupt::install()?;
     let out = args.out.clone();
     let out = out.unwrap_or_else(|| PathBuf::from(format!("{}.advice", prepared.name)));
