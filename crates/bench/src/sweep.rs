@@ -2,13 +2,16 @@
 //!
 //! `plan` reads and checks, `points` crosses the axes, `order` says what is next, `run` makes a repeat, `journal` keeps
 //! it so that a sweep killed at any moment goes on, `keeper` clears up after one that was, `power` has the processors'
-//! frequency and the energy, `counters` what the machine counted meanwhile, `report` says what came out,
+//! frequency and the energy, `counters` what the machine counted meanwhile, `device` says what may be
+//! formatted and gives it back, `gateable` asks whether workloads can be gated, `report` says what came out,
 //! `explain` what goes along with it, `parquet` has all of it as tables.
 
 mod counters;
+mod device;
 mod environment;
 mod error;
 mod explain;
+mod gateable;
 mod journal;
 mod keeper;
 #[cfg(test)]
@@ -30,7 +33,7 @@ pub use error::SweepError;
 pub use explain::{ComponentReport, CounterReport, Explanation};
 pub use journal::Record;
 pub use keeper::keep_house;
-pub use plan::Plan;
+pub use plan::{Plan, Scheduler};
 pub use points::Point;
 pub use report::{PointEnergy, PointReport, Ratio, Report};
 
@@ -53,6 +56,8 @@ pub fn run(
     tick: &mut dyn FnMut(usize, usize, &str),
 ) -> Result<Report, SweepError> {
     plan.check_machine(sysfs)?;
+    device::check(plan, out, sysfs)?;
+    gateable::check(plan, luc)?;
     let points = points::points(plan);
     let (mut journal, records) = Journal::open(out, plan)?;
     let mut schedule = Schedule::new(plan, &points, &records);

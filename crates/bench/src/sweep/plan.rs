@@ -13,10 +13,13 @@ use crate::stats::Goal;
 
 mod check;
 mod file_systems;
+mod scheduler;
 #[cfg(test)]
 mod tests;
 
 pub(super) use check::meant;
+pub(super) use file_systems::least_size;
+pub use scheduler::Scheduler;
 
 /// A sweep: its axes, and when a point is repeated enough.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -40,6 +43,9 @@ pub struct Plan {
     /// Axis: the gate's policy.
     #[serde(default = "no_policy")]
     pub policy: Vec<Policy>,
+    /// Axis: the I/O scheduler of the disk; without it that stays as it is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scheduler: Vec<Scheduler>,
     /// Axis: the processors' frequency; without it they stay as they are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub frequency: Vec<Setting>,
@@ -71,8 +77,11 @@ pub struct Stop {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Disk {
-    /// Name of the model, or a TOML file.
+    /// Name of the model, or a TOML file, relative to the plan.
     pub model: String,
+    /// Where that file is.
+    #[serde(skip)]
+    pub file: Option<PathBuf>,
     /// Size, as in 512M.
     pub size: String,
     /// Of a flush; model fixed only, as the next two.
@@ -156,9 +165,15 @@ pub struct Target {
     pub mount: String,
     /// An existing directory; a fresh one is made in it for each repeat.
     pub directory: Option<PathBuf>,
-    /// Refused: devices are not formatted.
+    /// A block device to be formatted, in place of the emulated disk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<PathBuf>,
+    /// The same again, as a promise that it may be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub erase: Option<PathBuf>,
+    /// Whether that also holds for file systems and the like that are on it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub overwrite: bool,
 }
 
 impl Default for Stop {
@@ -175,6 +190,7 @@ impl Default for Disk {
     fn default() -> Self {
         Self {
             model: "fixed".to_owned(),
+            file: None,
             size: "1G".to_owned(),
             flush: None,
             write: None,
@@ -225,6 +241,13 @@ impl Policy {
     }
 }
 
+impl Target {
+    /// Whether it is a disk made anew for each repeat.
+    pub(super) fn is_emulated(&self) -> bool {
+        self.fs.is_some() && self.device.is_none()
+    }
+}
+
 impl Plan {
     /// The plan in a file, checked.
     ///
@@ -236,15 +259,27 @@ impl Plan {
     }
 
     fn parse(text: &str, path: &Path) -> Result<Self, SweepError> {
-        let plan: Self = toml::from_str(text).map_err(|error| SweepError::Syntax {
+        let mut plan: Self = toml::from_str(text).map_err(|error| SweepError::Syntax {
             path: path.to_owned(),
             line: 1 + error.span().map_or(0, |span| {
                 text[..span.start.min(text.len())].matches('\n').count()
             }),
             reason: check::reason(error.message()),
         })?;
+        plan.disk.find_file(path)?;
         plan.check()?;
         Ok(plan)
+    }
+
+    /// The first line of the results: what makes them comparable.
+    pub(super) fn head(&self) -> Result<serde_json::Value, SweepError> {
+        let mut head = serde_json::json!({ "version": 1, "plan": self });
+        if let Some(file) = &self.disk.file {
+            // A file that was changed is another disk.
+            let text = fs::read_to_string(file).map_err(SweepError::file("read", file))?;
+            head["model"] = text.into();
+        }
+        Ok(head)
     }
 
     /// Whether it changes settings of the processors.
@@ -273,7 +308,9 @@ impl Plan {
 impl Disk {
     /// The words of `luc disk create`.
     pub(super) fn words(&self) -> Vec<String> {
-        let mut words = vec!["--model".to_owned(), self.model.clone()];
+        let file = self.file.as_ref();
+        let model = file.map_or(self.model.clone(), |file| file.display().to_string());
+        let mut words = vec!["--model".to_owned(), model];
         words.extend(["--size".to_owned(), self.size.clone()]);
         for (option, value) in self.costs() {
             words.extend(
@@ -283,6 +320,16 @@ impl Disk {
             );
         }
         words
+    }
+
+    /// Finds the model's file beside the plan.
+    fn find_file(&mut self, plan: &Path) -> Result<(), SweepError> {
+        if self.model.ends_with(".toml") {
+            let file = plan.parent().unwrap_or(Path::new("")).join(&self.model);
+            let whole = std::path::absolute(&file).map_err(SweepError::file("find", &file))?;
+            self.file = Some(whole);
+        }
+        Ok(())
     }
 
     fn costs(&self) -> [(&'static str, &Option<String>); 3] {

@@ -1,6 +1,6 @@
 //! The points of a sweep: the cross product of a plan's axes.
 
-use super::plan::{Plan, Policy, Target, Workload};
+use super::plan::{Plan, Policy, Scheduler, Target, Workload};
 use crate::frequency::Setting;
 
 /// One value of every axis.
@@ -14,6 +14,8 @@ pub struct Point {
     pub target: Target,
     /// With the gate, or without.
     pub policy: Policy,
+    /// The disk's I/O scheduler, where the plan has that axis.
+    pub scheduler: Option<Scheduler>,
     /// The processors' frequency, where the plan has that axis.
     pub frequency: Option<Setting>,
 }
@@ -28,6 +30,10 @@ impl Point {
             ("target", self.target.name.clone()),
             ("policy", self.policy.name().to_owned()),
         ];
+        axes.extend(
+            self.scheduler
+                .map(|scheduler| ("scheduler", scheduler.name().to_owned())),
+        );
         axes.extend(self.frequency.map(|setting| ("frequency", setting.label())));
         axes
     }
@@ -67,17 +73,25 @@ pub(super) fn points(plan: &Plan) -> Vec<Point> {
     } else {
         plan.frequency.iter().copied().map(Some).collect()
     };
+    let schedulers: Vec<Option<Scheduler>> = if plan.scheduler.is_empty() {
+        vec![None]
+    } else {
+        plan.scheduler.iter().copied().map(Some).collect()
+    };
     for workload in &plan.workload {
         for &threads in &plan.threads {
             for target in &plan.target {
                 for &policy in &plan.policy {
-                    points.extend(frequencies.iter().map(|&frequency| Point {
-                        workload: workload.clone(),
-                        threads,
-                        target: target.clone(),
-                        policy,
-                        frequency,
-                    }));
+                    for &scheduler in &schedulers {
+                        points.extend(frequencies.iter().map(|&frequency| Point {
+                            workload: workload.clone(),
+                            threads,
+                            target: target.clone(),
+                            policy,
+                            scheduler,
+                            frequency,
+                        }));
+                    }
                 }
             }
         }
