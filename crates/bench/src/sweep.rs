@@ -2,14 +2,17 @@
 //!
 //! `plan` reads and checks, `points` crosses the axes, `order` says what is next, `run` makes a repeat, `journal` keeps
 //! it so that a sweep killed at any moment goes on, `keeper` clears up after one that was, `power` has the processors'
-//! frequency and the energy, `counters` what the machine counted meanwhile, `report` says what came out,
+//! frequency and the energy, `counters` what the machine counted meanwhile, `device` says what may be
+//! formatted and gives it back, `gateable` asks whether workloads can be gated, `report` says what came out,
 //! `explain` what goes along with it, `parquet` has all of it as tables.
 
 mod best;
 mod counters;
+mod device;
 mod environment;
 mod error;
 mod explain;
+mod gateable;
 mod guests;
 mod journal;
 mod keeper;
@@ -36,7 +39,7 @@ pub use explain::{ComponentReport, CounterReport, Explanation};
 pub use journal::{Failure, Record};
 pub use keeper::keep_house;
 pub(crate) use options::option_value;
-pub use plan::{Bench, Disk, Plan, Policy, Stop, Target, VirtualTime, Workload};
+pub use plan::{Bench, Disk, Plan, Policy, Scheduler, Stop, Target, VirtualTime, Workload};
 pub(crate) use plan::{kernel_has, meant};
 pub use points::Point;
 pub(crate) use report::Short;
@@ -76,6 +79,10 @@ pub fn run_until(
     tick: &mut dyn FnMut(usize, usize, &str),
 ) -> Result<Report, SweepError> {
     plan.check_machine(sysfs)?;
+    if plan.virtual_time.is_none() {
+        device::check(plan, out, sysfs)?;
+        gateable::check(plan, luc)?;
+    }
     let points = points::points(plan);
     let (mut journal, results) = Journal::open(out, plan)?;
     if plan.virtual_time.is_some() {

@@ -10,7 +10,9 @@ use std::process::{Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use common::{LUC, is_root, refusal, stderr, stdout, until, without_privileges};
+use common::{
+    LUC, compiled_statically, is_root, refusal, stderr, stdout, until, without_privileges,
+};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -145,9 +147,19 @@ fn bad_plans_make_nothing() {
         (
             "fs = \"ext4\"\nmkfs",
             "device = \"/dev/sda\"\nmkfs",
-            &["/dev/sda", "emulated disks only"],
+            &["/dev/sda", "goes with fs"],
         ),
         ("/n\"", "/n\", series = true", &["touch", "figure"]),
+        (
+            "flush = \"1ms\"",
+            "model = \"slow.toml\"",
+            &["slow.toml", "No such file"],
+        ),
+        (
+            "settle",
+            "scheduler = [\"kiber\"]\nsettle",
+            &["plan.toml:3:", "'kyber'"],
+        ),
     ] {
         let place = Place::new(&PLAN.replacen(from, to, 1));
         let said = refusal(&place.run());
@@ -157,6 +169,37 @@ fn bad_plans_make_nothing() {
             "{said}"
         );
     }
+}
+
+#[test]
+fn programs_that_cannot_be_gated_make_nothing() {
+    let folder = TempDir::new().expect("a folder");
+    let program = folder.path().join("caller");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/caller.c");
+    if !compiled_statically(&source, &program) {
+        return;
+    }
+    let plan = format!(
+        r#"
+settle = "0"
+policy = ["auto"]
+stop = {{ min = 6, max = 6 }}
+[[workload]]
+name = "static"
+command = ["{}"]
+[[target]]
+name = "here"
+directory = "{}"
+"#,
+        program.display(),
+        folder.path().display()
+    );
+    let place = Place::new(&plan);
+    let said = refusal(&place.run());
+    for words in ["'static'", "policy \"auto\"", "cannot be gated"] {
+        assert!(said.contains(words), "{said}");
+    }
+    assert!(!place.path("out").exists());
 }
 
 #[test]

@@ -207,6 +207,8 @@ impl FileSystem {
             mount: mount.to_owned(),
             directory: None,
             device: None,
+            erase: None,
+            overwrite: false,
             no_fsync: false,
             policy: None,
         }

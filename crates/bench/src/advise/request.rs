@@ -180,6 +180,8 @@ fn directory(path: &PathBuf) -> Result<Target, AdviseError> {
         mount: String::new(),
         directory: Some(absolute),
         device: None,
+        erase: None,
+        overwrite: false,
         no_fsync: false,
         policy: None,
     })

@@ -38,6 +38,14 @@ pub enum SweepError {
     /// The processors cannot be set, or not be put back.
     #[error(transparent)]
     Frequency(#[from] FrequencyError),
+    /// A device may not be formatted, or cannot be given back.
+    #[error("{path}: {reason}", path = .path.display())]
+    Device {
+        /// The device.
+        path: PathBuf,
+        /// Why, and what to do.
+        reason: String,
+    },
     /// The meter of the plan does not work.
     #[error("energy.command: {0}; correct the plan's command or regex, or leave it out")]
     Meter(String),

@@ -86,9 +86,11 @@ fn of_workload(point: &Point, rows: &[(&Record, usize)], seed: u64) -> Option<Ex
         return None;
     }
     let workload = &point.workload;
-    // Where the run time is the figure, it would explain itself.
+    // What is the figure in other words would explain itself: a run time, operations in a given time.
     let is_figure = |name: &str| {
-        name == "workload.elapsed_s" && workload.figure.is_none() && point.unit() == "s"
+        let is_run_time = workload.figure.is_none() && point.unit() == "s";
+        (name == "workload.elapsed_s" && is_run_time)
+            || (name.starts_with("operation.") && name.ends_with(".count"))
     };
     let names: BTreeSet<&str> = rows
         .iter()
@@ -220,6 +222,7 @@ mod tests {
                 count("disk.flush_ms", flushes * 6.0);
                 count("machine.interrupts", random::normal(&mut random));
                 count("vm.major_faults", 0.0);
+                count("operation.fsync.count", 1e6 / flushes);
                 if point.target.name == "b" {
                     count("jbd2.commits", flushes / 2.0);
                 }

@@ -97,7 +97,7 @@ impl Journal {
         let text = journal.text()?;
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         // By JSON and back, as it is in the file.
-        let head = line(&serde_json::json!({ "version": 1, "plan": plan }));
+        let head = line(&plan.head()?);
         let begun = text[..whole].lines().next();
         if begun.map_or(!head.starts_with(&text), |first| first != head.trim_end()) {
             return Err(SweepError::OtherPlan(journal.path));

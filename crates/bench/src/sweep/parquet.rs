@@ -1,4 +1,4 @@
-//! The repeats as Parquet: `results.parquet` with a row for each, `counters.parquet` with a row for each of its counters.
+//! The repeats as Parquet: `results.parquet` has a row for each, `counters.parquet` a row for each of its counters.
 
 use std::collections::HashMap;
 use std::fs::File;

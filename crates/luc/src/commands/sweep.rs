@@ -25,7 +25,10 @@ mod page;
 /// instructions per second, luc.ko's policies); that needs no root, and is exact however busy the machine is.
 ///
 /// Every finished repeat is kept in the --out folder at once. A sweep that was interrupted or killed goes
-/// on with the same command. Disks need root; devices are never formatted.
+/// on with the same command. Disks need root.
+///
+/// A device of yours is formatted only if its target names it twice (device and erase), nothing uses it, and it is
+/// empty; it is empty again at the end. An axis scheduler sets the I/O scheduler of the disk.
 ///
 /// At the end the folder has report.html (one page, for any browser), report.json, results.csv, results.parquet and
 /// counters.parquet. `luc sweep report DIR` makes them again, also while the sweep is going on.
@@ -56,6 +59,13 @@ A plan:
   [[target]]
   name = \"ext4\"
   fs = \"ext4\"
+
+A target on a device of yours, all of which may go:
+  [[target]]
+  name = \"nvme\"
+  fs = \"xfs\"
+  device = \"/dev/nvme1n1\"
+  erase = \"/dev/nvme1n1\"
 
 docs/sweep.md has every key; docs/energy.md is about frequency and energy.")]
 pub(crate) struct Args {

@@ -1,4 +1,4 @@
-//! Figures of two axes: a table whose cells are the darker the better they are.
+//! Figures of two axes: a table whose cells have the more colour the better they are.
 
 use std::fmt::{self, Write as _};
 
@@ -10,7 +10,8 @@ use crate::html::escape::Text;
 pub(super) fn write(out: &mut String, matrix: &Matrix) -> fmt::Result {
     write!(
         out,
-        "<h3>{}</h3><div class=\"scroll\"><table class=\"matrix cells\"><thead><tr><th scope=\"col\">{}</th>",
+        "<div class=\"plate\"><h3>{}</h3><div class=\"scroll\"><table class=\"matrix cells\"><thead><tr>\
+         <th scope=\"col\">{}</th>",
         Text(&matrix.title),
         Text(&matrix.row)
     )?;
@@ -49,5 +50,5 @@ pub(super) fn write(out: &mut String, matrix: &Matrix) -> fmt::Result {
         }
         writeln!(out, "</tr>")?;
     }
-    writeln!(out, "</tbody></table></div>")
+    writeln!(out, "</tbody></table></div></div>")
 }

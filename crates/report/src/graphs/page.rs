@@ -43,8 +43,8 @@ fn write_page(out: &mut String, page: &Page) -> fmt::Result {
     colours(out)?;
     writeln!(
         out,
-        "</style>\n</head>\n<body>\n<header class=\"top\"><div class=\"inner\"><p class=\"brand\">LUC <span>{}</span></p>\
-         <h1>{}</h1><p class=\"facts\">",
+        "</style>\n</head>\n<body>\n<header class=\"top\"><div class=\"inner\">\
+         <p class=\"brand\">LUC <span>{}</span></p><h1>{}</h1><p class=\"facts\">",
         Text(&page.kind),
         Text(&page.title)
     )?;
@@ -82,17 +82,17 @@ fn write_section(out: &mut String, number: usize, section: &Section) -> fmt::Res
     for line in &section.text {
         writeln!(out, "<p class=\"quiet\">{}</p>", Text(line))?;
     }
-    // Lines stand side by side, the rest has the whole width.
+    // Lines and matrices stand side by side, the rest has the whole width.
     let mut is_open = false;
     for graph in &section.graphs {
-        let is_line = matches!(graph, Graph::Lines(_));
-        if is_line != is_open {
-            out.write_str(if is_line {
+        let is_small = matches!(graph, Graph::Lines(_) | Graph::Matrix(_));
+        if is_small != is_open {
+            out.write_str(if is_small {
                 "<div class=\"plates\">"
             } else {
                 "</div>"
             })?;
-            is_open = is_line;
+            is_open = is_small;
         }
         match graph {
             Graph::Lines(graph) => lines::write(out, graph)?,

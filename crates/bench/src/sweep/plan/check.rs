@@ -43,6 +43,17 @@ impl Plan {
         if !self.frequency.is_empty() {
             unique("frequency", self.frequency.iter().map(Setting::to_string))?;
         }
+        if !self.scheduler.is_empty() {
+            let names = self.scheduler.iter().map(|at| at.name().to_owned());
+            unique("scheduler", names)?;
+            if let Some(target) = self.target.iter().find(|at| at.fs.is_none()) {
+                return refuse(format!(
+                    "scheduler goes with targets that have a disk of their own, and '{}' is a directory: leave one of \
+                     them out",
+                    target.name
+                ));
+            }
+        }
         check_energy(&self.energy)?;
         let is_rate = |workload: &Workload| {
             workload
@@ -79,7 +90,7 @@ impl Plan {
         self.target
             .iter()
             .try_for_each(|target| target.check(&self.disk))?;
-        if self.target.iter().any(|target| target.fs.is_some()) {
+        if self.target.iter().any(Target::is_emulated) {
             self.disk.check()?;
         }
         match &self.virtual_time {
@@ -226,16 +237,10 @@ impl Target {
     fn check(&self, disk: &Disk) -> Result<(), SweepError> {
         let name = &self.name;
         let refuse = |reason: String| Err(SweepError::Plan(format!("target '{name}': {reason}")));
-        if let Some(device) = &self.device {
-            return refuse(format!(
-                "{}: a sweep formats emulated disks only, never a device; write fs, or mount it yourself and write \
-                 directory",
-                device.display()
-            ));
-        }
         if let Some(policy) = &self.policy {
             check_policies(&format!("target '{name}': policy"), policy)?;
         }
+        self.check_device()?;
         match (&self.fs, &self.directory) {
             (Some(fs), None) => {
                 let known = FILE_SYSTEMS.iter().find(|(name, _)| name == fs);
@@ -243,7 +248,8 @@ impl Target {
                     let names = FILE_SYSTEMS.map(|(name, _)| name);
                     return refuse(format!("fs = \"{fs}\"{}", meant(fs, &names)));
                 };
-                if parse_size_bytes(&disk.size)? < parse_size_bytes(least)? {
+                if self.device.is_none() && parse_size_bytes(&disk.size)? < parse_size_bytes(least)?
+                {
                     return refuse(format!(
                         "{fs} needs a disk of {least} or more, and disk.size is {}",
                         disk.size
@@ -266,16 +272,46 @@ impl Target {
     }
 }
 
+impl Target {
+    /// A device is named twice, by its absolute path, with a file system; nothing else has its keys.
+    fn check_device(&self) -> Result<(), SweepError> {
+        let name = &self.name;
+        let refuse = |reason: String| Err(SweepError::Plan(format!("target '{name}': {reason}")));
+        let Some(device) = &self.device else {
+            if self.erase.is_some() || self.overwrite {
+                return refuse("erase and overwrite go with device".to_owned());
+            }
+            return Ok(());
+        };
+        let shown = device.display();
+        if self.fs.is_none() || self.directory.is_some() {
+            return refuse(format!(
+                "device = \"{shown}\" goes with fs: write which one to make on it"
+            ));
+        }
+        if !device.is_absolute() {
+            return refuse(format!(
+                "device = \"{shown}\": write its absolute path, as /dev/sdb"
+            ));
+        }
+        match &self.erase {
+            Some(erase) if erase == device => Ok(()),
+            Some(erase) => refuse(format!(
+                "device = \"{shown}\", and erase = \"{}\": what is formatted is named twice, alike",
+                erase.display()
+            )),
+            None => refuse(format!(
+                "device = \"{shown}\" would be formatted: write erase = \"{shown}\" as well if all on it may go"
+            )),
+        }
+    }
+}
+
 impl Disk {
     fn check(&self) -> Result<(), SweepError> {
-        let path = Path::new(&self.model);
-        let model = if path
-            .extension()
-            .is_some_and(|extension| extension == "toml")
-        {
-            ModelSpec::from_toml_file(path)?
-        } else {
-            ModelSpec::from_name(&self.model)?
+        let model = match &self.file {
+            Some(file) => ModelSpec::from_toml_file(file)?,
+            None => ModelSpec::from_name(&self.model)?,
         };
         let size_bytes = parse_size_bytes(&self.size)?;
         if size_bytes > 1 << 44 || !size_bytes.is_multiple_of(4096) {

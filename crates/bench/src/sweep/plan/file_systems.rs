@@ -15,6 +15,12 @@ pub(super) const FILE_SYSTEMS: [(&str, &str); 7] = [
     ("reiserfs", "64M"),
 ];
 
+/// The least device that its mkfs takes; `None` of one that is not known.
+pub(in crate::sweep) fn least_size(name: &str) -> Option<&'static str> {
+    let known = FILE_SYSTEMS.iter().find(|(known, _)| *known == name);
+    known.map(|(_, least)| *least)
+}
+
 /// Whether the kernel that runs can mount it: it knows it by now, or has a module for it.
 pub(crate) fn kernel_has(name: &str) -> bool {
     let known = fs::read_to_string("/proc/filesystems").unwrap_or_default();
@@ -79,6 +85,8 @@ mod tests {
             no_fsync: false,
             directory: None,
             device: None,
+            erase: None,
+            overwrite: false,
         }
     }
 

@@ -6,6 +6,7 @@ use luc_report::figures::digits;
 use luc_report::graphs::{Bar, Bars, Cell, Entry, Graph, Matrix, Section, Table};
 
 use super::names::{Axes, estimate, is_time, speedup, value, value_name};
+use super::speedups::is_drawn;
 
 /// Rows of one graph.
 const MOST_ROWS: usize = 120;
@@ -88,8 +89,8 @@ pub(super) fn matrix(report: &Report, axes: &Axes) -> Section {
     }
     if !section.graphs.is_empty() {
         section.text.push(
-            "The darker, the nearer to the best of its column. The best is the one with the best median: whether it is \
-             more than chance, the ratios say."
+            "The stronger the colour, the nearer to the best of its column. The best is the one with the best median: \
+             whether it is more than chance, the ratios say."
                 .to_owned(),
         );
     }
@@ -160,11 +161,12 @@ fn one(
     Some(Graph::Matrix(matrix))
 }
 
-/// Every ratio to the first value of an axis.
+/// Every ratio to the first value of an axis, but of those that are drawn as lines.
 pub(super) fn ratios(report: &Report, axes: &Axes) -> Section {
     let mut rows: Vec<Vec<Entry>> = Vec::new();
     for point in &report.points {
-        for ratio in &point.ratios {
+        let ratios = point.ratios.iter();
+        for ratio in ratios.filter(|ratio| !is_drawn(axes, ratio.axis)) {
             let figure = speedup(&ratio.interval, &point.unit);
             let (low, high) = figure.interval.unwrap_or((figure.value, figure.value));
             let is_sure = low > 1.0 || high < 1.0;

@@ -11,13 +11,7 @@ const MOST_GRAPHS: usize = 48;
 pub(super) fn section(report: &Report, axes: &Axes) -> Section {
     let mut graphs = Vec::new();
     for axis in axes.varied() {
-        let values = axes.values(axis);
-        let numbers = values
-            .iter()
-            .filter(|value| number(value).is_some())
-            .count();
-        // Names have no order, and their ratios are in a table. An axis may have a value that is none, as `as-is`.
-        if numbers < 2 {
+        if !is_drawn(axes, axis) {
             continue;
         }
         for workload in axes.values("workload") {
@@ -49,6 +43,13 @@ pub(super) fn section(report: &Report, axes: &Axes) -> Section {
         text,
         graphs: graphs.into_iter().map(Graph::Lines).collect(),
     }
+}
+
+/// Whether there are lines along an axis: it is one of numbers, but maybe for a value as `as-is`. Names have no order,
+/// and their ratios are in a table.
+pub(super) fn is_drawn(axes: &Axes, axis: &str) -> bool {
+    let values = axes.values(axis).iter();
+    values.filter(|value| number(value).is_some()).count() > 1
 }
 
 /// One graph, or where that had too many lines one for each value of the axis that has most.
