@@ -72,3 +72,48 @@ fn what_is_wrong_is_named() {
         assert!(words.iter().all(|word| said.contains(word)), "{said}");
     }
 }
+
+#[test]
+fn a_workload_file_is_read_and_checked() {
+    let bench = "bench = 'metarates'\noptions = { seconds = 0.5, file-size = '1k' }";
+    let file = |text: &str| WHOLE.replace(bench, text);
+    let heeding =
+        file("filebench = 'webserver'\noptions = { seconds = 1, set = ['nthreads={threads}'] }");
+    let plan = Plan::parse(&heeding, Path::new("p.toml")).expect("fine");
+    assert!(plan.workload[0].text.contains("define fileset"));
+    for (text, words) in [
+        ("filebench = 'webservr'", &["webservr"][..]),
+        (
+            "filebench = 'webserver'",
+            &["'create'", "nthreads={threads}"],
+        ),
+        (
+            "filebench = 'webserver'\noptions = { second = 1 }",
+            &["'second'", "'seconds'"],
+        ),
+        (
+            "filebench = 'webserver'\noptions = { set = ['nthreads={threads}', 'nfiles'] }",
+            &["nfiles", "name=value"],
+        ),
+        (
+            "filebench = 'webserver'\nbench = 'oltp'",
+            &["without bench"],
+        ),
+    ] {
+        let error = Plan::parse(&file(text), Path::new("p.toml")).expect_err("refused");
+        let said = error.to_string();
+        assert!(words.iter().all(|word| said.contains(word)), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+}
+
+#[test]
+fn only_the_best_needs_three_rounds_and_a_rate() {
+    let best = WHOLE.replace("min = 6", "min = 3\nbest = true");
+    let plan = Plan::parse(&best, Path::new("p.toml")).expect("fine");
+    assert!(plan.stop.best);
+    let bench = "bench = 'metarates'\noptions = { seconds = 0.5, file-size = '1k' }";
+    let timed = best.replace(bench, "command = ['true']");
+    let error = Plan::parse(&timed, Path::new("p.toml")).expect_err("refused");
+    assert!(error.to_string().contains("ends in /s"), "{error}");
+}
