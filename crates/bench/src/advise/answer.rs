@@ -72,7 +72,7 @@ impl Answer {
             let name = at.and_then(|at| Some(names?.get(at)?.name()));
             NotTried {
                 what: name.unwrap_or_else(|| failure.key.clone()),
-                why: failure.failed.clone(),
+                why: why(&failure.failed),
             }
         }));
         Self {
@@ -139,6 +139,13 @@ impl Answer {
         }
         text
     }
+}
+
+/// What a sweep said of a point, without the point, and without its advice on a plan.
+fn why(said: &str) -> String {
+    let said = said.split_once(": ").map_or(said, |(_, rest)| rest);
+    let advice = said.find("; correct the plan");
+    said[..advice.unwrap_or(said.len())].to_owned()
 }
 
 /// The points of a plan with one workload, in the order of the sweep.

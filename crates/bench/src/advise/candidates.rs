@@ -282,6 +282,7 @@ mod tests {
             "ext2-default",
             "ext4-no-journal",
             "ext4-no-barrier",
+            "ext4-fast-commit",
             "ext4-writeback-data",
             "ext3-writeback-data",
             "btrfs-no-barrier",

@@ -21,7 +21,7 @@ const BUILT_IN: [(&str, Bench, usize); 4] = [
 /// Before the name of a personality that has that of a built-in workload.
 const PREFIX: &str = "filebench/";
 /// More than the files of the built-in workloads take.
-const BUILT_IN_BYTES: f64 = 1e9;
+const BUILT_IN_BYTES: f64 = 2e8;
 
 /// A workload, resolved.
 #[derive(Debug)]

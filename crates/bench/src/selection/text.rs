@@ -108,7 +108,8 @@ impl Text<'_> {
         let percent = terms.confidence * 100.0;
         write!(
             f,
-            "  ratios are of the same round; all their intervals hold together with {percent} % (Bonferroni, {pairs} pairs"
+            "  ratios are of the same round; all their intervals hold together with {percent} % (Bonferroni, {pairs} \
+             pairs"
         )?;
         match terms.looks {
             0 | 1 => writeln!(f, ")")?,

@@ -78,10 +78,33 @@ pub(super) fn groups(traced: &Traced) -> Vec<Group> {
     let mut groups: Vec<Group> = by_name
         .into_iter()
         .map(|(name, threads)| group(name, &threads, &traced.allocations))
-        .filter(|group| group.counts.kept() > least)
         .collect();
+    hand_removals_over(&mut groups);
+    groups.retain(|group| group.counts.kept() > least);
     groups.sort_by_key(|group| std::cmp::Reverse(group.counts.kept()));
     groups
+}
+
+/// Files that one group made and another removed are removed by the first: apart from each other, neither would keep the
+/// number of files.
+fn hand_removals_over(groups: &mut [Group]) {
+    for giver in 0..groups.len() {
+        for taker in 0..groups.len() {
+            let Counts {
+                creations,
+                removals,
+                ..
+            } = groups[giver].counts;
+            let wanting = &groups[taker].counts;
+            let free = wanting.creations.saturating_sub(wanting.removals);
+            let handed = removals.saturating_sub(creations).min(free);
+            let left = groups[giver].removal_pauses.len() - handed as usize;
+            let pauses = groups[giver].removal_pauses.split_off(left);
+            groups[giver].counts.removals -= handed;
+            groups[taker].counts.removals += handed;
+            groups[taker].removal_pauses.extend(pauses);
+        }
+    }
 }
 
 fn group(name: &str, threads: &[&[Operation]], allocations: &HashMap<u32, u64>) -> Group {

@@ -46,9 +46,9 @@ pub(super) fn write(directory: &Path, traced: &Traced, groups: &[Group]) -> Deri
     }
     let _ = writeln!(
         head,
-        ".\n# {} creations, {} removals, {} writes, {} reads, {} syncs; left out: {} calls that the language has not\n# \
-         (rename, mkdir, truncate, fallocate), {} on other file systems.\n# Pauses between calls are kept; --set think=0 \
-         leaves them out.\n",
+        ".\n# {} creations, {} removals, {} writes, {} reads, {} syncs; left out: {} calls that the language has\n\
+         # not (rename, mkdir, truncate, fallocate), {} on other file systems.\n\
+         # Pauses between calls are kept; --set think=0 leaves them out.\n",
         counts.creations,
         counts.removals,
         counts.writes,
@@ -132,8 +132,8 @@ impl Parts {
         }
         let _ = writeln!(
             self.processes,
-            "\ndefine process name={id},instances=1 {{\n  thread name={id}thread,memsize=10m,instances={} {{\n{flowops}  \
-             }}\n}}\n",
+            "\ndefine process name={id},instances=1 {{\n\
+             \x20 thread name={id}thread,memsize=10m,instances={} {{\n{flowops}  }}\n}}\n",
             group.threads
         );
     }
@@ -164,8 +164,9 @@ impl Parts {
         };
         let _ = writeln!(
             self.composites,
-            "define flowop name={id}make {{\n  flowop createfile name={id}create,filesetname={id}new,fd=1\n{body}  flowop \
-             closefile name={id}newclose,fd=1\n}}\n"
+            "define flowop name={id}make {{\n\
+             \x20 flowop createfile name={id}create,filesetname={id}new,fd=1\n\
+             {body}  flowop closefile name={id}newclose,fd=1\n}}\n"
         );
         self.set(id, "removepause", &variable(&group.removal_pauses));
         let _ = writeln!(

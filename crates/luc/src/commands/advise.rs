@@ -31,7 +31,7 @@ use luc_disk::units::parse_duration_ns;
 #[command(after_help = "Examples:
   luc advise --workload varmail --disk ssd
   luc advise --workload webserver --set nfiles=500 --disk hdd --only ext4,xfs --time 10m
-  luc advise --workload oltp --policy off,auto --options default,fast-commit
+  luc advise --workload oltp --policy off,auto --only ext4 --options default,fast-commit --unsafe
   luc record --out mail.trace -- ./import-mail.sh && luc advise --workload mail.trace
   luc advise --workload my.f --on /srv/a --on /srv/b --json
 

@@ -66,6 +66,13 @@ impl Target {
         if has_no_journal {
             return Some("no journal: a power cut may damage the file system itself");
         }
+        let is_fast_commit = |word: &String| word == "fast_commit";
+        if options(&self.mkfs).iter().any(is_fast_commit) {
+            return Some(
+                "fast_commit: power cuts on Linux 6.18 lost files that fsync had acknowledged \
+                 (docs/evaluation/head-to-head.md)",
+            );
+        }
         mounted_with(&["data=writeback"])
             .then_some("data=writeback: after a power cut files may hold others' old data")
     }
@@ -99,6 +106,7 @@ mod tests {
             ("ext4", "", "noatime,barrier=0"),
             ("xfs", "", "nobarrier"),
             ("ext4", "", "data=writeback"),
+            ("ext4", "-O fast_commit", ""),
         ] {
             let target = target(fs, mkfs, mount);
             assert!(target.danger().is_some(), "{target:?}");

@@ -200,6 +200,40 @@ fn what_guests_cannot_have_is_named() {
 }
 
 #[test]
+fn a_workload_file_is_read_and_checked() {
+    let bench = "bench = 'metarates'\noptions = { seconds = 0.5, file-size = '1k' }";
+    let file = |text: &str| WHOLE.replace(bench, text);
+    let heeding =
+        file("filebench = 'webserver'\noptions = { seconds = 1, set = ['nthreads={threads}'] }");
+    let plan = Plan::parse(&heeding, Path::new("p.toml")).expect("fine");
+    assert!(plan.workload[0].text.contains("define fileset"));
+    for (text, words) in [
+        ("filebench = 'webservr'", &["webservr"][..]),
+        (
+            "filebench = 'webserver'",
+            &["'create'", "nthreads={threads}"],
+        ),
+        (
+            "filebench = 'webserver'\noptions = { second = 1 }",
+            &["'second'", "'seconds'"],
+        ),
+        (
+            "filebench = 'webserver'\noptions = { set = ['nthreads={threads}', 'nfiles'] }",
+            &["nfiles", "name=value"],
+        ),
+        (
+            "filebench = 'webserver'\nbench = 'oltp'",
+            &["without bench"],
+        ),
+    ] {
+        let error = Plan::parse(&file(text), Path::new("p.toml")).expect_err("refused");
+        let said = error.to_string();
+        assert!(words.iter().all(|word| said.contains(word)), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+}
+
+#[test]
 fn jobs_are_of_guests() {
     let mut plan = Plan::parse(WHOLE, Path::new("p.toml")).expect("fine");
     let said = plan.set_jobs(2).expect_err("refused").to_string();
@@ -241,4 +275,15 @@ fn a_model_file_is_beside_the_plan_and_part_of_it() {
     assert_eq!(head["plan"]["disk"]["model"], "slow.toml");
     fs::write(&model, "model = 'fixed'\nflush_ns = 6\n").expect("written");
     assert_ne!(read().expect("fine").head().expect("readable"), head);
+}
+
+#[test]
+fn only_the_best_needs_three_rounds_and_a_rate() {
+    let best = WHOLE.replace("min = 6", "min = 3\nbest = true");
+    let plan = Plan::parse(&best, Path::new("p.toml")).expect("fine");
+    assert!(plan.stop.best);
+    let bench = "bench = 'metarates'\noptions = { seconds = 0.5, file-size = '1k' }";
+    let timed = best.replace(bench, "command = ['true']");
+    let error = Plan::parse(&timed, Path::new("p.toml")).expect_err("refused");
+    assert!(error.to_string().contains("ends in /s"), "{error}");
 }
