@@ -174,6 +174,10 @@ pub fn mkfs(device: &Path, mkfs: &Mkfs) -> Result<(), Error> {
         "f2fs" => {
             command.arg("-f");
         }
+        // It asks whether to go on, but for two of them.
+        "reiserfs" => {
+            command.args(["-q", "-ff"]);
+        }
         _ => {}
     }
     command.args(options).arg(device);

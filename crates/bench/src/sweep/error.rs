@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::BenchError;
+use crate::filebench::FilebenchError;
 use crate::frequency::FrequencyError;
 
 /// A sweep that could not start or go on.
@@ -22,6 +23,9 @@ pub enum SweepError {
     /// The plan says something that cannot be done.
     #[error("plan: {0}")]
     Plan(String),
+    /// A workload file cannot be read, or is wrong.
+    #[error("plan: {0}")]
+    Filebench(#[from] FilebenchError),
     /// An option's value is wrong.
     #[error("plan: {0}")]
     Option(#[from] BenchError),
@@ -108,6 +112,14 @@ pub enum SweepError {
 }
 
 impl SweepError {
+    /// Whether it says that this point cannot be measured, and nothing of others.
+    pub(super) fn is_of_one_point(&self) -> bool {
+        matches!(
+            self,
+            Self::Command { .. } | Self::NoFigure { .. } | Self::Unsteady { .. }
+        )
+    }
+
     /// For `map_err`.
     pub(super) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();

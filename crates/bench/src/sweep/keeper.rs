@@ -92,11 +92,16 @@ impl House {
         if let Some(cgroup) = &self.cgroup {
             throttle::remove(cgroup).map_err(SweepError::file("remove", cgroup))?;
         }
+        let folders: Vec<PathBuf> = self.scratch.iter().chain([&self.work]).cloned().collect();
+        self.remove_disk_and(&folders)
+    }
+
+    fn remove_disk_and(&self, folders: &[PathBuf]) -> Result<(), SweepError> {
         match luc_disk::remove(&self.disk) {
             Ok(()) | Err(luc_disk::Error::NoSuchDisk(_)) => {}
             Err(error) => return Err(error.into()),
         }
-        for folder in self.scratch.iter().chain([&self.work]) {
+        for folder in folders {
             match fs::remove_dir_all(folder) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                     return Err(SweepError::file("remove", folder)(error));
@@ -109,9 +114,13 @@ impl House {
 
     /// The same, for as long as something is still busy.
     fn clear_patiently(&self) -> Result<(), SweepError> {
+        self.patiently(|| self.clear())
+    }
+
+    fn patiently(&self, clear: impl Fn() -> Result<(), SweepError>) -> Result<(), SweepError> {
         let begun = Instant::now();
         loop {
-            match self.clear() {
+            match clear() {
                 Err(_) if begun.elapsed() < PATIENCE => sleep(Duration::from_millis(100)),
                 outcome => return outcome,
             }
@@ -167,6 +176,12 @@ impl Keeper {
     /// The process group for programs.
     pub(super) fn group(&self) -> i32 {
         self.child.id().cast_signed()
+    }
+
+    /// Removes what a repeat that failed has left; the folder to work in stays.
+    pub(super) fn clear_repeat(&self) -> Result<(), SweepError> {
+        self.house
+            .patiently(|| self.house.remove_disk_and(&self.house.scratch))
     }
 
     /// Ends every program of the sweep.

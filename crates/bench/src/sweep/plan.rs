@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::SweepError;
 use crate::energy;
+use crate::filebench;
 use crate::frequency::{self, Setting};
 use crate::stats::Goal;
 
@@ -16,7 +17,8 @@ mod file_systems;
 #[cfg(test)]
 mod tests;
 
-pub(super) use check::meant;
+pub(crate) use check::meant;
+pub(crate) use file_systems::kernel_has;
 
 /// A sweep: its axes, and when a point is repeated enough.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -65,6 +67,9 @@ pub struct Stop {
     pub min: usize,
     /// Most repeats.
     pub max: usize,
+    /// Only the best target and policy is wanted: others are given up as soon as they are shown to be worse.
+    #[serde(skip_serializing_if = "is_default")]
+    pub best: bool,
 }
 
 /// What the emulated disk costs, as `luc disk create` takes it.
@@ -107,15 +112,21 @@ pub enum Bench {
     InitialWrite,
 }
 
-/// What is run: a built-in workload or a command.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// What is run: a built-in workload, a workload file or a command.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
     /// What the report calls it.
     pub name: String,
     /// A built-in one.
     pub bench: Option<Bench>,
-    /// Its options, as those of `luc bench` without the dashes.
+    /// A workload file of Filebench's, or the name of a stock one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filebench: Option<String>,
+    /// The text of that, so that results of a file that was changed are not mixed.
+    #[serde(default, skip_deserializing, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    /// Options of both, as those of `luc bench` without the dashes.
     #[serde(default)]
     pub options: BTreeMap<String, toml::Value>,
     /// The user's command; `{dir}`, `{threads}` and `{seed}` are replaced.
@@ -161,12 +172,32 @@ pub struct Target {
     pub device: Option<PathBuf>,
 }
 
+impl Default for Plan {
+    /// Nothing is run anywhere.
+    fn default() -> Self {
+        Self {
+            seed: one(),
+            settle: settle(),
+            stop: Stop::default(),
+            disk: Disk::default(),
+            threads: one_thread(),
+            policy: no_policy(),
+            frequency: Vec::new(),
+            frequency_options: frequency::Options::default(),
+            energy: energy::Options::default(),
+            workload: Vec::new(),
+            target: Vec::new(),
+        }
+    }
+}
+
 impl Default for Stop {
     fn default() -> Self {
         Self {
             goal: 0.05,
             min: 10,
             max: 40,
+            best: false,
         }
     }
 }
@@ -215,6 +246,16 @@ impl Bench {
     }
 }
 
+impl Workload {
+    /// Reads the workload file, if it has one.
+    fn load(&mut self) -> Result<(), SweepError> {
+        if let Some(file) = &self.filebench {
+            self.text = filebench::text(file)?;
+        }
+        Ok(())
+    }
+}
+
 impl Policy {
     /// As in the plan.
     pub(super) fn name(self) -> &'static str {
@@ -235,14 +276,23 @@ impl Plan {
         Self::parse(&text, path)
     }
 
+    /// A plan that was made by a program, if it is right.
+    pub(crate) fn checked(self) -> Result<Self, SweepError> {
+        self.check()?;
+        Ok(self)
+    }
+
     fn parse(text: &str, path: &Path) -> Result<Self, SweepError> {
-        let plan: Self = toml::from_str(text).map_err(|error| SweepError::Syntax {
+        let mut plan: Self = toml::from_str(text).map_err(|error| SweepError::Syntax {
             path: path.to_owned(),
             line: 1 + error.span().map_or(0, |span| {
                 text[..span.start.min(text.len())].matches('\n').count()
             }),
             reason: check::reason(error.message()),
         })?;
+        for workload in &mut plan.workload {
+            workload.load()?;
+        }
         plan.check()?;
         Ok(plan)
     }

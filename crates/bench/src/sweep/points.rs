@@ -39,6 +39,14 @@ impl Point {
         values.join(",")
     }
 
+    /// What it has in common with those that it may be better or worse than: all but target and policy.
+    #[must_use]
+    pub fn group(&self) -> String {
+        let axes = self.axes().into_iter();
+        let common = axes.filter(|(axis, _)| !["target", "policy"].contains(axis));
+        common.map(|(_, value)| value).collect::<Vec<_>>().join(",")
+    }
+
     /// What its figure is counted in.
     #[must_use]
     pub fn unit(&self) -> &str {
@@ -47,6 +55,7 @@ impl Point {
             (Some(Bench::Metarates), _) => "files/s",
             (Some(Bench::Varmail | Bench::Oltp), _) => "operations/s",
             (Some(Bench::InitialWrite), _) => "KiB/s",
+            _ if self.workload.filebench.is_some() => "operations/s",
             (None, Some(figure)) => &figure.unit,
             (None, None) => "s",
         }

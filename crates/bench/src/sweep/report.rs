@@ -11,8 +11,10 @@ use serde::Serialize;
 
 pub use energy::PointEnergy;
 
+use super::best::{self, Group};
 use super::error::SweepError;
-use super::journal::Record;
+use super::journal::{Failure, Record, Results};
+use super::order::Schedule;
 use super::plan::Plan;
 use super::points::Point;
 use crate::energy::About;
@@ -29,6 +31,12 @@ pub struct Report {
     pub interrupted: bool,
     /// Every point.
     pub points: Vec<PointReport>,
+    /// Where only the best is wanted: what was selected.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<Group>,
+    /// Points that could not be measured, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<Failure>,
     /// Every repeat, in the order made.
     pub repeats: Vec<Record>,
     #[serde(skip)]
@@ -73,10 +81,13 @@ pub struct Ratio {
 pub(super) fn report(
     plan: &Plan,
     points: &[Point],
-    records: &[Record],
+    results: Results,
     energy: About,
     interrupted: bool,
 ) -> Report {
+    let Results { records, failures } = results;
+    let records = records.as_slice();
+    let verdicts = Schedule::new(plan, points, records, &failures).verdicts();
     let mut values: HashMap<&str, Vec<f64>> = HashMap::new();
     for record in records {
         values.entry(&record.key).or_default().push(record.value);
@@ -84,7 +95,7 @@ pub(super) fn report(
     let goal = plan.goal();
     let of = |key: &str| values.get(key).map(Vec::as_slice).unwrap_or_default();
     let first = points.first().map(Point::axes);
-    let point = |point: &Point| {
+    let point = |(point, verdict): (&Point, Verdict)| {
         let key = point.key();
         let interval = goal.interval(of(&key));
         let axes = point.axes();
@@ -107,7 +118,7 @@ pub(super) fn report(
             unit: point.unit().to_owned(),
             count: of(&key).len(),
             relative_half_width: interval.as_ref().and_then(relative_half_width),
-            verdict: goal.verdict(of(&key)),
+            verdict,
             // Ratios of different workloads would compare different figures.
             ratios: (1..axes.len()).filter_map(ratio).collect(),
             interval,
@@ -120,12 +131,25 @@ pub(super) fn report(
         energy,
         axes: first.iter().flatten().map(|(axis, _)| *axis).collect(),
         interrupted,
-        points: points.iter().map(point).collect(),
+        points: points.iter().zip(verdicts).map(point).collect(),
+        groups: if plan.stop.best {
+            best::select_all(&goal, points, records)
+        } else {
+            Vec::new()
+        },
         repeats: records.to_vec(),
+        failures,
     }
 }
 
 impl Report {
+    /// Whether repeats are still to be made.
+    #[must_use]
+    pub fn wants_more(&self) -> bool {
+        let wants = |point: &PointReport| matches!(point.verdict, Verdict::More(_));
+        self.points.iter().any(wants)
+    }
+
     /// Points whose interval is wider than the goal, with all repeats made.
     #[must_use]
     pub fn not_converged(&self) -> usize {
@@ -219,7 +243,10 @@ impl fmt::Display for Report {
                 key, unit, count, ..
             } = point;
             let Some(MedianInterval { median, low, high }) = point.interval else {
-                writeln!(f, "{key}: {count} repeats, too few for an interval")?;
+                match self.failures.iter().find(|failure| failure.key == *key) {
+                    Some(failure) => writeln!(f, "{key}: not measured: {}", failure.failed)?,
+                    None => writeln!(f, "{key}: {count} repeats, too few for an interval")?,
+                }
                 continue;
             };
             let width = point.relative_half_width.unwrap_or(f64::NAN) * 100.0;
@@ -231,7 +258,8 @@ impl fmt::Display for Report {
                 Short(high)
             )?;
             match point.verdict {
-                Verdict::Converged => writeln!(f)?,
+                Verdict::Converged | Verdict::Failed => writeln!(f)?,
+                Verdict::Worse => writeln!(f, ", given up: worse than the best")?,
                 Verdict::NotConverged => writeln!(f, "  ** NOT CONVERGED **")?,
                 Verdict::More(wanted) => writeln!(f, ", unfinished: {wanted} wanted")?,
             }
@@ -252,6 +280,17 @@ impl fmt::Display for Report {
                 writeln!(f, "    energy: {}", energy::Line(point.energy.as_ref()))?;
             }
         }
+        for Group {
+            group,
+            unit,
+            selection,
+            ..
+        } in &self.groups
+        {
+            if let Some(selection) = selection {
+                write!(f, "{group}: {}", selection.text(unit))?;
+            }
+        }
         self.write_notes(f)?;
         match self.not_converged() {
             0 => Ok(()),
@@ -266,7 +305,7 @@ impl fmt::Display for Report {
 }
 
 /// A figure with about four digits.
-struct Short(f64);
+pub(crate) struct Short(pub(crate) f64);
 
 impl fmt::Display for Short {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -17,7 +17,7 @@ use super::environment::Before;
 use super::error::SweepError;
 use super::journal::Record;
 use super::keeper::Keeper;
-use super::options;
+use super::options::{self, Personality};
 use super::plan::{Bench, Figure, Plan, Policy};
 use super::points::Point;
 use super::power::Power;
@@ -173,6 +173,20 @@ impl Runner<'_> {
             }
             words.push("--json".into());
         }
+        if workload.filebench.is_some() {
+            let file = self.keeper.house.work.join(format!("{}.f", workload.name));
+            fs::write(&file, &workload.text).map_err(SweepError::file("write", &file))?;
+            words.extend([luc(), "bench".into(), "filebench".into(), file.into()]);
+            words.extend(["--dir".into(), dir.into(), "--seed".into()]);
+            let personality = Personality::of(&workload.options, point.threads)?.words();
+            words.extend(
+                [seed.to_string()]
+                    .into_iter()
+                    .chain(personality)
+                    .map(OsString::from),
+            );
+            words.push("--json".into());
+        }
         for word in workload.command.iter().flatten() {
             let word = word.replace("{dir}", &dir.to_string_lossy());
             let word = word.replace("{threads}", &point.threads.to_string());
@@ -201,6 +215,10 @@ impl Runner<'_> {
                     Bench::Varmail | Bench::Oltp => "/flowops_per_second",
                     Bench::InitialWrite => "/parent_kib_per_second/median",
                 };
+                (json(pointer), None, pointer.to_owned())
+            }
+            _ if point.workload.filebench.is_some() => {
+                let pointer = "/flowops_per_second";
                 (json(pointer), None, pointer.to_owned())
             }
             (None, None) => (Some(elapsed_s), None, "run time".to_owned()),

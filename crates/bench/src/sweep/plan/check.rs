@@ -11,20 +11,28 @@ use super::super::options;
 use super::file_systems::{FILE_SYSTEMS, kernel_has};
 use super::{Disk, Plan, Stop, Target, Workload};
 use crate::energy::{self, Choice};
+use crate::filebench;
 use crate::frequency::{self, Setting};
 use crate::nearest::nearest;
+use crate::selection::FEWEST_ROUNDS;
 use crate::stats::FEWEST;
 
 impl Plan {
     pub(super) fn check(&self) -> Result<(), SweepError> {
         let refuse = |reason: String| Err(SweepError::Plan(reason));
-        let Stop { goal, min, max } = self.stop;
+        let Stop {
+            goal,
+            min,
+            max,
+            best,
+        } = self.stop;
+        let fewest = if best { FEWEST_ROUNDS } else { FEWEST };
         if !(goal > 0.0 && goal < 1.0) {
             return refuse(format!("stop.goal = {goal}: write a share such as 0.05"));
         }
-        if min < FEWEST || max < min || max > 10_000 {
+        if min < fewest || max < min || max > 10_000 {
             return refuse(format!(
-                "stop.min = {min}, stop.max = {max}: min is at least {FEWEST} (fewer give no 95 % interval), max at \
+                "stop.min = {min}, stop.max = {max}: min is at least {fewest} (fewer give no interval), max at \
                  least min and at most 10000"
             ));
         }
@@ -41,6 +49,26 @@ impl Plan {
             unique("frequency", self.frequency.iter().map(Setting::to_string))?;
         }
         check_energy(&self.energy)?;
+        let is_rate = |workload: &Workload| {
+            workload
+                .figure
+                .as_ref()
+                .is_some_and(|figure| figure.unit.ends_with("/s"))
+        };
+        let is_command = |workload: &&Workload| workload.command.is_some();
+        if let Some(workload) = self
+            .workload
+            .iter()
+            .filter(is_command)
+            .find(|one| !is_rate(one))
+            && best
+        {
+            return refuse(format!(
+                "workload '{}': stop.best takes the highest figure as the best: write a figure that is a rate, with a \
+                 unit that ends in /s",
+                workload.name
+            ));
+        }
         axis(
             "workload",
             self.workload.iter().map(|workload| workload.name.clone()),
@@ -49,7 +77,9 @@ impl Plan {
             "target",
             self.target.iter().map(|target| target.name.clone()),
         )?;
-        self.workload.iter().try_for_each(Workload::check)?;
+        self.workload
+            .iter()
+            .try_for_each(|workload| workload.check(&self.threads))?;
         self.target
             .iter()
             .try_for_each(|target| target.check(&self.disk))?;
@@ -83,9 +113,15 @@ impl Plan {
 }
 
 impl Workload {
-    fn check(&self) -> Result<(), SweepError> {
+    fn check(&self, threads: &[usize]) -> Result<(), SweepError> {
         let name = &self.name;
         let refuse = |reason: &str| Err(SweepError::Plan(format!("workload '{name}': {reason}")));
+        if self.filebench.is_some() {
+            if self.bench.is_some() || self.command.is_some() || self.figure.is_some() {
+                return refuse("filebench goes without bench, command and figure");
+            }
+            return self.check_personality(threads);
+        }
         match (self.bench, &self.command) {
             (Some(bench), None) => {
                 if self.figure.is_some() {
@@ -102,7 +138,7 @@ impl Workload {
                     );
                 }
             }
-            _ => return refuse("write either bench or command"),
+            _ => return refuse("write one of bench, filebench and command"),
         }
         let Some(figure) = &self.figure else {
             return Ok(());
@@ -118,6 +154,27 @@ impl Workload {
                 "figure: write regex = \"... ([0-9.]+)\", or json = \"/a/b\" (without series)",
             ),
         }
+    }
+}
+
+impl Workload {
+    /// A workload file has to be right for every number of threads, and to heed it where there are several.
+    fn check_personality(&self, threads: &[usize]) -> Result<(), SweepError> {
+        let mut heeds = false;
+        for &count in threads {
+            let personality = options::Personality::of(&self.options, count)?;
+            heeds = personality.heeds_threads;
+            let file = self.filebench.as_deref().unwrap_or_default();
+            filebench::Workload::parse(file, &self.text, &personality.set)?;
+        }
+        if threads.len() > 1 && !heeds {
+            return Err(SweepError::Plan(format!(
+                "workload '{}': threads has several values, which a workload file does not see: write options = {{ \
+                 set = [\"nthreads={{threads}}\"] }}",
+                self.name
+            )));
+        }
+        Ok(())
     }
 }
 
@@ -255,7 +312,7 @@ pub(super) fn reason(message: &str) -> String {
 }
 
 /// `; did you mean 'x'?`, if any name looks like the one given; else all names.
-pub(in crate::sweep) fn meant(given: &str, known: &[&str]) -> String {
+pub(crate) fn meant(given: &str, known: &[&str]) -> String {
     match nearest(given, known.iter().copied()) {
         Some(name) => format!("; did you mean '{name}'?"),
         None => format!("; there are {}", known.join(", ")),

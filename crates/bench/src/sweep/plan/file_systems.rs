@@ -5,17 +5,18 @@ use std::fs;
 use super::Target;
 
 /// A file system by its name, as mkfs and mount have it, and the least disk that its mkfs takes.
-pub(super) const FILE_SYSTEMS: [(&str, &str); 6] = [
+pub(super) const FILE_SYSTEMS: [(&str, &str); 7] = [
     ("ext2", "8M"),
     ("ext3", "16M"),
     ("ext4", "16M"),
     ("xfs", "300M"),
     ("btrfs", "128M"),
     ("f2fs", "64M"),
+    ("reiserfs", "64M"),
 ];
 
 /// Whether the kernel that runs can mount it: it knows it by now, or has a module for it.
-pub(super) fn kernel_has(name: &str) -> bool {
+pub(crate) fn kernel_has(name: &str) -> bool {
     let known = fs::read_to_string("/proc/filesystems").unwrap_or_default();
     if known.split_whitespace().any(|word| word == name) {
         return true;
@@ -29,14 +30,19 @@ pub(super) fn kernel_has(name: &str) -> bool {
 
 impl Target {
     /// What a power cut may cost on it, beyond what the program risks itself.
-    pub(in crate::sweep) fn danger(&self) -> Option<&'static str> {
+    pub(crate) fn danger(&self) -> Option<&'static str> {
         let options = |text: &str| -> Vec<String> {
             let words = text.split(|c: char| c == ',' || c.is_whitespace());
             words.map(str::to_owned).collect()
         };
         let mount = options(&self.mount);
         let mounted_with = |names: &[&str]| mount.iter().any(|word| names.contains(&word.as_str()));
-        if mounted_with(&["nobarrier", "barrier=0"]) {
+        if mounted_with(&[
+            "nobarrier",
+            "barrier=0",
+            "barrier=none",
+            "fsync_mode=nobarrier",
+        ]) {
             return Some("no flushes: a power cut loses what fsync has promised");
         }
         if mounted_with(&["noload", "norecovery"]) {
