@@ -12,10 +12,12 @@ mod disks;
 mod engine;
 mod error;
 mod groups;
+mod guests;
 mod head_to_head;
 mod kernel;
 mod lab;
 mod machine;
+mod matrix;
 pub mod measured;
 mod metarates;
 mod no_harm;
@@ -69,9 +71,9 @@ pub struct Options {
     pub only: Option<String>,
     /// Seed of the order of runs and of the trials.
     pub seed: u64,
-    /// Guests at a time, of the kernel part.
+    /// Guests at a time, of the parts that run guests.
     pub jobs: usize,
-    /// No guest is started after this time, of the kernel part.
+    /// No guest is started after this time, of the parts that run guests.
     pub budget: Option<Duration>,
 }
 

@@ -16,9 +16,9 @@ use luc_bench::evaluate::{
 use luc_bench::interrupt;
 
 /// Measures what LUC claims and writes a page and the raw data of each part. Needs root, but for
-/// kernel.
+/// kernel and matrix.
 ///
-/// Kernel runs guests in virtual time, keeps each result as soon as it is there, and makes only what is missing or was
+/// These run guests in virtual time, keep each result as soon as it is there, and make only what is missing or was
 /// made by another build; start it again after an interruption. Exit status: 0 all targets met, 1 some not met, 2 an
 /// evaluation could not be made, 130 interrupted.
 #[derive(Debug, Parser)]
@@ -48,10 +48,10 @@ struct Cli {
     /// Seed of the order of runs and of the trials
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Guests at a time, of the kernel part
+    /// Guests at a time, of kernel and matrix
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: u16,
-    /// Start no guest after so many minutes, of the kernel part; the page shows what there is
+    /// Start no guest after so many minutes, of kernel and matrix; the page shows what there is
     #[arg(long, value_name = "MINUTES")]
     budget: Option<u32>,
     #[command(subcommand)]

@@ -3,8 +3,8 @@
 use super::lab::Lab;
 use super::report::Page;
 use super::{
-    EvaluateError, Options, analysis, coverage, engine, head_to_head, kernel, metarates, no_harm,
-    powercut, prediction, recording, safety, sigkill, sqlite, sweep_kills, truth, varmail,
+    EvaluateError, Options, analysis, coverage, engine, head_to_head, kernel, matrix, metarates,
+    no_harm, powercut, prediction, recording, safety, sigkill, sqlite, sweep_kills, truth, varmail,
 };
 
 /// A part of the evaluation.
@@ -28,7 +28,7 @@ use Made::{Here, InGuests};
 
 /// All parts, in the order in which they are run.
 #[rustfmt::skip]
-pub const PARTS: [Part; 18] = [
+pub const PARTS: [Part; 19] = [
     part("metarates", "File creation, with and without the gate", Here(metarates::run)),
     part("varmail", "The mail server on a hard disk", Here(varmail::run)),
     part("head-to-head", "ext4, fast commits and XFS, each with and without the gate", Here(head_to_head::run)),
@@ -47,6 +47,7 @@ pub const PARTS: [Part; 18] = [
     part("kernel-cycles", "luc.ko loaded and unloaded under load", Here(safety::cycles::run)),
     part("kernel-stress", "Stress of file systems with luc.ko", Here(safety::stress::run)),
     part("kernel", "The kernel module by processor speed, in virtual time", InGuests(kernel::run)),
+    part("matrix", "The energy slides' selection matrix, in virtual time", InGuests(matrix::run)),
 ];
 
 const fn part(name: &'static str, about: &'static str, made: Made) -> Part {
