@@ -161,9 +161,9 @@ pub fn prepare(request: &Request) -> Result<Prepared, AdviseError> {
 }
 
 /// An existing directory as a target.
-fn directory(path: &PathBuf) -> Result<Target, AdviseError> {
+fn directory(path: &Path) -> Result<Target, AdviseError> {
     let absolute = path.canonicalize().ok().filter(|path| path.is_dir());
-    let absolute = absolute.ok_or_else(|| AdviseError::Directory(path.clone()))?;
+    let absolute = absolute.ok_or_else(|| AdviseError::Directory(path.to_owned()))?;
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() || "._+-".contains(c) {
             c

@@ -55,6 +55,10 @@ const STOCK: &[(&str, &str)] = stock![
     "singlestreamwritedirect",
     "tpcso",
     "videoserver",
+    "slides-web",
+    "slides-file",
+    "slides-mail",
+    "slides-database",
 ];
 
 /// The text of the stock workload called `name`.

@@ -278,6 +278,33 @@ pub(crate) const STOCKS: &[Stock] = &[
         "32w4p100 194w20p50",
         &["1: D N WW=4194304 C", "48: r~246724/61681+1"],
     ),
+    stock(
+        "slides-web",
+        &["nthreads=2", "nfiles=1000"],
+        "20000w20p100 1w20p100",
+        &[
+            "100: O RW~32768/26755 C O RW~32768/26755 C O RW~32768/26755 C O RW~32768/26755 C O RW~32768/26755 C \
+            O RW~32768/26755 C O RW~32768/26755 C O RW~32768/26755 C O RW~32768/26755 C O RW~32768/26755 C [A]+1",
+        ],
+    ),
+    stock(
+        "slides-file",
+        &["nthreads=2", "nfiles=5000", "filesize=8k"],
+        "50000w20p80",
+        &["100: N WW=8192 C O [A] C O RW C D? S"],
+    ),
+    stock(
+        "slides-mail",
+        &["nthreads=2", "nfiles=5000"],
+        "50000w1000000p80",
+        &["100: D? N [A] F C O RW [A] F C O RW C"],
+    ),
+    stock(
+        "slides-database",
+        &["nshadows=4", "ndbwriters=2", "usermode=100", "filesize=10m"],
+        "10w1024p100 1w1024p100",
+        &["1: aw=262144+1 ai", "10: aw=2048x5+10 ai", "200: r=2048+10"],
+    ),
 ];
 
 /// Sequential reads of 1 MiB of 1 GiB: each 1025th finds the end; of 5 GiB each 5121st.
