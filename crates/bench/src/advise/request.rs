@@ -1,6 +1,6 @@
 //! From what somebody asks to a plan for a sweep.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::candidates::{self, NotTried, Wanted};
 use super::disks;
