@@ -1,6 +1,6 @@
 //! From what somebody asks to a plan for a sweep.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::candidates::{self, NotTried, Wanted};
 use super::disks;
@@ -117,7 +117,7 @@ pub fn prepare(request: &Request) -> Result<Prepared, AdviseError> {
             }
             let targets = directories
                 .iter()
-                .map(directory)
+                .map(|path| directory(path))
                 .collect::<Result<Vec<_>, _>>()?;
             let mounts: Vec<String> = targets.iter().map(mount).collect();
             let place = format!("file systems as they are: {}", mounts.join(", "));
@@ -161,9 +161,9 @@ pub fn prepare(request: &Request) -> Result<Prepared, AdviseError> {
 }
 
 /// An existing directory as a target.
-fn directory(path: &PathBuf) -> Result<Target, AdviseError> {
+fn directory(path: &Path) -> Result<Target, AdviseError> {
     let absolute = path.canonicalize().ok().filter(|path| path.is_dir());
-    let absolute = absolute.ok_or_else(|| AdviseError::Directory(path.clone()))?;
+    let absolute = absolute.ok_or_else(|| AdviseError::Directory(path.to_owned()))?;
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() || "._+-".contains(c) {
             c

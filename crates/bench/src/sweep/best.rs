@@ -226,7 +226,13 @@ mod tests {
     #[test]
     fn who_cannot_be_told_apart_is_measured_to_the_end() {
         let wild = |at: usize| {
-            let rate = |round: usize| if (round + at) % 3 == 0 { 10.0 } else { 100.0 };
+            let rate = |round: usize| {
+                if (round + at).is_multiple_of(3) {
+                    10.0
+                } else {
+                    100.0
+                }
+            };
             candidate(&(0..12).map(rate).collect::<Vec<f64>>())
         };
         let found = verdicts(&GOAL, &[wild(0), wild(1)], &[false; 2]);
