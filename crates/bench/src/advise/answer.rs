@@ -203,6 +203,10 @@ fn advice(selection: &Selection, ranking: &Ranking, points: &[(&Target, Policy)]
             others.join(", ")
         ));
     }
+    if !ranking.unjudged.is_empty() {
+        let names: Vec<String> = ranking.unjudged.iter().map(|&at| name(at)).collect();
+        reasons.push(format!("too few rounds to judge: {}", names.join(", ")));
+    }
     for (at, candidate) in selection.candidates.iter().enumerate() {
         let faster = ranking
             .against(at)

@@ -117,7 +117,7 @@ pub fn prepare(request: &Request) -> Result<Prepared, AdviseError> {
             }
             let targets = directories
                 .iter()
-                .map(directory)
+                .map(|path| directory(path))
                 .collect::<Result<Vec<_>, _>>()?;
             let mounts: Vec<String> = targets.iter().map(mount).collect();
             let place = format!("file systems as they are: {}", mounts.join(", "));

@@ -227,7 +227,7 @@ mod tests {
     fn who_cannot_be_told_apart_is_measured_to_the_end() {
         let wild = |at: usize| {
             let rate = |round: usize| {
-                if usize::is_multiple_of(round + at, 3) {
+                if (round + at).is_multiple_of(3) {
                     10.0
                 } else {
                     100.0
