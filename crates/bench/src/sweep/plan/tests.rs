@@ -242,3 +242,19 @@ fn a_model_file_is_beside_the_plan_and_part_of_it() {
     fs::write(&model, "model = 'fixed'\nflush_ns = 6\n").expect("written");
     assert_ne!(read().expect("fine").head().expect("readable"), head);
 }
+
+#[test]
+fn a_plan_is_read_back_from_its_results() {
+    let filebench = WHOLE
+        .replace("bench = 'metarates'", "filebench = 'varmail'")
+        .replace("options = { seconds = 0.5, file-size = '1k' }", "");
+    for text in [WHOLE, &filebench, VIRTUAL] {
+        let plan = Plan::parse(text, Path::new("p.toml")).expect("fine");
+        let mut head = plan.head().expect("readable");
+        let back: Plan = serde_json::from_value(head["plan"].take()).expect("a plan");
+        assert_eq!(
+            back.head().expect("readable"),
+            plan.head().expect("readable")
+        );
+    }
+}
