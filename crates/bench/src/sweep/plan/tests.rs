@@ -114,7 +114,7 @@ fn what_is_wrong_is_named() {
             "scheduler = ['bfq', 'bfq']\nthreads",
             &["bfq", "twice"],
         ),
-        ("size =", "model = 'no.toml'\nsize =", &["no.toml"]),
+        ("[disk]", "[disk]\nmodel = 'no.toml'", &["no.toml"]),
         ("fs = 'ext4'", "directory = '/no/such'", &["/no/such"]),
         (
             "bench = 'metarates'",
@@ -247,7 +247,10 @@ fn a_model_file_is_beside_the_plan_and_part_of_it() {
 fn a_plan_is_read_back_from_its_results() {
     let filebench = WHOLE
         .replace("bench = 'metarates'", "filebench = 'varmail'")
-        .replace("options = { seconds = 0.5, file-size = '1k' }", "");
+        .replace(
+            "{ seconds = 0.5, file-size = '1k' }",
+            "{ set = ['nthreads={threads}'] }",
+        );
     for text in [WHOLE, &filebench, VIRTUAL] {
         let plan = Plan::parse(text, Path::new("p.toml")).expect("fine");
         let mut head = plan.head().expect("readable");
