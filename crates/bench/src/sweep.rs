@@ -79,11 +79,11 @@ pub fn run_until(
     tick: &mut dyn FnMut(usize, usize, &str),
 ) -> Result<Report, SweepError> {
     plan.check_machine(sysfs)?;
+    let points = points::points(plan);
     if plan.virtual_time.is_none() {
         device::check(plan, out, sysfs)?;
-        gateable::check(plan, luc)?;
+        gateable::check(&points, luc)?;
     }
-    let points = points::points(plan);
     let (mut journal, results) = Journal::open(out, plan)?;
     if plan.virtual_time.is_some() {
         let kept = (&mut journal, results.records.as_slice());
@@ -143,20 +143,25 @@ fn finish(
     out: &Path,
     journal: &mut Journal,
 ) -> Result<Report, SweepError> {
-    let mut results = journal.read_back()?;
+    let results = journal.read_back()?;
+    export(plan, points, out, results, interrupt::interrupted())
+}
+
+/// Makes the report of `results` and writes its files to the folder `out`.
+fn export(
+    plan: &Plan,
+    points: &[Point],
+    out: &Path,
+    mut results: journal::Results,
+    interrupted: bool,
+) -> Result<Report, SweepError> {
     if plan.virtual_time.is_some() {
         // Guests end in any order.
         let at: HashMap<String, usize> = points.iter().map(Point::key).zip(0..).collect();
         let order = |record: &Record| (record.round, at.get(&record.key).copied());
         results.records.sort_by_key(order);
     }
-    let report = report::report(
-        plan,
-        points,
-        results,
-        power::about(out),
-        interrupt::interrupted(),
-    );
+    let report = report::report(plan, points, results, power::about(out), interrupted);
     report.export(out)?;
     Ok(report)
 }
@@ -168,8 +173,5 @@ fn finish(
 /// [`SweepError`]: it is no folder of a sweep, or cannot be read or written.
 pub fn report_again(out: &Path) -> Result<Report, SweepError> {
     let (plan, results) = journal::read(out)?;
-    let points = points::points(&plan);
-    let report = report::report(&plan, &points, results, power::about(out), false);
-    report.export(out)?;
-    Ok(report)
+    export(&plan, &points::points(&plan), out, results, false)
 }

@@ -174,7 +174,7 @@ mod tests {
     fn digits_that_matter() {
         let shown: Vec<String> = [
             0.0,
-            1.0,
+            50.0 * 1.1,
             0.012345,
             1.2345,
             12.345,

@@ -1,18 +1,21 @@
 //! Whether the plan's workloads can run under the gate, before a sweep that wants that begins.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::error::SweepError;
-use super::plan::{Plan, Policy};
+use super::plan::{Policy, Workload};
+use super::points::Point;
 
-/// Asks `luc run --check` for every program of a plan with policy `auto`: is the gate's library there, and would the
+/// Asks `luc run --check` for every program of a point with policy `auto`: is the gate's library there, and would the
 /// program load it?
-pub(super) fn check(plan: &Plan, luc: &Path) -> Result<(), SweepError> {
-    if !plan.policy.contains(&Policy::Auto) {
-        return Ok(());
-    }
-    for workload in &plan.workload {
+pub(super) fn check(points: &[Point], luc: &Path) -> Result<(), SweepError> {
+    let gated = points.iter().filter(|point| point.policy == Policy::Auto);
+    let workloads: BTreeMap<&str, &Workload> = gated
+        .map(|point| (&*point.workload.name, &point.workload))
+        .collect();
+    for workload in workloads.into_values() {
         let first = workload.command.iter().flatten().next();
         let program = first.map_or(luc, Path::new);
         let is_found_later = program.to_string_lossy().contains('{');

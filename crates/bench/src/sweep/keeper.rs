@@ -111,8 +111,10 @@ impl House {
         }
     }
 
-    /// What a repeat that failed has left; what is lent stays lent.
+    /// What a repeat that failed has left; devices that were formatted stay lent.
     fn remove_repeat(&self) -> Result<(), SweepError> {
+        // Before the disk goes: its loop device stays, with its scheduler.
+        Lent::restore_schedulers(&self.devices, &self.sysfs)?;
         self.remove_disk()?;
         // A device that is not mounted is as wanted; if it is busy, its folder says so.
         let _ = luc_disk::unmount(&self.mount());

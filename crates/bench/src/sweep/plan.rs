@@ -132,7 +132,7 @@ pub struct Workload {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filebench: Option<String>,
     /// The text of that, so that results of a file that was changed are not mixed.
-    #[serde(default, skip_deserializing, skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
     /// Options of both, as those of `luc bench` without the dashes; of `bench`, a list of values is an axis.
     #[serde(default)]
@@ -305,6 +305,12 @@ impl Bench {
 impl Workload {
     /// Reads the workload file, if it has one.
     fn load(&mut self) -> Result<(), SweepError> {
+        if !self.text.is_empty() {
+            return Err(SweepError::Plan(format!(
+                "workload '{}': text is kept with the results, and no key of a plan; write filebench = \"FILE.f\"",
+                self.name
+            )));
+        }
         if let Some(file) = &self.filebench {
             self.text = filebench::text(file)?;
         }

@@ -192,10 +192,21 @@ impl Report {
         self.points.iter().filter(is_wide).count()
     }
 
+    /// Whether a power cut may cost more on a target than the program risks itself.
+    #[must_use]
+    pub fn is_unsafe(&self, target: &str) -> bool {
+        let mut targets = self.plan.target.iter();
+        targets.any(|known| known.name == target && known.danger().is_some())
+    }
+
     /// Points that still lack repeats.
     #[must_use]
     pub fn unfinished(&self) -> usize {
-        let is_open = |point: &&PointReport| matches!(point.verdict, Verdict::More(_));
+        let guests = self.plan.virtual_time.as_ref();
+        let is_open = |point: &&PointReport| match guests {
+            Some(guests) => point.count < guests.repeats,
+            None => matches!(point.verdict, Verdict::More(_)),
+        };
         self.points.iter().filter(is_open).count()
     }
 

@@ -311,6 +311,10 @@ impl Disk {
     fn check(&self) -> Result<(), SweepError> {
         let model = match &self.file {
             Some(file) => ModelSpec::from_toml_file(file)?,
+            // A plan that is no file has paths as they are.
+            None if self.model.ends_with(".toml") => {
+                ModelSpec::from_toml_file(Path::new(&self.model))?
+            }
             None => ModelSpec::from_name(&self.model)?,
         };
         let size_bytes = parse_size_bytes(&self.size)?;

@@ -114,7 +114,7 @@ fn what_is_wrong_is_named() {
             "scheduler = ['bfq', 'bfq']\nthreads",
             &["bfq", "twice"],
         ),
-        ("size =", "model = 'no.toml'\nsize =", &["no.toml"]),
+        ("[disk]", "[disk]\nmodel = 'no.toml'", &["no.toml"]),
         ("fs = 'ext4'", "directory = '/no/such'", &["/no/such"]),
         (
             "bench = 'metarates'",
@@ -286,4 +286,23 @@ fn only_the_best_needs_three_rounds_and_a_rate() {
     let timed = best.replace(bench, "command = ['true']");
     let error = Plan::parse(&timed, Path::new("p.toml")).expect_err("refused");
     assert!(error.to_string().contains("ends in /s"), "{error}");
+}
+
+#[test]
+fn a_plan_is_read_back_from_its_results() {
+    let filebench = WHOLE
+        .replace("bench = 'metarates'", "filebench = 'varmail'")
+        .replace(
+            "{ seconds = 0.5, file-size = '1k' }",
+            "{ set = ['nthreads={threads}'] }",
+        );
+    for text in [WHOLE, &filebench, VIRTUAL] {
+        let plan = Plan::parse(text, Path::new("p.toml")).expect("fine");
+        let mut head = plan.head().expect("readable");
+        let back: Plan = serde_json::from_value(head["plan"].take()).expect("a plan");
+        assert_eq!(
+            back.head().expect("readable"),
+            plan.head().expect("readable")
+        );
+    }
 }

@@ -70,6 +70,9 @@ impl VirtualTime {
         if !plan.frequency.is_empty() || !plan.frequency_options.is_empty() {
             return refuse("frequency does not go with virtual: write virtual.mips".to_owned());
         }
+        if !plan.scheduler.is_empty() {
+            return refuse("scheduler does not go with virtual: leave it out".to_owned());
+        }
         if !is_default(&plan.energy) {
             return refuse("energy does not go with virtual: leave it out".to_owned());
         }
@@ -182,6 +185,9 @@ fn check_target(target: &Target) -> Result<(), SweepError> {
     let refuse = |reason: String| Err(SweepError::Plan(format!("target '{name}': {reason}")));
     match &target.fs {
         None => refuse("guests have no directories of the host: write fs".to_owned()),
+        Some(_) if target.device.is_some() => {
+            refuse("guests have no devices of the host: leave device and erase out".to_owned())
+        }
         Some(fs) if !FILE_SYSTEMS.contains(&&**fs) => refuse(format!(
             "guests have no {fs}; there are {}",
             FILE_SYSTEMS.join(", ")

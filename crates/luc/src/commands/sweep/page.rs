@@ -39,7 +39,7 @@ pub(super) fn page(report: &Report, name: &str) -> Page {
             .collect(),
         footer: vec![
             "Figures are medians of repeats, each on a fresh file system, in rounds of random order. Intervals are of \
-             95 % (interpolated order statistics). Ratios are of repeats of the same round."
+             95 % (interpolated order statistics), in virtual time of fewer than 6 repeats their range. Ratios are of repeats of the same round."
                 .to_owned(),
             "report.json has all figures; results.parquet and results.csv have every repeat, counters.parquet what was \
              counted meanwhile."
@@ -56,7 +56,10 @@ fn facts(report: &Report) -> Vec<String> {
     let mut facts = vec![
         format!("{} points", report.points.len()),
         format!("{} repeats", report.repeats.len()),
-        format!("goal +-{:.1} %", report.plan.stop.goal * 100.0),
+        match &report.plan.virtual_time {
+            Some(guests) => format!("in virtual time on Linux {}", guests.kernel),
+            None => format!("goal +-{:.1} %", report.plan.stop.goal * 100.0),
+        },
     ];
     if let (Some(first), Some(last)) = (times().min(), times().max()) {
         facts.push(format!("{} to {} UTC", utc(first), utc(last)));

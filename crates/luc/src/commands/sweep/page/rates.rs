@@ -25,17 +25,22 @@ pub(super) fn bars(report: &Report, axes: &Axes) -> Section {
             points.filter(|point| value(point, "workload") == workload)
         };
         let unit = points().next().map_or("", |point| &*point.unit);
-        let bar = |point: &PointReport| Bar {
-            name: axes.name(point, &["workload"]),
-            figure: point.interval.as_ref().map(estimate),
-            remark: match (point.verdict, &point.interval) {
-                (Verdict::NotConverged, _) => "not converged".to_owned(),
-                (Verdict::Failed, _) => "could not be measured".to_owned(),
-                (_, None) => format!("{} repeats, too few", point.count),
-                (Verdict::More(wanted), _) => format!("{} of {wanted} repeats", point.count),
-                (Verdict::Worse, _) => "given up: worse than the best".to_owned(),
-                (Verdict::Converged, _) => String::new(),
-            },
+        let bar = |point: &PointReport| {
+            let interval = point.interval.or(point.range);
+            Bar {
+                name: axes.name(point, &["workload"]),
+                figure: interval.as_ref().map(estimate),
+                remark: match (point.verdict, &interval) {
+                    (Verdict::Failed, _) => "could not be measured".to_owned(),
+                    (_, None) => format!("{} repeats, too few", point.count),
+                    // There is no goal in virtual time.
+                    _ if report.plan.virtual_time.is_some() => String::new(),
+                    (Verdict::NotConverged, _) => "not converged".to_owned(),
+                    (Verdict::More(wanted), _) => format!("{} of {wanted} repeats", point.count),
+                    (Verdict::Worse, _) => "given up: worse than the best".to_owned(),
+                    (Verdict::Converged, _) => String::new(),
+                },
+            }
         };
         section.graphs.push(Graph::Bars(Bars {
             title: workload.clone(),
@@ -69,7 +74,7 @@ pub(super) fn matrix(report: &Report, axes: &Axes) -> Section {
             others.push(name);
         }
     }
-    let plain = |point: &PointReport| Some((point.unit.clone(), point.interval?));
+    let plain = |point: &PointReport| Some((point.unit.clone(), point.interval.or(point.range)?));
     let per_joule = |point: &PointReport| {
         let energy = point.energy.as_ref()?;
         Some((energy.unit_per_joule.clone()?, energy.per_gross_joule?))
@@ -81,11 +86,13 @@ pub(super) fn matrix(report: &Report, axes: &Axes) -> Section {
             .filter(|point| axes.name(point, &["workload", "target"]) == *name)
             .collect();
         let title = if name == "all" { "Figures" } else { name };
-        section.graphs.extend(one(title, &points, axes, &plain));
+        section
+            .graphs
+            .extend(one(report, title, &points, axes, &plain));
         let title = format!("{title}, per joule");
         section
             .graphs
-            .extend(one(&title, &points, axes, &per_joule));
+            .extend(one(report, &title, &points, axes, &per_joule));
     }
     if !section.graphs.is_empty() {
         section.text.push(
@@ -105,6 +112,7 @@ pub(super) fn matrix(report: &Report, axes: &Axes) -> Section {
 
 /// A matrix of what `of` gives of each point; `None` where it gives nothing.
 fn one(
+    report: &Report,
     title: &str,
     points: &[&PointReport],
     axes: &Axes,
@@ -156,7 +164,12 @@ fn one(
                 is_best: interval.median == best,
             })
         });
-        matrix.rows.push((target.clone(), cells.collect()));
+        let name = if report.is_unsafe(target) {
+            format!("{target} (UNSAFE)")
+        } else {
+            target.clone()
+        };
+        matrix.rows.push((name, cells.collect()));
     }
     Some(Graph::Matrix(matrix))
 }
