@@ -44,6 +44,9 @@ want_machines() {
 	want xz xz-utils
 	want zstd zstd
 	want depmod kmod
+	want dkms dkms
+	want mkfs.f2fs f2fs-tools
+	want mkreiserfs reiserfsprogs
 	want_headers 6.1 linux-headers-amd64
 	want_headers 6.12 linux-headers-6.12-amd64
 }

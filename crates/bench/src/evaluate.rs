@@ -12,14 +12,17 @@ mod disks;
 mod engine;
 mod error;
 mod groups;
+mod guests;
 mod head_to_head;
 mod kernel;
 mod lab;
 mod machine;
+mod matrix;
 pub mod measured;
 mod metarates;
 mod no_harm;
 mod parts;
+mod personalities;
 pub mod plant;
 mod powercut;
 mod prediction;
@@ -70,7 +73,7 @@ pub struct Options {
     pub only: Option<String>,
     /// Seed of the order of runs and of the trials.
     pub seed: u64,
-    /// Guests at a time, of the parts in guests.
+    /// Guests or personalities at a time.
     pub jobs: usize,
     /// No guest is started after this time, of the parts in guests.
     pub budget: Option<Duration>,

@@ -15,6 +15,7 @@ mod mistake;
 mod parse;
 mod plan;
 mod rate;
+pub(crate) mod reference;
 mod resolve;
 mod slots;
 mod stock;
@@ -30,9 +31,14 @@ use std::io;
 
 pub use engine::{Drawn, Moved, Options, Report};
 pub use mistake::{Mistake, Position};
+pub use stock::{stock, stock_names};
 
 use crate::error::BenchError;
+use crate::random;
 use ast::Value;
+
+/// Draws of a random size whose mean is taken.
+const SIZES: u32 = 1000;
 
 /// A workload that cannot be run.
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +46,7 @@ pub enum FilebenchError {
     /// The file cannot be read.
     #[error(
         "{file}: cannot read this workload: {reason}; give a file, or one of: {}",
-        stock::names()
+        stock::enumerated()
     )]
     Unreadable {
         /// The file given.
@@ -89,18 +95,19 @@ impl Workload {
     /// # Errors
     /// [`FilebenchError`]: unreadable or wrong; nothing has been touched.
     pub fn load(file: &str, set: &[String]) -> Result<Self, FilebenchError> {
-        let text = match stock::text(file) {
-            Some(text) => text.to_owned(),
-            None => fs::read_to_string(file).map_err(|reason| FilebenchError::Unreadable {
-                file: file.to_owned(),
-                reason,
-            })?,
-        };
+        Self::parse(file, &text(file)?, set)
+    }
+
+    /// The workload of `text`, which is called `file` in errors.
+    ///
+    /// # Errors
+    /// [`FilebenchError`]: wrong.
+    pub fn parse(file: &str, text: &str, set: &[String]) -> Result<Self, FilebenchError> {
         let given = set
             .iter()
             .map(|pair| variable(pair))
             .collect::<Result<Vec<_>, _>>()?;
-        let plan = parse::parse(&text)
+        let plan = parse::parse(text)
             .and_then(|commands| resolve::resolve(&commands, &given))
             .map_err(|mistake| FilebenchError::Mistake {
                 file: file.to_owned(),
@@ -110,6 +117,45 @@ impl Workload {
             file: file.to_owned(),
             plan,
         })
+    }
+
+    /// Its threads.
+    #[must_use]
+    pub fn clients(&self) -> usize {
+        self.plan.clients.len()
+    }
+
+    /// Whether it ends when its threads are done, and not by a time.
+    #[must_use]
+    pub fn ends_by_itself(&self) -> bool {
+        self.plan.seconds.is_none() && self.plan.mode != ast::Mode::Timeout
+    }
+
+    /// Bytes of the files that the workload has when all of them exist, on average.
+    #[must_use]
+    pub fn bytes(&self) -> f64 {
+        let mut random = random::stream(1, 0);
+        let mean = |size: &variables::Number| {
+            let sum: f64 = (0..SIZES).map(|_| size.next(&mut random) as f64).sum();
+            sum / f64::from(SIZES)
+        };
+        let sizes = self.plan.filesets.iter().map(|files| &files.size).map(mean);
+        let counts = self.plan.filesets.iter().map(|files| files.entries as f64);
+        sizes.zip(counts).map(|(size, count)| size * count).sum()
+    }
+}
+
+/// The text of the file at `file`, or of the stock workload of that name.
+///
+/// # Errors
+/// [`FilebenchError::Unreadable`].
+pub fn text(file: &str) -> Result<String, FilebenchError> {
+    match stock(file) {
+        Some(text) => Ok(text.to_owned()),
+        None => fs::read_to_string(file).map_err(|reason| FilebenchError::Unreadable {
+            file: file.to_owned(),
+            reason,
+        }),
     }
 }
 

@@ -2,9 +2,11 @@
 //!
 //! [`workloads`] runs clients against a directory and measures each operation; [`stats`] says how
 //! sure a comparison of two settings is; [`powercut`] asks whether an acknowledged fsync is durable;
-//! [`sweep`] repeats workloads over the points of a plan; [`evaluate`] drives `luc` itself and writes
+//! [`sweep`] repeats workloads over the points of a plan; [`selection`] says which candidate is best and how sure that
+//! is, [`advise`] what to do about it; [`traced`] makes a workload of a recorded trace; [`evaluate`] drives `luc` itself and writes
 //! `docs/evaluation`; [`frequency`] sets the processors, [`energy`] measures what they take.
 
+pub mod advise;
 pub mod energy;
 pub mod error;
 pub mod evaluate;
@@ -18,10 +20,12 @@ pub mod powercut;
 mod processors;
 mod random;
 mod scratch;
+pub mod selection;
 mod shared;
 pub mod stats;
 pub mod sweep;
 mod sysfs;
+pub mod traced;
 pub mod units;
 pub mod workers;
 pub mod workloads;

@@ -2,16 +2,25 @@
 //!
 //! `plan` reads and checks, `points` crosses the axes, `order` says what is next, `run` makes a repeat, `journal` keeps
 //! it so that a sweep killed at any moment goes on, `keeper` clears up after one that was, `power` has the processors'
-//! frequency and the energy, `counters` what the machine counted meanwhile, `report` says what came out.
+//! frequency and the energy, `counters` what the machine counted meanwhile, `device` says what may be
+//! formatted and gives it back, `gateable` asks whether workloads can be gated, `report` says what came out,
+//! `explain` what goes along with it, `parquet` has all of it as tables.
 
+mod best;
 mod counters;
+mod device;
 mod environment;
 mod error;
+mod explain;
+mod gateable;
 mod guests;
 mod journal;
 mod keeper;
+#[cfg(test)]
+mod made_up;
 mod options;
 mod order;
+mod parquet;
 mod plan;
 mod points;
 mod power;
@@ -20,14 +29,20 @@ mod run;
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::time::Instant;
 
+pub use best::Group;
 pub use counters::Counters;
 pub use environment::Environment;
 pub use error::SweepError;
-pub use journal::Record;
+pub use explain::{ComponentReport, CounterReport, Explanation};
+pub use journal::{Failure, Record};
 pub use keeper::keep_house;
-pub use plan::{Plan, Policy, VirtualTime};
+pub(crate) use options::option_value;
+pub use plan::{Bench, Disk, Plan, Policy, Scheduler, Stop, Target, VirtualTime, Workload};
+pub(crate) use plan::{kernel_has, meant};
 pub use points::Point;
+pub(crate) use report::Short;
 pub use report::{PointEnergy, PointReport, Ratio, Report};
 
 use crate::interrupt;
@@ -48,18 +63,37 @@ pub fn run(
     sysfs: &Path,
     tick: &mut dyn FnMut(usize, usize, &str),
 ) -> Result<Report, SweepError> {
+    run_until(plan, out, luc, sysfs, None, tick)
+}
+
+/// As [`run`], but begins no repeat after `deadline`; the same again with a later one goes on.
+///
+/// # Errors
+/// As those of [`run`].
+pub fn run_until(
+    plan: &Plan,
+    out: &Path,
+    luc: &Path,
+    sysfs: &Path,
+    deadline: Option<Instant>,
+    tick: &mut dyn FnMut(usize, usize, &str),
+) -> Result<Report, SweepError> {
     plan.check_machine(sysfs)?;
+    if plan.virtual_time.is_none() {
+        device::check(plan, out, sysfs)?;
+        gateable::check(plan, luc)?;
+    }
     let points = points::points(plan);
-    let (mut journal, records) = Journal::open(out, plan)?;
+    let (mut journal, results) = Journal::open(out, plan)?;
     if plan.virtual_time.is_some() {
-        let kept = (&mut journal, records.as_slice());
+        let kept = (&mut journal, results.records.as_slice());
         match guests::run(plan, &points, out, luc, kept, tick) {
             Err(SweepError::Interrupted) => {}
             outcome => outcome?,
         }
         return finish(plan, &points, out, &mut journal);
     }
-    let mut schedule = Schedule::new(plan, &points, &records);
+    let mut schedule = Schedule::new(plan, &points, &results.records, &results.failures);
     tick(schedule.made(), schedule.wanted(), "");
     if schedule.next().is_some() {
         let mut house = keeper::Keeper::start(plan, out, luc, sysfs, &journal)?;
@@ -67,10 +101,27 @@ pub fn run(
             // Dropped before the keeper, which it uses.
             let mut power = power::Power::start(plan, out, sysfs, &mut house)?;
             while let Some((number, round)) = schedule.next() {
+                if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                    break;
+                }
                 let point = &points[number];
-                let record = run::repeat(plan, point, round, &house, &mut power)?;
-                journal.append(&record)?;
-                schedule.add(number, record.value);
+                match run::repeat(plan, point, round, &house, &mut power) {
+                    Ok(record) => {
+                        journal.append(&record)?;
+                        schedule.add(number, record.value);
+                    }
+                    // Of many candidates one may be impossible here: the others are not.
+                    Err(error) if plan.stop.best && error.is_of_one_point() => {
+                        house.clear_repeat()?;
+                        journal.append_failure(&Failure {
+                            key: point.key(),
+                            round,
+                            failed: error.to_string(),
+                        })?;
+                        schedule.fail(number);
+                    }
+                    Err(error) => return Err(error),
+                }
                 tick(schedule.made(), schedule.wanted(), &point.key());
             }
             Ok(())
@@ -92,19 +143,33 @@ fn finish(
     out: &Path,
     journal: &mut Journal,
 ) -> Result<Report, SweepError> {
-    let mut records = journal.read_back()?;
+    let mut results = journal.read_back()?;
     if plan.virtual_time.is_some() {
         // Guests end in any order.
         let at: HashMap<String, usize> = points.iter().map(Point::key).zip(0..).collect();
-        records.sort_by_key(|record| (record.round, at.get(&record.key).copied()));
+        let order = |record: &Record| (record.round, at.get(&record.key).copied());
+        results.records.sort_by_key(order);
     }
     let report = report::report(
         plan,
         points,
-        &records,
+        results,
         power::about(out),
         interrupt::interrupted(),
     );
+    report.export(out)?;
+    Ok(report)
+}
+
+/// The report of what the folder `out` has so far, from its files alone: the sweep may be going on. Its other files are
+/// made again.
+///
+/// # Errors
+/// [`SweepError`]: it is no folder of a sweep, or cannot be read or written.
+pub fn report_again(out: &Path) -> Result<Report, SweepError> {
+    let (plan, results) = journal::read(out)?;
+    let points = points::points(&plan);
+    let report = report::report(&plan, &points, results, power::about(out), false);
     report.export(out)?;
     Ok(report)
 }

@@ -13,6 +13,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use crate::control::{self, Answer, Ask};
 use crate::engine::Engine;
 use crate::fs::{DiskFs, FuseReply};
+use crate::image::Pages;
 use crate::state::StateDir;
 use crate::{DiskSpec, Error};
 
@@ -81,7 +82,12 @@ pub fn serve(dir: PathBuf) -> Result<(), Error> {
         .spec()
         .ok_or_else(|| Error::NoSuchDisk(state.path().display().to_string()))?;
     prefer_exact_time();
-    let engine = Engine::new(spec.size_bytes, spec.model.cache_bytes())
+    let pages = if spec.huge_pages {
+        Pages::Huge
+    } else {
+        Pages::Ordinary
+    };
+    let engine = Engine::new(spec.size_bytes, spec.model.cache_bytes(), pages)
         .map_err(Error::io("make the image of", state.path()))?;
 
     let mut config = Config::default();

@@ -9,6 +9,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::clock::now_ns;
+use crate::image::Pages;
 use crate::model::{Fixed, Kind, Model, Request};
 use crate::spec::Stats;
 use crate::timer::Timer;
@@ -82,17 +83,17 @@ pub(crate) struct Engine<R> {
 }
 
 impl<R: Reply> Engine<R> {
-    /// A zeroed disk that takes no time until [`Engine::begin`]. From then on
+    /// A zeroed disk in such pages that takes no time until [`Engine::begin`]. From then on
     /// [`Engine::run_timer`] must run in some thread.
     ///
     /// # Errors
     /// No memory for the image, or no timer descriptor.
-    pub(crate) fn new(size_bytes: u64, cache_bytes: u64) -> io::Result<Arc<Self>> {
+    pub(crate) fn new(size_bytes: u64, cache_bytes: u64, pages: Pages) -> io::Result<Arc<Self>> {
         let as_len = |bytes| usize::try_from(bytes).map_err(io::Error::other);
         Ok(Arc::new(Self {
             inner: Mutex::new(Inner {
                 model: Box::new(Fixed::default()),
-                store: Store::new(as_len(size_bytes)?, as_len(cache_bytes)?)?,
+                store: Store::new(as_len(size_bytes)?, as_len(cache_bytes)?, pages)?,
                 stats: Stats::default(),
                 cut: false,
                 pending: BinaryHeap::with_capacity(1024),

@@ -1,10 +1,24 @@
 //! The disk's contents: zeroed memory of which only touched pages cost anything.
+//!
+//! In huge pages that the administrator has set aside (hugetlbfs) the contents take no memory from
+//! the page cache, however much is written: what is free for others stays as it was at the start.
 
 use std::io;
 use std::ptr::NonNull;
 
 /// Bytes per bit of the map of what was touched: a page, the unit in which memory is taken.
 const PAGE_BYTES: usize = 4096;
+/// The huge pages that are used.
+const HUGE_PAGE_BYTES: usize = 2 << 20;
+
+/// What an image is kept in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pages {
+    /// Ordinary memory, taken as it is touched.
+    Ordinary,
+    /// Huge pages, all reserved at once.
+    Huge,
+}
 
 /// A private anonymous mapping with a map of the pages that were ever written, so that untouched
 /// ranges are known to be zeroes without faulting their pages in.
@@ -12,6 +26,8 @@ const PAGE_BYTES: usize = 4096;
 pub(crate) struct Image {
     base: NonNull<u8>,
     len: usize,
+    /// Bytes mapped: `len`, in whole pages.
+    mapped: usize,
     touched: Vec<u64>,
 }
 
@@ -23,30 +39,46 @@ impl Image {
     /// A zeroed image.
     ///
     /// # Errors
-    /// The address space is exhausted, or `len` is 0.
-    pub(crate) fn new(len: usize) -> io::Result<Self> {
+    /// The address space is exhausted, `len` is 0, or there are too few huge pages.
+    pub(crate) fn new(len: usize, pages: Pages) -> io::Result<Self> {
+        // A huge page is reserved: without one a write would end the process.
+        let (page_bytes, flags) = match pages {
+            Pages::Ordinary => (PAGE_BYTES, libc::MAP_NORESERVE),
+            Pages::Huge => (HUGE_PAGE_BYTES, libc::MAP_HUGETLB | libc::MAP_HUGE_2MB),
+        };
+        let mapped = len.next_multiple_of(page_bytes);
         // SAFETY: a new anonymous mapping at an address of the kernel's choice touches no
         // existing memory; the result is checked below.
         let base = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
-                len,
+                mapped,
                 libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | flags,
                 -1,
                 0,
             )
         };
         if base == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
+            let error = io::Error::last_os_error();
+            return Err(match pages {
+                Pages::Ordinary => error,
+                Pages::Huge => io::Error::other(format!(
+                    "{error}: {} huge pages of 2 MiB are needed, raise /proc/sys/vm/nr_hugepages",
+                    mapped / HUGE_PAGE_BYTES
+                )),
+            });
         }
-        // SAFETY: the range is the mapping just made. Huge pages are declined because zeroing
-        // 2 MiB inside one 4 KiB write would show up as a latency of the disk; it is only advice.
-        unsafe { libc::madvise(base, len, libc::MADV_NOHUGEPAGE) };
+        if pages == Pages::Ordinary {
+            // SAFETY: the range is the mapping just made. Huge pages are declined because zeroing
+            // 2 MiB inside one 4 KiB write would show up as a latency; it is only advice.
+            unsafe { libc::madvise(base, mapped, libc::MADV_NOHUGEPAGE) };
+        }
         let base = NonNull::new(base.cast()).ok_or_else(|| io::Error::other("mapped at zero"))?;
         Ok(Self {
             base,
             len,
+            mapped,
             touched: vec![0; len.div_ceil(PAGE_BYTES).div_ceil(64)],
         })
     }
@@ -128,7 +160,7 @@ fn pages(offset: usize, len: usize) -> std::ops::RangeInclusive<usize> {
 impl Drop for Image {
     fn drop(&mut self) {
         // SAFETY: the mapping was made with this address and length and nothing borrows it now.
-        unsafe { libc::munmap(self.base.as_ptr().cast(), self.len) };
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.mapped) };
     }
 }
 
@@ -138,7 +170,7 @@ mod tests {
 
     #[test]
     fn fresh_is_zero_and_untouched() {
-        let mut image = Image::new(1 << 20).expect("maps");
+        let mut image = Image::new(1 << 20, Pages::Ordinary).expect("maps");
         assert!(image.bytes().iter().all(|b| *b == 0));
         assert!(image.is_untouched(0, 1 << 20));
         image.write(PAGE_BYTES - 1, &[1, 2]);

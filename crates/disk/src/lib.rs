@@ -26,7 +26,7 @@ pub use daemon::serve;
 pub use error::Error;
 pub use lifecycle::{create, cut, list, mount_disk, remove, remove_all, restore, stats};
 pub use model::ModelSpec;
-pub use mounts::{check_mkfs, mkfs, mount, mount_of, unmount};
+pub use mounts::{check_mkfs, mkfs, mkfs_command, mount, mount_command, mount_of, unmount};
 pub use spec::{DiskInfo, DiskSpec, DiskState, Mkfs, Mount, Stats};
 pub use state::RUN_DIR_VARIABLE;
 pub use volatile::{CutReport, SECTOR_BYTES};

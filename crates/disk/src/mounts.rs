@@ -159,6 +159,12 @@ pub(crate) fn check_mount_dir(dir: &Path) -> Result<PathBuf, Error> {
 /// [`Error::Interrupted`].
 pub fn mkfs(device: &Path, mkfs: &Mkfs) -> Result<(), Error> {
     check_mkfs(mkfs)?;
+    run(mkfs_command(device, mkfs))
+}
+
+/// The command by which [`mkfs`] makes a file system, for those who run it themselves.
+#[must_use]
+pub fn mkfs_command(device: &Path, mkfs: &Mkfs) -> Command {
     let options: Vec<&str> = mkfs.options.split_whitespace().collect();
     let mut command = Command::new(format!("mkfs.{}", mkfs.fs));
     match mkfs.fs.as_str() {
@@ -174,10 +180,15 @@ pub fn mkfs(device: &Path, mkfs: &Mkfs) -> Result<(), Error> {
         "f2fs" => {
             command.arg("-f");
         }
+        // It asks whether to go on, but for two of them.
+        "reiserfs" => {
+            command.args(["-q", "-ff"]);
+        }
         _ => {}
     }
     command.args(options).arg(device);
-    run(command)
+    command.env("PATH", search_path()).env("LC_ALL", "C");
+    command
 }
 
 /// Mounts a device as `mount.dir` and `mount.options` say. The directory must exist.
@@ -185,12 +196,19 @@ pub fn mkfs(device: &Path, mkfs: &Mkfs) -> Result<(), Error> {
 /// # Errors
 /// [`Error::Command`] with what `mount` said last, [`Error::Interrupted`].
 pub fn mount(device: &Path, mount: &Mount) -> Result<(), Error> {
+    run(mount_command(device, mount))
+}
+
+/// The command by which [`mount`] mounts, for those who run it themselves.
+#[must_use]
+pub fn mount_command(device: &Path, mount: &Mount) -> Command {
     let mut command = Command::new("mount");
     if !mount.options.is_empty() {
         command.arg("-o").arg(&mount.options);
     }
     command.arg(device).arg(&mount.dir);
-    run(command)
+    command.env("PATH", search_path()).env("LC_ALL", "C");
+    command
 }
 
 fn run(mut command: Command) -> Result<(), Error> {
@@ -200,8 +218,6 @@ fn run(mut command: Command) -> Result<(), Error> {
         reason,
     };
     let mut child = command
-        .env("PATH", search_path())
-        .env("LC_ALL", "C")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())

@@ -15,6 +15,9 @@ pub struct DiskSpec {
     pub model: ModelSpec,
     /// Its size: a multiple of 4096.
     pub size_bytes: u64,
+    /// Whether its contents are kept in huge pages, all reserved at its creation.
+    #[serde(default)]
+    pub huge_pages: bool,
     /// The file system to make on it, if any.
     pub mkfs: Option<Mkfs>,
     /// Where to mount it, if anywhere.

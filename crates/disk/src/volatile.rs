@@ -11,7 +11,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use crate::image::Image;
+use crate::image::{Image, Pages};
 
 /// Bytes that a disk persists atomically: it writes a sector or it does not (T10 SBC, ACS-4).
 pub const SECTOR_BYTES: usize = 512;
@@ -57,15 +57,15 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// A zeroed disk of `size` bytes, all of it durable, with a cache of `cache` bytes (0: every
-    /// write is durable at once).
+    /// A zeroed disk of `size` bytes in such pages, all of it durable, with a cache of `cache`
+    /// bytes (0: every write is durable at once).
     ///
     /// # Errors
-    /// The address space is exhausted.
-    pub(crate) fn new(size: usize, cache: usize) -> io::Result<Self> {
+    /// The address space is exhausted, or there are too few huge pages.
+    pub(crate) fn new(size: usize, cache: usize, pages: Pages) -> io::Result<Self> {
         Ok(Self {
-            image: Image::new(size)?,
-            arena: Image::new((2 * cache).max(1))?,
+            image: Image::new(size, pages)?,
+            arena: Image::new((2 * cache).max(1), Pages::Ordinary)?,
             capacity: cache,
             log: VecDeque::with_capacity(16 << 10),
             next_sequence: 0,

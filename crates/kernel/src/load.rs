@@ -58,7 +58,7 @@ pub fn load(machine: &Machine, settings: &Settings) -> Result<Loaded, Error> {
         let info = ModInfo::read(&path)?;
         check(machine, &path, &info)?;
         check_root(machine)?;
-        insert(&path, &info, settings)?;
+        insert(machine, &path, &info, settings)?;
     }
     Ok(Loaded {
         module: Module::open(machine)?,
@@ -118,7 +118,12 @@ fn check_root(machine: &Machine) -> Result<(), Error> {
     })
 }
 
-fn insert(path: &Path, info: &ModInfo, settings: &Settings) -> Result<(), Error> {
+fn insert(
+    machine: &Machine,
+    path: &Path,
+    info: &ModInfo,
+    settings: &Settings,
+) -> Result<(), Error> {
     let file = File::open(path).map_err(Error::io("open", path))?;
     let known = |key: &Key| info.parameters.iter().any(|name| name == key.name());
     let parameters: Vec<_> = settings
@@ -132,6 +137,10 @@ fn insert(path: &Path, info: &ModInfo, settings: &Settings) -> Result<(), Error>
     match finit_module(&file, &parameters, 0) {
         // Somebody else was quicker.
         Ok(()) | Err(Errno::EXIST) => Ok(()),
+        // A locked kernel says so of a key that it does not know.
+        Err(Errno::PERM) if info.is_signed && capability::requires_signature(machine).is_some() => {
+            Err(Error::UnknownKey(path.to_owned()))
+        }
         Err(errno) => Err(refusal(path, info, errno, log)),
     }
 }

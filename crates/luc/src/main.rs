@@ -30,6 +30,7 @@ enum Command {
     Powercut(commands::powercut::Args),
     Bench(commands::bench::Args),
     Sweep(commands::sweep::Args),
+    Advise(Box<commands::advise::Args>),
     Completions(commands::completions::Args),
     Man(commands::man::Args),
 }
@@ -56,6 +57,7 @@ fn main() -> ExitCode {
         Command::Powercut(args) => commands::powercut::main(args),
         Command::Bench(args) => commands::bench::main(args),
         Command::Sweep(args) => commands::sweep::main(args),
+        Command::Advise(args) => commands::advise::main(*args),
         Command::Completions(args) => commands::completions::main(args),
         Command::Man(args) => commands::man::main(args),
     };

@@ -201,3 +201,109 @@ fn the_module_from_load_to_unload() {
     let report = outcome.file("run.txt").expect("the report");
     assert!(report.contains("kernel module, policy delay"), "{report}");
 }
+
+/// In turn: signed by DKMS on an open kernel; the same on a locked one, which does not know the key; unsigned.
+const SIGNED: &str = r#"
+set -u
+refused() { local name=$1 said; shift; said=$("$@" 2>&1); echo "$name: $? $said"; }
+modprobe ext4
+luc kernel load || exit 1
+luc kernel unload
+mount -t securityfs securityfs /sys/kernel/security
+echo integrity >/sys/kernel/security/lockdown || exit 1
+refused unknown luc kernel load
+rm -r /lib/modules/$(uname -r)/updates
+refused unsigned luc kernel load
+[ -e /sys/kernel/luc ] && echo "left: $(ls /sys/kernel/luc)"
+exit 0
+"#;
+
+/// luc.ko as DKMS builds and signs it, in trees of its own; `None` after saying why there is none.
+fn build_by_dkms(kernel: &Kernel) -> Option<PathBuf> {
+    let work = Path::new(env!("CARGO_TARGET_TMPDIR")).join("dkms");
+    // Left by an earlier test that was killed.
+    let _ = std::fs::remove_dir_all(&work);
+    let (tree, sources) = (work.join("tree"), work.join("src"));
+    let copy = sources.join(concat!("luc-", env!("CARGO_PKG_VERSION")));
+    for directory in [&tree, &copy] {
+        std::fs::create_dir_all(directory).expect("directory");
+    }
+    let original = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernel/luc");
+    for entry in std::fs::read_dir(original).expect("the sources") {
+        let path = entry.expect("an entry").path();
+        if path.is_file() {
+            let name = path.file_name().expect("a name");
+            std::fs::copy(&path, copy.join(name)).expect("copy");
+        }
+    }
+    if Command::new("dkms").arg("status").output().is_err() {
+        println!("skipped: dkms is not installed");
+        return None;
+    }
+    let option = |name: &str, path: &Path| [name.to_owned(), path.display().to_string()];
+    // The key that it makes at its first build goes with the namespace.
+    let output = Command::new("unshare")
+        .args(["--mount", "--map-root-user", "sh", "-c"])
+        .arg("mount -t tmpfs tmpfs /var/lib/dkms && exec dkms \"$@\"")
+        .args(["dkms", "build"])
+        .arg(concat!("luc/", env!("CARGO_PKG_VERSION")))
+        .args(["-k", kernel.release()])
+        .args(option("--dkmstree", &tree))
+        .args(option("--sourcetree", &sources))
+        .output()
+        .expect("unshare starts");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        output.status.success(),
+        "{said}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let built = tree
+        .join(concat!("luc/", env!("CARGO_PKG_VERSION")))
+        .join(kernel.release())
+        .join("x86_64/module/luc.ko");
+    assert!(built.exists(), "{} is not there: {said}", built.display());
+    Some(built)
+}
+
+#[test]
+fn a_locked_kernel_refuses_what_it_cannot_trust() {
+    let Some((kernel, unsigned, _)) = prepare() else {
+        return;
+    };
+    let Some(signed) = build_by_dkms(&kernel) else {
+        return;
+    };
+    let release = kernel.release().to_owned();
+    let outcome = Vm::new(&kernel)
+        .program(LUC)
+        .file(
+            format!("/lib/modules/{release}/updates/dkms/luc.ko"),
+            &signed,
+        )
+        .file(format!("/var/cache/luc/kernel/{release}/luc.ko"), unsigned)
+        .timeout(Duration::from_secs(300))
+        .script(SIGNED)
+        .run()
+        .unwrap_or_else(|error| panic!("{error}"));
+    let text = outcome.text();
+    assert_eq!(outcome.status, 0, "{text}");
+    for expected in [
+        "luc.ko is unloaded",
+        "unknown: 2 luc: /lib/modules/",
+        "unsigned: 2 luc: /var/cache/luc/kernel/",
+    ] {
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(
+            lines.iter().any(|line| line.starts_with(expected)),
+            "{expected}:\n{text}"
+        );
+    }
+    assert!(text.contains("does not trust: enrol it by"), "{text}");
+    assert!(
+        text.contains("is not signed, and the kernel is locked down (integrity)"),
+        "{text}"
+    );
+    assert!(!text.contains("left: "), "{text}");
+    std::fs::remove_dir_all(Path::new(env!("CARGO_TARGET_TMPDIR")).join("dkms")).expect("remove");
+}

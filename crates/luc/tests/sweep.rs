@@ -10,7 +10,9 @@ use std::process::{Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use common::{LUC, is_root, refusal, stderr, stdout, until, without_privileges};
+use common::{
+    LUC, compiled_statically, is_root, refusal, stderr, stdout, until, without_privileges,
+};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -68,6 +70,14 @@ impl Place {
 
     fn run(&self) -> Output {
         self.command().output().expect("luc runs")
+    }
+
+    /// `luc sweep report` of a folder.
+    fn report(&self, folder: &str) -> Output {
+        let mut command = Command::new(LUC);
+        command.args(["sweep", "report", folder, "--json"]);
+        let command = command.current_dir(self.folder.path());
+        command.output().expect("luc runs")
     }
 
     fn has_disks(&self) -> bool {
@@ -137,9 +147,19 @@ fn bad_plans_make_nothing() {
         (
             "fs = \"ext4\"\nmkfs",
             "device = \"/dev/sda\"\nmkfs",
-            &["/dev/sda", "emulated disks only"],
+            &["/dev/sda", "goes with fs"],
         ),
         ("/n\"", "/n\", series = true", &["touch", "figure"]),
+        (
+            "flush = \"1ms\"",
+            "model = \"slow.toml\"",
+            &["slow.toml", "No such file"],
+        ),
+        (
+            "settle",
+            "scheduler = [\"kiber\"]\nsettle",
+            &["plan.toml:3:", "'kyber'"],
+        ),
     ] {
         let place = Place::new(&PLAN.replacen(from, to, 1));
         let said = refusal(&place.run());
@@ -149,6 +169,55 @@ fn bad_plans_make_nothing() {
             "{said}"
         );
     }
+}
+
+#[test]
+fn programs_that_cannot_be_gated_make_nothing() {
+    let folder = TempDir::new().expect("a folder");
+    let program = folder.path().join("caller");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/caller.c");
+    if !compiled_statically(&source, &program) {
+        return;
+    }
+    let plan = format!(
+        r#"
+settle = "0"
+policy = ["auto"]
+stop = {{ min = 6, max = 6 }}
+[[workload]]
+name = "static"
+command = ["{}"]
+[[target]]
+name = "here"
+directory = "{}"
+"#,
+        program.display(),
+        folder.path().display()
+    );
+    let place = Place::new(&plan);
+    let said = refusal(&place.run());
+    for words in ["'static'", "policy \"auto\"", "cannot be gated"] {
+        assert!(said.contains(words), "{said}");
+    }
+    assert!(!place.path("out").exists());
+}
+
+#[test]
+fn what_is_no_sweep_has_no_report() {
+    let place = Place::new(PLAN);
+    fs::create_dir(place.path("other")).expect("made");
+    for text in ["", "{}\n", "{\"version\":1,\"plan\":{}}\n"] {
+        fs::write(place.path("other/results.jsonl"), text).expect("written");
+        let said = refusal(&place.report("other"));
+        assert!(said.contains("no results of a sweep"), "{said}");
+        assert_eq!(
+            fs::read_dir(place.path("other")).expect("listed").count(),
+            1
+        );
+    }
+    let said = refusal(&place.report("nowhere"));
+    assert!(said.contains("nowhere"), "{said}");
+    assert!(!place.path("nowhere").exists());
 }
 
 #[test]
@@ -259,6 +328,32 @@ fn two_by_two_points_on_disks() {
     place.assert_clear();
     let csv = fs::read_to_string(place.path("out/results.csv")).expect("written");
     assert_eq!(csv.lines().count(), 1 + 24);
+    let files = [
+        "report.json",
+        "report.html",
+        "results.csv",
+        "results.parquet",
+        "counters.parquet",
+    ];
+    let made: Vec<Vec<u8>> = files
+        .iter()
+        .map(|name| fs::read(place.path("out").join(name)).expect("written"))
+        .collect();
+    let page = String::from_utf8_lossy(&made[1]);
+    for words in ["no-journal-size", "2 threads", "disk.flushes", "ext4 rw"] {
+        assert!(page.contains(words), "{words}");
+    }
+    // From the results alone, the same is made again.
+    for name in files {
+        fs::remove_file(place.path("out").join(name)).expect("removed");
+    }
+    let again = place.report("out");
+    assert!(again.status.success(), "{}", stderr(&again));
+    assert_eq!(stdout(&again), stdout(&output));
+    for (name, made) in files.iter().zip(made) {
+        let now = fs::read(place.path("out").join(name)).expect("written");
+        assert!(now == made, "{name}");
+    }
     // The same again has nothing to do; another plan is refused there.
     let begun = fs::metadata(place.path("out/results.jsonl"))
         .and_then(|about| about.modified())

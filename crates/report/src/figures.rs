@@ -90,6 +90,49 @@ pub(crate) fn three_digits(value: f64) -> String {
     }
 }
 
+/// With about four significant digits, and whole above 1000.
+#[must_use]
+pub fn digits(value: f64) -> String {
+    let size = value.abs();
+    if !value.is_finite() {
+        return "-".to_owned();
+    }
+    if size != 0.0 && size < 1e-4 {
+        return format!("{value:.2e}");
+    }
+    let is_whole = (size - size.round()).abs() <= 1e-9 * size;
+    let places = match size {
+        size if size >= 999.5 || is_whole => 0,
+        size if size >= 99.95 => 1,
+        size if size >= 0.9995 => 2,
+        _ => 4,
+    };
+    // The sum of nothing is -0.0, which has a sign.
+    format!("{:.places$}", value + 0.0)
+}
+
+/// Date and time of seconds since 1970, by days_from_civil backwards
+/// (<https://howardhinnant.github.io/date_algorithms.html>).
+#[must_use]
+pub fn utc(seconds: u64) -> String {
+    let (days, of_day) = (seconds / 86_400, seconds % 86_400);
+    let days = days + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 {
+        month_from_march + 3
+    } else {
+        month_from_march - 9
+    };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    let (hour, minute, second) = (of_day / 3_600, of_day / 60 % 60, of_day % 60);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,5 +168,37 @@ mod tests {
     fn a_share_of_nothing_is_nothing() {
         assert_eq!(Share::of(1, 0).to_string(), "0.0 %");
         assert_eq!(Share::of(461, 1000).to_string(), "46.1 %");
+    }
+
+    #[test]
+    fn digits_that_matter() {
+        let shown: Vec<String> = [
+            0.0,
+            1.0,
+            0.012345,
+            1.2345,
+            12.345,
+            123.45,
+            12345.6,
+            2e-7,
+            f64::NAN,
+        ]
+        .into_iter()
+        .map(digits)
+        .collect();
+        assert_eq!(
+            shown,
+            [
+                "0", "55", "0.0123", "1.23", "12.35", "123.5", "12346", "2.00e-7", "-"
+            ]
+        );
+    }
+
+    #[test]
+    fn dates_are_those_of_date() {
+        // date -u -d @N '+%F %T'
+        assert_eq!(utc(0), "1970-01-01 00:00:00");
+        assert_eq!(utc(951_782_400), "2000-02-29 00:00:00");
+        assert_eq!(utc(1_795_294_296), "2026-11-21 20:51:36");
     }
 }

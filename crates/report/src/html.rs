@@ -13,7 +13,7 @@ use crate::Export;
 
 mod bins;
 mod charts;
-mod escape;
+pub(crate) mod escape;
 mod file_system;
 mod findings;
 mod meaning;

@@ -8,9 +8,11 @@
 //! - [`export`]: what these have in common.
 //! - [`top`]: live, in a terminal or line by line.
 //! - [`figures`]: times, shares and the like, as people read them.
+//! - [`graphs`]: lines, bars and matrices of any figures with intervals, on one page.
 
 pub mod export;
 pub mod figures;
+pub mod graphs;
 pub mod html;
 pub mod json;
 pub mod openmetrics;

@@ -16,10 +16,11 @@ use luc_bench::evaluate::{
 use luc_bench::interrupt;
 
 /// Measures what LUC claims and writes a page and the raw data of each part. Needs root, but for
-/// kernel and thesis.
+/// kernel, matrix and thesis.
 ///
-/// Kernel and thesis run guests in virtual time and keep each result as soon as it is there; start them again after an
-/// interruption. Kernel makes what is missing or was made by another build, thesis what its sweep lacks. Exit status: 0 all targets met, 1 some not met, 2 an
+/// These three run guests in virtual time and keep each result as soon as it is there; start them again after an
+/// interruption. Kernel and matrix make what is missing or was made by another build, thesis what its sweep lacks. Exit
+/// status: 0 all targets met, 1 some not met, 2 an
 /// evaluation could not be made, 130 interrupted.
 #[derive(Debug, Parser)]
 #[command(args_conflicts_with_subcommands = true, max_term_width = 100, after_help = Part::list())]
@@ -48,10 +49,10 @@ struct Cli {
     /// Seed of the order of runs and of the trials
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Guests at a time, of the parts kernel and thesis
+    /// Guests or personalities at a time
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: u16,
-    /// Start no guest after so many minutes, of the same; the page shows what there is
+    /// Start no guest after so many minutes, of kernel, matrix and thesis; the page shows what there is
     #[arg(long, value_name = "MINUTES")]
     budget: Option<u32>,
     #[command(subcommand)]

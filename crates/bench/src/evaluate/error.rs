@@ -11,7 +11,7 @@ pub enum EvaluateError {
     Root,
     /// A signal came.
     #[error(
-        "interrupted; its disks are removed, the runs made so far are in raw/ (*.partial.json, kernel.json)"
+        "interrupted; its disks are removed, the runs made so far are in raw/ (*.partial.json, kernel.json, matrix.json)"
     )]
     Interrupted,
     /// A file or a program.

@@ -9,21 +9,13 @@ mod page;
 mod results;
 
 use std::collections::VecDeque;
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
-use super::progress::Progress;
 use super::report::Page;
-use super::{EvaluateError, Options, machine};
-use crate::interrupt;
+use super::{EvaluateError, Options, guests, machine};
 use cells::Group;
 use guest::Laboratory;
-use results::{Cell, Results};
-
-/// How often the user's patience is asked after.
-const POLL: Duration = Duration::from_millis(200);
+use results::Results;
 
 /// Runs what is missing, as far as the budget goes, and makes the page of all that is there. Also
 /// the sentence on what it was made with.
@@ -44,7 +36,15 @@ pub(super) fn run(options: &Options) -> Result<(Page, String), EvaluateError> {
         .filter(|group| options.wants(&group.name()))
         .filter(|group| !results.has(*group, &laboratory.build(*group)))
         .collect();
-    measure(options, &laboratory, missing, &mut results)?;
+    let maker = laboratory.clone();
+    guests::run_all(
+        "kernel",
+        options,
+        missing,
+        |group| group.name(),
+        move |group| maker.run(*group),
+        |group, cells| results.add(*group, laboratory.build(*group), cells),
+    )?;
     if results.is_empty() {
         // A page of nothing must not replace one of something.
         return Err(EvaluateError::NoTime);
@@ -58,57 +58,4 @@ pub(super) fn run(options: &Options) -> Result<(Page, String), EvaluateError> {
         Group::all().len()
     );
     Ok((page::page(&results), sentence))
-}
-
-/// Runs `missing` in `--jobs` guests at a time until the budget is spent.
-fn measure(
-    options: &Options,
-    laboratory: &Arc<Laboratory>,
-    missing: VecDeque<Group>,
-    results: &mut Results,
-) -> Result<(), EvaluateError> {
-    let deadline = options.budget.map(|budget| Instant::now() + budget);
-    let mut progress = Progress::new("kernel", missing.len());
-    let queue = Arc::new(Mutex::new(missing));
-    let (sender, outcomes) = mpsc::channel();
-    for _ in 0..options.jobs.max(1) {
-        let (laboratory, queue, sender) = (laboratory.clone(), queue.clone(), sender.clone());
-        // Not joined: a guest ends with its thread, and that with the process.
-        thread::spawn(move || worker(&laboratory, &queue, deadline, &sender));
-    }
-    drop(sender);
-    loop {
-        match outcomes.recv_timeout(POLL) {
-            Ok((group, cells)) => {
-                results.add(group, laboratory.build(group), cells?)?;
-                progress.step(&group.name());
-            }
-            Err(RecvTimeoutError::Timeout) if interrupt::interrupted() => {
-                return Err(EvaluateError::Interrupted);
-            }
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return Ok(()),
-        }
-    }
-}
-
-type Made = (Group, Result<Vec<Cell>, EvaluateError>);
-
-/// Takes groups until there are no more, time is up, or nobody listens.
-fn worker(
-    laboratory: &Laboratory,
-    queue: &Mutex<VecDeque<Group>>,
-    deadline: Option<Instant>,
-    sender: &mpsc::Sender<Made>,
-) {
-    while deadline.is_none_or(|deadline| Instant::now() < deadline) {
-        let next = queue
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .pop_front();
-        let Some(group) = next else { return };
-        if sender.send((group, laboratory.run(group))).is_err() {
-            return;
-        }
-    }
 }

@@ -3,8 +3,9 @@
 use super::lab::Lab;
 use super::report::Page;
 use super::{
-    EvaluateError, Options, analysis, coverage, engine, head_to_head, kernel, metarates, no_harm,
-    powercut, prediction, recording, safety, sigkill, sqlite, sweep_kills, thesis, truth, varmail,
+    EvaluateError, Options, analysis, coverage, engine, head_to_head, kernel, matrix, metarates,
+    no_harm, personalities, powercut, prediction, recording, safety, sigkill, sqlite, sweep_kills,
+    thesis, truth, varmail,
 };
 
 /// A part of the evaluation.
@@ -28,7 +29,7 @@ use Made::{Here, InGuests};
 
 /// All parts, in the order in which they are run.
 #[rustfmt::skip]
-pub const PARTS: [Part; 19] = [
+pub const PARTS: [Part; 21] = [
     part("metarates", "File creation, with and without the gate", Here(metarates::run)),
     part("varmail", "The mail server on a hard disk", Here(varmail::run)),
     part("head-to-head", "ext4, fast commits and XFS, each with and without the gate", Here(head_to_head::run)),
@@ -40,6 +41,7 @@ pub const PARTS: [Part; 19] = [
     part("truth", "Planted troubles, and what is said of them", Here(truth::run)),
     part("recording", "What recording costs", Here(recording::run)),
     part("analysis", "How fast traces are explained, and in how much memory", Here(analysis::run)),
+    part("personalities", "Filebench's personalities beside their parameters", Here(personalities::run)),
     part("engine", "The engine of Filebench's files beside loops and fio", Here(engine::run)),
     part("sweep-kills", "A sweep that is killed", Here(sweep_kills::run)),
     part("coverage", "Whether intervals cover", Here(coverage::run)),
@@ -48,6 +50,7 @@ pub const PARTS: [Part; 19] = [
     part("kernel-stress", "Stress of file systems with luc.ko", Here(safety::stress::run)),
     part("kernel", "The kernel module by processor speed, in virtual time", InGuests(kernel::run)),
     part("thesis", "The thesis' figures as one sweep in virtual time", InGuests(thesis::run)),
+    part("matrix", "The energy slides' selection matrix, in virtual time", InGuests(matrix::run)),
 ];
 
 const fn part(name: &'static str, about: &'static str, made: Made) -> Part {

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::ast::Mode;
 use super::before;
-use super::plan::{Before, Member, Plan, Step};
+use super::plan::{Before, Files, Member, Plan, Step};
 use super::rate::Rate;
 use super::slots::turns;
 use super::totals::Total;
@@ -117,6 +117,26 @@ impl Workload {
     #[must_use]
     pub fn is_open_ended(&self, options: &Options) -> bool {
         self.schedule(options).measured_ns == workers::FOREVER_NS
+    }
+
+    /// Threads of all its processes.
+    pub(crate) fn threads(&self) -> usize {
+        self.plan.clients.len()
+    }
+
+    /// About what the files that are there at the start take, bytes.
+    pub(crate) fn file_bytes(&self) -> u64 {
+        const DRAWS: u64 = 1000;
+        let mut random = random::stream(0, 0);
+        let bytes = |files: &Files| {
+            let drawn: u128 = (0..DRAWS)
+                .map(|_| u128::from(files.size.next(&mut random)))
+                .sum();
+            let there = u128::from(files.entries) * u128::from(files.prealloc) / 100;
+            drawn * there / u128::from(DRAWS)
+        };
+        let all: u128 = self.plan.filesets.iter().map(bytes).sum();
+        u64::try_from(all).unwrap_or(u64::MAX)
     }
 
     /// Makes the files, runs the workload, removes the files. `tick` is called about ten times a second.

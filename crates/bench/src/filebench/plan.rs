@@ -157,6 +157,8 @@ pub(super) enum Task {
     AioWrite,
     AioWait,
     Delay,
+    /// Not Filebench's: a pause in microseconds.
+    Think,
     Hog,
     Block,
     Wakeup,

@@ -7,7 +7,7 @@ macro_rules! stock {
     };
 }
 
-pub(super) const STOCK: &[(&str, &str)] = stock![
+const STOCK: &[(&str, &str)] = stock![
     "varmail",
     "fileserver",
     "webserver",
@@ -55,18 +55,27 @@ pub(super) const STOCK: &[(&str, &str)] = stock![
     "singlestreamwritedirect",
     "tpcso",
     "videoserver",
+    "slides-web",
+    "slides-file",
+    "slides-mail",
+    "slides-database",
 ];
 
-/// The text of the workload called `name`.
-pub(super) fn text(name: &str) -> Option<&'static str> {
+/// The text of the stock workload called `name`.
+#[must_use]
+pub fn stock(name: &str) -> Option<&'static str> {
     STOCK
         .iter()
         .find(|(known, _)| *known == name)
         .map(|(_, text)| *text)
 }
 
-/// All names.
-pub(super) fn names() -> String {
-    let names: Vec<&str> = STOCK.iter().map(|(name, _)| *name).collect();
-    names.join(", ")
+/// The names of all stock workloads.
+pub fn stock_names() -> impl Iterator<Item = &'static str> {
+    STOCK.iter().map(|(name, _)| *name)
+}
+
+/// The same as an enumeration.
+pub(super) fn enumerated() -> String {
+    stock_names().collect::<Vec<_>>().join(", ")
 }

@@ -21,6 +21,7 @@ pub(super) const FLOWOPS: &[&str] = &[
     "aiowrite",
     "aiowait",
     "delay",
+    "think",
     "hog",
     "block",
     "wakeup",

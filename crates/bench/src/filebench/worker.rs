@@ -219,6 +219,11 @@ impl<'a> Worker<'a> {
                 self.client
                     .think(seconds.saturating_mul(1_000_000_000).min(u64::MAX / 4));
             }
+            Task::Think => {
+                let pause_us = self.draw(&flowop.value);
+                self.client
+                    .think(pause_us.saturating_mul(1000).min(u64::MAX / 4));
+            }
             Task::Hog => {
                 for round in 0..self.draw(&flowop.value) {
                     std::hint::black_box(round);

@@ -46,6 +46,7 @@ impl Disk {
             name: name.to_owned(),
             model: plan.model.clone(),
             size_bytes: plan.size_bytes,
+            huge_pages: false,
             mkfs: Some(mkfs),
             mount: Some(mount),
         };

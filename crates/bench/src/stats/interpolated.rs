@@ -21,6 +21,13 @@ pub fn interpolated_interval(values: &[f64], confidence: f64) -> Option<MedianIn
     })
 }
 
+/// Whether [`interpolated_interval`] of `count` values leaves at least one out at either end, so that one that was
+/// disturbed does not decide.
+#[must_use]
+pub(crate) fn leaves_some_out(count: usize, confidence: f64) -> bool {
+    ranks(count, confidence).is_some_and(|(rank, _)| rank > 1)
+}
+
 /// The outer rank k, and the weight of rank k + 1: x(k) to x(n+1-k) covers at least `confidence`, x(k+1) to x(n-k)
 /// less.
 fn ranks(n: usize, confidence: f64) -> Option<(usize, f64)> {
@@ -58,6 +65,9 @@ mod tests {
             "{weight}"
         );
         assert_eq!(ranks(10, 0.95).map(|found| found.0), Some(2));
+        assert!(
+            !leaves_some_out(5, 0.95) && !leaves_some_out(6, 0.95) && leaves_some_out(10, 0.95)
+        );
     }
 
     proptest! {

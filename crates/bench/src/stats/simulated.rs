@@ -146,7 +146,7 @@ impl Case {
 
     /// A run: the mean of 20 intervals, each leaning on the last, times a factor of the run's own (where the files
     /// came to lie, what else the machine did).
-    fn run(&self, random: &mut impl Rng) -> f64 {
+    pub(crate) fn run(&self, random: &mut impl Rng) -> f64 {
         let intervals = 20;
         let mut state = random::normal(random);
         let mut last = random::gamma(random, 1.0, 1.5);

@@ -32,6 +32,10 @@ pub enum Verdict {
     Converged,
     /// The most repeats are made, and the interval is wider than the goal.
     NotConverged,
+    /// Shown to be worse than the best, and given up.
+    Worse,
+    /// It could not be measured.
+    Failed,
 }
 
 impl Goal {

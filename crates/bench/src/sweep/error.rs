@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::BenchError;
+use crate::filebench::FilebenchError;
 use crate::frequency::FrequencyError;
 
 /// A sweep that could not start or go on.
@@ -22,6 +23,9 @@ pub enum SweepError {
     /// The plan says something that cannot be done.
     #[error("plan: {0}")]
     Plan(String),
+    /// A workload file cannot be read, or is wrong.
+    #[error(transparent)]
+    Filebench(#[from] FilebenchError),
     /// An option's value is wrong.
     #[error("plan: {0}")]
     Option(#[from] BenchError),
@@ -34,6 +38,14 @@ pub enum SweepError {
     /// The processors cannot be set, or not be put back.
     #[error(transparent)]
     Frequency(#[from] FrequencyError),
+    /// A device may not be formatted, or cannot be given back.
+    #[error("{path}: {reason}", path = .path.display())]
+    Device {
+        /// The device.
+        path: PathBuf,
+        /// Why, and what to do.
+        reason: String,
+    },
     /// The meter of the plan does not work.
     #[error("energy.command: {0}; correct the plan's command or regex, or leave it out")]
     Meter(String),
@@ -43,6 +55,9 @@ pub enum SweepError {
     /// The folder for the results has something else in it.
     #[error("{path} is no folder of a sweep and is not empty: give a new folder with --out", path = .0.display())]
     Foreign(PathBuf),
+    /// There are no results that this version understands.
+    #[error("{path} has no results of a sweep: name the folder that `luc sweep` wrote to", path = .0.display())]
+    NoSweep(PathBuf),
     /// The results cannot be understood.
     #[error(
         "{path}:{line}: this is no result of a sweep: give another --out, or remove the line",
@@ -119,6 +134,14 @@ pub enum SweepError {
 }
 
 impl SweepError {
+    /// Whether it says that this point cannot be measured, and nothing of others.
+    pub(super) fn is_of_one_point(&self) -> bool {
+        matches!(
+            self,
+            Self::Command { .. } | Self::NoFigure { .. } | Self::Unsteady { .. }
+        )
+    }
+
     /// For `map_err`.
     pub(super) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();

@@ -45,6 +45,32 @@ pub struct Record {
     pub counters: Counters,
 }
 
+/// A point that cannot be measured, in a plan that goes on without it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// The point.
+    pub key: String,
+    /// In which repeat, from 0.
+    pub round: usize,
+    /// What was said.
+    pub failed: String,
+}
+
+/// All that the file has.
+#[derive(Debug, Default)]
+pub(super) struct Results {
+    pub(super) records: Vec<Record>,
+    pub(super) failures: Vec<Failure>,
+}
+
+/// A line of the file.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Line {
+    Made(Box<Record>),
+    Failed(Failure),
+}
+
 /// The file, open and locked.
 #[derive(Debug)]
 pub(super) struct Journal {
@@ -56,7 +82,7 @@ pub(super) struct Journal {
 impl Journal {
     /// Opens or begins the results in the folder `out`; a half-written last line, from a sweep that was killed, is cut.
     /// A folder with anything else in it, or with the results of another plan, is refused and left as it is.
-    pub(super) fn open(out: &Path, plan: &Plan) -> Result<(Self, Vec<Record>), SweepError> {
+    pub(super) fn open(out: &Path, plan: &Plan) -> Result<(Self, Results), SweepError> {
         refuse_foreign(out)?;
         fs::create_dir_all(out).map_err(SweepError::file("make", out))?;
         let lock = lock(out)?;
@@ -71,7 +97,7 @@ impl Journal {
         let text = journal.text()?;
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         // By JSON and back, as it is in the file.
-        let head = line(&serde_json::json!({ "version": 1, "plan": plan }));
+        let head = line(&plan.head()?);
         let begun = text[..whole].lines().next();
         if begun.map_or(!head.starts_with(&text), |first| first != head.trim_end()) {
             return Err(SweepError::OtherPlan(journal.path));
@@ -87,8 +113,8 @@ impl Journal {
                 let _ = File::open(folder).and_then(|folder| folder.sync_all());
             }
         }
-        let records = journal.read_back()?;
-        Ok((journal, records))
+        let results = journal.read_back()?;
+        Ok((journal, results))
     }
 
     /// Keeps a repeat: it is on the disk when this returns.
@@ -97,18 +123,16 @@ impl Journal {
         self.write(&text)
     }
 
+    /// Keeps that a point cannot be measured.
+    pub(super) fn append_failure(&mut self, failure: &Failure) -> Result<(), SweepError> {
+        let text = line(&serde_json::json!(failure));
+        self.write(&text)
+    }
+
     /// All repeats.
-    pub(super) fn read_back(&mut self) -> Result<Vec<Record>, SweepError> {
+    pub(super) fn read_back(&mut self) -> Result<Results, SweepError> {
         let text = self.text()?;
-        let lines = text.lines().enumerate().skip(1);
-        lines
-            .map(|(at, line)| {
-                serde_json::from_str(line).map_err(|_| SweepError::Journal {
-                    path: self.path.clone(),
-                    line: at + 1,
-                })
-            })
-            .collect()
+        results(&text, &self.path)
     }
 
     /// The lock, held until the last copy of it is closed.
@@ -133,6 +157,39 @@ impl Journal {
             .and_then(|()| self.file.sync_data())
             .map_err(SweepError::file("write", &self.path))
     }
+}
+
+/// The plan and the repeats in the folder `out`, as far as they are written. Nothing is locked or changed.
+pub(super) fn read(out: &Path) -> Result<(Plan, Results), SweepError> {
+    #[derive(Deserialize)]
+    struct Head {
+        plan: Plan,
+    }
+    let path = out.join("results.jsonl");
+    let text = fs::read_to_string(&path).map_err(|_| SweepError::NoSweep(out.to_owned()))?;
+    let whole = text.rfind('\n').map_or(0, |end| end + 1);
+    let text = &text[..whole];
+    let head = serde_json::from_str(text.lines().next().unwrap_or_default());
+    let Head { plan } = head.map_err(|_| SweepError::NoSweep(out.to_owned()))?;
+    Ok((plan, results(text, &path)?))
+}
+
+/// What the lines of the file at `path` after the first say.
+fn results(text: &str, path: &Path) -> Result<Results, SweepError> {
+    let mut results = Results::default();
+    for (at, line) in text.lines().enumerate().skip(1) {
+        match serde_json::from_str(line) {
+            Ok(Line::Made(record)) => results.records.push(*record),
+            Ok(Line::Failed(failure)) => results.failures.push(failure),
+            Err(_) => {
+                return Err(SweepError::Journal {
+                    path: path.to_owned(),
+                    line: at + 1,
+                });
+            }
+        }
+    }
+    Ok(results)
 }
 
 /// A sweep writes in folders of its own only: it replaces and removes files by their names.
@@ -206,8 +263,8 @@ mod tests {
         let whole = fs::read_to_string(&file).expect("there");
         for length in [0, 1, whole.len() - 1, whole.len()] {
             fs::write(&file, &whole[..length]).expect("written");
-            let (_, records) = Journal::open(out.path(), &plan()).expect("opened");
-            assert!(records.is_empty());
+            let (_, results) = Journal::open(out.path(), &plan()).expect("opened");
+            assert!(results.records.is_empty());
             assert_eq!(fs::read_to_string(&file).expect("there"), whole);
         }
     }

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde::{Deserialize, Serialize};
 
+use super::device::{self, Lent};
 use super::error::SweepError;
 use super::journal::Journal;
 use super::plan::Plan;
@@ -33,10 +34,12 @@ pub(super) struct House {
     pub(super) scratch: Vec<PathBuf>,
     /// What the processors were, in a file that is there while they are something else.
     pub(super) processors: PathBuf,
+    /// What block devices were, in a file that is there while they are something else.
+    pub(super) devices: PathBuf,
     /// The cgroup that limits the processors' time.
     pub(super) cgroup: Option<PathBuf>,
     /// The root of sysfs.
-    sysfs: PathBuf,
+    pub(super) sysfs: PathBuf,
 }
 
 /// The process, seen from the sweep.
@@ -71,6 +74,7 @@ impl House {
         };
         Ok(Self {
             processors: out.join("processors.json"),
+            devices: device::file(&out),
             cgroup,
             sysfs: sysfs.to_owned(),
             disk: format!("sweep-{hash:016x}"),
@@ -84,7 +88,9 @@ impl House {
     /// Removes whatever there is of it, and puts the processors back; one does not wait for the other.
     fn clear(&self) -> Result<(), SweepError> {
         let processors = frequency::restore(&self.sysfs, &self.processors);
+        let schedulers = Lent::restore_schedulers(&self.devices, &self.sysfs);
         self.remove()?;
+        schedulers?;
         Ok(processors?)
     }
 
@@ -92,31 +98,58 @@ impl House {
         if let Some(cgroup) = &self.cgroup {
             throttle::remove(cgroup).map_err(SweepError::file("remove", cgroup))?;
         }
+        let folders: Vec<PathBuf> = self.scratch.iter().chain([&self.work]).cloned().collect();
+        self.remove_disk()?;
+        Lent::wipe(&self.devices, &self.mount(), &self.sysfs)?;
+        remove_folders(&folders)
+    }
+
+    fn remove_disk(&self) -> Result<(), SweepError> {
         match luc_disk::remove(&self.disk) {
-            Ok(()) | Err(luc_disk::Error::NoSuchDisk(_)) => {}
-            Err(error) => return Err(error.into()),
+            Ok(()) | Err(luc_disk::Error::NoSuchDisk(_)) => Ok(()),
+            Err(error) => Err(error.into()),
         }
-        for folder in self.scratch.iter().chain([&self.work]) {
-            match fs::remove_dir_all(folder) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(SweepError::file("remove", folder)(error));
-                }
-                _ => {}
-            }
-        }
-        Ok(())
+    }
+
+    /// What a repeat that failed has left; what is lent stays lent.
+    fn remove_repeat(&self) -> Result<(), SweepError> {
+        self.remove_disk()?;
+        // A device that is not mounted is as wanted; if it is busy, its folder says so.
+        let _ = luc_disk::unmount(&self.mount());
+        remove_folders(&self.scratch)
+    }
+
+    /// Where disks are mounted.
+    pub(super) fn mount(&self) -> PathBuf {
+        self.work.join("mnt")
     }
 
     /// The same, for as long as something is still busy.
     fn clear_patiently(&self) -> Result<(), SweepError> {
+        self.patiently(|| self.clear())
+    }
+
+    fn patiently(&self, clear: impl Fn() -> Result<(), SweepError>) -> Result<(), SweepError> {
         let begun = Instant::now();
         loop {
-            match self.clear() {
+            match clear() {
                 Err(_) if begun.elapsed() < PATIENCE => sleep(Duration::from_millis(100)),
                 outcome => return outcome,
             }
         }
     }
+}
+
+fn remove_folders(folders: &[PathBuf]) -> Result<(), SweepError> {
+    for folder in folders {
+        match fs::remove_dir_all(folder) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(SweepError::file("remove", folder)(error));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 impl Keeper {
@@ -131,6 +164,8 @@ impl Keeper {
         let processors = lock_processors(plan, sysfs)?;
         let house = House::of(plan, out, sysfs)?;
         house.clear_patiently()?;
+        // Also those that an earlier sweep had, now that it has given them back.
+        device::check(plan, out, sysfs)?;
         let mut child = Command::new(luc)
             .args(["sweep", "--keep-house"])
             .stdin(Stdio::piped())
@@ -152,7 +187,7 @@ impl Keeper {
         };
         told.unwrap_or(Ok(()))
             .map_err(SweepError::file("tell", luc))?;
-        fs::create_dir_all(keeper.house.work.join("mnt"))
+        fs::create_dir_all(keeper.house.mount())
             .map_err(SweepError::file("make", &keeper.house.work))?;
         Ok(keeper)
     }
@@ -167,6 +202,11 @@ impl Keeper {
     /// The process group for programs.
     pub(super) fn group(&self) -> i32 {
         self.child.id().cast_signed()
+    }
+
+    /// Removes what a repeat that failed has left; the folder to work in stays.
+    pub(super) fn clear_repeat(&self) -> Result<(), SweepError> {
+        self.house.patiently(|| self.house.remove_repeat())
     }
 
     /// Ends every program of the sweep.

@@ -1,5 +1,7 @@
 //! The options that a plan may give a built-in workload, and what their values must be.
 
+use std::collections::BTreeMap;
+
 use toml::Value;
 
 use super::error::SweepError;
@@ -48,6 +50,85 @@ const INITIAL_WRITE: &[(&str, Kind)] = &[
     ("include", Kind::Choice(&["fsync", "close", "fsync,close"])),
     ("rounds", Kind::Count),
 ];
+
+/// A value as a plan has it, from the text of a command line.
+pub(crate) fn option_value(text: &str) -> Value {
+    match text {
+        "true" => Value::Boolean(true),
+        "false" => Value::Boolean(false),
+        text => match text.parse() {
+            Ok(number) => Value::Integer(number),
+            Err(_) => Value::String(text.to_owned()),
+        },
+    }
+}
+
+/// How a workload file is run.
+#[derive(Debug)]
+pub(super) struct Personality {
+    /// Length of the run; the file's own without.
+    pub(super) seconds: Option<f64>,
+    /// Variables of the user's, `name=value`.
+    pub(super) set: Vec<String>,
+    /// Whether one of them has the number of threads.
+    pub(super) heeds_threads: bool,
+}
+
+impl Personality {
+    /// By the plan's options, with `{threads}` replaced.
+    pub(super) fn of(
+        options: &BTreeMap<String, Value>,
+        threads: usize,
+    ) -> Result<Self, SweepError> {
+        let mut found = Self {
+            seconds: None,
+            set: Vec::new(),
+            heeds_threads: false,
+        };
+        for (name, value) in options {
+            let wrong = |right: &str| SweepError::Plan(format!("{name} = {value}: write {right}"));
+            match name.as_str() {
+                "seconds" => {
+                    let seconds = value.to_string().parse();
+                    let seconds = seconds.map_err(|_| wrong("a number of seconds"))?;
+                    seconds_ns(name, seconds)?;
+                    found.seconds = Some(seconds);
+                }
+                "set" => {
+                    let texts = value
+                        .as_array()
+                        .map(|values| values.iter().map(|value| value.as_str().map(str::to_owned)));
+                    let texts: Option<Vec<String>> = texts.and_then(Iterator::collect);
+                    for text in texts.ok_or_else(|| wrong("[\"name=value\", ...]"))? {
+                        found.heeds_threads |= text.contains("{threads}");
+                        found
+                            .set
+                            .push(text.replace("{threads}", &threads.to_string()));
+                    }
+                }
+                _ => {
+                    let hint = meant(name, &["seconds", "set"]);
+                    return Err(SweepError::Plan(format!(
+                        "a workload file has no option '{name}' in a plan{hint}"
+                    )));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The words of the command line behind the file.
+    pub(super) fn words(&self) -> Vec<String> {
+        let seconds = self
+            .seconds
+            .map(|seconds| ["--seconds".to_owned(), seconds.to_string()]);
+        let mut words: Vec<String> = seconds.into_iter().flatten().collect();
+        for pair in &self.set {
+            words.extend(["--set".to_owned(), pair.clone()]);
+        }
+        words
+    }
+}
 
 fn known(bench: Bench) -> Vec<(&'static str, Kind)> {
     let parts: [&[(&str, Kind)]; 2] = match bench {

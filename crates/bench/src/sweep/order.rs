@@ -4,10 +4,12 @@ use std::collections::HashMap;
 
 use rand::RngExt;
 
-use super::journal::Record;
+use super::best;
+use super::journal::{Failure, Record};
 use super::plan::Plan;
 use super::points::Point;
 use crate::random;
+use crate::selection::Candidate;
 use crate::stats::{Goal, Verdict};
 
 /// What is made and what is wanted. It follows from the plan and the figures alone, so that a sweep that was killed
@@ -18,10 +20,26 @@ pub(super) struct Schedule {
     seed: u64,
     /// The figures of each point, by round.
     values: Vec<Vec<f64>>,
+    /// Where only the best is wanted.
+    best: Option<Best>,
+}
+
+/// Points that are compared with each other.
+#[derive(Debug)]
+struct Best {
+    groups: Vec<Vec<usize>>,
+    /// By the number of the point, without samples.
+    names: Vec<Candidate>,
+    failed: Vec<bool>,
 }
 
 impl Schedule {
-    pub(super) fn new(plan: &Plan, points: &[Point], records: &[Record]) -> Self {
+    pub(super) fn new(
+        plan: &Plan,
+        points: &[Point],
+        records: &[Record],
+        failures: &[Failure],
+    ) -> Self {
         let numbers: HashMap<String, usize> = points
             .iter()
             .enumerate()
@@ -37,13 +55,40 @@ impl Schedule {
             goal: plan.goal(),
             seed: plan.seed,
             values,
+            best: plan.stop.best.then(|| Best {
+                groups: best::groups(points),
+                names: points.iter().map(Point::candidate).collect(),
+                failed: best::failed(points, failures),
+            }),
         }
+    }
+
+    /// What becomes of each point.
+    pub(super) fn verdicts(&self) -> Vec<Verdict> {
+        let Some(best) = &self.best else {
+            let each = self.values.iter();
+            return each.map(|values| self.goal.verdict(values)).collect();
+        };
+        let mut verdicts = vec![Verdict::Converged; self.values.len()];
+        for members in &best.groups {
+            let candidate = |&number: &usize| Candidate {
+                rates: self.values[number].clone(),
+                ..best.names[number].clone()
+            };
+            let candidates: Vec<Candidate> = members.iter().map(candidate).collect();
+            let failed: Vec<bool> = members.iter().map(|&number| best.failed[number]).collect();
+            let found = best::verdicts(&self.goal, &candidates, &failed);
+            for (&number, verdict) in members.iter().zip(found) {
+                verdicts[number] = verdict;
+            }
+        }
+        verdicts
     }
 
     /// The next point and its round, from 0; `None` when every point has enough.
     pub(super) fn next(&self) -> Option<(usize, usize)> {
-        let wanting =
-            |number: &usize| matches!(self.goal.verdict(&self.values[*number]), Verdict::More(_));
+        let verdicts = self.verdicts();
+        let wanting = |number: &usize| matches!(verdicts[*number], Verdict::More(_));
         let open: Vec<usize> = (0..self.values.len()).filter(wanting).collect();
         let round = open.iter().map(|&number| self.values[number].len()).min()?;
         shuffled(self.seed, round, self.values.len())
@@ -57,6 +102,13 @@ impl Schedule {
         self.values[number].push(value);
     }
 
+    /// A point cannot be measured.
+    pub(super) fn fail(&mut self, number: usize) {
+        if let Some(best) = &mut self.best {
+            best.failed[number] = true;
+        }
+    }
+
     /// Repeats made.
     pub(super) fn made(&self) -> usize {
         self.values.iter().map(Vec::len).sum()
@@ -64,11 +116,11 @@ impl Schedule {
 
     /// Repeats made and still to be made before the next look at each point.
     pub(super) fn wanted(&self) -> usize {
-        let of_point = |values: &Vec<f64>| match self.goal.verdict(values) {
+        let of_point = |(values, verdict): (&Vec<f64>, Verdict)| match verdict {
             Verdict::More(count) => count,
-            Verdict::Converged | Verdict::NotConverged => values.len(),
+            _ => values.len(),
         };
-        self.values.iter().map(of_point).sum()
+        self.values.iter().zip(self.verdicts()).map(of_point).sum()
     }
 }
 
@@ -95,6 +147,7 @@ mod tests {
             },
             seed: 3,
             values: vec![Vec::new(); 4],
+            best: None,
         }
     }
 

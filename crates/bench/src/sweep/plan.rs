@@ -9,18 +9,23 @@ use serde::{Deserialize, Serialize};
 
 use super::error::SweepError;
 use crate::energy;
+use crate::filebench;
 use crate::frequency::{self, Setting};
 use crate::stats::Goal;
 
 mod check;
 mod file_systems;
 mod policy;
+mod scheduler;
 #[cfg(test)]
 mod tests;
 mod virtual_time;
 
-pub(super) use check::meant;
+pub(crate) use check::meant;
+pub(crate) use file_systems::kernel_has;
+pub(super) use file_systems::least_size;
 pub use policy::Policy;
+pub use scheduler::Scheduler;
 pub(super) use virtual_time::LONGEST_HOLD_US;
 pub use virtual_time::VirtualTime;
 
@@ -49,6 +54,9 @@ pub struct Plan {
     /// Runs the points in guests in virtual time instead of here; its `mips` are an axis.
     #[serde(default, rename = "virtual", skip_serializing_if = "Option::is_none")]
     pub virtual_time: Option<VirtualTime>,
+    /// Axis: the I/O scheduler of the disk; without it that stays as it is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scheduler: Vec<Scheduler>,
     /// Axis: the processors' frequency; without it they stay as they are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub frequency: Vec<Setting>,
@@ -74,14 +82,20 @@ pub struct Stop {
     pub min: usize,
     /// Most repeats.
     pub max: usize,
+    /// Only the best target and policy is wanted: others are given up as soon as they are shown to be worse.
+    #[serde(skip_serializing_if = "is_default")]
+    pub best: bool,
 }
 
 /// What the emulated disk costs, as `luc disk create` takes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Disk {
-    /// Name of the model, or a TOML file.
+    /// Name of the model, or a TOML file, relative to the plan.
     pub model: String,
+    /// Where that file is.
+    #[serde(skip)]
+    pub file: Option<PathBuf>,
     /// Size, as in 512M.
     pub size: String,
     /// Of a flush; model fixed only, as the next two.
@@ -106,15 +120,21 @@ pub enum Bench {
     InitialWrite,
 }
 
-/// What is run: a built-in workload or a command.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// What is run: a built-in workload, a workload file or a command.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
     /// What the report calls it.
     pub name: String,
     /// A built-in one.
     pub bench: Option<Bench>,
-    /// Its options, as those of `luc bench` without the dashes; a list of values is an axis.
+    /// A workload file of Filebench's, or the name of a stock one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filebench: Option<String>,
+    /// The text of that, so that results of a file that was changed are not mixed.
+    #[serde(default, skip_deserializing, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    /// Options of both, as those of `luc bench` without the dashes; of `bench`, a list of values is an axis.
     #[serde(default)]
     pub options: BTreeMap<String, toml::Value>,
     /// Settings of the kernel module under its policies, as `/sys/kernel/luc` has them.
@@ -176,9 +196,36 @@ pub struct Target {
     pub no_fsync: bool,
     /// An existing directory; a fresh one is made in it for each repeat.
     pub directory: Option<PathBuf>,
-    /// Refused: devices are not formatted.
+    /// A block device to be formatted, in place of the emulated disk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<PathBuf>,
+    /// The same again, as a promise that it may be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub erase: Option<PathBuf>,
+    /// Whether that also holds for file systems and the like that are on it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub overwrite: bool,
+}
+
+impl Default for Plan {
+    /// Nothing is run anywhere.
+    fn default() -> Self {
+        Self {
+            virtual_time: None,
+            seed: one(),
+            settle: settle(),
+            stop: Stop::default(),
+            disk: Disk::default(),
+            threads: one_thread(),
+            policy: no_policy(),
+            scheduler: Vec::new(),
+            frequency: Vec::new(),
+            frequency_options: frequency::Options::default(),
+            energy: energy::Options::default(),
+            workload: Vec::new(),
+            target: Vec::new(),
+        }
+    }
 }
 
 impl Default for Stop {
@@ -187,6 +234,7 @@ impl Default for Stop {
             goal: 0.05,
             min: 10,
             max: 40,
+            best: false,
         }
     }
 }
@@ -195,6 +243,7 @@ impl Default for Disk {
     fn default() -> Self {
         Self {
             model: "fixed".to_owned(),
+            file: None,
             size: "1G".to_owned(),
             flush: None,
             write: None,
@@ -253,6 +302,23 @@ impl Bench {
     }
 }
 
+impl Workload {
+    /// Reads the workload file, if it has one.
+    fn load(&mut self) -> Result<(), SweepError> {
+        if let Some(file) = &self.filebench {
+            self.text = filebench::text(file)?;
+        }
+        Ok(())
+    }
+}
+
+impl Target {
+    /// Whether it is a disk made anew for each repeat.
+    pub(super) fn is_emulated(&self) -> bool {
+        self.fs.is_some() && self.device.is_none()
+    }
+}
+
 impl Plan {
     /// The plan in a file, checked.
     ///
@@ -263,14 +329,24 @@ impl Plan {
         Self::parse(&text, path)
     }
 
+    /// A plan that was made by a program, if it is right.
+    pub(crate) fn checked(self) -> Result<Self, SweepError> {
+        self.check()?;
+        Ok(self)
+    }
+
     pub(crate) fn parse(text: &str, path: &Path) -> Result<Self, SweepError> {
-        let plan: Self = toml::from_str(text).map_err(|error| SweepError::Syntax {
+        let mut plan: Self = toml::from_str(text).map_err(|error| SweepError::Syntax {
             path: path.to_owned(),
             line: 1 + error.span().map_or(0, |span| {
                 text[..span.start.min(text.len())].matches('\n').count()
             }),
             reason: check::reason(error.message()),
         })?;
+        for workload in &mut plan.workload {
+            workload.load()?;
+        }
+        plan.disk.find_file(path)?;
         plan.check()?;
         Ok(plan)
     }
@@ -311,6 +387,17 @@ impl Plan {
         lists.flatten().copied()
     }
 
+    /// The first line of the results: what makes them comparable.
+    pub(super) fn head(&self) -> Result<serde_json::Value, SweepError> {
+        let mut head = serde_json::json!({ "version": 1, "plan": self });
+        if let Some(file) = &self.disk.file {
+            // A file that was changed is another disk.
+            let text = fs::read_to_string(file).map_err(SweepError::file("read", file))?;
+            head["model"] = text.into();
+        }
+        Ok(head)
+    }
+
     /// Whether it changes settings of the processors.
     pub(super) fn lends_processors(&self) -> bool {
         let is_frequency = |setting: &Setting| setting.khz().is_some();
@@ -344,7 +431,9 @@ impl Plan {
 impl Disk {
     /// The words of `luc disk create`.
     pub(super) fn words(&self) -> Vec<String> {
-        let mut words = vec!["--model".to_owned(), self.model.clone()];
+        let file = self.file.as_ref();
+        let model = file.map_or(self.model.clone(), |file| file.display().to_string());
+        let mut words = vec!["--model".to_owned(), model];
         words.extend(["--size".to_owned(), self.size.clone()]);
         for (option, value) in self.costs() {
             words.extend(
@@ -354,6 +443,16 @@ impl Disk {
             );
         }
         words
+    }
+
+    /// Finds the model's file beside the plan.
+    fn find_file(&mut self, plan: &Path) -> Result<(), SweepError> {
+        if self.model.ends_with(".toml") {
+            let file = plan.parent().unwrap_or(Path::new("")).join(&self.model);
+            let whole = std::path::absolute(&file).map_err(SweepError::file("find", &file))?;
+            self.file = Some(whole);
+        }
+        Ok(())
     }
 
     fn costs(&self) -> [(&'static str, &Option<String>); 3] {

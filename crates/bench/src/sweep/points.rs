@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use toml::Value;
 
 use super::options::{known_name, label, values};
-use super::plan::{Plan, Policy, Target, Workload};
+use super::plan::{Plan, Policy, Scheduler, Target, Workload};
 use crate::frequency::Setting;
 
 /// What a point has on an axis that its workload does not have.
@@ -24,6 +24,8 @@ pub struct Point {
     pub target: Target,
     /// With the gate or the module, or without.
     pub policy: Policy,
+    /// The disk's I/O scheduler, where the plan has that axis.
+    pub scheduler: Option<Scheduler>,
     /// The processors' frequency, where the plan has that axis.
     pub frequency: Option<Setting>,
     /// The speed in virtual time, millions of instructions per second.
@@ -41,6 +43,10 @@ impl Point {
             ("policy", self.policy.name().to_owned()),
         ];
         axes.extend(self.parameters.iter().cloned());
+        axes.extend(
+            self.scheduler
+                .map(|scheduler| ("scheduler", scheduler.name().to_owned())),
+        );
         axes.extend(self.frequency.map(|setting| ("frequency", setting.label())));
         axes.extend(self.mips.map(|mips| ("mips", mips.to_string())));
         axes
@@ -53,12 +59,21 @@ impl Point {
         values.join(",")
     }
 
+    /// What it has in common with those that it may be better or worse than: all but target and policy.
+    #[must_use]
+    pub fn group(&self) -> String {
+        let axes = self.axes().into_iter();
+        let common = axes.filter(|(axis, _)| !["target", "policy"].contains(axis));
+        common.map(|(_, value)| value).collect::<Vec<_>>().join(",")
+    }
+
     /// What its figure is counted in.
     #[must_use]
     pub fn unit(&self) -> &str {
         use super::plan::Bench;
         match (self.workload.bench, &self.workload.figure) {
             (_, Some(figure)) => &figure.unit,
+            _ if self.workload.filebench.is_some() => "operations/s",
             (Some(Bench::Metarates), None) => "files/s",
             (Some(Bench::Varmail | Bench::Oltp), None) => "operations/s",
             (Some(Bench::InitialWrite), None) => "KiB/s",
@@ -77,6 +92,11 @@ impl Point {
 pub(super) fn points(plan: &Plan) -> Vec<Point> {
     let parameters = parameters(plan);
     let mut points = Vec::new();
+    let schedulers: Vec<Option<Scheduler>> = if plan.scheduler.is_empty() {
+        vec![None]
+    } else {
+        plan.scheduler.iter().copied().map(Some).collect()
+    };
     for workload in &plan.workload {
         for with_options in with_options(workload) {
             let of_workload = |name: &&'static str| {
@@ -88,16 +108,19 @@ pub(super) fn points(plan: &Plan) -> Vec<Point> {
                 for target in targets(plan, workload) {
                     let policies = workload.policy.as_ref().unwrap_or(&plan.policy);
                     for &policy in target.policy.as_ref().unwrap_or(policies) {
-                        for (frequency, mips) in speeds(plan, workload) {
-                            points.push(Point {
-                                workload: with_options.clone(),
-                                parameters: parameters.clone(),
-                                threads,
-                                target: target.clone(),
-                                policy,
-                                frequency,
-                                mips,
-                            });
+                        for &scheduler in &schedulers {
+                            for (frequency, mips) in speeds(plan, workload) {
+                                points.push(Point {
+                                    workload: with_options.clone(),
+                                    parameters: parameters.clone(),
+                                    threads,
+                                    target: target.clone(),
+                                    policy,
+                                    scheduler,
+                                    frequency,
+                                    mips,
+                                });
+                            }
                         }
                     }
                 }

@@ -11,8 +11,12 @@ use serde::Serialize;
 
 pub use energy::PointEnergy;
 
+use super::best::{self, Group};
 use super::error::SweepError;
-use super::journal::Record;
+use super::explain::{Explanation, explain};
+use super::journal::{Failure, Record, Results};
+use super::order::Schedule;
+use super::parquet;
 use super::plan::{Plan, VirtualTime};
 use super::points::Point;
 use crate::energy::About;
@@ -29,6 +33,14 @@ pub struct Report {
     pub interrupted: bool,
     /// Every point.
     pub points: Vec<PointReport>,
+    /// Where only the best is wanted: what was selected.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<Group>,
+    /// Points that could not be measured, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<Failure>,
+    /// What goes along with each workload's figure.
+    pub explanations: Vec<Explanation>,
     /// Every repeat, in the order made.
     pub repeats: Vec<Record>,
     #[serde(skip)]
@@ -40,6 +52,9 @@ pub struct Report {
 pub struct PointReport {
     /// Its name: the values of its axes.
     pub key: String,
+    /// The axes and its values.
+    #[serde(skip)]
+    pub axes: Vec<(&'static str, String)>,
     /// What its figure is counted in.
     pub unit: String,
     /// Repeats.
@@ -76,10 +91,13 @@ pub struct Ratio {
 pub(super) fn report(
     plan: &Plan,
     points: &[Point],
-    records: &[Record],
+    results: Results,
     energy: About,
     interrupted: bool,
 ) -> Report {
+    let Results { records, failures } = results;
+    let records = records.as_slice();
+    let verdicts = Schedule::new(plan, points, records, &failures).verdicts();
     let mut values: HashMap<&str, Vec<f64>> = HashMap::new();
     for record in records {
         values.entry(&record.key).or_default().push(record.value);
@@ -96,7 +114,7 @@ pub(super) fn report(
     }
     let in_virtual_time = plan.virtual_time.is_some();
     let range_of = |values: &[f64]| range(values).filter(|_| in_virtual_time);
-    let point = |point: &Point| {
+    let point = |(point, verdict): (&Point, Verdict)| {
         let key = point.key();
         let interval = goal.interval(of(&key));
         let axes = point.axes();
@@ -119,12 +137,13 @@ pub(super) fn report(
             unit: point.unit().to_owned(),
             count: of(&key).len(),
             relative_half_width: interval.as_ref().and_then(relative_half_width),
-            verdict: goal.verdict(of(&key)),
+            verdict,
             // Ratios of different workloads would compare different figures.
             ratios: (1..axes.len()).filter_map(ratio).collect(),
             range: range_of(of(&key)).filter(|_| interval.is_none()),
             interval,
             energy: energy::of_point(point, records, &key, &goal),
+            axes,
             key,
         }
     };
@@ -133,8 +152,15 @@ pub(super) fn report(
         energy,
         axes: first.iter().flatten().map(|(axis, _)| *axis).collect(),
         interrupted,
-        points: points.iter().map(point).collect(),
+        points: points.iter().zip(verdicts).map(point).collect(),
+        groups: if plan.stop.best {
+            best::select_all(&goal, points, records)
+        } else {
+            Vec::new()
+        },
+        explanations: explain(points, records, plan.seed),
         repeats: records.to_vec(),
+        failures,
     }
 }
 
@@ -148,6 +174,13 @@ fn range(values: &[f64]) -> Option<MedianInterval> {
 }
 
 impl Report {
+    /// Whether repeats are still to be made.
+    #[must_use]
+    pub fn wants_more(&self) -> bool {
+        let wants = |point: &PointReport| matches!(point.verdict, Verdict::More(_));
+        self.points.iter().any(wants)
+    }
+
     /// Points whose interval is wider than the goal, with all repeats made.
     #[must_use]
     pub fn not_converged(&self) -> usize {
@@ -157,6 +190,25 @@ impl Report {
         }
         let is_wide = |point: &&PointReport| point.verdict == Verdict::NotConverged;
         self.points.iter().filter(is_wide).count()
+    }
+
+    /// Points that still lack repeats.
+    #[must_use]
+    pub fn unfinished(&self) -> usize {
+        let is_open = |point: &&PointReport| matches!(point.verdict, Verdict::More(_));
+        self.points.iter().filter(is_open).count()
+    }
+
+    /// What holds for all points, a line each: dangers, what a throttle is, where energy comes from.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        struct Notes<'a>(&'a Report);
+        impl fmt::Display for Notes<'_> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.write_notes(f)
+            }
+        }
+        Notes(self).to_string().lines().map(str::to_owned).collect()
     }
 
     /// What holds for all points: what a throttle is, what the energy is of, or why there is none.
@@ -176,7 +228,29 @@ impl Report {
         energy::write_about(f, &self.energy, &self.repeats)
     }
 
-    /// Writes `report.json` and `results.csv` to the folder `out`, each whole or not at all.
+    /// Says what goes along with the figures, the strongest of it.
+    fn write_explanations(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for explanation in &self.explanations {
+            let strongest = explanation.strongest(3);
+            if strongest.is_empty() {
+                continue;
+            }
+            let shown: Vec<String> = strongest
+                .iter()
+                .map(|(name, correlation)| format!("{name} {correlation:+.2}"))
+                .collect();
+            writeln!(
+                f,
+                "{} goes along with {} (rank correlation, {} repeats)",
+                explanation.workload,
+                shown.join(", "),
+                explanation.repeats
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Writes `report.json`, `results.csv` and the Parquet files to the folder `out`, each whole or not at all.
     pub(super) fn export(&self, out: &Path) -> Result<(), SweepError> {
         let json = format!("{:#}\n", serde_json::json!(self));
         for (name, text) in [("report.json", json), ("results.csv", self.csv())] {
@@ -184,7 +258,7 @@ impl Report {
             fs::write(&new, text).map_err(SweepError::file("write", &new))?;
             fs::rename(&new, &path).map_err(SweepError::file("write", &path))?;
         }
-        Ok(())
+        parquet::export(self, out)
     }
 
     /// A line for each repeat; `-` for energy that there is not. No value holds a comma or a quote but the axes' own,
@@ -251,7 +325,10 @@ impl fmt::Display for Report {
                 key, unit, count, ..
             } = point;
             let Some(MedianInterval { median, low, high }) = point.interval.or(point.range) else {
-                writeln!(f, "{key}: {count} repeats, too few for an interval")?;
+                match self.failures.iter().find(|failure| failure.key == *key) {
+                    Some(failure) => writeln!(f, "{key}: not measured: {}", failure.failed)?,
+                    None => writeln!(f, "{key}: {count} repeats, too few for an interval")?,
+                }
                 continue;
             };
             if self.plan.virtual_time.is_some() {
@@ -273,7 +350,8 @@ impl fmt::Display for Report {
                 Short(high)
             )?;
             match point.verdict {
-                Verdict::Converged => writeln!(f)?,
+                Verdict::Converged | Verdict::Failed => writeln!(f)?,
+                Verdict::Worse => writeln!(f, ", given up: worse than the best")?,
                 Verdict::NotConverged => writeln!(f, "  ** NOT CONVERGED **")?,
                 Verdict::More(wanted) => writeln!(f, ", unfinished: {wanted} wanted")?,
             }
@@ -282,6 +360,18 @@ impl fmt::Display for Report {
                 writeln!(f, "    energy: {}", energy::Line(point.energy.as_ref()))?;
             }
         }
+        for Group {
+            group,
+            unit,
+            selection,
+            ..
+        } in &self.groups
+        {
+            if let Some(selection) = selection {
+                write!(f, "{group}: {}", selection.text(unit))?;
+            }
+        }
+        self.write_explanations(f)?;
         self.write_notes(f)?;
         match self.not_converged() {
             0 => Ok(()),
@@ -313,7 +403,7 @@ fn write_ratios(f: &mut fmt::Formatter<'_>, ratios: &[Ratio]) -> fmt::Result {
 }
 
 /// A figure with about four digits.
-struct Short(f64);
+pub(crate) struct Short(pub(crate) f64);
 
 impl fmt::Display for Short {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -9,16 +9,18 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use luc_disk::units::parse_duration_ns;
+use luc_disk::{Mkfs, Mount};
 use regex_lite::Regex;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use super::counters::Counting;
+use super::device::{Block, Lent};
 use super::environment::Before;
 use super::error::SweepError;
 use super::journal::Record;
 use super::keeper::Keeper;
-use super::options::{self, Stretch};
+use super::options::{self, Personality, Stretch};
 use super::plan::{Figure, Plan, Policy};
 use super::points::Point;
 use super::power::Power;
@@ -103,7 +105,22 @@ impl Runner<'_> {
             fs::create_dir(&own).map_err(SweepError::file("make", &own))?;
             return Ok(own);
         }
-        let mount = house.work.join("mnt");
+        let mount = house.mount();
+        if let Some(device) = &target.device {
+            self.format(device, point)?;
+        } else {
+            self.create_disk(plan, point)?;
+        }
+        if let Some(scheduler) = point.scheduler {
+            let block = Block::below(&mount, &house.sysfs)?;
+            Lent::set_scheduler(&house.devices, &block, scheduler)?;
+        }
+        Ok(mount)
+    }
+
+    /// An emulated disk with a file system, mounted.
+    fn create_disk(&self, plan: &Plan, point: &Point) -> Result<(), SweepError> {
+        let (house, target) = (&self.keeper.house, &point.target);
         let mut command = Command::new(&self.keeper.luc);
         command
             .args(["disk", "create", &house.disk])
@@ -112,18 +129,44 @@ impl Runner<'_> {
         if !target.mkfs.is_empty() {
             command.arg("--mkfs-options").arg(&target.mkfs);
         }
-        command.arg("--mount").arg(&mount);
+        command.arg("--mount").arg(house.mount());
         if !target.mount.is_empty() {
             command.arg("--mount-options").arg(&target.mount);
         }
         self.execute(&mut command)?;
-        Ok(mount)
+        Ok(())
+    }
+
+    /// A file system on a device of the user's, mounted.
+    fn format(&self, device: &Path, point: &Point) -> Result<(), SweepError> {
+        let (house, target) = (&self.keeper.house, &point.target);
+        let block = Block::open(device, &house.sysfs)?;
+        Lent::format(&house.devices, &block)?;
+        let mkfs = Mkfs {
+            fs: target.fs.clone().unwrap_or_default(),
+            options: target.mkfs.clone(),
+        };
+        self.execute(&mut luc_disk::mkfs_command(device, &mkfs))?;
+        let mount = Mount {
+            dir: house.mount(),
+            options: target.mount.clone(),
+        };
+        self.execute(&mut luc_disk::mount_command(device, &mount))?;
+        Ok(())
     }
 
     /// Takes it away.
     fn clear(&self, point: &Point) -> Result<(), SweepError> {
         let house = &self.keeper.house;
-        if point.target.fs.is_some() {
+        if point.scheduler.is_some() {
+            // The device stays when its disk is gone, with its scheduler.
+            Lent::restore_schedulers(&house.devices, &house.sysfs)?;
+        }
+        if point.target.device.is_some() {
+            let mut command = Command::new("umount");
+            self.execute(command.arg(house.mount()))?;
+        }
+        if point.target.is_emulated() {
             let mut command = Command::new(&self.keeper.luc);
             self.execute(command.args(["disk", "remove", &house.disk]))?;
         }
@@ -174,6 +217,20 @@ impl Runner<'_> {
             }
             words.push("--json".into());
         }
+        if workload.filebench.is_some() {
+            let file = self.keeper.house.work.join(format!("{}.f", workload.name));
+            fs::write(&file, &workload.text).map_err(SweepError::file("write", &file))?;
+            words.extend([luc(), "bench".into(), "filebench".into(), file.into()]);
+            words.extend(["--dir".into(), dir.into(), "--seed".into()]);
+            let personality = Personality::of(&workload.options, point.threads)?.words();
+            words.extend(
+                [seed.to_string()]
+                    .into_iter()
+                    .chain(personality)
+                    .map(OsString::from),
+            );
+            words.push("--json".into());
+        }
         for word in workload.command.iter().flatten() {
             let word = word.replace("{dir}", &dir.to_string_lossy());
             let word = word.replace("{threads}", &point.threads.to_string());
@@ -197,6 +254,10 @@ impl Runner<'_> {
         };
         let (value, cut, place) = match (point.workload.bench, &point.workload.figure) {
             (Some(bench), None) => (json(bench.figure()), None, bench.figure().to_owned()),
+            _ if point.workload.filebench.is_some() => {
+                let pointer = "/flowops_per_second";
+                (json(pointer), None, pointer.to_owned())
+            }
             (None, None) => (Some(elapsed_s), None, "run time".to_owned()),
             (
                 _,

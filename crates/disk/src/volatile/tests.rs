@@ -62,7 +62,7 @@ fn content(store: &Store, sector: usize) -> u8 {
 
 /// Runs the steps on both; returns them with the mark of the last `Mark` done as a flush.
 fn run(steps: &[Step], cache: usize) -> (Store, Reference) {
-    let mut store = Store::new(SECTORS * SECTOR_BYTES, cache).expect("maps");
+    let mut store = Store::new(SECTORS * SECTOR_BYTES, cache, Pages::Ordinary).expect("maps");
     let mut reference = Reference::new();
     let mut marks = (0, 1);
     for (number, step) in steps.iter().enumerate() {
@@ -139,7 +139,7 @@ proptest! {
 
 #[test]
 fn a_seeded_cut_keeps_loses_and_reorders() {
-    let mut store = Store::new(SECTORS * SECTOR_BYTES, 1 << 20).expect("maps");
+    let mut store = Store::new(SECTORS * SECTOR_BYTES, 1 << 20, Pages::Ordinary).expect("maps");
     for version in 1..=3 {
         store.write(0, &[version; SECTORS * SECTOR_BYTES]);
     }
@@ -158,7 +158,7 @@ fn a_seeded_cut_keeps_loses_and_reorders() {
 
 #[test]
 fn without_a_cache_writes_are_durable() {
-    let mut store = Store::new(SECTORS * SECTOR_BYTES, 0).expect("maps");
+    let mut store = Store::new(SECTORS * SECTOR_BYTES, 0, Pages::Ordinary).expect("maps");
     store.write(0, &[9; SECTOR_BYTES]);
     assert_eq!(store.cut(None), CutReport::default());
     assert_eq!(content(&store, 0), 9);

@@ -61,7 +61,10 @@ table! {
 }
 
 table! {
-    /// One file-system call that is no sync. Complete at `exit_ns`.
+    /// One file-system call that is no sync, and that took part in a journal's transaction or waited uninterruptibly:
+    /// others cannot be why anybody waits. So a read or an overwrite in memory has no row, and how many writes have one
+    /// depends on the kernel: ext4 of 6.1 begins a handle for each write, that of 6.12 only for one that dirties a page
+    /// anew or extends the file. Complete at `exit_ns`.
     pub struct Call in "call" by exit_ns {
         /// The calling thread.
         pub thread: Pid,

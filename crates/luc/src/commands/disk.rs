@@ -99,6 +99,9 @@ struct Create {
     /// Size, as in 512M or 1G; only touched pages take memory
     #[arg(long, default_value = "1G")]
     size: String,
+    /// Keep it in huge pages of 2 MiB (/proc/sys/vm/nr_hugepages), out of the page cache's memory
+    #[arg(long)]
+    huge_pages: bool,
     /// Cost of a flush, model fixed only [default: 6ms]
     #[arg(long, value_name = "TIME")]
     flush: Option<String>,
@@ -184,6 +187,7 @@ fn create(args: Create) -> anyhow::Result<()> {
         name: args.name,
         model,
         size_bytes: parse_size_bytes(&args.size)?,
+        huge_pages: args.huge_pages,
         mkfs: args.mkfs.map(|fs| Mkfs {
             fs,
             options: args.mkfs_options.unwrap_or_default(),

@@ -1,5 +1,6 @@
 //! One file per subcommand: arguments in, a library call, text or JSON out.
 
+pub(crate) mod advise;
 pub(crate) mod bench;
 pub(crate) mod completions;
 pub(crate) mod disk;

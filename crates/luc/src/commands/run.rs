@@ -6,7 +6,7 @@ mod why;
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -86,6 +86,10 @@ pub(crate) struct Args {
     #[arg(long)]
     no_why: bool,
 
+    /// Only check that the gate is installed and that the command would use it: status 0, or 2 and why not
+    #[arg(long, conflicts_with_all = ["compare", "json"])]
+    check: bool,
+
     /// Print no report, and do not record
     #[arg(long, short)]
     quiet: bool,
@@ -124,6 +128,9 @@ fn copy_out(text: &str) -> Result<String, String> {
 /// Runs the subcommand.
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     let command = resolve(&args.command, args.compare.is_some())?;
+    if args.check {
+        return check(&command.program);
+    }
     let machine = Machine::from_environment();
     let plan = plan(&args, &machine)?;
     if plan.level != Used::Kernel
@@ -170,6 +177,18 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
         json.write(&Explained { outcome, why })?;
     }
     Ok(ExitCode::from(ending.exit_status()))
+}
+
+/// Whether a program could be gated; an error says why not.
+fn check(program: &Path) -> anyhow::Result<ExitCode> {
+    luc_gate_core::launch::library::find()?;
+    if let Some(reason) = inspect::program(program)?.reason() {
+        anyhow::bail!(
+            "{} cannot be gated: {reason}; run it without the gate",
+            program.display()
+        );
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// A run and, if it was recorded, why it was as fast as it was.

@@ -1,12 +1,14 @@
 //! `luc sweep`.
 
 use std::io::{Write as _, stdout};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
-use luc_bench::sweep::{self, Plan};
+use luc_bench::sweep::{self, Plan, Report};
+
+mod page;
 
 /// Repeats workloads over the points of a plan until the figures are sure
 ///
@@ -23,14 +25,26 @@ use luc_bench::sweep::{self, Plan};
 /// instructions per second, luc.ko's policies); that needs no root, and is exact however busy the machine is.
 ///
 /// Every finished repeat is kept in the --out folder at once. A sweep that was interrupted or killed goes
-/// on with the same command. Disks need root; devices are never formatted.
+/// on with the same command. Disks need root.
+///
+/// A device of yours is formatted only if its target names it twice (device and erase), nothing uses it, and it is
+/// empty; it is empty again at the end. An axis scheduler sets the I/O scheduler of the disk.
+///
+/// At the end the folder has report.html (one page, for any browser), report.json, results.csv, results.parquet and
+/// counters.parquet. `luc sweep report DIR` makes them again, also while the sweep is going on.
 ///
 /// Exit status: 0 done, also if a point did not converge; 2 the plan or the machine does not allow it, or
 /// a workload failed; 130 interrupted.
 #[derive(Debug, clap::Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    disable_help_subcommand = true
+)]
 #[command(after_help = "Examples:
   luc sweep plan.toml
   luc sweep plan.toml --out results --json
+  luc sweep report results
   luc sweep virtual.toml --jobs 2
 
 A plan:
@@ -46,8 +60,17 @@ A plan:
   name = \"ext4\"
   fs = \"ext4\"
 
+A target on a device of yours, all of which may go:
+  [[target]]
+  name = \"nvme\"
+  fs = \"xfs\"
+  device = \"/dev/nvme1n1\"
+  erase = \"/dev/nvme1n1\"
+
 docs/sweep.md has every key; docs/energy.md is about frequency and energy.")]
 pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Option<Subcommand>,
     /// The plan
     #[arg(required_unless_present = "keep_house")]
     plan: Option<PathBuf>,
@@ -67,8 +90,37 @@ pub(crate) struct Args {
     keep_house: bool,
 }
 
+#[derive(Debug, clap::Subcommand)]
+enum Subcommand {
+    Report(ReportArgs),
+}
+
+/// Makes the reports of a sweep again from its results
+///
+/// Reads results.jsonl and writes report.html, report.json, results.csv, results.parquet and counters.parquet beside it.
+/// The sweep may be unfinished, interrupted or going on. Needs no privileges but to write there.
+///
+/// Exit status: 0; 2 if DIR has no results of a sweep, or cannot be written.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  luc sweep report plan.sweep
+  luc sweep report plan.sweep --json | jq '.points[] | {key, interval}'
+  duckdb -c \"select target, median(value) from 'plan.sweep/results.parquet' group by 1\"")]
+struct ReportArgs {
+    /// The folder that `luc sweep` wrote to
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
 /// Runs the subcommand.
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
+    if let Some(Subcommand::Report(args)) = args.command {
+        let report = sweep::report_again(&args.dir)?;
+        return show(&report, &args.dir, args.json);
+    }
     let Some(path) = args.plan else {
         sweep::keep_house()?;
         return Ok(ExitCode::SUCCESS);
@@ -97,14 +149,20 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     });
     bar.finish_and_clear();
     let report = report?;
-    if args.json {
-        writeln!(stdout(), "{}", serde_json::to_string_pretty(&report)?)?;
+    show(&report, &out, args.json)
+}
+
+/// Writes the page, prints the report.
+fn show(report: &Report, out: &Path, is_json: bool) -> anyhow::Result<ExitCode> {
+    write_page(report, out)?;
+    if is_json {
+        writeln!(stdout(), "{}", serde_json::to_string_pretty(report)?)?;
     } else {
         write!(stdout(), "{report}")?;
         writeln!(stdout(), "results: {}", out.display())?;
     }
     let wide = report.not_converged();
-    if args.json && wide > 0 {
+    if is_json && wide > 0 {
         eprintln!(
             "luc: {wide} of {} points NOT CONVERGED",
             report.points.len()
@@ -115,6 +173,17 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::from(130));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes `report.html` to the folder `out`, whole or not at all.
+fn write_page(report: &Report, out: &Path) -> anyhow::Result<()> {
+    let whole = out.canonicalize().unwrap_or_else(|_| out.to_owned());
+    let name = whole.file_stem().unwrap_or(whole.as_os_str());
+    let page = page::page(report, &name.to_string_lossy());
+    let (path, new) = (out.join("report.html"), out.join("report.html.new"));
+    std::fs::write(&new, luc_report::graphs::page(&page))
+        .and_then(|()| std::fs::rename(&new, &path))
+        .with_context(|| format!("cannot write {}: check the space left", path.display()))
 }
 
 /// Drawn on a terminal only.

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::escape::{Text, island};
 use super::timeline::Timeline;
 use super::{file_system, findings, meaning, tables};
-use crate::figures::{Share, Time, three_digits};
+use crate::figures::{Share, Time, three_digits, utc};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
@@ -154,27 +154,6 @@ fn header(out: &mut String, report: &Report) -> fmt::Result {
         )?;
     }
     writeln!(out, "</p></div></header>")
-}
-
-/// Date and time of seconds since 1970, by days_from_civil backwards
-/// (<https://howardhinnant.github.io/date_algorithms.html>).
-fn utc(seconds: u64) -> String {
-    let (days, of_day) = (seconds / 86_400, seconds % 86_400);
-    let days = days + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 {
-        month_from_march + 3
-    } else {
-        month_from_march - 9
-    };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    let (hour, minute, second) = (of_day / 3_600, of_day / 60 % 60, of_day % 60);
-    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
 }
 
 /// The key figures of the busiest file system.
@@ -324,17 +303,4 @@ fn footer(out: &mut String, report: &Report) -> fmt::Result {
         writeln!(out, "<p>Left out by the analysis: {count} {what}.</p>")?;
     }
     writeln!(out, "</footer>")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::utc;
-
-    #[test]
-    fn dates_are_those_of_date() {
-        // date -u -d @N '+%F %T'
-        assert_eq!(utc(0), "1970-01-01 00:00:00");
-        assert_eq!(utc(951_782_400), "2000-02-29 00:00:00");
-        assert_eq!(utc(1_795_294_296), "2026-11-21 20:51:36");
-    }
 }

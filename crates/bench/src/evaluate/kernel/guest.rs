@@ -10,6 +10,7 @@ use luc_vm::{Kernel, Mode, Outcome, Vm};
 use serde_json::Value;
 
 use super::super::EvaluateError;
+use super::super::guests::Fnv;
 use super::cells::{FileSystem, Group, Rate, Setting, Sheet, Speed};
 use super::results::Cell;
 
@@ -249,25 +250,6 @@ fn values(text: Option<String>) -> BTreeMap<String, u64> {
         Some((name.to_owned(), value.trim().parse().ok()?))
     };
     text.lines().filter_map(line).collect()
-}
-
-/// FNV-1a, 64 bits: tells builds apart, no more.
-struct Fnv(u64);
-
-impl Fnv {
-    fn new() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-
-    fn add(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
-        }
-    }
-
-    fn hex(&self) -> String {
-        format!("{:016x}", self.0)
-    }
 }
 
 #[cfg(test)]

@@ -151,6 +151,7 @@ fn task(at: Position, kind: &str) -> Result<Task, Mistake> {
         "aiowrite" => Task::AioWrite,
         "aiowait" => Task::AioWait,
         "delay" => Task::Delay,
+        "think" => Task::Think,
         "hog" => Task::Hog,
         "block" => Task::Block,
         "wakeup" => Task::Wakeup,

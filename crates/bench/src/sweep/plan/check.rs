@@ -12,20 +12,28 @@ use super::file_systems::{FILE_SYSTEMS, kernel_has};
 use super::virtual_time::check_host;
 use super::{Disk, Plan, Policy, Stop, Target, Workload};
 use crate::energy::{self, Choice};
+use crate::filebench;
 use crate::frequency::{self, Setting};
 use crate::nearest::nearest;
+use crate::selection::FEWEST_ROUNDS;
 use crate::stats::FEWEST;
 
 impl Plan {
     pub(super) fn check(&self) -> Result<(), SweepError> {
         let refuse = |reason: String| Err(SweepError::Plan(reason));
-        let Stop { goal, min, max } = self.stop;
+        let Stop {
+            goal,
+            min,
+            max,
+            best,
+        } = self.stop;
+        let fewest = if best { FEWEST_ROUNDS } else { FEWEST };
         if !(goal > 0.0 && goal < 1.0) {
             return refuse(format!("stop.goal = {goal}: write a share such as 0.05"));
         }
-        if min < FEWEST || max < min || max > 10_000 {
+        if min < fewest || max < min || max > 10_000 {
             return refuse(format!(
-                "stop.min = {min}, stop.max = {max}: min is at least {FEWEST} (fewer give no 95 % interval), max at \
+                "stop.min = {min}, stop.max = {max}: min is at least {fewest} (fewer give no interval), max at \
                  least min and at most 10000"
             ));
         }
@@ -35,7 +43,38 @@ impl Plan {
         if !self.frequency.is_empty() {
             unique("frequency", self.frequency.iter().map(Setting::to_string))?;
         }
+        if !self.scheduler.is_empty() {
+            let names = self.scheduler.iter().map(|at| at.name().to_owned());
+            unique("scheduler", names)?;
+            if let Some(target) = self.target.iter().find(|at| at.fs.is_none()) {
+                return refuse(format!(
+                    "scheduler goes with targets that have a disk of their own, and '{}' is a directory: leave one of \
+                     them out",
+                    target.name
+                ));
+            }
+        }
         check_energy(&self.energy)?;
+        let is_rate = |workload: &Workload| {
+            workload
+                .figure
+                .as_ref()
+                .is_some_and(|figure| figure.unit.ends_with("/s"))
+        };
+        let is_command = |workload: &&Workload| workload.command.is_some();
+        if let Some(workload) = self
+            .workload
+            .iter()
+            .filter(is_command)
+            .find(|one| !is_rate(one))
+            && best
+        {
+            return refuse(format!(
+                "workload '{}': stop.best takes the highest figure as the best: write a figure that is a rate, with a \
+                 unit that ends in /s",
+                workload.name
+            ));
+        }
         axis(
             "workload",
             self.workload.iter().map(|workload| workload.name.clone()),
@@ -44,14 +83,14 @@ impl Plan {
             "target",
             self.target.iter().map(|target| target.name.clone()),
         )?;
-        self.workload.iter().try_for_each(Workload::check)?;
         for workload in &self.workload {
+            workload.check(workload.threads.as_ref().unwrap_or(&self.threads))?;
             workload.check_own_axes(&self.target)?;
         }
         self.target
             .iter()
             .try_for_each(|target| target.check(&self.disk))?;
-        if self.target.iter().any(|target| target.fs.is_some()) {
+        if self.target.iter().any(Target::is_emulated) {
             self.disk.check()?;
         }
         match &self.virtual_time {
@@ -87,9 +126,15 @@ impl Plan {
 }
 
 impl Workload {
-    fn check(&self) -> Result<(), SweepError> {
+    fn check(&self, threads: &[usize]) -> Result<(), SweepError> {
         let name = &self.name;
         let refuse = |reason: &str| Err(SweepError::Plan(format!("workload '{name}': {reason}")));
+        if self.filebench.is_some() {
+            if self.bench.is_some() || self.command.is_some() || self.figure.is_some() {
+                return refuse("filebench goes without bench, command and figure");
+            }
+            return self.check_personality(threads);
+        }
         match (self.bench, &self.command) {
             (Some(bench), None) => {
                 if matches!(&self.figure, Some(figure) if figure.json.is_none()) {
@@ -113,7 +158,7 @@ impl Workload {
                     );
                 }
             }
-            _ => return refuse("write either bench or command"),
+            _ => return refuse("write one of bench, filebench and command"),
         }
         let Some(figure) = &self.figure else {
             return Ok(());
@@ -133,6 +178,25 @@ impl Workload {
 }
 
 impl Workload {
+    /// A workload file has to be right for every number of threads, and to heed it where there are several.
+    fn check_personality(&self, threads: &[usize]) -> Result<(), SweepError> {
+        let mut heeds = false;
+        for &count in threads {
+            let personality = options::Personality::of(&self.options, count)?;
+            heeds = personality.heeds_threads;
+            let file = self.filebench.as_deref().unwrap_or_default();
+            filebench::Workload::parse(file, &self.text, &personality.set)?;
+        }
+        if threads.len() > 1 && !heeds {
+            return Err(SweepError::Plan(format!(
+                "workload '{}': threads has several values, which a workload file does not see: write options = {{ \
+                 set = [\"nthreads={{threads}}\"] }}",
+                self.name
+            )));
+        }
+        Ok(())
+    }
+
     /// Its own lists in place of the plan's.
     fn check_own_axes(&self, targets: &[Target]) -> Result<(), SweepError> {
         let own = |what: &str| format!("workload '{}': {what}", self.name);
@@ -173,16 +237,10 @@ impl Target {
     fn check(&self, disk: &Disk) -> Result<(), SweepError> {
         let name = &self.name;
         let refuse = |reason: String| Err(SweepError::Plan(format!("target '{name}': {reason}")));
-        if let Some(device) = &self.device {
-            return refuse(format!(
-                "{}: a sweep formats emulated disks only, never a device; write fs, or mount it yourself and write \
-                 directory",
-                device.display()
-            ));
-        }
         if let Some(policy) = &self.policy {
             check_policies(&format!("target '{name}': policy"), policy)?;
         }
+        self.check_device()?;
         match (&self.fs, &self.directory) {
             (Some(fs), None) => {
                 let known = FILE_SYSTEMS.iter().find(|(name, _)| name == fs);
@@ -190,7 +248,8 @@ impl Target {
                     let names = FILE_SYSTEMS.map(|(name, _)| name);
                     return refuse(format!("fs = \"{fs}\"{}", meant(fs, &names)));
                 };
-                if parse_size_bytes(&disk.size)? < parse_size_bytes(least)? {
+                if self.device.is_none() && parse_size_bytes(&disk.size)? < parse_size_bytes(least)?
+                {
                     return refuse(format!(
                         "{fs} needs a disk of {least} or more, and disk.size is {}",
                         disk.size
@@ -213,16 +272,46 @@ impl Target {
     }
 }
 
+impl Target {
+    /// A device is named twice, by its absolute path, with a file system; nothing else has its keys.
+    fn check_device(&self) -> Result<(), SweepError> {
+        let name = &self.name;
+        let refuse = |reason: String| Err(SweepError::Plan(format!("target '{name}': {reason}")));
+        let Some(device) = &self.device else {
+            if self.erase.is_some() || self.overwrite {
+                return refuse("erase and overwrite go with device".to_owned());
+            }
+            return Ok(());
+        };
+        let shown = device.display();
+        if self.fs.is_none() || self.directory.is_some() {
+            return refuse(format!(
+                "device = \"{shown}\" goes with fs: write which one to make on it"
+            ));
+        }
+        if !device.is_absolute() {
+            return refuse(format!(
+                "device = \"{shown}\": write its absolute path, as /dev/sdb"
+            ));
+        }
+        match &self.erase {
+            Some(erase) if erase == device => Ok(()),
+            Some(erase) => refuse(format!(
+                "device = \"{shown}\", and erase = \"{}\": what is formatted is named twice, alike",
+                erase.display()
+            )),
+            None => refuse(format!(
+                "device = \"{shown}\" would be formatted: write erase = \"{shown}\" as well if all on it may go"
+            )),
+        }
+    }
+}
+
 impl Disk {
     fn check(&self) -> Result<(), SweepError> {
-        let path = Path::new(&self.model);
-        let model = if path
-            .extension()
-            .is_some_and(|extension| extension == "toml")
-        {
-            ModelSpec::from_toml_file(path)?
-        } else {
-            ModelSpec::from_name(&self.model)?
+        let model = match &self.file {
+            Some(file) => ModelSpec::from_toml_file(file)?,
+            None => ModelSpec::from_name(&self.model)?,
         };
         let size_bytes = parse_size_bytes(&self.size)?;
         if size_bytes > 1 << 44 || !size_bytes.is_multiple_of(4096) {
@@ -320,7 +409,7 @@ pub(super) fn reason(message: &str) -> String {
 }
 
 /// `; did you mean 'x'?`, if any name looks like the one given; else all names.
-pub(in crate::sweep) fn meant(given: &str, known: &[&str]) -> String {
+pub(crate) fn meant(given: &str, known: &[&str]) -> String {
     match nearest(given, known.iter().copied()) {
         Some(name) => format!("; did you mean '{name}'?"),
         None => format!("; there are {}", known.join(", ")),

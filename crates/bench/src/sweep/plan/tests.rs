@@ -81,9 +81,40 @@ fn what_is_wrong_is_named() {
         ("fs = 'ext4'", "fs = 'vfat'", &["vfat", "xfs"]),
         (
             "fs = 'ext4'",
-            "device = '/dev/sda'",
-            &["/dev/sda", "emulated"],
+            "fs = 'ext4'\ndevice = '/dev/sda'",
+            &["/dev/sda", "formatted", "erase = \"/dev/sda\""],
         ),
+        (
+            "fs = 'ext4'",
+            "fs = 'ext4'\ndevice = '/dev/sda'\nerase = '/dev/sdb'",
+            &["/dev/sda", "/dev/sdb", "twice"],
+        ),
+        (
+            "fs = 'ext4'",
+            "device = '/dev/sda'\nerase = '/dev/sda'",
+            &["/dev/sda", "goes with fs"],
+        ),
+        (
+            "fs = 'ext4'",
+            "fs = 'ext4'\ndevice = 'sda'\nerase = 'sda'",
+            &["sda", "absolute"],
+        ),
+        (
+            "fs = 'ext4'",
+            "fs = 'ext4'\noverwrite = true",
+            &["go with device"],
+        ),
+        (
+            "threads",
+            "scheduler = ['kiber']\nthreads",
+            &["p.toml:2:", "`kiber`", "'kyber'"],
+        ),
+        (
+            "threads",
+            "scheduler = ['bfq', 'bfq']\nthreads",
+            &["bfq", "twice"],
+        ),
+        ("size =", "model = 'no.toml'\nsize =", &["no.toml"]),
         ("fs = 'ext4'", "directory = '/no/such'", &["/no/such"]),
         (
             "bench = 'metarates'",
@@ -169,6 +200,40 @@ fn what_guests_cannot_have_is_named() {
 }
 
 #[test]
+fn a_workload_file_is_read_and_checked() {
+    let bench = "bench = 'metarates'\noptions = { seconds = 0.5, file-size = '1k' }";
+    let file = |text: &str| WHOLE.replace(bench, text);
+    let heeding =
+        file("filebench = 'webserver'\noptions = { seconds = 1, set = ['nthreads={threads}'] }");
+    let plan = Plan::parse(&heeding, Path::new("p.toml")).expect("fine");
+    assert!(plan.workload[0].text.contains("define fileset"));
+    for (text, words) in [
+        ("filebench = 'webservr'", &["webservr"][..]),
+        (
+            "filebench = 'webserver'",
+            &["'create'", "nthreads={threads}"],
+        ),
+        (
+            "filebench = 'webserver'\noptions = { second = 1 }",
+            &["'second'", "'seconds'"],
+        ),
+        (
+            "filebench = 'webserver'\noptions = { set = ['nthreads={threads}', 'nfiles'] }",
+            &["nfiles", "name=value"],
+        ),
+        (
+            "filebench = 'webserver'\nbench = 'oltp'",
+            &["without bench"],
+        ),
+    ] {
+        let error = Plan::parse(&file(text), Path::new("p.toml")).expect_err("refused");
+        let said = error.to_string();
+        assert!(words.iter().all(|word| said.contains(word)), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+}
+
+#[test]
 fn jobs_are_of_guests() {
     let mut plan = Plan::parse(WHOLE, Path::new("p.toml")).expect("fine");
     let said = plan.set_jobs(2).expect_err("refused").to_string();
@@ -176,4 +241,49 @@ fn jobs_are_of_guests() {
         said.contains("--jobs") && said.contains("[virtual]"),
         "{said}"
     );
+}
+
+#[test]
+fn schedulers_need_disks_of_their_own() {
+    let text = format!("scheduler = ['bfq']{WHOLE}");
+    Plan::parse(&text, Path::new("p.toml")).expect("fine");
+    let text = format!("{text}[[target]]\nname = 'd'\ndirectory = '/'\n");
+    let error = Plan::parse(&text, Path::new("p.toml")).expect_err("refused");
+    assert!(error.to_string().contains("'d' is a directory"), "{error}");
+}
+
+#[test]
+fn a_model_file_is_beside_the_plan_and_part_of_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let plan = folder.path().join("plan.toml");
+    let model = folder.path().join("slow.toml");
+    let text = WHOLE.replace("flush = '1ms'", "model = 'slow.toml'");
+    fs::write(&plan, text).expect("written");
+    let read = || Plan::read(&plan);
+    assert!(read().is_err());
+    fs::write(&model, "model = 'hdd'\nno_such_key = 1\n").expect("written");
+    let said = read().expect_err("refused").to_string();
+    assert!(
+        said.contains("slow.toml") && said.lines().count() == 1,
+        "{said}"
+    );
+    fs::write(&model, "model = 'fixed'\nflush_ns = 5\n").expect("written");
+    let first = read().expect("fine");
+    let words = first.disk.words();
+    assert_eq!(Path::new(&words[1]), model);
+    let head = first.head().expect("readable");
+    assert_eq!(head["plan"]["disk"]["model"], "slow.toml");
+    fs::write(&model, "model = 'fixed'\nflush_ns = 6\n").expect("written");
+    assert_ne!(read().expect("fine").head().expect("readable"), head);
+}
+
+#[test]
+fn only_the_best_needs_three_rounds_and_a_rate() {
+    let best = WHOLE.replace("min = 6", "min = 3\nbest = true");
+    let plan = Plan::parse(&best, Path::new("p.toml")).expect("fine");
+    assert!(plan.stop.best);
+    let bench = "bench = 'metarates'\noptions = { seconds = 0.5, file-size = '1k' }";
+    let timed = best.replace(bench, "command = ['true']");
+    let error = Plan::parse(&timed, Path::new("p.toml")).expect_err("refused");
+    assert!(error.to_string().contains("ends in /s"), "{error}");
 }

@@ -90,25 +90,33 @@ impl Series {
     }
 }
 
-/// The rates of a setting with each seed. Without the module the sweep's seed is among the rivals.
+/// The rates of a setting with each seed, as far as they are there.
 pub(super) fn rates_of_seeds(
     results: &Results,
     load: Load,
     speed: Speed,
     setting: &str,
 ) -> Vec<f64> {
+    rates_by_seed(results, load, speed, setting)
+        .flatten()
+        .collect()
+}
+
+/// The rate of a setting with each seed. Without the module the sweep's seed is among the rivals.
+pub(super) fn rates_by_seed(
+    results: &Results,
+    load: Load,
+    speed: Speed,
+    setting: &str,
+) -> impl Iterator<Item = Option<f64>> {
     let first = match setting {
         NOT_LOADED => results.cell(Sheet::Rivals, load, speed, "ext4"),
         _ => results.cell(Sheet::Sweep, load, speed, setting),
     };
-    let others = SEEDS
-        .iter()
-        .filter_map(|seed| results.cell(Sheet::Seed(*seed), load, speed, setting));
-    first
-        .into_iter()
+    let others = SEEDS.map(|seed| results.cell(Sheet::Seed(seed), load, speed, setting));
+    std::iter::once(first)
         .chain(others)
-        .map(|cell| cell.rate)
-        .collect()
+        .map(|cell| Some(cell?.rate))
 }
 
 #[cfg(test)]

@@ -7,14 +7,15 @@
 //! be skipped, as the deletion of a file that is open.
 
 /// A personality.
-pub(super) struct Stock {
-    pub(super) name: &'static str,
-    /// Variables that make it small enough for a test.
-    pub(super) small: &'static [&'static str],
+#[derive(Debug)]
+pub(crate) struct Stock {
+    pub(crate) name: &'static str,
+    /// Variables that make it small: for a test, or where the files of the original do not fit.
+    pub(crate) small: &'static [&'static str],
     /// Entries or leaf directories, directory width and percent made in advance, of each fileset.
-    pub(super) filesets: &'static str,
-    /// Threads of each loop and its flowops.
-    pub(super) loops: &'static [&'static str],
+    pub(crate) filesets: &'static str,
+    /// Threads of each loop and its flowops; sizes and rounds are those with the small variables.
+    pub(crate) loops: &'static [&'static str],
 }
 
 const fn stock(
@@ -38,7 +39,8 @@ const WRITE: &str = "1: w=1048576+1";
 /// Deviation of a gamma variable of shape 1.5.
 pub(super) const APPEND: &str = "AR~8191.5/4730";
 
-pub(super) const STOCKS: &[Stock] = &[
+/// All of them.
+pub(crate) const STOCKS: &[Stock] = &[
     stock(
         "varmail",
         &["nthreads=2", "nfiles=5000"],
@@ -276,4 +278,68 @@ pub(super) const STOCKS: &[Stock] = &[
         "32w4p100 194w20p50",
         &["1: D N WW=4194304 C", "48: r~246724/61681+1"],
     ),
+    stock(
+        "slides-web",
+        &["nthreads=2", "nfiles=1000"],
+        "20000w20p100 1w20p100",
+        &[
+            "100: O RW~32768/26755 C O RW~32768/26755 C O RW~32768/26755 C O RW~32768/26755 C O RW~32768/26755 C \
+            O RW~32768/26755 C O RW~32768/26755 C O RW~32768/26755 C O RW~32768/26755 C O RW~32768/26755 C [A]+1",
+        ],
+    ),
+    stock(
+        "slides-file",
+        &["nthreads=2", "nfiles=5000", "filesize=8k"],
+        "50000w20p80",
+        &["100: N WW=8192 C O [A] C O RW C D? S"],
+    ),
+    stock(
+        "slides-mail",
+        &["nthreads=2", "nfiles=5000"],
+        "50000w1000000p80",
+        &["100: D? N [A] F C O RW [A] F C O RW C"],
+    ),
+    stock(
+        "slides-database",
+        &["nshadows=4", "ndbwriters=2", "usermode=100", "filesize=10m"],
+        "10w1024p100 1w1024p100",
+        &["1: aw=262144+1 ai", "10: aw=2048x5+10 ai", "200: r=2048+10"],
+    ),
+];
+
+/// Sequential reads of 1 MiB of 1 GiB: each 1025th finds the end; of 5 GiB each 5121st.
+const READ_1G: &str = "1: r~1047553/32737+1";
+const READ_5G: &str = "1: r~1048371/14652+1";
+
+/// The loops of those that have others with their own variables than with the small ones.
+pub(super) const WHOLE: &[(&str, &[&str])] = &[
+    (
+        "fileserver",
+        &["50: N WW~131072/107020 C O [A] C O RW C D? S"],
+    ),
+    (
+        "compflow_demo",
+        &[
+            "10: N [A] C Ox5 Ox5 RWx5 WW=131072x5 Cx5 Cx5 D? S",
+            "10: N [A] C Ox4 Ox4 RWx4 WW=131072x4 Cx4 Cx4 D? S",
+            "10: N [A] C Ox3 Ox3 RWx3 WW=131072x3 Cx3 Cx3 D? S",
+        ],
+    ),
+    ("createdelete-swing", &["1: N WW=512000 C", "1: D"]),
+    ("filemicro_rwritefsync", &["1: w=8192x16384+1 F"]),
+    ("filemicro_seqread", &[READ_1G]),
+    ("filemicro_seqwrite", &["1: A=1048576x1024+1"]),
+    ("filemicro_seqwriterand", &["1: O AR~4095.5/2365x131072 C"]),
+    (
+        "filemicro_seqwriterandvargam",
+        &["1: O A~5631.5/3762x131072 C"],
+    ),
+    (
+        "filemicro_seqwriterandvartab",
+        &["1: O A~5631.5/9258x131072 C"],
+    ),
+    ("fivestreamread", &[READ_1G; 5]),
+    ("fivestreamreaddirect", &[READ_1G; 5]),
+    ("singlestreamread", &[READ_5G]),
+    ("singlestreamreaddirect", &[READ_5G]),
 ];

@@ -1,0 +1,195 @@
+//! From what somebody asks to a plan for a sweep.
+
+use std::path::{Path, PathBuf};
+
+use super::candidates::{self, NotTried, Wanted};
+use super::disks;
+use super::error::AdviseError;
+use super::workload::Asked;
+use crate::energy;
+use crate::sweep::{Disk, Plan, Policy, Stop, Target};
+
+/// What somebody asks.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Built-in workload, personality or file.
+    pub workload: String,
+    /// `name=value`: options of a built-in workload, variables of a personality.
+    pub set: Vec<String>,
+    /// Length of a run; without: 5 s, or to its end.
+    pub seconds: Option<f64>,
+    /// Clients; without: the workload's own.
+    pub threads: Option<usize>,
+    /// Where.
+    pub place: Place,
+    /// File systems; all, if there are none.
+    pub only: Vec<String>,
+    /// Labels of options; all, if there are none.
+    pub options: Vec<String>,
+    /// With the gate, or without.
+    pub policies: Vec<Policy>,
+    /// Also what loses data.
+    pub unsafe_too: bool,
+    /// Rounds before the first look.
+    pub least_rounds: usize,
+    /// Rounds after which it ends.
+    pub most_rounds: usize,
+    /// A difference that is too small to matter, as a share.
+    pub goal: f64,
+    /// Of order and workloads.
+    pub seed: u64,
+    /// How energy is measured.
+    pub energy: energy::Options,
+}
+
+/// Where candidates are measured.
+#[derive(Debug, Clone)]
+pub enum Place {
+    /// On emulated disks, which are made anew for each repeat.
+    Disk {
+        /// As `luc disk create --model` takes it.
+        model: String,
+        /// As in 4G; without: by the workload's files.
+        size: Option<String>,
+    },
+    /// On file systems that exist.
+    Directories(Vec<PathBuf>),
+}
+
+/// A plan, and what has to be said about it.
+#[derive(Debug)]
+pub struct Prepared {
+    /// For the sweep.
+    pub plan: Plan,
+    /// A word for the workload, for names of folders.
+    pub name: String,
+    /// What is run, in words.
+    pub workload: String,
+    /// Where, in words: what a disk stands for.
+    pub place: String,
+    /// What is left out, and why.
+    pub not_tried: Vec<NotTried>,
+}
+
+impl Prepared {
+    /// The workload in Filebench's language; `None` of a built-in one.
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
+        let text = &self.plan.workload.first()?.text;
+        (!text.is_empty()).then_some(text)
+    }
+}
+
+/// Length of a run, s, if nothing says otherwise.
+const SECONDS: f64 = 5.0;
+
+/// The plan that answers `request`; nothing is made yet.
+///
+/// # Errors
+/// [`AdviseError`]: an option is wrong, or this machine lacks what is needed.
+pub fn prepare(request: &Request) -> Result<Prepared, AdviseError> {
+    let asked = Asked {
+        given: &request.workload,
+        set: &request.set,
+        seconds: request.seconds,
+        threads: request.threads,
+        default_seconds: SECONDS,
+    };
+    let resolved = asked.resolve()?;
+    let (disk, targets, not_tried, place) = match &request.place {
+        Place::Disk { model, size } => {
+            let disk = disks::disk(model, size.as_deref(), resolved.bytes)?;
+            let (targets, not_tried) = candidates::targets(&Wanted {
+                only: &request.only,
+                options: &request.options,
+                unsafe_too: request.unsafe_too,
+            })?;
+            let place = disks::stands_for(&disk);
+            (disk, targets, not_tried, place)
+        }
+        Place::Directories(directories) => {
+            if !request.only.is_empty() || !request.options.is_empty() {
+                return Err(AdviseError::Option(
+                    "--only and --options choose file systems to make, and --on takes those that are there: leave \
+                     them out"
+                        .to_owned(),
+                ));
+            }
+            let targets = directories
+                .iter()
+                .map(|path| directory(path))
+                .collect::<Result<Vec<_>, _>>()?;
+            let mounts: Vec<String> = targets.iter().map(mount).collect();
+            let place = format!("file systems as they are: {}", mounts.join(", "));
+            (Disk::default(), targets, Vec::new(), place)
+        }
+    };
+    if targets.len() * request.policies.len() < 2 {
+        let reasons: Vec<String> = not_tried
+            .iter()
+            .map(|NotTried { what, why }| format!("{what}: {why}"))
+            .collect();
+        return Err(AdviseError::NoCandidate(if reasons.is_empty() {
+            "a choice needs two candidates: name more with --only, --options, --on, or --policy off,auto".to_owned()
+        } else {
+            reasons.join("; ")
+        }));
+    }
+    let plan = Plan {
+        seed: request.seed,
+        stop: Stop {
+            goal: request.goal,
+            min: request.least_rounds,
+            max: request.most_rounds,
+            best: true,
+        },
+        disk,
+        threads: vec![resolved.threads],
+        policy: request.policies.clone(),
+        energy: request.energy.clone(),
+        workload: vec![resolved.workload],
+        target: targets,
+        ..Plan::default()
+    };
+    Ok(Prepared {
+        name: plan.workload[0].name.clone(),
+        plan: plan.checked()?,
+        workload: resolved.about,
+        place,
+        not_tried,
+    })
+}
+
+/// An existing directory as a target.
+fn directory(path: &Path) -> Result<Target, AdviseError> {
+    let absolute = path.canonicalize().ok().filter(|path| path.is_dir());
+    let absolute = absolute.ok_or_else(|| AdviseError::Directory(path.to_owned()))?;
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() || "._+-".contains(c) {
+            c
+        } else {
+            '-'
+        }
+    };
+    let name: String = absolute.to_string_lossy().chars().map(plain).collect();
+    let name = name.trim_matches('-');
+    Ok(Target {
+        name: if name.is_empty() { "root" } else { name }.to_owned(),
+        fs: None,
+        mkfs: String::new(),
+        mount: String::new(),
+        directory: Some(absolute),
+        device: None,
+        erase: None,
+        overwrite: false,
+        no_fsync: false,
+        policy: None,
+    })
+}
+
+/// What is mounted where the directory is.
+fn mount(target: &Target) -> String {
+    let directory = target.directory.clone().unwrap_or_default();
+    let mount = luc_disk::mount_of(&directory).unwrap_or_else(|| "unknown mount".to_owned());
+    format!("{} ({mount})", directory.display())
+}

@@ -1,0 +1,304 @@
+//! Part `personalities`: Filebench's personalities, each run for a minute, against the parameters that Filebench gives
+//! them.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+use serde::Deserialize;
+use serde_json::json;
+
+use super::error::EvaluateError;
+use super::lab::{Lab, line, missing, wait};
+use super::progress::Progress;
+use super::report::{Page, Table, Target, number};
+use crate::filebench::reference::{Counted, STOCKS, Stock, Verdict};
+use crate::interrupt;
+use crate::scratch::Scratch;
+
+/// How long each is run.
+const SECONDS: f64 = 60.0;
+/// Filesets of the original that take more than this are made with the small variables.
+const ROOM_BYTES: u64 = 8 << 30;
+/// Of `/proc/sys/kernel/randomize_va_space`: addresses of stack, libraries and heap are random.
+const ASLR: &str = "2";
+
+/// What `luc bench filebench --json` says of a run.
+#[derive(Debug, Deserialize)]
+struct Said {
+    measured_s: f64,
+    flowops_per_second: f64,
+    operations: Vec<Operation>,
+    moved: Vec<Moved>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Operation {
+    operation: String,
+    count: u64,
+}
+
+#[derive(Debug, Deserialize)]
+struct Moved {
+    operation: String,
+    bytes: u64,
+}
+
+/// A personality, run.
+#[derive(Debug)]
+struct Run {
+    stock: &'static Stock,
+    is_small: bool,
+    threads: usize,
+    command: String,
+    said: Said,
+    verdict: Verdict,
+}
+
+/// What the threads that make runs share.
+struct Bench {
+    luc: PathBuf,
+    directory: PathBuf,
+    seconds: f64,
+    seed: u64,
+}
+
+pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
+    let aslr = Path::new("/proc/sys/kernel/randomize_va_space");
+    let aslr = fs::read_to_string(aslr).map_err(EvaluateError::file("read", aslr))?;
+    let scratch =
+        Scratch::create(&std::env::temp_dir()).map_err(|error| EvaluateError::Missing {
+            what: format!("a directory to work in ({error})"),
+        })?;
+    let bench = Bench {
+        luc: lab.luc_path().to_owned(),
+        directory: scratch.path().to_owned(),
+        seconds: lab.options.seconds.unwrap_or(SECONDS),
+        seed: lab.options.seed,
+    };
+    let wanted: Vec<&'static Stock> = STOCKS
+        .iter()
+        .filter(|stock| lab.options.wants(stock.name))
+        .collect();
+    let mut progress = Progress::new(lab.part, wanted.len());
+    let mut runs = Vec::new();
+    bench.all(&wanted, lab.options.jobs, &mut |run: Run| {
+        progress.step(&format!(
+            "{}: {} flowops/s{}",
+            run.stock.name,
+            number(run.said.flowops_per_second),
+            if run.verdict.wrong.is_empty() { "" } else { ", wrong" }
+        ));
+        let counts: HashMap<&str, u64> = run
+            .said
+            .operations
+            .iter()
+            .map(|row| (row.operation.as_str(), row.count))
+            .collect();
+        let bytes: HashMap<&str, u64> = run
+            .said
+            .moved
+            .iter()
+            .map(|row| (row.operation.as_str(), row.bytes))
+            .collect();
+        lab.keep(json!({
+            "personality": run.stock.name, "command": run.command, "measured_s": run.said.measured_s,
+            "counts": counts, "bytes": bytes, "wrong": run.verdict.wrong,
+        }));
+        runs.push(run);
+    })?;
+    runs.sort_by_key(|run| wanted.iter().position(|stock| stock.name == run.stock.name));
+    Ok(page(&runs, wanted.len(), aslr.trim(), bench.seconds))
+}
+
+impl Bench {
+    /// Runs all, `jobs` at a time.
+    fn all(
+        &self,
+        wanted: &[&'static Stock],
+        jobs: usize,
+        made: &mut dyn FnMut(Run),
+    ) -> Result<(), EvaluateError> {
+        let next = AtomicUsize::new(0);
+        let failed = Mutex::new(false);
+        let (send, receive) = mpsc::channel();
+        thread::scope(|scope| {
+            for job in 0..jobs.max(1) {
+                let (send, next, failed) = (send.clone(), &next, &failed);
+                scope.spawn(move || {
+                    while failed.lock().is_ok_and(|failed| !*failed) {
+                        let Some(stock) = wanted.get(next.fetch_add(1, Ordering::Relaxed)) else {
+                            return;
+                        };
+                        let run = self.one(stock, job);
+                        if let (Err(_), Ok(mut failed)) = (&run, failed.lock()) {
+                            *failed = true;
+                        }
+                        // The receiver lives until all senders are gone.
+                        let _ = send.send(run);
+                    }
+                });
+            }
+            drop(send);
+            receive.into_iter().try_for_each(|run| run.map(&mut *made))
+        })
+    }
+
+    fn one(&self, stock: &'static Stock, job: usize) -> Result<Run, EvaluateError> {
+        let broken = |error: crate::filebench::FilebenchError| EvaluateError::Missing {
+            what: format!("the personality {} ({error})", stock.name),
+        };
+        let whole = stock.load(&[]).map_err(broken)?;
+        let is_small = whole.file_bytes() > ROOM_BYTES;
+        let set = if is_small { stock.small } else { &[] };
+        let workload = stock.load(set).map_err(broken)?;
+        let mut command = Command::new(&self.luc);
+        command.args(["bench", "filebench", stock.name, "--compat", "--json"]);
+        command.args(["--seconds", &self.seconds.to_string()]);
+        command.args(["--seed", &self.seed.to_string()]);
+        command.arg("--dir").arg(&self.directory);
+        for pair in set {
+            command.args(["--set", pair]);
+        }
+        let said = self.execute(&mut command, job)?;
+        let counted = Counted {
+            operations: said
+                .operations
+                .iter()
+                .map(|row| (row.operation.clone(), row.count))
+                .collect(),
+            bytes: said
+                .moved
+                .iter()
+                .map(|row| (row.operation.clone(), row.bytes))
+                .collect(),
+        };
+        let mut verdict = stock.judge(&workload, is_small, &counted);
+        verdict.wrong.extend(stock.differences(&whole));
+        Ok(Run {
+            stock,
+            is_small,
+            threads: workload.threads(),
+            command: line(&command),
+            said,
+            verdict,
+        })
+    }
+
+    fn execute(&self, command: &mut Command, job: usize) -> Result<Said, EvaluateError> {
+        let (out, err) = (
+            self.directory.join(format!("{job}.out")),
+            self.directory.join(format!("{job}.err")),
+        );
+        let create = |path: &PathBuf| File::create(path).map_err(EvaluateError::file("make", path));
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(create(&out)?)
+            .stderr(create(&err)?)
+            .spawn()
+            .map_err(EvaluateError::file("run", &self.luc))?;
+        let status = wait(&mut child, true).map_err(EvaluateError::file("wait for", &self.luc))?;
+        if interrupt::interrupted() {
+            return Err(EvaluateError::Interrupted);
+        }
+        let read =
+            |path: &PathBuf| fs::read_to_string(path).map_err(EvaluateError::file("read", path));
+        if !status.success() {
+            return Err(EvaluateError::Command {
+                command: line(command),
+                how: status.to_string(),
+                said: read(&err)?.trim().to_owned(),
+            });
+        }
+        serde_json::from_str(&read(&out)?).map_err(|_| missing("the JSON of a run"))
+    }
+}
+
+fn page(runs: &[Run], wanted: usize, aslr: &str, seconds: f64) -> Page {
+    let mut table = Table::new(&[
+        "personality",
+        "threads",
+        "measured, s",
+        "flowops/s",
+        "flowops",
+        "with sizes",
+        "farthest mean, %",
+        "variables changed",
+        "not as in the reference",
+    ]);
+    let (mut good, mut flowops, mut sized) = (0, 0, 0);
+    for Run {
+        stock,
+        is_small,
+        threads,
+        said,
+        verdict,
+        ..
+    } in runs
+    {
+        good += usize::from(verdict.wrong.is_empty());
+        flowops += verdict.flowops;
+        sized += verdict.sized;
+        table.row(vec![
+            stock.name.to_owned(),
+            threads.to_string(),
+            format!("{:.1}", said.measured_s),
+            number(said.flowops_per_second),
+            verdict.flowops.to_string(),
+            verdict.sized.to_string(),
+            format!("{:.2}", verdict.farthest * 100.0),
+            if *is_small {
+                stock.small.join(", ")
+            } else {
+                "-".to_owned()
+            },
+            if verdict.wrong.is_empty() {
+                "-".to_owned()
+            } else {
+                verdict.wrong.join("; ")
+            },
+        ]);
+    }
+    Page {
+        title: "Filebench's personalities".to_owned(),
+        about: format!(
+            "Each personality of Filebench's (the language is theirs, the files are ours) by `luc bench filebench NAME \
+             --compat --seconds {}` with its own threads and files; what has a natural end (all files made, so many \
+             flowops done) stops there. Where its files would take more than {} GiB they are made smaller by the variables \
+             in the table. Several run at the same time: rates say nothing about the machine.\n\nIn `--compat` every \
+             thread goes through its flowops in order, so the counts of each loop's flowops follow from the number of \
+             rounds: rounds are at most the count of the rarest flowop, at least that of the most frequent one less one \
+             round per thread; no number of rounds between means a wrong share. Sizes that are fixed must be met by every \
+             call. The mean of drawn sizes may be off by five standard errors of its distribution (\"farthest\": the \
+             largest distance of a mean from the reference's).",
+            number(seconds),
+            ROOM_BYTES >> 30
+        ),
+        tables: vec![("Each personality:".to_owned(), table)],
+        targets: vec![
+            Target::new(
+                format!("all {} personalities run to their end", STOCKS.len()),
+                runs.len() == wanted && wanted == STOCKS.len(),
+                runs.len().to_string(),
+            ),
+            Target::new(
+                "addresses are random (ASLR)",
+                aslr == ASLR,
+                format!("randomize_va_space is {aslr}"),
+            ),
+            Target::new(
+                "personalities whose flowops have the reference's shares and sizes: all",
+                !runs.is_empty() && good == runs.len(),
+                format!(
+                    "{good} of {}; {flowops} flowops, {sized} of them with sizes",
+                    runs.len()
+                ),
+            ),
+        ],
+    }
+}

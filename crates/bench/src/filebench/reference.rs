@@ -1,0 +1,180 @@
+//! The parameters of Filebench's personalities, and whether a run in `--compat` kept to them: the share of each flowop
+//! and the mean size of what it moves. The table is in `stocks`, how its rows are read in `shares`.
+
+use std::collections::HashMap;
+
+use super::plan::{Files, Plan, Step, Task};
+use super::{FilebenchError, Workload};
+use shares::Share;
+
+mod shares;
+mod stocks;
+
+pub(crate) use stocks::{STOCKS, Stock};
+
+/// How far from its mean a mean may lie, in standard errors.
+const DEVIATIONS: f64 = 5.0;
+
+/// What a run did, by the flowop's name.
+#[derive(Debug, Default)]
+pub(crate) struct Counted {
+    /// Flowops completed.
+    pub(crate) operations: HashMap<String, u64>,
+    /// Bytes that they moved.
+    pub(crate) bytes: HashMap<String, u64>,
+}
+
+/// What comes of comparing a run with the reference.
+#[derive(Debug, Default)]
+pub(crate) struct Verdict {
+    /// Flowops looked at.
+    pub(crate) flowops: usize,
+    /// Those of them whose size of calls is given by the reference.
+    pub(crate) sized: usize,
+    /// The largest relative distance of a mean size from that of the reference.
+    pub(crate) farthest: f64,
+    /// What is not as it should be, a sentence each.
+    pub(crate) wrong: Vec<String>,
+}
+
+impl Stock {
+    /// The workload with `set` instead of the file's own values.
+    ///
+    /// # Errors
+    /// [`FilebenchError`], as [`Workload::load`].
+    pub(crate) fn load(&self, set: &[&str]) -> Result<Workload, FilebenchError> {
+        let set: Vec<String> = set.iter().map(|pair| (*pair).to_owned()).collect();
+        Workload::load(self.name, &set)
+    }
+
+    /// Where the unchanged workload is not as the reference says: filesets, loops, their threads and flowops.
+    pub(crate) fn differences(&self, workload: &Workload) -> Vec<String> {
+        let plan = &workload.plan;
+        let mut differences = Vec::new();
+        let mut compare = |what: &str, found: String, wanted: String| {
+            if found != wanted {
+                differences.push(format!("{what}: {found}, not {wanted}"));
+            }
+        };
+        let filesets: Vec<String> = plan.filesets.iter().map(written).collect();
+        let wanted = match self.filesets.parse::<usize>() {
+            Ok(count) => vec!["1w10p100"; count].join(" "),
+            Err(_) => self.filesets.to_owned(),
+        };
+        compare("filesets", filesets.join(" "), wanted);
+        compare(
+            "loops",
+            plan.loops.len().to_string(),
+            self.loops.len().to_string(),
+        );
+        for ((number, steps), text) in plan.loops.iter().enumerate().zip(self.whole()) {
+            let tasks: Vec<Task> = operations(steps).iter().map(|row| row.0).collect();
+            let found = (threads(plan, number), tasks);
+            let wanted = shares::shares(text).map(|(threads, shares)| {
+                let tasks: Vec<Task> = shares.iter().map(|share| share.task).collect();
+                (threads, tasks)
+            });
+            compare(text, format!("{:?}", Some(found)), format!("{wanted:?}"));
+        }
+        differences
+    }
+
+    /// The loops with the file's own variables.
+    fn whole(&self) -> &'static [&'static str] {
+        let whole = stocks::WHOLE.iter().find(|(name, _)| *name == self.name);
+        whole.map_or(self.loops, |(_, loops)| loops)
+    }
+
+    /// Compares what a run of `workload`, with its own variables or the small ones, counted with the reference.
+    pub(crate) fn judge(&self, workload: &Workload, is_small: bool, counted: &Counted) -> Verdict {
+        let mut verdict = Verdict::default();
+        let loops = if is_small { self.loops } else { self.whole() };
+        for (steps, text) in loops.iter().enumerate() {
+            match shares::shares(text) {
+                Some((_, shares)) => verdict.judge_loop(&workload.plan, steps, &shares, counted),
+                None => verdict.wrong.push(format!("'{text}' cannot be read")),
+            }
+        }
+        verdict
+    }
+}
+
+/// A fileset as the table writes it.
+fn written(files: &Files) -> String {
+    let entries = files.entries + files.leaf_directories;
+    format!("{entries}w{}p{}", files.dirwidth, files.prealloc)
+}
+
+/// The operations that a loop counts, with what they do.
+fn operations(steps: &[Step]) -> Vec<(Task, usize)> {
+    let mut found = Vec::new();
+    Step::each(steps, &mut |flowop| {
+        if flowop.task.counts() {
+            found.push((flowop.task, flowop.operation));
+        }
+    });
+    found
+}
+
+/// Threads that run a loop.
+fn threads(plan: &Plan, steps: usize) -> usize {
+    plan.clients
+        .iter()
+        .filter(|member| member.steps == steps)
+        .count()
+}
+
+impl Verdict {
+    fn judge_loop(&mut self, plan: &Plan, steps: usize, shares: &[Share], counted: &Counted) {
+        let threads = threads(plan, steps) as u64;
+        // Sizes of files are as many draws as there are files.
+        let files: u64 = plan.filesets.iter().map(|files| files.entries).sum();
+        // Rounds are at most `most`, and at least `least` with each thread's last, unfinished one.
+        let (mut most, mut least) = (f64::MAX, 0.0_f64);
+        for (share, (_, operation)) in shares.iter().zip(operations(&plan.loops[steps])) {
+            let name = &plan.names[operation];
+            let count = counted.operations.get(name).copied().unwrap_or(0);
+            let bytes = counted.bytes.get(name).copied().unwrap_or(0);
+            let openings = share.openings * threads;
+            let rounds = |count: u64| count as f64 / share.weight as f64;
+            least = least.max(rounds(count.saturating_sub(openings)) - threads as f64);
+            if !share.skipped {
+                most = most.min(rounds(count));
+            }
+            self.flowops += 1;
+            if count == 0 {
+                self.wrong.push(format!("{name}: none"));
+                continue;
+            }
+            if let Some(size) = share.exact {
+                self.sized += 1;
+                let possible = count.saturating_sub(openings)..=count;
+                if bytes % size != 0 || !possible.contains(&(bytes / size)) {
+                    self.wrong
+                        .push(format!("{name}: {bytes} bytes by {count} of {size}"));
+                }
+            }
+            if let Some((mean, deviation)) = share.mean {
+                self.sized += 1;
+                let draws = if matches!(share.task, Task::ReadWhole | Task::WriteWhole) {
+                    count.min(files)
+                } else {
+                    count
+                };
+                let found = bytes as f64 / count as f64;
+                let opened = openings as f64 / count as f64 * mean;
+                let allowed = DEVIATIONS * deviation / (draws as f64).sqrt() + opened;
+                self.farthest = self.farthest.max((found / mean - 1.0).abs());
+                if (found - mean).abs() > allowed {
+                    self.wrong.push(format!(
+                        "{name}: {found:.0} bytes, not {mean} +- {allowed:.0}"
+                    ));
+                }
+            }
+        }
+        if least > most {
+            self.wrong
+                .push(format!("at least {least:.1} and at most {most:.1} rounds"));
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! How a loop of the table is written: see `stocks`.
+
+use super::stocks::APPEND;
+use crate::filebench::plan::Task;
+
+/// A flowop of a loop.
+#[derive(Debug)]
+pub(super) struct Share {
+    pub(super) task: Task,
+    /// How often in a round.
+    pub(super) weight: u64,
+    /// The size of each call, bytes.
+    pub(super) exact: Option<u64>,
+    /// Mean and standard deviation of the sizes, bytes.
+    pub(super) mean: Option<(f64, f64)>,
+    /// Openings by each thread that count as well.
+    pub(super) openings: u64,
+    /// May be skipped.
+    pub(super) skipped: bool,
+}
+
+/// Threads and flowops of a loop; `None` if the text is wrong.
+pub(super) fn shares(text: &str) -> Option<(usize, Vec<Share>)> {
+    let (threads, flowops) = text.split_once(": ")?;
+    let text = flowops
+        .replace("[A]", APPEND)
+        .replace(
+            "[aw=2048x10]29",
+            &["aw=2048x10+1", &" aw=2048x10".repeat(28)].concat(),
+        )
+        .replace("[r=2048]30", &["r=2048+1", &" r=2048".repeat(29)].concat());
+    let shares: Option<_> = text.split_whitespace().map(share).collect();
+    Some((threads.parse().ok()?, shares?))
+}
+
+fn share(word: &str) -> Option<Share> {
+    let kept = word.strip_suffix('?');
+    let (text, openings) = after(kept.unwrap_or(word), '+');
+    let (text, weight) = after(text, 'x');
+    let (text, mean) = after(text, '~');
+    let (kind, exact) = after(text, '=');
+    let mean = match mean.map(|sizes| sizes.split_once('/')) {
+        Some(sizes) => {
+            let (mean, deviation) = sizes?;
+            Some((mean.parse().ok()?, deviation.parse().ok()?))
+        }
+        None => None,
+    };
+    Some(Share {
+        task: task(kind)?,
+        weight: weight.map_or(Some(1), |count| count.parse().ok())?,
+        exact: match exact {
+            Some(size) => Some(size.parse().ok()?),
+            None => None,
+        },
+        mean,
+        openings: openings.map_or(Some(0), |count| count.parse().ok())?,
+        skipped: kept.is_some(),
+    })
+}
+
+/// What is before a mark, and after it if it is there.
+fn after(text: &str, mark: char) -> (&str, Option<&str>) {
+    match text.split_once(mark) {
+        Some((before, after)) => (before, Some(after)),
+        None => (text, None),
+    }
+}
+
+fn task(letters: &str) -> Option<Task> {
+    Some(match letters {
+        "O" => Task::Open,
+        "C" => Task::Close,
+        "N" => Task::Create,
+        "D" => Task::Delete,
+        "S" => Task::Stat,
+        "F" => Task::Fsync,
+        "RW" => Task::ReadWhole,
+        "WW" => Task::WriteWhole,
+        "A" => Task::Append,
+        "AR" => Task::AppendRandom,
+        "r" => Task::Read,
+        "w" => Task::Write,
+        "aw" => Task::AioWrite,
+        "ai" => Task::AioWait,
+        "M" => Task::MakeDirectory,
+        "X" => Task::RemoveDirectory,
+        "L" => Task::ListDirectory,
+        _ => return None,
+    })
+}

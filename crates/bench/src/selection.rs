@@ -1,0 +1,319 @@
+//! The selection matrix: of several file systems with their options, which is best, by how much, and is that so.
+//!
+//! The best of many is chosen by the same figures that then say by how much it is better, and the more there are to
+//! choose from, the luckier the one chosen was. Two things answer that. Comparisons are of pairs of repeats of the same
+//! round, and their intervals hold *all together* with the stated confidence (Bonferroni over every pair of candidates
+//! and every look): whichever two are picked by their figures, the interval of their ratio is among them. And whatever
+//! is not shown to be worse is named beside the best, instead of a winner that another day would not repeat.
+
+mod compare;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use serde::{Deserialize, Serialize};
+
+use crate::stats::{interpolated_interval, median};
+pub use compare::{Comparison, Method, Side};
+
+/// Fewest rounds that two candidates must share to be compared.
+pub const FEWEST_ROUNDS: usize = 3;
+
+/// A file system with options, and what was measured of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Candidate {
+    /// As mkfs and mount call it.
+    pub file_system: String,
+    /// What its options are called, as `inode 1K`; `default` of none.
+    pub options: String,
+    /// Whether this is what one gets of that file system without asking for anything.
+    pub is_default: bool,
+    /// What a power cut may cost on it; `None` where it costs nothing that the program does not risk itself.
+    pub danger: Option<String>,
+    /// Operations per second, by round: item i of all candidates was measured in round i. A candidate that was given
+    /// up has fewer.
+    pub rates: Vec<f64>,
+    /// Operations per joule by round; empty, or `None` for a round, where that was not measured.
+    pub per_joule: Vec<Option<f64>>,
+}
+
+/// How sure it is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Terms {
+    /// With which probability all comparisons hold, as 0.95.
+    pub confidence: f64,
+    /// How often the figures are looked at to decide whether to go on: each look is one more chance to be wrong.
+    pub looks: usize,
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Selection {
+    /// How sure it is.
+    pub terms: Terms,
+    /// Pairs of candidates, over which the comparisons are adjusted.
+    pub pairs: usize,
+    /// The candidates, as given, without their samples.
+    pub candidates: Vec<Name>,
+    /// By operations per second.
+    pub rate: Ranking,
+    /// By operations per joule; `None` where fewer than two candidates were measured enough.
+    pub per_joule: Option<Ranking>,
+}
+
+/// Which candidate.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Name {
+    /// As mkfs and mount call it.
+    pub file_system: String,
+    /// What its options are called.
+    pub options: String,
+    /// Whether it is the file system's default.
+    pub is_default: bool,
+    /// What a power cut may cost on it.
+    pub danger: Option<String>,
+}
+
+/// The candidates by one figure. Candidates are given by their places in [`Selection::candidates`].
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Ranking {
+    /// The safe candidate with the highest median. Its median is flattered by the choice; the comparisons are not.
+    pub best: usize,
+    /// What may be said of it.
+    pub verdict: Verdict,
+    /// Safe candidates that are not shown to be worse than it: the truly best is it or one of these.
+    pub as_good: Vec<usize>,
+    /// The default with the highest median among these and the best: with it, nothing speaks for a change.
+    pub keep: Option<usize>,
+    /// Candidates with too few rounds to be compared.
+    pub unjudged: Vec<usize>,
+    /// Each candidate's own figure; `None` of no rounds.
+    pub figures: Vec<Option<Figure>>,
+    /// The best against each other candidate that was judged, safe or not, in their order.
+    pub comparisons: Vec<Comparison>,
+}
+
+/// What may be said of the best.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Better than every other safe candidate.
+    Best,
+    /// Better than some, and not shown to be better than others.
+    OneOfSeveral,
+    /// Not shown to be better than any.
+    NoSignificantDifference,
+}
+
+/// A candidate's own figure.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Figure {
+    /// Rounds.
+    pub rounds: usize,
+    /// Their median.
+    pub median: f64,
+    /// Lower bound.
+    pub low: f64,
+    /// Upper bound.
+    pub high: f64,
+    /// What the bounds are.
+    pub bounds: Bounds,
+}
+
+/// What the bounds of a figure are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Bounds {
+    /// The interval of this median alone, from order statistics.
+    Interval,
+    /// Lowest and highest of too few rounds for an interval.
+    Range,
+}
+
+/// Why nothing can be selected.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SelectionError {
+    /// A figure of which no ratio can be made.
+    #[error("{0}: a figure is zero, negative or not a number; repeat the run that gave it")]
+    NotPositive(String),
+    /// Nothing that could be best.
+    #[error(
+        "no candidate that keeps data has {FEWEST_ROUNDS} rounds; measure longer, or add a candidate"
+    )]
+    TooFew,
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Self {
+            confidence: 0.95,
+            looks: 1,
+        }
+    }
+}
+
+impl Terms {
+    /// How sure each of `pairs` comparisons must be for all of them to hold.
+    fn of_each(&self, pairs: usize) -> f64 {
+        1.0 - (1.0 - self.confidence) / (pairs.max(1) * self.looks.max(1)) as f64
+    }
+}
+
+impl Candidate {
+    /// Its name in a sentence.
+    #[must_use]
+    pub fn name(&self) -> String {
+        label(&self.file_system, &self.options)
+    }
+}
+
+impl Name {
+    /// Its name in a sentence.
+    #[must_use]
+    pub fn name(&self) -> String {
+        label(&self.file_system, &self.options)
+    }
+}
+
+fn label(file_system: &str, options: &str) -> String {
+    format!("{file_system} {options}")
+}
+
+impl Figure {
+    fn of(values: &[f64], confidence: f64) -> Option<Self> {
+        let median = median(values)?;
+        let rounds = values.len();
+        Some(match interpolated_interval(values, confidence) {
+            Some(interval) => Self {
+                rounds,
+                median,
+                low: interval.low,
+                high: interval.high,
+                bounds: Bounds::Interval,
+            },
+            None => Self {
+                rounds,
+                median,
+                low: values.iter().copied().fold(f64::INFINITY, f64::min),
+                high: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+                bounds: Bounds::Range,
+            },
+        })
+    }
+}
+
+impl Ranking {
+    /// The comparison of the best with candidate `at`, if there is one.
+    #[must_use]
+    pub fn against(&self, at: usize) -> Option<&Comparison> {
+        self.comparisons
+            .iter()
+            .find(|comparison| comparison.against == at)
+    }
+
+    /// Whether candidate `at` is the best or as good.
+    #[must_use]
+    pub fn is_among_the_best(&self, at: usize) -> bool {
+        self.best == at || self.as_good.contains(&at)
+    }
+}
+
+/// Which of `candidates` is best.
+///
+/// # Errors
+/// [`SelectionError`]: a figure is not positive, or there are too few rounds.
+pub fn select(candidates: &[Candidate], terms: Terms) -> Result<Selection, SelectionError> {
+    let is_wrong = |value: &f64| !(value.is_finite() && *value > 0.0);
+    for candidate in candidates {
+        let mut figures = candidate
+            .rates
+            .iter()
+            .chain(candidate.per_joule.iter().flatten());
+        if figures.any(is_wrong) {
+            return Err(SelectionError::NotPositive(candidate.name()));
+        }
+    }
+    let rates: Vec<Vec<Option<f64>>> = candidates
+        .iter()
+        .map(|candidate| candidate.rates.iter().copied().map(Some).collect())
+        .collect();
+    let per_joule: Vec<Vec<Option<f64>>> = candidates
+        .iter()
+        .map(|candidate| candidate.per_joule.clone())
+        .collect();
+    let ranking = |samples: &[Vec<Option<f64>>]| rank(candidates, samples, terms);
+    Ok(Selection {
+        terms,
+        pairs: pairs(candidates.len()),
+        candidates: candidates
+            .iter()
+            .map(|candidate| Name {
+                file_system: candidate.file_system.clone(),
+                options: candidate.options.clone(),
+                is_default: candidate.is_default,
+                danger: candidate.danger.clone(),
+            })
+            .collect(),
+        rate: ranking(&rates).ok_or(SelectionError::TooFew)?,
+        per_joule: ranking(&per_joule).filter(|ranking| !ranking.comparisons.is_empty()),
+    })
+}
+
+/// Two of `count`, whichever.
+fn pairs(count: usize) -> usize {
+    count * count.saturating_sub(1) / 2
+}
+
+/// By one figure: `samples` of each candidate by round.
+fn rank(candidates: &[Candidate], samples: &[Vec<Option<f64>>], terms: Terms) -> Option<Ranking> {
+    let figures: Vec<Option<Figure>> = samples
+        .iter()
+        .map(|rounds| {
+            let values: Vec<f64> = rounds.iter().copied().flatten().collect();
+            Figure::of(&values, terms.confidence)
+        })
+        .collect();
+    let median_of = |at: usize| figures[at].map_or(f64::NEG_INFINITY, |figure| figure.median);
+    let highest = |places: &mut dyn Iterator<Item = usize>| {
+        // The first of equals: the order is the caller's.
+        places.fold(None, |best: Option<usize>, at| match best {
+            Some(best) if median_of(best) >= median_of(at) => Some(best),
+            _ => Some(at),
+        })
+    };
+    let is_safe = |at: &usize| candidates[*at].danger.is_none();
+    let is_judged = |at: &usize| figures[*at].is_some_and(|figure| figure.rounds >= FEWEST_ROUNDS);
+    let best = highest(&mut (0..candidates.len()).filter(is_safe).filter(is_judged))?;
+    let confidence = terms.of_each(pairs(candidates.len()));
+    let comparisons: Vec<Comparison> = (0..candidates.len())
+        .filter(|&at| at != best)
+        .filter_map(|at| compare::compare(&samples[best], at, &samples[at], confidence))
+        .collect();
+    let is_compared = |at: usize| comparisons.iter().any(|found| found.against == at);
+    let unjudged = (0..candidates.len())
+        .filter(|&at| at != best && !is_compared(at))
+        .collect();
+    let safe = |found: &&Comparison| is_safe(&found.against);
+    let as_good: Vec<usize> = comparisons
+        .iter()
+        .filter(safe)
+        .filter(|found| found.best_is != Side::Better)
+        .map(|found| found.against)
+        .collect();
+    let beaten = comparisons.iter().filter(safe).count() - as_good.len();
+    let is_default = |at: &usize| candidates[*at].is_default;
+    let keep = highest(&mut as_good.iter().copied().chain([best]).filter(is_default));
+    Some(Ranking {
+        verdict: match (as_good.is_empty(), beaten) {
+            (true, 1..) => Verdict::Best,
+            (false, 1..) => Verdict::OneOfSeveral,
+            (_, 0) => Verdict::NoSignificantDifference,
+        },
+        best,
+        as_good,
+        keep,
+        unjudged,
+        figures,
+        comparisons,
+    })
+}

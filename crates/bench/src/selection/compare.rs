@@ -1,0 +1,95 @@
+//! The best against another, round by round.
+
+use serde::Serialize;
+
+use crate::stats::{geometric_interval, interpolated_interval, leaves_some_out, paired_ratios};
+
+use super::FEWEST_ROUNDS;
+
+/// The best over another candidate.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Comparison {
+    /// The other's place among the candidates.
+    pub against: usize,
+    /// Rounds that both have.
+    pub rounds: usize,
+    /// How many times the other's figure the best one's is.
+    pub ratio: f64,
+    /// Lower bound, adjusted so that all comparisons hold together.
+    pub low: f64,
+    /// Upper bound.
+    pub high: f64,
+    /// Where ratio and bounds are from.
+    pub method: Method,
+    /// What follows: better or worse where the interval leaves 1 out.
+    pub best_is: Side,
+}
+
+/// Where a ratio and its bounds are from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// Median of the ratios, bounds from order statistics: nothing is assumed of the distribution.
+    OrderStatistics,
+    /// Geometric mean, bounds from Student's t on logarithms: for so few rounds that order statistics would give no so
+    /// sure an interval, or one from the lowest ratio to the highest. Assumes that the logarithms are about normal.
+    LogT,
+}
+
+/// How the best does against another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    /// Significantly better.
+    Better,
+    /// Significantly worse: only an unsafe candidate or an odd distribution does that to the one with the highest
+    /// median.
+    Worse,
+    /// Neither is shown.
+    NotDistinguishable,
+}
+
+/// `best` over `other` by round, with an interval of `confidence`; `None` of too few common rounds. Figures are
+/// positive.
+pub(super) fn compare(
+    best: &[Option<f64>],
+    against: usize,
+    other: &[Option<f64>],
+    confidence: f64,
+) -> Option<Comparison> {
+    let (with, without): (Vec<f64>, Vec<f64>) = best
+        .iter()
+        .zip(other)
+        .filter_map(|(best, other)| Some(((*best)?, (*other)?)))
+        .unzip();
+    let ratios = paired_ratios(&with, &without).ok()?;
+    let rounds = ratios.len();
+    if rounds < FEWEST_ROUNDS {
+        return None;
+    }
+    let by_order = leaves_some_out(rounds, confidence)
+        .then(|| interpolated_interval(&ratios, confidence))
+        .flatten();
+    let (ratio, low, high, method) = match by_order {
+        Some(found) => (found.median, found.low, found.high, Method::OrderStatistics),
+        None => {
+            let found = geometric_interval(&ratios, confidence)?;
+            (found.mean, found.low, found.high, Method::LogT)
+        }
+    };
+    Some(Comparison {
+        against,
+        rounds,
+        ratio,
+        low,
+        high,
+        method,
+        best_is: if low > 1.0 {
+            Side::Better
+        } else if high < 1.0 {
+            Side::Worse
+        } else {
+            Side::NotDistinguishable
+        },
+    })
+}

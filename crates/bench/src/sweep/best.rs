@@ -1,0 +1,245 @@
+//! Plans that only want to know which target and policy is best: when one is given up, and what was selected.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use super::journal::{Failure, Record};
+use super::plan::Policy;
+use super::points::Point;
+use crate::selection::{Candidate, Selection, Side, Terms, select};
+use crate::stats::{Goal, Verdict};
+
+/// The points that are compared with each other, and what was found.
+#[derive(Debug, Serialize)]
+pub struct Group {
+    /// What they have in common: the values of the axes but target and policy.
+    pub group: String,
+    /// What their figure is counted in.
+    pub unit: String,
+    /// Their keys, in the order of the selection's candidates.
+    pub keys: Vec<String>,
+    /// What was found; `None` of fewer than 3 rounds.
+    pub selection: Option<Selection>,
+}
+
+impl Point {
+    /// It as a candidate, without samples.
+    pub(super) fn candidate(&self) -> Candidate {
+        let target = &self.target;
+        let file_system = target.fs.clone().unwrap_or_else(|| "directory".to_owned());
+        let name = target.name.strip_prefix(&file_system);
+        let name = name
+            .and_then(|rest| rest.strip_prefix('-'))
+            .unwrap_or(&target.name);
+        let is_gated = self.policy == Policy::Auto;
+        Candidate {
+            options: if is_gated {
+                format!("{name} with the gate")
+            } else {
+                name.to_owned()
+            },
+            is_default: !is_gated && target.mkfs.is_empty() && target.mount.is_empty(),
+            danger: target.danger().map(str::to_owned),
+            file_system,
+            rates: Vec::new(),
+            per_joule: Vec::new(),
+        }
+    }
+}
+
+/// The numbers of the points of each group, in their order.
+pub(super) fn groups(points: &[Point]) -> Vec<Vec<usize>> {
+    let mut groups: Vec<(String, Vec<usize>)> = Vec::new();
+    for (number, point) in points.iter().enumerate() {
+        let name = point.group();
+        match groups.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, members)) => members.push(number),
+            None => groups.push((name, vec![number])),
+        }
+    }
+    groups.into_iter().map(|(_, members)| members).collect()
+}
+
+/// At how many rounds it is looked who is worse.
+fn looks(goal: &Goal) -> Vec<usize> {
+    let doubled = std::iter::successors(Some(goal.min.max(1)), |look| Some(look * 2));
+    let mut looks: Vec<usize> = doubled.take_while(|&look| look < goal.max).collect();
+    looks.push(goal.max);
+    looks
+}
+
+/// How sure a selection of `goal` is: by each look, and by one more when time is up.
+pub(super) fn terms(goal: &Goal) -> Terms {
+    Terms {
+        looks: looks(goal).len() + 1,
+        ..Terms::default()
+    }
+}
+
+/// What becomes of each of a group's `candidates`; `failed` ones are out. At each look, the ones that are significantly
+/// worse than the best are given up; it ends when none is left that the best may exceed by more than the goal.
+pub(super) fn verdicts(goal: &Goal, candidates: &[Candidate], failed: &[bool]) -> Vec<Verdict> {
+    let mut verdicts: Vec<Verdict> = failed
+        .iter()
+        .map(|&failed| {
+            if failed {
+                Verdict::Failed
+            } else {
+                Verdict::NotConverged
+            }
+        })
+        .collect();
+    let mut alive: Vec<usize> = (0..candidates.len()).filter(|&at| !failed[at]).collect();
+    for look in looks(goal) {
+        if alive.iter().any(|&at| candidates[at].rates.len() < look) {
+            alive
+                .iter()
+                .for_each(|&at| verdicts[at] = Verdict::More(look));
+            return verdicts;
+        }
+        let mut seen = candidates.to_vec();
+        seen.iter_mut()
+            .for_each(|candidate| candidate.rates.truncate(look));
+        // Nothing is best where all lose data: then all go on to the end.
+        let Ok(Selection { rate, .. }) = select(&seen, terms(goal)) else {
+            continue;
+        };
+        let mut is_open = false;
+        alive.retain(|&at| match rate.against(at) {
+            Some(found) if found.best_is == Side::Better => {
+                verdicts[at] = Verdict::Worse;
+                false
+            }
+            Some(found) if found.best_is == Side::Worse => {
+                verdicts[at] = Verdict::Converged;
+                false
+            }
+            found => {
+                is_open |= found.is_some_and(|found| found.high > 1.0 + goal.relative_half_width);
+                true
+            }
+        });
+        if !is_open {
+            alive
+                .iter()
+                .for_each(|&at| verdicts[at] = Verdict::Converged);
+            return verdicts;
+        }
+    }
+    verdicts
+}
+
+/// What the records say of every group.
+pub(super) fn select_all(goal: &Goal, points: &[Point], records: &[Record]) -> Vec<Group> {
+    let mut made: HashMap<&str, Vec<&Record>> = HashMap::new();
+    for record in records {
+        made.entry(&record.key).or_default().push(record);
+    }
+    let group = |members: Vec<usize>| {
+        let of = |&number: &usize| {
+            let point = &points[number];
+            let records = made
+                .get(&*point.key())
+                .map(Vec::as_slice)
+                .unwrap_or_default();
+            let mut candidate = point.candidate();
+            candidate.rates = records.iter().map(|record| record.value).collect();
+            candidate.per_joule = records
+                .iter()
+                .map(|record| record.per_gross_joule)
+                .collect();
+            candidate
+        };
+        let candidates: Vec<Candidate> = members.iter().map(of).collect();
+        let first = &points[members[0]];
+        Group {
+            group: first.group(),
+            unit: first.unit().to_owned(),
+            keys: members.iter().map(|&number| points[number].key()).collect(),
+            selection: select(&candidates, terms(goal)).ok(),
+        }
+    };
+    groups(points).into_iter().map(group).collect()
+}
+
+/// Which of the points could not be measured.
+pub(super) fn failed(points: &[Point], failures: &[Failure]) -> Vec<bool> {
+    let is_failed = |point: &Point| failures.iter().any(|failure| failure.key == point.key());
+    points.iter().map(is_failed).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOAL: Goal = Goal {
+        relative_half_width: 0.05,
+        min: 3,
+        max: 12,
+    };
+
+    fn candidate(rates: &[f64]) -> Candidate {
+        Candidate {
+            file_system: "ext4".to_owned(),
+            options: "o".to_owned(),
+            is_default: false,
+            danger: None,
+            rates: rates.to_vec(),
+            per_joule: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn looks_double() {
+        assert_eq!(looks(&GOAL), [3, 6, 12]);
+        assert_eq!(terms(&GOAL).looks, 4);
+        let one = Goal { max: 3, ..GOAL };
+        assert_eq!(looks(&one), [3]);
+    }
+
+    #[test]
+    fn who_is_worse_is_given_up_and_the_rest_goes_on() {
+        let best = candidate(&[100.0, 100.1, 100.0]);
+        let half = candidate(&[50.0, 50.1, 50.05]);
+        let mut candidates = vec![best, half, candidate(&[99.9, 100.0])];
+        let none = [false; 3];
+        assert_eq!(verdicts(&GOAL, &candidates, &none), [Verdict::More(3); 3]);
+        // Better in one round, worse in another.
+        candidates[2].rates.push(100.1);
+        let close = Goal {
+            relative_half_width: 1e-9,
+            ..GOAL
+        };
+        let found = verdicts(&close, &candidates, &none);
+        assert_eq!(found, [Verdict::More(6), Verdict::Worse, Verdict::More(6)]);
+        // Within the goal of the best is as good.
+        let found = verdicts(&GOAL, &candidates, &none);
+        assert_eq!(
+            found,
+            [Verdict::Converged, Verdict::Worse, Verdict::Converged]
+        );
+        let found = verdicts(&GOAL, &candidates, &[false, false, true]);
+        assert_eq!(found, [Verdict::Converged, Verdict::Worse, Verdict::Failed]);
+    }
+
+    #[test]
+    fn who_cannot_be_told_apart_is_measured_to_the_end() {
+        let wild = |at: usize| {
+            let rate = |round: usize| {
+                if (round + at).is_multiple_of(3) {
+                    10.0
+                } else {
+                    100.0
+                }
+            };
+            candidate(&(0..12).map(rate).collect::<Vec<f64>>())
+        };
+        let found = verdicts(&GOAL, &[wild(0), wild(1)], &[false; 2]);
+        assert_eq!(found, [Verdict::NotConverged; 2]);
+        let mut unsafe_only = wild(0);
+        unsafe_only.danger = Some("no journal".to_owned());
+        let found = verdicts(&GOAL, &[unsafe_only], &[false]);
+        assert_eq!(found, [Verdict::NotConverged]);
+    }
+}

@@ -1,0 +1,217 @@
+//! What a sweep has changed of a block device, in a file, until it is given back.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::super::error::SweepError;
+use super::super::plan::Scheduler;
+use super::{Block, refuse};
+use crate::sysfs;
+
+/// A device that is not as it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::sweep) struct Lent {
+    path: PathBuf,
+    number: (u32, u32),
+    /// Names of devices are given anew: these say whether it is the same one.
+    sequence: Option<u64>,
+    boot: String,
+    /// The scheduler that it had; `None` if that was not changed.
+    scheduler: Option<String>,
+    /// Whether it was formatted, and is to be wiped.
+    is_formatted: bool,
+}
+
+fn boot() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default()
+}
+
+impl Lent {
+    fn new(block: &Block) -> Self {
+        Self {
+            path: block.path.clone(),
+            number: (block.major, block.minor),
+            sequence: block.sequence(),
+            boot: boot(),
+            scheduler: None,
+            is_formatted: false,
+        }
+    }
+
+    /// Whether it is this device, and not another that came to its name.
+    pub(in crate::sweep) fn is(&self, block: &Block) -> bool {
+        let now = Self::new(block);
+        (self.number, self.sequence, &self.boot) == (now.number, now.sequence, &now.boot)
+    }
+
+    /// All in `file`.
+    pub(in crate::sweep) fn all(file: &Path) -> Vec<Self> {
+        let text = fs::read_to_string(file).unwrap_or_default();
+        // No file: nothing was changed.
+        serde_json::from_str(&text).unwrap_or_default()
+    }
+
+    /// On the disk when this returns; no file for nothing.
+    fn keep(file: &Path, all: &[Self]) -> Result<(), SweepError> {
+        if all.is_empty() {
+            return match fs::remove_file(file) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    Err(SweepError::file("remove", file)(error))
+                }
+                _ => Ok(()),
+            };
+        }
+        let new = file.with_extension("json.new");
+        let written = File::create(&new).and_then(|mut place| {
+            writeln!(place, "{:#}", serde_json::json!(all))?;
+            place.sync_all()?;
+            fs::rename(&new, file)
+        });
+        written.map_err(SweepError::file("write", file))
+    }
+
+    /// Changes the entry of `block`, or makes one.
+    fn change(
+        file: &Path,
+        block: &Block,
+        change: impl FnOnce(&mut Self),
+    ) -> Result<(), SweepError> {
+        let mut all = Self::all(file);
+        let before = all.clone();
+        match all.iter_mut().find(|lent| lent.is(block)) {
+            Some(lent) => change(lent),
+            None => {
+                let mut lent = Self::new(block);
+                change(&mut lent);
+                all.push(lent);
+            }
+        }
+        if all == before {
+            return Ok(());
+        }
+        Self::keep(file, &all)
+    }
+
+    /// `block` is about to be formatted.
+    pub(in crate::sweep) fn format(file: &Path, block: &Block) -> Result<(), SweepError> {
+        Self::change(file, block, |lent| lent.is_formatted = true)
+    }
+
+    /// Gives the disk of `block` an I/O scheduler.
+    pub(in crate::sweep) fn set_scheduler(
+        file: &Path,
+        block: &Block,
+        scheduler: Scheduler,
+    ) -> Result<(), SweepError> {
+        let wanted = scheduler.name();
+        let no = |reason: String| refuse(&block.path, reason);
+        let (now, _) = block.schedulers().ok_or_else(|| {
+            no("it has no I/O scheduler: leave the axis scheduler out".to_owned())
+        })?;
+        if now == wanted {
+            return Ok(());
+        }
+        Self::change(file, block, |lent| {
+            lent.scheduler.get_or_insert(now);
+        })?;
+        let place = block.scheduler_file();
+        sysfs::write(&place, wanted).map_err(SweepError::file("write", &place))?;
+        match block.schedulers() {
+            Some((now, _)) if now == wanted => Ok(()),
+            _ => Err(no(format!(
+                "the scheduler {wanted} was set, and the kernel has another: leave it out"
+            ))),
+        }
+    }
+
+    /// Puts the schedulers back as they were.
+    pub(in crate::sweep) fn restore_schedulers(
+        file: &Path,
+        sysfs: &Path,
+    ) -> Result<(), SweepError> {
+        let mut all = Self::all(file);
+        for lent in &mut all {
+            if let (Some(block), Some(name)) = (lent.block(sysfs), &lent.scheduler) {
+                let place = block.scheduler_file();
+                sysfs::write(&place, name).map_err(SweepError::file("write", &place))?;
+            }
+            lent.scheduler = None;
+        }
+        all.retain(|lent| lent.is_formatted);
+        Self::keep(file, &all)
+    }
+
+    /// Takes the file system off the devices that were formatted, which is mounted on `mount` if at all.
+    pub(in crate::sweep) fn wipe(
+        file: &Path,
+        mount: &Path,
+        sysfs: &Path,
+    ) -> Result<(), SweepError> {
+        let all = Self::all(file);
+        let formatted = all.iter().filter(|lent| lent.is_formatted);
+        for block in formatted.filter_map(|lent| lent.block(sysfs)) {
+            // Not mounted is as wanted; if it is in use, wiping says so.
+            let _ = luc_disk::unmount(mount);
+            block.wipe()?;
+        }
+        Self::keep(file, &[])
+    }
+
+    /// The device, if it is still the same: after a restart its name may be another's.
+    fn block(&self, sysfs: &Path) -> Option<Block> {
+        let block = Block::open(&self.path, sysfs).ok()?;
+        self.is(&block).then_some(block)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(disk: &Path) -> Block {
+        fs::create_dir_all(disk.join("queue")).expect("made");
+        fs::write(disk.join("queue/scheduler"), "[none] bfq").expect("written");
+        fs::write(disk.join("diskseq"), "7\n").expect("written");
+        Block {
+            path: "/dev/x".into(),
+            major: 8,
+            minor: 16,
+            about: disk.to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_first_scheduler_is_kept() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("devices.json");
+        let block = block(&folder.path().join("sdb"));
+        // As it is: nothing to give back.
+        Lent::set_scheduler(&file, &block, Scheduler::None).expect("set");
+        assert!(!file.exists());
+        // A file takes any text, and has no brackets then, as no kernel would: it is refused, and on record.
+        Lent::set_scheduler(&file, &block, Scheduler::Bfq).expect_err("not in brackets");
+        Lent::format(&file, &block).expect("kept");
+        let all = Lent::all(&file);
+        assert_eq!(all.len(), 1);
+        assert_eq!(all[0].scheduler.as_deref(), Some("none"));
+        assert!(all[0].is_formatted && all[0].is(&block));
+        let scheduler = fs::read_to_string(block.scheduler_file()).expect("there");
+        assert_eq!(scheduler, "bfq");
+    }
+
+    #[test]
+    fn another_disk_of_that_name_is_another() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("devices.json");
+        let block = block(&folder.path().join("sdb"));
+        Lent::format(&file, &block).expect("kept");
+        fs::write(folder.path().join("sdb/diskseq"), "8\n").expect("written");
+        assert!(!Lent::all(&file)[0].is(&block));
+        // What is gone is not wiped, and forgotten.
+        Lent::wipe(&file, &folder.path().join("mnt"), Path::new("/sys")).expect("forgotten");
+        assert!(!file.exists());
+    }
+}

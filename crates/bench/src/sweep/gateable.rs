@@ -1,0 +1,41 @@
+//! Whether the plan's workloads can run under the gate, before a sweep that wants that begins.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::error::SweepError;
+use super::plan::{Plan, Policy};
+
+/// Asks `luc run --check` for every program of a plan with policy `auto`: is the gate's library there, and would the
+/// program load it?
+pub(super) fn check(plan: &Plan, luc: &Path) -> Result<(), SweepError> {
+    if !plan.policy.contains(&Policy::Auto) {
+        return Ok(());
+    }
+    for workload in &plan.workload {
+        let first = workload.command.iter().flatten().next();
+        let program = first.map_or(luc, Path::new);
+        let is_found_later = program.to_string_lossy().contains('{');
+        // A relative path is one below the fresh folder.
+        let is_below = program.is_relative() && program.components().count() > 1;
+        if is_found_later || is_below {
+            continue;
+        }
+        let output = Command::new(luc)
+            .args(["run", "--check", "--"])
+            .arg(program)
+            .stdin(Stdio::null())
+            .output()
+            .map_err(SweepError::file("run", luc))?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let said = said.lines().last().unwrap_or("it cannot be gated");
+            let said = said.strip_prefix("luc: ").unwrap_or(said);
+            return Err(SweepError::Plan(format!(
+                "workload '{}' with policy \"auto\": {said}",
+                workload.name
+            )));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,53 @@
+# A web server, with the parameters of "Evaluating Performance and Energy in File
+# System Server Workloads" (Sehgal, Tarasov, Zadok, FAST 2010): 20,000 files of 32 KB on average,
+# directories 3.3 deep, 1 MB reads and 16 KB appends, 100 threads, ten reads to a write.
+# The loop is that of webserver.
+
+set $dir=/tmp
+set $nfiles=20000
+set $meandirwidth=20
+set $filesize=cvar(type=cvar-gamma,parameters=mean:32768;gamma:1.5)
+set $nthreads=100
+set $iosize=1m
+set $meanappendsize=16k
+
+define fileset name=bigfileset,path=$dir,size=$filesize,entries=$nfiles,dirwidth=$meandirwidth,prealloc=100
+define fileset name=logfiles,path=$dir,size=$filesize,entries=1,dirwidth=$meandirwidth,prealloc
+
+define process name=filereader,instances=1 {
+  thread name=filereaderthread,memsize=10m,instances=$nthreads {
+    flowop openfile name=openfile1,filesetname=bigfileset,fd=1
+    flowop readwholefile name=readfile1,fd=1,iosize=$iosize
+    flowop closefile name=closefile1,fd=1
+    flowop openfile name=openfile2,filesetname=bigfileset,fd=1
+    flowop readwholefile name=readfile2,fd=1,iosize=$iosize
+    flowop closefile name=closefile2,fd=1
+    flowop openfile name=openfile3,filesetname=bigfileset,fd=1
+    flowop readwholefile name=readfile3,fd=1,iosize=$iosize
+    flowop closefile name=closefile3,fd=1
+    flowop openfile name=openfile4,filesetname=bigfileset,fd=1
+    flowop readwholefile name=readfile4,fd=1,iosize=$iosize
+    flowop closefile name=closefile4,fd=1
+    flowop openfile name=openfile5,filesetname=bigfileset,fd=1
+    flowop readwholefile name=readfile5,fd=1,iosize=$iosize
+    flowop closefile name=closefile5,fd=1
+    flowop openfile name=openfile6,filesetname=bigfileset,fd=1
+    flowop readwholefile name=readfile6,fd=1,iosize=$iosize
+    flowop closefile name=closefile6,fd=1
+    flowop openfile name=openfile7,filesetname=bigfileset,fd=1
+    flowop readwholefile name=readfile7,fd=1,iosize=$iosize
+    flowop closefile name=closefile7,fd=1
+    flowop openfile name=openfile8,filesetname=bigfileset,fd=1
+    flowop readwholefile name=readfile8,fd=1,iosize=$iosize
+    flowop closefile name=closefile8,fd=1
+    flowop openfile name=openfile9,filesetname=bigfileset,fd=1
+    flowop readwholefile name=readfile9,fd=1,iosize=$iosize
+    flowop closefile name=closefile9,fd=1
+    flowop openfile name=openfile10,filesetname=bigfileset,fd=1
+    flowop readwholefile name=readfile10,fd=1,iosize=$iosize
+    flowop closefile name=closefile10,fd=1
+    flowop appendfilerand name=appendlog,filesetname=logfiles,iosize=$meanappendsize,fd=2
+  }
+}
+
+run 60

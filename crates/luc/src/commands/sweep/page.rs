@@ -1,0 +1,82 @@
+//! A sweep's report as graphs: which figures go into which graph.
+
+mod along;
+mod environment;
+mod names;
+mod rates;
+mod speedups;
+
+use luc_bench::sweep::Report;
+use luc_report::figures::utc;
+use luc_report::graphs::{Page, Section};
+
+use names::Axes;
+
+/// The page of the report of a sweep called `name`.
+pub(super) fn page(report: &Report, name: &str) -> Page {
+    let axes = Axes::of(report);
+    let (warnings, notes): (Vec<String>, Vec<String>) = report
+        .notes()
+        .into_iter()
+        .partition(|note| note.contains("UNSAFE") || note.contains("not a frequency"));
+    let sections = [
+        speedups::section(report, &axes),
+        rates::bars(report, &axes),
+        rates::matrix(report, &axes),
+        rates::ratios(report, &axes),
+        along::section(report),
+        environment::section(report, notes),
+    ];
+    let is_empty = |section: &Section| section.graphs.is_empty() && section.text.is_empty();
+    Page {
+        title: name.to_owned(),
+        kind: "sweep".to_owned(),
+        facts: facts(report),
+        warnings: doubts(report).into_iter().chain(warnings).collect(),
+        sections: sections
+            .into_iter()
+            .filter(|section| !is_empty(section))
+            .collect(),
+        footer: vec![
+            "Figures are medians of repeats, each on a fresh file system, in rounds of random order. Intervals are of \
+             95 % (interpolated order statistics). Ratios are of repeats of the same round."
+                .to_owned(),
+            "report.json has all figures; results.parquet and results.csv have every repeat, counters.parquet what was \
+             counted meanwhile."
+                .to_owned(),
+        ],
+    }
+}
+
+fn facts(report: &Report) -> Vec<String> {
+    let times = || {
+        let repeats = report.repeats.iter();
+        repeats.map(|repeat| repeat.environment.started_unix_s)
+    };
+    let mut facts = vec![
+        format!("{} points", report.points.len()),
+        format!("{} repeats", report.repeats.len()),
+        format!("goal +-{:.1} %", report.plan.stop.goal * 100.0),
+    ];
+    if let (Some(first), Some(last)) = (times().min(), times().max()) {
+        facts.push(format!("{} to {} UTC", utc(first), utc(last)));
+    }
+    facts
+}
+
+fn doubts(report: &Report) -> Vec<String> {
+    let mut doubts = Vec::new();
+    let (wide, points) = (report.not_converged(), report.points.len());
+    if wide > 0 {
+        doubts.push(format!(
+            "{wide} of {points} points NOT CONVERGED: their intervals are wider than the goal"
+        ));
+    }
+    if report.unfinished() > 0 {
+        doubts.push(format!(
+            "{} of {points} points are unfinished: the same `luc sweep` goes on",
+            report.unfinished()
+        ));
+    }
+    doubts
+}

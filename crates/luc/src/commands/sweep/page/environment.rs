@@ -1,0 +1,139 @@
+//! What the repeats ran on.
+
+use std::collections::BTreeMap;
+
+use luc_bench::sweep::{Environment, Report};
+use luc_report::figures::digits;
+use luc_report::graphs::{Graph, Section, Table};
+
+/// Different values of a row that are named.
+const MOST_VALUES: usize = 12;
+
+pub(super) fn section(report: &Report, notes: Vec<String>) -> Section {
+    let all = || report.repeats.iter().map(|repeat| &repeat.environment);
+    let mut rows = Vec::new();
+    let mut row = |name: &str, text: String| {
+        if !text.is_empty() {
+            rows.push(vec![name.into(), text.into()]);
+        }
+    };
+    row(
+        "kernel",
+        several(all().map(|about| Some(about.kernel.clone()))),
+    );
+    row("mkfs", several(all().map(|about| about.mkfs.clone())));
+    let mounts = all().map(|about| about.mount.as_deref().map(without_device));
+    row("mounts", several(mounts));
+    row(
+        "governor",
+        several(all().map(|about| about.governor.clone())),
+    );
+    let frequencies = || all().filter_map(|about| about.frequency_khz);
+    let lowest = frequencies().map(|[low, _]| low).min();
+    if let (Some(low), Some(high)) = (lowest, frequencies().map(|[_, high]| high).max()) {
+        let ghz = |khz: u64| digits(khz as f64 / 1e6);
+        row("frequency", format!("{} to {} GHz", ghz(low), ghz(high)));
+    }
+    let caches = all().map(|about| {
+        let words = if about.caches_dropped {
+            "dropped"
+        } else {
+            "not dropped: no root"
+        };
+        Some(words.to_owned())
+    });
+    row("caches", several(caches));
+    let range = |of: fn(&Environment) -> Option<f64>| {
+        let values: Vec<f64> = all().filter_map(of).collect();
+        let low = values.iter().copied().reduce(f64::min)?;
+        let high = values.iter().copied().reduce(f64::max)?;
+        Some(format!("{} to {}", digits(low), digits(high)))
+    };
+    let load = range(|about| Some(about.load)).unwrap_or_default();
+    row("load average", load);
+    let stolen = range(|about| Some(about.stolen_share * 100.0));
+    row(
+        "processor time that the hypervisor took",
+        stolen.map_or(String::new(), |range| format!("{range} %")),
+    );
+    for (name, of) in [
+        (
+            "time under I/O pressure",
+            (|about| about.io_pressure_us) as fn(&Environment) -> _,
+        ),
+        ("time under processor pressure", |about| {
+            about.cpu_pressure_us
+        }),
+    ] {
+        let values = || all().filter_map(of).map(|us| us as f64 / 1e6);
+        if let (Some(low), Some(high)) = (values().reduce(f64::min), values().reduce(f64::max)) {
+            row(
+                name,
+                format!("{} to {} s a repeat", digits(low), digits(high)),
+            );
+        }
+    }
+    let table = Table {
+        title: "What the repeats ran on".to_owned(),
+        columns: vec![(String::new(), false), (String::new(), false)],
+        rows,
+        more: 0,
+    };
+    Section {
+        title: "Environment".to_owned(),
+        text: notes,
+        graphs: vec![Graph::Table(table)],
+    }
+}
+
+/// The different values, the most frequent first, with how often they are there if there are several.
+fn several(values: impl Iterator<Item = Option<String>>) -> String {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for value in values.flatten() {
+        *counts.entry(value).or_default() += 1;
+    }
+    let mut counts: Vec<(String, usize)> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    if let [(value, _)] = counts.as_slice() {
+        return value.clone();
+    }
+    let more = counts.len().saturating_sub(MOST_VALUES);
+    let named = counts.iter().take(MOST_VALUES);
+    let mut words: Vec<String> = named
+        .map(|(value, count)| format!("{value} ({count})"))
+        .collect();
+    if more > 0 {
+        words.push(format!("{more} more"));
+    }
+    words.join("; ")
+}
+
+/// A mount without its source, which is another one for every repeat.
+fn without_device(mount: &str) -> String {
+    let mut words = mount.split(' ');
+    let kind = words.next().unwrap_or_default();
+    let options: Vec<&str> = words.skip(1).collect();
+    format!("{kind} {}", options.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_and_how_often() {
+        let some = |values: &[&str]| {
+            values
+                .iter()
+                .map(|value| Some((*value).to_owned()))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(several(some(&["a", "a"]).into_iter()), "a");
+        assert_eq!(several(some(&["a", "b", "b"]).into_iter()), "b (2); a (1)");
+        assert_eq!(several([None, None].into_iter()), "");
+        assert_eq!(
+            without_device("ext4 /dev/loop3 rw,noatime rw"),
+            "ext4 rw,noatime rw"
+        );
+    }
+}

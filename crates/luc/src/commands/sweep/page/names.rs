@@ -1,0 +1,136 @@
+//! The axes of a sweep, and what points are called in a graph.
+
+use luc_bench::stats::MedianInterval;
+use luc_bench::sweep::{PointReport, Report};
+use luc_report::graphs::Estimate;
+
+/// Axes and their values, in the plan's order.
+pub(super) struct Axes(Vec<(&'static str, Vec<String>)>);
+
+impl Axes {
+    pub(super) fn of(report: &Report) -> Self {
+        let mut axes: Vec<(&'static str, Vec<String>)> = Vec::new();
+        for (axis, value) in report.points.iter().flat_map(|point| &point.axes) {
+            match axes.iter_mut().find(|(name, _)| name == axis) {
+                Some((_, values)) if values.contains(value) => {}
+                Some((_, values)) => values.push(value.clone()),
+                None => axes.push((axis, vec![value.clone()])),
+            }
+        }
+        Self(axes)
+    }
+
+    pub(super) fn values(&self, axis: &str) -> &[String] {
+        let found = self.0.iter().find(|(name, _)| *name == axis);
+        found.map_or(&[], |(_, values)| values)
+    }
+
+    /// Those with several values.
+    pub(super) fn varied(&self) -> impl Iterator<Item = &'static str> + '_ {
+        let several = self.0.iter().filter(|(_, values)| values.len() > 1);
+        several.map(|(name, _)| *name)
+    }
+
+    /// A point's values of the axes with several, but for `except`.
+    pub(super) fn name(&self, point: &PointReport, except: &[&str]) -> String {
+        let words: Vec<String> = self
+            .varied()
+            .filter(|axis| !except.contains(axis))
+            .map(|axis| value_name(axis, value(point, axis)))
+            .collect();
+        if words.is_empty() {
+            return "all".to_owned();
+        }
+        words.join(", ")
+    }
+}
+
+/// A point's value of an axis.
+pub(super) fn value<'a>(point: &'a PointReport, axis: &str) -> &'a str {
+    let found = point.axes.iter().find(|(name, _)| *name == axis);
+    found.map_or("", |(_, value)| value)
+}
+
+/// `8 threads`, `ext4`, `policy auto`.
+pub(super) fn value_name(axis: &str, value: &str) -> String {
+    match axis {
+        "threads" if value == "1" => "1 thread".to_owned(),
+        "threads" => format!("{value} threads"),
+        "target" | "workload" | "frequency" => value.to_owned(),
+        _ => format!("{axis} {value}"),
+    }
+}
+
+/// The number that a value of an axis is; frequencies in GHz.
+pub(super) fn number(value: &str) -> Option<f64> {
+    let end = value
+        .find(|c: char| !(c.is_ascii_digit() || c == '.'))
+        .unwrap_or(value.len());
+    let (digits, unit) = value.split_at(end);
+    let factor = match unit {
+        "" | "GHz" => 1.0,
+        "MHz" => 1e-3,
+        "kHz" => 1e-6,
+        "k" => 1024.0,
+        "m" | "M" => 1024.0 * 1024.0,
+        _ => return None,
+    };
+    Some(digits.parse::<f64>().ok()? * factor)
+}
+
+/// Whether a smaller figure is a better one: a time.
+pub(super) fn is_time(unit: &str) -> bool {
+    ["s", "ms", "us", "ns", "seconds"].contains(&unit)
+}
+
+pub(super) fn estimate(interval: &MedianInterval) -> Estimate {
+    Estimate {
+        value: interval.median,
+        interval: Some((interval.low, interval.high)),
+    }
+}
+
+/// How many times as fast, from a ratio of figures.
+pub(super) fn speedup(ratio: &MedianInterval, unit: &str) -> Estimate {
+    if !is_time(unit) {
+        return estimate(ratio);
+    }
+    Estimate {
+        value: 1.0 / ratio.median,
+        interval: Some((1.0 / ratio.high, 1.0 / ratio.low)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_values() {
+        assert_eq!(number("8"), Some(8.0));
+        assert_eq!(number("2.4GHz"), Some(2.4));
+        assert_eq!(number("800MHz"), Some(0.8));
+        assert_eq!(number("64k"), Some(65536.0));
+        for value in [
+            "as-is",
+            "throttle:50%(not-a-frequency)",
+            "",
+            "ext4",
+            "1.2.3",
+        ] {
+            assert_eq!(number(value), None, "{value}");
+        }
+    }
+
+    #[test]
+    fn a_shorter_time_is_a_speedup() {
+        let half = MedianInterval {
+            median: 0.5,
+            low: 0.4,
+            high: 0.8,
+        };
+        assert_eq!(speedup(&half, "files/s"), estimate(&half));
+        let faster = speedup(&half, "s");
+        assert_eq!((faster.value, faster.interval), (2.0, Some((1.25, 2.5))));
+    }
+}

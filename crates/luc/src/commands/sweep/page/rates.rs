@@ -1,0 +1,222 @@
+//! The figures themselves: bars of all points, the matrix of targets and workloads, the ratios.
+
+use luc_bench::stats::{MedianInterval, Verdict};
+use luc_bench::sweep::{PointReport, Report};
+use luc_report::figures::digits;
+use luc_report::graphs::{Bar, Bars, Cell, Entry, Graph, Matrix, Section, Table};
+
+use super::names::{Axes, estimate, is_time, speedup, value, value_name};
+use super::speedups::is_drawn;
+
+/// Rows of one graph.
+const MOST_ROWS: usize = 120;
+/// Matrices in all.
+const MOST_MATRICES: usize = 12;
+
+/// The figures of every point, by workload.
+pub(super) fn bars(report: &Report, axes: &Axes) -> Section {
+    let mut section = Section {
+        title: "Figures".to_owned(),
+        ..Section::default()
+    };
+    for workload in axes.values("workload") {
+        let points = || {
+            let points = report.points.iter();
+            points.filter(|point| value(point, "workload") == workload)
+        };
+        let unit = points().next().map_or("", |point| &*point.unit);
+        let bar = |point: &PointReport| Bar {
+            name: axes.name(point, &["workload"]),
+            figure: point.interval.as_ref().map(estimate),
+            remark: match (point.verdict, &point.interval) {
+                (Verdict::NotConverged, _) => "not converged".to_owned(),
+                (Verdict::Failed, _) => "could not be measured".to_owned(),
+                (_, None) => format!("{} repeats, too few", point.count),
+                (Verdict::More(wanted), _) => format!("{} of {wanted} repeats", point.count),
+                (Verdict::Worse, _) => "given up: worse than the best".to_owned(),
+                (Verdict::Converged, _) => String::new(),
+            },
+        };
+        section.graphs.push(Graph::Bars(Bars {
+            title: workload.clone(),
+            row: "point".to_owned(),
+            unit: unit.to_owned(),
+            bars: points().take(MOST_ROWS).map(bar).collect(),
+        }));
+        let more = points().count().saturating_sub(MOST_ROWS);
+        if more > 0 {
+            section.text.push(format!(
+                "{workload}: {more} more points are not shown here; report.json has them."
+            ));
+        }
+    }
+    section
+}
+
+/// Targets by workloads, for each point of the other axes: figures, and what a joule gives.
+pub(super) fn matrix(report: &Report, axes: &Axes) -> Section {
+    let mut section = Section {
+        title: "Targets by workload".to_owned(),
+        ..Section::default()
+    };
+    if axes.values("target").len() < 2 {
+        return section;
+    }
+    let mut others: Vec<String> = Vec::new();
+    for point in &report.points {
+        let name = axes.name(point, &["workload", "target"]);
+        if !others.contains(&name) {
+            others.push(name);
+        }
+    }
+    let plain = |point: &PointReport| Some((point.unit.clone(), point.interval?));
+    let per_joule = |point: &PointReport| {
+        let energy = point.energy.as_ref()?;
+        Some((energy.unit_per_joule.clone()?, energy.per_gross_joule?))
+    };
+    for name in others.iter().take(MOST_MATRICES) {
+        let points: Vec<&PointReport> = report
+            .points
+            .iter()
+            .filter(|point| axes.name(point, &["workload", "target"]) == *name)
+            .collect();
+        let title = if name == "all" { "Figures" } else { name };
+        section.graphs.extend(one(title, &points, axes, &plain));
+        let title = format!("{title}, per joule");
+        section
+            .graphs
+            .extend(one(&title, &points, axes, &per_joule));
+    }
+    if !section.graphs.is_empty() {
+        section.text.push(
+            "The stronger the colour, the nearer to the best of its column. The best is the one with the best median: \
+             whether it is more than chance, the ratios say."
+                .to_owned(),
+        );
+    }
+    let more = others.len().saturating_sub(MOST_MATRICES);
+    if more > 0 {
+        section.text.push(format!(
+            "{more} more are not shown here; report.json has them."
+        ));
+    }
+    section
+}
+
+/// A matrix of what `of` gives of each point; `None` where it gives nothing.
+fn one(
+    title: &str,
+    points: &[&PointReport],
+    axes: &Axes,
+    of: &dyn Fn(&PointReport) -> Option<(String, MedianInterval)>,
+) -> Option<Graph> {
+    let find = |target: &str, workload: &str| -> Option<(String, MedianInterval)> {
+        let is_it = |point: &&&PointReport| {
+            value(point, "target") == target && value(point, "workload") == workload
+        };
+        of(points.iter().find(is_it)?)
+    };
+    let (targets, workloads) = (axes.values("target"), axes.values("workload"));
+    let mut matrix = Matrix {
+        title: title.to_owned(),
+        row: "target".to_owned(),
+        ..Matrix::default()
+    };
+    let mut best = Vec::new();
+    for workload in workloads {
+        let found: Vec<(String, MedianInterval)> = targets
+            .iter()
+            .filter_map(|target| find(target, workload))
+            .collect();
+        let unit = found
+            .first()
+            .map_or(String::new(), |(unit, _)| unit.clone());
+        let medians = found.iter().map(|(_, interval)| interval.median);
+        best.push(if is_time(&unit) {
+            medians.reduce(f64::min)
+        } else {
+            medians.reduce(f64::max)
+        });
+        matrix.columns.push(format!("{workload}, {unit}"));
+    }
+    best.iter().flatten().next()?;
+    for target in targets {
+        let cells = workloads.iter().zip(&best).map(|(workload, best)| {
+            let (unit, interval) = find(target, workload)?;
+            let best = (*best)?;
+            let share = if is_time(&unit) {
+                best / interval.median
+            } else {
+                interval.median / best
+            };
+            Some(Cell {
+                figure: estimate(&interval),
+                share,
+                note: String::new(),
+                is_best: interval.median == best,
+            })
+        });
+        matrix.rows.push((target.clone(), cells.collect()));
+    }
+    Some(Graph::Matrix(matrix))
+}
+
+/// Every ratio to the first value of an axis, but of those that are drawn as lines.
+pub(super) fn ratios(report: &Report, axes: &Axes) -> Section {
+    let mut rows: Vec<Vec<Entry>> = Vec::new();
+    for point in &report.points {
+        let ratios = point.ratios.iter();
+        for ratio in ratios.filter(|ratio| !is_drawn(axes, ratio.axis)) {
+            let figure = speedup(&ratio.interval, &point.unit);
+            let (low, high) = figure.interval.unwrap_or((figure.value, figure.value));
+            let is_sure = low > 1.0 || high < 1.0;
+            let verdict = match (is_sure, figure.value > 1.0) {
+                (false, _) => "no significant difference",
+                (true, true) => "faster",
+                (true, false) => "slower",
+            };
+            rows.push(vec![
+                value_name("workload", value(point, "workload")).into(),
+                axes.name(point, &["workload"]).into(),
+                format!("{} {}", ratio.axis, ratio.to).into(),
+                Entry {
+                    text: digits(figure.value),
+                    // Twice as fast has the full colour.
+                    heat: is_sure.then(|| figure.value.max(1e-9).log2().clamp(-1.0, 1.0)),
+                },
+                format!("{} to {}", digits(low), digits(high)).into(),
+                ratio.pairs.to_string().into(),
+                verdict.into(),
+            ]);
+        }
+    }
+    let more = rows.len().saturating_sub(MOST_ROWS);
+    rows.truncate(MOST_ROWS);
+    let columns = [
+        ("workload", false),
+        ("point", false),
+        ("against", false),
+        ("speedup", true),
+        ("95 % interval", true),
+        ("pairs", true),
+        ("", false),
+    ];
+    let table = Table {
+        title: "Against the first value of each axis".to_owned(),
+        columns: columns
+            .map(|(name, is_number)| (name.to_owned(), is_number))
+            .to_vec(),
+        rows,
+        more,
+    };
+    let graphs = if table.rows.is_empty() {
+        Vec::new()
+    } else {
+        vec![Graph::Table(table)]
+    };
+    Section {
+        title: "Ratios".to_owned(),
+        text: Vec::new(),
+        graphs,
+    }
+}

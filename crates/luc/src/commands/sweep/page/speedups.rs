@@ -1,0 +1,152 @@
+//! Normalized speedups along the axes of numbers: a line for each point of the other axes, 1 at the first value.
+
+use luc_bench::sweep::{PointReport, Report};
+use luc_report::graphs::{Estimate, Graph, Lines, MOST_SERIES, Place, Section, Series};
+
+use super::names::{Axes, number, speedup, value, value_name};
+
+/// Graphs in all.
+const MOST_GRAPHS: usize = 48;
+
+pub(super) fn section(report: &Report, axes: &Axes) -> Section {
+    let mut graphs = Vec::new();
+    for axis in axes.varied() {
+        if !is_drawn(axes, axis) {
+            continue;
+        }
+        for workload in axes.values("workload") {
+            let points: Vec<&PointReport> = report
+                .points
+                .iter()
+                .filter(|point| value(point, "workload") == workload)
+                .collect();
+            split(&points, axes, axis, workload, &mut graphs);
+        }
+    }
+    let more = graphs.len().saturating_sub(MOST_GRAPHS);
+    graphs.truncate(MOST_GRAPHS);
+    let mut text = Vec::new();
+    if !graphs.is_empty() {
+        text.push(
+            "How many times as fast as with the first value of the axis, other settings alike. Bands are 95 % \
+             intervals of paired ratios; where a band includes 1 there is no significant difference."
+                .to_owned(),
+        );
+    }
+    if more > 0 {
+        text.push(format!(
+            "{more} more are not shown here; report.json has them."
+        ));
+    }
+    Section {
+        title: "Speedups".to_owned(),
+        text,
+        graphs: graphs.into_iter().map(Graph::Lines).collect(),
+    }
+}
+
+/// Whether there are lines along an axis: it is one of numbers, but maybe for a value as `as-is`. Names have no order,
+/// and their ratios are in a table.
+pub(super) fn is_drawn(axes: &Axes, axis: &str) -> bool {
+    let values = axes.values(axis).iter();
+    values.filter(|value| number(value).is_some()).count() > 1
+}
+
+/// One graph, or where that had too many lines one for each value of the axis that has most.
+fn split(
+    points: &[&PointReport],
+    axes: &Axes,
+    axis: &'static str,
+    title: &str,
+    graphs: &mut Vec<Lines>,
+) {
+    let others = |point: &&PointReport| axes.name(point, &["workload", axis]);
+    let mut names: Vec<String> = Vec::new();
+    for point in points {
+        let name = others(point);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let present = |other: &str| -> Vec<&str> {
+        let mut values: Vec<&str> = points.iter().map(|point| value(point, other)).collect();
+        values.sort_unstable();
+        values.dedup();
+        axes.values(other)
+            .iter()
+            .map(String::as_str)
+            .filter(|value| values.contains(value))
+            .collect()
+    };
+    let widest = axes
+        .varied()
+        .filter(|other| *other != "workload" && *other != axis)
+        .max_by_key(|other| present(other).len())
+        .filter(|other| present(other).len() > 1);
+    if let (true, Some(widest)) = (names.len() > MOST_SERIES, widest) {
+        for kept in present(widest) {
+            let rest: Vec<&PointReport> = points
+                .iter()
+                .copied()
+                .filter(|point| value(point, widest) == kept)
+                .collect();
+            let title = format!("{title}, {}", value_name(widest, kept));
+            split(&rest, axes, axis, &title, graphs);
+        }
+        return;
+    }
+    let values = axes.values(axis);
+    let series = names.into_iter().map(|name| Series {
+        figures: values
+            .iter()
+            .map(|at| {
+                let point = points
+                    .iter()
+                    .find(|point| others(point) == name && value(point, axis) == at)?;
+                figure(point, axis, values)
+            })
+            .collect(),
+        name,
+    });
+    let series: Vec<Series> = series
+        .filter(|line| line.figures.iter().flatten().count() > 1)
+        .collect();
+    if series.is_empty() {
+        return;
+    }
+    graphs.push(Lines {
+        title: title.to_owned(),
+        across: if axis == "mips" {
+            "million instructions per second".to_owned()
+        } else {
+            axis.to_owned()
+        },
+        up: "speedup".to_owned(),
+        places: values.iter().map(|value| place(value)).collect(),
+        reference: Some(1.0),
+        series,
+    });
+}
+
+fn place(value: &str) -> Place {
+    Place {
+        name: value.to_owned(),
+        number: number(value),
+    }
+}
+
+/// 1 for the first value of an axis.
+fn figure(point: &PointReport, axis: &str, values: &[String]) -> Option<Estimate> {
+    if values
+        .first()
+        .is_some_and(|first| value(point, axis) == first)
+    {
+        let one = Estimate {
+            value: 1.0,
+            interval: Some((1.0, 1.0)),
+        };
+        return (point.count > 0).then_some(one);
+    }
+    let ratio = point.ratios.iter().find(|ratio| ratio.axis == axis)?;
+    Some(speedup(&ratio.interval, &point.unit))
+}

@@ -1,0 +1,49 @@
+//! Bars with intervals: a table, whose last column is drawn.
+
+use std::fmt::{self, Write as _};
+
+use super::Bars;
+use crate::html::escape::Text;
+
+/// The graph.
+pub(super) fn write(out: &mut String, bars: &Bars) -> fmt::Result {
+    let ends = bars
+        .bars
+        .iter()
+        .filter_map(|bar| Some(bar.figure?.bounds().1.max(bar.figure?.value)));
+    let most = ends.filter(|end| end.is_finite()).fold(0.0, f64::max);
+    writeln!(
+        out,
+        "<h3>{}</h3><div class=\"scroll\"><table class=\"bars\"><thead><tr><th scope=\"col\">{}</th>\
+         <th scope=\"col\" class=\"number\">{}</th><th scope=\"col\" class=\"wide\" aria-hidden=\"true\"></th>\
+         </tr></thead><tbody>",
+        Text(&bars.title),
+        Text(&bars.row),
+        Text(&bars.unit)
+    )?;
+    for bar in &bars.bars {
+        write!(out, "<tr><th scope=\"row\">{}", Text(&bar.name))?;
+        if !bar.remark.is_empty() {
+            write!(out, " <span class=\"tag\">{}</span>", Text(&bar.remark))?;
+        }
+        let Some(figure) = bar.figure.filter(|_| most > 0.0) else {
+            writeln!(
+                out,
+                "</th><td class=\"number\">-</td><td class=\"wide\"></td></tr>"
+            )?;
+            continue;
+        };
+        let percent = |value: f64| (value / most * 100.0).clamp(0.0, 100.0);
+        let (low, high) = figure.bounds();
+        writeln!(
+            out,
+            "</th><td class=\"number\">{}</td><td class=\"wide\" aria-hidden=\"true\"><div class=\"ruler\">\
+             <i style=\"width:{:.2}%\"></i><b style=\"left:{:.2}%;width:{:.2}%\"></b></div></td></tr>",
+            figure.words(),
+            percent(figure.value),
+            percent(low),
+            percent(high) - percent(low)
+        )?;
+    }
+    writeln!(out, "</tbody></table></div>")
+}

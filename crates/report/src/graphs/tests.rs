@@ -1,0 +1,190 @@
+//! Pages of made-up figures.
+
+use super::*;
+
+fn estimate(value: f64) -> Option<Estimate> {
+    Some(Estimate {
+        value,
+        interval: Some((value * 0.9, value * 1.1)),
+    })
+}
+
+fn lines() -> Lines {
+    Lines {
+        title: "Speedup".to_owned(),
+        across: "threads".to_owned(),
+        up: "times as fast".to_owned(),
+        places: [1.0, 4.0, 64.0]
+            .map(|number| Place {
+                name: number.to_string(),
+                number: Some(number),
+            })
+            .to_vec(),
+        reference: Some(1.0),
+        series: vec![
+            Series {
+                name: "<ext4>".to_owned(),
+                figures: vec![estimate(1.0), None, estimate(2.0)],
+            },
+            Series {
+                name: "xfs".to_owned(),
+                figures: vec![None, estimate(1.5), None],
+            },
+        ],
+    }
+}
+
+fn whole() -> Page {
+    let bars = Bars {
+        title: "Rates".to_owned(),
+        row: "point".to_owned(),
+        unit: "files/s".to_owned(),
+        bars: vec![
+            Bar {
+                name: "a".to_owned(),
+                figure: estimate(50.0),
+                remark: "not converged".to_owned(),
+            },
+            Bar {
+                name: "b".to_owned(),
+                figure: None,
+                remark: String::new(),
+            },
+            Bar {
+                name: "c".to_owned(),
+                figure: Some(Estimate {
+                    value: 100.0,
+                    interval: None,
+                }),
+                remark: String::new(),
+            },
+        ],
+    };
+    let matrix = Matrix {
+        title: "Matrix".to_owned(),
+        row: "target".to_owned(),
+        columns: vec!["mail".to_owned(), "web".to_owned()],
+        rows: vec![(
+            "ext4".to_owned(),
+            vec![
+                estimate(1234.0).map(|figure| Cell {
+                    figure,
+                    share: 1.0,
+                    note: "1.20 of ext3".to_owned(),
+                    is_best: true,
+                }),
+                None,
+            ],
+        )],
+    };
+    let table = Table {
+        title: "Counters".to_owned(),
+        columns: vec![("counter".to_owned(), false), ("rho".to_owned(), true)],
+        rows: vec![vec![
+            "disk.flushes".into(),
+            Entry {
+                text: "-0.93".to_owned(),
+                heat: Some(-0.93),
+            },
+        ]],
+        more: 3,
+    };
+    Page {
+        title: "plan & <script>".to_owned(),
+        kind: "sweep".to_owned(),
+        facts: vec!["6 points".to_owned()],
+        warnings: vec!["UNSAFE".to_owned()],
+        sections: vec![Section {
+            title: "All".to_owned(),
+            text: vec!["What it is.".to_owned()],
+            graphs: vec![
+                Graph::Lines(lines()),
+                Graph::Lines(Lines::default()),
+                Graph::Bars(bars),
+                Graph::Matrix(matrix),
+                Graph::Table(table),
+            ],
+        }],
+        footer: vec!["Read it so.".to_owned()],
+    }
+}
+
+/// Every element that is opened is closed, in order; none but those of HTML that have no end.
+fn assert_well_formed(page: &str) {
+    let mut open: Vec<String> = Vec::new();
+    let body = page.split_once("<body>").expect("a body").1;
+    for tag in body.split('<').skip(1) {
+        let (tag, _) = tag.split_once('>').expect("a whole tag");
+        let name: String = tag
+            .chars()
+            .take_while(|c| c.is_ascii_alphanumeric() || *c == '/')
+            .collect();
+        match name.strip_prefix('/') {
+            Some(name) if name == "body" || name == "html" => {}
+            Some(name) => assert_eq!(open.pop().as_deref(), Some(name), "{tag}"),
+            None if tag.ends_with('/') => {}
+            None => open.push(name),
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
+}
+
+#[test]
+fn a_page_has_all_of_it_and_loads_nothing() {
+    let page = page(&whole());
+    assert_well_formed(&page);
+    for words in [
+        "plan &amp; &lt;script&gt;",
+        "UNSAFE",
+        "&lt;ext4&gt;",
+        "1.50 (1.35 to 1.65)",
+        "50 (45 to 55)",
+        "not converged",
+        "1.20 of ext3",
+        "--heat:93%",
+        "3 more",
+        "Read it so.",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+    for words in ["<script", "http://", "https://", "url(", "<img", "<link"] {
+        assert!(!page.contains(words), "{words}");
+    }
+    // One mark for each figure of a line, and one for each in the legend.
+    assert_eq!(page.matches("class=\"dot c0\"").count(), 3);
+    assert_eq!(page.matches("class=\"dot c1\"").count(), 2);
+}
+
+#[test]
+fn lines_are_where_their_figures_are() {
+    let mut out = String::new();
+    super::lines::write(&mut out, &lines()).expect("written");
+    let line = out
+        .lines()
+        .find(|line| line.starts_with("<polyline class=\"line c0\""))
+        .expect("a line");
+    let points = line.split('"').nth(3).expect("points");
+    let places: Vec<f64> = points
+        .split([' ', ','])
+        .map(|number| number.parse().expect("a number"))
+        .collect();
+    // Two figures, the second further right and higher, which is less in SVG.
+    assert_eq!(places.len(), 4);
+    assert!(places[2] > places[0] + 400.0 && places[3] < places[1] - 50.0);
+}
+
+#[test]
+fn odd_figures_do_no_harm() {
+    let mut graph = lines();
+    graph.series[0].figures[0] = Some(Estimate {
+        value: f64::NAN,
+        interval: Some((f64::NEG_INFINITY, f64::INFINITY)),
+    });
+    graph.places[0].number = None;
+    graph.series.extend(vec![graph.series[0].clone(); 20]);
+    let mut out = String::new();
+    super::lines::write(&mut out, &graph).expect("written");
+    assert!(!out.contains("class=\"line c8\""));
+    let svg = &out[..out.find("</svg>").expect("an end")];
+    assert!(!svg.contains("inf"), "{svg}");
+}
