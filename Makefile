@@ -41,7 +41,7 @@ lint: setup-lint ## Set up, then check form, lints, documentation, scripts and d
 demo: setup-test build ## Set up, build, and show what LUC does
 	scripts/demo.sh $(BUILD)
 
-evaluate: setup-evaluate build ## Measure what LUC claims and rewrite docs/evaluation (root, 3 hours)
+evaluate: setup-evaluate build ## Measure what LUC claims and rewrite docs/evaluation (root, 4 hours)
 	$(BUILD)/luc-evaluate
 
 # One part: evaluate-metarates, evaluate-sqlite, ...; luc-evaluate --help lists them.

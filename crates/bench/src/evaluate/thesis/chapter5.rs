@@ -7,7 +7,7 @@ use super::chapter4::together;
 use super::data::{
     Data, Line, commits_per_fsync, delayed_percent, delays_per_file, fsync_ms, mean_delay_ms, range,
 };
-use super::finding::{Claim, Finding, Verdict, share};
+use super::finding::{Claim, Finding, NOISE, Verdict, share};
 use super::tables::BySpeed;
 use claims::{
     COPY_GAINS, COPY_STEADIES, COPY_UNBLOCKS, OLTP_BOTH, OLTP_DELAY, OLTP_DELAYED, OLTP_GAINS,
@@ -77,16 +77,19 @@ pub(super) fn findings(data: &Data) -> Vec<Finding> {
     ]
 }
 
-/// `line` falls, and `with` by less: agrees if both, in part if neither falls.
+/// `line` falls, and `with` by less: agrees if by less than half, in part if by less. Where `line` does not fall, there
+/// is nothing to agree with.
 fn steadies(claim: Claim, data: &Data, line: Line, with: Line) -> Finding {
     let fall = |line| Some(data.greatest_fall(line)?.share.max(0.0));
     let (Some(before), Some(after)) = (fall(line), fall(with)) else {
         return claim.found(Verdict::NotMeasured, "-".to_owned());
     };
-    let verdict = match (before > 0.03, after < before.max(0.03)) {
-        (true, true) => Verdict::Agrees,
-        (false, true) => Verdict::Partly,
-        (_, false) => Verdict::DoesNot,
+    let verdict = if before <= NOISE || after >= before {
+        Verdict::DoesNot
+    } else if after < before / 2.0 {
+        Verdict::Agrees
+    } else {
+        Verdict::Partly
     };
     claim.found(
         verdict,

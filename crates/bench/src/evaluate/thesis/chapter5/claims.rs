@@ -14,8 +14,8 @@ pub(super) const PID_STEADIES: Claim = Claim {
     figure: "5.8a, b",
     says: "Metarates 4: ext4 falls by up to 20 % to the fastest speed, with PID batching by 6 %",
     agrees: "who shares the first commit no longer depends on the speed",
-    partly: "there is less to steady: ext4 itself does not fall, or the controller does",
-    does_not: "the controller's own error changes with the speed, and ext4 hardly falls",
+    partly: "the controller has an error of its own, which changes with the speed",
+    does_not: "ext4 does not fall here, so that there is nothing to steady",
 };
 
 pub(super) const PID_SHORTENS: Claim = Claim {
@@ -39,8 +39,8 @@ pub(super) const COPY_STEADIES: Claim = Claim {
     figure: "5.9a, b",
     says: "IOzone: ext4 falls by up to 47 %, with heuristic copy-out hardly at any step",
     agrees: "no write waits any more, whatever the speed",
-    partly: "there is less to steady: ext4 hardly falls itself",
-    does_not: "the first commit of a round still delays writes",
+    partly: "the first commit of a round still delays writes",
+    does_not: "ext4 with files of this size does not fall here by more than noise, so that there is little to steady",
 };
 
 pub(super) const COPY_UNBLOCKS: Claim = Claim {
