@@ -1,6 +1,6 @@
 //! The disk's contents: zeroed memory of which only touched pages cost anything.
 //!
-//! In huge pages that the administrator has set aside (hugetlbfs) the contents take no memory from
+//! In huge pages that the administrator has set aside (hugetlbfs) it takes no memory from
 //! the page cache, however much is written: what is free for others stays as it was at the start.
 
 use std::io;

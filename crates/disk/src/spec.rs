@@ -15,7 +15,8 @@ pub struct DiskSpec {
     pub model: ModelSpec,
     /// Its size: a multiple of 4096.
     pub size_bytes: u64,
-    /// Whether its contents are kept in huge pages, all reserved at its creation.
+    /// Whether it is kept in huge pages, all reserved at its creation: as many as it is large, and for twice its
+    /// write cache.
     #[serde(default)]
     pub huge_pages: bool,
     /// The file system to make on it, if any.

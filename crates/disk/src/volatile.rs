@@ -65,7 +65,7 @@ impl Store {
     pub(crate) fn new(size: usize, cache: usize, pages: Pages) -> io::Result<Self> {
         Ok(Self {
             image: Image::new(size, pages)?,
-            arena: Image::new((2 * cache).max(1), Pages::Ordinary)?,
+            arena: Image::new((2 * cache).max(1), pages)?,
             capacity: cache,
             log: VecDeque::with_capacity(16 << 10),
             next_sequence: 0,

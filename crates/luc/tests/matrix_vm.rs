@@ -49,7 +49,7 @@ fn a_server_runs_on_a_hard_disk_in_virtual_time() {
     let cold = include_str!("../../bench/workloads/slides-web.f").replacen("run ", COLD, 1);
     let outcome = Vm::new(&kernel)
         .mode(Mode::VirtualTime { shift: 0 })
-        .memory_mib(512 + 32 + 260)
+        .memory_mib(512 + 32 + 300)
         .timeout(Duration::from_secs(1200))
         .kernel_argument("init_on_alloc=0")
         .module("fuse")

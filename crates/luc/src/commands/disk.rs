@@ -99,7 +99,8 @@ struct Create {
     /// Size, as in 512M or 1G; only touched pages take memory
     #[arg(long, default_value = "1G")]
     size: String,
-    /// Keep it in huge pages of 2 MiB (/proc/sys/vm/nr_hugepages), out of the page cache's memory
+    /// Keep it in huge pages of 2 MiB (/proc/sys/vm/nr_hugepages), out of the page cache's memory: its size and
+    /// twice its write cache
     #[arg(long)]
     huge_pages: bool,
     /// Cost of a flush, model fixed only [default: 6ms]

@@ -26,14 +26,14 @@ pub(super) const LOADS: [Load; 4] = [
         text: include_str!("../../../workloads/slides-web.f"),
         // 9: as deep as the slides' tree, ln(files) / ln(width) = 3.2.
         settings: &["nfiles=1250", "meandirwidth=9", "iosize=128k"],
-        memory_mib: 44,
+        memory_mib: 60,
         files: "1250 files of 32 KiB, 39 MiB",
     },
     Load {
         name: "mail",
         text: include_str!("../../../workloads/slides-mail.f"),
         settings: &["nfiles=3125", "iosize=128k"],
-        memory_mib: 44,
+        memory_mib: 60,
         files: "3125 files of 16 KiB, 4/5 of them there, 39 MiB",
     },
     Load {

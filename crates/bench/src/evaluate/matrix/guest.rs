@@ -22,7 +22,7 @@ const PREAMBLE: &str = include_str!("cell.sh");
 /// A thousand million instructions a second.
 const SHIFT: u32 = 0;
 /// The kernel, the programs and the ballast's smallest weight.
-const SYSTEM_MIB: u64 = 260;
+const SYSTEM_MIB: u64 = 300;
 /// The distribution's kernel clears each page that it gives out; most of a guest's time would go into that. RCU's
 /// work on a thread of its own lets an idle processor sleep through its ticks, which are what idle time costs.
 const KERNEL_ARGUMENTS: [&str; 2] = ["init_on_alloc=0", "rcu_nocbs=0"];
