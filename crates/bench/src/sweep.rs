@@ -66,10 +66,10 @@ pub fn run(
     run_until(plan, out, luc, sysfs, None, tick)
 }
 
-/// As [`run`], but begins no repeat after `deadline`; the same again with a later one goes on.
+/// As [`run()`], but begins no repeat after `deadline`; the same again with a later one goes on.
 ///
 /// # Errors
-/// As those of [`run`].
+/// As those of [`run()`].
 pub fn run_until(
     plan: &Plan,
     out: &Path,

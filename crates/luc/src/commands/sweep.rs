@@ -21,7 +21,7 @@ mod page;
 /// back on any exit; without cpufreq a throttle limits processor time, and says that it is no frequency.
 /// Energy (RAPL, perf events or a meter's command) is beside each repeat, or why it is unavailable.
 ///
-/// With a section [virtual] the points run in guests in virtual time (QEMU, a processor of so many million
+/// With a section 'virtual' the points run in guests in virtual time (QEMU, a processor of so many million
 /// instructions per second, luc.ko's policies); that needs no root, and is exact however busy the machine is.
 ///
 /// Every finished repeat is kept in the --out folder at once. A sweep that was interrupted or killed goes
@@ -77,7 +77,7 @@ pub(crate) struct Args {
     /// Folder of the results [default: the plan's name with .sweep instead of .toml, here]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Guests at a time, of a plan with [virtual] [default: as many as processors]
+    /// Guests at a time, of a plan with section 'virtual' [default: as many as processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: Option<u16>,
     /// Print the report as JSON
