@@ -111,7 +111,12 @@ fn killed_and_gone_on_it_ends_as_if_nothing_had_happened() {
     assert_eq!(lines(folder, "killed"), 3);
 
     let gone_on = whole("killed");
-    let once = whole("once");
+    // The same modules once more: those of another folder know its path, which is microseconds in a guest.
+    let results = folder.join("killed/results.jsonl");
+    let text = fs::read_to_string(&results).expect("there");
+    let head = text.split_inclusive('\n').next().expect("a head");
+    fs::write(&results, head).expect("begun anew");
+    let once = whole("killed");
     assert_eq!(repeats(&gone_on), repeats(&once));
     assert_eq!(repeats(&once).len(), 4);
 
