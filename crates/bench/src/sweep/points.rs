@@ -165,9 +165,12 @@ fn parameters(plan: &Plan) -> BTreeSet<&'static str> {
     plan.workload.iter().flat_map(of_workload).collect()
 }
 
-/// The workload once for each combination of its options' values.
+/// The workload once for each combination of its options' values. The list `set` of a workload file is one value.
 fn with_options(workload: &Workload) -> Vec<Workload> {
     let mut made = vec![workload.clone()];
+    if workload.bench.is_none() {
+        return made;
+    }
     for (name, value) in &workload.options {
         let Value::Array(_) = value else { continue };
         let with = |workload: &Workload, value: &Value| {
@@ -209,6 +212,16 @@ mod tests {
              directory = '/'",
         );
         assert_eq!(found, ["w,1,t,off,64k", "w,1,t,off,128k", "v,1,t,off,-"]);
+        let found = keys(
+            "[[workload]]
+             name = 'w'
+             filebench = 'webserver'
+             options = { set = ['nfiles=100', 'nthreads={threads}'] }
+             [[target]]
+             name = 't'
+             directory = '/'",
+        );
+        assert_eq!(found, ["w,1,t,off"]);
     }
 
     #[test]
