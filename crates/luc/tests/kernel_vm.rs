@@ -4,6 +4,7 @@
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use luc_vm::{Kernel, Vm};
@@ -72,8 +73,13 @@ umount /a /b
 for disk in 0 1; do e2fsck -fn /dev/lagdisk$disk >/dev/null 2>&1; say fsck $?; done
 "#;
 
-/// A kernel, luc.ko and lagdisk.ko for it, or `None` after saying why there are none.
-fn prepare() -> Option<(Kernel, PathBuf, PathBuf)> {
+/// A kernel, luc.ko and lagdisk.ko for it, or `None` after saying why there are none. Made once for all tests.
+fn prepare() -> Option<&'static (Kernel, PathBuf, PathBuf)> {
+    static PREPARED: OnceLock<Option<(Kernel, PathBuf, PathBuf)>> = OnceLock::new();
+    PREPARED.get_or_init(make).as_ref()
+}
+
+fn make() -> Option<(Kernel, PathBuf, PathBuf)> {
     if let Some(reason) = luc_vm::missing() {
         println!("skipped: {reason}");
         return None;
@@ -137,7 +143,7 @@ fn the_module_from_load_to_unload() {
         return;
     }
     let cached = format!("/var/cache/luc/kernel/{}/luc.ko", kernel.release());
-    let outcome = Vm::new(&kernel)
+    let outcome = Vm::new(kernel)
         .program(LUC)
         .program("mke2fs")
         .program("e2fsck")
@@ -271,11 +277,11 @@ fn a_locked_kernel_refuses_what_it_cannot_trust() {
     let Some((kernel, unsigned, _)) = prepare() else {
         return;
     };
-    let Some(signed) = build_by_dkms(&kernel) else {
+    let Some(signed) = build_by_dkms(kernel) else {
         return;
     };
     let release = kernel.release().to_owned();
-    let outcome = Vm::new(&kernel)
+    let outcome = Vm::new(kernel)
         .program(LUC)
         .file(
             format!("/lib/modules/{release}/updates/dkms/luc.ko"),
