@@ -72,12 +72,13 @@ fn a_server_runs_on_a_hard_disk_in_virtual_time() {
         // The seconds are virtual, so this is exact on any machine: no time passes unseen.
         let seconds = report["measured_s"].as_f64().expect("seconds");
         assert!((1.9..2.5).contains(&seconds), "{report}");
-        // A drive's time, not a RAM disk's: reads of a cold cache take milliseconds each.
-        let reads = disk["reads"].as_f64().expect("reads");
-        let mean_ms = disk["read_ns"].as_f64().expect("time") / reads / 1e6;
+        // A drive's time, not a RAM disk's: the set does not fit, and a flush waits for the platter. Reads are of whole
+        // files, mostly from the drive's own read-ahead.
+        let figure = |name: &str| disk[name].as_f64().expect(name);
+        let flush_ms = figure("flush_ns") / figure("flushes") / 1e6;
         assert!(
-            reads > 50.0 && (1.0..30.0).contains(&mean_ms),
-            "{mean_ms} ms: {disk}"
+            figure("reads") > 50.0 && (1.0..100.0).contains(&flush_ms),
+            "{flush_ms} ms: {disk}"
         );
     }
 }
