@@ -1,13 +1,11 @@
 //! What has been measured, on disk as soon as it is there.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 use super::super::EvaluateError;
+use super::super::guests;
 use super::cells::{Group, Load, Sheet, Speed};
 
 /// One setting's figures. Times and rates are those of the speed that the guest stands for; counts
@@ -74,62 +72,24 @@ fn ratio(numerator: u64, denominator: u64) -> Option<f64> {
     (denominator > 0).then(|| numerator as f64 / denominator as f64)
 }
 
-/// A group's cells and what made them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Record {
-    group: String,
-    build: String,
-    cells: Vec<Cell>,
-}
-
-/// The file.
-#[derive(Debug, Deserialize)]
-struct Stored {
-    groups: Vec<Record>,
-}
-
-/// All groups that have been measured.
+/// All groups that have been measured, by their place in the sweep.
 #[derive(Debug)]
-pub(super) struct Results {
-    path: PathBuf,
-    kernel: String,
-    groups: BTreeMap<String, Record>,
-}
+pub(super) struct Results(guests::Results<Cell>);
 
 impl Results {
     /// Those of an earlier run, if there are any.
     pub(super) fn open(path: &Path, kernel: &str) -> Result<Self, EvaluateError> {
-        let groups = match fs::read(path) {
-            Ok(bytes) => {
-                let stored: Stored =
-                    serde_json::from_slice(&bytes).map_err(|error| EvaluateError::File {
-                        what: "resume from (remove it to start anew)",
-                        path: path.to_owned(),
-                        reason: error.into(),
-                    })?;
-                let named = |record: Record| (record.group.clone(), record);
-                stored.groups.into_iter().map(named).collect()
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => BTreeMap::new(),
-            Err(error) => return Err(EvaluateError::file("read", path)(error)),
-        };
-        Ok(Self {
-            path: path.to_owned(),
-            kernel: kernel.to_owned(),
-            groups,
-        })
+        guests::Results::open("kernel", path, kernel).map(Self)
     }
 
     /// Whether nothing has been measured.
     pub(super) fn is_empty(&self) -> bool {
-        self.groups.is_empty()
+        self.0.is_empty()
     }
 
     /// Whether a group is there and of this build.
     pub(super) fn has(&self, group: Group, build: &str) -> bool {
-        self.groups
-            .get(&group.name())
-            .is_some_and(|record| record.build == build)
+        self.0.has(&group.name(), build)
     }
 
     /// Keeps a group's cells.
@@ -139,57 +99,13 @@ impl Results {
         build: String,
         cells: Vec<Cell>,
     ) -> Result<(), EvaluateError> {
-        let name = group.name();
-        let record = Record {
-            group: name.clone(),
-            build,
-            cells,
-        };
-        self.groups.insert(name, record);
-        self.save()
-    }
-
-    /// Writes the file: one line per cell, replaced as a whole.
-    fn save(&self) -> Result<(), EvaluateError> {
-        let mut text = String::from("{\n");
-        for (key, value) in [
-            ("part", json!("kernel")),
-            ("made_by", json!("make evaluate-kernel")),
-            ("kernel", json!(self.kernel)),
-        ] {
-            text += &format!("\"{key}\": {value},\n");
-        }
-        text += "\"groups\": [\n";
-        let groups: Vec<String> = self
-            .groups
-            .values()
-            .map(|record| {
-                let cells: Vec<String> = record
-                    .cells
-                    .iter()
-                    .filter_map(|cell| serde_json::to_string(cell).ok())
-                    .collect();
-                format!(
-                    "{{\"group\": {}, \"build\": {}, \"cells\": [\n{}]}}",
-                    json!(record.group),
-                    json!(record.build),
-                    cells.join(",\n")
-                )
-            })
-            .collect();
-        text += &groups.join(",\n");
-        text += "]}\n";
-        let partial = self.path.with_extension("json.new");
-        fs::write(&partial, text).map_err(EvaluateError::file("write", &partial))?;
-        fs::rename(&partial, &self.path).map_err(EvaluateError::file("write", &self.path))
+        self.0.add(group.name(), build, cells)
     }
 
     /// How many groups there are of how many builds.
     pub(super) fn builds(&self, build: impl Fn(Group) -> String) -> (usize, usize) {
         let all = Group::all();
-        let there = all
-            .iter()
-            .filter(|group| self.groups.contains_key(&group.name()));
+        let there = all.iter().filter(|group| self.0.is_there(&group.name()));
         let current = all
             .iter()
             .filter(|group| self.has(**group, &build(**group)));
@@ -211,13 +127,14 @@ impl Results {
 
     /// A group's cells.
     pub(super) fn cells(&self, sheet: Sheet, load: Load, speed: Speed) -> Option<&[Cell]> {
-        let name = Group { sheet, load, speed }.name();
-        Some(&self.groups.get(&name)?.cells)
+        self.0.cells(&Group { sheet, load, speed }.name())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::super::cells::SPEEDS;
     use super::*;
 
