@@ -4,7 +4,6 @@ use std::fmt::{self, Write as _};
 
 use super::scale::Scale;
 use super::{Estimate, Lines, MOST_SERIES, Place};
-use crate::figures::digits;
 use crate::html::escape::Text;
 
 const WIDTH: f64 = 560.0;
@@ -42,7 +41,7 @@ pub(super) fn write(out: &mut String, lines: &Lines) -> fmt::Result {
         series.len()
     )?;
     let right = WIDTH - RIGHT;
-    for tick in up.ticks() {
+    for (tick, name) in up.named_ticks() {
         let y = y(tick);
         write!(
             out,
@@ -50,7 +49,7 @@ pub(super) fn write(out: &mut String, lines: &Lines) -> fmt::Result {
              <text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
             LEFT - 7.0,
             y + 4.0,
-            digits(tick)
+            name
         )?;
     }
     let floor = HEIGHT - BOTTOM;

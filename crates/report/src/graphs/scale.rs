@@ -71,6 +71,15 @@ impl Scale {
             .map(|tick| (first + tick as f64) * step + 0.0)
             .collect()
     }
+
+    /// The same, named with the digits that tell them apart.
+    pub(super) fn named_ticks(self) -> Vec<(f64, String)> {
+        let step = step(self.high - self.low, self.low);
+        // Steps are 1, 2 or 5 of a power of ten.
+        let places = (-(step * 1.001).log10().floor()).clamp(0.0, 12.0) as usize;
+        let name = |tick| (tick, format!("{tick:.places$}"));
+        self.ticks().into_iter().map(name).collect()
+    }
 }
 
 fn ends(values: impl Iterator<Item = f64>) -> (f64, f64) {
@@ -110,6 +119,17 @@ mod tests {
     }
 
     #[test]
+    fn names_of_ticks_differ() {
+        let names = |ends: [f64; 2]| -> Vec<String> {
+            let named = Scale::around(ends.into_iter()).named_ticks();
+            named.into_iter().map(|(_, name)| name).collect()
+        };
+        assert_eq!(names([1.0, 1.009])[..3], ["1.000", "1.002", "1.004"]);
+        assert_eq!(names([0.0, 730.0])[1], "200");
+        assert_eq!(names([0.0, 2.1])[1], "0.5");
+    }
+
+    #[test]
     fn far_apart_is_logarithmic() {
         let scale = Scale::over([1.0, 4.0, 64.0].into_iter());
         assert!((scale.place(4.0) - 1.0 / 3.0).abs() < 1e-9);
@@ -126,6 +146,8 @@ mod tests {
                 }
                 let ticks = Scale::around(values.iter().copied()).ticks();
                 prop_assert!((2..=12).contains(&ticks.len()), "{:?}", ticks);
+                let named = Scale::around(values.iter().copied()).named_ticks();
+                prop_assert!(named.windows(2).all(|two| two[0].1 != two[1].1), "{:?}", named);
             }
         }
     }

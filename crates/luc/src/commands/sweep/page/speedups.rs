@@ -1,5 +1,7 @@
 //! Normalized speedups along the axes of numbers: a line for each point of the other axes, 1 at the first value.
 
+use std::cmp::Ordering;
+
 use luc_bench::sweep::{PointReport, Report};
 use luc_report::graphs::{Estimate, Graph, Lines, MOST_SERIES, Place, Section, Series};
 
@@ -20,7 +22,14 @@ pub(super) fn section(report: &Report, axes: &Axes) -> Section {
                 .iter()
                 .filter(|point| value(point, "workload") == workload)
                 .collect();
-            split(&points, axes, axis, workload, &mut graphs);
+            let by = if axis == "mips" { "speed" } else { axis };
+            split(
+                &points,
+                axes,
+                axis,
+                &format!("{workload} by {by}"),
+                &mut graphs,
+            );
         }
     }
     let more = graphs.len().saturating_sub(MOST_GRAPHS);
@@ -95,25 +104,55 @@ fn split(
         }
         return;
     }
-    let values = axes.values(axis);
-    let series = names.into_iter().map(|name| Series {
-        figures: values
-            .iter()
-            .map(|at| {
-                let point = points
-                    .iter()
-                    .find(|point| others(point) == name && value(point, axis) == at)?;
-                figure(point, axis, values)
-            })
-            .collect(),
-        name,
-    });
-    let series: Vec<Series> = series
-        .filter(|line| line.figures.iter().flatten().count() > 1)
+    let lines: Vec<(String, Vec<&PointReport>)> = names
+        .into_iter()
+        .map(|name| {
+            let line = points.iter().copied();
+            let line = line.filter(|point| others(point) == name).collect();
+            (name, line)
+        })
+        .filter(|(_, line): &(_, Vec<&PointReport>)| {
+            let figures = line.iter().filter_map(|point| figure(point, axis, line));
+            figures.count() > 1
+        })
         .collect();
-    if series.is_empty() {
+    if lines.is_empty() {
         return;
     }
+    // A workload may have lists of its own in place of the plan's.
+    let mut values: Vec<&String> = axes
+        .values(axis)
+        .iter()
+        .filter(|&at| {
+            let mut all = lines.iter().flat_map(|(_, line)| line);
+            all.any(|point| value(point, axis) == at)
+        })
+        .collect();
+    // Each workload's list is in order, but not several one after the other; what is no number comes first.
+    values.sort_by(|a, b| number(a).partial_cmp(&number(b)).unwrap_or(Ordering::Equal));
+    // What all lines have in common is in the title, or said nowhere because the plan has it.
+    let common: Vec<&str> = axes
+        .varied()
+        .filter(|other| {
+            let mut all = lines.iter().flat_map(|(_, line)| line);
+            let first = all.next().map(|point| value(point, other));
+            all.all(|point| Some(value(point, other)) == first)
+        })
+        .chain(["workload", axis])
+        .collect();
+    let series = lines.iter().map(|(name, line)| Series {
+        name: match line.first() {
+            Some(point) if lines.len() > 1 => axes.name(point, &common),
+            _ => name.clone(),
+        },
+        figures: values
+            .iter()
+            .map(|&at| {
+                let point = line.iter().find(|point| value(point, axis) == at)?;
+                figure(point, axis, line)
+            })
+            .collect(),
+    });
     graphs.push(Lines {
         title: title.to_owned(),
         across: if axis == "mips" {
@@ -124,7 +163,7 @@ fn split(
         up: "speedup".to_owned(),
         places: values.iter().map(|value| place(value)).collect(),
         reference: Some(1.0),
-        series,
+        series: series.collect(),
     });
 }
 
@@ -135,18 +174,18 @@ fn place(value: &str) -> Place {
     }
 }
 
-/// 1 for the first value of an axis.
-fn figure(point: &PointReport, axis: &str, values: &[String]) -> Option<Estimate> {
-    if values
-        .first()
-        .is_some_and(|first| value(point, axis) == first)
-    {
-        let one = Estimate {
-            value: 1.0,
-            interval: Some((1.0, 1.0)),
-        };
-        return (point.count > 0).then_some(one);
+/// The speedup of a point of `line`, whose points differ in `axis` only; 1 for the one that the others are compared
+/// with.
+fn figure(point: &PointReport, axis: &str, line: &[&PointReport]) -> Option<Estimate> {
+    let along = |point: &'_ PointReport| point.ratios.iter().position(|ratio| ratio.axis == axis);
+    if let Some(at) = along(point) {
+        return Some(speedup(&point.ratios[at].interval, &point.unit));
     }
-    let ratio = point.ratios.iter().find(|ratio| ratio.axis == axis)?;
-    Some(speedup(&ratio.interval, &point.unit))
+    let is_first = line
+        .iter()
+        .any(|other| along(other).is_some_and(|at| other.ratios[at].to == value(point, axis)));
+    is_first.then_some(Estimate {
+        value: 1.0,
+        interval: Some((1.0, 1.0)),
+    })
 }
