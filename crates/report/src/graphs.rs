@@ -123,6 +123,8 @@ pub struct Bar {
     pub figure: Option<Estimate>,
     /// What is to be said of it, as `not converged`.
     pub remark: String,
+    /// Whether others have the scale to themselves: it is cut off where it is longer than all of those.
+    pub is_aside: bool,
 }
 
 /// Figures of two axes.

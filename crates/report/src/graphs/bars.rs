@@ -7,11 +7,15 @@ use crate::html::escape::Text;
 
 /// The graph.
 pub(super) fn write(out: &mut String, bars: &Bars) -> fmt::Result {
-    let ends = bars
-        .bars
-        .iter()
-        .filter_map(|bar| Some(bar.figure?.bounds().1.max(bar.figure?.value)));
-    let most = ends.filter(|end| end.is_finite()).fold(0.0, f64::max);
+    let longest = |with_aside: bool| {
+        let shown = bars.bars.iter().filter(|bar| with_aside || !bar.is_aside);
+        let ends = shown.filter_map(|bar| Some(bar.figure?.bounds().1.max(bar.figure?.value)));
+        ends.filter(|end| end.is_finite()).fold(0.0, f64::max)
+    };
+    let most = match longest(false) {
+        most if most > 0.0 => most,
+        _ => longest(true),
+    };
     writeln!(
         out,
         "<h3>{}</h3><div class=\"scroll\"><table class=\"bars\"><thead><tr><th scope=\"col\">{}</th>\
@@ -38,8 +42,13 @@ pub(super) fn write(out: &mut String, bars: &Bars) -> fmt::Result {
         writeln!(
             out,
             "</th><td class=\"number\">{}</td><td class=\"wide\" aria-hidden=\"true\"><div class=\"ruler\">\
-             <i style=\"width:{:.2}%\"></i><b style=\"left:{:.2}%;width:{:.2}%\"></b></div></td></tr>",
+             <i{} style=\"width:{:.2}%\"></i><b style=\"left:{:.2}%;width:{:.2}%\"></b></div></td></tr>",
             figure.words(),
+            if figure.value > most {
+                " class=\"cut\""
+            } else {
+                ""
+            },
             percent(figure.value),
             percent(low),
             percent(high) - percent(low)

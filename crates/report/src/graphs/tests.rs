@@ -44,11 +44,13 @@ fn whole() -> Page {
                 name: "a".to_owned(),
                 figure: estimate(50.0),
                 remark: "not converged".to_owned(),
+                is_aside: false,
             },
             Bar {
                 name: "b".to_owned(),
                 figure: None,
                 remark: String::new(),
+                is_aside: false,
             },
             Bar {
                 name: "c".to_owned(),
@@ -57,6 +59,13 @@ fn whole() -> Page {
                     interval: None,
                 }),
                 remark: String::new(),
+                is_aside: false,
+            },
+            Bar {
+                name: "d".to_owned(),
+                figure: estimate(5000.0),
+                remark: String::new(),
+                is_aside: true,
             },
         ],
     };
@@ -150,6 +159,9 @@ fn a_page_has_all_of_it_and_loads_nothing() {
     for words in ["<script", "http://", "https://", "url(", "<img", "<link"] {
         assert!(!page.contains(words), "{words}");
     }
+    // The scale is by the longest that has its place on it.
+    assert!(page.contains("<i style=\"width:50.00%\">"));
+    assert!(page.contains("<i class=\"cut\" style=\"width:100.00%\">"));
     // One mark for each figure of a line, and one for each in the legend.
     assert_eq!(page.matches("class=\"dot c0\"").count(), 3);
     assert_eq!(page.matches("class=\"dot c1\"").count(), 2);

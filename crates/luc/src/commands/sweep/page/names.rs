@@ -31,6 +31,16 @@ impl Axes {
         several.map(|(name, _)| *name)
     }
 
+    /// Axes in which none of `points` differ: names without them tell them apart.
+    pub(super) fn common(&self, points: &[&PointReport]) -> Vec<&'static str> {
+        let is_common = |axis: &&str| {
+            let mut values = points.iter().map(|point| value(point, axis));
+            let first = values.next();
+            values.all(|value| Some(value) == first)
+        };
+        self.varied().filter(is_common).collect()
+    }
+
     /// A point's values of the axes with several, but for `except`.
     pub(super) fn name(&self, point: &PointReport, except: &[&str]) -> String {
         let words: Vec<String> = self
@@ -57,6 +67,7 @@ pub(super) fn value_name(axis: &str, value: &str) -> String {
         "threads" if value == "1" => "1 thread".to_owned(),
         "threads" => format!("{value} threads"),
         "target" | "workload" | "frequency" => value.to_owned(),
+        "mips" => format!("{value} MIPS"),
         _ => format!("{axis} {value}"),
     }
 }

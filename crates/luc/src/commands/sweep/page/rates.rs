@@ -19,16 +19,33 @@ pub(super) fn bars(report: &Report, axes: &Axes) -> Section {
         title: "Figures".to_owned(),
         ..Section::default()
     };
+    if axes
+        .values("target")
+        .iter()
+        .any(|target| report.is_unsafe(target))
+    {
+        section.text.push(
+            "Bars of what is UNSAFE are cut off where they are longer than all others.".to_owned(),
+        );
+    }
     for workload in axes.values("workload") {
-        let points = || {
-            let points = report.points.iter();
-            points.filter(|point| value(point, "workload") == workload)
-        };
-        let unit = points().next().map_or("", |point| &*point.unit);
+        let all = report.points.iter();
+        let points: Vec<&PointReport> = all
+            .filter(|point| value(point, "workload") == workload)
+            .collect();
+        let unit = points.first().map_or("", |point| &*point.unit);
+        let common = axes.common(&points);
         let bar = |point: &PointReport| {
             let interval = point.interval.or(point.range);
+            let is_unsafe = report.is_unsafe(value(point, "target"));
+            let name = axes.name(point, &common);
             Bar {
-                name: axes.name(point, &["workload"]),
+                name: if is_unsafe {
+                    format!("{name} (UNSAFE)")
+                } else {
+                    name
+                },
+                is_aside: is_unsafe,
                 figure: interval.as_ref().map(estimate),
                 remark: match (point.verdict, &interval) {
                     (Verdict::Failed, _) => "could not be measured".to_owned(),
@@ -46,9 +63,9 @@ pub(super) fn bars(report: &Report, axes: &Axes) -> Section {
             title: workload.clone(),
             row: "point".to_owned(),
             unit: unit.to_owned(),
-            bars: points().take(MOST_ROWS).map(bar).collect(),
+            bars: points.iter().take(MOST_ROWS).copied().map(bar).collect(),
         }));
-        let more = points().count().saturating_sub(MOST_ROWS);
+        let more = points.len().saturating_sub(MOST_ROWS);
         if more > 0 {
             section.text.push(format!(
                 "{workload}: {more} more points are not shown here; report.json has them."
@@ -132,14 +149,11 @@ fn one(
     };
     let mut best = Vec::new();
     for workload in workloads {
-        let found: Vec<(String, MedianInterval)> = targets
-            .iter()
-            .filter_map(|target| find(target, workload))
-            .collect();
-        let unit = found
-            .first()
-            .map_or(String::new(), |(unit, _)| unit.clone());
-        let medians = found.iter().map(|(_, interval)| interval.median);
+        let mut found = targets.iter().filter_map(|target| find(target, workload));
+        let unit = found.next().map_or(String::new(), |(unit, _)| unit);
+        // What loses data is shown, but is no choice.
+        let safe = targets.iter().filter(|target| !report.is_unsafe(target));
+        let medians = safe.filter_map(|target| Some(find(target, workload)?.1.median));
         best.push(if is_time(&unit) {
             medians.reduce(f64::min)
         } else {
@@ -147,31 +161,34 @@ fn one(
         });
         matrix.columns.push(format!("{workload}, {unit}"));
     }
-    best.iter().flatten().next()?;
     for target in targets {
+        let is_unsafe = report.is_unsafe(target);
         let cells = workloads.iter().zip(&best).map(|(workload, best)| {
             let (unit, interval) = find(target, workload)?;
-            let best = (*best)?;
-            let share = if is_time(&unit) {
-                best / interval.median
-            } else {
-                interval.median / best
+            let best = best.filter(|_| !is_unsafe);
+            let share = |best: f64| {
+                if is_time(&unit) {
+                    best / interval.median
+                } else {
+                    interval.median / best
+                }
             };
             Some(Cell {
                 figure: estimate(&interval),
-                share,
+                share: best.map_or(0.0, share),
                 note: String::new(),
-                is_best: interval.median == best,
+                is_best: Some(interval.median) == best,
             })
         });
-        let name = if report.is_unsafe(target) {
+        let name = if is_unsafe {
             format!("{target} (UNSAFE)")
         } else {
             target.clone()
         };
         matrix.rows.push((name, cells.collect()));
     }
-    Some(Graph::Matrix(matrix))
+    let mut cells = matrix.rows.iter().flat_map(|(_, cells)| cells);
+    cells.any(Option::is_some).then_some(Graph::Matrix(matrix))
 }
 
 /// Every ratio to the first value of an axis, but of those that are drawn as lines.

@@ -119,27 +119,18 @@ fn split(
     if lines.is_empty() {
         return;
     }
+    let drawn: Vec<&PointReport> = lines.iter().flat_map(|(_, line)| line).copied().collect();
     // A workload may have lists of its own in place of the plan's.
     let mut values: Vec<&String> = axes
         .values(axis)
         .iter()
-        .filter(|&at| {
-            let mut all = lines.iter().flat_map(|(_, line)| line);
-            all.any(|point| value(point, axis) == at)
-        })
+        .filter(|&at| drawn.iter().any(|point| value(point, axis) == at))
         .collect();
     // Each workload's list is in order, but not several one after the other; what is no number comes first.
     values.sort_by(|a, b| number(a).partial_cmp(&number(b)).unwrap_or(Ordering::Equal));
     // What all lines have in common is in the title, or said nowhere because the plan has it.
-    let common: Vec<&str> = axes
-        .varied()
-        .filter(|other| {
-            let mut all = lines.iter().flat_map(|(_, line)| line);
-            let first = all.next().map(|point| value(point, other));
-            all.all(|point| Some(value(point, other)) == first)
-        })
-        .chain(["workload", axis])
-        .collect();
+    let mut common = axes.common(&drawn);
+    common.push(axis);
     let series = lines.iter().map(|(name, line)| Series {
         name: match line.first() {
             Some(point) if lines.len() > 1 => axes.name(point, &common),
