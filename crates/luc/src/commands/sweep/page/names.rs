@@ -1,6 +1,6 @@
 //! The axes of a sweep, and what points are called in a graph.
 
-use luc_bench::stats::MedianInterval;
+use luc_bench::stats::{FEWEST, MedianInterval};
 use luc_bench::sweep::{PointReport, Report};
 use luc_report::graphs::Estimate;
 
@@ -87,6 +87,14 @@ pub(super) fn number(value: &str) -> Option<f64> {
         _ => return None,
     };
     Some(digits.parse::<f64>().ok()? * factor)
+}
+
+/// What the bounds of a figure are: a few repeats in virtual time have no interval.
+pub(super) fn spread(report: &Report) -> &'static str {
+    match &report.plan.virtual_time {
+        Some(guests) if guests.repeats < FEWEST => "range",
+        _ => "95 % interval",
+    }
 }
 
 /// Whether a smaller figure is a better one: a time.

@@ -5,7 +5,7 @@ use luc_bench::sweep::{PointReport, Report};
 use luc_report::figures::digits;
 use luc_report::graphs::{Bar, Bars, Cell, Entry, Graph, Matrix, Section, Table};
 
-use super::names::{Axes, estimate, is_time, speedup, value, value_name};
+use super::names::{Axes, estimate, is_time, speedup, spread, value, value_name};
 use super::speedups::is_drawn;
 
 /// Rows of one graph.
@@ -96,21 +96,20 @@ pub(super) fn matrix(report: &Report, axes: &Axes) -> Section {
         let energy = point.energy.as_ref()?;
         Some((energy.unit_per_joule.clone()?, energy.per_gross_joule?))
     };
-    for name in others.iter().take(MOST_MATRICES) {
+    for name in &others {
         let points: Vec<&PointReport> = report
             .points
             .iter()
             .filter(|point| axes.name(point, &["workload", "target"]) == *name)
             .collect();
         let title = if name == "all" { "Figures" } else { name };
-        section
-            .graphs
-            .extend(one(report, title, &points, axes, &plain));
+        let figures = one(report, title, &points, axes, &plain);
         let title = format!("{title}, per joule");
-        section
-            .graphs
-            .extend(one(report, &title, &points, axes, &per_joule));
+        let energy = one(report, &title, &points, axes, &per_joule);
+        section.graphs.extend(figures.into_iter().chain(energy));
     }
+    let more = section.graphs.len().saturating_sub(MOST_MATRICES);
+    section.graphs.truncate(MOST_MATRICES);
     if !section.graphs.is_empty() {
         section.text.push(
             "The stronger the colour, the nearer to the best of its column. The best is the one with the best median: \
@@ -118,7 +117,6 @@ pub(super) fn matrix(report: &Report, axes: &Axes) -> Section {
                 .to_owned(),
         );
     }
-    let more = others.len().saturating_sub(MOST_MATRICES);
     if more > 0 {
         section.text.push(format!(
             "{more} more are not shown here; report.json has them."
@@ -141,14 +139,25 @@ fn one(
         };
         of(points.iter().find(is_it)?)
     };
-    let (targets, workloads) = (axes.values("target"), axes.values("workload"));
+    let targets = axes.values("target");
+    // There is nothing to choose from where one target was measured.
+    let has_choice = |workload: &&String| {
+        let found = targets
+            .iter()
+            .filter(|target| find(target, workload).is_some());
+        found.count() > 1
+    };
+    let workloads: Vec<&String> = axes.values("workload").iter().filter(has_choice).collect();
+    if workloads.is_empty() {
+        return None;
+    }
     let mut matrix = Matrix {
         title: title.to_owned(),
         row: "target".to_owned(),
         ..Matrix::default()
     };
     let mut best = Vec::new();
-    for workload in workloads {
+    for workload in &workloads {
         let mut found = targets.iter().filter_map(|target| find(target, workload));
         let unit = found.next().map_or(String::new(), |(unit, _)| unit);
         // What loses data is shown, but is no choice.
@@ -180,15 +189,17 @@ fn one(
                 is_best: Some(interval.median) == best,
             })
         });
+        let cells: Vec<Option<Cell>> = cells.collect();
         let name = if is_unsafe {
             format!("{target} (UNSAFE)")
         } else {
             target.clone()
         };
-        matrix.rows.push((name, cells.collect()));
+        if cells.iter().any(Option::is_some) {
+            matrix.rows.push((name, cells));
+        }
     }
-    let mut cells = matrix.rows.iter().flat_map(|(_, cells)| cells);
-    cells.any(Option::is_some).then_some(Graph::Matrix(matrix))
+    Some(Graph::Matrix(matrix))
 }
 
 /// Every ratio to the first value of an axis, but of those that are drawn as lines.
@@ -227,7 +238,7 @@ pub(super) fn ratios(report: &Report, axes: &Axes) -> Section {
         ("point", false),
         ("against", false),
         ("speedup", true),
-        ("95 % interval", true),
+        (spread(report), true),
         ("pairs", true),
         ("", false),
     ];

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use luc_bench::sweep::{PointReport, Report};
 use luc_report::graphs::{Estimate, Graph, Lines, MOST_SERIES, Place, Section, Series};
 
-use super::names::{Axes, number, speedup, value, value_name};
+use super::names::{Axes, number, speedup, spread, value, value_name};
 
 /// Graphs in all.
 const MOST_GRAPHS: usize = 48;
@@ -36,11 +36,11 @@ pub(super) fn section(report: &Report, axes: &Axes) -> Section {
     graphs.truncate(MOST_GRAPHS);
     let mut text = Vec::new();
     if !graphs.is_empty() {
-        text.push(
-            "How many times as fast as with the first value of the axis, other settings alike. Bands are 95 % \
-             intervals of paired ratios; where a band includes 1 there is no significant difference."
-                .to_owned(),
-        );
+        let spread = spread(report);
+        text.push(format!(
+            "How many times as fast as with the first value of the axis, other settings alike. A band is the {spread} of \
+             paired ratios; where it includes 1 there is no significant difference."
+        ));
     }
     if more > 0 {
         text.push(format!(
