@@ -140,13 +140,13 @@ fn one(
         of(points.iter().find(is_it)?)
     };
     let targets = axes.values("target");
-    // There is nothing to choose from where one target was measured.
-    let has_choice = |workload: &&String| {
-        let found = targets
-            .iter()
-            .filter(|target| find(target, workload).is_some());
-        found.count() > 1
+    // What loses data is shown, but is no choice.
+    let safe = |workload: &str| -> Vec<f64> {
+        let targets = targets.iter().filter(|target| !report.is_unsafe(target));
+        let found = targets.filter_map(|target| find(target, workload));
+        found.map(|(_, interval)| interval.median).collect()
     };
+    let has_choice = |workload: &&String| safe(workload).len() > 1;
     let workloads: Vec<&String> = axes.values("workload").iter().filter(has_choice).collect();
     if workloads.is_empty() {
         return None;
@@ -160,9 +160,7 @@ fn one(
     for workload in &workloads {
         let mut found = targets.iter().filter_map(|target| find(target, workload));
         let unit = found.next().map_or(String::new(), |(unit, _)| unit);
-        // What loses data is shown, but is no choice.
-        let safe = targets.iter().filter(|target| !report.is_unsafe(target));
-        let medians = safe.filter_map(|target| Some(find(target, workload)?.1.median));
+        let medians = safe(workload).into_iter();
         best.push(if is_time(&unit) {
             medians.reduce(f64::min)
         } else {
