@@ -17,9 +17,9 @@ use luc_disk::units::parse_duration_ns;
 ///
 /// Measures the workload on every file system that this kernel and the installed mkfs tools allow, each as
 /// mkfs makes it and with sensible options, on an emulated disk that is made anew for each run (root), on a
-/// block device of yours (--device), or in existing directories (--on). Rounds have every candidate once, in random order. After 3, 6, 12, ... rounds
-/// those that are shown to be worse than the best are given up; it ends when the rest is within --goal of the
-/// best, after --rounds, or when --time is up.
+/// block device of yours (--device), or in existing directories (--on). Rounds have every candidate once, in
+/// random order. After 3, 6, 12, ... rounds those that are shown to be worse than the best are given up; it
+/// ends when the rest is within --goal of the best, after --rounds, or when --time is up.
 ///
 /// The advice is the best candidate, or to stay with a default where nothing is shown to be better. Intervals
 /// of ratios hold all together with 95 %. What loses data in a power cut is not tried without --unsafe, and
