@@ -80,8 +80,9 @@ pub fn run_until(
 ) -> Result<Report, SweepError> {
     plan.check_machine(sysfs)?;
     let points = points::points(plan);
+    let mut held = device::Held::default();
     if plan.virtual_time.is_none() {
-        device::check(plan, out, sysfs)?;
+        held = device::hold(plan, out, sysfs)?;
         gateable::check(&points, luc)?;
     }
     let (mut journal, results) = Journal::open(out, plan)?;
@@ -96,7 +97,7 @@ pub fn run_until(
     let mut schedule = Schedule::new(plan, &points, &results.records, &results.failures);
     tick(schedule.made(), schedule.wanted(), "");
     if schedule.next().is_some() {
-        let mut house = keeper::Keeper::start(plan, out, luc, sysfs, &journal)?;
+        let mut house = keeper::Keeper::start(plan, out, luc, sysfs, &journal, held)?;
         let mut repeats = || {
             // Dropped before the keeper, which it uses.
             let mut power = power::Power::start(plan, out, sysfs, &mut house)?;

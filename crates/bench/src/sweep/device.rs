@@ -1,9 +1,10 @@
 //! Block devices of the user's: whether one may be formatted, what of it was changed, and how it is given back.
 //!
 //! A device is only ever formatted that the plan names twice, that nothing uses, and that is empty unless the plan
-//! says that its content may go. What is changed is in `devices.json` in the sweep's folder before it is, so that the keeper,
-//! or the next sweep, gives it back.
+//! says that its content may go. `held` keeps others off it meanwhile. What is changed (`lent`) is in `devices.json` in the
+//! sweep's folder before it is, so that the keeper, or the next sweep, gives it back.
 
+mod held;
 mod lent;
 mod used;
 
@@ -18,6 +19,7 @@ use super::error::SweepError;
 use super::plan::{Plan, Target};
 use crate::sysfs;
 
+pub(super) use held::Held;
 pub(super) use lent::Lent;
 
 /// A sector of sysfs, bytes.
@@ -78,6 +80,11 @@ impl Block {
                 .canonicalize()
                 .map_err(SweepError::file("find", &about))?,
         })
+    }
+
+    /// Whether it is the same device, by whatever name.
+    fn is_same(&self, other: &Self) -> bool {
+        (self.major, self.minor) == (other.major, other.minor)
     }
 
     /// The folder of the whole disk in sysfs: a partition's is the one above.
@@ -205,6 +212,8 @@ fn wipefs() -> Command {
     command
         .env("PATH", path)
         .env("LC_ALL", "C")
+        // It would wait for the lock that the sweep has itself.
+        .env_remove("LOCK_BLOCK_DEVICE")
         .stdin(Stdio::null());
     command
 }
@@ -216,6 +225,17 @@ fn parse_schedulers(text: &str) -> Option<(String, Vec<String>)> {
     Some((name(now), text.split_whitespace().map(name).collect()))
 }
 
+/// Locks all devices of `plan`, if they may be formatted.
+pub(super) fn hold(plan: &Plan, out: &Path, sysfs: &Path) -> Result<Held, SweepError> {
+    let has_devices = plan.target.iter().any(|target| target.device.is_some());
+    if has_devices && !rustix::process::geteuid().is_root() {
+        return Err(luc_disk::Error::NotRoot.into());
+    }
+    let held = Held::lock(plan, sysfs)?;
+    check(plan, out, sysfs)?;
+    Ok(held)
+}
+
 /// Whether all devices of `plan` may be formatted, and have its schedulers. One that the sweep in `out` has itself is
 /// looked at again when it has been cleared.
 pub(super) fn check(plan: &Plan, out: &Path, sysfs: &Path) -> Result<(), SweepError> {
@@ -224,9 +244,6 @@ pub(super) fn check(plan: &Plan, out: &Path, sysfs: &Path) -> Result<(), SweepEr
         let Some(path) = &target.device else {
             continue;
         };
-        if !rustix::process::geteuid().is_root() {
-            return Err(luc_disk::Error::NotRoot.into());
-        }
         let block = Block::open(path, sysfs)?;
         check_schedulers(plan, Some(&block), sysfs)?;
         if !ours.iter().any(|lent| lent.is(&block)) {
