@@ -87,6 +87,11 @@ impl Block {
         (self.major, self.minor) == (other.major, other.minor)
     }
 
+    /// Its number, as stat(2) has it.
+    fn number(&self) -> u64 {
+        rustix::fs::makedev(self.major, self.minor)
+    }
+
     /// The folder of the whole disk in sysfs: a partition's is the one above.
     fn disk(&self) -> PathBuf {
         match self.about.parent() {
