@@ -33,6 +33,8 @@ use std::time::Instant;
 
 pub use best::Group;
 pub use counters::Counters;
+pub use device::DeviceAbout;
+pub(crate) use device::shown_size;
 pub use environment::Environment;
 pub use error::SweepError;
 pub use explain::{ComponentReport, CounterReport, Explanation};
@@ -40,7 +42,7 @@ pub use journal::{Failure, Record};
 pub use keeper::keep_house;
 pub(crate) use options::option_value;
 pub use plan::{Bench, Disk, Plan, Policy, Scheduler, Stop, Target, VirtualTime, Workload};
-pub(crate) use plan::{kernel_has, meant};
+pub(crate) use plan::{kernel_has, least_size, meant};
 pub use points::Point;
 pub(crate) use report::Short;
 pub use report::{PointEnergy, PointReport, Ratio, Report};

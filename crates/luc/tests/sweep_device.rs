@@ -208,7 +208,7 @@ fn what_may_not_be_formatted_is_left_alone() {
     device.refuses(&without("erase = \"$DEVICE\"\n"), &[&name, "erase = "]);
     device.refuses(
         &PLAN.replace("fs = \"ext4\"\nmkfs = \"-J size=4\"", "fs = \"xfs\""),
-        &[&name, "300M", "64M"],
+        &[&name, "300M", "64 MiB"],
     );
     device.refuses(
         &PLAN.replace("$DEVICE", "/dev/null"),

@@ -4,6 +4,7 @@
 //! says that its content may go. `held` keeps others off it meanwhile. What is changed (`lent`) is in `devices.json` in the
 //! sweep's folder before it is, so that the keeper, or the next sweep, gives it back.
 
+mod about;
 mod held;
 mod lent;
 mod used;
@@ -13,12 +14,14 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use luc_disk::units::{format_size, parse_size_bytes};
+use luc_disk::units::parse_size_bytes;
 
 use super::error::SweepError;
 use super::plan::{Plan, Target};
 use crate::sysfs;
 
+pub use about::DeviceAbout;
+pub(crate) use about::shown_size;
 pub(super) use held::Held;
 pub(super) use lent::Lent;
 
@@ -100,6 +103,10 @@ impl Block {
         }
     }
 
+    fn size_bytes(&self) -> u64 {
+        sysfs::read_number(&self.about.join("size")).unwrap_or(0) * SECTOR_BYTES
+    }
+
     /// The file that chooses the I/O scheduler.
     fn scheduler_file(&self) -> PathBuf {
         self.disk().join("queue/scheduler")
@@ -121,14 +128,14 @@ impl Block {
         if sysfs::read_number(&self.about.join("ro")).unwrap_or(0) != 0 {
             return no("the device is read-only: name another".to_owned());
         }
-        let size_bytes = sysfs::read_number(&self.about.join("size")).unwrap_or(0) * SECTOR_BYTES;
+        let size_bytes = self.size_bytes();
         let fs = target.fs.as_deref().unwrap_or_default();
         if let Some(least) = super::plan::least_size(fs)
             && size_bytes < parse_size_bytes(least)?
         {
             return no(format!(
                 "{fs} needs {least} or more, and the device has {}: name a larger one",
-                format_size(size_bytes)
+                shown_size(size_bytes)
             ));
         }
         let partitions = self.partitions();
@@ -148,10 +155,10 @@ impl Block {
             ));
         }
         if !found.is_empty() && !target.overwrite {
-            return no(format!(
-                "it is not empty ({}): name another, or write overwrite = true if that may go",
-                found.join(", ")
-            ));
+            return Err(SweepError::NotEmpty {
+                path: self.path.clone(),
+                found: found.join(", "),
+            });
         }
         Ok(())
     }

@@ -22,8 +22,7 @@ mod tests;
 mod virtual_time;
 
 pub(crate) use check::meant;
-pub(crate) use file_systems::kernel_has;
-pub(super) use file_systems::least_size;
+pub(crate) use file_systems::{kernel_has, least_size};
 pub use policy::Policy;
 pub use scheduler::Scheduler;
 pub(super) use virtual_time::LONGEST_HOLD_US;
