@@ -138,11 +138,8 @@ fn what_may_not_be_formatted_is_left_alone() {
         &twice,
         &[&name, "not empty (ext4)", "give --overwrite"],
     );
-    let mount = device.beside("mounted");
-    fs::create_dir(&mount).expect("made");
-    run("mount", &[&name, &mount.display().to_string()]);
+    let _mounted = device.mount(&name);
     refuses(&device, &with(&["--overwrite"]), &[&name, "is mounted on"]);
-    run("umount", &[&mount.display().to_string()]);
 }
 
 #[test]

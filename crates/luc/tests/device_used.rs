@@ -6,26 +6,10 @@ mod common;
 mod loop_device;
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 
 use common::{LUC, refusal};
-use loop_device::{LoopDevice, run};
-
-/// A command that undoes something, whatever ends the test.
-struct Undo(&'static str, Vec<String>);
-
-impl Drop for Undo {
-    fn drop(&mut self) {
-        let undone = Command::new(self.0).args(&self.1).status();
-        let is_fine = undone.is_ok_and(|status| status.success()) || std::thread::panicking();
-        assert!(is_fine, "{} {:?}", self.0, self.1);
-    }
-}
-
-fn undo(program: &'static str, argument: &str) -> Undo {
-    Undo(program, vec![argument.to_owned()])
-}
+use loop_device::{LoopDevice, Meanwhile, run};
 
 /// `luc sweep` on `device` says one line with these words, and leaves no results; `overwrite` is given, so that nothing
 /// but its use protects it.
@@ -42,8 +26,7 @@ fn refuses(beside: &LoopDevice, device: &str, words: &[&str]) {
         .output()
         .expect("luc runs");
     let said = refusal(&output);
-    let is_said = |word: &&str| said.contains(*word);
-    assert!(words.iter().all(|word| is_said(&word)), "{said}");
+    assert!(words.iter().all(|word| said.contains(word)), "{said}");
     assert!(said.contains(device), "{said}");
     assert!(!beside.beside("out").exists(), "{said}");
 }
@@ -62,12 +45,11 @@ fn swap() {
     };
     let name = device.name();
     run("mkswap", &[&name]);
-    let swap = Command::new("swapon").arg(&name).output().expect("runs");
-    if !swap.status.success() {
-        println!("skipped: swapon: {}", common::stderr(&swap));
+    let swap = Meanwhile::new("swapon \"$1\" && echo on", "swapoff \"$1\"", &[&name]);
+    if swap.said != "on" {
+        println!("skipped: swapon does not work here");
         return;
     }
-    let _off = undo("swapoff", &name);
     refuses(&device, &name, &["is used as swap"]);
     let swaps = fs::read_to_string("/proc/swaps").expect("readable");
     assert!(swaps.contains(&name), "{swaps}");
@@ -78,11 +60,7 @@ fn mounted() {
     let Some(device) = formatted() else {
         return;
     };
-    let place = device.beside("a place");
-    fs::create_dir(&place).expect("made");
-    let place = place.display().to_string();
-    run("mount", &[&device.name(), &place]);
-    let _off = undo("umount", &place);
+    let _mounted = device.mount(&device.name());
     refuses(&device, &device.name(), &["is mounted on"]);
     assert!(device.is_mounted());
 }
@@ -95,28 +73,17 @@ fn mounted_for_others_only() {
     let place = device.beside("mounted");
     fs::create_dir(&place).expect("made");
     let place = place.display().to_string();
-    // It goes with its last process, and that when nothing more comes from here.
-    let mut child = Command::new("unshare")
-        .args(["--mount", "--propagation", "private", "sh", "-c"])
-        .arg("mount \"$0\" \"$1\" && echo ready && read -r _")
-        .args([&device.name(), &place])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("unshare runs");
-    let mut line = String::new();
-    let said = child.stdout.as_mut().expect("a pipe");
-    BufReader::new(said).read_line(&mut line).expect("read");
-    let is_mounted = line == "ready\n";
-    let checked = std::panic::catch_unwind(|| {
-        assert!(is_mounted, "not mounted");
-        assert!(!device.is_mounted());
-        let words = [&format!("is mounted on {place} in the mount namespace")[..]];
-        refuses(&device, &device.name(), &words);
-    });
-    drop(child.stdin.take());
-    child.wait().expect("waited for");
-    checked.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    // It goes with the last process that sees it.
+    let mounted = Meanwhile::under(
+        &["unshare", "--mount", "--propagation", "private"],
+        "mount \"$1\" \"$2\" && echo mounted",
+        "true",
+        &[&device.name(), &place],
+    );
+    assert_eq!(mounted.said, "mounted");
+    assert!(!device.is_mounted());
+    let words = format!("is mounted on {place} in the mount namespace of process ");
+    refuses(&device, &device.name(), &[&words]);
 }
 
 #[test]
@@ -126,15 +93,12 @@ fn a_disk_and_its_partitions() {
     };
     let names = device.add_partitions(2, 64);
     run("mkfs.ext4", &["-q", "-F", &names[1]]);
-    let place = device.beside("mounted");
-    fs::create_dir(&place).expect("made");
-    let place = place.display().to_string();
-    run("mount", &[&names[1], &place]);
-    let _off = undo("umount", &place);
+    let mounted = device.mount(&names[1]);
     let short = |name: &String| name.trim_start_matches("/dev/").to_owned();
     let both = format!("{}, {}", short(&names[0]), short(&names[1]));
     refuses(&device, &device.name(), &["partition table", &both]);
-    refuses(&device, &names[1], &["is mounted on", &place]);
+    refuses(&device, &names[1], &["is mounted on"]);
+    drop(mounted);
 }
 
 #[test]
@@ -148,12 +112,16 @@ fn behind_a_loop_device() {
     let number = run("stat", &["--format", "%Hr %Lr", &device.name()]);
     let (major, minor) = number.split_once(' ').expect("two numbers");
     run("mknod", &[&alias, "b", major, minor]);
-    let upper = run("losetup", &["--find", "--show", &alias]);
-    let off = Undo("losetup", vec!["--detach".to_owned(), upper.clone()]);
-    let behind = format!("is behind {upper}");
-    refuses(&device, &names[0], &[&behind, "with its whole disk"]);
-    drop(off);
-    let upper = run("losetup", &["--find", "--show", &names[0]]);
-    let _off = Undo("losetup", vec!["--detach".to_owned(), upper.clone()]);
-    refuses(&device, &names[0], &[&format!("is behind {upper}")]);
+    let loop_on = |device: &str| {
+        let begin = "up=$(losetup --find --show \"$1\") && echo \"$up\"";
+        let upper = Meanwhile::new(begin, "losetup --detach \"$up\"", &[device]);
+        assert!(upper.said.starts_with("/dev/loop"), "{}", upper.said);
+        upper
+    };
+    let upper = loop_on(&alias);
+    let behind = format!("is behind {} with its whole disk", upper.said);
+    refuses(&device, &names[0], &[&behind]);
+    drop(upper);
+    let upper = loop_on(&names[0]);
+    refuses(&device, &names[0], &[&format!("is behind {}:", upper.said)]);
 }

@@ -229,11 +229,9 @@ fn what_may_not_be_formatted_is_left_alone() {
     run("mkfs.ext4", &["-q", "-F", &name]);
     device.refuses(PLAN, &[&name, "not empty (ext4)", "overwrite = true"]);
     let overwrite = format!("{PLAN}overwrite = true\n");
-    let mount = device.folder.join("mounted");
-    fs::create_dir(&mount).expect("made");
-    run("mount", &[&name, &mount.display().to_string()]);
+    let mounted = device.device.mount(&name);
     device.refuses(&overwrite, &[&name, "is mounted on"]);
-    run("umount", &[&mount.display().to_string()]);
+    drop(mounted);
     // Not even then: a partition table.
     run("wipefs", &["--all", "--quiet", &name]);
     // The smallest one: its magic number at the end of the first sector, and one entry.

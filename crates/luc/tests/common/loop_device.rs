@@ -3,8 +3,10 @@
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use super::common::is_root;
 use tempfile::TempDir;
@@ -69,6 +71,20 @@ impl LoopDevice {
         signatures(&self.name())
     }
 
+    /// Mounts the device `name`, itself or a partition, on the folder that this says.
+    pub(crate) fn mount(&self, name: &str) -> Meanwhile {
+        let place = self.beside("a place");
+        fs::create_dir(&place).expect("made");
+        let place = place.display().to_string();
+        let mounted = Meanwhile::new(
+            "mount \"$1\" \"$2\" && echo \"$2\"",
+            "umount \"$2\"",
+            &[name, &place],
+        );
+        assert_eq!(mounted.said, place);
+        mounted
+    }
+
     pub(crate) fn is_mounted(&self) -> bool {
         let mounts = fs::read_to_string("/proc/self/mountinfo").expect("readable");
         mounts.contains(&format!(" {} ", self.name()))
@@ -84,6 +100,48 @@ impl LoopDevice {
             format!("{}p{number}", self.name())
         };
         (1..=count).map(add).collect()
+    }
+}
+
+/// Something that is so until this is dropped, or this process ends, however it does.
+pub(crate) struct Meanwhile {
+    shell: Child,
+    /// The line that it said.
+    pub(crate) said: String,
+}
+
+impl Meanwhile {
+    /// Runs the shell's words `begin`, which say one line; at last `end`. Both have `arguments` as `$1` and on.
+    pub(crate) fn new(begin: &str, end: &str, arguments: &[&str]) -> Self {
+        Self::under(&[], begin, end, arguments)
+    }
+
+    /// The same, where the program `wrapper` runs the shell.
+    pub(crate) fn under(wrapper: &[&str], begin: &str, end: &str, arguments: &[&str]) -> Self {
+        let script = format!("{begin} || exit 1; read -r _; {end}");
+        let words = [wrapper, &["sh", "-c", &script, "sh"], arguments].concat();
+        let mut shell = Command::new(words[0])
+            .args(&words[1..])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .expect("a shell starts");
+        let mut said = String::new();
+        let pipe = shell.stdout.as_mut().expect("a pipe");
+        BufReader::new(pipe).read_line(&mut said).expect("read");
+        let said = said.trim_end().to_owned();
+        Self { shell, said }
+    }
+}
+
+impl Drop for Meanwhile {
+    fn drop(&mut self) {
+        // The end of its input is the shell's sign.
+        drop(self.shell.stdin.take());
+        let ended = self.shell.wait();
+        let is_fine = ended.is_ok_and(|status| status.success());
+        assert!(is_fine || self.said.is_empty() || std::thread::panicking());
     }
 }
 

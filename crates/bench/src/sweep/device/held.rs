@@ -13,6 +13,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
@@ -68,9 +69,8 @@ impl Held {
     pub(in crate::sweep) fn claim(&self) -> Result<(), SweepError> {
         let mut claims = self.claims.borrow_mut();
         for block in &self.blocks {
-            let number = (block.major, block.minor);
-            if !claims.contains_key(&number) {
-                claims.insert(number, claim(block)?);
+            if let Entry::Vacant(place) = claims.entry((block.major, block.minor)) {
+                place.insert(claim(block)?);
             }
         }
         Ok(())
