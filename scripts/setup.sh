@@ -44,6 +44,8 @@ want_machines() {
 	want xz xz-utils
 	want zstd zstd
 	want depmod kmod
+	# A device-mapper device, on which tests of refusals are.
+	want dmsetup dmsetup
 	want dkms dkms
 	want mkfs.f2fs f2fs-tools
 	want mkreiserfs reiserfsprogs

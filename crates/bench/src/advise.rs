@@ -5,6 +5,7 @@
 
 mod answer;
 mod candidates;
+mod devices;
 mod disks;
 mod error;
 mod request;
@@ -12,5 +13,6 @@ mod workload;
 
 pub use answer::Answer;
 pub use candidates::NotTried;
+pub use devices::Device;
 pub use error::AdviseError;
 pub use request::{Place, Prepared, Request, prepare};

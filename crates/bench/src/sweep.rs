@@ -33,6 +33,8 @@ use std::time::Instant;
 
 pub use best::Group;
 pub use counters::Counters;
+pub use device::DeviceAbout;
+pub(crate) use device::shown_size;
 pub use environment::Environment;
 pub use error::SweepError;
 pub use explain::{ComponentReport, CounterReport, Explanation};
@@ -40,7 +42,7 @@ pub use journal::{Failure, Record};
 pub use keeper::keep_house;
 pub(crate) use options::option_value;
 pub use plan::{Bench, Disk, Plan, Policy, Scheduler, Stop, Target, VirtualTime, Workload};
-pub(crate) use plan::{kernel_has, meant};
+pub(crate) use plan::{kernel_has, least_size, meant};
 pub use points::Point;
 pub(crate) use report::Short;
 pub use report::{PointEnergy, PointReport, Ratio, Report};
@@ -80,8 +82,9 @@ pub fn run_until(
 ) -> Result<Report, SweepError> {
     plan.check_machine(sysfs)?;
     let points = points::points(plan);
+    let mut held = device::Held::default();
     if plan.virtual_time.is_none() {
-        device::check(plan, out, sysfs)?;
+        held = device::hold(plan, out, sysfs)?;
         gateable::check(&points, luc)?;
     }
     let (mut journal, results) = Journal::open(out, plan)?;
@@ -96,7 +99,7 @@ pub fn run_until(
     let mut schedule = Schedule::new(plan, &points, &results.records, &results.failures);
     tick(schedule.made(), schedule.wanted(), "");
     if schedule.next().is_some() {
-        let mut house = keeper::Keeper::start(plan, out, luc, sysfs, &journal)?;
+        let mut house = keeper::Keeper::start(plan, out, luc, sysfs, &journal, held)?;
         let mut repeats = || {
             // Dropped before the keeper, which it uses.
             let mut power = power::Power::start(plan, out, sysfs, &mut house)?;

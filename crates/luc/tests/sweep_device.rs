@@ -2,14 +2,17 @@
 //! back. A loop device stands for the real one; that needs root, and what lacks it says `skipped`.
 
 mod common;
+#[path = "common/loop_device.rs"]
+mod loop_device;
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::rc::Rc;
 
-use common::{LUC, is_root, refusal, stderr, stdout, until};
+use common::{LUC, refusal, stderr, stdout, until};
+use loop_device::{LoopDevice, run};
 use serde_json::Value;
-use tempfile::TempDir;
 
 /// `$DEVICE` is the device; what is refused replaces a line.
 const PLAN: &str = r#"
@@ -30,64 +33,50 @@ device = "$DEVICE"
 erase = "$DEVICE"
 "#;
 
-/// A loop device on a file in a folder of its own, which goes with this process, however that ends.
+/// A device, and a folder for a sweep on it.
 struct Device {
-    folder: TempDir,
-    path: PathBuf,
-    /// The device is detached when the last one closes it.
-    _open: File,
-}
-
-fn run(program: &str, arguments: &[&str]) -> String {
-    let output = Command::new(program)
-        .args(arguments)
-        .output()
-        .expect("runs");
-    assert!(
-        output.status.success(),
-        "{program} {arguments:?}: {output:?}"
-    );
-    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    device: Rc<LoopDevice>,
+    /// What `$DEVICE` of a plan is: itself, or a partition.
+    named: String,
+    folder: PathBuf,
 }
 
 impl Device {
-    /// `None` where there is no root.
     fn new(size_mib: u64) -> Option<Self> {
-        if !is_root() || !Path::new("/dev/loop-control").exists() {
-            println!("skipped: no root or no loop devices");
-            return None;
-        }
-        let folder = TempDir::new().expect("a folder");
-        let image = folder.path().join("image");
-        let file = File::create(&image).expect("made");
-        file.set_len(size_mib << 20).expect("sized");
-        let image = image.display().to_string();
-        let path = PathBuf::from(run("losetup", &["--find", "--show", &image]));
-        let open = File::open(&path).expect("opened");
-        // While it is open this only says that it goes with its last user.
-        run("losetup", &["--detach", &path.display().to_string()]);
+        let device = LoopDevice::new(size_mib)?;
         Some(Self {
-            folder,
-            path,
-            _open: open,
+            named: device.name(),
+            folder: device.folder.path().to_owned(),
+            device: Rc::new(device),
         })
     }
 
+    /// Another sweep on the same, or on a partition of it.
+    fn another(&self, folder: &str, named: &str) -> Self {
+        let folder = self.device.beside(folder);
+        fs::create_dir(&folder).expect("made");
+        Self {
+            device: Rc::clone(&self.device),
+            named: named.to_owned(),
+            folder,
+        }
+    }
+
     fn name(&self) -> String {
-        self.path.display().to_string()
+        self.named.clone()
     }
 
     fn plan(&self, plan: &str) {
         let text = plan.replace("$DEVICE", &self.name());
-        fs::write(self.folder.path().join("plan.toml"), text).expect("written");
+        fs::write(self.folder.join("plan.toml"), text).expect("written");
     }
 
     fn command(&self) -> Command {
         let mut command = Command::new(LUC);
         command
             .args(["sweep", "plan.toml", "--out", "out", "--json"])
-            .current_dir(self.folder.path())
-            .env("LUC_RUN_DIR", self.folder.path().join("run"))
+            .current_dir(&self.folder)
+            .env("LUC_RUN_DIR", self.folder.join("run"))
             .stdin(Stdio::null());
         command
     }
@@ -98,20 +87,35 @@ impl Device {
     }
 
     fn signatures(&self) -> String {
-        run(
-            "wipefs",
-            &["--noheadings", "--output", "TYPE", &self.name()],
-        )
+        loop_device::signatures(&self.named)
     }
 
     fn scheduler(&self) -> PathBuf {
-        let name = self.path.file_name().expect("a name");
+        let name = self.device.path.file_name().expect("a name");
         Path::new("/sys/block").join(name).join("queue/scheduler")
     }
 
     fn is_mounted(&self) -> bool {
         let mounts = fs::read_to_string("/proc/self/mountinfo").expect("readable");
-        mounts.contains(&format!(" {} ", self.name()))
+        mounts.contains(&format!(" {} ", self.named))
+    }
+
+    /// Begins a sweep that does not end by itself, and waits until it is at it.
+    fn begin(&self) -> Going {
+        self.plan(&PLAN.replace("= 6", "= 10000"));
+        let child = self
+            .command()
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("luc starts");
+        let mut going = Going(child);
+        until("a mounted device", || {
+            let ended = going.0.try_wait().expect("known");
+            assert!(ended.is_none(), "it ended: {ended:?}");
+            self.is_mounted()
+        });
+        going
     }
 
     /// Refused with one line that has these words; nothing is made, and what is on the device stays.
@@ -119,7 +123,7 @@ impl Device {
         let before = self.signatures();
         let said = refusal(&self.sweep(plan));
         assert!(words.iter().all(|word| said.contains(word)), "{said}");
-        assert!(!self.folder.path().join("out").exists(), "{said}");
+        assert!(!self.folder.join("out").exists(), "{said}");
         assert_eq!(self.signatures(), before);
     }
 
@@ -128,8 +132,19 @@ impl Device {
         assert_eq!(self.signatures(), "");
         assert!(!self.is_mounted());
         for name in ["out/devices.json", "out/work"] {
-            assert!(!self.folder.path().join(name).exists(), "{name}");
+            assert!(!self.folder.join(name).exists(), "{name}");
         }
+    }
+}
+
+/// A sweep, killed at the latest when dropped; its keeper clears up.
+struct Going(Child);
+
+impl Drop for Going {
+    fn drop(&mut self) {
+        // One that has ended is as wanted.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 
@@ -193,7 +208,7 @@ fn what_may_not_be_formatted_is_left_alone() {
     device.refuses(&without("erase = \"$DEVICE\"\n"), &[&name, "erase = "]);
     device.refuses(
         &PLAN.replace("fs = \"ext4\"\nmkfs = \"-J size=4\"", "fs = \"xfs\""),
-        &[&name, "300M", "64M"],
+        &[&name, "300M", "64 MiB"],
     );
     device.refuses(
         &PLAN.replace("$DEVICE", "/dev/null"),
@@ -214,7 +229,7 @@ fn what_may_not_be_formatted_is_left_alone() {
     run("mkfs.ext4", &["-q", "-F", &name]);
     device.refuses(PLAN, &[&name, "not empty (ext4)", "overwrite = true"]);
     let overwrite = format!("{PLAN}overwrite = true\n");
-    let mount = device.folder.path().join("mounted");
+    let mount = device.folder.join("mounted");
     fs::create_dir(&mount).expect("made");
     run("mount", &[&name, &mount.display().to_string()]);
     device.refuses(&overwrite, &[&name, "is mounted on"]);
@@ -225,11 +240,11 @@ fn what_may_not_be_formatted_is_left_alone() {
     let mut sector = [0_u8; 512];
     sector[446..462].copy_from_slice(&[0, 0, 2, 0, 0x83, 0, 2, 0, 0, 8, 0, 0, 0, 8, 0, 0]);
     sector[510..].copy_from_slice(&[0x55, 0xaa]);
-    fs::write(device.folder.path().join("image-head"), sector).expect("written");
+    fs::write(device.folder.join("image-head"), sector).expect("written");
     run(
         "dd",
         &[
-            &format!("if={}", device.folder.path().join("image-head").display()),
+            &format!("if={}", device.folder.join("image-head").display()),
             &format!("of={name}"),
             "conv=fsync,notrunc",
             "status=none",
@@ -251,7 +266,7 @@ fn content_goes_where_the_plan_says_so_and_a_killed_sweep_gives_the_device_back(
         .stderr(Stdio::null())
         .spawn()
         .expect("luc starts");
-    let results = device.folder.path().join("out/results.jsonl");
+    let results = device.folder.join("out/results.jsonl");
     until("a repeat", || {
         let text = fs::read_to_string(&results).unwrap_or_default();
         text.matches('\n').count() > 2 && device.is_mounted()
@@ -264,15 +279,105 @@ fn content_goes_where_the_plan_says_so_and_a_killed_sweep_gives_the_device_back(
     child.kill().expect("killed");
     child.wait().expect("waited for");
     until("a device given back", || {
-        !device.folder.path().join("out/devices.json").exists() && !device.is_mounted()
+        !device.folder.join("out/devices.json").exists() && !device.is_mounted()
     });
-    until("a clear house", || {
-        !device.folder.path().join("out/work").exists()
-    });
+    until("a clear house", || !device.folder.join("out/work").exists());
     device.assert_given_back();
     let output = device.command().output().expect("luc runs");
     assert!(output.status.success(), "{}", stderr(&output));
     let report: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
     assert_eq!(report["points"][0]["count"], 6);
     device.assert_given_back();
+}
+
+#[test]
+fn a_device_is_of_one_sweep_until_its_keeper_is_through() {
+    let Some(device) = Device::new(64) else {
+        return;
+    };
+    let second = device.another("second", &device.name());
+    second.plan(PLAN);
+    let first = device.begin();
+    let said = refusal(&second.command().output().expect("luc runs"));
+    let words = [device.name(), format!("another luc (pid {})", first.0.id())];
+    assert!(words.iter().all(|word| said.contains(word)), "{said}");
+    assert!(!second.folder.join("out").exists());
+    assert!(device.is_mounted() || device.folder.join("out/work").exists());
+    // Killed: the next has it as soon as it is given back.
+    drop(first);
+    let output = second.command().output().expect("luc runs");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let report: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    assert_eq!(report["points"][0]["count"], 6);
+    device.assert_given_back();
+    second.assert_given_back();
+}
+
+#[test]
+fn nobody_gets_a_device_between_its_repeats() {
+    let Some(device) = Device::new(64) else {
+        return;
+    };
+    for folder in ["directory", "mounted"] {
+        fs::create_dir(device.folder.join(folder)).expect("made");
+    }
+    // It tries to take the device, also while the sweep has another target and nothing is mounted. What is mounted can
+    // be mounted again.
+    let take = format!(
+        "flock --nonblock $DEVICE true && echo 2 || {{ mkfs.ext4 -q -F $DEVICE && echo 3; }} || \
+         {{ ! grep -q $DEVICE /proc/mounts && mount $DEVICE {} && echo 4; }} || echo 5",
+        device.folder.join("mounted").display()
+    );
+    let plan = format!(
+        "{PLAN}[[target]]\nname = \"directory\"\ndirectory = \"{}\"\n",
+        device.folder.join("directory").display()
+    );
+    device.plan(&plan.replace("echo 5", &take));
+    // With this util-linux's tools wait for the lock, which the sweep has itself.
+    let output = device
+        .command()
+        .env("LOCK_BLOCK_DEVICE", "yes")
+        .output()
+        .expect("luc runs");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let report: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    let repeats = report["repeats"].as_array().expect("repeats");
+    assert_eq!(repeats.len(), 12);
+    for repeat in repeats {
+        assert_eq!(repeat["value"], 5.0, "{repeat}");
+    }
+    device.assert_given_back();
+}
+
+#[test]
+fn partitions_of_a_disk_have_a_sweep_each_but_one_scheduler() {
+    let Some(device) = Device::new(160) else {
+        return;
+    };
+    let names = device.device.add_partitions(2, 64);
+    let first = device.another("first", &names[0]);
+    let second = device.another("second", &names[1]);
+    let whole = device.another("whole", &device.name());
+    let going = first.begin();
+    let output = second.sweep(PLAN);
+    assert!(output.status.success(), "{}", stderr(&output));
+    second.assert_given_back();
+    fs::remove_dir_all(second.folder.join("out")).expect("removed");
+    let with_scheduler = format!("scheduler = [\"none\"]\n{PLAN}");
+    let its_disk = format!("has its disk {}", device.name());
+    second.refuses(&with_scheduler, &[&names[1], "another luc", &its_disk]);
+    whole.plan(PLAN);
+    let said = refusal(&whole.command().output().expect("luc runs"));
+    assert!(said.contains("another luc"), "{said}");
+    drop(going);
+    let output = second.sweep(&with_scheduler);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let of_partitions = format!(
+        "{}p1",
+        device.device.path.file_name().expect("a name").display()
+    );
+    whole.refuses(PLAN, &["partition table", &of_partitions]);
+    for one in [&first, &second] {
+        one.assert_given_back();
+    }
 }

@@ -8,7 +8,7 @@ use super::candidates::{NotTried, commands};
 use super::request::Prepared;
 use crate::energy::About;
 use crate::selection::{Comparison, Method, Ranking, Selection, Side, Verdict};
-use crate::sweep::{Plan, Policy, Report, Target};
+use crate::sweep::{DeviceAbout, Plan, Policy, Report, Target};
 
 /// Advice.
 #[derive(Debug, Serialize)]
@@ -17,6 +17,8 @@ pub struct Answer {
     pub workload: String,
     /// Where.
     pub place: String,
+    /// What that is of a device of the user's.
+    pub device: Option<DeviceAbout>,
     /// Repeats in all.
     pub repeats: usize,
     /// Whether the budget ended it before it was decided; the same command goes on.
@@ -78,6 +80,7 @@ impl Answer {
         Self {
             workload: prepared.workload.clone(),
             place: prepared.place.clone(),
+            device: prepared.device.clone(),
             repeats: report.repeats.len(),
             unfinished: report.wants_more(),
             interrupted: report.interrupted,

@@ -50,6 +50,17 @@ pub enum AdviseError {
     /// A directory that cannot be used.
     #[error("--on {path}: not an existing directory; give one on the file system to be measured", path = .0.display())]
     Directory(PathBuf),
+    /// There is something on the device.
+    #[error(
+        "--device {path}: it is not empty ({found}): name another, or give --overwrite as well if that may go",
+        path = .path.display()
+    )]
+    NotEmpty {
+        /// The device.
+        path: PathBuf,
+        /// What is on it.
+        found: String,
+    },
     /// The workload file is wrong.
     #[error(transparent)]
     Filebench(#[from] FilebenchError),
@@ -64,6 +75,9 @@ pub enum AdviseError {
 impl From<SweepError> for AdviseError {
     /// It speaks of a plan, which the user has not written.
     fn from(error: SweepError) -> Self {
-        Self::Sweep(error.to_string().trim_start_matches("plan: ").to_owned())
+        match error {
+            SweepError::NotEmpty { path, found } => Self::NotEmpty { path, found },
+            error => Self::Sweep(error.to_string().trim_start_matches("plan: ").to_owned()),
+        }
     }
 }

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use super::candidates::{self, NotTried, Wanted};
+use super::devices::Device;
 use super::disks;
 use super::error::AdviseError;
 use super::workload::Asked;
 use crate::energy;
-use crate::sweep::{Disk, Plan, Policy, Stop, Target};
+use crate::sweep::{DeviceAbout, Disk, Plan, Policy, Stop, Target};
 
 /// What somebody asks.
 #[derive(Debug, Clone)]
@@ -52,6 +53,8 @@ pub enum Place {
         /// As in 4G; without: by the workload's files.
         size: Option<String>,
     },
+    /// On a block device of the user's, which is formatted for each repeat.
+    Device(Device),
     /// On file systems that exist.
     Directories(Vec<PathBuf>),
 }
@@ -67,6 +70,8 @@ pub struct Prepared {
     pub workload: String,
     /// Where, in words: what a disk stands for.
     pub place: String,
+    /// What that is of a device of the user's.
+    pub device: Option<DeviceAbout>,
     /// What is left out, and why.
     pub not_tried: Vec<NotTried>,
 }
@@ -96,16 +101,27 @@ pub fn prepare(request: &Request) -> Result<Prepared, AdviseError> {
         default_seconds: SECONDS,
     };
     let resolved = asked.resolve()?;
-    let (disk, targets, not_tried, place) = match &request.place {
+    let made = || {
+        candidates::targets(&Wanted {
+            only: &request.only,
+            options: &request.options,
+            unsafe_too: request.unsafe_too,
+        })
+    };
+    let (mut disk, mut device) = (Disk::default(), None);
+    let (targets, not_tried, place) = match &request.place {
         Place::Disk { model, size } => {
-            let disk = disks::disk(model, size.as_deref(), resolved.bytes)?;
-            let (targets, not_tried) = candidates::targets(&Wanted {
-                only: &request.only,
-                options: &request.options,
-                unsafe_too: request.unsafe_too,
-            })?;
-            let place = disks::stands_for(&disk);
-            (disk, targets, not_tried, place)
+            disk = disks::disk(model, size.as_deref(), resolved.bytes)?;
+            let (targets, not_tried) = made()?;
+            (targets, not_tried, disks::stands_for(&disk))
+        }
+        Place::Device(given) => {
+            let about = given.about(resolved.bytes)?;
+            let (targets, mut not_tried) = made()?;
+            let targets = given.take(targets, &about, &mut not_tried)?;
+            let place = format!("device {about}");
+            device = Some(about);
+            (targets, not_tried, place)
         }
         Place::Directories(directories) => {
             if !request.only.is_empty() || !request.options.is_empty() {
@@ -121,7 +137,7 @@ pub fn prepare(request: &Request) -> Result<Prepared, AdviseError> {
                 .collect::<Result<Vec<_>, _>>()?;
             let mounts: Vec<String> = targets.iter().map(mount).collect();
             let place = format!("file systems as they are: {}", mounts.join(", "));
-            (Disk::default(), targets, Vec::new(), place)
+            (targets, Vec::new(), place)
         }
     };
     if targets.len() * request.policies.len() < 2 {
@@ -156,6 +172,7 @@ pub fn prepare(request: &Request) -> Result<Prepared, AdviseError> {
         plan: plan.checked()?,
         workload: resolved.about,
         place,
+        device,
         not_tried,
     })
 }

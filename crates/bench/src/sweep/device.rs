@@ -1,9 +1,11 @@
 //! Block devices of the user's: whether one may be formatted, what of it was changed, and how it is given back.
 //!
 //! A device is only ever formatted that the plan names twice, that nothing uses, and that is empty unless the plan
-//! says that its content may go. What is changed is in `devices.json` in the sweep's folder before it is, so that the keeper,
-//! or the next sweep, gives it back.
+//! says that its content may go. `held` keeps others off it meanwhile. What is changed (`lent`) is in `devices.json` in the
+//! sweep's folder before it is, so that the keeper, or the next sweep, gives it back.
 
+mod about;
+mod held;
 mod lent;
 mod used;
 
@@ -12,12 +14,15 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use luc_disk::units::{format_size, parse_size_bytes};
+use luc_disk::units::parse_size_bytes;
 
 use super::error::SweepError;
 use super::plan::{Plan, Target};
 use crate::sysfs;
 
+pub use about::DeviceAbout;
+pub(crate) use about::shown_size;
+pub(super) use held::Held;
 pub(super) use lent::Lent;
 
 /// A sector of sysfs, bytes.
@@ -80,12 +85,26 @@ impl Block {
         })
     }
 
+    /// Whether it is the same device, by whatever name.
+    fn is_same(&self, other: &Self) -> bool {
+        (self.major, self.minor) == (other.major, other.minor)
+    }
+
+    /// Its number, as stat(2) has it.
+    fn number(&self) -> u64 {
+        rustix::fs::makedev(self.major, self.minor)
+    }
+
     /// The folder of the whole disk in sysfs: a partition's is the one above.
     fn disk(&self) -> PathBuf {
         match self.about.parent() {
             Some(parent) if self.about.join("partition").exists() => parent.to_owned(),
             _ => self.about.clone(),
         }
+    }
+
+    fn size_bytes(&self) -> u64 {
+        sysfs::read_number(&self.about.join("size")).unwrap_or(0) * SECTOR_BYTES
     }
 
     /// The file that chooses the I/O scheduler.
@@ -109,14 +128,14 @@ impl Block {
         if sysfs::read_number(&self.about.join("ro")).unwrap_or(0) != 0 {
             return no("the device is read-only: name another".to_owned());
         }
-        let size_bytes = sysfs::read_number(&self.about.join("size")).unwrap_or(0) * SECTOR_BYTES;
+        let size_bytes = self.size_bytes();
         let fs = target.fs.as_deref().unwrap_or_default();
         if let Some(least) = super::plan::least_size(fs)
             && size_bytes < parse_size_bytes(least)?
         {
             return no(format!(
                 "{fs} needs {least} or more, and the device has {}: name a larger one",
-                format_size(size_bytes)
+                shown_size(size_bytes)
             ));
         }
         let partitions = self.partitions();
@@ -136,10 +155,10 @@ impl Block {
             ));
         }
         if !found.is_empty() && !target.overwrite {
-            return no(format!(
-                "it is not empty ({}): name another, or write overwrite = true if that may go",
-                found.join(", ")
-            ));
+            return Err(SweepError::NotEmpty {
+                path: self.path.clone(),
+                found: found.join(", "),
+            });
         }
         Ok(())
     }
@@ -205,6 +224,8 @@ fn wipefs() -> Command {
     command
         .env("PATH", path)
         .env("LC_ALL", "C")
+        // It would wait for the lock that the sweep has itself.
+        .env_remove("LOCK_BLOCK_DEVICE")
         .stdin(Stdio::null());
     command
 }
@@ -216,6 +237,17 @@ fn parse_schedulers(text: &str) -> Option<(String, Vec<String>)> {
     Some((name(now), text.split_whitespace().map(name).collect()))
 }
 
+/// Locks all devices of `plan`, if they may be formatted.
+pub(super) fn hold(plan: &Plan, out: &Path, sysfs: &Path) -> Result<Held, SweepError> {
+    let has_devices = plan.target.iter().any(|target| target.device.is_some());
+    if has_devices && !rustix::process::geteuid().is_root() {
+        return Err(luc_disk::Error::NotRoot.into());
+    }
+    let held = Held::lock(plan, sysfs)?;
+    check(plan, out, sysfs)?;
+    Ok(held)
+}
+
 /// Whether all devices of `plan` may be formatted, and have its schedulers. One that the sweep in `out` has itself is
 /// looked at again when it has been cleared.
 pub(super) fn check(plan: &Plan, out: &Path, sysfs: &Path) -> Result<(), SweepError> {
@@ -224,9 +256,6 @@ pub(super) fn check(plan: &Plan, out: &Path, sysfs: &Path) -> Result<(), SweepEr
         let Some(path) = &target.device else {
             continue;
         };
-        if !rustix::process::geteuid().is_root() {
-            return Err(luc_disk::Error::NotRoot.into());
-        }
         let block = Block::open(path, sysfs)?;
         check_schedulers(plan, Some(&block), sysfs)?;
         if !ours.iter().any(|lent| lent.is(&block)) {

@@ -46,6 +46,17 @@ pub enum SweepError {
         /// Why, and what to do.
         reason: String,
     },
+    /// There is something on a device.
+    #[error(
+        "{path}: it is not empty ({found}): name another, or write overwrite = true if that may go",
+        path = .path.display()
+    )]
+    NotEmpty {
+        /// The device.
+        path: PathBuf,
+        /// What is on it.
+        found: String,
+    },
     /// The meter of the plan does not work.
     #[error("energy.command: {0}; correct the plan's command or regex, or leave it out")]
     Meter(String),

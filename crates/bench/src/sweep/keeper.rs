@@ -1,7 +1,8 @@
 //! The keeper: a process that outlives the sweep and clears up after it, whatever ended it.
 //!
 //! It sleeps on a pipe from the sweep. Programs of the sweep run in its process group, so that it finds them all; it
-//! holds the sweep's lock, so that the same command given again waits until the house is clear.
+//! holds the sweep's locks, so that the same command given again, and any other sweep on its devices, waits until the
+//! house is clear.
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -14,7 +15,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde::{Deserialize, Serialize};
 
-use super::device::{self, Lent};
+use super::device::{self, Held, Lent};
 use super::error::SweepError;
 use super::journal::Journal;
 use super::plan::Plan;
@@ -47,6 +48,8 @@ pub(super) struct House {
 pub(super) struct Keeper {
     pub(super) house: House,
     pub(super) luc: PathBuf,
+    /// The block devices.
+    pub(super) held: Held,
     child: Child,
 }
 
@@ -162,22 +165,24 @@ impl Keeper {
         luc: &Path,
         sysfs: &Path,
         journal: &Journal,
+        held: Held,
     ) -> Result<Self, SweepError> {
         let processors = lock_processors(plan, sysfs)?;
         let house = House::of(plan, out, sysfs)?;
         house.clear_patiently()?;
         // Also those that an earlier sweep had, now that it has given them back.
         device::check(plan, out, sysfs)?;
-        let mut child = Command::new(luc)
+        let mut command = Command::new(luc);
+        command
             .args(["sweep", "--keep-house"])
             .stdin(Stdio::piped())
             .stdout(journal.lock_copy()?)
             // It says nothing; it holds the locks of the results and of the processors.
             .stderr(processors.map_or_else(Stdio::null, Stdio::from))
             .current_dir("/")
-            .process_group(0)
-            .spawn()
-            .map_err(SweepError::file("run", luc))?;
+            .process_group(0);
+        let started = held.inherited(|| command.spawn());
+        let mut child = started.map_err(SweepError::file("run", luc))?;
         let told = child
             .stdin
             .as_mut()
@@ -185,8 +190,10 @@ impl Keeper {
         let keeper = Self {
             house,
             luc: luc.to_owned(),
+            held,
             child,
         };
+        keeper.held.claim()?;
         told.unwrap_or(Ok(()))
             .map_err(SweepError::file("tell", luc))?;
         fs::create_dir_all(keeper.house.mount())
@@ -208,7 +215,10 @@ impl Keeper {
 
     /// Removes what a repeat that failed has left; the folder to work in stays.
     pub(super) fn clear_repeat(&self) -> Result<(), SweepError> {
-        self.house.patiently(|| self.house.remove_repeat())
+        self.house.patiently(|| {
+            self.house.remove_repeat()?;
+            self.held.claim()
+        })
     }
 
     /// Ends every program of the sweep.
@@ -219,6 +229,8 @@ impl Keeper {
 
 impl Drop for Keeper {
     fn drop(&mut self) {
+        // It cannot wipe what this process has for itself.
+        self.held.release_all();
         // The end of the pipe is its sign to clear up.
         drop(self.child.stdin.take());
         if self.child.wait().is_ok_and(|status| !status.success()) {

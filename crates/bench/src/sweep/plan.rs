@@ -1,6 +1,5 @@
 //! The plan: read from TOML, and checked whole before anything is made.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -9,25 +8,28 @@ use serde::{Deserialize, Serialize};
 
 use super::error::SweepError;
 use crate::energy;
-use crate::filebench;
 use crate::frequency::{self, Setting};
 use crate::stats::Goal;
 
 mod check;
+mod disk;
 mod file_systems;
 mod policy;
 mod scheduler;
 #[cfg(test)]
 mod tests;
 mod virtual_time;
+mod workload;
 
 pub(crate) use check::meant;
-pub(crate) use file_systems::kernel_has;
-pub(super) use file_systems::least_size;
+pub use disk::Disk;
+pub(crate) use file_systems::{kernel_has, least_size};
 pub use policy::Policy;
 pub use scheduler::Scheduler;
 pub(super) use virtual_time::LONGEST_HOLD_US;
 pub use virtual_time::VirtualTime;
+pub(super) use workload::Figure;
+pub use workload::{Bench, Workload};
 
 /// A sweep: its axes, and when a point is repeated enough.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -85,93 +87,6 @@ pub struct Stop {
     /// Only the best target and policy is wanted: others are given up as soon as they are shown to be worse.
     #[serde(skip_serializing_if = "is_default")]
     pub best: bool,
-}
-
-/// What the emulated disk costs, as `luc disk create` takes it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Disk {
-    /// Name of the model, or a TOML file, relative to the plan.
-    pub model: String,
-    /// Where that file is.
-    #[serde(skip)]
-    pub file: Option<PathBuf>,
-    /// Size, as in 512M.
-    pub size: String,
-    /// Of a flush; model fixed only, as the next two.
-    pub flush: Option<String>,
-    /// Of a write.
-    pub write: Option<String>,
-    /// Of a read.
-    pub read: Option<String>,
-}
-
-/// A workload of `luc bench`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Bench {
-    /// File creation.
-    Metarates,
-    /// A mail server.
-    Varmail,
-    /// A database; the threads are its writers.
-    Oltp,
-    /// IOzone's.
-    InitialWrite,
-}
-
-/// What is run: a built-in workload, a workload file or a command.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Workload {
-    /// What the report calls it.
-    pub name: String,
-    /// A built-in one.
-    pub bench: Option<Bench>,
-    /// A workload file of Filebench's, or the name of a stock one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub filebench: Option<String>,
-    /// The text of that, so that results of a file that was changed are not mixed.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub text: String,
-    /// Options of both, as those of `luc bench` without the dashes; of `bench`, a list of values is an axis.
-    #[serde(default)]
-    pub options: BTreeMap<String, toml::Value>,
-    /// Settings of the kernel module under its policies, as `/sys/kernel/luc` has them.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub settings: BTreeMap<String, u64>,
-    /// Clients, in place of the plan's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub threads: Option<Vec<usize>>,
-    /// Policies, in place of the plan's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub policy: Option<Vec<Policy>>,
-    /// Speeds, in place of the plan's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mips: Option<Vec<u64>>,
-    /// Names of its targets, in place of all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub target: Option<Vec<String>>,
-    /// The user's command; `{dir}`, `{threads}` and `{seed}` are replaced.
-    pub command: Option<Vec<String>>,
-    /// Its figure. Without it a built-in one's rate, or a command's run time.
-    pub figure: Option<Figure>,
-}
-
-/// Where the figure is in what the workload prints.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Figure {
-    /// A regular expression; its first group is the number.
-    pub regex: Option<String>,
-    /// A JSON pointer, as `/a/b`.
-    pub json: Option<String>,
-    /// All matches are a series, whose warm-up is cut and whose mean counts.
-    #[serde(default)]
-    pub series: bool,
-    /// What it is counted in.
-    #[serde(default)]
-    pub unit: String,
 }
 
 /// Where it is run: a fresh file system on an emulated disk, or an existing directory.
@@ -239,19 +154,6 @@ impl Default for Stop {
     }
 }
 
-impl Default for Disk {
-    fn default() -> Self {
-        Self {
-            model: "fixed".to_owned(),
-            file: None,
-            size: "1G".to_owned(),
-            flush: None,
-            write: None,
-            read: None,
-        }
-    }
-}
-
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
@@ -270,52 +172,6 @@ fn no_policy() -> Vec<Policy> {
 
 fn settle() -> String {
     "500ms".to_owned()
-}
-
-impl Bench {
-    /// Its name as in `luc bench NAME`.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Metarates => "metarates",
-            Self::Varmail => "varmail",
-            Self::Oltp => "oltp",
-            Self::InitialWrite => "initial-write",
-        }
-    }
-
-    /// Where its figure is in its report.
-    pub(super) fn figure(self) -> &'static str {
-        match self {
-            Self::Metarates => "/creations_per_second",
-            Self::Varmail | Self::Oltp => "/flowops_per_second",
-            Self::InitialWrite => "/parent_kib_per_second/median",
-        }
-    }
-
-    /// The option that takes the number of clients.
-    pub(super) fn clients(self) -> &'static str {
-        if self == Self::Oltp {
-            "--writers"
-        } else {
-            "--threads"
-        }
-    }
-}
-
-impl Workload {
-    /// Reads the workload file, if it has one.
-    fn load(&mut self) -> Result<(), SweepError> {
-        if !self.text.is_empty() {
-            return Err(SweepError::Plan(format!(
-                "workload '{}': text is kept with the results, and no key of a plan; write filebench = \"FILE.f\"",
-                self.name
-            )));
-        }
-        if let Some(file) = &self.filebench {
-            self.text = filebench::text(file)?;
-        }
-        Ok(())
-    }
 }
 
 impl Target {
@@ -431,41 +287,5 @@ impl Plan {
             min: self.stop.min,
             max: self.stop.max,
         }
-    }
-}
-
-impl Disk {
-    /// The words of `luc disk create`.
-    pub(super) fn words(&self) -> Vec<String> {
-        let file = self.file.as_ref();
-        let model = file.map_or(self.model.clone(), |file| file.display().to_string());
-        let mut words = vec!["--model".to_owned(), model];
-        words.extend(["--size".to_owned(), self.size.clone()]);
-        for (option, value) in self.costs() {
-            words.extend(
-                value
-                    .iter()
-                    .flat_map(|value| [format!("--{option}"), value.clone()]),
-            );
-        }
-        words
-    }
-
-    /// Finds the model's file beside the plan.
-    fn find_file(&mut self, plan: &Path) -> Result<(), SweepError> {
-        if self.model.ends_with(".toml") {
-            let file = plan.parent().unwrap_or(Path::new("")).join(&self.model);
-            let whole = std::path::absolute(&file).map_err(SweepError::file("find", &file))?;
-            self.file = Some(whole);
-        }
-        Ok(())
-    }
-
-    fn costs(&self) -> [(&'static str, &Option<String>); 3] {
-        [
-            ("flush", &self.flush),
-            ("write", &self.write),
-            ("read", &self.read),
-        ]
     }
 }

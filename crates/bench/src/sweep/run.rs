@@ -142,6 +142,7 @@ impl Runner<'_> {
         let (house, target) = (&self.keeper.house, &point.target);
         let block = Block::open(device, &house.sysfs)?;
         Lent::format(&house.devices, &block)?;
+        self.keeper.held.release(&block);
         let mkfs = Mkfs {
             fs: target.fs.clone().unwrap_or_default(),
             options: target.mkfs.clone(),
@@ -165,6 +166,7 @@ impl Runner<'_> {
         if point.target.device.is_some() {
             let mut command = Command::new("umount");
             self.execute(command.arg(house.mount()))?;
+            self.keeper.held.claim()?;
         }
         if point.target.is_emulated() {
             let mut command = Command::new(&self.keeper.luc);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
-use luc_bench::advise::{Answer, Place, Request, prepare};
+use luc_bench::advise::{Answer, Device, Place, Request, prepare};
 use luc_bench::energy;
 use luc_bench::sweep::{self, Policy};
 use luc_disk::units::parse_duration_ns;
@@ -16,14 +16,17 @@ use luc_disk::units::parse_duration_ns;
 /// Says which file system, with which options, is best for a workload, by how much, and how sure that is
 ///
 /// Measures the workload on every file system that this kernel and the installed mkfs tools allow, each as
-/// mkfs makes it and with sensible options, on an emulated disk that is made anew for each run (root), or in
-/// existing directories (--on). Rounds have every candidate once, in random order. After 3, 6, 12, ... rounds
+/// mkfs makes it and with sensible options, on an emulated disk that is made anew for each run (root), on a
+/// block device of yours (--device), or in existing directories (--on). Rounds have every candidate once, in random order. After 3, 6, 12, ... rounds
 /// those that are shown to be worse than the best are given up; it ends when the rest is within --goal of the
 /// best, after --rounds, or when --time is up.
 ///
 /// The advice is the best candidate, or to stay with a default where nothing is shown to be better. Intervals
 /// of ratios hold all together with 95 %. What loses data in a power cut is not tried without --unsafe, and
 /// never advised.
+///
+/// A device is formatted only if it is named twice (--device and --erase), nothing uses it, and it is empty or
+/// --overwrite is given; nobody else gets it meanwhile, and it is empty at the end.
 ///
 /// Every finished run is kept in the --out folder: the same command goes on. Exit status: 0 done; 2 something
 /// is wrong with the request or the machine; 130 interrupted.
@@ -33,6 +36,7 @@ use luc_disk::units::parse_duration_ns;
   luc advise --workload webserver --set nfiles=500 --disk hdd --only ext4,xfs --time 10m
   luc advise --workload oltp --policy off,auto --only ext4 --options default,fast-commit --unsafe
   luc record --out mail.trace -- ./import-mail.sh && luc advise --workload mail.trace
+  luc advise --workload varmail --device /dev/nvme1n1 --erase /dev/nvme1n1
   luc advise --workload my.f --on /srv/a --on /srv/b --json
 
 docs/advise.md says what is measured and how sure the answer is.")]
@@ -62,6 +66,15 @@ pub(crate) struct Args {
     /// Its size, as in 4G [default: by the workload's files]
     #[arg(long, value_name = "SIZE", conflicts_with = "on")]
     disk_size: Option<String>,
+    /// Measure on this block device, which is formatted for each run: all on it goes
+    #[arg(long, value_name = "DEV", conflicts_with_all = ["disk", "disk_size", "on"])]
+    device: Option<PathBuf>,
+    /// The same device again, as a promise that it may be formatted
+    #[arg(long, value_name = "DEV", requires = "device")]
+    erase: Option<PathBuf>,
+    /// Also if there are file systems or the like on the device
+    #[arg(long, requires = "device")]
+    overwrite: bool,
     /// Measure in this directory, on the file system that is there; may be repeated
     #[arg(long, value_name = "DIR")]
     on: Vec<PathBuf>,
@@ -198,14 +211,7 @@ fn request(args: &Args) -> anyhow::Result<Request> {
         set: args.set.clone(),
         seconds: args.seconds,
         threads: args.threads,
-        place: if args.on.is_empty() {
-            Place::Disk {
-                model: args.disk.clone(),
-                size: args.disk_size.clone(),
-            }
-        } else {
-            Place::Directories(args.on.clone())
-        },
+        place: place(args),
         only: args.only.clone(),
         options: args.options.clone(),
         policies,
@@ -219,6 +225,24 @@ fn request(args: &Args) -> anyhow::Result<Request> {
             ..energy::Options::default()
         },
     })
+}
+
+fn place(args: &Args) -> Place {
+    if let Some(device) = &args.device {
+        return Place::Device(Device {
+            path: device.clone(),
+            erase: args.erase.clone(),
+            overwrite: args.overwrite,
+            sysfs: args.sysfs.clone(),
+        });
+    }
+    if args.on.is_empty() {
+        return Place::Disk {
+            model: args.disk.clone(),
+            size: args.disk_size.clone(),
+        };
+    }
+    Place::Directories(args.on.clone())
 }
 
 /// Drawn on a terminal only.

@@ -28,7 +28,7 @@ mod page;
 /// on with the same command. Disks need root.
 ///
 /// A device of yours is formatted only if its target names it twice (device and erase), nothing uses it, and it is
-/// empty; it is empty again at the end. An axis scheduler sets the I/O scheduler of the disk.
+/// empty; no other sweep, mkfs or mount gets it meanwhile, and it is empty again at the end. An axis scheduler sets the I/O scheduler of the disk.
 ///
 /// At the end the folder has report.html (one page, for any browser), report.json, results.csv, results.parquet and
 /// counters.parquet. `luc sweep report DIR` makes them again, also while the sweep is going on.

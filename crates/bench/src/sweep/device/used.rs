@@ -1,15 +1,16 @@
 //! Who uses a block device.
 
+use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use super::Block;
+use crate::sysfs;
 
 /// What uses it, as words after its name; `None` if nothing does.
 pub(super) fn by(block: &Block) -> Option<String> {
-    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    if let Some(place) = mounted_on(&mounts, block) {
+    if let Some(place) = mounted_anywhere(block) {
         return Some(format!("is mounted on {place}"));
     }
     let swaps = fs::read_to_string("/proc/swaps").unwrap_or_default();
@@ -21,15 +22,11 @@ pub(super) fn by(block: &Block) -> Option<String> {
         return Some("is used as swap".to_owned());
     }
     if let Some(holder) = holder(&block.about) {
-        let kind = if holder.starts_with("md") {
-            "a RAID"
-        } else {
-            "LVM, encryption or multipath"
-        };
-        return Some(format!("is part of {holder} ({kind})"));
+        return Some(format!("is part of {holder}"));
     }
-    if let Some(device) = loop_on(&block.path) {
-        return Some(format!("is behind {device}"));
+    if let Some((device, number)) = loop_on(block) {
+        let disk = (number != block.number()).then_some(" with its whole disk");
+        return Some(format!("is behind {device}{}", disk.unwrap_or_default()));
     }
     // What has it for itself, in whatever namespace, is told by the kernel.
     let alone = OpenOptions::new()
@@ -43,6 +40,29 @@ pub(super) fn by(block: &Block) -> Option<String> {
         }
         Err(error) => Some(format!("cannot be opened ({error})")),
     }
+}
+
+/// Where it is mounted, also for programs that see other mounts than this one.
+fn mounted_anywhere(block: &Block) -> Option<String> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    if let Some(place) = mounted_on(&mounts, block) {
+        return Some(place);
+    }
+    let namespace = |process: &str| fs::read_link(format!("/proc/{process}/ns/mnt")).ok();
+    let mut seen = BTreeSet::from([namespace("self")?]);
+    let entries = fs::read_dir("/proc").ok()?.flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    for pid in names.filter(|name| name.bytes().all(|byte| byte.is_ascii_digit())) {
+        // A process that has ended in the meantime has no mounts.
+        if !namespace(&pid).is_some_and(|found| seen.insert(found)) {
+            continue;
+        }
+        let mounts = fs::read_to_string(format!("/proc/{pid}/mountinfo")).unwrap_or_default();
+        if let Some(place) = mounted_on(&mounts, block) {
+            return Some(format!("{place} in the mount namespace of process {pid}"));
+        }
+    }
+    None
 }
 
 /// Where it is mounted (proc_pid_mountinfo(5)).
@@ -61,26 +81,41 @@ fn mounted_on(mounts: &str, block: &Block) -> Option<String> {
 }
 
 fn is_same(path: &Path, block: &Block) -> bool {
-    let number = rustix::fs::makedev(block.major, block.minor);
-    path.is_absolute() && fs::metadata(path).is_ok_and(|node| node.rdev() == number)
+    path.is_absolute() && fs::metadata(path).is_ok_and(|node| node.rdev() == block.number())
 }
 
-/// A device that is made of it.
+/// A device that is made of it, and what kind that is.
 fn holder(about: &Path) -> Option<String> {
     let mut entries = fs::read_dir(about.join("holders")).ok()?.flatten();
-    Some(entries.next()?.file_name().to_string_lossy().into_owned())
+    let entry = entries.next()?;
+    let name = entry.file_name().to_string_lossy().into_owned();
+    if name.starts_with("md") {
+        return Some(format!("{name} (a RAID)"));
+    }
+    let mapped = sysfs::read(&entry.path().join("dm/name"));
+    let mapped = mapped.map_or_else(|_| String::new(), |mapped| format!("'{mapped}': "));
+    Some(format!("{name} ({mapped}LVM, encryption or multipath)"))
 }
 
-/// A loop device whose file it is.
-fn loop_on(path: &Path) -> Option<String> {
-    let path = path.canonicalize().ok()?;
-    let entries = fs::read_dir("/sys/block").ok()?.flatten();
-    let mut loops = entries.filter(|entry| {
-        let file = fs::read_to_string(entry.path().join("loop/backing_file"));
-        file.is_ok_and(|file| Path::new(file.trim_end()) == path)
+/// A loop device whose file it is, or its whole disk, and the number of that.
+fn loop_on(block: &Block) -> Option<(String, u64)> {
+    let disk = sysfs::read(&block.disk().join("dev")).unwrap_or_default();
+    let whole = disk.split_once(':').and_then(|(major, minor)| {
+        Some(rustix::fs::makedev(
+            major.parse().ok()?,
+            minor.parse().ok()?,
+        ))
     });
-    let name = loops.next()?.file_name();
-    Some(format!("/dev/{}", name.to_string_lossy()))
+    let mut entries = fs::read_dir("/sys/block").ok()?.flatten();
+    entries.find_map(|entry| {
+        // By its number: a device may have many names.
+        let file = sysfs::read(&entry.path().join("loop/backing_file")).ok()?;
+        let file = fs::metadata(file).ok()?;
+        let is_it = file.file_type().is_block_device()
+            && (file.rdev() == block.number() || Some(file.rdev()) == whole);
+        let name = entry.file_name();
+        is_it.then(|| (format!("/dev/{}", name.to_string_lossy()), file.rdev()))
+    })
 }
 
 #[cfg(test)]
@@ -113,7 +148,19 @@ mod tests {
     fn holders() {
         let about = tempfile::tempdir().expect("a folder");
         assert_eq!(holder(about.path()), None);
-        fs::create_dir_all(about.path().join("holders/dm-3")).expect("made");
-        assert_eq!(holder(about.path()).as_deref(), Some("dm-3"));
+        let dm = about.path().join("holders/dm-3");
+        fs::create_dir_all(dm.join("dm")).expect("made");
+        let said = holder(about.path());
+        assert_eq!(said.as_deref(), Some("dm-3 (LVM, encryption or multipath)"));
+        fs::write(dm.join("dm/name"), "vg-home\n").expect("written");
+        let said = holder(about.path());
+        assert_eq!(
+            said.as_deref(),
+            Some("dm-3 ('vg-home': LVM, encryption or multipath)")
+        );
+        fs::remove_dir_all(dm).expect("removed");
+        fs::create_dir(about.path().join("holders/md127")).expect("made");
+        let said = holder(about.path());
+        assert_eq!(said.as_deref(), Some("md127 (a RAID)"));
     }
 }

@@ -16,7 +16,7 @@ pub(super) const FILE_SYSTEMS: [(&str, &str); 7] = [
 ];
 
 /// The least device that its mkfs takes; `None` of one that is not known.
-pub(in crate::sweep) fn least_size(name: &str) -> Option<&'static str> {
+pub(crate) fn least_size(name: &str) -> Option<&'static str> {
     let known = FILE_SYSTEMS.iter().find(|(known, _)| *known == name);
     known.map(|(_, least)| *least)
 }
