@@ -15,6 +15,7 @@ mod fileset;
 pub mod frequency;
 pub mod interrupt;
 pub mod latency;
+mod memory;
 mod nearest;
 pub mod powercut;
 mod processors;

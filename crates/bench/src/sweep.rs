@@ -38,11 +38,12 @@ pub(crate) use device::shown_size;
 pub use environment::Environment;
 pub use error::SweepError;
 pub use explain::{ComponentReport, CounterReport, Explanation};
+pub(crate) use guests::needs as guest_needs;
 pub use journal::{Failure, Record};
 pub use keeper::keep_house;
 pub(crate) use options::option_value;
 pub use plan::{Bench, Disk, Plan, Policy, Scheduler, Stop, Target, VirtualTime, Workload};
-pub(crate) use plan::{kernel_has, least_size, meant};
+pub(crate) use plan::{LARGEST_GUEST_DISK, distribution_has, kernel_has, least_size, meant};
 pub use points::Point;
 pub(crate) use report::Short;
 pub use report::{PointEnergy, PointReport, Ratio, Report};
@@ -89,8 +90,8 @@ pub fn run_until(
     }
     let (mut journal, results) = Journal::open(out, plan)?;
     if plan.virtual_time.is_some() {
-        let kept = (&mut journal, results.records.as_slice());
-        match guests::run(plan, &points, out, luc, kept, tick) {
+        let kept = (&mut journal, results);
+        match guests::run(plan, &points, out, luc, kept, deadline, tick) {
             Err(SweepError::Interrupted) => {}
             outcome => outcome?,
         }

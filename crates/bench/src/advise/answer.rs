@@ -35,6 +35,8 @@ pub struct Answer {
     pub by_joule: Option<Advice>,
     /// How energy was measured, or why it was not.
     pub energy: About,
+    /// What all of this depends on.
+    pub holds_for: &'static str,
     /// What was not tried, or could not be measured, and why.
     pub not_tried: Vec<NotTried>,
 }
@@ -64,6 +66,7 @@ impl Answer {
             Some(advice(selection, ranking, &points))
         };
         let by_rate = selection.as_ref().and_then(|found| advice(&found.rate));
+        let in_virtual_time = report.plan.virtual_time.is_some();
         let per_joule = selection
             .as_ref()
             .and_then(|found| found.per_joule.as_ref());
@@ -87,7 +90,19 @@ impl Answer {
             unit: group.map(|group| group.unit.clone()).unwrap_or_default(),
             by_joule: per_joule.and_then(advice),
             by_rate,
-            energy: report.energy.clone(),
+            energy: if in_virtual_time {
+                About {
+                    unavailable: Some("virtual time takes none".to_owned()),
+                    ..About::default()
+                }
+            } else {
+                report.energy.clone()
+            },
+            holds_for: if in_virtual_time {
+                "this workload, disk, kernel and processor, which is none that one can buy"
+            } else {
+                "this workload, disk, kernel and machine; the processors' part is this machine's"
+            },
             not_tried,
             selection,
         }
@@ -295,9 +310,6 @@ impl fmt::Display for Answer {
         if self.unfinished {
             writeln!(f, "not decided yet: the same command goes on measuring")?;
         }
-        writeln!(
-            f,
-            "this holds for this workload, disk, kernel and machine; the processors' part is this machine's"
-        )
+        writeln!(f, "this holds for {}", self.holds_for)
     }
 }

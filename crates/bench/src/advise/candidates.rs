@@ -4,7 +4,7 @@ use luc_disk::Mkfs;
 use serde::Serialize;
 
 use super::error::AdviseError;
-use crate::sweep::{Policy, Target, kernel_has, meant};
+use crate::sweep::{Policy, Target, distribution_has, kernel_has, meant};
 
 /// A file system, where it is found, and options for it.
 struct FileSystem {
@@ -115,6 +115,8 @@ pub(super) struct Wanted<'a> {
     pub(super) options: &'a [String],
     /// Also what loses data.
     pub(super) unsafe_too: bool,
+    /// The version of the distribution's kernel that guests run; without: this machine's kernel.
+    pub(super) kernel: Option<&'a str>,
 }
 
 /// The targets to try and those that are not, by what this machine has.
@@ -134,7 +136,7 @@ pub(super) fn targets(wanted: &Wanted<'_>) -> Result<(Vec<Target>, Vec<NotTried>
         if !is_wanted(wanted.only, known.name) {
             continue;
         }
-        if let Some(why) = known.is_missing() {
+        if let Some(why) = known.is_missing(wanted.kernel) {
             let what = known.name.to_owned();
             not_tried.push(NotTried { what, why });
             continue;
@@ -180,15 +182,21 @@ fn check_names<'a>(
 
 impl FileSystem {
     /// Why it cannot be tried here, and what would help.
-    fn is_missing(&self) -> Option<String> {
+    fn is_missing(&self, guests: Option<&str>) -> Option<String> {
         let Self {
             name,
             kernel,
             package,
             ..
         } = self;
-        if !kernel_has(name) {
-            return Some(format!("this kernel has none: {kernel}"));
+        match guests {
+            None if !kernel_has(name) => {
+                return Some(format!("this kernel has none: {kernel}"));
+            }
+            Some(version) if !distribution_has(version, name) => {
+                return Some(format!("Linux {version} has none: {kernel} (--kernel 6.1)"));
+            }
+            _ => {}
         }
         let mkfs = Mkfs {
             fs: (*name).to_owned(),
@@ -252,7 +260,25 @@ mod tests {
         only: &[],
         options: &[],
         unsafe_too: true,
+        kernel: None,
     };
+
+    #[test]
+    fn guests_have_what_their_kernel_has() {
+        let missing = |version: &'static str| {
+            let wanted = Wanted {
+                kernel: Some(version),
+                ..ALL
+            };
+            let (_, not_tried) = targets(&wanted).expect("names are right");
+            let of_kernel = not_tried
+                .into_iter()
+                .filter(|one| one.why.contains("has none"));
+            of_kernel.map(|one| one.what).collect::<Vec<_>>()
+        };
+        assert!(missing("6.1").is_empty());
+        assert_eq!(missing("6.13"), ["reiserfs"]);
+    }
 
     #[test]
     fn names_differ_and_defaults_come_first() {

@@ -1,16 +1,17 @@
 //! The emulated disk: how large it has to be, and what it stands for.
 
-use std::fs;
-
 use luc_disk::units::{format_size, parse_size_bytes};
 
 use super::error::AdviseError;
-use crate::sweep::Disk;
+use crate::memory::available_bytes;
+use crate::sweep::{Disk, LARGEST_GUEST_DISK};
 
 /// What file systems take beside the files, and what a run adds.
 const ROOM_BYTES: u64 = 2 << 30;
 /// Sizes are whole multiples of this.
 const STEP_BYTES: u64 = 1 << 30;
+/// The same of a guest's disk, all of which is made of the guest's memory.
+const GUEST_STEP_BYTES: u64 = 512 << 20;
 
 /// A disk of `model` for files of `bytes`, or of the `size` that the user wants.
 pub(super) fn disk(model: &str, size: Option<&str>, bytes: f64) -> Result<Disk, AdviseError> {
@@ -42,19 +43,30 @@ pub(super) fn disk(model: &str, size: Option<&str>, bytes: f64) -> Result<Disk, 
     })
 }
 
+/// The same for a guest, whose disk is smaller.
+pub(super) fn in_guest(model: &str, size: Option<&str>, bytes: f64) -> Result<Disk, AdviseError> {
+    if model == "fixed" {
+        return Err(AdviseError::Option(
+            "--disk fixed does not go with --virtual: give hdd, ssd, cloud or a model file"
+                .to_owned(),
+        ));
+    }
+    let largest = parse_size_bytes(LARGEST_GUEST_DISK).unwrap_or(u64::MAX);
+    if bytes > largest as f64 * 0.9 {
+        return Err(AdviseError::Option(format!(
+            "the workload's files take {}, and a guest's disk has at most {LARGEST_GUEST_DISK}: make them fewer or \
+             smaller (--set nfiles=N), or leave --virtual out",
+            mebibytes(bytes)
+        )));
+    }
+    let wanted = ((bytes * 2.0) as u64 + GUEST_STEP_BYTES).next_multiple_of(GUEST_STEP_BYTES);
+    let size = size.map_or_else(|| format_size(wanted.min(largest)), str::to_owned);
+    disk(model, Some(&size), bytes)
+}
+
 /// To be read, not computed with.
 fn mebibytes(bytes: f64) -> String {
     format!("{:.0} MiB", bytes / f64::from(1 << 20))
-}
-
-/// Memory that programs can have.
-fn available_bytes() -> Option<u64> {
-    let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text
-        .lines()
-        .find(|line| line.starts_with("MemAvailable:"))?;
-    let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
-    Some(kib * 1024)
 }
 
 /// What the disk stands for, in a sentence.
@@ -93,6 +105,13 @@ mod tests {
         assert!(stands_for(&made).contains("of 8G"), "{}", stands_for(&made));
         let small = disk("ssd", Some("64M"), 1e8).expect_err("too small");
         assert!(small.to_string().contains("64M"), "{small}");
+        let guest = in_guest("hdd", None, 2e8).expect("fits");
+        assert_eq!(guest.size, "1G");
+        assert_eq!(in_guest("hdd", None, 2e9).expect("fits").size, "4G");
+        for (model, bytes, words) in [("hdd", 5e9, "at most 4G"), ("fixed", 1e6, "--virtual")] {
+            let said = in_guest(model, None, bytes).expect_err("refused");
+            assert!(said.to_string().contains(words), "{said}");
+        }
         let huge = disk("ssd", None, 1e15).expect_err("no memory");
         assert!(huge.to_string().contains("--on DIR"), "{huge}");
     }

@@ -8,7 +8,7 @@ use super::disks;
 use super::error::AdviseError;
 use super::workload::Asked;
 use crate::energy;
-use crate::sweep::{DeviceAbout, Disk, Plan, Policy, Stop, Target};
+use crate::sweep::{DeviceAbout, Disk, Plan, Policy, Stop, Target, VirtualTime};
 
 /// What somebody asks.
 #[derive(Debug, Clone)]
@@ -53,6 +53,15 @@ pub enum Place {
         /// As in 4G; without: by the workload's files.
         size: Option<String>,
     },
+    /// On emulated disks in guests, in virtual time.
+    Virtual {
+        /// As of [`Place::Disk`].
+        model: String,
+        /// As of [`Place::Disk`].
+        size: Option<String>,
+        /// The version of the distribution's kernel.
+        kernel: String,
+    },
     /// On a block device of the user's, which is formatted for each repeat.
     Device(Device),
     /// On file systems that exist.
@@ -87,6 +96,10 @@ impl Prepared {
 
 /// Length of a run, s, if nothing says otherwise.
 const SECONDS: f64 = 5.0;
+/// The same in virtual time, where no noise has to average out.
+const VIRTUAL_SECONDS: f64 = 2.0;
+/// Millions of instructions a second of a guest's processor.
+const MIPS: u64 = 1000;
 
 /// The plan that answers `request`; nothing is made yet.
 ///
@@ -98,22 +111,48 @@ pub fn prepare(request: &Request) -> Result<Prepared, AdviseError> {
         set: &request.set,
         seconds: request.seconds,
         threads: request.threads,
-        default_seconds: SECONDS,
+        default_seconds: match request.place {
+            Place::Virtual { .. } => VIRTUAL_SECONDS,
+            _ => SECONDS,
+        },
     };
     let resolved = asked.resolve()?;
-    let made = || {
+    let made_for = |kernel| {
         candidates::targets(&Wanted {
             only: &request.only,
             options: &request.options,
             unsafe_too: request.unsafe_too,
+            kernel,
         })
     };
-    let (mut disk, mut device) = (Disk::default(), None);
+    let made = || made_for(None);
+    let (mut disk, mut device, mut virtual_time) = (Disk::default(), None, None);
     let (targets, not_tried, place) = match &request.place {
         Place::Disk { model, size } => {
             disk = disks::disk(model, size.as_deref(), resolved.bytes)?;
             let (targets, not_tried) = made()?;
             (targets, not_tried, disks::stands_for(&disk))
+        }
+        Place::Virtual {
+            model,
+            size,
+            kernel,
+        } => {
+            if request.policies.contains(&Policy::Auto) {
+                return Err(AdviseError::Option(
+                    "--policy auto is the fsync gate's, which the guests of --virtual do not have: leave one of them \
+                     out"
+                        .to_owned(),
+                ));
+            }
+            disk = disks::in_guest(model, size.as_deref(), resolved.bytes)?;
+            virtual_time = Some(VirtualTime::of(kernel, MIPS));
+            let (targets, not_tried) = made_for(Some(kernel))?;
+            let place = format!(
+                "virtual time: Linux {kernel} in QEMU, one processor of {MIPS} million instructions a second; {}",
+                disks::stands_for(&disk)
+            );
+            (targets, not_tried, place)
         }
         Place::Device(given) => {
             let about = given.about(resolved.bytes)?;
@@ -160,6 +199,7 @@ pub fn prepare(request: &Request) -> Result<Prepared, AdviseError> {
             best: true,
         },
         disk,
+        virtual_time,
         threads: vec![resolved.threads],
         policy: request.policies.clone(),
         energy: request.energy.clone(),

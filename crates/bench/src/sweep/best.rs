@@ -62,7 +62,7 @@ pub(super) fn groups(points: &[Point]) -> Vec<Vec<usize>> {
 }
 
 /// At how many rounds it is looked who is worse.
-fn looks(goal: &Goal) -> Vec<usize> {
+pub(super) fn looks(goal: &Goal) -> Vec<usize> {
     let doubled = std::iter::successors(Some(goal.min.max(1)), |look| Some(look * 2));
     let mut looks: Vec<usize> = doubled.take_while(|&look| look < goal.max).collect();
     looks.push(goal.max);
@@ -130,6 +130,15 @@ pub(super) fn verdicts(goal: &Goal, candidates: &[Candidate], failed: &[bool]) -
     verdicts
 }
 
+/// The records of one point by their rounds, from the first up to one that is not there: guests end in any order.
+pub(super) fn in_rounds(mut records: Vec<&Record>) -> impl Iterator<Item = &Record> {
+    records.sort_by_key(|record| record.round);
+    let in_order = records.into_iter().enumerate();
+    in_order
+        .take_while(|(at, record)| record.round == *at)
+        .map(|(_, record)| record)
+}
+
 /// What the records say of every group.
 pub(super) fn select_all(goal: &Goal, points: &[Point], records: &[Record]) -> Vec<Group> {
     let mut made: HashMap<&str, Vec<&Record>> = HashMap::new();
@@ -139,10 +148,8 @@ pub(super) fn select_all(goal: &Goal, points: &[Point], records: &[Record]) -> V
     let group = |members: Vec<usize>| {
         let of = |&number: &usize| {
             let point = &points[number];
-            let records = made
-                .get(&*point.key())
-                .map(Vec::as_slice)
-                .unwrap_or_default();
+            let records = made.get(&*point.key()).cloned().unwrap_or_default();
+            let records: Vec<&Record> = in_rounds(records).collect();
             let mut candidate = point.candidate();
             candidate.rates = records.iter().map(|record| record.value).collect();
             candidate.per_joule = records

@@ -149,7 +149,10 @@ impl SweepError {
     pub(super) fn is_of_one_point(&self) -> bool {
         matches!(
             self,
-            Self::Command { .. } | Self::NoFigure { .. } | Self::Unsteady { .. }
+            Self::Command { .. }
+                | Self::NoFigure { .. }
+                | Self::Unsteady { .. }
+                | Self::InGuest { .. }
         )
     }
 

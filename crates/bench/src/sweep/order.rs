@@ -45,16 +45,21 @@ impl Schedule {
             .enumerate()
             .map(|(at, point)| (point.key(), at))
             .collect();
-        let mut values = vec![Vec::new(); points.len()];
+        let mut made = vec![Vec::new(); points.len()];
         for record in records {
             if let Some(&number) = numbers.get(&record.key) {
-                values[number].push(record.value);
+                made[number].push(record);
             }
         }
+        let values = |records| {
+            best::in_rounds(records)
+                .map(|record| record.value)
+                .collect()
+        };
         Self {
             goal: plan.goal(),
             seed: plan.seed,
-            values,
+            values: made.into_iter().map(values).collect(),
             best: plan.stop.best.then(|| Best {
                 groups: best::groups(points),
                 names: points.iter().map(Point::candidate).collect(),

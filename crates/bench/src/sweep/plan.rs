@@ -23,9 +23,10 @@ mod workload;
 
 pub(crate) use check::meant;
 pub use disk::Disk;
-pub(crate) use file_systems::{kernel_has, least_size};
+pub(crate) use file_systems::{distribution_has, kernel_has, least_size};
 pub use policy::Policy;
 pub use scheduler::Scheduler;
+pub(crate) use virtual_time::LARGEST_GUEST_DISK;
 pub(super) use virtual_time::LONGEST_HOLD_US;
 pub use virtual_time::VirtualTime;
 pub(super) use workload::Figure;
@@ -273,9 +274,10 @@ impl Plan {
             .any(|setting| setting.share().is_some())
     }
 
-    /// When a point is repeated enough. In virtual time a repeat differs by its seed alone, and their number is given.
+    /// When a point is repeated enough. In virtual time a repeat differs by its seed alone, and their number is given
+    /// but where only the best is wanted.
     pub(super) fn goal(&self) -> Goal {
-        if let Some(virtual_time) = &self.virtual_time {
+        if let Some(virtual_time) = self.virtual_time.as_ref().filter(|_| !self.stop.best) {
             return Goal {
                 relative_half_width: self.stop.goal,
                 min: virtual_time.repeats,

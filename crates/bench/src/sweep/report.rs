@@ -202,7 +202,8 @@ impl Report {
     /// Points that still lack repeats.
     #[must_use]
     pub fn unfinished(&self) -> usize {
-        let guests = self.plan.virtual_time.as_ref();
+        let is_counted = !self.plan.stop.best;
+        let guests = self.plan.virtual_time.as_ref().filter(|_| is_counted);
         let is_open = |point: &&PointReport| match guests {
             Some(guests) => point.count < guests.repeats,
             None => matches!(point.verdict, Verdict::More(_)),

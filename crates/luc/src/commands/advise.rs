@@ -25,6 +25,9 @@ use luc_disk::units::parse_duration_ns;
 /// of ratios hold all together with 95 %. What loses data in a power cut is not tried without --unsafe, and
 /// never advised.
 ///
+/// With --virtual every run is in a guest (QEMU) in virtual time: the figures depend on nothing that this machine
+/// does meanwhile, are the same with the same seed, and need no root and no file system of this machine's kernel.
+///
 /// A device is formatted only if it is named twice (--device and --erase), nothing uses it, and it is empty or
 /// --overwrite is given; nobody else gets it meanwhile, and it is empty at the end.
 ///
@@ -38,6 +41,7 @@ use luc_disk::units::parse_duration_ns;
   luc record --out mail.trace -- ./import-mail.sh && luc advise --workload mail.trace
   luc advise --workload varmail --device /dev/nvme1n1 --erase /dev/nvme1n1
   luc advise --workload my.f --on /srv/a --on /srv/b --json
+  luc advise --virtual --workload varmail --disk hdd --only ext4,reiserfs,f2fs
 
 docs/advise.md says what is measured and how sure the answer is.")]
 pub(crate) struct Args {
@@ -49,7 +53,7 @@ pub(crate) struct Args {
     /// Set an option of a built-in workload or a variable of a personality; may be repeated
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
-    /// Length of each run in seconds [default: 5, or to its end]
+    /// Length of each run in seconds [default: 5, with --virtual 2, or to its end]
     #[arg(long, value_name = "S")]
     seconds: Option<f64>,
     /// Clients; for a personality its variable nthreads [default: the workload's own]
@@ -75,6 +79,12 @@ pub(crate) struct Args {
     /// Also if there are file systems or the like on the device
     #[arg(long, requires = "device")]
     overwrite: bool,
+    /// Measure in guests in virtual time: exact on a busy machine, and with the file systems of another kernel
+    #[arg(long = "virtual", conflicts_with_all = ["on", "device", "idle"])]
+    virtual_time: bool,
+    /// The distribution's kernel of the guests; before 6.13 it has ReiserFS [default: 6.1]
+    #[arg(long, value_name = "VERSION", requires = "virtual_time")]
+    kernel: Option<String>,
     /// Measure in this directory, on the file system that is there; may be repeated
     #[arg(long, value_name = "DIR")]
     on: Vec<PathBuf>,
@@ -93,9 +103,9 @@ pub(crate) struct Args {
     /// Begin no run after this time; the same command goes on
     #[arg(long, value_name = "TIME", default_value = "30m")]
     time: String,
-    /// Most rounds of each candidate
-    #[arg(long, value_name = "N", default_value_t = 24)]
-    rounds: usize,
+    /// Most rounds of each candidate [default: 24, with --virtual 6]
+    #[arg(long, value_name = "N")]
+    rounds: Option<usize>,
     /// A difference that is too small to matter, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 5.0)]
     goal: f64,
@@ -133,6 +143,11 @@ enum Gate {
 
 /// Fewest rounds that give a comparison.
 const LEAST_ROUNDS: usize = 3;
+/// Most rounds where nothing says otherwise: runs of a machine differ by its noise, of guests by their seeds alone.
+const ROUNDS: usize = 24;
+const VIRTUAL_ROUNDS: usize = 6;
+/// The guests' kernel where nothing says otherwise: the last of its kind with ReiserFS.
+const GUEST_KERNEL: &str = "6.1";
 
 /// Runs the subcommand.
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
@@ -196,11 +211,13 @@ fn request(args: &Args) -> anyhow::Result<Request> {
     if !(args.goal > 0.0 && args.goal < 100.0) {
         bail!("--goal {}: write a percentage such as 5", args.goal);
     }
-    if args.rounds < LEAST_ROUNDS {
-        bail!(
-            "--rounds {}: fewer than {LEAST_ROUNDS} give no comparison",
-            args.rounds
-        );
+    let most_rounds = args.rounds.unwrap_or(if args.virtual_time {
+        VIRTUAL_ROUNDS
+    } else {
+        ROUNDS
+    });
+    if most_rounds < LEAST_ROUNDS {
+        bail!("--rounds {most_rounds}: fewer than {LEAST_ROUNDS} give no comparison");
     }
     let mut policies = Vec::new();
     for (gate, policy) in [(Gate::Off, Policy::Off), (Gate::Auto, Policy::Auto)] {
@@ -217,12 +234,16 @@ fn request(args: &Args) -> anyhow::Result<Request> {
         policies,
         unsafe_too: args.unsafe_too,
         least_rounds: LEAST_ROUNDS,
-        most_rounds: args.rounds,
+        most_rounds,
         goal: args.goal / 100.0,
         seed: args.seed,
-        energy: energy::Options {
-            idle: args.idle.clone(),
-            ..energy::Options::default()
+        energy: if args.virtual_time {
+            energy::Options::default()
+        } else {
+            energy::Options {
+                idle: args.idle.clone(),
+                ..energy::Options::default()
+            }
         },
     })
 }
@@ -235,6 +256,14 @@ fn place(args: &Args) -> Place {
             overwrite: args.overwrite,
             sysfs: args.sysfs.clone(),
         });
+    }
+    if args.virtual_time {
+        let kernel = args.kernel.as_deref().unwrap_or(GUEST_KERNEL);
+        return Place::Virtual {
+            model: args.disk.clone(),
+            size: args.disk_size.clone(),
+            kernel: kernel.to_owned(),
+        };
     }
     if args.on.is_empty() {
         return Place::Disk {

@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::super::EvaluateError;
 use super::super::guests::Fnv;
 use super::cells::{Config, DISK_MIB, Group, Load, SECONDS};
+use crate::sweep::guest_needs;
 
 /// The distribution's kernel: the last of its kind with ReiserFS.
 const VERSION: &str = "6.1";
@@ -105,11 +106,11 @@ impl Laboratory {
             vm = vm.kernel_argument(argument);
         }
         for config in group.configs() {
-            let (module, program) = needs(config.file_system);
-            vm = vm.module(module);
+            let needs = guest_needs(config.file_system);
+            vm = vm.module(needs.module);
             // Each program once, though most file systems have several configurations.
             if config.is_default() {
-                vm = vm.program(program);
+                vm = vm.program(needs.program);
             }
         }
         let outcome = vm.run()?;
@@ -126,17 +127,6 @@ impl Laboratory {
         }
         let cell = |(number, config)| read(&outcome, group, number, config);
         (1..).zip(group.configs()).map(cell).collect()
-    }
-}
-
-/// A file system's module and the program that makes it.
-fn needs(file_system: &str) -> (&'static str, &'static str) {
-    match file_system {
-        "xfs" => ("xfs", "mkfs.xfs"),
-        "reiserfs" => ("reiserfs", "mkreiserfs"),
-        "btrfs" => ("btrfs", "mkfs.btrfs"),
-        "f2fs" => ("f2fs", "mkfs.f2fs"),
-        _ => ("ext4", "mke2fs"),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What all guests of a sweep share, and the run of one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -8,19 +9,29 @@ use luc_vm::{Kernel, Mode, Vm};
 
 use super::super::environment::mkfs_version;
 use super::super::error::SweepError;
-use super::super::journal::Record;
-use super::super::plan::Plan;
+use super::super::journal::Results;
+use super::super::options::Personality;
+use super::super::plan::{Plan, Workload};
+use super::file_systems::needs;
 use super::lots::Lot;
 use super::reading::records;
-use super::script::script;
+use super::script::{MODEL_FILE, disk_bytes, script, workload_file};
 use super::speed::Speed;
+use crate::filebench;
 
 /// Where the modules' sources are.
 const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../kernel");
 /// What a guest may take on a busy host.
 const LIMIT: Duration = Duration::from_secs(3600);
-/// Its memory: the largest disk, and as much again for the workload.
-const MEMORY_MIB: u32 = 2048;
+/// Its memory with lagdisk: the largest disk, and as much again for the workload.
+const MEMORY_BYTES: u64 = 2 << 30;
+/// The kernel, the programs, and what is dirty, of a guest whose disk has a model.
+const SYSTEM_BYTES: u64 = 640 << 20;
+/// More than the files of the built-in workloads take, as they are.
+const BUILT_IN_BYTES: f64 = 2e8;
+/// A distribution's kernel clears each page that it gives out; most of a guest's time would go into that. RCU's work on a
+/// thread of its own lets an idle processor sleep through its ticks, which are what idle time costs.
+const MODEL_ARGUMENTS: [&str; 2] = ["init_on_alloc=0", "rcu_nocbs=0"];
 
 /// The plan, the kernel, the modules and the program.
 #[derive(Debug)]
@@ -28,7 +39,10 @@ pub(super) struct Laboratory {
     plan: Plan,
     kernel: Kernel,
     luc: PathBuf,
-    modules: [PathBuf; 2],
+    modules: Vec<PathBuf>,
+    memory_bytes: u64,
+    /// The text of the model's file.
+    model: Option<String>,
     /// Versions of mkfs, by file system.
     mkfs: BTreeMap<String, String>,
 }
@@ -39,11 +53,19 @@ impl Laboratory {
         let version = plan.virtual_time.as_ref().map(|time| time.kernel.as_str());
         let kernel = Kernel::find(version.unwrap_or_default())?;
         let module = |name: &str| kernel.build_module(&Path::new(SOURCES).join(name), work);
-        let modules = [module("luc")?, module("lagdisk")?];
+        // The modules that a model does without need the kernel's headers.
+        let modules = if plan.disk.is_modelled() {
+            Vec::new()
+        } else {
+            vec![module("luc")?, module("lagdisk")?]
+        };
+        let read = |path: &Path| fs::read_to_string(path).map_err(SweepError::file("read", path));
         let file_systems = plan.target.iter().filter_map(|target| target.fs.clone());
         let mkfs = file_systems.filter_map(|fs| Some((fs.clone(), mkfs_version(&fs)?)));
         Ok(Self {
             mkfs: mkfs.collect(),
+            memory_bytes: memory_bytes(plan)?,
+            model: plan.disk.path().map(read).transpose()?,
             plan: plan.clone(),
             kernel,
             luc: luc.to_owned(),
@@ -51,20 +73,46 @@ impl Laboratory {
         })
     }
 
+    /// What a guest may take of this machine's memory.
+    pub(super) fn memory_bytes(&self) -> u64 {
+        self.memory_bytes
+    }
+
     /// Boots a guest and runs a lot.
-    pub(super) fn run(&self, lot: &Lot) -> Result<Vec<Record>, SweepError> {
+    pub(super) fn run(&self, lot: &Lot) -> Result<Results, SweepError> {
         let plan = &self.plan;
         let shift = Speed::of(plan, lot.mips).shift;
-        let has_xfs = |fs: &Option<String>| fs.as_deref() == Some("xfs");
+        let file_systems = plan.target.iter().filter_map(|target| target.fs.as_deref());
+        // By name: the order of the plan's targets is to make no other guest.
+        let file_systems: BTreeSet<&str> = file_systems.collect();
+        let programs: BTreeSet<&str> = file_systems.iter().map(|fs| needs(fs).program).collect();
         let mut vm = Vm::new(&self.kernel)
             .mode(Mode::VirtualTime { shift })
-            .memory_mib(MEMORY_MIB)
+            .memory_mib((self.memory_bytes >> 20) as u32)
             .timeout(LIMIT)
-            .program("mke2fs")
-            .program(&self.luc)
             .script(script(plan, lot)?);
-        if plan.target.iter().any(|target| has_xfs(&target.fs)) {
-            vm = vm.program("mkfs.xfs");
+        for program in programs {
+            vm = vm.program(program);
+        }
+        vm = vm.program(&self.luc);
+        for fs in file_systems {
+            vm = vm.module(needs(fs).module);
+        }
+        for workload in plan
+            .workload
+            .iter()
+            .filter(|workload| workload.filebench.is_some())
+        {
+            vm = vm.content(workload_file(&workload.name), workload.text.as_str());
+        }
+        if plan.disk.is_modelled() {
+            vm = vm.module("fuse");
+            for argument in MODEL_ARGUMENTS {
+                vm = vm.kernel_argument(argument);
+            }
+        }
+        if let Some(text) = &self.model {
+            vm = vm.content(MODEL_FILE, text.as_str());
         }
         for module in &self.modules {
             let name = module.file_name().unwrap_or_default();
@@ -90,4 +138,27 @@ impl Laboratory {
         }
         records(plan, lot, &outcome, self.kernel.release(), &self.mkfs)
     }
+}
+
+/// With a model: the disk, the system, and what keeps the largest workload's files in the page cache.
+fn memory_bytes(plan: &Plan) -> Result<u64, SweepError> {
+    if !plan.disk.is_modelled() {
+        return Ok(MEMORY_BYTES);
+    }
+    let mut files = BUILT_IN_BYTES;
+    for workload in &plan.workload {
+        for &threads in workload.threads.as_ref().unwrap_or(&plan.threads) {
+            files = files.max(file_bytes(workload, threads)?);
+        }
+    }
+    Ok(disk_bytes(plan, &plan.disk.spec()?)? + SYSTEM_BYTES + files as u64)
+}
+
+/// Bytes of a workload file's files.
+fn file_bytes(workload: &Workload, threads: usize) -> Result<f64, SweepError> {
+    let Some(file) = &workload.filebench else {
+        return Ok(0.0);
+    };
+    let set = Personality::of(&workload.options, threads)?.set;
+    Ok(filebench::Workload::parse(file, &workload.text, &set)?.bytes())
 }

@@ -1,11 +1,67 @@
 //! Which points one guest runs.
 
-use super::super::order::shuffled;
+use std::ops::Range;
+
+use super::super::best;
+use super::super::journal::Results;
+use super::super::order::{Schedule, shuffled};
 use super::super::plan::Plan;
 use super::super::points::Point;
+use crate::stats::Verdict;
 
 /// A boot takes as long as several points; a guest that is killed is lost as a whole.
 const POINTS: usize = 40;
+/// On a model, as advice has them, a point takes longer than a boot, and each is waited for.
+const MODELLED_POINTS: usize = 4;
+
+/// What is made before the figures are looked at again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Stage {
+    /// From 0.
+    rounds: Range<usize>,
+    /// Numbers of points.
+    members: Vec<usize>,
+}
+
+impl Stage {
+    /// All of a sweep that measures everything.
+    pub(super) fn whole(plan: &Plan, points: &[Point]) -> Self {
+        Self {
+            rounds: 0..plan.goal().max,
+            members: (0..points.len()).collect(),
+        }
+    }
+
+    /// The next one; `None` where all is decided. It follows from the plan and the figures of earlier stages alone.
+    pub(super) fn next(plan: &Plan, points: &[Point], results: &Results) -> Option<Self> {
+        if !plan.stop.best {
+            return Some(Self::whole(plan, points));
+        }
+        let Results { records, failures } = results;
+        let verdicts = Schedule::new(plan, points, records, failures).verdicts();
+        let wanted = |verdict: &Verdict| match verdict {
+            Verdict::More(look) => Some(*look),
+            _ => None,
+        };
+        let end = verdicts.iter().filter_map(wanted).min()?;
+        let looks = best::looks(&plan.goal());
+        let begin = looks.into_iter().rfind(|&look| look < end).unwrap_or(0);
+        // One that failed in this stage belonged to it: the others' guests are to be the same when it goes on.
+        let failed_here = |key: &str| {
+            let rounds = failures.iter().filter(|failure| failure.key == key);
+            rounds
+                .map(|failure| failure.round)
+                .min()
+                .is_some_and(|round| round >= begin)
+        };
+        let is_member =
+            |at: &usize| wanted(&verdicts[*at]) == Some(end) || failed_here(&points[*at].key());
+        Some(Self {
+            rounds: begin..end,
+            members: (0..points.len()).filter(is_member).collect(),
+        })
+    }
+}
 
 /// Points of one speed and one round, in the order in which a guest runs them.
 #[derive(Debug, Clone)]
@@ -17,23 +73,28 @@ pub(super) struct Lot {
     pub(super) points: Vec<Point>,
 }
 
-/// All lots, round by round, so that what is there of a sweep that goes on is of all speeds.
-pub(super) fn deal(plan: &Plan, points: &[Point]) -> Vec<Lot> {
+/// All lots of a stage, round by round, so that what is there of a sweep that goes on is of all speeds.
+pub(super) fn deal(plan: &Plan, points: &[Point], stage: &Stage) -> Vec<Lot> {
     let mut speeds: Vec<u64> = points.iter().filter_map(|point| point.mips).collect();
     speeds.sort_unstable();
     speeds.dedup();
-    let repeats = plan.virtual_time.as_ref().map_or(0, |time| time.repeats);
+    let most = if plan.disk.is_modelled() {
+        MODELLED_POINTS
+    } else {
+        POINTS
+    };
     let mut lots = Vec::new();
-    for round in 0..repeats {
+    for round in stage.rounds.clone() {
         let order = shuffled(plan.seed, round, points.len());
         for &mips in &speeds {
             let of_speed: Vec<&Point> = order
                 .iter()
+                .filter(|number| stage.members.contains(number))
                 .map(|&number| &points[number])
                 .filter(|point| point.mips == Some(mips))
                 .collect();
             // Equal shares: a last guest with few points would be a boot for little.
-            let guests = of_speed.len().div_ceil(POINTS).max(1);
+            let guests = of_speed.len().div_ceil(most).max(1);
             let share = of_speed.len().div_ceil(guests).max(1);
             lots.extend(
                 of_speed
@@ -56,6 +117,8 @@ mod tests {
     use std::collections::HashSet;
     use std::path::Path;
 
+    use super::super::super::journal::Failure;
+    use super::super::super::made_up::record;
     use super::super::super::points::points;
     use super::*;
 
@@ -77,7 +140,8 @@ mod tests {
         );
         let plan = Plan::parse(&text, Path::new("p.toml")).expect("fine");
         let points = points(&plan);
-        let lots = deal(&plan, &points);
+        let stage = Stage::whole(&plan, &points);
+        let lots = deal(&plan, &points, &stage);
         assert_eq!(lots.len(), 2 * 2 * 2);
         let mut seen = HashSet::new();
         for lot in &lots {
@@ -89,8 +153,66 @@ mod tests {
         }
         assert_eq!(seen.len(), points.len() * 2);
         let keys = |lot: &Lot| lot.points.iter().map(Point::key).collect::<Vec<_>>();
-        let again = deal(&plan, &points);
+        let again = deal(&plan, &points, &stage);
         assert!(lots.iter().zip(&again).all(|(a, b)| keys(a) == keys(b)));
         assert_ne!(keys(&lots[0]), keys(&lots[4]));
+    }
+
+    const BEST: &str = "
+        [virtual]
+        mips = [1000]
+        [stop]
+        best = true
+        min = 3
+        max = 6
+        [disk]
+        model = 'ssd'
+        [[workload]]
+        name = 'w'
+        bench = 'metarates'
+        [[target]]
+        name = 'ext4'
+        fs = 'ext4'
+        [[target]]
+        name = 'xfs'
+        fs = 'xfs'
+        [[target]]
+        name = 'old'
+        fs = 'reiserfs'";
+
+    #[test]
+    fn who_is_worse_or_failed_is_in_no_later_round() {
+        let plan = Plan::parse(BEST, Path::new("p.toml")).expect("fine");
+        let points = points(&plan);
+        let mut results = Results::default();
+        let stage = |results: &Results| Stage::next(&plan, &points, results);
+        let first = Stage {
+            rounds: 0..3,
+            members: vec![0, 1, 2],
+        };
+        assert_eq!(stage(&results), Some(first.clone()));
+        // Guests end in any order, and what failed is not asked for in a later stage only.
+        results.failures.push(Failure {
+            key: points[1].key(),
+            round: 1,
+            failed: "no".to_owned(),
+        });
+        for (at, round) in [(0, 2), (2, 0), (0, 0), (2, 1), (0, 1), (2, 2)] {
+            assert_eq!(stage(&results), Some(first.clone()));
+            let base = if at == 0 { 100.0 } else { 90.0 };
+            let value = base * (1.0 + round as f64 / 10.0);
+            results
+                .records
+                .push(record(&points[at].key(), round, value));
+        }
+        // Ratios of the same round are all 100/90: it is decided, and would not be of rounds as they came in.
+        assert_eq!(stage(&results), None);
+        let undecided = &mut results.records[1];
+        undecided.value *= 1.2;
+        let second = Stage {
+            rounds: 3..6,
+            members: vec![0, 2],
+        };
+        assert_eq!(stage(&results), Some(second));
     }
 }

@@ -8,20 +8,23 @@ use serde_json::Value;
 
 use super::super::environment::Environment;
 use super::super::error::SweepError;
-use super::super::journal::Record;
+use super::super::journal::{Failure, Record, Results};
 use super::super::plan::Plan;
 use super::super::points::Point;
 use super::lots::Lot;
 use super::speed::Speed;
 
-/// The repeats of a lot. `kernel` is what the guest ran, `mkfs` the version of it by file system.
+/// Where the figure of a workload file is in its report.
+const FLOWOPS: &str = "/flowops_per_second";
+
+/// The repeats of a lot; where only the best is wanted, also what could not be measured. `kernel` is what the guest ran, `mkfs` the version of it by file system.
 pub(super) fn records(
     plan: &Plan,
     lot: &Lot,
     outcome: &Outcome,
     kernel: &str,
     mkfs: &BTreeMap<String, String>,
-) -> Result<Vec<Record>, SweepError> {
+) -> Result<Results, SweepError> {
     let speed = Speed::of(plan, lot.mips);
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let ended_unix_s = since.map(|time| time.as_secs()).unwrap_or_default();
@@ -32,20 +35,31 @@ pub(super) fn records(
             figure: figure.to_owned(),
         };
         let file = |kind: &str| outcome.file(&format!("{number}.{kind}"));
+        if let Some(said) = file("failed") {
+            let words: Vec<&str> = said.split_whitespace().collect();
+            return Err(SweepError::InGuest {
+                what: what(),
+                said: words.join(" "),
+            });
+        }
         let report = file("json").unwrap_or_default();
         let report: Value = serde_json::from_str(&report).map_err(|_| missing("the report"))?;
         let own = point.workload.figure.as_ref();
         let pointer = own.and_then(|figure| figure.json.as_deref());
         let pointer = pointer
             .or(point.workload.bench.map(|bench| bench.figure()))
-            .unwrap_or_default();
+            .unwrap_or(FLOWOPS);
         let value = report.pointer(pointer).and_then(Value::as_f64);
         let value = value
             .filter(|value| value.is_finite() && *value > 0.0)
             .ok_or_else(|| missing(pointer))?;
         let mut counters = latencies(&report, speed);
         counters.extend(module(&values(file("luc")), speed));
-        counters.extend(disk(&values(file("before")), &values(file("disk"))));
+        counters.extend(if plan.disk.is_modelled() {
+            disk("disk", &members(file("before")), &members(file("disk")))
+        } else {
+            disk("lagdisk", &values(file("before")), &values(file("disk")))
+        });
         Ok(Record {
             key: point.key(),
             round: lot.round,
@@ -74,7 +88,22 @@ pub(super) fn records(
             counters,
         })
     };
-    (1..).zip(&lot.points).map(record).collect()
+    let mut results = Results::default();
+    for (number, point) in (1..).zip(&lot.points) {
+        match record((number, point)) {
+            Ok(record) => results.records.push(record),
+            // Of many candidates one may be impossible: the others are not.
+            Err(error) if plan.stop.best && error.is_of_one_point() => {
+                results.failures.push(Failure {
+                    key: point.key(),
+                    round: lot.round,
+                    failed: error.to_string(),
+                });
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(results)
 }
 
 /// Number, mean, median and 99th percentile of each operation.
@@ -119,11 +148,22 @@ fn module(stats: &BTreeMap<String, f64>, speed: Speed) -> BTreeMap<String, f64> 
 }
 
 /// What the disk did during the workload.
-fn disk(before: &BTreeMap<String, f64>, after: &BTreeMap<String, f64>) -> BTreeMap<String, f64> {
-    let counted = ["reads", "writes", "flushes", "read_bytes", "write_bytes"];
+fn disk(
+    kind: &str,
+    before: &BTreeMap<String, f64>,
+    after: &BTreeMap<String, f64>,
+) -> BTreeMap<String, f64> {
+    let counted = [
+        "reads",
+        "writes",
+        "flushes",
+        "read_bytes",
+        "write_bytes",
+        "written_bytes",
+    ];
     let since = |name: &str| {
         let count = after.get(name)? - before.get(name)?;
-        Some((format!("lagdisk.{name}"), count))
+        Some((format!("{kind}.{name}"), count))
     };
     counted.into_iter().filter_map(since).collect()
 }
@@ -145,6 +185,14 @@ fn values(text: Option<String>) -> BTreeMap<String, f64> {
         Some((name.to_owned(), value.trim().parse().ok()?))
     };
     text.lines().filter_map(line).collect()
+}
+
+/// The numbers of a JSON object.
+fn members(text: Option<String>) -> BTreeMap<String, f64> {
+    let object: Value = serde_json::from_str(&text.unwrap_or_default()).unwrap_or_default();
+    let object = object.as_object().cloned().unwrap_or_default();
+    let number = |(name, value): (String, Value)| Some((name, value.as_f64()?));
+    object.into_iter().filter_map(number).collect()
 }
 
 /// Six significant digits: results are to be read, and kept.
@@ -179,8 +227,15 @@ mod tests {
     #[test]
     fn the_disk_s_counts_are_of_the_workload() {
         let [before, after] = [5, 9].map(|n| values(Some(format!("flushes {n}\nserial 0\n"))));
-        let found = disk(&before, &after);
+        let found = disk("lagdisk", &before, &after);
         assert_eq!(found.get("lagdisk.flushes"), Some(&4.0));
+        assert_eq!(found.len(), 1);
+        let [before, after] = [1, 3].map(|n| {
+            let text = serde_json::json!({ "name": "drive", "written_bytes": n });
+            members(Some(text.to_string()))
+        });
+        let found = disk("disk", &before, &after);
+        assert_eq!(found.get("disk.written_bytes"), Some(&2.0));
         assert_eq!(found.len(), 1);
     }
 

@@ -2,15 +2,20 @@
 
 use std::fmt::Write as _;
 
+use luc_disk::ModelSpec;
 use luc_disk::units::{parse_duration_ns, parse_size_bytes};
 
 use super::super::error::SweepError;
-use super::super::options::words;
+use super::super::options::{Personality, words};
 use super::super::plan::{Disk, LONGEST_HOLD_US, Plan};
 use super::super::points::Point;
 use super::lots::Lot;
 use super::speed::Speed;
 
+/// A huge page, in which a model's disk is kept.
+const HUGE_PAGE_BYTES: u64 = 2 << 20;
+/// Where a guest has the file of a model.
+pub(super) const MODEL_FILE: &str = "/root/model.toml";
 /// What each point does.
 const PREAMBLE: &str = include_str!("point.sh");
 /// What draws nothing at random meets the kernel's ticks elsewhere in another round: so much later, µs.
@@ -23,9 +28,14 @@ const DELAY_US: [(&str, u64); 2] = [("delay_us", 1000), ("max_hold_us", LONGEST_
 /// The script of a lot.
 pub(super) fn script(plan: &Plan, lot: &Lot) -> Result<String, SweepError> {
     let speed = Speed::of(plan, lot.mips);
-    let mut script = PREAMBLE.to_owned();
+    let mut script = head(plan)?;
+    script += PREAMBLE;
     let _ = writeln!(script, "stretch {}", speed.stretch.permille); // a String takes any text
-    let disk = disk(&plan.disk, speed)?;
+    let disk = if plan.disk.is_modelled() {
+        String::new()
+    } else {
+        disk(&plan.disk, speed)?
+    };
     for point in &lot.points {
         let target = &point.target;
         let bench = bench(plan, point, lot.round, speed)?.join(" ");
@@ -40,6 +50,40 @@ pub(super) fn script(plan: &Plan, lot: &Lot) -> Result<String, SweepError> {
         );
     }
     Ok(script)
+}
+
+/// What the preamble is told.
+fn head(plan: &Plan) -> Result<String, SweepError> {
+    let lenient = if plan.stop.best { "1" } else { "" };
+    if !plan.disk.is_modelled() {
+        return Ok(format!("MODEL= PAGES= ELEVATOR= LENIENT={lenient}\n"));
+    }
+    let spec = plan.disk.spec()?;
+    let mut words = plan.disk.words();
+    if plan.disk.path().is_some() {
+        MODEL_FILE.clone_into(&mut words[1]);
+    }
+    let elevator = if spec.is_rotational() {
+        "mq-deadline"
+    } else {
+        ""
+    };
+    Ok(format!(
+        "MODEL='{}' PAGES={} ELEVATOR={elevator} LENIENT={lenient}\n",
+        words.join(" "),
+        disk_bytes(plan, &spec)?.div_ceil(HUGE_PAGE_BYTES)
+    ))
+}
+
+/// What a model's disk takes of a guest's memory: itself, and twice its cache for what a power cut would bring back.
+pub(super) fn disk_bytes(plan: &Plan, spec: &ModelSpec) -> Result<u64, SweepError> {
+    let size = parse_size_bytes(&plan.disk.size)?;
+    Ok(size + 2 * spec.cache_bytes() + 2 * HUGE_PAGE_BYTES)
+}
+
+/// Where a guest has the text of a workload file.
+pub(super) fn workload_file(name: &str) -> String {
+    format!("/root/{name}.f")
 }
 
 /// The parameters of lagdisk.
@@ -63,15 +107,20 @@ fn bench(
     round: usize,
     speed: Speed,
 ) -> Result<Vec<String>, SweepError> {
+    let seed = plan.seed.wrapping_add(round as u64).to_string();
     let Some(bench) = point.workload.bench else {
-        return Ok(Vec::new());
+        // Its own times cannot be stretched: the plan's check allows only speeds at which nothing has to be.
+        let personality = Personality::of(&point.workload.options, point.threads)?;
+        let all = ["filebench".to_owned(), workload_file(&point.workload.name)];
+        let all = all.into_iter().chain(["--seed".to_owned(), seed]);
+        return Ok(all.chain(personality.words()).map(quoted).collect());
     };
     let mut all = vec![
         bench.name().to_owned(),
         bench.clients().to_owned(),
         point.threads.to_string(),
         "--seed".to_owned(),
-        plan.seed.wrapping_add(round as u64).to_string(),
+        seed,
     ];
     for (option, value) in &point.workload.options {
         all.extend(words(bench, option, value, speed.stretch)?);
@@ -80,6 +129,15 @@ fn bench(
         all.push("--no-fsync".to_owned());
     }
     Ok(all)
+}
+
+/// A word for a shell.
+fn quoted(word: String) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=".contains(c);
+    if word.chars().all(is_plain) {
+        return word;
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// The module's settings, times stretched; nothing where it is not loaded or has no journal to serve.
@@ -116,8 +174,36 @@ mod tests {
     use std::path::Path;
 
     use super::super::super::points::points;
-    use super::super::lots::deal;
+    use super::super::lots::{Stage, deal};
     use super::*;
+
+    #[test]
+    fn a_workload_file_on_a_model_is_run_as_it_is() {
+        let text = "
+            [virtual]
+            mips = [500]
+            [disk]
+            model = 'hdd'
+            size = '512M'
+            [[workload]]
+            name = 'w'
+            filebench = 'webserver'
+            options = { seconds = 0.5, set = ['nfiles=50', 'dir=/a b'] }
+            [[target]]
+            name = 'old'
+            fs = 'reiserfs'";
+        let plan = Plan::parse(text, Path::new("p.toml")).expect("fine");
+        let points = points(&plan);
+        let lots = deal(&plan, &points, &Stage::whole(&plan, &points));
+        let script = script(&plan, &lots[1]).expect("fine");
+        // 512 MiB, twice the drive's 16 MiB, and two more.
+        let head = "MODEL='--model hdd --size 512M' PAGES=274 ELEVATOR=mq-deadline LENIENT=\n";
+        assert!(script.starts_with(head), "{script}");
+        let line = "point reiserfs '' '' '' '' 1300 filebench /root/w.f --seed 2 --seconds 0.5 --set nfiles=50 --set \
+                    'dir=/a b'";
+        assert!(script.contains("\nstretch 1000\n"));
+        assert_eq!(script.lines().last(), Some(line));
+    }
 
     #[test]
     fn a_line_for_each_point_with_stretched_times() {
@@ -147,10 +233,12 @@ mod tests {
             policy = ['off']
             no-fsync = true";
         let plan = Plan::parse(text, Path::new("p.toml")).expect("fine");
-        let lots = deal(&plan, &points(&plan));
+        let points = points(&plan);
+        let lots = deal(&plan, &points, &Stage::whole(&plan, &points));
         assert_eq!(lots.len(), 4);
+        let head = "MODEL= PAGES= ELEVATOR= LENIENT=\n";
         let script = script(&plan, &lots[3]).expect("fine");
-        assert!(script.contains("\nstretch 1500\n"));
+        assert!(script.starts_with(head) && script.contains("\nstretch 1500\n"));
         let lines: Vec<&str> = script
             .lines()
             .filter(|line| line.starts_with("point ") && line.contains("_ns"))

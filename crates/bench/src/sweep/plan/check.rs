@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use luc_disk::Mkfs;
 use luc_disk::units::{parse_duration_ns, parse_size_bytes};
-use luc_disk::{Mkfs, ModelSpec};
 
 use super::super::error::SweepError;
+use super::super::guest_needs;
 use super::super::options::{self, Stretch};
 use super::file_systems::{FILE_SYSTEMS, kernel_has};
 use super::virtual_time::check_host;
@@ -102,6 +103,7 @@ impl Plan {
     /// Whether this machine can do it.
     pub(in crate::sweep) fn check_machine(&self, sysfs: &Path) -> Result<(), SweepError> {
         if self.virtual_time.is_some() {
+            self.target.iter().try_for_each(Target::check_program)?;
             return luc_vm::missing().map_or(Ok(()), |reason| Err(reason.into()));
         }
         frequency::check(sysfs, &self.frequency, &self.frequency_options)?;
@@ -273,6 +275,22 @@ impl Target {
 }
 
 impl Target {
+    /// Whether the program that makes its file system is here, where a guest has it from.
+    fn check_program(&self) -> Result<(), SweepError> {
+        let fs = self.fs.clone().unwrap_or_default();
+        let mkfs = Mkfs {
+            fs: fs.clone(),
+            options: String::new(),
+        };
+        luc_disk::check_mkfs(&mkfs).map_err(|_| {
+            SweepError::Plan(format!(
+                "target '{}': mkfs.{fs} is not installed: install {}, or leave the target out",
+                self.name,
+                guest_needs(&fs).package
+            ))
+        })
+    }
+
     /// A device is named twice, by its absolute path, with a file system; nothing else has its keys.
     fn check_device(&self) -> Result<(), SweepError> {
         let name = &self.name;
@@ -309,14 +327,7 @@ impl Target {
 
 impl Disk {
     fn check(&self) -> Result<(), SweepError> {
-        let model = match &self.file {
-            Some(file) => ModelSpec::from_toml_file(file)?,
-            // A plan that is no file has paths as they are.
-            None if self.model.ends_with(".toml") => {
-                ModelSpec::from_toml_file(Path::new(&self.model))?
-            }
-            None => ModelSpec::from_name(&self.model)?,
-        };
+        let model = self.spec()?;
         let size_bytes = parse_size_bytes(&self.size)?;
         if size_bytes > 1 << 44 || !size_bytes.is_multiple_of(4096) {
             return Err(luc_disk::Error::Size(size_bytes).into());

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use luc_disk::ModelSpec;
 use serde::{Deserialize, Serialize};
 
 use super::super::error::SweepError;
@@ -39,6 +40,25 @@ impl Default for Disk {
 }
 
 impl Disk {
+    /// Whether it is one of `luc disk` also in a guest, where the disk of constant times is a kernel module.
+    pub(in crate::sweep) fn is_modelled(&self) -> bool {
+        self.model != "fixed"
+    }
+
+    /// The file of its model, if it has one; a plan that is no file has paths as they are.
+    pub(in crate::sweep) fn path(&self) -> Option<&Path> {
+        let own = Some(Path::new(&self.model)).filter(|_| self.model.ends_with(".toml"));
+        self.file.as_deref().or(own)
+    }
+
+    /// Its model.
+    pub(in crate::sweep) fn spec(&self) -> Result<ModelSpec, luc_disk::Error> {
+        match self.path() {
+            Some(path) => ModelSpec::from_toml_file(path),
+            None => ModelSpec::from_name(&self.model),
+        }
+    }
+
     /// The words of `luc disk create`.
     pub(in crate::sweep) fn words(&self) -> Vec<String> {
         let file = self.file.as_ref();

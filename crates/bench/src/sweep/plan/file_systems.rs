@@ -34,6 +34,15 @@ pub(crate) fn kernel_has(name: &str) -> bool {
     aliases.is_ok_and(|aliases| aliases.lines().any(|line| line.starts_with(&wanted)))
 }
 
+/// Whether a distribution's kernel of that version, as `6.1`, has it: Linux 6.13 removed ReiserFS.
+pub(crate) fn distribution_has(version: &str, name: &str) -> bool {
+    let mut numbers = version
+        .split(|c: char| !c.is_ascii_digit())
+        .map(|part| part.parse().unwrap_or(0));
+    let version: (u32, u32) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    name != "reiserfs" || version < (6, 13)
+}
+
 impl Target {
     /// What a power cut may cost on it, beyond what the program risks itself.
     pub(crate) fn danger(&self) -> Option<&'static str> {
@@ -123,6 +132,21 @@ mod tests {
             ("btrfs", "", "compress=zstd"),
         ] {
             assert_eq!(target(fs, mkfs, mount).danger(), None);
+        }
+    }
+
+    #[test]
+    fn old_kernels_have_the_old_file_system() {
+        for (version, has) in [
+            ("6.1", true),
+            ("6.1.0-56-amd64", true),
+            ("5.10", true),
+            ("6.12.117+deb12-amd64", true),
+            ("6.13", false),
+            ("7.0", false),
+        ] {
+            assert_eq!(distribution_has(version, "reiserfs"), has, "{version}");
+            assert!(distribution_has(version, "f2fs"));
         }
     }
 

@@ -168,6 +168,11 @@ fn what_guests_cannot_have_is_named() {
             &["stop", "virtual.repeats"],
         ),
         (
+            "mips = [1000, 2000]",
+            "mips = [1000]\nrepeats = 6\n[stop]\nbest = true",
+            &["virtual.repeats", "stop.min"],
+        ),
+        (
             "[virtual]",
             "frequency = ['as-is']\n[virtual]",
             &["frequency", "virtual.mips"],
@@ -178,7 +183,7 @@ fn what_guests_cannot_have_is_named() {
             "directory = '/'",
             &["mkfs and mount go with fs"],
         ),
-        ("size = '64M'", "model = 'hdd'", &["hdd", "fixed"]),
+        ("size = '64M'", "model = 'hdd'", &["'kernel:", "fixed"]),
         ("delay_us", "delay_u", &["'delay_u'", "'delay_us'"]),
         (
             "delay_us = 500",
@@ -304,5 +309,71 @@ fn a_plan_is_read_back_from_its_results() {
             back.head().expect("readable"),
             plan.head().expect("readable")
         );
+    }
+}
+
+const MODELLED: &str = "
+[virtual]
+mips = [500]
+[disk]
+model = 'ssd'
+[[workload]]
+name = 'web'
+filebench = 'webserver'
+[[target]]
+name = 'old'
+fs = 'reiserfs'
+[[target]]
+name = 'flash'
+fs = 'f2fs'
+";
+
+#[test]
+fn models_and_workload_files_are_run_at_speeds_that_stretch_nothing() {
+    Plan::parse(MODELLED, Path::new("p.toml")).expect("fine");
+    let fixed = MODELLED.replace("'ssd'", "'fixed'");
+    Plan::parse(&fixed, Path::new("p.toml")).expect("fine");
+    for (whole, from, to, words) in [
+        (MODELLED, "[500]", "[600]", &["[600]", "\"ssd\"", "125"][..]),
+        (
+            MODELLED,
+            "[500]",
+            "[500, 1000]",
+            &["[500, 1000]", "write one of"],
+        ),
+        (&fixed, "[500]", "[600]", &["[600]", "file 'web'"]),
+        (
+            MODELLED,
+            "name = 'web'",
+            "name = 'web'\nmips = [250]",
+            &["virtual.mips", "stretched"],
+        ),
+        (
+            MODELLED,
+            "'ssd'",
+            "'ssd'\nsize = '5G'",
+            &["5G", "ssd", "4G"],
+        ),
+        (
+            MODELLED,
+            "[500]",
+            "[500]\nkernel = '6.13'",
+            &["'old'", "6.13", "no reiserfs"],
+        ),
+        (
+            MODELLED,
+            "[virtual]",
+            "policy = ['kernel:auto']\n[virtual]",
+            &["'kernel:auto'", "fixed"],
+        ),
+        (
+            MODELLED,
+            "filebench = 'webserver'",
+            "command = ['x']",
+            &["'web'", "bench or filebench"],
+        ),
+    ] {
+        let said = refusal_of(whole, from, to);
+        assert!(words.iter().all(|word| said.contains(word)), "{said}");
     }
 }

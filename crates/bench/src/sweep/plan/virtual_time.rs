@@ -8,15 +8,18 @@ use serde::{Deserialize, Serialize};
 use super::super::error::SweepError;
 use super::super::guests::Speed;
 use super::check::unique;
+use super::file_systems::distribution_has;
 use super::policy::SETTINGS;
-use super::{Disk, Plan, Policy, Target, Workload, is_default, meant};
+use super::{Plan, Policy, Target, Workload, is_default, meant};
 
 /// Files are made and written in a guest's memory, so its disk is no larger than this.
 const LARGEST_DISK: &str = "1G";
+/// The same of one that has a model.
+pub(crate) const LARGEST_GUEST_DISK: &str = "4G";
+/// Speeds at which no time has to be stretched: an instruction takes a whole power of two of nanoseconds.
+const SPEEDS: [u64; 4] = [1000, 500, 250, 125];
 /// The longest that the module holds a commit, µs; it takes no longer time.
 pub(in crate::sweep) const LONGEST_HOLD_US: u64 = 50_000;
-/// File systems that a guest has.
-const FILE_SYSTEMS: [&str; 4] = ["ext2", "ext3", "ext4", "xfs"];
 
 /// The section `[virtual]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -51,6 +54,17 @@ fn jobs() -> usize {
 }
 
 impl VirtualTime {
+    /// On the distribution's `kernel`, as `6.1`, at one speed.
+    pub(crate) fn of(version: &str, mips: u64) -> Self {
+        Self {
+            kernel: version.to_owned(),
+            mips: vec![mips],
+            repeats: repeats(),
+            jobs: jobs(),
+            deadline: None,
+        }
+    }
+
     /// Checks it, and all of `plan` that it bears on.
     pub(super) fn check(&self, plan: &Plan) -> Result<(), SweepError> {
         let refuse = |reason: String| Err(SweepError::Plan(reason));
@@ -61,9 +75,16 @@ impl VirtualTime {
                 self.repeats
             ));
         }
-        if !is_default(&plan.stop) {
+        if plan.stop.best && self.repeats != repeats() {
             return refuse(
-                "stop does not go with virtual, where a repeat differs by its seed alone: write virtual.repeats"
+                "virtual.repeats does not go with stop.best: write stop.min and stop.max"
+                    .to_owned(),
+            );
+        }
+        if !plan.stop.best && !is_default(&plan.stop) {
+            return refuse(
+                "stop without stop.best does not go with virtual, where a repeat differs by its seed alone: write \
+                 virtual.repeats"
                     .to_owned(),
             );
         }
@@ -76,20 +97,27 @@ impl VirtualTime {
         if !is_default(&plan.energy) {
             return refuse("energy does not go with virtual: leave it out".to_owned());
         }
-        if plan.disk.model != Disk::default().model {
+        let largest = if plan.disk.is_modelled() {
+            LARGEST_GUEST_DISK
+        } else {
+            LARGEST_DISK
+        };
+        if parse_size_bytes(&plan.disk.size)? > parse_size_bytes(largest)? {
             return refuse(format!(
-                "disk.model = \"{}\" does not go with virtual: write model = \"fixed\"",
-                plan.disk.model
+                "disk.size = {}: a guest's disk of model {} has at most {largest}",
+                plan.disk.size, plan.disk.model
             ));
         }
-        if parse_size_bytes(&plan.disk.size)? > parse_size_bytes(LARGEST_DISK)? {
-            return refuse(format!(
-                "disk.size = {}: a guest's disk has at most {LARGEST_DISK}",
-                plan.disk.size
-            ));
-        }
-        plan.target.iter().try_for_each(check_target)?;
+        plan.target
+            .iter()
+            .try_for_each(|target| check_target(target, &self.kernel))?;
         for policy in plan.all_policies() {
+            if policy.module().is_some() && plan.disk.is_modelled() {
+                return refuse(format!(
+                    "policy '{}' goes with the disk of model fixed only: write model = \"fixed\", or policy 'off'",
+                    policy.name()
+                ));
+            }
             if policy == Policy::Auto {
                 return refuse(
                     "policy 'auto' is the gate's, which guests do not have; write 'kernel:auto'"
@@ -98,7 +126,32 @@ impl VirtualTime {
             }
         }
         plan.workload.iter().try_for_each(Self::check_workload)?;
+        self.check_unstretched(plan)?;
         self.check_holds(plan)
+    }
+
+    /// A model's times and those in a workload file are as they are, so such a plan has a speed that stretches none.
+    fn check_unstretched(&self, plan: &Plan) -> Result<(), SweepError> {
+        let is_file = |workload: &&Workload| workload.filebench.is_some();
+        let what = match plan.workload.iter().find(is_file) {
+            _ if plan.disk.is_modelled() => format!("disk.model = \"{}\"", plan.disk.model),
+            Some(workload) => format!("the workload file '{}'", workload.name),
+            None => return Ok(()),
+        };
+        let of_workloads = plan.workload.iter().filter_map(|load| load.mips.as_ref());
+        let speeds: Vec<u64> = of_workloads
+            .chain([&self.mips])
+            .flatten()
+            .copied()
+            .collect();
+        let is_one = speeds.iter().all(|speed| *speed == speeds[0]);
+        if is_one && SPEEDS.contains(&speeds[0]) {
+            return Ok(());
+        }
+        Err(SweepError::Plan(format!(
+            "virtual.mips = {:?}: with {what} times cannot be stretched: write one of 1000, 500, 250 and 125",
+            self.mips
+        )))
     }
 
     /// Whether the module can hold commits for as long as it is told, in the guest's time.
@@ -127,8 +180,10 @@ impl VirtualTime {
     fn check_workload(workload: &Workload) -> Result<(), SweepError> {
         let name = &workload.name;
         let refuse = |reason: String| Err(SweepError::Plan(format!("workload '{name}': {reason}")));
-        if workload.bench.is_none() {
-            return refuse("guests run built-in workloads only: write bench".to_owned());
+        if workload.command.is_some() {
+            return refuse(
+                "guests have no programs of the host: write bench or filebench".to_owned(),
+            );
         }
         if let Some(mips) = &workload.mips {
             check_speeds(&format!("workload '{name}': mips"), mips)?;
@@ -180,7 +235,7 @@ fn check_speeds(name: &str, mips: &[u64]) -> Result<(), SweepError> {
     Ok(())
 }
 
-fn check_target(target: &Target) -> Result<(), SweepError> {
+fn check_target(target: &Target, kernel: &str) -> Result<(), SweepError> {
     let name = &target.name;
     let refuse = |reason: String| Err(SweepError::Plan(format!("target '{name}': {reason}")));
     match &target.fs {
@@ -188,9 +243,8 @@ fn check_target(target: &Target) -> Result<(), SweepError> {
         Some(_) if target.device.is_some() => {
             refuse("guests have no devices of the host: leave device and erase out".to_owned())
         }
-        Some(fs) if !FILE_SYSTEMS.contains(&&**fs) => refuse(format!(
-            "guests have no {fs}; there are {}",
-            FILE_SYSTEMS.join(", ")
+        Some(fs) if !distribution_has(kernel, fs) => refuse(format!(
+            "Linux {kernel} has no {fs}: write virtual.kernel = \"6.1\", or leave the target out"
         )),
         Some(_) if target.mkfs.contains('\'') || target.mount.contains('\'') => {
             refuse("mkfs and mount have no ' in a guest: leave it out".to_owned())

@@ -92,6 +92,7 @@ pub(super) fn number(value: &str) -> Option<f64> {
 /// What the bounds of a figure are: a few repeats in virtual time have no interval.
 pub(super) fn spread(report: &Report) -> &'static str {
     match &report.plan.virtual_time {
+        Some(_) if report.plan.stop.best => "95 % interval, or range of few",
         Some(guests) if guests.repeats < FEWEST => "range",
         _ => "95 % interval",
     }

@@ -1,0 +1,13 @@
+//! How much memory there is for programs.
+
+use std::fs;
+
+/// Bytes that programs can have; `None` where the kernel does not say.
+pub(crate) fn available_bytes() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text
+        .lines()
+        .find(|line| line.starts_with("MemAvailable:"))?;
+    let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kib * 1024)
+}

@@ -1,0 +1,150 @@
+//! `luc advise --virtual`: advice from guests in virtual time, with a file system that this machine's kernel need not
+//! have. What lacks QEMU, the guests' kernel or a mkfs says `skipped`.
+
+mod common;
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use common::{LUC, refusal, stderr, stdout};
+use luc_vm::Kernel;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Two file systems, a quarter of a second each.
+const QUICK: &[&str] = &[
+    "--virtual",
+    "--workload",
+    "metarates",
+    "--seconds",
+    "0.2",
+    "--threads",
+    "4",
+    "--set",
+    "warmup=50ms",
+    "--disk",
+    "ssd",
+    "--disk-size",
+    "128M",
+    "--only",
+    "ext4,reiserfs",
+    "--options",
+    "default",
+    "--rounds",
+    "3",
+];
+
+fn is_there(program: &str) -> bool {
+    let folders = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"];
+    folders
+        .iter()
+        .any(|folder| Path::new(folder).join(program).is_file())
+}
+
+/// Whether there can be guests, after saying why not.
+fn can_run() -> bool {
+    if let Some(reason) = luc_vm::missing() {
+        println!("skipped: {reason}");
+        return false;
+    }
+    if let Some(program) = ["mke2fs", "mkreiserfs"].iter().find(|name| !is_there(name)) {
+        println!("skipped: no {program}: run scripts/setup.sh");
+        return false;
+    }
+    match Kernel::find("6.1") {
+        Ok(_) => true,
+        Err(error) if error.is_unavailable() => {
+            println!("skipped: {error}");
+            false
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn advise(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(LUC)
+        .arg("advise")
+        .args(arguments)
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .output()
+        .expect("luc runs")
+}
+
+#[test]
+fn what_guests_cannot_have_is_refused_before_anything_is_made() {
+    let folder = TempDir::new().expect("a folder");
+    for (arguments, words) in [
+        (
+            &["--policy", "auto"][..],
+            &["--policy auto", "--virtual"][..],
+        ),
+        (&["--disk", "fixed"], &["--disk fixed", "--virtual"]),
+        (&["--disk-size", "5G"], &["5G", "4G"]),
+        (
+            &[
+                "--only",
+                "ext4,reiserfs",
+                "--options",
+                "default",
+                "--kernel",
+                "6.13",
+            ],
+            &["6.13", "reiserfs"],
+        ),
+    ] {
+        let whole = [&["--virtual", "--workload", "varmail"], arguments].concat();
+        let said = refusal(&advise(folder.path(), &whole));
+        assert!(words.iter().all(|word| said.contains(word)), "{said}");
+    }
+    for arguments in [
+        &["--virtual", "--on", "."][..],
+        &["--virtual", "--idle", "1s"],
+        &["--virtual", "--device", "/dev/null", "--erase", "/dev/null"],
+        &["--kernel", "6.1"],
+    ] {
+        let whole = [&["--workload", "varmail"], arguments].concat();
+        let output = advise(folder.path(), &whole);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains("--virtual"), "{}", stderr(&output));
+    }
+    assert_eq!(folder.path().read_dir().expect("listed").count(), 0);
+}
+
+#[test]
+fn advice_in_virtual_time_is_the_same_with_the_same_seed() {
+    if !can_run() {
+        return;
+    }
+    let folder = TempDir::new().expect("a folder");
+    let answer = |out: &str| -> Value {
+        let whole = [QUICK, &["--json", "--out", out]].concat();
+        let output = advise(folder.path(), &whole);
+        assert!(output.status.success(), "{}", stderr(&output));
+        serde_json::from_str(&stdout(&output)).expect("JSON")
+    };
+    let first = answer("first");
+    assert_eq!(first["repeats"], 6);
+    assert_eq!(first["selection"], answer("second")["selection"]);
+    for figure in first["selection"]["rate"]["figures"]
+        .as_array()
+        .expect("figures")
+    {
+        assert!(figure["median"].as_f64() > Some(0.0), "{first:#}");
+    }
+    // All is there: the same command only says it again.
+    let text = stdout(&advise(
+        folder.path(),
+        &[QUICK, &["--out", "first"]].concat(),
+    ));
+    for part in [
+        "virtual time: Linux 6.1",
+        "emulated disk ssd of 128M",
+        "reiserfs default",
+        "advice: ",
+        "unavailable: virtual time",
+        "which is none that one can buy",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+}
