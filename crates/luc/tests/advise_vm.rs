@@ -11,7 +11,7 @@ use luc_vm::Kernel;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Two file systems, a quarter of a second each.
+/// Two file systems, a fifth of a second each.
 const QUICK: &[&str] = &[
     "--virtual",
     "--workload",
@@ -25,7 +25,7 @@ const QUICK: &[&str] = &[
     "--disk",
     "ssd",
     "--disk-size",
-    "128M",
+    "512M",
     "--only",
     "ext4,reiserfs",
     "--options",
@@ -139,7 +139,7 @@ fn advice_in_virtual_time_is_the_same_with_the_same_seed() {
     ));
     for part in [
         "virtual time: Linux 6.1",
-        "emulated disk ssd of 128M",
+        "emulated disk ssd of 512M",
         "reiserfs default",
         "advice: ",
         "unavailable: virtual time",
