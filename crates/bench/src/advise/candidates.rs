@@ -1,10 +1,13 @@
 //! What is worth trying: file systems and their options.
 
 use luc_disk::Mkfs;
+use luc_disk::units::parse_size_bytes;
 use serde::Serialize;
 
 use super::error::AdviseError;
-use crate::sweep::{Policy, Target, distribution_has, kernel_has, meant};
+use crate::sweep::{
+    Policy, SweepError, Target, distribution_has, kernel_has, least_size, meant, shown_size,
+};
 
 /// A file system, where it is found, and options for it.
 struct FileSystem {
@@ -156,6 +159,34 @@ pub(super) fn targets(wanted: &Wanted<'_>) -> Result<(Vec<Target>, Vec<NotTried>
         }
     }
     Ok((targets, not_tried))
+}
+
+/// Those of `targets` whose file systems can be made on a disk of `size_bytes`; the others go to `not_tried`.
+pub(super) fn that_fit(
+    targets: Vec<Target>,
+    size_bytes: u64,
+    not_tried: &mut Vec<NotTried>,
+) -> Result<Vec<Target>, AdviseError> {
+    let mut fit = Vec::new();
+    for target in targets {
+        let fs = target.fs.clone().unwrap_or_default();
+        let least = least_size(&fs).unwrap_or("0");
+        if size_bytes >= parse_size_bytes(least).map_err(SweepError::from)? {
+            fit.push(target);
+            continue;
+        }
+        let reason = NotTried {
+            what: fs,
+            why: format!(
+                "it needs a disk of {least} or more, and this one has {}",
+                shown_size(size_bytes)
+            ),
+        };
+        if !not_tried.contains(&reason) {
+            not_tried.push(reason);
+        }
+    }
+    Ok(fit)
 }
 
 fn is_wanted(names: &[String], name: &str) -> bool {

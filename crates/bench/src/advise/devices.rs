@@ -2,11 +2,9 @@
 
 use std::path::PathBuf;
 
-use luc_disk::units::parse_size_bytes;
-
-use super::candidates::NotTried;
+use super::candidates::{NotTried, that_fit};
 use super::error::AdviseError;
-use crate::sweep::{DeviceAbout, SweepError, Target, least_size, shown_size};
+use crate::sweep::{DeviceAbout, Target, shown_size};
 
 /// What the user says of a device, all of which may go.
 #[derive(Debug, Clone)]
@@ -63,37 +61,14 @@ impl Device {
         about: &DeviceAbout,
         not_tried: &mut Vec<NotTried>,
     ) -> Result<Vec<Target>, AdviseError> {
-        let mut taken = Vec::new();
-        for mut target in targets {
-            let fs = target.fs.clone().unwrap_or_default();
-            if let Some(why) = too_small(&fs, about)? {
-                let reason = NotTried { what: fs, why };
-                if !not_tried.contains(&reason) {
-                    not_tried.push(reason);
-                }
-                continue;
-            }
+        let mut taken = that_fit(targets, about.size_bytes, not_tried)?;
+        for target in &mut taken {
             target.device = Some(self.path.clone());
-            target.erase = self.erase.clone();
+            target.erase.clone_from(&self.erase);
             target.overwrite = self.overwrite;
-            taken.push(target);
         }
         Ok(taken)
     }
-}
-
-/// Why no such file system can be made on it.
-fn too_small(fs: &str, about: &DeviceAbout) -> Result<Option<String>, AdviseError> {
-    let Some(least) = least_size(fs) else {
-        return Ok(None);
-    };
-    let least_bytes = parse_size_bytes(least).map_err(SweepError::from)?;
-    Ok((about.size_bytes < least_bytes).then(|| {
-        format!(
-            "it needs a device of {least} or more, and this one has {}",
-            shown_size(about.size_bytes)
-        )
-    }))
 }
 
 #[cfg(test)]

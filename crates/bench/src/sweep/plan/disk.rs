@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use luc_disk::ModelSpec;
+use luc_disk::units::parse_size_bytes;
 use serde::{Deserialize, Serialize};
 
 use super::super::error::SweepError;
@@ -49,6 +50,11 @@ impl Disk {
     pub(in crate::sweep) fn path(&self) -> Option<&Path> {
         let own = Some(Path::new(&self.model)).filter(|_| self.model.ends_with(".toml"));
         self.file.as_deref().or(own)
+    }
+
+    /// How large it is.
+    pub(crate) fn size_bytes(&self) -> Result<u64, SweepError> {
+        Ok(parse_size_bytes(&self.size)?)
     }
 
     /// Its model.
