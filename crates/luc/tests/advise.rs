@@ -8,7 +8,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use common::{Bench, LUC, is_root, refusal, rows, stderr, stdout, until, without_privileges};
+use common::{
+    Bench, LUC, copy_luc, is_root, refusal, rows, stderr, stdout, until, without_privileges,
+};
 use luc_events::codes::CallKind;
 use luc_events::store::{Reader, Writer};
 use luc_events::tables::{Call, Sync, Trace};
@@ -217,7 +219,7 @@ fn missing_root_or_mkfs_makes_nothing() {
         "{said}"
     );
     let luc = place.path("luc");
-    fs::copy(LUC, &luc).expect("copied");
+    copy_luc(&luc);
     for path in [place.folder.path(), &luc] {
         fs::set_permissions(path, fs::Permissions::from_mode(0o777)).expect("opened");
     }

@@ -11,7 +11,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use common::{
-    LUC, compiled_statically, is_root, refusal, stderr, stdout, until, without_privileges,
+    LUC, compiled_statically, copy_luc, is_root, refusal, stderr, stdout, until, without_privileges,
 };
 use serde_json::Value;
 use tempfile::TempDir;
@@ -259,7 +259,7 @@ fn missing_root_or_mkfs_makes_nothing() {
         );
         assert!(!hidden.path("out").exists());
         let luc = place.path("luc");
-        fs::copy(LUC, &luc).expect("copied");
+        copy_luc(&luc);
         for path in [place.folder.path(), &luc] {
             let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
             fs::set_permissions(path, open).expect("opened");

@@ -16,6 +16,13 @@ use luc_events::tables::{FileSystem, Row};
 
 pub(crate) const LUC: &str = env!("CARGO_BIN_EXE_luc");
 
+/// Copies `luc`, for users who cannot reach it where it was built. By a process of its own: what this one has open for
+/// writing, another test's child may have open as well for a moment, and then it cannot be run.
+pub(crate) fn copy_luc(to: &Path) {
+    let copied = Command::new("cp").arg(LUC).arg(to).status();
+    assert!(copied.expect("cp runs").success());
+}
+
 /// So long something may take on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
