@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use super::error::AdviseError;
 use crate::sweep::{
-    Policy, SweepError, Target, distribution_has, kernel_has, least_size, meant, shown_size,
+    Policy, SweepError, Target, distribution_has, guest_needs, kernel_has, least_size, meant,
+    shown_size,
 };
 
 /// A file system, where it is found, and options for it.
@@ -14,8 +15,6 @@ struct FileSystem {
     name: &'static str,
     /// How to come by it, where the kernel has none.
     kernel: &'static str,
-    /// The package with its mkfs.
-    package: &'static str,
     /// Label, options of mkfs and of mount, the default first.
     options: &'static [(&'static str, &'static str, &'static str)],
 }
@@ -29,7 +28,6 @@ const FILE_SYSTEMS: &[FileSystem] = &[
     FileSystem {
         name: "ext4",
         kernel: "load the module ext4, or build a kernel with CONFIG_EXT4_FS",
-        package: "e2fsprogs",
         options: &[
             DEFAULT,
             NOATIME,
@@ -46,7 +44,6 @@ const FILE_SYSTEMS: &[FileSystem] = &[
     FileSystem {
         name: "xfs",
         kernel: "load the module xfs, or build a kernel with CONFIG_XFS_FS",
-        package: "xfsprogs",
         options: &[
             DEFAULT,
             NOATIME,
@@ -57,7 +54,6 @@ const FILE_SYSTEMS: &[FileSystem] = &[
     FileSystem {
         name: "btrfs",
         kernel: "load the module btrfs, or build a kernel with CONFIG_BTRFS_FS",
-        package: "btrfs-progs",
         options: &[
             DEFAULT,
             NOATIME,
@@ -68,7 +64,6 @@ const FILE_SYSTEMS: &[FileSystem] = &[
     FileSystem {
         name: "f2fs",
         kernel: "load the module f2fs, or build a kernel with CONFIG_F2FS_FS",
-        package: "f2fs-tools",
         options: &[
             DEFAULT,
             NOATIME,
@@ -79,7 +74,6 @@ const FILE_SYSTEMS: &[FileSystem] = &[
     FileSystem {
         name: "ext3",
         kernel: "load the module ext4, which mounts it, or build a kernel with CONFIG_EXT4_FS",
-        package: "e2fsprogs",
         options: &[
             DEFAULT,
             ("journal-data", "", "data=journal"),
@@ -89,13 +83,11 @@ const FILE_SYSTEMS: &[FileSystem] = &[
     FileSystem {
         name: "ext2",
         kernel: "load the module ext4, which mounts it, or build a kernel with CONFIG_EXT4_FS",
-        package: "e2fsprogs",
         options: &[DEFAULT],
     },
     FileSystem {
         name: "reiserfs",
         kernel: "Linux 6.13 removed it; older ones have it as CONFIG_REISERFS_FS",
-        package: "reiserfsprogs",
         options: &[DEFAULT, ("notail", "", "notail")],
     },
 ];
@@ -214,12 +206,7 @@ fn check_names<'a>(
 impl FileSystem {
     /// Why it cannot be tried here, and what would help.
     fn is_missing(&self, guests: Option<&str>) -> Option<String> {
-        let Self {
-            name,
-            kernel,
-            package,
-            ..
-        } = self;
+        let Self { name, kernel, .. } = self;
         match guests {
             None if !kernel_has(name) => {
                 return Some(format!("this kernel has none: {kernel}"));
@@ -233,9 +220,12 @@ impl FileSystem {
             fs: (*name).to_owned(),
             options: String::new(),
         };
-        luc_disk::check_mkfs(&mkfs)
-            .is_err()
-            .then(|| format!("mkfs.{name} is not installed: install {package}"))
+        luc_disk::check_mkfs(&mkfs).is_err().then(|| {
+            format!(
+                "mkfs.{name} is not installed: install {}",
+                guest_needs(name).package
+            )
+        })
     }
 
     fn target(&self, (label, mkfs, mount): (&str, &str, &str)) -> Target {
