@@ -10,132 +10,21 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::error::BenchError;
 use crate::interrupt::interrupted;
-use crate::latency::{Latency, Recorder, Recorders};
+use crate::latency::{Latency, Recorders};
 
 /// The longest time that clients with a fixed amount of work may take: a year.
 pub(crate) const FOREVER_NS: u64 = 365 * 86_400_000_000_000;
 
+mod client;
 mod control;
 mod processes;
+mod schedule;
 mod threads;
 
+pub(crate) use client::Client;
 use control::Control;
 pub(crate) use control::Fault;
-
-/// What a client is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ClientKind {
-    /// A thread of this process.
-    Thread,
-    /// A forked process.
-    Process,
-}
-
-/// How many clients run, and for how long.
-#[derive(Debug, Clone, Copy)]
-pub struct Schedule {
-    /// Number of clients, at least 1.
-    pub clients: usize,
-    /// Threads or processes.
-    pub kind: ClientKind,
-    /// Time before the measured interval, ns.
-    pub warmup_ns: u64,
-    /// Length of the measured interval, ns.
-    pub measured_ns: u64,
-}
-
-impl Schedule {
-    /// Checks the number of clients and fills in the default warm-up: the longer of 1 s and a tenth
-    /// of the measured interval.
-    ///
-    /// # Errors
-    /// [`BenchError::Input`] if `clients` is 0 or above 4096.
-    pub fn new(
-        clients: usize,
-        kind: ClientKind,
-        warmup_ns: Option<u64>,
-        measured_ns: u64,
-    ) -> Result<Self, BenchError> {
-        if !(1..=4096).contains(&clients) {
-            return Err(BenchError::Input {
-                option: format!("--threads {clients}"),
-                reason: "not a number of clients",
-                advice: "use 1 to 4096",
-            });
-        }
-        let warmup_ns = warmup_ns.unwrap_or_else(|| (measured_ns / 10).max(1_000_000_000));
-        Ok(Self {
-            clients,
-            kind,
-            warmup_ns,
-            measured_ns,
-        })
-    }
-}
-
-/// Where a run is, for a progress bar: nanoseconds since the clients started and in total.
-#[derive(Debug, Clone, Copy)]
-pub struct Progress {
-    /// Time since the start, ns.
-    pub elapsed_ns: u64,
-    /// Warm-up and measured interval together, ns.
-    pub total_ns: u64,
-}
-
-/// A client's side of a run.
-pub(crate) struct Client<'a> {
-    /// Number of the client, from 0.
-    pub(crate) index: usize,
-    control: &'a Control,
-    recorder: Recorder<'a>,
-}
-
-impl Client<'_> {
-    /// Whether the client should go on at `now_ns`.
-    #[inline]
-    pub(crate) fn running(&self, now_ns: u64) -> bool {
-        now_ns < self.control.end_ns().load(Ordering::Relaxed)
-    }
-
-    /// Whether something completed at `now_ns` counts: in the measured interval.
-    #[inline]
-    pub(crate) fn counts(&self, now_ns: u64) -> bool {
-        now_ns >= self.control.begin_ns().load(Ordering::Relaxed) && self.running(now_ns)
-    }
-
-    /// Records a latency; the caller has asked [`Client::counts`].
-    #[inline]
-    pub(crate) fn record(&self, operation: usize, ns: u64) {
-        self.recorder.record(operation, ns);
-    }
-
-    /// Time until the end of the run, ns.
-    pub(crate) fn left_ns(&self, now_ns: u64) -> u64 {
-        let end_ns = self.control.end_ns().load(Ordering::Relaxed);
-        end_ns.saturating_sub(now_ns)
-    }
-
-    /// Ends the run at `now_ns`, if it has not ended.
-    pub(crate) fn end_run(&self, now_ns: u64) {
-        self.control.end_ns().fetch_min(now_ns, Ordering::Relaxed);
-    }
-
-    /// Thinks for `think_ns`, or until the end of the run if that comes first.
-    pub(crate) fn think(&self, think_ns: u64) {
-        if think_ns == 0 {
-            return;
-        }
-        let until = now_ns() + think_ns;
-        loop {
-            let now = now_ns();
-            if now >= until || !self.running(now) {
-                return;
-            }
-            std::thread::sleep(Duration::from_nanos((until - now).min(100_000_000)));
-        }
-    }
-}
+pub use schedule::{ClientKind, Progress, Schedule};
 
 /// What a run measured.
 #[derive(Debug)]

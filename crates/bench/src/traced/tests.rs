@@ -163,7 +163,10 @@ fn it_runs_and_has_the_same_shares() {
     let turn = "flowop g1use name=g1use,iters=$g1olditers\n";
     let report = run_until(&text, turn, 4250);
     let writes = count(&report, "g1oldwrite");
-    assert!((count(&report, "g1oldread") - writes).abs() <= 1.0, "{writes}");
+    assert!(
+        (count(&report, "g1oldread") - writes).abs() <= 1.0,
+        "{writes}"
+    );
     // Every fourth turn on average, drawn: four standard deviations of as many.
     let syncs = count(&report, "g1oldsync") / writes;
     assert!(
