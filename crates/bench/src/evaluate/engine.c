@@ -1,8 +1,10 @@
 /*
  * What the engine of Filebench's files is compared with: threads that make one call over and over on a file of their
  * own, by the same system call, and nothing else but counting and, with "clock", reading the time before and after.
+ * With "inline" it reads the time too, and the system call is in the loop itself (x86-64) instead of in a function of
+ * the C library.
  *
- * usage: loop CALL(read|stat) CLOCK(plain|clock) THREADS SECONDS DIRECTORY
+ * usage: loop CALL(read|stat) HOW(plain|clock|inline) THREADS SECONDS DIRECTORY
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -16,7 +18,7 @@
 #include <unistd.h>
 
 static volatile int stop;
-static int is_stat, has_clock;
+static int is_stat, has_clock, is_inline;
 static const char *directory;
 
 static long now_ns(void)
@@ -25,6 +27,33 @@ static long now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return now.tv_sec * 1000000000L + now.tv_nsec;
+}
+
+static inline long invoke(long number, long first, void *second, long third, long fourth)
+{
+#ifdef __x86_64__
+	register long r10 __asm__("r10") = fourth;
+	long result;
+
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "0"(number), "D"(first), "S"(second), "d"(third), "r"(r10)
+			 : "rcx", "r11", "memory");
+	return result;
+#else
+	return syscall(number, first, second, third, fourth);
+#endif
+}
+
+static inline int once(int fd, char *block, unsigned int place, struct stat *about)
+{
+	if (is_inline && is_stat)
+		return invoke(SYS_fstat, fd, about, 0, 0) == 0;
+	if (is_inline)
+		return invoke(SYS_pread64, fd, block, 1, place >> 22) == 1;
+	if (is_stat)
+		return syscall(SYS_fstat, fd, about) == 0;
+	return pread(fd, block, 1, place >> 22) == 1;
 }
 
 static void *run(void *number)
@@ -44,7 +73,7 @@ static void *run(void *number)
 		if (has_clock)
 			begun = now_ns();
 		place = place * 1664525 + 1013904223;
-		if (is_stat ? syscall(SYS_fstat, fd, &about) : pread(fd, block, 1, place >> 22) != 1)
+		if (!once(fd, block, place, &about))
 			exit(2);
 		if (has_clock)
 			sum += now_ns() - begun;
@@ -63,7 +92,8 @@ int main(int count, char **words)
 	if (count != 6)
 		return 2;
 	is_stat = !strcmp(words[1], "stat");
-	has_clock = !strcmp(words[2], "clock");
+	is_inline = !strcmp(words[2], "inline");
+	has_clock = is_inline || !strcmp(words[2], "clock");
 	number_of_threads = atol(words[3]);
 	seconds = atof(words[4]);
 	directory = words[5];
