@@ -5,6 +5,9 @@ use std::fmt::{self, Write as _};
 use super::Bars;
 use crate::html::escape::Text;
 
+/// Longer lists are folded up.
+const MOST_OPEN: usize = 30;
+
 /// The graph.
 pub(super) fn write(out: &mut String, bars: &Bars) -> fmt::Result {
     let longest = |with_aside: bool| {
@@ -16,12 +19,16 @@ pub(super) fn write(out: &mut String, bars: &Bars) -> fmt::Result {
         most if most > 0.0 => most,
         _ => longest(true),
     };
+    write!(out, "<h3>{}</h3>", Text(&bars.title))?;
+    let is_long = bars.bars.len() > MOST_OPEN;
+    if is_long {
+        write!(out, "<details><summary>{} rows</summary>", bars.bars.len())?;
+    }
     writeln!(
         out,
-        "<h3>{}</h3><div class=\"scroll\"><table class=\"bars\"><thead><tr><th scope=\"col\">{}</th>\
+        "<div class=\"scroll\"><table class=\"bars\"><thead><tr><th scope=\"col\">{}</th>\
          <th scope=\"col\" class=\"number\">{}</th><th scope=\"col\" class=\"wide\" aria-hidden=\"true\"></th>\
          </tr></thead><tbody>",
-        Text(&bars.title),
         Text(&bars.row),
         Text(&bars.unit)
     )?;
@@ -54,5 +61,6 @@ pub(super) fn write(out: &mut String, bars: &Bars) -> fmt::Result {
             percent(high) - percent(low)
         )?;
     }
-    writeln!(out, "</tbody></table></div>")
+    let end = if is_long { "</details>" } else { "" };
+    writeln!(out, "</tbody></table></div>{end}")
 }

@@ -200,3 +200,19 @@ fn odd_figures_do_no_harm() {
     let svg = &out[..out.find("</svg>").expect("an end")];
     assert!(!svg.contains("inf"), "{svg}");
 }
+
+#[test]
+fn long_lists_of_bars_are_folded_up() {
+    let mut page_of = whole();
+    let Graph::Bars(bars) = &mut page_of.sections[0].graphs[2] else {
+        panic!("bars");
+    };
+    let bar = bars.bars[0].clone();
+    bars.bars.resize(31, bar);
+    let folded = "<details><summary>31 rows</summary>";
+    let text = page(&page_of);
+    assert_well_formed(&text);
+    assert!(text.contains(folded));
+    let short = page(&whole());
+    assert!(!short.contains(" rows</summary>"));
+}
