@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use luc_vm::Outcome;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -57,6 +58,22 @@ where
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
         }
+    }
+}
+
+/// That the guest of the group `name` ended well and its kernel complained of nothing.
+pub(super) fn check(outcome: &Outcome, name: &str) -> Result<(), EvaluateError> {
+    let failed = |said: String| EvaluateError::Command {
+        command: format!("the guest of {name}"),
+        how: format!("status {}", outcome.status),
+        said,
+    };
+    if outcome.status != 0 {
+        return Err(failed(outcome.text().trim().to_owned()));
+    }
+    match outcome.complaints().first() {
+        Some(complaint) => Err(failed(format!("the kernel complained: {complaint}"))),
+        None => Ok(()),
     }
 }
 

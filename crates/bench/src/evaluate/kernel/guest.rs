@@ -10,7 +10,7 @@ use luc_vm::{Kernel, Mode, Outcome, Vm};
 use serde_json::Value;
 
 use super::super::EvaluateError;
-use super::super::guests::Fnv;
+use super::super::guests::{self, Fnv};
 use super::cells::{FileSystem, Group, Rate, Setting, Sheet, Speed};
 use super::results::Cell;
 
@@ -91,17 +91,7 @@ impl Laboratory {
             vm = vm.file(Path::new("/root").join(name), module);
         }
         let outcome = vm.run()?;
-        let failed = |said: String| EvaluateError::Command {
-            command: format!("the guest of {}", group.name()),
-            how: format!("status {}", outcome.status),
-            said,
-        };
-        if outcome.status != 0 {
-            return Err(failed(outcome.text().trim().to_owned()));
-        }
-        if let Some(complaint) = outcome.complaints().first() {
-            return Err(failed(format!("the kernel complained: {complaint}")));
-        }
+        guests::check(&outcome, &group.name())?;
         let cell = |(number, setting)| read(&outcome, group, number, setting);
         (1..).zip(group.settings()).map(cell).collect()
     }

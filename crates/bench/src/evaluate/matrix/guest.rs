@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::super::EvaluateError;
-use super::super::guests::Fnv;
+use super::super::guests::{self, Fnv};
 use super::cells::{Config, DISK_MIB, Group, Load, SECONDS};
 use crate::sweep::guest_needs;
 
@@ -114,17 +114,7 @@ impl Laboratory {
             }
         }
         let outcome = vm.run()?;
-        let failed = |said: String| EvaluateError::Command {
-            command: format!("the guest of {}", group.name()),
-            how: format!("status {}", outcome.status),
-            said,
-        };
-        if outcome.status != 0 {
-            return Err(failed(outcome.text().trim().to_owned()));
-        }
-        if let Some(complaint) = outcome.complaints().first() {
-            return Err(failed(format!("the kernel complained: {complaint}")));
-        }
+        guests::check(&outcome, &group.name())?;
         let cell = |(number, config)| read(&outcome, group, number, config);
         (1..).zip(group.configs()).map(cell).collect()
     }
