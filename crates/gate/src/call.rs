@@ -70,7 +70,7 @@ pub fn synchronize(
         }
         Some(rounds) => {
             rounds.count_participant(seen_window);
-            let outcome = if rounds.is_gated() {
+            let outcome = if rounds.is_gated(&settings.policy, called_ns) {
                 gated(settings, rounds, &request, called_ns, real)
             } else {
                 let (result, errno) = real();

@@ -7,6 +7,9 @@ use luc_control::MAX_PARTICIPANTS;
 use luc_control::auto::{Auto, Plan};
 use luc_control::pid::SteeredDelay;
 
+use super::steer::FORGOTTEN_NS;
+use crate::policy::Policy;
+
 /// Changes with every change of the layout; part of the file's name, so that two versions of LUC never
 /// share memory.
 pub const LAYOUT_VERSION: u32 = 2;
@@ -121,9 +124,12 @@ pub struct Rounds {
 unsafe impl Sync for Rounds {}
 
 impl Rounds {
-    /// Whether callers are brought into rounds now.
-    pub fn is_gated(&self) -> bool {
-        self.plan.set_point.load(Relaxed) > 0
+    /// Whether a caller that arrives at `now_ns` is brought into a round. A plan that policy `auto` made long ago
+    /// holds nobody: it may be of another program, even of another disk by the same device number.
+    pub fn is_gated(&self, policy: &Policy, now_ns: u64) -> bool {
+        let silent_ns = now_ns.saturating_sub(self.epoch_ns.0.load(Relaxed));
+        let is_forgotten = *policy == Policy::Auto && silent_ns > FORGOTTEN_NS;
+        self.plan.set_point.load(Relaxed) > 0 && !is_forgotten
     }
 
     /// Counts a caller into the window of participants, once per window. `seen` is the caller's own

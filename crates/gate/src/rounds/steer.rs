@@ -20,7 +20,7 @@ const ABANDONED_NS: u64 = 1_000_000_000;
 
 /// After this long without a call everything learnt is forgotten: the program, its pace or even the disk
 /// may be others.
-const FORGOTTEN_NS: u64 = 5_000_000_000;
+pub(super) const FORGOTTEN_NS: u64 = 5_000_000_000;
 
 /// What one more caller costs under policy `pid` before anything was measured, in nanoseconds.
 const PID_SLOPE_NS: u64 = 50_000;

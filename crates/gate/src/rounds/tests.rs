@@ -143,3 +143,14 @@ fn participants_are_counted_once_per_window() {
     }
     assert_eq!(rounds.window_participants.load(Relaxed), 2);
 }
+
+#[test]
+fn a_plan_of_long_ago_holds_nobody() {
+    let rounds = rounds(9);
+    rounds.epoch_ns.0.store(1_000, Relaxed);
+    let (soon_ns, late_ns) = (1_000_000_000, 6_000_000_000);
+    assert!(rounds.is_gated(&Policy::Auto, soon_ns));
+    assert!(!rounds.is_gated(&Policy::Auto, late_ns));
+    // The other policies learn nothing that could be forgotten.
+    assert!(rounds.is_gated(&Policy::Pid { set_point: None }, late_ns));
+}
