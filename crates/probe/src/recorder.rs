@@ -9,6 +9,7 @@ use luc_events::tables::Trace;
 
 use crate::load::Programs;
 use crate::record::{COMM, Config, DEVICES, SYSCALLS};
+use crate::signals::block_signals;
 use crate::stacks::Stacks;
 use crate::symbols::Symbols;
 use crate::{Capability, Filter, ProbeError, Sink, clock, drain, syscalls};
@@ -139,6 +140,7 @@ impl Recorder {
         let thread = std::thread::Builder::new()
             .name("luc-record".to_owned())
             .spawn(move || {
+                // None ends the recorder in the middle of a row.
                 block_signals();
                 drain::run(session, sink, &stopped)
             })
@@ -223,16 +225,6 @@ fn hot_places() -> u32 {
         .ok()
         .and_then(|text| text.trim().parse::<u32>().ok())
         .map_or(MOST, |largest| largest.min(MOST).next_power_of_two())
-}
-
-/// Leaves signals to the other threads, so that none ends the recorder in the middle of a row.
-fn block_signals() {
-    // SAFETY: the set is initialized by sigfillset before it is used; only this thread's mask changes.
-    unsafe {
-        let mut all = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
-        libc::sigfillset(all.as_mut_ptr());
-        libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), std::ptr::null_mut());
-    }
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use luc_events::tables::Trace;
 use luc_explain::{Analysis, Part, Report};
 use luc_gate_core::launch::Outcome;
 use luc_gate_core::launch::text::Time;
-use luc_probe::{Filter, Options, Recorder};
+use luc_probe::{Filter, Options, Recorder, block_signals};
 use serde::Serialize;
 
 use super::level::RunOutcome;
@@ -241,7 +241,11 @@ impl Recording {
         let trace = description.context("the recorder did not begin")?;
         let analyst = thread::Builder::new()
             .name("luc-why".to_owned())
-            .spawn(move || analyse(trace, &batches))
+            .spawn(move || {
+                // They are for the run, which passes them on to the command.
+                block_signals();
+                analyse(trace, &batches)
+            })
             .context("no thread can be started")?;
         Ok(Self { recorder, analyst })
     }
