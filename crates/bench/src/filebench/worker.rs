@@ -176,9 +176,10 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// A flowop with its repetitions. Each task has a loop of its own with the system call in it: a function
-    /// around the call would return after it, and processors whose kernel guards its returns ("Safe RET")
-    /// guess the first returns after a system call wrong. That costs as much as the flowop's own work.
+    /// A flowop with its repetitions. Each task has a loop of its own with the system call in it: functions around
+    /// the call that returned after it took a third of the rate of short calls, more than the flowop's own work.
+    /// The likely cause are kernels that guard their returns ("Safe RET"), which spoil the processor's guesses of the
+    /// program's.
     fn flowop(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         match flowop.task {
             Task::Open => self.repeat(flowop, |worker| worker.open_flowop(flowop, false)),
