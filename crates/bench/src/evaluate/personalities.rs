@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
@@ -20,6 +20,8 @@ use super::report::{Page, Table, Target, number};
 use crate::filebench::reference::{Counted, STOCKS, Stock, Verdict};
 use crate::interrupt;
 use crate::scratch::Scratch;
+
+mod growth;
 
 /// How long each is run.
 const SECONDS: f64 = 60.0;
@@ -170,11 +172,22 @@ impl Bench {
         command.args(["bench", "filebench", stock.name, "--compat", "--json"]);
         command.args(["--seconds", &self.seconds.to_string()]);
         command.args(["--seed", &self.seed.to_string()]);
-        command.arg("--dir").arg(&self.directory);
+        // Its own: several run at the same time.
+        let directory = self.directory.join(job.to_string());
+        fs::create_dir_all(&directory).map_err(EvaluateError::file("make", &directory))?;
+        command.arg("--dir").arg(&directory);
         for pair in set {
             command.args(["--set", pair]);
         }
-        let said = self.execute(&mut command, job)?;
+        let ended = AtomicBool::new(false);
+        let said = thread::scope(|scope| {
+            if growth::is_unbounded(stock.name) {
+                scope.spawn(|| growth::confine(&directory, &ended));
+            }
+            let said = self.execute(&mut command, job);
+            ended.store(true, Ordering::Relaxed);
+            said
+        })?;
         let counted = Counted {
             operations: said
                 .operations
@@ -280,8 +293,9 @@ fn page(runs: &[Run], wanted: usize, aslr: &str, seconds: f64) -> Page {
              --compat --seconds {}` with its own threads and files; what has a natural end (all files made, so many \
              flowops done) stops there. Where its files would take more than {} GiB they are made smaller by the variables \
              in the table. compflow_demo has more of them: `--compat` skips the deletion of a file that is open, as Filebench \
-             does, and on a fast machine loses all free names before the minute is over. Several run at the same time: \
-             rates say nothing about the machine.\n\nIn `--compat` every \
+             does, and on a fast machine loses all free names before the minute is over. The files of fivestreamwrite, \
+             singlestreamwrite and their direct variants grow as long as they run; the space of all but their ends is \
+             given back meanwhile. Several run at the same time: rates say nothing about the machine.\n\nIn `--compat` every \
              thread goes through its flowops in order, so the counts of each loop's flowops follow from the number of \
              rounds: rounds are at most the count of the rarest flowop, at least that of the most frequent one less one \
              round per thread; no number of rounds between means a wrong share. Sizes that are fixed must be met by every \
