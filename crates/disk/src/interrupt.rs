@@ -16,7 +16,7 @@ extern "C" fn note(_signal: libc::c_int) {
 }
 
 impl Guard {
-    /// Takes over both signals until it is dropped.
+    /// Takes over both signals until it is dropped. Forget it where the process is about to end with success.
     pub fn install() -> Self {
         let handler = note as extern "C" fn(libc::c_int) as libc::sighandler_t;
         let previous = [libc::SIGINT, libc::SIGTERM].map(|signal| {

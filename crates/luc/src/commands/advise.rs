@@ -13,6 +13,8 @@ use luc_bench::energy;
 use luc_bench::sweep::{self, Policy};
 use luc_disk::units::parse_duration_ns;
 
+use super::INTERRUPTED;
+
 /// Says which file system, with which options, is best for a workload, by how much, and how sure that is
 ///
 /// Measures the workload on every file system that this kernel and the installed mkfs tools allow, each as
@@ -198,7 +200,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     }
     if answer.interrupted {
         eprintln!("luc: interrupted; the same command goes on from here");
-        return Ok(ExitCode::from(130));
+        return Ok(ExitCode::from(INTERRUPTED));
     }
     if answer.selection.is_none() && !answer.unfinished {
         let why = answer.not_tried.last().map_or("", |one| one.why.as_str());

@@ -14,6 +14,8 @@ use std::process::ExitCode;
 
 use luc_bench::BenchError;
 
+use super::INTERRUPTED;
+
 /// Measures workloads that wait for fsync
 ///
 /// Each run works in a fresh subdirectory of --dir and removes it at the end, also after Ctrl-C
@@ -53,7 +55,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
 /// 0, or 130 if the run was interrupted.
 fn status(interrupted: bool) -> ExitCode {
     if interrupted {
-        ExitCode::from(130)
+        ExitCode::from(INTERRUPTED)
     } else {
         ExitCode::SUCCESS
     }
@@ -63,7 +65,7 @@ fn status(interrupted: bool) -> ExitCode {
 fn or_interrupted(error: BenchError) -> anyhow::Result<ExitCode> {
     if matches!(error, BenchError::Interrupted) {
         eprintln!("luc: {error}");
-        return Ok(ExitCode::from(130));
+        return Ok(ExitCode::from(INTERRUPTED));
     }
     Err(error.into())
 }

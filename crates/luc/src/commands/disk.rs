@@ -10,6 +10,8 @@ use luc_disk::units::{format_duration, format_size, parse_duration_ns, parse_siz
 use luc_disk::{DiskInfo, DiskSpec, Error, Mkfs, ModelSpec, Mount, interrupt};
 use serde::Serialize;
 
+use super::INTERRUPTED;
+
 /// Emulated disks: block devices whose every request takes as long as a model says, and whose
 /// power can be cut.
 #[derive(Debug, clap::Args)]
@@ -89,7 +91,8 @@ enum Action {
     model = \"fixed\"\n  \
     read_ns = 100_000\n  \
     write_ns = 20_000\n  \
-    flush_ns = 6_000_000")]
+    flush_ns = 6_000_000\n\n\
+    Exit status: 0; 2 if the request or the machine is not right; 130 interrupted. Unless it is 0, nothing is left behind.")]
 struct Create {
     /// Name of the disk: letters, digits, '-' and '_'
     name: String,
@@ -156,7 +159,7 @@ impl Output {
 /// Runs the subcommand.
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     match args.action {
-        Action::Create(args) => create(*args)?,
+        Action::Create(args) => return create(*args),
         Action::List { output } => output.show(&luc_disk::list()?, |disks| table(disks))?,
         Action::Stats { name, output } => output.show(&luc_disk::stats(&name)?, stats)?,
         Action::Cut { name, seed, output } => {
@@ -182,7 +185,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn create(args: Create) -> anyhow::Result<()> {
+fn create(args: Create) -> anyhow::Result<ExitCode> {
     let model = model(&args)?;
     let spec = DiskSpec {
         name: args.name,
@@ -199,8 +202,16 @@ fn create(args: Create) -> anyhow::Result<()> {
         }),
     };
     let binary = std::env::current_exe().context("cannot find the luc binary: reinstall it")?;
-    let _guard = interrupt::Guard::install();
-    let info = luc_disk::create(&spec, &binary)?;
+    let guard = interrupt::Guard::install();
+    let info = match luc_disk::create(&spec, &binary) {
+        Err(error @ Error::Interrupted) => {
+            eprintln!("luc: {error}");
+            return Ok(ExitCode::from(INTERRUPTED));
+        }
+        created => created?,
+    };
+    // The disk stands. A signal between here and the process' end must not make its exit status say otherwise.
+    std::mem::forget(guard);
     args.output.show(&info, |info| {
         let mounted = info
             .mount
@@ -214,7 +225,8 @@ fn create(args: Create) -> anyhow::Result<()> {
             describe(&info.model),
             mounted.unwrap_or_default()
         )
-    })
+    })?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn model(args: &Create) -> anyhow::Result<ModelSpec> {

@@ -15,3 +15,6 @@ pub(crate) mod run;
 pub(crate) mod selection;
 pub(crate) mod sweep;
 pub(crate) mod top;
+
+/// Exit status of a command that SIGINT or SIGTERM ended early: 128 + SIGINT, as the shell says it.
+pub(crate) const INTERRUPTED: u8 = 130;

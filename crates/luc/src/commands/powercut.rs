@@ -12,6 +12,8 @@ use luc_bench::workers::ClientKind;
 use luc_disk::ModelSpec;
 use luc_disk::units::{parse_duration_ns, parse_size_bytes};
 
+use super::INTERRUPTED;
+
 /// Is an acknowledged fsync durable here? Cuts the power of an emulated disk and looks
 ///
 /// Each round makes a fresh disk and file system, lets clients write files, sync them and say so,
@@ -107,7 +109,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     }
     Ok(match &report {
         report if !report.is_clean() => ExitCode::from(1),
-        report if report.interrupted => ExitCode::from(130),
+        report if report.interrupted => ExitCode::from(INTERRUPTED),
         _ => ExitCode::SUCCESS,
     })
 }

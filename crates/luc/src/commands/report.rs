@@ -21,12 +21,11 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 mod output;
 
+use super::INTERRUPTED;
 use output::Output;
 
 /// A reading that takes longer than this shows its progress.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// The exit status after Ctrl-C.
-const INTERRUPTED: u8 = 130;
 
 /// Writes what a trace says as a page for a browser, a Perfetto trace, metrics, JSON or text
 ///

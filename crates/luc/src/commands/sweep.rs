@@ -8,6 +8,8 @@ use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
 use luc_bench::sweep::{self, Plan, Report};
 
+use super::INTERRUPTED;
+
 mod page;
 
 /// Repeats workloads over the points of a plan until the figures are sure
@@ -171,7 +173,7 @@ fn show(report: &Report, out: &Path, is_json: bool) -> anyhow::Result<ExitCode> 
     }
     if report.interrupted {
         eprintln!("luc: interrupted; the same command goes on from here");
-        return Ok(ExitCode::from(130));
+        return Ok(ExitCode::from(INTERRUPTED));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -15,6 +15,7 @@ use luc_disk::units::{parse_duration_ns, parse_size_bytes};
 use luc_report::top::{Interval, batch};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+use super::INTERRUPTED;
 use super::selection::Selection;
 use live::Live;
 
@@ -89,8 +90,12 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     let ended = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         // The second one ends it, whatever it is about.
-        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&ended))
-            .context("signals cannot be handled")?;
+        signal_hook::flag::register_conditional_shutdown(
+            signal,
+            INTERRUPTED.into(),
+            Arc::clone(&ended),
+        )
+        .context("signals cannot be handled")?;
         signal_hook::flag::register(signal, Arc::clone(&ended))
             .context("signals cannot be handled")?;
     }
@@ -128,7 +133,7 @@ fn print(
             if ended.load(Ordering::Relaxed) {
                 live.stop()?;
                 return Ok(match count {
-                    Some(_) => ExitCode::from(130),
+                    Some(_) => ExitCode::from(INTERRUPTED),
                     None => ExitCode::SUCCESS,
                 });
             }
