@@ -33,14 +33,13 @@ use crate::threads::Threads;
 use crate::traffic::{Shares, Traffic};
 
 mod calls;
+mod pending;
 mod report;
+
+use pending::{CALL_DELAY_NS, CallRow, Pending, STRIDE_NS};
 
 /// How long a commit's bytes may still come in.
 const COMMIT_DELAY_NS: u64 = 50_000_000;
-/// How long a call's commits may still come in.
-const CALL_DELAY_NS: u64 = 100_000_000;
-/// What is due is taken in together at steps of this length, which costs less than one by one.
-const STRIDE_NS: u64 = 5_000_000;
 /// A call without any wait is taken as blocked unseen if it lasted this long.
 const UNSEEN_NS: u64 = 1_000_000_000;
 /// Times from here on are not those of a machine (36 years of uptime): such a row is left out.
@@ -67,21 +66,6 @@ struct DiskSums {
     service: Service,
     bytes: u64,
     errors: u64,
-}
-
-/// A complete call whose commits may still come in.
-#[derive(Debug)]
-struct Pending {
-    row: CallRow,
-    owner: OwnerId,
-    /// How many waits it has: as many at the front of [`Analysis::waits`] when it is the first.
-    waits: usize,
-}
-
-#[derive(Debug)]
-enum CallRow {
-    Sync(Sync),
-    Call(Call),
 }
 
 /// A long fsync.
@@ -450,18 +434,4 @@ fn named(shares: &[(OwnerId, u64)], owners: &Owners) -> Vec<(Tgid, Cgroup, u64)>
 /// Whether a call of this kind ends only when a transaction is committed.
 fn needs_commit(kind: SyncKind) -> bool {
     kind != SyncKind::SyncFileRange
-}
-
-impl Pending {
-    /// When it is taken in, with others.
-    fn due_ns(&self) -> u64 {
-        self.exit_ns().saturating_add(CALL_DELAY_NS + STRIDE_NS)
-    }
-
-    fn exit_ns(&self) -> u64 {
-        match &self.row {
-            CallRow::Sync(row) => row.exit_ns,
-            CallRow::Call(row) => row.exit_ns,
-        }
-    }
 }

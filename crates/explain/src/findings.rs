@@ -2,6 +2,7 @@
 
 mod figures;
 mod find;
+mod parties;
 
 use luc_events::Dev;
 use serde::Serialize;

@@ -7,10 +7,12 @@ use luc_events::tables::{Commit, Handle};
 use luc_events::{Dev, Transaction};
 
 use crate::fast::FastMap;
-use crate::fit::Fit;
-use crate::histogram::Histogram;
 use crate::owners::{OwnerId, Owners};
-use crate::traffic::{Shares, Traffic, add_share};
+use crate::traffic::{Traffic, add_share};
+
+mod commits;
+
+pub(crate) use commits::{CommitSums, Committed, HandleSum};
 
 /// Commits that are remembered. A call that lasts longer than these loses sight of the first of them.
 const MEMORY_COMMITS: usize = 1_024;
@@ -29,67 +31,6 @@ const SLACK_NS: u64 = 1_000_000;
 const LONGEST: usize = 20;
 /// Metadata block size when the file system's is not known.
 const BLOCK_BYTES: u64 = 4_096;
-
-/// A commit, and what it was made of.
-#[derive(Clone, Debug)]
-pub(crate) struct Committed {
-    pub(crate) row: Commit,
-    /// Metadata and data bytes by owner.
-    pub(crate) bytes: Shares,
-    /// The data among them.
-    pub(crate) data: Shares,
-    /// What its handles did, by owner.
-    pub(crate) handles: Vec<(OwnerId, HandleSum)>,
-    /// fsyncs that waited for it as their own.
-    pub(crate) served: u32,
-    /// Writes that Algorithm 4.2 takes as blocked by it.
-    pub(crate) blocked_writes: u32,
-}
-
-impl Committed {
-    pub(crate) fn duration_ns(&self) -> u64 {
-        self.row.end_ns.saturating_sub(self.row.start_ns)
-    }
-
-    /// Whose handle was open longest: callers who find the transaction locked wait for that.
-    pub(crate) fn longest_open(&self) -> Option<OwnerId> {
-        let longest = self.handles.iter().max_by_key(|(_, sum)| sum.longest_ns);
-        longest.map(|&(owner, _)| owner)
-    }
-}
-
-/// What one owner's handles did in one transaction.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct HandleSum {
-    pub(crate) count: u64,
-    pub(crate) dirtied: u64,
-    pub(crate) open_ns: u64,
-    /// The longest that one of them was open: the mean of each thread's, as far as it is known.
-    pub(crate) longest_ns: u64,
-}
-
-/// Sums over a journal's commits.
-#[derive(Debug, Default)]
-pub(crate) struct CommitSums {
-    pub(crate) full: Histogram,
-    pub(crate) fast: Histogram,
-    pub(crate) locking_ns: u64,
-    pub(crate) flushing_ns: u64,
-    pub(crate) logging_ns: u64,
-    pub(crate) asked: u64,
-    pub(crate) handles: u64,
-    pub(crate) blocks_logged: u64,
-    /// Commits that served an fsync, those fsyncs, and the writes they blocked.
-    pub(crate) serving: u64,
-    pub(crate) served: u64,
-    pub(crate) blocked_writes: u64,
-    /// Duration by data bytes, and by fsyncs served.
-    pub(crate) by_bytes: Fit,
-    pub(crate) by_served: Fit,
-    pub(crate) asked_by: FastMap<OwnerId, u64>,
-    pub(crate) handles_by: FastMap<OwnerId, HandleSum>,
-    pub(crate) data_by: FastMap<OwnerId, u64>,
-}
 
 /// One file system's journal.
 #[derive(Debug, Default)]
@@ -122,10 +63,11 @@ impl Journal {
         }
         let owners = self.handles.entry(row.transaction.0).or_default();
         match owners.iter_mut().find(|(found, _)| *found == owner) {
-            Some((_, found)) => add_handles(found, sum),
+            Some((_, found)) => found.add(sum),
             None => owners.push((owner, sum)),
         }
-        add_handles(self.sums.handles_by.entry(owner).or_default(), sum);
+        let of_owner = self.sums.handles_by.entry(owner).or_default();
+        of_owner.add(sum);
     }
 
     pub(crate) fn add_commit(&mut self, row: Commit) {
@@ -234,7 +176,7 @@ impl Journal {
             return;
         };
         self.found = self.found.saturating_sub(1);
-        add_served(&mut self.sums, &commit);
+        self.sums.add_served(&commit);
         if self.longest.len() < LONGEST
             || (self.longest.last()).is_some_and(|last| last.duration_ns() < commit.duration_ns())
         {
@@ -363,25 +305,6 @@ impl Journal {
             None => 0.0,
         }
     }
-}
-
-fn add_handles(sum: &mut HandleSum, other: HandleSum) {
-    sum.count += other.count;
-    sum.dirtied += other.dirtied;
-    sum.open_ns = sum.open_ns.saturating_add(other.open_ns);
-    sum.longest_ns = sum.longest_ns.max(other.longest_ns);
-}
-
-fn add_served(sums: &mut CommitSums, commit: &Committed) {
-    if commit.served > 0 {
-        sums.serving += 1;
-        sums.served += u64::from(commit.served);
-        if commit.row.kind == CommitKind::Full {
-            sums.by_served
-                .add(f64::from(commit.served), commit.duration_ns() as f64);
-        }
-    }
-    sums.blocked_writes += u64::from(commit.blocked_writes);
 }
 
 #[cfg(test)]

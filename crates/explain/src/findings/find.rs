@@ -7,9 +7,10 @@
 use luc_events::Dev;
 
 use super::figures::{Figures, evidence};
+use super::parties::{with_dirtier, with_filler, with_holder, with_victim};
 use super::{Finding, FindingKind, Unit};
 use crate::parts::{Part, Parts};
-use crate::report::{Blame, CommitParty, FileSystemReport, Party, Report};
+use crate::report::{Blame, FileSystemReport, Party, Report};
 use crate::summary;
 
 /// A finding needs this share of the time in file-system calls to be listed,
@@ -246,78 +247,6 @@ fn in_file_system(report: &Report, file_system: &FileSystemReport) -> Vec<Findin
     }
     found.retain(|finding| finding.cost_ns > 0);
     found
-}
-
-/// Who lost how much to some parts, most first.
-fn victims<'a>(file_system: &'a FileSystemReport, parts: &[Part]) -> Vec<(&'a Party, u64)> {
-    let mut sums: Vec<(&Party, u64)> = Vec::new();
-    for lost in file_system
-        .lost
-        .iter()
-        .filter(|lost| parts.contains(&lost.part))
-    {
-        match sums.iter_mut().find(|(party, _)| **party == lost.victim) {
-            Some((_, sum)) => *sum = sum.saturating_add(lost.ns),
-            None => sums.push((&lost.victim, lost.ns)),
-        }
-    }
-    sums.sort_by_key(|&(_, ns)| std::cmp::Reverse(ns));
-    sums
-}
-
-/// Names who lost most to some parts.
-fn with_victim(file_system: &FileSystemReport, parts: &[Part], finding: Finding) -> Finding {
-    let victim = victims(file_system, parts)
-        .first()
-        .map(|&(party, _)| party.clone());
-    Finding { victim, ..finding }
-}
-
-/// Names whose work it was, by how much of something each one did, and who lost most to it: beside the culprit if another
-/// lost a tenth of what the culprit did, as that one has itself to blame.
-fn with_culprit(
-    file_system: &FileSystemReport,
-    part: Part,
-    amount: impl Fn(&CommitParty) -> u64,
-    finding: Finding,
-) -> Finding {
-    let most = file_system.commits.by.iter().max_by_key(|by| amount(by));
-    let culprit = most.filter(|by| amount(by) > 0).map(|by| &by.party);
-    let victims = victims(file_system, &[part]);
-    let own_ns = victims.iter().find(|(party, _)| Some(*party) == culprit);
-    let own_ns = own_ns.map_or(0, |&(_, ns)| ns);
-    let other = victims
-        .iter()
-        .find(|&&(party, ns)| Some(party) != culprit && ns.saturating_mul(10) >= own_ns);
-    Finding {
-        victim: other.or(victims.first()).map(|&(party, _)| party.clone()),
-        culprit: culprit.cloned(),
-        ..finding
-    }
-}
-
-/// Names who filled the journal.
-fn with_filler(file_system: &FileSystemReport, finding: Finding) -> Finding {
-    with_culprit(file_system, Part::Checkpoint, |by| by.blocks, finding)
-}
-
-/// Names who made most data dirty.
-fn with_dirtier(file_system: &FileSystemReport, finding: Finding) -> Finding {
-    with_culprit(file_system, Part::Throttle, |by| by.dirtied_bytes, finding)
-}
-
-/// Names who lost most to a part, and who held that one up longest.
-fn with_holder(file_system: &FileSystemReport, part: Part, finding: Finding) -> Finding {
-    let victims = victims(file_system, &[part]);
-    let victim = victims.first().map(|&(party, _)| party);
-    // Sorted by time, so the first is the longest.
-    let mut held = file_system.held.iter().filter(|held| held.part == part);
-    let culprit = held.find(|held| Some(&held.victim) == victim);
-    Finding {
-        victim: victim.cloned(),
-        culprit: culprit.map(|held| held.holder.clone()),
-        ..finding
-    }
 }
 
 /// What another's data cost: the pair of victim and culprit with the greatest load, and all loads together.

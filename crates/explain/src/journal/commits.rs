@@ -1,0 +1,95 @@
+//! Commits, what each was made of, and their sums.
+
+use luc_events::codes::CommitKind;
+use luc_events::tables::Commit;
+
+use crate::fast::FastMap;
+use crate::fit::Fit;
+use crate::histogram::Histogram;
+use crate::owners::OwnerId;
+use crate::traffic::Shares;
+
+/// A commit, and what it was made of.
+#[derive(Clone, Debug)]
+pub(crate) struct Committed {
+    pub(crate) row: Commit,
+    /// Metadata and data bytes by owner.
+    pub(crate) bytes: Shares,
+    /// The data among them.
+    pub(crate) data: Shares,
+    /// What its handles did, by owner.
+    pub(crate) handles: Vec<(OwnerId, HandleSum)>,
+    /// fsyncs that waited for it as their own.
+    pub(crate) served: u32,
+    /// Writes that Algorithm 4.2 takes as blocked by it.
+    pub(crate) blocked_writes: u32,
+}
+
+impl Committed {
+    pub(crate) fn duration_ns(&self) -> u64 {
+        self.row.end_ns.saturating_sub(self.row.start_ns)
+    }
+
+    /// Whose handle was open longest: callers who find the transaction locked wait for that.
+    pub(crate) fn longest_open(&self) -> Option<OwnerId> {
+        let longest = self.handles.iter().max_by_key(|(_, sum)| sum.longest_ns);
+        longest.map(|&(owner, _)| owner)
+    }
+}
+
+/// What one owner's handles did in one transaction.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct HandleSum {
+    pub(crate) count: u64,
+    pub(crate) dirtied: u64,
+    pub(crate) open_ns: u64,
+    /// The longest that one of them was open: the mean of each thread's, as far as it is known.
+    pub(crate) longest_ns: u64,
+}
+
+impl HandleSum {
+    pub(super) fn add(&mut self, other: Self) {
+        self.count += other.count;
+        self.dirtied += other.dirtied;
+        self.open_ns = self.open_ns.saturating_add(other.open_ns);
+        self.longest_ns = self.longest_ns.max(other.longest_ns);
+    }
+}
+
+/// Sums over a journal's commits.
+#[derive(Debug, Default)]
+pub(crate) struct CommitSums {
+    pub(crate) full: Histogram,
+    pub(crate) fast: Histogram,
+    pub(crate) locking_ns: u64,
+    pub(crate) flushing_ns: u64,
+    pub(crate) logging_ns: u64,
+    pub(crate) asked: u64,
+    pub(crate) handles: u64,
+    pub(crate) blocks_logged: u64,
+    /// Commits that served an fsync, those fsyncs, and the writes they blocked.
+    pub(crate) serving: u64,
+    pub(crate) served: u64,
+    pub(crate) blocked_writes: u64,
+    /// Duration by data bytes, and by fsyncs served.
+    pub(crate) by_bytes: Fit,
+    pub(crate) by_served: Fit,
+    pub(crate) asked_by: FastMap<OwnerId, u64>,
+    pub(crate) handles_by: FastMap<OwnerId, HandleSum>,
+    pub(crate) data_by: FastMap<OwnerId, u64>,
+}
+
+impl CommitSums {
+    /// Counts the calls that a commit served, which are known later than it is.
+    pub(super) fn add_served(&mut self, commit: &Committed) {
+        if commit.served > 0 {
+            self.serving += 1;
+            self.served += u64::from(commit.served);
+            if commit.row.kind == CommitKind::Full {
+                self.by_served
+                    .add(f64::from(commit.served), commit.duration_ns() as f64);
+            }
+        }
+        self.blocked_writes += u64::from(commit.blocked_writes);
+    }
+}
