@@ -2,7 +2,7 @@
 //!
 //! Every `luc run` holds a shared lock on a file in the directory. Whoever can make it exclusive at the
 //! end is the last and removes the directory; whoever finds that its lock is on a removed file starts
-//! over. A `luc run` that is killed loses its lock, and the next one cleans up behind it.
+//! over. A `luc run` that is killed loses its lock, and the next one clears what it left before it starts.
 
 use std::ffi::{CString, OsString};
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -20,6 +20,9 @@ use crate::figures::RunFigures;
 use crate::memory::{self, MapError};
 use crate::policy::Policy;
 use crate::rounds::Rounds;
+
+/// The file in the directory that every run locks.
+const LOCK: &str = "lock";
 
 /// A user's directory of shared files, held while a run goes on.
 #[derive(Debug)]
@@ -66,7 +69,7 @@ impl Session {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => return Err(LaunchError::system("look at", &directory)(error)),
             }
-            let path = directory.join("lock");
+            let path = directory.join(LOCK);
             let options = OpenOptions::new()
                 .write(true)
                 .create(true)
@@ -77,13 +80,18 @@ impl Session {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => return Err(LaunchError::system("open", path)(error)),
             };
-            flock(&lock, FlockOperation::LockShared)
-                .map_err(|error| LaunchError::system("lock", &path)(error.into()))?;
             let ours = lock
                 .metadata()
                 .map_err(LaunchError::system("look at", &path))?
                 .ino();
-            if fs::metadata(&path).is_ok_and(|there| there.ino() == ours) {
+            let is_there = || fs::metadata(&path).is_ok_and(|there| there.ino() == ours);
+            // Exclusive only if no other run is going on: what is there was left by one that was killed.
+            if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() && is_there() {
+                clear(&directory).map_err(LaunchError::system("clear", &directory))?;
+            }
+            flock(&lock, FlockOperation::LockShared)
+                .map_err(|error| LaunchError::system("lock", &path)(error.into()))?;
+            if is_there() {
                 return Ok(Self { directory, lock });
             }
         }
@@ -167,6 +175,22 @@ fn map(path: &Path) -> Result<&'static RunFigures, LaunchError> {
     })
 }
 
+/// Removes all but the lock from a directory that nobody uses.
+fn clear(directory: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_name() == LOCK {
+            continue;
+        }
+        if entry.file_type()?.is_dir() {
+            fs::remove_dir_all(entry.path())?;
+        } else {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
 fn check(directory: &Path, found: &fs::Metadata) -> Result<(), LaunchError> {
     let unsafe_because = |reason| {
         Err(LaunchError::UnsafeDirectory {
@@ -205,12 +229,23 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_session_left_is_taken_over() {
+    fn what_a_killed_session_left_is_cleared_by_the_next() {
         let place = tempfile::tempdir().unwrap();
         let directory = place.path().join("gate");
         DirBuilder::new().mode(0o700).create(&directory).unwrap();
+        fs::create_dir(directory.join("below")).unwrap();
         fs::write(directory.join("run-1-0"), "old").unwrap();
-        drop(Session::open_at(directory.clone()).unwrap());
+        let names = || -> Vec<_> {
+            let entries = fs::read_dir(&directory).unwrap();
+            entries.map(|entry| entry.unwrap().file_name()).collect()
+        };
+        let first = Session::open_at(directory.clone()).unwrap();
+        assert_eq!(names(), [LOCK]);
+        let figures = first.figures().unwrap();
+        let second = Session::open_at(directory.clone()).unwrap();
+        assert_eq!(names().len(), 2, "of a run that goes on nothing is taken");
+        drop(figures);
+        drop((first, second));
         assert!(!directory.exists());
     }
 
