@@ -199,7 +199,10 @@ impl Bench {
             said
         });
         let (said, failure) = match said {
-            Err(EvaluateError::Command { said, .. }) => (Said::default(), Some(said)),
+            Err(EvaluateError::Command { how, said, .. }) => {
+                let why = if said.is_empty() { how } else { said };
+                (Said::default(), Some(why))
+            }
             said => (said?, None),
         };
         let counted = Counted {
