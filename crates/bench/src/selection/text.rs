@@ -106,10 +106,11 @@ impl Text<'_> {
     fn notes(&self, f: &mut fmt::Formatter<'_>, ranking: &Ranking) -> fmt::Result {
         let Selection { terms, pairs, .. } = self.selection;
         let percent = terms.confidence * 100.0;
+        let plural = if *pairs == 1 { "" } else { "s" };
         write!(
             f,
             "  ratios are of the same round; all their intervals hold together with {percent} % (Bonferroni, {pairs} \
-             pairs"
+             pair{plural}"
         )?;
         match terms.looks {
             0 | 1 => writeln!(f, ")")?,
