@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use common::{
-    Bench, LUC, copy_luc, is_root, refusal, rows, stderr, stdout, until, without_privileges,
+    Bench, LUC, as_nobody, is_root, refusal, rows, stderr, stdout, until, without_mkfs,
+    without_privileges,
 };
 use luc_events::codes::CallKind;
 use luc_events::store::{Reader, Writer};
@@ -199,34 +200,15 @@ fn missing_root_or_mkfs_makes_nothing() {
     if !has(&["xfs"]) {
         return;
     }
-    let script = "mount -t tmpfs none /usr/sbin && mount -t tmpfs none /sbin && exec \"$@\"";
-    let mut command = Command::new("unshare");
-    command.args([
-        "--mount",
-        "sh",
-        "-c",
-        script,
-        "sh",
-        LUC,
-        "advise",
-        "--workload",
-        "varmail",
-    ]);
+    let mut command = without_mkfs();
+    command.args(["advise", "--workload", "varmail"]);
     command.args(["--only", "xfs", "--out", &out]);
     let said = refusal(&command.output().expect("unshare runs"));
     assert!(
         said.contains("mkfs.xfs") && said.contains("install xfsprogs"),
         "{said}"
     );
-    let luc = place.path("luc");
-    copy_luc(&luc);
-    for path in [place.folder.path(), &luc] {
-        fs::set_permissions(path, fs::Permissions::from_mode(0o777)).expect("opened");
-    }
-    let mut command = Command::new("setpriv");
-    command
-        .args(["--reuid", "65534", "--clear-groups"])
-        .arg(&luc);
+    let mut command = as_nobody(place.folder.path());
     command.args(["advise", "--workload", "varmail", "--out", &out]);
     let said = refusal(&command.output().expect("setpriv runs"));
     assert!(said.contains("need root"), "{said}");

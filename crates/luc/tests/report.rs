@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -307,24 +307,23 @@ fn a_link_is_followed() {
     assert!(fs::read(&target).expect("readable").starts_with(b"{"));
 }
 
+/// Writes a page to a file and a Perfetto trace to a pipe.
+fn into_a_pipe(folder: &Path) -> Child {
+    luc(folder)
+        .args(["report", "work.trace", "--html", "page.html"])
+        .args(["--perfetto", "-"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("luc runs")
+}
+
 #[test]
 fn ctrl_c_leaves_nothing() {
     let folder = tempfile::tempdir().expect("a directory");
     write_trace(folder.path(), 3_000);
     // Nobody reads the pipe yet, so that it stops in the middle of the trace.
-    let mut child = luc(folder.path())
-        .args([
-            "report",
-            "work.trace",
-            "--html",
-            "page.html",
-            "--perfetto",
-            "-",
-        ])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("luc runs");
+    let mut child = into_a_pipe(folder.path());
     let begin = Instant::now();
     while names(folder.path()).len() < 2 {
         assert!(begin.elapsed() < Duration::from_secs(60), "it begins");
@@ -346,19 +345,7 @@ fn ctrl_c_leaves_nothing() {
 fn a_reader_that_has_enough_is_no_error() {
     let folder = tempfile::tempdir().expect("a directory");
     write_trace(folder.path(), 3_000);
-    let mut child = luc(folder.path())
-        .args([
-            "report",
-            "work.trace",
-            "--html",
-            "page.html",
-            "--perfetto",
-            "-",
-        ])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("luc runs");
+    let mut child = into_a_pipe(folder.path());
     drop(child.stdout.take());
     let output = child.wait_with_output().expect("it ends");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();

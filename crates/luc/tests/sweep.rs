@@ -11,7 +11,8 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use common::{
-    LUC, compiled_statically, copy_luc, is_root, refusal, stderr, stdout, until, without_privileges,
+    LUC, as_nobody, compiled_statically, is_root, refusal, stderr, stdout, until, without_mkfs,
+    without_privileges,
 };
 use serde_json::Value;
 use tempfile::TempDir;
@@ -226,27 +227,14 @@ fn missing_root_or_mkfs_makes_nothing() {
     let plan = place.path("plan.toml").display().to_string();
     let out = place.path("out");
     if is_root() {
-        // setpriv takes capabilities away and leaves the user, so the user has to change as well.
         let hidden = Place::new(
             &PLAN
                 .replace("\"ext4\"", "\"xfs\"")
                 .replace("-J size=4", "")
                 .replace("64M", "512M"),
         );
-        let script = "mount -t tmpfs none /usr/sbin && mount -t tmpfs none /sbin && exec \"$@\"";
-        let mut command = Command::new("unshare");
-        command.args([
-            "--mount",
-            "sh",
-            "-c",
-            script,
-            "sh",
-            LUC,
-            "sweep",
-            "plan.toml",
-            "--out",
-            "out",
-        ]);
+        let mut command = without_mkfs();
+        command.args(["sweep", "plan.toml", "--out", "out"]);
         let said = refusal(
             &command
                 .current_dir(hidden.folder.path())
@@ -258,18 +246,8 @@ fn missing_root_or_mkfs_makes_nothing() {
             "{said}"
         );
         assert!(!hidden.path("out").exists());
-        let luc = place.path("luc");
-        copy_luc(&luc);
-        for path in [place.folder.path(), &luc] {
-            let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
-            fs::set_permissions(path, open).expect("opened");
-        }
-        let mut command = Command::new("setpriv");
-        command
-            .args(["--reuid", "65534", "--clear-groups"])
-            .arg(&luc)
-            .args(["sweep", &plan, "--out"])
-            .arg(&out);
+        let mut command = as_nobody(place.folder.path());
+        command.args(["sweep", &plan, "--out"]).arg(&out);
         let said = refusal(&command.output().expect("setpriv runs"));
         assert!(said.contains("need root"), "{said}");
     } else {

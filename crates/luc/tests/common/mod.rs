@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::ops::Deref;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -57,6 +58,29 @@ pub(crate) fn without_privileges(arguments: &[&str]) -> Output {
         .args(arguments)
         .output()
         .expect("setpriv runs")
+}
+
+/// `luc` on a machine without any mkfs: its arguments follow. Needs root.
+pub(crate) fn without_mkfs() -> Command {
+    let script = "mount -t tmpfs none /usr/sbin && mount -t tmpfs none /sbin && exec \"$@\"";
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", script, "sh", LUC]);
+    command
+}
+
+/// `luc` as another user, who may write to `folder`: its arguments follow. Needs root; capabilities alone could be taken
+/// away without it, but then the user would still be root.
+pub(crate) fn as_nobody(folder: &Path) -> Command {
+    let luc = folder.join("luc");
+    copy_luc(&luc);
+    for path in [folder, &luc] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o777)).expect("opened");
+    }
+    let mut command = Command::new("setpriv");
+    command
+        .args(["--reuid", "65534", "--clear-groups"])
+        .arg(luc);
+    command
 }
 
 /// Compiles a C program and links it statically; if that cannot be had, says that a test is skipped.
