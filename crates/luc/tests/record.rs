@@ -25,10 +25,7 @@ fn record(bench: &Bench, trace: &str, options: &[&str], script: &str) -> Reader 
     let said = stderr(&output);
     assert!(output.status.success(), "{said}");
     let reader = bench.open(&out);
-    let mut lost = rows::<Lost>(&reader);
-    // By chance: the kernel keeps one of two stacks whose hashes are alike.
-    lost.retain(|lost| lost.place != "map stack");
-    assert_eq!(lost, [], "{said}");
+    assert_eq!(rows::<Lost>(&reader), [], "{said}");
     reader
 }
 
@@ -120,13 +117,13 @@ fn a_sleep_is_told_from_waiting_for_the_processor_after_it() {
         .into_iter()
         .filter(|wait| wait.cause == Cause::Sleep && wait.on_ns - wait.off_ns >= ASKED_NS)
         .collect();
-    // A few may be shorter, or none: who loses the processor after setting the timer goes to sleep later than that.
-    assert!(sleeps.len() >= 40, "{}", sleeps.len());
+    // Two may be shorter, or none: who loses the processor in the microsecond after setting the timer sleeps less.
+    assert!(sleeps.len() >= 48, "{}", sleeps.len());
     let told: Vec<&Wait> = sleeps
         .iter()
         .filter(|sleep| sleep.woken_ns - sleep.off_ns >= ASKED_NS)
         .collect();
-    assert!(told.len() * 10 >= sleeps.len() * 9, "{sleeps:?}");
+    assert!(told.len() >= 48, "{sleeps:?}");
     let runnable_ns: u64 = told.iter().map(|sleep| sleep.on_ns - sleep.woken_ns).sum();
     assert!(runnable_ns > 0);
 }

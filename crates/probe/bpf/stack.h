@@ -14,6 +14,9 @@ struct {
 	__uint(value_size, LUC_STACK_DEPTH * sizeof(u64));
 } stacks SEC(".maps");
 
+/* asm-generic/errno-base.h, whose macros are not in the kernel's type information */
+#define EEXIST 17
+
 /* Of each stack this much is looked at. */
 #define STACK_WORDS 160
 
@@ -137,6 +140,12 @@ static __always_inline u32 stack_of(void *ctx, struct task_struct *task)
 	if (known)
 		return *known;
 	id = bpf_get_stackid(ctx, &stacks, 0);
+	/*
+	 * Another stack has its place. Without its innermost frame, which is the
+	 * program that asks, it goes to another one.
+	 */
+	if (id == -EEXIST)
+		id = bpf_get_stackid(ctx, &stacks, 1);
 	if (id < 0) {
 		count_lost(LOST_MAP_STACKS);
 		return 0;
