@@ -40,11 +40,7 @@ pub(super) fn bars(report: &Report, axes: &Axes) -> Section {
             let is_unsafe = report.is_unsafe(value(point, "target"));
             let name = axes.name(point, &common);
             Bar {
-                name: if is_unsafe {
-                    format!("{name} (UNSAFE)")
-                } else {
-                    name
-                },
+                name: marked(name, is_unsafe),
                 is_aside: is_unsafe,
                 figure: interval.as_ref().map(estimate),
                 remark: match (point.verdict, &interval) {
@@ -188,16 +184,18 @@ fn one(
             })
         });
         let cells: Vec<Option<Cell>> = cells.collect();
-        let name = if is_unsafe {
-            format!("{target} (UNSAFE)")
-        } else {
-            target.clone()
-        };
         if cells.iter().any(Option::is_some) {
+            let name = marked(target.clone(), is_unsafe);
             matrix.rows.push((name, cells));
         }
     }
     Some(Graph::Matrix(matrix))
+}
+
+/// A name, with a warning where it loses data in a power cut.
+fn marked(name: String, is_unsafe: bool) -> String {
+    let warning = if is_unsafe { " (UNSAFE)" } else { "" };
+    name + warning
 }
 
 /// Every ratio to the first value of an axis, but of those that are drawn as lines.
