@@ -171,6 +171,7 @@ struct luc_auto {
 	struct luc_backoff trial_backoff;
 	u32 trials;
 	u32 engagements;
+	bool is_comeback; /* the trial began because callers fell behind */
 	struct luc_returns returns;
 };
 

@@ -12,6 +12,8 @@
 /* Participants or commit time that change by the factor 3/2 make old findings void. */
 #define CHANGED_NUMERATOR 3
 #define CHANGED_DENOMINATOR 2
+/* In hundredths: callers that are not held have fallen behind by this much. */
+#define FALLEN_BEHIND_PERCENT 110
 /* How soon to look again when nothing but observation is needed, in nanoseconds. */
 #define GLANCE_NS 100000000ULL
 /* Patience with late callers is at least this, in nanoseconds. */
@@ -110,6 +112,14 @@ static bool has_rested(const struct luc_auto *a, u64 now_ns)
 	return now_ns >= a->decided_ns + LUC_BACKOFF_FIRST_NS;
 }
 
+static void start_trial(struct luc_auto *a)
+{
+	a->trials++;
+	a->pairs = (struct luc_pairs){ 0 };
+	a->is_comeback = false;
+	enter(a, LUC_TRY_HELD);
+}
+
 static void consider_trial(struct luc_auto *a, u64 now_ns)
 {
 	u64 at_best = a->participants * 1000000000000ULL / max_u64(a->unheld_commit_ns, 1);
@@ -119,10 +129,19 @@ static void consider_trial(struct luc_auto *a, u64 now_ns)
 	} else if (at_best * 100 < a->unheld_rate * PROMISING_PERCENT) {
 		step_aside(a, now_ns, LUC_NOTHING_TO_GAIN, GLANCE_NS);
 	} else {
-		a->trials++;
-		a->pairs = (struct luc_pairs){ 0 };
-		enter(a, LUC_TRY_HELD);
+		start_trial(a);
 	}
+}
+
+/*
+ * Whether callers, left alone because that was as fast, are no longer as fast. Callers that were held
+ * stay in step for a while when they no longer are, and share commits as if they were.
+ */
+static bool has_fallen_behind(const struct luc_auto *a, u64 now_ns, u64 rate)
+{
+	return a->reason == LUC_NO_GAIN_MEASURED && now_ns >= a->decided_ns + GLANCE_NS &&
+	       a->trial_backoff.interval_ns <= LUC_BACKOFF_FIRST_NS && !has_changed(a) &&
+	       rate * FALLEN_BEHIND_PERCENT < a->held_rate * 100;
 }
 
 static void conclude(struct luc_auto *a, u64 now_ns, enum luc_verdict verdict)
@@ -130,9 +149,10 @@ static void conclude(struct luc_auto *a, u64 now_ns, enum luc_verdict verdict)
 	switch (verdict) {
 	case LUC_PAYS:
 		a->engagements++;
-		a->check_backoff.interval_ns = 0;
 		a->trial_backoff.interval_ns = 0;
-		engage(a, now_ns, 1);
+		if (!a->is_comeback)
+			a->check_backoff.interval_ns = 0;
+		engage(a, now_ns, 3);
 		break;
 	case LUC_DOES_NOT_PAY:
 		step_aside(a, now_ns, LUC_NO_GAIN_MEASURED,
@@ -185,7 +205,13 @@ static void end_of_stretch(struct luc_auto *a, u64 now_ns, u64 rate)
 		end_of_check(a, now_ns);
 		break;
 	case LUC_ASIDE:
-		luc_stretch_go_on(&a->stretch);
+		if (has_fallen_behind(a, now_ns, rate)) {
+			a->unheld_rate = rate;
+			start_trial(a);
+			a->is_comeback = true;
+		} else {
+			luc_stretch_go_on(&a->stretch);
+		}
 		break;
 	}
 }

@@ -7,7 +7,7 @@
 
 /* Natural logarithms in 2^-20. */
 #define LN_WORTHWHILE 20765   /* 1.02: a gain below this is not worth engaging for */
-#define LN_OBVIOUS 352817     /* 1.4: a first pair at least this good engages at once */
+#define LN_OBVIOUS 233983     /* 1.25: a first pair at least this good engages at once */
 #define LN_HOPELESS (-110478) /* 0.9: a first pair this bad ends the trial at once */
 #define SPREAD_FLOOR 52429    /* 0.05: assumed at least, however well the pairs agree */
 /* A trial that has not convinced after this many pairs is given up. */

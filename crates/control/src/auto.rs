@@ -15,6 +15,8 @@ use crate::stretch::Stretch;
 const PROMISING: f64 = 1.05;
 /// Participants or commit time that change by this factor make old findings void.
 const CHANGED: f64 = 1.5;
+/// Ungated callers have fallen behind when their rate times this is below the last gated rate.
+const FALLEN_BEHIND: f64 = 1.1;
 /// How soon to look again when nothing but ungated observation is needed, in nanoseconds.
 const GLANCE_NS: u64 = 100_000_000;
 /// Patience with late callers is at least this, in nanoseconds.
@@ -115,6 +117,8 @@ pub struct Auto {
     trial_backoff: Backoff,
     trials: u32,
     engagements: u32,
+    /// Whether the trial began because callers fell behind ([`Auto::has_fallen_behind`]): 1, or 0.
+    is_comeback: u32,
     profile: ReturnProfile,
 }
 
@@ -265,8 +269,36 @@ impl Auto {
                     self.enter(Phase::TryGated);
                 }
             }
-            Phase::Aside => self.stretch.go_on(),
+            Phase::Aside => {
+                if self.has_fallen_behind(now_ns, rate) {
+                    self.ungated_rate = rate;
+                    self.start_trial();
+                    self.is_comeback = 1;
+                } else {
+                    self.stretch.go_on();
+                }
+            }
         }
+    }
+
+    /// Whether callers, left alone because that was as fast, are no longer as fast.
+    ///
+    /// Callers that were released together stay in step for a while when they are no longer held, and so
+    /// share commits as if they were: ungated right after gated looks as good. In time they fall back into
+    /// groups that wait for each other.
+    fn has_fallen_behind(&self, now_ns: u64, rate: f64) -> bool {
+        self.reason() == Reason::NoGainMeasured
+            && now_ns >= self.decided_ns.saturating_add(GLANCE_NS)
+            && !self.trial_backoff.has_grown()
+            && !self.has_changed()
+            && rate * FALLEN_BEHIND < self.gated_rate
+    }
+
+    fn start_trial(&mut self) {
+        self.trials = self.trials.saturating_add(1);
+        self.pairs = Pairs::default();
+        self.is_comeback = 0;
+        self.enter(Phase::TryGated);
     }
 
     fn within_stretch(&mut self, now_ns: u64) {
@@ -296,9 +328,7 @@ impl Auto {
         } else if at_best < PROMISING * self.ungated_rate {
             self.step_aside(now_ns, Reason::NothingToGain, GLANCE_NS);
         } else {
-            self.trials = self.trials.saturating_add(1);
-            self.pairs = Pairs::default();
-            self.enter(Phase::TryGated);
+            self.start_trial();
         }
     }
 
@@ -306,9 +336,11 @@ impl Auto {
         match verdict {
             Verdict::Pays => {
                 self.engagements = self.engagements.saturating_add(1);
-                self.check_backoff.reset();
                 self.trial_backoff.reset();
-                self.engage(now_ns, 1);
+                if self.is_comeback == 0 {
+                    self.check_backoff.reset();
+                }
+                self.engage(now_ns, 3);
             }
             Verdict::DoesNotPay => {
                 let pause_ns = self.trial_backoff.lengthen(4);

@@ -7,7 +7,7 @@
 /// A gain below this is not worth engaging for (ratio of rates).
 const WORTHWHILE: f64 = 1.02;
 /// A first pair at least this good engages at once.
-const OBVIOUS: f64 = 1.4;
+const OBVIOUS: f64 = 1.25;
 /// A first pair this bad ends the trial at once.
 const HOPELESS: f64 = 0.9;
 /// Spread of a pair's log ratio that is assumed at least, however well the pairs agree.
@@ -116,6 +116,11 @@ impl Backoff {
                 .clamp(Self::FIRST_NS, Self::LONGEST_NS)
         };
         self.interval_ns
+    }
+
+    /// Whether it is beyond its first interval: what it follows has failed repeatedly.
+    pub fn has_grown(&self) -> bool {
+        self.interval_ns > Self::FIRST_NS
     }
 
     /// Starts over: something has changed.

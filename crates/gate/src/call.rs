@@ -4,23 +4,65 @@
 //! has to wait for data that is still under way), then the caller joins a round, then every caller of
 //! the round makes its own real call, which finds all the others in the same transaction. Nothing here
 //! allocates or locks; whatever is unexpected leads to the real call at once.
+//!
+//! The early write uses up no error of the open file, so the real call reports what it would have
+//! reported without the gate, whatever happens between the two ([`sys::write_early`]).
 
 use std::cell::Cell;
 use std::ffi::c_int;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 use crate::figures::CallKind;
 use crate::figures::segment::{Call, FileSystemFigures, RoundPart};
 use crate::policy::Policy;
-use crate::rounds::{Needs, Rounds};
-use crate::sys;
+use crate::rounds::{FileSystemRounds, Limits, Needs, Role};
+use crate::sys::{self, EarlyWrite};
 
 /// What a call works with: its file system's rounds and figures.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     /// Where callers meet; `None` where nothing can be gained (no journal, fast commit).
-    pub rounds: Option<&'static Rounds>,
+    pub rounds: Option<&'static FileSystemRounds>,
     /// Where figures go.
     pub figures: Option<&'static FileSystemFigures>,
+    /// How long this process' own real calls take here; not shared with other processes.
+    pub own: &'static OwnCalls,
+}
+
+/// How long this process' own real calls on a file system take, in nanoseconds; 0 before the first one.
+#[derive(Debug, Default)]
+pub struct OwnCalls(AtomicU64);
+
+impl OwnCalls {
+    /// Nothing known.
+    pub const fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    /// Takes a real call that lasted `ns`: the longest one, slowly forgotten.
+    fn observe(&self, ns: u64) {
+        let known_ns = self.0.load(Relaxed);
+        self.0.store(ns.max(known_ns - known_ns / 16), Relaxed);
+    }
+}
+
+/// What a thread remembers of a place: the windows in which it was counted last, one for each set of
+/// rounds.
+#[derive(Debug, Default)]
+pub struct SeenWindows {
+    commits: Cell<u32>,
+    flushes: Cell<u32>,
+}
+
+impl SeenWindows {
+    /// Never counted.
+    pub const fn new() -> Self {
+        Self {
+            commits: Cell::new(0),
+            flushes: Cell::new(0),
+        }
+    }
 }
 
 /// What holds for all calls of the process.
@@ -28,7 +70,7 @@ pub struct Place {
 pub struct Settings {
     /// The policy.
     pub policy: Policy,
-    /// The longest that a caller is held, in nanoseconds.
+    /// The longest that a caller is held beyond the commit in flight, in nanoseconds.
     pub longest_wait_ns: u64,
 }
 
@@ -37,30 +79,42 @@ pub struct Settings {
 pub struct Request {
     /// The call.
     pub kind: CallKind,
-    /// What it takes to make the data durable.
-    pub needs: Needs,
+    /// Whether it may need no commit; what it needs is known once its data is written.
+    pub may_need_flush_only: bool,
     /// A regular file, whose data is written before joining a round.
     pub fd: Option<c_int>,
 }
 
-/// Makes `real` at the right moment and returns its result. `seen_window` is the thread's memory for
-/// this place.
+/// Makes `real` at the right moment and returns its result. `needs` tells, once the data is written, what it
+/// takes to make it durable; `seen` is the thread's memory for this place.
 ///
-/// `errno` is what `real` left; an error of the early data write is reported as `real` would have
-/// reported it.
+/// `errno` is what `real` left; an error of the early data write that `real` cannot know of is reported
+/// as `real` would have reported it.
 pub fn synchronize(
     settings: &Settings,
     place: &Place,
     request: Request,
-    seen_window: &Cell<u32>,
+    needs: impl Fn() -> Needs,
+    seen: &SeenWindows,
     real: impl FnOnce() -> c_int,
 ) -> c_int {
     let errno = sys::errno();
     let called_ns = sys::now_ns();
     let real = || {
         sys::set_errno(errno);
+        let before_ns = sys::now_ns();
         let result = real();
-        (result, sys::errno())
+        let errno = sys::errno();
+        place.own.observe(sys::now_ns().saturating_sub(before_ns));
+        (result, errno)
+    };
+    let call = OneCall {
+        settings,
+        limits: Limits {
+            longest_ns: settings.longest_wait_ns,
+            own_call_ns: place.own.0.load(Relaxed),
+        },
+        called_ns,
     };
     let rounds = place.rounds.filter(|_| settings.policy != Policy::Off);
     let (result, errno, round) = match rounds {
@@ -68,22 +122,14 @@ pub fn synchronize(
             let (result, errno) = real();
             (result, errno, None)
         }
-        Some(rounds) => {
-            rounds.count_participant(seen_window);
-            let outcome = if rounds.is_gated(&settings.policy, called_ns) {
-                gated(settings, rounds, &request, called_ns, real)
-            } else {
-                let (result, errno) = real();
-                if request.needs == Needs::Commit {
-                    let returned_ns = sys::now_ns();
-                    let latency_ns = returned_ns.saturating_sub(called_ns);
-                    rounds.returned_ungated(&settings.policy, returned_ns, latency_ns);
-                }
-                (result, errno, None)
-            };
-            rounds.complete();
-            outcome
+        Some(rounds) if !call.is_gated(rounds, request.may_need_flush_only) => {
+            call.straight(rounds, seen, needs, real)
         }
+        Some(rounds) => match request.fd.map_or(EarlyWrite::Done, sys::write_early) {
+            // Held without its data written, a caller comes late to the commit and delays everybody.
+            EarlyWrite::Refused => call.straight(rounds, seen, needs, real),
+            early => call.gated(rounds, seen, needs(), early, real),
+        },
     };
     if let Some(figures) = place.figures {
         figures.record(&Call {
@@ -97,36 +143,100 @@ pub fn synchronize(
     result
 }
 
-/// The way through a round: the result, `errno`, and what the round added.
-fn gated(
-    settings: &Settings,
-    rounds: &Rounds,
-    request: &Request,
+/// The result of a call, `errno`, and what a round added.
+type Returned = (c_int, c_int, Option<RoundPart>);
+
+/// A call on a file system with rounds.
+struct OneCall<'a> {
+    settings: &'a Settings,
+    limits: Limits,
     called_ns: u64,
-    real: impl FnOnce() -> (c_int, c_int),
-) -> (c_int, c_int, Option<RoundPart>) {
-    let write_error = request.fd.map_or(0, sys::write_back);
-    let written_back_ns = sys::now_ns().saturating_sub(called_ns);
-    let joined = rounds.join(&settings.policy, request.needs, settings.longest_wait_ns);
-    let (mut result, mut errno) = real();
-    if result == 0 && is_write_failure(write_error) {
-        // The kernel reports a failed write once per open file, and the early write has used it up.
-        (result, errno) = (-1, write_error);
-    }
-    let first_to_return = rounds.returned_from_round(&settings.policy, &joined);
-    let part = RoundPart {
-        written_back_ns,
-        waited_ns: joined.waited_ns,
-        timed_out: joined.timed_out,
-        first_to_return,
-    };
-    (result, errno, Some(part))
 }
 
-/// Errors of the data write itself; others (a pipe, a closed descriptor) the real call reports.
-fn is_write_failure(error: c_int) -> bool {
-    matches!(
-        error,
-        libc::EIO | libc::ENOSPC | libc::EDQUOT | libc::ENOMEM
-    )
+impl OneCall<'_> {
+    /// Whether the call may be brought into a round, so that its data is worth writing early.
+    fn is_gated(&self, rounds: &FileSystemRounds, may_need_flush_only: bool) -> bool {
+        let policy = &self.settings.policy;
+        rounds.commits.is_gated(policy, self.called_ns)
+            || (may_need_flush_only && rounds.flushes.is_gated(policy, self.called_ns))
+    }
+
+    /// Straight to the kernel; the rounds that it belongs to are told when it is back.
+    fn straight(
+        &self,
+        rounds: &FileSystemRounds,
+        seen: &SeenWindows,
+        needs: impl Fn() -> Needs,
+        real: impl FnOnce() -> (c_int, c_int),
+    ) -> Returned {
+        let (result, errno) = real();
+        let returned_ns = sys::now_ns();
+        let latency_ns = returned_ns.saturating_sub(self.called_ns);
+        let of_kind = match needs() {
+            Needs::Commit => {
+                rounds.commits.count_participant(&seen.commits);
+                &rounds.commits
+            }
+            Needs::Flush => {
+                rounds.flushes.count_participant(&seen.flushes);
+                &rounds.flushes
+            }
+        };
+        of_kind.complete();
+        of_kind.returned_ungated(
+            &self.settings.policy,
+            returned_ns,
+            latency_ns,
+            rounds.served(),
+        );
+        (result, errno, None)
+    }
+
+    /// Through a round, if that of its kind is gated.
+    fn gated(
+        &self,
+        rounds: &FileSystemRounds,
+        seen: &SeenWindows,
+        needs: Needs,
+        early: EarlyWrite,
+        real: impl FnOnce() -> (c_int, c_int),
+    ) -> Returned {
+        let policy = &self.settings.policy;
+        let FileSystemRounds {
+            commits, flushes, ..
+        } = rounds;
+        let written_back_ns = sys::now_ns().saturating_sub(self.called_ns);
+        let (of_kind, role) = match needs {
+            Needs::Flush if !commits.takes_along(policy, self.called_ns) => {
+                flushes.count_participant(&seen.flushes);
+                (flushes, Role::Member)
+            }
+            needs => {
+                commits.count_participant(&seen.commits);
+                (commits, Role::of(needs))
+            }
+        };
+        let joined = of_kind
+            .is_gated(policy, self.called_ns)
+            .then(|| of_kind.join(policy, role, &self.limits));
+        let (mut result, mut errno) = real();
+        if let (0, EarlyWrite::Failed(error)) = (result, early) {
+            // The data is gone, and nobody but the early write was told: no block could be allocated.
+            (result, errno) = (-1, error);
+        }
+        of_kind.complete();
+        let Some(joined) = joined else {
+            let returned_ns = sys::now_ns();
+            let latency_ns = returned_ns.saturating_sub(self.called_ns);
+            of_kind.returned_ungated(policy, returned_ns, latency_ns, rounds.served());
+            return (result, errno, None);
+        };
+        let part = RoundPart {
+            written_back_ns,
+            waited_ns: joined.waited_ns,
+            timed_out: joined.timed_out,
+            first_to_return: of_kind.returned_from_round(policy, &joined, rounds.served()),
+        };
+        (result, errno, Some(part))
+    }
 }

@@ -6,7 +6,8 @@
 //!
 //! - [`call`]: one gated call from beginning to end.
 //! - [`rounds`]: the shared memory in which callers meet.
-//! - [`memory`], [`environment`]: how that memory is found and mapped.
+//! - [`memory`], [`environment`], [`slots`]: how that memory is found, mapped and divided.
+//! - [`seccomp`]: is this process under a filter of system calls?
 //! - [`policy`]: what may be asked for on the command line.
 //! - [`figures`]: what is counted for the report.
 //! - [`inspect`]: can this program, and does this file system, profit at all?
@@ -21,6 +22,8 @@ pub mod maps;
 pub mod memory;
 pub mod policy;
 pub mod rounds;
+pub mod seccomp;
+pub mod slots;
 pub mod sys;
 
 pub use call::{Place, Settings, synchronize};

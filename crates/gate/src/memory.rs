@@ -1,4 +1,7 @@
 //! Maps a shared file: created as zeros, owned by its user, raw system calls only.
+//!
+//! Only `luc run` creates files ([`create`]); programs under the gate map what is there ([`map`]). So a
+//! program's limits on the size of files, or a full /dev/shm, cannot end it in the middle of a call.
 
 use std::ffi::{CStr, c_int};
 use std::ptr::NonNull;
@@ -13,8 +16,8 @@ use crate::sys;
 /// change the memory (atomics, or cells with an owner protocol).
 pub unsafe trait Shareable {}
 
-// SAFETY: atomics and numbers throughout; `control` has its owner protocol.
-unsafe impl Shareable for crate::rounds::Rounds {}
+// SAFETY: atomics and numbers throughout; each `control` has its owner protocol.
+unsafe impl Shareable for crate::rounds::Arena {}
 // SAFETY: atomics throughout.
 unsafe impl Shareable for crate::figures::RunFigures {}
 
@@ -29,34 +32,23 @@ pub enum MapError {
     OtherLayout,
 }
 
-/// Maps the file at `path`, made as zeros if it does not exist. The mapping stays until the process
-/// ends. Async-signal-safe; changes `errno`.
+/// Maps the file at `path`, made as zeros if it does not exist, with all of its memory allocated. The
+/// mapping stays until the process ends. Changes `errno`.
+///
+/// # Errors
+///
+/// [`MapError`]; nothing stays open or mapped then. `ENOSPC` if the file system has no room.
+pub fn create<T: Shareable>(path: &CStr) -> Result<&'static T, MapError> {
+    open_and_map(path, libc::O_CREAT)
+}
+
+/// As [`create`], but the file has to be there. Async-signal-safe.
 ///
 /// # Errors
 ///
 /// [`MapError`]; nothing stays open or mapped then.
 pub fn map<T: Shareable>(path: &CStr) -> Result<&'static T, MapError> {
-    open_and_map(path, libc::O_CREAT)
-}
-
-/// As [`map`], but the file has to be there.
-///
-/// # Errors
-///
-/// [`MapError`]; nothing stays open or mapped then.
-pub fn map_existing<T: Shareable>(path: &CStr) -> Result<&'static T, MapError> {
     open_and_map(path, 0)
-}
-
-/// Gives a mapping back that nobody else has been shown. Async-signal-safe; changes `errno`.
-///
-/// # Safety
-///
-/// `mapped` comes from [`map`] or [`map_existing`], and neither it nor a copy of it is used again.
-pub unsafe fn unmap<T: Shareable>(mapped: &'static T) {
-    let address = std::ptr::from_ref(mapped).cast_mut().cast();
-    // SAFETY: by the caller's promise a whole mapping that nobody uses any more.
-    unsafe { libc::munmap(address, size_of::<T>()) };
 }
 
 fn open_and_map<T: Shareable>(path: &CStr, creation: c_int) -> Result<&'static T, MapError> {
@@ -66,14 +58,20 @@ fn open_and_map<T: Shareable>(path: &CStr, creation: c_int) -> Result<&'static T
     if fd < 0 {
         return Err(MapError::System(sys::errno()));
     }
-    let mapped = map_descriptor(fd);
+    let size = size_of::<T>() as libc::off_t;
+    let mapped = if creation == 0 {
+        is_ours(fd, &[size])
+    } else {
+        is_ours(fd, &[0, size]).and_then(|()| allocate(fd, size))
+    }
+    .and_then(|()| map_descriptor(fd));
     // SAFETY: `fd` was opened above and is not used again; a mapping outlives its descriptor.
     unsafe { libc::close(fd) };
     mapped
 }
 
-fn map_descriptor<T: Shareable>(fd: c_int) -> Result<&'static T, MapError> {
-    let size = size_of::<T>();
+/// Whether `fd` is a regular file of this user alone, of one of these `sizes` in bytes.
+fn is_ours(fd: c_int, sizes: &[libc::off_t]) -> Result<(), MapError> {
     // SAFETY: all-zero is a valid `stat`.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
     // SAFETY: `stat` is valid for writes.
@@ -86,15 +84,35 @@ fn map_descriptor<T: Shareable>(fd: c_int) -> Result<&'static T, MapError> {
     if !regular || stat.st_uid != user || stat.st_mode & 0o077 != 0 {
         return Err(MapError::NotOurs);
     }
-    if stat.st_size == 0 {
-        // Several processes may do this at once: the file is zeros for all of them.
-        // SAFETY: plain integers.
-        if unsafe { libc::ftruncate(fd, size as libc::off_t) } != 0 {
-            return Err(MapError::System(sys::errno()));
-        }
-    } else if stat.st_size != size as libc::off_t {
+    if !sizes.contains(&stat.st_size) {
         return Err(MapError::OtherLayout);
     }
+    Ok(())
+}
+
+/// Gives `fd` all of its `size` bytes. A page that tmpfs cannot give at the first touch is SIGBUS in
+/// whoever touches it, so none may be left to be given then. Several processes may do this at once: the
+/// file is zeros for all of them.
+fn allocate(fd: c_int, size: libc::off_t) -> Result<(), MapError> {
+    // SAFETY: all-zero is a valid `rlimit`.
+    let mut limit: libc::rlimit = unsafe { std::mem::zeroed() };
+    // SAFETY: `limit` is valid for writes.
+    unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) };
+    if limit.rlim_cur < size as libc::rlim_t {
+        // Asking all the same would end this process by SIGXFSZ.
+        return Err(MapError::System(libc::EFBIG));
+    }
+    // SAFETY: plain integers.
+    if unsafe { libc::fallocate(fd, 0, 0, size) } == 0 {
+        Ok(())
+    } else {
+        Err(MapError::System(sys::errno()))
+    }
+}
+
+/// Maps the whole of a file whose size was checked by [`is_ours`] or set by [`allocate`].
+fn map_descriptor<T: Shareable>(fd: c_int) -> Result<&'static T, MapError> {
+    let size = size_of::<T>();
     // SAFETY: a fresh shared mapping at an address of the kernel's choice.
     let address = unsafe {
         libc::mmap(

@@ -1,5 +1,8 @@
 //! `libluc_gate.so`: interposes `fsync`, `fdatasync` and `msync` of a dynamically linked program.
 //!
+//! It also watches `prctl` and `syscall` for the moment at which the program puts itself under a filter of
+//! system calls (seccomp): such a filter may kill for any call that the gate makes, so the gate leaves.
+//!
 //! Loaded by `luc run` through LD_PRELOAD. Without `luc run`'s environment, or wherever anything is not
 //! as expected, each call goes straight to the C library's.
 //!
@@ -13,7 +16,7 @@ mod process;
 mod real;
 mod thread;
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_int, c_long, c_ulong, c_void};
 
 use luc_gate_core::CallKind;
 
@@ -50,4 +53,54 @@ pub unsafe extern "C-unwind" fn msync(address: *mut c_void, length: usize, flags
     } else {
         places::synchronize_mapping(address, call)
     }
+}
+
+/// `prctl(2)`; with `PR_SET_SECCOMP` the gate leaves the process first.
+///
+/// # Safety
+///
+/// As the C library's. Its further arguments are optional there; unused ones are passed on unseen.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn prctl(
+    option: c_int,
+    a: c_ulong,
+    b: c_ulong,
+    c: c_ulong,
+    d: c_ulong,
+) -> c_int {
+    if option == libc::PR_SET_SECCOMP {
+        process::leave();
+    }
+    // SAFETY: as the caller promises.
+    unsafe { real::prctl(option, [a, b, c, d]) }
+}
+
+/// `syscall(2)`; with a number that sets a filter of system calls the gate leaves the process first.
+///
+/// # Safety
+///
+/// As the C library's. Its further arguments are optional there; unused ones are passed on unseen.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn syscall(
+    number: c_long,
+    a: c_long,
+    b: c_long,
+    c: c_long,
+    d: c_long,
+    e: c_long,
+    f: c_long,
+) -> c_long {
+    let sets_filter = match number {
+        libc::SYS_seccomp => {
+            a == c_long::from(libc::SECCOMP_SET_MODE_STRICT)
+                || a == c_long::from(libc::SECCOMP_SET_MODE_FILTER)
+        }
+        libc::SYS_prctl => a == c_long::from(libc::PR_SET_SECCOMP),
+        _ => false,
+    };
+    if sets_filter {
+        process::leave();
+    }
+    // SAFETY: as the caller promises.
+    unsafe { real::syscall(number, [a, b, c, d, e, f]) }
 }

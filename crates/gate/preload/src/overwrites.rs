@@ -4,24 +4,38 @@
 //! make many of them (SQLite two in each transaction), and in a round they share a flush with the commit
 //! of the others (`rounds::ride` in the gate) instead of delaying it by one of their own.
 //!
-//! A file counts as overwritten when neither its size nor its blocks have changed since its last
-//! synchronization here. The memory is small and may be wrong: then a call is made at another moment,
-//! never left out.
+//! A file may have been overwritten when neither its size nor its blocks have changed since its last
+//! synchronization here. If its last block was written to before, it was. But in a file that was allocated
+//! ahead (`fallocate`: logs of key-value stores, journald) size and blocks stay while the kernel notes in the
+//! journal which blocks have been written to. Such a file fills from its beginning, so one question about
+//! the first block that was not yet written to tells what the last write did ([`Candidate::needs`]).
+//!
+//! The memory is small and may be wrong: then a call is made at another moment, never left out.
 
+use std::ffi::c_int;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use luc_gate_core::rounds::Needs;
+use luc_gate_core::sys;
+
 const REMEMBERED: usize = 256;
+
+/// `Seen::unwritten_bytes` of a file that is written to its end.
+const FULL: u64 = u64::MAX;
 
 /// A file at its last synchronization.
 struct Seen {
     file: AtomicU64,
     extent: AtomicU64,
+    /// Where its first block is that was allocated and not written to, in bytes, as far as is known.
+    unwritten_bytes: AtomicU64,
 }
 
 static SEEN: [Seen; REMEMBERED] = [const {
     Seen {
         file: AtomicU64::new(0),
         extent: AtomicU64::new(0),
+        unwritten_bytes: AtomicU64::new(0),
     }
 }; REMEMBERED];
 
@@ -30,35 +44,89 @@ static SEEN: [Seen; REMEMBERED] = [const {
 pub(crate) struct Extent {
     file: u64,
     extent: u64,
+    size_bytes: u64,
 }
 
 impl Extent {
-    pub(crate) fn of(stat: &libc::statx) -> Self {
+    /// What `fd` is now; `None`, and `errno` changed, if it cannot be asked.
+    pub(crate) fn of(fd: c_int) -> Option<Self> {
+        // SAFETY: all-zero is a valid `statx`.
+        let mut stat: libc::statx = unsafe { std::mem::zeroed() };
+        let mask = libc::STATX_BASIC_STATS | libc::STATX_BTIME;
+        let flags = libc::AT_EMPTY_PATH;
+        // SAFETY: a C string and a `statx` that is valid for writes; a bad descriptor is an error.
+        let result = unsafe { libc::statx(fd, c"".as_ptr(), flags, mask, &raw mut stat) };
+        (result == 0).then(|| Self::new(&stat))
+    }
+
+    fn new(stat: &libc::statx) -> Self {
         // The time of birth tells a file from an earlier one with the same inode number.
         let birth = (stat.stx_btime.tv_sec as u64) << 32 | u64::from(stat.stx_btime.tv_nsec);
         let device = libc::makedev(stat.stx_dev_major, stat.stx_dev_minor);
         Self {
             file: mix(mix(device, stat.stx_ino), birth),
             extent: mix(stat.stx_size, stat.stx_blocks),
+            size_bytes: stat.stx_size,
         }
     }
 
-    /// Whether the file was synchronized with this extent before.
-    pub(crate) fn is_unchanged(self) -> bool {
+    /// The file, open as `fd`, if it may have been only overwritten in place since its last synchronization.
+    pub(crate) fn candidate(self, fd: c_int) -> Option<Candidate> {
         let seen = self.place();
-        seen.file.load(Relaxed) == self.file && seen.extent.load(Relaxed) == self.extent
+        let unchanged =
+            seen.file.load(Relaxed) == self.file && seen.extent.load(Relaxed) == self.extent;
+        unchanged.then_some(Candidate {
+            fd,
+            seen,
+            size_bytes: self.size_bytes,
+        })
     }
 
     /// Remembers that the file has been synchronized with this extent.
     pub(crate) fn remember(self) {
         let seen = self.place();
-        // A reader between the two stores finds a file with another's extent: no match, most likely.
-        seen.file.store(self.file, Relaxed);
-        seen.extent.store(self.extent, Relaxed);
+        if seen.file.load(Relaxed) != self.file || seen.extent.load(Relaxed) != self.extent {
+            seen.unwritten_bytes.store(0, Relaxed);
+            // A reader between the two stores finds a file with another's extent: no match, most likely.
+            seen.file.store(self.file, Relaxed);
+            seen.extent.store(self.extent, Relaxed);
+        }
     }
 
     fn place(self) -> &'static Seen {
         &SEEN[self.file as usize % REMEMBERED]
+    }
+}
+
+/// A file whose size and blocks are as they were at its last synchronization.
+#[derive(Clone, Copy)]
+pub(crate) struct Candidate {
+    fd: c_int,
+    seen: &'static Seen,
+    size_bytes: u64,
+}
+
+impl Candidate {
+    /// What it takes to make durable what was written to the file, whose pages have just been written to the
+    /// device: a commit if blocks were written to for the first time. Changes `errno`.
+    pub(crate) fn needs(self) -> Needs {
+        let unwritten_bytes = &self.seen.unwritten_bytes;
+        let known_bytes = unwritten_bytes.load(Relaxed);
+        if known_bytes == FULL {
+            return Needs::Flush;
+        }
+        if known_bytes == 0 && !sys::extent_at(self.fd, self.size_bytes.saturating_sub(1)).unwritten
+        {
+            unwritten_bytes.store(FULL, Relaxed);
+            return Needs::Flush;
+        }
+        let extent = sys::extent_at(self.fd, known_bytes);
+        if extent.unwritten {
+            return Needs::Flush;
+        }
+        let end_bytes = extent.end_bytes.filter(|&end| end < self.size_bytes);
+        unwritten_bytes.store(end_bytes.unwrap_or(FULL), Relaxed);
+        Needs::Commit
     }
 }
 

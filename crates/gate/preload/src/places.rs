@@ -3,18 +3,16 @@
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use luc_gate_core::call::{Place, Request};
+use luc_gate_core::call::{OwnCalls, Place, Request};
 use luc_gate_core::figures::FileSystemFigures;
 use luc_gate_core::inspect::raw::{JournalKind, journal_of_device_raw, journal_of_file_raw};
-use luc_gate_core::rounds::{Needs, Rounds};
-use luc_gate_core::{CallKind, memory, sys};
+use luc_gate_core::rounds::{FileSystemRounds, Needs};
+use luc_gate_core::slots::{self, FILE_SYSTEMS};
+use luc_gate_core::{CallKind, Policy, sys};
 
-use crate::overwrites::Extent;
+use crate::overwrites::{Candidate, Extent};
 use crate::process::{self, Process};
 use crate::{mappings, thread};
-
-/// File systems that one process tells apart; calls on further ones are passed through.
-pub(crate) const PLACES: usize = 16;
 
 /// A file system, found out on first use and then only read.
 struct Slot {
@@ -22,18 +20,20 @@ struct Slot {
     device: AtomicU64,
     /// Whether the pointers are final.
     known: AtomicU32,
-    rounds: AtomicPtr<Rounds>,
+    rounds: AtomicPtr<FileSystemRounds>,
     figures: AtomicPtr<FileSystemFigures>,
+    own: OwnCalls,
 }
 
-static SLOTS: [Slot; PLACES] = [const {
+static SLOTS: [Slot; FILE_SYSTEMS] = [const {
     Slot {
         device: AtomicU64::new(0),
         known: AtomicU32::new(0),
         rounds: AtomicPtr::new(std::ptr::null_mut()),
         figures: AtomicPtr::new(std::ptr::null_mut()),
+        own: OwnCalls::new(),
     }
-}; PLACES];
+}; FILE_SYSTEMS];
 
 /// `fsync` or `fdatasync` of `fd`.
 pub(crate) fn synchronize_file(
@@ -49,29 +49,19 @@ pub(crate) fn synchronize_file(
         sys::set_errno(errno);
         return real();
     };
-    let regular = match libc::mode_t::from(stat.stx_mode) & libc::S_IFMT {
+    let regular = match stat.st_mode & libc::S_IFMT {
         libc::S_IFREG => true,
         libc::S_IFDIR => false,
         // Pipes, sockets, devices: nothing of a journal.
         _ => return real(),
     };
-    let extent = Extent::of(&stat);
-    let in_place = regular && kind == CallKind::Fdatasync && extent.is_unchanged();
     let target = Target {
-        device: libc::makedev(stat.stx_dev_major, stat.stx_dev_minor),
+        kind,
+        device: stat.st_dev,
         fd: Some(fd),
         data: regular.then_some(fd),
-        needs: if in_place {
-            Needs::Flush
-        } else {
-            Needs::Commit
-        },
     };
-    let result = synchronize(process, kind, target, real);
-    if regular && result == 0 {
-        extent.remember();
-    }
-    result
+    synchronize(process, target, real)
 }
 
 /// `msync` of a mapping at `address`. Its data cannot be written early: that would take a descriptor,
@@ -86,12 +76,12 @@ pub(crate) fn synchronize_mapping(address: *mut c_void, real: impl Fn() -> c_int
     match device {
         Some(device) => {
             let target = Target {
+                kind: CallKind::Msync,
                 device,
                 fd: None,
                 data: None,
-                needs: Needs::Commit,
             };
-            synchronize(process, CallKind::Msync, target, real)
+            synchronize(process, target, real)
         }
         None => real(),
     }
@@ -100,41 +90,52 @@ pub(crate) fn synchronize_mapping(address: *mut c_void, real: impl Fn() -> c_int
 /// What a call synchronizes.
 #[derive(Clone, Copy, Debug)]
 struct Target {
+    /// The call.
+    kind: CallKind,
     /// `st_dev` of its file system.
     device: u64,
     /// A descriptor of it, if there is one.
     fd: Option<c_int>,
     /// The same, if it has data to write before joining a round.
     data: Option<c_int>,
-    /// What it takes.
-    needs: Needs,
 }
 
-fn synchronize(
-    process: &Process,
-    kind: CallKind,
-    target: Target,
-    real: impl Fn() -> c_int + Copy,
-) -> c_int {
+fn synchronize(process: &Process, target: Target, real: impl Fn() -> c_int + Copy) -> c_int {
     let Target { device, fd, .. } = target;
-    let Some((index, slot)) = slot_of(device) else {
+    let Some((index, slot)) = slots::claim(&SLOTS, device) else {
         return real();
     };
-    let gated = |window: &_| {
-        if !slot.is_known() {
-            let errno = sys::errno();
+    let gated = |seen: &_| {
+        let errno = sys::errno();
+        let mut place = slot.place();
+        let known = slot.is_known();
+        // A handler's stack may be too small for what follows.
+        if (!known || place.rounds.is_some()) && sys::is_on_signal_stack() {
+            sys::set_errno(errno);
+            return real();
+        }
+        if !known {
             slot.find_figures(process, device);
             slot.adopt(process, device, fd);
-            sys::set_errno(errno);
+            place = slot.place();
         }
-        let known = slot.is_known();
+        let extent = target
+            .data
+            .filter(|_| target.kind == CallKind::Fdatasync && place.rounds.is_some())
+            .and_then(|fd| Some((fd, Extent::of(fd)?)));
+        let candidate = extent.and_then(|(fd, extent)| extent.candidate(fd));
+        sys::set_errno(errno);
         let request = Request {
-            kind,
-            needs: target.needs,
+            kind: target.kind,
+            may_need_flush_only: candidate.is_some(),
             fd: target.data,
         };
+        let needs = || candidate.map_or(Needs::Commit, Candidate::needs);
         let result =
-            luc_gate_core::synchronize(&process.settings, &slot.place(), request, window, real);
+            luc_gate_core::synchronize(&process.settings, &place, request, needs, seen, real);
+        if let (0, Some((_, extent))) = (result, extent) {
+            extent.remember();
+        }
         if !known {
             // After the call, not before: only a file system that has been synchronized once tells
             // everybody whether fast commit is on.
@@ -147,47 +148,37 @@ fn synchronize(
     thread::enter(index, gated, real)
 }
 
-/// What stands behind a descriptor; `None`, and `errno` changed, if nothing does.
-fn stat_of(fd: c_int) -> Option<libc::statx> {
-    // SAFETY: all-zero is a valid `statx`.
-    let mut stat: libc::statx = unsafe { std::mem::zeroed() };
-    let mask = libc::STATX_BASIC_STATS | libc::STATX_BTIME;
-    // SAFETY: a C string and a `statx` that is valid for writes; a bad descriptor is an error.
-    let result = unsafe { libc::statx(fd, c"".as_ptr(), libc::AT_EMPTY_PATH, mask, &raw mut stat) };
+/// What stands behind a descriptor; `None`, and `errno` changed, if nothing does. By `fstat`, which every
+/// program makes that reads or writes files: a filter of system calls knows it.
+fn stat_of(fd: c_int) -> Option<libc::stat> {
+    // SAFETY: all-zero is a valid `stat`.
+    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: `stat` is valid for writes; a bad descriptor is an error.
+    let result = unsafe { libc::fstat(fd, &raw mut stat) };
     (result == 0).then_some(stat)
 }
 
-fn slot_of(device: u64) -> Option<(usize, &'static Slot)> {
-    let key = device.wrapping_add(1);
-    SLOTS.iter().enumerate().find(|(_, slot)| {
-        let taken = slot.device.load(Ordering::Acquire);
-        taken == key
-            || (taken == 0
-                && match slot
-                    .device
-                    .compare_exchange(0, key, Ordering::AcqRel, Ordering::Acquire)
-                {
-                    Ok(_) => true,
-                    Err(now) => now == key,
-                })
-    })
+impl slots::Slot for Slot {
+    fn device(&self) -> &AtomicU64 {
+        &self.device
+    }
 }
 
 impl Slot {
-    fn place(&self) -> Place {
-        // SAFETY: null or a mapping that is never unmapped.
+    fn place(&'static self) -> Place {
+        // SAFETY: null or a part of the user's rounds, which are never unmapped.
         let rounds = unsafe { self.rounds.load(Ordering::Acquire).as_ref() };
         // SAFETY: null or a part of the run's figures, which are never unmapped.
         let figures = unsafe { self.figures.load(Ordering::Acquire).as_ref() };
-        Place { rounds, figures }
+        Place {
+            rounds,
+            figures,
+            own: &self.own,
+        }
     }
 
     fn find_figures(&self, process: &Process, device: u64) {
-        let (major, minor) = (libc::major(device), libc::minor(device));
-        if let Some(figures) = process
-            .figures
-            .and_then(|run| run.file_system(major, minor))
-        {
+        if let Some(figures) = process.figures.and_then(|run| run.file_system(device)) {
             self.figures
                 .store(std::ptr::from_ref(figures).cast_mut(), Ordering::Release);
         }
@@ -200,11 +191,8 @@ impl Slot {
     /// Takes part from the first call on where others already do: many programs synchronize once in
     /// their life.
     fn adopt(&self, process: &Process, device: u64, fd: Option<c_int>) {
-        let (major, minor) = (libc::major(device), libc::minor(device));
-        let path = process.files.path(major, minor);
-        if process.takes_part(major, minor)
-            && journal_behind(fd, major, minor) == JournalKind::Jbd2
-            && let Ok(rounds) = memory::map_existing(path.as_c_str())
+        if let Some(rounds) = process.rounds.find(device)
+            && can_gain(process, device, fd)
         {
             self.publish(process, rounds);
             self.known.store(1, Ordering::Release);
@@ -212,38 +200,32 @@ impl Slot {
     }
 
     /// Finds out what stands behind the device. Several threads may do so at once, and a fork in
-    /// between does no harm: all find the same, and the first to publish wins.
+    /// between does no harm: all find the same.
     fn find_out(&self, process: &Process, device: u64, fd: Option<c_int>) {
-        let (major, minor) = (libc::major(device), libc::minor(device));
-        if process.takes_part(major, minor) && journal_behind(fd, major, minor) == JournalKind::Jbd2
+        if can_gain(process, device, fd)
+            && let Some(rounds) = process.rounds.claim(device)
         {
-            let path = process.files.path(major, minor);
-            if let Ok(rounds) = memory::map(path.as_c_str()) {
-                self.publish(process, rounds);
-            }
+            self.publish(process, rounds);
         }
         self.known.store(1, Ordering::Release);
     }
 
-    fn publish(&self, process: &Process, rounds: &'static Rounds) {
-        rounds.start(&process.settings.policy);
-        let mine = std::ptr::from_ref(rounds).cast_mut();
-        let published = self.rounds.compare_exchange(
-            std::ptr::null_mut(),
-            mine,
-            Ordering::AcqRel,
-            Ordering::Acquire,
-        );
-        if published.is_err() {
-            // SAFETY: mapped by the caller and shown to nobody.
-            unsafe { memory::unmap(rounds) };
-        }
+    fn publish(&self, process: &Process, rounds: &'static FileSystemRounds) {
+        rounds.commits.start(&process.settings.policy);
+        self.rounds
+            .store(std::ptr::from_ref(rounds).cast_mut(), Ordering::Release);
     }
 }
 
-fn journal_behind(fd: Option<c_int>, major: u32, minor: u32) -> JournalKind {
-    match fd {
-        Some(fd) => journal_of_file_raw(fd),
-        None => journal_of_device_raw(major, minor),
+/// Whether calls on the device may gain by company: on a journal without fast commit, under a policy that
+/// does more than count.
+fn can_gain(process: &Process, device: u64, fd: Option<c_int>) -> bool {
+    if process.settings.policy == Policy::Off || !process.takes_part(device) {
+        return false;
     }
+    let kind = match fd {
+        Some(fd) => journal_of_file_raw(fd),
+        None => journal_of_device_raw(libc::major(device), libc::minor(device)),
+    };
+    kind == JournalKind::Jbd2
 }

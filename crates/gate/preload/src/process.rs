@@ -5,10 +5,11 @@ use std::ffi::CString;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use luc_gate_core::environment::{
-    COUNT_ONLY, DIRECTORY, FIGURES, LONGEST_WAIT_NS, POLICY, RoundsFiles, devices_from_text,
+    COUNT_ONLY, FIGURES, FILTERS, LONGEST_WAIT_NS, POLICY, ROUNDS, devices_from_text,
 };
 use luc_gate_core::figures::RunFigures;
-use luc_gate_core::{Settings, memory, sys};
+use luc_gate_core::rounds::Arena;
+use luc_gate_core::{Settings, memory, seccomp, sys};
 
 use crate::real;
 
@@ -16,7 +17,7 @@ use crate::real;
 #[derive(Debug)]
 pub(crate) struct Process {
     pub(crate) settings: Settings,
-    pub(crate) files: RoundsFiles,
+    pub(crate) rounds: &'static Arena,
     pub(crate) figures: Option<&'static RunFigures>,
     /// Devices whose calls are only counted: the kernel module batches there.
     count_only: Vec<(u32, u32)>,
@@ -24,8 +25,9 @@ pub(crate) struct Process {
 
 impl Process {
     /// Whether calls on a device take part in rounds.
-    pub(crate) fn takes_part(&self, major: u32, minor: u32) -> bool {
-        !self.count_only.contains(&(major, minor))
+    pub(crate) fn takes_part(&self, device: u64) -> bool {
+        let numbers = (libc::major(device), libc::minor(device));
+        !self.count_only.contains(&numbers)
     }
 }
 
@@ -35,6 +37,12 @@ static PROCESS: AtomicPtr<Process> = AtomicPtr::new(std::ptr::null_mut());
 pub(crate) fn get() -> Option<&'static Process> {
     // SAFETY: either null or a box leaked by `load`, never freed or changed.
     unsafe { PROCESS.load(Ordering::Acquire).as_ref() }
+}
+
+/// Leaves for good: the process gets a filter of system calls, which may know none of the gate's. Other
+/// threads that are in a call finish it.
+pub(crate) fn leave() {
+    PROCESS.store(std::ptr::null_mut(), Ordering::Release);
 }
 
 /// Run by the dynamic loader before `main`, single-threaded: allocation is still harmless here.
@@ -57,21 +65,26 @@ extern "C" fn load() {
 static LOAD: extern "C" fn() = load;
 
 fn read_environment() -> Option<Process> {
-    let directory = env::var(DIRECTORY).ok()?;
+    let path = |name| {
+        let path = env::var(name).ok()?;
+        CString::new(path).ok()
+    };
+    let rounds = path(ROUNDS)?;
     let policy = env::var(POLICY).ok()?.parse().ok()?;
     let longest_wait_ns: u64 = env::var(LONGEST_WAIT_NS).ok()?.parse().ok()?;
-    let figures = env::var(FIGURES)
-        .ok()
-        .and_then(|path| CString::new(path).ok())
-        .and_then(|path| memory::map_existing(&path).ok());
+    let filters: u32 = env::var(FILTERS).ok()?.parse().ok()?;
+    // A filter that `luc run` is under as well lets its calls pass; one more may kill for any of them.
+    if seccomp::filters() > filters {
+        return None;
+    }
     Some(Process {
         settings: Settings {
             policy,
             longest_wait_ns,
         },
-        files: RoundsFiles::new(&directory, &policy)?,
+        rounds: memory::map(&rounds).ok()?,
         count_only: env::var(COUNT_ONLY)
             .map_or_else(|_| Vec::new(), |text| devices_from_text(&text)),
-        figures,
+        figures: path(FIGURES).and_then(|path| memory::map(&path).ok()),
     })
 }

@@ -2,7 +2,8 @@
 
 use std::cell::Cell;
 
-use crate::places::PLACES;
+use luc_gate_core::call::SeenWindows;
+use luc_gate_core::slots::FILE_SYSTEMS;
 
 /// A thread's memory.
 #[derive(Debug)]
@@ -10,14 +11,14 @@ pub(crate) struct Local {
     /// Set while a call is inside the gate: a signal handler that synchronizes, too, must not join a
     /// round on top of it.
     inside: Cell<bool>,
-    /// Last window in which the thread was counted as a participant, by place.
-    windows: [Cell<u32>; PLACES],
+    /// Last windows in which the thread was counted as a participant, by place.
+    windows: [SeenWindows; FILE_SYSTEMS],
 }
 
 thread_local! {
     // Constant and without a destructor: plain thread-local storage, no allocation, no registration.
     static LOCAL: Local =
-        const { Local { inside: Cell::new(false), windows: [const { Cell::new(0) }; PLACES] } };
+        const { Local { inside: Cell::new(false), windows: [const { SeenWindows::new() }; FILE_SYSTEMS] } };
 }
 
 /// Runs `gated` with the thread's memory for `place`, or `direct` if the thread is inside the gate.
@@ -26,7 +27,7 @@ thread_local! {
 /// stays marked and makes direct calls from then on.
 pub(crate) fn enter<T>(
     place: usize,
-    gated: impl FnOnce(&Cell<u32>) -> T,
+    gated: impl FnOnce(&SeenWindows) -> T,
     direct: impl FnOnce() -> T,
 ) -> T {
     LOCAL.with(|local| match local.windows.get(place) {

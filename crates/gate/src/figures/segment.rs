@@ -1,12 +1,10 @@
 //! The memory that one `luc run` shares with the programs it started.
 
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use super::histogram::Histogram;
-
-/// File systems that one run tells apart; calls on further ones are passed through uncounted.
-pub const FILE_SYSTEMS: usize = 16;
+use crate::slots::{self, FILE_SYSTEMS, Slot};
 
 /// The calls that the gate takes part in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +21,6 @@ pub enum CallKind {
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct FileSystemFigures {
-    /// `major << 32 | minor`, plus one; 0 while free.
     device: AtomicU64,
     /// Rounds in which a call of this run was first to come back.
     pub rounds: AtomicU32,
@@ -58,31 +55,21 @@ pub struct RunFigures {
 }
 
 impl RunFigures {
-    /// The place of a file system, claimed on first use; `None` when all are taken.
-    pub fn file_system(&self, major: u32, minor: u32) -> Option<&FileSystemFigures> {
-        let key = (u64::from(major) << 32 | u64::from(minor)).wrapping_add(1);
-        self.file_systems.iter().find(|place| {
-            let taken = place.device.load(Acquire);
-            taken == key
-                || (taken == 0
-                    && match place.device.compare_exchange(0, key, AcqRel, Acquire) {
-                        Ok(_) => true,
-                        Err(now) => now == key,
-                    })
-        })
+    /// The place of the file system `device` (as `st_dev`), claimed on first use; `None` when all are
+    /// taken.
+    pub fn file_system(&self, device: u64) -> Option<&FileSystemFigures> {
+        Some(slots::claim(&self.file_systems, device)?.1)
     }
 
-    /// All places in use, with major and minor number of their device.
-    pub fn used(&self) -> impl Iterator<Item = ((u32, u32), &FileSystemFigures)> {
-        self.file_systems
-            .iter()
-            .filter_map(|place| match place.device.load(Acquire) {
-                0 => None,
-                key => {
-                    let device = key - 1;
-                    Some((((device >> 32) as u32, device as u32), place))
-                }
-            })
+    /// All places in use, with `st_dev` of their file systems.
+    pub fn used(&self) -> impl Iterator<Item = (u64, &FileSystemFigures)> {
+        slots::claimed(&self.file_systems)
+    }
+}
+
+impl Slot for FileSystemFigures {
+    fn device(&self) -> &AtomicU64 {
+        &self.device
     }
 }
 

@@ -1,7 +1,7 @@
 //! Runs a command under the gate and reports what came of it.
 //!
 //! - [`library`]: finds `libluc_gate.so`.
-//! - [`session`]: the shared files of this user, and their end.
+//! - [`session`]: the directory of this user's shared files, and its end; [`shared`]: the files.
 //! - [`supervise`]: starts the command, passes signals on, waits.
 //! - [`commits`]: how many commits each journal made meanwhile.
 //! - [`outcome`]: all of it as figures, for JSON; [`text`]: for people.
@@ -10,6 +10,7 @@ pub mod commits;
 pub mod library;
 pub mod outcome;
 pub mod session;
+pub mod shared;
 pub mod supervise;
 pub mod text;
 
@@ -81,8 +82,8 @@ pub struct Around<'a> {
     pub watch: Option<Watch<'a>>,
 }
 
-/// Looks at a run while it goes on: the command's process number, and its figures.
-pub type Watch<'a> = &'a mut dyn FnMut(u32, &RunFigures);
+/// Looks at a run while it goes on: the command's process number, and its figures if it has any.
+pub type Watch<'a> = &'a mut dyn FnMut(u32, Option<&RunFigures>);
 
 impl std::fmt::Debug for Around<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -92,7 +93,8 @@ impl std::fmt::Debug for Around<'_> {
     }
 }
 
-/// Runs `command` as `settings` say and waits for its end.
+/// Runs `command` as `settings` say and waits for its end. Where there is no room for the shared files, or no
+/// safe place, it runs as without the gate, and the outcome says why.
 ///
 /// # Errors
 ///
@@ -103,10 +105,14 @@ pub fn run(
     around: Around<'_>,
 ) -> Result<Outcome, LaunchError> {
     let library = library::find()?;
-    let session = session::Session::open()?;
-    let figures = session.figures()?;
-    let mut environment = session.environment(&library, settings, &figures);
-    if !around.count_only.is_empty() {
+    let (shared, refused) = match shared::Shared::open(&settings.policy) {
+        Ok(shared) => (Some(shared), None),
+        Err(error) => (None, Some(error.to_string())),
+    };
+    let mut environment = shared
+        .as_ref()
+        .map_or_else(Vec::new, |shared| shared.environment(&library, settings));
+    if shared.is_some() && !around.count_only.is_empty() {
         let devices = devices_to_text(&around.count_only);
         environment.push((COUNT_ONLY.into(), devices.into()));
     }
@@ -115,18 +121,21 @@ pub fn run(
     let ending = match around.watch {
         None => supervise::run(command, &environment, None)?,
         Some(watch) => {
-            let mut look = |process| watch(process, figures.counters);
+            let figures = shared.as_ref().map(|shared| shared.figures.counters);
+            let mut look = |process| watch(process, figures);
             supervise::run(command, &environment, Some(&mut look))?
         }
     };
-    let elapsed = started.elapsed();
-    Ok(Outcome::collect(
-        &session,
-        &figures,
-        settings.policy,
-        &around.count_only,
+    let ran = outcome::Ran {
+        policy: settings.policy,
         ending,
-        elapsed,
+        elapsed: started.elapsed(),
+        refused,
+    };
+    Ok(Outcome::collect(
+        shared.as_ref(),
+        ran,
+        &around.count_only,
         &commits,
     ))
 }

@@ -3,16 +3,17 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use luc_control::auto::{Phase, Reason};
+use luc_control::auto::{Auto, Phase, Reason};
 use serde::Serialize;
 
 use super::commits::Commits;
-use super::session::{Figures, Session};
+use super::shared::Shared;
 use super::supervise::Ending;
 use crate::figures::FileSystemFigures;
 use crate::inspect::filesystem::{self, Journal};
 use crate::policy::Policy;
-use crate::rounds::Rounds;
+use crate::rounds::FileSystemRounds;
+use crate::rounds::layout::Snapshot;
 
 /// What came of a run.
 #[derive(Clone, Debug, Serialize)]
@@ -25,8 +26,23 @@ pub struct Outcome {
     pub elapsed_s: f64,
     /// Programs that the preload library was loaded into.
     pub processes: u32,
+    /// Why the gate was not used at all, if so.
+    pub refused: Option<String>,
     /// File systems that were synchronized on, busiest first.
     pub file_systems: Vec<FileSystemOutcome>,
+}
+
+/// How a run went, apart from its figures.
+#[derive(Debug)]
+pub struct Ran {
+    /// The policy.
+    pub policy: Policy,
+    /// How the command ended.
+    pub ending: Ending,
+    /// How long it ran.
+    pub elapsed: Duration,
+    /// Why the gate was not used, if so.
+    pub refused: Option<String>,
 }
 
 /// What happened on one file system.
@@ -79,8 +95,11 @@ pub struct GateOutcome {
     pub mean_write_back_us: f64,
     /// Calls that left at their own deadline.
     pub timed_out: u64,
-    /// Where the controller of policy `auto` ended; `None` for other policies.
+    /// Where the controller of policy `auto` ended for calls that need a commit; `None` for other policies,
+    /// and where there were only calls that need a flush.
     pub decision: Option<Decision>,
+    /// The same for calls that only need a flush; `None` if there were none on their own.
+    pub flush_decision: Option<Decision>,
 }
 
 /// Where the controller of policy `auto` ended, and why.
@@ -113,25 +132,24 @@ pub struct Decision {
 impl Outcome {
     /// Reads everything that a run has left in its shared files.
     pub fn collect(
-        session: &Session,
-        figures: &Figures,
-        policy: Policy,
+        shared: Option<&Shared>,
+        ran: Ran,
         count_only: &[(u32, u32)],
-        ending: Ending,
-        elapsed: Duration,
         before: &Commits,
     ) -> Self {
         let after = Commits::read();
-        let mut file_systems: Vec<_> = figures
-            .counters
-            .used()
-            .map(|((major, minor), counters)| {
-                let left_to_kernel = count_only.contains(&(major, minor));
-                let rounds = session
-                    .rounds(&policy, major, minor)
-                    .filter(|_| !left_to_kernel);
+        let mut file_systems: Vec<_> = shared
+            .iter()
+            .flat_map(|shared| {
+                let used = shared.figures.counters.used();
+                used.map(|(device, counters)| (device, counters, shared.rounds.find(device)))
+            })
+            .map(|(device, counters, rounds)| {
+                let numbers = (libc::major(device), libc::minor(device));
+                let left_to_kernel = count_only.contains(&numbers);
+                let rounds = rounds.filter(|_| !left_to_kernel);
                 let outcome =
-                    FileSystemOutcome::new((major, minor), counters, rounds, &policy, |device| {
+                    FileSystemOutcome::new(numbers, counters, rounds, &ran.policy, |device| {
                         after.since(before, device)
                     });
                 FileSystemOutcome {
@@ -141,11 +159,13 @@ impl Outcome {
             })
             .collect();
         file_systems.sort_by_key(|fs| std::cmp::Reverse(fs.calls()));
+        let processes = shared.map(|shared| shared.figures.counters.processes.load(Relaxed));
         Self {
-            policy: policy.to_string(),
-            ending,
-            elapsed_s: elapsed.as_secs_f64(),
-            processes: figures.counters.processes.load(Relaxed),
+            policy: ran.policy.to_string(),
+            ending: ran.ending,
+            elapsed_s: ran.elapsed.as_secs_f64(),
+            processes: processes.unwrap_or(0),
+            refused: ran.refused,
             file_systems,
         }
     }
@@ -176,7 +196,7 @@ impl FileSystemOutcome {
     fn new(
         (major, minor): (u32, u32),
         counters: &FileSystemFigures,
-        rounds: Option<&Rounds>,
+        rounds: Option<&FileSystemRounds>,
         policy: &Policy,
         commits_of: impl Fn(&str) -> Option<u64>,
     ) -> Self {
@@ -219,7 +239,15 @@ impl FileSystemOutcome {
 }
 
 impl GateOutcome {
-    fn new(counters: &FileSystemFigures, rounds: &Rounds, policy: &Policy) -> Self {
+    fn new(counters: &FileSystemFigures, rounds: &FileSystemRounds, policy: &Policy) -> Self {
+        let commits = rounds.commits.snapshot();
+        let flushes = rounds.flushes.snapshot();
+        // Of a file system with both kinds both are told; with neither, that of commits.
+        let has_flushes = flushes.completions > 0;
+        let has_commits = commits.completions > 0 || !has_flushes;
+        let decision = |snapshot: &Snapshot, is_there: bool| {
+            (*policy == Policy::Auto && is_there).then(|| Decision::new(&snapshot.auto))
+        };
         let gated = counters.gated.load(Relaxed);
         Self {
             gated,
@@ -228,14 +256,14 @@ impl GateOutcome {
             longest_wait_us: counters.longest_wait_ns.load(Relaxed) as f64 / 1e3,
             mean_write_back_us: mean_us(counters.written_back_ns.load(Relaxed), gated),
             timed_out: counters.timed_out.load(Relaxed),
-            decision: (*policy == Policy::Auto).then(|| Decision::new(rounds)),
+            decision: decision(&commits, has_commits),
+            flush_decision: decision(&flushes, has_flushes),
         }
     }
 }
 
 impl Decision {
-    fn new(rounds: &Rounds) -> Self {
-        let auto = rounds.snapshot().auto;
+    fn new(auto: &Auto) -> Self {
         let (gain, pairs) = auto.gain();
         let (trials, engagements) = auto.trials();
         let (gated_per_s, ungated_per_s) = auto.rates_per_s();

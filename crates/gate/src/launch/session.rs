@@ -4,7 +4,7 @@
 //! end is the last and removes the directory; whoever finds that its lock is on a removed file starts
 //! over. A `luc run` that is killed loses its lock, and the next one clears what it left before it starts.
 
-use std::ffi::{CString, OsString};
+use std::ffi::{CString, OsStr};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -14,15 +14,14 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 
 use super::LaunchError;
-use crate::call::Settings;
-use crate::environment::{DIRECTORY, FIGURES, LONGEST_WAIT_NS, POLICY, RoundsFiles};
 use crate::figures::RunFigures;
-use crate::memory::{self, MapError};
-use crate::policy::Policy;
-use crate::rounds::Rounds;
+use crate::memory::{self, MapError, Shareable};
 
 /// The file in the directory that every run locks.
 const LOCK: &str = "lock";
+
+/// A directory that nobody needs any more has this in its name while it is emptied.
+const GONE: &str = ".gone-";
 
 /// A user's directory of shared files, held while a run goes on.
 #[derive(Debug)]
@@ -34,28 +33,29 @@ pub struct Session {
 /// The figures of one run; their file is removed with them.
 #[derive(Debug)]
 pub struct Figures {
-    path: PathBuf,
+    guard: FileGuard,
     /// The shared counters.
     pub counters: &'static RunFigures,
 }
 
+#[derive(Debug)]
+struct FileGuard(PathBuf);
+
+impl Figures {
+    /// Where programs find them.
+    pub fn path(&self) -> &Path {
+        &self.guard.0
+    }
+}
+
 impl Session {
-    /// Opens the directory, making it if need be.
+    /// Opens `directory`, making it if need be.
     ///
     /// # Errors
     ///
     /// [`LaunchError::UnsafeDirectory`] if its name is taken by something that others can change.
-    pub fn open() -> Result<Self, LaunchError> {
-        let user = rustix::process::geteuid().as_raw();
-        let base = if Path::new("/dev/shm").is_dir() {
-            "/dev/shm"
-        } else {
-            "/tmp"
-        };
-        Self::open_at(Path::new(base).join(format!("luc-gate-{user}")))
-    }
-
-    fn open_at(directory: PathBuf) -> Result<Self, LaunchError> {
+    pub(super) fn open_at(directory: PathBuf) -> Result<Self, LaunchError> {
+        remove_gone(&directory);
         loop {
             match DirBuilder::new().mode(0o700).create(&directory) {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
@@ -110,69 +110,68 @@ impl Session {
             })
             .find(|path| !path.exists())
             .unwrap_or_else(|| self.directory.join("run"));
-        let counters = map(&path)?;
-        Ok(Figures { path, counters })
+        // The file is removed with the guard, also when there turns out to be no room for it.
+        let guard = FileGuard(path);
+        let counters = create(&guard.0)?;
+        Ok(Figures { guard, counters })
     }
 
-    /// The rounds of a device as a run of `policy` left them, if it got that far.
-    pub fn rounds(&self, policy: &Policy, major: u32, minor: u32) -> Option<&'static Rounds> {
-        let files = RoundsFiles::new(self.directory.to_str()?, policy)?;
-        memory::map_existing(files.path(major, minor).as_c_str()).ok()
-    }
-
-    /// What a command needs in its environment to take part.
-    pub fn environment(
-        &self,
-        library: &Path,
-        settings: &Settings,
-        figures: &Figures,
-    ) -> Vec<(OsString, OsString)> {
-        let mut preload = library.as_os_str().to_owned();
-        if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
-            preload.push(":");
-            preload.push(others);
-        }
-        vec![
-            ("LD_PRELOAD".into(), preload),
-            (DIRECTORY.into(), self.directory.clone().into()),
-            (POLICY.into(), settings.policy.to_string().into()),
-            (
-                LONGEST_WAIT_NS.into(),
-                settings.longest_wait_ns.to_string().into(),
-            ),
-            (FIGURES.into(), figures.path.clone().into()),
-        ]
+    /// The path of a shared file of this name.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
     }
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
         // Exclusive only if no other run is going on; then nobody needs the files any more. Programs
-        // that outlive their `luc run` keep what they have mapped.
+        // that outlive their `luc run` keep what they have mapped. A run that starts now must not find a
+        // directory that is being emptied: it is renamed first.
         if flock(&self.lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
-            let _ = fs::remove_dir_all(&self.directory);
+            let mut gone = self.directory.clone().into_os_string();
+            gone.push(format!("{GONE}{}", std::process::id()));
+            if fs::rename(&self.directory, &gone).is_ok() {
+                let _ = fs::remove_dir_all(gone);
+            }
         }
     }
 }
 
-impl Drop for Figures {
+impl Drop for FileGuard {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
+        let _ = fs::remove_file(&self.0);
     }
 }
 
-fn map(path: &Path) -> Result<&'static RunFigures, LaunchError> {
+/// Makes or opens a shared file with all of its memory, and maps it.
+pub(super) fn create<T: Shareable>(path: &Path) -> Result<&'static T, LaunchError> {
     let name = CString::new(path.as_os_str().as_bytes())
         .map_err(|error| LaunchError::system("name", path)(error.into()))?;
-    memory::map(&name).map_err(|error| match error {
+    memory::create(&name).map_err(|error| match error {
         MapError::System(errno) => {
-            LaunchError::system("map", path)(io::Error::from_raw_os_error(errno))
+            LaunchError::system("make", path)(io::Error::from_raw_os_error(errno))
         }
         MapError::NotOurs | MapError::OtherLayout => LaunchError::UnsafeDirectory {
             path: path.into(),
             reason: "it is not a file of ours",
         },
     })
+}
+
+/// Removes what a run left of `directory` that was killed while it emptied it.
+fn remove_gone(directory: &Path) {
+    let (Some(parent), Some(name)) = (directory.parent(), directory.file_name()) else {
+        return;
+    };
+    let mut prefix = name.to_owned();
+    prefix.push(GONE);
+    let is_gone = |entry: &OsStr| entry.as_bytes().starts_with(prefix.as_bytes());
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let is_ours = || check(&entry.path(), &entry.metadata()?).map_err(io::Error::other);
+        if is_gone(&entry.file_name()) && is_ours().is_ok() {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 /// Removes all but the lock from a directory that nobody uses.
@@ -226,6 +225,16 @@ mod tests {
         drop(figures);
         drop(second);
         assert!(!directory.exists());
+    }
+
+    #[test]
+    fn a_directory_that_a_killed_run_was_emptying_is_removed() {
+        let place = tempfile::tempdir().unwrap();
+        let gone = place.path().join("gate.gone-17");
+        DirBuilder::new().mode(0o700).create(&gone).unwrap();
+        fs::write(gone.join("run-1-0"), "old").unwrap();
+        drop(Session::open_at(place.path().join("gate")).unwrap());
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
     }
 
     #[test]

@@ -6,6 +6,12 @@ use super::outcome::{Decision, FileSystemOutcome, GateOutcome, Outcome};
 
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(reason) = &self.refused {
+            return writeln!(
+                f,
+                "luc: the gate was not used, so the command ran as without it: {reason}"
+            );
+        }
         if self.processes == 0 {
             return writeln!(
                 f,
@@ -104,16 +110,27 @@ impl fmt::Display for GateOutcome {
         } else {
             writeln!(f, "     gate: no call was held")?;
         }
-        match &self.decision {
-            Some(decision) => write!(f, "{decision}"),
-            None => Ok(()),
+        let decisions = [
+            ("auto", "commit", &self.decision),
+            (
+                "auto, calls that only need a flush",
+                "flush",
+                &self.flush_decision,
+            ),
+        ];
+        for (name, time, decision) in decisions {
+            if let Some(decision) = decision {
+                decision.write(f, name, time)?;
+            }
         }
+        Ok(())
     }
 }
 
-impl fmt::Display for Decision {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "     auto: {}: {}", self.state, self.reason)?;
+impl Decision {
+    /// Two lines that begin with `name`; `time` is what is waited for.
+    fn write(&self, f: &mut fmt::Formatter<'_>, name: &str, time: &str) -> fmt::Result {
+        write!(f, "     {name}: {}: {}", self.state, self.reason)?;
         if let Some(gain) = self.gain {
             let (gated, ungated) = (self.gated_per_s, self.ungated_per_s);
             write!(
@@ -124,7 +141,7 @@ impl fmt::Display for Decision {
         writeln!(f)?;
         writeln!(
             f,
-            "     auto: {} callers, commit {}{}; {} trials, {} of them engaged",
+            "     {name}: {} callers, {time} {}{}; {} trials, {} of them engaged",
             self.participants,
             Time(self.commit_us),
             if self.state == "engaged" {
@@ -163,6 +180,7 @@ mod tests {
             ending: Ending::Exited(0),
             elapsed_s: 1.0,
             processes: 1,
+            refused: None,
             file_systems,
         }
     }

@@ -1,4 +1,7 @@
 //! How long a round is held for callers that are missing, and each caller at most.
+//!
+//! What other processes wrote can only shorten a caller's longest hold, never lengthen it beyond what
+//! this process knows by itself ([`Limits`]).
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -16,6 +19,40 @@ const PID_IDLE_NS: u64 = 1_000_000;
 
 /// How often the keeper of an overdue round's timer looks who has come.
 const LOOK_AGAIN_NS: u64 = 100_000;
+
+/// How often the caller that keeps a timer looks whether the commit in flight has ended: at its end nobody
+/// wakes the sleepers. A part of the commit's time, within these bounds in nanoseconds.
+const LOOK_FOR_END_PART: u64 = 64;
+const LOOK_FOR_END_NS: (u64, u64) = (100_000, 1_000_000);
+
+/// The commit in flight may take this many times as long as a process' own calls took before.
+const OWN_CALLS: u64 = 2;
+
+/// How long the commit in flight may take for a process that has made no call yet, in nanoseconds, and
+/// for any other one.
+const FIRST_CALL_NS: u64 = 100_000_000;
+const LONGEST_CALL_NS: u64 = 1_000_000_000;
+
+/// What a process knows by itself about how long its callers may be held.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The longest that a caller is held beyond the commit in flight, in nanoseconds.
+    pub longest_ns: u64,
+    /// The longest that a call of this process took of late, without the gate's part, in nanoseconds; 0
+    /// before the first one.
+    pub own_call_ns: u64,
+}
+
+impl Limits {
+    /// The longest that a caller waits for the commit in flight, in nanoseconds, whatever other processes
+    /// have written about it.
+    pub(super) fn in_flight_ns(&self) -> u64 {
+        match self.own_call_ns {
+            0 => FIRST_CALL_NS,
+            own_ns => own_ns.saturating_mul(OWN_CALLS).min(LONGEST_CALL_NS),
+        }
+    }
+}
 
 /// What the keeper of a round's timer does next.
 pub(super) enum Timer {
@@ -40,13 +77,37 @@ impl Rounds {
         let (first_ns, last_ns) = (times.first_ns.load(Relaxed), times.last_ns.load(Relaxed));
         match policy {
             Policy::Off => Timer::Close,
-            Policy::Delay(delay) => Timer::at(delay.deadline_ns(last_ns), now_ns),
-            Policy::Pid { .. } => {
-                let held_ns = first_ns.saturating_add(self.plan.patience_ns.load(Relaxed));
-                Timer::at(held_ns.min(last_ns.saturating_add(PID_IDLE_NS)), now_ns)
-            }
             Policy::Auto => self.timer_auto(generation, first_ns, last_ns, now_ns),
+            Policy::Delay(_) | Policy::Pid { .. } => {
+                // Both hold the *commit*: time in which another one is in flight does not count.
+                if self.commit_in_flight(generation, now_ns) {
+                    return Timer::WakeAt(self.look_for_end_ns(generation, now_ns));
+                }
+                let end_ns = self.epoch_ns.0.load(Relaxed);
+                let (first_ns, last_ns) = (first_ns.max(end_ns), last_ns.max(end_ns));
+                let closes_ns = match policy {
+                    Policy::Delay(delay) => delay.deadline_ns(last_ns),
+                    _ => first_ns
+                        .saturating_add(self.plan.patience_ns.load(Relaxed))
+                        .min(last_ns.saturating_add(PID_IDLE_NS)),
+                };
+                Timer::at(closes_ns, now_ns)
+            }
         }
+    }
+
+    /// When to look whether the commit before `gathering` has ended.
+    fn look_for_end_ns(&self, gathering: u32, now_ns: u64) -> u64 {
+        let commit_ns = self.plan.commit_ns.load(Relaxed);
+        let (least_ns, most_ns) = LOOK_FOR_END_NS;
+        let pause_ns = (commit_ns / LOOK_FOR_END_PART).clamp(least_ns, most_ns);
+        let released_ns = self
+            .generation(gathering.wrapping_sub(1))
+            .released_ns
+            .load(Relaxed);
+        released_ns
+            .saturating_add(commit_ns - commit_ns / 8)
+            .max(now_ns + pause_ns)
     }
 
     fn timer_auto(&self, generation: u32, first_ns: u64, last_ns: u64, now_ns: u64) -> Timer {
@@ -76,21 +137,22 @@ impl Rounds {
         }
     }
 
-    /// When a caller that arrived at `arrived_ns` leaves on its own, whatever happens: `longest_ns` after
-    /// its arrival, or after the expected end of the commit that is in flight, for which it would have
-    /// to wait in the kernel as well; and four commit times after its arrival at the latest.
-    pub(super) fn deadline_ns(&self, gathering: u32, arrived_ns: u64, longest_ns: u64) -> u64 {
+    /// When a caller that arrived at `arrived_ns` leaves on its own, whatever happens: the longest hold
+    /// after its arrival, or after the expected end of the commit that is in flight, for which it would
+    /// have to wait in the kernel as well; and four commit times after its arrival at the latest.
+    pub(super) fn deadline_ns(&self, gathering: u32, arrived_ns: u64, limits: &Limits) -> u64 {
+        let longest_ns = arrived_ns.saturating_add(limits.longest_ns);
         let commit_ns = self.plan.commit_ns.load(Relaxed);
         if commit_ns == 0 {
-            return arrived_ns.saturating_add(longest_ns);
+            return longest_ns;
         }
-        let held_from_ns = if self.commit_in_flight(gathering, arrived_ns) {
-            arrived_ns.max(self.expected_end_ns(gathering))
+        let in_flight_ns = if self.commit_in_flight(gathering, arrived_ns) {
+            self.expected_end_ns(gathering).saturating_sub(arrived_ns)
         } else {
-            arrived_ns
+            0
         };
-        held_from_ns
-            .saturating_add(longest_ns)
+        longest_ns
+            .saturating_add(in_flight_ns.min(limits.in_flight_ns()))
             .min(arrived_ns.saturating_add(commit_ns.saturating_mul(LONGEST_WAIT_COMMITS)))
     }
 

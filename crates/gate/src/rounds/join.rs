@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, fence};
 
 use luc_control::MAX_PARTICIPANTS;
 
-use super::hold::Timer;
+use super::hold::{Limits, Timer};
 use super::layout::Rounds;
 use crate::policy::Policy;
 use crate::sys;
@@ -60,6 +60,25 @@ pub enum Needs {
     Flush,
 }
 
+/// A caller's part in a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It needs what the round is for.
+    Member,
+    /// It needs only a flush, in a round of callers that need a commit.
+    Rider,
+}
+
+impl Role {
+    /// The part in a round of callers that need a commit.
+    pub fn of(needs: Needs) -> Self {
+        match needs {
+            Needs::Commit => Self::Member,
+            Needs::Flush => Self::Rider,
+        }
+    }
+}
+
 pub(super) fn split(word: u64) -> (u32, u32) {
     ((word >> 32) as u32, word as u32)
 }
@@ -71,12 +90,11 @@ fn join_halves(generation: u32, count: u32) -> u64 {
 impl Rounds {
     /// Joins the round that gathers and returns when the caller may make its call: when the round is
     /// released or, if the caller only needs a flush, when the round's commit is at its first. That is at
-    /// the latest `longest_ns` after its arrival and the end of the commit in flight, or after four
-    /// commit times.
-    pub fn join(&self, policy: &Policy, needs: Needs, longest_ns: u64) -> Joined {
+    /// the latest when `limits` say so, or after four commit times.
+    pub fn join(&self, policy: &Policy, role: Role, limits: &Limits) -> Joined {
         let arrived_ns = sys::now_ns();
-        let (generation, timed_out) = self.gather(policy, needs, arrived_ns, longest_ns);
-        let rides = needs == Needs::Flush && !timed_out && self.wait_for_flush(generation);
+        let (generation, timed_out) = self.gather(policy, role, arrived_ns, limits);
+        let rides = role == Role::Rider && !timed_out && self.wait_for_flush(generation, limits);
         Joined {
             generation,
             waited_ns: sys::now_ns().saturating_sub(arrived_ns),
@@ -86,14 +104,8 @@ impl Rounds {
     }
 
     /// The round that the caller was released with, and whether it left at its deadline.
-    fn gather(
-        &self,
-        policy: &Policy,
-        needs: Needs,
-        arrived_ns: u64,
-        longest_ns: u64,
-    ) -> (u32, bool) {
-        let (generation, position) = match self.enter(policy, needs, arrived_ns) {
+    fn gather(&self, policy: &Policy, role: Role, arrived_ns: u64, limits: &Limits) -> (u32, bool) {
+        let (generation, position) = match self.enter(policy, role, arrived_ns) {
             Entered::Released(generation) => return (generation, false),
             Entered::Waits {
                 generation,
@@ -103,7 +115,7 @@ impl Rounds {
         if *policy == Policy::Auto {
             self.release_unless_committing(generation, position);
         }
-        let deadline_ns = self.deadline_ns(generation, arrived_ns, longest_ns);
+        let deadline_ns = self.deadline_ns(generation, arrived_ns, limits);
         let word = self.generation_word();
         if *policy == Policy::Auto && position.saturating_add(1) == self.attention_at() {
             sys::futex_wake_all(word);
@@ -220,19 +232,19 @@ impl Rounds {
         now_ns < released_ns.saturating_add(overdue_ns)
     }
 
-    fn enter(&self, policy: &Policy, needs: Needs, arrived_ns: u64) -> Entered {
+    fn enter(&self, policy: &Policy, role: Role, arrived_ns: u64) -> Entered {
         let mut word = self.round.0.load(Acquire);
         let mut counted = None;
         loop {
             let (generation, position) = split(word);
             if *policy == Policy::Auto
-                && needs == Needs::Commit
+                && role == Role::Member
                 && self.just_released(generation, arrived_ns)
             {
                 return Entered::Released(generation.wrapping_sub(1));
             }
             // Counted before the round can be released with this caller in it.
-            if needs == Needs::Commit && counted.replace(generation) != Some(generation) {
+            if role == Role::Member && counted.replace(generation) != Some(generation) {
                 self.generation(generation).committers.fetch_add(1, Relaxed);
             }
             let count = position.saturating_add(1);
@@ -275,9 +287,9 @@ impl Rounds {
         times.released_ns.store(sys::now_ns(), Relaxed);
         times.released.store(count, Relaxed);
         // Of two generations on, which nobody looks at yet.
-        self.generation(generation.wrapping_add(2))
-            .committers
-            .store(0, Relaxed);
+        let later = self.generation(generation.wrapping_add(2));
+        later.committers.store(0, Relaxed);
+        later.returned.store(0, Relaxed);
         if count > 1 {
             sys::futex_wake_all(self.generation_word());
         }

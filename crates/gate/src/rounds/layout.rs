@@ -1,4 +1,4 @@
-//! The shared memory of one file system's rounds.
+//! The shared memory of one set of rounds.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -10,13 +10,13 @@ use luc_control::pid::SteeredDelay;
 use super::steer::FORGOTTEN_NS;
 use crate::policy::Policy;
 
-/// Changes with every change of the layout; part of the file's name, so that two versions of LUC never
-/// share memory.
-pub const LAYOUT_VERSION: u32 = 2;
-
 /// Generations whose times are remembered: the one that gathers, the one that commits, and two more for
 /// callers that read late.
 pub(super) const REMEMBERED: usize = 4;
+
+/// Callers that only need a flush join those that need a commit until this many commit times after the
+/// last such commit.
+const TAKES_ALONG_COMMITS: u64 = 8;
 
 /// One value per cache line, so that callers on different processors do not disturb each other.
 #[repr(C, align(64))]
@@ -39,6 +39,8 @@ pub(super) struct Generation {
     pub(super) released_ns: AtomicU64,
     /// Those among its callers that need a commit.
     pub(super) committers: AtomicU32,
+    /// Callers whose own calls have returned.
+    pub(super) returned: AtomicU32,
 }
 
 /// What the controller has decided, read by every caller.
@@ -74,6 +76,27 @@ pub(super) struct Control {
     pub(super) participants: u32,
     pub(super) previous_participants: u32,
     pub(super) commit_ns: u64,
+    /// Arrivals since the last end, copied here for the controller: a program's stack may have no room.
+    pub(super) arrivals_ns: Arrivals,
+}
+
+/// When callers arrived, in nanoseconds after the end of a commit.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrivals(pub(super) [u32; MAX_PARTICIPANTS]);
+
+impl Default for Arrivals {
+    fn default() -> Self {
+        Self([0; MAX_PARTICIPANTS])
+    }
+}
+
+impl Control {
+    /// Forgets everything, in place: the value is too large for a small stack.
+    pub(super) fn reset(&mut self) {
+        // SAFETY: integers and floats throughout, for which all zeros is valid, and the initial state.
+        unsafe { std::ptr::write_bytes(std::ptr::from_mut(self), 0, 1) };
+    }
 }
 
 /// What a look at the rounds tells, for reports.
@@ -103,6 +126,8 @@ pub struct Rounds {
     pub(super) generations: [Generation; REMEMBERED],
     /// When the last commit ended.
     pub(super) epoch_ns: Line<AtomicU64>,
+    /// When the last one ended that had callers who needed it, and not only the device's flush.
+    pub(super) committed_ns: AtomicU64,
     /// The last generation whose commit has ended, plus one; 0 at the beginning.
     pub(super) ended: AtomicU32,
     /// Arrivals since then.
@@ -132,6 +157,16 @@ impl Rounds {
         self.plan.set_point.load(Relaxed) > 0 && !is_forgotten
     }
 
+    /// Whether a caller that only needs a flush is brought into these rounds of callers that need a commit:
+    /// as long as there are any.
+    pub fn takes_along(&self, policy: &Policy, now_ns: u64) -> bool {
+        let is_learning = *policy == Policy::Auto;
+        let silent_ns = now_ns.saturating_sub(self.committed_ns.load(Relaxed));
+        let commit_ns = self.plan.commit_ns.load(Relaxed);
+        let has_committers = silent_ns <= commit_ns.saturating_mul(TAKES_ALONG_COMMITS);
+        self.is_gated(policy, now_ns) && (has_committers || !is_learning)
+    }
+
     /// Counts a caller into the window of participants, once per window. `seen` is the caller's own
     /// memory of the last window it was counted in.
     pub fn count_participant(&self, seen: &std::cell::Cell<u32>) {
@@ -139,6 +174,11 @@ impl Rounds {
         if seen.replace(window) != window {
             self.window_participants.fetch_add(1, Relaxed);
         }
+    }
+
+    /// Callers served since the beginning, gated or not.
+    pub fn completions(&self) -> u64 {
+        self.completions.0.load(Relaxed)
     }
 
     /// Counts a caller as served.

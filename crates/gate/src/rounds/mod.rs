@@ -7,9 +7,11 @@
 //!
 //! - [`layout`]: the memory. All zeros is its valid initial state.
 //! - [`join`]: arriving, waiting, releasing; `hold`: for how long.
-//! - `ride`: callers that need no commit.
+//! - `ride`: callers that need no commit, in a round of others that do.
+//! - [`arena`]: the rounds of all file systems; each has two sets, for commits and for flushes.
 //! - [`steer`]: what the first caller to come back from a commit does: note its end, ask the controller.
 
+pub mod arena;
 mod hold;
 pub mod join;
 pub mod layout;
@@ -18,5 +20,7 @@ pub mod steer;
 #[cfg(test)]
 mod tests;
 
-pub use join::{Joined, Needs};
+pub use arena::{Arena, FileSystemRounds};
+pub use hold::Limits;
+pub use join::{Joined, Needs, Role};
 pub use layout::Rounds;

@@ -13,6 +13,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use super::hold::Limits;
 use super::layout::Rounds;
 use crate::sys;
 
@@ -23,15 +24,16 @@ const SEND_PART: u64 = 4;
 impl Rounds {
     /// Waits until the commit of the released round `generation` should be at its first flush. Whether
     /// there is such a commit at all: a round of callers that only need a flush goes at once.
-    pub(super) fn wait_for_flush(&self, generation: u32) -> bool {
+    pub(super) fn wait_for_flush(&self, generation: u32, limits: &Limits) -> bool {
         let times = self.generation(generation);
         if times.committers.load(Relaxed) == 0 {
             return false;
         }
         let commit_ns = self.plan.commit_ns.load(Relaxed);
         let released_ns = times.released_ns.load(Relaxed);
+        let longest_ns = sys::now_ns().saturating_add(limits.in_flight_ns());
         // A signal cuts the sleep short: the flush is sent early, which costs time and nothing else.
-        sys::sleep_until(released_ns.saturating_add(commit_ns / SEND_PART));
+        sys::sleep_until(longest_ns.min(released_ns.saturating_add(commit_ns / SEND_PART)));
         true
     }
 }

@@ -1,4 +1,8 @@
-//! The end of a commit: the first caller to come back notes it and asks the controller.
+//! The end of a commit: one of the first callers to come back notes it and asks the controller.
+//!
+//! Of a round with several callers it is the second. Of a commit all come back at once; but where no commit
+//! is needed, the first request for a flush is sent to the device alone, at once, and all others share the
+//! next flush (`blk_kick_flush()` in block/blk-flush.c). The round is over with that one.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::fence;
@@ -25,6 +29,9 @@ pub(super) const FORGOTTEN_NS: u64 = 5_000_000_000;
 /// What one more caller costs under policy `pid` before anything was measured, in nanoseconds.
 const PID_SLOPE_NS: u64 = 50_000;
 
+/// A round ends when this many of its callers have come back.
+const ENDS_WITH: u32 = 2;
+
 /// Callers that return within this part of a call's latency after the last end of a commit come from
 /// the same commit.
 const SAME_COMMIT: u64 = 4;
@@ -35,14 +42,16 @@ struct Ended {
     /// 0 if nobody needed a commit, only a flush.
     commit_ns: u64,
     released: u32,
+    /// All calls on the file system since the beginning, of whatever kind.
+    served: u64,
     /// The end before.
     last_end_ns: u64,
 }
 
 impl Rounds {
-    /// To be called when the real call of a caller that `joined` a round has returned. Tells whether it
-    /// was the round's first.
-    pub fn returned_from_round(&self, policy: &Policy, joined: &Joined) -> bool {
+    /// To be called when the real call of a caller that `joined` a round has returned. Tells whether the
+    /// round ended with it. `served` are all calls on this file system since the beginning.
+    pub fn returned_from_round(&self, policy: &Policy, joined: &Joined, served: u64) -> bool {
         if joined.rides {
             return false;
         }
@@ -50,6 +59,17 @@ impl Rounds {
         let ended = self.ended.load(Acquire);
         // Someone of this round, or of a later one, was here before.
         if ended.wrapping_sub(generation.wrapping_add(1)) < u32::MAX / 2 {
+            return false;
+        }
+        let times = self.generation(generation);
+        let returned = times.returned.fetch_add(1, AcqRel).saturating_add(1);
+        let released = times.released.load(Relaxed).max(1);
+        // Riders, of whom there are none without committers, are not counted.
+        let members = match times.committers.load(Relaxed) {
+            0 => released,
+            committers => released.min(committers),
+        };
+        if returned < members.min(ENDS_WITH) {
             return false;
         }
         let mine = generation.wrapping_add(1);
@@ -60,7 +80,6 @@ impl Rounds {
         {
             return false;
         }
-        let times = self.generation(generation);
         let end_ns = sys::now_ns();
         let commit_ns = if times.committers.load(Relaxed) > 0 {
             end_ns.saturating_sub(times.released_ns.load(Relaxed))
@@ -72,7 +91,8 @@ impl Rounds {
             &Ended {
                 end_ns,
                 commit_ns,
-                released: times.released.load(Relaxed).max(1),
+                released,
+                served,
                 last_end_ns: self.epoch_ns.0.load(Relaxed),
             },
         );
@@ -80,8 +100,9 @@ impl Rounds {
         true
     }
 
-    /// To be called when an ungated call that took `latency_ns` has returned at `end_ns`.
-    pub fn returned_ungated(&self, policy: &Policy, end_ns: u64, latency_ns: u64) {
+    /// To be called when an ungated call that took `latency_ns` has returned at `end_ns`. `served` are all
+    /// calls on this file system since the beginning.
+    pub fn returned_ungated(&self, policy: &Policy, end_ns: u64, latency_ns: u64, served: u64) {
         let last_ns = self.epoch_ns.0.load(Relaxed);
         if end_ns.saturating_sub(last_ns) <= latency_ns / SAME_COMMIT {
             return;
@@ -98,6 +119,7 @@ impl Rounds {
                     end_ns,
                     commit_ns: latency_ns,
                     released: 0,
+                    served,
                     last_end_ns: last_ns,
                 },
             );
@@ -130,34 +152,39 @@ impl Rounds {
         let waiting = split(self.round.0.load(Acquire)).1;
         self.epoch_ns.0.store(ended.end_ns, Relaxed);
         let idle = ended.end_ns.saturating_sub(ended.last_end_ns) > FORGOTTEN_NS;
-        let arrived = self.arrivals.swap(waiting, Relaxed) as usize;
-        let mut arrivals_ns = [0; MAX_PARTICIPANTS];
-        let arrived = arrived.min(MAX_PARTICIPANTS);
-        for (copy, shared) in arrivals_ns.iter_mut().zip(&self.arrivals_ns).take(arrived) {
-            *copy = shared.load(Relaxed);
+        if ended.commit_ns > 0 {
+            self.committed_ns.store(ended.end_ns, Relaxed);
         }
-        for shared in self.arrivals_ns.iter().take(waiting as usize) {
-            shared.store(0, Relaxed);
-        }
+        let arrived = (self.arrivals.swap(waiting, Relaxed) as usize).min(MAX_PARTICIPANTS);
         let plan = self.with_control(ended.end_ns, |control| {
             if idle {
-                *control = Control::default();
+                control.reset();
+            }
+            for (copy, shared) in control.arrivals_ns.0[..arrived]
+                .iter_mut()
+                .zip(&self.arrivals_ns)
+            {
+                *copy = shared.load(Relaxed);
             }
             self.count_window(control);
             decide(
                 policy,
                 control,
+                arrived,
                 &Epoch {
                     end_ns: ended.end_ns,
-                    completions: self.completions.0.load(Relaxed),
+                    completions: ended.served,
                     participants: control.participants,
                     commit_ns: ended.commit_ns,
                     released: ended.released,
                     exact: false,
-                    arrivals_ns: &arrivals_ns[..arrived],
+                    arrivals_ns: &[],
                 },
             )
         });
+        for shared in self.arrivals_ns.iter().take(waiting as usize) {
+            shared.store(0, Relaxed);
+        }
         if let Some(plan) = plan {
             self.plan.store(&plan);
         }
@@ -202,7 +229,7 @@ impl Rounds {
         let control = unsafe { &mut *self.control.get() };
         if holder_ns != 0 {
             // Its holder was killed in the middle of an update.
-            *control = Control::default();
+            control.reset();
         }
         let outcome = step(control);
         taken.store(0, Release);
@@ -210,7 +237,8 @@ impl Rounds {
     }
 }
 
-fn decide(policy: &Policy, control: &mut Control, epoch: &Epoch<'_>) -> Plan {
+/// What follows from the end `epoch`, before which the first `arrived` of the control's arrivals came.
+fn decide(policy: &Policy, control: &mut Control, arrived: usize, epoch: &Epoch<'_>) -> Plan {
     control.commit_ns = match (control.commit_ns, epoch.commit_ns) {
         (known_ns, 0) => known_ns,
         (0, commit_ns) => commit_ns,
@@ -224,7 +252,10 @@ fn decide(policy: &Policy, control: &mut Control, epoch: &Epoch<'_>) -> Plan {
         commit_ns: control.commit_ns,
     };
     match policy {
-        Policy::Auto => control.auto.on_epoch(epoch),
+        Policy::Auto => control.auto.on_epoch(&Epoch {
+            arrivals_ns: &control.arrivals_ns.0[..arrived],
+            ..*epoch
+        }),
         Policy::Off => Plan {
             gated: false,
             ..held

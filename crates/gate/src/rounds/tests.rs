@@ -6,11 +6,20 @@ use std::thread;
 use luc_control::auto::{Phase, Plan};
 
 use super::Rounds;
-use super::join::{Joined, Needs, split};
+use super::hold::Limits;
+use super::join::{Joined, Role, split};
 use crate::policy::Policy;
 
 /// A wait that no test reaches unless something is wrong.
 const LONG_NS: u64 = 20_000_000_000;
+
+/// Limits that only the longest hold bounds.
+fn limits(longest_ns: u64) -> Limits {
+    Limits {
+        longest_ns,
+        own_call_ns: LONG_NS,
+    }
+}
 
 /// Rounds as they are mapped: all zeros, and never freed.
 fn rounds(set_point: u32) -> &'static Rounds {
@@ -28,7 +37,9 @@ fn rounds(set_point: u32) -> &'static Rounds {
 
 fn join_all(rounds: &'static Rounds, callers: usize, longest_ns: u64) -> Vec<Joined> {
     let threads: Vec<_> = (0..callers)
-        .map(|_| thread::spawn(move || rounds.join(&Policy::Auto, Needs::Commit, longest_ns)))
+        .map(|_| {
+            thread::spawn(move || rounds.join(&Policy::Auto, Role::Member, &limits(longest_ns)))
+        })
         .collect();
     threads
         .into_iter()
@@ -49,8 +60,15 @@ fn a_full_round_is_released_together() {
                     .all(|j| j.generation == generation && !j.timed_out),
                 "{joined:?}"
             );
-            assert!(rounds.returned_from_round(&Policy::Delay(Default::default()), &joined[0]));
-            assert!(!rounds.returned_from_round(&Policy::Delay(Default::default()), &joined[1]));
+            let ends: Vec<bool> = joined
+                .iter()
+                .map(|joined| {
+                    rounds.returned_from_round(&Policy::Delay(Default::default()), joined, 0)
+                })
+                .collect();
+            let end = ends.iter().position(|&ends| ends);
+            assert_eq!(end, Some(1), "with the second that comes back: {ends:?}");
+            assert_eq!(ends.iter().filter(|&&ends| ends).count(), 1);
             rounds.plan.store(&Plan {
                 gated: true,
                 set_point: callers as u32,
@@ -66,30 +84,30 @@ fn a_full_round_is_released_together() {
 fn a_caller_that_needs_a_flush_rides_on_the_commit_of_the_others() {
     let rounds = rounds(2);
     rounds.plan.commit_ns.store(8_000_000, Relaxed);
-    let rider = thread::spawn(move || rounds.join(&Policy::Auto, Needs::Flush, LONG_NS));
+    let rider = thread::spawn(move || rounds.join(&Policy::Auto, Role::Rider, &limits(LONG_NS)));
     while split(rounds.round.0.load(Relaxed)).1 == 0 {
         thread::yield_now();
     }
-    let committer = rounds.join(&Policy::Auto, Needs::Commit, LONG_NS);
+    let committer = rounds.join(&Policy::Auto, Role::Member, &limits(LONG_NS));
     let rider = rider.join().expect("no panic");
     let released_ns = rounds.generation(0).released_ns.load(Relaxed);
     assert!(rider.rides && !committer.rides);
     assert!(crate::sys::now_ns() >= released_ns + 2_000_000);
     // Its return is not the commit's end.
-    assert!(!rounds.returned_from_round(&Policy::Off, &rider));
-    assert!(rounds.returned_from_round(&Policy::Off, &committer));
+    assert!(!rounds.returned_from_round(&Policy::Off, &rider, 0));
+    assert!(rounds.returned_from_round(&Policy::Off, &committer, 0));
 }
 
 #[test]
 fn a_round_without_a_commit_goes_at_once_and_teaches_no_commit_time() {
     let rounds = rounds(2);
     let joined: Vec<_> = (0..2)
-        .map(|_| thread::spawn(move || rounds.join(&Policy::Auto, Needs::Flush, LONG_NS)))
+        .map(|_| thread::spawn(move || rounds.join(&Policy::Auto, Role::Rider, &limits(LONG_NS))))
         .collect();
     for caller in joined {
         let joined = caller.join().expect("no panic");
         assert!(!joined.rides && !joined.timed_out);
-        rounds.returned_from_round(&Policy::Auto, &joined);
+        rounds.returned_from_round(&Policy::Auto, &joined, 0);
     }
     assert_eq!(rounds.snapshot().auto.commit_ns(), 0);
 }
@@ -115,7 +133,7 @@ fn without_the_keeper_of_the_timer_everybody_has_a_deadline() {
 #[test]
 fn a_plan_that_ends_gating_frees_who_still_gathers() {
     let rounds = rounds(9);
-    let waiting = thread::spawn(move || rounds.join(&Policy::Auto, Needs::Commit, LONG_NS));
+    let waiting = thread::spawn(move || rounds.join(&Policy::Auto, Role::Member, &limits(LONG_NS)));
     while split(rounds.round.0.load(Relaxed)).1 == 0 {
         thread::yield_now();
     }

@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use clap::ValueEnum;
 use luc_gate_core::Policy;
 use luc_gate_core::Settings as GateSettings;
+use luc_gate_core::figures::RunFigures;
 use luc_gate_core::inspect::filesystem;
 use luc_gate_core::launch::{self, Around, Command, Outcome};
 use luc_kernel::level::{self, JournalUse, Plan, Session, Used};
@@ -126,8 +127,9 @@ pub(super) fn run(
     };
     let mut session = Session::new(machine, plan, &watcher);
     let mut looked = Instant::now();
-    let mut watch = |process: u32, figures: &luc_gate_core::figures::RunFigures| {
-        for ((major, minor), _) in figures.used() {
+    let mut watch = |process: u32, figures: Option<&RunFigures>| {
+        for (device, _) in figures.into_iter().flat_map(RunFigures::used) {
+            let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
             session.uses(Device { major, minor });
         }
         if looked.elapsed() >= OPEN_FILES_INTERVAL {

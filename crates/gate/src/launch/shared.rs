@@ -1,0 +1,95 @@
+//! What one run shares with the programs it starts: its figures, and the rounds of this user.
+//!
+//! Both are files in /dev/shm; where that is full, missing or its name is taken by somebody else, in the
+//! user's own folder below /run. Only `luc run` makes them, with all of their memory.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use super::LaunchError;
+use super::session::{Figures, Session, create};
+use crate::call::Settings;
+use crate::environment::{FIGURES, FILTERS, LONGEST_WAIT_NS, POLICY, ROUNDS};
+use crate::policy::Policy;
+use crate::rounds::Arena;
+use crate::seccomp;
+
+/// All that one run shares with the programs it starts. The directory goes last.
+#[derive(Debug)]
+pub struct Shared {
+    /// The run's own figures.
+    pub figures: Figures,
+    /// Where callers meet, those of all runs of this user and policy.
+    pub rounds: &'static Arena,
+    rounds_path: PathBuf,
+    _session: Session,
+}
+
+impl Shared {
+    /// Makes or opens what a run of `policy` shares, at the first place that can be used.
+    ///
+    /// # Errors
+    ///
+    /// [`LaunchError`] of the first place: there is no room, or somebody else has taken the name.
+    pub fn open(policy: &Policy) -> Result<Self, LaunchError> {
+        let user = rustix::process::geteuid().as_raw();
+        let base = if Path::new("/dev/shm").is_dir() {
+            "/dev/shm"
+        } else {
+            "/tmp"
+        };
+        let of_user = if user == 0 {
+            PathBuf::from("/run/luc-gate")
+        } else {
+            PathBuf::from(format!("/run/user/{user}/luc-gate"))
+        };
+        let first = Self::open_at(Path::new(base).join(format!("luc-gate-{user}")), policy);
+        first.or_else(|error| Self::open_at(of_user, policy).map_err(|_| error))
+    }
+
+    fn open_at(directory: PathBuf, policy: &Policy) -> Result<Self, LaunchError> {
+        let session = Session::open_at(directory)?;
+        let rounds_path = session.path(&Arena::file_name(policy));
+        Ok(Self {
+            figures: session.figures()?,
+            rounds: create(&rounds_path)?,
+            rounds_path,
+            _session: session,
+        })
+    }
+
+    /// What a command needs in its environment to take part.
+    pub fn environment(&self, library: &Path, settings: &Settings) -> Vec<(OsString, OsString)> {
+        let mut preload = library.as_os_str().to_owned();
+        if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+            preload.push(":");
+            preload.push(others);
+        }
+        let longest_wait_ns = settings.longest_wait_ns.to_string();
+        vec![
+            ("LD_PRELOAD".into(), preload),
+            (ROUNDS.into(), self.rounds_path.clone().into()),
+            (POLICY.into(), settings.policy.to_string().into()),
+            (LONGEST_WAIT_NS.into(), longest_wait_ns.into()),
+            (FILTERS.into(), seccomp::filters().to_string().into()),
+            (FIGURES.into(), self.figures.path().into()),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::MetadataExt as _;
+
+    #[test]
+    fn shared_files_have_all_of_their_memory() {
+        let place = tempfile::tempdir().unwrap();
+        let shared = Shared::open_at(place.path().join("gate"), &Policy::Auto).unwrap();
+        for path in [shared.rounds_path.as_path(), shared.figures.path()] {
+            let found = fs::metadata(path).unwrap();
+            assert!(found.blocks() * 512 >= found.size(), "{}", path.display());
+        }
+    }
+}
