@@ -44,7 +44,13 @@ impl Shared {
             PathBuf::from(format!("/run/user/{user}/luc-gate"))
         };
         let first = Self::open_at(Path::new(base).join(format!("luc-gate-{user}")), policy);
-        first.or_else(|error| Self::open_at(of_user, policy).map_err(|_| error))
+        first.or_else(|error| {
+            if is_in_memory(&of_user) {
+                Self::open_at(of_user, policy).map_err(|_| error)
+            } else {
+                Err(error)
+            }
+        })
     }
 
     fn open_at(directory: PathBuf, policy: &Policy) -> Result<Self, LaunchError> {
@@ -75,6 +81,15 @@ impl Shared {
             (FIGURES.into(), self.figures.path().into()),
         ]
     }
+}
+
+/// Whether a directory that may not be there yet is on tmpfs: on a disk, shared memory would be written
+/// back again and again.
+fn is_in_memory(directory: &Path) -> bool {
+    /// Of include/uapi/linux/magic.h.
+    const TMPFS_MAGIC: u64 = 0x0102_1994;
+    let parent = directory.parent().unwrap_or(directory);
+    rustix::fs::statfs(parent).is_ok_and(|found| found.f_type as u64 == TMPFS_MAGIC)
 }
 
 #[cfg(test)]

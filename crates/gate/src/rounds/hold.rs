@@ -166,3 +166,34 @@ impl Rounds {
             .saturating_add(commit_ns.saturating_add(commit_ns / 4))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use luc_control::auto::Plan;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn whatever_the_shared_memory_says_a_hold_is_bounded_by_what_the_process_knows(
+            plan_ns in proptest::array::uniform3(any::<u64>()),
+            released_ns in any::<u64>(),
+            set_point in any::<u32>(),
+            own_call_ns in any::<u64>(),
+            longest_ns in 0..20_000_000_u64,
+        ) {
+            // SAFETY: all zeros is a valid initial state.
+            let rounds: Box<Rounds> = Box::new(unsafe { std::mem::zeroed() });
+            let [return_ns, patience_ns, commit_ns] = plan_ns;
+            let plan = Plan { gated: true, set_point, return_ns, patience_ns, commit_ns };
+            rounds.plan.store(&plan);
+            rounds.generation(u32::MAX).released_ns.store(released_ns, Relaxed);
+            rounds.ended.store(7, Relaxed);
+            let arrived_ns = 1_000_000_000_000;
+            let limits = Limits { longest_ns, own_call_ns };
+            let held_ns = rounds.deadline_ns(0, arrived_ns, &limits) - arrived_ns;
+            prop_assert!(held_ns <= longest_ns + LONGEST_CALL_NS);
+            prop_assert!(held_ns <= longest_ns + limits.in_flight_ns());
+        }
+    }
+}
