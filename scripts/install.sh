@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs a built luc: the program, the gate's library, the kernel module's sources, manual pages and
+# Installs a built luc: the program, the gate's library, the kernel module's sources for DKMS, manual pages and
 # completions. The sources go where DKMS looks for them if root installs into the running system, else below
-# PREFIX.
+# PREFIX. luc itself has them inside.
 #
 # usage: install.sh BUILD_DIR PREFIX [DESTDIR]
 set -euo pipefail
@@ -29,7 +29,7 @@ module=$(dirname "${BASH_SOURCE[0]}")/../kernel/luc
 version=$(sed -n 's/^PACKAGE_VERSION="\(.*\)"$/\1/p' "$module/dkms.conf")
 sources=$share/luc/kernel
 if [[ $EUID == 0 && -z ${3:-} && $prefix =~ ^/usr(/local)?/?$ ]]; then
-	# What an earlier installation left here would be found first.
+	# What an earlier installation left here is of no use.
 	rm -rf "$sources"
 	sources=/usr/src/luc-$version
 fi
@@ -38,6 +38,6 @@ install -d "$sources"
 rm -f "$sources"/*.c "$sources"/*.h
 install -m 644 "$module"/*.c "$module"/*.h "$module"/{Kbuild,Makefile,dkms.conf,README.md} "$sources"
 if [[ $sources == /usr/src/* ]]; then
-	echo "the module's sources are in $sources: \`luc kernel load\` builds it, or \`dkms install luc/$version\` for every kernel"
+	echo "\`luc kernel load\` builds the kernel module; DKMS finds its sources in $sources (\`dkms install luc/$version\`)"
 fi
 echo "installed luc under $root (prefix $prefix)"

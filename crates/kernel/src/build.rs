@@ -1,12 +1,13 @@
-//! Builds `luc.ko` out of tree, in a cache: the sources stay as they are, whoever owns them.
+//! Builds `luc.ko` from the sources in this program, in a folder of its own.
 //!
-//! - [`sources`]: where the module's sources are.
+//! - [`sources`]: the module's sources.
+//! - `cache`: the folder, which nobody else can change.
 //! - [`headers`]: the headers of a kernel, and which package brings them.
 
+mod cache;
 pub mod headers;
 pub mod sources;
 
-use std::env;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -24,8 +25,6 @@ pub struct Built {
     pub path: PathBuf,
     /// The kernel that it is for.
     pub kernel: String,
-    /// Where its sources are.
-    pub sources: PathBuf,
 }
 
 /// Whether something is built that has been built already.
@@ -41,18 +40,17 @@ pub enum When {
 ///
 /// # Errors
 ///
-/// [`Error::NoSuchKernel`], [`Error::NoHeaders`], [`Error::NoSources`], [`Error::NoTool`], [`Error::Build`],
-/// [`Error::Io`]. A module that was built before stays.
+/// [`Error::NoSuchKernel`], [`Error::NoHeaders`], [`Error::NoCache`], [`Error::Unsafe`], [`Error::NoTool`],
+/// [`Error::Build`], [`Error::Io`]. A module that was built before stays.
 pub fn build(machine: &Machine, kernel: &str, when: When) -> Result<Built, Error> {
     let headers = headers::find(machine, kernel)?;
-    let sources = sources::find(machine)?;
-    let cache = cache(machine).join(kernel);
+    let cache = cache::folder(machine)?.join(kernel);
     let place = cache.join("build");
     fs::create_dir_all(&place).map_err(Error::io("make", &place))?;
     let lock = cache.join("lock");
     let lock = File::create(&lock).map_err(Error::io("open", lock))?;
     flock(&lock, FlockOperation::LockExclusive).map_err(Error::io("lock", &cache))?;
-    let has_changed = sources::copy(&sources, &place)?;
+    let has_changed = sources::LUC.write(&place)?;
     let path = cache.join("luc.ko");
     if when == When::Always || has_changed || !path.exists() {
         // Whatever happens now, what was built before is not of these sources.
@@ -64,27 +62,14 @@ pub fn build(machine: &Machine, kernel: &str, when: When) -> Result<Built, Error
     Ok(Built {
         path,
         kernel: kernel.to_owned(),
-        sources,
     })
 }
 
 /// The cached module for `kernel`, if there is one of this program's version.
 pub fn cached(machine: &Machine, kernel: &str) -> Option<PathBuf> {
-    let path = cache(machine).join(kernel).join("luc.ko");
+    let path = cache::existing(machine)?.join(kernel).join("luc.ko");
     let info = ModInfo::read(&path).ok()?;
     (info.version == env!("CARGO_PKG_VERSION")).then_some(path)
-}
-
-/// Where this user's modules are built. Nobody loads what another user has built.
-fn cache(machine: &Machine) -> PathBuf {
-    if rustix::process::geteuid().is_root() {
-        return machine.path("/var/cache/luc/kernel");
-    }
-    let base = env::var_os("XDG_CACHE_HOME")
-        .map(PathBuf::from)
-        .filter(|path| path.is_absolute())
-        .or_else(|| Some(Path::new(&env::var_os("HOME")?).join(".cache")));
-    base.unwrap_or_else(env::temp_dir).join("luc/kernel")
 }
 
 fn make(

@@ -74,9 +74,20 @@ pub enum Error {
         /// How to install them.
         install: String,
     },
-    /// No module sources.
-    #[error("the sources of luc.ko are in none of {}: run `make install`, or start luc from its build tree", list(.0))]
-    NoSources(Vec<PathBuf>),
+    /// A user without a folder to build in.
+    #[error("there is no folder to build luc.ko in: set HOME or XDG_CACHE_HOME to one of yours")]
+    NoCache,
+    /// A folder that somebody else could change.
+    #[error(
+        "{path} {reason}, so luc.ko is not built below it: `chmod go-w {path}` and `chown` it to yourself, or (not for \
+         root) set XDG_CACHE_HOME", path = .path.display()
+    )]
+    Unsafe {
+        /// The folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A tool is missing.
     #[error("{tool} cannot be run ({source}): run `{install}`")]
     NoTool {
@@ -251,14 +262,6 @@ fn there(installed: &[String]) -> String {
     } else {
         format!(" (there are {})", installed.join(", "))
     }
-}
-
-fn list(paths: &[PathBuf]) -> String {
-    let paths: Vec<_> = paths
-        .iter()
-        .map(|path| path.display().to_string())
-        .collect();
-    paths.join(", ")
 }
 
 fn did_you_mean(name: &Option<&'static str>) -> String {

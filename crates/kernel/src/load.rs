@@ -79,13 +79,13 @@ fn installed(machine: &Machine, kernel: &str) -> Option<PathBuf> {
     paths.filter(|path| path.exists()).find(is_ours)
 }
 
-/// Builds it unless that has been done; without headers or sources what was built once will do.
+/// Builds it unless that has been done; without headers what was built once will do.
 fn find_or_build(machine: &Machine, kernel: &str) -> Result<PathBuf, Error> {
     match build::build(machine, kernel, When::Changed) {
         Ok(built) => Ok(built.path),
-        Err(
-            error @ (Error::NoHeaders { .. } | Error::NoSources(_) | Error::NoSuchKernel { .. }),
-        ) => build::cached(machine, kernel).ok_or(error),
+        Err(error @ (Error::NoHeaders { .. } | Error::NoSuchKernel { .. })) => {
+            build::cached(machine, kernel).ok_or(error)
+        }
         Err(error) => Err(error),
     }
 }

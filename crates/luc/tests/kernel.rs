@@ -5,6 +5,7 @@ mod common;
 mod machine;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -22,7 +23,7 @@ fn each_obstacle_to_loading_is_one_line() {
     let fake = Fake::without_module();
     let text = refusal(&fake, &["kernel", "load"]);
     assert!(
-        text.contains("sources") || text.contains("apt install linux-headers-6.1.0-18-amd64"),
+        text.contains("apt install linux-headers-6.1.0-18-amd64"),
         "{text}"
     );
     fs::remove_dir(fake.path("/proc/fs/jbd2")).expect("removed");
@@ -71,21 +72,22 @@ fn has_compiler() -> bool {
 }
 
 #[test]
-fn a_build_leaves_the_sources_as_they_are() {
+fn a_build_takes_luc_s_own_sources_and_no_others() {
     if !has_compiler() {
         return;
     }
     let fake = Fake::without_module();
-    // An installed luc: its sources are in its prefix.
-    let program = fake.path("/usr/local/bin/luc");
-    fake.write("/usr/local/share/luc/kernel/Kbuild", "obj-m := luc.o\n");
+    // Below a folder that everybody can write, with something there that looks like luc's own build tree.
+    let shared = fake.path("/shared");
+    let program = shared.join("luc-0.1/bin/luc");
+    fake.write("/shared/Cargo.toml", "");
+    let planted = "$(shell touch $(src)/../planted)\nobj-m := luc.o\n";
+    for place in ["/shared/kernel/luc", "/shared/luc-0.1/share/luc/kernel"] {
+        fake.write(&format!("{place}/Kbuild"), planted);
+    }
     fs::create_dir_all(program.parent().expect("parent")).expect("directory");
-    // Not by fs::copy: what another test starts meanwhile would have the copy open for writing.
-    let copied = Command::new("cp")
-        .arg(env!("CARGO_BIN_EXE_luc"))
-        .arg(&program)
-        .status();
-    assert!(copied.is_ok_and(|status| status.success()));
+    fs::set_permissions(&shared, fs::Permissions::from_mode(0o777)).expect("opened");
+    common::copy_luc(&program);
     let luc = |words: &[&str]| {
         Command::new(&program)
             .args(words)
@@ -106,8 +108,13 @@ fn a_build_leaves_the_sources_as_they_are() {
     let said = stdout(&output);
     let module = said.split(' ').nth(1).expect("a path");
     assert!(Path::new(module).exists(), "{said}");
-    let sources = fs::read_dir(fake.path("/usr/local/share/luc/kernel")).expect("list");
-    assert_eq!(sources.count(), 1);
+    // What was compiled is what luc has brought along, in a folder that is nobody else's.
+    let folder = Path::new(module).parent().expect("parent");
+    let kbuild = fs::read_to_string(folder.join("build/Kbuild")).expect("read");
+    let ours = concat!(env!("CARGO_MANIFEST_DIR"), "/../../kernel/luc/Kbuild");
+    assert_eq!(kbuild, fs::read_to_string(ours).expect("read"));
+    let own = fs::metadata(folder.parent().expect("parent")).expect("metadata");
+    assert_eq!(own.permissions().mode() & 0o777, 0o700);
     // Everything is there now, but nothing is loaded for a tree.
     let text = stderr(&luc(&["kernel", "load"]));
     assert!(text.contains("only root can load luc.ko"), "{text}");
@@ -148,6 +155,48 @@ fn a_build_leaves_the_sources_as_they_are() {
         text.contains("no member named j_x") && text.contains("build.log"),
         "{text}"
     );
+}
+
+#[test]
+fn nothing_is_built_where_somebody_else_could_change_it() {
+    if !has_compiler() {
+        return;
+    }
+    let fake = Fake::without_module();
+    write_headers(&fake);
+    // Root's place is below the tree's /var/cache, an ordinary user's below /cache.
+    for open in ["/var/cache", "/cache"] {
+        fs::create_dir_all(fake.path(open)).expect("directory");
+        fs::set_permissions(fake.path(open), fs::Permissions::from_mode(0o777)).expect("opened");
+    }
+    let text = refusal(&fake, &["kernel", "build"]);
+    assert!(
+        text.contains("can be written by others (mode 0777)") && text.contains("chmod go-w"),
+        "{text}"
+    );
+    for open in ["/var/cache", "/cache"] {
+        assert!(!fake.path(open).join("luc").exists());
+    }
+}
+
+#[test]
+fn a_user_without_a_home_builds_nothing() {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: only root can try as another user");
+        return;
+    }
+    let fake = Fake::without_module();
+    write_headers(&fake);
+    // What a build in /tmp would find, made by somebody else.
+    let output = common::as_nobody(fake.root())
+        .args(["kernel", "build"])
+        .env("LUC_KERNEL_TEST_ROOT", fake.root())
+        .env_remove("HOME")
+        .env_remove("XDG_CACHE_HOME")
+        .output()
+        .expect("luc starts");
+    let text = common::refusal(&output);
+    assert!(text.contains("set HOME or XDG_CACHE_HOME"), "{text}");
 }
 
 #[test]

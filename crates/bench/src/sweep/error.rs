@@ -131,6 +131,9 @@ pub enum SweepError {
     /// A guest could not be made or did not end well.
     #[error("virtual: {0}")]
     Guest(#[from] luc_vm::Error),
+    /// The modules' sources could not be written.
+    #[error("virtual: {0}")]
+    Sources(#[from] luc_kernel::Error),
     /// A point failed in a guest.
     #[error("{what}: {said}; correct the plan and give the same command again")]
     InGuest {

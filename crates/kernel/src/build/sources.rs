@@ -1,13 +1,45 @@
-//! The module's sources: in the build tree that luc runs from, or installed.
+//! The modules' sources, which are a part of this program: nobody who can write somewhere can have root compile
+//! something else.
 
-use std::env;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::{Error, Machine};
+use crate::Error;
 
-/// What a kernel build reads. Objects and the like of another build are left behind.
+/// The sources of a module: file names and contents.
+#[derive(Clone, Copy, Debug)]
+pub struct Sources {
+    files: &'static [(&'static str, &'static str)],
+}
+
+macro_rules! sources {
+    ($folder:literal: $($name:literal)*) => {
+        Sources {
+            files: &[$((
+                $name,
+                include_str!(concat!(
+                    env!("CARGO_MANIFEST_DIR"),
+                    "/../../kernel/",
+                    $folder,
+                    "/",
+                    $name
+                )),
+            )),*],
+        }
+    };
+}
+
+/// `luc.ko`.
+pub const LUC: Sources = sources!("luc": "Kbuild" "Makefile" "compat.h" "control.c" "control.h" "control_auto.c"
+    "control_returns.c" "control_trial.c" "copyout.c" "fsync.c" "hold.c" "hook.c" "journal.c" "layout.c" "luc.h" "main.c"
+    "policy.c" "stats.c" "symbols.c" "sysfs.c" "trace.c" "trace_luc.h");
+
+/// `lagdisk.ko`, the disk of virtual machines.
+pub const LAGDISK: Sources = sources!("lagdisk": "Kbuild" "Makefile" "attributes.c" "compat.h" "lagdisk.h" "main.c"
+    "store.c");
+
+/// What a kernel build reads. Objects and the like of another build are left alone.
 fn is_source(name: &Path) -> bool {
     let by_name = name
         .to_str()
@@ -20,70 +52,38 @@ fn is_source(name: &Path) -> bool {
     (by_name || by_kind) && !is_made
 }
 
-/// The directory with the module's sources.
-///
-/// # Errors
-///
-/// [`Error::NoSources`] with all places.
-pub fn find(machine: &Machine) -> Result<PathBuf, Error> {
-    let program = env::current_exe().unwrap_or_default();
-    let places = places(&program, machine);
-    match places.iter().find(|place| is_there(place)) {
-        Some(place) => Ok(place.clone()),
-        None => Err(Error::NoSources(places)),
-    }
-}
-
-fn is_there(place: &Path) -> bool {
-    place.join("Kbuild").exists() || place.join("Makefile").exists()
-}
-
-/// The build tree above the program, the prefix that it is installed in, and DKMS' place.
-fn places(program: &Path, machine: &Machine) -> Vec<PathBuf> {
-    let checkout = program
-        .ancestors()
-        .find(|above| above.join("Cargo.toml").exists())
-        .map(|tree| tree.join("kernel/luc"));
-    let installed = program
-        .parent()
-        .and_then(Path::parent)
-        .map(|prefix| prefix.join("share/luc/kernel"));
-    let dkms = machine.path(concat!("/usr/src/luc-", env!("CARGO_PKG_VERSION")));
-    checkout
-        .into_iter()
-        .chain(installed)
-        .chain([dkms])
-        .collect()
-}
-
-/// Copies sources that differ, not those in folders below; whether any did. Files that are no longer among the sources go.
-pub(super) fn copy(from: &Path, to: &Path) -> Result<bool, Error> {
-    let mut has_changed = false;
-    fs::create_dir_all(to).map_err(Error::io("make", to))?;
-    for entry in list(from)? {
-        let (source, target) = (from.join(&entry), to.join(&entry));
-        if is_source(&entry) {
-            let content = fs::read(&source).map_err(Error::io("read", &source))?;
-            if fs::read(&target).ok().as_ref() != Some(&content) {
-                fs::write(&target, content).map_err(Error::io("write", &target))?;
+impl Sources {
+    /// Writes the files that differ into `folder`, which is made if need be, and says whether any did. Other sources
+    /// there are removed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`].
+    pub fn write(self, folder: &Path) -> Result<bool, Error> {
+        fs::create_dir_all(folder).map_err(Error::io("make", folder))?;
+        let mut has_changed = false;
+        for (name, content) in self.files {
+            let path = folder.join(name);
+            if fs::read(&path).ok().as_deref() != Some(content.as_bytes()) {
+                fs::write(&path, content).map_err(Error::io("write", &path))?;
                 has_changed = true;
             }
         }
-    }
-    for entry in list(to)? {
-        if is_source(&entry) && !from.join(&entry).exists() {
-            let target = to.join(&entry);
-            fs::remove_file(&target).map_err(Error::io("remove", &target))?;
-            has_changed = true;
+        for name in list(folder)? {
+            if is_source(&name) && !self.files.iter().any(|(ours, _)| Path::new(ours) == name) {
+                let path = folder.join(&name);
+                fs::remove_file(&path).map_err(Error::io("remove", &path))?;
+                has_changed = true;
+            }
         }
+        Ok(has_changed)
     }
-    Ok(has_changed)
 }
 
-/// The names in a directory that are not hidden.
-fn list(dir: &Path) -> Result<Vec<PathBuf>, Error> {
-    let entries: io::Result<Vec<_>> = fs::read_dir(dir).and_then(Iterator::collect);
-    let entries = entries.map_err(Error::io("list", dir))?;
+/// The names in a folder that are not hidden.
+fn list(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    let entries: io::Result<Vec<_>> = fs::read_dir(folder).and_then(Iterator::collect);
+    let entries = entries.map_err(Error::io("list", folder))?;
     Ok(entries
         .into_iter()
         .map(|entry| PathBuf::from(entry.file_name()))
@@ -93,60 +93,63 @@ fn list(dir: &Path) -> Result<Vec<PathBuf>, Error> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
+    fn folder(module: &str) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../kernel")
+            .join(module)
+    }
+
     #[test]
-    fn sources_are_copied_once_and_objects_never() {
-        let tree = tempfile::tempdir().unwrap();
-        let (from, to) = (tree.path().join("from"), tree.path().join("to"));
-        fs::create_dir_all(from.join("build")).unwrap();
-        for (name, content) in [
-            ("Kbuild", "obj-m"),
-            ("a.c", "a"),
-            ("b.h", "b"),
-            ("build/a.c", "a"),
-            ("a.o", "object"),
-            ("luc.mod.c", "made"),
-        ] {
-            fs::write(from.join(name), content).unwrap();
+    fn all_that_a_build_reads_is_embedded() {
+        for (module, sources) in [("luc", LUC), ("lagdisk", LAGDISK)] {
+            let names = list(&folder(module)).unwrap().into_iter();
+            let there: BTreeMap<String, String> = names
+                .filter(|name| is_source(name))
+                .map(|name| {
+                    let text = fs::read_to_string(folder(module).join(&name)).unwrap();
+                    (name.display().to_string(), text)
+                })
+                .collect();
+            let embedded = sources.files.iter();
+            let embedded = embedded.map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
+            assert_eq!(embedded.collect::<BTreeMap<_, _>>(), there, "{module}");
         }
-        assert!(copy(&from, &to).unwrap());
-        assert!(to.join("Kbuild").exists() && to.join("b.h").exists());
-        assert!(
-            !to.join("build").exists()
-                && !to.join("a.o").exists()
-                && !to.join("luc.mod.c").exists()
-        );
-        fs::write(to.join("a.o"), "built").unwrap();
-        assert!(!copy(&from, &to).unwrap());
-        fs::write(from.join("a.c"), "changed").unwrap();
-        fs::remove_file(from.join("b.h")).unwrap();
-        assert!(copy(&from, &to).unwrap());
-        assert!(!to.join("b.h").exists() && to.join("a.o").exists());
+    }
+
+    #[test]
+    fn sources_are_written_once_and_objects_stay() {
+        let tree = tempfile::tempdir().unwrap();
+        let folder = tree.path().join("luc");
+        let first = Sources {
+            files: &[("Kbuild", "obj-m"), ("a.c", "a"), ("b.h", "b")],
+        };
+        assert!(first.write(&folder).unwrap());
+        for made in ["a.o", "luc.mod.c"] {
+            fs::write(folder.join(made), "built").unwrap();
+        }
+        assert!(!first.write(&folder).unwrap());
+        let second = Sources {
+            files: &[("Kbuild", "obj-m"), ("a.c", "changed")],
+        };
+        assert!(second.write(&folder).unwrap());
+        assert!(!folder.join("b.h").exists());
+        assert_eq!(fs::read_to_string(folder.join("a.c")).unwrap(), "changed");
+        assert!(folder.join("a.o").exists() && folder.join("luc.mod.c").exists());
     }
 
     #[test]
     fn the_module_has_our_version() {
-        let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernel/luc");
         for (file, line) in [
             ("dkms.conf", "PACKAGE_VERSION=\"VERSION\""),
             ("luc.h", "#define LUC_VERSION \"VERSION\""),
         ] {
-            let text = fs::read_to_string(module.join(file)).unwrap();
+            let text = fs::read_to_string(folder("luc").join(file)).unwrap();
             let line = line.replace("VERSION\"", concat!(env!("CARGO_PKG_VERSION"), "\""));
             assert!(text.lines().any(|have| have == line), "{file}: {line}");
         }
-    }
-
-    #[test]
-    fn places_are_the_build_tree_the_prefix_and_dkms() {
-        let tree = tempfile::tempdir().unwrap();
-        fs::write(tree.path().join("Cargo.toml"), "").unwrap();
-        let machine = Machine::at("/nowhere".into());
-        let found = places(&tree.path().join("target/release/luc"), &machine);
-        assert_eq!(found[0], tree.path().join("kernel/luc"));
-        let found = places(Path::new("/usr/local/bin/luc"), &machine);
-        assert_eq!(found[0], Path::new("/usr/local/share/luc/kernel"));
-        assert!(found[1].starts_with("/nowhere/usr/src"));
     }
 }

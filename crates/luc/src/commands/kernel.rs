@@ -27,7 +27,8 @@ pub(crate) struct Args {
 enum Action {
     /// Build the module for a kernel, against its headers
     ///
-    /// The sources stay as they are: it is built in /var/cache/luc/kernel (root), or below ~/.cache.
+    /// The sources are a part of luc. It is built in /var/cache/luc/kernel (root) or ~/.cache/luc/kernel, which nobody
+    /// else may be able to change.
     #[command(after_help = "\
 Examples:
   luc kernel build
@@ -102,11 +103,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
         Action::Build { kernel } => {
             let kernel = kernel.unwrap_or_else(|| machine.running_kernel());
             let built = build::build(&machine, &kernel, When::Always)?;
-            println!(
-                "built {} for kernel {kernel} from {}",
-                built.path.display(),
-                built.sources.display()
-            );
+            println!("built {} for kernel {kernel}", built.path.display());
         }
         Action::Load { policy, copy_out } => load(&machine, policy, copy_out)?,
         Action::Status(args) => return status::main(&machine, &args),

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use luc_kernel::build::sources::{LAGDISK, LUC, Sources};
 use luc_vm::{Kernel, Mode, Vm};
 
 use super::super::environment::mkfs_version;
@@ -19,8 +20,6 @@ use super::script::{MODEL_FILE, disk_bytes, script, workload_file};
 use super::speed::Speed;
 use crate::filebench;
 
-/// Where the modules' sources are.
-const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../kernel");
 /// What a guest may take on a busy host.
 const LIMIT: Duration = Duration::from_secs(3600);
 /// Its memory with lagdisk: the largest disk, and as much again for the workload.
@@ -52,12 +51,16 @@ impl Laboratory {
     pub(super) fn open(plan: &Plan, luc: &Path, work: &Path) -> Result<Self, SweepError> {
         let version = plan.virtual_time.as_ref().map(|time| time.kernel.as_str());
         let kernel = Kernel::find(version.unwrap_or_default())?;
-        let module = |name: &str| kernel.build_module(&Path::new(SOURCES).join(name), work);
+        let module = |name: &str, sources: Sources| -> Result<PathBuf, SweepError> {
+            let folder = work.join("sources").join(name);
+            sources.write(&folder)?;
+            Ok(kernel.build_module(&folder, work)?)
+        };
         // The modules that a model does without need the kernel's headers.
         let modules = if plan.disk.is_modelled() {
             Vec::new()
         } else {
-            vec![module("luc")?, module("lagdisk")?]
+            vec![module("luc", LUC)?, module("lagdisk", LAGDISK)?]
         };
         let read = |path: &Path| fs::read_to_string(path).map_err(SweepError::file("read", path));
         let file_systems = plan.target.iter().filter_map(|target| target.fs.clone());
