@@ -242,6 +242,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether the user may not do it, as the system says.
+    pub(crate) fn is_denied(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied)
+    }
+
     /// For `map_err`: wraps an I/O error with what was tried on which path.
     pub(crate) fn io<E: Into<io::Error>>(
         action: &'static str,

@@ -7,19 +7,23 @@
 //! one journal do not restore each other's away, in whichever order they end.
 //!
 //! Three parties restore: the holder itself at its end; a *watcher*, a process that sleeps on the
-//! holder's lock ([`watch`]); and, if both were killed, whoever uses leases next ([`Leases::reap`]).
+//! holder's lock ([`watch`]) and ignores the signals that end programs; and, if both were killed, the next
+//! luc, whatever it does ([`restore_abandoned`]).
 //!
 //! A value that somebody else has written meanwhile is theirs, and is left alone.
 //!
-//! Below `/run/luc/kernel/`: `lock`, held while the record is changed; `record.json`; `holders/ID`.
+//! Below `/run/luc/kernel/`: `lock`, held while the record is changed; `record.json`; `holders/ID`. Only their owner
+//! opens them: whoever can open a file can lock it, and so keep all others waiting.
 
 mod holder;
 mod record;
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder, File, Permissions};
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
-use std::path::PathBuf;
+use std::os::unix::fs::{
+    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 
@@ -56,26 +60,35 @@ impl Leases {
         }
     }
 
-    /// Restores what holders that are gone have left. Does nothing, and says nothing, for a user who may
-    /// not.
+    /// Restores what holders that are gone have left, and says on how many journals that was. Does nothing, and says
+    /// nothing, for a user who may not. Without a record it is one look at a folder; nothing is locked unless
+    /// there is something to restore.
     ///
     /// # Errors
     ///
     /// [`Error::Io`], [`Error::NotTaken`]; the record then keeps what is to be restored.
-    pub fn reap(&self) -> Result<(), Error> {
+    pub fn reap(&self) -> Result<usize, Error> {
+        // Also when /run/luc/kernel may not be entered.
         if !self.dir.join(record::NAME).exists() {
-            return Ok(());
+            return Ok(0);
+        }
+        let is_abandoned = |record: &Record| record.count_abandoned(|id| self.is_alive(id));
+        match Record::read(&self.dir) {
+            Ok(record) if is_abandoned(&record) == 0 => return Ok(0),
+            Err(error) if error.is_denied() => return Ok(0),
+            _ => {}
         }
         let locked = match self.lock() {
-            Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::PermissionDenied => {
-                return Ok(());
-            }
+            Err(error) if error.is_denied() => return Ok(0),
             locked => locked?,
         };
+        let mut abandoned = 0;
         locked.change(|_, record| {
+            abandoned = is_abandoned(record);
             record.retain_holders(|id| self.is_alive(id));
             Ok(())
-        })
+        })?;
+        Ok(abandoned)
     }
 
     /// The processes that hold leases, and on what: `luc run (process 4711) on loop0-8`.
@@ -104,21 +117,17 @@ impl Leases {
     }
 
     pub(crate) fn lock(&self) -> Result<Locked<'_>, Error> {
-        let make = |dir: &PathBuf| {
-            DirBuilder::new()
-                .mode(0o755)
-                .recursive(true)
-                .create(dir)
-                .map_err(Error::io("make", dir))
-        };
-        make(&self.holders_dir())?;
+        let holders = self.holders_dir();
+        DirBuilder::new()
+            .mode(0o700)
+            .recursive(true)
+            .create(&holders)
+            .map_err(Error::io("make", &holders))?;
+        for dir in [&self.dir, &holders] {
+            close(dir, 0o700)?;
+        }
         let path = self.dir.join("lock");
-        let lock = File::options()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
-            .map_err(Error::io("open", &path))?;
+        let lock = open_own(&path)?;
         flock(&lock, FlockOperation::LockExclusive).map_err(Error::io("lock", &path))?;
         Ok(Locked {
             leases: self,
@@ -131,10 +140,11 @@ impl Leases {
     }
 
     fn is_alive(&self, id: &str) -> bool {
-        let Ok(file) = File::open(self.holders_dir().join(id)) else {
-            return false;
-        };
-        flock(&file, FlockOperation::NonBlockingLockShared).is_err()
+        match File::open(self.holders_dir().join(id)) {
+            Ok(file) => flock(&file, FlockOperation::NonBlockingLockShared).is_err(),
+            // Who may not look knows nothing, and takes nothing away from anybody.
+            Err(error) => error.kind() == io::ErrorKind::PermissionDenied,
+        }
     }
 }
 
@@ -183,6 +193,39 @@ impl Locked<'_> {
     }
 }
 
+/// Opens a file of the leases, which is made if need be, for nobody but its owner.
+fn open_own(path: &Path) -> Result<File, Error> {
+    let file = File::options()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)
+        .map_err(Error::io("open", path))?;
+    close(path, 0o600)?;
+    Ok(file)
+}
+
+/// Takes everybody else's access away, should an earlier luc have given it.
+fn close(path: &Path, mode: u32) -> Result<(), Error> {
+    let found = fs::metadata(path).map_err(Error::io("read", path))?;
+    if found.mode() & 0o777 == mode {
+        return Ok(());
+    }
+    fs::set_permissions(path, Permissions::from_mode(mode)).map_err(Error::io("close", path))
+}
+
+/// Restores what runs that were killed with their watchers have left in the module, and says on how many journals that
+/// was. Meant for the start of every command: it costs a stat(2) when nothing is lent, and reads two small files when
+/// something is. A user who is not root restores nothing, and is told nothing.
+///
+/// # Errors
+///
+/// As [`Leases::reap`].
+pub fn restore_abandoned() -> Result<usize, Error> {
+    Leases::of(&Machine::from_environment()).reap()
+}
+
 /// Sleeps until the holder `id` has ended, then restores what it has left.
 ///
 /// # Errors
@@ -196,5 +239,6 @@ pub fn watch(machine: &Machine, id: &str) -> Result<(), Error> {
         // Ours must not count as the holder's.
         drop(file);
     }
-    leases.reap()
+    leases.reap()?;
+    Ok(())
 }

@@ -3,6 +3,7 @@
 mod fake;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
 use fake::Fake;
@@ -184,7 +185,7 @@ fn a_holder_that_is_gone_is_found_out() {
         .unwrap();
     let leases = Leases::of(&machine(&fake));
     assert_eq!(leases.holders().len(), 1);
-    leases.reap().unwrap();
+    assert_eq!(leases.reap().unwrap(), 0);
     assert_eq!(fake.read("a-8", "policy"), "auto");
     // As if it had been killed with its watcher: its file is there, and nobody locks it.
     let record = fs::read(fake.path("/run/luc/kernel/record.json")).unwrap();
@@ -192,7 +193,8 @@ fn a_holder_that_is_gone_is_found_out() {
     fake.write("/sys/kernel/luc/a-8/policy", "auto\n");
     fs::write(fake.path("/run/luc/kernel/record.json"), record).unwrap();
     assert!(leases.holders().is_empty());
-    leases.reap().unwrap();
+    assert_eq!(leases.reap().unwrap(), 1);
+    assert_eq!(leases.reap().unwrap(), 0);
     assert_eq!(fake.read("a-8", "policy"), "off");
 }
 
@@ -281,4 +283,60 @@ fn without_the_module_there_is_the_gate() {
         let error = plan(&machine, asked, || unreachable!()).unwrap_err();
         assert!(matches!(error, Error::NotLoaded), "{error}");
     }
+}
+
+#[test]
+fn nobody_else_can_lock_what_leases_are_kept_in() {
+    let fake = Fake::new();
+    fake.mount("a-8", "7:0");
+    // As an earlier luc made them.
+    fake.write("/run/luc/kernel/lock", "");
+    let lender = holder(&fake);
+    lender
+        .lend(&journal(&fake, "a-8"), &settings(&["policy=auto"]))
+        .unwrap();
+    let mode = |path: &str| {
+        let found = fs::metadata(fake.path(path)).unwrap();
+        found.permissions().mode() & 0o777
+    };
+    assert_eq!(mode("/run/luc/kernel"), 0o700);
+    assert_eq!(mode("/run/luc/kernel/holders"), 0o700);
+    for file in ["lock", "record.json"] {
+        assert_eq!(mode(&format!("/run/luc/kernel/{file}")), 0o600, "{file}");
+    }
+    let holders = fs::read_dir(fake.path("/run/luc/kernel/holders")).unwrap();
+    for holder in holders.flatten() {
+        assert_eq!(
+            holder.metadata().unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+    }
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: only root can try as another user");
+        return;
+    }
+    // The folders above let everybody in, so that it is these files which do not.
+    for folder in ["", "/run", "/run/luc", "/sys", "/sys/kernel"] {
+        fs::set_permissions(fake.path(folder), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let script = "ls \"$0/run/luc\" >/dev/null || echo 'the folder above is closed'
+        for file in \"$0\"/run/luc/kernel/lock \"$0\"/run/luc/kernel/holders/*; do
+            flock --nonblock \"$file\" true 2>/dev/null && echo \"$file was locked\"
+        done; true";
+    let output = Command::new("setpriv")
+        .args([
+            "--reuid=65534",
+            "--regid=65534",
+            "--clear-groups",
+            "sh",
+            "-c",
+            script,
+        ])
+        .arg(fake.root())
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    lender.end().unwrap();
+    assert_eq!(fake.read("a-8", "policy"), "off");
 }

@@ -112,6 +112,15 @@ fn a_killed_run_is_cleaned_up_by_its_watcher() {
     let fake = with_own_journal();
     let mut child = start(&fake, &["--level", "both"]);
     until("the loan", || fake.read("own-8", "policy") == "auto");
+    // What ends every luc does not end the watcher before its work is done.
+    if let Some(watcher) = watcher_of(&child) {
+        for signal in ["-TERM", "-HUP", "-INT", "-QUIT", "-PIPE"] {
+            let sent = Command::new("kill")
+                .args([signal, &watcher.to_string()])
+                .status();
+            assert!(sent.expect("kill").success(), "{signal}");
+        }
+    }
     kill(&mut child);
     until("the restoration", || fake.read("own-8", "policy") == "off");
     until("the end of the record", || {

@@ -1,6 +1,7 @@
 //! A process that lends settings.
 
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,7 +10,7 @@ use std::os::unix::process::CommandExt as _;
 
 use rustix::fs::{FlockOperation, flock};
 
-use super::Leases;
+use super::{Leases, open_own};
 use crate::journal::Journal;
 use crate::setting::Settings;
 use crate::{Error, set};
@@ -43,7 +44,7 @@ impl Holder {
             record.retain_holders(|other| other != id && leases.is_alive(other));
             Ok(())
         })?;
-        let file = File::create(&path).map_err(Error::io("make", &path))?;
+        let file = open_own(&path)?;
         flock(&file, FlockOperation::LockExclusive).map_err(Error::io("lock", &path))?;
         drop(locked);
         let mut holder = Self {
@@ -115,9 +116,31 @@ impl Drop for Holder {
     }
 }
 
-/// Starts the watcher in a process group of its own: what ends this process' group does not end it.
+/// What `killall luc`, a service's stop, a logout and a closed terminal send, also to the watcher.
+const IGNORED: [libc::c_int; 5] = [
+    libc::SIGTERM,
+    libc::SIGHUP,
+    libc::SIGINT,
+    libc::SIGQUIT,
+    libc::SIGPIPE,
+];
+
+/// Starts the watcher in a process group of its own: what ends this process' group does not end it, nor do the signals
+/// that are sent to every luc. It ends by itself, after the holder.
 fn start(mut command: Command) -> Result<Child, Error> {
     let program = Path::new(command.get_program()).to_owned();
+    // Before the program is there: signals that are ignored stay so over exec.
+    let ignore = || {
+        for signal in IGNORED {
+            // SAFETY: SIG_IGN is no handler; signal(2) is async-signal-safe.
+            if unsafe { libc::signal(signal, libc::SIG_IGN) } == libc::SIG_ERR {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec only signal(2) is called, which is async-signal-safe.
+    unsafe { command.pre_exec(ignore) };
     command
         .process_group(0)
         .current_dir("/")

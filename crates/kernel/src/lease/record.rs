@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -64,7 +65,12 @@ impl Record {
         }
         let new = dir.join("record.new");
         let text = serde_json::to_vec_pretty(self).map_err(io::Error::from);
-        text.and_then(|text| fs::write(&new, text))
+        let write = |text: Vec<u8>| {
+            let mut options = fs::File::options();
+            options.write(true).create(true).truncate(true).mode(0o600);
+            io::Write::write_all(&mut options.open(&new)?, &text)
+        };
+        text.and_then(write)
             .and_then(|()| fs::rename(&new, &path))
             .map_err(Error::io("write", path))
     }
@@ -159,6 +165,14 @@ impl Record {
             }
         }
         holders
+    }
+
+    /// How many journals have a holder that is not alive, or none.
+    pub(super) fn count_abandoned(&self, is_alive: impl Fn(&str) -> bool) -> usize {
+        let is_abandoned = |lent: &&Lent| {
+            lent.holders.is_empty() || lent.holders.iter().any(|wish| !is_alive(&wish.holder))
+        };
+        self.0.values().filter(is_abandoned).count()
     }
 
     /// What holders want of a journal, the latest last.

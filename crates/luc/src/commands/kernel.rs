@@ -97,7 +97,9 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
             lease::watch(&machine, &holder)?;
             return Ok(ExitCode::SUCCESS);
         }
-        _ => Leases::of(&machine).reap()?,
+        _ => {
+            Leases::of(&machine).reap()?;
+        }
     }
     match args.action {
         Action::Build { kernel } => {
