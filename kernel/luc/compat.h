@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What differs between the kernels that luc.ko can be built for, 5.10 and later. Each shim names
- * the change it answers.
+ * the change it answers. Which of them have been tested is said below.
  */
 #ifndef LUC_COMPAT_H
 #define LUC_COMPAT_H
@@ -15,6 +15,14 @@
 #if LINUX_VERSION_CODE < KERNEL_VERSION(5, 10, 0)
 #error "luc.ko needs Linux 5.10 or later"
 #endif
+
+/*
+ * The kernels that luc.ko has been tested on. Another one may give jbd2's fields another meaning
+ * under the same names, which no check of names, signatures and offsets can see: it is refused
+ * unless module parameter allow_untested is set. dkms.conf has the same range.
+ */
+#define LUC_FIRST_TESTED KERNEL_VERSION(6, 1, 0)
+#define LUC_LAST_TESTED KERNEL_VERSION(6, 12, 255)
 
 #ifndef CONFIG_X86_64
 #error "luc.ko is written for x86-64"

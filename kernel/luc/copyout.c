@@ -14,8 +14,11 @@
 #include "luc.h"
 #include "trace_luc.h"
 
-/* Waiting for memory here would delay the very commit that everybody waits for. */
-#define LUC_COPY_GFP (GFP_NOFS | __GFP_NOWARN | __GFP_NORETRY)
+/*
+ * Waiting for memory here would delay the very commit that everybody waits for, so nothing is
+ * reclaimed: without free memory jbd2 journals the buffer itself.
+ */
+#define LUC_COPY_GFP (GFP_NOWAIT | __GFP_NOWARN)
 
 /* Copying goes on for so many commits that it did not pay in ... */
 #define LUC_PATIENT_RUNS 16
@@ -56,8 +59,9 @@ static void luc_copy_settle(struct luc_journal *lj, size_t bytes, bool made, boo
 }
 
 /*
- * As jbd2_freeze_jh_data() does it: the trigger fires on the buffer (ext4 has none, ocfs2 computes
- * its checksums there), then it is copied, and the copy keeps the trigger. Escaping of a block that
+ * As jbd2_freeze_jh_data() does it: the trigger fires on the buffer (ext4 computes the checksum of
+ * a block of its orphan file there, ocfs2 those of its metadata), then it is copied, and the copy
+ * keeps the trigger, which jbd2 does not fire again. Escaping of a block that
  * begins with jbd2's magic number is left to jbd2, which does it in the copy. Under
  * jh->b_state_lock.
  */

@@ -10,6 +10,7 @@
 #include <linux/module.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -20,6 +21,13 @@
 static DEFINE_HASHTABLE(luc_journals, 6);
 /* Serializes changes of the table. */
 static DEFINE_MUTEX(luc_journals_lock);
+
+/* Journals that tasks are unmounting now; under luc_journals_lock. */
+struct luc_unmount {
+	struct hlist_node node;
+	journal_t *journal;
+};
+static HLIST_HEAD(luc_unmounts);
 
 static void luc_journal_setup(struct luc_journal *lj)
 {
@@ -88,16 +96,15 @@ static struct luc_journal *luc_journal_find_name(const char *name)
 	return NULL;
 }
 
-/* Adds an entry; whatever had this address or this name before is no more. */
-static void luc_journal_add(journal_t *journal, const char *name, dev_t dev)
+/*
+ * Adds an entry; whatever had this address or this name before is no more. Under
+ * luc_journals_lock.
+ */
+static void luc_journal_add_locked(journal_t *journal, const char *name, dev_t dev)
 {
 	struct luc_journal *lj, *old;
-	unsigned int nofs;
 	int error = -ENOMEM;
 
-	/* Mounting may already hold locks that reclaim would want. */
-	nofs = memalloc_nofs_save();
-	mutex_lock(&luc_journals_lock);
 	rcu_read_lock();
 	old = luc_journal_find_rcu(journal);
 	rcu_read_unlock();
@@ -133,21 +140,53 @@ out:
 	if (error)
 		pr_warn("luc: journal %s is left alone: no memory or no place in sysfs (%d)\n",
 			name, error);
+}
+
+static void luc_journal_add(journal_t *journal, const char *name, dev_t dev)
+{
+	/* Mounting may already hold locks that reclaim would want. */
+	unsigned int nofs = memalloc_nofs_save();
+
+	mutex_lock(&luc_journals_lock);
+	luc_journal_add_locked(journal, name, dev);
 	mutex_unlock(&luc_journals_lock);
 	memalloc_nofs_restore(nofs);
 }
 
-static void luc_journal_forget(journal_t *journal)
+/* From here until luc_unmount_end() nobody adds the journal. */
+static void luc_unmount_begin(struct luc_unmount *unmount, journal_t *journal)
 {
 	struct luc_journal *lj;
 
+	unmount->journal = journal;
 	mutex_lock(&luc_journals_lock);
+	hlist_add_head(&unmount->node, &luc_unmounts);
 	rcu_read_lock();
 	lj = luc_journal_find_rcu(journal);
 	rcu_read_unlock();
 	if (lj)
 		luc_journal_remove(lj);
 	mutex_unlock(&luc_journals_lock);
+}
+
+static void luc_unmount_end(struct luc_unmount *unmount)
+{
+	mutex_lock(&luc_journals_lock);
+	hlist_del(&unmount->node);
+	mutex_unlock(&luc_journals_lock);
+}
+
+/* Under luc_journals_lock. */
+static bool luc_is_unmounting(journal_t *journal)
+{
+	struct luc_unmount *unmount;
+
+	hlist_for_each_entry(unmount, &luc_unmounts, node)
+	{
+		if (unmount->journal == journal)
+			return true;
+	}
+	return false;
 }
 
 /* A journal is about to be used: its first sight. */
@@ -166,11 +205,13 @@ int luc_wrap_journal_load(journal_t *journal)
 /* Unmount: forgotten before jbd2 makes the last commits. */
 int luc_wrap_journal_destroy(journal_t *journal)
 {
+	struct luc_unmount unmount;
 	int error;
 
 	luc_enter();
-	luc_journal_forget(journal);
+	luc_unmount_begin(&unmount, journal);
 	error = jbd2_journal_destroy(journal);
+	luc_unmount_end(&unmount);
 	luc_leave();
 	return error;
 }
@@ -186,8 +227,7 @@ struct luc_sight {
 
 /*
  * A kjournald2 names its journal. It clears j_task before the journal is freed, so a journal whose
- * j_task is this task is one; and one that is unmounted right afterwards is only an address in the
- * table, which goes when the name or the address is used again.
+ * j_task is this task is one.
  */
 static bool luc_journal_of(struct task_struct *task, struct luc_sight *sight)
 {
@@ -220,6 +260,23 @@ static bool luc_journal_known(journal_t *journal)
 	return known;
 }
 
+/*
+ * Adds what was seen of a journal's task, unless it has been unmounted since, or is being: an
+ * unmount whose wrapper has come this far is in the list or has cleared j_task.
+ */
+static void luc_journal_attach(struct task_struct *task, const struct luc_sight *seen)
+{
+	struct luc_sight now = {};
+	unsigned int nofs = memalloc_nofs_save();
+
+	mutex_lock(&luc_journals_lock);
+	if (luc_journal_of(task, &now) && now.journal == seen->journal &&
+	    !luc_is_unmounting(now.journal) && !luc_journal_known(now.journal))
+		luc_journal_add_locked(now.journal, now.name, now.dev);
+	mutex_unlock(&luc_journals_lock);
+	memalloc_nofs_restore(nofs);
+}
+
 /* Finds the journals that were there before the hooks. */
 void luc_journals_attach(void)
 {
@@ -239,12 +296,15 @@ void luc_journals_attach(void)
 			if (!luc_journal_of(task, &sight) || at++ < seen)
 				continue;
 			found = true;
+			get_task_struct(task);
 			break;
 		}
 		rcu_read_unlock();
 		seen++;
-		if (found && !luc_journal_known(sight.journal))
-			luc_journal_add(sight.journal, sight.name, sight.dev);
+		if (found) {
+			luc_journal_attach(task, &sight);
+			put_task_struct(task);
+		}
 	} while (found && --limit);
 }
 

@@ -11,6 +11,8 @@
 #include "compat.h"
 #include "luc.h"
 
+bool luc_layout_is_checked;
+
 struct luc_member {
 	const char *name;
 	u32 offset;
@@ -56,7 +58,7 @@ static const struct luc_member journal_head_members[] = {
 	MEMBER(journal_head, b_triggers),    MEMBER(journal_head, b_frozen_triggers),
 };
 
-static const struct luc_struct luc_structs[] = {
+static const struct luc_struct __maybe_unused luc_structs[] = {
 	STRUCT(journal_s),
 	STRUCT(transaction_s),
 	STRUCT(journal_head),
@@ -68,6 +70,12 @@ typedef s32 luc_find_btf_fn(const char *name, u32 kind, struct btf **btf);
 typedef const struct btf_type *luc_btf_type_fn(const struct btf *btf, u32 id);
 typedef const char *luc_btf_name_fn(const struct btf *btf, u32 offset);
 typedef void luc_btf_put_fn(struct btf *btf);
+
+/* As in symbols.c. bpf_find_btf_id() is static in 6.1, and declared in no header. */
+#define LUC_IS(function, type) static_assert(__same_type(&(function), (type *)0))
+LUC_IS(btf_type_by_id, luc_btf_type_fn);
+LUC_IS(btf_name_by_offset, luc_btf_name_fn);
+LUC_IS(btf_put, luc_btf_put_fn);
 
 static s32 luc_find_no_btf(const char *name, u32 kind, struct btf **btf)
 {
@@ -151,15 +159,16 @@ static bool luc_is_expected(const struct btf *btf, const struct btf_type *type,
 	return true;
 }
 
-static bool luc_check_struct(const struct luc_struct *expected)
+/* 1: it is as expected; 0: it is not; -ENOENT: the kernel has no information on it. */
+static int luc_check_struct(const struct luc_struct *expected)
 {
 	const struct btf_type *type;
 	struct btf *btf;
 	s32 id = static_call(luc_find_btf)(expected->name, BTF_KIND_STRUCT, &btf);
-	bool good = true;
+	int good = -ENOENT;
 
 	if (id < 0)
-		return true;
+		return -ENOENT;
 	type = static_call(luc_btf_type)(btf, id);
 	if (type)
 		good = luc_is_expected(btf, type, expected);
@@ -167,26 +176,42 @@ static bool luc_check_struct(const struct luc_struct *expected)
 	return good;
 }
 
-int luc_check_layout(void)
+static int luc_check_structs(void)
 {
 	size_t i;
+	int good;
 
-	if (!luc_find_btf_functions()) {
-		pr_debug("luc: this kernel cannot be asked for its types\n");
-		return 0;
-	}
+	if (!luc_find_btf_functions())
+		return -ENOENT;
 	for (i = 0; i < ARRAY_SIZE(luc_structs); i++) {
-		if (!luc_check_struct(&luc_structs[i]))
-			return -EOPNOTSUPP;
+		good = luc_check_struct(&luc_structs[i]);
+		if (good <= 0)
+			return good;
 	}
-	return 0;
+	return 1;
 }
 
 #else
 
-int luc_check_layout(void)
+static int luc_check_structs(void)
 {
-	return 0;
+	return -ENOENT;
 }
 
 #endif
+
+int luc_check_layout(void)
+{
+	int good = luc_check_structs();
+
+	luc_layout_is_checked = good > 0;
+	if (!good)
+		return -EOPNOTSUPP;
+	if (good < 0)
+		pr_warn("luc: warning: this kernel has no type information (BTF) of jbd2: that its "
+			"structures are those that luc.ko was compiled with is vouched for by %s "
+			"only\n",
+			IS_ENABLED(CONFIG_MODVERSIONS) ? "the versions of its symbols"
+						       : "the kernel's version");
+	return 0;
+}

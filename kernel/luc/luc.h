@@ -178,8 +178,9 @@ struct luc_journal {
 	unsigned long saved_tasks; /* a bit for each task (or several) that a copy spared a wait */
 };
 
-/* main.c: defaults of new journals. */
+/* main.c: defaults of new journals, and whether the running kernel is one of those tested. */
 extern struct luc_settings luc_defaults;
+extern bool luc_is_tested;
 
 /* symbols.c */
 int luc_find_symbols(void);
@@ -195,7 +196,9 @@ int luc_original_write_metadata(transaction_t *transaction, struct journal_head 
 				struct buffer_head **bh_out, sector_t block);
 void *luc_jbd2_alloc(size_t size, gfp_t flags);
 void luc_jbd2_free(void *ptr, size_t size);
+/* layout.c: whether the running kernel's type information has vouched for jbd2's structures. */
 int luc_check_layout(void);
+extern bool luc_layout_is_checked;
 
 /* hook.c */
 int luc_hooks_install(void);

@@ -2,6 +2,7 @@
 /* Loading and unloading. */
 #include <linux/init.h>
 #include <linux/module.h>
+#include <linux/utsname.h>
 
 #include "compat.h"
 #include "luc.h"
@@ -32,6 +33,46 @@ module_param(copy_out, charp, 0444);
 MODULE_PARM_DESC(copy_out, "whether journals write metadata from copies unless set otherwise: off, "
 			   "on, heuristic or auto");
 
+bool luc_is_tested;
+
+static bool allow_untested;
+module_param(allow_untested, bool, 0444);
+MODULE_PARM_DESC(allow_untested, "load into a kernel that luc.ko has not been tested on");
+
+static bool __init luc_is_in_range(unsigned int version)
+{
+	return version >= LUC_FIRST_TESTED && version <= LUC_LAST_TESTED;
+}
+
+/*
+ * Both the kernel that this was compiled for and the one that runs, which may be another: with
+ * CONFIG_MODVERSIONS the loader does not compare their releases.
+ */
+static int __init luc_check_kernel(void)
+{
+	const char *release = init_utsname()->release;
+	unsigned int major = 0, minor = 0;
+	bool is_known = sscanf(release, "%u.%u", &major, &minor) == 2 && major < 256 && minor < 256;
+
+	luc_is_tested = is_known && luc_is_in_range(LINUX_VERSION_CODE) &&
+			luc_is_in_range(KERNEL_VERSION(major, minor, 0));
+	if (luc_is_tested)
+		return 0;
+	if (allow_untested) {
+		pr_warn("luc: warning: luc.ko has not been tested on kernel %s, only from %u.%u to "
+			"%u.%u\n",
+			release, LUC_FIRST_TESTED >> 16, LUC_FIRST_TESTED >> 8 & 255,
+			LUC_LAST_TESTED >> 16, LUC_LAST_TESTED >> 8 & 255);
+		return 0;
+	}
+	pr_err("luc: luc.ko has not been tested on kernel %s, only from %u.%u to %u.%u: to take "
+	       "the risk, "
+	       "load it with allow_untested=1 (luc kernel load --allow-untested)\n",
+	       release, LUC_FIRST_TESTED >> 16, LUC_FIRST_TESTED >> 8 & 255, LUC_LAST_TESTED >> 16,
+	       LUC_LAST_TESTED >> 8 & 255);
+	return -EOPNOTSUPP;
+}
+
 static int __init luc_parse_parameters(void)
 {
 	int error = luc_parse_policy(policy, &luc_defaults.policy);
@@ -50,6 +91,9 @@ static int __init luc_init(void)
 {
 	int error = luc_parse_parameters();
 
+	if (error)
+		return error;
+	error = luc_check_kernel();
 	if (error)
 		return error;
 	error = luc_find_symbols();

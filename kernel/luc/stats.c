@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The files in a journal's stats folder. */
+/*
+ * The files in a journal's stats folder. Only root reads them: they tell how often the programs of
+ * all users synchronize.
+ */
 #include <linux/sysfs.h>
 
 #include "compat.h"
@@ -34,7 +37,7 @@ void luc_sum_delays(struct luc_journal *lj, struct luc_delays *sum)
 		(void)copy_bytes_in_use;                                                           \
 		return sysfs_emit(page, format "\n", expression);                                  \
 	}                                                                                          \
-	static struct kobj_attribute luc_stat_##name = __ATTR_RO(name)
+	static struct kobj_attribute luc_stat_##name = __ATTR(name, 0400, name##_show, NULL)
 
 #define LUC_DELAY_STAT(name, field)                                                                \
 	static ssize_t name##_show(struct kobject *kobj, struct kobj_attribute *attribute,         \
@@ -45,7 +48,7 @@ void luc_sum_delays(struct luc_journal *lj, struct luc_delays *sum)
 		luc_sum_delays(container_of(kobj, struct luc_journal, kobj), &sum);                \
 		return sysfs_emit(page, "%llu\n", sum.field);                                      \
 	}                                                                                          \
-	static struct kobj_attribute luc_stat_##name = __ATTR_RO(name)
+	static struct kobj_attribute luc_stat_##name = __ATTR(name, 0400, name##_show, NULL)
 
 LUC_STAT(commits, "%llu", counts.commits);
 LUC_STAT(commits_by_fsync, "%llu", counts.commits_by_fsync);
@@ -76,7 +79,7 @@ static ssize_t state_show(struct kobject *kobj, struct kobj_attribute *attribute
 	return sysfs_emit(page, "%s\n", state);
 }
 
-static struct kobj_attribute luc_stat_state = __ATTR_RO(state);
+static struct kobj_attribute luc_stat_state = __ATTR(state, 0400, state_show, NULL);
 
 static struct attribute *luc_stats[] = {
 	&luc_stat_commits.attr,

@@ -6,6 +6,7 @@
  * end in a fault on a kernel with Indirect Branch Tracking, which seals functions that it only
  * calls directly.
  */
+#include <linux/kallsyms.h>
 #include <linux/kprobes.h>
 #include <linux/static_call.h>
 
@@ -20,6 +21,14 @@ typedef int luc_write_metadata_fn(transaction_t *transaction, struct journal_hea
 				  struct buffer_head **bh_out, sector_t block);
 typedef void *luc_alloc_fn(size_t size, gfp_t flags);
 typedef void luc_free_fn(void *ptr, size_t size);
+
+/* Addresses are found by name; that the functions are of these types, the compiler must say. */
+#define LUC_IS(function, type) static_assert(__same_type(&(function), (type *)0))
+LUC_IS(kallsyms_lookup_name, luc_lookup_fn);
+LUC_IS(jbd2_journal_commit_transaction, luc_commit_fn);
+LUC_IS(jbd2_journal_write_metadata_buffer, luc_write_metadata_fn);
+LUC_IS(jbd2_alloc, luc_alloc_fn);
+LUC_IS(jbd2_free, luc_free_fn);
 
 static luc_lookup_fn luc_no_lookup;
 static unsigned long luc_no_lookup(const char *name)

@@ -213,13 +213,23 @@ static ssize_t interface_show(struct kobject *kobj, struct kobj_attribute *attri
 	return sysfs_emit(page, "%d\n", LUC_INTERFACE);
 }
 
+static ssize_t layout_show(struct kobject *kobj, struct kobj_attribute *attribute, char *page)
+{
+	return sysfs_emit(page, luc_layout_is_checked ? "checked\n" : "unchecked\n");
+}
+
+static ssize_t kernel_show(struct kobject *kobj, struct kobj_attribute *attribute, char *page)
+{
+	return sysfs_emit(page, luc_is_tested ? "tested\n" : "untested\n");
+}
+
 static struct kobj_attribute luc_version = __ATTR_RO(version);
 static struct kobj_attribute luc_interface = __ATTR_RO(interface);
+static struct kobj_attribute luc_layout = __ATTR_RO(layout);
+static struct kobj_attribute luc_kernel = __ATTR_RO(kernel);
 
 static const struct attribute *luc_root_attrs[] = {
-	&luc_version.attr,
-	&luc_interface.attr,
-	NULL,
+	&luc_version.attr, &luc_interface.attr, &luc_layout.attr, &luc_kernel.attr, NULL,
 };
 
 int luc_sysfs_init(void)

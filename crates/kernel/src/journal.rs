@@ -22,6 +22,10 @@ const DIRECTORY: &str = "/sys/kernel/luc";
 pub struct Module {
     /// Its version.
     pub version: String,
+    /// Whether the kernel's type information has vouched for jbd2's structures.
+    pub is_layout_checked: bool,
+    /// Whether the running kernel is one that the module has been tested on.
+    pub is_kernel_tested: bool,
     dir: PathBuf,
 }
 
@@ -49,8 +53,14 @@ impl Module {
         if found.parse() != Ok(INTERFACE) {
             return Err(Error::Interface { found });
         }
+        let says = |name: &str, word: &str| {
+            let text = machine.text(Path::new(DIRECTORY).join(name));
+            text.as_deref() == Some(word)
+        };
         Ok(Self {
             version,
+            is_layout_checked: says("layout", "checked"),
+            is_kernel_tested: says("kernel", "tested"),
             dir: machine.path(DIRECTORY),
         })
     }
@@ -123,13 +133,16 @@ impl Journal {
         })
     }
 
-    /// Its figures now.
+    /// Its figures now; `None` for a user who may not read them, as only root may.
     ///
     /// # Errors
     ///
     /// [`Error::Io`], also if the file system has been unmounted.
-    pub fn stats(&self) -> Result<Stats, Error> {
-        Stats::read(&self.dir.join("stats"))
+    pub fn stats(&self) -> Result<Option<Stats>, Error> {
+        match Stats::read(&self.dir.join("stats")) {
+            Err(error) if error.is_denied() => Ok(None),
+            stats => stats.map(Some),
+        }
     }
 
     /// All its settings now.

@@ -12,11 +12,20 @@ use rustix::system::finit_module;
 
 use crate::build::{self, When};
 use crate::modinfo::ModInfo;
-use crate::setting::{Key, Settings};
+use crate::setting::Settings;
 use crate::{Error, Machine, Module, capability};
 
 /// Where distributions and DKMS put modules that are not the kernel's own, below /lib/modules/VERSION.
 const INSTALLED: [&str; 4] = ["updates/dkms", "updates", "extra", "weak-updates"];
+
+/// The kernels that the module may be loaded into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kernels {
+    /// Those that it has been tested on.
+    Tested,
+    /// Any that it can be built for, at the user's risk.
+    Any,
+}
 
 /// How a load went.
 #[derive(Clone, Debug)]
@@ -28,14 +37,15 @@ pub struct Loaded {
 }
 
 /// Loads the module into the running kernel, building it first if need be, with `settings` as what new
-/// journals start with. What is loaded already stays as it is.
+/// journals start with. A kernel that the module has not been tested on refuses it, unless `kernels` says that any will
+/// do. What is loaded already stays as it is.
 ///
 /// # Errors
 ///
 /// Every [`Error`] of [`capability::check`], [`build::build`] and [`Module::open`]; [`Error::WrongKernel`],
 /// [`Error::Unsigned`], [`Error::UnknownKey`], [`Error::Refused`], [`Error::NotRoot`],
 /// [`Error::OtherVersion`]. Nothing is loaded then.
-pub fn load(machine: &Machine, settings: &Settings) -> Result<Loaded, Error> {
+pub fn load(machine: &Machine, settings: &Settings, kernels: Kernels) -> Result<Loaded, Error> {
     if let Some(loaded) = Module::loaded_version(machine) {
         let ours = env!("CARGO_PKG_VERSION");
         if loaded != ours {
@@ -53,12 +63,12 @@ pub fn load(machine: &Machine, settings: &Settings) -> Result<Loaded, Error> {
     if is_compressed(&path) {
         // The kernel may or may not unpack it; modprobe always does.
         check_root(machine)?;
-        modprobe(&path, settings)?;
+        modprobe(&path, &parameters(settings, kernels))?;
     } else {
         let info = ModInfo::read(&path)?;
         check(machine, &path, &info)?;
         check_root(machine)?;
-        insert(machine, &path, &info, settings)?;
+        insert(machine, &path, &info, parameters(settings, kernels))?;
     }
     Ok(Loaded {
         module: Module::open(machine)?,
@@ -118,19 +128,26 @@ fn check_root(machine: &Machine) -> Result<(), Error> {
     })
 }
 
+/// The module's parameters: what new journals start with, and whether it may take an unknown kernel.
+fn parameters(settings: &Settings, kernels: Kernels) -> Vec<String> {
+    let settings = settings.iter().map(|(key, value)| format!("{key}={value}"));
+    let any = (kernels == Kernels::Any).then(|| "allow_untested=1".to_owned());
+    settings.chain(any).collect()
+}
+
 fn insert(
     machine: &Machine,
     path: &Path,
     info: &ModInfo,
-    settings: &Settings,
+    mut parameters: Vec<String>,
 ) -> Result<(), Error> {
     let file = File::open(path).map_err(Error::io("open", path))?;
-    let known = |key: &Key| info.parameters.iter().any(|name| name == key.name());
-    let parameters: Vec<_> = settings
-        .iter()
-        .filter(|(key, _)| known(key))
-        .map(|(key, value)| format!("{key}={value}"))
-        .collect();
+    parameters.retain(|parameter| {
+        let name = parameter.split('=').next();
+        info.parameters
+            .iter()
+            .any(|known| Some(known.as_str()) == name)
+    });
     // Checked values have no zero in them.
     let parameters = CString::new(parameters.join(" ")).unwrap_or_default();
     let log = KernelLog::open();
@@ -180,8 +197,7 @@ fn unsigned(path: &Path, why: String) -> Error {
     }
 }
 
-fn modprobe(path: &Path, settings: &Settings) -> Result<(), Error> {
-    let parameters = settings.iter().map(|(key, value)| format!("{key}={value}"));
+fn modprobe(path: &Path, parameters: &[String]) -> Result<(), Error> {
     let output = Command::new("modprobe")
         .arg("luc")
         .args(parameters)

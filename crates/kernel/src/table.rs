@@ -17,8 +17,8 @@ pub struct Row {
     pub copy_out: String,
     /// How many runs lend its settings now.
     pub lent: usize,
-    /// Its figures, since whenever.
-    pub stats: Stats,
+    /// Its figures, since whenever; `None` for a user who may not read them.
+    pub stats: Option<Stats>,
 }
 
 /// All lines, under their heads.
@@ -40,16 +40,28 @@ const HEADS: [&str; 11] = [
 ];
 /// Columns before this one are words, to the left; the others numbers, to the right.
 const WORDS: usize = 5;
+/// Columns before this one are settings; the others come from figures.
+const SETTINGS: usize = 4;
 
 impl Row {
     fn cells(&self) -> [String; HEADS.len()] {
-        let stats = &self.stats;
         let lent = if self.lent > 0 { "*" } else { "" };
-        [
+        let words = [
             self.mount_point.clone(),
             self.journal.clone(),
             format!("{}{lent}", self.policy),
             self.copy_out.clone(),
+        ];
+        let figures = match &self.stats {
+            Some(stats) => self.figures(stats),
+            None => std::array::from_fn(|_| "-".to_owned()),
+        };
+        let mut cells = words.into_iter().chain(figures);
+        std::array::from_fn(|_| cells.next().unwrap_or_default())
+    }
+
+    fn figures(&self, stats: &Stats) -> [String; HEADS.len() - SETTINGS] {
+        [
             // Under the other policies there is nothing to decide.
             if self.policy == "auto" {
                 stats.state.clone()
@@ -100,6 +112,9 @@ impl fmt::Display for Table<'_> {
         if self.0.iter().any(|row| row.lent > 0) {
             writeln!(f, "* lent to a running `luc run`, and restored after it")?;
         }
+        if self.0.iter().any(|row| row.stats.is_none()) {
+            writeln!(f, "only root may read the figures: run it with sudo")?;
+        }
         Ok(())
     }
 }
@@ -134,7 +149,7 @@ mod tests {
             policy: "auto".into(),
             copy_out: "off".into(),
             lent: 0,
-            stats,
+            stats: Some(stats),
         };
         let busy = Stats {
             commits: 12,
@@ -174,12 +189,13 @@ mod tests {
             policy: "pid".into(),
             copy_out: "on".into(),
             lent: 2,
-            stats: Stats::default(),
+            stats: None,
         }];
         let text = Table(&rows).to_string();
         assert!(
             text.contains("pid*") && text.contains("restored after it"),
             "{text}"
         );
+        assert!(text.contains(" - ") && text.contains("with sudo"), "{text}");
     }
 }

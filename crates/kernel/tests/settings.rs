@@ -261,7 +261,10 @@ fn a_session_counts_from_the_first_use() {
     assert!(failures.is_empty(), "{failures:?}");
     assert_eq!(uses.len(), 1);
     assert_eq!(
-        (uses[0].stats.fsyncs, uses[0].fsyncs_per_commit),
+        (
+            uses[0].stats.as_ref().unwrap().fsyncs,
+            uses[0].fsyncs_per_commit
+        ),
         (160, Some(16.0))
     );
     assert_eq!(uses[0].policy, "auto");

@@ -263,6 +263,8 @@ fn status_is_a_table_and_json() {
     let output = run(&fake, &["kernel", "status", "--json"]);
     let status: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(status["interface"], 1);
+    assert_eq!(status["is_layout_checked"], true);
+    assert_eq!(status["is_kernel_tested"], true);
     let journals = status["journals"].as_array().expect("journals");
     let own = journals
         .iter()
@@ -273,6 +275,15 @@ fn status_is_a_table_and_json() {
     assert_eq!(own["stats"]["error_milli"], -500);
     assert_eq!(own["fsyncs_per_commit"], 15.5);
     assert_eq!(own["device"], fake.own_device());
+    // A kernel that could not be asked for its types, and that nobody has tried.
+    fake.write("/sys/kernel/luc/layout", "unchecked\n");
+    fake.write("/sys/kernel/luc/kernel", "untested\n");
+    let text = stdout(&run(&fake, &["kernel", "status"]));
+    assert!(
+        text.contains("WARNING: this kernel has no type information"),
+        "{text}"
+    );
+    assert!(text.contains("--allow-untested"), "{text}");
     for wrong in ["--watch=1ms", "--watch=soon"] {
         refusal(&fake, &["kernel", "status", wrong]);
     }

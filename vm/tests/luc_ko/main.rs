@@ -7,3 +7,4 @@ mod copy_out;
 mod gain;
 mod load;
 mod module;
+mod unknown;

@@ -34,6 +34,9 @@ finish() {
 }
 ";
 
+/// The module's sources.
+pub(crate) const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../kernel/luc");
+
 /// The tests share the folder that the module is built in.
 static BUILDING: Mutex<()> = Mutex::new(());
 
@@ -48,14 +51,23 @@ pub(crate) struct Parts {
 impl Parts {
     /// `None` after saying what is missing.
     pub(crate) fn find(version: &str) -> Option<Self> {
+        Self::of(version, Path::new(SOURCES))
+    }
+
+    /// The same with the module's sources of a folder named `luc`; objects are in `FOLDER/..` if it is not ours.
+    pub(crate) fn of(version: &str, source: &Path) -> Option<Self> {
         let luc = luc()?;
         let (kernel, lagdisk) = kernel_and_lagdisk(version)?;
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernel/luc");
+        let work = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let work = match source.parent() {
+            Some(folder) if source != Path::new(SOURCES) => folder,
+            _ => work,
+        };
         let _one = BUILDING
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner());
         let module = kernel
-            .build_module(&source, Path::new(env!("CARGO_TARGET_TMPDIR")))
+            .build_module(source, work)
             .unwrap_or_else(|error| panic!("{error}"));
         Some(Self {
             kernel,

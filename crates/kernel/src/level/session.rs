@@ -26,7 +26,8 @@ pub struct Session<'w> {
 /// A journal from the moment when the command was first seen to use it.
 struct Begun {
     journal: Journal,
-    before: Stats,
+    /// `None` for a user who may not read them.
+    before: Option<Stats>,
     is_lent: bool,
 }
 
@@ -45,8 +46,8 @@ pub struct JournalUse {
     pub copy_out: String,
     /// fsyncs per commit that an fsync asked for.
     pub fsyncs_per_commit: Option<f64>,
-    /// All figures.
-    pub stats: Stats,
+    /// All figures; `None` for a user who may not read them.
+    pub stats: Option<Stats>,
 }
 
 impl std::fmt::Debug for Session<'_> {
@@ -130,14 +131,17 @@ impl<'w> Session<'w> {
 
 impl Begun {
     fn end(&self) -> Result<JournalUse, Error> {
-        let stats = self.journal.stats()?.since(&self.before);
+        let now = self.journal.stats()?;
+        let stats = now
+            .zip(self.before.as_ref())
+            .map(|(now, before)| now.since(before));
         Ok(JournalUse {
             journal: self.journal.name.clone(),
             device: self.journal.device,
             is_lent: self.is_lent,
             policy: self.journal.read(Key::Policy)?,
             copy_out: self.journal.read(Key::CopyOut)?,
-            fsyncs_per_commit: stats.fsyncs_per_commit(),
+            fsyncs_per_commit: stats.as_ref().and_then(Stats::fsyncs_per_commit),
             stats,
         })
     }

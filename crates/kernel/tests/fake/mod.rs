@@ -73,6 +73,8 @@ impl Fake {
             concat!(env!("CARGO_PKG_VERSION"), "\n"),
         );
         fake.write("/sys/kernel/luc/interface", "1\n");
+        fake.write("/sys/kernel/luc/layout", "checked\n");
+        fake.write("/sys/kernel/luc/kernel", "tested\n");
         fake
     }
 

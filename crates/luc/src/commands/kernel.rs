@@ -10,7 +10,7 @@ use clap::Subcommand;
 use luc_disk::units::parse_duration_ns;
 use luc_kernel::build::{self, When};
 use luc_kernel::lease::{self, Leases};
-use luc_kernel::{Journal, Machine, Module, Settings};
+use luc_kernel::{Journal, Kernels, Machine, Module, Settings};
 
 /// The kernel module: build, load, watch, set and unload it
 ///
@@ -45,7 +45,8 @@ Examples:
     #[command(after_help = "\
 Examples:
   luc kernel load                                # only for luc run, and to look
-  luc kernel load --policy auto --copy-out auto  # for everybody, from now on")]
+  luc kernel load --policy auto --copy-out auto  # for everybody, from now on
+  luc kernel load --allow-untested               # on a kernel that is newer than those tested")]
     Load {
         /// Whether and how commits are held: off, delay, pid or auto
         #[arg(long)]
@@ -53,6 +54,9 @@ Examples:
         /// When journal blocks are copied: off, on, heuristic or auto
         #[arg(long, value_name = "MODE")]
         copy_out: Option<String>,
+        /// Also on a kernel that luc.ko has not been tested on (it has on 6.1 to 6.12), at your own risk
+        #[arg(long)]
+        allow_untested: bool,
     },
     Status(status::Args),
     /// Change settings of journals: all of them, or none (root)
@@ -107,7 +111,18 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
             let built = build::build(&machine, &kernel, When::Always)?;
             println!("built {} for kernel {kernel}", built.path.display());
         }
-        Action::Load { policy, copy_out } => load(&machine, policy, copy_out)?,
+        Action::Load {
+            policy,
+            copy_out,
+            allow_untested,
+        } => {
+            let kernels = if allow_untested {
+                Kernels::Any
+            } else {
+                Kernels::Tested
+            };
+            load(&machine, policy, copy_out, kernels)?;
+        }
         Action::Status(args) => return status::main(&machine, &args),
         Action::Set { all, words } => set(&machine, all, &words)?,
         Action::Unload { timeout } => {
@@ -122,13 +137,18 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn load(machine: &Machine, policy: Option<String>, copy_out: Option<String>) -> anyhow::Result<()> {
+fn load(
+    machine: &Machine,
+    policy: Option<String>,
+    copy_out: Option<String>,
+    kernels: Kernels,
+) -> anyhow::Result<()> {
     let words = [
         policy.map(|value| format!("policy={value}")),
         copy_out.map(|value| format!("copy_out={value}")),
     ];
     let settings = Settings::parse(words.iter().flatten().map(String::as_str))?;
-    let loaded = luc_kernel::load(machine, &settings)?;
+    let loaded = luc_kernel::load(machine, &settings, kernels)?;
     let version = &loaded.module.version;
     let journals = loaded.module.journals()?;
     let names: Vec<_> = journals

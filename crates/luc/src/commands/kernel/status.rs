@@ -77,6 +77,10 @@ impl Head {
 struct Status {
     version: String,
     interface: u32,
+    /// Whether the kernel's type information has vouched for jbd2's structures.
+    is_layout_checked: bool,
+    /// Whether the module has been tested on this kernel.
+    is_kernel_tested: bool,
     journals: Vec<JournalStatus>,
 }
 
@@ -90,7 +94,8 @@ struct JournalStatus {
     #[serde(serialize_with = "with_numbers")]
     settings: Settings,
     fsyncs_per_commit: Option<f64>,
-    stats: Stats,
+    /// `None` for a user who may not read them.
+    stats: Option<Stats>,
 }
 
 pub(super) fn main(machine: &Machine, args: &Args) -> anyhow::Result<ExitCode> {
@@ -141,10 +146,13 @@ fn look(machine: &Machine, before: &mut BTreeMap<String, Stats>) -> anyhow::Resu
         let Ok((settings, stats)) = read(&journal) else {
             continue;
         };
-        let since = before
-            .get(&journal.name)
-            .map_or_else(|| stats.clone(), |earlier| stats.since(earlier));
-        now.insert(journal.name.clone(), stats);
+        let since = stats.map(|stats| {
+            let since = before
+                .get(&journal.name)
+                .map_or_else(|| stats.clone(), |earlier| stats.since(earlier));
+            now.insert(journal.name.clone(), stats);
+            since
+        });
         let Device { major, minor } = journal.device;
         let mounted = filesystem::of_device(major, minor).ok();
         journals.push(JournalStatus {
@@ -153,7 +161,7 @@ fn look(machine: &Machine, before: &mut BTreeMap<String, Stats>) -> anyhow::Resu
             device: journal.device,
             journal: journal.name,
             settings,
-            fsyncs_per_commit: since.fsyncs_per_commit(),
+            fsyncs_per_commit: since.as_ref().and_then(Stats::fsyncs_per_commit),
             stats: since,
         });
     }
@@ -161,11 +169,13 @@ fn look(machine: &Machine, before: &mut BTreeMap<String, Stats>) -> anyhow::Resu
     Ok(Status {
         version: module.version,
         interface: luc_kernel::INTERFACE,
+        is_layout_checked: module.is_layout_checked,
+        is_kernel_tested: module.is_kernel_tested,
         journals,
     })
 }
 
-fn read(journal: &Journal) -> Result<(Settings, Stats), luc_kernel::Error> {
+fn read(journal: &Journal) -> Result<(Settings, Option<Stats>), luc_kernel::Error> {
     Ok((journal.settings()?, journal.stats()?))
 }
 
@@ -188,6 +198,18 @@ fn show(status: &Status, json: bool, head: &Head) -> anyhow::Result<()> {
     match head.interval {
         Some(interval) => writeln!(out, "; in the last {} s", interval.as_secs_f64())?,
         None => writeln!(out)?,
+    }
+    if !status.is_kernel_tested {
+        writeln!(
+            out,
+            "WARNING: luc.ko has not been tested on this kernel, and was loaded with --allow-untested"
+        )?;
+    }
+    if !status.is_layout_checked {
+        writeln!(
+            out,
+            "WARNING: this kernel has no type information (BTF) of jbd2, so luc.ko could not compare its structures"
+        )?;
     }
     if status.journals.is_empty() {
         writeln!(

@@ -185,14 +185,18 @@ impl std::fmt::Display for RunOutcome {
 impl std::fmt::Display for KernelUse {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let used = &self.used;
-        let stats = &used.stats;
         let place = self.mount_point.as_deref().unwrap_or(&used.journal);
+        write!(
+            f,
+            "luc: {place} ({}): kernel module, policy {}, copy-out {}: ",
+            used.journal, used.policy, used.copy_out,
+        )?;
+        let Some(stats) = &used.stats else {
+            return writeln!(f, "only root may read its figures");
+        };
         writeln!(
             f,
-            "luc: {place} ({}): kernel module, policy {}, copy-out {}: {} fsyncs in {} commits{}",
-            used.journal,
-            used.policy,
-            used.copy_out,
+            "{} fsyncs in {} commits{}",
             stats.fsyncs,
             stats.commits,
             each(used.fsyncs_per_commit, |n| format!(
