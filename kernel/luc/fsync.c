@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who asks for commits: the two functions by which ext4's fsync waits for one.
+ * Who asks for commits: the two functions by which ext4's fsync waits for one, and whoever else
+ * waits for one. An fsync is company that a hold is for. sync(2), syncfs, a synchronous handle or
+ * an allocation that retries after ENOSPC gains nothing from company: it ends the hold.
  */
 #include <linux/sched.h>
 
@@ -74,6 +76,7 @@ static struct luc_round *luc_round_of(struct luc_journal *lj, tid_t tid, u64 now
 		round->tid = tid;
 		round->requests = 0;
 		round->first_ns = now_ns;
+		round->awaited = false;
 	}
 	return round;
 }
@@ -84,12 +87,39 @@ u32 luc_requests(struct luc_journal *lj, tid_t tid)
 	return lj->rounds[tid & 1].tid == tid ? lj->rounds[tid & 1].requests : 0;
 }
 
-static void luc_note_request(struct luc_journal *lj, tid_t tid, enum luc_place place)
+/* Whether somebody waits for transaction tid who is no fsync; under lj->lock. */
+bool luc_is_awaited(struct luc_journal *lj, tid_t tid)
+{
+	return lj->rounds[tid & 1].tid == tid && lj->rounds[tid & 1].awaited;
+}
+
+static struct hlist_head *luc_askers_like(struct luc_journal *lj, struct task_struct *task)
+{
+	return &lj->askers[hash_ptr(task, ilog2(LUC_ASKER_BUCKETS))];
+}
+
+/* Whether the current task is inside an fsync that was counted; under lj->lock. */
+static bool luc_is_asker(struct luc_journal *lj)
+{
+	struct luc_asker *asker;
+
+	hlist_for_each_entry(asker, luc_askers_like(lj, current), node)
+	{
+		if (asker->task == current)
+			return true;
+	}
+	return false;
+}
+
+static void luc_note_request(struct luc_journal *lj, tid_t tid, enum luc_place place,
+			     struct luc_asker *asker)
 {
 	u64 now_ns = ktime_get_ns();
 	struct luc_round *round;
 
 	spin_lock(&lj->lock);
+	asker->task = current;
+	hlist_add_head(&asker->node, luc_askers_like(lj, current));
 	lj->counts.fsyncs++;
 	if (place == LUC_DONE)
 		goto out;
@@ -109,26 +139,50 @@ out:
 	spin_unlock(&lj->lock);
 }
 
+/* The fsync returns. */
+static void luc_forget_asker(struct luc_journal *lj, struct luc_asker *asker)
+{
+	spin_lock(&lj->lock);
+	hlist_del(&asker->node);
+	spin_unlock(&lj->lock);
+}
+
+/* Ends the hold of transaction tid, or keeps it from being held. */
+static void luc_note_waiter(struct luc_journal *lj, tid_t tid, enum luc_place place)
+{
+	spin_lock(&lj->lock);
+	if ((place == LUC_RUNNING || place == LUC_RUNNING_BEHIND) && !luc_is_asker(lj)) {
+		luc_round_of(lj, tid, ktime_get_ns())->awaited = true;
+		if (lj->holder && lj->held_tid == tid)
+			wake_up_process(lj->holder);
+	}
+	spin_unlock(&lj->lock);
+}
+
 /* fsync: waits until the transaction that has the file's changes is committed. */
 int luc_wrap_complete_transaction(journal_t *journal, tid_t tid)
 {
+	struct luc_asker asker;
 	struct luc_journal *lj;
 	int error;
 
 	luc_enter();
 	lj = luc_journal_get(journal);
+	if (lj)
+		luc_note_request(lj, tid, luc_place_of(journal, tid), &asker);
+	error = jbd2_complete_transaction(journal, tid);
 	if (lj) {
-		luc_note_request(lj, tid, luc_place_of(journal, tid));
+		luc_forget_asker(lj, &asker);
 		luc_journal_put(lj);
 	}
-	error = jbd2_complete_transaction(journal, tid);
 	luc_leave();
 	return error;
 }
 
-/* fsync of a file with journaled data, up to 6.3: commits whatever is running. */
+/* fsync of a folder, and up to 6.3 of a file with journaled data: commits whatever is running. */
 int luc_wrap_force_commit(journal_t *journal)
 {
+	struct luc_asker asker;
 	struct luc_journal *lj;
 	tid_t tid;
 	int error;
@@ -137,10 +191,34 @@ int luc_wrap_force_commit(journal_t *journal)
 	lj = luc_journal_get(journal);
 	if (lj) {
 		tid = luc_running_tid(journal);
-		luc_note_request(lj, tid, luc_place_of(journal, tid));
-		luc_journal_put(lj);
+		luc_note_request(lj, tid, luc_place_of(journal, tid), &asker);
 	}
 	error = jbd2_journal_force_commit(journal);
+	if (lj) {
+		luc_forget_asker(lj, &asker);
+		luc_journal_put(lj);
+	}
+	luc_leave();
+	return error;
+}
+
+/*
+ * Whoever waits for a commit comes here, an fsync from within the two above. What jbd2 calls at the
+ * end of a wrapper, by a jump, looks like the wrapper's own call and is let through: that is an
+ * fsync as well.
+ */
+int luc_wrap_wait_commit(journal_t *journal, tid_t tid)
+{
+	struct luc_journal *lj;
+	int error;
+
+	luc_enter();
+	lj = luc_journal_get(journal);
+	if (lj) {
+		luc_note_waiter(lj, tid, luc_place_of(journal, tid));
+		luc_journal_put(lj);
+	}
+	error = jbd2_log_wait_commit(journal, tid);
 	luc_leave();
 	return error;
 }

@@ -49,6 +49,8 @@ static bool luc_hold_is_over(struct luc_journal *lj, struct luc_hold *hold, u64 
 		hold->end = LUC_HOLD_STOPPED;
 	else if (luc_requests(lj, hold->tid) >= hold->full_at)
 		hold->end = LUC_HOLD_FULL;
+	else if (luc_is_awaited(lj, hold->tid))
+		hold->end = LUC_HOLD_AWAITED;
 	else if (luc_under_pressure(hold))
 		hold->end = LUC_HOLD_PRESSURE;
 	else if (now_ns >= deadline_ns)
@@ -84,6 +86,7 @@ static void luc_hold_commit(struct luc_journal *lj, struct luc_hold *hold)
 	held_ns = ktime_get_ns() - hold->begin_ns;
 	lj->counts.holds++;
 	lj->counts.hold_ns += held_ns;
+	lj->counts.holds_awaited += hold->end == LUC_HOLD_AWAITED;
 	requests = luc_requests(lj, hold->tid);
 	spin_unlock(&lj->lock);
 	trace_luc_hold_end(lj->dev, hold->tid, requests, held_ns, hold->end);

@@ -25,6 +25,7 @@ static struct luc_hook luc_counting[] = {
 	  luc_wrap_get_write_access },
 	{ "jbd2_complete_transaction", jbd2_complete_transaction, luc_wrap_complete_transaction },
 	{ "jbd2_journal_force_commit", jbd2_journal_force_commit, luc_wrap_force_commit },
+	{ "jbd2_log_wait_commit", jbd2_log_wait_commit, luc_wrap_wait_commit },
 };
 
 /* Those that act; the first two originals are found at load. */
@@ -34,6 +35,17 @@ static struct luc_hook luc_acting[] = {
 	{ "jbd2_journal_load", jbd2_journal_load, luc_wrap_journal_load },
 	{ "jbd2_journal_destroy", jbd2_journal_destroy, luc_wrap_journal_destroy },
 };
+
+/* A wrapper is called with the arguments of its original: a changed signature is a build error. */
+#define LUC_WRAPS(wrapper, function) static_assert(__same_type(&(wrapper), &(function)))
+LUC_WRAPS(luc_wrap_get_write_access, jbd2_journal_get_write_access);
+LUC_WRAPS(luc_wrap_complete_transaction, jbd2_complete_transaction);
+LUC_WRAPS(luc_wrap_force_commit, jbd2_journal_force_commit);
+LUC_WRAPS(luc_wrap_wait_commit, jbd2_log_wait_commit);
+LUC_WRAPS(luc_wrap_commit, jbd2_journal_commit_transaction);
+LUC_WRAPS(luc_wrap_write_metadata, jbd2_journal_write_metadata_buffer);
+LUC_WRAPS(luc_wrap_journal_load, jbd2_journal_load);
+LUC_WRAPS(luc_wrap_journal_destroy, jbd2_journal_destroy);
 
 /* Tasks inside wrappers. Entered here and left there: only the sum means anything. */
 static DEFINE_PER_CPU(long, luc_inside);

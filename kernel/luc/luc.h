@@ -44,6 +44,7 @@ enum luc_hold_end {
 	LUC_HOLD_BOUND,	   /* the bound on any hold */
 	LUC_HOLD_PRESSURE, /* no space in the journal, or somebody waits for the commit to start */
 	LUC_HOLD_STOPPED,  /* unmount, freeze or unload */
+	LUC_HOLD_AWAITED,  /* somebody waits for the commit who is no fsync */
 };
 
 /* What can be set for a journal, in the units of its sysfs files. Under luc_journal.lock. */
@@ -69,6 +70,7 @@ struct luc_round {
 	u32 requests;
 	u64 first_ns;
 	u64 last_ns;
+	bool awaited; /* somebody waits for it who is no fsync */
 };
 
 /* Writes that had to wait; by any task at any time, so per processor. */
@@ -85,6 +87,7 @@ struct luc_counts {
 	u64 fsyncs_waited_two;
 	u64 holds;
 	u64 hold_ns;
+	u64 holds_awaited;
 	u64 writes;
 	u64 copies;
 	u64 copy_bytes;
@@ -102,6 +105,14 @@ struct luc_task {
 	pid_t tid;
 	u32 window; /* the last window in which it was seen */
 };
+
+/* A task inside an fsync that was counted, from the count to its return; on its stack. */
+struct luc_asker {
+	struct hlist_node node;
+	struct task_struct *task;
+};
+
+#define LUC_ASKER_BUCKETS 32
 
 /*
  * Whether commits are journaled from copies, and what that is decided by. Under luc_journal.lock.
@@ -149,6 +160,7 @@ struct luc_journal {
 	u32 held_for; /* wake the holder at this many requests */
 
 	struct luc_round rounds[2]; /* by the transaction's parity: running and committing */
+	struct hlist_head askers[LUC_ASKER_BUCKETS]; /* by task */
 
 	/* Arrivals since the last commit's end, after it; 0 for whoever waited then. */
 	u32 arrivals_ns[LUC_MAX_PARTICIPANTS];
@@ -220,7 +232,9 @@ int luc_wrap_journal_destroy(journal_t *journal);
 /* fsync.c: who asks for commits */
 int luc_wrap_complete_transaction(journal_t *journal, tid_t tid);
 int luc_wrap_force_commit(journal_t *journal);
+int luc_wrap_wait_commit(journal_t *journal, tid_t tid);
 u32 luc_requests(struct luc_journal *lj, tid_t tid);
+bool luc_is_awaited(struct luc_journal *lj, tid_t tid);
 
 /* hold.c: the commit */
 void luc_wrap_commit(journal_t *journal);

@@ -57,6 +57,7 @@ LUC_STAT(fsyncs_last_commit, "%u", counts.fsyncs_last_commit);
 LUC_STAT(fsyncs_waited_two, "%llu", counts.fsyncs_waited_two);
 LUC_STAT(holds, "%llu", counts.holds);
 LUC_STAT(hold_ns, "%llu", counts.hold_ns);
+LUC_STAT(holds_awaited, "%llu", counts.holds_awaited);
 LUC_STAT(set_point, "%u", counts.set_point);
 LUC_STAT(error_milli, "%d", counts.error_milli);
 LUC_STAT(output_us, "%u", counts.output_us);
@@ -89,6 +90,7 @@ static struct attribute *luc_stats[] = {
 	&luc_stat_fsyncs_waited_two.attr,
 	&luc_stat_holds.attr,
 	&luc_stat_hold_ns.attr,
+	&luc_stat_holds_awaited.attr,
 	&luc_stat_set_point.attr,
 	&luc_stat_error_milli.attr,
 	&luc_stat_output_us.attr,

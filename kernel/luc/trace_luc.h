@@ -13,11 +13,12 @@ TRACE_DEFINE_ENUM(LUC_HOLD_EXPIRED);
 TRACE_DEFINE_ENUM(LUC_HOLD_BOUND);
 TRACE_DEFINE_ENUM(LUC_HOLD_PRESSURE);
 TRACE_DEFINE_ENUM(LUC_HOLD_STOPPED);
+TRACE_DEFINE_ENUM(LUC_HOLD_AWAITED);
 
 #define luc_show_hold_end(end)                                                                     \
 	__print_symbolic(end, { LUC_HOLD_FULL, "full" }, { LUC_HOLD_EXPIRED, "expired" },          \
 			 { LUC_HOLD_BOUND, "bound" }, { LUC_HOLD_PRESSURE, "pressure" },           \
-			 { LUC_HOLD_STOPPED, "stopped" })
+			 { LUC_HOLD_STOPPED, "stopped" }, { LUC_HOLD_AWAITED, "awaited" })
 
 /* A commit that fsync asked for is being held. */
 TRACE_EVENT(luc_hold_begin,

@@ -26,6 +26,8 @@ pub struct Stats {
     pub holds: u64,
     /// How long, in nanoseconds.
     pub hold_ns: u64,
+    /// Holds that ended because somebody waited for the commit who is no fsync: sync(2), syncfs, a synchronous handle.
+    pub holds_awaited: u64,
     /// The controller's set point: fsyncs per commit.
     pub set_point: u64,
     /// The controller's error, in thousandths of an fsync.
@@ -74,6 +76,7 @@ impl Stats {
             fsyncs_waited_two: count("fsyncs_waited_two")?,
             holds: count("holds")?,
             hold_ns: count("hold_ns")?,
+            holds_awaited: count("holds_awaited")?,
             set_point: count("set_point")?,
             error_milli: signed("error_milli")?,
             output_us: signed("output_us")?,
@@ -102,6 +105,7 @@ impl Stats {
                 .saturating_sub(earlier.fsyncs_waited_two),
             holds: now.holds.saturating_sub(earlier.holds),
             hold_ns: now.hold_ns.saturating_sub(earlier.hold_ns),
+            holds_awaited: now.holds_awaited.saturating_sub(earlier.holds_awaited),
             writes: now.writes.saturating_sub(earlier.writes),
             writes_delayed: now.writes_delayed.saturating_sub(earlier.writes_delayed),
             write_delay_ns: now.write_delay_ns.saturating_sub(earlier.write_delay_ns),

@@ -3,6 +3,7 @@
 #[path = "../guest/common.rs"]
 mod common;
 
+mod awaited;
 mod copy_out;
 mod gain;
 mod load;

@@ -22,7 +22,7 @@ const SETTINGS: [(&str, &str); 13] = [
     ("copy_out_clean_runs", "4"),
     ("copy_out_limit_kib", "16384"),
 ];
-const STATS: [(&str, &str); 18] = [
+const STATS: [(&str, &str); 19] = [
     ("commits", "120"),
     ("commits_by_fsync", "100"),
     ("fsyncs", "1550"),
@@ -30,6 +30,7 @@ const STATS: [(&str, &str); 18] = [
     ("fsyncs_waited_two", "31"),
     ("holds", "90"),
     ("hold_ns", "33480000"),
+    ("holds_awaited", "2"),
     ("set_point", "16"),
     ("error_milli", "-500"),
     ("output_us", "372"),
