@@ -127,6 +127,14 @@ need_lint_tools() {
 	fi
 }
 
+# Headers of more kernels, for which the modules are only compiled.
+fetch_headers() {
+	if [[ $goal == test || $goal == all ]] && [[ $(uname -m) == x86_64 ]]; then
+		"$(dirname "${BASH_SOURCE[0]}")/headers.sh" ||
+			echo "setup: headers were not fetched, so the modules are compiled for fewer kernels"
+	fi
+}
+
 # Fills `missing` with packages; `lacks_rust` says that no package could bring Rust.
 look() {
 	missing=() wanted=()
@@ -174,7 +182,10 @@ if ((${#wanted[@]})) && ! $can_install; then
 fi
 # Without package lists nothing is known to be offered: then they are fetched first.
 if $can_install && offers make; then want_offered; fi
-if ((${#missing[@]} + ${#wanted[@]} == 0)); then exit 0; fi
+if ((${#missing[@]} + ${#wanted[@]} == 0)); then
+	fetch_headers
+	exit 0
+fi
 
 apt-get update -qq
 if ((${#missing[@]})); then
@@ -194,4 +205,5 @@ if $lacks_rust || ((${#missing[@]})); then
 	echo "setup: still missing after apt-get: ${missing[*]:-Rust >= 1.$rust_minor_needed}" >&2
 	exit 2
 fi
+fetch_headers
 echo "setup: done"
