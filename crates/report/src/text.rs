@@ -378,7 +378,7 @@ fn who(party: &Party) -> String {
 
 /// Names come from traces: what would steer a terminal is left out.
 fn clean(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).collect()
+    luc_events::plain(text)
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! Writing a trace.
 
 use std::fmt;
-use std::fs;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -36,7 +38,7 @@ impl Writer {
     ///
     /// When the directory cannot be made or written to, or has a trace already.
     pub fn create(directory: &Path, trace: Trace) -> Result<Self, StoreError> {
-        fs::create_dir_all(directory).map_err(StoreError::io(directory, "create it"))?;
+        make(directory).map_err(StoreError::io(directory, "create it"))?;
         let entries = fs::read_dir(directory).map_err(StoreError::io(directory, "list it"))?;
         for entry in entries {
             let entry = entry.map_err(StoreError::io(directory, "list it"))?;
@@ -102,6 +104,19 @@ impl Writer {
         self.flush()?;
         self.tables.merge(&self.directory)
     }
+}
+
+/// Makes the directory. What root records is of all users' programs: nobody else may look into it.
+fn make(directory: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    if rustix::process::geteuid().is_root() {
+        builder.mode(0o700);
+    }
+    if let Some(parent) = directory.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    // One that is there has the mode that its owner gave it.
+    builder.recursive(true).create(directory)
 }
 
 /// Rows in memory and files so far of one table.

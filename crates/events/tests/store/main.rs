@@ -8,6 +8,7 @@ mod damage;
 mod schema;
 
 use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use common::{description, part_files, read, wait_row};
@@ -430,4 +431,21 @@ fn rows_of_equal_times_keep_their_order() {
         .map(|row| row.count)
         .collect();
     assert_eq!(counts, (0..10).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_root_records_is_for_root_alone() {
+    let parent = tempfile::tempdir().unwrap();
+    let directory = parent.path().join("a/trace");
+    drop(Writer::create(&directory, description(0)).unwrap());
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+    if fs::metadata("/proc/self").unwrap().uid() == 0 {
+        assert_eq!(mode(&directory), 0o700);
+    }
+    // A directory that is there keeps what its owner gave it.
+    let own = parent.path().join("own");
+    fs::create_dir(&own).unwrap();
+    fs::set_permissions(&own, fs::Permissions::from_mode(0o755)).unwrap();
+    drop(Writer::create(&own, description(0)).unwrap());
+    assert_eq!(mode(&own), 0o755);
 }

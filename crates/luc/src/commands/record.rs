@@ -24,7 +24,8 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 /// of all processes, since the ones recorded may wait for them; --device limits these.
 ///
 /// The trace is a directory of Parquet files. It can be read while it is being written and after the recorder
-/// was killed.
+/// was killed. One that root makes is root's alone (mode 0700), since it has other users' programs in it; to
+/// hand it on, chown or chmod it, or record into a directory that is there already.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:

@@ -31,9 +31,7 @@ impl fmt::Display for Text<'_> {
 
 /// Control characters, and those that turn the direction of what follows.
 fn is_steering(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-        || matches!(c as u32 & 0xffff, 0xfffe | 0xffff)
+    luc_events::is_steering(c) || matches!(c as u32 & 0xffff, 0xfffe | 0xffff)
 }
 
 /// A name as it stands in JSON inside a script element: clipped; quotes are the JSON writer's task.
