@@ -18,6 +18,7 @@ pub mod latency;
 mod memory;
 mod nearest;
 pub mod powercut;
+mod private;
 mod processors;
 mod random;
 mod scratch;

@@ -16,7 +16,7 @@ use super::disks::Disk;
 use super::error::EvaluateError;
 use super::machine;
 use super::steal;
-use crate::interrupt;
+use crate::{interrupt, private};
 
 /// How often a running program is looked at.
 const POLL: Duration = Duration::from_millis(20);
@@ -45,8 +45,9 @@ impl Lab {
     /// Makes the directory.
     pub(super) fn open(part: &'static str, options: &Options) -> Result<Self, EvaluateError> {
         let name = format!("luc-evaluate-{}", std::process::id());
-        let work = std::env::temp_dir().join(name);
-        fs::create_dir_all(&work).map_err(EvaluateError::file("make", &work))?;
+        let temporary = std::env::temp_dir();
+        let work = private::create(&temporary, &name)
+            .map_err(EvaluateError::file("make a directory in", &temporary))?;
         Ok(Self {
             part,
             options: options.clone(),

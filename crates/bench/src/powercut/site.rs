@@ -13,6 +13,7 @@ use luc_disk::Mount;
 use super::Powercut;
 use super::disk::Disk;
 use super::error::PowercutError;
+use crate::private;
 use crate::workers::ClientKind;
 
 /// How long processes that were killed may take to let go of the file system.
@@ -37,12 +38,13 @@ impl Site {
     /// Makes disk, file system and mount.
     pub(super) fn create(plan: &Powercut) -> Result<Self, PowercutError> {
         let name = format!("powercut-{}", std::process::id());
-        remove_stale(&std::env::temp_dir());
-        let work = std::env::temp_dir().join(format!("luc-{name}"));
+        let temporary = std::env::temp_dir();
+        remove_stale(&temporary);
+        let work = private::create(&temporary, &format!("luc-{name}")).map_err(
+            PowercutError::io("making a directory for the trial", &temporary),
+        )?;
         let dir = work.join("mnt");
-        remove_work(&work); // of a killed trial that had the same process number
-        fs::create_dir(&work)
-            .and_then(|()| fs::create_dir(&dir))
+        fs::create_dir(&dir)
             .map_err(PowercutError::io("making a directory for the trial", &work))?;
         let (disk, device) = Disk::create(plan, &name, &dir).inspect_err(|_| remove_work(&work))?;
         Ok(Self {
@@ -216,15 +218,20 @@ fn remove_work(work: &Path) {
     let _ = fs::remove_dir(work);
 }
 
-/// Removes the directories of trials that were killed, once their disks are gone.
+/// Removes the directories of trials that were killed, once their disks are gone. Anybody may have made something of
+/// that name in a directory for all: only a directory of this user's own, which nobody else may enter, is one.
 fn remove_stale(temporary: &Path) {
     for entry in fs::read_dir(temporary).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let process = name
             .to_str()
-            .and_then(|name| name.strip_prefix("luc-powercut-"));
+            .and_then(|name| name.strip_prefix("luc-powercut-"))
+            .and_then(|rest| rest.split_once('-'))
+            .map(|(process, _)| process);
         let ended = |process: &str| !Path::new("/proc").join(process).exists();
-        if process.is_some_and(|process| process.parse::<u32>().is_ok() && ended(process)) {
+        if process.is_some_and(|process| process.parse::<u32>().is_ok() && ended(process))
+            && private::is_own(&entry.path())
+        {
             remove_work(&entry.path());
         }
     }
@@ -246,4 +253,41 @@ fn client_arguments(plan: &Powercut, dir: &Path, seed: u64) -> Vec<OsString> {
         words.push("--unsafe-no-fsync".into());
     }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+
+    #[test]
+    fn only_own_directories_are_stale() {
+        let temporary = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| temporary.path().join(name);
+        let fill = |folder: &Path| {
+            fs::create_dir_all(folder.join("mnt")).expect("made");
+            fs::write(folder.join("stderr"), "precious").expect("written");
+        };
+        // The number of no process.
+        let own = private::create(temporary.path(), "luc-powercut-4294967295").expect("made");
+        fill(&own);
+        // Of a process that lives.
+        let mine = format!("luc-powercut-{}", std::process::id());
+        let living = private::create(temporary.path(), &mine).expect("made");
+        fill(&living);
+        // A link to somewhere else, and what others may enter.
+        let elsewhere = path("elsewhere");
+        fill(&elsewhere);
+        symlink(&elsewhere, path("luc-powercut-4294967295-x")).expect("linked");
+        symlink(&elsewhere, path("luc-powercut-4294967294")).expect("linked");
+        let open = path("luc-powercut-4294967295-open");
+        fill(&open);
+        fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).expect("opened");
+        remove_stale(temporary.path());
+        assert!(!own.exists());
+        for folder in [&living, &elsewhere, &open] {
+            assert!(folder.join("stderr").exists() && folder.join("mnt").exists());
+        }
+    }
 }
