@@ -106,7 +106,7 @@ pub(crate) fn lock(sysfs: &Path) -> Result<File, FrequencyError> {
     loop {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(file),
-            // The keeper of a sweep that has just ended closes its files one after the other.
+            // The cleanup process of a sweep that has just ended closes its files one after the other.
             Err(rustix::io::Errno::WOULDBLOCK) if begun.elapsed() < Duration::from_secs(2) => {
                 std::thread::sleep(Duration::from_millis(20));
             }
@@ -167,6 +167,12 @@ impl Lent {
             None => self.as_is.restore_policies(&self.cpu),
         }
     }
+}
+
+/// What `text` says that the processors were, written again; `None` if that is no text of a sweep's.
+pub(crate) fn saved(text: &str) -> Option<String> {
+    let saved = Saved::parse(text).ok()?;
+    Some(serde_json::json!(saved).to_string())
 }
 
 /// Lowest and highest frequency that the processors report now, kHz; `None` without cpufreq.

@@ -17,6 +17,7 @@ pub mod interrupt;
 pub mod latency;
 mod memory;
 mod nearest;
+mod owned;
 pub mod powercut;
 mod private;
 mod processors;

@@ -1,12 +1,13 @@
 //! Sweeps: a plan's workloads at every point of its axes, repeated until the figures are sure.
 //!
 //! `plan` reads and checks, `points` crosses the axes, `order` says what is next, `run` makes a repeat, `journal` keeps
-//! it so that a sweep killed at any moment goes on, `keeper` clears up after one that was, `power` has the processors'
+//! it so that a sweep killed at any moment goes on, `cleanup` clears up after one that was, `power` has the processors'
 //! frequency and the energy, `counters` what the machine counted meanwhile, `device` says what may be
 //! formatted and gives it back, `gateable` asks whether workloads can be gated, `report` says what came out,
 //! `explain` what goes along with it, `parquet` has all of it as tables.
 
 mod best;
+mod cleanup;
 mod counters;
 mod device;
 mod environment;
@@ -15,7 +16,6 @@ mod explain;
 mod gateable;
 mod guests;
 mod journal;
-mod keeper;
 #[cfg(test)]
 mod made_up;
 mod options;
@@ -32,6 +32,7 @@ use std::path::Path;
 use std::time::Instant;
 
 pub use best::Group;
+pub use cleanup::{Restored, clean_up, restore_left};
 pub use counters::Counters;
 pub use device::DeviceAbout;
 pub(crate) use device::shown_size;
@@ -40,7 +41,6 @@ pub use error::SweepError;
 pub use explain::{ComponentReport, CounterReport, Explanation};
 pub(crate) use guests::needs as guest_needs;
 pub use journal::{Failure, Record};
-pub use keeper::keep_house;
 pub(crate) use options::option_value;
 pub use plan::{Bench, Disk, Plan, Policy, Scheduler, Stop, Target, VirtualTime, Workload};
 pub(crate) use plan::{LARGEST_GUEST_DISK, distribution_has, kernel_has, least_size, meant};
@@ -48,7 +48,7 @@ pub use points::Point;
 pub(crate) use report::Short;
 pub use report::{PointEnergy, PointReport, Ratio, Report};
 
-use crate::interrupt;
+use crate::{frequency, interrupt};
 use journal::Journal;
 use order::Schedule;
 
@@ -82,6 +82,7 @@ pub fn run_until(
     tick: &mut dyn FnMut(usize, usize, &str),
 ) -> Result<Report, SweepError> {
     plan.check_machine(sysfs)?;
+    journal::check_owner(out)?;
     let points = points::points(plan);
     let mut held = device::Held::default();
     if plan.virtual_time.is_none() {
@@ -100,23 +101,23 @@ pub fn run_until(
     let mut schedule = Schedule::new(plan, &points, &results.records, &results.failures);
     tick(schedule.made(), schedule.wanted(), "");
     if schedule.next().is_some() {
-        let mut house = keeper::Keeper::start(plan, out, luc, sysfs, &journal, held)?;
+        let mut cleanup = cleanup::CleanupProcess::start(plan, out, luc, sysfs, &journal, held)?;
         let mut repeats = || {
-            // Dropped before the keeper, which it uses.
-            let mut power = power::Power::start(plan, out, sysfs, &mut house)?;
+            // Dropped before the cleanup process, which it uses.
+            let mut power = power::Power::start(plan, out, sysfs, &mut cleanup)?;
             while let Some((number, round)) = schedule.next() {
                 if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                     break;
                 }
                 let point = &points[number];
-                match run::repeat(plan, point, round, &house, &mut power) {
+                match run::repeat(plan, point, round, &cleanup, &mut power) {
                     Ok(record) => {
                         journal.append(&record)?;
                         schedule.add(number, record.value);
                     }
                     // Of many candidates one may be impossible here: the others are not.
                     Err(error) if plan.stop.best && error.is_of_one_point() => {
-                        house.clear_repeat()?;
+                        cleanup.clear_repeat()?;
                         journal.append_failure(&Failure {
                             key: point.key(),
                             round,
@@ -135,7 +136,7 @@ pub fn run_until(
             outcome => outcome?,
         }
     } else {
-        keeper::clear_left(plan, out, sysfs)?;
+        cleanup::clear_left(plan, out, sysfs)?;
     }
     finish(plan, &points, out, &mut journal)
 }
@@ -178,4 +179,16 @@ fn export(
 pub fn report_again(out: &Path) -> Result<Report, SweepError> {
     let (plan, results) = journal::read(out)?;
     export(&plan, &points::points(&plan), out, results, false)
+}
+
+/// What root would restore by `text`, written again, if it takes it for a sweep's: of devices, of processors, or a note.
+/// For fuzzing.
+#[doc(hidden)]
+#[must_use]
+pub fn saved(kind: u8, text: &str) -> Option<String> {
+    match kind % 3 {
+        0 => device::saved(text),
+        1 => frequency::saved(text),
+        _ => cleanup::saved(text),
+    }
 }

@@ -4,6 +4,7 @@
 //! machine does not allow it, said in one line. `luc run` passes on the status of its command.
 
 mod commands;
+mod restore;
 mod usage;
 
 use std::process::ExitCode;
@@ -35,6 +36,18 @@ enum Command {
     Man(commands::man::Args),
 }
 
+impl Command {
+    /// Whether this process restores by itself, or is a helper of another.
+    fn restores(&self) -> bool {
+        match self {
+            Self::Sweep(args) => args.restores(),
+            Self::Disk(args) => args.is_daemon(),
+            Self::Kernel(args) => args.is_watcher(),
+            _ => false,
+        }
+    }
+}
+
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -46,6 +59,9 @@ fn main() -> ExitCode {
             None => error.exit(),
         },
     };
+    if !cli.command.restores() {
+        restore::first();
+    }
     let outcome = match cli.command {
         Command::Run(args) => commands::run::main(args),
         Command::Record(args) => commands::record::main(args),

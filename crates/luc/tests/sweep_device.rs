@@ -137,7 +137,7 @@ impl Device {
     }
 }
 
-/// A sweep, killed at the latest when dropped; its keeper clears up.
+/// A sweep, killed at the latest when dropped; its cleanup process clears up.
 struct Going(Child);
 
 impl Drop for Going {
@@ -288,8 +288,115 @@ fn content_goes_where_the_plan_says_so_and_a_killed_sweep_gives_the_device_back(
     device.assert_given_back();
 }
 
+/// The child of a sweep that clears up after it.
+fn cleanup_of(sweep: u32) -> Option<String> {
+    let children = fs::read_to_string(format!("/proc/{sweep}/task/{sweep}/children")).ok()?;
+    let mut children = children.split_whitespace();
+    let found = children.find(|pid| {
+        let words = fs::read_to_string(format!("/proc/{pid}/cmdline"));
+        words.is_ok_and(|words| words.contains("--clean-up"))
+    });
+    found.map(str::to_owned)
+}
+
 #[test]
-fn a_device_is_of_one_sweep_until_its_keeper_is_through() {
+fn a_file_system_of_the_user_s_own_stays_after_a_sweep_was_killed() {
+    let Some(device) = Device::new(64) else {
+        return;
+    };
+    let name = device.name();
+    let mut going = device.begin();
+    let Some(cleanup) = cleanup_of(going.0.id()) else {
+        println!("skipped: this kernel has no /proc/PID/task/TID/children");
+        return;
+    };
+    run("kill", &["-KILL", &cleanup, &going.0.id().to_string()]);
+    going.0.wait().expect("waited for");
+    let devices = device.folder.join("out/devices.json");
+    let left = fs::read_to_string(&devices).expect("left");
+    let entries: Value = serde_json::from_str(&left).expect("JSON");
+    let own = entries[0]["uuid"].as_str().expect("a UUID");
+    assert!(run("wipefs", &["--noheadings", "--output", "UUID", &name]).contains(own));
+    // What the sweep was doing ends; the user does not know of any of this and takes the device for something else.
+    run("pkill", &["-KILL", "-g", &cleanup]);
+    until("a free device", || {
+        let _ = Command::new("umount")
+            .arg(&name)
+            .stderr(Stdio::null())
+            .status();
+        !device.is_mounted()
+    });
+    run("mkfs.ext4", &["-q", "-F", "-L", "PRECIOUS", &name]);
+    let mounted = device.device.mount(&name);
+    fs::write(Path::new(&mounted.said).join("data"), "precious").expect("written");
+    drop(mounted);
+    fs::remove_dir(device.folder.join("a place")).expect("removed");
+    // Whatever comes first: the same command without any note of the first, another command, the same again.
+    let without_note = |device: &Device| {
+        let mut command = device.command();
+        command.env("LUC_RUN_DIR", device.folder.join("other run"));
+        command.output().expect("luc runs")
+    };
+    for look in 0..3 {
+        let said = match look {
+            0 => refusal(&without_note(&device)),
+            1 => {
+                fs::write(&devices, &left).expect("written");
+                let mut restore = Command::new(LUC);
+                restore.args(["sweep", "restore"]);
+                restore.env("LUC_RUN_DIR", device.folder.join("run"));
+                let output = restore.output().expect("luc runs");
+                assert!(output.status.success(), "{}", stderr(&output));
+                refusal(&device.command().output().expect("luc runs"))
+            }
+            _ => {
+                fs::write(&devices, &left).expect("written");
+                refusal(&device.command().output().expect("luc runs"))
+            }
+        };
+        assert!(
+            said.contains(&name) && said.contains("not empty (ext4)"),
+            "{said}"
+        );
+        let label = run("wipefs", &["--noheadings", "--output", "LABEL", &name]);
+        assert_eq!(label, "PRECIOUS");
+    }
+    let mounted = device.device.mount(&name);
+    let data = fs::read_to_string(Path::new(&mounted.said).join("data"));
+    assert_eq!(data.expect("read"), "precious");
+    drop(mounted);
+    fs::remove_dir(device.folder.join("a place")).expect("removed");
+    // A device that no plan names stays, whatever the file says.
+    let other = LoopDevice::new(64).expect("as before");
+    run("mkfs.ext4", &["-q", "-F", "-U", own, &other.name()]);
+    let about = fs::metadata(&other.path).expect("there");
+    let number = std::os::unix::fs::MetadataExt::rdev(&about);
+    let block = other
+        .path
+        .file_name()
+        .expect("a name")
+        .to_string_lossy()
+        .into_owned();
+    let sequence = fs::read_to_string(format!("/sys/block/{block}/diskseq"));
+    let forged = serde_json::json!([{
+        "path": other.name(), "number": [rustix::fs::major(number), rustix::fs::minor(number)],
+        "sequence": sequence.ok().and_then(|text| text.trim().parse::<u64>().ok()),
+        "boot": entries[0]["boot"], "scheduler": null, "uuid": own,
+    }]);
+    fs::write(&devices, forged.to_string()).expect("written");
+    run("wipefs", &["--all", "--quiet", &name]);
+    let going = device.begin();
+    assert_eq!(other.signatures(), "ext4");
+    drop(going);
+    until("a device given back", || {
+        !device.folder.join("out/work").exists()
+    });
+    device.assert_given_back();
+    assert_eq!(other.signatures(), "ext4");
+}
+
+#[test]
+fn a_device_is_of_one_sweep_until_its_cleanup_is_through() {
     let Some(device) = Device::new(64) else {
         return;
     };

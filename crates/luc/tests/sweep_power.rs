@@ -4,7 +4,7 @@
 mod common;
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -74,7 +74,7 @@ impl Place {
         text.trim().to_owned()
     }
 
-    /// It is killed if the test is, and its keeper clears up.
+    /// It is killed if the test is, and its cleanup process clears up.
     fn command(&self) -> Command {
         let mut command = Command::new("setpriv");
         command
@@ -89,6 +89,13 @@ impl Place {
 
     fn run(&self) -> Output {
         self.command().output().expect("luc runs")
+    }
+
+    /// Where there are no notes of other sweeps.
+    fn sweep_without_restoring(&self) -> Output {
+        let mut command = self.command();
+        let output = command.env("LUC_RUN_DIR", self.path("other run")).output();
+        output.expect("luc runs")
     }
 
     fn start(&self) -> Child {
@@ -312,10 +319,38 @@ fn interrupted_it_puts_everything_back() {
 }
 
 #[test]
-fn killed_its_keeper_puts_everything_back() {
+fn killed_its_cleanup_process_puts_everything_back() {
     let (place, mut sweep) = begun();
     sweep.kill().expect("killed");
     sweep.wait().expect("waited for");
+    assert_put_back(&place);
+}
+
+#[test]
+fn ended_with_its_cleanup_process_by_signals_to_all_it_puts_everything_back() {
+    for signal in ["TERM", "HUP", "INT", "QUIT"] {
+        let (place, mut sweep) = begun();
+        let cleanup = cleanup_of(sweep.id());
+        signal_to(signal, &[&sweep.id().to_string(), &cleanup]);
+        sweep.wait().expect("waited for");
+        assert_put_back(&place);
+        assert_eq!(notes(&place), 0, "{signal}");
+    }
+}
+
+#[test]
+fn without_its_cleanup_process_the_sweep_puts_everything_back_itself() {
+    let (place, mut sweep) = begun();
+    signal_to("KILL", &[&cleanup_of(sweep.id())]);
+    signal_to("TERM", &[&sweep.id().to_string()]);
+    let status = sweep.wait().expect("waited for");
+    assert_eq!(status.code(), Some(130));
+    place.assert_as_before();
+    assert!(!place.path("out/work").exists());
+    assert_eq!(notes(&place), 0);
+}
+
+fn assert_put_back(place: &Place) {
     until("the processors", || {
         !place.path("out/processors.json").exists()
     });
@@ -325,37 +360,105 @@ fn killed_its_keeper_puts_everything_back() {
     until("the meter's end", || !is_running(&meter));
 }
 
+/// Another command than a sweep.
+fn next_luc(place: &Place, words: &[&str]) -> Output {
+    let mut command = Command::new(LUC);
+    command.args(words).env("LUC_RUN_DIR", place.path("run"));
+    command.output().expect("luc runs")
+}
+
+fn notes(place: &Place) -> usize {
+    fs::read_dir(place.path("run/sweep")).map_or(0, Iterator::count)
+}
+
 #[test]
-fn killed_with_its_keeper_the_next_start_does() {
+fn killed_with_its_cleanup_process_the_next_command_of_any_kind_puts_everything_back() {
+    if !is_root() {
+        return;
+    }
     let (place, mut sweep) = begun();
-    let keeper = keeper_of(sweep.id());
-    let killed = Command::new("kill").args(["-KILL", &keeper]).status();
-    assert!(killed.expect("kill runs").success());
-    sweep.kill().expect("killed");
+    let text = stderr(&next_luc(&place, &["disk", "list"]));
+    assert_eq!(text, "", "a sweep that lives is left alone");
+    let nothing = next_luc(&place, &["sweep", "restore"]);
+    assert_eq!(stdout(&nothing), "nothing to restore\n");
+    signal_to("KILL", &[&cleanup_of(sweep.id()), &sweep.id().to_string()]);
     sweep.wait().expect("waited for");
-    // Nobody is left to do it, nor to end the programs.
     let one = ["1200000", "1200000", "powersave"];
     assert_eq!(place.settings(), [&["1", "off"][..], &one, &one].concat());
-    let saved = fs::read_to_string(place.path("out/processors.json")).expect("kept");
-    assert!(saved.contains("4500000"), "{saved}");
-    let group = format!("-{keeper}");
-    let killed = Command::new("kill").args(["-KILL", "--", &group]).status();
-    assert!(killed.expect("kill runs").success());
-    let meter = format!("-{}", place.get("meter"));
-    // It may have met its closed pipe before.
-    let _ = Command::new("kill")
-        .args(["-KILL", "--", &meter])
-        .stderr(Stdio::null())
-        .status();
+    let next = next_luc(&place, &["disk", "list"]);
+    assert_eq!(stdout(&next), "no disks\n");
+    let said = stderr(&next);
+    assert_eq!(said.lines().count(), 1, "{said}");
+    for words in [
+        "killed sweep",
+        "the processors' settings",
+        "out/work",
+        "restored",
+    ] {
+        assert!(said.contains(words), "{said}");
+    }
+    place.assert_as_before();
+    assert!(!place.path("out/work").exists());
+    let meter = place.get("meter");
+    until("the meter's end", || !is_running(&meter));
+    assert_eq!(notes(&place), 0);
+    let again = next_luc(&place, &["disk", "list"]);
+    assert_eq!(stderr(&again), "");
+    // The same command goes on.
     fs::write(place.path("quick"), "").expect("written");
     let output = place.run();
     assert!(output.status.success(), "{}", stderr(&output));
-    assert!(place.path("done").exists());
     place.assert_as_before();
 }
 
+#[test]
+fn what_others_may_have_written_is_not_restored() {
+    if !is_root() {
+        return;
+    }
+    let (place, mut sweep) = begun();
+    signal_to("KILL", &[&cleanup_of(sweep.id()), &sweep.id().to_string()]);
+    sweep.wait().expect("waited for");
+    let file = place.path("out/processors.json");
+    let open = |path: &Path, mode: u32| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("set");
+    };
+    open(&file, 0o666);
+    let output = next_luc(&place, &["sweep", "restore", "--json"]);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("processors.json") && said.contains("mode 666"),
+        "{said}"
+    );
+    let one = ["1200000", "1200000", "powersave"];
+    assert_eq!(place.settings(), [&["1", "off"][..], &one, &one].concat());
+    let said = refusal(&place.sweep_without_restoring());
+    assert!(said.contains("processors.json"), "{said}");
+    open(&file, 0o600);
+    open(&place.path("out"), 0o777);
+    let output = next_luc(&place, &["sweep", "restore"]);
+    let said = stdout(&output);
+    assert!(
+        output.status.success() && said.contains("restored"),
+        "{}",
+        stderr(&output)
+    );
+    place.assert_as_before();
+    let said = refusal(&place.run());
+    assert!(said.contains("out") && said.contains("mode 777"), "{said}");
+}
+
+fn signal_to(signal: &str, pids: &[&str]) {
+    let sent = Command::new("kill")
+        .arg(format!("-{signal}"))
+        .args(pids)
+        .status();
+    assert!(sent.expect("kill runs").success());
+}
+
 /// The child of a sweep that clears up after it.
-fn keeper_of(sweep: u32) -> String {
+fn cleanup_of(sweep: u32) -> String {
     let parent = format!("PPid:\t{sweep}\n");
     let entries = fs::read_dir("/proc").expect("listed");
     let mut pids = entries
@@ -364,9 +467,9 @@ fn keeper_of(sweep: u32) -> String {
     let found = pids.find(|pid| {
         let read =
             |name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
-        read("status").contains(&parent) && read("cmdline").contains("--keep-house")
+        read("status").contains(&parent) && read("cmdline").contains("--clean-up")
     });
-    found.expect("a keeper")
+    found.expect("a cleanup process")
 }
 
 #[test]

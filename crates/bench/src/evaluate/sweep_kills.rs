@@ -20,7 +20,7 @@ const KILLS: u64 = 10;
 /// When a sweep is killed after its start, ms: while it clears up, makes disks, runs or writes.
 const WHEN_MS: std::ops::Range<u64> = 100..4000;
 const LOOK: Duration = Duration::from_millis(20);
-/// How long the keeper may take to clear up.
+/// How long the cleanup process may take to clear up.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Built-in workload and a command, two file systems: 48 repeats.
@@ -192,11 +192,11 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
         let after = Duration::from_millis(random.random_range(WHEN_MS));
         let all = kill % 2 == 1;
         at_work += u64::from(killed.kill(after, all)?);
-        // Whoever kills the keeper, too, has the next start clear up.
+        // Whoever kills the cleanup process, too, has the next start clear up.
         let left = if all { Vec::new() } else { killed.cleared() };
         left_behind += left.len();
         let what = if all {
-            "the sweep, its keeper and its workload"
+            "the sweep, its cleanup process and its workload"
         } else {
             "the sweep"
         };
@@ -266,7 +266,7 @@ fn page(
         title: "A sweep that is killed".to_owned(),
         about: format!(
             "`luc sweep {name}` once undisturbed and once killed by SIGKILL at random, started again each time, and at \
-             last left to its end. Every second time the keeper, which clears up after a sweep that was killed, and the \
+             last left to its end. Every second time its cleanup process and the \
              workload are killed with it, as when a machine goes down; then the next start clears up. The plan:\n\n\
              ```toml{PLAN}```"
         ),

@@ -103,7 +103,19 @@ pub enum FrequencyError {
     },
 }
 
+/// The action of reading what root restores by.
+pub(super) const TRUST: &str = "trust";
+
 impl FrequencyError {
+    /// Whether trying again is of no use: a file is not to be trusted, or not understood.
+    pub(crate) fn is_lasting(&self) -> bool {
+        match self {
+            Self::Saved { .. } => true,
+            Self::File { action, .. } => *action == TRUST,
+            _ => false,
+        }
+    }
+
     /// For `map_err`.
     pub(super) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();

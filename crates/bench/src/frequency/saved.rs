@@ -6,11 +6,11 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::FrequencyError;
 use super::cpu_dir;
 use super::cpufreq::{Policy, number_of};
+use super::error::{FrequencyError, TRUST};
 use super::switches::{Change, SMT, turbo_files};
-use crate::sysfs;
+use crate::{owned, sysfs};
 
 /// All that a sweep may change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,6 +77,15 @@ impl Saved {
             .try_for_each(|policy| policy.restore(cpu))
     }
 
+    /// What a file with this text says.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let saved: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        if !saved.is_sane() {
+            return Err("a name that is no processor's".to_owned());
+        }
+        Ok(saved)
+    }
+
     /// Names are of processors and switches only: who wrote the file may not be who restores from it.
     fn is_sane(&self) -> bool {
         let is_switch = |path: &Path| {
@@ -126,7 +135,7 @@ impl SavedPolicy {
 pub(super) fn keep(saved: &Saved, file: &Path) -> Result<(), FrequencyError> {
     let new = file.with_extension("new");
     let text = serde_json::json!(saved).to_string();
-    File::create(&new)
+    owned::create(&new)
         .and_then(|mut to| to.write_all(text.as_bytes()).and_then(|()| to.sync_all()))
         .map_err(FrequencyError::file("write", &new))?;
     fs::rename(&new, file)
@@ -140,18 +149,14 @@ pub(super) fn keep(saved: &Saved, file: &Path) -> Result<(), FrequencyError> {
 /// # Errors
 /// [`FrequencyError`]: something could not be put back; the file stays.
 pub(crate) fn restore(sysfs: &Path, file: &Path) -> Result<(), FrequencyError> {
-    let text = match fs::read_to_string(file) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        text => text.map_err(FrequencyError::file("read", file))?,
+    let Some(text) = owned::read(file).map_err(FrequencyError::file(TRUST, file))? else {
+        return Ok(());
     };
     let wrong = |reason: String| FrequencyError::Saved {
         path: file.to_owned(),
         reason,
     };
-    let saved: Saved = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-    if !saved.is_sane() {
-        return Err(wrong("a name that is no processor's".to_owned()));
-    }
+    let saved = Saved::parse(&text).map_err(wrong)?;
     saved.restore(&cpu_dir(sysfs))?;
     fs::remove_file(file)
         .and_then(|()| sync_folder(file))

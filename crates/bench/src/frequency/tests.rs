@@ -179,7 +179,7 @@ fn a_range_is_set_by_its_limits_and_put_back() {
     assert_eq!(fake.get("cpu1/cpufreq/scaling_governor"), "powersave");
     assert_eq!(fake.get("intel_pstate/no_turbo"), "1");
     assert_eq!(fake.get("smt/control"), "off");
-    // The sweep is gone, by whatever; its keeper has the file only.
+    // The sweep is gone, by whatever; its cleanup process has the file only.
     drop(lent);
     restore(fake.sysfs.path(), &fake.saved()).expect("restored");
     assert_eq!(fake.all(), before);

@@ -1,11 +1,13 @@
 //! Block devices of the user's: whether one may be formatted, what of it was changed, and how it is given back.
 //!
 //! A device is only ever formatted that the plan names twice, that nothing uses, and that is empty unless the plan
-//! says that its content may go. `held` keeps others off it meanwhile. What is changed (`lent`) is in `devices.json` in the
-//! sweep's folder before it is, so that the keeper, or the next sweep, gives it back.
+//! says that its content may go. File systems that a sweep makes have a UUID of its own, which is on record before
+//! (`identity`): only they are taken off again. `held` keeps others off it meanwhile. What is changed (`lent`) is in `devices.json` in the
+//! sweep's folder before it is, so that the cleanup process, or the next luc command, gives it back.
 
 mod about;
 mod held;
+mod identity;
 mod lent;
 mod used;
 
@@ -23,6 +25,8 @@ use crate::sysfs;
 pub use about::DeviceAbout;
 pub(crate) use about::shown_size;
 pub(super) use held::Held;
+use identity::Signature;
+pub(super) use identity::{identified, own_identity};
 pub(super) use lent::Lent;
 
 /// A sector of sysfs, bytes.
@@ -149,6 +153,9 @@ impl Block {
             return no(format!("it {user}: free it, or name another"));
         }
         let found = self.signatures()?;
+        let mut found: Vec<String> = found.into_iter().map(|found| found.kind).collect();
+        found.sort();
+        found.dedup();
         if let Some(table) = found.iter().find(|name| TABLES.contains(&name.as_str())) {
             return no(format!(
                 "there is a partition table on it ({table}): name another, or remove the table yourself (wipefs --all)"
@@ -174,9 +181,9 @@ impl Block {
     }
 
     /// What wipefs finds on it: file systems, members of RAIDs and volume groups, partition tables.
-    fn signatures(&self) -> Result<Vec<String>, SweepError> {
+    fn signatures(&self) -> Result<Vec<Signature>, SweepError> {
         let mut command = wipefs();
-        command.args(["--noheadings", "--output", "TYPE"]);
+        command.args(["--noheadings", "--output", "TYPE,UUID"]);
         let output = command.arg(&self.path).output();
         let output = output.map_err(|_| {
             refuse(
@@ -189,16 +196,16 @@ impl Block {
             let said = said.lines().next().unwrap_or("wipefs failed");
             return Err(refuse(&self.path, format!("it cannot be read: {said}")));
         }
-        let mut names: Vec<String> = String::from_utf8_lossy(&output.stdout)
-            .split_whitespace()
-            .map(str::to_owned)
-            .collect();
-        names.sort();
-        names.dedup();
-        Ok(names)
+        Ok(identity::parse(&String::from_utf8_lossy(&output.stdout)))
     }
 
-    /// Leaves it without any signature.
+    /// Whether all that is on it is what the sweep with this UUID made, or nothing.
+    fn is_own(&self, uuid: &str) -> Result<bool, SweepError> {
+        let found = self.signatures()?;
+        Ok(found.iter().all(|found| found.is_of(uuid)))
+    }
+
+    /// Leaves it without any signature. Nobody else may have it meanwhile.
     fn wipe(&self) -> Result<(), SweepError> {
         let mut command = wipefs();
         let output = command.args(["--all", "--quiet"]).arg(&self.path).output();
@@ -206,9 +213,47 @@ impl Block {
             Ok(output) if output.status.success() => Ok(()),
             _ => Err(refuse(
                 &self.path,
+                "what is on it cannot be wiped: give the same command again, or `wipefs --all` it",
+            )),
+        }
+    }
+
+    /// Takes off what the sweep with this UUID made; anything else is somebody's, and stays.
+    fn wipe_own(&self, uuid: &str) -> Result<(), SweepError> {
+        // Nobody mounts it or makes a file system on it between the look and the wiping.
+        let _claim = held::claim(self)?;
+        if !self.is_own(uuid)? {
+            return Ok(());
+        }
+        let mut command = wipefs();
+        // Without its own exclusive use, which this process has.
+        command.args(["--all", "--force", "--quiet"]);
+        match command.arg(&self.path).output() {
+            Ok(output) if output.status.success() => Ok(()),
+            _ => Err(refuse(
+                &self.path,
                 "what the sweep made on it cannot be wiped: give the same command again, or `wipefs --all` it",
             )),
         }
+    }
+
+    /// Makes it ready for a file system with the UUID that this gives, which is on record in `file` then. What is on it is
+    /// the sweep's own, or may go by the plan; else it is refused.
+    pub(super) fn prepare(&self, file: &Path, target: &Target) -> Result<String, SweepError> {
+        let known = Lent::all(file)?;
+        let known = known.iter().find(|lent| lent.is(self));
+        let is_own = match known.and_then(Lent::uuid) {
+            Some(uuid) => self.is_own(uuid)?,
+            None => self.signatures()?.is_empty(),
+        };
+        if !is_own {
+            self.check(target)?;
+        }
+        let uuid = Lent::format(file, self)?;
+        if !is_own {
+            self.wipe()?;
+        }
+        Ok(uuid)
     }
 }
 
@@ -248,17 +293,22 @@ pub(super) fn hold(plan: &Plan, out: &Path, sysfs: &Path) -> Result<Held, SweepE
     Ok(held)
 }
 
-/// Whether all devices of `plan` may be formatted, and have its schedulers. One that the sweep in `out` has itself is
-/// looked at again when it has been cleared.
+/// Whether all devices of `plan` may be formatted, and have its schedulers. One that has nothing but what the sweep in
+/// `out` made itself is looked at again when it has been cleared.
 pub(super) fn check(plan: &Plan, out: &Path, sysfs: &Path) -> Result<(), SweepError> {
-    let ours = Lent::all(&file(out));
+    let ours = Lent::all(&file(out))?;
     for target in &plan.target {
         let Some(path) = &target.device else {
             continue;
         };
         let block = Block::open(path, sysfs)?;
         check_schedulers(plan, Some(&block), sysfs)?;
-        if !ours.iter().any(|lent| lent.is(&block)) {
+        let ours = ours.iter().find(|lent| lent.is(&block));
+        let is_own = match ours.and_then(Lent::uuid) {
+            Some(uuid) => block.is_own(uuid)?,
+            None => false,
+        };
+        if !is_own {
             block.check(target)?;
         }
     }
@@ -307,6 +357,12 @@ fn has_module(name: &str) -> bool {
 /// Where it is written what a sweep has.
 pub(super) fn file(out: &Path) -> PathBuf {
     out.join("devices.json")
+}
+
+/// What `text` says that a sweep has, written again; `None` if that is no text of a sweep's.
+pub(super) fn saved(text: &str) -> Option<String> {
+    let all = Lent::parse(text).ok()?;
+    Some(serde_json::json!(all).to_string())
 }
 
 #[cfg(test)]

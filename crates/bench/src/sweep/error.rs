@@ -7,6 +7,9 @@ use crate::BenchError;
 use crate::filebench::FilebenchError;
 use crate::frequency::FrequencyError;
 
+/// The action of reading what root restores by.
+pub(super) const TRUST: &str = "trust";
+
 /// A sweep that could not start or go on.
 #[derive(Debug, thiserror::Error)]
 pub enum SweepError {
@@ -56,6 +59,28 @@ pub enum SweepError {
         path: PathBuf,
         /// What is on it.
         found: String,
+    },
+    /// The folder of the results, or a file in it, may be another user's work.
+    #[error(
+        "{path}: {reason}: give another --out, or have it belong to root alone (chown root, chmod go-w)",
+        path = .path.display()
+    )]
+    Doubtful {
+        /// The folder or file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// What a sweep saved cannot be understood.
+    #[error(
+        "{path}: not what a sweep writes ({reason}): look at the devices yourself, and remove the file",
+        path = .path.display()
+    )]
+    Saved {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
     },
     /// The meter of the plan does not work.
     #[error("energy.command: {0}; correct the plan's command or regex, or leave it out")]
@@ -157,6 +182,16 @@ impl SweepError {
                 | Self::Unsteady { .. }
                 | Self::InGuest { .. }
         )
+    }
+
+    /// Whether trying again is of no use: a file is not to be trusted, or not understood.
+    pub(super) fn is_lasting(&self) -> bool {
+        match self {
+            Self::Saved { .. } | Self::Doubtful { .. } => true,
+            Self::File { action, .. } => *action == TRUST,
+            Self::Frequency(error) => error.is_lasting(),
+            _ => false,
+        }
     }
 
     /// For `map_err`.

@@ -1,7 +1,8 @@
 //! The results so far: a line of JSON for each finished repeat, on the disk before the next begins.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -14,8 +15,9 @@ use super::environment::Environment;
 use super::error::SweepError;
 use super::plan::Plan;
 use crate::energy::Energy;
+use crate::owned;
 
-/// So long the house of a sweep that was killed may take to be cleared.
+/// So long clearing up after a sweep that was killed may take.
 const PATIENCE: Duration = Duration::from_secs(45);
 
 /// A finished repeat.
@@ -84,7 +86,10 @@ impl Journal {
     /// A folder with anything else in it, or with the results of another plan, is refused and left as it is.
     pub(super) fn open(out: &Path, plan: &Plan) -> Result<(Self, Results), SweepError> {
         refuse_foreign(out)?;
-        fs::create_dir_all(out).map_err(SweepError::file("make", out))?;
+        // Others may read it, whatever the umask, and nobody else write.
+        let made = DirBuilder::new().recursive(true).mode(0o755).create(out);
+        made.map_err(SweepError::file("make", out))?;
+        check_owner(out)?;
         let lock = lock(out)?;
         let path = out.join("results.jsonl");
         let open = OpenOptions::new()
@@ -190,6 +195,22 @@ fn results(text: &str, path: &Path) -> Result<Results, SweepError> {
         }
     }
     Ok(results)
+}
+
+/// What root restores by the files of a sweep, only root may have written: the folder `out`, if it is there, and they
+/// have to be root's, or of the user who has root by sudo.
+pub(super) fn check_owner(out: &Path) -> Result<(), SweepError> {
+    for name in ["", "devices.json", "processors.json"] {
+        let path = if name.is_empty() {
+            out.to_owned()
+        } else {
+            out.join(name)
+        };
+        if let Some(reason) = owned::doubt_at(&path) {
+            return Err(SweepError::Doubtful { path, reason });
+        }
+    }
+    Ok(())
 }
 
 /// A sweep writes in folders of its own only: it replaces and removes files by their names.

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use luc_disk::units::parse_duration_ns;
 
+use super::cleanup::CleanupProcess;
 use super::error::SweepError;
-use super::keeper::Keeper;
 use super::plan::Plan;
 use crate::energy::{About, Energymeter};
 use crate::frequency::throttle::{Throttle, find};
@@ -19,7 +19,7 @@ use crate::interrupt;
 /// How often waiting looks for an interruption.
 const POLL: Duration = Duration::from_millis(20);
 
-/// Both, for as long as the sweep runs. The keeper puts the processors back.
+/// Both, for as long as the sweep runs. The cleanup process puts the processors back.
 #[derive(Debug)]
 pub(super) struct Power {
     lent: Option<Lent>,
@@ -34,16 +34,16 @@ impl Power {
         plan: &Plan,
         out: &Path,
         sysfs: &Path,
-        keeper: &mut Keeper,
+        cleanup: &mut CleanupProcess,
     ) -> Result<Self, SweepError> {
-        let house = &keeper.house;
+        let state = &cleanup.state;
         let lent = if plan.lends_processors() {
-            let lent = Lent::take(sysfs, &house.processors, &plan.frequency_options)?;
+            let lent = Lent::take(sysfs, &state.processors, &plan.frequency_options)?;
             Some(lent)
         } else {
             None
         };
-        let throttle = match &house.cgroup {
+        let throttle = match &state.cgroup {
             Some(dir) => {
                 let name = dir.file_name().unwrap_or_default();
                 let throttle = Throttle::create(&find(sysfs)?, &name.to_string_lossy())?;
@@ -56,7 +56,7 @@ impl Power {
             energy => energy.map_err(SweepError::Meter)?,
         };
         if let Some(group) = energy.group() {
-            keeper.also_end(group)?;
+            cleanup.also_end(group)?;
         }
         let before = about(out);
         match before.idle_watts {

@@ -14,12 +14,12 @@ use regex_lite::Regex;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use super::cleanup::{CleanupProcess, MARK};
 use super::counters::Counting;
-use super::device::{Block, Lent};
+use super::device::{Block, Lent, identified};
 use super::environment::Before;
 use super::error::SweepError;
 use super::journal::Record;
-use super::keeper::Keeper;
 use super::options::{self, Personality, Stretch};
 use super::plan::{Figure, Plan, Policy};
 use super::points::Point;
@@ -41,11 +41,11 @@ pub(super) fn repeat(
     plan: &Plan,
     point: &Point,
     round: usize,
-    keeper: &Keeper,
+    cleanup: &CleanupProcess,
     power: &mut Power,
 ) -> Result<Record, SweepError> {
     let what = format!("{} repeat {}", point.key(), round + 1);
-    let runner = Runner { what, keeper };
+    let runner = Runner { what, cleanup };
     let dir = runner.prepare(plan, point)?;
     let seed = plan.seed.wrapping_add(round as u64);
     let mut command = runner.workload(point, &dir, seed)?;
@@ -88,48 +88,48 @@ pub(super) fn repeat(
 
 struct Runner<'a> {
     what: String,
-    keeper: &'a Keeper,
+    cleanup: &'a CleanupProcess,
 }
 
 impl Runner<'_> {
     /// The fresh folder to work in.
     fn prepare(&self, plan: &Plan, point: &Point) -> Result<PathBuf, SweepError> {
-        let house = &self.keeper.house;
+        let state = &self.cleanup.state;
         let target = &point.target;
         if let Some(directory) = &target.directory {
-            let own = house
+            let own = state
                 .scratch
                 .iter()
                 .find(|scratch| scratch.parent() == Some(directory));
-            let own = own.unwrap_or(&house.work).clone();
+            let own = own.unwrap_or(&state.work).clone();
             fs::create_dir(&own).map_err(SweepError::file("make", &own))?;
             return Ok(own);
         }
-        let mount = house.mount();
+        let mount = state.mount();
         if let Some(device) = &target.device {
             self.format(device, point)?;
         } else {
             self.create_disk(plan, point)?;
         }
         if let Some(scheduler) = point.scheduler {
-            let block = Block::below(&mount, &house.sysfs)?;
-            Lent::set_scheduler(&house.devices, &block, scheduler)?;
+            let block = Block::below(&mount, &state.sysfs)?;
+            Lent::set_scheduler(&state.devices, &block, scheduler)?;
         }
         Ok(mount)
     }
 
     /// An emulated disk with a file system, mounted.
     fn create_disk(&self, plan: &Plan, point: &Point) -> Result<(), SweepError> {
-        let (house, target) = (&self.keeper.house, &point.target);
-        let mut command = Command::new(&self.keeper.luc);
+        let (state, target) = (&self.cleanup.state, &point.target);
+        let mut command = Command::new(&self.cleanup.luc);
         command
-            .args(["disk", "create", &house.disk])
+            .args(["disk", "create", &state.disk])
             .args(plan.disk.words());
         command.args(["--mkfs", target.fs.as_deref().unwrap_or_default()]);
         if !target.mkfs.is_empty() {
             command.arg("--mkfs-options").arg(&target.mkfs);
         }
-        command.arg("--mount").arg(house.mount());
+        command.arg("--mount").arg(state.mount());
         if !target.mount.is_empty() {
             command.arg("--mount-options").arg(&target.mount);
         }
@@ -139,17 +139,18 @@ impl Runner<'_> {
 
     /// A file system on a device of the user's, mounted.
     fn format(&self, device: &Path, point: &Point) -> Result<(), SweepError> {
-        let (house, target) = (&self.keeper.house, &point.target);
-        let block = Block::open(device, &house.sysfs)?;
-        Lent::format(&house.devices, &block)?;
-        self.keeper.held.release(&block);
+        let (state, target) = (&self.cleanup.state, &point.target);
+        let block = Block::open(device, &state.sysfs)?;
+        self.cleanup.held.release(&block);
+        let uuid = block.prepare(&state.devices, target)?;
+        let fs = target.fs.clone().unwrap_or_default();
         let mkfs = Mkfs {
-            fs: target.fs.clone().unwrap_or_default(),
-            options: target.mkfs.clone(),
+            options: identified(&fs, &uuid, &target.mkfs),
+            fs,
         };
         self.execute(&mut luc_disk::mkfs_command(device, &mkfs))?;
         let mount = Mount {
-            dir: house.mount(),
+            dir: state.mount(),
             options: target.mount.clone(),
         };
         self.execute(&mut luc_disk::mount_command(device, &mount))?;
@@ -158,21 +159,21 @@ impl Runner<'_> {
 
     /// Takes it away.
     fn clear(&self, point: &Point) -> Result<(), SweepError> {
-        let house = &self.keeper.house;
+        let state = &self.cleanup.state;
         if point.scheduler.is_some() {
             // The device stays when its disk is gone, with its scheduler.
-            Lent::restore_schedulers(&house.devices, &house.sysfs)?;
+            Lent::restore_schedulers(&state.devices, &state.sysfs)?;
         }
         if point.target.device.is_some() {
             let mut command = Command::new("umount");
-            self.execute(command.arg(house.mount()))?;
-            self.keeper.held.claim()?;
+            self.execute(command.arg(state.mount()))?;
+            self.cleanup.held.claim()?;
         }
         if point.target.is_emulated() {
-            let mut command = Command::new(&self.keeper.luc);
-            self.execute(command.args(["disk", "remove", &house.disk]))?;
+            let mut command = Command::new(&self.cleanup.luc);
+            self.execute(command.args(["disk", "remove", &state.disk]))?;
         }
-        for scratch in house.scratch.iter().filter(|scratch| scratch.exists()) {
+        for scratch in state.scratch.iter().filter(|scratch| scratch.exists()) {
             fs::remove_dir_all(scratch).map_err(SweepError::file("remove", scratch))?;
         }
         Ok(())
@@ -181,7 +182,7 @@ impl Runner<'_> {
     /// The workload's command, under the gate where the point says so.
     fn workload(&self, point: &Point, dir: &Path, seed: u64) -> Result<Command, SweepError> {
         let workload = &point.workload;
-        let luc = || self.keeper.luc.clone().into_os_string();
+        let luc = || self.cleanup.luc.clone().into_os_string();
         let mut words: Vec<OsString> = Vec::new();
         if point.policy == Policy::Auto {
             words.push(luc());
@@ -220,7 +221,7 @@ impl Runner<'_> {
             words.push("--json".into());
         }
         if workload.filebench.is_some() {
-            let file = self.keeper.house.work.join(format!("{}.f", workload.name));
+            let file = self.cleanup.state.work.join(format!("{}.f", workload.name));
             fs::write(&file, &workload.text).map_err(SweepError::file("write", &file))?;
             words.extend([luc(), "bench".into(), "filebench".into(), file.into()]);
             words.extend(["--dir".into(), dir.into(), "--seed".into()]);
@@ -299,7 +300,7 @@ impl Runner<'_> {
         if interrupt::interrupted() {
             return Err(SweepError::Interrupted);
         }
-        let work = &self.keeper.house.work;
+        let work = &self.cleanup.state.work;
         let (out, err) = (work.join("stdout"), work.join("stderr"));
         let create = |path: &PathBuf| File::create(path).map_err(SweepError::file("make", path));
         let program = PathBuf::from(command.get_program());
@@ -307,7 +308,8 @@ impl Runner<'_> {
             .stdin(Stdio::null())
             .stdout(create(&out)?)
             .stderr(create(&err)?)
-            .process_group(self.keeper.group())
+            .process_group(self.cleanup.group())
+            .env(MARK, &self.cleanup.state.disk)
             .spawn()
             .map_err(SweepError::file("run", &program))?;
         let mut told: Option<Instant> = None;
@@ -324,13 +326,13 @@ impl Runner<'_> {
                     let _ = kill_process(Pid::from_child(&child), Signal::TERM);
                     told = Some(Instant::now());
                 }
-                Some(when) if when.elapsed() > GRACE => self.keeper.end_programs(),
+                Some(when) if when.elapsed() > GRACE => self.cleanup.end_programs(),
                 _ => {}
             }
             sleep(POLL);
         };
         // What it may have left running would keep the disk busy.
-        self.keeper.end_programs();
+        self.cleanup.end_programs();
         if interrupt::interrupted() {
             return Err(SweepError::Interrupted);
         }

@@ -156,6 +156,13 @@ impl Output {
     }
 }
 
+impl Args {
+    /// Whether this process is a disk.
+    pub(crate) fn is_daemon(&self) -> bool {
+        matches!(self.action, Action::Serve { .. })
+    }
+}
+
 /// Runs the subcommand.
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     match args.action {

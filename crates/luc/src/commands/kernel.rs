@@ -93,6 +93,13 @@ ki_milli, kd_milli, copy_out_threshold_permille, copy_out_clean_runs, copy_out_l
     },
 }
 
+impl Args {
+    /// Whether this process watches over a run.
+    pub(crate) fn is_watcher(&self) -> bool {
+        matches!(self.action, Action::Watch { .. })
+    }
+}
+
 /// Runs the subcommand.
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     let machine = Machine::from_environment();

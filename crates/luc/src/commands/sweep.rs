@@ -3,6 +3,7 @@
 use std::io::{Write as _, stdout};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -12,6 +13,9 @@ use super::INTERRUPTED;
 
 mod page;
 
+/// So long `luc sweep restore` waits for what is busy.
+const RESTORE_PATIENCE: Duration = Duration::from_secs(20);
+
 /// Repeats workloads over the points of a plan until the figures are sure
 ///
 /// A plan (TOML) names workloads, numbers of threads, targets (file systems with their options on an
@@ -20,8 +24,10 @@ mod page;
 /// median is narrow enough, or stop.max is reached: then it says NOT CONVERGED.
 ///
 /// An axis frequency sets the processors (cpufreq), with turbo and SMT off where asked, and puts everything
-/// back on any exit; without cpufreq a throttle limits processor time, and says that it is no frequency.
-/// Energy (RAPL, perf events or a meter's command) is beside each repeat, or why it is unavailable.
+/// back on any exit: by a process of its own if the sweep is killed, and if that is killed as well, the next
+/// luc command of any kind that root runs does it (`luc sweep restore`); without cpufreq a throttle limits
+/// processor time, and says that it is no frequency. Energy (RAPL, perf events or a meter's command) is beside
+/// each repeat, or why it is unavailable.
 ///
 /// With a section 'virtual' the points run in guests in virtual time (QEMU, a processor of so many million
 /// instructions per second, luc.ko's policies); that needs no root, and is exact however busy the machine is.
@@ -30,8 +36,9 @@ mod page;
 /// on with the same command. Disks need root.
 ///
 /// A device of yours is formatted only if its target names it twice (device and erase), nothing uses it, and it is
-/// empty; no other sweep, mkfs or mount gets it meanwhile, and it is empty again at the end. An axis scheduler sets
-/// the I/O scheduler of the disk.
+/// empty; no other sweep, mkfs or mount gets it meanwhile, and it is empty again at the end. Only file systems that the
+/// sweep has made itself, which it knows by their UUID, are taken off it. An axis scheduler sets the I/O scheduler of the
+/// disk.
 ///
 /// At the end the folder has report.html (one page, for any browser), report.json, results.csv, results.parquet and
 /// counters.parquet. `luc sweep report DIR` makes them again, also while the sweep is going on.
@@ -49,6 +56,7 @@ mod page;
   luc sweep plan.toml --out results --json
   luc sweep report results
   luc sweep virtual.toml --jobs 2
+  luc sweep restore
 
 A plan:
   threads = [1, 16]
@@ -75,7 +83,7 @@ pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Subcommand>,
     /// The plan
-    #[arg(required_unless_present = "keep_house")]
+    #[arg(required_unless_present = "clean_up")]
     plan: Option<PathBuf>,
     /// Folder of the results [default: the plan's name with .sweep instead of .toml, here]
     #[arg(long, value_name = "DIR")]
@@ -90,12 +98,30 @@ pub(crate) struct Args {
     #[arg(long, hide = true, default_value = "/sys")]
     sysfs: PathBuf,
     #[arg(long, hide = true)]
-    keep_house: bool,
+    clean_up: bool,
 }
 
 #[derive(Debug, clap::Subcommand)]
 enum Subcommand {
     Report(ReportArgs),
+    Restore(RestoreArgs),
+}
+
+/// Puts back what sweeps left that were killed together with their cleanup process (root)
+///
+/// Processors, devices, schedulers, cgroups, mounts and disks: /run/luc/sweep says what sweeps have changed. Sweeps that
+/// go on are left alone. Every luc command that root runs does the same first, and waits 2 s for what is busy; this one
+/// waits 20 s.
+///
+/// Exit status: 0, also if there was nothing; 2 if something could not be restored.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  luc sweep restore
+  luc sweep restore --json")]
+struct RestoreArgs {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// Makes the reports of a sweep again from its results
@@ -120,12 +146,16 @@ struct ReportArgs {
 
 /// Runs the subcommand.
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
-    if let Some(Subcommand::Report(args)) = args.command {
-        let report = sweep::report_again(&args.dir)?;
-        return show(&report, &args.dir, args.json);
+    match args.command {
+        Some(Subcommand::Report(args)) => {
+            let report = sweep::report_again(&args.dir)?;
+            return show(&report, &args.dir, args.json);
+        }
+        Some(Subcommand::Restore(args)) => return restore(args.json),
+        None => {}
     }
     let Some(path) = args.plan else {
-        sweep::keep_house()?;
+        sweep::clean_up()?;
         return Ok(ExitCode::SUCCESS);
     };
     luc_bench::interrupt::install()?;
@@ -153,6 +183,34 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     bar.finish_and_clear();
     let report = report?;
     show(&report, &out, args.json)
+}
+
+impl Args {
+    /// Whether this process clears up after a sweep, or restores by itself.
+    pub(crate) fn restores(&self) -> bool {
+        self.clean_up || matches!(self.command, Some(Subcommand::Restore(_)))
+    }
+}
+
+fn restore(is_json: bool) -> anyhow::Result<ExitCode> {
+    if !rustix::process::geteuid().is_root() {
+        anyhow::bail!("restoring what a sweep has changed needs root: use sudo");
+    }
+    let outcome = crate::restore::all(RESTORE_PATIENCE);
+    if is_json {
+        let value = serde_json::json!({ "restored": outcome.restored, "failed": outcome.failed });
+        writeln!(stdout(), "{value:#}")?;
+    } else if outcome.restored.is_empty() && outcome.failed.is_empty() {
+        writeln!(stdout(), "nothing to restore")?;
+    } else {
+        for text in &outcome.restored {
+            writeln!(stdout(), "{text}: restored")?;
+        }
+    }
+    match outcome.failed.first() {
+        Some(error) => anyhow::bail!("not restored: {error}"),
+        None => Ok(ExitCode::SUCCESS),
+    }
 }
 
 /// Writes the page, prints the report.

@@ -4,7 +4,7 @@
 //! The lock is that of systemd's "Locking Block Device Access": flock(2) on the node of the device, which udev and tools
 //! with an option for it respect, and no mkfs or mount minds that is started under it. Of a partition it is the
 //! partition's own node, and its disk's shared, so that sweeps on two partitions of a disk go side by side; for
-//! themselves alone where the I/O scheduler is set, since a disk has but one. The keeper inherits the locks and has them
+//! themselves alone where the I/O scheduler is set, since a disk has but one. The cleanup process inherits the locks and has them
 //! until it is through.
 //!
 //! A lock is advice, so that a user's mkfs or mount would go through between repeats. Therefore the sweep has a device
@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use luc_events::plain;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::{FdFlags, fcntl_setfd};
 
@@ -30,8 +31,8 @@ use super::{Block, refuse};
 
 /// So long udev may look at a device, and a process that has just ended may take to let go of it.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// So long the keeper of a sweep that was ended may take.
-const KEEPERS_PATIENCE: Duration = Duration::from_secs(45);
+/// So long the cleanup process of a sweep that was ended may take.
+const CLEANUP_PATIENCE: Duration = Duration::from_secs(45);
 const POLL: Duration = Duration::from_millis(50);
 
 /// The devices of a sweep.
@@ -44,7 +45,7 @@ pub(in crate::sweep) struct Held {
 }
 
 impl Held {
-    /// Locks all devices of `plan`. Waits for a keeper that is giving one back.
+    /// Locks all devices of `plan`. Waits for a cleanup process that is giving one back.
     pub(super) fn lock(plan: &Plan, sysfs: &Path) -> Result<Self, SweepError> {
         let mut held = Self::default();
         let mut nodes: BTreeMap<PathBuf, Node> = BTreeMap::new();
@@ -103,7 +104,7 @@ impl Held {
 }
 
 /// Opens it so that nobody else can, nor mount it or make a file system on it.
-fn claim(block: &Block) -> Result<File, SweepError> {
+pub(super) fn claim(block: &Block) -> Result<File, SweepError> {
     let begun = Instant::now();
     loop {
         let alone = OpenOptions::new()
@@ -178,7 +179,7 @@ impl Node {
             }
             let holder = Holder::of(&file);
             let patience = match &holder {
-                Some(holder) if holder.is_keeper => KEEPERS_PATIENCE,
+                Some(holder) if holder.is_cleanup => CLEANUP_PATIENCE,
                 _ => PATIENCE,
             };
             if begun.elapsed() >= patience {
@@ -215,12 +216,12 @@ fn node(about: &Path) -> Option<PathBuf> {
 struct Holder {
     pid: u32,
     name: String,
-    /// Whether it is the keeper of a sweep.
-    is_keeper: bool,
+    /// Whether it is the cleanup process of a sweep.
+    is_cleanup: bool,
 }
 
 impl Holder {
-    /// Of the lock on what `file` is; the sweep rather than its keeper. `None` if no process here has it.
+    /// Of the lock on what `file` is; the sweep rather than its cleanup process. `None` if no process here has it.
     fn of(file: &File) -> Option<Self> {
         let about = file.metadata().ok()?;
         let mut holders: Vec<Self> = fs::read_dir("/proc")
@@ -230,7 +231,7 @@ impl Holder {
             .filter(|&pid| has_lock(pid, &about))
             .map(Self::process)
             .collect();
-        holders.sort_by_key(|holder| (holder.is_keeper, holder.pid));
+        holders.sort_by_key(|holder| (holder.is_cleanup, holder.pid));
         holders.into_iter().next()
     }
 
@@ -238,8 +239,8 @@ impl Holder {
         let read = |name| fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
         Self {
             pid,
-            name: read("comm").trim_end().to_owned(),
-            is_keeper: read("cmdline").contains("\0--keep-house\0"),
+            name: plain(read("comm").trim_end()),
+            is_cleanup: read("cmdline").contains("\0--clean-up\0"),
         }
     }
 }
@@ -247,10 +248,10 @@ impl Holder {
 impl std::fmt::Display for Holder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { pid, name, .. } = self;
-        if self.is_keeper {
+        if self.is_cleanup {
             write!(
                 f,
-                "the keeper of a sweep that was ended (pid {pid}) still clears up and"
+                "the cleanup process of a sweep that was ended (pid {pid}) still works and"
             )
         } else if name == "luc" {
             write!(f, "another luc (pid {pid})")
@@ -285,7 +286,7 @@ mod tests {
             flock(&mine, operation).expect("locked");
             let holder = Holder::of(&other).expect("this process");
             assert_eq!(holder.pid, std::process::id());
-            assert!(!holder.is_keeper);
+            assert!(!holder.is_cleanup);
         }
         drop(mine);
         assert_eq!(Holder::of(&other), None);
@@ -293,15 +294,15 @@ mod tests {
 
     #[test]
     fn holders_in_words() {
-        let holder = |name: &str, is_keeper| Holder {
+        let holder = |name: &str, is_cleanup| Holder {
             pid: 7,
             name: name.to_owned(),
-            is_keeper,
+            is_cleanup,
         };
         assert_eq!(holder("luc", false).to_string(), "another luc (pid 7)");
         assert_eq!(holder("sfdisk", false).to_string(), "sfdisk (pid 7)");
-        let keeper = holder("luc", true).to_string();
-        assert!(keeper.contains("keeper") && keeper.contains("pid 7"));
+        let cleanup = holder("luc", true).to_string();
+        assert!(cleanup.contains("cleanup process") && cleanup.contains("pid 7"));
     }
 
     #[test]

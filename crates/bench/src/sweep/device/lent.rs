@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::super::error::SweepError;
+use super::super::error::{SweepError, TRUST};
 use super::super::plan::Scheduler;
-use super::{Block, refuse};
-use crate::sysfs;
+use super::{Block, identity, refuse};
+use crate::{owned, sysfs};
 
 /// A device that is not as it was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,8 +21,9 @@ pub(in crate::sweep) struct Lent {
     boot: String,
     /// The scheduler that it had; `None` if that was not changed.
     scheduler: Option<String>,
-    /// Whether it was formatted, and is to be wiped.
-    is_formatted: bool,
+    /// The UUID of all file systems that the sweep makes on it, if it is formatted; they are to be wiped.
+    #[serde(default)]
+    uuid: Option<String>,
 }
 
 fn boot() -> String {
@@ -37,7 +38,7 @@ impl Lent {
             sequence: block.sequence(),
             boot: boot(),
             scheduler: None,
-            is_formatted: false,
+            uuid: None,
         }
     }
 
@@ -47,11 +48,41 @@ impl Lent {
         (self.number, self.sequence, &self.boot) == (now.number, now.sequence, &now.boot)
     }
 
-    /// All in `file`.
-    pub(in crate::sweep) fn all(file: &Path) -> Vec<Self> {
-        let text = fs::read_to_string(file).unwrap_or_default();
-        // No file: nothing was changed.
-        serde_json::from_str(&text).unwrap_or_default()
+    /// The name that the plan has for it.
+    pub(in crate::sweep) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn uuid(&self) -> Option<&str> {
+        self.uuid.as_deref()
+    }
+
+    /// All in `file`; without it nothing was changed.
+    pub(in crate::sweep) fn all(file: &Path) -> Result<Vec<Self>, SweepError> {
+        let text = owned::read(file).map_err(SweepError::file(TRUST, file))?;
+        text.map_or(Ok(Vec::new()), |text| {
+            Self::parse(&text).map_err(|reason| SweepError::Saved {
+                path: file.to_owned(),
+                reason,
+            })
+        })
+    }
+
+    /// What a file with this text says.
+    pub(super) fn parse(text: &str) -> Result<Vec<Self>, String> {
+        let all: Vec<Self> = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let is_sane = |lent: &Self| {
+            let scheduler = lent.scheduler.as_deref().unwrap_or("none");
+            let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+            lent.path.is_absolute()
+                && lent.uuid.as_deref().is_none_or(identity::is_uuid)
+                && !scheduler.is_empty()
+                && scheduler.chars().all(is_name)
+        };
+        if !all.iter().all(is_sane) {
+            return Err("a path, scheduler or UUID that is none".to_owned());
+        }
+        Ok(all)
     }
 
     /// On the disk when this returns; no file for nothing.
@@ -65,10 +96,12 @@ impl Lent {
             };
         }
         let new = file.with_extension("json.new");
-        let written = File::create(&new).and_then(|mut place| {
+        let written = owned::create(&new).and_then(|mut place| {
             writeln!(place, "{:#}", serde_json::json!(all))?;
             place.sync_all()?;
-            fs::rename(&new, file)
+            fs::rename(&new, file)?;
+            file.parent()
+                .map_or(Ok(()), |folder| File::open(folder)?.sync_all())
         });
         written.map_err(SweepError::file("write", file))
     }
@@ -79,7 +112,7 @@ impl Lent {
         block: &Block,
         change: impl FnOnce(&mut Self),
     ) -> Result<(), SweepError> {
-        let mut all = Self::all(file);
+        let mut all = Self::all(file)?;
         let before = all.clone();
         match all.iter_mut().find(|lent| lent.is(block)) {
             Some(lent) => change(lent),
@@ -95,9 +128,15 @@ impl Lent {
         Self::keep(file, &all)
     }
 
-    /// `block` is about to be formatted.
-    pub(in crate::sweep) fn format(file: &Path, block: &Block) -> Result<(), SweepError> {
-        Self::change(file, block, |lent| lent.is_formatted = true)
+    /// `block` is about to be formatted, with the UUID that this gives: always the same for one device, so that whatever
+    /// two file systems leave side by side is known.
+    pub(super) fn format(file: &Path, block: &Block) -> Result<String, SweepError> {
+        let new = identity::new_uuid()?;
+        let mut given = String::new();
+        Self::change(file, block, |lent| {
+            given.clone_from(lent.uuid.get_or_insert(new));
+        })?;
+        Ok(given)
     }
 
     /// Gives the disk of `block` an I/O scheduler.
@@ -132,7 +171,7 @@ impl Lent {
         file: &Path,
         sysfs: &Path,
     ) -> Result<(), SweepError> {
-        let mut all = Self::all(file);
+        let mut all = Self::all(file)?;
         for lent in &mut all {
             if let (Some(block), Some(name)) = (lent.block(sysfs), &lent.scheduler) {
                 let place = block.scheduler_file();
@@ -140,22 +179,33 @@ impl Lent {
             }
             lent.scheduler = None;
         }
-        all.retain(|lent| lent.is_formatted);
+        all.retain(|lent| lent.uuid.is_some());
         Self::keep(file, &all)
     }
 
-    /// Takes the file system off the devices that were formatted, which is mounted on `mount` if at all.
+    /// Takes the sweep's own file system off the devices that were formatted, which is mounted on `mount` if at all.
+    /// `named` are the devices of the plan. Whatever else is on them by now stays.
     pub(in crate::sweep) fn wipe(
         file: &Path,
+        named: &[PathBuf],
         mount: &Path,
         sysfs: &Path,
     ) -> Result<(), SweepError> {
-        let all = Self::all(file);
-        let formatted = all.iter().filter(|lent| lent.is_formatted);
-        for block in formatted.filter_map(|lent| lent.block(sysfs)) {
+        let all = Self::all(file)?;
+        let named: Vec<Block> = named
+            .iter()
+            .filter_map(|path| Block::open(path, sysfs).ok())
+            .collect();
+        for lent in &all {
+            let (Some(block), Some(uuid)) = (lent.block(sysfs), &lent.uuid) else {
+                continue;
+            };
+            if !named.iter().any(|known| known.is_same(&block)) {
+                continue;
+            }
             // Not mounted is as wanted; if it is in use, wiping says so.
             let _ = luc_disk::unmount(mount);
-            block.wipe()?;
+            block.wipe_own(uuid)?;
         }
         Self::keep(file, &[])
     }
@@ -193,11 +243,12 @@ mod tests {
         assert!(!file.exists());
         // A file takes any text, and has no brackets then, as no kernel would: it is refused, and on record.
         Lent::set_scheduler(&file, &block, Scheduler::Bfq).expect_err("not in brackets");
-        Lent::format(&file, &block).expect("kept");
-        let all = Lent::all(&file);
+        let uuid = Lent::format(&file, &block).expect("kept");
+        let all = Lent::all(&file).expect("read");
         assert_eq!(all.len(), 1);
         assert_eq!(all[0].scheduler.as_deref(), Some("none"));
-        assert!(all[0].is_formatted && all[0].is(&block));
+        assert!(all[0].uuid() == Some(&uuid) && all[0].is(&block));
+        assert_eq!(Lent::format(&file, &block).expect("kept"), uuid);
         let scheduler = fs::read_to_string(block.scheduler_file()).expect("there");
         assert_eq!(scheduler, "bfq");
     }
@@ -209,9 +260,39 @@ mod tests {
         let block = block(&folder.path().join("sdb"));
         Lent::format(&file, &block).expect("kept");
         fs::write(folder.path().join("sdb/diskseq"), "8\n").expect("written");
-        assert!(!Lent::all(&file)[0].is(&block));
+        assert!(!Lent::all(&file).expect("read")[0].is(&block));
         // What is gone is not wiped, and forgotten.
-        Lent::wipe(&file, &folder.path().join("mnt"), Path::new("/sys")).expect("forgotten");
+        let mount = folder.path().join("mnt");
+        Lent::wipe(&file, &["/dev/x".into()], &mount, Path::new("/sys")).expect("forgotten");
         assert!(!file.exists());
+    }
+
+    #[test]
+    fn what_no_sweep_writes_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("devices.json");
+        assert_eq!(Lent::all(&file).expect("no file"), []);
+        let uuid = identity::new_uuid().expect("a UUID");
+        let entry = |path: &str, scheduler: &str, uuid: &str| {
+            format!(
+                "[{{\"path\":\"{path}\",\"number\":[8,0],\"sequence\":1,\"boot\":\"b\",\"scheduler\":\"{scheduler}\",\
+                 \"uuid\":\"{uuid}\"}}]"
+            )
+        };
+        Lent::parse(&entry("/dev/x", "mq-deadline", &uuid)).expect("sane");
+        for text in [
+            "",
+            "{}",
+            &entry("dev/x", "none", &uuid),
+            &entry("/dev/x", "a b", &uuid),
+            &entry("/dev/x", "none", "--all"),
+        ] {
+            fs::write(&file, text).expect("written");
+            let said = Lent::all(&file).expect_err("refused").to_string();
+            assert!(
+                said.contains("devices.json") && said.lines().count() == 1,
+                "{said}"
+            );
+        }
     }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use luc_disk::Mkfs;
 use luc_disk::units::{parse_duration_ns, parse_size_bytes};
 
+use super::super::device::own_identity;
 use super::super::error::SweepError;
 use super::super::guest_needs;
 use super::super::options::{self, Stretch};
@@ -310,6 +311,13 @@ impl Target {
         if !device.is_absolute() {
             return refuse(format!(
                 "device = \"{shown}\": write its absolute path, as /dev/sdb"
+            ));
+        }
+        let fs = self.fs.as_deref().unwrap_or_default();
+        if let Some(word) = own_identity(fs, &self.mkfs) {
+            return refuse(format!(
+                "mkfs option \"{word}\" gives another UUID or none, and the sweep tells by its own what it may remove from a \
+                 device: leave it out"
             ));
         }
         match &self.erase {

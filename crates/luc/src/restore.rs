@@ -1,0 +1,47 @@
+//! What processes of `luc` that were killed have left changed on this machine, put back by the next one.
+//!
+//! Every command that root runs does this first, so that nobody has to know what was running. Where nothing is left it
+//! takes a system call for each kind of thing.
+
+use std::time::Duration;
+
+use luc_kernel::Machine;
+use luc_kernel::lease::Leases;
+
+/// So long a command waits for what is still busy.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What was put back, and what could not be.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    pub(crate) restored: Vec<String>,
+    pub(crate) failed: Vec<String>,
+}
+
+/// Puts back all that dead processes have left; what living ones use is left alone.
+pub(crate) fn all(patience: Duration) -> Outcome {
+    let sweeps = luc_bench::sweep::restore_left(patience);
+    let mut outcome = Outcome {
+        restored: sweeps.restored,
+        failed: sweeps.failed.iter().map(ToString::to_string).collect(),
+    };
+    // Settings of the kernel module that a run has lent.
+    if let Err(error) = Leases::of(&Machine::from_environment()).reap() {
+        outcome.failed.push(error.to_string());
+    }
+    outcome
+}
+
+/// The same before a command, with a line on standard error if there was anything.
+pub(crate) fn first() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let outcome = all(PATIENCE);
+    for text in outcome.restored {
+        eprintln!("luc: {text}: restored");
+    }
+    for text in outcome.failed {
+        eprintln!("luc: not restored: {text}");
+    }
+}
