@@ -15,6 +15,7 @@ mod groups;
 mod guests;
 mod head_to_head;
 mod kernel;
+mod kills;
 mod lab;
 mod machine;
 mod matrix;

@@ -32,6 +32,7 @@ use std::path::Path;
 use std::time::Instant;
 
 pub use best::Group;
+pub(crate) use cleanup::name_of;
 pub use cleanup::{Restored, clean_up, restore_left};
 pub use counters::Counters;
 pub use device::DeviceAbout;

@@ -40,7 +40,7 @@ struct Cli {
     /// Seconds measured in each run [default: 3 to 10, by part]
     #[arg(long, value_name = "S")]
     seconds: Option<f64>,
-    /// Power cuts of each trial, or kills [default: 50 or 100, by part]
+    /// Power cuts of each trial, or kills [default: 10 to 1000, by part]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     cuts: Option<u64>,
     /// Only cells whose name, as in the tables, contains this
@@ -49,7 +49,7 @@ struct Cli {
     /// Seed of the order of runs and of the trials
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Guests or personalities at a time
+    /// Guests, personalities or places of kills at a time
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: u16,
     /// Start no guest after so many minutes, of kernel, matrix and thesis; the page shows what there is

@@ -3,9 +3,9 @@
 use super::lab::Lab;
 use super::report::Page;
 use super::{
-    EvaluateError, Options, analysis, coverage, engine, head_to_head, kernel, matrix, metarates,
-    no_harm, personalities, powercut, prediction, recording, safety, sigkill, sqlite, sweep_kills,
-    thesis, truth, varmail,
+    EvaluateError, Options, analysis, coverage, engine, head_to_head, kernel, kills, matrix,
+    metarates, no_harm, personalities, powercut, prediction, recording, safety, sigkill, sqlite,
+    sweep_kills, thesis, truth, varmail,
 };
 
 /// A part of the evaluation.
@@ -29,7 +29,7 @@ use Made::{Here, InGuests};
 
 /// All parts, in the order in which they are run.
 #[rustfmt::skip]
-pub const PARTS: [Part; 21] = [
+pub const PARTS: [Part; 22] = [
     part("metarates", "File creation, with and without the gate", Here(metarates::run)),
     part("varmail", "The mail server on a hard disk", Here(varmail::run)),
     part("head-to-head", "ext4, fast commits and XFS, each with and without the gate", Here(head_to_head::run)),
@@ -44,6 +44,7 @@ pub const PARTS: [Part; 21] = [
     part("personalities", "Filebench's personalities beside their parameters", Here(personalities::run)),
     part("engine", "The engine of Filebench's files beside loops and fio", Here(engine::run)),
     part("sweep-kills", "A sweep that is killed", Here(sweep_kills::run)),
+    part("kills", "Whatever is killed, the next command puts back", Here(kills::run)),
     part("coverage", "Whether intervals cover", Here(coverage::run)),
     part("kernel-powercut", "Power cuts with luc.ko", Here(safety::powercut::run)),
     part("kernel-cycles", "luc.ko loaded and unloaded under load", Here(safety::cycles::run)),

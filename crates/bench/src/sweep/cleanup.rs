@@ -28,6 +28,7 @@ pub(super) use programs::MARK;
 use programs::{end_group, end_meter};
 pub(super) use state::CleanupState;
 use state::PATIENCE;
+pub(crate) use state::name_of;
 
 /// What ends a process by default and may be sent to all of a service, a session or a terminal.
 const IGNORED: [libc::c_int; 5] = [
