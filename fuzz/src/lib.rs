@@ -134,6 +134,17 @@ pub fn segment(data: &[u8]) {
     read_all(&Place::with(&files).0);
 }
 
+/// Any text in place of what a sweep has saved, by which root would restore: it is refused, or means one thing.
+pub fn saved(data: &[u8]) {
+    let Some((&kind, text)) = data.split_first() else {
+        return;
+    };
+    let saved = |text: &str| luc_bench::sweep::saved(kind, text);
+    if let Some(again) = saved(&String::from_utf8_lossy(text)) {
+        assert_eq!(saved(&again), Some(again));
+    }
+}
+
 fn read_all(directory: &Path) {
     if let Err(error) = explain(directory) {
         let text = error.to_string();

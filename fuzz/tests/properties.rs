@@ -19,4 +19,9 @@ proptest! {
     fn segment(data in prop::collection::vec(any::<u8>(), 0..512)) {
         luc_fuzz::segment(&data);
     }
+
+    #[test]
+    fn saved(data in prop::collection::vec(any::<u8>(), 0..512)) {
+        luc_fuzz::saved(&data);
+    }
 }
