@@ -68,15 +68,20 @@ impl Leases {
     ///
     /// [`Error::Io`], [`Error::NotTaken`]; the record then keeps what is to be restored.
     pub fn reap(&self) -> Result<usize, Error> {
-        // Also when /run/luc/kernel may not be entered.
-        if !self.dir.join(record::NAME).exists() {
-            return Ok(0);
-        }
+        // A holder that was killed before it lent anything has left its file, and no record.
+        let has_dead = || self.dead_holders().next().is_some();
         let is_abandoned = |record: &Record| record.count_abandoned(|id| self.is_alive(id));
-        match Record::read(&self.dir) {
-            Ok(record) if is_abandoned(&record) == 0 => return Ok(0),
-            Err(error) if error.is_denied() => return Ok(0),
-            _ => {}
+        // No record either when /run/luc/kernel may not be entered.
+        if !self.dir.join(record::NAME).exists() {
+            if !has_dead() {
+                return Ok(0);
+            }
+        } else {
+            match Record::read(&self.dir) {
+                Ok(record) if is_abandoned(&record) == 0 && !has_dead() => return Ok(0),
+                Err(error) if error.is_denied() => return Ok(0),
+                _ => {}
+            }
         }
         let locked = match self.lock() {
             Err(error) if error.is_denied() => return Ok(0),
@@ -139,6 +144,17 @@ impl Leases {
         self.dir.join("holders")
     }
 
+    /// The files of holders that ended.
+    fn dead_holders(&self) -> impl Iterator<Item = PathBuf> {
+        let entries = fs::read_dir(self.holders_dir())
+            .into_iter()
+            .flatten()
+            .flatten();
+        entries
+            .filter(|entry| !self.is_alive(&entry.file_name().to_string_lossy()))
+            .map(|entry| entry.path())
+    }
+
     fn is_alive(&self, id: &str) -> bool {
         match File::open(self.holders_dir().join(id)) {
             Ok(file) => flock(&file, FlockOperation::NonBlockingLockShared).is_err(),
@@ -181,14 +197,8 @@ impl Locked<'_> {
 
     /// Removes the files of holders that ended; nobody can be about to lock one, since that takes our lock.
     fn remove_dead(&self) {
-        let Ok(entries) = fs::read_dir(self.leases.holders_dir()) else {
-            return;
-        };
-        for entry in entries.flatten() {
-            let name = entry.file_name();
-            if !self.leases.is_alive(&name.to_string_lossy()) {
-                let _ = fs::remove_file(entry.path());
-            }
+        for path in self.leases.dead_holders() {
+            let _ = fs::remove_file(path);
         }
     }
 }

@@ -5,9 +5,6 @@
 
 use std::time::Duration;
 
-use luc_kernel::Machine;
-use luc_kernel::lease::Leases;
-
 /// So long a command waits for what is still busy.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -26,8 +23,12 @@ pub(crate) fn all(patience: Duration) -> Outcome {
         failed: sweeps.failed.iter().map(ToString::to_string).collect(),
     };
     // Settings of the kernel module that a run has lent.
-    if let Err(error) = Leases::of(&Machine::from_environment()).reap() {
-        outcome.failed.push(error.to_string());
+    match luc_kernel::lease::restore_abandoned() {
+        Ok(0) => {}
+        Ok(journals) => outcome
+            .restored
+            .push(format!("settings of luc.ko on {journals} journals")),
+        Err(error) => outcome.failed.push(error.to_string()),
     }
     outcome
 }
