@@ -8,21 +8,22 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::fault::{FaultSpec, FaultStatus};
 use crate::spec::Stats;
 use crate::volatile::CutReport;
 
 /// The socket's name in the state directory.
 pub(crate) const SOCKET_NAME: &str = "control.sock";
 /// A line longer than this is no request.
-const MAX_LINE_BYTES: u64 = 4096;
+const MAX_LINE_BYTES: u64 = 256 << 10;
 
 /// What can be asked of the daemon.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "lowercase")]
 pub(crate) enum Ask {
     /// Preparation is over: keep time from now on.
     Begin,
-    /// Is the power cut?
+    /// Is the power cut, and do requests fail?
     Status,
     /// What has been done.
     Stats,
@@ -30,17 +31,26 @@ pub(crate) enum Ask {
     Cut { seed: Option<u64> },
     /// Give it back.
     Restore,
+    /// Let requests fail.
+    Fail(FaultSpec),
+    /// Let none fail any more.
+    Clear,
     /// Take no more time: the disk is being removed.
     Hurry,
 }
 
 /// What the daemon answers.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "lowercase")]
 pub(crate) enum Answer {
     Done,
     Status {
         cut: bool,
+        fault: Option<FaultStatus>,
+    },
+    /// What a fault is and has done, if there is or was one.
+    Fault {
+        fault: Option<FaultStatus>,
     },
     Stats(Stats),
     Cut(CutReport),

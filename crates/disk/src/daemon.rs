@@ -129,11 +129,18 @@ fn answer(engine: &Engine<FuseReply>, spec: &DiskSpec, ask: Ask) -> Answer {
         }
         Ask::Status => Answer::Status {
             cut: engine.is_cut(),
+            fault: engine.fault(),
         },
         Ask::Stats => Answer::Stats(engine.stats()),
         Ask::Cut { seed } => engine.cut(seed).map_or(Answer::AlreadySo, Answer::Cut),
         Ask::Restore if engine.restore(spec.model.build(spec.size_bytes)) => Answer::Done,
         Ask::Restore => Answer::AlreadySo,
+        Ask::Fail(fault) => Answer::Fault {
+            fault: Some(engine.fail(fault)),
+        },
+        Ask::Clear => Answer::Fault {
+            fault: engine.clear_fault(),
+        },
         Ask::Hurry => {
             engine.hurry();
             Answer::Done

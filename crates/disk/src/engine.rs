@@ -2,13 +2,16 @@
 //!
 //! One lock holds everything. Data moves on arrival (so the caller's buffer can go), takes effect
 //! on durability at completion, and the reply leaves at the time that the model named: at once
-//! from the caller's thread when that is near, else from the timer thread.
+//! from the caller's thread when that is near, else from the timer thread. A request that fails on purpose takes its
+//! time as others do, and has no effect.
 
 use std::collections::BinaryHeap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::clock::now_ns;
+use crate::errno::BlockErrno;
+use crate::fault::{Fault, FaultSpec, FaultStatus};
 use crate::image::Pages;
 use crate::model::{Fixed, Kind, Model, Request};
 use crate::spec::Stats;
@@ -26,8 +29,8 @@ pub(crate) trait Reply: Send {
     fn data(self, bytes: &[u8]);
     /// A write of `len` bytes, a flush or a discard is done.
     fn done(self, len: u32);
-    /// The request failed with EIO.
-    fn failed(self);
+    /// The request failed.
+    fn failed(self, errno: BlockErrno);
 }
 
 /// What is left to do when a request's time comes.
@@ -37,6 +40,7 @@ enum Action {
     Write { len: u32 },
     Flush { mark: u64 },
     Discard,
+    Fail { errno: BlockErrno },
 }
 
 #[derive(Debug)]
@@ -71,6 +75,7 @@ struct Inner<R> {
     store: Store,
     stats: Stats,
     cut: bool,
+    fault: Option<Fault>,
     pending: BinaryHeap<Pending<R>>,
     sequence: u64,
 }
@@ -96,6 +101,7 @@ impl<R: Reply> Engine<R> {
                 store: Store::new(as_len(size_bytes)?, as_len(cache_bytes)?, pages)?,
                 stats: Stats::default(),
                 cut: false,
+                fault: None,
                 pending: BinaryHeap::with_capacity(1024),
                 sequence: 0,
             }),
@@ -157,6 +163,27 @@ impl<R: Reply> Engine<R> {
         self.lock().cut
     }
 
+    /// From now on requests fail as `spec` says, instead of what an earlier call said.
+    pub(crate) fn fail(&self, spec: FaultSpec) -> FaultStatus {
+        let now_ns = now_ns();
+        let fault = Fault::new(spec, now_ns);
+        let status = fault.status(now_ns);
+        self.lock().fault = Some(fault);
+        status
+    }
+
+    /// Ends what [`Engine::fail`] began; what it has done, `None` if there was nothing.
+    pub(crate) fn clear_fault(&self) -> Option<FaultStatus> {
+        let fault = self.lock().fault.take()?;
+        Some(fault.status(now_ns()))
+    }
+
+    /// What [`Engine::fail`] has done so far.
+    pub(crate) fn fault(&self) -> Option<FaultStatus> {
+        let inner = self.lock();
+        Some(inner.fault.as_ref()?.status(now_ns()))
+    }
+
     /// Cuts the power: requests under way fail, unflushed writes are lost as `Store::cut` says,
     /// and every later request fails until [`Engine::restore`]. `None` when it is cut already.
     pub(crate) fn cut(&self, seed: Option<u64>) -> Option<CutReport> {
@@ -167,7 +194,7 @@ impl<R: Reply> Engine<R> {
         inner.cut = true;
         while let Some(pending) = inner.pending.pop() {
             inner.stats.refused += 1;
-            pending.reply.failed();
+            pending.reply.failed(BlockErrno::EIO);
         }
         Some(inner.store.cut(seed))
     }
@@ -191,9 +218,10 @@ impl<R: Reply> Engine<R> {
         inner.model = model;
     }
 
-    /// From now on nothing takes time: the disk is about to be removed.
+    /// From now on nothing takes time and nothing fails: the disk is about to be removed.
     pub(crate) fn hurry(&self) {
         let mut inner = self.lock();
+        inner.fault = None;
         inner.model = Box::new(Fixed::default());
         while let Some(pending) = inner.pending.pop() {
             inner.complete(pending);
@@ -239,7 +267,7 @@ impl<R: Reply> Engine<R> {
         if inner.cut || offset_bytes.saturating_add(len_bytes) > size_bytes {
             inner.stats.refused += 1;
             drop(inner);
-            reply.failed();
+            reply.failed(BlockErrno::EIO);
             return;
         }
         let now = now_ns();
@@ -251,9 +279,18 @@ impl<R: Reply> Engine<R> {
                 len_bytes,
             },
         );
-        inner.count(kind, len_bytes, due_ns - now);
-        // Both fit: they lie inside the image, which is in memory.
-        let action = act(&mut inner.store, offset_bytes as usize, len_bytes as usize);
+        let struck = match &mut inner.fault {
+            Some(fault) => fault.strikes(now, kind, offset_bytes, len_bytes),
+            None => None,
+        };
+        let action = if let Some(errno) = struck {
+            inner.stats.failed += 1;
+            Action::Fail { errno }
+        } else {
+            inner.count(kind, len_bytes, due_ns - now);
+            // Both fit: they lie inside the image, which is in memory.
+            act(&mut inner.store, offset_bytes as usize, len_bytes as usize)
+        };
         inner.sequence += 1;
         let pending = Pending {
             due_ns,
@@ -307,6 +344,7 @@ impl<R: Reply> Inner<R> {
                 pending.reply.done(0);
             }
             Action::Discard => pending.reply.done(0),
+            Action::Fail { errno } => pending.reply.failed(errno),
         }
     }
 

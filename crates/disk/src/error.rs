@@ -94,6 +94,24 @@ pub enum Error {
         /// What it said.
         reason: String,
     },
+    /// An errno that no block device gives.
+    #[error("errno '{given}': {reason}: use one of {known}")]
+    Errno {
+        /// The errno.
+        given: String,
+        /// Why it is refused.
+        reason: String,
+        /// Those that there are.
+        known: String,
+    },
+    /// A fault that cannot be had.
+    #[error("{option}: {reason}")]
+    Fault {
+        /// The option at fault, with its value.
+        option: String,
+        /// Why, and what to do.
+        reason: &'static str,
+    },
     /// Not root.
     #[error("emulated disks need root (loop devices and mounts): run it with sudo")]
     NotRoot,

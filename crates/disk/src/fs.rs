@@ -12,6 +12,7 @@ use fuser::{
 };
 
 use crate::engine::{Engine, Reply};
+use crate::errno::BlockErrno;
 
 /// The name of the one file.
 pub(crate) const FILE_NAME: &str = "disk";
@@ -37,7 +38,7 @@ impl Reply for FuseReply {
     fn data(self, bytes: &[u8]) {
         match self {
             Self::Read(reply) => reply.data(bytes),
-            other => other.failed(),
+            other => other.failed(BlockErrno::EIO),
         }
     }
 
@@ -49,11 +50,12 @@ impl Reply for FuseReply {
         }
     }
 
-    fn failed(self) {
+    fn failed(self, errno: BlockErrno) {
+        let errno = Errno::from_i32(errno.number());
         match self {
-            Self::Read(reply) => reply.error(Errno::EIO),
-            Self::Write(reply) => reply.error(Errno::EIO),
-            Self::Empty(reply) => reply.error(Errno::EIO),
+            Self::Read(reply) => reply.error(errno),
+            Self::Write(reply) => reply.error(errno),
+            Self::Empty(reply) => reply.error(errno),
         }
     }
 }

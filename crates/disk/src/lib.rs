@@ -2,13 +2,15 @@
 //!
 //! A disk is a FUSE file system that holds one file, a loop device with direct I/O on that file,
 //! and a daemon that decides when each read, write and flush is done ([`model`]) and what of it
-//! outlives a power cut (a volatile write cache, thrown away by [`cut`]).
+//! outlives a power cut (a volatile write cache, thrown away by [`cut`]). Its requests fail where [`fail`] says so.
 
 mod clock;
 mod control;
 mod daemon;
 mod engine;
+mod errno;
 mod error;
+mod fault;
 mod fs;
 mod image;
 pub mod interrupt;
@@ -23,8 +25,12 @@ pub mod units;
 mod volatile;
 
 pub use daemon::serve;
+pub use errno::{BlockErrno, kernel_release};
 pub use error::Error;
-pub use lifecycle::{create, cut, list, mount_disk, remove, remove_all, restore, stats};
+pub use fault::{ByteRange, FaultKind, FaultSpec, FaultStatus};
+pub use lifecycle::{
+    clear_fault, create, cut, fail, fault, list, mount_disk, remove, remove_all, restore, stats,
+};
 pub use model::ModelSpec;
 pub use mounts::{check_mkfs, mkfs, mkfs_command, mount, mount_command, mount_of, unmount};
 pub use spec::{DiskInfo, DiskSpec, DiskState, Mkfs, Mount, Stats};

@@ -1,4 +1,4 @@
-//! Create, list, cut, restore and remove disks.
+//! Create, list, fail, cut, restore and remove disks.
 //!
 //! Creation makes, in this order: state directory, daemon with its FUSE mount, loop device, file
 //! system, mount. Removal takes them away in the reverse order, each found where the kernel
@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::control::{self, Answer, Ask};
+use crate::fault::{FaultSpec, FaultStatus};
 use crate::fs::MAX_REQUEST_BYTES;
 use crate::spec::{DiskInfo, DiskSpec, DiskState, Mount, Stats};
 use crate::state::StateDir;
@@ -110,6 +111,55 @@ pub fn stats(name: &str) -> Result<Stats, Error> {
     }
 }
 
+/// Lets requests of a disk fail from now on, instead of what an earlier call said. A write that fails changes nothing on
+/// the disk, a flush that fails makes nothing durable. Goes on until [`clear_fault`] or until its time is over; a power
+/// cut does not end it.
+///
+/// # Errors
+/// [`Error::Errno`], [`Error::Fault`], [`Error::NoSuchDisk`], [`Error::Dead`].
+pub fn fail(name: &str, fault: &FaultSpec) -> Result<FaultStatus, Error> {
+    let state = existing(name)?;
+    let size_bytes = state.spec().map_or(0, |spec| spec.size_bytes);
+    fault.check(size_bytes)?;
+    match ask(name, &state, Ask::Fail(fault.clone()))? {
+        Answer::Fault {
+            fault: Some(status),
+        } => Ok(status),
+        other => Err(unexpected(name, &other)),
+    }
+}
+
+/// Ends what [`fail`] began. What it has done.
+///
+/// # Errors
+/// [`Error::NoSuchDisk`], [`Error::Dead`], [`Error::State`] when no requests fail.
+pub fn clear_fault(name: &str) -> Result<FaultStatus, Error> {
+    let state = existing(name)?;
+    match ask(name, &state, Ask::Clear)? {
+        Answer::Fault { fault } => fault.ok_or_else(|| no_fault(name)),
+        other => Err(unexpected(name, &other)),
+    }
+}
+
+/// What [`fail`] began and has done so far.
+///
+/// # Errors
+/// As [`clear_fault`].
+pub fn fault(name: &str) -> Result<FaultStatus, Error> {
+    let state = existing(name)?;
+    match ask(name, &state, Ask::Status)? {
+        Answer::Status { fault, .. } => fault.ok_or_else(|| no_fault(name)),
+        other => Err(unexpected(name, &other)),
+    }
+}
+
+fn no_fault(name: &str) -> Error {
+    Error::State {
+        name: name.to_owned(),
+        reason: "does not fail: give it an errno with `luc disk fail NAME --errno E`",
+    }
+}
+
 /// Cuts a disk's power. When this returns, nothing written later can become durable and every
 /// request fails with EIO, until [`restore`].
 ///
@@ -143,7 +193,10 @@ pub fn restore(name: &str) -> Result<(), Error> {
         name: name.to_owned(),
         reason: "is not cut: there is nothing to restore",
     };
-    if (ask(name, &state, Ask::Status)?) != (Answer::Status { cut: true }) {
+    if !matches!(
+        ask(name, &state, Ask::Status)?,
+        Answer::Status { cut: true, .. }
+    ) {
         return Err(not_cut());
     }
     for device in loopdev::attached_to(&state.image()) {
@@ -255,11 +308,12 @@ fn info(name: &str, state: &StateDir) -> DiskInfo {
         .next()
         .unwrap_or_default();
     let daemon_pid = daemon::find(state).first().copied().unwrap_or(0);
-    let disk_state = match control::ask(state.path(), Ask::Status, ANSWER_WITHIN) {
-        _ if !state.is_complete() => DiskState::Creating,
-        Ok(Answer::Status { cut: true }) => DiskState::Cut,
-        Ok(_) => DiskState::Running,
-        Err(_) => DiskState::Dead,
+    let (disk_state, fault) = match control::ask(state.path(), Ask::Status, ANSWER_WITHIN) {
+        _ if !state.is_complete() => (DiskState::Creating, None),
+        Ok(Answer::Status { cut: true, fault }) => (DiskState::Cut, fault),
+        Ok(Answer::Status { cut: false, fault }) => (DiskState::Running, fault),
+        Ok(_) => (DiskState::Running, None),
+        Err(_) => (DiskState::Dead, None),
     };
     let mount = (device != PathBuf::new()).then(|| mounts::mounts_of(&device).into_iter().next());
     DiskInfo {
@@ -270,6 +324,7 @@ fn info(name: &str, state: &StateDir) -> DiskInfo {
         model: spec.map_or(crate::ModelSpec::free(), |spec| spec.model),
         daemon_pid,
         state: disk_state,
+        fault,
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::ModelSpec;
+use crate::fault::FaultStatus;
 
 /// A disk to create.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -85,6 +86,9 @@ pub struct DiskInfo {
     pub daemon_pid: u32,
     /// How it is.
     pub state: DiskState,
+    /// Which of its requests fail on purpose, if any.
+    #[serde(default)]
+    pub fault: Option<FaultStatus>,
 }
 
 /// What a disk has done since its creation. Service times run from a request's arrival at the
@@ -101,6 +105,9 @@ pub struct Stats {
     pub discards: u64,
     /// Requests refused because the power was cut.
     pub refused: u64,
+    /// Requests that failed on purpose.
+    #[serde(default)]
+    pub failed: u64,
     /// Bytes read.
     pub read_bytes: u64,
     /// Bytes written.

@@ -7,7 +7,7 @@ use std::time::Duration;
 enum Outcome {
     Data(Vec<u8>),
     Done(u32),
-    Failed,
+    Failed(BlockErrno),
 }
 
 impl Reply for Sender<Outcome> {
@@ -17,8 +17,8 @@ impl Reply for Sender<Outcome> {
     fn done(self, len: u32) {
         let _ = self.send(Outcome::Done(len));
     }
-    fn failed(self) {
-        let _ = self.send(Outcome::Failed);
+    fn failed(self, errno: BlockErrno) {
+        let _ = self.send(Outcome::Failed(errno));
     }
 }
 
@@ -67,7 +67,7 @@ fn late_requests_complete_from_the_timer_thread() {
     let patience = Duration::from_secs(10);
     assert_eq!(flushed.recv_timeout(patience), Ok(Outcome::Done(0)));
     assert_eq!(engine.cut(None), Some(CutReport::default()));
-    assert_eq!(read(&engine), Outcome::Failed);
+    assert_eq!(read(&engine), Outcome::Failed(BlockErrno::EIO));
     assert!(restore(&engine));
     assert_eq!(read(&engine), Outcome::Data(vec![1; 512]));
 }
@@ -79,7 +79,7 @@ fn a_flush_that_the_cut_overtakes_makes_nothing_durable() {
     let flushed = outcome(|reply| engine.flush(reply));
     let report = engine.cut(None).expect("was not cut");
     assert_eq!(report.lost_sectors, 1);
-    assert_eq!(flushed.recv(), Ok(Outcome::Failed));
+    assert_eq!(flushed.recv(), Ok(Outcome::Failed(BlockErrno::EIO)));
     assert_eq!(engine.cut(None), None);
     assert!(restore(&engine));
     assert!(!restore(&engine));
@@ -104,8 +104,42 @@ fn a_write_during_a_flush_is_not_part_of_it() {
 fn requests_beyond_the_end_fail() {
     let engine = disk(0, false);
     let beyond = outcome(|reply| engine.write((1 << 20) - 1, &[0; 2], reply));
-    assert_eq!(beyond.recv(), Ok(Outcome::Failed));
+    assert_eq!(beyond.recv(), Ok(Outcome::Failed(BlockErrno::EIO)));
     let beyond = outcome(|reply| engine.discard(u64::MAX, u64::MAX, reply));
-    assert_eq!(beyond.recv(), Ok(Outcome::Failed));
+    assert_eq!(beyond.recv(), Ok(Outcome::Failed(BlockErrno::EIO)));
     assert_eq!(engine.stats().refused, 2);
+}
+
+#[test]
+fn a_request_that_fails_changes_nothing() {
+    let enodata: BlockErrno = "ENODATA".parse().expect("an errno");
+    let engine = disk(0, false);
+    write(&engine, 1);
+    assert_eq!(engine.fault(), None);
+    engine.fail(FaultSpec::writes(enodata));
+    let failed = outcome(|reply| engine.write(4096, &[2; 512], reply));
+    assert_eq!(failed.recv(), Ok(Outcome::Failed(enodata)));
+    assert_eq!(read(&engine), Outcome::Data(vec![1; 512]));
+    assert_eq!(engine.stats().failed, 1);
+    assert_eq!(engine.stats().writes, 1);
+    let status = engine.clear_fault().expect("a fault");
+    assert_eq!((status.matched, status.failed), (1, 1));
+    assert_eq!(engine.clear_fault(), None);
+    write(&engine, 3);
+    assert_eq!(read(&engine), Outcome::Data(vec![3; 512]));
+}
+
+#[test]
+fn a_flush_that_fails_makes_nothing_durable() {
+    let engine = disk(0, false);
+    write(&engine, 1);
+    engine.fail(FaultSpec {
+        on: vec![crate::FaultKind::Flush],
+        ..FaultSpec::writes(BlockErrno::EIO)
+    });
+    let failed = outcome(|reply| engine.flush(reply));
+    assert_eq!(failed.recv(), Ok(Outcome::Failed(BlockErrno::EIO)));
+    assert_eq!(engine.cut(None).map(|report| report.lost_sectors), Some(1));
+    assert!(restore(&engine));
+    assert_eq!(read(&engine), Outcome::Data(vec![0; 512]));
 }

@@ -7,13 +7,16 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Subcommand;
 use luc_disk::units::{format_duration, format_size, parse_duration_ns, parse_size_bytes};
-use luc_disk::{DiskInfo, DiskSpec, Error, Mkfs, ModelSpec, Mount, interrupt};
+use luc_disk::{
+    BlockErrno, ByteRange, DiskInfo, DiskSpec, Error, FaultKind, FaultSpec, FaultStatus, Mkfs,
+    ModelSpec, Mount, interrupt,
+};
 use serde::Serialize;
 
 use super::INTERRUPTED;
 
-/// Emulated disks: block devices whose every request takes as long as a model says, and whose
-/// power can be cut.
+/// Emulated disks: block devices whose every request takes as long as a model says, which fail
+/// where they are told to, and whose power can be cut.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -30,13 +33,17 @@ enum Action {
         output: Output,
     },
     /// Show what a disk has done since its creation.
-    #[command(after_help = "Example:\n  luc disk stats slow")]
+    #[command(
+        visible_alias = "status",
+        after_help = "Example:\n  luc disk stats slow"
+    )]
     Stats {
         /// Name of the disk
         name: String,
         #[command(flatten)]
         output: Output,
     },
+    Fail(Box<Fail>),
     /// Cut a disk's power: what was not flushed is lost, every request fails until `restore`.
     #[command(after_help = "Examples:\n  \
         luc disk cut slow            # all that was not flushed is gone\n  \
@@ -136,6 +143,87 @@ struct Create {
     output: Output,
 }
 
+/// Let a disk's requests fail, as real disks do; or show how many have failed so far.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    luc disk fail slow --errno ENODATA                # every write from now on: bad sectors\n  \
+    luc disk fail slow --errno EIO --after 100 --every 10\n  \
+    luc disk fail slow --errno ETIMEDOUT --on read --range 1G-1025M --for 2s\n  \
+    luc disk fail slow --errno EIO --on flush\n  \
+    luc disk fail slow                                # how many have failed so far\n  \
+    luc disk fail slow --clear\n\n\
+    The errnos are those that a block device can give: see docs/faults.md. A write that fails changes\n\
+    nothing on the disk, a flush that fails makes nothing durable. A request that touches a range\n\
+    fails as a whole. --after and --every count requests that match --on and --range. A later fault\n\
+    replaces an earlier one.")]
+struct Fail {
+    /// Name of the disk
+    name: String,
+    /// What the disk answers: an errno's name or number
+    #[arg(long, value_name = "E")]
+    errno: Option<BlockErrno>,
+    #[command(flatten)]
+    which: Which,
+    /// Let no request fail any more
+    #[arg(long, conflicts_with = "errno")]
+    clear: bool,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Which requests fail; also for `luc faults -- COMMAND`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Which {
+    /// Kinds of requests: write, read, flush, or several, as in write,read [default: write]
+    #[arg(long, value_name = "KIND", value_delimiter = ',')]
+    on: Vec<FaultKind>,
+    /// Serve N matching requests first
+    #[arg(long, value_name = "N")]
+    after: Option<u64>,
+    /// Of the matching requests after these, let every N-th fail
+    #[arg(long, value_name = "N")]
+    every: Option<u64>,
+    /// Only requests that touch these bytes, A up to but without B, as in 4K-8K; may be repeated
+    #[arg(long, value_name = "A-B")]
+    range: Vec<ByteRange>,
+    /// End after this time, as in 2s
+    #[arg(long = "for", value_name = "TIME")]
+    lasting: Option<String>,
+}
+
+impl Which {
+    /// The first option that was given, if any was.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        [
+            ("--on", !self.on.is_empty()),
+            ("--after", self.after.is_some()),
+            ("--every", self.every.is_some()),
+            ("--range", !self.range.is_empty()),
+            ("--for", self.lasting.is_some()),
+        ]
+        .into_iter()
+        .find_map(|(name, given)| given.then_some(name))
+    }
+
+    /// These requests fail with this errno.
+    pub(crate) fn fail_with(&self, errno: BlockErrno) -> Result<FaultSpec, Error> {
+        let all = FaultSpec::writes(errno);
+        let lasting = self.lasting.as_deref().map(parse_duration_ns);
+        Ok(FaultSpec {
+            on: if self.on.is_empty() {
+                all.on.clone()
+            } else {
+                self.on.clone()
+            },
+            after: self.after.unwrap_or(all.after),
+            every: self.every.unwrap_or(all.every),
+            ranges: self.range.clone(),
+            for_ns: lasting.transpose()?,
+            ..all
+        })
+    }
+}
+
 #[derive(Debug, clap::Args)]
 struct Output {
     /// Print JSON
@@ -169,6 +257,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
         Action::Create(args) => return create(*args),
         Action::List { output } => output.show(&luc_disk::list()?, |disks| table(disks))?,
         Action::Stats { name, output } => output.show(&luc_disk::stats(&name)?, stats)?,
+        Action::Fail(args) => fail(&args)?,
         Action::Cut { name, seed, output } => {
             output.show(&luc_disk::cut(&name, seed)?, |report| {
                 format!(
@@ -190,6 +279,30 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
         Action::Serve { dir } => luc_disk::serve(dir)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn fail(args: &Fail) -> anyhow::Result<()> {
+    let name = &args.name;
+    if args.errno.is_none()
+        && let Some(option) = args.which.given()
+    {
+        anyhow::bail!(
+            "{option} says which requests fail, but not how: add --errno, as in --errno EIO"
+        );
+    }
+    let (status, what): (FaultStatus, _) = match args.errno {
+        Some(errno) => {
+            let spec = args.which.fail_with(errno)?;
+            let status = luc_disk::fail(name, &spec)?;
+            return args
+                .output
+                .show(&status, |status| format!("disk '{name}': {}", status.spec));
+        }
+        None if args.clear => (luc_disk::clear_fault(name)?, "fails no more"),
+        None => (luc_disk::fault(name)?, "fails"),
+    };
+    args.output
+        .show(&status, |status| format!("disk '{name}' {what}: {status}"))
 }
 
 fn create(args: Create) -> anyhow::Result<ExitCode> {
@@ -296,12 +409,15 @@ fn table(disks: &[DiskInfo]) -> String {
             .as_ref()
             .map_or("-".to_owned(), |dir| dir.display().to_string());
         text += &format!(
-            "\n{:<16} {:<8} {:<12} {:>6}  {mounted}  {}",
+            "\n{:<16} {:<8} {:<12} {:>6}  {mounted}  {}{}",
             disk.name,
             disk.state,
             disk.device.display().to_string(),
             format_size(disk.size_bytes),
-            describe(&disk.model)
+            describe(&disk.model),
+            disk.fault
+                .as_ref()
+                .map_or(String::new(), |fault| format!("; {fault}"))
         );
     }
     text
@@ -331,6 +447,7 @@ fn stats(stats: &luc_disk::Stats) -> String {
          flushes  {:>10}  {:>12}        mean {}\n\
          discards {:>10}\n\
          refused  {:>10}\n\
+         failed   {:>10}\n\
          unflushed {:>22} bytes",
         stats.reads,
         stats.read_bytes,
@@ -343,6 +460,7 @@ fn stats(stats: &luc_disk::Stats) -> String {
         mean(stats.flush_ns, stats.flushes),
         stats.discards,
         stats.refused,
+        stats.failed,
         stats.unflushed_bytes
     )
 }
