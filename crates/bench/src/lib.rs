@@ -1,7 +1,8 @@
 //! Workloads and statistics that prove what LUC claims.
 //!
 //! [`workloads`] runs clients against a directory and measures each operation; [`stats`] says how
-//! sure a comparison of two settings is; [`powercut`] asks whether an acknowledged fsync is durable;
+//! sure a comparison of two settings is; [`powercut`] asks whether an acknowledged fsync is durable,
+//! [`faults`] whether a failed write reaches the program that asked;
 //! [`sweep`] repeats workloads over the points of a plan; [`selection`] says which candidate is best and how sure that
 //! is, [`advise`] what to do about it; [`traced`] makes a workload of a recorded trace; [`evaluate`] drives `luc` itself and writes
 //! `docs/evaluation`; [`frequency`] sets the processors, [`energy`] measures what they take.
@@ -10,6 +11,7 @@ pub mod advise;
 pub mod energy;
 pub mod error;
 pub mod evaluate;
+pub mod faults;
 pub mod filebench;
 mod fileset;
 pub mod frequency;
@@ -26,6 +28,7 @@ mod scratch;
 pub mod selection;
 mod shared;
 pub mod stats;
+mod strays;
 pub mod sweep;
 mod sysfs;
 pub mod traced;

@@ -1,6 +1,6 @@
 //! The `luc` command line: parse, dispatch, and turn an outcome into an exit status.
 //!
-//! Exit status: 0 done; 1 the answer is bad news (a power cut lost data); 2 the input or the
+//! Exit status: 0 done; 1 the answer is bad news (a power cut lost data, a failed write was kept from a program); 2 the input or the
 //! machine does not allow it, said in one line. `luc run` passes on the status of its command.
 
 mod commands;
@@ -29,6 +29,7 @@ enum Command {
     Disk(commands::disk::Args),
     Kernel(commands::kernel::Args),
     Powercut(commands::powercut::Args),
+    Faults(Box<commands::faults::Args>),
     Bench(commands::bench::Args),
     Sweep(commands::sweep::Args),
     Advise(Box<commands::advise::Args>),
@@ -71,6 +72,7 @@ fn main() -> ExitCode {
         Command::Disk(args) => commands::disk::main(args),
         Command::Kernel(args) => commands::kernel::main(args),
         Command::Powercut(args) => commands::powercut::main(args),
+        Command::Faults(args) => commands::faults::main(*args),
         Command::Bench(args) => commands::bench::main(args),
         Command::Sweep(args) => commands::sweep::main(args),
         Command::Advise(args) => commands::advise::main(*args),

@@ -14,10 +14,14 @@ use super::Powercut;
 use super::disk::Disk;
 use super::error::PowercutError;
 use crate::private;
+use crate::strays::kill_strays;
 use crate::workers::ClientKind;
 
 /// How long processes that were killed may take to let go of the file system.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Names the directory under trial in the environment of what works there.
+const DIRECTORY_VARIABLE: &str = "LUC_POWERCUT_DIR";
 
 /// The place of one round.
 pub(super) struct Site {
@@ -73,7 +77,7 @@ impl Site {
         command
             .args(&words[1..])
             .current_dir(&self.dir)
-            .env("LUC_POWERCUT_DIR", &self.dir)
+            .env(DIRECTORY_VARIABLE, &self.dir)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(stderr)
@@ -131,7 +135,7 @@ impl Site {
                 Ok(()) => self.mounted = false,
                 Err(error) if Instant::now() >= deadline => return Err(error.into()),
                 Err(_) => {
-                    kill_strays(&self.dir);
+                    kill_strays(DIRECTORY_VARIABLE, &self.dir);
                     std::thread::sleep(Duration::from_millis(2));
                 }
             }
@@ -164,7 +168,7 @@ impl Site {
         let removed = loop {
             match self.disk.remove(&self.dir) {
                 Err(luc_disk::Error::InUse { .. }) if Instant::now() < deadline => {
-                    kill_strays(&self.dir);
+                    kill_strays(DIRECTORY_VARIABLE, &self.dir);
                     std::thread::sleep(Duration::from_millis(5));
                 }
                 outcome => break outcome,
@@ -184,30 +188,6 @@ impl Drop for Site {
     fn drop(&mut self) {
         // Another error, or an interrupt, is on its way to the user already.
         let _ = self.clear();
-    }
-}
-
-/// Kills processes that a command started outside its process group: those in whose environment
-/// LUC_POWERCUT_DIR is this round's directory, which nobody else has.
-fn kill_strays(dir: &Path) {
-    use std::os::unix::ffi::OsStrExt as _;
-    let wanted = [b"LUC_POWERCUT_DIR=", dir.as_os_str().as_bytes()].concat();
-    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(pid) = entry
-            .file_name()
-            .to_str()
-            .and_then(|name| name.parse().ok())
-        else {
-            continue;
-        };
-        let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
-        if environment
-            .split(|&byte| byte == 0)
-            .any(|variable| variable == wanted)
-        {
-            // SAFETY: a system call with plain integers, on a process just seen to be ours.
-            unsafe { libc::kill(pid, libc::SIGKILL) };
-        }
     }
 }
 

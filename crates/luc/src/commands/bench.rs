@@ -2,6 +2,7 @@
 
 mod ack_client;
 mod commit;
+mod fault_client;
 mod filebench;
 mod initial_write;
 mod metarates;
@@ -36,6 +37,8 @@ enum Workload {
     Commit(commit::Args),
     #[command(hide = true)]
     AckClient(ack_client::Args),
+    #[command(hide = true)]
+    FaultClient(fault_client::Args),
 }
 
 /// Runs the subcommand.
@@ -49,6 +52,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
         Workload::Filebench(args) => filebench::main(&args),
         Workload::Commit(args) => commit::main(&args),
         Workload::AckClient(args) => ack_client::main(args),
+        Workload::FaultClient(args) => fault_client::main(args),
     }
 }
 

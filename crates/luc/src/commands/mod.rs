@@ -5,6 +5,7 @@ pub(crate) mod bench;
 pub(crate) mod completions;
 pub(crate) mod disk;
 pub(crate) mod explain;
+pub(crate) mod faults;
 mod forward;
 pub(crate) mod kernel;
 pub(crate) mod man;

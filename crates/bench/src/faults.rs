@@ -1,0 +1,92 @@
+//! Does a failed write reach the program that asked? A disk fails as it is told to; a program writes, synchronizes, and
+//! is told of it, with the gate and without; both must be told the same.
+//!
+//! [`run`] makes every trial of a matrix: the block layer's errnos, the calls that wait for data, the blocks of a file,
+//! kinds of files, policies. One disk and one file system serve many trials: each has a file of its own, of which one
+//! block cannot be written, and all trials of an errno and a policy are made at the same time by one client. Flushes that
+//! fail end a file system's journal, so their trials get a new file system each time. [`run_command`] lets a command of the
+//! user's work on a disk that begins to fail.
+
+pub mod client;
+mod command;
+mod error;
+mod extent;
+mod gate;
+mod matrix;
+mod place;
+mod report;
+mod speaker;
+mod trial;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use luc_disk::{BlockErrno, FaultSpec, ModelSpec};
+
+pub use command::{CommandPlan, CommandReport, CommandRun, run_command};
+pub use error::FaultsError;
+pub use gate::{Gate, Policy};
+pub use report::{Difference, PolicyReport, Report};
+pub use trial::{Answer, Before, Block, Call, Kind, Outcome, Trial};
+
+/// The disk and its file system.
+#[derive(Debug, Clone)]
+pub struct Setting {
+    /// The `luc` binary, run again as the disk's daemon and as the client.
+    pub luc: PathBuf,
+    /// File system, as in `mkfs.FS`.
+    pub fs: String,
+    /// Options of mkfs, separated by blanks.
+    pub mkfs_options: String,
+    /// The disk's timing.
+    pub model: ModelSpec,
+    /// The disk's size.
+    pub size_bytes: u64,
+    /// How programs come under the gate.
+    pub gate: Gate,
+    /// The gate's policies to compare with no gate.
+    pub policies: Vec<Policy>,
+}
+
+/// The trials to make.
+#[derive(Debug, Clone)]
+pub struct Faults {
+    /// Disk and file system.
+    pub setting: Setting,
+    /// What writes fail with. Flushes fail as well if EIO, which is all that they can fail with, is among them.
+    pub errnos: Vec<BlockErrno>,
+    /// The calls that are to report it.
+    pub calls: Vec<Call>,
+    /// Options as in `mount -o`; all trials are made with each.
+    pub mount_options: Vec<String>,
+    /// Threads that synchronize beside the trials.
+    pub beside: usize,
+}
+
+/// Makes the trials. `tick` is told how many steps of how many are done.
+///
+/// # Errors
+/// [`FaultsError`]: bad input, or a machine that cannot do it. Differences are no error but in the report.
+pub fn run(plan: &Faults, tick: &mut dyn FnMut(u64, u64)) -> Result<Report, FaultsError> {
+    if plan.beside == 0 || plan.beside > 256 {
+        return Err(FaultsError::Threads(plan.beside));
+    }
+    if plan.setting.policies.is_empty() || plan.errnos.is_empty() || plan.calls.is_empty() {
+        return Err(FaultsError::Nothing);
+    }
+    matrix::run(plan, tick)
+}
+
+/// A command line, as text.
+fn text(words: &[OsString]) -> String {
+    let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+    words.join(" ")
+}
+
+/// All flushes fail.
+fn flushes() -> FaultSpec {
+    FaultSpec {
+        on: vec![luc_disk::FaultKind::Flush],
+        ..FaultSpec::writes(BlockErrno::EIO)
+    }
+}

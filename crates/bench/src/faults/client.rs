@@ -1,0 +1,362 @@
+//! The program under trial: it writes, synchronizes and says what it was told, while others beside it synchronize, too.
+//!
+//! `luc faults` starts it, with or without the gate, and speaks with it in lines of JSON.
+
+use std::ffi::CString;
+use std::fs;
+use std::io::{self, BufRead as _, Write as _};
+use std::os::fd::{AsRawFd as _, FromRawFd as _, IntoRawFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use libc::{c_int, c_void, off_t};
+
+use super::extent;
+use super::trial::{Answer, Before, Block, Call, Kind, Order, Outcome, Reply, Trial};
+
+/// Bytes of a block.
+pub(super) const BLOCK_BYTES: usize = 4096;
+/// Blocks of a file. Of these the first, one in the middle and the last are written, so that each is a request of its
+/// own.
+const BLOCKS: usize = 16;
+const FILE_BYTES: usize = BLOCKS * BLOCK_BYTES;
+/// Trials at the same time.
+const VICTIMS: usize = 8;
+/// A file of those beside it grows to this.
+const BESIDE_BYTES: u64 = 256 << 10;
+
+/// What the client is.
+#[derive(Debug, Clone)]
+pub struct FaultClient {
+    /// Directory on the disk under trial.
+    pub directory: PathBuf,
+    /// Threads that append and synchronize files of their own all the time, so that the gate has calls to bring together.
+    pub beside: usize,
+}
+
+/// A file under trial.
+struct Victim {
+    trial: Trial,
+    path: PathBuf,
+    /// Open and written, not yet synchronized.
+    begun: Mutex<Option<Begun>>,
+}
+
+/// A file that waits for its call.
+struct Begun {
+    file: OwnedFd,
+    mapping: Option<Mapping>,
+}
+
+/// Does what it is told until its standard input ends.
+///
+/// # Errors
+/// Its standard streams, or the first files cannot be made.
+pub fn run(client: &FaultClient) -> io::Result<()> {
+    let is_over = AtomicBool::new(false);
+    let files = (0..client.beside)
+        .map(|number| fs::File::create(client.directory.join(format!("beside-{number}"))))
+        .collect::<io::Result<Vec<_>>>()?;
+    thread::scope(|scope| {
+        for file in &files {
+            scope.spawn(|| synchronize_always(file, &is_over));
+        }
+        let outcome = obey(client);
+        is_over.store(true, Ordering::Relaxed);
+        outcome
+    })
+}
+
+fn obey(client: &FaultClient) -> io::Result<()> {
+    let mut victims = Vec::new();
+    for line in io::stdin().lock().lines() {
+        let reply = match serde_json::from_str(&line?)? {
+            Order::Prepare { trials } => prepare(&client.directory, trials, &mut victims)
+                .map(|ranges| Reply::Prepared { ranges }),
+            Order::Go => {
+                in_turn(&victims, |victim| victim.tried()).map(|outcomes| Reply::Done { outcomes })
+            }
+        };
+        let reply = reply.unwrap_or_else(|reason| Reply::Failed {
+            reason: reason.to_string(),
+        });
+        let mut line = serde_json::to_vec(&reply)?;
+        line.push(b'\n');
+        io::stdout().lock().write_all(&line)?;
+    }
+    Ok(())
+}
+
+/// Appends and synchronizes until it is over. What it is told does not matter: it is there to be held.
+fn synchronize_always(mut file: &fs::File, is_over: &AtomicBool) {
+    let mut written = 0;
+    while !is_over.load(Ordering::Relaxed) {
+        let appended = file.write(&[b'b'; 1024]);
+        let synchronized = file.sync_all();
+        written += 1024;
+        if written > BESIDE_BYTES {
+            written = 0;
+            // The next write goes on behind a hole.
+            let _ = file.set_len(0);
+        }
+        if appended.is_err() || synchronized.is_err() {
+            // The file system may have turned read-only: no busy loop.
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// Makes new files for `trials` in place of the old ones, and writes to them.
+fn prepare(
+    directory: &Path,
+    trials: Vec<Trial>,
+    victims: &mut Vec<Victim>,
+) -> io::Result<Vec<luc_disk::ByteRange>> {
+    for victim in victims.drain(..) {
+        fs::remove_file(&victim.path)?;
+    }
+    let victim = |(number, trial)| Victim {
+        trial,
+        path: directory.join(format!("trial-{number}")),
+        begun: Mutex::new(None),
+    };
+    victims.extend(trials.into_iter().enumerate().map(victim));
+    let ranges = in_turn(victims, Victim::make)?;
+    in_turn(victims, Victim::begin)?;
+    Ok(ranges)
+}
+
+/// Lets threads take the victims one after the other; what came of each, in their order.
+fn in_turn<T: Send>(
+    victims: &[Victim],
+    act: impl Fn(&Victim) -> io::Result<T> + Sync,
+) -> io::Result<Vec<T>> {
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new(Vec::with_capacity(victims.len()));
+    thread::scope(|scope| {
+        for _ in 0..VICTIMS.min(victims.len()) {
+            scope.spawn(|| {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(victim) = victims.get(number) else {
+                        return;
+                    };
+                    let result = act(victim);
+                    results
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .push((number, result));
+                }
+            });
+        }
+    });
+    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    results.sort_by_key(|(number, _)| *number);
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
+impl Victim {
+    /// Makes the file; the bytes of the disk that are to fail.
+    fn make(&self) -> io::Result<luc_disk::ByteRange> {
+        let file = fs::File::create(&self.path)?;
+        match self.trial.file {
+            Kind::Overwritten => (&file).write_all(&[b'1'; FILE_BYTES])?,
+            // SAFETY: plain integers on a descriptor that is open.
+            Kind::Preallocated => {
+                check(unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, FILE_BYTES as off_t) })?
+            }
+        }
+        // So that the gate knows the file as it is: a later write is then one in place.
+        file.sync_data()?;
+        extent::of_block(&file, self.offset(), BLOCK_BYTES as u64)
+    }
+
+    /// Where the block lies in the file.
+    fn offset(&self) -> u64 {
+        let block = match self.trial.block {
+            Block::First => 0,
+            Block::Middle => BLOCKS / 2,
+            Block::Last => BLOCKS - 1,
+        };
+        (block * BLOCK_BYTES) as u64
+    }
+
+    /// Opens the file and does what comes before the call. Nothing fails yet.
+    fn begin(&self) -> io::Result<()> {
+        let how = match self.trial.call {
+            Call::Fsync | Call::Fdatasync | Call::Msync => 0,
+            Call::OSync => libc::O_SYNC,
+            Call::ODsync => libc::O_DSYNC,
+        };
+        let is_written_by_the_call = how != 0;
+        let mut file = self.open(if self.trial.before == Before::Direct {
+            how
+        } else {
+            0
+        })?;
+        let mut mapping = self.mapping(&file)?;
+        if !is_written_by_the_call || self.trial.before == Before::Reopened {
+            self.write(&file, mapping.as_mut())?;
+        }
+        if self.trial.before == Before::Reopened {
+            drop(mapping);
+            drop(file);
+            file = self.open(how)?;
+            mapping = self.mapping(&file)?;
+        }
+        *self.lock() = Some(Begun { file, mapping });
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Begun>> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes the trial.
+    fn tried(&self) -> io::Result<Outcome> {
+        let begun = self.lock().take();
+        let Some(Begun { file, mapping }) = begun else {
+            return Err(io::Error::other("the trial was not prepared"));
+        };
+        let call = || self.call(&file, mapping.as_ref());
+        let (first, second) = (call(), call());
+        drop(mapping);
+        // SAFETY: the descriptor is this thread's own, and given up here.
+        let close = answer(i64::from(unsafe { libc::close(file.into_raw_fd()) }));
+        Ok(Outcome {
+            first,
+            second,
+            close,
+        })
+    }
+
+    fn open(&self, flags: c_int) -> io::Result<OwnedFd> {
+        let path = CString::new(self.path.as_os_str().as_bytes())?;
+        // SAFETY: `path` is a string that ends with a zero; the new descriptor is owned by nobody else.
+        unsafe {
+            let file = libc::open(path.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC | flags);
+            check(file)?;
+            Ok(OwnedFd::from_raw_fd(file))
+        }
+    }
+
+    fn mapping(&self, file: &OwnedFd) -> io::Result<Option<Mapping>> {
+        (self.trial.call == Call::Msync)
+            .then(|| Mapping::new(file))
+            .transpose()
+    }
+
+    /// Writes three blocks, apart from each other: only one of these requests is to fail.
+    fn write(&self, file: &OwnedFd, mapping: Option<&mut Mapping>) -> io::Result<()> {
+        let blocks = [0, BLOCKS / 2, BLOCKS - 1].map(|block| block * BLOCK_BYTES);
+        if let Some(mapping) = mapping {
+            for at in blocks {
+                mapping.bytes()[at..at + BLOCK_BYTES].fill(b'2');
+            }
+            return Ok(());
+        }
+        for at in blocks {
+            let written = pwrite(file, at as u64);
+            if written.is_failure() {
+                return Err(io::Error::from_raw_os_error(written.errno));
+            }
+        }
+        Ok(())
+    }
+
+    /// The call under trial.
+    fn call(&self, file: &OwnedFd, mapping: Option<&Mapping>) -> Answer {
+        let fd = file.as_raw_fd();
+        match self.trial.call {
+            // SAFETY: a descriptor that is open. The C library's function, which the gate takes the place of.
+            Call::Fsync => answer(i64::from(unsafe { libc::fsync(fd) })),
+            // SAFETY: as above.
+            Call::Fdatasync => answer(i64::from(unsafe { libc::fdatasync(fd) })),
+            Call::Msync => mapping.map_or(Answer { value: 0, errno: 0 }, Mapping::synchronize),
+            Call::OSync | Call::ODsync => pwrite(file, self.offset()),
+        }
+    }
+}
+
+/// A file's shared mapping.
+struct Mapping(*mut c_void);
+
+// SAFETY: a mapping belongs to the process and not to a thread, and only its owner uses it.
+unsafe impl Send for Mapping {}
+
+impl Mapping {
+    fn new(file: &OwnedFd) -> io::Result<Self> {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new mapping of a file that is this long, at a place that the kernel chooses.
+        let start = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                FILE_BYTES,
+                protection,
+                libc::MAP_SHARED,
+                file.as_raw_fd(),
+                0,
+            )
+        };
+        if start == libc::MAP_FAILED {
+            Err(io::Error::last_os_error())
+        } else {
+            Ok(Self(start))
+        }
+    }
+
+    fn bytes(&mut self) -> &mut [u8] {
+        // SAFETY: the mapping is this long, writable, and nobody else in this process has it.
+        unsafe { std::slice::from_raw_parts_mut(self.0.cast(), FILE_BYTES) }
+    }
+
+    fn synchronize(&self) -> Answer {
+        // SAFETY: the mapping is this long.
+        answer(i64::from(unsafe {
+            libc::msync(self.0, FILE_BYTES, libc::MS_SYNC)
+        }))
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this long, and used no more.
+        unsafe { libc::munmap(self.0, FILE_BYTES) };
+    }
+}
+
+fn pwrite(file: &OwnedFd, offset: u64) -> Answer {
+    let block = [b'2'; BLOCK_BYTES];
+    // SAFETY: `block` is that long and outlives the call.
+    let written = unsafe {
+        libc::pwrite(
+            file.as_raw_fd(),
+            block.as_ptr().cast(),
+            BLOCK_BYTES,
+            offset as off_t,
+        )
+    };
+    answer(written as i64)
+}
+
+/// A call's return value, with errno if it failed. Directly after the call.
+fn answer(value: i64) -> Answer {
+    let errno = if value < 0 {
+        io::Error::last_os_error().raw_os_error().unwrap_or(0)
+    } else {
+        0
+    };
+    Answer { value, errno }
+}
+
+fn check(result: c_int) -> io::Result<()> {
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}

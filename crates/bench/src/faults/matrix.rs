@@ -1,0 +1,226 @@
+//! The matrix: for each mount option every errno without the gate, then with each policy, then flushes.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use luc_disk::{BlockErrno, FaultSpec};
+
+use super::error::FaultsError;
+use super::gate::Policy;
+use super::place::Place;
+use super::report::{Fails, Report};
+use super::speaker::Speaker;
+use super::trial::{Block, Outcome, Trial};
+use super::{Faults, flushes};
+use crate::interrupt::interrupted;
+
+/// So long others synchronize before policy `auto` is taken for engaged: with 8 callers and a flush of 6 ms it engages
+/// within 4 s. Whether it did is in the report.
+const UNTIL_ENGAGED: Duration = Duration::from_secs(5);
+/// Errnos of one client then: the trials come and go, which may make `auto` step aside after some.
+const WHILE_ENGAGED: usize = 3;
+
+/// What came of a batch: all trials of an errno.
+struct Batch {
+    outcomes: Vec<Outcome>,
+    /// Requests that the disk failed.
+    failed: u64,
+}
+
+/// Makes all trials.
+pub(super) fn run(plan: &Faults, tick: &mut dyn FnMut(u64, u64)) -> Result<Report, FaultsError> {
+    let mut report = Report::new(plan);
+    let flushes = plan.errnos.contains(&BlockErrno::EIO);
+    let arms = 1 + plan.setting.policies.len() as u64;
+    let steps_each = plan.errnos.len() as u64 + u64::from(flushes);
+    let steps = plan.mount_options.len() as u64 * arms * steps_each;
+    let mut done = 0;
+    let mut step = || {
+        done += 1;
+        tick(done, steps);
+    };
+    let mut place = None;
+    for options in &plan.mount_options {
+        let place: &Place = match &place {
+            None => place.insert(Place::create(&plan.setting, options)?),
+            Some(place) => {
+                place.renew(options)?;
+                place
+            }
+        };
+        let table = Table {
+            plan,
+            place,
+            options,
+        };
+        match table.fill(flushes, &mut report, &mut step) {
+            Err(FaultsError::Interrupted) => report.interrupted = true,
+            Err(_) if interrupted() => report.interrupted = true,
+            outcome => outcome?,
+        }
+        if report.interrupted {
+            break;
+        }
+    }
+    if let Some(place) = place {
+        place.remove()?;
+    }
+    Ok(report)
+}
+
+/// The trials with one kind of mount.
+struct Table<'a> {
+    plan: &'a Faults,
+    place: &'a Place,
+    options: &'a str,
+}
+
+impl Table<'_> {
+    fn fill(
+        &self,
+        flushes: bool,
+        report: &mut Report,
+        step: &mut dyn FnMut(),
+    ) -> Result<(), FaultsError> {
+        let trials = Trial::all(&self.plan.calls);
+        let mut plain = BTreeMap::new();
+        for policy in self.arms() {
+            self.writes(policy, &trials, &mut plain, report, step)?;
+        }
+        if flushes {
+            let trials: Vec<Trial> = trials
+                .into_iter()
+                .filter(|trial| trial.block == Block::First)
+                .collect();
+            let mut plain = None;
+            for policy in self.arms() {
+                self.flushes(policy, &trials, &mut plain, report)?;
+                step();
+            }
+        }
+        Ok(())
+    }
+
+    /// No gate first, then each policy.
+    fn arms(&self) -> impl Iterator<Item = Option<&Policy>> {
+        [None]
+            .into_iter()
+            .chain(self.plan.setting.policies.iter().map(Some))
+    }
+
+    /// All errnos of writes under one policy, which are compared with `plain`; without a policy they become it.
+    fn writes(
+        &self,
+        policy: Option<&Policy>,
+        trials: &[Trial],
+        plain: &mut BTreeMap<BlockErrno, Vec<Outcome>>,
+        report: &mut Report,
+        step: &mut dyn FnMut(),
+    ) -> Result<(), FaultsError> {
+        let errnos = &self.plan.errnos;
+        let most = if policy == Some(&Policy::Engaged) {
+            WHILE_ENGAGED
+        } else {
+            errnos.len()
+        };
+        for errnos in errnos.chunks(most) {
+            let mut speaker = self.client(policy)?;
+            for &errno in errnos {
+                self.write(policy, errno, &mut speaker, trials, plain, report)?;
+                step();
+            }
+            report.held(policy, speaker.end(self.plan)?);
+        }
+        Ok(())
+    }
+
+    /// One errno.
+    fn write(
+        &self,
+        policy: Option<&Policy>,
+        errno: BlockErrno,
+        speaker: &mut Speaker<'_>,
+        trials: &[Trial],
+        plain: &mut BTreeMap<BlockErrno, Vec<Outcome>>,
+        report: &mut Report,
+    ) -> Result<(), FaultsError> {
+        let ranges = speaker.prepare(trials)?;
+        let fault = FaultSpec {
+            ranges,
+            ..FaultSpec::writes(errno)
+        };
+        let batch = self.batch(speaker, &fault, trials)?;
+        report.count(policy, trials.len(), batch.failed);
+        match (policy, plain.get(&errno)) {
+            (Some(policy), Some(plain)) => {
+                let fails = Fails::Write(errno);
+                report.compare(policy, self.options, fails, trials, plain, &batch.outcomes);
+            }
+            _ => {
+                report.look(errno, trials, &batch.outcomes);
+                plain.insert(errno, batch.outcomes);
+            }
+        }
+        Ok(())
+    }
+
+    /// Flushes that fail, on a file system that is made anew afterwards: its journal has ended.
+    fn flushes(
+        &self,
+        policy: Option<&Policy>,
+        trials: &[Trial],
+        plain: &mut Option<Vec<Outcome>>,
+        report: &mut Report,
+    ) -> Result<(), FaultsError> {
+        self.place.renew(self.options)?;
+        let mut speaker = self.client(policy)?;
+        speaker.prepare(trials)?;
+        let batch = self.batch(&mut speaker, &flushes(), trials)?;
+        report.count(policy, trials.len(), batch.failed);
+        match (policy, &plain) {
+            (Some(policy), Some(plain)) => {
+                report.compare(
+                    policy,
+                    self.options,
+                    Fails::Flush,
+                    trials,
+                    plain,
+                    &batch.outcomes,
+                );
+            }
+            _ => *plain = Some(batch.outcomes),
+        }
+        report.held(policy, speaker.end(self.plan)?);
+        self.place.renew(self.options)
+    }
+
+    fn client(&self, policy: Option<&Policy>) -> Result<Speaker<'_>, FaultsError> {
+        let speaker = Speaker::start(self.plan, self.place, policy)?;
+        if policy == Some(&Policy::Engaged) {
+            let begun = Instant::now();
+            while begun.elapsed() < UNTIL_ENGAGED {
+                if interrupted() {
+                    return Err(FaultsError::Interrupted);
+                }
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        }
+        Ok(speaker)
+    }
+
+    fn batch(
+        &self,
+        speaker: &mut Speaker<'_>,
+        fault: &FaultSpec,
+        trials: &[Trial],
+    ) -> Result<Batch, FaultsError> {
+        self.place.fail(fault)?;
+        let outcomes = speaker.go(trials);
+        // Also if the client has failed: what it left may not fail any more.
+        let failed = self.place.clear()?.failed;
+        Ok(Batch {
+            outcomes: outcomes?,
+            failed,
+        })
+    }
+}

@@ -1,0 +1,133 @@
+//! A disk with a mounted file system, both made anew as often as need be, and gone when dropped.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use luc_disk::{DiskSpec, FaultSpec, FaultStatus, Mkfs, Mount};
+
+use super::Setting;
+use super::error::FaultsError;
+use crate::scratch::Scratch;
+use crate::strays::kill_strays;
+
+/// How long processes that were killed may take to let go of the file system.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Names the directory under trial in the environment of what works there.
+pub(super) const DIRECTORY_VARIABLE: &str = "LUC_FAULTS_DIR";
+
+/// See the module.
+pub(super) struct Place {
+    name: String,
+    device: PathBuf,
+    dir: PathBuf,
+    mkfs: Mkfs,
+    is_removed: bool,
+    /// Holds `dir`; removed last.
+    work: Scratch,
+}
+
+impl Place {
+    /// Makes disk, file system and mount.
+    pub(super) fn create(setting: &Setting, mount_options: &str) -> Result<Self, FaultsError> {
+        let work = Scratch::create(&std::env::temp_dir())?;
+        let dir = work.path().join("mnt");
+        std::fs::create_dir(&dir).map_err(FaultsError::io("making a directory", &dir))?;
+        let mkfs = Mkfs {
+            fs: setting.fs.clone(),
+            options: setting.mkfs_options.clone(),
+        };
+        let name = format!("faults-{}", std::process::id());
+        let info = luc_disk::create(
+            &DiskSpec {
+                name: name.clone(),
+                model: setting.model.clone(),
+                size_bytes: setting.size_bytes,
+                huge_pages: false,
+                mkfs: Some(mkfs.clone()),
+                mount: Some(Mount {
+                    dir: dir.clone(),
+                    options: mount_options.to_owned(),
+                }),
+            },
+            &setting.luc,
+        )?;
+        Ok(Self {
+            name,
+            device: info.device,
+            dir,
+            mkfs,
+            is_removed: false,
+            work,
+        })
+    }
+
+    /// Where the file system is mounted.
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// A directory beside it, where nothing fails.
+    pub(super) fn work(&self) -> &Path {
+        self.work.path()
+    }
+
+    /// Makes the file system anew and mounts it.
+    pub(super) fn renew(&self, mount_options: &str) -> Result<(), FaultsError> {
+        let deadline = Instant::now() + PATIENCE;
+        while let Err(error) = luc_disk::unmount(&self.dir) {
+            if Instant::now() >= deadline {
+                return Err(error.into());
+            }
+            kill_strays(DIRECTORY_VARIABLE, &self.dir);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        luc_disk::mkfs(&self.device, &self.mkfs)?;
+        let mount = Mount {
+            dir: self.dir.clone(),
+            options: mount_options.to_owned(),
+        };
+        Ok(luc_disk::mount(&self.device, &mount)?)
+    }
+
+    /// From now on requests fail so.
+    pub(super) fn fail(&self, fault: &FaultSpec) -> Result<(), FaultsError> {
+        luc_disk::fail(&self.name, fault)?;
+        Ok(())
+    }
+
+    /// From now on none fails. What failed.
+    pub(super) fn clear(&self) -> Result<FaultStatus, FaultsError> {
+        Ok(luc_disk::clear_fault(&self.name)?)
+    }
+
+    /// Takes everything away and says so if that fails.
+    pub(super) fn remove(mut self) -> Result<(), FaultsError> {
+        self.take_away()
+    }
+
+    fn take_away(&mut self) -> Result<(), FaultsError> {
+        if self.is_removed {
+            return Ok(());
+        }
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match luc_disk::remove(&self.name) {
+                Err(luc_disk::Error::InUse { .. }) if Instant::now() < deadline => {
+                    kill_strays(DIRECTORY_VARIABLE, &self.dir);
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                outcome => {
+                    self.is_removed = outcome.is_ok();
+                    return Ok(outcome?);
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // Another error, or an interrupt, is on its way to the user already.
+        let _ = self.take_away();
+    }
+}

@@ -1,0 +1,235 @@
+//! What the trials found.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use luc_disk::BlockErrno;
+use serde::Serialize;
+
+use super::Faults;
+use super::gate::{Held, Policy};
+use super::trial::{Before, Call, Outcome, Trial};
+
+/// What the trials found.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// `uname -r`.
+    pub kernel: String,
+    /// File system.
+    pub fs: String,
+    /// Options of mkfs.
+    pub mkfs_options: String,
+    /// Options of mount; all trials were made with each.
+    pub mount_options: Vec<String>,
+    /// What writes failed with.
+    pub errnos: Vec<BlockErrno>,
+    /// The calls that were to report it.
+    pub calls: Vec<Call>,
+    /// Threads that synchronized beside the trials.
+    pub beside: usize,
+    /// Trials with the gate, each compared with one without.
+    pub trials: u64,
+    /// Requests that the disk failed, with and without the gate.
+    pub failed_requests: u64,
+    /// Trials without the gate in which the program was told of no failure.
+    pub untold_without_gate: u64,
+    /// What fsync reported without the gate, by what the disk answered.
+    pub reported: BTreeMap<String, String>,
+    /// By policy.
+    pub policies: Vec<PolicyReport>,
+    /// Trials in which the program was told something else with the gate.
+    pub differences: Vec<Difference>,
+    /// Whether a signal ended the trials early.
+    pub interrupted: bool,
+}
+
+/// The trials of a policy.
+#[derive(Debug, Clone, Serialize)]
+pub struct PolicyReport {
+    /// As on the command line; absent: without the gate.
+    pub policy: Option<String>,
+    /// Trials made.
+    pub trials: u64,
+    /// Requests that the disk failed.
+    pub failed_requests: u64,
+    /// Calls that the gate held, those beside the trials among them; absent if it does not say.
+    pub held_calls: Option<u64>,
+    /// Clients that made them.
+    pub clients: u64,
+    /// Clients at whose end policy `auto` was engaged; absent if the gate does not say.
+    pub engaged_clients: Option<u64>,
+    /// Trials in which the program was told something else.
+    pub differences: u64,
+}
+
+/// What failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fails {
+    /// The trial's write, with this errno.
+    Write(BlockErrno),
+    /// Every flush, with EIO.
+    Flush,
+}
+
+/// A trial in which the program was told something else with the gate.
+#[derive(Debug, Clone, Serialize)]
+pub struct Difference {
+    /// The policy.
+    pub policy: String,
+    /// Options of mount.
+    pub mount_options: String,
+    /// `write` or `flush`.
+    pub on: &'static str,
+    /// What the disk answered.
+    pub errno: BlockErrno,
+    /// The trial.
+    #[serde(flatten)]
+    pub trial: Trial,
+    /// What the program was told without the gate.
+    pub without: Outcome,
+    /// What it was told with it.
+    pub with: Outcome,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}, {}, {} {}: {}: {} without the gate; {} with it",
+            self.policy,
+            self.mount_options,
+            self.on,
+            self.errno,
+            self.trial,
+            self.without,
+            self.with
+        )
+    }
+}
+
+impl Report {
+    pub(super) fn new(plan: &Faults) -> Self {
+        let policy = |policy: Option<String>| PolicyReport {
+            policy,
+            trials: 0,
+            failed_requests: 0,
+            held_calls: None,
+            clients: 0,
+            engaged_clients: None,
+            differences: 0,
+        };
+        let named = plan.setting.policies.iter().map(Policy::to_string);
+        Self {
+            kernel: luc_disk::kernel_release(),
+            fs: plan.setting.fs.clone(),
+            mkfs_options: plan.setting.mkfs_options.clone(),
+            mount_options: plan.mount_options.clone(),
+            errnos: plan.errnos.clone(),
+            calls: plan.calls.clone(),
+            beside: plan.beside,
+            trials: 0,
+            failed_requests: 0,
+            untold_without_gate: 0,
+            reported: BTreeMap::new(),
+            policies: [None]
+                .into_iter()
+                .chain(named.map(Some))
+                .map(policy)
+                .collect(),
+            differences: Vec::new(),
+            interrupted: false,
+        }
+    }
+
+    /// Whether every program was told the same with the gate as without.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        self.differences.is_empty()
+    }
+
+    /// Trials have been made.
+    pub(super) fn count(&mut self, policy: Option<&Policy>, trials: usize, failed: u64) {
+        if policy.is_some() {
+            self.trials += trials as u64;
+        }
+        self.failed_requests += failed;
+        let row = self.row(policy);
+        row.trials += trials as u64;
+        row.failed_requests += failed;
+    }
+
+    /// A client has ended.
+    pub(super) fn held(&mut self, policy: Option<&Policy>, held: Option<Held>) {
+        let row = self.row(policy);
+        row.clients += 1;
+        let Some(held) = held else { return };
+        *row.held_calls.get_or_insert(0) += held.calls;
+        if policy == Some(&Policy::Engaged) {
+            *row.engaged_clients.get_or_insert(0) += u64::from(held.is_engaged);
+        }
+    }
+
+    /// Looks at what the kernel itself reports.
+    pub(super) fn look(&mut self, errno: BlockErrno, trials: &[Trial], outcomes: &[Outcome]) {
+        let untold = outcomes.iter().filter(|outcome| !outcome.is_failure());
+        self.untold_without_gate += untold.count() as u64;
+        let fsync = trials.iter().zip(outcomes).find(|(trial, _)| {
+            trial.before == Before::Direct && [Call::Fsync, Call::Fdatasync].contains(&trial.call)
+        });
+        if let Some((_, outcome)) = fsync {
+            let told = outcome.first.errno;
+            let name = BlockErrno::all().find(|known| known.number() == told);
+            let name = name.map_or_else(|| told.to_string(), |known| known.to_string());
+            self.reported.insert(errno.to_string(), name);
+        }
+    }
+
+    /// Compares trials with and without the gate.
+    pub(super) fn compare(
+        &mut self,
+        policy: &Policy,
+        mount_options: &str,
+        fails: Fails,
+        trials: &[Trial],
+        without: &[Outcome],
+        with: &[Outcome],
+    ) {
+        let (on, errno) = match fails {
+            Fails::Write(errno) => ("write", errno),
+            Fails::Flush => ("flush", BlockErrno::EIO),
+        };
+        for ((trial, without), with) in trials.iter().zip(without).zip(with) {
+            let differs = match fails {
+                Fails::Write(_) => without != with,
+                Fails::Flush => differ_after_flush(without, with),
+            };
+            if differs {
+                self.row(Some(policy)).differences += 1;
+                self.differences.push(Difference {
+                    policy: policy.to_string(),
+                    mount_options: mount_options.to_owned(),
+                    on,
+                    errno,
+                    trial: *trial,
+                    without: *without,
+                    with: *with,
+                });
+            }
+        }
+    }
+
+    fn row(&mut self, policy: Option<&Policy>) -> &mut PolicyReport {
+        let name = policy.map(Policy::to_string);
+        let found = self.policies.iter().position(|row| row.policy == name);
+        // Every policy of the plan has its row.
+        &mut self.policies[found.unwrap_or(0)]
+    }
+}
+
+/// A failed flush ends the journal, at a moment that depends on who synchronizes beside the trial. From then on calls
+/// fail with EROFS instead of EIO. So the call must fail in both or in neither; which errno it gives is not compared.
+fn differ_after_flush(without: &Outcome, with: &Outcome) -> bool {
+    without.first.is_failure() != with.first.is_failure()
+        || without.second.is_failure() != with.second.is_failure()
+        || without.close != with.close
+}

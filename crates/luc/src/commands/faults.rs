@@ -1,0 +1,365 @@
+//! `luc faults`.
+
+use std::ffi::OsString;
+use std::io::{IsTerminal as _, Write as _, stderr, stdout};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use luc_bench::faults::{
+    self, Call, CommandPlan, CommandReport, Faults, Gate, Policy, Report, Setting,
+};
+use luc_bench::interrupt::interrupted;
+use luc_disk::units::{parse_duration_ns, parse_size_bytes};
+use luc_disk::{BlockErrno, ModelSpec, kernel_release};
+use luc_gate_core::environment::{DIRECTORY, LONGEST_WAIT_NS, POLICY};
+use luc_gate_core::rounds::join::LONGEST_WAIT_NS as LONGEST_NS;
+
+use super::INTERRUPTED;
+use super::disk::Which;
+
+/// Differences that are printed; JSON has all.
+const SHOWN: usize = 20;
+/// What takes longer than this has a progress bar.
+const QUICK: Duration = Duration::from_secs(2);
+
+/// Does a failed write reach the program that asked? Lets an emulated disk fail and looks
+///
+/// A program writes to a file of which one block cannot be written, and synchronizes, while others synchronize beside
+/// it. What it is told by the call, by the same call made again, and by close is compared: with the gate and without.
+/// All errnos of the block layer are tried with fsync, fdatasync, msync and writes to files opened with O_SYNC and
+/// O_DSYNC, with each policy, the first, a middle and the last block, overwritten and preallocated files, files that
+/// were closed and opened again before the call, and flushes that fail. Needs root and FUSE.
+///
+/// With a COMMAND, it runs that on a disk that begins to fail, with the gate and without, and compares the exit status.
+///
+/// Exit status: 0 no difference; 1 differences; 2 the trials could not be made; 130 interrupted.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  luc faults
+  luc faults --errno ENODATA --policy engaged --call fsync
+  luc faults --json > faults.json
+  luc faults --library ./old/libluc_gate.so     # another build of the gate
+  luc faults --errno ENODATA --after 20 -- ./my-store
+  luc faults --errno EIO --on flush --policy auto -- sqlite3 db 'create table t(x)'
+
+A COMMAND works in its working directory, which is also in LUC_FAULTS_DIR: a new file system on a
+disk that fails from the command's start on.")]
+pub(crate) struct Args {
+    /// What the disk answers: an errno's name or number; may be repeated [default: all; with a COMMAND: EIO]
+    #[arg(long, value_name = "E")]
+    errno: Vec<BlockErrno>,
+    /// The call that is to report it: fsync, fdatasync, msync, o_sync, o_dsync; may be repeated [default: all]
+    #[arg(long, value_name = "CALL", conflicts_with = "command")]
+    call: Vec<Call>,
+    // No doc comment: rustdoc would take the brackets for links.
+    #[arg(
+        long,
+        value_name = "P",
+        help = "The gate's policy, as in luc run, or engaged: auto, once others have engaged it; may be repeated [default: off, auto, engaged, delay, pid; with a COMMAND: auto]"
+    )]
+    policy: Vec<String>,
+    #[command(flatten)]
+    which: Which,
+    /// File system: ext4, xfs, ...
+    #[arg(long, default_value = "ext4")]
+    fs: String,
+    /// Further options for mkfs
+    #[arg(
+        long,
+        value_name = "OPTIONS",
+        default_value = "",
+        allow_hyphen_values = true
+    )]
+    mkfs_options: String,
+    /// Options as for mount -o; may be repeated, all trials are made with each [default for ext4: errors=continue and
+    /// errors=remount-ro; with a COMMAND: none]
+    #[arg(long, value_name = "OPTIONS")]
+    mount_options: Vec<String>,
+    /// Threads that synchronize beside the trials
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 8,
+        conflicts_with = "command"
+    )]
+    beside: usize,
+    /// Cost of a flush of the disk
+    #[arg(long, value_name = "TIME", default_value = "6ms")]
+    flush: String,
+    /// Size of the disk
+    #[arg(long, default_value = "256M")]
+    size: String,
+    /// Try this libluc_gate.so instead of that of `luc run`
+    #[arg(long, value_name = "FILE")]
+    library: Option<PathBuf>,
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+    /// Run this instead of the trials
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// Runs the subcommand.
+pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
+    luc_bench::interrupt::install()?;
+    if args.command.is_empty() {
+        matrix(&args)
+    } else {
+        command(&args)
+    }
+}
+
+fn matrix(args: &Args) -> anyhow::Result<ExitCode> {
+    if let Some(option) = args.which.given() {
+        anyhow::bail!("{option} goes with a COMMAND only: leave it out, or add -- COMMAND");
+    }
+    let release = kernel_release();
+    let errnos = if args.errno.is_empty() {
+        BlockErrno::of_kernel(&release).collect()
+    } else {
+        args.errno.clone()
+    };
+    for errno in &errnos {
+        errno.check_kernel(&release)?;
+    }
+    let mount_options: Vec<String> = match (args.mount_options.is_empty(), args.fs.as_str()) {
+        (false, _) => args.mount_options.clone(),
+        (true, "ext4") => ["errors=continue", "errors=remount-ro"]
+            .map(str::to_owned)
+            .into(),
+        (true, _) => vec![String::new()],
+    };
+    let plan = Faults {
+        setting: setting(args, &["off", "auto", "engaged", "delay", "pid"])?,
+        errnos,
+        calls: if args.call.is_empty() {
+            Call::ALL.to_vec()
+        } else {
+            args.call.clone()
+        },
+        mount_options,
+        beside: args.beside,
+    };
+    let bar = Bar::new();
+    let report = match faults::run(&plan, &mut |done, of| bar.show(done, of)) {
+        Err(_) if interrupted() => return Ok(ExitCode::from(INTERRUPTED)),
+        report => report,
+    };
+    bar.0.finish_and_clear();
+    let report = report?;
+    if args.json {
+        writeln!(stdout(), "{}", serde_json::to_string_pretty(&report)?)?;
+    } else {
+        text(&report)?;
+    }
+    Ok(match &report {
+        report if !report.is_clean() => ExitCode::from(1),
+        report if report.interrupted => ExitCode::from(INTERRUPTED),
+        _ => ExitCode::SUCCESS,
+    })
+}
+
+fn command(args: &Args) -> anyhow::Result<ExitCode> {
+    let errno = match args.errno.as_slice() {
+        [] => BlockErrno::EIO,
+        [errno] => *errno,
+        _ => anyhow::bail!("--errno was given more than once: a COMMAND is tried with one"),
+    };
+    let mount_options = match args.mount_options.as_slice() {
+        [] => String::new(),
+        [options] => options.clone(),
+        _ => anyhow::bail!("--mount-options was given more than once: a COMMAND is tried with one"),
+    };
+    let plan = CommandPlan {
+        setting: setting(args, &["auto"])?,
+        mount_options,
+        command: args.command.clone(),
+        fault: args.which.fail_with(errno)?,
+    };
+    let report = match faults::run_command(&plan) {
+        Err(_) if interrupted() => return Ok(ExitCode::from(INTERRUPTED)),
+        report => report?,
+    };
+    if args.json {
+        writeln!(stdout(), "{}", serde_json::to_string_pretty(&report)?)?;
+    } else {
+        command_text(&report)?;
+    }
+    Ok(ExitCode::from(u8::from(!report.is_clean())))
+}
+
+fn setting(args: &Args, policies: &[&str]) -> anyhow::Result<Setting> {
+    let policies: Vec<&str> = if args.policy.is_empty() {
+        policies.to_vec()
+    } else {
+        args.policy.iter().map(String::as_str).collect()
+    };
+    let is_command = !args.command.is_empty();
+    let policy = |text: &&str| match *text {
+        "engaged" if is_command => {
+            anyhow::bail!("--policy engaged goes without a COMMAND only: use auto")
+        }
+        "engaged" => Ok(Policy::Engaged),
+        text => {
+            text.parse::<luc_gate_core::Policy>()?;
+            Ok(Policy::Named(text.to_owned()))
+        }
+    };
+    Ok(Setting {
+        luc: std::env::current_exe().context("cannot find the luc binary: reinstall it")?,
+        fs: args.fs.clone(),
+        mkfs_options: args.mkfs_options.clone(),
+        model: ModelSpec::Fixed {
+            read_ns: 20_000,
+            write_ns: 20_000,
+            flush_ns: parse_duration_ns(&args.flush)?,
+        },
+        size_bytes: parse_size_bytes(&args.size)?,
+        gate: gate(args.library.as_ref())?,
+        policies: policies.iter().map(policy).collect::<anyhow::Result<_>>()?,
+    })
+}
+
+fn gate(library: Option<&PathBuf>) -> anyhow::Result<Gate> {
+    let Some(library) = library else {
+        luc_gate_core::launch::library::find()?;
+        return Ok(Gate::Run);
+    };
+    let path = library.canonicalize().with_context(|| {
+        format!(
+            "--library {}: it cannot be found; give a libluc_gate.so",
+            library.display()
+        )
+    })?;
+    if path.to_string_lossy().contains([' ', ':']) {
+        anyhow::bail!(
+            "--library {}: LD_PRELOAD cannot express a space or a colon: copy it elsewhere",
+            path.display()
+        );
+    }
+    Ok(Gate::Library {
+        path,
+        directory_variable: DIRECTORY,
+        policy_variable: POLICY,
+        variables: vec![(LONGEST_WAIT_NS, LONGEST_NS.to_string())],
+    })
+}
+
+/// A bar on a terminal's stderr, once two seconds have passed.
+struct Bar(ProgressBar, Instant);
+
+impl Bar {
+    fn new() -> Self {
+        let bar = ProgressBar::hidden();
+        let template = "batches of trials [{bar:40}] {pos}/{len}, {eta} left";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        Self(bar, Instant::now())
+    }
+
+    fn show(&self, done: u64, of: u64) {
+        self.0.set_length(of);
+        if self.0.is_hidden() && stderr().is_terminal() && self.1.elapsed() > QUICK {
+            self.0.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        self.0.set_position(done);
+    }
+}
+
+fn text(report: &Report) -> std::io::Result<()> {
+    let mut out = stdout().lock();
+    let early = if report.interrupted {
+        " (interrupted)"
+    } else {
+        ""
+    };
+    writeln!(
+        out,
+        "{} trials{early} on {}, Linux {}: {} requests failed, {} differences",
+        report.trials,
+        report.fs,
+        report.kernel,
+        report.failed_requests,
+        report.differences.len()
+    )?;
+    writeln!(
+        out,
+        "{:<16} {:>7} {:>9} {:>11} {:>12}",
+        "POLICY", "TRIALS", "FAILED", "HELD CALLS", "DIFFERENCES"
+    )?;
+    for row in &report.policies {
+        writeln!(
+            out,
+            "{:<16} {:>7} {:>9} {:>11} {:>12}{}",
+            row.policy.as_deref().unwrap_or("(no gate)"),
+            row.trials,
+            row.failed_requests,
+            row.held_calls
+                .map_or_else(|| "-".to_owned(), |calls| calls.to_string()),
+            row.differences,
+            row.engaged_clients
+                .map_or_else(String::new, |engaged| format!(
+                    "  engaged at the end of {engaged} of {} clients",
+                    row.clients
+                ))
+        )?;
+    }
+    let changed: Vec<String> = report
+        .reported
+        .iter()
+        .filter(|(answered, told)| answered != told)
+        .map(|(answered, told)| format!("{answered} as {told}"))
+        .collect();
+    if !changed.is_empty() {
+        writeln!(out, "the kernel itself reports {}", changed.join(", "))?;
+    }
+    if report.untold_without_gate > 0 {
+        writeln!(
+            out,
+            "the kernel itself reports nothing in {} trials",
+            report.untold_without_gate
+        )?;
+    }
+    for difference in report.differences.iter().take(SHOWN) {
+        writeln!(out, "{difference}")?;
+    }
+    match report.differences.len().checked_sub(SHOWN) {
+        Some(more) if more > 0 => writeln!(out, "and {more} more: --json has them"),
+        _ => Ok(()),
+    }
+}
+
+fn command_text(report: &CommandReport) -> std::io::Result<()> {
+    let mut out = stdout().lock();
+    writeln!(out, "'{}': {}", report.command, report.fault)?;
+    for run in &report.runs {
+        let who = run
+            .policy
+            .as_ref()
+            .map_or_else(|| "no gate".to_owned(), |policy| format!("policy {policy}"));
+        let said = if run.said.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", run.said)
+        };
+        writeln!(
+            out,
+            "{who}: {} of {} requests failed, exit status {}{said}",
+            run.failed_requests, run.matched_requests, run.status
+        )?;
+    }
+    writeln!(
+        out,
+        "{}",
+        if report.is_clean() {
+            "it ends the same with the gate as without"
+        } else {
+            "it ends otherwise with the gate"
+        }
+    )
+}
