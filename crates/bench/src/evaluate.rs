@@ -11,6 +11,7 @@ mod disengaged;
 mod disks;
 mod engine;
 mod error;
+mod faults;
 mod groups;
 mod guests;
 mod head_to_head;

@@ -1,0 +1,59 @@
+//! The gate as it was before it was mended: built from its commit in a worktree that goes away again.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::evaluate::error::EvaluateError;
+use crate::evaluate::lab::{Lab, line};
+
+/// The last commit whose early write swallowed errors that it did not know.
+const COMMIT: &str = "02e2902";
+/// This project's repository.
+const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+/// The report of `luc faults` on the library of that commit; why it cannot be had, if it cannot.
+pub(super) fn report(lab: &Lab) -> Result<Result<Value, String>, EvaluateError> {
+    let tree = lab.path("defect");
+    let git = |words: &[&str]| {
+        let mut command = Command::new("git");
+        command.arg("-C").arg(REPOSITORY).args(words);
+        command
+    };
+    let path = tree.to_string_lossy().into_owned();
+    // A source tree without history has no such commit.
+    let added = lab.execute(
+        &mut git(&["worktree", "add", "--detach", &path, COMMIT]),
+        &[0],
+    );
+    if let Err(error) = added {
+        return match error {
+            EvaluateError::Interrupted => Err(error),
+            error => Ok(Err(error.to_string())),
+        };
+    }
+    let report = tried(lab, &tree);
+    lab.finish(
+        &mut git(&["worktree", "remove", "--force", &path]),
+        &[0],
+        false,
+    )?;
+    report.map(Ok)
+}
+
+fn tried(lab: &Lab, tree: &Path) -> Result<Value, EvaluateError> {
+    let target = tree.join("target");
+    let mut build = Command::new(tree.join("scripts/cargo.sh"));
+    build
+        .current_dir(tree)
+        .args(["build", "--release", "--locked", "-p", "luc-gate-preload"])
+        .env("CARGO_TARGET_DIR", &target);
+    lab.execute(&mut build, &[0])?;
+    let library = target.join("release/libluc_gate.so");
+    let library = library.to_string_lossy();
+    let words = ["faults", "--json", "--library", &library];
+    let report = lab.json(&words)?;
+    lab.keep(json!({ "commit": COMMIT, "command": line(&lab.luc(&words)) }));
+    Ok(report)
+}
