@@ -5,6 +5,7 @@ mod common;
 
 use std::fs::{self, File};
 use std::io::Write as _;
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -75,7 +76,6 @@ fn the_errno_reaches_the_program_that_synchronizes() {
     for errno in BlockErrno::of_kernel(&release) {
         let begun = fail(&disk, &["--errno", errno.name()]);
         assert_eq!(begun["errno"], errno.name());
-        use std::os::unix::fs::FileExt as _;
         file.write_all_at(&[2; 4096], 0).expect("to memory");
         let told = file.sync_data().expect_err("the disk failed");
         let expected: BlockErrno = is_told(errno.name()).parse().expect("an errno");
@@ -186,7 +186,7 @@ fn a_fault_ends_in_time() {
     until("the end of the fault", || {
         fail(&disk, &[])["is_over"] == true
     });
-    assert_eq!(failed_blocks(&device, true, 0..1), []);
+    assert!(failed_blocks(&device, true, 0..1).is_empty());
 }
 
 #[test]
