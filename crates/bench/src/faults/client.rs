@@ -165,9 +165,10 @@ impl Victim {
         let file = fs::File::create(&self.path)?;
         match self.trial.file {
             Kind::Overwritten => (&file).write_all(&[b'1'; FILE_BYTES])?,
-            // SAFETY: plain integers on a descriptor that is open.
             Kind::Preallocated => {
-                check(unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, FILE_BYTES as off_t) })?
+                // SAFETY: plain integers on a descriptor that is open.
+                let made = unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, FILE_BYTES as off_t) };
+                check(made)?;
             }
         }
         // So that the gate knows the file as it is: a later write is then one in place.
