@@ -7,6 +7,7 @@ use luc_disk::{DiskSpec, FaultSpec, FaultStatus, Mkfs, Mount};
 
 use super::Setting;
 use super::error::FaultsError;
+use crate::interrupt::interrupted;
 use crate::scratch::Scratch;
 use crate::strays::kill_strays;
 
@@ -81,7 +82,13 @@ impl Place {
             kill_strays(DIRECTORY_VARIABLE, &self.dir);
             std::thread::sleep(Duration::from_millis(5));
         }
-        luc_disk::mkfs(&self.device, &self.mkfs)?;
+        // Another mount namespace, made while it was mounted here, may hold it for a moment longer.
+        while let Err(error) = luc_disk::mkfs(&self.device, &self.mkfs) {
+            if Instant::now() >= deadline || interrupted() {
+                return Err(error.into());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
         let mount = Mount {
             dir: self.dir.clone(),
             options: mount_options.to_owned(),
