@@ -19,12 +19,15 @@ mod client;
 mod control;
 mod processes;
 mod schedule;
+mod think;
 mod threads;
 
 pub(crate) use client::Client;
 use control::Control;
 pub(crate) use control::Fault;
 pub use schedule::{ClientKind, Progress, Schedule};
+pub(crate) use think::Pauses;
+pub use think::{Distribution, Think};
 
 /// What a run measured.
 #[derive(Debug)]

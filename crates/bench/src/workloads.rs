@@ -1,10 +1,12 @@
 //! The workloads: closed loops of clients in a fresh directory. [`timed`] has what those share that
 //! run for a time.
 
+pub mod append;
 pub mod commit;
 pub mod initial_write;
 pub mod metarates;
 pub mod oltp;
+pub mod overwrite;
 pub mod timed;
 pub mod varmail;
 

@@ -82,6 +82,76 @@ fn metarates_with_threads_and_processes() {
 }
 
 #[test]
+fn metarates_keeps_the_last_files_of_each_client() {
+    let words = [
+        &["metarates", "--seconds", "0.5", "--warmup", "0", "--json"][..],
+        &["--threads", "2", "--keep", "3", "--file-size", "1k"],
+    ];
+    let report = report(&words.concat());
+    assert_eq!(report["keep"], 3);
+    let names: Vec<String> = operations(&report).into_iter().map(|row| row.0).collect();
+    assert_eq!(names, ["open", "write", "fsync", "close", "unlink"]);
+}
+
+#[test]
+fn overwrite_and_append_with_threads_and_processes() {
+    let workloads: [(&str, &[&str], &str); 4] = [
+        ("overwrite", &["--file-size", "64k"], "fdatasync"),
+        (
+            "overwrite",
+            &[
+                "--file-size",
+                "64k",
+                "--offsets",
+                "random",
+                "--call",
+                "fsync",
+            ],
+            "fsync",
+        ),
+        ("append", &[], "fdatasync"),
+        (
+            "append",
+            &["--preallocate", "1m", "--record-size", "4k"],
+            "fdatasync",
+        ),
+    ];
+    for kind in [&[][..], &["--processes"]] {
+        for (workload, options, call) in workloads {
+            let words = [
+                &[workload, "--seconds", "0.5", "--warmup", "0", "--json"][..],
+                &["--threads", "4"],
+                options,
+                kind,
+            ];
+            let report = report(&words.concat());
+            let syncs = report["syncs"].as_u64().expect("syncs");
+            assert!(syncs > 0, "{report}");
+            assert!(report["syncs_per_second"].as_f64().expect("rate") > 0.0);
+            let operations = operations(&report);
+            let both = operations[operations.len() - 2..].to_vec();
+            let expected = [("write".to_owned(), syncs), (call.to_owned(), syncs)];
+            assert_eq!(both, expected);
+        }
+    }
+}
+
+#[test]
+fn pauses_are_reported() {
+    let words = [
+        &["overwrite", "--seconds", "0.5", "--warmup", "0", "--json"][..],
+        &["--threads", "4", "--file-size", "64k", "--think", "2ms"],
+        &["--think-distribution", "exponential"],
+        &["--slow-clients", "1", "--slow-factor", "4"],
+    ];
+    let report = report(&words.concat());
+    assert_eq!(report["think_us"], 2000.0);
+    assert_eq!(report["think_distribution"], "exponential");
+    assert_eq!(report["slow_clients"], 1);
+    assert_eq!(report["slow_factor"], 4.0);
+}
+
+#[test]
 fn varmail_with_threads_and_processes() {
     for kind in [&["--threads", "4"][..], &["--threads", "4", "--processes"]] {
         let words = ["varmail", "--seconds", "1", "--warmup", "100ms", "--json"];
@@ -232,6 +302,29 @@ fn bad_input_is_one_line() {
         dir,
         "--think '3 parsecs'",
     );
+    refused(
+        &["append", "--threads", "2", "--slow-clients", "3"],
+        dir,
+        "--slow-clients 3",
+    );
+    refused(
+        &["varmail", "--slow-clients", "1", "--slow-factor", "0.1"],
+        dir,
+        "--slow-factor 0.1",
+    );
+    refused(&["overwrite", "--threads", "0"], dir, "--threads 0");
+    refused(&["overwrite", "--record-size", "0"], dir, "--record-size 0");
+    refused(
+        &["overwrite", "--file-size", "4k"],
+        dir,
+        "--record-size 8192 with --file-size 4096",
+    );
+    refused(&["append", "--preallocate", "x"], dir, "--preallocate 'x'");
+    refused(
+        &["append", "--preallocate", "100"],
+        dir,
+        "--record-size 512 with --preallocate 100",
+    );
     refused(&["metarates", "--seconds", "0"], dir, "--seconds 0");
     refused(&["varmail", "--seconds", "nan"], dir, "--seconds NaN");
     refused(&["varmail", "--warmup", "5"], dir, "--warmup '5'");
@@ -278,6 +371,8 @@ fn a_full_file_system_is_one_line_and_is_left_empty() {
             refused(&words, dir.path(), "is full");
         }
         refused(&["varmail"], dir.path(), "is full");
+        refused(&["overwrite"], dir.path(), "is full");
+        refused(&["append", "--preallocate", "1m"], dir.path(), "is full");
         refused(&["initial-write"], dir.path(), "is full");
         refused(&["oltp"], dir.path(), "is full");
         let words = ["commit", "--files", "500"];
@@ -309,6 +404,12 @@ fn a_signal_ends_the_run_with_figures_and_nothing_left() {
         for (workload, signal, options) in [
             ("metarates", "INT", timed),
             ("varmail", "TERM", timed),
+            (
+                "overwrite",
+                "INT",
+                &[timed, &["--file-size", "64k"]].concat(),
+            ),
+            ("append", "TERM", timed),
             ("oltp", "HUP", &[timed, &["--parameters", "luc"]].concat()),
             ("initial-write", "INT", rounds),
         ] {

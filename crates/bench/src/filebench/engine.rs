@@ -22,7 +22,7 @@ use super::{FilebenchError, Workload};
 use crate::error::BenchError;
 use crate::latency::LatencyFigures;
 use crate::scratch::Scratch;
-use crate::workers::{self, ClientKind, Failure, Fault, Progress, Schedule};
+use crate::workers::{self, ClientKind, Distribution, Failure, Fault, Progress, Schedule};
 use crate::workloads::timed::Head;
 use crate::workloads::{explain, raise_file_limit};
 use crate::{interrupt, random};
@@ -250,6 +250,9 @@ impl Workload {
                 warmup_s: 0.0,
                 measured_s: seconds,
                 think_us: 0.0,
+                think_distribution: Distribution::Constant,
+                slow_clients: 0,
+                slow_factor: 1.0,
                 interrupted,
                 no_fsync: false,
             },

@@ -21,6 +21,7 @@ const OPEN: usize = 0;
 const WRITE: usize = 1;
 const FSYNC: usize = 2;
 const CLOSE: usize = 3;
+const UNLINK: usize = 4;
 
 /// What to run.
 #[derive(Debug, Clone)]
@@ -31,6 +32,8 @@ pub struct Metarates {
     pub file_size_bytes: u64,
     /// A directory per client instead of one that all share.
     pub directory_per_client: bool,
+    /// Each client unlinks the file that it made so many files before; absent: all files stay.
+    pub keep: Option<u64>,
     /// So many times all clients start together and each creates one file, on a journal at rest; the schedule's times
     /// then do not count. Absent: each client creates file after file.
     pub rounds: Option<usize>,
@@ -46,6 +49,9 @@ pub struct Report {
     pub file_size_bytes: u64,
     /// Whether each client had a directory of its own.
     pub directory_per_client: bool,
+    /// Files of each client that stay; absent: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep: Option<u64>,
     /// Rounds of one file per client; absent: file after file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rounds: Option<usize>,
@@ -54,9 +60,9 @@ pub struct Report {
     /// The same per second.
     pub creations_per_second: f64,
     /// FCR = N / mean over the N clients of (T_open + T_fsync + T_close), per second; T_x is a
-    /// client's mean time in x. Writing and thinking are not in it.
+    /// client's mean time in x. Writing, unlinking and thinking are not in it.
     pub file_creation_rate_per_second: f64,
-    /// Latencies of open, write (if any), fsync and close.
+    /// Latencies of open, write (if any), fsync, close and unlink (if files are unlinked).
     pub operations: Vec<LatencyFigures>,
 }
 
@@ -78,7 +84,7 @@ fn client_directory(scratch: &Path, client: usize) -> PathBuf {
 
 impl Workload for Metarates {
     const NAME: &'static str = "metarates";
-    const OPERATIONS: &'static [&'static str] = &["open", "write", "fsync", "close"];
+    const OPERATIONS: &'static [&'static str] = &["open", "write", "fsync", "close", "unlink"];
     /// The directory to work in.
     type Shared = PathBuf;
     /// What is written to each file.
@@ -108,28 +114,59 @@ impl Workload for Metarates {
         let stem = directory
             .join(format!("c{:04}.", client.index))
             .into_os_string();
-        let mut path = OsString::with_capacity(stem.len() + 24);
-        let mut number = String::with_capacity(24);
+        let mut name = Name::new(stem);
+        let mut pauses = self.timed.pauses(client);
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
 
         for file in 0_u64.. {
-            path.clear();
-            path.push(&stem);
-            number.clear();
-            let _ = write!(number, "{file:08}"); // a String takes any text
-            path.push(&number);
-
+            let path = name.of(file);
             if !client.running(now_ns()) {
                 break;
             }
-            let laps = self.one_file(&options, &path, &data)?;
+            let laps = self.one_file(&options, path, &data)?;
             if client.counts(laps.closed) {
                 laps.record(client, !data.is_empty());
             }
-            client.think(self.timed.think_ns);
+            if let Some(old) = self.keep.and_then(|keep| file.checked_sub(keep)) {
+                let path = name.of(old);
+                let start = now_ns();
+                fs::remove_file(path).map_err(Fault::of(UNLINK))?;
+                let end = now_ns();
+                if client.counts(end) {
+                    client.record(UNLINK, end - start);
+                }
+            }
+            pauses.pause(client);
         }
         Ok(())
+    }
+}
+
+/// The names of a client's files, made without allocating anew.
+struct Name {
+    stem: OsString,
+    path: OsString,
+    number: String,
+}
+
+impl Name {
+    fn new(stem: OsString) -> Self {
+        Self {
+            path: OsString::with_capacity(stem.len() + 24),
+            number: String::with_capacity(24),
+            stem,
+        }
+    }
+
+    /// The path of file number `file`.
+    fn of(&mut self, file: u64) -> &OsStr {
+        self.path.clear();
+        self.path.push(&self.stem);
+        self.number.clear();
+        let _ = write!(self.number, "{file:08}"); // a String takes any text
+        self.path.push(&self.number);
+        &self.path
     }
 }
 
@@ -186,12 +223,15 @@ fn close(file: File) {
 fn report(plan: &Metarates, outcome: Outcome) -> Report {
     let creations = outcome.measured.latency(CLOSE).count();
     let mut operations = outcome.latencies(Metarates::OPERATIONS);
-    if plan.file_size_bytes == 0 {
-        operations.remove(WRITE);
-    }
+    operations.retain(|figures| match &*figures.operation {
+        "write" => plan.file_size_bytes > 0,
+        "unlink" => plan.keep.is_some(),
+        _ => true,
+    });
     Report {
         file_size_bytes: plan.file_size_bytes,
         directory_per_client: plan.directory_per_client,
+        keep: plan.keep,
         rounds: plan.rounds,
         creations,
         creations_per_second: outcome.per_second(creations),
@@ -233,7 +273,7 @@ fn rate(client_ns: &[f64]) -> f64 {
 mod tests {
     use super::*;
     use crate::scratch::Scratch;
-    use crate::workers::{ClientKind, Schedule};
+    use crate::workers::{ClientKind, Schedule, Think};
 
     fn plan(directory: &Path) -> Metarates {
         Metarates {
@@ -245,14 +285,30 @@ mod tests {
                     warmup_ns: 0,
                     measured_ns: 50_000_000,
                 },
-                think_ns: 0,
+                think: Think::default(),
                 seed: 1,
                 no_fsync: false,
             },
             file_size_bytes: 100,
             directory_per_client: true,
+            keep: None,
             rounds: None,
         }
+    }
+
+    #[test]
+    fn each_client_keeps_its_last_files() {
+        let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
+        let plan = Metarates {
+            keep: Some(2),
+            ..plan(parent.path())
+        };
+        let report = run(&plan, &mut |_| {}).expect("run");
+        let unlinked = report.operations.last().expect("operations");
+        assert_eq!(unlinked.operation, "unlink");
+        // A file that is made at the very end is unlinked after it, and its two predecessors may stay.
+        let least = report.creations.saturating_sub(3 * 3);
+        assert!((least..=report.creations).contains(&unlinked.count));
     }
 
     #[test]

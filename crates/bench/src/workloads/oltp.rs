@@ -210,6 +210,7 @@ struct Session<'a> {
 
 impl Session<'_> {
     fn read(&mut self, number: usize) -> Result<(), Fault> {
+        let mut pauses = self.plan.timed.pauses(self.client);
         for step in number.. {
             let offset = self.place();
             let start = now_ns();
@@ -224,12 +225,13 @@ impl Session<'_> {
             if let Some(coupling) = &self.database.coupling {
                 coupling.post(self.client);
             }
-            self.client.think(self.plan.timed.think_ns);
+            pauses.pause(self.client);
         }
         Ok(())
     }
 
     fn write(&mut self, number: usize) -> Result<(), Fault> {
+        let mut pauses = self.plan.timed.pauses(self.client);
         let mut step = number;
         while self.client.running(now_ns()) {
             for _ in 0..self.plan.parameters.burst_writes {
@@ -243,7 +245,7 @@ impl Session<'_> {
             if let Some(coupling) = &self.database.coupling {
                 coupling.take(self.client, number);
             }
-            self.client.think(self.plan.timed.think_ns);
+            pauses.pause(self.client);
         }
         Ok(())
     }
@@ -251,6 +253,7 @@ impl Session<'_> {
     fn log(&mut self) -> Result<(), Fault> {
         let parameters = &self.plan.parameters;
         let records = parameters.log_size_bytes / parameters.log_io_size_bytes;
+        let mut pauses = self.plan.timed.pauses(self.client);
         for step in 0_u64.. {
             if !self.client.running(now_ns()) {
                 break;
@@ -265,7 +268,7 @@ impl Session<'_> {
             if let Some(coupling) = &self.database.coupling {
                 coupling.take(self.client, parameters.writers);
             }
-            self.client.think(self.plan.timed.think_ns);
+            pauses.pause(self.client);
         }
         Ok(())
     }

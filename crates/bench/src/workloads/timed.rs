@@ -11,7 +11,9 @@ use crate::error::BenchError;
 use crate::interrupt;
 use crate::latency::LatencyFigures;
 use crate::scratch::Scratch;
-use crate::workers::{self, Client, ClientKind, Fault, Measured, Progress, Schedule};
+use crate::workers::{
+    self, Client, ClientKind, Distribution, Fault, Measured, Pauses, Progress, Schedule, Think,
+};
 
 /// The part of a plan that every timed workload has.
 #[derive(Debug, Clone)]
@@ -20,8 +22,8 @@ pub struct Timed {
     pub directory: PathBuf,
     /// Clients and times.
     pub schedule: Schedule,
-    /// Pause of a client after each round of its loop, ns.
-    pub think_ns: u64,
+    /// Pauses of the clients after each round of their loop.
+    pub think: Think,
     /// Seed of everything random.
     pub seed: u64,
     /// Fsyncs do nothing, which keeps nothing: what is left of the time without them.
@@ -35,6 +37,41 @@ impl Timed {
             return Ok(());
         }
         file.sync_all()
+    }
+
+    /// The synchronization `call`, where there are any.
+    pub(super) fn synchronize(&self, call: SyncCall, file: &File) -> io::Result<()> {
+        match call {
+            SyncCall::Fsync => self.sync(file),
+            SyncCall::Fdatasync if self.no_fsync => Ok(()),
+            SyncCall::Fdatasync => file.sync_data(),
+        }
+    }
+
+    /// The pauses of `client`, whose first round starts now.
+    pub(super) fn pauses(&self, client: &Client<'_>) -> Pauses {
+        Pauses::new(&self.think, self.seed, client)
+    }
+}
+
+/// The call that makes a write durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SyncCall {
+    /// Data, and what is needed to read it.
+    Fdatasync,
+    /// Data and all of the inode.
+    Fsync,
+}
+
+impl SyncCall {
+    /// Its name, as the system has it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fdatasync => "fdatasync",
+            Self::Fsync => "fsync",
+        }
     }
 }
 
@@ -55,8 +92,16 @@ pub struct Head {
     pub warmup_s: f64,
     /// Length of the measured interval, s.
     pub measured_s: f64,
-    /// Pause after each round, µs.
+    /// Mean pause after each round, µs.
     pub think_us: f64,
+    /// How the pauses are distributed.
+    pub think_distribution: Distribution,
+    /// Clients that are slow.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub slow_clients: usize,
+    /// Times as long as the others' that a slow client's rounds take.
+    #[serde(skip_serializing_if = "is_one")]
+    pub slow_factor: f64,
     /// Whether a signal ended the run early.
     pub interrupted: bool,
     /// UNSAFE: fsyncs did nothing.
@@ -67,6 +112,45 @@ pub struct Head {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
 pub(super) fn is_false(value: &bool) -> bool {
     !*value
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_zero(value: &usize) -> bool {
+    *value == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_one(value: &f64) -> bool {
+    *value <= 1.0
+}
+
+/// Whether records of `record_bytes` can be written into a file of the size that the option of this
+/// name gives.
+pub(super) fn checked_record(
+    record_bytes: u64,
+    (option, file_bytes): (&str, u64),
+) -> Result<(), BenchError> {
+    if record_bytes == 0 {
+        return Err(BenchError::Input {
+            option: format!("--record-size {record_bytes}"),
+            reason: "nothing to write",
+            advice: "use at least 1 byte",
+        });
+    }
+    if record_bytes > file_bytes {
+        return Err(BenchError::Input {
+            option: format!("--record-size {record_bytes} with {option} {file_bytes}"),
+            reason: "a record does not fit into the file",
+            advice: "use smaller records or a larger file",
+        });
+    }
+    Ok(())
+}
+
+/// Waits until all that was written to the file system of `directory` is on its disk.
+pub(super) fn sync_file_system(directory: &Path) -> io::Result<()> {
+    let handle = File::open(directory)?;
+    Ok(rustix::fs::syncfs(&handle)?)
 }
 
 /// A workload's own part: what it makes before the clients start, and what each client does.
@@ -103,6 +187,7 @@ pub(super) fn run<W: Workload>(
     timed: &Timed,
     tick: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, BenchError> {
+    timed.think.check(timed.schedule.clients)?;
     let scratch = Scratch::create(&timed.directory)?;
     let shared = workload.make(scratch.path())?;
     if interrupt::interrupted() {
@@ -126,7 +211,14 @@ pub(super) fn run<W: Workload>(
         client_kind: timed.schedule.kind,
         warmup_s: timed.schedule.warmup_ns as f64 / 1e9,
         measured_s: measured.interval_ns as f64 / 1e9,
-        think_us: timed.think_ns as f64 / 1e3,
+        think_us: timed.think.mean_ns as f64 / 1e3,
+        think_distribution: timed.think.distribution,
+        slow_clients: timed.think.slow_clients,
+        slow_factor: if timed.think.slow_clients == 0 {
+            1.0
+        } else {
+            timed.think.slow_factor
+        },
         interrupted: measured.interrupted,
         no_fsync: timed.no_fsync,
     };

@@ -183,6 +183,7 @@ impl Workload for Varmail {
             tree,
             own,
         };
+        let mut pauses = self.timed.pauses(client);
         while client.running(now_ns()) {
             session.delete()?;
             for group in GROUPS {
@@ -190,7 +191,7 @@ impl Workload for Varmail {
                     session.group(group)?;
                 }
             }
-            client.think(self.timed.think_ns);
+            pauses.pause(client);
         }
         Ok(())
     }
@@ -308,7 +309,7 @@ fn report(plan: &Varmail, outcome: Outcome) -> Report {
 mod tests {
     use super::*;
     use crate::scratch::Scratch;
-    use crate::workers::{ClientKind, Schedule};
+    use crate::workers::{ClientKind, Schedule, Think};
 
     #[test]
     fn every_operation_runs_and_nothing_is_left() {
@@ -322,7 +323,7 @@ mod tests {
                     warmup_ns: 0,
                     measured_ns: 300_000_000,
                 },
-                think_ns: 0,
+                think: Think::default(),
                 seed: 1,
                 no_fsync: false,
             },
@@ -361,7 +362,7 @@ mod tests {
                 timed: Timed {
                     directory: directory.clone(),
                     schedule,
-                    think_ns: 0,
+                    think: Think::default(),
                     seed,
                     no_fsync: false,
                 },

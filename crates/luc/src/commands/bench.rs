@@ -1,12 +1,14 @@
 //! `luc bench`: workloads that wait for fsync, measured.
 
 mod ack_client;
+mod append;
 mod commit;
 mod fault_client;
 mod filebench;
 mod initial_write;
 mod metarates;
 mod oltp;
+mod overwrite;
 mod show;
 mod timed;
 mod varmail;
@@ -30,6 +32,8 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Workload {
     Metarates(metarates::Args),
+    Overwrite(overwrite::Args),
+    Append(append::Args),
     Varmail(varmail::Args),
     InitialWrite(initial_write::Args),
     Oltp(oltp::Args),
@@ -46,6 +50,8 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     luc_bench::interrupt::install()?;
     match args.workload {
         Workload::Metarates(args) => metarates::main(&args),
+        Workload::Overwrite(args) => overwrite::main(&args),
+        Workload::Append(args) => append::main(&args),
         Workload::Varmail(args) => varmail::main(&args),
         Workload::InitialWrite(args) => initial_write::main(&args),
         Workload::Oltp(args) => oltp::main(&args),

@@ -10,7 +10,7 @@ use crate::error::BenchError;
 use crate::interrupt;
 use crate::random;
 use crate::scratch::Scratch;
-use crate::workers::{self, Client, Fault, Measured, now_ns};
+use crate::workers::{self, Client, Distribution, Fault, Measured, now_ns};
 
 /// Runs the rounds. The measured time is that from each start to the last client's end, all rounds together.
 pub(super) fn run(plan: &Metarates, rounds: usize) -> Result<Outcome, BenchError> {
@@ -77,6 +77,9 @@ pub(super) fn run(plan: &Metarates, rounds: usize) -> Result<Outcome, BenchError
             warmup_s: 0.0,
             measured_s: interval_ns as f64 / 1e9,
             think_us: 0.0,
+            think_distribution: Distribution::Constant,
+            slow_clients: 0,
+            slow_factor: 1.0,
             interrupted,
             no_fsync: timed.no_fsync,
         },

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::scratch::Scratch;
-use crate::workers::{ClientKind, Schedule};
+use crate::workers::{ClientKind, Schedule, Think};
 
 fn plan(directory: &Path, parameters: Parameters) -> Oltp {
     Oltp {
@@ -14,7 +14,7 @@ fn plan(directory: &Path, parameters: Parameters) -> Oltp {
                 warmup_ns: 0,
                 measured_ns: 300_000_000,
             },
-            think_ns: 0,
+            think: Think::default(),
             seed: 1,
             no_fsync: false,
         },

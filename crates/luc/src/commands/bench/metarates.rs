@@ -18,6 +18,7 @@ use super::timed::{Common, Shown};
   luc bench metarates --dir /mnt/x --threads 16
   luc bench metarates --dir /mnt/x --threads 4 --processes --seconds 30 --json
   luc bench metarates --dir /mnt/x --threads 64 --file-size 1k --think 1ms
+  luc bench metarates --dir /mnt/x --threads 16 --file-size 1k --keep 16
   luc bench metarates --dir /mnt/x --threads 4 --rounds 50")]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -31,9 +32,12 @@ pub(crate) struct Args {
     /// Give each client a directory of its own; in the original all share one
     #[arg(long)]
     directory_per_client: bool,
+    /// Unlink the file that the client made K files before, after each file; without, all files stay
+    #[arg(long, value_name = "K", conflicts_with = "rounds", value_parser = clap::value_parser!(u64).range(1..))]
+    keep: Option<u64>,
     /// So many rounds in place of --seconds: in each all clients start together, on a journal at rest, and create
     /// one file each, as the papers' "N processes, N files"
-    #[arg(long, value_name = "R", conflicts_with_all = ["seconds", "warmup", "think"])]
+    #[arg(long, value_name = "R", conflicts_with_all = ["seconds", "warmup", "think", "think_distribution", "slow_clients"])]
     rounds: Option<usize>,
 }
 
@@ -43,6 +47,7 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         timed: args.common.timed(args.threads)?,
         file_size_bytes: file_size_bytes("--file-size", &args.file_size)?,
         directory_per_client: args.directory_per_client,
+        keep: args.keep,
         rounds: args.rounds,
     };
     args.common

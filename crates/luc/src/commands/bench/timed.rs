@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use luc_bench::BenchError;
 use luc_bench::latency::LatencyFigures;
 use luc_bench::units::{duration_ns, seconds_ns};
-use luc_bench::workers::{ClientKind, Progress, Schedule};
-use luc_bench::workloads::timed::{Head, Timed};
+use luc_bench::workers::{ClientKind, Distribution, Progress, Schedule, Think};
+use luc_bench::workloads::timed::{Head, SyncCall, Timed};
 use serde::Serialize;
 
 use super::{or_interrupted, show, status};
@@ -30,6 +30,16 @@ pub(super) struct Common {
     /// Pause of each client after each round of its loop
     #[arg(long, value_name = "DUR", default_value = "0")]
     think: String,
+    /// How the pauses vary: all alike, or exponential with --think as their mean, so that calls come
+    /// as if by chance
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = How::Constant)]
+    think_distribution: How,
+    /// So many clients are slow
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    slow_clients: usize,
+    /// Times as long as the others that a slow client takes for each round, pause included
+    #[arg(long, value_name = "F", default_value_t = 10.0)]
+    slow_factor: f64,
     /// Seed of everything random; the same seed gives the same operations
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -39,6 +49,28 @@ pub(super) struct Common {
     /// Print the figures as JSON
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum How {
+    Constant,
+    Exponential,
+}
+
+/// The call that synchronizes.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub(super) enum Call {
+    Fdatasync,
+    Fsync,
+}
+
+impl From<Call> for SyncCall {
+    fn from(call: Call) -> Self {
+        match call {
+            Call::Fdatasync => Self::Fdatasync,
+            Call::Fsync => Self::Fsync,
+        }
+    }
 }
 
 impl Common {
@@ -62,10 +94,24 @@ impl Common {
                 warmup_ns,
                 seconds_ns("--seconds", self.seconds)?,
             )?,
-            think_ns: duration_ns("--think", &self.think)?,
+            think: self.think(clients)?,
             seed: self.seed,
             no_fsync: self.no_fsync,
         })
+    }
+
+    fn think(&self, clients: usize) -> Result<Think, BenchError> {
+        let think = Think {
+            mean_ns: duration_ns("--think", &self.think)?,
+            distribution: match self.think_distribution {
+                How::Constant => Distribution::Constant,
+                How::Exponential => Distribution::Exponential,
+            },
+            slow_clients: self.slow_clients,
+            slow_factor: self.slow_factor,
+        };
+        think.check(clients)?;
+        Ok(think)
     }
 
     /// Runs a workload and prints its figures: as JSON, or the head, a line on its rates, and the

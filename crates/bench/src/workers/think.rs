@@ -1,0 +1,184 @@
+//! How long a client pauses between the rounds of its loop.
+
+use rand::RngExt as _;
+use rand_chacha::ChaCha8Rng;
+use serde::Serialize;
+
+use super::{Client, now_ns};
+use crate::error::BenchError;
+use crate::random;
+
+/// The pauses' random numbers are apart from those of a client's contents and offsets.
+const STREAMS: u64 = 1 << 32;
+
+/// How the lengths of pauses are distributed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Distribution {
+    /// Each pause is as long as the mean.
+    #[default]
+    Constant,
+    /// Exponential: the next call comes as if by chance, as in a Poisson process.
+    Exponential,
+}
+
+/// How long the clients of a workload think.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Think {
+    /// Mean pause of a client after each round of its loop, ns.
+    pub mean_ns: u64,
+    /// How the pauses are distributed.
+    pub distribution: Distribution,
+    /// So many clients, the first ones, are slow.
+    pub slow_clients: usize,
+    /// A slow client takes so many times as long for each round, pause included.
+    pub slow_factor: f64,
+}
+
+impl Default for Think {
+    /// No pauses, no slow client.
+    fn default() -> Self {
+        Self {
+            mean_ns: 0,
+            distribution: Distribution::Constant,
+            slow_clients: 0,
+            slow_factor: 1.0,
+        }
+    }
+}
+
+impl Think {
+    /// Checks that there are as many clients as are to be slow, and that slow means slow.
+    ///
+    /// # Errors
+    /// [`BenchError::Input`].
+    pub fn check(&self, clients: usize) -> Result<(), BenchError> {
+        if self.slow_clients > clients {
+            return Err(BenchError::Input {
+                option: format!("--slow-clients {}", self.slow_clients),
+                reason: "more than there are clients",
+                advice: "use at most the number of clients",
+            });
+        }
+        if !(1.0..=1e6).contains(&self.slow_factor) {
+            return Err(BenchError::Input {
+                option: format!("--slow-factor {}", self.slow_factor),
+                reason: "out of range",
+                advice: "use 1 to 1000000, as in 10",
+            });
+        }
+        Ok(())
+    }
+}
+
+/// One client's pauses.
+pub(crate) struct Pauses {
+    mean_ns: f64,
+    distribution: Distribution,
+    factor: f64,
+    random: ChaCha8Rng,
+    /// When the last pause ended, ns.
+    woke_ns: u64,
+}
+
+impl Pauses {
+    /// The pauses of `client`, whose first round starts now.
+    pub(crate) fn new(think: &Think, seed: u64, client: &Client<'_>) -> Self {
+        Self::of(think, seed, client.index)
+    }
+
+    fn of(think: &Think, seed: u64, index: usize) -> Self {
+        let is_slow = index < think.slow_clients;
+        Self {
+            mean_ns: think.mean_ns as f64,
+            distribution: think.distribution,
+            factor: if is_slow { think.slow_factor } else { 1.0 },
+            random: random::stream(seed, STREAMS + index as u64),
+            woke_ns: now_ns(),
+        }
+    }
+
+    /// Pauses after a round, at most until the end of the run.
+    pub(crate) fn pause(&mut self, client: &Client<'_>) {
+        if self.mean_ns == 0.0 && self.factor <= 1.0 {
+            return;
+        }
+        let round_ns = now_ns().saturating_sub(self.woke_ns);
+        client.think(self.length_ns(round_ns));
+        self.woke_ns = now_ns();
+    }
+
+    /// The length of the pause after a round that took `round_ns`.
+    fn length_ns(&mut self, round_ns: u64) -> u64 {
+        let pause_ns = match self.distribution {
+            Distribution::Constant => self.mean_ns,
+            Distribution::Exponential => {
+                let uniform: f64 = self.random.random();
+                -self.mean_ns * (1.0 - uniform).ln()
+            }
+        };
+        (self.factor * pause_ns + (self.factor - 1.0) * round_ns as f64) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exponential_pauses_have_their_mean_and_repeat() {
+        let think = Think {
+            mean_ns: 1_000_000,
+            distribution: Distribution::Exponential,
+            ..Think::default()
+        };
+        let draws = |seed| {
+            let mut pauses = Pauses::of(&think, seed, 3);
+            (0..20_000)
+                .map(|_| pauses.length_ns(5))
+                .collect::<Vec<u64>>()
+        };
+        let first = draws(1);
+        let count = first.len() as f64;
+        let mean = first.iter().sum::<u64>() as f64 / count;
+        assert!((mean / 1e6 - 1.0).abs() < 0.03, "{mean}");
+        let longer = first.iter().filter(|&&ns| ns > 1_000_000).count() as f64;
+        assert!((longer / count - (-1.0_f64).exp()).abs() < 0.02);
+        assert_eq!(first, draws(1));
+        assert_ne!(first, draws(2));
+    }
+
+    #[test]
+    fn a_slow_client_takes_so_many_times_as_long() {
+        let think = Think {
+            mean_ns: 1000,
+            slow_clients: 1,
+            slow_factor: 10.0,
+            ..Think::default()
+        };
+        // Round and pause take 1200 ns; ten times that without the round's 200 ns.
+        assert_eq!(Pauses::of(&think, 1, 0).length_ns(200), 11_800);
+        assert_eq!(Pauses::of(&think, 1, 1).length_ns(200), 1000);
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let slow = |slow_clients, slow_factor| {
+            Think {
+                slow_clients,
+                slow_factor,
+                ..Think::default()
+            }
+            .check(4)
+        };
+        assert!(slow(4, 1.0).is_ok());
+        for (clients, factor, word) in [
+            (5, 2.0, "--slow-clients 5"),
+            (1, 0.5, "--slow-factor 0.5"),
+            (1, f64::NAN, "--slow-factor NaN"),
+        ] {
+            let error = slow(clients, factor).expect_err(word);
+            assert!(error.to_string().contains(word), "{error}");
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! Append: clients that append records to a log of their own and synchronize it after each.
+//!
+//! A log that grows needs a commit for each synchronization: its size changes. A log that is
+//! allocated in advance, as etcd, RocksDB and journald make theirs, keeps its size and its blocks;
+//! the first write into a block converts its extent from unwritten to written, which needs a commit
+//! as well, and later writes into the same block need none.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::timed::{self, Head, Outcome, SyncCall, Timed, Workload, checked_record};
+use crate::error::BenchError;
+use crate::latency::LatencyFigures;
+use crate::random;
+use crate::workers::{Client, Fault, Progress, now_ns};
+
+const OPEN: usize = 0;
+const WRITE: usize = 1;
+const SYNC: usize = 2;
+
+/// What to run.
+#[derive(Debug, Clone)]
+pub struct Append {
+    /// Directory, clients, times.
+    pub timed: Timed,
+    /// Bytes of each record.
+    pub record_size_bytes: u64,
+    /// Bytes that a log is allocated in advance; one that is used up is removed and a new one takes
+    /// its place. Absent: a log grows with each record.
+    pub preallocate_bytes: Option<u64>,
+    /// The synchronization after each record.
+    pub call: SyncCall,
+}
+
+/// What was measured.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// What every report has.
+    #[serde(flatten)]
+    pub head: Head,
+    /// Bytes of each record.
+    pub record_size_bytes: u64,
+    /// Bytes that a log was allocated in advance.
+    pub preallocate_bytes: Option<u64>,
+    /// The synchronization after each record.
+    pub call: SyncCall,
+    /// Synchronizations completed in the interval.
+    pub syncs: u64,
+    /// The same per second.
+    pub syncs_per_second: f64,
+    /// Latencies of write and synchronization, and of opening a new log, if that happened.
+    pub operations: Vec<LatencyFigures>,
+}
+
+/// Runs the workload. `tick` is called about ten times a second.
+///
+/// # Errors
+/// [`BenchError`]: a size is out of range, the directory cannot be used or is full, it cannot
+/// allocate in advance, or a client could not start.
+pub fn run(plan: &Append, tick: &mut dyn FnMut(Progress)) -> Result<Report, BenchError> {
+    let room = plan.preallocate_bytes.unwrap_or(plan.record_size_bytes);
+    checked_record(plan.record_size_bytes, ("--preallocate", room))?;
+    let outcome = timed::run(plan, &plan.timed, tick)?;
+    Ok(report(plan, outcome))
+}
+
+/// A client's log and what it appends.
+pub(super) struct Own {
+    log: Log,
+    record: Vec<u8>,
+}
+
+struct Log {
+    stem: PathBuf,
+    number: u64,
+    file: File,
+    end_bytes: u64,
+}
+
+impl Log {
+    fn path(stem: &Path, number: u64) -> PathBuf {
+        stem.with_extension(format!("{number:06}"))
+    }
+
+    fn create(stem: PathBuf, preallocate_bytes: Option<u64>) -> io::Result<Self> {
+        Ok(Self {
+            file: new_file(&Self::path(&stem, 0), preallocate_bytes)?,
+            stem,
+            number: 0,
+            end_bytes: 0,
+        })
+    }
+
+    /// A new log in place of the one that is used up.
+    fn turn(&mut self, preallocate_bytes: Option<u64>) -> io::Result<()> {
+        let path = Self::path(&self.stem, self.number + 1);
+        self.file = new_file(&path, preallocate_bytes)?;
+        fs::remove_file(Self::path(&self.stem, self.number))?;
+        self.number += 1;
+        self.end_bytes = 0;
+        Ok(())
+    }
+}
+
+/// A file that is there to stay, with its blocks if they are asked for.
+fn new_file(path: &Path, preallocate_bytes: Option<u64>) -> io::Result<File> {
+    let file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    if let Some(bytes) = preallocate_bytes {
+        rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, bytes)?;
+    }
+    file.sync_all()?;
+    Ok(file)
+}
+
+impl Workload for Append {
+    const NAME: &'static str = "append";
+    const OPERATIONS: &'static [&'static str] = &["making a log", "write", "sync"];
+    /// The directory of the logs.
+    type Shared = PathBuf;
+    type Own = Own;
+
+    fn make(&self, scratch: &Path) -> Result<PathBuf, BenchError> {
+        Ok(scratch.to_path_buf())
+    }
+
+    fn prepare(&self, scratch: &PathBuf, client: &Client<'_>) -> Result<Own, Fault> {
+        let mut random = random::stream(self.timed.seed, client.index as u64);
+        let stem = scratch.join(format!("log{:04}", client.index));
+        Ok(Own {
+            log: Log::create(stem, self.preallocate_bytes).map_err(Fault::of(OPEN))?,
+            record: random::bytes(&mut random, self.record_size_bytes as usize),
+        })
+    }
+
+    fn work(&self, _: &PathBuf, client: &Client<'_>, own: Own) -> Result<(), Fault> {
+        let Own { mut log, record } = own;
+        let room_bytes = self.preallocate_bytes.unwrap_or(u64::MAX);
+        let mut pauses = self.timed.pauses(client);
+        loop {
+            let start = now_ns();
+            if !client.running(start) {
+                return Ok(());
+            }
+            if room_bytes - log.end_bytes < self.record_size_bytes {
+                log.turn(self.preallocate_bytes).map_err(Fault::of(OPEN))?;
+                let opened = now_ns();
+                if client.counts(opened) {
+                    client.record(OPEN, opened - start);
+                }
+                continue;
+            }
+            log.file
+                .write_all_at(&record, log.end_bytes)
+                .map_err(Fault::of(WRITE))?;
+            log.end_bytes += self.record_size_bytes;
+            let written = now_ns();
+            self.timed
+                .synchronize(self.call, &log.file)
+                .map_err(Fault::of(SYNC))?;
+            let synced = now_ns();
+            if client.counts(synced) {
+                client.record(WRITE, written - start);
+                client.record(SYNC, synced - written);
+            }
+            pauses.pause(client);
+        }
+    }
+}
+
+fn report(plan: &Append, outcome: Outcome) -> Report {
+    let mut operations = outcome.latencies(&["new log", "write", plan.call.name()]);
+    let syncs = operations[SYNC].count;
+    operations.retain(|figures| figures.operation != "new log" || figures.count > 0);
+    Report {
+        record_size_bytes: plan.record_size_bytes,
+        preallocate_bytes: plan.preallocate_bytes,
+        call: plan.call,
+        syncs,
+        syncs_per_second: outcome.per_second(syncs),
+        operations,
+        head: outcome.head,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scratch::Scratch;
+    use crate::workers::{ClientKind, Schedule, Think};
+
+    fn plan(directory: &Path, preallocate_bytes: Option<u64>) -> Append {
+        Append {
+            timed: Timed {
+                directory: directory.to_path_buf(),
+                schedule: Schedule {
+                    clients: 3,
+                    kind: ClientKind::Thread,
+                    warmup_ns: 0,
+                    measured_ns: 100_000_000,
+                },
+                think: Think::default(),
+                seed: 1,
+                no_fsync: false,
+            },
+            record_size_bytes: 512,
+            preallocate_bytes,
+            call: SyncCall::Fsync,
+        }
+    }
+
+    #[test]
+    fn every_record_is_synchronized_and_nothing_is_left() {
+        for preallocate in [None, Some(1 << 20)] {
+            let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
+            let report = run(&plan(parent.path(), preallocate), &mut |_| {}).expect("run");
+            let last = report.operations.last().expect("operations");
+            assert_eq!((&*last.operation, last.count), ("fsync", report.syncs));
+            assert!(report.syncs > 0);
+            assert_eq!(fs::read_dir(parent.path()).expect("list").count(), 0);
+        }
+    }
+
+    #[test]
+    fn a_new_log_takes_the_place_of_one_that_is_used_up() {
+        let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
+        let stem = parent.path().join("log");
+        let mut log = Log::create(stem.clone(), Some(8192)).expect("log");
+        assert_eq!(log.file.metadata().expect("status").len(), 8192);
+        log.end_bytes = 8192;
+        log.turn(Some(8192)).expect("turn");
+        assert_eq!(log.end_bytes, 0);
+        assert!(!Log::path(&stem, 0).exists());
+        let length = fs::metadata(Log::path(&stem, 1)).expect("status").len();
+        assert_eq!(length, 8192);
+    }
+
+    #[test]
+    fn a_record_fits_into_the_log() {
+        for (record_size_bytes, preallocate) in [(0, None), (513, Some(512))] {
+            let plan = Append {
+                record_size_bytes,
+                ..plan(Path::new("/tmp"), preallocate)
+            };
+            let error = run(&plan, &mut |_| {}).expect_err("refused");
+            assert!(error.to_string().contains("--record-size"), "{error}");
+        }
+    }
+}

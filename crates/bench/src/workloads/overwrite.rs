@@ -1,0 +1,275 @@
+//! Overwrite: clients that write into a file of their own that is there already, and synchronize it
+//! after each write. The write changes nothing but data, so the synchronization needs a flush of the
+//! disk and no commit: the logs of PostgreSQL and InnoDB, which are made once and used again.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+use rand::RngExt as _;
+use serde::Serialize;
+
+use super::timed::{self, Head, Outcome, SyncCall, Timed, Workload, checked_record};
+use crate::error::BenchError;
+use crate::latency::LatencyFigures;
+use crate::workers::{Client, Fault, Progress, now_ns};
+use crate::{interrupt, random};
+
+const WRITE: usize = 0;
+const SYNC: usize = 1;
+
+/// Where a client writes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Offsets {
+    /// Behind the last write, and from the beginning again at the end.
+    Consecutive,
+    /// At any multiple of the record size.
+    Random,
+}
+
+/// What to run.
+#[derive(Debug, Clone)]
+pub struct Overwrite {
+    /// Directory, clients, times.
+    pub timed: Timed,
+    /// Bytes of each client's file.
+    pub file_size_bytes: u64,
+    /// Bytes of each write.
+    pub record_size_bytes: u64,
+    /// Where a client writes next.
+    pub offsets: Offsets,
+    /// The synchronization after each write.
+    pub call: SyncCall,
+}
+
+/// What was measured.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// What every report has.
+    #[serde(flatten)]
+    pub head: Head,
+    /// Bytes of each client's file.
+    pub file_size_bytes: u64,
+    /// Bytes of each write.
+    pub record_size_bytes: u64,
+    /// Where a client wrote next.
+    pub offsets: Offsets,
+    /// The synchronization after each write.
+    pub call: SyncCall,
+    /// Synchronizations completed in the interval.
+    pub syncs: u64,
+    /// The same per second.
+    pub syncs_per_second: f64,
+    /// Latencies of write and synchronization.
+    pub operations: Vec<LatencyFigures>,
+}
+
+/// Makes the files, runs the workload. `tick` is called about ten times a second during the run.
+///
+/// # Errors
+/// [`BenchError`]: a size is out of range, the directory cannot be used or is full, or a client
+/// could not start.
+pub fn run(plan: &Overwrite, tick: &mut dyn FnMut(Progress)) -> Result<Report, BenchError> {
+    checked_record(
+        plan.record_size_bytes,
+        ("--file-size", plan.file_size_bytes),
+    )?;
+    let outcome = timed::run(plan, &plan.timed, tick)?;
+    Ok(report(plan, outcome))
+}
+
+/// A client's file, contents and next place.
+pub(super) struct Own {
+    file: File,
+    record: Vec<u8>,
+    random: rand_chacha::ChaCha8Rng,
+}
+
+fn path_of(scratch: &Path, client: usize) -> PathBuf {
+    scratch.join(format!("log{client:04}"))
+}
+
+impl Overwrite {
+    /// Writes a client's file as a whole, so that no write of the run changes its extents.
+    fn make_file(&self, path: &Path, random: &mut rand_chacha::ChaCha8Rng) -> std::io::Result<()> {
+        const PIECE_BYTES: u64 = 1 << 20;
+        let mut file = File::create(path)?;
+        rustix::fs::fallocate(
+            &file,
+            rustix::fs::FallocateFlags::empty(),
+            0,
+            self.file_size_bytes,
+        )
+        .or_else(|error| match error {
+            // Not every file system has it; writing allocates as well.
+            rustix::io::Errno::OPNOTSUPP => Ok(()),
+            error => Err(error),
+        })?;
+        let piece = random::bytes(random, self.file_size_bytes.min(PIECE_BYTES) as usize);
+        let mut left = self.file_size_bytes as usize;
+        while left > 0 {
+            let length = left.min(piece.len());
+            file.write_all(&piece[..length])?;
+            left -= length;
+        }
+        file.sync_all()
+    }
+}
+
+impl Workload for Overwrite {
+    const NAME: &'static str = "overwrite";
+    const OPERATIONS: &'static [&'static str] = &["write", "sync"];
+    /// The directory of the files.
+    type Shared = PathBuf;
+    type Own = Own;
+
+    fn make(&self, scratch: &Path) -> Result<PathBuf, BenchError> {
+        let failed =
+            |error| BenchError::operation(&self.timed.directory, "making the files", error);
+        let mut random = random::stream(self.timed.seed, u64::MAX);
+        for client in 0..self.timed.schedule.clients {
+            if interrupt::interrupted() {
+                return Err(BenchError::Interrupted);
+            }
+            self.make_file(&path_of(scratch, client), &mut random)
+                .map_err(failed)?;
+        }
+        timed::sync_file_system(scratch).map_err(failed)?;
+        Ok(scratch.to_path_buf())
+    }
+
+    fn prepare(&self, scratch: &PathBuf, client: &Client<'_>) -> Result<Own, Fault> {
+        let mut random = random::stream(self.timed.seed, client.index as u64);
+        let file = OpenOptions::new()
+            .write(true)
+            .open(path_of(scratch, client.index))
+            .map_err(Fault::of(WRITE))?;
+        Ok(Own {
+            file,
+            record: random::bytes(&mut random, self.record_size_bytes as usize),
+            random,
+        })
+    }
+
+    fn work(&self, _: &PathBuf, client: &Client<'_>, mut own: Own) -> Result<(), Fault> {
+        let records = self.file_size_bytes / self.record_size_bytes;
+        let mut pauses = self.timed.pauses(client);
+        for step in 0_u64.. {
+            let record = match self.offsets {
+                Offsets::Consecutive => step % records,
+                Offsets::Random => own.random.random_range(0..records),
+            };
+            let start = now_ns();
+            if !client.running(start) {
+                break;
+            }
+            own.file
+                .write_all_at(&own.record, record * self.record_size_bytes)
+                .map_err(Fault::of(WRITE))?;
+            let written = now_ns();
+            self.timed
+                .synchronize(self.call, &own.file)
+                .map_err(Fault::of(SYNC))?;
+            let synced = now_ns();
+            if client.counts(synced) {
+                client.record(WRITE, written - start);
+                client.record(SYNC, synced - written);
+            }
+            pauses.pause(client);
+        }
+        Ok(())
+    }
+}
+
+fn report(plan: &Overwrite, outcome: Outcome) -> Report {
+    let operations = outcome.latencies(&["write", plan.call.name()]);
+    let syncs = operations[SYNC].count;
+    Report {
+        file_size_bytes: plan.file_size_bytes,
+        record_size_bytes: plan.record_size_bytes,
+        offsets: plan.offsets,
+        call: plan.call,
+        syncs,
+        syncs_per_second: outcome.per_second(syncs),
+        operations,
+        head: outcome.head,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scratch::Scratch;
+    use crate::workers::{ClientKind, Schedule, Think};
+
+    fn plan(directory: &Path, offsets: Offsets) -> Overwrite {
+        Overwrite {
+            timed: Timed {
+                directory: directory.to_path_buf(),
+                schedule: Schedule {
+                    clients: 3,
+                    kind: ClientKind::Thread,
+                    warmup_ns: 0,
+                    measured_ns: 50_000_000,
+                },
+                think: Think::default(),
+                seed: 1,
+                no_fsync: false,
+            },
+            file_size_bytes: 40_000,
+            record_size_bytes: 8192,
+            offsets,
+            call: SyncCall::Fdatasync,
+        }
+    }
+
+    #[test]
+    fn every_write_is_synchronized_and_nothing_is_left() {
+        for offsets in [Offsets::Consecutive, Offsets::Random] {
+            let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
+            let report = run(&plan(parent.path(), offsets), &mut |_| {}).expect("run");
+            assert!(report.syncs > 0);
+            assert_eq!(report.operations.len(), 2);
+            assert_eq!(report.operations[0].count, report.syncs);
+            assert_eq!(report.operations[1].operation, "fdatasync");
+            assert_eq!(
+                std::fs::read_dir(parent.path()).expect("list").count(),
+                0,
+                "{offsets:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_file_is_written_as_a_whole_before() {
+        let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
+        let plan = Overwrite {
+            file_size_bytes: (1 << 20) + 1000,
+            ..plan(parent.path(), Offsets::Random)
+        };
+        let path = parent.path().join("file");
+        plan.make_file(&path, &mut random::stream(1, 0))
+            .expect("made");
+        let contents = std::fs::read(&path).expect("contents");
+        assert_eq!(contents.len() as u64, plan.file_size_bytes);
+        assert!(
+            contents
+                .chunks(512)
+                .all(|sector| sector.iter().any(|&byte| byte != 0))
+        );
+    }
+
+    #[test]
+    fn a_record_fits_into_the_file() {
+        for record_size_bytes in [0, 40_001] {
+            let plan = Overwrite {
+                record_size_bytes,
+                ..plan(Path::new("/tmp"), Offsets::Random)
+            };
+            let error = run(&plan, &mut |_| {}).expect_err("refused");
+            assert!(error.to_string().contains("--record-size"), "{error}");
+        }
+    }
+}

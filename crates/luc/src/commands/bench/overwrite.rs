@@ -1,0 +1,87 @@
+//! `luc bench overwrite`.
+
+use std::process::ExitCode;
+
+use luc_bench::latency::LatencyFigures;
+use luc_bench::units::file_size_bytes;
+use luc_bench::workloads::overwrite::{self, Overwrite, Report};
+use luc_bench::workloads::timed::Head;
+
+use super::timed::{Call, Common, Shown};
+
+/// Overwrites files in place as databases do their logs, with fdatasync after each write
+///
+/// Each client has a file of its own, which is allocated and written as a whole before the
+/// measurement. A write then changes nothing but data: its fdatasync needs a flush of the disk and
+/// no commit of the journal. PostgreSQL and InnoDB write their logs so. Figures: synchronizations per
+/// second and the latency of each operation.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  luc bench overwrite --dir /mnt/x --threads 16
+  luc bench overwrite --dir /mnt/x --threads 4 --processes --offsets random --json
+  luc bench overwrite --dir /mnt/x --threads 8 --think 1ms --think-distribution exponential
+  luc bench overwrite --dir /mnt/x --threads 8 --slow-clients 1 --slow-factor 10 --call fsync")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    common: Common,
+    /// Number of clients
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    threads: usize,
+    /// Bytes of each client's file
+    #[arg(long, value_name = "SIZE", default_value = "16m")]
+    file_size: String,
+    /// Bytes of each write
+    #[arg(long, value_name = "SIZE", default_value = "8k")]
+    record_size: String,
+    /// Where a client writes next: behind its last write, from the beginning again at the end, or at
+    /// any multiple of the record size
+    #[arg(long, value_enum, default_value_t = Offsets::Consecutive)]
+    offsets: Offsets,
+    /// The call that synchronizes
+    #[arg(long, value_enum, default_value_t = Call::Fdatasync)]
+    call: Call,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Offsets {
+    Consecutive,
+    Random,
+}
+
+/// Runs the workload and prints its figures.
+pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
+    let plan = Overwrite {
+        timed: args.common.timed(args.threads)?,
+        file_size_bytes: file_size_bytes("--file-size", &args.file_size)?,
+        record_size_bytes: file_size_bytes("--record-size", &args.record_size)?,
+        offsets: match args.offsets {
+            Offsets::Consecutive => overwrite::Offsets::Consecutive,
+            Offsets::Random => overwrite::Offsets::Random,
+        },
+        call: args.call.into(),
+    };
+    args.common
+        .present(&plan.timed, |tick| overwrite::run(&plan, tick))
+}
+
+impl Shown for Report {
+    const NAME: &'static str = "overwrite";
+
+    fn head(&self) -> &Head {
+        &self.head
+    }
+
+    fn rates(&self) -> String {
+        format!(
+            "{:.1} {}s/s ({}), each after {} bytes written in place",
+            self.syncs_per_second,
+            self.call.name(),
+            self.syncs,
+            self.record_size_bytes
+        )
+    }
+
+    fn operations(&self) -> &[LatencyFigures] {
+        &self.operations
+    }
+}
