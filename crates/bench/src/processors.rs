@@ -2,6 +2,9 @@
 
 use std::fs;
 
+/// Clock ticks per second in /proc, on every architecture that LUC runs on.
+const USER_HZ: f64 = 100.0;
+
 /// The processors' time so far, in clock ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Processors {
@@ -43,6 +46,20 @@ impl Processors {
     }
 }
 
+/// The processor time of this process and of its children that have ended, s; `None` where
+/// /proc/self/stat cannot be read. In steps of a clock tick, 10 ms.
+pub(crate) fn spent_s() -> Option<f64> {
+    let ticks = spent_ticks(&fs::read_to_string("/proc/self/stat").ok()?)?;
+    Some(ticks as f64 / USER_HZ)
+}
+
+/// utime, stime, cutime and cstime of /proc/PID/stat: fields 14 to 17. The second may have spaces.
+fn spent_ticks(stat: &str) -> Option<u64> {
+    let (_, rest) = stat.rsplit_once(')')?;
+    let fields = rest.split_whitespace().skip(11).take(4);
+    fields.map(|word| word.parse::<u64>().ok()).sum()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,6 +70,14 @@ mod tests {
         let after = Processors::parse("cpu  150 0 100 240 0 0 0 20 9 9\n");
         assert!((after.stolen_share_since(before) - 0.1).abs() < 1e-12);
         assert_eq!(after.stolen_share_since(after), 0.0);
+    }
+
+    #[test]
+    fn the_time_of_a_process_and_its_children() {
+        let stat = "7 (a ) b) S 1 7 7 0 -1 4194304 99 0 0 0 11 22 33 44 20 0 1 0 5";
+        assert_eq!(spent_ticks(stat), Some(110));
+        assert_eq!(spent_ticks("7 (a) S 1"), Some(0));
+        assert!(spent_s().is_some());
     }
 
     #[test]

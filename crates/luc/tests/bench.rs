@@ -271,6 +271,16 @@ fn commit_reports_the_median_and_its_parts() {
 }
 
 #[test]
+fn commit_of_logs_and_of_files_that_are_replaced() {
+    for work in ["replace", "append", "preallocated", "overwrite"] {
+        let words = ["commit", "--files", "4", "--rounds", "20", "--work", work];
+        let report = report(&[&words[..], &["--file-size", "512", "--json"]].concat());
+        assert_eq!(report["work"], work);
+        assert!(report["files_per_second"].as_f64().expect("limit") > 0.0);
+    }
+}
+
+#[test]
 fn text_says_what_was_left_out() {
     let dir = TempDir::new().expect("directory");
     let words = [

@@ -253,6 +253,7 @@ impl Workload {
                 think_distribution: Distribution::Constant,
                 slow_clients: 0,
                 slow_factor: 1.0,
+                processors_busy: None,
                 interrupted,
                 no_fsync: false,
             },

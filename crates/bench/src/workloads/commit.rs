@@ -1,9 +1,10 @@
-//! The time of one journal commit that serves N new files with their data: the denominator of the
-//! limit N / T_commit of what batching can give.
+//! The time of one journal commit (or one flush) that serves N files with their data: the denominator
+//! of the limit N / T_commit of what batching can give.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -15,6 +16,38 @@ use crate::stats::{MedianInterval, median, median_interval};
 use crate::workers::now_ns;
 use crate::{interrupt, random};
 
+/// A file that is unlinked was made so many rounds before.
+const KEPT_ROUNDS: usize = 16;
+
+/// What is done to each of the N files of a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Work {
+    /// It is created and written; the last one's fsync is the commit.
+    Create,
+    /// The same, and a file made 16 rounds before is unlinked.
+    Replace,
+    /// A log grows by a record; the last one's fdatasync is the commit.
+    Append,
+    /// A record goes into the next part of a log that was allocated in advance, whose extent is
+    /// converted; the last one's fdatasync is the commit.
+    Preallocated,
+    /// A record is overwritten in place; the last one's fdatasync is a flush and no commit.
+    Overwrite,
+}
+
+impl Work {
+    /// What a round begins with, in words.
+    #[must_use]
+    pub fn begin(self) -> &'static str {
+        match self {
+            Self::Create => "create and write",
+            Self::Replace => "unlink and create",
+            Self::Append | Self::Preallocated | Self::Overwrite => "write",
+        }
+    }
+}
+
 /// What to measure.
 #[derive(Debug, Clone)]
 pub struct Commit {
@@ -22,6 +55,8 @@ pub struct Commit {
     pub directory: PathBuf,
     /// Files per round.
     pub files: usize,
+    /// What is done to each.
+    pub work: Work,
     /// Rounds measured; a tenth more, at least one, come first and are left out.
     pub rounds: usize,
     /// Bytes written to each file.
@@ -52,7 +87,9 @@ pub struct Report {
     pub seed: u64,
     /// Files per round.
     pub files: usize,
-    /// Bytes of each file.
+    /// What was done to each.
+    pub work: Work,
+    /// Bytes written to each file.
     pub file_size_bytes: u64,
     /// Rounds left out of the figures.
     pub warmup_rounds: usize,
@@ -62,13 +99,13 @@ pub struct Report {
     pub interrupted: bool,
     /// A whole round: T_commit(N).
     pub total: Part,
-    /// Creating and writing the files.
+    /// Unlinking, creating and writing the files, as far as the work has it.
     pub create: Part,
     /// Starting writeback on all (`sync_file_range`).
     pub start_writeback: Part,
     /// Waiting for the data.
     pub wait_writeback: Part,
-    /// One fsync of the last file: the commit proper.
+    /// One synchronization of the last file: the commit, or the flush, proper.
     pub fsync: Part,
     /// N / T_commit: files per second if every commit served N files and nothing overlapped.
     pub files_per_second: f64,
@@ -107,12 +144,14 @@ pub fn run(plan: &Commit, tick: &mut dyn FnMut(usize)) -> Result<Report, BenchEr
         plan.file_size_bytes as usize,
     );
     let warmup_rounds = (plan.rounds / 10).max(1);
+    let all_rounds = warmup_rounds + plan.rounds;
+    let logs = logs(scratch.path(), plan, &data, all_rounds).map_err(failed)?;
     let mut rounds = Vec::with_capacity(plan.rounds);
-    for number in 0..warmup_rounds + plan.rounds {
+    for number in 0..all_rounds {
         if interrupt::interrupted() {
             break;
         }
-        let round = one_round(scratch.path(), number, plan.files, &data).map_err(failed)?;
+        let round = one_round(scratch.path(), plan, number, &logs, &data).map_err(failed)?;
         if number >= warmup_rounds {
             rounds.push(round);
         }
@@ -122,26 +161,85 @@ pub fn run(plan: &Commit, tick: &mut dyn FnMut(usize)) -> Result<Report, BenchEr
     report(plan, warmup_rounds, &rounds).ok_or(BenchError::Interrupted)
 }
 
-fn one_round(
+/// What failed, and why.
+type Failed = (&'static str, io::Error);
+
+/// The logs of the work that has some, as they are before the first round.
+fn logs(directory: &Path, plan: &Commit, data: &[u8], rounds: usize) -> Result<Vec<File>, Failed> {
+    let size_bytes = rounds as u64 * data.len() as u64;
+    let make = |number: usize| {
+        let mut file = File::create(directory.join(format!("log{number:06}")))?;
+        match plan.work {
+            Work::Preallocated if size_bytes > 0 => {
+                let mode = rustix::fs::FallocateFlags::empty();
+                rustix::fs::fallocate(&file, mode, 0, size_bytes)?;
+            }
+            Work::Overwrite => file.write_all(data)?,
+            _ => {}
+        }
+        file.sync_all()?;
+        Ok(file)
+    };
+    let logs = match plan.work {
+        Work::Create | Work::Replace => 0,
+        Work::Append | Work::Preallocated | Work::Overwrite => plan.files,
+    };
+    (0..logs)
+        .map(|number| make(number).map_err(|error| ("making a log", error)))
+        .collect()
+}
+
+/// Creates and writes the files of a round; those of an old one go if the work has it so.
+fn new_files(
     directory: &Path,
+    plan: &Commit,
     round: usize,
-    files: usize,
     data: &[u8],
-) -> Result<Round, (&'static str, io::Error)> {
-    let paths: Vec<PathBuf> = (0..files)
-        .map(|file| directory.join(format!("r{round:06}.{file:06}")))
-        .collect();
-    let mut handles = Vec::with_capacity(files);
+) -> Result<Vec<File>, Failed> {
+    let path = |round: usize, file: usize| directory.join(format!("r{round:06}.{file:06}"));
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
-    let begin = now_ns();
-    for path in &paths {
-        let mut file = options.open(path).map_err(|error| ("open", error))?;
+    let old = match plan.work {
+        Work::Replace => round.checked_sub(KEPT_ROUNDS),
+        _ => None,
+    };
+    let one = |number: usize| {
+        if let Some(old) = old {
+            fs::remove_file(path(old, number)).map_err(|error| ("unlink", error))?;
+        }
+        let opened = options.open(path(round, number));
+        let mut file = opened.map_err(|error| ("open", error))?;
         file.write_all(data).map_err(|error| ("write", error))?;
-        handles.push(file);
-    }
+        Ok(file)
+    };
+    (0..plan.files).map(one).collect()
+}
+
+fn one_round(
+    directory: &Path,
+    plan: &Commit,
+    round: usize,
+    logs: &[File],
+    data: &[u8],
+) -> Result<Round, Failed> {
+    let begin = now_ns();
+    let new = match plan.work {
+        Work::Create | Work::Replace => new_files(directory, plan, round, data)?,
+        Work::Append | Work::Preallocated | Work::Overwrite => {
+            let at = match plan.work {
+                Work::Overwrite => 0,
+                _ => round as u64 * data.len() as u64,
+            };
+            for log in logs {
+                log.write_all_at(data, at)
+                    .map_err(|error| ("write", error))?;
+            }
+            Vec::new()
+        }
+    };
+    let handles = if new.is_empty() { logs } else { &new };
     let created = now_ns();
-    for file in &handles {
+    for file in handles {
         sync_range(file, libc::SYNC_FILE_RANGE_WRITE)
             .map_err(|error| ("sync_file_range", error))?;
     }
@@ -149,12 +247,16 @@ fn one_round(
     let whole = libc::SYNC_FILE_RANGE_WAIT_BEFORE
         | libc::SYNC_FILE_RANGE_WRITE
         | libc::SYNC_FILE_RANGE_WAIT_AFTER;
-    for file in &handles {
+    for file in handles {
         sync_range(file, whole).map_err(|error| ("sync_file_range", error))?;
     }
     let waited = now_ns();
     if let Some(last) = handles.last() {
-        last.sync_all().map_err(|error| ("fsync", error))?;
+        let synced = match plan.work {
+            Work::Create | Work::Replace => last.sync_all(),
+            Work::Append | Work::Preallocated | Work::Overwrite => last.sync_data(),
+        };
+        synced.map_err(|error| ("fsync", error))?;
     }
     let synced = now_ns();
     Ok(Round {
@@ -193,6 +295,7 @@ fn report(plan: &Commit, warmup_rounds: usize, rounds: &[Round]) -> Option<Repor
         directory: plan.directory.clone(),
         seed: plan.seed,
         files: plan.files,
+        work: plan.work,
         file_size_bytes: plan.file_size_bytes,
         warmup_rounds,
         rounds: rounds.len(),
@@ -215,6 +318,7 @@ mod tests {
         let plan = Commit {
             directory: PathBuf::from("/x"),
             files: 10,
+            work: Work::Create,
             rounds: 3,
             file_size_bytes: 0,
             seed: 1,
@@ -243,10 +347,35 @@ mod tests {
         let plan = Commit {
             directory: std::env::temp_dir(),
             files: 0,
+            work: Work::Create,
             rounds: 1,
             file_size_bytes: 0,
             seed: 1,
         };
         assert!(run(&plan, &mut |_| {}).is_err_and(|error| error.to_string().contains("--files")));
+    }
+
+    #[test]
+    fn every_work_runs_and_nothing_is_left() {
+        for work in [
+            Work::Create,
+            Work::Replace,
+            Work::Append,
+            Work::Preallocated,
+            Work::Overwrite,
+        ] {
+            let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
+            let plan = Commit {
+                directory: parent.path().to_path_buf(),
+                files: 3,
+                work,
+                rounds: KEPT_ROUNDS + 2,
+                file_size_bytes: 512,
+                seed: 1,
+            };
+            let report = run(&plan, &mut |_| {}).expect("figures");
+            assert!(report.files_per_second > 0.0, "{work:?}");
+            assert_eq!(fs::read_dir(parent.path()).expect("list").count(), 0);
+        }
     }
 }

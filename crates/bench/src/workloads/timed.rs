@@ -10,9 +10,11 @@ use super::explain;
 use crate::error::BenchError;
 use crate::interrupt;
 use crate::latency::LatencyFigures;
+use crate::processors;
 use crate::scratch::Scratch;
 use crate::workers::{
     self, Client, ClientKind, Distribution, Fault, Measured, Pauses, Progress, Schedule, Think,
+    now_ns,
 };
 
 /// The part of a plan that every timed workload has.
@@ -102,6 +104,9 @@ pub struct Head {
     /// Times as long as the others' that a slow client's rounds take.
     #[serde(skip_serializing_if = "is_one")]
     pub slow_factor: f64,
+    /// Processors that the clients kept busy, on average over warm-up and measured interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processors_busy: Option<f64>,
     /// Whether a signal ended the run early.
     pub interrupted: bool,
     /// UNSAFE: fsyncs did nothing.
@@ -193,6 +198,7 @@ pub(super) fn run<W: Workload>(
     if interrupt::interrupted() {
         return Err(BenchError::Interrupted);
     }
+    let (began_ns, spent_before_s) = (now_ns(), processors::spent_s());
     let measured = workers::run(
         &timed.schedule,
         W::OPERATIONS.len(),
@@ -201,6 +207,10 @@ pub(super) fn run<W: Workload>(
         tick,
     )
     .map_err(|failure| explain(&timed.directory, W::OPERATIONS, failure))?;
+    let ran_s = (now_ns() - began_ns) as f64 / 1e9;
+    let processors_busy = processors::spent_s()
+        .zip(spent_before_s)
+        .map(|(after, before)| (after - before) / ran_s);
     drop(shared);
     scratch.remove()?;
     let head = Head {
@@ -219,6 +229,7 @@ pub(super) fn run<W: Workload>(
         } else {
             timed.think.slow_factor
         },
+        processors_busy,
         interrupted: measured.interrupted,
         no_fsync: timed.no_fsync,
     };

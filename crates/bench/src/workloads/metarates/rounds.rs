@@ -80,6 +80,7 @@ pub(super) fn run(plan: &Metarates, rounds: usize) -> Result<Outcome, BenchError
             think_distribution: Distribution::Constant,
             slow_clients: 0,
             slow_factor: 1.0,
+            processors_busy: None,
             interrupted,
             no_fsync: timed.no_fsync,
         },

@@ -5,17 +5,20 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use luc_bench::units::file_size_bytes;
-use luc_bench::workloads::commit::{self, Commit, Part};
+use luc_bench::workloads::commit::{self, Commit, Part, Work};
 
 use super::{or_interrupted, show, status};
 
-/// Measures one journal commit that serves N new files
+/// Measures one journal commit, or one flush, that serves N files
 ///
 /// Each round creates and writes N files from one thread, starts writeback of all, waits for all,
 /// then syncs the last: T_commit(N). N / T_commit is what batching N fsyncs per commit can give.
+/// With --work the files are replaced (one made 16 rounds before is unlinked), logs that grow, logs
+/// allocated in advance, or logs overwritten in place, whose fdatasync needs a flush and no commit.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   luc bench commit --dir /mnt/x --files 16
+  luc bench commit --dir /mnt/x --files 16 --work overwrite --file-size 8k
   luc bench commit --dir /mnt/x --files 64 --file-size 4k --rounds 200 --json")]
 pub(crate) struct Args {
     /// Directory to work in, on the file system to be measured
@@ -24,6 +27,9 @@ pub(crate) struct Args {
     /// Files per round
     #[arg(long, value_name = "N", default_value_t = 16)]
     files: usize,
+    /// What is done to each file of a round
+    #[arg(long, value_enum, default_value_t = How::Create)]
+    work: How,
     /// Rounds measured; a tenth more come first and are left out
     #[arg(long, value_name = "R", default_value_t = 50)]
     rounds: usize,
@@ -38,11 +44,33 @@ pub(crate) struct Args {
     json: bool,
 }
 
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum How {
+    Create,
+    Replace,
+    Append,
+    Preallocated,
+    Overwrite,
+}
+
+impl From<How> for Work {
+    fn from(how: How) -> Self {
+        match how {
+            How::Create => Self::Create,
+            How::Replace => Self::Replace,
+            How::Append => Self::Append,
+            How::Preallocated => Self::Preallocated,
+            How::Overwrite => Self::Overwrite,
+        }
+    }
+}
+
 /// Measures and prints.
 pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
     let plan = Commit {
         directory: args.dir.clone(),
         files: args.files,
+        work: args.work.into(),
         rounds: args.rounds,
         file_size_bytes: file_size_bytes("--file-size", &args.file_size)?,
         seed: args.seed,
@@ -81,10 +109,10 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         "time, us", "median", "95 % interval"
     )?;
     for (name, part) in [
-        ("create and write", report.create),
+        (report.work.begin(), report.create),
         ("start writeback", report.start_writeback),
         ("wait for data", report.wait_writeback),
-        ("fsync of last", report.fsync),
+        ("sync of last", report.fsync),
         ("T_commit, all", report.total),
     ] {
         writeln!(
