@@ -77,10 +77,14 @@ impl Lab {
 
     /// Runs `luc WORDS`, whose output is JSON. Status 1 is bad news, and an answer too.
     pub(super) fn json<S: AsRef<str>>(&self, words: &[S]) -> Result<Value, EvaluateError> {
-        let mut command = self.luc(words);
-        let output = self.execute(&mut command, &[0, 1])?.stdout;
+        self.json_of(&mut self.luc(words))
+    }
+
+    /// The same of a command line of `luc` that is there already.
+    pub(super) fn json_of(&self, command: &mut Command) -> Result<Value, EvaluateError> {
+        let output = self.execute(command, &[0, 1])?.stdout;
         serde_json::from_str(&output).map_err(|_| EvaluateError::Missing {
-            what: format!("the JSON of `{}`", line(&command)),
+            what: format!("the JSON of `{}`", line(command)),
         })
     }
 

@@ -5,7 +5,7 @@ use super::disks::{DiskSpec, EXT4, FLUSH_6MS, XFS};
 use super::error::EvaluateError;
 use super::lab::Lab;
 use super::report::{NOTATION, Page, Table, Target, ratio, spread};
-use super::rounds::{self, Job, Runs, Under, files_per_s};
+use super::rounds::{self, Job, Runs, Under, calls_per_s};
 
 const CLIENTS: [usize; 4] = [1, 2, 4, 16];
 const THINKS: [&str; 3] = ["0", "1ms", "10ms"];
@@ -30,6 +30,12 @@ const FLUSHES: [(&str, &[&str]); 4] = [
     ),
     ("6ms", FLUSH_6MS),
 ];
+/// Logs overwritten in place, and logs allocated in advance.
+const OVERWRITE: (&str, &[&str]) = ("overwrite", &["overwrite", "--file-size", "4m"]);
+const PREALLOCATED: (&str, &[&str]) = (
+    "preallocated append",
+    &["append", "--preallocate", "16m", "--record-size", "4k"],
+);
 /// A cell is harmed if its ratio is below this with 97.5 % certainty.
 const LEAST_HIGH: f64 = 0.98;
 
@@ -49,9 +55,54 @@ fn cells(seconds: f64) -> Vec<(String, DiskSpec, Vec<String>)> {
             }
         }
     }
+    irregular(&mut cells, seconds);
     let words = rounds::metarates(16, false, seconds);
     cells.push(("XFS, flush 6ms, 16 clients, think 0".to_owned(), XFS, words));
     cells
+}
+
+/// Adds callers that need no commit, logs that are allocated in advance, chance and a slow caller.
+fn irregular(cells: &mut Vec<(String, DiskSpec, Vec<String>)>, seconds: f64) {
+    let mut add = |flush: &str, model, clients: usize, what: &str, words: &[&str]| {
+        let mut all: Vec<String> = words.iter().map(ToString::to_string).collect();
+        all.extend(["--threads".to_owned(), clients.to_string()]);
+        all.extend(["--seconds".to_owned(), seconds.to_string()]);
+        let name = format!("ext4, flush {flush}, {clients} clients, {what}");
+        cells.push((name, DiskSpec { model, ..EXT4 }, all));
+    };
+    let create = ["metarates", "--file-size", "1k"];
+    let slow = ["--slow-clients", "1", "--slow-factor", "10"];
+    for (flush, model) in FLUSHES {
+        if ["100us", "6ms"].contains(&flush) {
+            for clients in [1, 4, 16] {
+                add(flush, model, clients, OVERWRITE.0, OVERWRITE.1);
+                add(flush, model, clients, PREALLOCATED.0, PREALLOCATED.1);
+            }
+        }
+        if ["1ms", "6ms"].contains(&flush) {
+            for clients in [4, 16] {
+                for mean in ["1ms", "10ms"] {
+                    let think = ["--think", mean, "--think-distribution", "exponential"];
+                    let what = format!("think {mean} on average, exponential");
+                    add(
+                        flush,
+                        model,
+                        clients,
+                        &what,
+                        &[&create[..], &think].concat(),
+                    );
+                }
+            }
+        }
+        let what = "one of them 10 times slower";
+        add(flush, model, 8, what, &[&create[..], &slow].concat());
+        if flush == "6ms" {
+            for (name, words) in [OVERWRITE, PREALLOCATED] {
+                let what = format!("{name}, {what}");
+                add(flush, model, 8, &what, &[words, &slow].concat());
+            }
+        }
+    }
 }
 
 pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
@@ -80,7 +131,10 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
         about: format!(
             "`luc bench metarates` with client threads and files of 1 KB for {seconds} s, {repeats} \
              times, alone and under `luc run --policy auto`, on disks that take 20 µs for a request \
-             and a time for a flush, with a pause of each client between files. {NOTATION}"
+             and a time for a flush, with a pause of each client between files. \"overwrite\" is `luc \
+             bench overwrite`: 8 KB written in place and an fdatasync, which needs a flush and no \
+             commit; \"preallocated append\" is `luc bench append --preallocate 16m --record-size 4k`: \
+             4 KB into a log that was allocated in advance, whose fdatasync needs a commit. {NOTATION}"
         ),
         ..Page::default()
     };
@@ -95,13 +149,13 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
 }
 
 fn sweep(lab: &Lab, runs: &Runs, cells: &[&String], page: &mut Page) {
-    let mut table = Table::new(&["cell", "stock, files/s", "gate, files/s", "ratio"]);
+    let mut table = Table::new(&["cell", "stock, calls/s", "gate, calls/s", "ratio"]);
     let mut judged = 0;
     let mut harmed = Vec::new();
     let mut lowest = f64::INFINITY;
     for cell in cells {
-        let of = |setting| runs.figures(cell, setting, files_per_s);
-        let gain = runs.ratio(cell, ("gate", "stock"), files_per_s, lab.options.seed);
+        let of = |setting| runs.figures(cell, setting, calls_per_s);
+        let gain = runs.ratio(cell, ("gate", "stock"), calls_per_s, lab.options.seed);
         table.row(vec![
             (*cell).clone(),
             spread(&of("stock")),
@@ -137,9 +191,9 @@ mod tests {
     #[test]
     fn all_cells_are_there_once() {
         let mut names: Vec<String> = cells(4.0).into_iter().map(|(name, ..)| name).collect();
-        assert_eq!(names.len(), 49);
+        assert_eq!(names.len(), 75);
         names.sort();
         names.dedup();
-        assert_eq!(names.len(), 49);
+        assert_eq!(names.len(), 75);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use rand::seq::SliceRandom as _;
 use serde_json::{Value, json};
@@ -37,6 +38,14 @@ pub(super) enum Under {
     Bare,
     /// `luc run --policy auto`.
     Gate,
+    /// `luc run --policy POLICY`.
+    Policy(&'static str),
+    /// `luc run --policy auto`, recorded, so that it says what a call's time goes into.
+    Reported,
+    /// `luc run --policy auto` by a user who has never run anything so.
+    First,
+    /// The same by a user who has run the same command on the same file system before.
+    Again,
     /// `luc record`; the trace is explained and removed.
     Recorder,
 }
@@ -45,6 +54,29 @@ impl Under {
     /// The gate, or nothing.
     pub(super) fn gate_if(gated: bool) -> Self {
         if gated { Self::Gate } else { Self::Bare }
+    }
+
+    /// The words of `luc` before `--` and the command, if there are any.
+    fn words(self, gate_file: &Path, trace: &Path) -> Vec<String> {
+        let gate = |policy: &str, quiet: &str| {
+            let words = ["run", quiet, "--policy", policy, "--json"];
+            let words = words.into_iter().filter(|word| !word.is_empty());
+            let file = gate_file.display().to_string();
+            words.map(str::to_owned).chain([file]).collect()
+        };
+        match self {
+            Self::Bare => Vec::new(),
+            Self::Gate | Self::First | Self::Again => gate("auto", "--quiet"),
+            Self::Policy(policy) => gate(policy, "--quiet"),
+            Self::Reported => gate("auto", ""),
+            Self::Recorder => {
+                let words = ["record", "--quiet", "--out"].map(str::to_owned);
+                words
+                    .into_iter()
+                    .chain([trace.display().to_string()])
+                    .collect()
+            }
+        }
     }
 }
 
@@ -55,6 +87,10 @@ pub(super) struct Run {
     setting: &'static str,
     /// What `luc bench` reported.
     pub(super) bench: Value,
+    /// What `luc run` reported on the disk's file system; null without the gate.
+    pub(super) gate: Value,
+    /// What `luc run` said that a call's time went into; null unless it was recorded.
+    pub(super) why: Value,
     /// What `luc explain` said of the disk's file system; null unless recorded.
     pub(super) explained: Value,
     /// Share of the processors' time that the hypervisor took during it.
@@ -68,6 +104,17 @@ pub(super) struct Run {
 pub(super) struct Runs(Vec<Run>);
 
 impl Runs {
+    /// The runs of a cell's setting.
+    pub(super) fn of<'r>(
+        &'r self,
+        cell: &'r str,
+        setting: &'r str,
+    ) -> impl Iterator<Item = &'r Run> {
+        self.0
+            .iter()
+            .filter(move |run| run.cell == cell && run.setting == setting)
+    }
+
     /// A figure of each run of a cell's setting; runs without it are left out.
     pub(super) fn figures(
         &self,
@@ -75,11 +122,7 @@ impl Runs {
         setting: &str,
         of: impl Fn(&Run) -> Option<f64>,
     ) -> Vec<f64> {
-        self.0
-            .iter()
-            .filter(|run| run.cell == cell && run.setting == setting)
-            .filter_map(of)
-            .collect()
+        self.of(cell, setting).filter_map(of).collect()
     }
 
     /// The ratio of two settings of a cell; `None` with fewer than 2 runs.
@@ -142,18 +185,7 @@ fn once(
     may_repeat: bool,
 ) -> Result<Run, EvaluateError> {
     let (gate_file, trace) = (lab.path("gate.json"), lab.path("trace"));
-    let mut words: Vec<String> = Vec::new();
-    match job.under {
-        Under::Bare => {}
-        Under::Gate => {
-            words.extend(["run", "--quiet", "--policy", "auto", "--json"].map(str::to_owned));
-            words.push(gate_file.display().to_string());
-        }
-        Under::Recorder => {
-            words.extend(["record", "--quiet", "--out"].map(str::to_owned));
-            words.push(trace.display().to_string());
-        }
-    }
+    let mut words = job.under.words(&gate_file, &trace);
     if job.under != Under::Bare {
         words.extend(["--".to_owned(), lab.luc_path().display().to_string()]);
     }
@@ -163,16 +195,28 @@ fn once(
     words.extend([disk.mount.display().to_string(), "--json".to_owned()]);
 
     disk.settle()?;
+    let mut command = lab.luc(&words);
+    if matches!(job.under, Under::First | Under::Again) {
+        new_home(lab, &mut command)?;
+    }
+    if job.under == Under::Again {
+        lab.json_of(&mut command)?;
+        disk.settle()?;
+    }
     let before = disk.counts()?;
     let processors = Processors::now();
-    let bench = lab.json(&words)?;
+    let bench = lab.json_of(&mut command)?;
     let stolen_share = Processors::now().stolen_share_since(processors);
     let after = disk.counts()?;
-    let (mut gate, mut explained) = (Value::Null, Value::Null);
+    let (mut gate, mut why, mut explained) = (Value::Null, Value::Null, Value::Null);
     match job.under {
         Under::Bare => {}
-        Under::Gate => gate = of_disk(&read_json(&gate_file)?, disk).clone(),
         Under::Recorder => explained = explain(lab, disk, &trace)?,
+        _ => {
+            let report = read_json(&gate_file)?;
+            gate = of_disk(&report, disk).clone();
+            why = report["why"].clone();
+        }
     }
     let flushes = after.flushes - before.flushes;
     let commits = after
@@ -184,19 +228,22 @@ fn once(
         "setting": job.setting,
         "repeat": repeat,
         "disk": job.disk.words().join(" "),
-        "command": line(&lab.luc(&words)),
+        "command": line(&command),
         "stolen_share": stolen_share,
         "disturbed": steal::is_disturbed(may_repeat, stolen_share),
         "flushes": flushes,
         "commits": commits,
         "bench": bench,
         "gate": gate,
+        "why": why,
         "explained": kept(&explained),
     }));
     Ok(Run {
         cell: job.cell.clone(),
         setting: job.setting,
         bench,
+        gate,
+        why,
         explained,
         stolen_share,
         flushes_per_commit: commits
@@ -243,6 +290,30 @@ fn kept(explained: &Value) -> Value {
         "fsync_model": explained["fsync_model"],
         "batching": explained["batching"],
     })
+}
+
+/// Gives a command a fresh home directory, where nothing is remembered of earlier runs.
+fn new_home(lab: &Lab, command: &mut Command) -> Result<(), EvaluateError> {
+    let home = lab.path("home");
+    if home.exists() {
+        fs::remove_dir_all(&home).map_err(EvaluateError::file("remove", &home))?;
+    }
+    fs::create_dir(&home).map_err(EvaluateError::file("make", &home))?;
+    let variables = [
+        "XDG_STATE_HOME",
+        "XDG_CACHE_HOME",
+        "XDG_DATA_HOME",
+        "XDG_CONFIG_HOME",
+    ];
+    command.env("HOME", &home);
+    command.envs(variables.map(|name| (name, home.join(name))));
+    Ok(())
+}
+
+/// Files created or records synchronized per second: of metarates, overwrite and append.
+pub(super) fn calls_per_s(run: &Run) -> Option<f64> {
+    let syncs = figure(&run.bench, "syncs_per_second").ok();
+    syncs.or_else(|| files_per_s(run))
 }
 
 /// Files created per second, of metarates.
@@ -307,6 +378,8 @@ mod tests {
                     { "operation": "open", "count": 9, "mean_us": 9.0, "p99_us": 99e3 },
                 ],
             }),
+            gate: Value::Null,
+            why: Value::Null,
             explained: Value::Null,
             stolen_share: 0.0,
             flushes_per_commit: None,
