@@ -35,6 +35,40 @@ need_system() {
 	if [[ ! -e /usr/include/zlib.h ]]; then missing+=(zlib1g-dev); fi
 }
 
+# The services of `make evaluate-services`, and what drives them. Debian's Python has its own modules.
+need_services() {
+	need mariadbd mariadb-server
+	if [[ ! -e /usr/lib/dovecot/lmtp ]]; then missing+=(dovecot-lmtpd); fi
+	need rabbitmq-server rabbitmq-server
+	if [[ ! -d /usr/lib/python3/dist-packages/pika ]]; then missing+=(python3-pika); fi
+	if ! compgen -G "/usr/lib/postgresql/*/bin/initdb" >/dev/null; then missing+=(postgresql); fi
+}
+
+# Installs packages as they ask for it, but starts no service, now or at the next boot: the evaluation
+# starts instances of its own.
+install_quietly() {
+	local policy=/usr/sbin/policy-rc.d before after unit status=0
+	if [[ ! -e $policy ]]; then
+		printf '#!/bin/sh\n# Of scripts/setup.sh, while it installs.\nexit 101\n' >$policy
+		chmod 755 $policy
+		# shellcheck disable=SC2064
+		trap "rm -f $policy" EXIT
+	fi
+	before=$(enabled_units || true)
+	apt-get install -y -qq --no-install-recommends "$@" >/dev/null || status=$?
+	after=$(enabled_units || true)
+	for unit in $(comm -13 <(echo "$before") <(echo "$after")); do
+		systemctl disable --quiet "$unit" || true
+	done
+	return "$status"
+}
+
+# The services and sockets that start at boot, one a line, sorted.
+enabled_units() {
+	find /etc/systemd/system/*.wants '(' -name '*.service' -o -name '*.socket' ')' -printf '%f\n' 2>/dev/null |
+		sort -u
+}
+
 # For the virtual machines (docs/vm.md): without these, tests of them are skipped, so what this machine
 # cannot have is left out. Kernels come by `apt-get download` when they are first used.
 want_machines() {
@@ -154,6 +188,7 @@ look() {
 		need stress-ng stress-ng
 		# What the engine of Filebench's files is compared with.
 		need fio fio
+		need_services
 		;;
 	esac
 }
@@ -190,7 +225,7 @@ fi
 apt-get update -qq
 if ((${#missing[@]})); then
 	echo "setup: installing ${missing[*]}"
-	apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+	install_quietly "${missing[@]}"
 fi
 want_offered
 if ((${#wanted[@]})); then

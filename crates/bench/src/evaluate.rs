@@ -35,6 +35,7 @@ mod report;
 mod rival;
 mod rounds;
 mod safety;
+mod services;
 mod short;
 pub mod sigkill;
 pub mod sqlite;

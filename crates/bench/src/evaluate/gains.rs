@@ -9,6 +9,7 @@ use super::error::EvaluateError;
 use super::lab::Lab;
 use super::report::Page;
 use super::rounds::{self, Job, Under};
+pub(super) use page::{said, takers};
 
 /// The disk whose writes take 100 µs.
 const SLOWER_WRITES: DiskSpec = DiskSpec {

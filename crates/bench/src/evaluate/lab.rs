@@ -37,8 +37,12 @@ pub(super) struct Lab {
 /// A program's end.
 #[derive(Debug)]
 pub(super) struct Finished {
+    /// Its exit status.
+    pub(super) status: i32,
     /// Its standard output.
     pub(super) stdout: String,
+    /// The end of its standard error.
+    pub(super) said: String,
 }
 
 impl Lab {
@@ -154,16 +158,19 @@ impl Lab {
         if stoppable && interrupt::interrupted() {
             return Err(EvaluateError::Interrupted);
         }
-        if !status.code().is_some_and(|code| accept.contains(&code)) {
-            return Err(EvaluateError::Command {
+        let said = tail(&read(&err)?);
+        match status.code().filter(|code| accept.contains(code)) {
+            Some(status) => Ok(Finished {
+                status,
+                stdout: read(&out)?,
+                said,
+            }),
+            None => Err(EvaluateError::Command {
                 command: line(command),
                 how: status.to_string(),
-                said: tail(&read(&err)?),
-            });
+                said,
+            }),
         }
-        Ok(Finished {
-            stdout: read(&out)?,
-        })
     }
 
     /// Compiles a C program or, with `-shared` among the words, a library.

@@ -3,9 +3,7 @@
 use super::lab::Lab;
 use super::report::Page;
 use super::{
-    EvaluateError, Options, analysis, coverage, engine, faults, gains, head_to_head, kernel, kills,
-    matrix, metarates, no_harm, personalities, powercut, prediction, recording, safety, short,
-    sigkill, sqlite, sweep_kills, thesis, truth, varmail,
+    EvaluateError, Options, analysis, coverage, engine, faults, gains, head_to_head, kernel, kills, matrix, metarates, no_harm, personalities, powercut, prediction, recording, safety, services, short, sigkill, sqlite, sweep_kills, thesis, truth, varmail,
 };
 
 /// A part of the evaluation.
@@ -29,13 +27,15 @@ use Made::{Here, InGuests};
 
 /// All parts, in the order in which they are run.
 #[rustfmt::skip]
-pub const PARTS: [Part; 25] = [
+pub const PARTS: [Part; 26] = [
+pub const PARTS: [Part; 26] = [
     part("metarates", "File creation, with and without the gate", Here(metarates::run)),
     part("varmail", "The mail server on a hard disk", Here(varmail::run)),
     part("head-to-head", "ext4, fast commits and XFS, each with and without the gate", Here(head_to_head::run)),
     part("no-harm", "Where the gate cannot help it must not harm", Here(no_harm::run)),
     part("gains", "Overwritten, preallocated and growing logs, deletions, and each policy, beside their limits", Here(gains::run)),
     part("short", "Short programs, first-ever and repeated", Here(short::run)),
+    part("services", "Services of the distribution, unchanged", Here(services::run)),
     part("powercut", "Power cuts under the gate", Here(powercut::run)),
     part("faults", "Failed writes under the gate", Here(faults::run)),
     part("sigkill", "Workers killed at random under the gate", Here(sigkill::run)),
