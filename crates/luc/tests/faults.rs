@@ -115,7 +115,6 @@ fn what_the_gate_only_counts_is_told_as_without_it() {
 
 /// A bad sector: the commonest way for a disk to fail.
 #[test]
-#[ignore = "the gate's early write uses up the error"]
 fn a_bad_sector_is_told_of_by_the_gate() {
     let Some(place) = Place::new("medium") else {
         return;
@@ -181,7 +180,7 @@ fn bad_input_is_refused_in_one_line() {
         (&["--flush", "soon"], "'soon'"),
         (&["--size", "1k"], "1024"),
         (&["--fs", "no-such-fs"], "no-such-fs"),
-        (&["--library", "/no/such.so"], "/no/such.so"),
+        (&["--runner", "/no/such/luc"], "/no/such/luc"),
         (
             &["--policy", "engaged", "--", "true"],
             "without a COMMAND only",

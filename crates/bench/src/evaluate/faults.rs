@@ -119,7 +119,7 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
             and pwrite to a file opened with O_SYNC and O_DSYNC; the first, a middle and the last block; overwritten and \
             preallocated files; with and without closing and opening the file again before the call; mounted with \
             errors=continue and errors=remount-ro; and every flush of the disk failing. Policy engaged is auto once the \
-            others have engaged it. The gate of commit 02e2902 lost errors: its library is built from that commit and \
+            others have engaged it. The gate of commit 02e2902 lost errors: it is built from that commit and \
             tried in the same way."
             .to_owned(),
         tables: vec![

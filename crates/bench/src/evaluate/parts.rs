@@ -3,7 +3,9 @@
 use super::lab::Lab;
 use super::report::Page;
 use super::{
-    EvaluateError, Options, analysis, coverage, engine, faults, gains, head_to_head, kernel, kills, matrix, metarates, no_harm, personalities, powercut, prediction, recording, safety, services, short, sigkill, sqlite, sweep_kills, thesis, truth, varmail,
+    EvaluateError, Options, analysis, coverage, engine, faults, gains, head_to_head, kernel, kills,
+    matrix, metarates, no_harm, personalities, powercut, prediction, recording, safety, services,
+    short, sigkill, sqlite, sweep_kills, thesis, truth, varmail,
 };
 
 /// A part of the evaluation.
@@ -27,7 +29,6 @@ use Made::{Here, InGuests};
 
 /// All parts, in the order in which they are run.
 #[rustfmt::skip]
-pub const PARTS: [Part; 26] = [
 pub const PARTS: [Part; 26] = [
     part("metarates", "File creation, with and without the gate", Here(metarates::run)),
     part("varmail", "The mail server on a hard disk", Here(varmail::run)),

@@ -1,15 +1,13 @@
 //! How a program comes under the gate.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::fs;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde::Serialize;
 use serde_json::Value;
-
-use super::error::FaultsError;
 
 /// A policy under trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,22 +18,11 @@ pub enum Policy {
     Engaged,
 }
 
-/// How programs come under the gate.
+/// How programs come under the gate: by the `run` of this `luc`, or of another build of it.
 #[derive(Debug, Clone)]
-pub enum Gate {
-    /// By `luc run`.
-    Run,
-    /// By a library that is preloaded as it is.
-    Library {
-        /// The library.
-        path: PathBuf,
-        /// The variable that names the directory for its shared files.
-        directory_variable: &'static str,
-        /// The variable that names the policy.
-        policy_variable: &'static str,
-        /// What else it wants in its environment.
-        variables: Vec<(&'static str, String)>,
-    },
+pub struct Gate {
+    /// The program.
+    pub luc: PathBuf,
 }
 
 /// What the gate did in a run, as far as it says so.
@@ -68,61 +55,24 @@ impl fmt::Display for Policy {
 
 impl Gate {
     /// The command that runs `words` under `policy`. `work` is a directory for what it needs, where nothing fails.
-    pub(super) fn command(
-        &self,
-        luc: &Path,
-        policy: &Policy,
-        work: &Path,
-        words: &[std::ffi::OsString],
-    ) -> Result<Command, FaultsError> {
-        match self {
-            Self::Run => {
-                let mut command = Command::new(luc);
-                command.args(["run", "--quiet", "--policy", policy.word(), "--json"]);
-                command.arg(report_path(work)).arg("--").args(words);
-                Ok(command)
-            }
-            Self::Library {
-                path,
-                directory_variable,
-                policy_variable,
-                variables,
-            } => {
-                let directory = work.join("gate");
-                // Of the run before.
-                let _ = fs::remove_dir_all(&directory);
-                fs::DirBuilder::new()
-                    .mode(0o700)
-                    .create(&directory)
-                    .map_err(FaultsError::io(
-                        "making a directory for the gate",
-                        &directory,
-                    ))?;
-                let mut command = Command::new(&words[0]);
-                command
-                    .args(&words[1..])
-                    .env("LD_PRELOAD", path)
-                    .env(directory_variable, directory)
-                    .env(policy_variable, policy.word());
-                for (name, value) in variables {
-                    command.env(name, value);
-                }
-                Ok(command)
-            }
-        }
+    pub(super) fn command(&self, policy: &Policy, work: &Path, words: &[OsString]) -> Command {
+        let mut command = Command::new(&self.luc);
+        command.args(["run", "--quiet", "--policy", policy.word(), "--json"]);
+        command.arg(report_path(work)).arg("--").args(words);
+        command
     }
 
     /// What the gate did on the file system mounted on `dir` in the run that has ended; `None` if it does not say.
-    pub(super) fn held(&self, work: &Path, dir: &Path) -> Option<Held> {
-        if !matches!(self, Self::Run) {
-            return None;
-        }
+    pub(super) fn held(work: &Path, dir: &Path) -> Option<Held> {
         let report: Value = serde_json::from_slice(&fs::read(report_path(work)).ok()?).ok()?;
         let place = dir.to_str()?;
         let found = find(&report, place)?;
+        let gate = &found["gate"];
         Some(Held {
-            calls: found["gate"]["gated"].as_u64().unwrap_or(0),
-            is_engaged: found["gate"]["decision"]["state"] == "engaged",
+            calls: gate["gated"].as_u64().unwrap_or(0),
+            is_engaged: ["decision", "flush_decision"]
+                .iter()
+                .any(|decision| gate[decision]["state"] == "engaged"),
         })
     }
 }

@@ -48,10 +48,7 @@ impl<'a> Speaker<'a> {
         words.extend(["--beside".into(), plan.beside.to_string().into()]);
         let arm = policy.map_or_else(|| "no gate".to_owned(), |policy| format!("policy {policy}"));
         let mut command = match policy {
-            Some(policy) => plan
-                .setting
-                .gate
-                .command(luc, policy, place.work(), &words)?,
+            Some(policy) => plan.setting.gate.command(policy, place.work(), &words),
             None => {
                 let mut command = Command::new(luc);
                 command.args(&words[1..]);
@@ -123,7 +120,7 @@ impl<'a> Speaker<'a> {
         if self.is_plain {
             return Ok(None);
         }
-        Ok(plan.setting.gate.held(self.place.work(), self.place.dir()))
+        Ok(Gate::held(self.place.work(), self.place.dir()))
     }
 
     fn ask(&mut self, order: &Order) -> Result<Reply, FaultsError> {

@@ -14,8 +14,6 @@ use luc_bench::faults::{
 use luc_bench::interrupt::interrupted;
 use luc_disk::units::{parse_duration_ns, parse_size_bytes};
 use luc_disk::{BlockErrno, ModelSpec, kernel_release};
-use luc_gate_core::environment::{DIRECTORY, LONGEST_WAIT_NS, POLICY};
-use luc_gate_core::rounds::join::LONGEST_WAIT_NS as LONGEST_NS;
 
 use super::INTERRUPTED;
 use super::disk::Which;
@@ -41,7 +39,7 @@ const QUICK: Duration = Duration::from_secs(2);
   luc faults
   luc faults --errno ENODATA --policy engaged --call fsync
   luc faults --json > faults.json
-  luc faults --library ./old/libluc_gate.so     # another build of the gate
+  luc faults --runner ./old/luc                 # another build's gate
   luc faults --errno ENODATA --after 20 -- ./my-store
   luc faults --errno EIO --on flush --policy auto -- sqlite3 db 'create table t(x)'
 
@@ -92,9 +90,9 @@ pub(crate) struct Args {
     /// Size of the disk
     #[arg(long, default_value = "256M")]
     size: String,
-    /// Try this libluc_gate.so instead of that of `luc run`
-    #[arg(long, value_name = "FILE")]
-    library: Option<PathBuf>,
+    /// Try the gate of this build of luc, by its `luc run`
+    #[arg(long, value_name = "LUC")]
+    runner: Option<PathBuf>,
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
@@ -219,34 +217,25 @@ fn setting(args: &Args, policies: &[&str]) -> anyhow::Result<Setting> {
             flush_ns: parse_duration_ns(&args.flush)?,
         },
         size_bytes: parse_size_bytes(&args.size)?,
-        gate: gate(args.library.as_ref())?,
+        gate: gate(args.runner.as_ref())?,
         policies: policies.iter().map(policy).collect::<anyhow::Result<_>>()?,
     })
 }
 
-fn gate(library: Option<&PathBuf>) -> anyhow::Result<Gate> {
-    let Some(library) = library else {
-        luc_gate_core::launch::library::find()?;
-        return Ok(Gate::Run);
+fn gate(runner: Option<&PathBuf>) -> anyhow::Result<Gate> {
+    let luc = match runner {
+        Some(runner) => runner.canonicalize().with_context(|| {
+            format!(
+                "--runner {}: it cannot be found; give a luc with its libluc_gate.so beside it",
+                runner.display()
+            )
+        })?,
+        None => {
+            luc_gate_core::launch::library::find()?;
+            std::env::current_exe().context("cannot find the luc binary: reinstall it")?
+        }
     };
-    let path = library.canonicalize().with_context(|| {
-        format!(
-            "--library {}: it cannot be found; give a libluc_gate.so",
-            library.display()
-        )
-    })?;
-    if path.to_string_lossy().contains([' ', ':']) {
-        anyhow::bail!(
-            "--library {}: LD_PRELOAD cannot express a space or a colon: copy it elsewhere",
-            path.display()
-        );
-    }
-    Ok(Gate::Library {
-        path,
-        directory_variable: DIRECTORY,
-        policy_variable: POLICY,
-        variables: vec![(LONGEST_WAIT_NS, LONGEST_NS.to_string())],
-    })
+    Ok(Gate { luc })
 }
 
 /// A bar on a terminal's stderr, once two seconds have passed.

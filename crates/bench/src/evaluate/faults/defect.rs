@@ -13,7 +13,7 @@ const COMMIT: &str = "02e2902";
 /// This project's repository.
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// The report of `luc faults` on the library of that commit; why it cannot be had, if it cannot.
+/// The report of `luc faults` on the gate of that commit; why it cannot be had, if it cannot.
 pub(super) fn report(lab: &Lab) -> Result<Result<Value, String>, EvaluateError> {
     let tree = lab.path("defect");
     let git = |words: &[&str]| {
@@ -47,12 +47,20 @@ fn tried(lab: &Lab, tree: &Path) -> Result<Value, EvaluateError> {
     let mut build = Command::new(tree.join("scripts/cargo.sh"));
     build
         .current_dir(tree)
-        .args(["build", "--release", "--locked", "-p", "luc-gate-preload"])
+        .args([
+            "build",
+            "--release",
+            "--locked",
+            "-p",
+            "luc",
+            "-p",
+            "luc-gate-preload",
+        ])
         .env("CARGO_TARGET_DIR", &target);
     lab.execute(&mut build, &[0])?;
-    let library = target.join("release/libluc_gate.so");
-    let library = library.to_string_lossy();
-    let words = ["faults", "--json", "--library", &library];
+    let runner = target.join("release/luc");
+    let runner = runner.to_string_lossy();
+    let words = ["faults", "--json", "--runner", &runner];
     let report = lab.json(&words)?;
     lab.keep(json!({ "commit": COMMIT, "command": line(&lab.luc(&words)) }));
     Ok(report)
