@@ -100,9 +100,7 @@ fn run(
 ) -> Result<CommandRun, FaultsError> {
     let setting = &plan.setting;
     let mut command = match policy {
-        Some(policy) => setting
-            .gate
-            .command(&setting.luc, policy, place.work(), &plan.command)?,
+        Some(policy) => setting.gate.command(policy, place.work(), &plan.command),
         None => {
             let mut command = Command::new(&plan.command[0]);
             command.args(&plan.command[1..]);

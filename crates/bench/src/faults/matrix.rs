@@ -129,7 +129,7 @@ impl Table<'_> {
                 self.write(policy, errno, &mut speaker, trials, plain, report)?;
                 step();
             }
-            report.held(policy, speaker.end(self.plan)?);
+            report.held(policy, speaker.end()?);
         }
         Ok(())
     }
@@ -190,7 +190,7 @@ impl Table<'_> {
             }
             _ => *plain = Some(batch.outcomes),
         }
-        report.held(policy, speaker.end(self.plan)?);
+        report.held(policy, speaker.end()?);
         self.place.renew(self.options)
     }
 

@@ -101,7 +101,7 @@ impl<'a> Speaker<'a> {
     }
 
     /// Ends it; what the gate did meanwhile.
-    pub(super) fn end(mut self, plan: &Faults) -> Result<Option<Held>, FaultsError> {
+    pub(super) fn end(mut self) -> Result<Option<Held>, FaultsError> {
         // Its standard input ends, and it with it.
         self.to = None;
         let deadline = Instant::now() + END_WITHIN;
@@ -120,7 +120,7 @@ impl<'a> Speaker<'a> {
         if self.is_plain {
             return Ok(None);
         }
-        Ok(Gate::held(self.place.work(), self.place.dir()))
+        Ok(super::Gate::held(self.place.work(), self.place.dir()))
     }
 
     fn ask(&mut self, order: &Order) -> Result<Reply, FaultsError> {
