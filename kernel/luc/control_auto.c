@@ -134,8 +134,8 @@ static void consider_trial(struct luc_auto *a, u64 now_ns)
 }
 
 /*
- * Whether callers, left alone because that was as fast, are no longer as fast. Callers that were held
- * stay in step for a while when they no longer are, and share commits as if they were.
+ * Whether callers, left alone because that was as fast, are no longer as fast. Callers that were
+ * held stay in step for a while when they no longer are, and share commits as if they were.
  */
 static bool has_fallen_behind(const struct luc_auto *a, u64 now_ns, u64 rate)
 {

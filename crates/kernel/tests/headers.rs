@@ -21,7 +21,7 @@ fn version(release: &str) -> Option<(u32, u32)> {
 }
 
 /// What the module says that it has been tested on.
-fn tested() -> (Option<(u32, u32)>, Option<(u32, u32)>) {
+fn tested() -> [Option<(u32, u32)>; 2] {
     let header = concat!(env!("CARGO_MANIFEST_DIR"), "/../../kernel/luc/compat.h");
     let text = fs::read_to_string(header).expect("compat.h");
     let read = |name: &str| {
@@ -29,7 +29,7 @@ fn tested() -> (Option<(u32, u32)>, Option<(u32, u32)>) {
         let line = text.lines().find_map(|line| line.strip_prefix(&start))?;
         version(&line.replace(", ", "."))
     };
-    (read("LUC_FIRST_TESTED"), read("LUC_LAST_TESTED"))
+    [read("LUC_FIRST_TESTED"), read("LUC_LAST_TESTED")]
 }
 
 /// The folders of the kernels whose headers are here: installed, or fetched by `scripts/headers.sh`.
@@ -102,7 +102,7 @@ fn compile(
 
 #[test]
 fn dkms_builds_for_the_kernels_that_were_tested_and_no_others() {
-    let (Some(first), Some(last)) = tested() else {
+    let [Some(first), Some(last)] = tested() else {
         panic!("compat.h has no range");
     };
     let conf = concat!(env!("CARGO_MANIFEST_DIR"), "/../../kernel/luc/dkms.conf");
@@ -133,7 +133,7 @@ fn dkms_builds_for_the_kernels_that_were_tested_and_no_others() {
 
 #[test]
 fn the_modules_compile_for_every_kernel_here() {
-    let (first, last) = tested();
+    let [first, last] = tested();
     let is_tested = |release: &str| {
         let version = version(release);
         version >= first && version <= last
