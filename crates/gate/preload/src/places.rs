@@ -71,7 +71,12 @@ pub(crate) fn synchronize_mapping(address: *mut c_void, real: impl Fn() -> c_int
         return real();
     };
     let errno = sys::errno();
-    let device = mappings::device_at(address as usize);
+    // Looking the mapping up takes more room than a handler's stack may have.
+    let device = if sys::is_on_signal_stack() {
+        None
+    } else {
+        mappings::device_at(address as usize)
+    };
     sys::set_errno(errno);
     match device {
         Some(device) => {
