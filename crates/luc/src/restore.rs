@@ -25,9 +25,12 @@ pub(crate) fn all(patience: Duration) -> Outcome {
     // Settings of the kernel module that a run has lent.
     match luc_kernel::lease::restore_abandoned() {
         Ok(0) => {}
-        Ok(journals) => outcome
-            .restored
-            .push(format!("settings of luc.ko on {journals} journals")),
+        Ok(journals) => {
+            let plural = if journals == 1 { "" } else { "s" };
+            outcome
+                .restored
+                .push(format!("settings of luc.ko on {journals} journal{plural}"));
+        }
         Err(error) => outcome.failed.push(error.to_string()),
     }
     outcome

@@ -158,7 +158,10 @@ fn a_run_killed_with_its_watcher_is_cleaned_up_by_the_next_luc() {
     let output = run(&fake, &["run", "--quiet", "--", "true"]);
     assert_eq!(
         (output.status.code(), stderr(&output)),
-        (Some(0), String::new())
+        (
+            Some(0),
+            "luc: settings of luc.ko on 1 journal: restored\n".to_owned()
+        )
     );
     assert_eq!(fake.read("own-8", "policy"), "off");
 }
