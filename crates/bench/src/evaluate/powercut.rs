@@ -9,11 +9,11 @@ use super::progress::Progress;
 use super::report::{Page, Table, Target};
 
 /// Cuts of each trial.
-const CUTS: u64 = 100;
+const CUTS: u64 = 150;
 /// Cuts that all trials together are to reach.
-const LEAST_CUTS: u64 = 200;
+const LEAST_CUTS: u64 = 400;
 /// Acknowledged fsyncs that all trials together are to reach.
-const LEAST_ACKNOWLEDGED: u64 = 100_000;
+const LEAST_ACKNOWLEDGED: u64 = 400_000;
 /// Cuts of the trial that must find losses.
 const UNSAFE_CUTS: u64 = 5;
 /// Cuts of one `luc powercut`: the progress moves and a signal loses little.
