@@ -1,8 +1,8 @@
 //! Where the evaluation works: a directory, and programs run to their end or to the user's patience.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::fs::{self, File};
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
@@ -21,6 +21,10 @@ use crate::{interrupt, private};
 /// How often a running program is looked at.
 const POLL: Duration = Duration::from_millis(20);
 
+/// Who holds this file open says how many microseconds a processor may take to wake up; see
+/// Documentation/power/pm_qos_interface.rst.
+const WAKE_UP_LATENCY: &str = "/dev/cpu_dma_latency";
+
 /// The directory, the options, and the runs made so far.
 #[derive(Debug)]
 pub(super) struct Lab {
@@ -32,6 +36,7 @@ pub(super) struct Lab {
     runs: RefCell<Vec<Value>>,
     disks: Cell<usize>,
     disturbed: Cell<usize>,
+    awake: OnceCell<File>,
 }
 
 /// A program's end.
@@ -59,6 +64,7 @@ impl Lab {
             runs: RefCell::default(),
             disks: Cell::new(0),
             disturbed: Cell::new(0),
+            awake: OnceCell::new(),
         })
     }
 
@@ -108,8 +114,32 @@ impl Lab {
         self.disturbed.set(self.disturbed.get() + 1);
     }
 
-    /// A sentence on such runs; empty if there were none.
+    /// Keeps idle processors from halting until the part ends. A virtual processor that halts loses its
+    /// place on the host, and its next wake-up takes as long as the host's other guests please.
+    pub(super) fn keep_processors_awake(&self) -> Result<(), EvaluateError> {
+        let failed = || EvaluateError::file("write", WAKE_UP_LATENCY);
+        let mut file = File::options()
+            .write(true)
+            .open(WAKE_UP_LATENCY)
+            .map_err(failed())?;
+        file.write_all(&0_i32.to_ne_bytes()).map_err(failed())?;
+        self.awake.get_or_init(|| file);
+        Ok(())
+    }
+
+    /// What was done against other guests of the host, and how often it was not enough; may be empty.
     pub(super) fn disturbances(&self) -> String {
+        let awake = match self.awake.get() {
+            None => "",
+            Some(_) => {
+                " Idle processors polled and did not halt (0 in /dev/cpu_dma_latency), in every \
+                 setting."
+            }
+        };
+        awake.to_owned() + &self.disturbed_runs()
+    }
+
+    fn disturbed_runs(&self) -> String {
         match self.disturbed.get() {
             0 => String::new(),
             count => format!(

@@ -144,6 +144,7 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
         .iter()
         .filter(|service| lab.options.wants(service.name))
         .collect();
+    lab.keep_processors_awake()?;
     let mut progress = Progress::new(lab.part, wanted.len());
     let mut outcomes = Vec::new();
     for service in wanted {
