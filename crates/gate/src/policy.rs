@@ -12,7 +12,7 @@ pub enum Policy {
     Off,
     /// delayJC: a restarting timer with bounded restarts (thesis section 4.6).
     Delay(DelayJc),
-    /// The paper's PID controller; a set point of `None` is three quarters of the participants.
+    /// The paper's PID controller; a set point of `None` is seven eighths of the participants.
     Pid {
         /// Callers per commit to steer for.
         set_point: Option<u32>,
