@@ -74,8 +74,9 @@ u64 luc_worth_holding_ns(u64 commit_ns, u64 since_end_ns, u32 gathered, u32 miss
 
 struct luc_pairs {
 	u32 count;
-	s64 mean;    /* of the logarithm of rate with / rate without */
-	s64 squares; /* sum of squared distances from it */
+	bool has_second_look; /* the first stretch was hopeful, and did not count */
+	s64 mean;	      /* of the logarithm of rate with / rate without */
+	s64 squares;	      /* sum of squared distances from it */
 };
 
 enum luc_verdict {
@@ -85,6 +86,7 @@ enum luc_verdict {
 };
 
 enum luc_verdict luc_pairs_add(struct luc_pairs *pairs, u64 rate_with, u64 rate_without);
+bool luc_pairs_take_second_look(struct luc_pairs *pairs, u64 rate_with, u64 rate_without);
 bool luc_pairs_pays_still(const struct luc_pairs *pairs);
 
 /* Time between trials, growing while nothing changes. All zeros is the initial state. */

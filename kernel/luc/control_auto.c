@@ -186,7 +186,10 @@ static void end_of_stretch(struct luc_auto *a, u64 now_ns, u64 rate)
 		break;
 	case LUC_TRY_HELD:
 		a->held_rate = rate;
-		conclude(a, now_ns, luc_pairs_add(&a->pairs, a->held_rate, a->unheld_rate));
+		if (luc_pairs_take_second_look(&a->pairs, rate, a->unheld_rate))
+			luc_stretch_go_on(&a->stretch);
+		else
+			conclude(a, now_ns, luc_pairs_add(&a->pairs, rate, a->unheld_rate));
 		break;
 	case LUC_TRY_UNHELD:
 		a->unheld_rate = rate;

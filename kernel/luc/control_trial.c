@@ -8,6 +8,7 @@
 /* Natural logarithms in 2^-20. */
 #define LN_WORTHWHILE 20765   /* 1.02: a gain below this is not worth engaging for */
 #define LN_OBVIOUS 233983     /* 1.25: a first pair at least this good engages at once */
+#define LN_HOPEFUL 99940      /* 1.1: a first stretch this good is measured once more */
 #define LN_HOPELESS (-110478) /* 0.9: a first pair this bad ends the trial at once */
 #define SPREAD_FLOOR 52429    /* 0.05: assumed at least, however well the pairs agree */
 /* A trial that has not convinced after this many pairs is given up. */
@@ -99,6 +100,20 @@ enum luc_verdict luc_pairs_add(struct luc_pairs *pairs, u64 rate_with, u64 rate_
 	pairs->mean += difference / (s64)pairs->count;
 	pairs->squares += difference * (log - pairs->mean) / ONE;
 	return verdict(pairs);
+}
+
+/*
+ * Whether the first held stretch of a trial should be measured once more before it counts. Says so
+ * once.
+ */
+bool luc_pairs_take_second_look(struct luc_pairs *pairs, u64 rate_with, u64 rate_without)
+{
+	s64 log = rate_with && rate_without ? ln_ratio(rate_with, rate_without) : 0;
+
+	if (pairs->count || pairs->has_second_look || log < LN_HOPEFUL || log >= LN_OBVIOUS)
+		return false;
+	pairs->has_second_look = true;
+	return true;
 }
 
 /* A lower bar than for engaging, so that holding does not come and go. */

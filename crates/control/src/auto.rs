@@ -241,8 +241,12 @@ impl Auto {
             }
             Phase::TryGated => {
                 self.gated_rate = rate;
-                let verdict = self.pairs.add(self.gated_rate, self.ungated_rate);
-                self.conclude(now_ns, verdict);
+                if self.pairs.takes_second_look(rate, self.ungated_rate) {
+                    self.stretch.go_on();
+                } else {
+                    let verdict = self.pairs.add(rate, self.ungated_rate);
+                    self.conclude(now_ns, verdict);
+                }
             }
             Phase::TryUngated => {
                 self.ungated_rate = rate;

@@ -8,6 +8,9 @@
 const WORTHWHILE: f64 = 1.02;
 /// A first pair at least this good engages at once.
 const OBVIOUS: f64 = 1.25;
+/// A first gated stretch at least this good, but not obvious, is followed by another: many callers take longer
+/// than the settling time to fall in step, and an ungated stretch would undo it.
+const HOPEFUL: f64 = 1.1;
 /// A first pair this bad ends the trial at once.
 const HOPELESS: f64 = 0.9;
 /// Spread of a pair's log ratio that is assumed at least, however well the pairs agree.
@@ -20,7 +23,8 @@ const MOST_PAIRS: u32 = 12;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Pairs {
     count: u32,
-    reserved: u32,
+    /// Whether the first gated stretch was hopeful and not counted: 1, or 0.
+    has_second_look: u32,
     mean: f64,
     squares: f64,
 }
@@ -37,6 +41,14 @@ pub enum Verdict {
 }
 
 impl Pairs {
+    /// Whether the first gated stretch of a trial should be measured once more before it counts. Says so once.
+    pub fn takes_second_look(&mut self, gated: f64, ungated: f64) -> bool {
+        let is_first = self.count == 0 && self.has_second_look == 0;
+        let takes = is_first && (HOPEFUL..OBVIOUS).contains(&(gated / ungated));
+        self.has_second_look |= u32::from(takes);
+        takes
+    }
+
     /// Adds a pair of rates (served per time) and says what follows. A rate that is not positive and
     /// finite counts as no gain.
     pub fn add(&mut self, gated: f64, ungated: f64) -> Verdict {
@@ -136,6 +148,20 @@ mod tests {
     #[test]
     fn an_obvious_gain_needs_one_pair() {
         assert_eq!(Pairs::default().add(2_000.0, 1_000.0), Verdict::Pays);
+    }
+
+    #[test]
+    fn a_hopeful_first_stretch_is_measured_once_more() {
+        let mut pairs = Pairs::default();
+        assert!(pairs.takes_second_look(1_150.0, 1_000.0));
+        assert!(!pairs.takes_second_look(1_150.0, 1_000.0), "only once");
+        assert_eq!(pairs.add(1_400.0, 1_000.0), Verdict::Pays);
+        for decided in [850.0, 1_000.0, 1_300.0, f64::NAN] {
+            assert!(!Pairs::default().takes_second_look(decided, 1_000.0));
+        }
+        let mut begun = Pairs::default();
+        begun.add(1_150.0, 1_000.0);
+        assert!(!begun.takes_second_look(1_150.0, 1_000.0));
     }
 
     #[test]
