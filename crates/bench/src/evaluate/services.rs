@@ -145,6 +145,7 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
         .filter(|service| lab.options.wants(service.name))
         .collect();
     lab.keep_processors_awake()?;
+    lab.let_others_pass()?;
     let mut progress = Progress::new(lab.part, wanted.len());
     let mut outcomes = Vec::new();
     for service in wanted {
