@@ -10,8 +10,8 @@ pub(super) const MOST: f64 = 0.02;
 /// ... but not more often than this; the last one counts then, whatever happened to it.
 const TRIES: usize = 4;
 
-/// Makes a run, and makes it again while too much processor time is stolen. `once` is told whether it may be made again,
-/// and gives its result and the share that was stolen.
+/// Makes a run, and makes it again while too much processor time is stolen. `once` is told whether it may be made
+/// again, and gives its result and the share that was stolen.
 pub(super) fn undisturbed<T>(
     lab: &Lab,
     mut once: impl FnMut(bool) -> Result<(T, f64), EvaluateError>,
