@@ -29,12 +29,13 @@ mod worker;
 use std::fs;
 use std::io;
 
+use luc_stats::random;
+
 pub use engine::{Drawn, Moved, Options, Report};
 pub use mistake::{Mistake, Position};
 pub use stock::{stock, stock_names};
 
 use crate::error::BenchError;
-use crate::random;
 use ast::Value;
 
 /// Draws of a random size whose mean is taken.

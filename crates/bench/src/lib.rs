@@ -1,7 +1,6 @@
 //! Workloads and statistics that prove what LUC claims.
 //!
-//! [`workloads`] runs clients against a directory and measures each operation; [`stats`] says how
-//! sure a comparison of two settings is; [`powercut`] asks whether an acknowledged fsync is durable,
+//! [`workloads`] runs clients against a directory and measures each operation; [`powercut`] asks whether an acknowledged fsync is durable,
 //! [`faults`] whether a failed write reaches the program that asked;
 //! [`sweep`] repeats workloads over the points of a plan; [`selection`] says which candidate is best and how sure that
 //! is, [`advise`] what to do about it; [`traced`] makes a workload of a recorded trace; [`evaluate`] drives `luc` itself and writes
@@ -23,11 +22,9 @@ mod owned;
 pub mod powercut;
 mod private;
 mod processors;
-mod random;
 mod scratch;
 pub mod selection;
 mod shared;
-pub mod stats;
 mod strays;
 pub mod sweep;
 mod sysfs;

@@ -11,9 +11,9 @@ mod compare;
 mod tests;
 mod text;
 
+use luc_stats::{interpolated_interval, median};
 use serde::{Deserialize, Serialize};
 
-use crate::stats::{interpolated_interval, median};
 pub use compare::{Comparison, Method, Side};
 
 /// Fewest rounds that two candidates must share to be compared.

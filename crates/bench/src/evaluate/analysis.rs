@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use luc_stats::median;
 use serde_json::{Value, json};
 
 use super::disks::{Disk, DiskSpec, EXT4};
@@ -10,7 +11,6 @@ use super::lab::{Lab, directory_bytes, figure, line, missing};
 use super::progress::Progress;
 use super::report::{Page, Table, Target, number, spread};
 use super::synthetic;
-use crate::stats::median;
 
 const EVENTS_PER_S: f64 = 5e6;
 /// Commits of the smallest made-up trace, a million events.

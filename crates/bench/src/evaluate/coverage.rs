@@ -1,5 +1,6 @@
 //! Part `coverage`: do 95 % intervals cover 95 %?
 
+use luc_stats::simulated::{TRIALS, cases};
 use serde_json::json;
 
 use super::EvaluateError;
@@ -7,7 +8,6 @@ use super::lab::Lab;
 use super::progress::Progress;
 use super::report::{Page, Table, Target};
 use crate::interrupt;
-use crate::stats::simulated::{TRIALS, cases};
 
 /// What is near enough to 95 %.
 const WANTED: std::ops::RangeInclusive<f64> = 0.93..=0.97;

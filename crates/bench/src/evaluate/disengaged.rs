@@ -1,6 +1,7 @@
 //! What an fsync costs more under the gate when it stands aside: the real fsync replaced by nothing,
 //! a lone caller, and the difference with and without the gate.
 
+use luc_stats::{Side, interleave, median};
 use serde_json::json;
 
 use super::disks::{Disk, EXT4};
@@ -8,7 +9,6 @@ use super::error::EvaluateError;
 use super::lab::{Lab, line, missing, of_disk, read_json};
 use super::progress::Progress;
 use super::report::{Page, Table, Target, spread};
-use crate::stats::{Side, interleave, median};
 
 /// The cell's name.
 pub(super) const CELL: &str = "cost of a call while the gate stands aside";

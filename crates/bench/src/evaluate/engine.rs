@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use luc_stats::random;
+use luc_stats::{median, paired_ratios};
 use rand::seq::SliceRandom as _;
 use serde_json::{Value, json};
 
@@ -12,9 +14,7 @@ use super::progress::Progress;
 use super::report::{Page, Table, Target, number, spread, spread_as};
 use super::steal;
 use crate::processors::Processors;
-use crate::random;
 use crate::scratch::Scratch;
-use crate::stats::{median, paired_ratios};
 
 /// A tmpfs wherever there is Linux.
 const TMPFS: &str = "/dev/shm";

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use luc_stats::random;
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use rustix::process::Signal;
@@ -20,7 +21,7 @@ use super::error::EvaluateError;
 use super::lab::Lab;
 use super::progress::Progress;
 use super::report::{Page, Table, Target};
-use crate::{interrupt, random, stats};
+use crate::interrupt;
 use processes::{ROLES, Role};
 use site::{NEXT, Site};
 
@@ -259,7 +260,7 @@ fn page(outcomes: &[Outcome], has: &str, shared: Option<&str>) -> Page {
             WHEN_MS.end,
             NEXT.map(|words| words.join(" ")).join("`, `"),
             outcomes.len(),
-            stats::median(&took).unwrap_or(0.0) / 1e3,
+            luc_stats::median(&took).unwrap_or(0.0) / 1e3,
         ),
         tables,
         targets: vec![

@@ -5,7 +5,7 @@ use super::error::EvaluateError;
 use super::lab::{Lab, figure};
 use super::report::{NOTATION, Page, Table, Target, middle, ratio, spread};
 use super::rounds::{self, Job, Run, Runs, Under, files_per_s, mean_ms, p99_ms};
-use crate::stats::median;
+use luc_stats::median;
 
 /// Clients; what the ratio and the share of the limit are to reach.
 const CLIENTS: [(usize, f64, f64); 4] = [

@@ -1,6 +1,7 @@
 //! Part `prediction`: what `luc explain` says batching would gain, against what the gate gains; and how well
 //! the split and the models of an fsync fit.
 
+use luc_stats::median;
 use serde_json::Value;
 
 use super::disks::{DiskSpec, EXT4, FLUSH_6MS};
@@ -8,7 +9,6 @@ use super::error::EvaluateError;
 use super::lab::{Lab, figure};
 use super::report::{NOTATION, Page, Table, Target, number, spread};
 use super::rounds::{self, Job, Run, Runs, Under, mean_ms};
-use crate::stats::median;
 
 const STOCK: &str = "stock";
 const GATE: &str = "gate";

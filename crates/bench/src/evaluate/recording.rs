@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use luc_stats::median;
+use luc_stats::random;
 use rand::seq::SliceRandom as _;
 use serde_json::{Value, json};
 
@@ -13,8 +15,6 @@ use super::report::{Page, Table, Target, number, spread, spread_as};
 use super::rival::{Rival, SCRIPT};
 use super::steal;
 use crate::processors::Processors;
-use crate::random;
-use crate::stats::median;
 
 const THREADS: usize = 64;
 const SWITCHES_PER_S: f64 = 100_000.0;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::stats::{Interval, median, median_interval};
+use luc_stats::{Interval, median, median_interval};
 
 /// A part's page.
 #[derive(Debug, Clone, Default)]

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use luc_stats::random;
+use luc_stats::{Interval, ratio_interval};
 use rand::seq::SliceRandom as _;
 use serde_json::{Value, json};
 
@@ -13,8 +15,6 @@ use super::lab::{Lab, figure, line, missing, of_disk, read_json};
 use super::progress::Progress;
 use super::steal;
 use crate::processors::Processors;
-use crate::random;
-use crate::stats::{Interval, ratio_interval};
 
 /// What is run again and again.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,6 +11,7 @@ use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use luc_stats::{Side, interleave};
 use serde_json::{Value, json};
 
 use super::disks::{Disk, EXT4};
@@ -18,7 +19,6 @@ use super::error::EvaluateError;
 use super::lab::{Lab, line, missing, read_json};
 use super::progress::Progress;
 use super::report::Page;
-use crate::stats::{Side, interleave};
 
 /// The user that services which refuse to be root are run as, with `luc run`: nobody.
 const USER: &str = "nobody";

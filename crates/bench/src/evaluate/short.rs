@@ -8,7 +8,7 @@ use super::error::EvaluateError;
 use super::lab::Lab;
 use super::report::{NOTATION, Page, Table, Target, number, ratio, spread};
 use super::rounds::{self, Job, Runs, Under, files_per_s};
-use crate::stats::Interval;
+use luc_stats::Interval;
 
 const CLIENTS: [usize; 3] = [4, 16, 64];
 /// A long program takes so many times as long as a short one.

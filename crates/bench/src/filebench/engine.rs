@@ -6,6 +6,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use luc_stats::random;
 use serde::Serialize;
 
 use super::ast::Mode;
@@ -20,12 +21,12 @@ use super::waits::{Quirks, Waits};
 use super::worker::{Shared, Sums, Worker};
 use super::{FilebenchError, Workload};
 use crate::error::BenchError;
+use crate::interrupt;
 use crate::latency::LatencyFigures;
 use crate::scratch::Scratch;
 use crate::workers::{self, ClientKind, Distribution, Failure, Fault, Progress, Schedule};
 use crate::workloads::timed::Head;
 use crate::workloads::{explain, raise_file_limit};
-use crate::{interrupt, random};
 
 /// Length of a run that neither the file nor the user sets, s.
 const DEFAULT_SECONDS: u64 = 60;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rand::Rng;
 
-use crate::random;
+use luc_stats::random;
 
 /// Numbers that a flowop may name.
 const NUMBERED: usize = 128;

@@ -229,8 +229,8 @@ mod tests {
 
     use super::*;
     use crate::filebench::plan::Access;
-    use crate::random::stream;
     use crate::scratch::Scratch;
+    use luc_stats::random::stream;
 
     fn files(entries: u64, dirwidth: u64) -> Files {
         Files {

@@ -2,7 +2,7 @@
 
 use rand::{Rng, RngExt};
 
-use crate::random::{gamma, normal};
+use luc_stats::random::{gamma, normal};
 
 /// A number.
 #[derive(Debug, Clone, PartialEq)]
@@ -193,7 +193,7 @@ pub(super) fn any_gamma(random: &mut impl Rng, mean: f64, shape: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::stream;
+    use luc_stats::random::stream;
 
     #[test]
     fn every_distribution_has_its_mean() {

@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
+use luc_stats::random;
 use rand_chacha::ChaCha8Rng;
 
 use super::aio::Aio;
@@ -14,7 +15,6 @@ use super::totals::{Done, Draws, Total};
 use super::tree::Tree;
 use super::variables::Number;
 use super::waits::Waits;
-use crate::random;
 use crate::workers::{Client, Fault, now_ns};
 
 /// What all clients share.

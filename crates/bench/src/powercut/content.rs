@@ -3,7 +3,7 @@
 
 use rand::RngExt;
 
-use crate::random;
+use luc_stats::random;
 
 /// Largest body of one step, bytes.
 const LARGEST_BYTES: u32 = 64 << 10;

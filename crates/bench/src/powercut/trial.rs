@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use luc_disk::CutReport;
+use luc_stats::random;
 use rand::RngExt;
 
 use super::Powercut;
@@ -12,7 +13,6 @@ use super::error::PowercutError;
 use super::fsck::Checker;
 use super::report::BadRound;
 use super::site::Site;
-use crate::random;
 
 /// What a round found; a round that went well is a [`BadRound`] with nothing bad in it.
 pub(super) struct Outcome {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::stats::{geometric_interval, interpolated_interval, leaves_some_out, paired_ratios};
+use luc_stats::{geometric_interval, interpolated_interval, leaves_some_out, paired_ratios};
 
 use super::FEWEST_ROUNDS;
 

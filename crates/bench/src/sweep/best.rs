@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
+use luc_stats::{Goal, Verdict};
 use serde::Serialize;
 
 use super::journal::{Failure, Record};
 use super::plan::Policy;
 use super::points::Point;
 use crate::selection::{Candidate, Selection, Side, Terms, select};
-use crate::stats::{Goal, Verdict};
 
 /// The points that are compared with each other, and what was found.
 #[derive(Debug, Serialize)]

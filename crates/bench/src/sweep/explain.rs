@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use luc_stats::{Association, associations, components, spearman};
 use serde::Serialize;
 
 use super::journal::Record;
 use super::points::Point;
-use crate::stats::{Association, associations, components, spearman};
 
 /// Components that are told.
 const MOST_COMPONENTS: usize = 5;
@@ -201,8 +201,8 @@ impl Explanation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random;
     use crate::sweep::made_up;
+    use luc_stats::random;
 
     /// Flushes slow a repeat down, interrupts do nothing, the journal is there in one target only.
     fn sweep() -> (Vec<Point>, Vec<Record>) {

@@ -2,15 +2,15 @@
 
 use std::collections::HashMap;
 
+use luc_stats::random;
+use luc_stats::{Goal, Verdict};
 use rand::RngExt;
 
 use super::best;
 use super::journal::{Failure, Record};
 use super::plan::Plan;
 use super::points::Point;
-use crate::random;
 use crate::selection::Candidate;
-use crate::stats::{Goal, Verdict};
 
 /// What is made and what is wanted. It follows from the plan and the figures alone, so that a sweep that was killed
 /// goes on as if it had not been.

@@ -4,12 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use luc_stats::Goal;
 use serde::{Deserialize, Serialize};
 
 use super::error::SweepError;
 use crate::energy;
 use crate::frequency::{self, Setting};
-use crate::stats::Goal;
 
 mod check;
 mod disk;

@@ -1,12 +1,12 @@
 //! How long a client pauses between the rounds of its loop.
 
+use luc_stats::random;
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
 use super::{Client, now_ns};
 use crate::error::BenchError;
-use crate::random;
 
 /// The pauses' random numbers are apart from those of a client's contents and offsets.
 const STREAMS: u64 = 1 << 32;

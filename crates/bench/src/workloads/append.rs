@@ -10,12 +10,12 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
+use luc_stats::random;
 use serde::Serialize;
 
 use super::timed::{self, Head, Outcome, SyncCall, Timed, Workload, checked_record};
 use crate::error::BenchError;
 use crate::latency::LatencyFigures;
-use crate::random;
 use crate::workers::{Client, Fault, Progress, now_ns};
 
 const OPEN: usize = 0;

@@ -7,14 +7,15 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
+use luc_stats::random;
+use luc_stats::{MedianInterval, median, median_interval};
 use serde::Serialize;
 
 use super::raise_file_limit;
 use crate::error::BenchError;
+use crate::interrupt;
 use crate::scratch::Scratch;
-use crate::stats::{MedianInterval, median, median_interval};
 use crate::workers::now_ns;
-use crate::{interrupt, random};
 
 /// A file that is unlinked was made so many rounds before.
 const KEPT_ROUNDS: usize = 16;

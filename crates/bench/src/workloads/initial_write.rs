@@ -13,17 +13,18 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use luc_stats::random;
+use luc_stats::{median, median_interval};
 use serde::Serialize;
 
 use super::explain;
 use super::timed::is_false;
 use crate::error::BenchError;
+use crate::interrupt;
 use crate::latency::{Latency, LatencyFigures, Recorders};
 use crate::scratch::Scratch;
 use crate::shared::SharedSlice;
-use crate::stats::{median, median_interval};
 use crate::workers::{self, Client, ClientKind, Fault, now_ns};
-use crate::{interrupt, random};
 
 const OPERATIONS: [&str; 5] = ["open", "write", "fsync", "close", "child"];
 const OPEN: usize = 0;

@@ -9,12 +9,12 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use luc_stats::random;
 use serde::Serialize;
 
 use super::timed::{self, Head, Outcome, Timed, Workload};
 use crate::error::BenchError;
 use crate::latency::LatencyFigures;
-use crate::random;
 use crate::workers::{Client, Fault, Measured, Progress, now_ns};
 
 const OPEN: usize = 0;

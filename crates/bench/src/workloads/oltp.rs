@@ -12,15 +12,16 @@ use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
+use luc_stats::random;
 use rand::RngExt;
 use serde::Serialize;
 
 use super::raise_file_limit;
 use super::timed::{self, Head, Outcome, Timed, Workload};
 use crate::error::BenchError;
+use crate::interrupt;
 use crate::latency::LatencyFigures;
 use crate::workers::{Client, Fault, Progress, now_ns};
-use crate::{interrupt, random};
 use coupling::{Coupling, Demand};
 pub use parameters::{Durability, FILEBENCH, LUC, Parameters};
 

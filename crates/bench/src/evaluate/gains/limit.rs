@@ -7,7 +7,7 @@
 use super::super::lab::figure;
 use super::super::rounds::{Run, Runs, calls_per_s};
 use super::{Cell, Load};
-use crate::stats::median;
+use luc_stats::median;
 
 /// What one round must do.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -2,6 +2,7 @@
 
 use std::thread::available_parallelism;
 
+use luc_stats::median;
 use serde_json::Value;
 
 use super::super::lab::{Lab, figure};
@@ -9,7 +10,6 @@ use super::super::report::{NOTATION, Page, Table, Target, middle, number, ratio,
 use super::super::rounds::{Runs, calls_per_s, files_per_s};
 use super::limit::Round;
 use super::{CELLS, Cell, Goal, POLICIES, POLICY_THREADS, policy_cell};
-use crate::stats::median;
 
 /// The tables, row by row.
 struct Tables {

@@ -9,7 +9,8 @@ use super::cells::{
     FLUSHING, Load, REPEATED, REPEATED_LOADS, RIVALS, SEEDS, SPEEDS, SWEEP, Sheet, Speed, WRITING,
 };
 use super::results::{Cell, Results};
-use crate::stats::median;
+use luc_stats::median;
+
 use series::{Series, rates_of_seeds, speeds};
 
 /// The page of what is there.

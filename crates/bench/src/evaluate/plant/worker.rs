@@ -6,11 +6,11 @@ use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
+use luc_stats::random;
 use rand::Rng as _;
 use rustix::fs::{Advice, IFlags, fadvise, ioctl_getflags, ioctl_setflags};
 
 use super::Plant;
-use crate::random;
 
 /// Bytes of one write: a page of a small database's log.
 const WRITE_BYTES: usize = 2_048;

@@ -1,12 +1,12 @@
 //! The page of the part `services`.
 
+use luc_stats::{Interval, median, ratio_interval};
 use serde_json::{Value, json};
 
 use super::super::gains::{said, takers};
 use super::super::lab::figure;
 use super::super::report::{Page, Table, Target, number, ratio};
 use super::Outcome;
-use crate::stats::{Interval, median, ratio_interval};
 
 /// A service is slower if the interval of its gain ends below this.
 const LEAST_HIGH: f64 = 0.98;

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use luc_stats::median;
+
 use super::super::report::number;
-use crate::stats::median;
 use crate::sweep::Record;
 
 /// A line of the thesis' figures: everything of a point but its speed.

@@ -2,12 +2,13 @@
 
 use std::ops::Range;
 
+use luc_stats::Verdict;
+
 use super::super::best;
 use super::super::journal::Results;
 use super::super::order::{Schedule, shuffled};
 use super::super::plan::Plan;
 use super::super::points::Point;
-use crate::stats::Verdict;
 
 /// A boot takes as long as several points; a guest that is killed is lost as a whole.
 const POINTS: usize = 40;

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use luc_disk::Mkfs;
 use luc_disk::units::{parse_duration_ns, parse_size_bytes};
+use luc_stats::FEWEST;
 
 use super::super::device::own_identity;
 use super::super::error::SweepError;
@@ -18,7 +19,6 @@ use crate::filebench;
 use crate::frequency::{self, Setting};
 use crate::nearest::nearest;
 use crate::selection::FEWEST_ROUNDS;
-use crate::stats::FEWEST;
 
 impl Plan {
     pub(super) fn check(&self) -> Result<(), SweepError> {

@@ -4,12 +4,12 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use indicatif::{ProgressBar, ProgressStyle};
-use luc_bench::stats::{Interval, Side, interleave, median, ratio_interval};
 use luc_gate_core::Policy;
 use luc_gate_core::launch::text::Time;
 use luc_gate_core::launch::{Command, Ending, Outcome};
 use luc_kernel::Machine;
 use luc_kernel::level::Plan;
+use luc_stats::{Interval, Side, interleave, median, ratio_interval};
 use serde::Serialize;
 
 use super::level::{self, RunOutcome};

@@ -2,7 +2,7 @@
 
 use super::super::cells::{Load, NOT_LOADED, SEEDS, SPEEDS, Sheet, Speed};
 use super::super::results::Results;
-use crate::stats::median;
+use luc_stats::median;
 
 /// All speeds, slowest first.
 pub(super) fn speeds() -> impl Iterator<Item = Speed> {

@@ -24,7 +24,7 @@ pub fn interpolated_interval(values: &[f64], confidence: f64) -> Option<MedianIn
 /// Whether [`interpolated_interval`] of `count` values leaves at least one out at either end, so that one that was
 /// disturbed does not decide.
 #[must_use]
-pub(crate) fn leaves_some_out(count: usize, confidence: f64) -> bool {
+pub fn leaves_some_out(count: usize, confidence: f64) -> bool {
     ranks(count, confidence).is_some_and(|(rank, _)| rank > 1)
 }
 
@@ -74,7 +74,7 @@ mod tests {
         #[test]
         fn ordered_and_never_wider_than_the_careful_one(values in prop::collection::vec(-1e6_f64..1e6, 6..120)) {
             let interval = interpolated_interval(&values, 0.95).expect("enough values");
-            let careful = crate::stats::median_interval(&values).expect("enough values");
+            let careful = crate::median_interval(&values).expect("enough values");
             prop_assert!(interval.low <= interval.median && interval.median <= interval.high);
             prop_assert!(careful.low <= interval.low && interval.high <= careful.high);
         }

@@ -1,5 +1,14 @@
 //! How sure a comparison is: medians, their intervals, ratios of two settings, orders of runs, when to stop, and what
 //! goes along with a figure.
+//!
+//! ```
+//! use luc_stats::{median, median_interval};
+//!
+//! let rates = [98.0, 101.0, 99.0, 103.0, 100.0, 97.0, 102.0];
+//! assert_eq!(median(&rates), Some(100.0));
+//! let interval = median_interval(&rates).expect("seven figures are enough for 95 %");
+//! assert!(interval.low <= 100.0 && 100.0 <= interval.high);
+//! ```
 
 mod association;
 mod bootstrap;
@@ -11,8 +20,9 @@ mod interpolated;
 mod logs;
 mod order;
 mod paired;
+pub mod random;
 mod ranks;
-pub(crate) mod simulated;
+pub mod simulated;
 mod stopping;
 mod warmup;
 
@@ -20,9 +30,8 @@ pub use association::{Association, associations};
 pub use bootstrap::{Interval, StatsError, ratio_interval};
 pub use components::{Components, components};
 pub use interleave::{Side, interleave};
-pub use interpolated::interpolated_interval;
-pub(crate) use interpolated::leaves_some_out;
-pub(crate) use logs::geometric_interval;
+pub use interpolated::{interpolated_interval, leaves_some_out};
+pub use logs::{MeanInterval, geometric_interval};
 pub use order::{MedianInterval, median, median_interval};
 pub use paired::paired_ratios;
 pub use ranks::spearman;

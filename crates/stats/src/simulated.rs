@@ -10,7 +10,7 @@ use super::{Goal, Verdict, median, paired_ratios};
 use crate::random;
 
 /// Experiments of each case.
-pub(crate) const TRIALS: u64 = 4000;
+pub const TRIALS: u64 = 4000;
 /// Runs whose median stands for the true one.
 const RUNS_OF_TRUTH: usize = 100_001;
 /// What one side of a pair has more.
@@ -18,7 +18,7 @@ const FACTOR: f64 = 1.3;
 
 /// What a run's intervals are drawn from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// e to the power of an autocorrelated normal.
     LogNormal,
     /// Gamma draws, each mixed with the one before it.
@@ -27,7 +27,7 @@ pub(crate) enum Kind {
 
 /// What is estimated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Figure {
+pub enum Figure {
     /// The median of the runs.
     Median,
     /// The median ratio of two settings, each round's against each other.
@@ -36,25 +36,28 @@ pub(crate) enum Figure {
 
 /// One kind of experiment.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Case {
-    pub(crate) figure: Figure,
-    pub(crate) kind: Kind,
+pub struct Case {
+    /// What is estimated.
+    pub figure: Figure,
+    /// What a run's intervals are drawn from.
+    pub kind: Kind,
     /// How far apart runs are: the standard deviation of their logarithms, beside what their intervals add.
-    pub(crate) spread: f64,
-    pub(crate) goal: Goal,
+    pub spread: f64,
+    /// When enough repeats are made.
+    pub goal: Goal,
 }
 
 /// What its experiments came to.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Coverage {
+pub struct Coverage {
     /// The share whose interval holds the truth.
-    pub(crate) share: f64,
+    pub share: f64,
     /// The mean number of repeats.
-    pub(crate) repeats: f64,
+    pub repeats: f64,
 }
 
 /// All cases: fixed numbers of repeats, repeats until the interval is narrow, and ratios.
-pub(crate) fn cases() -> Vec<Case> {
+pub fn cases() -> Vec<Case> {
     let fixed = |count| Goal {
         relative_half_width: 0.0,
         min: count,
@@ -102,7 +105,7 @@ pub(crate) fn cases() -> Vec<Case> {
 
 impl Case {
     /// The true value.
-    pub(crate) fn truth(&self) -> f64 {
+    pub fn truth(&self) -> f64 {
         // Both settings have the same distribution but for the factor, so that the ratio's median is the factor.
         if self.figure == Figure::Ratio {
             return FACTOR;
@@ -113,7 +116,7 @@ impl Case {
     }
 
     /// Makes all experiments.
-    pub(crate) fn simulate(&self, truth: f64) -> Coverage {
+    pub fn simulate(&self, truth: f64) -> Coverage {
         let (mut covered, mut made) = (0, 0);
         for trial in 0..TRIALS {
             let mut random = random::stream(trial, 3);
@@ -146,7 +149,7 @@ impl Case {
 
     /// A run: the mean of 20 intervals, each leaning on the last, times a factor of the run's own (where the files
     /// came to lie, what else the machine did).
-    pub(crate) fn run(&self, random: &mut impl Rng) -> f64 {
+    pub fn run(&self, random: &mut impl Rng) -> f64 {
         let intervals = 20;
         let mut state = random::normal(random);
         let mut last = random::gamma(random, 1.0, 1.5);

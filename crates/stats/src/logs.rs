@@ -4,17 +4,20 @@ use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
 /// A geometric mean between two bounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct MeanInterval {
-    pub(crate) mean: f64,
-    pub(crate) low: f64,
-    pub(crate) high: f64,
+pub struct MeanInterval {
+    /// The geometric mean.
+    pub mean: f64,
+    /// The interval's lower end.
+    pub low: f64,
+    /// The interval's upper end.
+    pub high: f64,
 }
 
 /// The geometric mean of positive `ratios` with its interval of `confidence`. It assumes that their logarithms are
 /// about normal, as order statistics do not, and works from 2 ratios on, where order statistics need 6 for 95 %, and
 /// more for more. `None` of fewer, or of a figure that has no logarithm.
 #[must_use]
-pub(crate) fn geometric_interval(ratios: &[f64], confidence: f64) -> Option<MeanInterval> {
+pub fn geometric_interval(ratios: &[f64], confidence: f64) -> Option<MeanInterval> {
     let logs: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
     if logs.len() < 2 || logs.iter().any(|log| !log.is_finite()) {
         return None;

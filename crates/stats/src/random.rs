@@ -4,14 +4,14 @@ use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 /// The stream number `stream` of `seed`: streams of one seed are independent.
-pub(crate) fn stream(seed: u64, stream: u64) -> ChaCha8Rng {
+pub fn stream(seed: u64, stream: u64) -> ChaCha8Rng {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     random.set_stream(stream);
     random
 }
 
 /// `length` random bytes.
-pub(crate) fn bytes(random: &mut impl Rng, length: usize) -> Vec<u8> {
+pub fn bytes(random: &mut impl Rng, length: usize) -> Vec<u8> {
     let mut data = vec![0; length];
     random.fill_bytes(&mut data);
     data
@@ -19,7 +19,7 @@ pub(crate) fn bytes(random: &mut impl Rng, length: usize) -> Vec<u8> {
 
 /// A draw from a gamma distribution with the given mean and shape >= 1 (Marsaglia and Tsang, "A
 /// simple method for generating gamma variables", ACM TOMS 26(3), 2000).
-pub(crate) fn gamma(random: &mut impl Rng, mean: f64, shape: f64) -> f64 {
+pub fn gamma(random: &mut impl Rng, mean: f64, shape: f64) -> f64 {
     let d = shape - 1.0 / 3.0;
     let c = 1.0 / (9.0 * d).sqrt();
     loop {
@@ -35,7 +35,7 @@ pub(crate) fn gamma(random: &mut impl Rng, mean: f64, shape: f64) -> f64 {
 }
 
 /// A standard normal draw (Marsaglia's polar method).
-pub(crate) fn normal(random: &mut impl Rng) -> f64 {
+pub fn normal(random: &mut impl Rng) -> f64 {
     loop {
         let x: f64 = random.random_range(-1.0..1.0);
         let y: f64 = random.random_range(-1.0..1.0);

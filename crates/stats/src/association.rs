@@ -174,7 +174,7 @@ fn shuffle_within(figure: &mut [f64], strata: &[usize], random: &mut impl RngExt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::spearman;
+    use crate::spearman;
 
     fn noise(seed: u64, count: usize) -> Vec<f64> {
         let mut random = random::stream(seed, 7);
