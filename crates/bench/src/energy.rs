@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use crate::sysfs::is_virtual_machine;
+use luc_host::sysfs::is_virtual_machine;
 
 /// What a plan says of energy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

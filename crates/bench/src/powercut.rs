@@ -20,8 +20,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use luc_disk::ModelSpec;
+use luc_host::interrupt::interrupted;
 
-use crate::interrupt::interrupted;
 use crate::workers::ClientKind;
 
 pub use error::PowercutError;

@@ -31,6 +31,8 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::time::Instant;
 
+use luc_host::interrupt;
+
 pub use best::Group;
 pub(crate) use cleanup::name_of;
 pub use cleanup::{Restored, clean_up, restore_left};
@@ -49,7 +51,7 @@ pub use points::Point;
 pub(crate) use report::Short;
 pub use report::{PointEnergy, PointReport, Ratio, Report};
 
-use crate::{frequency, interrupt};
+use crate::frequency;
 use journal::Journal;
 use order::Schedule;
 

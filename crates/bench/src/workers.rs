@@ -6,10 +6,10 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use luc_host::interrupt::interrupted;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::error::BenchError;
-use crate::interrupt::interrupted;
 use crate::latency::{Latency, Recorders};
 
 /// The longest time that clients with a fixed amount of work may take: a year.

@@ -1,9 +1,9 @@
 //! The emulated disk: how large it has to be, and what it stands for.
 
 use luc_disk::units::{format_size, parse_size_bytes};
+use luc_host::memory::available_bytes;
 
 use super::error::AdviseError;
-use crate::memory::available_bytes;
 use crate::sweep::{Disk, LARGEST_GUEST_DISK};
 
 /// What file systems take beside the files, and what a run adds.

@@ -7,11 +7,11 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use luc_host::interrupt;
 use regex_lite::Regex;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::Source;
-use crate::interrupt;
 
 /// A meter that says nothing for longer is silent: what was between is not known.
 const LONGEST_GAP: Duration = Duration::from_secs(10);

@@ -5,8 +5,9 @@ use std::io::{self, Read as _};
 use std::os::fd::FromRawFd as _;
 use std::path::Path;
 
+use luc_host::sysfs;
+
 use super::{Source, scope_of};
-use crate::sysfs;
 
 /// The kernel's `struct perf_event_attr`, as far as its first version goes (64 bytes); it takes that for all time.
 #[repr(C)]

@@ -13,9 +13,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use luc_host::sysfs;
+
 use super::counter::Counter;
 use super::{Source, scope_of};
-use crate::sysfs;
 
 /// Shorter periods would take energy of their own.
 const SHORTEST: Duration = Duration::from_millis(20);

@@ -1,5 +1,6 @@
 //! Part `coverage`: do 95 % intervals cover 95 %?
 
+use luc_host::interrupt;
 use luc_stats::simulated::{TRIALS, cases};
 use serde_json::json;
 
@@ -7,7 +8,6 @@ use super::EvaluateError;
 use super::lab::Lab;
 use super::progress::Progress;
 use super::report::{Page, Table, Target};
-use crate::interrupt;
 
 /// What is near enough to 95 %.
 const WANTED: std::ops::RangeInclusive<f64> = 0.93..=0.97;

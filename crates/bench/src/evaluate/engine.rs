@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use luc_host::processors::Processors;
 use luc_stats::random;
 use luc_stats::{median, paired_ratios};
 use rand::seq::SliceRandom as _;
@@ -13,7 +14,6 @@ use super::lab::{Lab, figure, line, missing};
 use super::progress::Progress;
 use super::report::{Page, Table, Target, number, spread, spread_as};
 use super::steal;
-use crate::processors::Processors;
 use crate::scratch::Scratch;
 
 /// A tmpfs wherever there is Linux.

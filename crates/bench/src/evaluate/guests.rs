@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use luc_host::interrupt;
 use luc_vm::Outcome;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,6 @@ use serde_json::json;
 
 use super::progress::Progress;
 use super::{EvaluateError, Options};
-use crate::interrupt;
 
 /// How often the user's patience is asked after.
 const POLL: Duration = Duration::from_millis(200);

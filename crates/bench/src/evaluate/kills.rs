@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use luc_host::interrupt;
 use luc_stats::random;
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
@@ -21,7 +22,6 @@ use super::error::EvaluateError;
 use super::lab::Lab;
 use super::progress::Progress;
 use super::report::{Page, Table, Target};
-use crate::interrupt;
 use processes::{ROLES, Role};
 use site::{NEXT, Site};
 

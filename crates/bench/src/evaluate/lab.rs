@@ -9,6 +9,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use luc_host::interrupt;
+use luc_host::private;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -17,7 +19,6 @@ use super::disks::Disk;
 use super::error::EvaluateError;
 use super::machine;
 use super::steal;
-use crate::{interrupt, private};
 
 /// How often a running program is looked at.
 const POLL: Duration = Duration::from_millis(20);

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
+use luc_host::interrupt;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -18,7 +19,6 @@ use super::lab::{Lab, line, missing, wait};
 use super::progress::Progress;
 use super::report::{Page, Table, Target, number};
 use crate::filebench::reference::{Counted, STOCKS, Stock, Verdict};
-use crate::interrupt;
 use crate::scratch::Scratch;
 
 mod growth;

@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use luc_host::interrupt;
+
 use super::error::EvaluateError;
 use super::lab::missing;
-use crate::interrupt;
 use worker::Worker;
 
 /// What a program does over and over.

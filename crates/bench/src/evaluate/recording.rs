@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use luc_host::processors::Processors;
 use luc_stats::median;
 use luc_stats::random;
 use rand::seq::SliceRandom as _;
@@ -14,7 +15,6 @@ use super::progress::Progress;
 use super::report::{Page, Table, Target, number, spread, spread_as};
 use super::rival::{Rival, SCRIPT};
 use super::steal;
-use crate::processors::Processors;
 
 const THREADS: usize = 64;
 const SWITCHES_PER_S: f64 = 100_000.0;

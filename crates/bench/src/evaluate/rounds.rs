@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use luc_host::processors::Processors;
 use luc_stats::random;
 use luc_stats::{Interval, ratio_interval};
 use rand::seq::SliceRandom as _;
@@ -14,7 +15,6 @@ use super::error::EvaluateError;
 use super::lab::{Lab, figure, line, missing, of_disk, read_json};
 use super::progress::Progress;
 use super::steal;
-use crate::processors::Processors;
 
 /// What is run again and again.
 #[derive(Debug, Clone, PartialEq, Eq)]

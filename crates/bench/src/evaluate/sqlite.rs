@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use luc_host::interrupt;
 use serde_json::{Value, json};
 
 use super::disks::{Disk, EXT4};
@@ -14,7 +15,6 @@ use super::error::EvaluateError;
 use super::lab::{Lab, figure, line, missing, read_json};
 use super::progress::Progress;
 use super::report::{Page, Table, Target, number};
-use crate::interrupt;
 
 const WRITERS: usize = 8;
 const INSERTS: usize = 150;

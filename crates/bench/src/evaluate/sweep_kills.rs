@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use luc_host::interrupt;
 use luc_stats::random;
 use rand::RngExt as _;
 use rustix::process::{Pid, Signal, kill_process};
@@ -15,7 +16,6 @@ use super::error::EvaluateError;
 use super::lab::{Lab, missing};
 use super::progress::Progress;
 use super::report::{Page, Table, Target};
-use crate::interrupt;
 
 const KILLS: u64 = 10;
 /// When a sweep is killed after its start, ms: while it clears up, makes disks, runs or writes.

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use luc_host::interrupt;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::Serialize;
 
 use super::error::EvaluateError;
 use super::lab::missing;
-use crate::interrupt;
 
 /// How long a calibrating run is.
 const CALIBRATION: Duration = Duration::from_millis(300);

@@ -7,6 +7,7 @@ mod priority;
 
 use std::fs;
 
+use luc_host::processors::Processors;
 use serde_json::{Value, json};
 
 use super::disks::Disk;
@@ -16,7 +17,6 @@ use super::lab::{Lab, line, missing};
 use super::plant::scene::AND;
 use super::progress::Progress;
 use super::report::{Page, Table, Target};
-use crate::processors::Processors;
 use cases::{Case, Expected};
 use judge::{Actor, Judgement, judge};
 

@@ -8,13 +8,13 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use luc_disk::FaultSpec;
+use luc_host::interrupt::interrupted;
 use serde::Serialize;
 
 use super::error::FaultsError;
 use super::gate::Policy;
 use super::place::{DIRECTORY_VARIABLE, Place};
 use super::{Setting, text};
-use crate::interrupt::interrupted;
 
 /// How often an end and a signal are looked for.
 const POLL: Duration = Duration::from_millis(5);

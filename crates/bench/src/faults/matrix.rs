@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use luc_disk::{BlockErrno, FaultSpec};
+use luc_host::interrupt::interrupted;
 
 use super::error::FaultsError;
 use super::gate::Policy;
@@ -12,7 +13,6 @@ use super::report::{Fails, Report};
 use super::speaker::Speaker;
 use super::trial::{Block, Outcome, Trial};
 use super::{Faults, flushes};
-use crate::interrupt::interrupted;
 
 /// So long others synchronize before policy `auto` is taken for engaged: with 8 callers and a flush of 6 ms it engages
 /// within 4 s. Whether it did is in the report.

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use luc_disk::{DiskSpec, FaultSpec, FaultStatus, Mkfs, Mount};
+use luc_host::interrupt::interrupted;
 
 use super::Setting;
 use super::error::FaultsError;
-use crate::interrupt::interrupted;
 use crate::scratch::Scratch;
 use crate::strays::kill_strays;
 

@@ -8,6 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use luc_disk::ByteRange;
+use luc_host::interrupt::interrupted;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::Faults;
@@ -15,7 +16,6 @@ use super::error::FaultsError;
 use super::gate::{Held, Policy};
 use super::place::{DIRECTORY_VARIABLE, Place};
 use super::trial::{Order, Outcome, Reply, Trial};
-use crate::interrupt::interrupted;
 
 /// A client that has not answered by then hangs. Guests without hardware virtualization are slow.
 const PATIENCE: Duration = Duration::from_secs(300);

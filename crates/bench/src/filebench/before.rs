@@ -6,8 +6,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use luc_host::interrupt;
+
 use super::plan::{Part, Text};
-use crate::interrupt;
 
 /// Time between two looks at a command or a signal.
 const LOOK: Duration = Duration::from_millis(5);

@@ -6,6 +6,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use luc_host::interrupt;
 use luc_stats::random;
 use serde::Serialize;
 
@@ -21,7 +22,6 @@ use super::waits::{Quirks, Waits};
 use super::worker::{Shared, Sums, Worker};
 use super::{FilebenchError, Workload};
 use crate::error::BenchError;
-use crate::interrupt;
 use crate::latency::LatencyFigures;
 use crate::scratch::Scratch;
 use crate::workers::{self, ClientKind, Distribution, Failure, Fault, Progress, Schedule};

@@ -5,13 +5,13 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
 
+use luc_host::interrupt;
 use rand::{Rng, RngExt};
 
 use super::plan::Files;
 use super::variables::{Number, any_gamma};
 use crate::error::BenchError;
 use crate::fileset::Fileset;
-use crate::interrupt;
 
 /// Deeper trees would have paths that the system refuses.
 const DEEPEST: u32 = 100;

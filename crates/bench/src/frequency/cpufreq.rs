@@ -5,8 +5,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use luc_host::sysfs;
+
 use super::{FrequencyError, Setting};
-use crate::sysfs;
 
 /// A driver without a table rounds to what its hardware can: the multiples of a bus clock.
 const STEP_KHZ: u64 = 100_000;

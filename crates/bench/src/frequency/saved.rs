@@ -4,13 +4,14 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Component, Path, PathBuf};
 
+use luc_host::owned;
+use luc_host::sysfs;
 use serde::{Deserialize, Serialize};
 
 use super::cpu_dir;
 use super::cpufreq::{Policy, number_of};
 use super::error::{FrequencyError, TRUST};
 use super::switches::{Change, SMT, turbo_files};
-use crate::{owned, sysfs};
 
 /// All that a sweep may change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use luc_host::sysfs;
+
 use super::FrequencyError;
 use super::cpufreq::Policy;
-use crate::sysfs;
 
 /// A file and the value that it is to have.
 #[derive(Debug)]

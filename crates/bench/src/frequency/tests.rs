@@ -84,7 +84,7 @@ impl Fake {
     }
 
     fn get(&self, name: &str) -> String {
-        crate::sysfs::read(&self.path(name)).expect(name)
+        luc_host::sysfs::read(&self.path(name)).expect(name)
     }
 
     fn saved(&self) -> PathBuf {

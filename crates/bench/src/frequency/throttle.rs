@@ -7,8 +7,9 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use luc_host::sysfs;
+
 use super::FrequencyError;
-use crate::sysfs;
 
 /// Quotas are given out this often, so that a pause is short beside a repeat.
 const PERIOD_US: u64 = 10_000;

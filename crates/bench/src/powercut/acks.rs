@@ -5,12 +5,12 @@ use std::path::{Component, Path, PathBuf};
 use std::process::ChildStdout;
 use std::time::{Duration, Instant};
 
+use luc_host::interrupt::interrupted;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
 use super::check::{Acknowledged, Fingerprint};
 use super::error::PowercutError;
-use crate::interrupt::interrupted;
 
 /// Clients that have acknowledged nothing by then are given up.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -9,11 +9,11 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use luc_disk::Mount;
+use luc_host::private;
 
 use super::Powercut;
 use super::disk::Disk;
 use super::error::PowercutError;
-use crate::private;
 use crate::strays::kill_strays;
 use crate::workers::ClientKind;
 

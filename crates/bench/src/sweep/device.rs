@@ -17,10 +17,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use luc_disk::units::parse_size_bytes;
+use luc_host::sysfs;
 
 use super::error::SweepError;
 use super::plan::{Plan, Target};
-use crate::sysfs;
 
 pub use about::DeviceAbout;
 pub(crate) use about::shown_size;

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use luc_host::processors::Processors;
 use serde::{Deserialize, Serialize};
 
 use crate::frequency::now_khz;
-use crate::processors::Processors;
 
 /// The machine during a repeat.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -94,7 +94,7 @@ impl Before {
                 .next()
                 .and_then(|word| word.parse().ok())
                 .unwrap_or(0.0),
-            governor: crate::sysfs::read(&governor).ok(),
+            governor: luc_host::sysfs::read(&governor).ok(),
             frequency_khz,
         }
     }

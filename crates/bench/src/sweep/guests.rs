@@ -19,13 +19,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use luc_host::interrupt;
+use luc_host::memory::available_bytes;
+
 use super::error::SweepError;
 use super::journal::{Journal, Record, Results};
 use super::order::Schedule;
 use super::plan::Plan;
 use super::points::Point;
-use crate::interrupt;
-use crate::memory::available_bytes;
 pub(crate) use file_systems::needs;
 use laboratory::Laboratory;
 use lots::{Lot, Stage};

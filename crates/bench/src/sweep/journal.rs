@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use luc_host::owned;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +16,6 @@ use super::environment::Environment;
 use super::error::SweepError;
 use super::plan::Plan;
 use crate::energy::Energy;
-use crate::owned;
 
 /// So long clearing up after a sweep that was killed may take.
 const PATIENCE: Duration = Duration::from_secs(45);

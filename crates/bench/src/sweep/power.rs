@@ -7,6 +7,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use luc_disk::units::parse_duration_ns;
+use luc_host::interrupt;
 
 use super::cleanup::CleanupProcess;
 use super::error::SweepError;
@@ -14,7 +15,6 @@ use super::plan::Plan;
 use crate::energy::{About, Energymeter};
 use crate::frequency::throttle::{Throttle, find};
 use crate::frequency::{Lent, Setting};
-use crate::interrupt;
 
 /// How often waiting looks for an interruption.
 const POLL: Duration = Duration::from_millis(20);

@@ -7,13 +7,13 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
+use luc_host::interrupt;
 use luc_stats::random;
 use luc_stats::{MedianInterval, median, median_interval};
 use serde::Serialize;
 
 use super::raise_file_limit;
 use crate::error::BenchError;
-use crate::interrupt;
 use crate::scratch::Scratch;
 use crate::workers::now_ns;
 

@@ -13,6 +13,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use luc_host::interrupt;
 use luc_stats::random;
 use luc_stats::{median, median_interval};
 use serde::Serialize;
@@ -20,7 +21,6 @@ use serde::Serialize;
 use super::explain;
 use super::timed::is_false;
 use crate::error::BenchError;
-use crate::interrupt;
 use crate::latency::{Latency, LatencyFigures, Recorders};
 use crate::scratch::Scratch;
 use crate::shared::SharedSlice;

@@ -12,6 +12,7 @@ use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
+use luc_host::interrupt;
 use luc_stats::random;
 use rand::RngExt;
 use serde::Serialize;
@@ -19,7 +20,6 @@ use serde::Serialize;
 use super::raise_file_limit;
 use super::timed::{self, Head, Outcome, Timed, Workload};
 use crate::error::BenchError;
-use crate::interrupt;
 use crate::latency::LatencyFigures;
 use crate::workers::{Client, Fault, Progress, now_ns};
 use coupling::{Coupling, Demand};

@@ -7,13 +7,13 @@ use std::io::Write as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
+use luc_host::interrupt;
 use luc_stats::random;
 use rand::RngExt as _;
 use serde::Serialize;
 
 use super::timed::{self, Head, Outcome, SyncCall, Timed, Workload, checked_record};
 use crate::error::BenchError;
-use crate::interrupt;
 use crate::latency::LatencyFigures;
 use crate::workers::{Client, Fault, Progress, now_ns};
 

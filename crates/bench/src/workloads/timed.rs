@@ -4,13 +4,13 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use luc_host::interrupt;
+use luc_host::processors;
 use serde::Serialize;
 
 use super::explain;
 use crate::error::BenchError;
-use crate::interrupt;
 use crate::latency::LatencyFigures;
-use crate::processors;
 use crate::scratch::Scratch;
 use crate::workers::{
     self, Client, ClientKind, Distribution, Fault, Measured, Pauses, Progress, Schedule, Think,

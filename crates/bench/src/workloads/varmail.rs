@@ -5,6 +5,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
+use luc_host::interrupt;
 use luc_stats::random;
 use rand::RngExt;
 use serde::Serialize;
@@ -12,7 +13,6 @@ use serde::Serialize;
 use super::timed::{self, Head, Outcome, Timed, Workload};
 use crate::error::BenchError;
 use crate::fileset::{Fileset, Wanted};
-use crate::interrupt;
 use crate::latency::LatencyFigures;
 use crate::workers::{Client, Fault, Progress, now_ns};
 

@@ -163,7 +163,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
         write!(stdout(), "{text}")?;
         return Ok(ExitCode::SUCCESS);
     }
-    luc_bench::interrupt::install()?;
+    luc_host::interrupt::install()?;
     let out = args.out.clone();
     let out = out.unwrap_or_else(|| PathBuf::from(format!("{}.advice", prepared.name)));
     let luc = std::env::current_exe().context("cannot find the luc binary: reinstall it")?;

@@ -47,7 +47,7 @@ enum Workload {
 
 /// Runs the subcommand.
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
-    luc_bench::interrupt::install()?;
+    luc_host::interrupt::install()?;
     match args.workload {
         Workload::Metarates(args) => metarates::main(&args),
         Workload::Overwrite(args) => overwrite::main(&args),

@@ -11,9 +11,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use luc_bench::faults::{
     self, Call, CommandPlan, CommandReport, Faults, Gate, Policy, Report, Setting,
 };
-use luc_bench::interrupt::interrupted;
 use luc_disk::units::{parse_duration_ns, parse_size_bytes};
 use luc_disk::{BlockErrno, ModelSpec, kernel_release};
+use luc_host::interrupt::interrupted;
 
 use super::INTERRUPTED;
 use super::disk::Which;
@@ -103,7 +103,7 @@ pub(crate) struct Args {
 
 /// Runs the subcommand.
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
-    luc_bench::interrupt::install()?;
+    luc_host::interrupt::install()?;
     if args.command.is_empty() {
         matrix(&args)
     } else {

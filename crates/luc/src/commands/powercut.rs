@@ -94,7 +94,7 @@ pub(crate) struct Args {
 
 /// Runs the subcommand.
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
-    luc_bench::interrupt::install()?;
+    luc_host::interrupt::install()?;
     let json = args.json;
     let plan = plan(args)?;
     let bar = bar(plan.rounds);

@@ -158,7 +158,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
         sweep::clean_up()?;
         return Ok(ExitCode::SUCCESS);
     };
-    luc_bench::interrupt::install()?;
+    luc_host::interrupt::install()?;
     let mut plan = Plan::read(&path)?;
     if let Some(jobs) = args.jobs {
         plan.set_jobs(jobs.into())?;

@@ -3,12 +3,12 @@
 use std::thread;
 use std::time::Duration;
 
+use luc_host::interrupt::interrupted;
 use luc_vm::{Kernel, Vm};
 use serde_json::Value;
 
 use crate::evaluate::error::EvaluateError;
 use crate::evaluate::lab::{Lab, missing};
-use crate::interrupt::interrupted;
 
 /// What a guest may take: without hardware virtualization the matrix takes some minutes, on a busy machine much longer.
 const LIMIT: Duration = Duration::from_secs(3 * 3600);

@@ -9,13 +9,14 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use luc_host::interrupt;
+use luc_host::sysfs;
 use rustix::process::Signal;
 
 use super::leftovers::{Before, Look};
 use super::processes::{self, Role};
 use crate::evaluate::error::EvaluateError;
 use crate::evaluate::lab::Lab;
-use crate::{interrupt, sysfs};
 
 /// So long what is told to end may take, and what is left may stay.
 const PATIENCE: Duration = Duration::from_secs(30);

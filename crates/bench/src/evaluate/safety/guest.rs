@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use luc_host::interrupt::interrupted;
 use luc_vm::{Kernel, Outcome, Vm};
 
 use crate::evaluate::error::EvaluateError;
 use crate::evaluate::lab::Lab;
-use crate::interrupt::interrupted;
 
 /// How often a running guest is looked at.
 const POLL: Duration = Duration::from_millis(50);

@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use luc_host::owned;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::{FdFlags, fcntl_setfd};
 
 use super::programs::Group;
 use super::state::CleanupState;
-use crate::owned;
 use crate::sweep::error::{SweepError, TRUST};
 
 /// So long another command may take that restores from the note.

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use luc_host::sysfs;
 use serde::Serialize;
 
 use super::super::error::SweepError;
 use super::Block;
-use crate::sysfs;
 
 /// A block device in words and numbers, from sysfs. What is not there is `None`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

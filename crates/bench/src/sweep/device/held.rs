@@ -207,7 +207,7 @@ fn node(about: &Path) -> Option<PathBuf> {
         rustix::fs::major(number),
         rustix::fs::minor(number)
     );
-    let is_it = crate::sysfs::read(&about.join("dev")).is_ok_and(|dev| dev.trim() == number);
+    let is_it = luc_host::sysfs::read(&about.join("dev")).is_ok_and(|dev| dev.trim() == number);
     is_it.then_some(path)
 }
 

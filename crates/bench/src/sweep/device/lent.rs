@@ -4,12 +4,13 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use luc_host::owned;
+use luc_host::sysfs;
 use serde::{Deserialize, Serialize};
 
 use super::super::error::{SweepError, TRUST};
 use super::super::plan::Scheduler;
 use super::{Block, identity, refuse};
-use crate::{owned, sysfs};
 
 /// A device that is not as it was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

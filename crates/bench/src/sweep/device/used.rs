@@ -5,8 +5,9 @@ use std::fs::{self, OpenOptions};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
+use luc_host::sysfs;
+
 use super::Block;
-use crate::sysfs;
 
 /// What uses it, as words after its name; `None` if nothing does.
 pub(super) fn by(block: &Block) -> Option<String> {

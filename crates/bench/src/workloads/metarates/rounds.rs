@@ -3,13 +3,13 @@
 
 use std::fs::{File, OpenOptions};
 
+use luc_host::interrupt;
 use luc_stats::random;
 
 use super::super::explain;
 use super::super::timed::{Head, Outcome, Workload};
 use super::{Metarates, client_directory};
 use crate::error::BenchError;
-use crate::interrupt;
 use crate::scratch::Scratch;
 use crate::workers::{self, Client, Distribution, Fault, Measured, now_ns};
 

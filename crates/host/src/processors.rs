@@ -7,14 +7,15 @@ const USER_HZ: f64 = 100.0;
 
 /// The processors' time so far, in clock ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Processors {
+pub struct Processors {
     all: u64,
     stolen: u64,
 }
 
 impl Processors {
     /// Now; zeros where /proc/stat cannot be read.
-    pub(crate) fn now() -> Self {
+    #[must_use]
+    pub fn now() -> Self {
         Self::parse(&fs::read_to_string("/proc/stat").unwrap_or_default())
     }
 
@@ -35,7 +36,8 @@ impl Processors {
     }
 
     /// The share that was stolen since then; 0 if no time has passed.
-    pub(crate) fn stolen_share_since(self, before: Self) -> f64 {
+    #[must_use]
+    pub fn stolen_share_since(self, before: Self) -> f64 {
         let all = self.all.saturating_sub(before.all);
         let stolen = self.stolen.saturating_sub(before.stolen);
         if all == 0 {
@@ -48,7 +50,8 @@ impl Processors {
 
 /// The processor time of this process and of its children that have ended, s; `None` where
 /// /proc/self/stat cannot be read. In steps of a clock tick, 10 ms.
-pub(crate) fn spent_s() -> Option<f64> {
+#[must_use]
+pub fn spent_s() -> Option<f64> {
     let ticks = spent_ticks(&fs::read_to_string("/proc/self/stat").ok()?)?;
     Some(ticks as f64 / USER_HZ)
 }

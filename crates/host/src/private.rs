@@ -13,7 +13,7 @@ const MODE: u32 = 0o700;
 ///
 /// # Errors
 /// The system's.
-pub(crate) fn create(parent: &Path, name: &str) -> io::Result<PathBuf> {
+pub fn create(parent: &Path, name: &str) -> io::Result<PathBuf> {
     let random = fs::read_to_string(RANDOM)?;
     let path = parent.join(format!("{name}-{}", random.trim()));
     DirBuilder::new().mode(MODE).create(&path)?;
@@ -21,7 +21,8 @@ pub(crate) fn create(parent: &Path, name: &str) -> io::Result<PathBuf> {
 }
 
 /// Whether it is a directory itself, of this user's, that nobody else may enter.
-pub(crate) fn is_own(path: &Path) -> bool {
+#[must_use]
+pub fn is_own(path: &Path) -> bool {
     let me = rustix::process::geteuid().as_raw();
     fs::symlink_metadata(path)
         .is_ok_and(|about| about.is_dir() && about.uid() == me && about.mode() & 0o7777 == MODE)

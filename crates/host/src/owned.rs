@@ -39,7 +39,8 @@ fn doubt_of(owner: u32, mode: u32, trusted: &[Option<u32>]) -> Option<String> {
 }
 
 /// Why what is at `path`, and what it is a link to, cannot be trusted; `None` if it can, or is not there.
-pub(crate) fn doubt_at(path: &Path) -> Option<String> {
+#[must_use]
+pub fn doubt_at(path: &Path) -> Option<String> {
     let node = fs::symlink_metadata(path).ok()?;
     // Whoever has a link can have it lead elsewhere at any time; its mode means nothing.
     if node.is_symlink() && doubt_of(node.uid(), 0, &trusted()?).is_some() {
@@ -52,7 +53,7 @@ pub(crate) fn doubt_at(path: &Path) -> Option<String> {
 ///
 /// # Errors
 /// It cannot be read, is no ordinary file, or others than this user may have written it.
-pub(crate) fn read(path: &Path) -> io::Result<Option<String>> {
+pub fn read(path: &Path) -> io::Result<Option<String>> {
     let opened = OpenOptions::new()
         .read(true)
         .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
@@ -71,7 +72,7 @@ pub(crate) fn read(path: &Path) -> io::Result<Option<String>> {
 ///
 /// # Errors
 /// Why not.
-pub(crate) fn check(file: &File) -> io::Result<()> {
+pub fn check(file: &File) -> io::Result<()> {
     let about = file.metadata()?;
     let doubt = if about.is_file() {
         doubt(&about)
@@ -84,7 +85,10 @@ pub(crate) fn check(file: &File) -> io::Result<()> {
 }
 
 /// Makes a file, or empties it, that nobody else may read or write.
-pub(crate) fn create(path: &Path) -> io::Result<File> {
+///
+/// # Errors
+/// The system's; a link is refused.
+pub fn create(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .write(true)
         .create(true)

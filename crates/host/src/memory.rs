@@ -3,7 +3,8 @@
 use std::fs;
 
 /// Bytes that programs can have; `None` where the kernel does not say.
-pub(crate) fn available_bytes() -> Option<u64> {
+#[must_use]
+pub fn available_bytes() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text
         .lines()

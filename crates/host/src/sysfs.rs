@@ -5,12 +5,18 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 /// The value in a file, without the newline.
-pub(crate) fn read(path: &Path) -> io::Result<String> {
+///
+/// # Errors
+/// The system's.
+pub fn read(path: &Path) -> io::Result<String> {
     fs::read_to_string(path).map(|text| text.trim().to_owned())
 }
 
 /// A whole number in a file.
-pub(crate) fn read_number(path: &Path) -> io::Result<u64> {
+///
+/// # Errors
+/// The system's, or that there is no number.
+pub fn read_number(path: &Path) -> io::Result<u64> {
     let text = read(path)?;
     text.parse().map_err(|_| {
         let reason = format!("'{text}' is no whole number");
@@ -19,18 +25,25 @@ pub(crate) fn read_number(path: &Path) -> io::Result<u64> {
 }
 
 /// Gives a file that is there a value, in one write as the kernel wants it.
-pub(crate) fn write(path: &Path, value: &str) -> io::Result<()> {
+///
+/// # Errors
+/// The system's.
+pub fn write(path: &Path, value: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).truncate(true).open(path)?;
     file.write_all(value.as_bytes())
 }
 
 /// Whether a file could be written, without doing it.
-pub(crate) fn check_writable(path: &Path) -> io::Result<()> {
+///
+/// # Errors
+/// Why it could not.
+pub fn check_writable(path: &Path) -> io::Result<()> {
     OpenOptions::new().write(true).open(path).map(drop)
 }
 
 /// Whether the processor says that a hypervisor is below it (x86; elsewhere it does not say).
-pub(crate) fn is_virtual_machine() -> bool {
+#[must_use]
+pub fn is_virtual_machine() -> bool {
     let about = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     about
         .lines()
