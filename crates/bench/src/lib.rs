@@ -7,13 +7,11 @@
 //! `docs/evaluation`; [`frequency`] sets the processors, [`energy`] measures what they take.
 
 pub mod advise;
-pub mod energy;
 pub mod error;
 pub mod evaluate;
 pub mod faults;
 pub mod filebench;
 mod fileset;
-pub mod frequency;
 pub mod latency;
 mod nearest;
 pub mod powercut;

@@ -32,6 +32,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use luc_host::interrupt;
+use luc_power::frequency;
 
 pub use best::Group;
 pub(crate) use cleanup::name_of;
@@ -51,7 +52,6 @@ pub use points::Point;
 pub(crate) use report::Short;
 pub use report::{PointEnergy, PointReport, Ratio, Report};
 
-use crate::frequency;
 use journal::Journal;
 use order::Schedule;
 

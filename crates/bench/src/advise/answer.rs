@@ -2,11 +2,11 @@
 
 use std::fmt;
 
+use luc_power::energy::About;
 use serde::Serialize;
 
 use super::candidates::{NotTried, commands};
 use super::request::Prepared;
-use crate::energy::About;
 use crate::selection::{Comparison, Method, Ranking, Selection, Side, Verdict};
 use crate::sweep::{DeviceAbout, Plan, Policy, Report, Target};
 

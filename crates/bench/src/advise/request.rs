@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use luc_power::energy;
+
 use super::candidates::{self, NotTried, Wanted};
 use super::devices::Device;
 use super::disks;
 use super::error::AdviseError;
 use super::workload::Asked;
-use crate::energy;
 use crate::sweep::{DeviceAbout, Disk, Plan, Policy, Stop, Target, VirtualTime};
 
 /// What somebody asks.

@@ -16,13 +16,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use luc_power::frequency;
 use serde::{Deserialize, Serialize};
 
 use super::device::{self, Held};
 use super::error::SweepError;
 use super::journal::Journal;
 use super::plan::Plan;
-use crate::frequency;
 use note::Note;
 pub(super) use programs::MARK;
 use programs::{end_group, end_meter};

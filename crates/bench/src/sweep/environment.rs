@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use luc_host::processors::Processors;
 use serde::{Deserialize, Serialize};
 
-use crate::frequency::now_khz;
+use luc_power::frequency::now_khz;
 
 /// The machine during a repeat.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -3,9 +3,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use luc_power::frequency::FrequencyError;
+
 use crate::BenchError;
 use crate::filebench::FilebenchError;
-use crate::frequency::FrequencyError;
 
 /// The action of reading what root restores by.
 pub(super) const TRUST: &str = "trust";

@@ -8,6 +8,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use luc_host::owned;
+use luc_power::energy::Energy;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +16,6 @@ use super::counters::Counters;
 use super::environment::Environment;
 use super::error::SweepError;
 use super::plan::Plan;
-use crate::energy::Energy;
 
 /// So long clearing up after a sweep that was killed may take.
 const PATIENCE: Duration = Duration::from_secs(45);

@@ -236,9 +236,9 @@ fn put<T: DataType, V>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::energy::{About, Energy};
     use crate::sweep::journal::Results;
     use crate::sweep::made_up;
+    use luc_power::energy::{About, Energy};
     use parquet::file::reader::{FileReader as _, SerializedFileReader};
     use parquet::record::Field;
     use serde_json::Value;

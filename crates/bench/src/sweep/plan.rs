@@ -4,12 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use luc_power::energy;
+use luc_power::frequency::{self, Setting};
 use luc_stats::Goal;
 use serde::{Deserialize, Serialize};
 
 use super::error::SweepError;
-use crate::energy;
-use crate::frequency::{self, Setting};
 
 mod check;
 mod disk;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use luc_power::frequency::Setting;
 use toml::Value;
 
 use super::options::{known_name, label, values};
 use super::plan::{Plan, Policy, Scheduler, Target, Workload};
-use crate::frequency::Setting;
 
 /// What a point has on an axis that its workload does not have.
 const NONE: &str = "-";

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use luc_disk::units::parse_duration_ns;
 use luc_host::interrupt;
+use luc_power::energy::{About, Energymeter};
+use luc_power::frequency::throttle::{Throttle, find};
+use luc_power::frequency::{Lent, Setting};
 
 use super::cleanup::CleanupProcess;
 use super::error::SweepError;
 use super::plan::Plan;
-use crate::energy::{About, Energymeter};
-use crate::frequency::throttle::{Throttle, find};
-use crate::frequency::{Lent, Setting};
 
 /// How often waiting looks for an interruption.
 const POLL: Duration = Duration::from_millis(20);

@@ -7,6 +7,7 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
+use luc_power::energy::About;
 use luc_stats::{FEWEST, MedianInterval, Verdict, median, paired_ratios, relative_half_width};
 use serde::Serialize;
 
@@ -20,7 +21,6 @@ use super::order::Schedule;
 use super::parquet;
 use super::plan::{Plan, VirtualTime};
 use super::points::Point;
-use crate::energy::About;
 
 /// A whole sweep.
 #[derive(Debug, Serialize)]

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use luc_disk::units::parse_duration_ns;
 use luc_disk::{Mkfs, Mount};
 use luc_host::interrupt;
+use luc_power::energy::Energy;
 use luc_stats::warm_up;
 use regex_lite::Regex;
 use rustix::process::{Pid, Signal, kill_process};
@@ -26,7 +27,6 @@ use super::options::{self, Personality, Stretch};
 use super::plan::{Figure, Plan, Policy};
 use super::points::Point;
 use super::power::Power;
-use crate::energy::Energy;
 
 /// How often a running program is looked at.
 const POLL: Duration = Duration::from_millis(5);

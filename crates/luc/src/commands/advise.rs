@@ -9,9 +9,9 @@ use anyhow::{Context as _, bail};
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
 use luc_bench::advise::{Answer, Device, Place, Request, prepare};
-use luc_bench::energy;
 use luc_bench::sweep::{self, Policy};
 use luc_disk::units::parse_duration_ns;
+use luc_power::energy;
 
 use super::INTERRUPTED;
 

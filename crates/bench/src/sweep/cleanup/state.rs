@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use luc_power::frequency::{self, throttle};
 use serde::{Deserialize, Serialize};
 
-use crate::frequency::{self, throttle};
 use crate::sweep::device::{self, Lent};
 use crate::sweep::error::SweepError;
 use crate::sweep::plan::Plan;

@@ -5,6 +5,8 @@ use std::path::Path;
 
 use luc_disk::Mkfs;
 use luc_disk::units::{parse_duration_ns, parse_size_bytes};
+use luc_power::energy::{self, Choice};
+use luc_power::frequency::{self, Setting};
 use luc_stats::FEWEST;
 
 use super::super::device::own_identity;
@@ -14,9 +16,7 @@ use super::super::options::{self, Stretch};
 use super::file_systems::{FILE_SYSTEMS, kernel_has};
 use super::virtual_time::check_host;
 use super::{Disk, Plan, Policy, Stop, Target, Workload};
-use crate::energy::{self, Choice};
 use crate::filebench;
-use crate::frequency::{self, Setting};
 use crate::nearest::nearest;
 use crate::selection::FEWEST_ROUNDS;
 

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
+use luc_power::energy::About;
 use luc_stats::{Goal, MedianInterval};
 use serde::Serialize;
 
 use super::super::journal::Record;
 use super::super::points::Point;
 use super::Short;
-use crate::energy::About;
 
 /// Energy of a point's repeats, with 95 % intervals; `None` of fewer than 6.
 #[derive(Debug, Serialize)]

@@ -26,7 +26,8 @@ impl Setting {
     }
 
     /// The frequency in kHz, if it is one.
-    pub(crate) fn khz(&self) -> Option<u64> {
+    #[must_use]
+    pub fn khz(&self) -> Option<u64> {
         match *self {
             Self::Khz(khz) => Some(khz),
             Self::AsIs | Self::ThrottlePercent(_) => None,
@@ -34,7 +35,8 @@ impl Setting {
     }
 
     /// The share of the processors' time in percent, if it is a throttle.
-    pub(crate) fn share(&self) -> Option<u8> {
+    #[must_use]
+    pub fn share(&self) -> Option<u8> {
         match *self {
             Self::ThrottlePercent(percent) => Some(percent),
             Self::AsIs | Self::Khz(_) => None,

@@ -15,7 +15,7 @@ mod setting;
 mod switches;
 #[cfg(test)]
 mod tests;
-pub(crate) mod throttle;
+pub mod throttle;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 
 use cpufreq::Policy;
 pub use error::FrequencyError;
-pub(crate) use saved::restore;
+pub use saved::restore;
 use saved::{Saved, keep};
 pub use setting::Setting;
 use switches::{smt_change, turbo_changes};
@@ -61,11 +61,7 @@ fn cpu_dir(sysfs: &Path) -> PathBuf {
 /// # Errors
 /// [`FrequencyError`]: no cpufreq, a frequency that a processor does not have (with the nearest possible), no switch for
 /// turbo or SMT, or no permission.
-pub(crate) fn check(
-    sysfs: &Path,
-    settings: &[Setting],
-    options: &Options,
-) -> Result<(), FrequencyError> {
+pub fn check(sysfs: &Path, settings: &[Setting], options: &Options) -> Result<(), FrequencyError> {
     let cpu = cpu_dir(sysfs);
     let frequencies = settings.iter().filter_map(Setting::khz);
     let mut policies = Vec::new();
@@ -99,7 +95,7 @@ pub(crate) fn check(
 ///
 /// # Errors
 /// [`FrequencyError::Busy`]: another sweep has them.
-pub(crate) fn lock(sysfs: &Path) -> Result<File, FrequencyError> {
+pub fn lock(sysfs: &Path) -> Result<File, FrequencyError> {
     let path = cpu_dir(sysfs);
     let file = File::open(&path).map_err(FrequencyError::file("open", &path))?;
     let begun = Instant::now();
@@ -119,7 +115,7 @@ pub(crate) fn lock(sysfs: &Path) -> Result<File, FrequencyError> {
 /// The processors, while a sweep uses them. What they were is in a file on the disk before anything is changed; whoever
 /// ends the sweep calls [`restore`] with that file.
 #[derive(Debug)]
-pub(crate) struct Lent {
+pub struct Lent {
     cpu: PathBuf,
     /// After [`Options`] were set: without turbo, limits may be lower than they were.
     as_is: Saved,
@@ -132,11 +128,7 @@ impl Lent {
     ///
     /// # Errors
     /// [`FrequencyError`]; `file` says what to restore, if it is there.
-    pub(crate) fn take(
-        sysfs: &Path,
-        file: &Path,
-        options: &Options,
-    ) -> Result<Self, FrequencyError> {
+    pub fn take(sysfs: &Path, file: &Path, options: &Options) -> Result<Self, FrequencyError> {
         let cpu = cpu_dir(sysfs);
         keep(&Saved::read(&cpu)?, file)?;
         // SMT first: what is offline needs no turbo switch.
@@ -161,7 +153,7 @@ impl Lent {
     ///
     /// # Errors
     /// [`FrequencyError`]: refused by the kernel, or not what is read back.
-    pub(crate) fn set(&self, setting: &Setting) -> Result<(), FrequencyError> {
+    pub fn set(&self, setting: &Setting) -> Result<(), FrequencyError> {
         match setting.khz() {
             Some(khz) => self.policies.iter().try_for_each(|policy| policy.pin(khz)),
             None => self.as_is.restore_policies(&self.cpu),
@@ -170,13 +162,15 @@ impl Lent {
 }
 
 /// What `text` says that the processors were, written again; `None` if that is no text of a sweep's.
-pub(crate) fn saved(text: &str) -> Option<String> {
+#[must_use]
+pub fn saved(text: &str) -> Option<String> {
     let saved = Saved::parse(text).ok()?;
     Some(serde_json::json!(saved).to_string())
 }
 
 /// Lowest and highest frequency that the processors report now, kHz; `None` without cpufreq.
-pub(crate) fn now_khz(sysfs: &Path) -> Option<[u64; 2]> {
+#[must_use]
+pub fn now_khz(sysfs: &Path) -> Option<[u64; 2]> {
     let policies = Policy::all(&cpu_dir(sysfs)).ok()?;
     let now: Vec<u64> = policies
         .iter()

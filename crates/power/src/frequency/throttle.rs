@@ -18,9 +18,9 @@ const LEAST_US: u64 = 1_000;
 
 /// Where cgroups with the cpu controller are made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub struct Place {
     /// The root of the hierarchy: below another group, its limits would count as well.
-    pub(crate) root: PathBuf,
+    pub root: PathBuf,
     version: Version,
 }
 
@@ -34,7 +34,7 @@ enum Version {
 ///
 /// # Errors
 /// [`FrequencyError`]: there is none, or no permission.
-pub(crate) fn find(sysfs: &Path) -> Result<Place, FrequencyError> {
+pub fn find(sysfs: &Path) -> Result<Place, FrequencyError> {
     let top = sysfs.join("fs/cgroup");
     for root in [top.clone(), top.join("unified")] {
         // It is not enabled here: that would be a setting of the whole machine.
@@ -60,7 +60,7 @@ fn place(root: PathBuf, version: Version) -> Result<Place, FrequencyError> {
 
 /// A cgroup for workloads. It is removed by [`remove`], by whoever ends the sweep.
 #[derive(Debug)]
-pub(crate) struct Throttle {
+pub struct Throttle {
     dir: PathBuf,
     version: Version,
 }
@@ -70,7 +70,7 @@ impl Throttle {
     ///
     /// # Errors
     /// [`FrequencyError`], from the kernel.
-    pub(crate) fn create(place: &Place, name: &str) -> Result<Self, FrequencyError> {
+    pub fn create(place: &Place, name: &str) -> Result<Self, FrequencyError> {
         let dir = place.root.join(name);
         match fs::create_dir(&dir) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
@@ -87,7 +87,7 @@ impl Throttle {
     ///
     /// # Errors
     /// [`FrequencyError`]: refused by the kernel, or not what is read back.
-    pub(crate) fn limit(&self, percent: u8) -> Result<(), FrequencyError> {
+    pub fn limit(&self, percent: u8) -> Result<(), FrequencyError> {
         let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
         let (quota_us, period_us) = quota(percent, processors);
         let changes = match self.version {
@@ -117,7 +117,7 @@ impl Throttle {
     ///
     /// # Errors
     /// [`FrequencyError`]: it cannot be entered.
-    pub(crate) fn enter(&self, command: &mut Command) -> Result<(), FrequencyError> {
+    pub fn enter(&self, command: &mut Command) -> Result<(), FrequencyError> {
         let path = self.dir.join("cgroup.procs");
         let procs: File = OpenOptions::new()
             .write(true)
@@ -143,7 +143,7 @@ fn quota(percent: u8, processors: u64) -> (u64, u64) {
 }
 
 /// Removes a cgroup; nothing where there is none.
-pub(crate) fn remove(dir: &Path) -> io::Result<()> {
+pub fn remove(dir: &Path) -> io::Result<()> {
     match fs::remove_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         outcome => outcome,

@@ -105,7 +105,7 @@ pub(crate) trait Source: Send {
 }
 
 /// Measures the runs of a sweep.
-pub(crate) struct Energymeter {
+pub struct Energymeter {
     source: Option<Box<dyn Source>>,
     about: About,
     begun: Option<(Instant, Result<(), String>)>,
@@ -125,7 +125,7 @@ impl Energymeter {
     ///
     /// # Errors
     /// The reason why the meter's command does not work.
-    pub(crate) fn open(sysfs: &Path, options: &Options) -> Result<Self, String> {
+    pub fn open(sysfs: &Path, options: &Options) -> Result<Self, String> {
         let found = match &options.command {
             Some(command) => {
                 let scope = options.scope.as_deref();
@@ -153,21 +153,25 @@ impl Energymeter {
     }
 
     /// Whether there is anything that measures.
-    pub(crate) fn is_there(&self) -> bool {
+    #[must_use]
+    pub fn is_there(&self) -> bool {
         self.source.is_some()
     }
 
     /// See [`Source::group`].
-    pub(crate) fn group(&self) -> Option<i32> {
+    #[must_use]
+    pub fn group(&self) -> Option<i32> {
         self.source.as_ref()?.group()
     }
 
-    pub(crate) fn about(&self) -> &About {
+    /// What is measured, and what is not.
+    #[must_use]
+    pub fn about(&self) -> &About {
         &self.about
     }
 
     /// The power of the idle machine, from a run in which nothing ran.
-    pub(crate) fn set_idle(&mut self, idle: &Energy) {
+    pub fn set_idle(&mut self, idle: &Energy) {
         match idle.gross_joules {
             Some(joules) if idle.seconds > 0.0 => {
                 self.about.idle_watts = Some(joules / idle.seconds);
@@ -177,18 +181,18 @@ impl Energymeter {
     }
 
     /// The power of the idle machine, as measured before.
-    pub(crate) fn set_idle_watts(&mut self, watts: f64) {
+    pub fn set_idle_watts(&mut self, watts: f64) {
         self.about.idle_watts = Some(watts);
     }
 
     /// A run begins.
-    pub(crate) fn begin(&mut self) {
+    pub fn begin(&mut self) {
         let outcome = self.source.as_mut().map(|source| source.begin());
         self.begun = outcome.map(|outcome| (Instant::now(), outcome));
     }
 
     /// It has ended; `None` if nothing measures.
-    pub(crate) fn end(&mut self) -> Option<Energy> {
+    pub fn end(&mut self) -> Option<Energy> {
         let (begun, outcome) = self.begun.take()?;
         let seconds = begun.elapsed().as_secs_f64();
         let source = self.source.as_mut()?;

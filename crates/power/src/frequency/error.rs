@@ -108,7 +108,8 @@ pub(super) const TRUST: &str = "trust";
 
 impl FrequencyError {
     /// Whether trying again is of no use: a file is not to be trusted, or not understood.
-    pub(crate) fn is_lasting(&self) -> bool {
+    #[must_use]
+    pub fn is_lasting(&self) -> bool {
         match self {
             Self::Saved { .. } => true,
             Self::File { action, .. } => *action == TRUST,

@@ -149,7 +149,7 @@ pub(super) fn keep(saved: &Saved, file: &Path) -> Result<(), FrequencyError> {
 ///
 /// # Errors
 /// [`FrequencyError`]: something could not be put back; the file stays.
-pub(crate) fn restore(sysfs: &Path, file: &Path) -> Result<(), FrequencyError> {
+pub fn restore(sysfs: &Path, file: &Path) -> Result<(), FrequencyError> {
     let Some(text) = owned::read(file).map_err(FrequencyError::file(TRUST, file))? else {
         return Ok(());
     };
