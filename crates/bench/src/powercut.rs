@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use luc_disk::ModelSpec;
 use luc_host::interrupt::interrupted;
 
-use crate::workers::ClientKind;
+use luc_workload::workers::ClientKind;
 
 pub use error::PowercutError;
 pub use report::{BadRound, Report};

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::units::UnitError;
+use luc_units::UnitError;
 
 /// An error of this crate. The text is one line and ends with what to do next.
 #[derive(Debug, thiserror::Error)]

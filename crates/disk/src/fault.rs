@@ -3,12 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
+use luc_units::{format_duration, format_size, parse_size_bytes};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::errno::{BlockErrno, kernel_release};
 use crate::model::Kind;
-use crate::units::{format_duration, format_size, parse_size_bytes};
 
 /// Ranges of one fault; its request to the disk stays small.
 const MOST_RANGES: usize = 1024;

@@ -21,7 +21,6 @@ mod mounts;
 mod spec;
 mod state;
 mod timer;
-pub mod units;
 mod volatile;
 
 pub use daemon::serve;

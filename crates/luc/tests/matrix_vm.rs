@@ -46,7 +46,7 @@ fn a_server_runs_on_a_hard_disk_in_virtual_time() {
         include_str!("../../bench/src/evaluate/matrix/cell.sh"),
         CELLS,
     ];
-    let cold = include_str!("../../bench/workloads/slides-web.f").replacen("run ", COLD, 1);
+    let cold = include_str!("../../workload/personalities/slides-web.f").replacen("run ", COLD, 1);
     let outcome = Vm::new(&kernel)
         .mode(Mode::VirtualTime { shift: 0 })
         .memory_mib(512 + 32 + 300)

@@ -1,7 +1,7 @@
 //! What is worth trying: file systems and their options.
 
 use luc_disk::Mkfs;
-use luc_disk::units::parse_size_bytes;
+use luc_units::parse_size_bytes;
 use serde::Serialize;
 
 use super::error::AdviseError;

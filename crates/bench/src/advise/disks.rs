@@ -1,7 +1,7 @@
 //! The emulated disk: how large it has to be, and what it stands for.
 
-use luc_disk::units::{format_size, parse_size_bytes};
 use luc_host::memory::available_bytes;
+use luc_units::{format_size, parse_size_bytes};
 
 use super::error::AdviseError;
 use crate::sweep::{Disk, LARGEST_GUEST_DISK};

@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use crate::filebench::FilebenchError;
+use luc_workload::filebench::FilebenchError;
+use luc_workload::traced::TracedError;
+
 use crate::sweep::SweepError;
-use crate::traced::TracedError;
 
 /// A request that cannot be met.
 #[derive(Debug, thiserror::Error)]

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use luc_workload::filebench;
+use luc_workload::nearest::nearest;
+use luc_workload::traced::{self, Derived};
 use toml::Value;
 
 use super::error::AdviseError;
-use crate::filebench;
-use crate::nearest::nearest;
 use crate::sweep::{Bench, Workload, option_value};
-use crate::traced::{self, Derived};
 
 /// Built-in workloads with their clients, where the user says nothing.
 const BUILT_IN: [(&str, Bench, usize); 4] = [

@@ -6,6 +6,7 @@ use std::process::Command;
 use luc_host::processors::Processors;
 use luc_stats::random;
 use luc_stats::{median, paired_ratios};
+use luc_workload::scratch::Scratch;
 use rand::seq::SliceRandom as _;
 use serde_json::{Value, json};
 
@@ -14,7 +15,6 @@ use super::lab::{Lab, figure, line, missing};
 use super::progress::Progress;
 use super::report::{Page, Table, Target, number, spread, spread_as};
 use super::steal;
-use crate::scratch::Scratch;
 
 /// A tmpfs wherever there is Linux.
 const TMPFS: &str = "/dev/shm";

@@ -126,7 +126,7 @@ mod tests {
     use clap::ValueEnum as _;
 
     use super::*;
-    use crate::scratch::Scratch;
+    use luc_workload::scratch::Scratch;
 
     #[test]
     fn every_plant_works() {

@@ -17,7 +17,7 @@ pub enum FaultsError {
     Disk(#[from] luc_disk::Error),
     /// The directory to work in.
     #[error(transparent)]
-    Bench(#[from] crate::BenchError),
+    Bench(#[from] luc_workload::BenchError),
     /// A program could not be started.
     #[error("cannot start '{program}': {reason}; check its path and that it is executable")]
     Start {

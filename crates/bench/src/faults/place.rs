@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use luc_disk::{DiskSpec, FaultSpec, FaultStatus, Mkfs, Mount};
 use luc_host::interrupt::interrupted;
+use luc_workload::scratch::Scratch;
 
 use super::Setting;
 use super::error::FaultsError;
-use crate::scratch::Scratch;
 use crate::strays::kill_strays;
 
 /// How long processes that were killed may take to let go of the file system.

@@ -230,7 +230,8 @@ mod tests {
 
     #[test]
     fn a_directory_of_files_is_checked() {
-        let scratch = crate::scratch::Scratch::create(&std::env::temp_dir()).expect("scratch");
+        let scratch =
+            luc_workload::scratch::Scratch::create(&std::env::temp_dir()).expect("scratch");
         let dir = scratch.path();
         let writer = Writer { seed: 3, client: 2 };
         let mut acknowledged = Acknowledged {

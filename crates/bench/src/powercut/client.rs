@@ -6,9 +6,10 @@ use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use luc_workload::BenchError;
+use luc_workload::workers::{self, Client, ClientKind, Failure, Fault, Schedule};
+
 use super::content::{Amend, Step, Writer};
-use crate::BenchError;
-use crate::workers::{self, Client, ClientKind, Failure, Fault, Schedule};
 
 /// What the clients do.
 #[derive(Debug, Clone)]

@@ -1,11 +1,11 @@
 //! What the rounds found.
 
+use luc_workload::workers::ClientKind;
 use serde::Serialize;
 
 use super::Powercut;
 use super::fsck::Checker;
 use super::trial::Outcome;
-use crate::workers::ClientKind;
 
 /// The rounds' findings.
 #[derive(Debug, Clone, Serialize)]

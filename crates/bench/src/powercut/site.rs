@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 use luc_disk::Mount;
 use luc_host::private;
+use luc_workload::workers::ClientKind;
 
 use super::Powercut;
 use super::disk::Disk;
 use super::error::PowercutError;
 use crate::strays::kill_strays;
-use crate::workers::ClientKind;
 
 /// How long processes that were killed may take to let go of the file system.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -16,8 +16,8 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use luc_disk::units::parse_size_bytes;
 use luc_host::sysfs;
+use luc_units::parse_size_bytes;
 
 use super::error::SweepError;
 use super::plan::{Plan, Target};

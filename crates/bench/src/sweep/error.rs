@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use luc_power::frequency::FrequencyError;
 
-use crate::BenchError;
-use crate::filebench::FilebenchError;
+use luc_workload::BenchError;
+use luc_workload::filebench::FilebenchError;
 
 /// The action of reading what root restores by.
 pub(super) const TRUST: &str = "trust";
@@ -38,7 +38,7 @@ pub enum SweepError {
     Disk(#[from] luc_disk::Error),
     /// A size or time of the plan is wrong.
     #[error("plan: {0}")]
-    Unit(#[from] luc_disk::units::UnitError),
+    Unit(#[from] luc_units::UnitError),
     /// The processors cannot be set, or not be put back.
     #[error(transparent)]
     Frequency(#[from] FrequencyError),

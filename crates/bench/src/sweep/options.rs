@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use luc_workload::units::{duration_ns, file_size_bytes, seconds_ns};
 use toml::Value;
 
 use super::error::SweepError;
 use super::plan::{Bench, meant};
-use crate::units::{duration_ns, file_size_bytes, seconds_ns};
 
 /// What a value must be.
 #[derive(Debug, Clone, Copy)]

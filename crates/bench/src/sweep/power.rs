@@ -6,11 +6,11 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use luc_disk::units::parse_duration_ns;
 use luc_host::interrupt;
 use luc_power::energy::{About, Energymeter};
 use luc_power::frequency::throttle::{Throttle, find};
 use luc_power::frequency::{Lent, Setting};
+use luc_units::parse_duration_ns;
 
 use super::cleanup::CleanupProcess;
 use super::error::SweepError;

@@ -8,11 +8,11 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use luc_disk::units::parse_duration_ns;
 use luc_disk::{Mkfs, Mount};
 use luc_host::interrupt;
 use luc_power::energy::Energy;
 use luc_stats::warm_up;
+use luc_units::parse_duration_ns;
 use regex_lite::Regex;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;

@@ -10,8 +10,8 @@ use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
 use luc_bench::advise::{Answer, Device, Place, Request, prepare};
 use luc_bench::sweep::{self, Policy};
-use luc_disk::units::parse_duration_ns;
 use luc_power::energy;
+use luc_units::parse_duration_ns;
 
 use super::INTERRUPTED;
 

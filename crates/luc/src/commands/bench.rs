@@ -15,7 +15,7 @@ mod varmail;
 
 use std::process::ExitCode;
 
-use luc_bench::BenchError;
+use luc_workload::BenchError;
 
 use super::INTERRUPTED;
 

@@ -6,11 +6,11 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Subcommand;
-use luc_disk::units::{format_duration, format_size, parse_duration_ns, parse_size_bytes};
 use luc_disk::{
     BlockErrno, ByteRange, DiskInfo, DiskSpec, Error, FaultKind, FaultSpec, FaultStatus, Mkfs,
     ModelSpec, Mount, interrupt,
 };
+use luc_units::{format_duration, format_size, parse_duration_ns, parse_size_bytes};
 use serde::Serialize;
 
 use super::INTERRUPTED;

@@ -11,9 +11,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use luc_bench::faults::{
     self, Call, CommandPlan, CommandReport, Faults, Gate, Policy, Report, Setting,
 };
-use luc_disk::units::{parse_duration_ns, parse_size_bytes};
 use luc_disk::{BlockErrno, ModelSpec, kernel_release};
 use luc_host::interrupt::interrupted;
+use luc_units::{parse_duration_ns, parse_size_bytes};
 
 use super::INTERRUPTED;
 use super::disk::Which;

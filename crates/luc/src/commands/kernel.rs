@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use anyhow::bail;
 use clap::Subcommand;
-use luc_disk::units::parse_duration_ns;
 use luc_kernel::build::{self, When};
 use luc_kernel::lease::{self, Leases};
 use luc_kernel::{Journal, Kernels, Machine, Module, Settings};
+use luc_units::parse_duration_ns;
 
 /// The kernel module: build, load, watch, set and unload it
 ///

@@ -8,9 +8,9 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use luc_bench::powercut::{self, Powercut, Report};
-use luc_bench::workers::ClientKind;
 use luc_disk::ModelSpec;
-use luc_disk::units::{parse_duration_ns, parse_size_bytes};
+use luc_units::{parse_duration_ns, parse_size_bytes};
+use luc_workload::workers::ClientKind;
 
 use super::INTERRUPTED;
 

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use luc_disk::interrupt;
-use luc_disk::units::{parse_duration_ns, parse_size_bytes};
 use luc_gate_core::inspect;
 use luc_gate_core::launch::{Command, supervise};
 use luc_probe::{Filter, Mode, Options, Outcome, Recorder, StoreSink};
+use luc_units::{parse_duration_ns, parse_size_bytes};
 
 use super::selection::Selection;
 

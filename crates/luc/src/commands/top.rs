@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
-use luc_disk::units::{parse_duration_ns, parse_size_bytes};
 use luc_report::top::{Interval, batch};
+use luc_units::{parse_duration_ns, parse_size_bytes};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::INTERRUPTED;

@@ -60,7 +60,7 @@ mod tests {
     use std::os::unix::fs::MetadataExt;
 
     use super::*;
-    use crate::scratch::Scratch;
+    use luc_workload::scratch::Scratch;
 
     #[test]
     fn the_end_of_a_large_file_and_all_of_a_small_one_keep_their_space() {

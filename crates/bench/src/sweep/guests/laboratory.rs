@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use luc_kernel::build::sources::{LAGDISK, LUC, Sources};
 use luc_vm::{Kernel, Mode, Vm};
+use luc_workload::filebench;
 
 use super::super::environment::mkfs_version;
 use super::super::error::SweepError;
@@ -18,7 +19,6 @@ use super::lots::Lot;
 use super::reading::records;
 use super::script::{MODEL_FILE, disk_bytes, script, workload_file};
 use super::speed::Speed;
-use crate::filebench;
 
 /// What a guest may take on a busy host.
 const LIMIT: Duration = Duration::from_secs(3600);

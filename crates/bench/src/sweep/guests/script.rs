@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use luc_disk::ModelSpec;
-use luc_disk::units::{parse_duration_ns, parse_size_bytes};
+use luc_units::{parse_duration_ns, parse_size_bytes};
 
 use super::super::error::SweepError;
 use super::super::options::{Personality, words};

@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use luc_disk::Mkfs;
-use luc_disk::units::{parse_duration_ns, parse_size_bytes};
 use luc_power::energy::{self, Choice};
 use luc_power::frequency::{self, Setting};
 use luc_stats::FEWEST;
+use luc_units::{parse_duration_ns, parse_size_bytes};
+use luc_workload::filebench;
+use luc_workload::nearest::nearest;
 
 use super::super::device::own_identity;
 use super::super::error::SweepError;
@@ -16,8 +18,6 @@ use super::super::options::{self, Stretch};
 use super::file_systems::{FILE_SYSTEMS, kernel_has};
 use super::virtual_time::check_host;
 use super::{Disk, Plan, Policy, Stop, Target, Workload};
-use crate::filebench;
-use crate::nearest::nearest;
 use crate::selection::FEWEST_ROUNDS;
 
 impl Plan {

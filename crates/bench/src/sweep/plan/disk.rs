@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use luc_disk::ModelSpec;
-use luc_disk::units::parse_size_bytes;
+use luc_units::parse_size_bytes;
 use serde::{Deserialize, Serialize};
 
 use super::super::error::SweepError;

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use luc_disk::units::parse_size_bytes;
+use luc_units::parse_size_bytes;
 use serde::{Deserialize, Serialize};
 
 use super::super::error::SweepError;

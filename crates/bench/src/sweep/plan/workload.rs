@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use luc_workload::filebench;
 use serde::{Deserialize, Serialize};
 
 use super::super::error::SweepError;
 use super::Policy;
-use crate::filebench;
 
 /// A workload of `luc bench`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

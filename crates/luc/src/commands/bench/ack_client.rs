@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use luc_bench::powercut::client::{self, AckClients};
-use luc_bench::workers::ClientKind;
+use luc_workload::workers::ClientKind;
 
 /// The clients of `luc powercut`
 #[derive(Debug, clap::Args)]

@@ -4,8 +4,8 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use luc_bench::units::file_size_bytes;
-use luc_bench::workloads::commit::{self, Commit, Part, Work};
+use luc_workload::units::file_size_bytes;
+use luc_workload::workloads::commit::{self, Commit, Part, Work};
 
 use super::{or_interrupted, show, status};
 

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use luc_bench::filebench::{Drawn, FilebenchError, Options, Workload};
-use luc_bench::units::seconds_ns;
+use luc_workload::filebench::{Drawn, FilebenchError, Options, Workload};
+use luc_workload::units::seconds_ns;
 
 use super::{or_interrupted, show, status};
 

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use luc_bench::units::file_size_bytes;
-use luc_bench::workers::ClientKind;
-use luc_bench::workloads::initial_write::{self, Figure, Include, InitialWrite};
+use luc_workload::units::file_size_bytes;
+use luc_workload::workers::ClientKind;
+use luc_workload::workloads::initial_write::{self, Figure, Include, InitialWrite};
 
 use super::{or_interrupted, show, status};
 

@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use luc_bench::latency::LatencyFigures;
-use luc_bench::units::file_size_bytes;
-use luc_bench::workloads::metarates::{self, Metarates, Report};
-use luc_bench::workloads::timed::Head;
+use luc_workload::latency::LatencyFigures;
+use luc_workload::units::file_size_bytes;
+use luc_workload::workloads::metarates::{self, Metarates, Report};
+use luc_workload::workloads::timed::Head;
 
 use super::timed::{Common, Shown};
 

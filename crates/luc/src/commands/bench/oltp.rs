@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use luc_bench::latency::LatencyFigures;
-use luc_bench::units::file_size_bytes;
-use luc_bench::workloads::oltp::{self, Durability, Oltp, Report};
-use luc_bench::workloads::timed::Head;
+use luc_workload::latency::LatencyFigures;
+use luc_workload::units::file_size_bytes;
+use luc_workload::workloads::oltp::{self, Durability, Oltp, Report};
+use luc_workload::workloads::timed::Head;
 
 use super::timed::{Common, Shown};
 

@@ -3,8 +3,8 @@
 use std::io::{IsTerminal, Write, stderr, stdout};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use luc_bench::latency::LatencyFigures;
-use luc_bench::workers::{ClientKind, Progress, Schedule};
+use luc_workload::latency::LatencyFigures;
+use luc_workload::workers::{ClientKind, Progress, Schedule};
 use serde::Serialize;
 
 /// Shorter runs have no progress bar, ns.

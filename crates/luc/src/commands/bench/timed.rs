@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use luc_bench::BenchError;
-use luc_bench::latency::LatencyFigures;
-use luc_bench::units::{duration_ns, seconds_ns};
-use luc_bench::workers::{ClientKind, Distribution, Progress, Schedule, Think};
-use luc_bench::workloads::timed::{Head, SyncCall, Timed};
+use luc_workload::BenchError;
+use luc_workload::latency::LatencyFigures;
+use luc_workload::units::{duration_ns, seconds_ns};
+use luc_workload::workers::{ClientKind, Distribution, Progress, Schedule, Think};
+use luc_workload::workloads::timed::{Head, SyncCall, Timed};
 use serde::Serialize;
 
 use super::{or_interrupted, show, status};

@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
-use luc_bench::latency::LatencyFigures;
-use luc_bench::workloads::timed::Head;
-use luc_bench::workloads::varmail::{self, Report, Varmail};
+use luc_workload::latency::LatencyFigures;
+use luc_workload::workloads::timed::Head;
+use luc_workload::workloads::varmail::{self, Report, Varmail};
 
 use super::timed::{Common, Shown};
 

@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
-use luc_disk::units::parse_duration_ns;
 use luc_gate_core::inspect::filesystem;
 use luc_kernel::lease::Leases;
 use luc_kernel::table::{Row, Table};
 use luc_kernel::{Device, Journal, Key, Machine, Module, Settings, Stats};
+use luc_units::parse_duration_ns;
 use serde::Serialize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 

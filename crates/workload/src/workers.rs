@@ -13,7 +13,7 @@ use crate::error::BenchError;
 use crate::latency::{Latency, Recorders};
 
 /// The longest time that clients with a fixed amount of work may take: a year.
-pub(crate) const FOREVER_NS: u64 = 365 * 86_400_000_000_000;
+pub const FOREVER_NS: u64 = 365 * 86_400_000_000_000;
 
 mod client;
 mod control;
@@ -22,27 +22,27 @@ mod schedule;
 mod think;
 mod threads;
 
-pub(crate) use client::Client;
+pub use client::Client;
 use control::Control;
-pub(crate) use control::Fault;
+pub use control::Fault;
 pub use schedule::{ClientKind, Progress, Schedule};
-pub(crate) use think::Pauses;
+pub use think::Pauses;
 pub use think::{Distribution, Think};
 
 /// What a run measured.
 #[derive(Debug)]
-pub(crate) struct Measured {
+pub struct Measured {
     /// Length of the measured interval, ns; shorter than planned after an interrupt.
-    pub(crate) interval_ns: u64,
+    pub interval_ns: u64,
     /// Whether a signal ended it.
-    pub(crate) interrupted: bool,
+    pub interrupted: bool,
     recorders: Recorders,
     clients: usize,
 }
 
 impl Measured {
     /// Of clients that had a fixed amount of work.
-    pub(crate) fn of_rounds(
+    pub fn of_rounds(
         recorders: Recorders,
         clients: usize,
         interval_ns: u64,
@@ -57,19 +57,19 @@ impl Measured {
     }
 
     /// Latencies of an operation, of all clients together.
-    pub(crate) fn latency(&self, operation: usize) -> Latency {
+    pub fn latency(&self, operation: usize) -> Latency {
         self.recorders.summary(self.clients, operation)
     }
 
     /// Sum (ns) and count of an operation's latencies, per client.
-    pub(crate) fn totals(&self, operation: usize) -> impl Iterator<Item = (u64, u64)> + '_ {
+    pub fn totals(&self, operation: usize) -> impl Iterator<Item = (u64, u64)> + '_ {
         (0..self.clients).map(move |client| self.recorders.of(client).totals(operation))
     }
 }
 
 /// Why a run has no figures.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub enum Failure {
     /// An operation failed.
     Fault(Fault),
     /// Anything else.
@@ -81,7 +81,7 @@ pub(crate) enum Failure {
 /// makes for a client, before any of them starts, is handed to its `body`.
 ///
 /// A client of kind process is forked, so this process must have a single thread.
-pub(crate) fn run<T>(
+pub fn run<T>(
     schedule: &Schedule,
     operations: usize,
     prepare: impl Fn(&Client<'_>) -> Result<T, Fault> + Sync,
@@ -105,7 +105,7 @@ pub(crate) fn run<T>(
 
 /// As [`run`] for clients that have a fixed amount of work instead of a time. Latencies go into
 /// `recorders`. Whether all have done their work; a signal keeps them from it.
-pub(crate) fn run_to_end<T>(
+pub fn run_to_end<T>(
     (clients, kind): (usize, ClientKind),
     recorders: &Recorders,
     prepare: impl Fn(&Client<'_>) -> Result<T, Fault> + Sync,
@@ -122,7 +122,7 @@ pub(crate) fn run_to_end<T>(
 }
 
 /// Counters for `clients` clients of `operations` operations each.
-pub(crate) fn recorders(clients: usize, operations: usize) -> Result<Recorders, Failure> {
+pub fn recorders(clients: usize, operations: usize) -> Result<Recorders, Failure> {
     Recorders::new(clients, operations).map_err(|reason| no_memory(clients, reason))
 }
 
@@ -222,7 +222,7 @@ fn coordinate(
 
 /// CLOCK_MONOTONIC, ns.
 #[inline]
-pub(crate) fn now_ns() -> u64 {
+pub fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }

@@ -10,31 +10,31 @@ use shares::Share;
 mod shares;
 mod stocks;
 
-pub(crate) use stocks::{STOCKS, Stock};
+pub use stocks::{STOCKS, Stock};
 
 /// How far from its mean a mean may lie, in standard errors.
 const DEVIATIONS: f64 = 5.0;
 
 /// What a run did, by the flowop's name.
 #[derive(Debug, Default)]
-pub(crate) struct Counted {
+pub struct Counted {
     /// Flowops completed.
-    pub(crate) operations: HashMap<String, u64>,
+    pub operations: HashMap<String, u64>,
     /// Bytes that they moved.
-    pub(crate) bytes: HashMap<String, u64>,
+    pub bytes: HashMap<String, u64>,
 }
 
 /// What comes of comparing a run with the reference.
 #[derive(Debug, Default)]
-pub(crate) struct Verdict {
+pub struct Verdict {
     /// Flowops looked at.
-    pub(crate) flowops: usize,
+    pub flowops: usize,
     /// Those of them whose size of calls is given by the reference.
-    pub(crate) sized: usize,
+    pub sized: usize,
     /// The largest relative distance of a mean size from that of the reference.
-    pub(crate) farthest: f64,
+    pub farthest: f64,
     /// What is not as it should be, a sentence each.
-    pub(crate) wrong: Vec<String>,
+    pub wrong: Vec<String>,
 }
 
 impl Stock {
@@ -42,13 +42,13 @@ impl Stock {
     ///
     /// # Errors
     /// [`FilebenchError`], as [`Workload::load`].
-    pub(crate) fn load(&self, set: &[&str]) -> Result<Workload, FilebenchError> {
+    pub fn load(&self, set: &[&str]) -> Result<Workload, FilebenchError> {
         let set: Vec<String> = set.iter().map(|pair| (*pair).to_owned()).collect();
         Workload::load(self.name, &set)
     }
 
     /// Where the unchanged workload is not as the reference says: filesets, loops, their threads and flowops.
-    pub(crate) fn differences(&self, workload: &Workload) -> Vec<String> {
+    pub fn differences(&self, workload: &Workload) -> Vec<String> {
         let plan = &workload.plan;
         let mut differences = Vec::new();
         let mut compare = |what: &str, found: String, wanted: String| {
@@ -86,7 +86,7 @@ impl Stock {
     }
 
     /// Compares what a run of `workload`, with its own variables or the small ones, counted with the reference.
-    pub(crate) fn judge(&self, workload: &Workload, is_small: bool, counted: &Counted) -> Verdict {
+    pub fn judge(&self, workload: &Workload, is_small: bool, counted: &Counted) -> Verdict {
         let mut verdict = Verdict::default();
         let loops = if is_small { self.loops } else { self.whole() };
         for (steps, text) in loops.iter().enumerate() {

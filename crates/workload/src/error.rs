@@ -86,7 +86,7 @@ pub enum BenchError {
 
 impl BenchError {
     /// An operation's failure, told apart by what the user can do about it.
-    pub(crate) fn operation(path: &Path, what: &str, reason: io::Error) -> Self {
+    pub fn operation(path: &Path, what: &str, reason: io::Error) -> Self {
         let path = path.to_path_buf();
         let what = what.to_owned();
         match reason.kind() {
@@ -107,7 +107,7 @@ impl BenchError {
     }
 
     /// A directory that cannot be worked in.
-    pub(crate) fn directory(path: &Path, reason: io::Error) -> Self {
+    pub fn directory(path: &Path, reason: io::Error) -> Self {
         let advice = match reason.kind() {
             io::ErrorKind::NotFound => "create it or give another --dir",
             io::ErrorKind::NotADirectory => "give a directory as --dir",

@@ -1,4 +1,4 @@
-//! Durations and sizes of options, in the notation of [`luc_disk::units`].
+//! Durations and sizes of options, in the notation of [`luc_units`].
 
 use crate::error::BenchError;
 
@@ -8,7 +8,7 @@ use crate::error::BenchError;
 /// # Errors
 /// [`BenchError::Input`] if `text` is no such duration.
 pub fn duration_ns(option: &str, text: &str) -> Result<u64, BenchError> {
-    luc_disk::units::parse_duration_ns(text)
+    luc_units::parse_duration_ns(text)
         .ok()
         .filter(|&ns| ns <= 86_400_000_000_000)
         .ok_or_else(|| BenchError::Input {
@@ -39,7 +39,7 @@ pub fn seconds_ns(option: &str, seconds: f64) -> Result<u64, BenchError> {
 /// # Errors
 /// [`BenchError::Input`] if `text` is no such size.
 pub fn file_size_bytes(option: &str, text: &str) -> Result<u64, BenchError> {
-    luc_disk::units::parse_size_bytes(text)
+    luc_units::parse_size_bytes(text)
         .ok()
         .filter(|&bytes| bytes <= 1 << 30)
         .ok_or_else(|| BenchError::Input {

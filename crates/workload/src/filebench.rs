@@ -15,7 +15,7 @@ mod mistake;
 mod parse;
 mod plan;
 mod rate;
-pub(crate) mod reference;
+pub mod reference;
 mod resolve;
 mod slots;
 mod stock;

@@ -121,12 +121,12 @@ impl Workload {
     }
 
     /// Threads of all its processes.
-    pub(crate) fn threads(&self) -> usize {
+    pub fn threads(&self) -> usize {
         self.plan.clients.len()
     }
 
     /// About what the files that are there at the start take, bytes.
-    pub(crate) fn file_bytes(&self) -> u64 {
+    pub fn file_bytes(&self) -> u64 {
         const DRAWS: u64 = 1000;
         let mut random = random::stream(0, 0);
         let bytes = |files: &Files| {

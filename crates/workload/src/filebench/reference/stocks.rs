@@ -8,14 +8,15 @@
 
 /// A personality.
 #[derive(Debug)]
-pub(crate) struct Stock {
-    pub(crate) name: &'static str,
+pub struct Stock {
+    /// Its name.
+    pub name: &'static str,
     /// Variables that make it small: for a test, or where the files of the original do not fit.
-    pub(crate) small: &'static [&'static str],
+    pub small: &'static [&'static str],
     /// Entries or leaf directories, directory width and percent made in advance, of each fileset.
-    pub(crate) filesets: &'static str,
+    pub filesets: &'static str,
     /// Threads of each loop and its flowops; sizes and rounds are those with the small variables.
-    pub(crate) loops: &'static [&'static str],
+    pub loops: &'static [&'static str],
 }
 
 const fn stock(
@@ -40,7 +41,7 @@ const WRITE: &str = "1: w=1048576+1";
 pub(super) const APPEND: &str = "AR~8191.5/4730";
 
 /// All of them.
-pub(crate) const STOCKS: &[Stock] = &[
+pub const STOCKS: &[Stock] = &[
     stock(
         "varmail",
         &["nthreads=2", "nfiles=5000"],

@@ -10,16 +10,16 @@ use crate::shared::SharedSlice;
 
 /// A client's failure: which operation, and errno.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub struct Fault {
     /// Index into the workload's operations.
-    pub(crate) operation: usize,
+    pub operation: usize,
     /// The system's error number.
-    pub(crate) errno: i32,
+    pub errno: i32,
 }
 
 impl Fault {
     /// The failure of `operation`.
-    pub(crate) fn of(operation: usize) -> impl Fn(io::Error) -> Self {
+    pub fn of(operation: usize) -> impl Fn(io::Error) -> Self {
         move |error| Self {
             operation,
             errno: error.raw_os_error().unwrap_or(libc::EIO),
@@ -28,7 +28,7 @@ impl Fault {
 }
 
 /// Words that the clients and the coordinator share.
-pub(crate) struct Control(SharedSlice<AtomicU64>, SharedSlice<AtomicU32>);
+pub struct Control(SharedSlice<AtomicU64>, SharedSlice<AtomicU32>);
 
 impl Control {
     pub(super) fn new() -> io::Result<Self> {

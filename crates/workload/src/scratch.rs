@@ -10,14 +10,14 @@ use crate::error::BenchError;
 /// A subdirectory that nobody else uses and that goes away with this value. Forked clients must
 /// leave by `_exit`, so that only the process that made it removes it.
 #[derive(Debug)]
-pub(crate) struct Scratch {
+pub struct Scratch {
     path: PathBuf,
     removed: bool,
 }
 
 impl Scratch {
     /// Makes `parent/luc-bench-PID-K`. Errors: [`BenchError::Directory`] with advice.
-    pub(crate) fn create(parent: &Path) -> Result<Self, BenchError> {
+    pub fn create(parent: &Path) -> Result<Self, BenchError> {
         let parent = parent
             .canonicalize()
             .map_err(|error| BenchError::directory(parent, error))?;
@@ -41,12 +41,12 @@ impl Scratch {
     }
 
     /// Where it is; absolute.
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Removes it now and says so if that fails.
-    pub(crate) fn remove(mut self) -> Result<(), BenchError> {
+    pub fn remove(mut self) -> Result<(), BenchError> {
         self.removed = true;
         fs::remove_dir_all(&self.path).map_err(|reason| BenchError::Operation {
             path: self.path.clone(),

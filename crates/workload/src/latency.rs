@@ -24,7 +24,7 @@ const TOTALS: usize = 4;
 
 /// The counters of all clients.
 #[derive(Debug)]
-pub(crate) struct Recorders {
+pub struct Recorders {
     operations: usize,
     counts: SharedSlice<AtomicU32>,
     totals: SharedSlice<AtomicU64>,
@@ -32,14 +32,14 @@ pub(crate) struct Recorders {
 
 /// One client's counters; only that client may record.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Recorder<'a> {
+pub struct Recorder<'a> {
     counts: &'a [AtomicU32],
     totals: &'a [AtomicU64],
 }
 
 impl Recorders {
     /// Counters for `clients` clients of `operations` operations each.
-    pub(crate) fn new(clients: usize, operations: usize) -> io::Result<Self> {
+    pub fn new(clients: usize, operations: usize) -> io::Result<Self> {
         Ok(Self {
             operations,
             counts: SharedSlice::new(clients * operations * BUCKETS)?,
@@ -48,7 +48,7 @@ impl Recorders {
     }
 
     /// The counters of client `client`.
-    pub(crate) fn of(&self, client: usize) -> Recorder<'_> {
+    pub fn of(&self, client: usize) -> Recorder<'_> {
         let counts = self.operations * BUCKETS;
         let totals = self.operations * TOTALS;
         Recorder {
@@ -58,7 +58,7 @@ impl Recorders {
     }
 
     /// All clients' latencies of operation `operation`.
-    pub(crate) fn summary(&self, clients: usize, operation: usize) -> Latency {
+    pub fn summary(&self, clients: usize, operation: usize) -> Latency {
         let mut latency = Latency::empty();
         for client in 0..clients {
             self.of(client).add_to(operation, &mut latency);
@@ -70,7 +70,7 @@ impl Recorders {
 impl Recorder<'_> {
     /// Counts one latency of `ns` nanoseconds.
     #[inline]
-    pub(crate) fn record(&self, operation: usize, ns: u64) {
+    pub fn record(&self, operation: usize, ns: u64) {
         // Plain loads and stores: the client is the only writer.
         let bucket = bucket(ns);
         let count = &self.counts[operation * BUCKETS + bucket];
@@ -92,7 +92,7 @@ impl Recorder<'_> {
     }
 
     /// Sum in nanoseconds and count of one operation.
-    pub(crate) fn totals(&self, operation: usize) -> (u64, u64) {
+    pub fn totals(&self, operation: usize) -> (u64, u64) {
         let totals = &self.totals[operation * TOTALS..][..TOTALS];
         (
             totals[0].load(Ordering::Relaxed),

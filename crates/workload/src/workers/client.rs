@@ -8,9 +8,10 @@ use super::now_ns;
 use crate::latency::Recorder;
 
 /// A client's side of a run.
-pub(crate) struct Client<'a> {
+#[derive(Debug)]
+pub struct Client<'a> {
     /// Number of the client, from 0.
-    pub(crate) index: usize,
+    pub index: usize,
     pub(super) control: &'a Control,
     pub(super) recorder: Recorder<'a>,
 }
@@ -18,35 +19,35 @@ pub(crate) struct Client<'a> {
 impl Client<'_> {
     /// Whether the client should go on at `now_ns`.
     #[inline]
-    pub(crate) fn running(&self, now_ns: u64) -> bool {
+    pub fn running(&self, now_ns: u64) -> bool {
         now_ns < self.control.end_ns().load(Ordering::Relaxed)
     }
 
     /// Whether something completed at `now_ns` counts: in the measured interval.
     #[inline]
-    pub(crate) fn counts(&self, now_ns: u64) -> bool {
+    pub fn counts(&self, now_ns: u64) -> bool {
         now_ns >= self.control.begin_ns().load(Ordering::Relaxed) && self.running(now_ns)
     }
 
     /// Records a latency; the caller has asked [`Client::counts`].
     #[inline]
-    pub(crate) fn record(&self, operation: usize, ns: u64) {
+    pub fn record(&self, operation: usize, ns: u64) {
         self.recorder.record(operation, ns);
     }
 
     /// Time until the end of the run, ns.
-    pub(crate) fn left_ns(&self, now_ns: u64) -> u64 {
+    pub fn left_ns(&self, now_ns: u64) -> u64 {
         let end_ns = self.control.end_ns().load(Ordering::Relaxed);
         end_ns.saturating_sub(now_ns)
     }
 
     /// Ends the run at `now_ns`, if it has not ended.
-    pub(crate) fn end_run(&self, now_ns: u64) {
+    pub fn end_run(&self, now_ns: u64) {
         self.control.end_ns().fetch_min(now_ns, Ordering::Relaxed);
     }
 
     /// Thinks for `think_ns`, or until the end of the run if that comes first.
-    pub(crate) fn think(&self, think_ns: u64) {
+    pub fn think(&self, think_ns: u64) {
         if think_ns == 0 {
             return;
         }
