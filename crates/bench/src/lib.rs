@@ -6,8 +6,5 @@
 
 pub mod advise;
 pub mod evaluate;
-pub mod faults;
-pub mod powercut;
 pub mod selection;
-mod strays;
 pub mod sweep;

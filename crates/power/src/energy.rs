@@ -14,9 +14,8 @@ mod tests;
 use std::path::Path;
 use std::time::Instant;
 
-use serde::{Deserialize, Serialize};
-
 use luc_host::sysfs::is_virtual_machine;
+use serde::{Deserialize, Serialize};
 
 /// What a plan says of energy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

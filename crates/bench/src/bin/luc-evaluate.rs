@@ -13,7 +13,7 @@ use luc_bench::evaluate::sigkill::Orders;
 use luc_bench::evaluate::{
     self, EvaluateError, Options, PARTS, Part, measured, plant, sigkill, sqlite, switches,
 };
-use luc_bench::interrupt;
+use luc_host::interrupt;
 
 /// Measures what LUC claims and writes a page and the raw data of each part. Needs root, but for
 /// kernel, matrix and thesis.

@@ -1,8 +1,7 @@
 //! The best against another, round by round.
 
-use serde::Serialize;
-
 use luc_stats::{geometric_interval, interpolated_interval, leaves_some_out, paired_ratios};
+use serde::Serialize;
 
 use super::FEWEST_ROUNDS;
 

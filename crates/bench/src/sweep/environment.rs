@@ -6,9 +6,8 @@ use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use luc_host::processors::Processors;
-use serde::{Deserialize, Serialize};
-
 use luc_power::frequency::now_khz;
+use serde::{Deserialize, Serialize};
 
 /// The machine during a repeat.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -4,7 +4,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use luc_power::frequency::FrequencyError;
-
 use luc_workload::BenchError;
 use luc_workload::filebench::FilebenchError;
 

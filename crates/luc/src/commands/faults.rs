@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use luc_bench::faults::{
-    self, Call, CommandPlan, CommandReport, Faults, Gate, Policy, Report, Setting,
-};
 use luc_disk::{BlockErrno, ModelSpec, kernel_release};
 use luc_host::interrupt::interrupted;
+use luc_powercut::faults::{
+    self, Call, CommandPlan, CommandReport, Faults, Gate, Policy, Report, Setting,
+};
 use luc_units::{parse_duration_ns, parse_size_bytes};
 
 use super::INTERRUPTED;

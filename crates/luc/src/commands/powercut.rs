@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use luc_bench::powercut::{self, Powercut, Report};
 use luc_disk::ModelSpec;
+use luc_powercut::{Powercut, Report};
 use luc_units::{parse_duration_ns, parse_size_bytes};
 use luc_workload::workers::ClientKind;
 
@@ -98,7 +98,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     let json = args.json;
     let plan = plan(args)?;
     let bar = bar(plan.rounds);
-    let report = powercut::run(&plan, &mut |done| bar.set_position(done));
+    let report = luc_powercut::run(&plan, &mut |done| bar.set_position(done));
     bar.finish_and_clear();
     let report = report?;
     if json {

@@ -3,9 +3,8 @@
 use std::fs::File;
 use std::sync::Arc;
 
-use rand::Rng;
-
 use luc_stats::random;
+use rand::Rng;
 
 /// Numbers that a flowop may name.
 const NUMBERED: usize = 128;

@@ -1,8 +1,7 @@
 //! Numbers of a workload: fixed, or drawn from a distribution at each use.
 
-use rand::{Rng, RngExt};
-
 use luc_stats::random::{gamma, normal};
+use rand::{Rng, RngExt};
 
 /// A number.
 #[derive(Debug, Clone, PartialEq)]

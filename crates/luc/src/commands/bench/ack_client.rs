@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use luc_bench::powercut::client::{self, AckClients};
+use luc_powercut::client::{self, AckClients};
 use luc_workload::workers::ClientKind;
 
 /// The clients of `luc powercut`

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use luc_bench::faults::client::{self, FaultClient};
+use luc_powercut::faults::client::{self, FaultClient};
 
 /// The program under trial of `luc faults`
 #[derive(Debug, clap::Args)]

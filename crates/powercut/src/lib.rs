@@ -4,6 +4,8 @@
 //! Round `r` of seed `s` is the first round of seed `s + r`, so that one number repeats a round.
 //! What the clients write, when the power is cut and which unflushed sectors outlive it follow from
 //! the seed; how far the clients get until then does not.
+//!
+//! [`faults`] asks the other question: does a failed write reach the program that asked?
 
 mod acks;
 mod check;
@@ -11,9 +13,11 @@ pub mod client;
 mod content;
 mod disk;
 mod error;
+pub mod faults;
 mod fsck;
 mod report;
 mod site;
+mod strays;
 mod trial;
 
 use std::ffi::OsString;
@@ -21,7 +25,6 @@ use std::path::PathBuf;
 
 use luc_disk::ModelSpec;
 use luc_host::interrupt::interrupted;
-
 use luc_workload::workers::ClientKind;
 
 pub use error::PowercutError;

@@ -1,9 +1,8 @@
 //! What clients write: every step, name and byte is a function of (seed, client, step number), so
 //! that the check needs no record of it.
 
-use rand::RngExt;
-
 use luc_stats::random;
+use rand::RngExt;
 
 /// Largest body of one step, bytes.
 const LARGEST_BYTES: u32 = 64 << 10;
