@@ -139,7 +139,7 @@ pub fn saved(data: &[u8]) {
     let Some((&kind, text)) = data.split_first() else {
         return;
     };
-    let saved = |text: &str| luc_bench::sweep::saved(kind, text);
+    let saved = |text: &str| luc_sweep::saved(kind, text);
     if let Some(again) = saved(&String::from_utf8_lossy(text)) {
         assert_eq!(saved(&again), Some(again));
     }

@@ -4,7 +4,4 @@
 //! asked; [`sweep`] repeats workloads over the points of a plan; [`selection`] says which candidate is best and how sure
 //! that is, [`advise`] what to do about it; [`evaluate`] drives `luc` itself and writes `docs/evaluation`.
 
-pub mod advise;
 pub mod evaluate;
-pub mod selection;
-pub mod sweep;

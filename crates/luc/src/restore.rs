@@ -17,7 +17,7 @@ pub(crate) struct Outcome {
 
 /// Puts back all that dead processes have left; what living ones use is left alone.
 pub(crate) fn all(patience: Duration) -> Outcome {
-    let sweeps = luc_bench::sweep::restore_left(patience);
+    let sweeps = luc_sweep::restore_left(patience);
     let mut outcome = Outcome {
         restored: sweeps.restored,
         failed: sweeps.failed.iter().map(ToString::to_string).collect(),

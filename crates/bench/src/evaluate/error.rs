@@ -39,7 +39,7 @@ pub enum EvaluateError {
     Vm(#[from] luc_vm::Error),
     /// A sweep.
     #[error(transparent)]
-    Sweep(#[from] crate::sweep::SweepError),
+    Sweep(#[from] luc_sweep::SweepError),
     /// A program's JSON lacks a figure.
     #[error("{what} is missing in what luc reported: build luc and luc-evaluate from one source")]
     Missing {

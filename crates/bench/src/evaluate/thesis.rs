@@ -14,10 +14,11 @@ mod tables;
 use std::path::Path;
 use std::time::Instant;
 
+use luc_sweep::Plan;
+
 use super::progress::Progress;
 use super::report::{Page, Table, Target};
 use super::{EvaluateError, Options, machine};
-use crate::sweep::{self, Plan};
 use data::Data;
 use finding::{Finding, Verdict};
 
@@ -35,7 +36,7 @@ pub(super) fn run(options: &Options) -> Result<(Page, String), EvaluateError> {
     }
     let folder = options.myself.with_file_name("thesis.sweep");
     let mut progress: Option<Progress> = None;
-    let report = sweep::run(
+    let report = luc_sweep::run(
         &plan,
         &folder,
         &options.luc,

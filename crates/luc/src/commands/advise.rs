@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
-use luc_bench::advise::{Answer, Device, Place, Request, prepare};
-use luc_bench::sweep::{self, Policy};
 use luc_power::energy;
+use luc_sweep::Policy;
+use luc_sweep::advise::{Answer, Device, Place, Request, prepare};
 use luc_units::parse_duration_ns;
 
 use super::INTERRUPTED;
@@ -170,7 +170,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     let bar = bar();
     let deadline = begun + time;
     let plan = &prepared.plan;
-    let report = sweep::run_until(
+    let report = luc_sweep::run_until(
         plan,
         &out,
         &luc,
@@ -188,7 +188,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
         },
     );
     bar.finish_and_clear();
-    let report = report.map_err(luc_bench::advise::AdviseError::from)?;
+    let report = report.map_err(luc_sweep::advise::AdviseError::from)?;
     let answer = Answer::of(&prepared, &report);
     if args.json {
         writeln!(stdout(), "{}", serde_json::to_string_pretty(&answer)?)?;

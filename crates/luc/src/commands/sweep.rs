@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
-use luc_bench::sweep::{self, Plan, Report};
+use luc_sweep::{Plan, Report};
 
 use super::INTERRUPTED;
 
@@ -148,14 +148,14 @@ struct ReportArgs {
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     match args.command {
         Some(Subcommand::Report(args)) => {
-            let report = sweep::report_again(&args.dir)?;
+            let report = luc_sweep::report_again(&args.dir)?;
             return show(&report, &args.dir, args.json);
         }
         Some(Subcommand::Restore(args)) => return restore(args.json),
         None => {}
     }
     let Some(path) = args.plan else {
-        sweep::clean_up()?;
+        luc_sweep::clean_up()?;
         return Ok(ExitCode::SUCCESS);
     };
     luc_host::interrupt::install()?;
@@ -171,7 +171,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     });
     let luc = std::env::current_exe().context("cannot find the luc binary: reinstall it")?;
     let bar = bar();
-    let report = sweep::run(&plan, &out, &luc, &args.sysfs, &mut |made, wanted, what| {
+    let report = luc_sweep::run(&plan, &out, &luc, &args.sysfs, &mut |made, wanted, what| {
         bar.set_length(wanted as u64);
         bar.set_message(what.to_owned());
         bar.set_position(made as u64);

@@ -3,7 +3,7 @@
 use super::super::report::{Table, number};
 use super::cells::DEFAULT;
 use super::figures::{Figures, Ratio, middle};
-use crate::selection::Candidate;
+use luc_sweep::selection::Candidate;
 
 /// The slides' own file systems.
 const SLIDES: [&str; 4] = ["ext2", "ext3", "reiserfs", "xfs"];

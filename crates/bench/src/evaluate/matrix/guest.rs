@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use luc_sweep::guest_needs;
 use luc_vm::{Kernel, Mode, Outcome, Vm};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,7 +13,6 @@ use serde_json::Value;
 use super::super::EvaluateError;
 use super::super::guests::{self, Fnv};
 use super::cells::{Config, DISK_MIB, Group, Load, SECONDS};
-use crate::sweep::guest_needs;
 
 /// The distribution's kernel: the last of its kind with ReiserFS.
 const VERSION: &str = "6.1";

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use luc_sweep::selection::{Candidate, FEWEST_ROUNDS, Side};
+
 use super::super::guests::Results;
 use super::super::report::{Page, Table, Target, spread};
 use super::cells::{CONFIGS, DISK_MIB, LOADS, SCALE, SECONDS};
 use super::conclusions::{self, improvement};
 use super::figures::{Figures, middle};
 use super::guest::Cell;
-use crate::selection::{Candidate, FEWEST_ROUNDS, Side};
 
 /// The page of what is there.
 pub(super) fn page(results: &Results<Cell>) -> Page {

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use luc_stats::median;
+use luc_sweep::Record;
 
 use super::super::report::number;
-use crate::sweep::Record;
 
 /// A line of the thesis' figures: everything of a point but its speed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,9 +6,9 @@ mod names;
 mod rates;
 mod speedups;
 
-use luc_bench::sweep::Report;
 use luc_report::figures::utc;
 use luc_report::graphs::{Page, Section};
+use luc_sweep::Report;
 
 use names::Axes;
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use luc_bench::sweep::{Environment, Report};
 use luc_report::figures::digits;
 use luc_report::graphs::{Graph, Section, Table};
+use luc_sweep::{Environment, Report};
 
 /// Different values of a row that are named.
 const MOST_VALUES: usize = 12;

@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
-use luc_bench::sweep::{PointReport, Report};
 use luc_report::graphs::{Estimate, Graph, Lines, MOST_SERIES, Place, Section, Series};
+use luc_sweep::{PointReport, Report};
 
 use super::names::{Axes, number, speedup, spread, value, value_name};
 

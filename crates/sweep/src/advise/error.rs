@@ -1,0 +1,84 @@
+//! What can be wrong with a request for advice.
+
+use std::path::PathBuf;
+
+use luc_workload::filebench::FilebenchError;
+use luc_workload::traced::TracedError;
+
+use crate::SweepError;
+
+/// A request that cannot be met.
+#[derive(Debug, thiserror::Error)]
+pub enum AdviseError {
+    /// No such workload.
+    #[error(
+        "--workload {given}: no such workload, file or trace{hint}; built in are metarates, varmail, oltp and \
+         initial-write, and docs/filebench.md has the personalities"
+    )]
+    UnknownWorkload {
+        /// What was given.
+        given: String,
+        /// `; did you mean 'x'?`, or nothing.
+        hint: String,
+    },
+    /// A name that nothing has.
+    #[error("{option} {given}: not known{hint}")]
+    Unknown {
+        /// The option.
+        option: &'static str,
+        /// What was given.
+        given: String,
+        /// The nearest name, or all.
+        hint: String,
+    },
+    /// Options that do not go together, or a value that is none.
+    #[error("{0}")]
+    Option(String),
+    /// Nothing is left to try.
+    #[error("nothing to try: {0}")]
+    NoCandidate(String),
+    /// The files do not fit.
+    #[error(
+        "the workload's files take {needed} and this emulated disk, which is in memory, may have {there}: make them \
+         fewer or smaller (--set nfiles=N), or measure in a directory (--on DIR)"
+    )]
+    Memory {
+        /// What the files take.
+        needed: String,
+        /// What there is.
+        there: String,
+    },
+    /// A directory that cannot be used.
+    #[error("--on {path}: not an existing directory; give one on the file system to be measured", path = .0.display())]
+    Directory(PathBuf),
+    /// There is something on the device.
+    #[error(
+        "--device {path}: it is not empty ({found}): name another, or give --overwrite as well if that may go",
+        path = .path.display()
+    )]
+    NotEmpty {
+        /// The device.
+        path: PathBuf,
+        /// What is on it.
+        found: String,
+    },
+    /// The workload file is wrong.
+    #[error(transparent)]
+    Filebench(#[from] FilebenchError),
+    /// The trace cannot be used.
+    #[error(transparent)]
+    Traced(#[from] TracedError),
+    /// The sweep cannot be made or go on, in its words.
+    #[error("{0}")]
+    Sweep(String),
+}
+
+impl From<SweepError> for AdviseError {
+    /// It speaks of a plan, which the user has not written.
+    fn from(error: SweepError) -> Self {
+        match error {
+            SweepError::NotEmpty { path, found } => Self::NotEmpty { path, found },
+            error => Self::Sweep(error.to_string().trim_start_matches("plan: ").to_owned()),
+        }
+    }
+}

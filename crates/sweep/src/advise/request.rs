@@ -1,0 +1,255 @@
+//! From what somebody asks to a plan for a sweep.
+
+use std::path::{Path, PathBuf};
+
+use luc_power::energy;
+
+use super::candidates::{self, NotTried, Wanted};
+use super::devices::Device;
+use super::disks;
+use super::error::AdviseError;
+use super::workload::Asked;
+use crate::{DeviceAbout, Disk, Plan, Policy, Stop, Target, VirtualTime};
+
+/// What somebody asks.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Built-in workload, personality or file.
+    pub workload: String,
+    /// `name=value`: options of a built-in workload, variables of a personality.
+    pub set: Vec<String>,
+    /// Length of a run; without: 5 s, or to its end.
+    pub seconds: Option<f64>,
+    /// Clients; without: the workload's own.
+    pub threads: Option<usize>,
+    /// Where.
+    pub place: Place,
+    /// File systems; all, if there are none.
+    pub only: Vec<String>,
+    /// Labels of options; all, if there are none.
+    pub options: Vec<String>,
+    /// With the gate, or without.
+    pub policies: Vec<Policy>,
+    /// Also what loses data.
+    pub unsafe_too: bool,
+    /// Rounds before the first look.
+    pub least_rounds: usize,
+    /// Rounds after which it ends.
+    pub most_rounds: usize,
+    /// A difference that is too small to matter, as a share.
+    pub goal: f64,
+    /// Of order and workloads.
+    pub seed: u64,
+    /// How energy is measured.
+    pub energy: energy::Options,
+}
+
+/// Where candidates are measured.
+#[derive(Debug, Clone)]
+pub enum Place {
+    /// On emulated disks, which are made anew for each repeat.
+    Disk {
+        /// As `luc disk create --model` takes it.
+        model: String,
+        /// As in 4G; without: by the workload's files.
+        size: Option<String>,
+    },
+    /// On emulated disks in guests, in virtual time.
+    Virtual {
+        /// As of [`Place::Disk`].
+        model: String,
+        /// As of [`Place::Disk`].
+        size: Option<String>,
+        /// The version of the distribution's kernel.
+        kernel: String,
+    },
+    /// On a block device of the user's, which is formatted for each repeat.
+    Device(Device),
+    /// On file systems that exist.
+    Directories(Vec<PathBuf>),
+}
+
+/// A plan, and what has to be said about it.
+#[derive(Debug)]
+pub struct Prepared {
+    /// For the sweep.
+    pub plan: Plan,
+    /// A word for the workload, for names of folders.
+    pub name: String,
+    /// What is run, in words.
+    pub workload: String,
+    /// Where, in words: what a disk stands for.
+    pub place: String,
+    /// What that is of a device of the user's.
+    pub device: Option<DeviceAbout>,
+    /// What is left out, and why.
+    pub not_tried: Vec<NotTried>,
+}
+
+impl Prepared {
+    /// The workload in Filebench's language; `None` of a built-in one.
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
+        let text = &self.plan.workload.first()?.text;
+        (!text.is_empty()).then_some(text)
+    }
+}
+
+/// Length of a run, s, if nothing says otherwise.
+const SECONDS: f64 = 5.0;
+/// The same in virtual time, where no noise has to average out.
+const VIRTUAL_SECONDS: f64 = 2.0;
+/// Millions of instructions a second of a guest's processor.
+const MIPS: u64 = 1000;
+
+/// The plan that answers `request`; nothing is made yet.
+///
+/// # Errors
+/// [`AdviseError`]: an option is wrong, or this machine lacks what is needed.
+pub fn prepare(request: &Request) -> Result<Prepared, AdviseError> {
+    let asked = Asked {
+        given: &request.workload,
+        set: &request.set,
+        seconds: request.seconds,
+        threads: request.threads,
+        default_seconds: match request.place {
+            Place::Virtual { .. } => VIRTUAL_SECONDS,
+            _ => SECONDS,
+        },
+    };
+    let resolved = asked.resolve()?;
+    let made_for = |kernel| {
+        candidates::targets(&Wanted {
+            only: &request.only,
+            options: &request.options,
+            unsafe_too: request.unsafe_too,
+            kernel,
+        })
+    };
+    let made = || made_for(None);
+    let (mut disk, mut device, mut virtual_time) = (Disk::default(), None, None);
+    let (targets, not_tried, place) = match &request.place {
+        Place::Disk { model, size } => {
+            disk = disks::disk(model, size.as_deref(), resolved.bytes)?;
+            let (targets, mut not_tried) = made()?;
+            let targets = candidates::that_fit(targets, disk.size_bytes()?, &mut not_tried)?;
+            (targets, not_tried, disks::stands_for(&disk))
+        }
+        Place::Virtual {
+            model,
+            size,
+            kernel,
+        } => {
+            if request.policies.contains(&Policy::Auto) {
+                return Err(AdviseError::Option(
+                    "--policy auto is the fsync gate's, which the guests of --virtual do not have: leave one of them \
+                     out"
+                        .to_owned(),
+                ));
+            }
+            disk = disks::in_guest(model, size.as_deref(), resolved.bytes)?;
+            virtual_time = Some(VirtualTime::of(kernel, MIPS));
+            let (targets, mut not_tried) = made_for(Some(kernel))?;
+            let targets = candidates::that_fit(targets, disk.size_bytes()?, &mut not_tried)?;
+            let place = format!(
+                "virtual time: Linux {kernel} in QEMU, one processor of {MIPS} million instructions a second; {}",
+                disks::stands_for(&disk)
+            );
+            (targets, not_tried, place)
+        }
+        Place::Device(given) => {
+            let about = given.about(resolved.bytes)?;
+            let (targets, mut not_tried) = made()?;
+            let targets = given.take(targets, &about, &mut not_tried)?;
+            let place = format!("device {about}");
+            device = Some(about);
+            (targets, not_tried, place)
+        }
+        Place::Directories(directories) => {
+            if !request.only.is_empty() || !request.options.is_empty() {
+                return Err(AdviseError::Option(
+                    "--only and --options choose file systems to make, and --on takes those that are there: leave \
+                     them out"
+                        .to_owned(),
+                ));
+            }
+            let targets = directories
+                .iter()
+                .map(|path| directory(path))
+                .collect::<Result<Vec<_>, _>>()?;
+            let mounts: Vec<String> = targets.iter().map(mount).collect();
+            let place = format!("file systems as they are: {}", mounts.join(", "));
+            (targets, Vec::new(), place)
+        }
+    };
+    if targets.len() * request.policies.len() < 2 {
+        let reasons: Vec<String> = not_tried
+            .iter()
+            .map(|NotTried { what, why }| format!("{what}: {why}"))
+            .collect();
+        return Err(AdviseError::NoCandidate(if reasons.is_empty() {
+            "a choice needs two candidates: name more with --only, --options, --on, or --policy off,auto".to_owned()
+        } else {
+            reasons.join("; ")
+        }));
+    }
+    let plan = Plan {
+        seed: request.seed,
+        stop: Stop {
+            goal: request.goal,
+            min: request.least_rounds,
+            max: request.most_rounds,
+            best: true,
+        },
+        disk,
+        virtual_time,
+        threads: vec![resolved.threads],
+        policy: request.policies.clone(),
+        energy: request.energy.clone(),
+        workload: vec![resolved.workload],
+        target: targets,
+        ..Plan::default()
+    };
+    Ok(Prepared {
+        name: plan.workload[0].name.clone(),
+        plan: plan.checked()?,
+        workload: resolved.about,
+        place,
+        device,
+        not_tried,
+    })
+}
+
+/// An existing directory as a target.
+fn directory(path: &Path) -> Result<Target, AdviseError> {
+    let absolute = path.canonicalize().ok().filter(|path| path.is_dir());
+    let absolute = absolute.ok_or_else(|| AdviseError::Directory(path.to_owned()))?;
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() || "._+-".contains(c) {
+            c
+        } else {
+            '-'
+        }
+    };
+    let name: String = absolute.to_string_lossy().chars().map(plain).collect();
+    let name = name.trim_matches('-');
+    Ok(Target {
+        name: if name.is_empty() { "root" } else { name }.to_owned(),
+        fs: None,
+        mkfs: String::new(),
+        mount: String::new(),
+        directory: Some(absolute),
+        device: None,
+        erase: None,
+        overwrite: false,
+        no_fsync: false,
+        policy: None,
+    })
+}
+
+/// What is mounted where the directory is.
+fn mount(target: &Target) -> String {
+    let directory = target.directory.clone().unwrap_or_default();
+    let mount = luc_disk::mount_of(&directory).unwrap_or_else(|| "unknown mount".to_owned());
+    format!("{} ({mount})", directory.display())
+}

@@ -1,0 +1,277 @@
+//! What is run: a built-in workload, a personality of Filebench's, or a file.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use luc_workload::filebench;
+use luc_workload::nearest::nearest;
+use luc_workload::traced::{self, Derived};
+use toml::Value;
+
+use super::error::AdviseError;
+use crate::{Bench, Workload, option_value};
+
+/// Built-in workloads with their clients, where the user says nothing.
+const BUILT_IN: [(&str, Bench, usize); 4] = [
+    ("metarates", Bench::Metarates, 16),
+    ("varmail", Bench::Varmail, 16),
+    ("oltp", Bench::Oltp, 10),
+    ("initial-write", Bench::InitialWrite, 16),
+];
+/// Before the name of a personality that has that of a built-in workload.
+const PREFIX: &str = "filebench/";
+/// More than the files of the built-in workloads take.
+const BUILT_IN_BYTES: f64 = 2e8;
+
+/// A workload, resolved.
+#[derive(Debug)]
+pub(super) struct Resolved {
+    pub(super) workload: Workload,
+    pub(super) threads: usize,
+    /// Bytes of its files.
+    pub(super) bytes: f64,
+    /// What it is, in words.
+    pub(super) about: String,
+}
+
+/// What the user says about the workload.
+#[derive(Debug)]
+pub(super) struct Asked<'a> {
+    pub(super) given: &'a str,
+    pub(super) set: &'a [String],
+    pub(super) seconds: Option<f64>,
+    pub(super) threads: Option<usize>,
+    pub(super) default_seconds: f64,
+}
+
+impl Asked<'_> {
+    pub(super) fn resolve(&self) -> Result<Resolved, AdviseError> {
+        if let Some(&(name, bench, threads)) = BUILT_IN.iter().find(|known| known.0 == self.given) {
+            return self.built_in(name, bench, threads);
+        }
+        let file = self.given.strip_prefix(PREFIX).unwrap_or(self.given);
+        if Path::new(file).is_dir() {
+            return self.trace(Path::new(file));
+        }
+        if filebench::stock(file).is_none() && !Path::new(file).is_file() {
+            let names = BUILT_IN
+                .iter()
+                .map(|known| known.0)
+                .chain(filebench::stock_names());
+            let hint = nearest(file, names).map(|name| format!("; did you mean '{name}'?"));
+            return Err(AdviseError::UnknownWorkload {
+                given: self.given.to_owned(),
+                hint: hint.unwrap_or_default(),
+            });
+        }
+        self.personality(file, filebench::text(file)?)
+    }
+
+    fn built_in(&self, name: &str, bench: Bench, threads: usize) -> Result<Resolved, AdviseError> {
+        let mut options = BTreeMap::new();
+        for pair in self.set {
+            let (option, value) = pair.split_once('=').ok_or_else(|| {
+                AdviseError::Option(format!(
+                    "--set {pair}: write OPTION=VALUE, as in file-size=1k"
+                ))
+            })?;
+            options.insert(option.to_owned(), option_value(value));
+        }
+        // It has rounds, no time.
+        if bench != Bench::InitialWrite {
+            let seconds = self.seconds.unwrap_or(self.default_seconds);
+            options.insert("seconds".to_owned(), Value::Float(seconds));
+        } else if self.seconds.is_some() {
+            return Err(AdviseError::Option(
+                "--seconds: initial-write takes as long as it takes: write --set rounds=N"
+                    .to_owned(),
+            ));
+        }
+        let threads = self.threads.unwrap_or(threads);
+        let words: Vec<String> = options
+            .iter()
+            .map(|(name, value)| format!("{name} {value}"))
+            .collect();
+        let clients = if bench == Bench::Oltp {
+            "writers"
+        } else {
+            "threads"
+        };
+        Ok(Resolved {
+            about: format!(
+                "luc bench {name}, {threads} {clients}, {}",
+                words.join(", ")
+            )
+            .trim_end_matches(", ")
+            .to_owned(),
+            workload: Workload {
+                name: name.to_owned(),
+                bench: Some(bench),
+                options,
+                ..Workload::default()
+            },
+            threads,
+            bytes: BUILT_IN_BYTES,
+        })
+    }
+
+    /// What was recorded in `directory`.
+    fn trace(&self, directory: &Path) -> Result<Resolved, AdviseError> {
+        let Derived { text, counts } = traced::derive(directory)?;
+        let mut resolved = self.personality(&directory.display().to_string(), text)?;
+        let percent = |count: u64| 100.0 * count as f64 / counts.kept().max(1) as f64;
+        resolved.about = format!(
+            "made of a trace with {} calls ({:.0} % writes, {:.0} % reads, {:.0} % syncs, {:.0} % creations, {:.0} % \
+             removals): {}",
+            counts.kept(),
+            percent(counts.writes),
+            percent(counts.reads),
+            percent(counts.syncs),
+            percent(counts.creations),
+            percent(counts.removals),
+            resolved.about
+        );
+        Ok(resolved)
+    }
+
+    /// The personality in `text`, which is called `file`.
+    pub(super) fn personality(&self, file: &str, text: String) -> Result<Resolved, AdviseError> {
+        let mut set = self.set.to_vec();
+        if self.threads.is_some() {
+            if !text.contains("$nthreads") {
+                return Err(AdviseError::Option(format!(
+                    "--threads: {file} has no $nthreads: leave it out, or give its own variable with --set"
+                )));
+            }
+            set.push("nthreads={threads}".to_owned());
+        }
+        let threads = self.threads.unwrap_or(1);
+        let given: Vec<String> = set
+            .iter()
+            .map(|pair| pair.replace("{threads}", &threads.to_string()))
+            .collect();
+        let parsed = filebench::Workload::parse(file, &text, &given)?;
+        let mut options = BTreeMap::new();
+        let seconds = match self.seconds {
+            None if parsed.ends_by_itself() => None,
+            seconds => Some(seconds.unwrap_or(self.default_seconds)),
+        };
+        options.extend(seconds.map(|seconds| ("seconds".to_owned(), Value::Float(seconds))));
+        if !set.is_empty() {
+            let set = set.iter().cloned().map(Value::String).collect();
+            options.insert("set".to_owned(), Value::Array(set));
+        }
+        let length = seconds.map_or("to its end".to_owned(), |seconds| format!("{seconds} s"));
+        let sets: String = given.iter().map(|pair| format!(", {pair}")).collect();
+        Ok(Resolved {
+            about: format!(
+                "Filebench's language, {file}: {} threads, {length}{sets}",
+                parsed.clients()
+            ),
+            bytes: parsed.bytes(),
+            workload: Workload {
+                name: name_of(file),
+                filebench: Some(file.to_owned()),
+                text,
+                options,
+                ..Workload::default()
+            },
+            threads,
+        })
+    }
+}
+
+/// A word for the results: the file's name, without what a key may not have.
+pub(super) fn name_of(file: &str) -> String {
+    let stem = Path::new(file)
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy();
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() || "._+-".contains(c) {
+            c
+        } else {
+            '-'
+        }
+    };
+    let name: String = stem.chars().map(plain).collect();
+    if name.is_empty() {
+        "workload".to_owned()
+    } else {
+        name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(given: &str) -> Asked<'_> {
+        Asked {
+            given,
+            set: &[],
+            seconds: None,
+            threads: None,
+            default_seconds: 5.0,
+        }
+    }
+
+    #[test]
+    fn names_are_found() {
+        let built_in = asked("varmail").resolve().expect("built in");
+        assert_eq!(built_in.workload.bench, Some(Bench::Varmail));
+        assert_eq!(built_in.threads, 16);
+        for name in ["filebench/varmail", "webserver", "fileserver"] {
+            let personality = asked(name).resolve().expect(name);
+            assert!(personality.workload.filebench.is_some(), "{name}");
+            assert!(personality.bytes > 1e6, "{name}: {}", personality.bytes);
+            assert_eq!(personality.workload.options["seconds"], Value::Float(5.0));
+        }
+        // It ends when its files are made.
+        let to_its_end = asked("createfiles").resolve().expect("stock");
+        assert!(!to_its_end.workload.options.contains_key("seconds"));
+    }
+
+    #[test]
+    fn a_wrong_name_has_the_nearest() {
+        for (given, meant) in [("varmial", "varmail"), ("webservr", "webserver")] {
+            let error = asked(given).resolve().expect_err("refused").to_string();
+            assert!(
+                error.contains(&format!("did you mean '{meant}'?")),
+                "{error}"
+            );
+            assert_eq!(error.lines().count(), 1);
+        }
+    }
+
+    #[test]
+    fn threads_and_variables_go_where_the_file_has_them() {
+        let set = ["nfiles=50".to_owned()];
+        let many = Asked {
+            set: &set,
+            threads: Some(3),
+            ..asked("webserver")
+        };
+        let found = many.resolve().expect("stock");
+        assert_eq!(found.threads, 3);
+        assert!(
+            found.about.contains("nfiles=50, nthreads=3"),
+            "{}",
+            found.about
+        );
+        assert!(found.bytes < 1e7, "{}", found.bytes);
+        let error = Asked {
+            threads: Some(3),
+            ..asked("copyfiles")
+        }
+        .personality("x.f", "define fileset name=a".to_owned())
+        .expect_err("no such variable");
+        assert!(error.to_string().contains("$nthreads"), "{error}");
+    }
+
+    #[test]
+    fn names_for_results_are_plain() {
+        assert_eq!(name_of("/a/my work,load.f"), "my-work-load");
+        assert_eq!(name_of(""), "workload");
+    }
+}

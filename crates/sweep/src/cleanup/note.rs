@@ -1,0 +1,214 @@
+//! A note of what a sweep has changed, for whoever comes when the sweep and its cleanup process were both killed.
+//!
+//! `/run/luc/sweep/NAME.json`, root's alone: the [`CleanupState`] in the first line, then process groups. The sweep and
+//! its cleanup process hold a lock on it, so that a note whose lock is free is of a sweep that nobody clears up after.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use luc_host::owned;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::{FdFlags, fcntl_setfd};
+
+use super::programs::Group;
+use super::state::CleanupState;
+use crate::error::{SweepError, TRUST};
+
+/// So long another command may take that restores from the note.
+const PATIENCE: Duration = Duration::from_secs(60);
+const POLL: Duration = Duration::from_millis(20);
+
+/// Where notes are.
+fn folder() -> PathBuf {
+    let root = std::env::var_os(luc_disk::RUN_DIR_VARIABLE);
+    root.map_or_else(|| "/run/luc".into(), PathBuf::from)
+        .join("sweep")
+}
+
+/// A note, open and locked.
+#[derive(Debug)]
+pub(super) struct Note {
+    path: PathBuf,
+    file: File,
+}
+
+/// What a note says.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Said {
+    pub(super) state: CleanupState,
+    pub(super) groups: Vec<Group>,
+}
+
+impl Note {
+    /// Makes the note of the sweep `name`, or takes the one that an earlier sweep has left, which keeps its text. `None`
+    /// for ordinary users: root would not believe them.
+    pub(super) fn take(name: &str) -> Result<Option<Self>, SweepError> {
+        if !rustix::process::geteuid().is_root() {
+            return Ok(None);
+        }
+        let folder = folder();
+        let path = folder.join(format!("{name}.json"));
+        let failed = |reason| SweepError::file("make", &path)(reason);
+        let begun = Instant::now();
+        loop {
+            make(&folder)?;
+            match Self::open(&path, true) {
+                Ok(Some(note)) => return Ok(Some(note)),
+                // Who restores from it removes it, and the folder with the last.
+                Ok(None) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(failed(error)),
+            }
+            if begun.elapsed() > PATIENCE {
+                return Err(failed(io::Error::other(
+                    "another luc restores from it and does not end",
+                )));
+            }
+            sleep(POLL);
+        }
+    }
+
+    /// All notes that nobody holds, and why any could not be read.
+    pub(super) fn left() -> Vec<Result<Self, SweepError>> {
+        let folder = folder();
+        // The usual case: one system call.
+        let Ok(entries) = fs::read_dir(&folder) else {
+            return Vec::new();
+        };
+        if let Some(doubt) = owned::doubt_at(&folder) {
+            let reason = io::Error::new(io::ErrorKind::PermissionDenied, doubt);
+            return vec![Err(SweepError::file(TRUST, &folder)(reason))];
+        }
+        let paths = entries.flatten().map(|entry| entry.path());
+        let open = |path: PathBuf| match Self::open(&path, false) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            opened => opened.map_err(SweepError::file("read", &path)).transpose(),
+        };
+        paths
+            .filter(|path| {
+                path.extension()
+                    .is_some_and(|extension| extension == "json")
+            })
+            .filter_map(open)
+            .collect()
+    }
+
+    /// Opens and locks it; `None` if somebody else has it, or has just removed it.
+    fn open(path: &Path, creates: bool) -> io::Result<Option<Self>> {
+        let file = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create(creates)
+            .mode(0o600)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+            .open(path)?;
+        owned::check(&file)?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
+            outcome => outcome?,
+        }
+        let (mine, named) = (file.metadata()?, fs::metadata(path)?);
+        let is_it = (mine.dev(), mine.ino()) == (named.dev(), named.ino());
+        Ok(is_it.then(|| Self {
+            path: path.to_owned(),
+            file,
+        }))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Begins it: what was in it is done with.
+    pub(super) fn write(&mut self, state: &CleanupState) -> Result<(), SweepError> {
+        let line = format!("{}\n", serde_json::json!(state));
+        self.file
+            .set_len(0)
+            .and_then(|()| self.file.write_all(line.as_bytes()))
+            .map_err(SweepError::file("write", &self.path))
+    }
+
+    /// Adds a process group; one that has ended in the meantime needs none.
+    pub(super) fn add(&mut self, leader: i32) -> Result<(), SweepError> {
+        let text = Group::of(leader).map(Group::text).unwrap_or_default();
+        self.file
+            .write_all(text.as_bytes())
+            .map_err(SweepError::file("write", &self.path))
+    }
+
+    /// What it says; `None` of one that was not finished: that sweep had changed nothing.
+    pub(super) fn read(&mut self) -> Result<Option<Said>, SweepError> {
+        let mut text = String::new();
+        self.file
+            .read_to_string(&mut text)
+            .map_err(SweepError::file("read", &self.path))?;
+        Ok(parse(&text))
+    }
+
+    /// Removes it, and the folder with the last.
+    pub(super) fn remove(path: &Path) {
+        // Whatever cannot be removed is found clear by the next.
+        let _ = fs::remove_file(path);
+        let _ = path.parent().map(fs::remove_dir);
+    }
+
+    /// Lets a child that `start` starts hold the lock, too.
+    pub(super) fn inherited<T>(
+        note: Option<&Self>,
+        start: impl FnOnce() -> io::Result<T>,
+    ) -> io::Result<T> {
+        let set = |flags| note.map_or(Ok(()), |note| fcntl_setfd(&note.file, flags));
+        set(FdFlags::empty())?;
+        let started = start();
+        set(FdFlags::CLOEXEC)?;
+        started
+    }
+}
+
+fn make(folder: &Path) -> Result<(), SweepError> {
+    let made = DirBuilder::new().mode(0o700).recursive(true).create(folder);
+    made.map_err(SweepError::file("make", folder))?;
+    match owned::doubt_at(folder) {
+        None => Ok(()),
+        Some(doubt) => {
+            let reason = io::Error::new(io::ErrorKind::PermissionDenied, doubt);
+            Err(SweepError::file("use", folder)(reason))
+        }
+    }
+}
+
+pub(super) fn parse(text: &str) -> Option<Said> {
+    let (state, rest) = text.split_once('\n')?;
+    Some(Said {
+        state: serde_json::from_str(state).ok()?,
+        // The last line may be cut short.
+        groups: rest
+            .split_inclusive('\n')
+            .filter_map(|line| Group::parse(line.strip_suffix('\n')?))
+            .collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_cut_short_anywhere_is_read_as_far_as_it_goes() {
+        let state = CleanupState::made_up(Path::new("/srv/out"));
+        let whole = format!("{}\n12 34\n56 78\n", serde_json::json!(state));
+        let said = parse(&whole).expect("whole");
+        assert_eq!(said.state, state);
+        assert_eq!(said.groups.len(), 2);
+        let head = whole.find('\n').expect("a line");
+        for length in 0..whole.len() {
+            let said = parse(&whole[..length]);
+            assert_eq!(said.is_some(), length > head, "{length}");
+            assert!(said.is_none_or(|said| said.groups.len() < 2));
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! What a sweep has changed of a block device, in a file, until it is given back.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use luc_host::owned;
+use luc_host::sysfs;
+use serde::{Deserialize, Serialize};
+
+use super::super::error::{SweepError, TRUST};
+use super::super::plan::Scheduler;
+use super::{Block, identity, refuse};
+
+/// A device that is not as it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Lent {
+    path: PathBuf,
+    number: (u32, u32),
+    /// Names of devices are given anew: these say whether it is the same one.
+    sequence: Option<u64>,
+    boot: String,
+    /// The scheduler that it had; `None` if that was not changed.
+    scheduler: Option<String>,
+    /// The UUID of all file systems that the sweep makes on it, if it is formatted; they are to be wiped.
+    #[serde(default)]
+    uuid: Option<String>,
+}
+
+fn boot() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default()
+}
+
+impl Lent {
+    fn new(block: &Block) -> Self {
+        Self {
+            path: block.path.clone(),
+            number: (block.major, block.minor),
+            sequence: block.sequence(),
+            boot: boot(),
+            scheduler: None,
+            uuid: None,
+        }
+    }
+
+    /// Whether it is this device, and not another that came to its name.
+    pub(crate) fn is(&self, block: &Block) -> bool {
+        let now = Self::new(block);
+        (self.number, self.sequence, &self.boot) == (now.number, now.sequence, &now.boot)
+    }
+
+    /// The name that the plan has for it.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn uuid(&self) -> Option<&str> {
+        self.uuid.as_deref()
+    }
+
+    /// All in `file`; without it nothing was changed.
+    pub(crate) fn all(file: &Path) -> Result<Vec<Self>, SweepError> {
+        let text = owned::read(file).map_err(SweepError::file(TRUST, file))?;
+        text.map_or(Ok(Vec::new()), |text| {
+            Self::parse(&text).map_err(|reason| SweepError::Saved {
+                path: file.to_owned(),
+                reason,
+            })
+        })
+    }
+
+    /// What a file with this text says.
+    pub(super) fn parse(text: &str) -> Result<Vec<Self>, String> {
+        let all: Vec<Self> = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let is_sane = |lent: &Self| {
+            let scheduler = lent.scheduler.as_deref().unwrap_or("none");
+            let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+            lent.path.is_absolute()
+                && lent.uuid.as_deref().is_none_or(identity::is_uuid)
+                && !scheduler.is_empty()
+                && scheduler.chars().all(is_name)
+        };
+        if !all.iter().all(is_sane) {
+            return Err("a path, scheduler or UUID that is none".to_owned());
+        }
+        Ok(all)
+    }
+
+    /// On the disk when this returns; no file for nothing.
+    fn keep(file: &Path, all: &[Self]) -> Result<(), SweepError> {
+        if all.is_empty() {
+            return match fs::remove_file(file) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    Err(SweepError::file("remove", file)(error))
+                }
+                _ => Ok(()),
+            };
+        }
+        let new = file.with_extension("json.new");
+        let written = owned::create(&new).and_then(|mut place| {
+            writeln!(place, "{:#}", serde_json::json!(all))?;
+            place.sync_all()?;
+            fs::rename(&new, file)?;
+            file.parent()
+                .map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+        });
+        written.map_err(SweepError::file("write", file))
+    }
+
+    /// Changes the entry of `block`, or makes one.
+    fn change(
+        file: &Path,
+        block: &Block,
+        change: impl FnOnce(&mut Self),
+    ) -> Result<(), SweepError> {
+        let mut all = Self::all(file)?;
+        let before = all.clone();
+        match all.iter_mut().find(|lent| lent.is(block)) {
+            Some(lent) => change(lent),
+            None => {
+                let mut lent = Self::new(block);
+                change(&mut lent);
+                all.push(lent);
+            }
+        }
+        if all == before {
+            return Ok(());
+        }
+        Self::keep(file, &all)
+    }
+
+    /// `block` is about to be formatted, with the UUID that this gives: always the same for one device, so that whatever
+    /// two file systems leave side by side is known.
+    pub(super) fn format(file: &Path, block: &Block) -> Result<String, SweepError> {
+        let new = identity::new_uuid()?;
+        let mut given = String::new();
+        Self::change(file, block, |lent| {
+            given.clone_from(lent.uuid.get_or_insert(new));
+        })?;
+        Ok(given)
+    }
+
+    /// Gives the disk of `block` an I/O scheduler.
+    pub(crate) fn set_scheduler(
+        file: &Path,
+        block: &Block,
+        scheduler: Scheduler,
+    ) -> Result<(), SweepError> {
+        let wanted = scheduler.name();
+        let no = |reason: String| refuse(&block.path, reason);
+        let (now, _) = block.schedulers().ok_or_else(|| {
+            no("it has no I/O scheduler: leave the axis scheduler out".to_owned())
+        })?;
+        if now == wanted {
+            return Ok(());
+        }
+        Self::change(file, block, |lent| {
+            lent.scheduler.get_or_insert(now);
+        })?;
+        let place = block.scheduler_file();
+        sysfs::write(&place, wanted).map_err(SweepError::file("write", &place))?;
+        match block.schedulers() {
+            Some((now, _)) if now == wanted => Ok(()),
+            _ => Err(no(format!(
+                "the scheduler {wanted} was set, and the kernel has another: leave it out"
+            ))),
+        }
+    }
+
+    /// Puts the schedulers back as they were.
+    pub(crate) fn restore_schedulers(file: &Path, sysfs: &Path) -> Result<(), SweepError> {
+        let mut all = Self::all(file)?;
+        for lent in &mut all {
+            if let (Some(block), Some(name)) = (lent.block(sysfs), &lent.scheduler) {
+                let place = block.scheduler_file();
+                sysfs::write(&place, name).map_err(SweepError::file("write", &place))?;
+            }
+            lent.scheduler = None;
+        }
+        all.retain(|lent| lent.uuid.is_some());
+        Self::keep(file, &all)
+    }
+
+    /// Takes the sweep's own file system off the devices that were formatted, which is mounted on `mount` if at all.
+    /// `named` are the devices of the plan. Whatever else is on them by now stays.
+    pub(crate) fn wipe(
+        file: &Path,
+        named: &[PathBuf],
+        mount: &Path,
+        sysfs: &Path,
+    ) -> Result<(), SweepError> {
+        let all = Self::all(file)?;
+        let named: Vec<Block> = named
+            .iter()
+            .filter_map(|path| Block::open(path, sysfs).ok())
+            .collect();
+        for lent in &all {
+            let (Some(block), Some(uuid)) = (lent.block(sysfs), &lent.uuid) else {
+                continue;
+            };
+            if !named.iter().any(|known| known.is_same(&block)) {
+                continue;
+            }
+            // Not mounted is as wanted; if it is in use, wiping says so.
+            let _ = luc_disk::unmount(mount);
+            block.wipe_own(uuid)?;
+        }
+        Self::keep(file, &[])
+    }
+
+    /// The device, if it is still the same: after a restart its name may be another's.
+    fn block(&self, sysfs: &Path) -> Option<Block> {
+        let block = Block::open(&self.path, sysfs).ok()?;
+        self.is(&block).then_some(block)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(disk: &Path) -> Block {
+        fs::create_dir_all(disk.join("queue")).expect("made");
+        fs::write(disk.join("queue/scheduler"), "[none] bfq").expect("written");
+        fs::write(disk.join("diskseq"), "7\n").expect("written");
+        Block {
+            path: "/dev/x".into(),
+            major: 8,
+            minor: 16,
+            about: disk.to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_first_scheduler_is_kept() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("devices.json");
+        let block = block(&folder.path().join("sdb"));
+        // As it is: nothing to give back.
+        Lent::set_scheduler(&file, &block, Scheduler::None).expect("set");
+        assert!(!file.exists());
+        // A file takes any text, and has no brackets then, as no kernel would: it is refused, and on record.
+        Lent::set_scheduler(&file, &block, Scheduler::Bfq).expect_err("not in brackets");
+        let uuid = Lent::format(&file, &block).expect("kept");
+        let all = Lent::all(&file).expect("read");
+        assert_eq!(all.len(), 1);
+        assert_eq!(all[0].scheduler.as_deref(), Some("none"));
+        assert!(all[0].uuid() == Some(&uuid) && all[0].is(&block));
+        assert_eq!(Lent::format(&file, &block).expect("kept"), uuid);
+        let scheduler = fs::read_to_string(block.scheduler_file()).expect("there");
+        assert_eq!(scheduler, "bfq");
+    }
+
+    #[test]
+    fn another_disk_of_that_name_is_another() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("devices.json");
+        let block = block(&folder.path().join("sdb"));
+        Lent::format(&file, &block).expect("kept");
+        fs::write(folder.path().join("sdb/diskseq"), "8\n").expect("written");
+        assert!(!Lent::all(&file).expect("read")[0].is(&block));
+        // What is gone is not wiped, and forgotten.
+        let mount = folder.path().join("mnt");
+        Lent::wipe(&file, &["/dev/x".into()], &mount, Path::new("/sys")).expect("forgotten");
+        assert!(!file.exists());
+    }
+
+    #[test]
+    fn what_no_sweep_writes_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("devices.json");
+        assert_eq!(Lent::all(&file).expect("no file"), []);
+        let uuid = identity::new_uuid().expect("a UUID");
+        let entry = |path: &str, scheduler: &str, uuid: &str| {
+            format!(
+                "[{{\"path\":\"{path}\",\"number\":[8,0],\"sequence\":1,\"boot\":\"b\",\"scheduler\":\"{scheduler}\",\
+                 \"uuid\":\"{uuid}\"}}]"
+            )
+        };
+        Lent::parse(&entry("/dev/x", "mq-deadline", &uuid)).expect("sane");
+        for text in [
+            "",
+            "{}",
+            &entry("dev/x", "none", &uuid),
+            &entry("/dev/x", "a b", &uuid),
+            &entry("/dev/x", "none", "--all"),
+        ] {
+            fs::write(&file, text).expect("written");
+            let said = Lent::all(&file).expect_err("refused").to_string();
+            assert!(
+                said.contains("devices.json") && said.lines().count() == 1,
+                "{said}"
+            );
+        }
+    }
+}

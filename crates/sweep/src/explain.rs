@@ -1,0 +1,277 @@
+//! What goes along with a workload's figure: rank correlations of counters, and their principal components.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use luc_stats::{Association, associations, components, spearman};
+use serde::Serialize;
+
+use super::journal::Record;
+use super::points::Point;
+
+/// Components that are told.
+const MOST_COMPONENTS: usize = 5;
+/// Fewest repeats that say anything.
+const FEWEST_REPEATS: usize = 6;
+/// The most probable that is called more than chance.
+const SIGNIFICANT: f64 = 0.05;
+
+/// What goes along with the figure of one workload.
+#[derive(Debug, Serialize)]
+pub struct Explanation {
+    /// The workload.
+    pub workload: String,
+    /// What its figure is counted in.
+    pub unit: String,
+    /// Repeats looked at, of all points.
+    pub repeats: usize,
+    /// Points that they are of.
+    pub points: usize,
+    /// Every counter that is not all alike, the strongest first.
+    pub counters: Vec<CounterReport>,
+    /// Principal components of the counters that all repeats have, standardized.
+    pub components: Vec<ComponentReport>,
+}
+
+/// What a counter has to do with the figure.
+#[derive(Debug, Serialize)]
+pub struct CounterReport {
+    /// Its name.
+    pub name: String,
+    /// Over all repeats: points differ in both, for whatever reason.
+    pub across: Option<Association>,
+    /// Of repeats with the same settings, where there are several points.
+    pub within: Option<Association>,
+}
+
+/// A principal component.
+#[derive(Debug, Serialize)]
+pub struct ComponentReport {
+    /// Its share of the counters' variance.
+    pub share: f64,
+    /// Its rank correlation with the figure.
+    pub figure_correlation: Option<f64>,
+    /// Its correlation with each counter, the strongest first.
+    pub loadings: Vec<(String, f64)>,
+}
+
+/// Of all workloads with enough repeats. The same `seed` gives the same.
+pub(super) fn explain(points: &[Point], records: &[Record], seed: u64) -> Vec<Explanation> {
+    let mut workloads: Vec<&Point> = Vec::new();
+    let mut of_key: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    for (number, point) in points.iter().enumerate() {
+        let known = workloads
+            .iter()
+            .position(|at| at.workload.name == point.workload.name);
+        let workload = known.unwrap_or(workloads.len());
+        if known.is_none() {
+            workloads.push(point);
+        }
+        of_key.insert(point.key(), (workload, number));
+    }
+    let explained = |(number, point): (usize, &&Point)| {
+        let rows: Vec<(&Record, usize)> = records
+            .iter()
+            .filter_map(|record| {
+                let &(workload, at) = of_key.get(&record.key)?;
+                (workload == number && !record.counters.is_empty()).then_some((record, at))
+            })
+            .collect();
+        of_workload(point, &rows, seed)
+    };
+    workloads.iter().enumerate().filter_map(explained).collect()
+}
+
+fn of_workload(point: &Point, rows: &[(&Record, usize)], seed: u64) -> Option<Explanation> {
+    if rows.len() < FEWEST_REPEATS {
+        return None;
+    }
+    let workload = &point.workload;
+    // What is the figure in other words would explain itself: a run time, operations in a given time.
+    let is_figure = |name: &str| {
+        let is_run_time = workload.figure.is_none() && point.unit() == "s";
+        (name == "workload.elapsed_s" && is_run_time)
+            || (name.starts_with("operation.") && name.ends_with(".count"))
+    };
+    let names: BTreeSet<&str> = rows
+        .iter()
+        .flat_map(|(record, _)| record.counters.keys())
+        .map(String::as_str)
+        .filter(|name| !is_figure(name))
+        .collect();
+    let names: Vec<&str> = names.into_iter().collect();
+    let columns: Vec<Vec<Option<f64>>> = names
+        .iter()
+        .map(|name| {
+            rows.iter()
+                .map(|(record, _)| record.counters.get(*name).copied())
+                .collect()
+        })
+        .collect();
+    let figure: Vec<f64> = rows.iter().map(|(record, _)| record.value).collect();
+    let strata: Vec<usize> = rows.iter().map(|&(_, point)| point).collect();
+    let points = strata.iter().collect::<BTreeSet<_>>().len();
+    let across = associations(&figure, &vec![0; rows.len()], &columns, seed);
+    let within = if points > 1 {
+        associations(&figure, &strata, &columns, seed)
+    } else {
+        vec![None; columns.len()]
+    };
+    let mut counters: Vec<CounterReport> = names
+        .iter()
+        .zip(across.into_iter().zip(within))
+        .filter(|(_, (across, within))| across.is_some() || within.is_some())
+        .map(|(name, (across, within))| CounterReport {
+            name: (*name).to_owned(),
+            across,
+            within,
+        })
+        .collect();
+    counters.sort_by(|a, b| b.strength().total_cmp(&a.strength()));
+    Some(Explanation {
+        workload: workload.name.clone(),
+        unit: point.unit().to_owned(),
+        repeats: rows.len(),
+        points,
+        components: principal(&names, &columns, &figure),
+        counters,
+    })
+}
+
+fn principal(names: &[&str], columns: &[Vec<Option<f64>>], figure: &[f64]) -> Vec<ComponentReport> {
+    // Whole columns that are not all alike.
+    let (names, columns): (Vec<&str>, Vec<Vec<f64>>) = names
+        .iter()
+        .zip(columns)
+        .filter_map(|(name, column)| {
+            let values: Vec<f64> = column.iter().copied().collect::<Option<_>>()?;
+            // Also those alike but for rounding have no ranks to speak of.
+            spearman(&values, &values)?;
+            Some((*name, values))
+        })
+        .unzip();
+    let Some(found) = components(&columns) else {
+        return Vec::new();
+    };
+    let told = found.shares.iter().zip(&found.loadings).zip(&found.scores);
+    told.take(MOST_COMPONENTS)
+        .map(|((&share, loadings), scores)| {
+            let loadings = names.iter().zip(loadings);
+            let mut loadings: Vec<(String, f64)> = loadings
+                .map(|(name, &loading)| ((*name).to_owned(), loading))
+                .collect();
+            loadings.sort_by(|(_, a), (_, b)| b.abs().total_cmp(&a.abs()));
+            ComponentReport {
+                share,
+                figure_correlation: spearman(scores, figure),
+                loadings,
+            }
+        })
+        .collect()
+}
+
+impl CounterReport {
+    /// What says more: how it goes along within points if that is more than chance, else across them.
+    fn strength(&self) -> f64 {
+        let strength = |found: Option<Association>| found.map_or(0.0, |at| at.correlation.abs());
+        let is_sure =
+            |found: Option<Association>| found.is_some_and(|found| found.adjusted_p <= SIGNIFICANT);
+        let sure = f64::from(u8::from(is_sure(self.within)) * 2 + u8::from(is_sure(self.across)));
+        sure * 10.0 + strength(self.within).max(strength(self.across))
+    }
+}
+
+impl Explanation {
+    /// The strongest counters that are more than chance, of all repeats together.
+    #[must_use]
+    pub fn strongest(&self, most: usize) -> Vec<(&str, f64)> {
+        let mut sure: Vec<(&str, f64)> = self
+            .counters
+            .iter()
+            .filter_map(|counter| {
+                let across = counter.across?;
+                (across.adjusted_p <= SIGNIFICANT).then_some((&*counter.name, across.correlation))
+            })
+            .collect();
+        sure.sort_by(|(_, a), (_, b)| b.abs().total_cmp(&a.abs()));
+        sure.truncate(most);
+        sure
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::made_up;
+    use luc_stats::random;
+
+    /// Flushes slow a repeat down, interrupts do nothing, the journal is there in one target only.
+    fn sweep() -> (Vec<Point>, Vec<Record>) {
+        let plan = made_up::plan();
+        let points = crate::points::points(&plan);
+        let mut random = random::stream(3, 0);
+        let records = points
+            .iter()
+            .flat_map(|point| (0..20).map(move |round| (point, round)))
+            .map(|(point, round)| {
+                let flushes = 100.0 + 10.0 * random::normal(&mut random);
+                let mut record = made_up::record(&point.key(), round, 1e6 / flushes);
+                let mut count = |name: &str, value: f64| {
+                    record.counters.insert(name.to_owned(), value);
+                };
+                count("disk.flushes", flushes);
+                count("disk.flush_ms", flushes * 6.0);
+                count("machine.interrupts", random::normal(&mut random));
+                count("vm.major_faults", 0.0);
+                count("operation.fsync.count", 1e6 / flushes);
+                if point.target.name == "b" {
+                    count("jbd2.commits", flushes / 2.0);
+                }
+                record
+            })
+            .collect();
+        (points, records)
+    }
+
+    #[test]
+    fn what_slows_a_repeat_down_is_found() {
+        let (points, records) = sweep();
+        let found = explain(&points, &records, 1);
+        assert_eq!(found.len(), 1);
+        let found = &found[0];
+        assert_eq!((found.repeats, found.points), (80, 4));
+        let names: Vec<&str> = found.counters.iter().map(|at| &*at.name).collect();
+        assert_eq!(names.len(), 4);
+        assert_eq!(names[3], "machine.interrupts");
+        for counter in &found.counters[..3] {
+            let within = counter.within.expect("varied");
+            assert!(within.correlation < -0.999 && within.adjusted_p < 0.01);
+            let rows = if counter.name == "jbd2.commits" {
+                40
+            } else {
+                80
+            };
+            assert_eq!(within.rows, rows);
+        }
+        assert_eq!(found.strongest(9).len(), 3);
+        // Flushes and their time are one component, interrupts another.
+        let shares: Vec<f64> = found.components.iter().map(|at| at.share).collect();
+        assert!(
+            shares.len() == 2 && (shares[0] - 2.0 / 3.0).abs() < 0.1,
+            "{shares:?}"
+        );
+        let first = &found.components[0];
+        assert!(first.figure_correlation.expect("varied") < -0.95);
+        assert_eq!(first.loadings.len(), 3);
+        assert!(first.loadings[0].1 > 0.9 && first.loadings[2].0 == "machine.interrupts");
+    }
+
+    #[test]
+    fn too_little_says_nothing() {
+        let (points, mut records) = sweep();
+        assert!(explain(&points, &records[..5], 1).is_empty());
+        for record in &mut records {
+            record.counters.clear();
+        }
+        assert!(explain(&points, &records, 1).is_empty());
+    }
+}

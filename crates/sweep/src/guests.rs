@@ -1,0 +1,182 @@
+//! A sweep in virtual time: its points in guests, several guests at a time.
+//!
+//! A guest runs points of one speed and one round, in the order of that round: `lots` deals them out, `script` is what
+//! the guest does, `laboratory` boots it, `reading` understands what it left. What a lot is follows from the plan alone,
+//! so a sweep that was killed makes the lots that are not whole and ends with the same figures. Where only the best is
+//! wanted, the rounds up to each look at the figures are a stage of their own.
+
+mod file_systems;
+mod laboratory;
+mod lots;
+mod reading;
+mod script;
+mod speed;
+
+use std::collections::{HashSet, VecDeque};
+use std::path::Path;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use luc_host::interrupt;
+use luc_host::memory::available_bytes;
+
+use super::error::SweepError;
+use super::journal::{Journal, Record, Results};
+use super::order::Schedule;
+use super::plan::Plan;
+use super::points::Point;
+pub use file_systems::{Needs, needs};
+use laboratory::Laboratory;
+use lots::{Lot, Stage};
+pub(super) use speed::Speed;
+
+/// How often an interruption is looked for.
+const POLL: Duration = Duration::from_millis(100);
+
+type Made = Result<Results, SweepError>;
+
+/// Makes what is missing of `results` and keeps it in `journal`; no guest is started after `deadline`. `tick` is told
+/// repeats made and wanted, and what was last made.
+pub(super) fn run(
+    plan: &Plan,
+    points: &[Point],
+    out: &Path,
+    luc: &Path,
+    (journal, mut results): (&mut Journal, Results),
+    deadline: Option<Instant>,
+    tick: &mut dyn FnMut(usize, usize, &str),
+) -> Result<(), SweepError> {
+    let Some(virtual_time) = &plan.virtual_time else {
+        return Ok(());
+    };
+    let deadline = deadline.or(virtual_time.deadline);
+    let is_time_up = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
+    let mut opened = None;
+    tick(results.records.len(), wanted(plan, points, &results), "");
+    while let Some(stage) = Stage::next(plan, points, &results) {
+        let missing = missing(lots::deal(plan, points, &stage), &results);
+        if missing.is_empty() || is_time_up() {
+            break;
+        }
+        let laboratory = match &opened {
+            Some(laboratory) => Arc::clone(laboratory),
+            None => Arc::new(Laboratory::open(plan, luc, &out.join("modules"))?),
+        };
+        opened = Some(Arc::clone(&laboratory));
+        let jobs = that_fit(virtual_time.jobs, laboratory.memory_bytes());
+        let mut keep = |made: Results| {
+            for record in made.records {
+                if is_there(&results.records, &record) {
+                    continue;
+                }
+                journal.append(&record)?;
+                let key = record.key.clone();
+                results.records.push(record);
+                tick(results.records.len(), wanted(plan, points, &results), &key);
+            }
+            for failure in made.failures {
+                if !results
+                    .failures
+                    .iter()
+                    .any(|known| known.key == failure.key)
+                {
+                    journal.append_failure(&failure)?;
+                    results.failures.push(failure);
+                }
+            }
+            Ok(())
+        };
+        side_by_side(laboratory, missing, jobs, deadline, &mut keep)?;
+    }
+    Ok(())
+}
+
+/// Whether a repeat was made before.
+fn is_there(records: &[Record], record: &Record) -> bool {
+    let mut records = records.iter();
+    records.any(|known| known.round == record.round && known.key == record.key)
+}
+
+/// The lots that are not whole: a guest that was killed is run again as a whole.
+fn missing(lots: Vec<Lot>, results: &Results) -> VecDeque<Lot> {
+    let there: HashSet<(&str, usize)> = results
+        .records
+        .iter()
+        .map(|record| (record.key.as_str(), record.round))
+        .collect();
+    let has_failed = |key: &str| results.failures.iter().any(|failure| failure.key == key);
+    let is_missing = |lot: &Lot| {
+        let mut keys = lot.points.iter().map(Point::key);
+        keys.any(|key| !there.contains(&(key.as_str(), lot.round)) && !has_failed(&key))
+    };
+    lots.into_iter().filter(is_missing).collect()
+}
+
+/// Repeats made and, as far as is known, still to be made.
+fn wanted(plan: &Plan, points: &[Point], results: &Results) -> usize {
+    if plan.stop.best {
+        return Schedule::new(plan, points, &results.records, &results.failures).wanted();
+    }
+    points.len() * plan.goal().max
+}
+
+/// Of `jobs` guests as many as this machine has memory for; nothing but time depends on it.
+fn that_fit(jobs: usize, memory_bytes: u64) -> usize {
+    let fit = available_bytes().map_or(jobs as u64, |there| there / memory_bytes.max(1));
+    jobs.min(fit as usize).max(1)
+}
+
+/// Runs lots in guests side by side; `keep` gets what each made.
+fn side_by_side(
+    laboratory: Arc<Laboratory>,
+    lots: VecDeque<Lot>,
+    jobs: usize,
+    deadline: Option<Instant>,
+    keep: &mut dyn FnMut(Results) -> Result<(), SweepError>,
+) -> Result<(), SweepError> {
+    let queue = Arc::new(Mutex::new(lots));
+    let (sender, made) = mpsc::channel();
+    for _ in 0..jobs {
+        let (laboratory, queue, sender) = (laboratory.clone(), queue.clone(), sender.clone());
+        // Not joined: a guest ends with its thread, and that with the process.
+        thread::spawn(move || worker(&laboratory, &queue, deadline, &sender));
+    }
+    drop(sender);
+    let outcome = loop {
+        match made.recv_timeout(POLL) {
+            // A signal to the whole group has ended QEMU as well.
+            _ if interrupt::interrupted() => break Err(SweepError::Interrupted),
+            Ok(made) => {
+                if let Err(error) = made.and_then(&mut *keep) {
+                    break Err(error);
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break Ok(()),
+        }
+    };
+    // A worker that is still at work takes no more.
+    queue.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    outcome
+}
+
+/// Takes lots until there are no more, time is up, or nobody listens.
+fn worker(
+    laboratory: &Laboratory,
+    queue: &Mutex<VecDeque<Lot>>,
+    deadline: Option<Instant>,
+    sender: &mpsc::Sender<Made>,
+) {
+    while deadline.is_none_or(|deadline| Instant::now() < deadline) {
+        let next = queue
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop_front();
+        let Some(lot) = next else { return };
+        if sender.send(laboratory.run(&lot)).is_err() {
+            return;
+        }
+    }
+}

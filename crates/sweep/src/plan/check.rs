@@ -1,0 +1,440 @@
+//! Whether a plan makes sense, and can be done here.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use luc_disk::Mkfs;
+use luc_power::energy::{self, Choice};
+use luc_power::frequency::{self, Setting};
+use luc_stats::FEWEST;
+use luc_units::{parse_duration_ns, parse_size_bytes};
+use luc_workload::filebench;
+use luc_workload::nearest::nearest;
+
+use super::super::device::own_identity;
+use super::super::error::SweepError;
+use super::super::guest_needs;
+use super::super::options::{self, Stretch};
+use super::file_systems::{FILE_SYSTEMS, kernel_has};
+use super::virtual_time::check_host;
+use super::{Disk, Plan, Policy, Stop, Target, Workload};
+use crate::selection::FEWEST_ROUNDS;
+
+impl Plan {
+    pub(super) fn check(&self) -> Result<(), SweepError> {
+        let refuse = |reason: String| Err(SweepError::Plan(reason));
+        let Stop {
+            goal,
+            min,
+            max,
+            best,
+        } = self.stop;
+        let fewest = if best { FEWEST_ROUNDS } else { FEWEST };
+        if !(goal > 0.0 && goal < 1.0) {
+            return refuse(format!("stop.goal = {goal}: write a share such as 0.05"));
+        }
+        if min < fewest || max < min || max > 10_000 {
+            return refuse(format!(
+                "stop.min = {min}, stop.max = {max}: min is at least {fewest} (fewer give no interval), max at \
+                 least min and at most 10000"
+            ));
+        }
+        parse_duration_ns(&self.settle)?;
+        check_threads("threads", &self.threads)?;
+        check_policies("policy", &self.policy)?;
+        if !self.frequency.is_empty() {
+            unique("frequency", self.frequency.iter().map(Setting::to_string))?;
+        }
+        if !self.scheduler.is_empty() {
+            let names = self.scheduler.iter().map(|at| at.name().to_owned());
+            unique("scheduler", names)?;
+            if let Some(target) = self.target.iter().find(|at| at.fs.is_none()) {
+                return refuse(format!(
+                    "scheduler goes with targets that have a disk of their own, and '{}' is a directory: leave one of \
+                     them out",
+                    target.name
+                ));
+            }
+        }
+        check_energy(&self.energy)?;
+        let is_rate = |workload: &Workload| {
+            workload
+                .figure
+                .as_ref()
+                .is_some_and(|figure| figure.unit.ends_with("/s"))
+        };
+        let is_command = |workload: &&Workload| workload.command.is_some();
+        if let Some(workload) = self
+            .workload
+            .iter()
+            .filter(is_command)
+            .find(|one| !is_rate(one))
+            && best
+        {
+            return refuse(format!(
+                "workload '{}': stop.best takes the highest figure as the best: write a figure that is a rate, with a \
+                 unit that ends in /s",
+                workload.name
+            ));
+        }
+        axis(
+            "workload",
+            self.workload.iter().map(|workload| workload.name.clone()),
+        )?;
+        axis(
+            "target",
+            self.target.iter().map(|target| target.name.clone()),
+        )?;
+        for workload in &self.workload {
+            workload.check(workload.threads.as_ref().unwrap_or(&self.threads))?;
+            workload.check_own_axes(&self.target)?;
+        }
+        self.target
+            .iter()
+            .try_for_each(|target| target.check(&self.disk))?;
+        if self.target.iter().any(Target::is_emulated) {
+            self.disk.check()?;
+        }
+        match &self.virtual_time {
+            Some(virtual_time) => virtual_time.check(self),
+            None => check_host(self),
+        }
+    }
+
+    /// Whether this machine can do it.
+    pub(crate) fn check_machine(&self, sysfs: &Path) -> Result<(), SweepError> {
+        if self.virtual_time.is_some() {
+            self.target.iter().try_for_each(Target::check_program)?;
+            return luc_vm::missing().map_or(Ok(()), |reason| Err(reason.into()));
+        }
+        frequency::check(sysfs, &self.frequency, &self.frequency_options)?;
+        for target in &self.target {
+            let Some(fs) = &target.fs else { continue };
+            if !kernel_has(fs) {
+                return Err(SweepError::Plan(format!(
+                    "target '{}': this kernel has no {fs}: leave the target out, or run the sweep where it is",
+                    target.name
+                )));
+            }
+            if !rustix::process::geteuid().is_root() {
+                return Err(luc_disk::Error::NotRoot.into());
+            }
+            luc_disk::check_mkfs(&Mkfs {
+                fs: fs.clone(),
+                options: String::new(),
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl Workload {
+    fn check(&self, threads: &[usize]) -> Result<(), SweepError> {
+        let name = &self.name;
+        let refuse = |reason: &str| Err(SweepError::Plan(format!("workload '{name}': {reason}")));
+        if self.filebench.is_some() {
+            if self.bench.is_some() || self.command.is_some() || self.figure.is_some() {
+                return refuse("filebench goes without bench, command and figure");
+            }
+            return self.check_personality(threads);
+        }
+        match (self.bench, &self.command) {
+            (Some(bench), None) => {
+                if matches!(&self.figure, Some(figure) if figure.json.is_none()) {
+                    return refuse("the figure of a bench is in its JSON: write json = \"/a/b\"");
+                }
+                for (option, value) in &self.options {
+                    let values = options::values(value);
+                    unique(option, values.iter().map(ToString::to_string))?;
+                    for value in values {
+                        options::words(bench, option, value, Stretch::NONE)?;
+                    }
+                    if value.is_array() {
+                        axis(option, options::labels(value))?;
+                    }
+                }
+            }
+            (None, Some(command)) => {
+                if command.is_empty() || !self.options.is_empty() {
+                    return refuse(
+                        "write command = [\"program\", \"argument\", ...], without options",
+                    );
+                }
+            }
+            _ => return refuse("write one of bench, filebench and command"),
+        }
+        let Some(figure) = &self.figure else {
+            return Ok(());
+        };
+        match (&figure.regex, &figure.json) {
+            (Some(regex), None) => match regex_lite::Regex::new(regex) {
+                Ok(regex) if regex.captures_len() > 1 => Ok(()),
+                Ok(_) => refuse("figure.regex has no group: write ( ) around the number"),
+                Err(error) => refuse(&format!("figure.regex: {error}").replace('\n', " ")),
+            },
+            (None, Some(pointer)) if !figure.series && pointer.starts_with('/') => Ok(()),
+            _ => refuse(
+                "figure: write regex = \"... ([0-9.]+)\", or json = \"/a/b\" (without series)",
+            ),
+        }
+    }
+}
+
+impl Workload {
+    /// A workload file has to be right for every number of threads, and to heed it where there are several.
+    fn check_personality(&self, threads: &[usize]) -> Result<(), SweepError> {
+        let mut heeds = false;
+        for &count in threads {
+            let personality = options::Personality::of(&self.options, count)?;
+            heeds = personality.heeds_threads;
+            let file = self.filebench.as_deref().unwrap_or_default();
+            filebench::Workload::parse(file, &self.text, &personality.set)?;
+        }
+        if threads.len() > 1 && !heeds {
+            return Err(SweepError::Plan(format!(
+                "workload '{}': threads has several values, which a workload file does not see: write options = {{ \
+                 set = [\"nthreads={{threads}}\"] }}",
+                self.name
+            )));
+        }
+        Ok(())
+    }
+
+    /// Its own lists in place of the plan's.
+    fn check_own_axes(&self, targets: &[Target]) -> Result<(), SweepError> {
+        let own = |what: &str| format!("workload '{}': {what}", self.name);
+        if let Some(threads) = &self.threads {
+            check_threads(&own("threads"), threads)?;
+        }
+        if let Some(policy) = &self.policy {
+            check_policies(&own("policy"), policy)?;
+        }
+        if let Some(names) = &self.target {
+            axis(&own("target"), names.iter().cloned())?;
+            let known: Vec<&str> = targets.iter().map(|target| &*target.name).collect();
+            if let Some(name) = names.iter().find(|name| !known.contains(&&***name)) {
+                let hint = meant(name, &known);
+                return Err(SweepError::Plan(own(&format!("target '{name}'{hint}"))));
+            }
+        }
+        if self.command.is_some() {
+            let no_fsync = targets.iter().find(|target| {
+                let is_mine = self
+                    .target
+                    .as_ref()
+                    .is_none_or(|names| names.contains(&target.name));
+                is_mine && target.no_fsync
+            });
+            if let Some(target) = no_fsync {
+                return Err(SweepError::Plan(own(&format!(
+                    "target '{}' has no-fsync, which is for built-in workloads only",
+                    target.name
+                ))));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Target {
+    fn check(&self, disk: &Disk) -> Result<(), SweepError> {
+        let name = &self.name;
+        let refuse = |reason: String| Err(SweepError::Plan(format!("target '{name}': {reason}")));
+        if let Some(policy) = &self.policy {
+            check_policies(&format!("target '{name}': policy"), policy)?;
+        }
+        self.check_device()?;
+        match (&self.fs, &self.directory) {
+            (Some(fs), None) => {
+                let known = FILE_SYSTEMS.iter().find(|(name, _)| name == fs);
+                let Some((_, least)) = known else {
+                    let names = FILE_SYSTEMS.map(|(name, _)| name);
+                    return refuse(format!("fs = \"{fs}\"{}", meant(fs, &names)));
+                };
+                if self.device.is_none() && parse_size_bytes(&disk.size)? < parse_size_bytes(least)?
+                {
+                    return refuse(format!(
+                        "{fs} needs a disk of {least} or more, and disk.size is {}",
+                        disk.size
+                    ));
+                }
+                Ok(())
+            }
+            (None, Some(_)) if !self.mkfs.is_empty() || !self.mount.is_empty() => {
+                refuse("mkfs and mount go with fs, not with a directory".to_owned())
+            }
+            (None, Some(directory)) if !directory.is_dir() || !directory.is_absolute() => {
+                refuse(format!(
+                    "{}: write the absolute path of an existing directory",
+                    directory.display()
+                ))
+            }
+            (None, Some(_)) => Ok(()),
+            _ => refuse("write either fs or directory".to_owned()),
+        }
+    }
+}
+
+impl Target {
+    /// Whether the program that makes its file system is here, where a guest has it from.
+    fn check_program(&self) -> Result<(), SweepError> {
+        let fs = self.fs.clone().unwrap_or_default();
+        let mkfs = Mkfs {
+            fs: fs.clone(),
+            options: String::new(),
+        };
+        luc_disk::check_mkfs(&mkfs).map_err(|_| {
+            SweepError::Plan(format!(
+                "target '{}': mkfs.{fs} is not installed: install {}, or leave the target out",
+                self.name,
+                guest_needs(&fs).package
+            ))
+        })
+    }
+
+    /// A device is named twice, by its absolute path, with a file system; nothing else has its keys.
+    fn check_device(&self) -> Result<(), SweepError> {
+        let name = &self.name;
+        let refuse = |reason: String| Err(SweepError::Plan(format!("target '{name}': {reason}")));
+        let Some(device) = &self.device else {
+            if self.erase.is_some() || self.overwrite {
+                return refuse("erase and overwrite go with device".to_owned());
+            }
+            return Ok(());
+        };
+        let shown = device.display();
+        if self.fs.is_none() || self.directory.is_some() {
+            return refuse(format!(
+                "device = \"{shown}\" goes with fs: write which one to make on it"
+            ));
+        }
+        if !device.is_absolute() {
+            return refuse(format!(
+                "device = \"{shown}\": write its absolute path, as /dev/sdb"
+            ));
+        }
+        let fs = self.fs.as_deref().unwrap_or_default();
+        if let Some(word) = own_identity(fs, &self.mkfs) {
+            return refuse(format!(
+                "mkfs option \"{word}\" gives another UUID or none, and the sweep tells by its own what it may remove from a \
+                 device: leave it out"
+            ));
+        }
+        match &self.erase {
+            Some(erase) if erase == device => Ok(()),
+            Some(erase) => refuse(format!(
+                "device = \"{shown}\", and erase = \"{}\": what is formatted is named twice, alike",
+                erase.display()
+            )),
+            None => refuse(format!(
+                "device = \"{shown}\" would be formatted: write erase = \"{shown}\" as well if all on it may go"
+            )),
+        }
+    }
+}
+
+impl Disk {
+    fn check(&self) -> Result<(), SweepError> {
+        let model = self.spec()?;
+        let size_bytes = parse_size_bytes(&self.size)?;
+        if size_bytes > 1 << 44 || !size_bytes.is_multiple_of(4096) {
+            return Err(luc_disk::Error::Size(size_bytes).into());
+        }
+        for (option, value) in self.costs() {
+            let Some(value) = value else { continue };
+            parse_duration_ns(value)?;
+            if model.name() != "fixed" {
+                return Err(SweepError::Plan(format!(
+                    "disk.{option} does not go with model '{}': leave it out, or write model = \"fixed\"",
+                    model.name()
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A meter has a command; its other keys go with that.
+fn check_energy(energy: &energy::Options) -> Result<(), SweepError> {
+    let refuse = |reason: String| Err(SweepError::Plan(format!("energy: {reason}")));
+    parse_duration_ns(&energy.idle)?;
+    if energy.command.is_none() && (energy.regex.is_some() || energy.scope.is_some()) {
+        return refuse("regex and scope go with command".to_owned());
+    }
+    if energy.command.is_some() && energy.source != Choice::Auto {
+        return refuse("write either source or command".to_owned());
+    }
+    match energy.regex.as_deref().map(regex_lite::Regex::new) {
+        Some(Err(error)) => refuse(format!("regex: {error}").replace('\n', " ")),
+        Some(Ok(regex)) if regex.captures_len() < 2 => {
+            refuse("regex has no group: write ( ) around the watts".to_owned())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_threads(name: &str, threads: &[usize]) -> Result<(), SweepError> {
+    unique(name, threads.iter().map(ToString::to_string))?;
+    if threads.iter().any(|&count| count == 0 || count > 4096) {
+        return Err(SweepError::Plan(format!(
+            "{name}: write numbers from 1 to 4096"
+        )));
+    }
+    Ok(())
+}
+
+fn check_policies(name: &str, policies: &[Policy]) -> Result<(), SweepError> {
+    unique(name, policies.iter().map(|policy| policy.name().to_owned()))
+}
+
+/// An axis has values, no two of them alike, whose names can be words of a key.
+fn axis(name: &str, values: impl Iterator<Item = String>) -> Result<(), SweepError> {
+    let values: Vec<String> = values.collect();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._+-".contains(c);
+    for value in &values {
+        if value.is_empty() || !value.chars().all(plain) {
+            return Err(SweepError::Plan(format!(
+                "{name} '{value}': a name has letters, digits, '.', '_', '+' and '-'"
+            )));
+        }
+    }
+    unique(name, values.into_iter())
+}
+
+pub(super) fn unique(name: &str, values: impl Iterator<Item = String>) -> Result<(), SweepError> {
+    let mut seen = BTreeSet::new();
+    for value in values {
+        if !seen.insert(value.clone()) {
+            return Err(SweepError::Plan(format!(
+                "{name} '{value}' is there twice: keep one"
+            )));
+        }
+    }
+    if seen.is_empty() {
+        return Err(SweepError::Plan(format!(
+            "{name} has no value: write at least one"
+        )));
+    }
+    Ok(())
+}
+
+/// What serde says, in one line, with the nearest name where one is unknown: the first name in backquotes is the one
+/// given, the others are known.
+pub(super) fn reason(message: &str) -> String {
+    let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
+    let names: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    match names.as_slice() {
+        [given, known @ ..] if message.starts_with("unknown ") => {
+            format!("{message}{}", meant(given, known))
+        }
+        _ => format!("{message}; see `luc sweep --help`"),
+    }
+}
+
+/// `; did you mean 'x'?`, if any name looks like the one given; else all names.
+pub(crate) fn meant(given: &str, known: &[&str]) -> String {
+    match nearest(given, known.iter().copied()) {
+        Some(name) => format!("; did you mean '{name}'?"),
+        None => format!("; there are {}", known.join(", ")),
+    }
+}

@@ -1,0 +1,101 @@
+//! The emulated disk of a plan.
+
+use std::path::{Path, PathBuf};
+
+use luc_disk::ModelSpec;
+use luc_units::parse_size_bytes;
+use serde::{Deserialize, Serialize};
+
+use super::super::error::SweepError;
+
+/// What the emulated disk costs, as `luc disk create` takes it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Disk {
+    /// Name of the model, or a TOML file, relative to the plan.
+    pub model: String,
+    /// Where that file is.
+    #[serde(skip)]
+    pub file: Option<PathBuf>,
+    /// Size, as in 512M.
+    pub size: String,
+    /// Of a flush; model fixed only, as the next two.
+    pub flush: Option<String>,
+    /// Of a write.
+    pub write: Option<String>,
+    /// Of a read.
+    pub read: Option<String>,
+}
+
+impl Default for Disk {
+    fn default() -> Self {
+        Self {
+            model: "fixed".to_owned(),
+            file: None,
+            size: "1G".to_owned(),
+            flush: None,
+            write: None,
+            read: None,
+        }
+    }
+}
+
+impl Disk {
+    /// Whether it is one of `luc disk` also in a guest, where the disk of constant times is a kernel module.
+    pub(crate) fn is_modelled(&self) -> bool {
+        self.model != "fixed"
+    }
+
+    /// The file of its model, if it has one; a plan that is no file has paths as they are.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        let own = Some(Path::new(&self.model)).filter(|_| self.model.ends_with(".toml"));
+        self.file.as_deref().or(own)
+    }
+
+    /// How large it is.
+    pub(crate) fn size_bytes(&self) -> Result<u64, SweepError> {
+        Ok(parse_size_bytes(&self.size)?)
+    }
+
+    /// Its model.
+    pub(crate) fn spec(&self) -> Result<ModelSpec, luc_disk::Error> {
+        match self.path() {
+            Some(path) => ModelSpec::from_toml_file(path),
+            None => ModelSpec::from_name(&self.model),
+        }
+    }
+
+    /// The words of `luc disk create`.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let file = self.file.as_ref();
+        let model = file.map_or(self.model.clone(), |file| file.display().to_string());
+        let mut words = vec!["--model".to_owned(), model];
+        words.extend(["--size".to_owned(), self.size.clone()]);
+        for (option, value) in self.costs() {
+            words.extend(
+                value
+                    .iter()
+                    .flat_map(|value| [format!("--{option}"), value.clone()]),
+            );
+        }
+        words
+    }
+
+    /// Finds the model's file beside the plan.
+    pub(super) fn find_file(&mut self, plan: &Path) -> Result<(), SweepError> {
+        if self.model.ends_with(".toml") {
+            let file = plan.parent().unwrap_or(Path::new("")).join(&self.model);
+            let whole = std::path::absolute(&file).map_err(SweepError::file("find", &file))?;
+            self.file = Some(whole);
+        }
+        Ok(())
+    }
+
+    pub(super) fn costs(&self) -> [(&'static str, &Option<String>); 3] {
+        [
+            ("flush", &self.flush),
+            ("write", &self.write),
+            ("read", &self.read),
+        ]
+    }
+}

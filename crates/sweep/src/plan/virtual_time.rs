@@ -1,0 +1,257 @@
+//! Sweeps in virtual time: which kernel, how fast its processor is, and what of a plan such a sweep cannot have.
+
+use std::time::Instant;
+
+use luc_units::parse_size_bytes;
+use serde::{Deserialize, Serialize};
+
+use super::super::error::SweepError;
+use super::super::guests::Speed;
+use super::check::unique;
+use super::file_systems::distribution_has;
+use super::policy::SETTINGS;
+use super::{Plan, Policy, Target, Workload, is_default, meant};
+
+/// Files are made and written in a guest's memory, so its disk is no larger than this.
+const LARGEST_DISK: &str = "1G";
+/// The same of one that has a model.
+pub(crate) const LARGEST_GUEST_DISK: &str = "4G";
+/// Speeds at which no time has to be stretched: an instruction takes a whole power of two of nanoseconds.
+const SPEEDS: [u64; 4] = [1000, 500, 250, 125];
+/// The longest that the module holds a commit, µs; it takes no longer time.
+pub(crate) const LONGEST_HOLD_US: u64 = 50_000;
+
+/// The section `[virtual]`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VirtualTime {
+    /// The distribution's kernel, as `6.1`.
+    #[serde(default = "kernel")]
+    pub kernel: String,
+    /// Axis: millions of instructions per second of the one processor.
+    pub mips: Vec<u64>,
+    /// Repeats of a point, each with a seed of its own.
+    #[serde(default = "repeats")]
+    pub repeats: usize,
+    /// Guests at a time; nothing depends on it.
+    #[serde(skip, default = "jobs")]
+    pub jobs: usize,
+    /// No guest is started after it.
+    #[serde(skip)]
+    pub deadline: Option<Instant>,
+}
+
+fn kernel() -> String {
+    "6.1".to_owned()
+}
+
+fn repeats() -> usize {
+    3
+}
+
+fn jobs() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+impl VirtualTime {
+    /// On the distribution's `kernel`, as `6.1`, at one speed.
+    pub(crate) fn of(version: &str, mips: u64) -> Self {
+        Self {
+            kernel: version.to_owned(),
+            mips: vec![mips],
+            repeats: repeats(),
+            jobs: jobs(),
+            deadline: None,
+        }
+    }
+
+    /// Checks it, and all of `plan` that it bears on.
+    pub(super) fn check(&self, plan: &Plan) -> Result<(), SweepError> {
+        let refuse = |reason: String| Err(SweepError::Plan(reason));
+        check_speeds("virtual.mips", &self.mips)?;
+        if !(1..=1000).contains(&self.repeats) {
+            return refuse(format!(
+                "virtual.repeats = {}: write a number from 1 to 1000",
+                self.repeats
+            ));
+        }
+        if plan.stop.best && self.repeats != repeats() {
+            return refuse(
+                "virtual.repeats does not go with stop.best: write stop.min and stop.max"
+                    .to_owned(),
+            );
+        }
+        if !plan.stop.best && !is_default(&plan.stop) {
+            return refuse(
+                "stop without stop.best does not go with virtual, where a repeat differs by its seed alone: write \
+                 virtual.repeats"
+                    .to_owned(),
+            );
+        }
+        if !plan.frequency.is_empty() || !plan.frequency_options.is_empty() {
+            return refuse("frequency does not go with virtual: write virtual.mips".to_owned());
+        }
+        if !plan.scheduler.is_empty() {
+            return refuse("scheduler does not go with virtual: leave it out".to_owned());
+        }
+        if !is_default(&plan.energy) {
+            return refuse("energy does not go with virtual: leave it out".to_owned());
+        }
+        let largest = if plan.disk.is_modelled() {
+            LARGEST_GUEST_DISK
+        } else {
+            LARGEST_DISK
+        };
+        if parse_size_bytes(&plan.disk.size)? > parse_size_bytes(largest)? {
+            return refuse(format!(
+                "disk.size = {}: a guest's disk of model {} has at most {largest}",
+                plan.disk.size, plan.disk.model
+            ));
+        }
+        plan.target
+            .iter()
+            .try_for_each(|target| check_target(target, &self.kernel))?;
+        for policy in plan.all_policies() {
+            if policy.module().is_some() && plan.disk.is_modelled() {
+                return refuse(format!(
+                    "policy '{}' goes with the disk of model fixed only: write model = \"fixed\", or policy 'off'",
+                    policy.name()
+                ));
+            }
+            if policy == Policy::Auto {
+                return refuse(
+                    "policy 'auto' is the gate's, which guests do not have; write 'kernel:auto'"
+                        .to_owned(),
+                );
+            }
+        }
+        plan.workload.iter().try_for_each(Self::check_workload)?;
+        self.check_unstretched(plan)?;
+        self.check_holds(plan)
+    }
+
+    /// A model's times and those in a workload file are as they are, so such a plan has a speed that stretches none.
+    fn check_unstretched(&self, plan: &Plan) -> Result<(), SweepError> {
+        let is_file = |workload: &&Workload| workload.filebench.is_some();
+        let what = match plan.workload.iter().find(is_file) {
+            _ if plan.disk.is_modelled() => format!("disk.model = \"{}\"", plan.disk.model),
+            Some(workload) => format!("the workload file '{}'", workload.name),
+            None => return Ok(()),
+        };
+        let of_workloads = plan.workload.iter().filter_map(|load| load.mips.as_ref());
+        let speeds: Vec<u64> = of_workloads
+            .chain([&self.mips])
+            .flatten()
+            .copied()
+            .collect();
+        let is_one = speeds.iter().all(|speed| *speed == speeds[0]);
+        if is_one && SPEEDS.contains(&speeds[0]) {
+            return Ok(());
+        }
+        Err(SweepError::Plan(format!(
+            "virtual.mips = {:?}: with {what} times cannot be stretched: write one of 1000, 500, 250 and 125",
+            self.mips
+        )))
+    }
+
+    /// Whether the module can hold commits for as long as it is told, in the guest's time.
+    fn check_holds(&self, plan: &Plan) -> Result<(), SweepError> {
+        for workload in &plan.workload {
+            let speeds = workload.mips.as_ref().unwrap_or(&self.mips);
+            let Some(&fastest) = speeds.iter().max() else {
+                continue;
+            };
+            let stretch = Speed::of(plan, fastest).stretch;
+            for (setting, &us) in &workload.settings {
+                let is_time = setting.ends_with("_us");
+                if is_time && stretch.stretch(us) > LONGEST_HOLD_US {
+                    return Err(SweepError::Plan(format!(
+                        "workload '{}': {setting} = {us} is {} us in a guest that stands for {fastest} MIPS, and the \
+                         module holds no commit longer than {LONGEST_HOLD_US}: lower it, or virtual.mips",
+                        workload.name,
+                        stretch.stretch(us)
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_workload(workload: &Workload) -> Result<(), SweepError> {
+        let name = &workload.name;
+        let refuse = |reason: String| Err(SweepError::Plan(format!("workload '{name}': {reason}")));
+        if workload.command.is_some() {
+            return refuse(
+                "guests have no programs of the host: write bench or filebench".to_owned(),
+            );
+        }
+        if let Some(mips) = &workload.mips {
+            check_speeds(&format!("workload '{name}': mips"), mips)?;
+        }
+        for setting in workload.settings.keys() {
+            if !SETTINGS.contains(&&**setting) {
+                return refuse(format!(
+                    "settings: '{setting}'{}",
+                    meant(setting, &SETTINGS)
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a plan without `[virtual]` must not have.
+pub(super) fn check_host(plan: &Plan) -> Result<(), SweepError> {
+    let refuse = |what: &str| {
+        Err(SweepError::Plan(format!(
+            "{what} goes with a section [virtual] only: write it, or leave {what} out"
+        )))
+    };
+    if let Some(policy) = plan.all_policies().find(|policy| policy.module().is_some()) {
+        return refuse(&format!("policy '{}'", policy.name()));
+    }
+    for workload in &plan.workload {
+        if !workload.settings.is_empty() {
+            return refuse("settings");
+        }
+        if workload.mips.is_some() {
+            return refuse("mips");
+        }
+    }
+    Ok(())
+}
+
+fn check_speeds(name: &str, mips: &[u64]) -> Result<(), SweepError> {
+    unique(name, mips.iter().map(ToString::to_string))?;
+    let least = mips.iter().copied().min().unwrap_or(1);
+    if mips
+        .iter()
+        .any(|&mips| !(10..=100_000).contains(&mips) || mips > 16 * least)
+    {
+        return Err(SweepError::Plan(format!(
+            "{name}: write numbers from 10 to 100000, the greatest at most 16 times the least"
+        )));
+    }
+    Ok(())
+}
+
+fn check_target(target: &Target, kernel: &str) -> Result<(), SweepError> {
+    let name = &target.name;
+    let refuse = |reason: String| Err(SweepError::Plan(format!("target '{name}': {reason}")));
+    match &target.fs {
+        None => refuse("guests have no directories of the host: write fs".to_owned()),
+        Some(_) if target.device.is_some() => {
+            refuse("guests have no devices of the host: leave device and erase out".to_owned())
+        }
+        Some(fs) if !distribution_has(kernel, fs) => refuse(format!(
+            "Linux {kernel} has no {fs}: write virtual.kernel = \"6.1\", or leave the target out"
+        )),
+        Some(_) if target.mkfs.contains('\'') || target.mount.contains('\'') => {
+            refuse("mkfs and mount have no ' in a guest: leave it out".to_owned())
+        }
+        Some(_) if target.mkfs.split_whitespace().any(|word| word.starts_with("-E")) => refuse(
+            "mkfs: -E is the guest's own, which makes the same file system each time: leave it out".to_owned(),
+        ),
+        Some(_) => Ok(()),
+    }
+}

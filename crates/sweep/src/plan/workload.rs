@@ -1,0 +1,123 @@
+//! What is run, and which number counts.
+
+use std::collections::BTreeMap;
+
+use luc_workload::filebench;
+use serde::{Deserialize, Serialize};
+
+use super::super::error::SweepError;
+use super::Policy;
+
+/// A workload of `luc bench`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bench {
+    /// File creation.
+    Metarates,
+    /// A mail server.
+    Varmail,
+    /// A database; the threads are its writers.
+    Oltp,
+    /// IOzone's.
+    InitialWrite,
+}
+
+/// What is run: a built-in workload, a workload file or a command.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Workload {
+    /// What the report calls it.
+    pub name: String,
+    /// A built-in one.
+    pub bench: Option<Bench>,
+    /// A workload file of Filebench's, or the name of a stock one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filebench: Option<String>,
+    /// The text of that, so that results of a file that was changed are not mixed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    /// Options of both, as those of `luc bench` without the dashes; of `bench`, a list of values is an axis.
+    #[serde(default)]
+    pub options: BTreeMap<String, toml::Value>,
+    /// Settings of the kernel module under its policies, as `/sys/kernel/luc` has them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, u64>,
+    /// Clients, in place of the plan's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<Vec<usize>>,
+    /// Policies, in place of the plan's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Vec<Policy>>,
+    /// Speeds, in place of the plan's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mips: Option<Vec<u64>>,
+    /// Names of its targets, in place of all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<Vec<String>>,
+    /// The user's command; `{dir}`, `{threads}` and `{seed}` are replaced.
+    pub command: Option<Vec<String>>,
+    /// Its figure. Without it a built-in one's rate, or a command's run time.
+    pub figure: Option<Figure>,
+}
+
+/// Where the figure is in what the workload prints.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Figure {
+    /// A regular expression; its first group is the number.
+    pub regex: Option<String>,
+    /// A JSON pointer, as `/a/b`.
+    pub json: Option<String>,
+    /// All matches are a series, whose warm-up is cut and whose mean counts.
+    #[serde(default)]
+    pub series: bool,
+    /// What it is counted in.
+    #[serde(default)]
+    pub unit: String,
+}
+
+impl Bench {
+    /// Its name as in `luc bench NAME`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Metarates => "metarates",
+            Self::Varmail => "varmail",
+            Self::Oltp => "oltp",
+            Self::InitialWrite => "initial-write",
+        }
+    }
+
+    /// Where its figure is in its report.
+    pub(crate) fn figure(self) -> &'static str {
+        match self {
+            Self::Metarates => "/creations_per_second",
+            Self::Varmail | Self::Oltp => "/flowops_per_second",
+            Self::InitialWrite => "/parent_kib_per_second/median",
+        }
+    }
+
+    /// The option that takes the number of clients.
+    pub(crate) fn clients(self) -> &'static str {
+        if self == Self::Oltp {
+            "--writers"
+        } else {
+            "--threads"
+        }
+    }
+}
+
+impl Workload {
+    /// Reads the workload file, if it has one.
+    pub(super) fn load(&mut self) -> Result<(), SweepError> {
+        if !self.text.is_empty() {
+            return Err(SweepError::Plan(format!(
+                "workload '{}': text is kept with the results, and no key of a plan; write filebench = \"FILE.f\"",
+                self.name
+            )));
+        }
+        if let Some(file) = &self.filebench {
+            self.text = filebench::text(file)?;
+        }
+        Ok(())
+    }
+}
