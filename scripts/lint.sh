@@ -11,7 +11,7 @@ clang-format --dry-run --Werror crates/probe/bpf/*.[ch]
 find kernel -name "*.[ch]" ! -name trace_luc.h -exec clang-format --dry-run --Werror {} +
 shellcheck -x scripts/*.sh .ci/run
 # Those of the guests, too: bash's, but for the first process, which is busybox's.
-find crates/bench/src vm/src -name "*.sh" -exec shellcheck -x {} +
+find crates prove vm -name "*.sh" -exec shellcheck -x {} +
 if $cargo deny --version >/dev/null 2>&1; then
 	$cargo deny --locked check
 else

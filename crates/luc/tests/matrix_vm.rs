@@ -43,7 +43,7 @@ fn a_server_runs_on_a_hard_disk_in_virtual_time() {
     };
     let script = [
         HEAD,
-        include_str!("../../bench/src/evaluate/matrix/cell.sh"),
+        include_str!("../../../prove/evaluate/src/matrix/cell.sh"),
         CELLS,
     ];
     let cold = include_str!("../../workload/personalities/slides-web.f").replacen("run ", COLD, 1);

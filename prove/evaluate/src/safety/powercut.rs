@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use super::guest::{Guests, succeed, warnings};
 use super::resume::Runs;
-use crate::evaluate::error::EvaluateError;
-use crate::evaluate::lab::{Lab, missing};
-use crate::evaluate::powercut::{HEADS, Tally};
-use crate::evaluate::progress::Progress;
-use crate::evaluate::report::{Page, Table, Target};
+use crate::error::EvaluateError;
+use crate::lab::{Lab, missing};
+use crate::powercut::{HEADS, Tally};
+use crate::progress::Progress;
+use crate::report::{Page, Table, Target};
 
 /// The kernel.
 const VERSION: &str = "6.1";
@@ -179,7 +179,7 @@ impl Sum {
     }
 }
 
-pub(in crate::evaluate) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
+pub(crate) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
     let cells = cells(lab);
     let guests = Guests::prepare(lab, VERSION)?;
     let runs = Runs::open(lab);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # PostgreSQL: eight servers with a client each, every insert a transaction. (Eight clients of one
 # server write one log, whose writer brings them together already.)
-# shellcheck source=crates/bench/src/evaluate/services/common.sh
+# shellcheck source=prove/evaluate/src/services/common.sh
 source "$(dirname "$0")/common.sh"
 transactions=${SERVICE_WORK:-150}
 bin=$(printf '%s\n' /usr/lib/postgresql/*/bin | sort -V | tail -n 1)

@@ -130,7 +130,7 @@ pub fn workers(orders: &Orders) -> Result<Value, EvaluateError> {
 
 pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
     let kills = lab.options.cuts.unwrap_or(KILLS);
-    let source = include_str!("../../../luc/tests/programs/caller.c");
+    let source = include_str!("../../../crates/luc/tests/programs/caller.c");
     let caller = lab.compile("sigkill-caller", source, &["-D_GNU_SOURCE"])?;
     let limit_ms = DEADLINE_MS + COMMITS_MS + SLACK_MS;
     let disk = Disk::create(lab, &EXT4)?;

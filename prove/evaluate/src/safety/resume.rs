@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::evaluate::error::EvaluateError;
-use crate::evaluate::lab::Lab;
-use crate::evaluate::write_json;
+use crate::error::EvaluateError;
+use crate::lab::Lab;
+use crate::write_json;
 
 /// The runs of an earlier, unfinished evaluation, and this one's.
 #[derive(Debug)]

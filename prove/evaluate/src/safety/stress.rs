@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::guest::{Guests, succeed, warnings};
 use super::resume::Runs;
-use crate::evaluate::error::EvaluateError;
-use crate::evaluate::lab::{Lab, missing};
-use crate::evaluate::progress::Progress;
-use crate::evaluate::report::{Page, Table, Target};
+use crate::error::EvaluateError;
+use crate::lab::{Lab, missing};
+use crate::progress::Progress;
+use crate::report::{Page, Table, Target};
 
 /// The settings: the first is what the others are compared with.
 const SETTINGS: [(&str, &str); 5] = [
@@ -69,7 +69,7 @@ fn results(value: &Value) -> Result<Results, EvaluateError> {
         .collect()
 }
 
-pub(in crate::evaluate) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
+pub(crate) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
     let guests = Guests::prepare(lab, VERSION)?;
     let runs = Runs::open(lab);
     let mut progress = Progress::new(lab.part, SETTINGS.len());

@@ -5,8 +5,8 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::evaluate::error::EvaluateError;
-use crate::evaluate::lab::{Lab, line};
+use crate::error::EvaluateError;
+use crate::lab::{Lab, line};
 
 /// The last commit whose early write swallowed errors that it did not know.
 const COMMIT: &str = "02e2902";

@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 use super::guest::{Guests, succeed, warnings};
 use super::resume::Runs;
-use crate::evaluate::error::EvaluateError;
-use crate::evaluate::lab::{Lab, missing};
-use crate::evaluate::progress::Progress;
-use crate::evaluate::report::{Page, Table, Target};
+use crate::error::EvaluateError;
+use crate::lab::{Lab, missing};
+use crate::progress::Progress;
+use crate::report::{Page, Table, Target};
 
 /// Cycles of one boot.
 const CHUNK: u64 = 250;
@@ -84,7 +84,7 @@ struct Sums {
     most_late_kib: i64,
 }
 
-pub(in crate::evaluate) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
+pub(crate) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
     let each = lab.options.cuts.map_or(CHUNK, |cuts| cuts.min(CHUNK));
     let wanted: Vec<_> = BOOTS
         .iter()

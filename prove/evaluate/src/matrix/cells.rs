@@ -23,7 +23,7 @@ pub(super) struct Load {
 pub(super) const LOADS: [Load; 4] = [
     Load {
         name: "web",
-        text: include_str!("../../../../workload/personalities/slides-web.f"),
+        text: include_str!("../../../../crates/workload/personalities/slides-web.f"),
         // 9: as deep as the slides' tree, ln(files) / ln(width) = 3.2.
         settings: &["nfiles=1250", "meandirwidth=9", "iosize=128k"],
         memory_mib: 60,
@@ -31,21 +31,21 @@ pub(super) const LOADS: [Load; 4] = [
     },
     Load {
         name: "mail",
-        text: include_str!("../../../../workload/personalities/slides-mail.f"),
+        text: include_str!("../../../../crates/workload/personalities/slides-mail.f"),
         settings: &["nfiles=3125", "iosize=128k"],
         memory_mib: 60,
         files: "3125 files of 16 KiB, 4/5 of them there, 39 MiB",
     },
     Load {
         name: "database",
-        text: include_str!("../../../../workload/personalities/slides-database.f"),
+        text: include_str!("../../../../crates/workload/personalities/slides-database.f"),
         settings: &["filesize=32m", "usermode=2000"],
         memory_mib: 64,
         files: "10 files of 32 MiB, 320 MiB",
     },
     Load {
         name: "file",
-        text: include_str!("../../../../workload/personalities/slides-file.f"),
+        text: include_str!("../../../../crates/workload/personalities/slides-file.f"),
         settings: &["nfiles=3125", "meandirwidth=9", "iosize=256k"],
         memory_mib: 128,
         files: "3125 files of 256 KiB, 4/5 of them there, 625 MiB",

@@ -9,9 +9,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
-use luc_bench::evaluate::sigkill::Orders;
-use luc_bench::evaluate::{
-    self, EvaluateError, Options, PARTS, Part, measured, plant, sigkill, sqlite, switches,
+use luc_evaluate::sigkill::Orders;
+use luc_evaluate::{
+    EvaluateError, Options, PARTS, Part, measured, plant, sigkill, sqlite, switches,
 };
 use luc_host::interrupt;
 
@@ -140,7 +140,7 @@ fn run(cli: Cli) -> Result<ExitCode, EvaluateError> {
     };
     let mut met = true;
     for part in parts {
-        let verdict = evaluate::run(part, &options)?;
+        let verdict = luc_evaluate::run(part, &options)?;
         met &= verdict.met;
         for target in &verdict.targets {
             say(&format!("{}: {target}", part.name()));

@@ -7,8 +7,8 @@ use std::time::Duration;
 use luc_host::interrupt::interrupted;
 use luc_vm::{Kernel, Outcome, Vm};
 
-use crate::evaluate::error::EvaluateError;
-use crate::evaluate::lab::Lab;
+use crate::error::EvaluateError;
+use crate::lab::Lab;
 
 /// How often a running guest is looked at.
 const POLL: Duration = Duration::from_millis(50);

@@ -167,7 +167,7 @@ fn policies(lab: &Lab, runs: &Runs, targets: &mut Vec<Target>) -> Table {
 }
 
 /// What took a call's time, the largest first, by `luc run`'s report.
-pub(in crate::evaluate) fn takers(why: &Value) -> String {
+pub(crate) fn takers(why: &Value) -> String {
     let Some(takers) = why["takers"].as_object() else {
         return "not recorded".to_owned();
     };
@@ -185,7 +185,7 @@ pub(in crate::evaluate) fn takers(why: &Value) -> String {
 }
 
 /// What the gate said of a file system: how long it held, and its decision.
-pub(in crate::evaluate) fn said(file_system: &Value) -> String {
+pub(crate) fn said(file_system: &Value) -> String {
     let gate = &file_system["gate"];
     let mut words = Vec::new();
     if let (Ok(held), Ok(wrote)) = (

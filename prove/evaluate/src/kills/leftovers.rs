@@ -11,8 +11,8 @@ use luc_host::sysfs;
 use luc_sweep::name_of;
 use rustix::fs::{FlockOperation, flock};
 
-use crate::evaluate::error::EvaluateError;
-use crate::evaluate::lab::Lab;
+use crate::error::EvaluateError;
+use crate::lab::Lab;
 
 /// So long a gate of another command of this user may take to end.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -23,7 +23,7 @@ use data::Data;
 use finding::{Finding, Verdict};
 
 /// The plan.
-const PLAN: &str = include_str!("../../../../docs/evaluation/plans/thesis.toml");
+const PLAN: &str = include_str!("../../../docs/evaluation/plans/thesis.toml");
 const PLAN_NAME: &str = "docs/evaluation/plans/thesis.toml";
 
 /// Runs what the sweep lacks, as far as the budget goes, and makes the page of all that is there. Also the sentence on

@@ -15,8 +15,8 @@ use rustix::process::Signal;
 
 use super::leftovers::{Before, Look};
 use super::processes::{self, Role};
-use crate::evaluate::error::EvaluateError;
-use crate::evaluate::lab::Lab;
+use crate::error::EvaluateError;
+use crate::lab::Lab;
 
 /// So long what is told to end may take, and what is left may stay.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -7,8 +7,8 @@ use luc_host::interrupt::interrupted;
 use luc_vm::{Kernel, Vm};
 use serde_json::Value;
 
-use crate::evaluate::error::EvaluateError;
-use crate::evaluate::lab::{Lab, missing};
+use crate::error::EvaluateError;
+use crate::lab::{Lab, missing};
 
 /// What a guest may take: without hardware virtualization the matrix takes some minutes, on a busy machine much longer.
 const LIMIT: Duration = Duration::from_secs(3 * 3600);
