@@ -4,7 +4,6 @@
 //! - [`codes`]: enumerations with a name each, as they stand in the files.
 //! - [`cause`]: why a thread slept, told by the symbol names of its kernel stack.
 //! - [`tables`]: one plain struct per table, and [`Event`], any of them.
-//! - [`plain()`]: names as they may be shown.
 //! - [`store`]: the trace on disk, as Parquet.
 //!
 //! All times are `u64` nanoseconds of CLOCK_MONOTONIC; 0 means "not known" or "did not happen".
@@ -13,11 +12,9 @@ pub mod cause;
 pub mod codes;
 mod event;
 pub mod ids;
-mod plain;
 pub mod store;
 pub mod tables;
 
 pub use cause::Cause;
 pub use event::Event;
 pub use ids::{Cgroup, Dev, Inode, Pid, StackId, Tgid, Transaction};
-pub use plain::{is_steering, plain};

@@ -13,9 +13,9 @@ use crate::Export;
 
 mod bins;
 mod charts;
-pub(crate) mod escape;
 mod file_system;
 mod findings;
+mod island;
 mod meaning;
 mod page;
 mod tables;

@@ -7,12 +7,9 @@
 //! - [`json`]: all of it, for programs.
 //! - [`export`]: what these have in common.
 //! - [`top`]: live, in a terminal or line by line.
-//! - [`figures`]: times, shares and the like, as people read them.
-//! - [`graphs`]: lines, bars and matrices of any figures with intervals, on one page.
 
+mod evidence;
 pub mod export;
-pub mod figures;
-pub mod graphs;
 pub mod html;
 pub mod json;
 pub mod openmetrics;

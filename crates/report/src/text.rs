@@ -8,9 +8,10 @@ use luc_explain::{
     Account, Blame, CallReport, CommitReport, FileSystemReport, Finding, Latency, Observer, Part,
     Parts, Party, Remedy, Report, SyncReport,
 };
+use luc_units::figures::{Share, Size, Time};
 
 use crate::Export;
-use crate::figures::{Share, Size, Time, evidence};
+use crate::evidence::evidence;
 
 /// Rows of a list that is shown in part.
 const ROWS: usize = 10;
@@ -378,7 +379,7 @@ fn who(party: &Party) -> String {
 
 /// Names come from traces: what would steer a terminal is left out.
 fn clean(text: &str) -> String {
-    luc_events::plain(text)
+    luc_units::plain(text)
 }
 
 #[cfg(test)]

@@ -1,4 +1,21 @@
 //! Sizes and durations as people write them: `512M`, `1GiB`, `100us`, `1.5ms`.
+//!
+//! One grammar reads them in every option and file. [`figures`] prints them for people, [`plain()`] takes from names
+//! what would steer a terminal.
+//!
+//! ```
+//! use luc_units::figures::Time;
+//! use luc_units::{parse_duration_ns, parse_size_bytes};
+//!
+//! assert_eq!(parse_duration_ns("1.5ms"), Ok(1_500_000));
+//! assert_eq!(parse_size_bytes("64k"), Ok(65_536));
+//! assert_eq!(Time::from(1_500_000).to_string(), "1.50 ms");
+//! ```
+
+pub mod figures;
+mod plain;
+
+pub use plain::{is_steering, plain};
 
 /// A size or a duration that could not be read. The text names the input and shows a right one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,11 +1,12 @@
 //! Part `metarates`: how many more files per second, and how much of what is possible.
 
+use luc_stats::median;
+
 use super::disks::{EXT4, EXT4_SMALL_JOURNAL};
 use super::error::EvaluateError;
 use super::lab::{Lab, figure};
 use super::report::{NOTATION, Page, Table, Target, middle, ratio, spread};
 use super::rounds::{self, Job, Run, Runs, Under, files_per_s, mean_ms, p99_ms};
-use luc_stats::median;
 
 /// Clients; what the ratio and the share of the limit are to reach.
 const CLIENTS: [(usize, f64, f64); 4] = [

@@ -3,12 +3,13 @@
 //! A program is a `luc run` of its own, and all of its time counts. Learning is a part of it: so a
 //! program that was never run before is told from one that was.
 
+use luc_stats::Interval;
+
 use super::disks::EXT4;
 use super::error::EvaluateError;
 use super::lab::Lab;
 use super::report::{NOTATION, Page, Table, Target, number, ratio, spread};
 use super::rounds::{self, Job, Runs, Under, files_per_s};
-use luc_stats::Interval;
 
 const CLIENTS: [usize; 3] = [4, 16, 64];
 /// A long program takes so many times as long as a short one.

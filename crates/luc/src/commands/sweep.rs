@@ -11,8 +11,6 @@ use luc_sweep::{Plan, Report};
 
 use super::INTERRUPTED;
 
-mod page;
-
 /// So long `luc sweep restore` waits for what is busy.
 const RESTORE_PATIENCE: Duration = Duration::from_secs(20);
 
@@ -240,9 +238,9 @@ fn show(report: &Report, out: &Path, is_json: bool) -> anyhow::Result<ExitCode> 
 fn write_page(report: &Report, out: &Path) -> anyhow::Result<()> {
     let whole = out.canonicalize().unwrap_or_else(|_| out.to_owned());
     let name = whole.file_stem().unwrap_or(whole.as_os_str());
-    let page = page::page(report, &name.to_string_lossy());
+    let page = luc_sweep::page(report, &name.to_string_lossy());
     let (path, new) = (out.join("report.html"), out.join("report.html.new"));
-    std::fs::write(&new, luc_report::graphs::page(&page))
+    std::fs::write(&new, luc_graphs::page(&page))
         .and_then(|()| std::fs::rename(&new, &path))
         .with_context(|| format!("cannot write {}: check the space left", path.display()))
 }

@@ -3,10 +3,10 @@
 use std::fmt::{self, Write as _};
 
 use luc_explain::{Latency, Part, Parts};
+use luc_units::figures::{Share, Time};
 
 use super::bins::Bins;
 use super::meaning;
-use crate::figures::{Share, Time};
 
 /// A part's share that gets a place of its own.
 const LEAST_SHARE: f64 = 0.002;

@@ -3,14 +3,14 @@
 use std::fmt::{self, Write as _};
 
 use luc_explain::{CallReport, FileSystemReport, Parts, Report};
+use luc_graphs::escape::Text;
+use luc_units::figures::{Share, Size, Time, three_digits};
 
 use super::charts::{self, Axis};
-use super::escape::Text;
 use super::findings::who;
 use super::tables::more;
 use super::timeline::{BRIEF_NS, Timeline};
 use super::{bins, meaning};
-use crate::figures::{Share, Size, Time, three_digits};
 
 /// File systems with detailed timelines: these are what makes a page large.
 pub(super) const MOST_DETAILED: usize = 4;

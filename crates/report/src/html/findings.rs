@@ -4,10 +4,11 @@ use std::fmt::{self, Write as _};
 
 use luc_events::Dev;
 use luc_explain::{Finding, Party, Remedy, Report, WarningKind};
+use luc_graphs::escape::Text;
+use luc_units::figures::{Share, Time};
 
-use super::escape::Text;
 use super::meaning;
-use crate::figures::{Share, Time, evidence};
+use crate::evidence::evidence;
 
 /// Findings and warnings that are shown.
 const MOST: usize = 40;

@@ -3,14 +3,15 @@
 use std::fmt::{self, Write as _};
 
 use luc_explain::{FileSystemReport, Part, Report};
+use luc_graphs::STYLE;
+use luc_graphs::escape::Text;
+use luc_units::figures::{Share, Time, three_digits, utc};
 use serde_json::json;
 
-use super::escape::{Text, island};
+use super::island::island;
 use super::timeline::Timeline;
 use super::{file_system, findings, meaning, tables};
-use crate::figures::{Share, Time, three_digits, utc};
 
-const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
 /// File systems that have a section.

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
 use luc_explain::{Account, Party, Report};
+use luc_graphs::escape::Text;
+use luc_units::figures::{Share, Size, Time};
 
 use super::charts;
-use super::escape::Text;
 use super::findings::{place, who};
-use crate::figures::{Share, Size, Time};
 
 /// Victims and culprits of the matrix.
 const MOST_PARTIES: usize = 12;

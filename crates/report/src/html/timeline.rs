@@ -12,7 +12,7 @@ use luc_explain::{ExplainedCall, ExplainedSync, Part};
 use serde_json::{Value, json};
 
 use super::bins::Bins;
-use super::escape::clipped;
+use super::island::clipped;
 
 /// File systems of which there are timelines: the first that were synced.
 const MOST_FILE_SYSTEMS: usize = 16;

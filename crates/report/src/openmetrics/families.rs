@@ -24,7 +24,7 @@ impl Labels {
                 '\\' => text.push_str("\\\\"),
                 '"' => text.push_str("\\\""),
                 '\n' => text.push_str("\\n"),
-                c if luc_events::is_steering(c) => text.push(char::REPLACEMENT_CHARACTER),
+                c if luc_units::is_steering(c) => text.push(char::REPLACEMENT_CHARACTER),
                 c => text.push(c),
             }
         }

@@ -2,9 +2,10 @@
 
 use std::fmt;
 
+use luc_units::figures::{Share, Time};
+
 use super::columns::{Column, FILE_SYSTEMS, PARTIES, fitting};
 use super::interval::Interval;
-use crate::figures::{Share, Time};
 
 /// Width of the lines.
 const WIDTH: u16 = 110;

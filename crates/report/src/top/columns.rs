@@ -1,8 +1,9 @@
 //! The columns of both tables.
 
+use luc_units::figures::{Time, three_digits};
+
 use super::group::Group;
 use super::row::{FileSystemRow, PartyRow};
-use crate::figures::{Time, three_digits};
 
 /// What a column sorts by.
 #[derive(Clone, Debug, PartialEq)]

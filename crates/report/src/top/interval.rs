@@ -383,5 +383,5 @@ fn about(report: &Report, is_about: impl Fn(&Finding) -> bool) -> Option<Found> 
 
 /// Names come from files and processes: what would steer a terminal is left out.
 fn clean(text: &str) -> String {
-    luc_events::plain(text)
+    luc_units::plain(text)
 }

@@ -4,10 +4,11 @@
 //! this machine's processors. Nothing of it overlaps where all callers are in step: they compute when
 //! the commit has ended and before the next one starts.
 
+use luc_stats::median;
+
 use super::super::lab::figure;
 use super::super::rounds::{Run, Runs, calls_per_s};
 use super::{Cell, Load};
-use luc_stats::median;
 
 /// What one round must do.
 #[derive(Debug, Clone, Copy, PartialEq)]

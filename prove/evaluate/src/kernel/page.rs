@@ -4,13 +4,13 @@ mod papers;
 mod series;
 mod targets;
 
+use luc_stats::median;
+
 use super::super::report::{Page, Table, number};
 use super::cells::{
     FLUSHING, Load, REPEATED, REPEATED_LOADS, RIVALS, SEEDS, SPEEDS, SWEEP, Sheet, Speed, WRITING,
 };
 use super::results::{Cell, Results};
-use luc_stats::median;
-
 use series::{Series, rates_of_seeds, speeds};
 
 /// The page of what is there.

@@ -1,9 +1,10 @@
 //! What the slides conclude, and whether it holds here: computed from the figures.
 
+use luc_sweep::selection::Candidate;
+
 use super::super::report::{Table, number};
 use super::cells::DEFAULT;
 use super::figures::{Figures, Ratio, middle};
-use luc_sweep::selection::Candidate;
 
 /// The slides' own file systems.
 const SLIDES: [&str; 4] = ["ext2", "ext3", "reiserfs", "xfs"];

@@ -1,10 +1,11 @@
 //! What was measured of a server, as candidates to select from.
 
+use luc_stats::{median, paired_ratios};
+use luc_sweep::selection::{Candidate, Selection, Terms, select};
+
 use super::super::guests::Results;
 use super::cells::{CONFIGS, Config, DEFAULT, Group, LOADS, Load, SEEDS};
 use super::guest::Cell;
-use luc_stats::{median, paired_ratios};
-use luc_sweep::selection::{Candidate, Selection, Terms, select};
 
 /// A server's candidates and what was selected from them.
 #[derive(Debug)]

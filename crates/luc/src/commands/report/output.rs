@@ -95,7 +95,7 @@ impl Output {
             .map_err(|error| refused(&path, &error))?;
         file.persist(&path)
             .map_err(|error| refused(&path, &error.error))?;
-        let bytes = luc_report::figures::Size(written.len() as f64);
+        let bytes = luc_units::figures::Size(written.len() as f64);
         eprintln!("luc: wrote {} ({bytes})", path.display());
         Ok(())
     }

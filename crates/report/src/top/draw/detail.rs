@@ -1,11 +1,11 @@
 //! What is known of the selected line.
 
+use luc_units::figures::{Share, Time};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
-use crate::figures::{Share, Time};
 use crate::top::group::{Group, Groups};
 use crate::top::model::{Pane, Top};
 use crate::top::row::{FileSystemRow, Found, Other, PartyRow};

@@ -1,11 +1,11 @@
 //! The lines above the tables.
 
+use luc_units::figures::{Share, Time, three_digits};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::figures::{Share, Time, three_digits};
 use crate::top::interval::Interval;
 use crate::top::model::Top;
 

@@ -1,8 +1,9 @@
 //! A figure by processor speed.
 
+use luc_stats::median;
+
 use super::super::cells::{Load, NOT_LOADED, SEEDS, SPEEDS, Sheet, Speed};
 use super::super::results::Results;
-use luc_stats::median;
 
 /// All speeds, slowest first.
 pub(super) fn speeds() -> impl Iterator<Item = Speed> {

@@ -1,11 +1,12 @@
 //! Is it what was promised?
 
+use luc_stats::median;
+
 use super::super::super::report::{Target, spread_as};
 use super::super::cells::{Load, NOT_LOADED, REPEATED_LOADS, SPEEDS, Sheet};
 use super::super::results::Results;
 use super::measured;
 use super::series::{Series, rates_by_seed, speeds};
-use luc_stats::median;
 
 /// Settings that the user must choose.
 const FIXED: [&str; 5] = ["stock", "delay", "pid", "copy heuristic", "copy on"];

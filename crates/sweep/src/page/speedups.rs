@@ -2,8 +2,9 @@
 
 use std::cmp::Ordering;
 
-use luc_report::graphs::{Estimate, Graph, Lines, MOST_SERIES, Place, Section, Series};
-use luc_sweep::{PointReport, Report};
+use luc_graphs::{Estimate, Graph, Lines, MOST_SERIES, Place, Section, Series};
+
+use crate::{PointReport, Report};
 
 use super::names::{Axes, number, speedup, spread, value, value_name};
 

@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 
 use super::scale::Scale;
 use super::{Estimate, Lines, MOST_SERIES, Place};
-use crate::html::escape::Text;
+use crate::escape::Text;
 
 const WIDTH: f64 = 560.0;
 const HEIGHT: f64 = 300.0;

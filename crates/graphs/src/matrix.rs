@@ -2,9 +2,10 @@
 
 use std::fmt::{self, Write as _};
 
+use luc_units::figures::digits;
+
 use super::Matrix;
-use crate::figures::digits;
-use crate::html::escape::Text;
+use crate::escape::Text;
 
 /// The graph.
 pub(super) fn write(out: &mut String, matrix: &Matrix) -> fmt::Result {

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write as _};
 
 use super::Bars;
-use crate::html::escape::Text;
+use crate::escape::Text;
 
 /// Longer lists are folded up.
 const MOST_OPEN: usize = 30;

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write as _};
 
 use super::Table;
-use crate::html::escape::Text;
+use crate::escape::Text;
 
 /// The table.
 pub(super) fn write(out: &mut String, table: &Table) -> fmt::Result {

@@ -6,14 +6,16 @@ mod names;
 mod rates;
 mod speedups;
 
-use luc_report::figures::utc;
-use luc_report::graphs::{Page, Section};
-use luc_sweep::Report;
+use luc_graphs::{Page, Section};
+use luc_units::figures::utc;
+
+use crate::Report;
 
 use names::Axes;
 
 /// The page of the report of a sweep called `name`.
-pub(super) fn page(report: &Report, name: &str) -> Page {
+#[must_use]
+pub fn page(report: &Report, name: &str) -> Page {
     let axes = Axes::of(report);
     let (warnings, notes): (Vec<String>, Vec<String>) = report
         .notes()

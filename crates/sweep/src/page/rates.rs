@@ -1,9 +1,10 @@
 //! The figures themselves: bars of all points, the matrix of targets and workloads, the ratios.
 
-use luc_report::figures::digits;
-use luc_report::graphs::{Bar, Bars, Cell, Entry, Graph, Matrix, Section, Table};
+use luc_graphs::{Bar, Bars, Cell, Entry, Graph, Matrix, Section, Table};
 use luc_stats::{MedianInterval, Verdict};
-use luc_sweep::{PointReport, Report};
+use luc_units::figures::digits;
+
+use crate::{PointReport, Report};
 
 use super::names::{Axes, estimate, is_time, speedup, spread, value, value_name};
 use super::speedups::is_drawn;

@@ -3,10 +3,11 @@
 use std::fmt::{self, Write as _};
 
 use super::{Graph, MOST_SERIES, Page, Section, bars, lines, matrix, table};
-use crate::html::escape::Text;
+use crate::escape::Text;
 
 /// The look that all pages have.
-const STYLE: &str = include_str!("../html/style.css");
+/// The style that all pages have in common.
+pub const STYLE: &str = include_str!("style.css");
 const OWN_STYLE: &str = include_str!("graphs.css");
 
 /// Colours of lines, light and dark, told apart also by those who see no red or green.

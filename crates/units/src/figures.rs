@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use luc_explain::{Evidence, Unit};
-
 /// A time: `950 ns`, `12.6 ms`, `1.25 s`.
 #[derive(Clone, Copy, Debug)]
 pub struct Time(pub f64);
@@ -52,6 +50,7 @@ pub struct Share(pub f64);
 
 impl Share {
     /// A part of a whole; 0 of nothing.
+    #[must_use]
     pub fn of(part: u64, whole: u64) -> Self {
         if whole == 0 {
             Self(0.0)
@@ -67,20 +66,9 @@ impl fmt::Display for Share {
     }
 }
 
-/// A figure with its unit.
-pub fn evidence(evidence: &Evidence) -> String {
-    let value = evidence.value;
-    match evidence.unit {
-        Unit::Ns => Time(value).to_string(),
-        Unit::Share => Share(value).to_string(),
-        Unit::Count => three_digits(value),
-        Unit::PerSecond => format!("{}/s", three_digits(value)),
-        Unit::Bytes => Size(value).to_string(),
-    }
-}
-
 /// With three significant digits, and whole above 100.
-pub(crate) fn three_digits(value: f64) -> String {
+#[must_use]
+pub fn three_digits(value: f64) -> String {
     // The sum of nothing is -0.0, which has a sign.
     let value = value + 0.0;
     match value.abs() {

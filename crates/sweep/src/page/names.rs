@@ -1,8 +1,9 @@
 //! The axes of a sweep, and what points are called in a graph.
 
-use luc_report::graphs::Estimate;
+use luc_graphs::Estimate;
 use luc_stats::{FEWEST, MedianInterval};
-use luc_sweep::{PointReport, Report};
+
+use crate::{PointReport, Report};
 
 /// Axes and their values, in the plan's order.
 pub(super) struct Axes(Vec<(&'static str, Vec<String>)>);

@@ -1,8 +1,9 @@
 //! What goes along with the figures: correlations of counters, and their principal components.
 
-use luc_report::graphs::{Entry, Graph, Section, Table};
+use luc_graphs::{Entry, Graph, Section, Table};
 use luc_stats::Association;
-use luc_sweep::{Explanation, Report};
+
+use crate::{Explanation, Report};
 
 /// Counters in a table.
 const MOST_COUNTERS: usize = 30;

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use luc_report::figures::digits;
-use luc_report::graphs::{Graph, Section, Table};
-use luc_sweep::{Environment, Report};
+use luc_graphs::{Graph, Section, Table};
+use luc_units::figures::digits;
+
+use crate::{Environment, Report};
 
 /// Different values of a row that are named.
 const MOST_VALUES: usize = 12;

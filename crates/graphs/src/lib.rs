@@ -3,6 +3,7 @@
 //! Types here know nothing of where figures come from. All that is drawn is there as text or a table as well.
 
 mod bars;
+pub mod escape;
 mod lines;
 mod matrix;
 mod page;
@@ -11,7 +12,9 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use page::page;
+use luc_units::figures::digits;
+
+pub use page::{STYLE, page};
 
 /// A page.
 #[derive(Clone, Debug, Default)]
@@ -178,7 +181,6 @@ pub struct Entry {
 impl Estimate {
     /// `1234 (1200 to 1260)`.
     fn words(&self) -> String {
-        use crate::figures::digits;
         match self.interval {
             Some((low, high)) => {
                 format!(
