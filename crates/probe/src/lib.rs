@@ -6,7 +6,7 @@
 //! - `filter` and `syscalls` become the programs' constants, `load` loads and attaches them;
 //! - `drain` takes their records and sums out on a thread of its own, `decode` and `sums` make rows of
 //!   `luc_events` of them, `stacks` names the causes of waits, `mounts` the file systems;
-//! - a [`Sink`] takes the rows: [`StoreSink`] writes them into a trace.
+//! - a [`Sink`] takes the rows: [`StoreSink`] writes them into a trace, [`Forward`] hands them to another thread.
 //!
 //! Nothing is pinned in the kernel: when the process ends, however it ends, all is gone.
 
@@ -16,6 +16,7 @@ mod decode;
 mod drain;
 mod error;
 mod filter;
+mod forward;
 mod load;
 mod mounts;
 mod record;
@@ -31,6 +32,7 @@ mod tracepoints;
 pub use capability::Capability;
 pub use error::ProbeError;
 pub use filter::Filter;
+pub use forward::Forward;
 pub use recorder::{Mode, Options, Outcome, Recorder};
 pub use signals::block_signals;
 pub use sink::{Sink, StoreSink};

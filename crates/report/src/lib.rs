@@ -6,7 +6,6 @@
 //! - [`openmetrics`]: for Prometheus and what else reads its format.
 //! - [`json`]: all of it, for programs.
 //! - [`export`]: what these have in common.
-//! - [`top`]: live, in a terminal or line by line.
 
 mod evidence;
 pub mod export;
@@ -17,7 +16,6 @@ pub mod perfetto;
 #[cfg(test)]
 mod random;
 pub mod text;
-pub mod top;
 
 pub use export::{Export, Exports};
 pub use text::Text;

@@ -6,7 +6,6 @@ pub(crate) mod completions;
 pub(crate) mod disk;
 pub(crate) mod explain;
 pub(crate) mod faults;
-mod forward;
 pub(crate) mod kernel;
 pub(crate) mod man;
 pub(crate) mod powercut;

@@ -1,26 +1,18 @@
 //! `luc top`: a live view of file systems, commits, and who waits for whom.
 
-mod live;
-mod machine;
-mod screen;
-
-use std::io::{IsTerminal as _, Write as _, stdin, stdout};
+use std::io::{IsTerminal as _, stdin, stdout};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use luc_report::top::{Interval, batch};
+use luc_top::Live;
 use luc_units::{parse_duration_ns, parse_size_bytes};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::INTERRUPTED;
 use super::selection::Selection;
-use live::Live;
-
-/// How often the recorder's events are taken in.
-const STEP: Duration = Duration::from_millis(50);
 
 /// Shows live where fsyncs wait, for which commits, and whose work that was (root)
 ///
@@ -101,61 +93,17 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     }
     let live = Live::start(args.selection.filter()?, ring_bytes)?;
     if !batch {
-        screen::run(live, delay_ms, &ended)?;
+        luc_top::show(live, delay_ms, &ended)?;
         return Ok(ExitCode::SUCCESS);
     }
     for line in &live.missing {
         eprintln!("luc: {line}");
     }
     let count = if args.once { Some(1) } else { args.count };
-    print(
-        live,
-        Duration::from_millis(delay_ms),
-        count,
-        args.json,
-        &ended,
-    )
-}
-
-/// Prints interval after interval.
-fn print(
-    mut live: Live,
-    delay: Duration,
-    count: Option<u64>,
-    json: bool,
-    ended: &AtomicBool,
-) -> anyhow::Result<ExitCode> {
-    live.warm_up(|| ended.load(Ordering::Relaxed))?;
-    let mut due = Instant::now() + delay;
-    let mut printed = 0;
-    while count.is_none_or(|count| printed < count) {
-        while Instant::now() < due {
-            if ended.load(Ordering::Relaxed) {
-                live.stop()?;
-                return Ok(match count {
-                    Some(_) => ExitCode::from(INTERRUPTED),
-                    None => ExitCode::SUCCESS,
-                });
-            }
-            std::thread::sleep(STEP.min(due.saturating_duration_since(Instant::now())));
-            live.take_in()?;
-        }
-        due += delay;
-        write(&live.look()?, json)?;
-        printed += 1;
-    }
-    live.stop()?;
-    Ok(ExitCode::SUCCESS)
-}
-
-fn write(interval: &Interval, json: bool) -> anyhow::Result<()> {
-    let mut out = stdout().lock();
-    if json {
-        serde_json::to_writer(&mut out, interval).map_err(std::io::Error::from)?;
-        writeln!(out)?;
+    let delay = Duration::from_millis(delay_ms);
+    Ok(if luc_top::print(live, delay, count, args.json, &ended)? {
+        ExitCode::SUCCESS
     } else {
-        write!(out, "{}", batch::Text(interval))?;
-    }
-    out.flush()?;
-    Ok(())
+        ExitCode::from(INTERRUPTED)
+    })
 }

@@ -11,11 +11,10 @@ use luc_events::tables::Trace;
 use luc_explain::{Analysis, Part, Report};
 use luc_gate_core::launch::Outcome;
 use luc_gate_core::launch::text::Time;
-use luc_probe::{Filter, Options, Recorder, block_signals};
+use luc_probe::{Filter, Forward, Options, Recorder, block_signals};
 use serde::Serialize;
 
 use super::level::RunOutcome;
-use crate::commands::forward::Forward;
 
 /// How much older than the latest an event is when it is analysed: sums are taken out of the kernel once a second,
 /// and belong to commits that were reported before.

@@ -6,10 +6,10 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
-use crate::top::group::{Group, Groups};
-use crate::top::model::{Pane, Top};
-use crate::top::row::{FileSystemRow, Found, Other, PartyRow};
-use crate::top::theme::Theme;
+use crate::group::{Group, Groups};
+use crate::model::{Pane, Top};
+use crate::row::{FileSystemRow, Found, Other, PartyRow};
+use crate::theme::Theme;
 
 /// Length of what names a bar.
 const LABEL: u16 = 7;

@@ -9,29 +9,37 @@
 //! - [`Window`] puts events in order, feeds an [`Analysis`](luc_explain::Analysis) and forgets what is old;
 //! - [`Interval`] is what happened between two reports of it: rates, parts, victims, culprits;
 //! - [`Top`] is the view's state: pure, changed by [`Top::update`] and [`Top::key`], shown by [`Top::draw`];
-//! - [`batch`] writes intervals as lines.
-//!
-//! Whoever runs it reads the clock, the keys and the recorder.
+//! - [`batch`] writes intervals as lines;
+//! - [`Live`] is the recorder and the window, [`show`] the loop in a terminal, [`print()`] the one that writes lines.
 
 pub mod batch;
 mod columns;
 mod draw;
+mod error;
 mod group;
 mod help;
 mod interval;
 mod keys;
 mod list;
+mod live;
+mod machine;
 mod model;
+mod print;
 mod row;
+mod screen;
 mod theme;
 mod window;
 
 #[cfg(test)]
 mod tests;
 
+pub use error::TopError;
 pub use group::{Group, Groups};
 pub use interval::{Host, Interval, Machine, Pressure};
 pub use keys::{Action, Key};
+pub use live::Live;
 pub use model::Top;
+pub use print::print;
 pub use row::{FileSystemRow, Found, PartyRow};
+pub use screen::show;
 pub use window::Window;

@@ -4,7 +4,8 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use luc_events::Event;
 use luc_events::tables::Trace;
-use luc_probe::{ProbeError, Sink};
+
+use crate::{ProbeError, Sink};
 
 /// Batches of events on their way from the recorder's thread. If nobody takes them, for instance since the terminal is
 /// stopped, the recorder waits, and the kernel counts what it cannot keep.
@@ -12,14 +13,15 @@ const BATCHES: usize = 256;
 
 /// Hands events over, in batches.
 #[derive(Debug)]
-pub(crate) struct Forward {
+pub struct Forward {
     sender: SyncSender<Vec<Event>>,
     batch: Vec<Event>,
 }
 
 impl Forward {
     /// The sink, and where its batches come out: until the recording has ended.
-    pub(crate) fn new() -> (Self, Receiver<Vec<Event>>) {
+    #[must_use]
+    pub fn new() -> (Self, Receiver<Vec<Event>>) {
         let (sender, batches) = sync_channel(BATCHES);
         let batch = Vec::new();
         (Self { sender, batch }, batches)

@@ -6,10 +6,11 @@ use std::time::Instant;
 
 use luc_events::Dev;
 use luc_events::tables::FileSystem;
-use luc_report::top::Pressure;
+
+use crate::Pressure;
 
 /// `/proc/pressure/io`, if this kernel has it.
-pub(super) fn pressure() -> Option<Pressure> {
+pub(crate) fn pressure() -> Option<Pressure> {
     parse_pressure(&fs::read_to_string("/proc/pressure/io").ok()?)
 }
 
@@ -29,13 +30,13 @@ fn parse_pressure(text: &str) -> Option<Pressure> {
 
 /// How long each disk had something to do, at the last look.
 #[derive(Debug)]
-pub(super) struct Disks {
+pub(crate) struct Disks {
     at: Instant,
     busy_ms: BTreeMap<Dev, u64>,
 }
 
 impl Disks {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             at: Instant::now(),
             busy_ms: BTreeMap::new(),
@@ -43,7 +44,7 @@ impl Disks {
     }
 
     /// The share of the time since the last look in which each file system's disk was busy.
-    pub(super) fn look<'a>(
+    pub(crate) fn look<'a>(
         &mut self,
         file_systems: impl Iterator<Item = &'a FileSystem>,
     ) -> BTreeMap<Dev, f64> {

@@ -3,24 +3,25 @@
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
 use luc_events::Event;
 use luc_events::tables::Lost;
-use luc_probe::{Filter, Options, Recorder};
-use luc_report::top::{Interval, Machine, Window};
+use luc_probe::{Filter, Forward, Options, Recorder};
 
-use super::STEP;
-use super::machine::{self, Disks};
-use crate::commands::forward::Forward;
+use crate::error::TopError;
+use crate::machine::{self, Disks};
+use crate::{Interval, Machine, Window};
+
+/// How often the recorder's events are taken in.
+pub(crate) const STEP: Duration = Duration::from_millis(50);
 
 /// Until then what is analysed is not from before the recorder was there.
 const WARM_UP: Duration = Duration::from_millis(1_500);
 
 /// A recorder and the analysis of what it records.
 #[derive(Debug)]
-pub(super) struct Live {
+pub struct Live {
     /// What cannot be recorded here.
-    pub(super) missing: Vec<String>,
+    pub missing: Vec<String>,
     recorder: Recorder,
     batches: Receiver<Vec<Event>>,
     window: Window,
@@ -33,8 +34,11 @@ pub(super) struct Live {
 }
 
 impl Live {
-    /// Begins to record.
-    pub(super) fn start(filter: Filter, ring_bytes: u32) -> anyhow::Result<Self> {
+    /// Begins to record what `filter` lets through, with a buffer of `ring_bytes`, a power of two, in the kernel.
+    ///
+    /// # Errors
+    /// [`TopError::Probe`]: this machine or this user cannot record.
+    pub fn start(filter: Filter, ring_bytes: u32) -> Result<Self, TopError> {
         let options = Options {
             filter,
             ring_bytes,
@@ -46,7 +50,7 @@ impl Live {
             opened = Some((trace, Instant::now()));
             Ok(sink)
         })?;
-        let (trace, began) = opened.context("the recorder did not begin")?;
+        let (trace, began) = opened.ok_or(TopError::RecorderEnded)?;
         Ok(Self {
             missing: recorder.missing.clone(),
             recorder,
@@ -61,7 +65,7 @@ impl Live {
     }
 
     /// Takes in events until the first interval can begin, or `ended`.
-    pub(super) fn warm_up(&mut self, ended: impl Fn() -> bool) -> anyhow::Result<()> {
+    pub(crate) fn warm_up(&mut self, ended: impl Fn() -> bool) -> Result<(), TopError> {
         while !self.is_warm() && !ended() {
             std::thread::sleep(STEP);
             self.take_in()?;
@@ -71,12 +75,12 @@ impl Live {
     }
 
     /// Whether the first interval can begin.
-    pub(super) fn is_warm(&self) -> bool {
+    pub(crate) fn is_warm(&self) -> bool {
         self.began.elapsed() >= WARM_UP
     }
 
     /// Takes in what the recorder has sent.
-    pub(super) fn take_in(&mut self) -> anyhow::Result<()> {
+    pub(crate) fn take_in(&mut self) -> Result<(), TopError> {
         loop {
             match self.batches.try_recv() {
                 Ok(batch) => {
@@ -85,7 +89,7 @@ impl Live {
                 }
                 Err(TryRecvError::Empty) => break,
                 Err(TryRecvError::Disconnected) => {
-                    anyhow::bail!("the recorder ended");
+                    return Err(TopError::RecorderEnded);
                 }
             }
         }
@@ -94,7 +98,7 @@ impl Live {
     }
 
     /// What happened since the last look.
-    pub(super) fn look(&mut self) -> anyhow::Result<Interval> {
+    pub(crate) fn look(&mut self) -> Result<Interval, TopError> {
         self.take_in()?;
         let (before, after) = self.window.turn(self.now_ns());
         let seconds = self.looked.elapsed().as_secs_f64();
@@ -109,7 +113,7 @@ impl Live {
     }
 
     /// Ends the recording.
-    pub(super) fn stop(self) -> anyhow::Result<()> {
+    pub(crate) fn stop(self) -> Result<(), TopError> {
         drop(self.batches);
         self.recorder.stop()?;
         Ok(())

@@ -5,8 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
-use luc_report::top::{Action, Key, Top};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::{Hide, Show};
@@ -21,28 +19,32 @@ use rustix::io::Errno;
 use signal_hook::consts::{SIGCONT, SIGTSTP};
 use signal_hook::low_level::emulate_default_handler;
 
-use super::STEP;
-use super::live::Live;
+use crate::error::{TopError, failed};
+use crate::live::{Live, STEP};
+use crate::{Action, Key, Top};
 
-/// Shows the view until a key or a signal ends it.
-pub(super) fn run(mut live: Live, delay_ms: u64, ended: &AtomicBool) -> anyhow::Result<()> {
+/// Shows the view in the terminal until a key ends it, or `ended`, and gives the terminal back as it was.
+///
+/// # Errors
+/// [`TopError`]: the recorder ended, or the terminal is none.
+pub fn show(mut live: Live, delay_ms: u64, ended: &AtomicBool) -> Result<(), TopError> {
     let colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let mut top = Top::new(delay_ms, colours, live.missing.clone());
     let signals = Signals::new()?;
     let screen = Screen::take()?;
-    let shown = show(&mut live, &mut top, screen, &signals, ended);
+    let shown = go_round(&mut live, &mut top, screen, &signals, ended);
     live.stop()?;
     shown
 }
 
 /// The loop. When it returns, the terminal is as it was.
-fn show(
+fn go_round(
     live: &mut Live,
     top: &mut Top,
     mut screen: Screen,
     signals: &Signals,
     ended: &AtomicBool,
-) -> anyhow::Result<()> {
+) -> Result<(), TopError> {
     let mut looked = None::<Instant>;
     let mut draw = true;
     while !ended.load(Ordering::Relaxed) {
@@ -53,8 +55,8 @@ fn show(
         if !is_there(STEP)? {
             return Ok(());
         }
-        if event::poll(Duration::ZERO).context("the terminal cannot be read")? {
-            let action = match event::read().context("the terminal cannot be read")? {
+        if event::poll(Duration::ZERO).map_err(failed("the terminal cannot be read"))? {
+            let action = match event::read().map_err(failed("the terminal cannot be read"))? {
                 Event::Key(pressed) => key(pressed).map(|key| top.key(key)),
                 Event::Resize(..) => Some(Action::Draw),
                 _ => None,
@@ -93,14 +95,18 @@ fn show(
     Ok(())
 }
 
-/// Waits until the terminal has something to say, for `step` at most. `false` if it is gone: crossterm would read its
+/// Waits until the terminal has something to say, for `step`, below a second, at most. `false` if it is gone: crossterm would read its
 /// end for ever.
-fn is_there(step: Duration) -> anyhow::Result<bool> {
-    let (stdin, step) = (stdin(), Timespec::try_from(step)?);
+fn is_there(step: Duration) -> Result<bool, TopError> {
+    let stdin = stdin();
+    let step = Timespec {
+        tv_sec: 0,
+        tv_nsec: step.subsec_nanos().into(),
+    };
     let mut terminal = [PollFd::new(&stdin, PollFlags::IN)];
     match poll(&mut terminal, Some(&step)) {
         Ok(_) | Err(Errno::INTR) => {}
-        Err(error) => return Err(error).context("the terminal cannot be read"),
+        Err(error) => return Err(failed("the terminal cannot be read")(error.into())),
     }
     let gone = PollFlags::HUP | PollFlags::ERR;
     Ok(!terminal[0].revents().intersects(gone))
@@ -113,14 +119,14 @@ struct Signals {
 }
 
 impl Signals {
-    fn new() -> anyhow::Result<Self> {
+    fn new() -> Result<Self, TopError> {
         let signals = Self {
             stop: Arc::default(),
             go_on: Arc::default(),
         };
         for (signal, flag) in [(SIGTSTP, &signals.stop), (SIGCONT, &signals.go_on)] {
             signal_hook::flag::register(signal, Arc::clone(flag))
-                .context("signals cannot be handled")?;
+                .map_err(failed("signals cannot be handled"))?;
         }
         Ok(signals)
     }
@@ -132,7 +138,7 @@ struct Screen {
 }
 
 impl Screen {
-    fn take() -> anyhow::Result<Self> {
+    fn take() -> Result<Self, TopError> {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             give_back();
@@ -142,37 +148,37 @@ impl Screen {
         let terminal = Terminal::new(CrosstermBackend::new(stdout()));
         let terminal = terminal.inspect_err(|_| give_back());
         Ok(Self {
-            terminal: terminal.context("the terminal cannot be used")?,
+            terminal: terminal.map_err(failed("the terminal cannot be used"))?,
         })
     }
 
-    fn draw(&mut self, top: &mut Top) -> anyhow::Result<()> {
+    fn draw(&mut self, top: &mut Top) -> Result<(), TopError> {
         self.terminal
             .draw(|frame| top.draw(frame))
-            .context("the terminal cannot be written")?;
+            .map_err(failed("the terminal cannot be written"))?;
         Ok(())
     }
 
     /// Empties the terminal, whatever its size is now. `Terminal::clear` would ask it for the cursor's place, and
     /// wait for the answer.
-    fn clear(&mut self) -> anyhow::Result<()> {
+    fn clear(&mut self) -> Result<(), TopError> {
         let size = self.terminal.size();
         size.and_then(|size| {
             self.terminal
                 .resize(Rect::new(0, 0, size.width, size.height))
         })
-        .context("the terminal cannot be written")
+        .map_err(failed("the terminal cannot be written"))
     }
 
     /// Gives the terminal back and stops this process, until it is continued.
-    fn suspend(&mut self) -> anyhow::Result<()> {
+    fn suspend(&mut self) -> Result<(), TopError> {
         give_back();
-        emulate_default_handler(SIGTSTP).context("the program cannot be stopped")?;
+        emulate_default_handler(SIGTSTP).map_err(failed("the program cannot be stopped"))?;
         self.retake()
     }
 
     /// Takes the terminal again, whatever has become of it.
-    fn retake(&mut self) -> anyhow::Result<()> {
+    fn retake(&mut self) -> Result<(), TopError> {
         enter()?;
         self.clear()
     }
@@ -184,11 +190,11 @@ impl Drop for Screen {
     }
 }
 
-fn enter() -> anyhow::Result<()> {
-    enable_raw_mode().context("the terminal cannot be set up")?;
+fn enter() -> Result<(), TopError> {
+    enable_raw_mode().map_err(failed("the terminal cannot be set up"))?;
     execute!(stdout(), EnterAlternateScreen, Hide)
         .inspect_err(|_| give_back())
-        .context("the terminal cannot be set up")
+        .map_err(failed("the terminal cannot be set up"))
 }
 
 /// If this fails the terminal is gone, and there is nothing to be done about it.

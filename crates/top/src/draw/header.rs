@@ -6,8 +6,8 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::top::interval::Interval;
-use crate::top::model::Top;
+use crate::interval::Interval;
+use crate::model::Top;
 
 pub(super) fn render(top: &Top, area: Rect, buffer: &mut Buffer) {
     let lines = match &top.interval {
@@ -51,7 +51,7 @@ fn lines(top: &Top, interval: &Interval, width: u16) -> Vec<Line<'static>> {
             top.theme.strong(),
         ));
     }
-    let sum = |of: fn(&crate::top::row::FileSystemRow) -> f64| {
+    let sum = |of: fn(&crate::row::FileSystemRow) -> f64| {
         interval.file_systems.iter().map(of).sum::<f64>()
     };
     let lost_ns: f64 = interval.processes.iter().map(|row| row.lost_ns_per_s).sum();
