@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use luc_control::delay::DelayJc;
+use luc_units::parse_duration_ns;
 
 /// A policy, as given on the command line and handed to the preload library in its environment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,19 +93,10 @@ impl fmt::Display for Policy {
     }
 }
 
-/// Reads `16ms`, `500us` or `20000ns` as nanoseconds; `None` if it is no such time or above one second.
-pub fn time_ns(text: &str) -> Option<u64> {
-    let digits = text.find(|c: char| !c.is_ascii_digit())?;
-    let number: u64 = text[..digits].parse().ok()?;
-    let unit_ns = match &text[digits..] {
-        "ns" => 1,
-        "us" | "µs" => 1_000,
-        "ms" => 1_000_000,
-        "s" => 1_000_000_000,
-        _ => return None,
-    };
-    number
-        .checked_mul(unit_ns)
+/// A time such as `16ms`, at most one second; `None` of anything else.
+fn time_ns(text: &str) -> Option<u64> {
+    parse_duration_ns(text)
+        .ok()
         .filter(|&ns| ns <= 1_000_000_000)
 }
 

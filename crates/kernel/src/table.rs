@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Write as _};
 
+use luc_units::figures::Time;
+
 use crate::stats::Stats;
 
 /// A line of the table.
@@ -116,20 +118,6 @@ impl fmt::Display for Table<'_> {
             writeln!(f, "only root may read the figures: run it with sudo")?;
         }
         Ok(())
-    }
-}
-
-/// A time in nanoseconds, printed with a fitting unit.
-#[derive(Clone, Copy, Debug)]
-pub struct Time(pub f64);
-
-impl fmt::Display for Time {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            ns if ns >= 1e9 => write!(f, "{:.2} s", ns / 1e9),
-            ns if ns >= 1e6 => write!(f, "{:.1} ms", ns / 1e6),
-            ns => write!(f, "{:.0} us", ns / 1e3),
-        }
     }
 }
 

@@ -2,9 +2,17 @@
 
 use std::fmt;
 
-/// A time: `950 ns`, `12.6 ms`, `1.25 s`.
+/// A time in nanoseconds, shown with a fitting unit: `950 ns`, `12.6 ms`, `1.25 s`.
 #[derive(Clone, Copy, Debug)]
 pub struct Time(pub f64);
+
+impl Time {
+    /// Of a number of microseconds.
+    #[must_use]
+    pub fn from_us(us: f64) -> Self {
+        Self(us * 1e3)
+    }
+}
 
 impl From<u64> for Time {
     fn from(ns: u64) -> Self {

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use luc_units::figures::Time;
+
 use super::outcome::{Decision, FileSystemOutcome, GateOutcome, Outcome};
 
 impl fmt::Display for Outcome {
@@ -54,9 +56,9 @@ impl fmt::Display for FileSystemOutcome {
         write!(
             f,
             "; mean {}, median {}, p99 {}",
-            Time(self.mean_us),
-            Time(self.p50_us),
-            Time(self.p99_us)
+            Time::from_us(self.mean_us),
+            Time::from_us(self.p50_us),
+            Time::from_us(self.p99_us)
         )?;
         if self.failed > 0 {
             write!(f, "; {} failed", self.failed)?;
@@ -102,10 +104,10 @@ impl fmt::Display for GateOutcome {
                  {} at their own deadline; data written first in {}",
                 self.gated,
                 self.rounds,
-                Time(self.mean_wait_us),
-                Time(self.longest_wait_us),
+                Time::from_us(self.mean_wait_us),
+                Time::from_us(self.longest_wait_us),
                 self.timed_out,
-                Time(self.mean_write_back_us)
+                Time::from_us(self.mean_write_back_us)
             )?;
         } else {
             writeln!(f, "     gate: no call was held")?;
@@ -143,7 +145,7 @@ impl Decision {
             f,
             "     {name}: {} callers, {time} {}{}; {} trials, {} of them engaged",
             self.participants,
-            Time(self.commit_us),
+            Time::from_us(self.commit_us),
             if self.state == "engaged" {
                 format!(", waits for {}", self.set_point)
             } else {
@@ -152,20 +154,6 @@ impl Decision {
             self.trials,
             self.engagements
         )
-    }
-}
-
-/// A time in microseconds, printed with a fitting unit.
-#[derive(Clone, Copy, Debug)]
-pub struct Time(pub f64);
-
-impl fmt::Display for Time {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            us if us >= 1e6 => write!(f, "{:.2} s", us / 1e6),
-            us if us >= 1e3 => write!(f, "{:.1} ms", us / 1e3),
-            us => write!(f, "{us:.0} us"),
-        }
     }
 }
 

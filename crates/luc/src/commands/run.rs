@@ -1,8 +1,6 @@
 //! `luc run`: a command whose fsyncs share commits, and what came of it.
 
 mod compare;
-mod level;
-mod why;
 
 use std::ffi::OsString;
 use std::fs;
@@ -13,15 +11,37 @@ use anyhow::Context as _;
 use luc_gate_core::Policy;
 use luc_gate_core::Settings;
 use luc_gate_core::inspect;
-use luc_gate_core::launch::{Command, Outcome};
-use luc_gate_core::policy::time_ns;
+use luc_gate_core::launch::Command;
 use luc_gate_core::rounds::join::LONGEST_WAIT_NS;
 use luc_kernel::lease::Leases;
-use luc_kernel::level::{Plan, Used};
+use luc_kernel::level::{self, Plan, Used};
 use luc_kernel::{Key, Machine};
+use luc_run::{Recorded, RunOutcome, TimeSplit};
+use luc_units::parse_duration_ns;
 
-use level::{Level, RunOutcome};
-use why::{Recorded, Why};
+/// `--level`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Level {
+    /// The kernel module where it is loaded, else the gate
+    Auto,
+    /// A library in the command's programs; no privileges
+    Gate,
+    /// The kernel module (root): every program, also static ones
+    Kernel,
+    /// The kernel module on the journals that it knows, the gate on others
+    Both,
+}
+
+impl From<Level> for level::Level {
+    fn from(level: Level) -> Self {
+        match level {
+            Level::Auto => Self::Auto,
+            Level::Gate => Self::Gate,
+            Level::Kernel => Self::Kernel,
+            Level::Both => Self::Both,
+        }
+    }
+}
 
 /// Runs a command so that its fsyncs on ext4 share journal commits
 ///
@@ -113,9 +133,11 @@ impl Args {
 }
 
 fn wait_ns(text: &str) -> Result<u64, String> {
-    time_ns(text)
-        .filter(|&ns| ns <= LONGEST_WAIT_NS)
-        .ok_or_else(|| "no time up to 20ms; write 5ms or 500us".to_owned())
+    let ns = parse_duration_ns(text).map_err(|error| error.to_string())?;
+    if ns > LONGEST_WAIT_NS {
+        return Err("above 20ms, the most; write 5ms or 500us".to_owned());
+    }
+    Ok(ns)
 }
 
 fn copy_out(text: &str) -> Result<String, String> {
@@ -150,25 +172,26 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(pairs) = args.compare {
         return compare::main(&args, &machine, &plan, &command, pairs, json.as_mut());
     }
-    let run = || level::run(&machine, plan, &command, &args.settings());
+    let luc = program()?;
+    let run = || luc_run::run(&luc, &machine, plan, &command, &args.settings());
     let Recorded { outcome, why } = if args.wants_why() {
-        why::run(run)?
+        luc_run::explain(run)?
     } else {
         Recorded {
             outcome: run()?,
             why: Ok(None),
         }
     };
+    say_failures(&outcome);
     if !args.quiet {
         eprint!("{outcome}");
     }
-    let why = match why {
-        Ok(why) => why,
-        Err(reason) => {
-            say_why_not(&outcome.gate, &reason);
-            None
+    let why = why.unwrap_or_else(|reason| {
+        if outcome.gate.calls() > 0 {
+            say_unexplained(&reason);
         }
-    };
+        None
+    });
     if let Some(why) = &why {
         eprint!("{why}");
     }
@@ -197,14 +220,23 @@ struct Explained {
     #[serde(flatten)]
     outcome: RunOutcome,
     #[serde(skip_serializing_if = "Option::is_none")]
-    why: Option<Why>,
+    why: Option<TimeSplit>,
 }
 
-/// One line, if there was anything to explain.
-fn say_why_not(outcome: &Outcome, reason: &str) {
-    if outcome.calls() > 0 {
-        eprintln!("luc: why is not known: {reason} (--no-why leaves this out)");
+fn say_unexplained(reason: &str) {
+    eprintln!("luc: why is not known: {reason} (--no-why leaves this out)");
+}
+
+/// Says which of the module's settings could not be lent or restored.
+fn say_failures(outcome: &RunOutcome) {
+    for failure in &outcome.failures {
+        eprintln!("luc: {failure}");
     }
+}
+
+/// This program.
+fn program() -> anyhow::Result<PathBuf> {
+    std::env::current_exe().context("cannot find the luc binary: reinstall it")
 }
 
 /// Decides who batches where, after what a killed run may have left is restored.
@@ -212,8 +244,8 @@ fn plan(args: &Args, machine: &Machine) -> anyhow::Result<Plan> {
     if let Err(error) = Leases::of(machine).reap() {
         eprintln!("luc: what an earlier run lent could not be restored: {error}");
     }
-    let plan = level::plan(machine, args.level, || {
-        level::wishes(args.policy, args.max_wait, args.copy_out.as_deref())
+    let plan = level::plan(machine, args.level.into(), || {
+        luc_run::requested(args.policy, args.max_wait, args.copy_out.as_deref())
     })?;
     if plan.level == Used::Gate && args.copy_out.is_some() {
         anyhow::bail!(

@@ -5,29 +5,28 @@ use std::fmt;
 use std::sync::mpsc::Receiver;
 use std::thread::{self, JoinHandle};
 
-use anyhow::Context as _;
 use luc_events::Event;
 use luc_events::tables::Trace;
 use luc_explain::{Analysis, Part, Report};
 use luc_gate_core::launch::Outcome;
-use luc_gate_core::launch::text::Time;
 use luc_probe::{Filter, Forward, Options, Recorder, block_signals};
+use luc_units::figures::Time;
 use serde::Serialize;
 
-use super::level::RunOutcome;
+use crate::{RunError, RunOutcome};
 
 /// How much older than the latest an event is when it is analysed: sums are taken out of the kernel once a second,
 /// and belong to commits that were reported before.
 const SETTLING_NS: u64 = 1_300_000_000;
 /// Events that are sorted at a time, at least.
-const MANY: usize = 1 << 16;
+const BATCH_EVENTS: usize = 1 << 16;
 /// What takes less on both sides is not worth a line.
-const LEAST_SHARE: f64 = 0.02;
+const MIN_SHARE: f64 = 0.02;
 
 /// What takes a call's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Taker {
+enum TimePart {
     Predecessor,
     OwnCommit,
     Data,
@@ -38,7 +37,7 @@ enum Taker {
     Other,
 }
 
-impl Taker {
+impl TimePart {
     fn of(part: Part) -> Self {
         match part {
             Part::Predecessor => Self::Predecessor,
@@ -51,7 +50,7 @@ impl Taker {
         }
     }
 
-    fn words(self) -> &'static str {
+    fn label(self) -> &'static str {
         match self {
             Self::Predecessor => "predecessor waits",
             Self::OwnCommit => "own commit",
@@ -65,23 +64,24 @@ impl Taker {
     }
 }
 
-/// What a taker takes of a call.
+/// What a part takes of a call.
 #[derive(Clone, Copy, Debug, Serialize)]
-struct Taken {
+struct PartTime {
     us_per_call: f64,
     share: f64,
 }
 
 /// Where the calls' time went, on the file system that was synchronized on most.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Why {
+pub struct TimeSplit {
     mount_point: String,
     calls: u64,
     calls_per_commit: f64,
-    takers: BTreeMap<Taker, Taken>,
+    #[serde(rename = "takers")]
+    parts: BTreeMap<TimePart, PartTime>,
 }
 
-impl Why {
+impl TimeSplit {
     /// What a recorded run says; `None` if there were no calls.
     fn of(report: &Report, outcome: &Outcome) -> Option<Self> {
         let calls = |found: &&luc_explain::FileSystemReport| found.syncs.latency.count;
@@ -91,9 +91,9 @@ impl Why {
             return None;
         }
         let per_call = |ns: u64| ns as f64 / 1e3 / count as f64;
-        let mut us: BTreeMap<Taker, f64> = BTreeMap::new();
+        let mut us: BTreeMap<TimePart, f64> = BTreeMap::new();
         for (part, ns) in found.syncs.parts.iter() {
-            *us.entry(Taker::of(part)).or_default() += per_call(ns);
+            *us.entry(TimePart::of(part)).or_default() += per_call(ns);
         }
         let gated = outcome
             .file_systems
@@ -103,40 +103,40 @@ impl Why {
             let share = gate.gated as f64 / other.calls().max(1) as f64;
             let held_us = share * (gate.mean_wait_us + gate.mean_write_back_us);
             if held_us > 0.0 {
-                us.insert(Taker::Gate, held_us);
+                us.insert(TimePart::Gate, held_us);
             }
         }
         let sum: f64 = us.values().sum();
-        let takers = us.into_iter().map(|(taker, us_per_call)| {
+        let parts = us.into_iter().map(|(part, us_per_call)| {
             let share = us_per_call / sum.max(f64::MIN_POSITIVE);
-            (taker, Taken { us_per_call, share })
+            (part, PartTime { us_per_call, share })
         });
         Some(Self {
             mount_point: found.mount_point.clone(),
             calls: count,
             calls_per_commit: found.commits.syncs_per_commit,
-            takers: takers.collect(),
+            parts: parts.collect(),
         })
     }
 
-    fn taken(&self, taker: Taker) -> Taken {
-        let nothing = Taken {
+    fn time_of(&self, part: TimePart) -> PartTime {
+        let nothing = PartTime {
             us_per_call: 0.0,
             share: 0.0,
         };
-        self.takers.get(&taker).copied().unwrap_or(nothing)
+        self.parts.get(&part).copied().unwrap_or(nothing)
     }
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for TimeSplit {
     /// As one line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut takers: Vec<_> = self.takers.iter().collect();
-        takers.sort_by(|(_, a), (_, b)| b.share.total_cmp(&a.share));
-        let words: Vec<String> = takers
+        let mut parts: Vec<_> = self.parts.iter().collect();
+        parts.sort_by(|(_, a), (_, b)| b.share.total_cmp(&a.share));
+        let words: Vec<String> = parts
             .iter()
-            .filter(|(_, taken)| taken.share >= LEAST_SHARE)
-            .map(|(taker, taken)| format!("{} {:.0} %", taker.words(), taken.share * 100.0))
+            .filter(|(_, taken)| taken.share >= MIN_SHARE)
+            .map(|(part, taken)| format!("{} {:.0} %", part.label(), taken.share * 100.0))
             .collect();
         writeln!(
             f,
@@ -149,9 +149,11 @@ impl fmt::Display for Why {
 
 /// A run without the gate and one with it.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Change {
-    pub(super) without: Why,
-    pub(super) with: Why,
+pub struct Change {
+    /// Of the run without.
+    pub without: TimeSplit,
+    /// Of the run with it.
+    pub with: TimeSplit,
 }
 
 impl fmt::Display for Change {
@@ -162,25 +164,25 @@ impl fmt::Display for Change {
             "luc: why, by one recorded run of each, which do not count above; of a call's time on {}:",
             with.mount_point
         )?;
-        let mut takers: Vec<Taker> = without
-            .takers
+        let mut parts: Vec<TimePart> = without
+            .parts
             .keys()
-            .chain(with.takers.keys())
+            .chain(with.parts.keys())
             .copied()
             .collect();
-        takers.sort_unstable();
-        takers.dedup();
-        for taker in takers {
-            let (before, after) = (without.taken(taker), with.taken(taker));
-            if before.share.max(after.share) < LEAST_SHARE {
+        parts.sort_unstable();
+        parts.dedup();
+        for part in parts {
+            let (before, after) = (without.time_of(part), with.time_of(part));
+            if before.share.max(after.share) < MIN_SHARE {
                 continue;
             }
             writeln!(
                 f,
                 "     {:<21} {:>10} -> {:<10} {:.0} % -> {:.0} %",
-                taker.words(),
-                Time(before.us_per_call).to_string(),
-                Time(after.us_per_call).to_string(),
+                part.label(),
+                Time::from_us(before.us_per_call).to_string(),
+                Time::from_us(after.us_per_call).to_string(),
                 before.share * 100.0,
                 after.share * 100.0
             )?;
@@ -195,24 +197,26 @@ impl fmt::Display for Change {
 
 /// A run that may have been recorded.
 #[derive(Debug)]
-pub(super) struct Recorded {
-    pub(super) outcome: RunOutcome,
-    /// Why; else why that cannot be told, in one line.
-    pub(super) why: Result<Option<Why>, String>,
+pub struct Recorded {
+    /// What came of the run.
+    pub outcome: RunOutcome,
+    /// Where its calls' time went, `None` if there were no calls; else why that cannot be told, in one line.
+    pub why: Result<Option<TimeSplit>, String>,
 }
 
 /// Runs the command by `launch`, and records it if that is possible.
 ///
 /// # Errors
-///
 /// As `launch`. That it cannot be recorded is none.
-pub(super) fn run(launch: impl FnOnce() -> anyhow::Result<RunOutcome>) -> anyhow::Result<Recorded> {
+pub fn explain(
+    launch: impl FnOnce() -> Result<RunOutcome, RunError>,
+) -> Result<Recorded, RunError> {
     let recording = Recording::start();
     let outcome = launch()?;
     let report = recording.and_then(Recording::stop);
     let why = report
-        .map(|report| Why::of(&report, &outcome.gate))
-        .map_err(|error| format!("{error:#}"));
+        .map(|report| TimeSplit::of(&report, &outcome.gate))
+        .map_err(|error| error.to_string());
     Ok(Recorded { outcome, why })
 }
 
@@ -223,7 +227,7 @@ struct Recording {
 }
 
 impl Recording {
-    fn start() -> anyhow::Result<Self> {
+    fn start() -> Result<Self, RunError> {
         let options = Options {
             filter: Filter {
                 children: true,
@@ -237,7 +241,7 @@ impl Recording {
             description = Some(trace);
             Ok(sink)
         })?;
-        let trace = description.context("the recorder did not begin")?;
+        let trace = description.ok_or(RunError::NoRecorder)?;
         let analyst = thread::Builder::new()
             .name("luc-why".to_owned())
             .spawn(move || {
@@ -245,16 +249,14 @@ impl Recording {
                 block_signals();
                 analyse(trace, &batches)
             })
-            .context("no thread can be started")?;
+            .map_err(RunError::Thread)?;
         Ok(Self { recorder, analyst })
     }
 
-    fn stop(self) -> anyhow::Result<Report> {
+    fn stop(self) -> Result<Report, RunError> {
         self.recorder.stop()?;
         let report = self.analyst.join();
-        report.map_err(|_| {
-            anyhow::anyhow!("the analysis ended unexpectedly: this is a defect of luc")
-        })
+        report.map_err(|_| RunError::Analysis)
     }
 }
 
@@ -265,7 +267,7 @@ fn analyse(trace: Trace, batches: &Receiver<Vec<Event>>) -> Report {
     for batch in batches {
         latest_ns = batch.iter().map(Event::time_ns).fold(latest_ns, u64::max);
         waiting.extend(batch);
-        if waiting.len() >= MANY {
+        if waiting.len() >= BATCH_EVENTS {
             waiting.sort_by_key(Event::time_ns);
             let until_ns = latest_ns.saturating_sub(SETTLING_NS);
             let due = waiting.partition_point(|event| event.time_ns() <= until_ns);
@@ -281,18 +283,18 @@ fn analyse(trace: Trace, batches: &Receiver<Vec<Event>>) -> Report {
 mod tests {
     use super::*;
 
-    fn why(shares: &[(Taker, f64)]) -> Why {
-        let taken = |share: f64| Taken {
+    fn why(shares: &[(TimePart, f64)]) -> TimeSplit {
+        let taken = |share: f64| PartTime {
             us_per_call: share * 1e4,
             share,
         };
-        Why {
+        TimeSplit {
             mount_point: "/srv".to_owned(),
             calls: 9,
             calls_per_commit: 2.0,
-            takers: shares
+            parts: shares
                 .iter()
-                .map(|&(taker, share)| (taker, taken(share)))
+                .map(|&(part, share)| (part, taken(share)))
                 .collect(),
         }
     }
@@ -300,11 +302,11 @@ mod tests {
     #[test]
     fn a_change_names_what_takes_time_on_either_side() {
         let change = Change {
-            without: why(&[(Taker::Predecessor, 0.46), (Taker::OwnCommit, 0.54)]),
+            without: why(&[(TimePart::Predecessor, 0.46), (TimePart::OwnCommit, 0.54)]),
             with: why(&[
-                (Taker::OwnCommit, 0.9),
-                (Taker::Gate, 0.09),
-                (Taker::Other, 0.01),
+                (TimePart::OwnCommit, 0.9),
+                (TimePart::Gate, 0.09),
+                (TimePart::Other, 0.01),
             ]),
         };
         let text = change.to_string();
@@ -317,7 +319,7 @@ mod tests {
 
     #[test]
     fn one_side_is_one_line_largest_first() {
-        let text = why(&[(Taker::Predecessor, 0.2), (Taker::OwnCommit, 0.8)]).to_string();
+        let text = why(&[(TimePart::Predecessor, 0.2), (TimePart::OwnCommit, 0.8)]).to_string();
         assert!(
             text.ends_with("/srv: own commit 80 %, predecessor waits 20 %\n"),
             "{text}"

@@ -1,45 +1,37 @@
 //! One run at its level: the gate in the programs, the module in the kernel, or both.
 
+use std::path::Path;
 use std::process::Command as Process;
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
-use clap::ValueEnum;
 use luc_gate_core::Policy;
 use luc_gate_core::Settings as GateSettings;
 use luc_gate_core::figures::RunFigures;
 use luc_gate_core::inspect::filesystem;
 use luc_gate_core::launch::{self, Around, Command, Outcome};
-use luc_kernel::level::{self, JournalUse, Plan, Session, Used};
-use luc_kernel::table::Time;
+use luc_kernel::level::{JournalUse, Plan, Session, Used};
 use luc_kernel::{Device, Error, Key, Machine, Settings, touch};
+use luc_units::figures::Time;
 use serde::Serialize;
+
+use crate::RunError;
 
 /// Between two looks at the files that the command has open, of which the gate may not know.
 const OPEN_FILES_INTERVAL: Duration = Duration::from_millis(250);
 
-/// `--level`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Level {
-    /// The kernel module where it is loaded, else the gate
-    Auto,
-    /// A library in the command's programs; no privileges
-    Gate,
-    /// The kernel module (root): every program, also static ones
-    Kernel,
-    /// The kernel module on the journals that it knows, the gate on others
-    Both,
-}
-
 /// What came of a run, at whichever level.
 #[derive(Debug, Serialize)]
-pub(super) struct RunOutcome {
+pub struct RunOutcome {
+    /// What the gate counted.
     #[serde(flatten)]
-    pub(super) gate: Outcome,
+    pub gate: Outcome,
     /// The level that it worked at.
     level: Used,
     /// What the module did, on each journal that the command used.
     kernel: Vec<KernelUse>,
+    /// Settings of the module that could not be lent or restored, a line each.
+    #[serde(skip)]
+    pub failures: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -49,23 +41,11 @@ struct KernelUse {
     used: JournalUse,
 }
 
-/// Decides who batches where.
-pub(super) fn plan(
-    machine: &Machine,
-    level: Level,
-    wishes: impl FnOnce() -> Result<Settings, Error>,
-) -> anyhow::Result<Plan> {
-    let level = match level {
-        Level::Auto => level::Level::Auto,
-        Level::Gate => level::Level::Gate,
-        Level::Kernel => level::Level::Kernel,
-        Level::Both => level::Level::Both,
-    };
-    Ok(level::plan(machine, level, wishes)?)
-}
-
-/// What the module shall do: the gate's options in its words.
-pub(super) fn wishes(
+/// What the module shall do: the gate's options as its settings.
+///
+/// # Errors
+/// A value that the module does not take.
+pub fn requested(
     policy: Policy,
     max_wait_ns: Option<u64>,
     copy_out: Option<&str>,
@@ -95,13 +75,17 @@ pub(super) fn wishes(
     Ok(settings)
 }
 
-/// Runs the command once, as planned.
-pub(super) fn run(
+/// Runs the command once, as planned. `luc` is the program that watches over lent settings.
+///
+/// # Errors
+/// [`RunError::Launch`]; the command has not been started then.
+pub fn run(
+    luc: &Path,
     machine: &Machine,
     plan: Plan,
     command: &Command,
     settings: &GateSettings,
-) -> anyhow::Result<RunOutcome> {
+) -> Result<RunOutcome, RunError> {
     let mut settings = *settings;
     if plan.level == Used::Kernel {
         settings.policy = Policy::Off;
@@ -117,11 +101,11 @@ pub(super) fn run(
             gate: launch::run(command, &settings, around)?,
             level,
             kernel: Vec::new(),
+            failures: Vec::new(),
         });
     }
-    let program = std::env::current_exe().context("cannot find the luc binary: reinstall it")?;
     let watcher = |holder: &str| {
-        let mut watcher = Process::new(&program);
+        let mut watcher = Process::new(luc);
         watcher.args(["kernel", "watch", holder]);
         watcher
     };
@@ -145,14 +129,11 @@ pub(super) fn run(
     };
     let gate = launch::run(command, &settings, around)?;
     let (uses, failures) = session.end();
-    for failure in failures {
-        eprintln!("luc: {failure}");
-    }
-    let kernel = uses.into_iter().map(KernelUse::new).collect();
     Ok(RunOutcome {
         gate,
         level,
-        kernel,
+        kernel: uses.into_iter().map(KernelUse::new).collect(),
+        failures: failures.iter().map(ToString::to_string).collect(),
     })
 }
 
@@ -233,7 +214,8 @@ fn each(number: Option<f64>, text: impl Fn(f64) -> String) -> String {
 }
 
 /// How a level is called in a sentence.
-pub(super) fn name(level: Used) -> &'static str {
+#[must_use]
+pub fn level_name(level: Used) -> &'static str {
     match level {
         Used::Gate => "the gate",
         Used::Kernel => "the kernel module",
@@ -247,7 +229,7 @@ mod tests {
 
     fn words(policy: &str, max_wait_ns: Option<u64>) -> Vec<String> {
         let policy = policy.parse().unwrap();
-        let settings = wishes(policy, max_wait_ns, None).unwrap();
+        let settings = requested(policy, max_wait_ns, None).unwrap();
         settings
             .iter()
             .map(|(key, value)| format!("{key}={value}"))
@@ -277,7 +259,7 @@ mod tests {
     #[test]
     fn what_the_module_cannot_do_is_refused() {
         let policy = "delay:100ms".parse().unwrap();
-        let error = wishes(policy, None, None).unwrap_err().to_string();
+        let error = requested(policy, None, None).unwrap_err().to_string();
         assert!(error.contains("delay_us=100000"), "{error}");
     }
 }

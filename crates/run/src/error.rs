@@ -1,0 +1,27 @@
+//! Why a command was not run, or a comparison not made.
+
+use luc_gate_core::launch::{Ending, LaunchError};
+use luc_probe::ProbeError;
+
+/// Why a command was not run, or not explained. The text is one line.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// It could not be started.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// It could not be recorded.
+    #[error(transparent)]
+    Probe(#[from] ProbeError),
+    /// A signal ended the command in the middle of a comparison.
+    #[error("a signal ended the command; the comparison stops")]
+    Killed(Ending),
+    /// The recorder's thread is gone.
+    #[error("the recorder did not begin")]
+    NoRecorder,
+    /// The system has no thread left.
+    #[error("no thread can be started: {0}")]
+    Thread(std::io::Error),
+    /// A defect.
+    #[error("the analysis ended unexpectedly: this is a defect of luc")]
+    Analysis,
+}

@@ -1,0 +1,14 @@
+//! A command whose fsyncs share commits: at which level, how much faster that is, and why.
+//!
+//! [`run`] runs a command once, under the gate, the kernel module or both; [`explain`] records a run and divides the
+//! time of its fsyncs; [`compare()`] makes runs with and without, in random order.
+
+mod compare;
+mod error;
+mod explain;
+mod level;
+
+pub use compare::{Comparison, Options, Progress, compare};
+pub use error::RunError;
+pub use explain::{Change, Recorded, TimeSplit, explain};
+pub use level::{RunOutcome, level_name, requested, run};
