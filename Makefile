@@ -24,10 +24,10 @@ setup-lint:
 setup-evaluate:
 	@scripts/setup.sh evaluate
 
-build: ## Build target/release/luc and target/release/libluc_gate.so
+build: ## Build target/release/luc and target/release/libluc_gate_preload.so
 	$(CARGO) build --release --workspace --locked
 
-# In the release profile: its dependencies are built anyway, and the tests find libluc_gate.so
+# In the release profile: its dependencies are built anyway, and the tests find libluc_gate_preload.so
 # beside luc.
 test: setup-test build ## Set up, build, and run all tests; those that need root say so without it
 	$(CARGO) test --release --workspace --locked --no-fail-fast

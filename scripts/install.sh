@@ -8,14 +8,14 @@ set -euo pipefail
 build=$1 prefix=$2 root=${3:-}$2
 share=$root/share
 
-for file in luc libluc_gate.so; do
+for file in luc libluc_gate_preload.so; do
 	if [[ ! -e $build/$file ]]; then
 		echo "install: $build/$file is not there; run \`make build\` first" >&2
 		exit 2
 	fi
 done
 install -D -m 755 "$build/luc" "$root/bin/luc"
-install -D -m 644 "$build/libluc_gate.so" "$root/lib/luc/libluc_gate.so"
+install -D -m 644 "$build/libluc_gate_preload.so" "$root/lib/luc/libluc_gate_preload.so"
 
 install -d "$share/man/man1" "$share/bash-completion/completions" \
 	"$share/zsh/site-functions" "$share/fish/vendor_completions.d"

@@ -1,7 +1,7 @@
 //! The fsync gate: brings the fsyncs of all participating threads and processes on one ext4 file system
 //! into common journal commits, without the kernel's help and without weakening any of them.
 //!
-//! `libluc_gate.so` (the `preload` package) interposes the calls; this library holds everything else,
+//! `libluc_gate_preload.so` (the `preload` package) interposes the calls; this library holds everything else,
 //! so that `luc` and the tests can use it without being interposed themselves.
 //!
 //! - [`call`]: one gated call from beginning to end.

@@ -137,7 +137,7 @@ fn the_module_from_load_to_unload() {
     let Some((kernel, module, lagdisk)) = prepare() else {
         return;
     };
-    let gate = Path::new(LUC).with_file_name("libluc_gate.so");
+    let gate = Path::new(LUC).with_file_name("libluc_gate_preload.so");
     if !gate.exists() {
         println!("skipped: {} is not built: run `make build`", gate.display());
         return;
@@ -149,7 +149,7 @@ fn the_module_from_load_to_unload() {
         .program("e2fsck")
         .program("dd")
         .program("sleep")
-        .file("/luc/bin/libluc_gate.so", gate)
+        .file("/luc/bin/libluc_gate_preload.so", gate)
         .file(cached, module)
         .file("/root/lagdisk.ko", lagdisk)
         .timeout(Duration::from_secs(300))

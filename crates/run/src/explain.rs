@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use luc_events::Event;
 use luc_events::tables::Trace;
 use luc_explain::{Analysis, Part, Report};
-use luc_gate_core::launch::Outcome;
+use luc_gate::launch::Outcome;
 use luc_probe::{Filter, Forward, Options, Recorder, block_signals};
 use luc_units::figures::Time;
 use serde::Serialize;

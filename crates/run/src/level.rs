@@ -4,11 +4,11 @@ use std::path::Path;
 use std::process::Command as Process;
 use std::time::{Duration, Instant};
 
-use luc_gate_core::Policy;
-use luc_gate_core::Settings as GateSettings;
-use luc_gate_core::figures::RunFigures;
-use luc_gate_core::inspect::filesystem;
-use luc_gate_core::launch::{self, Around, Command, Outcome};
+use luc_gate::Policy;
+use luc_gate::Settings as GateSettings;
+use luc_gate::figures::RunFigures;
+use luc_gate::inspect::filesystem;
+use luc_gate::launch::{self, Around, Command, Outcome};
 use luc_kernel::level::{JournalUse, Plan, Session, Used};
 use luc_kernel::{Device, Error, Key, Machine, Settings, touch};
 use luc_units::figures::Time;

@@ -1,4 +1,4 @@
-//! `libluc_gate.so`: interposes `fsync`, `fdatasync` and `msync` of a dynamically linked program.
+//! `libluc_gate_preload.so`: interposes `fsync`, `fdatasync` and `msync` of a dynamically linked program.
 //!
 //! It also watches `prctl` and `syscall` for the moment at which the program puts itself under a filter of
 //! system calls (seccomp): such a filter may kill for any call that the gate makes, so the gate leaves.
@@ -18,7 +18,7 @@ mod thread;
 
 use std::ffi::{c_int, c_long, c_ulong, c_void};
 
-use luc_gate_core::CallKind;
+use luc_gate::CallKind;
 
 /// `fsync(2)`, together with the others of its file system.
 ///

@@ -5,8 +5,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use luc_gate_core::maps;
-use luc_gate_core::sys;
+use luc_gate::maps;
+use luc_gate::sys;
 
 const REMEMBERED: usize = 64;
 const FRESH_NS: u64 = 1_000_000_000;

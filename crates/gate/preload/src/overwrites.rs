@@ -15,8 +15,8 @@
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use luc_gate_core::rounds::Needs;
-use luc_gate_core::sys;
+use luc_gate::rounds::Needs;
+use luc_gate::sys;
 
 const REMEMBERED: usize = 256;
 

@@ -3,12 +3,12 @@
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use luc_gate_core::call::{OwnCalls, Place, Request};
-use luc_gate_core::figures::FileSystemFigures;
-use luc_gate_core::inspect::raw::{JournalKind, journal_of_device_raw, journal_of_file_raw};
-use luc_gate_core::rounds::{FileSystemRounds, Needs};
-use luc_gate_core::slots::{self, FILE_SYSTEMS};
-use luc_gate_core::{CallKind, Policy, sys};
+use luc_gate::call::{OwnCalls, Place, Request};
+use luc_gate::figures::FileSystemFigures;
+use luc_gate::inspect::raw::{JournalKind, journal_of_device_raw, journal_of_file_raw};
+use luc_gate::rounds::{FileSystemRounds, Needs};
+use luc_gate::slots::{self, FILE_SYSTEMS};
+use luc_gate::{CallKind, Policy, sys};
 
 use crate::overwrites::{Candidate, Extent};
 use crate::process::{self, Process};
@@ -136,8 +136,7 @@ fn synchronize(process: &Process, target: Target, real: impl Fn() -> c_int + Cop
             fd: target.data,
         };
         let needs = || candidate.map_or(Needs::Commit, Candidate::needs);
-        let result =
-            luc_gate_core::synchronize(&process.settings, &place, request, needs, seen, real);
+        let result = luc_gate::synchronize(&process.settings, &place, request, needs, seen, real);
         if let (0, Some((_, extent))) = (result, extent) {
             extent.remember();
         }

@@ -4,12 +4,12 @@ use std::env;
 use std::ffi::CString;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use luc_gate_core::environment::{
+use luc_gate::environment::{
     COUNT_ONLY, FIGURES, FILTERS, LONGEST_WAIT_NS, POLICY, ROUNDS, devices_from_text,
 };
-use luc_gate_core::figures::RunFigures;
-use luc_gate_core::rounds::Arena;
-use luc_gate_core::{Settings, memory, seccomp, sys};
+use luc_gate::figures::RunFigures;
+use luc_gate::rounds::Arena;
+use luc_gate::{Settings, memory, seccomp, sys};
 
 use crate::real;
 

@@ -2,8 +2,8 @@
 
 use std::cell::Cell;
 
-use luc_gate_core::call::SeenWindows;
-use luc_gate_core::slots::FILE_SYSTEMS;
+use luc_gate::call::SeenWindows;
+use luc_gate::slots::FILE_SYSTEMS;
 
 /// A thread's memory.
 #[derive(Debug)]

@@ -203,7 +203,7 @@ fn setting(args: &Args, policies: &[&str]) -> anyhow::Result<Setting> {
         }
         "engaged" => Ok(Policy::Engaged),
         text => {
-            text.parse::<luc_gate_core::Policy>()?;
+            text.parse::<luc_gate::Policy>()?;
             Ok(Policy::Named(text.to_owned()))
         }
     };
@@ -226,12 +226,12 @@ fn gate(runner: Option<&PathBuf>) -> anyhow::Result<Gate> {
     let luc = match runner {
         Some(runner) => runner.canonicalize().with_context(|| {
             format!(
-                "--runner {}: it cannot be found; give a luc with its libluc_gate.so beside it",
+                "--runner {}: it cannot be found; give a luc with its libluc_gate_preload.so beside it",
                 runner.display()
             )
         })?,
         None => {
-            luc_gate_core::launch::library::find()?;
+            luc_gate::launch::library::find()?;
             std::env::current_exe().context("cannot find the luc binary: reinstall it")?
         }
     };

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use luc_disk::interrupt;
-use luc_gate_core::inspect;
-use luc_gate_core::launch::{Command, supervise};
+use luc_gate::inspect;
+use luc_gate::launch::{Command, supervise};
 use luc_probe::{Filter, Mode, Options, Outcome, Recorder, StoreSink};
 use luc_units::{parse_duration_ns, parse_size_bytes};
 

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use luc_gate_core::Policy;
-use luc_gate_core::Settings;
-use luc_gate_core::inspect;
-use luc_gate_core::launch::Command;
-use luc_gate_core::rounds::join::LONGEST_WAIT_NS;
+use luc_gate::Policy;
+use luc_gate::Settings;
+use luc_gate::inspect;
+use luc_gate::launch::Command;
+use luc_gate::rounds::join::LONGEST_WAIT_NS;
 use luc_kernel::lease::Leases;
 use luc_kernel::level::{self, Plan, Used};
 use luc_kernel::{Key, Machine};
@@ -204,7 +204,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
 
 /// Whether a program could be gated; an error says why not.
 fn check(program: &Path) -> anyhow::Result<ExitCode> {
-    luc_gate_core::launch::library::find()?;
+    luc_gate::launch::library::find()?;
     if let Some(reason) = inspect::program(program)?.reason() {
         anyhow::bail!(
             "{} cannot be gated: {reason}; run it without the gate",

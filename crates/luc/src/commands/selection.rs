@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use luc_events::Dev;
-use luc_gate_core::inspect::filesystem::{self, Journal};
+use luc_gate::inspect::filesystem::{self, Journal};
 use luc_probe::Filter;
 
 /// What is recorded; by default everything.

@@ -28,7 +28,7 @@ pub(super) fn report(lab: &Lab, version: &str) -> Result<Value, EvaluateError> {
     let kernel = Kernel::find(version)?;
     let mut vm = Vm::new(&kernel)
         .program(lab.luc_path())
-        .program(lab.luc_path().with_file_name("libluc_gate.so"))
+        .program(lab.luc_path().with_file_name("libluc_gate_preload.so"))
         .program("mkfs.ext4")
         .memory_mib(1024)
         .timeout(LIMIT)

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
-use luc_gate_core::inspect::filesystem;
+use luc_gate::inspect::filesystem;
 use luc_kernel::lease::Leases;
 use luc_kernel::table::{Row, Table};
 use luc_kernel::{Device, Journal, Key, Machine, Module, Settings, Stats};

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use indicatif::{ProgressBar, ProgressStyle};
-use luc_gate_core::Policy;
-use luc_gate_core::launch::Command;
+use luc_gate::Policy;
+use luc_gate::launch::Command;
 use luc_kernel::Machine;
 use luc_kernel::level::Plan;
 use luc_run::{Comparison, Options, Progress, RunError, level_name};

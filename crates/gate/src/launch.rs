@@ -1,6 +1,6 @@
 //! Runs a command under the gate and reports what came of it.
 //!
-//! - [`library`]: finds `libluc_gate.so`.
+//! - [`library`]: finds `libluc_gate_preload.so`.
 //! - [`session`]: the directory of this user's shared files, and its end; [`shared`]: the files.
 //! - [`supervise`]: starts the command, passes signals on, waits.
 //! - [`commits`]: how many commits each journal made meanwhile.
@@ -30,7 +30,7 @@ use crate::figures::RunFigures;
 pub enum LaunchError {
     /// The preload library is not where it belongs.
     #[error(
-        "libluc_gate.so is neither in {beside} nor in {installed}: run `make build`, or install LUC as a whole"
+        "libluc_gate_preload.so is neither in {beside} nor in {installed}: run `make build`, or install LUC as a whole"
     )]
     NoLibrary {
         /// Beside the running program.
