@@ -13,7 +13,6 @@ mod error;
 mod fault;
 mod fs;
 mod image;
-pub mod interrupt;
 mod lifecycle;
 mod loopdev;
 pub mod model;

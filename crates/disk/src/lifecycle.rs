@@ -8,13 +8,16 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use luc_host::interrupt;
+
 use crate::control::{self, Answer, Ask};
 use crate::fault::{FaultSpec, FaultStatus};
 use crate::fs::MAX_REQUEST_BYTES;
 use crate::spec::{DiskInfo, DiskSpec, DiskState, Mount, Stats};
 use crate::state::StateDir;
 use crate::volatile::CutReport;
-use crate::{Error, daemon, interrupt, loopdev, mounts};
+
+use crate::{Error, daemon, loopdev, mounts};
 
 /// A daemon that has not answered by then is stuck.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
@@ -55,7 +58,7 @@ pub fn create(spec: &DiskSpec, daemon: &Path) -> Result<DiskInfo, Error> {
 
 fn build(spec: &DiskSpec, state: &StateDir, daemon: &Path) -> Result<(), Error> {
     let go_on = || {
-        if interrupt::requested() {
+        if interrupt::interrupted() {
             Err(Error::Interrupted)
         } else {
             Ok(())

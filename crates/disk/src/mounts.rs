@@ -2,81 +2,38 @@
 
 use std::ffi::OsString;
 use std::io::Read;
-use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use luc_host::interrupt;
+use luc_host::mountinfo::{self, Mount as Mounted};
 use rustix::mount::UnmountFlags;
 
-use crate::{Error, Mkfs, Mount, interrupt};
+use crate::{Error, Mkfs, Mount};
 
-/// One line of /proc/self/mountinfo.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct MountPoint {
-    major: u32,
-    minor: u32,
-    dir: PathBuf,
-    source: PathBuf,
-    /// Type, source, options of the file system and of the mount, as the kernel writes them.
-    about: String,
-}
-
-fn mount_points() -> Vec<MountPoint> {
-    let text = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    text.lines().filter_map(parse_line).collect()
-}
-
-/// See proc_pid_mountinfo(5).
-fn parse_line(line: &str) -> Option<MountPoint> {
-    let (before, after) = line.split_once(" - ")?;
-    let mut fields = before.split(' ');
-    let (major, minor) = fields.nth(2)?.split_once(':')?;
-    let dir = unescape(fields.nth(1)?);
-    let about = format!("{after} {}", fields.next()?);
-    let source = unescape(after.split(' ').nth(1)?);
-    Some(MountPoint {
-        major: major.parse().ok()?,
-        minor: minor.parse().ok()?,
-        dir,
-        source,
-        about,
-    })
-}
-
-/// Undoes the octal escapes (`\040` for a blank).
-fn unescape(field: &str) -> PathBuf {
-    let mut bytes = Vec::with_capacity(field.len());
-    let mut rest = field.as_bytes();
-    while let Some((first, tail)) = rest.split_first() {
-        let octal = tail
-            .get(..3)
-            .filter(|_| *first == b'\\')
-            .and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
-        if let Some(byte) = octal {
-            bytes.push(byte);
-            rest = &tail[3..];
-        } else {
-            bytes.push(*first);
-            rest = tail;
-        }
-    }
-    PathBuf::from(OsString::from_vec(bytes))
+/// What is mounted; nothing where that cannot be read.
+fn mounted() -> Vec<Mounted> {
+    mountinfo::mounts().unwrap_or_default()
 }
 
 /// Whether something is mounted exactly on `dir`, an absolute path without links.
 pub(crate) fn is_mount_point(dir: &Path) -> bool {
-    mount_points().iter().any(|mount| mount.dir == dir)
+    mounted().iter().any(|mount| mount.mount_point == dir)
 }
 
 /// Type, source and options of the mount that holds `path`, an absolute one without links; `None` if it cannot be told.
 pub fn mount_of(path: &Path) -> Option<String> {
-    let holding = mount_points()
+    let holding = mounted()
         .into_iter()
-        .filter(|at| path.starts_with(&at.dir));
-    let deepest = holding.max_by_key(|at| at.dir.components().count())?;
-    Some(deepest.about)
+        .filter(|at| path.starts_with(&at.mount_point));
+    let at = holding.max_by_key(|at| at.mount_point.components().count())?;
+    let source = at.source.to_string_lossy();
+    Some(format!(
+        "{} {source} {} {}",
+        at.kind, at.super_options, at.options
+    ))
 }
 
 /// Where a block device is mounted, in the order of mounting.
@@ -84,12 +41,12 @@ pub(crate) fn mounts_of(device: &Path) -> Vec<PathBuf> {
     let number = std::fs::metadata(device)
         .map(|node| node.rdev())
         .unwrap_or(0);
-    let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
-    mount_points()
+    let number = (rustix::fs::major(number), rustix::fs::minor(number));
+    mounted()
         .into_iter()
         // File systems that span devices (btrfs) have a number of their own: ask the source too.
-        .filter(|at| (at.major, at.minor) == (major, minor) || at.source == device)
-        .map(|mount| mount.dir)
+        .filter(|at| at.device == number || Path::new(&at.source) == device)
+        .map(|mount| mount.mount_point)
         .collect()
 }
 
@@ -235,7 +192,7 @@ fn run(mut command: Command) -> Result<(), Error> {
     let status = loop {
         match child.try_wait() {
             Ok(Some(status)) => break status,
-            Ok(None) if interrupt::requested() => {
+            Ok(None) if interrupt::interrupted() => {
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(Error::Interrupted);
@@ -245,7 +202,7 @@ fn run(mut command: Command) -> Result<(), Error> {
         }
     };
     let said = reader.join().unwrap_or_default();
-    if interrupt::requested() {
+    if interrupt::interrupted() {
         return Err(Error::Interrupted);
     }
     if status.success() {
@@ -271,19 +228,6 @@ fn search_path() -> OsString {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn reads_mountinfo() {
-        let line =
-            r"36 35 7:3 / /mnt/a\040b rw,noatime master:1 - ext4 /dev/loop3 rw,errors=continue";
-        let mount = parse_line(line).expect("well formed");
-        assert_eq!((mount.major, mount.minor), (7, 3));
-        assert_eq!(mount.dir, Path::new("/mnt/a b"));
-        assert_eq!(mount.source, Path::new("/dev/loop3"));
-        assert_eq!(mount.about, "ext4 /dev/loop3 rw,errors=continue rw,noatime");
-        assert_eq!(parse_line("nonsense"), None);
-        assert_eq!(unescape(r"a\\9"), Path::new(r"a\\9"));
-    }
 
     #[test]
     fn every_path_is_on_a_mount() {

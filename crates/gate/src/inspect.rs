@@ -8,7 +8,6 @@
 mod elf;
 mod error;
 pub mod filesystem;
-mod mountinfo;
 pub mod program;
 pub mod raw;
 mod resolve;

@@ -6,18 +6,16 @@ use std::path::Path;
 
 use luc_events::Dev;
 use luc_events::tables::FileSystem;
+use luc_host::mountinfo::{Mount, mounts};
 
 /// Kinds whose waits are about a disk of ours.
 const KINDS: &[&str] = &["ext4", "ext3", "xfs", "btrfs", "f2fs", "jfs", "ocfs2"];
 
 /// Every mounted file system on a disk, once, but for those in `known`.
 pub(crate) fn new_file_systems(at_ns: u64, known: &[Dev]) -> Vec<FileSystem> {
-    let text = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let mut found: Vec<FileSystem> = Vec::new();
-    for line in text.lines() {
-        let Some((mut row, source)) = parse(line) else {
-            continue;
-        };
+    for mount in mounts().unwrap_or_default() {
+        let mut row = row(&mount);
         if !KINDS.contains(&row.kind.as_str())
             || known.contains(&row.dev)
             || found.iter().any(|before| before.dev == row.dev)
@@ -27,30 +25,22 @@ pub(crate) fn new_file_systems(at_ns: u64, known: &[Dev]) -> Vec<FileSystem> {
         row.at_ns = at_ns;
         row.disk = disk_of(row.dev).unwrap_or_default();
         if row.kind.starts_with("ext") {
-            read_super_block(&mut row, &source);
+            read_super_block(&mut row, Path::new(&mount.source));
         }
         found.push(row);
     }
     found
 }
 
-/// A line of mountinfo (see proc_pid_mountinfo(5)), and its source.
-fn parse(line: &str) -> Option<(FileSystem, String)> {
-    let (before, after) = line.split_once(" - ")?;
-    let mut fields = before.split(' ').skip(2);
-    let (major, minor) = fields.next()?.split_once(':')?;
-    let mount_point = fields.nth(1)?;
-    let options = fields.next()?;
-    let mut fields = after.split(' ');
-    let (kind, source, super_options) = (fields.next()?, fields.next()?, fields.next()?);
-    let row = FileSystem {
-        dev: Dev::new(major.parse().ok()?, minor.parse().ok()?),
-        kind: kind.to_owned(),
-        mount_point: unescape(mount_point),
-        options: joined(options, super_options),
+/// A mount as a row of the trace.
+fn row(mount: &Mount) -> FileSystem {
+    FileSystem {
+        dev: Dev::new(mount.device.0, mount.device.1),
+        kind: mount.kind.clone(),
+        mount_point: mount.mount_point.to_string_lossy().into_owned(),
+        options: joined(&mount.options, &mount.super_options),
         ..FileSystem::default()
-    };
-    Some((row, unescape(source)))
+    }
 }
 
 /// The options of a mount and of its super block, each once. As `findmnt` says it, what is read-only in one of the
@@ -70,21 +60,6 @@ fn joined(mount: &str, super_block: &str) -> String {
     found.join(",")
 }
 
-/// Undoes the octal escapes of blanks and the like.
-fn unescape(field: &str) -> String {
-    let mut bytes = Vec::with_capacity(field.len());
-    let mut rest = field.as_bytes();
-    while let Some((&first, tail)) = rest.split_first() {
-        let octal = (first == b'\\')
-            .then(|| std::str::from_utf8(tail.get(..3)?).ok())
-            .flatten()
-            .and_then(|digits| u8::from_str_radix(digits, 8).ok());
-        bytes.push(octal.unwrap_or(first));
-        rest = if octal.is_some() { &tail[3..] } else { tail };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
 /// The whole disk that holds a partition, or the disk itself; `None` for file systems on no or many disks.
 pub(crate) fn disk_of(dev: Dev) -> Option<Dev> {
     let entry = Path::new("/sys/dev/block").join(dev.to_string());
@@ -102,7 +77,7 @@ const SUPER_OFFSET: u64 = 1024;
 const SUPER_BYTES: usize = 1024;
 
 /// Fills in block size, journal and fast_commit from the device (`struct ext4_super_block`).
-fn read_super_block(row: &mut FileSystem, source: &str) {
+fn read_super_block(row: &mut FileSystem, source: &Path) {
     let mut bytes = [0; SUPER_BYTES];
     let read = fs::File::open(source).and_then(|mut device| {
         device.seek(SeekFrom::Start(SUPER_OFFSET))?;
@@ -151,19 +126,19 @@ fn new_decode_dev(dev: u32) -> Dev {
 
 #[cfg(test)]
 mod tests {
+    use luc_host::mountinfo::parse;
+
     use super::*;
 
     #[test]
-    fn a_line_of_mountinfo_is_understood() {
+    fn a_mount_is_a_row() {
         let line =
-            "29 1 8:1 / /mnt/a\\040b rw,relatime shared:1 - ext4 /dev/sda1 rw,errors=remount-ro";
-        let (row, source) = parse(line).unwrap();
+            b"29 1 8:1 / /mnt/a\\040b rw,relatime shared:1 - ext4 /dev/sda1 rw,errors=remount-ro";
+        let row = row(&parse(line)[0]);
         assert_eq!(row.dev, Dev::new(8, 1));
         assert_eq!(row.mount_point, "/mnt/a b");
         assert_eq!(row.kind, "ext4");
         assert_eq!(row.options, "rw,relatime,errors=remount-ro");
-        assert_eq!(source, "/dev/sda1");
-        assert!(parse("nonsense").is_none());
     }
 
     #[test]

@@ -7,10 +7,10 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use luc_host::mountinfo::{MOUNTINFO, Mount, mounts};
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 
 use super::InspectError;
-use super::mountinfo::{Mount, mounts};
 use super::raw::{JournalKind, journal_of_device_raw, journal_of_file_raw};
 
 /// A mounted file system.
@@ -65,7 +65,7 @@ impl fmt::Display for Journal {
 pub fn of_path(path: &Path) -> Result<FileSystem, InspectError> {
     let metadata = path.metadata().map_err(InspectError::io(path))?;
     let device = device_of(metadata.dev());
-    let mounts = mounts()?;
+    let mounts = read_mounts()?;
     let mount = mount_of(path, device, &mounts).ok_or(InspectError::NotMounted {
         major: device.0,
         minor: device.1,
@@ -86,7 +86,7 @@ pub fn of_path(path: &Path) -> Result<FileSystem, InspectError> {
 /// [`InspectError::Io`] if the mount table cannot be read, and [`InspectError::NotMounted`] if the
 /// device has no mount in this namespace.
 pub fn of_device(major: u32, minor: u32) -> Result<FileSystem, InspectError> {
-    let mounts = mounts()?;
+    let mounts = read_mounts()?;
     let mut here = mounts.iter().filter(|mount| mount.device == (major, minor));
     let first = here
         .next()
@@ -116,6 +116,10 @@ fn mount_of<'m>(path: &Path, device: (u32, u32), mounts: &'m [Mount]) -> Option<
         .iter()
         .filter(|mount| mount.device == device && whole.starts_with(&mount.mount_point))
         .max_by_key(|mount| mount.mount_point.as_os_str().len())
+}
+
+fn read_mounts() -> Result<Vec<Mount>, InspectError> {
+    mounts().map_err(InspectError::io(Path::new(MOUNTINFO)))
 }
 
 fn describe(mount: &Mount, kind: JournalKind) -> FileSystem {

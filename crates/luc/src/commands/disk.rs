@@ -8,8 +8,9 @@ use anyhow::Context;
 use clap::Subcommand;
 use luc_disk::{
     BlockErrno, ByteRange, DiskInfo, DiskSpec, Error, FaultKind, FaultSpec, FaultStatus, Mkfs,
-    ModelSpec, Mount, interrupt,
+    ModelSpec, Mount,
 };
+use luc_host::interrupt;
 use luc_units::{format_duration, format_size, parse_duration_ns, parse_size_bytes};
 use serde::Serialize;
 
@@ -322,7 +323,7 @@ fn create(args: Create) -> anyhow::Result<ExitCode> {
         }),
     };
     let binary = std::env::current_exe().context("cannot find the luc binary: reinstall it")?;
-    let guard = interrupt::Guard::install();
+    let guard = interrupt::Guard::install()?;
     let info = match luc_disk::create(&spec, &binary) {
         Err(error @ Error::Interrupted) => {
             eprintln!("luc: {error}");

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
-use luc_disk::interrupt;
 use luc_gate::inspect;
 use luc_gate::launch::{Command, supervise};
+use luc_host::interrupt;
 use luc_probe::{Filter, Mode, Options, Outcome, Recorder, StoreSink};
 use luc_units::{parse_duration_ns, parse_size_bytes};
 
@@ -86,7 +86,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
         Some(out) => out.clone(),
         None => free_name()?,
     };
-    let guard = interrupt::Guard::install();
+    let guard = interrupt::Guard::install()?;
     let began = Instant::now();
     let recorder = Recorder::start(options, |trace| StoreSink::create(&out, trace))?;
     if !args.quiet {
@@ -176,7 +176,7 @@ fn free_name() -> anyhow::Result<PathBuf> {
 
 /// Waits for a signal, the deadline, or the recorder's failure.
 fn wait(recorder: &Recorder, deadline: Option<Instant>) {
-    while !interrupt::requested() && !recorder.has_failed() {
+    while !interrupt::interrupted() && !recorder.has_failed() {
         let left = deadline.map_or(LOOK_INTERVAL, |deadline| {
             deadline.saturating_duration_since(Instant::now())
         });

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use luc_host::mountinfo::mounts;
 use luc_power::frequency::{self, throttle};
 use serde::{Deserialize, Serialize};
 
@@ -191,10 +192,9 @@ pub(super) fn patiently(
 }
 
 fn is_mounted_below(folder: &Path) -> bool {
-    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    let folder = format!("{}/", folder.display());
-    let mut places = mounts.lines().filter_map(|line| line.split(' ').nth(4));
-    places.any(|place| place.starts_with(&folder))
+    let mounts = mounts().unwrap_or_default();
+    let is_below = |place: &Path| place != folder && place.starts_with(folder);
+    mounts.iter().any(|mount| is_below(&mount.mount_point))
 }
 
 fn remove_folders(folders: &[PathBuf]) -> Result<(), SweepError> {

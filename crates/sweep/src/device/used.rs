@@ -5,6 +5,7 @@ use std::fs::{self, OpenOptions};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
+use luc_host::mountinfo::{self, Mount};
 use luc_host::sysfs;
 
 use super::Block;
@@ -45,20 +46,18 @@ pub(super) fn by(block: &Block) -> Option<String> {
 
 /// Where it is mounted, also for programs that see other mounts than this one.
 fn mounted_anywhere(block: &Block) -> Option<String> {
-    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    if let Some(place) = mounted_on(&mounts, block) {
+    if let Some(place) = mounted_on(&mountinfo::mounts().unwrap_or_default(), block) {
         return Some(place);
     }
     let namespace = |process: &str| fs::read_link(format!("/proc/{process}/ns/mnt")).ok();
     let mut seen = BTreeSet::from([namespace("self")?]);
     let entries = fs::read_dir("/proc").ok()?.flatten();
-    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    for pid in names.filter(|name| name.bytes().all(|byte| byte.is_ascii_digit())) {
+    for pid in entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()) {
         // A process that has ended in the meantime has no mounts.
-        if !namespace(&pid).is_some_and(|found| seen.insert(found)) {
+        if !namespace(&pid.to_string()).is_some_and(|found| seen.insert(found)) {
             continue;
         }
-        let mounts = fs::read_to_string(format!("/proc/{pid}/mountinfo")).unwrap_or_default();
+        let mounts = mountinfo::mounts_of(pid).unwrap_or_default();
         if let Some(place) = mounted_on(&mounts, block) {
             return Some(format!("{place} in the mount namespace of process {pid}"));
         }
@@ -66,19 +65,14 @@ fn mounted_anywhere(block: &Block) -> Option<String> {
     None
 }
 
-/// Where it is mounted (proc_pid_mountinfo(5)).
-fn mounted_on(mounts: &str, block: &Block) -> Option<String> {
-    let number = format!("{}:{}", block.major, block.minor);
-    let place = |line: &str| {
-        let (before, after) = line.split_once(" - ")?;
-        let mut fields = before.split(' ');
-        let is_number = fields.nth(2)? == number;
-        let place = fields.nth(1)?;
+/// Where it is mounted.
+fn mounted_on(mounts: &[Mount], block: &Block) -> Option<String> {
+    let is_it = |mount: &&Mount| {
         // btrfs has a number of its own: its source is the device.
-        let source = after.split(' ').nth(1)?;
-        (is_number || is_same(Path::new(source), block)).then(|| place.to_owned())
+        mount.device == (block.major, block.minor) || is_same(Path::new(&mount.source), block)
     };
-    mounts.lines().find_map(place)
+    let mount = mounts.iter().find(is_it)?;
+    Some(mount.mount_point.display().to_string())
 }
 
 fn is_same(path: &Path, block: &Block) -> bool {
@@ -125,24 +119,26 @@ mod tests {
 
     #[test]
     fn mounts_by_number() {
-        let mounts = "36 35 98:0 /mnt1 /srv/a rw,noatime master:1 - ext3 /dev/root rw\n\
-                      37 35 0:45 / /srv/b rw - btrfs /dev/null rw\n";
+        let mounts = mountinfo::parse(
+            b"36 35 98:0 /mnt1 /srv/a rw,noatime master:1 - ext3 /dev/root rw\n\
+              37 35 0:45 / /srv/b rw - btrfs /dev/null rw\n",
+        );
         let block = Block {
             path: "/dev/x".into(),
             major: 98,
             minor: 0,
             about: "/sys".into(),
         };
-        assert_eq!(mounted_on(mounts, &block).as_deref(), Some("/srv/a"));
+        assert_eq!(mounted_on(&mounts, &block).as_deref(), Some("/srv/a"));
         // By its source: /dev/null has the number 1:3.
         let other = Block {
             major: 1,
             minor: 3,
             ..block.clone()
         };
-        assert_eq!(mounted_on(mounts, &other).as_deref(), Some("/srv/b"));
+        assert_eq!(mounted_on(&mounts, &other).as_deref(), Some("/srv/b"));
         let free = Block { minor: 7, ..block };
-        assert_eq!(mounted_on(mounts, &free), None);
+        assert_eq!(mounted_on(&mounts, &free), None);
     }
 
     #[test]

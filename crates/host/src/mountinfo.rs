@@ -1,39 +1,53 @@
-//! Reads `/proc/thread-self/mountinfo`, whose form proc_pid_mountinfo(5) describes.
+//! What is mounted where: `/proc/PID/mountinfo`, whose form proc_pid_mountinfo(5) describes.
 
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
-
-use super::InspectError;
+use std::path::PathBuf;
 
 /// The mounts as this thread sees them: a thread may have a mount namespace of its own.
-const MOUNTINFO: &str = "/proc/thread-self/mountinfo";
+pub const MOUNTINFO: &str = "/proc/thread-self/mountinfo";
 
 /// One mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Mount {
+pub struct Mount {
     /// The mount's number, which statx reports for a path.
-    pub(super) id: u64,
+    pub id: u64,
     /// Major and minor number of the device; major 0 if it is no block device.
-    pub(super) device: (u32, u32),
+    pub device: (u32, u32),
     /// Which folder of the file system is mounted: `/` unless it is a bind mount.
-    pub(super) root: PathBuf,
+    pub root: PathBuf,
     /// Where.
-    pub(super) mount_point: PathBuf,
+    pub mount_point: PathBuf,
+    /// Options of the mount.
+    pub options: String,
     /// The file system's type, such as `ext4`.
-    pub(super) kind: String,
+    pub kind: String,
     /// What was mounted, such as `/dev/sda1`.
-    pub(super) source: OsString,
+    pub source: OsString,
+    /// Options of the file system.
+    pub super_options: String,
 }
 
 /// All mounts of this thread's namespace.
-pub(super) fn mounts() -> Result<Vec<Mount>, InspectError> {
-    let path = Path::new(MOUNTINFO);
-    Ok(parse(&std::fs::read(path).map_err(InspectError::io(path))?))
+///
+/// # Errors
+/// The system's, from reading [`MOUNTINFO`].
+pub fn mounts() -> io::Result<Vec<Mount>> {
+    Ok(parse(&std::fs::read(MOUNTINFO)?))
+}
+
+/// All mounts that a process sees.
+///
+/// # Errors
+/// The system's: it has ended, or belongs to somebody else.
+pub fn mounts_of(process: u32) -> io::Result<Vec<Mount>> {
+    Ok(parse(&std::fs::read(format!("/proc/{process}/mountinfo"))?))
 }
 
 /// The mounts of a mountinfo file; lines of another form are passed over.
-fn parse(text: &[u8]) -> Vec<Mount> {
+#[must_use]
+pub fn parse(text: &[u8]) -> Vec<Mount> {
     text.split(|&byte| byte == b'\n')
         .filter_map(parse_line)
         .collect()
@@ -48,18 +62,25 @@ fn parse_line(line: &[u8]) -> Option<Mount> {
     let device = (number(&device[..colon])?, number(&device[colon + 1..])?);
     let root = unescape(fields.next()?);
     let mount_point = unescape(fields.next()?);
-    let _options = fields.next()?;
+    let options = text(fields.next()?);
     fields.find(|field| *field == b"-")?; // after any number of optional fields
-    let kind = unescape(fields.next()?);
+    let kind = text(fields.next()?);
     let source = unescape(fields.next()?);
+    let super_options = fields.next().map(text).unwrap_or_default();
     Some(Mount {
         id,
         device,
         root: root.into(),
         mount_point: mount_point.into(),
-        kind: kind.to_string_lossy().into_owned(),
+        options,
+        kind,
         source,
+        super_options,
     })
+}
+
+fn text(field: &[u8]) -> String {
+    unescape(field).to_string_lossy().into_owned()
 }
 
 fn number<T: std::str::FromStr>(digits: &[u8]) -> Option<T> {
@@ -95,7 +116,8 @@ fn unescape(field: &[u8]) -> OsString {
 
 impl Mount {
     /// The last part of the mounted source, for file systems that are on no block device.
-    pub(super) fn source_name(&self) -> &OsStr {
+    #[must_use]
+    pub fn source_name(&self) -> &OsStr {
         let name = self.source.as_bytes().rsplit(|&byte| byte == b'/').next();
         OsStr::from_bytes(
             name.filter(|name| !name.is_empty())
@@ -106,6 +128,8 @@ impl Mount {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -124,6 +148,8 @@ mod tests {
             (mount.kind.as_str(), mount.source_name()),
             ("ext3", OsStr::new("root"))
         );
+        let options = (mount.options.as_str(), mount.super_options.as_str());
+        assert_eq!(options, ("rw,noatime", "rw,errors=continue"));
     }
 
     #[test]
