@@ -16,7 +16,6 @@ use crate::fs::MAX_REQUEST_BYTES;
 use crate::spec::{DiskInfo, DiskSpec, DiskState, Mount, Stats};
 use crate::state::StateDir;
 use crate::volatile::CutReport;
-
 use crate::{Error, daemon, loopdev, mounts};
 
 /// A daemon that has not answered by then is stuck.
