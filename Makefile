@@ -7,7 +7,7 @@ DESTDIR ?=
 
 FUZZ_SECONDS ?= 120
 
-.PHONY: help setup setup-test setup-lint setup-evaluate build test fuzz lint demo evaluate install clean
+.PHONY: help setup setup-test setup-lint setup-evaluate build test fuzz lint arrows demo evaluate install clean
 
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -29,14 +29,17 @@ build: ## Build target/release/luc and target/release/libluc_gate_preload.so
 
 # In the release profile: its dependencies are built anyway, and the tests find libluc_gate_preload.so
 # beside luc.
-test: setup-test build ## Set up, build, and run all tests; those that need root say so without it
-	$(CARGO) test --release --workspace --locked --no-fail-fast
+test: setup-test build ## Set up, build, and run all tests; those that cannot run here are listed
+	scripts/test.sh
 
 fuzz: ## Fuzz what reads traces, FUZZ_SECONDS (120) for each target, by the stable compiler
 	scripts/fuzz.sh $(FUZZ_SECONDS)
 
 lint: setup-lint ## Set up, then check form, lints, documentation, scripts and dependencies
 	scripts/lint.sh
+
+arrows: ## Draw the arrows between crates in ARCHITECTURE.md anew
+	LUC_WRITE_ARROWS=1 $(CARGO) test --release --locked -p luc --test arrows
 
 demo: setup-test build ## Set up, build, and show what LUC does
 	scripts/demo.sh $(BUILD)

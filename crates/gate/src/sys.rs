@@ -229,7 +229,7 @@ mod tests {
         if unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, 8192) } != 0
             || write_early(file.as_raw_fd()) == EarlyWrite::Refused
         {
-            println!("skipped: this file system has no extents");
+            luc_testkit::skipped!("this file system has no extents");
             return;
         }
         let last = extent_at(file.as_raw_fd(), 8191);

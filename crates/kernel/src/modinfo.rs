@@ -89,7 +89,7 @@ mod tests {
             .arg(&path)
             .status();
         if !compiled.is_ok_and(|status| status.success()) {
-            println!("skipped: no C compiler");
+            luc_testkit::skipped!("no C compiler");
             return;
         }
         let info = ModInfo::read(&path).unwrap();

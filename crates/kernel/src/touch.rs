@@ -94,7 +94,7 @@ mod tests {
             .join("children")
             .exists()
         {
-            println!("skipped: this kernel has no /proc/PID/task/TID/children");
+            luc_testkit::skipped!("this kernel has no /proc/PID/task/TID/children");
             return;
         }
         let place = tempfile::tempdir().unwrap();

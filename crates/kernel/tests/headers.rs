@@ -142,7 +142,7 @@ fn the_modules_compile_for_every_kernel_here() {
     let (kernels, others): (Vec<_>, Vec<_>) =
         here.iter().partition(|(release, _)| is_tested(release));
     if kernels.is_empty() {
-        println!("skipped: no kernel's headers are here (`scripts/headers.sh` fetches some)");
+        luc_testkit::skipped!("no kernel's headers are here (`scripts/headers.sh` fetches some)");
         return;
     }
     let work = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("headers");

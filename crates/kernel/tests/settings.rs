@@ -315,7 +315,7 @@ fn nobody_else_can_lock_what_leases_are_kept_in() {
         );
     }
     if !rustix::process::geteuid().is_root() {
-        println!("skipped: only root can try as another user");
+        luc_testkit::skipped!("only root can try as another user");
         return;
     }
     // The folders above let everybody in, so that it is these files which do not.

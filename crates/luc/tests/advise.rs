@@ -92,7 +92,7 @@ fn can_make_disks() -> bool {
         .iter()
         .all(|device| Path::new(device).exists());
     if !there {
-        println!("skipped: no FUSE or no loop devices");
+        luc_testkit::skipped!("no FUSE or no loop devices");
     }
     there && is_root()
 }
@@ -104,10 +104,7 @@ fn has(file_systems: &[&str]) -> bool {
         .iter()
         .all(|name| known.split_whitespace().any(|word| word == *name));
     if !there {
-        println!(
-            "skipped: this kernel lacks one of {}",
-            file_systems.join(", ")
-        );
+        luc_testkit::skipped!("this kernel lacks one of {}", file_systems.join(", "));
     }
     there
 }

@@ -44,17 +44,17 @@ fn is_there(program: &str) -> bool {
 /// Whether there can be guests, after saying why not.
 fn can_run() -> bool {
     if let Some(reason) = luc_vm::missing() {
-        println!("skipped: {reason}");
+        luc_testkit::skipped!("{reason}");
         return false;
     }
     if let Some(program) = ["mke2fs", "mkreiserfs"].iter().find(|name| !is_there(name)) {
-        println!("skipped: no {program}: run scripts/setup.sh");
+        luc_testkit::skipped!("no {program}: run scripts/setup.sh");
         return false;
     }
     match Kernel::find("6.1") {
         Ok(_) => true,
         Err(error) if error.is_unavailable() => {
-            println!("skipped: {error}");
+            luc_testkit::skipped!("{error}");
             false
         }
         Err(error) => panic!("{error}"),

@@ -368,7 +368,7 @@ fn a_full_file_system_is_one_line_and_is_left_empty() {
         .output()
         .is_ok_and(|output| output.status.success());
     if !mounted {
-        println!("skipped: needs root to mount a small tmpfs");
+        luc_testkit::skipped!("needs root to mount a small tmpfs");
         return;
     }
     let outcome = std::panic::catch_unwind(|| {

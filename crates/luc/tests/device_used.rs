@@ -47,7 +47,7 @@ fn swap() {
     run("mkswap", &[&name]);
     let swap = Meanwhile::new("swapon \"$1\" && echo on", "swapoff \"$1\"", &[&name]);
     if swap.said != "on" {
-        println!("skipped: swapon does not work here");
+        luc_testkit::skipped!("swapon does not work here");
         return;
     }
     refuses(&device, &name, &["is used as swap"]);

@@ -44,20 +44,20 @@ done
 #[test]
 fn parts_of_other_devices_are_left_alone() {
     if let Some(reason) = luc_vm::missing() {
-        println!("skipped: {reason}");
+        luc_testkit::skipped!("{reason}");
         return;
     }
     if !["/usr/sbin/dmsetup", "/sbin/dmsetup"]
         .iter()
         .any(|program| Path::new(program).exists())
     {
-        println!("skipped: dmsetup is not installed");
+        luc_testkit::skipped!("dmsetup is not installed");
         return;
     }
     let kernel = match Kernel::find("6.12") {
         Ok(kernel) => kernel,
         Err(error) if error.is_unavailable() => {
-            println!("skipped: {error}");
+            luc_testkit::skipped!("{error}");
             return;
         }
         Err(error) => panic!("{error}"),

@@ -21,7 +21,7 @@ impl Place {
         }
         for device in ["/dev/fuse", "/dev/loop-control"] {
             if let Err(error) = fs::File::options().read(true).write(true).open(device) {
-                println!("skipped: {device}: {error}");
+                luc_testkit::skipped!("{device}: {error}");
                 return None;
             }
         }

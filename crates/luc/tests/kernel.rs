@@ -66,7 +66,7 @@ fn has_compiler() -> bool {
         output.is_ok_and(|output| output.status.success())
     });
     if !found {
-        println!("skipped: no make or cc");
+        luc_testkit::skipped!("no make or cc");
     }
     found
 }
@@ -182,7 +182,7 @@ fn nothing_is_built_where_somebody_else_could_change_it() {
 #[test]
 fn a_user_without_a_home_builds_nothing() {
     if !rustix::process::geteuid().is_root() {
-        println!("skipped: only root can try as another user");
+        luc_testkit::skipped!("only root can try as another user");
         return;
     }
     let fake = Fake::without_module();

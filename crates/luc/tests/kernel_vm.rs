@@ -81,22 +81,19 @@ fn prepare() -> Option<&'static (Kernel, PathBuf, PathBuf)> {
 
 fn make() -> Option<(Kernel, PathBuf, PathBuf)> {
     if let Some(reason) = luc_vm::missing() {
-        println!("skipped: {reason}");
+        luc_testkit::skipped!("{reason}");
         return None;
     }
     let kernel = match Kernel::find("6.1") {
         Ok(kernel) => kernel,
         Err(error) if error.is_unavailable() => {
-            println!("skipped: {error}");
+            luc_testkit::skipped!("{error}");
             return None;
         }
         Err(error) => panic!("{error}"),
     };
     if kernel.headers().is_none() {
-        println!(
-            "skipped: linux-headers-{} is not installed",
-            kernel.release()
-        );
+        luc_testkit::skipped!("linux-headers-{} is not installed", kernel.release());
         return None;
     }
     let work = Path::new(env!("CARGO_TARGET_TMPDIR"));
@@ -139,7 +136,7 @@ fn the_module_from_load_to_unload() {
     };
     let gate = Path::new(LUC).with_file_name("libluc_gate_preload.so");
     if !gate.exists() {
-        println!("skipped: {} is not built: run `make build`", gate.display());
+        luc_testkit::skipped!("{} is not built: run `make build`", gate.display());
         return;
     }
     let cached = format!("/var/cache/luc/kernel/{}/luc.ko", kernel.release());
@@ -243,7 +240,7 @@ fn build_by_dkms(kernel: &Kernel) -> Option<PathBuf> {
         }
     }
     if Command::new("dkms").arg("status").output().is_err() {
-        println!("skipped: dkms is not installed");
+        luc_testkit::skipped!("dkms is not installed");
         return None;
     }
     let option = |name: &str, path: &Path| [name.to_owned(), path.display().to_string()];

@@ -27,17 +27,17 @@ fn is_there(program: &str) -> bool {
 #[test]
 fn a_server_runs_on_a_hard_disk_in_virtual_time() {
     if let Some(reason) = luc_vm::missing() {
-        println!("skipped: {reason}");
+        luc_testkit::skipped!("{reason}");
         return;
     }
     if let Some(program) = ["mke2fs", "mkreiserfs"].iter().find(|name| !is_there(name)) {
-        println!("skipped: no {program}: run scripts/setup.sh");
+        luc_testkit::skipped!("no {program}: run scripts/setup.sh");
         return;
     }
     let kernel = match Kernel::find("6.1") {
         Ok(kernel) => kernel,
         Err(reason) => {
-            println!("skipped: {reason}");
+            luc_testkit::skipped!("{reason}");
             return;
         }
     };

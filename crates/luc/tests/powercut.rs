@@ -25,7 +25,7 @@ impl Place {
             _ if !Path::new("/dev/loop-control").exists() => "needs loop devices",
             _ => return Some(Self(TempDir::new().expect("directory"))),
         };
-        println!("skipped: {reason}");
+        luc_testkit::skipped!("{reason}");
         None
     }
 

@@ -190,14 +190,14 @@ impl Tracefs {
             .map(Path::new)
             .find(|path| path.join("instances").exists());
         let Some(root) = root else {
-            println!("skipped: tracefs is not mounted on /sys/kernel/tracing");
+            luc_testkit::skipped!("tracefs is not mounted on /sys/kernel/tracing");
             return None;
         };
         let path = root
             .join("instances")
             .join(format!("luc-test-{}", std::process::id()));
         if let Err(error) = fs::create_dir(&path) {
-            println!("skipped: {}: {error}", path.display());
+            luc_testkit::skipped!("{}: {error}", path.display());
             return None;
         }
         let instance = Self(path);

@@ -25,13 +25,13 @@ umount /mnt
 
 fn check(version: &str) {
     if let Some(reason) = luc_vm::missing() {
-        println!("skipped: {reason}");
+        luc_testkit::skipped!("{reason}");
         return;
     }
     let kernel = match Kernel::find(version) {
         Ok(kernel) => kernel,
         Err(error) if error.is_unavailable() => {
-            println!("skipped: {error}");
+            luc_testkit::skipped!("{error}");
             return;
         }
         Err(error) => panic!("{error}"),

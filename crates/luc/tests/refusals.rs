@@ -86,7 +86,7 @@ fn what_can_be_said_of(kind: &str) {
     ]);
     let text = stderr(&output);
     if text.contains("needs root") || text.contains("BTF") {
-        println!("skipped: {}", text.trim());
+        luc_testkit::skipped!("{}", text.trim());
         return;
     }
     assert!(output.status.success(), "{text}");
@@ -142,7 +142,7 @@ fn a_place_without_any_disk_is_told() {
         .expect("luc runs");
     let text = stderr(&output);
     if text.contains("needs root") || text.contains("BTF") {
-        println!("skipped: {}", text.trim());
+        luc_testkit::skipped!("{}", text.trim());
         return;
     }
     assert!(output.status.success(), "{text}");

@@ -226,7 +226,7 @@ fn a_browser_shows_the_page_with_the_figures_of_explain() {
         .output()
         .expect("timeout runs");
     if shown.status.code() == Some(127) {
-        println!("skipped: chromium is not installed");
+        luc_testkit::skipped!("chromium is not installed");
         return;
     }
     let dom = String::from_utf8(shown.stdout).expect("text");

@@ -146,7 +146,7 @@ fn a_run_killed_with_its_watcher_is_cleaned_up_by_the_next_luc() {
     until("the loan", || fake.read("own-8", "policy") == "auto");
     let Some(watcher) = watcher_of(&child) else {
         kill(&mut child);
-        println!("skipped: this kernel has no /proc/PID/task/TID/children");
+        luc_testkit::skipped!("this kernel has no /proc/PID/task/TID/children");
         return;
     };
     Command::new("kill")

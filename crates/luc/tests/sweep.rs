@@ -108,7 +108,7 @@ fn can_make_disks() -> bool {
         .iter()
         .all(|device| Path::new(device).exists());
     if !there {
-        println!("skipped: no FUSE or no loop devices");
+        luc_testkit::skipped!("no FUSE or no loop devices");
     }
     there && is_root()
 }

@@ -156,7 +156,7 @@ fn a_device_is_formatted_and_given_back() {
     let before = fs::read_to_string(device.scheduler()).expect("readable");
     assert!(before.contains("[none]"), "{before}");
     if !before.contains("mq-deadline") {
-        println!("skipped: this kernel has no mq-deadline");
+        luc_testkit::skipped!("this kernel has no mq-deadline");
         return;
     }
     let look = format!(
@@ -307,7 +307,7 @@ fn a_file_system_of_the_user_s_own_stays_after_a_sweep_was_killed() {
     let name = device.name();
     let mut going = device.begin();
     let Some(cleanup) = cleanup_of(going.0.id()) else {
-        println!("skipped: this kernel has no /proc/PID/task/TID/children");
+        luc_testkit::skipped!("this kernel has no /proc/PID/task/TID/children");
         return;
     };
     run("kill", &["-KILL", &cleanup, &going.0.id().to_string()]);

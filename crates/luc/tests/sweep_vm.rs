@@ -43,18 +43,18 @@ const PATIENCE: Duration = Duration::from_secs(400);
 /// Whether there can be guests, after saying why not.
 fn can_run() -> bool {
     if let Some(reason) = luc_vm::missing() {
-        println!("skipped: {reason}");
+        luc_testkit::skipped!("{reason}");
         return false;
     }
     match Kernel::find("6.1") {
         Ok(kernel) if kernel.headers().is_some() => true,
         Ok(kernel) => {
             let release = kernel.release();
-            println!("skipped: linux-headers-{release} is not installed");
+            luc_testkit::skipped!("linux-headers-{release} is not installed");
             false
         }
         Err(error) if error.is_unavailable() => {
-            println!("skipped: {error}");
+            luc_testkit::skipped!("{error}");
             false
         }
         Err(error) => panic!("{error}"),

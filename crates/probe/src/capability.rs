@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn tracepoints_are_found_with_their_arguments() {
         let Some(types) = Types::load() else {
-            println!("skipped: no BTF here");
+            luc_testkit::skipped!("no BTF here");
             return;
         };
         assert_eq!(types.arguments_of("sched_waking"), Some(1));

@@ -237,7 +237,7 @@ mod tests {
             match Capability::detect().and_then(|found| Ok((found, Symbols::read()?))) {
                 Ok(found) => found,
                 Err(error) => {
-                    println!("skipped: {error}");
+                    luc_testkit::skipped!("{error}");
                     return;
                 }
             };

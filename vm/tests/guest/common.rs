@@ -19,13 +19,13 @@ pub(crate) fn kernel(version: &str) -> Option<Kernel> {
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner());
     if let Some(reason) = luc_vm::missing() {
-        println!("skipped: {reason}");
+        luc_testkit::skipped!("{reason}");
         return None;
     }
     match Kernel::find(version) {
         Ok(kernel) => Some(kernel),
         Err(error) if error.is_unavailable() => {
-            println!("skipped: {error}");
+            luc_testkit::skipped!("{error}");
             None
         }
         Err(error) => panic!("{error}"),
@@ -42,7 +42,7 @@ pub(crate) fn kernel_and_lagdisk(version: &str) -> Option<(Kernel, PathBuf)> {
     match kernel.build_module(&source, Path::new(env!("CARGO_TARGET_TMPDIR"))) {
         Ok(module) => Some((kernel, module)),
         Err(error) if error.is_unavailable() => {
-            println!("skipped: {error}");
+            luc_testkit::skipped!("{error}");
             None
         }
         Err(error) => panic!("{error}"),
@@ -56,7 +56,7 @@ pub(crate) fn luc() -> Option<PathBuf> {
     if luc.is_file() {
         return Some(luc);
     }
-    println!("skipped: {} is not built: run `make build`", luc.display());
+    luc_testkit::skipped!("{} is not built: run `make build`", luc.display());
     None
 }
 

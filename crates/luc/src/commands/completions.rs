@@ -76,7 +76,7 @@ mod tests {
         {
             Ok(bash) => bash,
             Err(error) => {
-                println!("skipped: bash: {error}");
+                luc_testkit::skipped!("bash: {error}");
                 return;
             }
         };

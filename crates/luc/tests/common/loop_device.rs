@@ -37,7 +37,7 @@ impl LoopDevice {
     /// `None` where there is no root.
     pub(crate) fn new(size_mib: u64) -> Option<Self> {
         if !is_root() || !Path::new("/dev/loop-control").exists() {
-            println!("skipped: no root or no loop devices");
+            luc_testkit::skipped!("no root or no loop devices");
             return None;
         }
         let folder = TempDir::new().expect("a folder");

@@ -92,7 +92,7 @@ pub(crate) fn compiled_statically(source: &Path, program: &Path) -> bool {
         .status();
     let is_there = compiled.is_ok_and(|status| status.success());
     if !is_there {
-        println!("skipped: cc cannot link statically here");
+        luc_testkit::skipped!("cc cannot link statically here");
     }
     is_there
 }
@@ -119,7 +119,7 @@ pub(crate) fn is_root() -> bool {
     let status = fs::read_to_string("/proc/self/status").expect("readable");
     let root = status.contains("\nUid:\t0\t0\t");
     if !root {
-        println!("skipped: needs root");
+        luc_testkit::skipped!("needs root");
     }
     root
 }
@@ -141,13 +141,13 @@ impl Disk {
         }
         for device in ["/dev/fuse", "/dev/loop-control"] {
             if let Err(error) = fs::File::options().read(true).write(true).open(device) {
-                println!("skipped: {device}: {error}");
+                luc_testkit::skipped!("{device}: {error}");
                 return None;
             }
         }
         let known = fs::read_to_string("/proc/filesystems").unwrap_or_default();
         if !known.split_whitespace().any(|name| name == kind) {
-            println!("skipped: this kernel has no {kind}");
+            luc_testkit::skipped!("this kernel has no {kind}");
             return None;
         }
         let root = std::env::temp_dir().join(format!("luc-test-{test}-{}", std::process::id()));
@@ -262,7 +262,7 @@ impl Bench {
         let bench = Self { disk, _turn: turn };
         let probe = bench.luc(&["record", "-q", "--out", &bench.path("probe"), "--", "true"]);
         if !probe.status.success() {
-            println!("skipped: {}", stderr(&probe).trim());
+            luc_testkit::skipped!("{}", stderr(&probe).trim());
             return None;
         }
         Some(bench)

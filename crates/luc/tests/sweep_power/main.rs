@@ -169,7 +169,7 @@ fn a_failed_workload_and_a_failed_meter_leave_nothing_set() {
 fn a_throttle_is_a_cgroup_and_says_that_it_is_no_frequency() {
     let can = is_root() && Path::new("/sys/fs/cgroup").is_dir();
     if !can {
-        println!("skipped: a cgroup needs root");
+        luc_testkit::skipped!("a cgroup needs root");
         return;
     }
     let plan = r#"
@@ -192,7 +192,7 @@ directory = "$HERE/work"
         .expect("luc runs");
     let said = stderr(&output);
     if said.contains("cpu controller") {
-        println!("skipped: {said}");
+        luc_testkit::skipped!("{said}");
         return;
     }
     assert!(output.status.success(), "{said}");

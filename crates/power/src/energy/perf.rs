@@ -233,7 +233,7 @@ mod tests {
         }
         let mut perf = match Perf::open(sysfs.path()) {
             Err(reason) if reason.contains("needs root") => {
-                println!("skipped: {reason}");
+                luc_testkit::skipped!("{reason}");
                 return;
             }
             perf => perf.expect("opened"),

@@ -24,7 +24,7 @@ fn on_mounted(mkfs: &[&str], mount_options: &str, test: impl FnOnce(&Path) + Sen
     });
     match outcome {
         Ok(Ok(())) => {}
-        Ok(Err(reason)) => println!("skipped: {reason}"),
+        Ok(Err(reason)) => luc_testkit::skipped!("{reason}"),
         Err(panic) => std::panic::resume_unwind(panic),
     }
 }
@@ -146,7 +146,7 @@ fn each_source_tells_fast_commit() {
             assert_ne!(features & FEATURE_COMPAT_FAST_COMMIT, 0, "{features:x}");
             match features_by_ioctl(file.as_raw_fd()) {
                 Some(told) => assert_eq!(told, features),
-                None => println!("skipped: the ioctl needs Linux >= 6.18"),
+                None => luc_testkit::skipped!("the ioctl needs Linux >= 6.18"),
             }
         },
     );

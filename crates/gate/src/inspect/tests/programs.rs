@@ -270,7 +270,7 @@ fn a_compiler_s_static_program_is_static() {
         if cc.is_ok_and(|output| output.status.success()) {
             assert_eq!(program(&out).unwrap(), Gateability::Static, "{flag}");
         } else {
-            println!("skipped: no C compiler here that links with {flag}");
+            luc_testkit::skipped!("no C compiler here that links with {flag}");
         }
     }
 }
@@ -288,11 +288,11 @@ fn added_privileges_are_told_unless_they_add_nothing() {
         "set-user-ID to oneself"
     );
     if !rustix::process::getuid().is_root() {
-        println!("skipped: only root can give a program to another user");
+        luc_testkit::skipped!("only root can give a program to another user");
         return;
     }
     if let Err(error) = std::os::unix::fs::chown(&path, Some(65534), Some(65534)) {
-        println!("skipped: cannot give a program to another user here: {error}");
+        luc_testkit::skipped!("cannot give a program to another user here: {error}");
         return;
     }
     for (mode, expected) in [
