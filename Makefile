@@ -7,7 +7,7 @@ DESTDIR ?=
 
 FUZZ_SECONDS ?= 120
 
-.PHONY: help setup setup-test setup-lint setup-evaluate build test fuzz lint arrows demo evaluate install clean
+.PHONY: help setup setup-test setup-lint setup-evaluate build test fuzz lint tables demo evaluate install clean
 
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -38,8 +38,9 @@ fuzz: ## Fuzz what reads traces, FUZZ_SECONDS (120) for each target, by the stab
 lint: setup-lint ## Set up, then check form, lints, documentation, scripts and dependencies
 	scripts/lint.sh
 
-arrows: ## Draw the arrows between crates in ARCHITECTURE.md anew
-	LUC_WRITE_ARROWS=1 $(CARGO) test --release --locked -p luc --test arrows
+tables: setup-test build ## Write what the documentation has from the code anew: arrows between crates, trace tables
+	LUC_WRITE_DOCS=1 $(CARGO) test --release --locked -p luc --test arrows
+	LUC_WRITE_DOCS=1 $(CARGO) test --release --locked -p luc-events --test store
 
 demo: setup-test build ## Set up, build, and show what LUC does
 	scripts/demo.sh $(BUILD)

@@ -69,7 +69,7 @@ enabled_units() {
 		sort -u
 }
 
-# For the virtual machines (docs/vm.md): without these, tests of them are skipped, so what this machine
+# For the virtual machines (docs/reference/vm.md): without these, tests of them are skipped, so what this machine
 # cannot have is left out. Kernels come by `apt-get download` when they are first used.
 want_machines() {
 	[[ $(uname -m) == x86_64 ]] || return 0

@@ -6,7 +6,7 @@
 //!
 //! Memory is bounded by what runs at the same time (threads, open transactions, the last second or 1,024
 //! commits of each journal, a minute of written bytes), not by the length of the trace. How the figures come about stands in
-//! `docs/explain.md`.
+//! `docs/how/explain.md`.
 
 mod analysis;
 mod batching;

@@ -9,7 +9,7 @@ use crate::Error;
 
 /// A journal's figures since the module was loaded or the file system mounted, by whichever program.
 ///
-/// Each is the file of its name below `stats/`; docs/kernel.md defines them.
+/// Each is the file of its name below `stats/`; docs/how/kernel.md defines them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Stats {
     /// Commits.

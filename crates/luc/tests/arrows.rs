@@ -1,5 +1,5 @@
 //! The arrows between crates: those of `cargo metadata` are in ARCHITECTURE.md's table, and its picture is theirs.
-//! `make arrows` draws the picture anew.
+//! `make tables` draws the picture anew.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -9,8 +9,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Set by `make arrows`: the picture is written instead of compared.
-const WRITE: &str = "LUC_WRITE_ARROWS";
+/// Set by `make tables`: the picture is written instead of compared.
+const WRITE: &str = "LUC_WRITE_DOCS";
 const BEGIN: &str = "<!-- arrows -->\n";
 const END: &str = "<!-- /arrows -->\n";
 /// Lines of a crate's sources, tests apart.
@@ -205,6 +205,6 @@ fn the_picture_is_that_of_the_arrows() {
         let new = [&text[..begin], &picture, &text[end..]].concat();
         fs::write(root().join("ARCHITECTURE.md"), new).expect("written");
     } else {
-        assert!(text[begin..end] == picture, "run `make arrows`");
+        assert!(text[begin..end] == picture, "run `make tables`");
     }
 }

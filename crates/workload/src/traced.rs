@@ -2,7 +2,7 @@
 //!
 //! `read` takes calls and syncs from the trace, `episodes` cuts each thread's into what it did to one file at a time,
 //! `table` makes random variables of counts, sizes and pauses, `write` writes the personality. What a trace does not
-//! have is in docs/advise.md: offsets, names, directories, sizes of files that were there before.
+//! have is in docs/reference/advise.md: offsets, names, directories, sizes of files that were there before.
 
 mod episodes;
 mod read;

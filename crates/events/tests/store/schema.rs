@@ -88,13 +88,13 @@ fn page() -> String {
 
 #[test]
 fn the_page_of_tables_is_current() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/trace-tables.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/trace-tables.md");
     if env::var_os("LUC_WRITE_DOCS").is_some() {
         fs::write(&path, page()).unwrap();
     }
     let found = fs::read_to_string(&path).unwrap_or_default();
     assert!(
         found == page(),
-        "docs/trace-tables.md is out of date: run with LUC_WRITE_DOCS=1"
+        "docs/reference/trace-tables.md is out of date: run with LUC_WRITE_DOCS=1"
     );
 }

@@ -45,7 +45,7 @@ use super::INTERRUPTED;
   luc advise --workload my.f --on /srv/a --on /srv/b --json
   luc advise --virtual --workload varmail --disk hdd --only ext4,reiserfs,f2fs
 
-docs/advise.md says what is measured and how sure the answer is.")]
+docs/reference/advise.md says what is measured and how sure the answer is.")]
 pub(crate) struct Args {
     /// What to run: metarates, varmail, oltp, initial-write, a personality of Filebench's such as webserver
     /// (filebench/varmail where the names are the same), a workload file (.f), or the directory of a trace

@@ -153,7 +153,7 @@ struct Create {
     luc disk fail slow --errno EIO --on flush\n  \
     luc disk fail slow                                # how many have failed so far\n  \
     luc disk fail slow --clear\n\n\
-    The errnos are those that a block device can give: see docs/faults.md. A write that fails changes\n\
+    The errnos are those that a block device can give: see docs/reference/faults.md. A write that fails changes\n\
     nothing on the disk, a flush that fails makes nothing durable. A request that touches a range\n\
     fails as a whole. --after and --every count requests that match --on and --range. A later fault\n\
     replaces an earlier one.")]

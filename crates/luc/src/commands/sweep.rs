@@ -76,7 +76,7 @@ A target on a device of yours, all of which may go:
   device = \"/dev/nvme1n1\"
   erase = \"/dev/nvme1n1\"
 
-docs/sweep.md has every key; docs/energy.md is about frequency and energy.")]
+docs/reference/sweep.md has every key; docs/reference/energy.md is about frequency and energy.")]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Subcommand>,

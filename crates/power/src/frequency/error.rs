@@ -17,7 +17,7 @@ pub enum FrequencyError {
     /// The machine's frequency cannot be set.
     #[error(
         "frequency {wanted}: this machine has no cpufreq ({path}): write \"throttle:50%\", a quota of processor time \
-         that is no frequency, or measure in a virtual machine in virtual time (docs/vm.md)",
+         that is no frequency, or measure in a virtual machine in virtual time (docs/reference/vm.md)",
         path = .path.display()
     )]
     NoCpufreq {

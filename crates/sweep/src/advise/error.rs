@@ -13,7 +13,7 @@ pub enum AdviseError {
     /// No such workload.
     #[error(
         "--workload {given}: no such workload, file or trace{hint}; built in are metarates, varmail, oltp and \
-         initial-write, and docs/filebench.md has the personalities"
+         initial-write, and docs/reference/filebench.md has the personalities"
     )]
     UnknownWorkload {
         /// What was given.

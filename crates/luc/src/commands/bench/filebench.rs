@@ -11,7 +11,7 @@ use super::{or_interrupted, show, status};
 /// Runs a workload file of Filebench's (.f), or a stock one by its name
 ///
 /// Stock are all personalities of Filebench's, such as varmail, fileserver, webserver, webproxy, oltp (all
-/// names: docs/filebench.md). Every fileset is made in a fresh subdirectory of --dir, whatever path the
+/// names: docs/reference/filebench.md). Every fileset is made in a fresh subdirectory of --dir, whatever path the
 /// file gives. Length: --seconds, else the file's run, else 60 s or until its threads are done. Exit
 /// status: 0 done, 1 the run failed, 2 the file or an option is wrong (nothing was touched).
 #[derive(Debug, clap::Args)]
