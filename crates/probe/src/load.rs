@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io::Read as _;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use libbpf_rs::{Iter, Link, Map, MapCore, MapFlags, Object, ObjectBuilder, PrintLevel, set_print};
 
@@ -35,30 +35,38 @@ pub(crate) struct Links {
 /// The programs on system calls.
 const CALLS: [&str; 2] = ["sys_enter", "sys_exit"];
 
-/// What libbpf said last.
-static SAID: Mutex<String> = Mutex::new(String::new());
+/// libbpf's messages since the last [`forget_messages`].
+static MESSAGES: Mutex<String> = Mutex::new(String::new());
 
-fn listen(_level: PrintLevel, text: String) {
+fn keep_message(_level: PrintLevel, text: String) {
     // "failed to load object" and the like only repeat the first line, which says why.
-    let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
-    if said.len() < 4096 {
-        said.push_str(&text);
+    let mut messages = messages();
+    if messages.len() < 4096 {
+        messages.push_str(&text);
     }
 }
 
-/// The lines of libbpf's words that say why, in one line.
+fn messages() -> MutexGuard<'static, String> {
+    MESSAGES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What libbpf said of an earlier recording is not why this one fails.
+fn forget_messages() {
+    messages().clear();
+}
+
+/// The first of libbpf's messages, which say why, in one line.
 fn reason(error: &libbpf_rs::Error) -> String {
-    let said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
-    let first: Vec<&str> = said
+    let messages = messages();
+    let first: Vec<&str> = messages
         .lines()
         .filter_map(|line| line.strip_prefix("libbpf: "))
         .take(2)
         .collect();
-    let mut text = format!("{error}");
-    if !first.is_empty() {
-        text = format!("{text} ({})", first.join("; "));
+    if first.is_empty() {
+        return error.to_string();
     }
-    text
+    format!("{error} ({})", first.join("; "))
 }
 
 impl Programs {
@@ -70,7 +78,8 @@ impl Programs {
         calls: bool,
         roots: &[u32],
     ) -> Result<Self, ProbeError> {
-        set_print(Some((PrintLevel::Warn, listen)));
+        forget_messages();
+        set_print(Some((PrintLevel::Warn, keep_message)));
         let mut open = ObjectBuilder::default()
             .open_memory(OBJECT)
             .map_err(ProbeError::refused("its own programs"))?;

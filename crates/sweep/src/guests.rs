@@ -1,16 +1,15 @@
 //! A sweep in virtual time: its points in guests, several guests at a time.
 //!
-//! A guest runs points of one speed and one round, in the order of that round: `lots` deals them out, `script` is what
-//! the guest does, `laboratory` boots it, `reading` understands what it left. What a lot is follows from the plan alone,
-//! so a sweep that was killed makes the lots that are not whole and ends with the same figures. Where only the best is
+//! A guest runs points of one speed and one round, in the order of that round: `batches` deals them out, `script` is what
+//! the guest does, `runner` boots it, `reading` understands what it left. What a batch is follows from the plan alone,
+//! so a sweep that was killed makes the batches that are not whole and ends with the same figures. Where only the best is
 //! wanted, the rounds up to each look at the figures are a stage of their own.
 
+mod batches;
 mod file_systems;
-mod laboratory;
-mod lots;
 mod reading;
+mod runner;
 mod script;
-mod speed;
 
 use std::collections::{HashSet, VecDeque};
 use std::path::Path;
@@ -27,10 +26,9 @@ use super::journal::{Journal, Record, Results};
 use super::order::Schedule;
 use super::plan::Plan;
 use super::points::Point;
+use batches::{Batch, Stage};
 pub use file_systems::{Needs, needs};
-use laboratory::Laboratory;
-use lots::{Lot, Stage};
-pub(super) use speed::Speed;
+use runner::GuestRunner;
 
 /// How often an interruption is looked for.
 const POLL: Duration = Duration::from_millis(100);
@@ -56,16 +54,16 @@ pub(super) fn run(
     let mut opened = None;
     tick(results.records.len(), wanted(plan, points, &results), "");
     while let Some(stage) = Stage::next(plan, points, &results) {
-        let missing = missing(lots::deal(plan, points, &stage), &results);
+        let missing = missing(batches::partition(plan, points, &stage), &results);
         if missing.is_empty() || is_time_up() {
             break;
         }
-        let laboratory = match &opened {
-            Some(laboratory) => Arc::clone(laboratory),
-            None => Arc::new(Laboratory::open(plan, luc, &out.join("modules"))?),
+        let runner = match &opened {
+            Some(runner) => Arc::clone(runner),
+            None => Arc::new(GuestRunner::open(plan, luc, &out.join("modules"))?),
         };
-        opened = Some(Arc::clone(&laboratory));
-        let jobs = that_fit(virtual_time.jobs, laboratory.memory_bytes());
+        opened = Some(Arc::clone(&runner));
+        let jobs = that_fit(virtual_time.jobs, runner.memory_bytes());
         let mut keep = |made: Results| {
             for record in made.records {
                 if is_there(&results.records, &record) {
@@ -88,7 +86,7 @@ pub(super) fn run(
             }
             Ok(())
         };
-        side_by_side(laboratory, missing, jobs, deadline, &mut keep)?;
+        side_by_side(runner, missing, jobs, deadline, &mut keep)?;
     }
     Ok(())
 }
@@ -99,19 +97,19 @@ fn is_there(records: &[Record], record: &Record) -> bool {
     records.any(|known| known.round == record.round && known.key == record.key)
 }
 
-/// The lots that are not whole: a guest that was killed is run again as a whole.
-fn missing(lots: Vec<Lot>, results: &Results) -> VecDeque<Lot> {
+/// The batches that are not whole: a guest that was killed is run again as a whole.
+fn missing(batches: Vec<Batch>, results: &Results) -> VecDeque<Batch> {
     let there: HashSet<(&str, usize)> = results
         .records
         .iter()
         .map(|record| (record.key.as_str(), record.round))
         .collect();
     let has_failed = |key: &str| results.failures.iter().any(|failure| failure.key == key);
-    let is_missing = |lot: &Lot| {
-        let mut keys = lot.points.iter().map(Point::key);
-        keys.any(|key| !there.contains(&(key.as_str(), lot.round)) && !has_failed(&key))
+    let is_missing = |batch: &Batch| {
+        let mut keys = batch.points.iter().map(Point::key);
+        keys.any(|key| !there.contains(&(key.as_str(), batch.round)) && !has_failed(&key))
     };
-    lots.into_iter().filter(is_missing).collect()
+    batches.into_iter().filter(is_missing).collect()
 }
 
 /// Repeats made and, as far as is known, still to be made.
@@ -128,20 +126,20 @@ fn that_fit(jobs: usize, memory_bytes: u64) -> usize {
     jobs.min(fit as usize).max(1)
 }
 
-/// Runs lots in guests side by side; `keep` gets what each made.
+/// Runs batches in guests side by side; `keep` gets what each made.
 fn side_by_side(
-    laboratory: Arc<Laboratory>,
-    lots: VecDeque<Lot>,
+    runner: Arc<GuestRunner>,
+    batches: VecDeque<Batch>,
     jobs: usize,
     deadline: Option<Instant>,
     keep: &mut dyn FnMut(Results) -> Result<(), SweepError>,
 ) -> Result<(), SweepError> {
-    let queue = Arc::new(Mutex::new(lots));
+    let queue = Arc::new(Mutex::new(batches));
     let (sender, made) = mpsc::channel();
     for _ in 0..jobs {
-        let (laboratory, queue, sender) = (laboratory.clone(), queue.clone(), sender.clone());
+        let (runner, queue, sender) = (runner.clone(), queue.clone(), sender.clone());
         // Not joined: a guest ends with its thread, and that with the process.
-        thread::spawn(move || worker(&laboratory, &queue, deadline, &sender));
+        thread::spawn(move || worker(&runner, &queue, deadline, &sender));
     }
     drop(sender);
     let outcome = loop {
@@ -162,10 +160,10 @@ fn side_by_side(
     outcome
 }
 
-/// Takes lots until there are no more, time is up, or nobody listens.
+/// Takes batches until there are no more, time is up, or nobody listens.
 fn worker(
-    laboratory: &Laboratory,
-    queue: &Mutex<VecDeque<Lot>>,
+    runner: &GuestRunner,
+    queue: &Mutex<VecDeque<Batch>>,
     deadline: Option<Instant>,
     sender: &mpsc::Sender<Made>,
 ) {
@@ -174,8 +172,8 @@ fn worker(
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .pop_front();
-        let Some(lot) = next else { return };
-        if sender.send(laboratory.run(&lot)).is_err() {
+        let Some(batch) = next else { return };
+        if sender.send(runner.run(&batch)).is_err() {
             return;
         }
     }

@@ -12,6 +12,7 @@ mod best;
 mod cleanup;
 mod counters;
 mod device;
+mod digits;
 mod environment;
 mod error;
 mod explain;
@@ -30,6 +31,7 @@ mod power;
 mod report;
 mod run;
 pub mod selection;
+mod time_scale;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -53,7 +55,6 @@ pub use page::page;
 pub use plan::{Bench, Disk, Plan, Policy, Scheduler, Stop, Target, VirtualTime, Workload};
 pub(crate) use plan::{LARGEST_GUEST_DISK, distribution_has, kernel_has, least_size, meant};
 pub use points::Point;
-pub(crate) use report::Short;
 pub use report::{PointEnergy, PointReport, Ratio, Report};
 
 use journal::Journal;

@@ -7,6 +7,7 @@ use toml::Value;
 
 use super::error::SweepError;
 use super::plan::{Bench, meant};
+use super::time_scale::TimeScale;
 
 /// What a value must be.
 #[derive(Debug, Clone, Copy)]
@@ -140,23 +141,6 @@ fn known(bench: Bench) -> Vec<(&'static str, Kind)> {
     parts.concat()
 }
 
-/// How much longer times last where a workload runs, in thousandths: a guest whose processor stands for a faster one
-/// has all else slower.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stretch {
-    pub(super) permille: u64,
-}
-
-impl Stretch {
-    /// On the host.
-    pub(super) const NONE: Self = Self { permille: 1000 };
-
-    /// A time as it must be taken.
-    pub(super) fn stretch(self, time: u64) -> u64 {
-        time.saturating_mul(self.permille) / 1000
-    }
-}
-
 /// The values of an option: the one, or all of a list.
 pub(super) fn values(value: &Value) -> Vec<&Value> {
     match value {
@@ -189,7 +173,7 @@ pub(super) fn words(
     bench: Bench,
     name: &str,
     value: &Value,
-    stretch: Stretch,
+    scale: TimeScale,
 ) -> Result<Vec<String>, SweepError> {
     let known = known(bench);
     let Some((_, kind)) = known.iter().find(|(known, _)| *known == name) else {
@@ -210,14 +194,14 @@ pub(super) fn words(
         }
         Kind::Seconds => {
             let seconds = text.parse().map_err(|_| wrong("a number of seconds"))?;
-            let ns = stretch.stretch(seconds_ns(name, seconds)?);
-            if stretch != Stretch::NONE {
+            let ns = scale.apply(seconds_ns(name, seconds)?);
+            if scale != TimeScale::NONE {
                 return Ok(vec![option, (ns as f64 / 1e9).to_string()]);
             }
         }
         Kind::Duration => {
-            let ns = stretch.stretch(duration_ns(name, &text)?);
-            if stretch != Stretch::NONE {
+            let ns = scale.apply(duration_ns(name, &text)?);
+            if scale != TimeScale::NONE {
                 return Ok(vec![option, format!("{ns}ns")]);
             }
         }

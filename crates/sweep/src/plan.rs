@@ -10,6 +10,7 @@ use luc_stats::Goal;
 use serde::{Deserialize, Serialize};
 
 use super::error::SweepError;
+use super::time_scale::Speed;
 
 mod check;
 mod disk;
@@ -196,6 +197,14 @@ impl Plan {
     pub(crate) fn checked(self) -> Result<Self, SweepError> {
         self.check()?;
         Ok(self)
+    }
+
+    /// A processor of `mips` in this plan's guests.
+    pub(crate) fn speed(&self, mips: u64) -> Speed {
+        let of_workloads = self.workload.iter().filter_map(|load| load.mips.as_ref());
+        let of_plan = self.virtual_time.iter().map(|time| &time.mips);
+        let least = of_plan.chain(of_workloads).flatten().min();
+        Speed::new(*least.unwrap_or(&mips), mips)
     }
 
     pub(crate) fn parse(text: &str, path: &Path) -> Result<Self, SweepError> {

@@ -14,6 +14,7 @@ use serde::Serialize;
 pub use energy::PointEnergy;
 
 use super::best::{self, Group};
+use super::digits::FourDigits;
 use super::error::SweepError;
 use super::explain::{Explanation, explain};
 use super::journal::{Failure, Record, Results};
@@ -344,8 +345,8 @@ impl fmt::Display for Report {
                 continue;
             };
             if self.plan.virtual_time.is_some() {
-                let (low, high) = (Short(low), Short(high));
-                let median = Short(median);
+                let (low, high) = (FourDigits(low), FourDigits(high));
+                let median = FourDigits(median);
                 writeln!(
                     f,
                     "{key}: {median} {unit} ({low} to {high}), {count} repeats"
@@ -357,9 +358,9 @@ impl fmt::Display for Report {
             write!(
                 f,
                 "{key}: {} {unit} ({} to {}), +-{width:.1} %, {count} repeats",
-                Short(median),
-                Short(low),
-                Short(high)
+                FourDigits(median),
+                FourDigits(low),
+                FourDigits(high)
             )?;
             match point.verdict {
                 Verdict::Converged | Verdict::Failed => writeln!(f)?,
@@ -412,14 +413,4 @@ fn write_ratios(f: &mut fmt::Formatter<'_>, ratios: &[Ratio]) -> fmt::Result {
         )?;
     }
     Ok(())
-}
-
-/// A figure with about four digits.
-pub(crate) struct Short(pub(crate) f64);
-
-impl fmt::Display for Short {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let digits = (3 - self.0.abs().max(1e-9).log10().floor() as i32).clamp(0, 9);
-        write!(f, "{:.*}", digits.unsigned_abs() as usize, self.0)
-    }
 }

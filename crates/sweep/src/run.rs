@@ -23,10 +23,11 @@ use super::device::{Block, Lent, identified};
 use super::environment::Before;
 use super::error::SweepError;
 use super::journal::Record;
-use super::options::{self, Personality, Stretch};
+use super::options::{self, Personality};
 use super::plan::{Figure, Plan, Policy};
 use super::points::Point;
 use super::power::Power;
+use super::time_scale::TimeScale;
 
 /// How often a running program is looked at.
 const POLL: Duration = Duration::from_millis(5);
@@ -210,7 +211,7 @@ impl Runner<'_> {
             );
             for (option, value) in &workload.options {
                 words.extend(
-                    options::words(bench, option, value, Stretch::NONE)?
+                    options::words(bench, option, value, TimeScale::NONE)?
                         .into_iter()
                         .map(OsString::from),
                 );

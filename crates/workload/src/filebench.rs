@@ -8,10 +8,10 @@ mod aio;
 mod ast;
 mod before;
 mod calls;
+mod diagnostic;
 mod engine;
 mod flowop;
 mod lex;
-mod mistake;
 mod parse;
 mod plan;
 mod rate;
@@ -31,8 +31,8 @@ use std::io;
 
 use luc_stats::random;
 
+pub use diagnostic::{Diagnostic, Position};
 pub use engine::{Drawn, Moved, Options, Report};
-pub use mistake::{Mistake, Position};
 pub use stock::{stock, stock_names};
 
 use crate::error::BenchError;
@@ -56,12 +56,12 @@ pub enum FilebenchError {
         reason: io::Error,
     },
     /// The file is wrong.
-    #[error("{file}:{mistake}")]
-    Mistake {
+    #[error("{file}:{diagnostic}")]
+    Diagnostic {
         /// The file given.
         file: String,
         /// Where and what.
-        mistake: Mistake,
+        diagnostic: Diagnostic,
     },
     /// A variable of the user's is not `name=value`.
     #[error("--set '{given}': not a variable; write name=value, as in nfiles=100 or filesize=16k")]
@@ -110,9 +110,9 @@ impl Workload {
             .collect::<Result<Vec<_>, _>>()?;
         let plan = parse::parse(text)
             .and_then(|commands| resolve::resolve(&commands, &given))
-            .map_err(|mistake| FilebenchError::Mistake {
+            .map_err(|diagnostic| FilebenchError::Diagnostic {
                 file: file.to_owned(),
-                mistake,
+                diagnostic,
             })?;
         Ok(Self {
             file: file.to_owned(),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::disks::{Disk, DiskSpec, EXT4};
 use super::error::EvaluateError;
-use super::lab::{Lab, directory_bytes, figure, line, missing};
+use super::harness::{Harness, directory_bytes, figure, line, missing};
 use super::progress::Progress;
 use super::report::{Page, Table, Target, number, spread};
 use super::synthetic;
@@ -45,37 +45,37 @@ struct Figures {
     peak_mib: Vec<f64>,
 }
 
-pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
-    let repeats = lab.options.repeats.unwrap_or(7);
-    let seconds = lab.options.seconds.unwrap_or(20.0);
+pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+    let repeats = harness.options.repeats.unwrap_or(7);
+    let seconds = harness.options.seconds.unwrap_or(20.0);
     let mut subjects = Vec::new();
     for (name, times) in [
         ("made up, 1 million", 1),
         ("made up, 4 million", 4),
         ("made up, 16 million", 16),
     ] {
-        if lab.options.wants(name) {
-            let path = lab.path(&format!("made-up-{times}"));
+        if harness.options.wants(name) {
+            let path = harness.path(&format!("made-up-{times}"));
             let events = synthetic::write(&path, COMMITS * times)
                 .map_err(|error| EvaluateError::Trace(Box::new(error)))?;
             subjects.push(subject(name, path, events)?);
         }
     }
-    if lab.options.wants("recorded") {
-        subjects.push(record(lab, seconds)?);
+    if harness.options.wants("recorded") {
+        subjects.push(record(harness, seconds)?);
     }
-    let mut progress = Progress::new(lab.part, repeats * subjects.len());
+    let mut progress = Progress::new(harness.part, repeats * subjects.len());
     let mut all: Vec<Figures> = subjects.iter().map(|_| Figures::default()).collect();
     for repeat in 0..repeats {
         for (subject, figures) in subjects.iter().zip(&mut all) {
-            let found = explain(lab, subject, None)?;
+            let found = explain(harness, subject, None)?;
             let events = subject.events as f64;
             figures.per_s.push(events / figure(&found, "seconds")?);
             let per_processor_s = events / figure(&found, "processor_s")?;
             figures.per_processor_s.push(per_processor_s);
             let peak_mib = figure(&found, "peak_bytes")? / f64::from(1 << 20);
             figures.peak_mib.push(peak_mib);
-            keep(lab, subject, repeat, None, &found);
+            keep(harness, subject, repeat, None, &found);
             progress.step(&format!("{}: {}/s", subject.name, number(per_processor_s)));
         }
     }
@@ -83,9 +83,9 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
         .iter()
         .filter(|subject| subject.bytes > MEMORY_BYTES)
         .max_by_key(|subject| subject.bytes);
-    let limited = limited.map(|subject| (subject, explain(lab, subject, Some(MEMORY_BYTES))));
+    let limited = limited.map(|subject| (subject, explain(harness, subject, Some(MEMORY_BYTES))));
     if let Some((subject, Ok(found))) = &limited {
-        keep(lab, subject, 0, Some(MEMORY_BYTES), found);
+        keep(harness, subject, 0, Some(MEMORY_BYTES), found);
     }
     Ok(page(&subjects, &all, limited, repeats))
 }
@@ -100,37 +100,41 @@ fn subject(name: &'static str, path: PathBuf, events: u64) -> Result<Subject, Ev
 }
 
 /// Records 64 threads that create, write and sync files on a fast disk.
-fn record(lab: &Lab, seconds: f64) -> Result<Subject, EvaluateError> {
-    let disk = Disk::create(lab, &FAST)?;
-    let path = lab.path("recorded");
-    let mut command = lab.luc(&["record", "--quiet", "--out"]);
-    command.arg(&path).arg("--").arg(lab.luc_path());
+fn record(harness: &Harness, seconds: f64) -> Result<Subject, EvaluateError> {
+    let disk = Disk::create(harness, &FAST)?;
+    let path = harness.path("recorded");
+    let mut command = harness.luc(&["record", "--quiet", "--out"]);
+    command.arg(&path).arg("--").arg(harness.luc_path());
     command.args(["bench", "metarates", "--threads", "64", "--file-size", "1k"]);
     command
         .args(["--seconds", &seconds.to_string(), "--dir"])
         .arg(&disk.mount);
-    lab.execute(&mut command, &[0])?;
-    let report = lab.json(&["explain", &path.display().to_string(), "--json"])?;
+    harness.execute(&mut command, &[0])?;
+    let report = harness.json(&["explain", &path.display().to_string(), "--json"])?;
     let events = report["trace"]["events"]
         .as_u64()
         .ok_or_else(|| missing("events"))?;
     subject("recorded, 64 fsyncing threads", path, events)
 }
 
-fn explain(lab: &Lab, subject: &Subject, memory: Option<u64>) -> Result<Value, EvaluateError> {
-    let mut command = std::process::Command::new(&lab.options.myself);
+fn explain(
+    harness: &Harness,
+    subject: &Subject,
+    memory: Option<u64>,
+) -> Result<Value, EvaluateError> {
+    let mut command = std::process::Command::new(&harness.options.myself);
     command.arg("measured");
     if let Some(bytes) = memory {
         command.args(["--memory", &bytes.to_string()]);
     }
-    command.arg("--").arg(lab.luc_path()).arg("explain");
+    command.arg("--").arg(harness.luc_path()).arg("explain");
     command.arg(&subject.path).arg("--json");
-    let output = lab.execute(&mut command, &[0])?.stdout;
+    let output = harness.execute(&mut command, &[0])?.stdout;
     serde_json::from_str(&output).map_err(|_| missing(&line(&command)))
 }
 
-fn keep(lab: &Lab, subject: &Subject, repeat: usize, memory: Option<u64>, found: &Value) {
-    lab.keep(json!({
+fn keep(harness: &Harness, subject: &Subject, repeat: usize, memory: Option<u64>, found: &Value) {
+    harness.keep(json!({
         "cell": subject.name,
         "repeat": repeat,
         "events": subject.events,

@@ -5,19 +5,19 @@ use luc_stats::simulated::{TRIALS, cases};
 use serde_json::json;
 
 use super::EvaluateError;
-use super::lab::Lab;
+use super::harness::Harness;
 use super::progress::Progress;
 use super::report::{Page, Table, Target};
 
 /// What is near enough to 95 %.
 const WANTED: std::ops::RangeInclusive<f64> = 0.93..=0.97;
 
-pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
+pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let wanted: Vec<_> = cases()
         .into_iter()
-        .filter(|case| lab.options.wants(&case.to_string()))
+        .filter(|case| harness.options.wants(&case.to_string()))
         .collect();
-    let mut progress = Progress::new(lab.part, wanted.len());
+    let mut progress = Progress::new(harness.part, wanted.len());
     let mut table = Table::new(&["case", "covered", "mean repeats"]);
     let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
     for case in wanted {
@@ -26,7 +26,8 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
         }
         let found = case.simulate(case.truth());
         let name = case.to_string();
-        lab.keep(json!({ "case": name, "covered": found.share, "mean_repeats": found.repeats }));
+        harness
+            .keep(json!({ "case": name, "covered": found.share, "mean_repeats": found.repeats }));
         progress.step(&format!("{name}: {:.2} %", found.share * 100.0));
         table.row(vec![
             name,

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::disks::{Disk, EXT4};
 use super::error::EvaluateError;
-use super::lab::{Lab, line, missing, of_disk, read_json};
+use super::harness::{Harness, line, missing, of_disk, read_json};
 use super::progress::Progress;
 use super::report::{Page, Table, Target, spread};
 
@@ -16,19 +16,19 @@ const CALLS: u64 = 1_000_000;
 const MOST_NS: f64 = 1000.0;
 
 /// Measures `pairs` times with and without the gate, and adds to the page.
-pub(super) fn run(lab: &Lab, pairs: usize, page: &mut Page) -> Result<(), EvaluateError> {
-    let nothing = lab.compile("nosync.so", include_str!("nosync.c"), &["-shared", "-fPIC"])?;
-    let caller = lab.compile("caller", include_str!("lone_caller.c"), &[])?;
-    let disk = Disk::create(lab, &EXT4)?;
+pub(super) fn run(harness: &Harness, pairs: usize, page: &mut Page) -> Result<(), EvaluateError> {
+    let nothing = harness.compile("nosync.so", include_str!("nosync.c"), &["-shared", "-fPIC"])?;
+    let caller = harness.compile("caller", include_str!("lone_caller.c"), &[])?;
+    let disk = Disk::create(harness, &EXT4)?;
     let file = disk.mount.join("file");
-    let gate_file = lab.path("gate.json");
+    let gate_file = harness.path("gate.json");
     let (mut with, mut without) = (Vec::new(), Vec::new());
-    let order = interleave(pairs, lab.options.seed);
-    let mut progress = Progress::new(lab.part, order.len());
+    let order = interleave(pairs, harness.options.seed);
+    let mut progress = Progress::new(harness.part, order.len());
     for side in order {
         let mut command = match side {
             Side::With => {
-                let mut command = lab.luc(&["run", "--quiet", "--policy", "auto", "--json"]);
+                let mut command = harness.luc(&["run", "--quiet", "--policy", "auto", "--json"]);
                 command.arg(&gate_file).arg("--").arg(&caller);
                 command
             }
@@ -37,7 +37,7 @@ pub(super) fn run(lab: &Lab, pairs: usize, page: &mut Page) -> Result<(), Evalua
         command.arg(&file).arg(CALLS.to_string());
         // luc run puts its library before this one, so that the gate's real fsync is the nothing.
         command.env("LD_PRELOAD", &nothing);
-        let output = lab.execute(&mut command, &[0])?.stdout;
+        let output = harness.execute(&mut command, &[0])?.stdout;
         let ns: f64 = output.trim().parse().map_err(|_| missing("ns per call"))?;
         let mut gate = serde_json::Value::Null;
         if side == Side::With {
@@ -54,7 +54,7 @@ pub(super) fn run(lab: &Lab, pairs: usize, page: &mut Page) -> Result<(), Evalua
             without.push(ns);
         }
         progress.step(&format!("{CELL}: {ns:.0} ns"));
-        lab.keep(
+        harness.keep(
             json!({ "cell": CELL, "setting": side, "command": line(&command),
                          "environment": "LD_PRELOAD=nosync.so", "ns_per_call": ns, "gate": gate }),
         );

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use rustix::mount::{MountFlags, mount_remount};
 
 use super::error::EvaluateError;
-use super::lab::{Lab, missing};
+use super::harness::{Harness, missing};
 
 /// Which disk, and what is on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +60,7 @@ impl DiskSpec {
 /// A disk that is removed with this value.
 #[derive(Debug)]
 pub(super) struct Disk<'a> {
-    lab: &'a Lab,
+    harness: &'a Harness,
     name: String,
     device: String,
     /// Where it is mounted.
@@ -78,15 +78,18 @@ pub(super) struct Counts {
 
 impl<'a> Disk<'a> {
     /// Makes and mounts it.
-    pub(super) fn create(lab: &'a Lab, spec: &DiskSpec) -> Result<Self, EvaluateError> {
-        Self::create_with(lab, spec.words())
+    pub(super) fn create(harness: &'a Harness, spec: &DiskSpec) -> Result<Self, EvaluateError> {
+        Self::create_with(harness, spec.words())
     }
 
     /// The same, with these words of `luc disk create`.
-    pub(super) fn create_with(lab: &'a Lab, spec: Vec<String>) -> Result<Self, EvaluateError> {
-        let number = lab.next_disk();
+    pub(super) fn create_with(
+        harness: &'a Harness,
+        spec: Vec<String>,
+    ) -> Result<Self, EvaluateError> {
+        let number = harness.next_disk();
         let name = format!("evaluate-{}-{number}", std::process::id());
-        let mount = lab.path(&format!("mnt-{number}"));
+        let mount = harness.path(&format!("mnt-{number}"));
         fs::create_dir(&mount).map_err(EvaluateError::file("make", &mount))?;
         let mut words: Vec<String> = ["disk", "create", &name].map(str::to_owned).into();
         words.extend(spec);
@@ -94,12 +97,12 @@ impl<'a> Disk<'a> {
         words.push("--json".to_owned());
         // Made before the disk: a creation that is interrupted half way is cleared too.
         let mut disk = Self {
-            lab,
+            harness,
             name,
             mount,
             device: String::new(),
         };
-        let info = lab.json(&words)?;
+        let info = harness.json(&words)?;
         disk.device = info["device"]
             .as_str()
             .and_then(|path| path.strip_prefix("/dev/"))
@@ -126,7 +129,7 @@ impl<'a> Disk<'a> {
     /// The counts now.
     pub(super) fn counts(&self) -> Result<Counts, EvaluateError> {
         let stats = self
-            .lab
+            .harness
             .json(&["disk", "stats", self.name.as_str(), "--json"])?;
         let info = fs::read_to_string(format!("/proc/fs/jbd2/{}-8/info", self.device));
         Ok(Counts {
@@ -140,8 +143,8 @@ impl<'a> Disk<'a> {
 
 impl Drop for Disk<'_> {
     fn drop(&mut self) {
-        let mut command = self.lab.luc(&["disk", "remove", &self.name]);
-        match self.lab.finish(&mut command, &[0], false) {
+        let mut command = self.harness.luc(&["disk", "remove", &self.name]);
+        match self.harness.finish(&mut command, &[0], false) {
             Ok(_) => {}
             // A creation that failed has cleared up itself.
             Err(_) if self.device.is_empty() => {}

@@ -11,7 +11,7 @@ use rand::seq::SliceRandom as _;
 use serde_json::{Value, json};
 
 use super::error::EvaluateError;
-use super::lab::{Lab, figure, line, missing};
+use super::harness::{Harness, figure, line, missing};
 use super::progress::Progress;
 use super::report::{Page, Table, Target, number, spread, spread_as};
 use super::steal;
@@ -115,14 +115,14 @@ type Runs = Vec<(Call, Maker, Vec<f64>)>;
 
 /// Where everything is.
 struct Bench<'a> {
-    lab: &'a Lab,
+    harness: &'a Harness,
     looping: PathBuf,
     directory: PathBuf,
     seconds: f64,
 }
 
-pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
-    let repeats = lab.options.repeats.unwrap_or(7);
+pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+    let repeats = harness.options.repeats.unwrap_or(7);
     let scratch = Scratch::create(Path::new(TMPFS)).map_err(|error| EvaluateError::Missing {
         what: format!("a tmpfs at {TMPFS} ({error})"),
     })?;
@@ -132,31 +132,31 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
         return Err(missing("a tmpfs at /dev/shm"));
     }
     let bench = Bench {
-        lab,
-        looping: lab.compile("loop", LOOP, &[])?,
+        harness,
+        looping: harness.compile("loop", LOOP, &[])?,
         directory: scratch.path().to_owned(),
-        seconds: lab.options.seconds.unwrap_or(3.0),
+        seconds: harness.options.seconds.unwrap_or(3.0),
     };
-    let no_fio = lab
+    let no_fio = harness
         .execute(Command::new("fio").arg("--version"), &[0])
         .err();
     let mut runs: Runs = Vec::new();
     for call in Call::ALL
         .into_iter()
-        .filter(|call| lab.options.wants(call.name()))
+        .filter(|call| harness.options.wants(call.name()))
     {
         let makers = call.makers().iter().copied();
         let makers = makers.filter(|&maker| maker != Maker::Fio || no_fio.is_none());
         runs.extend(makers.map(|maker| (call, maker, Vec::new())));
     }
-    let mut progress = Progress::new(lab.part, runs.len() * repeats);
+    let mut progress = Progress::new(harness.part, runs.len() * repeats);
     let mut order: Vec<usize> = (0..runs.len()).collect();
     for repeat in 0..repeats {
-        order.shuffle(&mut random::stream(lab.options.seed, repeat as u64));
+        order.shuffle(&mut random::stream(harness.options.seed, repeat as u64));
         for &index in &order {
             let (call, maker, rates) = &mut runs[index];
             let once = |may_repeat| bench.once((*call, *maker, repeat), may_repeat);
-            let rate = steal::undisturbed(lab, once)?;
+            let rate = steal::undisturbed(harness, once)?;
             progress.step(&format!(
                 "{}, {}: {:.2} million/s",
                 call.name(),
@@ -178,10 +178,10 @@ impl Bench<'_> {
     ) -> Result<(f64, f64), EvaluateError> {
         let mut command = self.command(call, maker)?;
         let before = Processors::now();
-        let said = self.lab.execute(&mut command, &[0])?.stdout;
+        let said = self.harness.execute(&mut command, &[0])?.stdout;
         let stolen_share = Processors::now().stolen_share_since(before);
         let rate = rate(maker, &said)?;
-        self.lab.keep(json!({
+        self.harness.keep(json!({
             "call": call.name(),
             "by": maker.name(),
             "repeat": repeat,
@@ -197,9 +197,9 @@ impl Bench<'_> {
         let seconds = self.seconds.to_string();
         Ok(match maker {
             Maker::Engine => {
-                let file = self.lab.path(&format!("{}.f", call.word()));
+                let file = self.harness.path(&format!("{}.f", call.word()));
                 std::fs::write(&file, call.file()).map_err(EvaluateError::file("write", &file))?;
-                let mut command = self.lab.luc(&["bench", "filebench"]);
+                let mut command = self.harness.luc(&["bench", "filebench"]);
                 command.arg(file).args(["--json", "--seconds", &seconds]);
                 command.arg("--dir").arg(&self.directory);
                 command

@@ -7,7 +7,7 @@ mod guest;
 use serde_json::{Value, json};
 
 use super::error::EvaluateError;
-use super::lab::{Lab, line, missing};
+use super::harness::{Harness, line, missing};
 use super::progress::Progress;
 use super::report::{Page, Table, Target};
 
@@ -39,15 +39,15 @@ struct Sum {
     idle: Vec<String>,
 }
 
-pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
+pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let guests = GUESTS.map(|version| (format!("guest, {version}"), version));
     let cells: Vec<&str> = [HERE]
         .into_iter()
         .chain(guests.iter().map(|(name, _)| name.as_str()))
         .chain([DEFECT])
-        .filter(|cell| lab.options.wants(cell))
+        .filter(|cell| harness.options.wants(cell))
         .collect();
-    let mut progress = Progress::new(lab.part, cells.len());
+    let mut progress = Progress::new(harness.part, cells.len());
     let mut table = Table::new(&HEADS);
     let mut told = Table::of_words(&[
         "where",
@@ -57,9 +57,9 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
     let (mut targets, mut all) = (Vec::new(), Sum::default());
     for cell in cells {
         let report = if cell == HERE {
-            here(lab)?
+            here(harness)?
         } else if cell == DEFECT {
-            match defect::report(lab)? {
+            match defect::report(harness)? {
                 Ok(report) => report,
                 Err(reason) => {
                     targets.push(Target::new(
@@ -72,9 +72,9 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
             }
         } else {
             let version = guests.iter().find(|(name, _)| name == cell);
-            guest::report(lab, version.map_or("", |(_, version)| version))?
+            guest::report(harness, version.map_or("", |(_, version)| version))?
         };
-        lab.keep(json!({ "cell": cell, "faults": report }));
+        harness.keep(json!({ "cell": cell, "faults": report }));
         let sum = rows(cell, &report, &mut table)?;
         told.row(vec![
             cell.to_owned(),
@@ -134,10 +134,10 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
 }
 
 /// The whole matrix on this machine.
-fn here(lab: &Lab) -> Result<Value, EvaluateError> {
+fn here(harness: &Harness) -> Result<Value, EvaluateError> {
     let words = ["faults", "--json"];
-    let report = lab.json(&words)?;
-    lab.keep(json!({ "cell": HERE, "command": line(&lab.luc(&words)) }));
+    let report = harness.json(&words)?;
+    harness.keep(json!({ "cell": HERE, "command": line(&harness.luc(&words)) }));
     Ok(report)
 }
 

@@ -6,7 +6,7 @@ mod page;
 
 use super::disks::{DiskSpec, EXT4};
 use super::error::EvaluateError;
-use super::lab::Lab;
+use super::harness::Harness;
 use super::report::Page;
 use super::rounds::{self, Job, Under};
 pub(super) use page::{said, takers};
@@ -115,9 +115,9 @@ fn policy_cell(threads: usize) -> String {
     format!("policies, {threads} threads")
 }
 
-pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
-    let repeats = lab.options.repeats.unwrap_or(5);
-    let seconds = lab.options.seconds.unwrap_or(5.0);
+pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+    let repeats = harness.options.repeats.unwrap_or(5);
+    let seconds = harness.options.seconds.unwrap_or(5.0);
     let mut jobs = Vec::new();
     for cell in CELLS {
         // The recorded run does not count as measured: being recorded costs something.
@@ -156,8 +156,8 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
             add(policy, Under::Policy(policy));
         }
     }
-    let runs = rounds::run(lab, &jobs, repeats)?;
-    Ok(page::page(lab, &runs, repeats, seconds))
+    let runs = rounds::run(harness, &jobs, repeats)?;
+    Ok(page::page(harness, &runs, repeats, seconds))
 }
 
 fn load_words(cell: &Cell, seconds: f64) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 use super::disks::{DiskSpec, EXT4, XFS};
 use super::error::EvaluateError;
-use super::lab::Lab;
+use super::harness::Harness;
 use super::powercut::{self, HEADS, Tally};
 use super::progress::Progress;
 use super::report::{NOTATION, Page, Table, Target, middle, ratio, spread};
@@ -48,9 +48,9 @@ fn cell(clients: usize) -> String {
     format!("{clients} clients")
 }
 
-pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
-    let repeats = lab.options.repeats.unwrap_or(5);
-    let seconds = lab.options.seconds.unwrap_or(5.0);
+pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+    let repeats = harness.options.repeats.unwrap_or(5);
+    let seconds = harness.options.seconds.unwrap_or(5.0);
     let jobs: Vec<Job> = CLIENTS
         .iter()
         .flat_map(|&clients| {
@@ -63,14 +63,14 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
             })
         })
         .collect();
-    let wanted = jobs.iter().any(|job| lab.options.wants(&job.cell));
+    let wanted = jobs.iter().any(|job| harness.options.wants(&job.cell));
     let mut tables = Vec::new();
     let mut targets = Vec::new();
     if wanted {
-        let runs = rounds::run(lab, &jobs, repeats)?;
-        speed(lab, &runs, &mut tables, &mut targets);
+        let runs = rounds::run(harness, &jobs, repeats)?;
+        speed(harness, &runs, &mut tables, &mut targets);
     }
-    safety(lab, &mut tables, &mut targets)?;
+    safety(harness, &mut tables, &mut targets)?;
     Ok(Page {
         title: "Head to head: fast commits and XFS".to_owned(),
         about: format!(
@@ -84,10 +84,15 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
     })
 }
 
-fn speed(lab: &Lab, runs: &Runs, tables: &mut Vec<(String, Table)>, targets: &mut Vec<Target>) {
+fn speed(
+    harness: &Harness,
+    runs: &Runs,
+    tables: &mut Vec<(String, Table)>,
+    targets: &mut Vec<Target>,
+) {
     let fsync = |run: &Run| mean_ms(run, &["fsync"]);
     let fsync_p99 = |run: &Run| p99_ms(run, &["fsync"]);
-    let seed = lab.options.seed;
+    let seed = harness.options.seed;
     let mut table = Table::new(&[
         "clients, setting",
         "files/s",
@@ -98,7 +103,7 @@ fn speed(lab: &Lab, runs: &Runs, tables: &mut Vec<(String, Table)>, targets: &mu
     for cell in CLIENTS
         .map(cell)
         .iter()
-        .filter(|cell| lab.options.wants(cell))
+        .filter(|cell| harness.options.wants(cell))
     {
         for (setting, ..) in SETTINGS {
             let over = runs.ratio(cell, (setting, "ext4"), files_per_s, seed);
@@ -127,25 +132,25 @@ fn speed(lab: &Lab, runs: &Runs, tables: &mut Vec<(String, Table)>, targets: &mu
 }
 
 fn safety(
-    lab: &Lab,
+    harness: &Harness,
     tables: &mut Vec<(String, Table)>,
     targets: &mut Vec<Target>,
 ) -> Result<(), EvaluateError> {
-    let cuts = lab.options.cuts.unwrap_or(CUTS);
+    let cuts = harness.options.cuts.unwrap_or(CUTS);
     let name = |setting: &str| format!("power cuts, {setting}");
     let trials: Vec<_> = SETTINGS
         .iter()
-        .filter(|(setting, ..)| lab.options.wants(&name(setting)))
+        .filter(|(setting, ..)| harness.options.wants(&name(setting)))
         .collect();
     if trials.is_empty() {
         return Ok(());
     }
-    let mut progress = Progress::new(lab.part, trials.len() * powercut::steps(cuts));
+    let mut progress = Progress::new(harness.part, trials.len() * powercut::steps(cuts));
     let mut table = Table::new(&[&["setting"], &HEADS[..]].concat());
     for (setting, _, gated, words) in trials {
         let policy: &[&str] = if *gated { &["--policy", "auto"] } else { &[] };
         let words = [&["--clients", "16"], policy, words].concat();
-        let tally: Tally = powercut::trial(lab, &name(setting), &words, cuts, &mut progress)?;
+        let tally: Tally = powercut::trial(harness, &name(setting), &words, cuts, &mut progress)?;
         table.row([vec![(*setting).to_owned()], tally.cells()].concat());
         if SAFE.contains(setting) {
             let what = format!("{setting}: nothing lost, torn, not mountable or unclean");

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use super::report::Page;
 use super::{EvaluateError, Options, guests, machine};
 use cells::Group;
-use guest::Laboratory;
+use guest::GuestRunner;
 use results::Results;
 
 /// Runs what is missing, as far as the budget goes, and makes the page of all that is there. Also
@@ -28,33 +28,33 @@ pub(super) fn run(options: &Options) -> Result<(Page, String), EvaluateError> {
         return Err(EvaluateError::NoCell(only.clone()));
     }
     let work = options.myself.with_file_name("kernel-modules");
-    let laboratory = Arc::new(Laboratory::open(&options.luc, &work)?);
+    let runner = Arc::new(GuestRunner::open(&options.luc, &work)?);
     let path = options.out.join("raw/kernel.json");
-    let mut results = Results::open(&path, laboratory.release())?;
+    let mut results = Results::open(&path, runner.release())?;
     let missing: VecDeque<Group> = Group::all()
         .into_iter()
         .filter(|group| options.wants(&group.name()))
-        .filter(|group| !results.has(*group, &laboratory.build(*group)))
+        .filter(|group| !results.has(*group, &runner.build(*group)))
         .collect();
-    let maker = laboratory.clone();
+    let maker = runner.clone();
     guests::run_all(
         "kernel",
         options,
         missing,
         |group| group.name(),
         move |group| maker.run(*group),
-        |group, cells| results.add(*group, laboratory.build(*group), cells),
+        |group, cells| results.add(*group, runner.build(*group), cells),
     )?;
     if results.is_empty() {
         // A page of nothing must not replace one of something.
         return Err(EvaluateError::NoTime);
     }
-    let (there, current) = results.builds(|group| laboratory.build(group));
+    let (there, current) = results.builds(|group| runner.build(group));
     let sentence = format!(
         "Made up to {} with Linux {} in QEMU; {there} of {} groups are there, {current} of them made by \
          this build of luc, luc.ko and lagdisk.ko.",
         machine::now()?,
-        laboratory.release(),
+        runner.release(),
         Group::all().len()
     );
     Ok((page::page(&results), sentence))

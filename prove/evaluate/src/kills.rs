@@ -19,7 +19,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::error::EvaluateError;
-use super::lab::Lab;
+use super::harness::Harness;
 use super::progress::Progress;
 use super::report::{Page, Table, Target};
 use processes::{ROLES, Role};
@@ -134,14 +134,14 @@ fn meant(random: &mut ChaCha8Rng) -> Vec<Role> {
         .collect()
 }
 
-pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
-    let kills = lab.options.cuts.unwrap_or(KILLS);
-    let sites = (0..lab.options.jobs.max(1))
-        .map(|number| Site::create(lab, number))
+pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+    let kills = harness.options.cuts.unwrap_or(KILLS);
+    let sites = (0..harness.options.jobs.max(1))
+        .map(|number| Site::create(harness, number))
         .collect::<Result<Vec<_>, _>>()?;
     let has = sites.first().map(Site::about).unwrap_or_default();
-    let seed = lab.options.seed;
-    let progress = Mutex::new(Progress::new(lab.part, kills as usize));
+    let seed = harness.options.seed;
+    let progress = Mutex::new(Progress::new(harness.part, kills as usize));
     let (next, outcomes) = (AtomicU64::new(0), Mutex::new(BTreeMap::new()));
     let work = |mut site: Site| -> Result<(), EvaluateError> {
         loop {
@@ -179,10 +179,10 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
         .unwrap_or_else(PoisonError::into_inner);
     outcomes
         .values()
-        .for_each(|outcome| lab.keep(outcome.run.clone()));
+        .for_each(|outcome| harness.keep(outcome.run.clone()));
     ended.into_iter().collect::<Result<(), _>>()?;
     let outcomes: Vec<Outcome> = outcomes.into_values().collect();
-    let shared = leftovers::shared_memory(lab)?;
+    let shared = leftovers::shared_memory(harness)?;
     Ok(page(&outcomes, &has, shared.as_deref()))
 }
 

@@ -2,7 +2,7 @@
 //! targets.
 //!
 //! `parts` is the table of what there is. Each part is a file here and writes two: every single run
-//! as JSON, and a table with the targets. `lab` runs programs, `disks` makes disks, `rounds` runs
+//! as JSON, and a table with the targets. `harness` runs programs, `disks` makes disks, `rounds` runs
 //! settings in a random order, `report` turns figures into a page.
 
 mod analysis;
@@ -15,10 +15,10 @@ mod faults;
 mod gains;
 mod groups;
 mod guests;
+mod harness;
 mod head_to_head;
 mod kernel;
 mod kills;
-mod lab;
 mod machine;
 mod matrix;
 pub mod measured;
@@ -54,7 +54,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 pub use error::EvaluateError;
-use lab::Lab;
+use harness::Harness;
 use parts::Made;
 pub use parts::{PARTS, Part};
 use report::Page;
@@ -115,7 +115,7 @@ pub fn run(part: Part, options: &Options) -> Result<Verdict, EvaluateError> {
 
 fn here(
     part: Part,
-    measure: fn(&Lab) -> Result<Page, EvaluateError>,
+    measure: fn(&Harness) -> Result<Page, EvaluateError>,
     options: &Options,
 ) -> Result<Verdict, EvaluateError> {
     if !rustix::process::geteuid().is_root() {
@@ -124,9 +124,9 @@ fn here(
     let name = part.name();
     let raw = options.out.join("raw");
     fs::create_dir_all(&raw).map_err(EvaluateError::file("make", &raw))?;
-    let lab = Lab::open(name, options)?;
-    let before = machine::describe(&lab)?;
-    let outcome = measure(&lab);
+    let harness = Harness::open(name, options)?;
+    let before = machine::describe(&harness)?;
+    let outcome = measure(&harness);
     let data = json!({
         "part": name,
         "made_by": format!("make evaluate-{name}"),
@@ -135,7 +135,7 @@ fn here(
         "machine": before,
         "finished": machine::now()?,
         "load_at_end": machine::load(),
-        "runs": lab.runs(),
+        "runs": harness.runs(),
     });
     // A page of nothing must not replace one of something.
     let outcome = outcome.and_then(|page| {
@@ -157,7 +157,7 @@ fn here(
     let machine = format!(
         "{}{}",
         machine::sentence(&data["machine"]),
-        lab.disturbances()
+        harness.disturbances()
     );
     write_page(part, &page, &machine, options)
 }

@@ -7,18 +7,18 @@ use std::thread::available_parallelism;
 use serde_json::{Value, json};
 
 use super::error::EvaluateError;
-use super::lab::Lab;
+use super::harness::Harness;
 
 /// Everything about the machine that a reader of the figures may ask for.
-pub(super) fn describe(lab: &Lab) -> Result<Value, EvaluateError> {
+pub(super) fn describe(harness: &Harness) -> Result<Value, EvaluateError> {
     let uname = rustix::system::uname();
-    let mut version = Command::new(lab.luc_path());
+    let mut version = Command::new(harness.luc_path());
     version.arg("--version");
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     Ok(json!({
         "started": now()?,
-        "luc": lab.execute(&mut version, &[0])?.stdout.trim(),
+        "luc": harness.execute(&mut version, &[0])?.stdout.trim(),
         "kernel": uname.release().to_string_lossy(),
         "architecture": uname.machine().to_string_lossy(),
         "cpus": available_parallelism().map(usize::from).unwrap_or(1),

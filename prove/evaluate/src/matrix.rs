@@ -16,7 +16,7 @@ use super::guests::{self, Results};
 use super::report::Page;
 use super::{EvaluateError, Options, machine};
 use cells::Group;
-use guest::{Cell, Laboratory};
+use guest::{Cell, GuestRunner};
 
 /// Runs what is missing, as far as the budget goes, and makes the page of all that is there. Also
 /// the sentence on what it was made with.
@@ -27,23 +27,23 @@ pub(super) fn run(options: &Options) -> Result<(Page, String), EvaluateError> {
     {
         return Err(EvaluateError::NoCell(only.clone()));
     }
-    let laboratory = Arc::new(Laboratory::open(&options.luc)?);
+    let runner = Arc::new(GuestRunner::open(&options.luc)?);
     let path = options.out.join("raw/matrix.json");
-    let mut results: Results<Cell> = Results::open("matrix", &path, laboratory.release())?;
+    let mut results: Results<Cell> = Results::open("matrix", &path, runner.release())?;
     let missing = all
         .iter()
         .filter(|group| options.wants(&group.name()))
-        .filter(|group| !results.has(&group.name(), &laboratory.build(group)))
+        .filter(|group| !results.has(&group.name(), &runner.build(group)))
         .copied()
         .collect();
-    let maker = laboratory.clone();
+    let maker = runner.clone();
     guests::run_all(
         "matrix",
         options,
         missing,
         Group::name,
         move |group| maker.run(group),
-        |group, cells| results.add(group.name(), laboratory.build(group), cells),
+        |group, cells| results.add(group.name(), runner.build(group), cells),
     )?;
     if results.is_empty() {
         // A page of nothing must not replace one of something.
@@ -53,10 +53,10 @@ pub(super) fn run(options: &Options) -> Result<(Page, String), EvaluateError> {
     let sentence = format!(
         "Made up to {} with Linux {} in QEMU; {} of {} groups are there, {} of them made by this build of luc.",
         machine::now()?,
-        laboratory.release(),
+        runner.release(),
         count(&|group| results.is_there(&group.name())),
         all.len(),
-        count(&|group| results.has(&group.name(), &laboratory.build(group)))
+        count(&|group| results.has(&group.name(), &runner.build(group)))
     );
     Ok((page::page(&results), sentence))
 }

@@ -9,7 +9,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::Serialize;
 
 use super::error::EvaluateError;
-use super::lab::{line, missing};
+use super::harness::{line, missing};
 
 /// What to run.
 #[derive(Debug, Clone, clap::Args)]

@@ -4,7 +4,7 @@ use luc_stats::median;
 
 use super::disks::{EXT4, EXT4_SMALL_JOURNAL};
 use super::error::EvaluateError;
-use super::lab::{Lab, figure};
+use super::harness::{Harness, figure};
 use super::report::{NOTATION, Page, Table, Target, middle, ratio, spread};
 use super::rounds::{self, Job, Run, Runs, Under, files_per_s, mean_ms, p99_ms};
 
@@ -30,9 +30,9 @@ fn cell(clients: usize, kind: &str) -> String {
     format!("{clients} {kind}")
 }
 
-pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
-    let repeats = lab.options.repeats.unwrap_or(5);
-    let seconds = lab.options.seconds.unwrap_or(5.0);
+pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+    let repeats = harness.options.repeats.unwrap_or(5);
+    let seconds = harness.options.seconds.unwrap_or(5.0);
     let mut jobs = Vec::new();
     for (clients, ..) in CLIENTS {
         for (kind, processes) in KINDS {
@@ -62,8 +62,8 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
             under: Under::gate_if(gated),
         }));
     }
-    let runs = rounds::run(lab, &jobs, repeats)?;
-    Ok(page(lab, &runs, repeats, seconds))
+    let runs = rounds::run(harness, &jobs, repeats)?;
+    Ok(page(harness, &runs, repeats, seconds))
 }
 
 fn commit_words(clients: usize) -> Vec<String> {
@@ -81,7 +81,7 @@ fn commit_words(clients: usize) -> Vec<String> {
     .into()
 }
 
-fn page(lab: &Lab, runs: &Runs, repeats: usize, seconds: f64) -> Page {
+fn page(harness: &Harness, runs: &Runs, repeats: usize, seconds: f64) -> Page {
     let fsync = |run: &Run| mean_ms(run, &["fsync"]);
     let fsync_p99 = |run: &Run| p99_ms(run, &["fsync"]);
     let limit = |run: &Run| figure(&run.bench, "files_per_second").ok();
@@ -111,7 +111,7 @@ fn page(lab: &Lab, runs: &Runs, repeats: usize, seconds: f64) -> Page {
     for (clients, least_ratio, least_share) in CLIENTS {
         for (kind, _) in KINDS {
             let cell = cell(clients, kind);
-            if !lab.options.wants(&cell) {
+            if !harness.options.wants(&cell) {
                 continue;
             }
             let of = |setting: &str, figure: &dyn Fn(&Run) -> Option<f64>| {
@@ -119,7 +119,7 @@ fn page(lab: &Lab, runs: &Runs, repeats: usize, seconds: f64) -> Page {
             };
             let limit = median(&of("commit", &limit));
             let share = |setting| Some(median(&of(setting, &files_per_s))? / limit?);
-            let gain = runs.ratio(&cell, ("gate", "stock"), files_per_s, lab.options.seed);
+            let gain = runs.ratio(&cell, ("gate", "stock"), files_per_s, harness.options.seed);
             let shown = |share: Option<f64>| share.map_or("-".to_owned(), |s| format!("{s:.2}"));
             rates.row(vec![
                 cell.clone(),
@@ -167,14 +167,14 @@ fn page(lab: &Lab, runs: &Runs, repeats: usize, seconds: f64) -> Page {
         "gate, flushes per commit",
     ]);
     for cell in CHECKPOINTED.map(checkpointed_cell) {
-        if !lab.options.wants(&cell) {
+        if !harness.options.wants(&cell) {
             continue;
         }
         let of = |setting: &str, figure: &dyn Fn(&Run) -> Option<f64>| {
             runs.figures(&cell, setting, figure)
         };
         let flushes = |run: &Run| run.flushes_per_commit;
-        let gain = runs.ratio(&cell, ("gate", "stock"), files_per_s, lab.options.seed);
+        let gain = runs.ratio(&cell, ("gate", "stock"), files_per_s, harness.options.seed);
         checkpointed.row(vec![
             cell.clone(),
             spread(&of("stock", &files_per_s)),

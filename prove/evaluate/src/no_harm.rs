@@ -3,7 +3,7 @@
 use super::disengaged;
 use super::disks::{DiskSpec, EXT4, FLUSH_6MS, XFS};
 use super::error::EvaluateError;
-use super::lab::Lab;
+use super::harness::Harness;
 use super::report::{NOTATION, Page, Table, Target, ratio, spread};
 use super::rounds::{self, Job, Runs, Under, calls_per_s};
 
@@ -105,9 +105,9 @@ fn irregular(cells: &mut Vec<(String, DiskSpec, Vec<String>)>, seconds: f64) {
     }
 }
 
-pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
-    let repeats = lab.options.repeats.unwrap_or(5);
-    let seconds = lab.options.seconds.unwrap_or(2.0);
+pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+    let repeats = harness.options.repeats.unwrap_or(5);
+    let seconds = harness.options.seconds.unwrap_or(2.0);
     let cells = cells(seconds);
     let jobs: Vec<Job> = cells
         .iter()
@@ -124,7 +124,7 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
     let wanted: Vec<&String> = cells
         .iter()
         .map(|(cell, ..)| cell)
-        .filter(|cell| lab.options.wants(cell))
+        .filter(|cell| harness.options.wants(cell))
         .collect();
     let mut page = Page {
         title: "No harm where there is nothing to gain".to_owned(),
@@ -139,23 +139,23 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
         ..Page::default()
     };
     if !wanted.is_empty() {
-        let runs = rounds::run(lab, &jobs, repeats)?;
-        sweep(lab, &runs, &wanted, &mut page);
+        let runs = rounds::run(harness, &jobs, repeats)?;
+        sweep(harness, &runs, &wanted, &mut page);
     }
-    if lab.options.wants(disengaged::CELL) {
-        disengaged::run(lab, repeats.max(2), &mut page)?;
+    if harness.options.wants(disengaged::CELL) {
+        disengaged::run(harness, repeats.max(2), &mut page)?;
     }
     Ok(page)
 }
 
-fn sweep(lab: &Lab, runs: &Runs, cells: &[&String], page: &mut Page) {
+fn sweep(harness: &Harness, runs: &Runs, cells: &[&String], page: &mut Page) {
     let mut table = Table::new(&["cell", "stock, calls/s", "gate, calls/s", "ratio"]);
     let mut judged = 0;
     let mut harmed = Vec::new();
     let mut lowest = f64::INFINITY;
     for cell in cells {
         let of = |setting| runs.figures(cell, setting, calls_per_s);
-        let gain = runs.ratio(cell, ("gate", "stock"), calls_per_s, lab.options.seed);
+        let gain = runs.ratio(cell, ("gate", "stock"), calls_per_s, harness.options.seed);
         table.row(vec![
             (*cell).clone(),
             spread(&of("stock")),

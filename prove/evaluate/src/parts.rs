@@ -1,6 +1,6 @@
 //! The parts of the evaluation: the one table of them.
 
-use super::lab::Lab;
+use super::harness::Harness;
 use super::report::Page;
 use super::{
     EvaluateError, Options, analysis, coverage, engine, faults, gains, head_to_head, kernel, kills,
@@ -19,8 +19,8 @@ pub struct Part {
 /// How a part is made.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Made {
-    /// Measured on this machine, as root; the runs are the lab's.
-    Here(fn(&Lab) -> Result<Page, EvaluateError>),
+    /// Measured on this machine, as root; the runs are the harness's.
+    Here(fn(&Harness) -> Result<Page, EvaluateError>),
     /// Measured in guests, by anyone; keeps its raw data itself. Also gives the sentence on what made it.
     InGuests(fn(&Options) -> Result<(Page, String), EvaluateError>),
 }

@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::error::EvaluateError;
-use super::lab::{Lab, line, missing, wait};
+use super::harness::{Harness, line, missing, wait};
 use super::progress::Progress;
 use super::report::{Page, Table, Target, number};
 
@@ -80,7 +80,7 @@ struct Bench {
     seed: u64,
 }
 
-pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
+pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let aslr = Path::new("/proc/sys/kernel/randomize_va_space");
     let aslr = fs::read_to_string(aslr).map_err(EvaluateError::file("read", aslr))?;
     let scratch =
@@ -88,18 +88,18 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
             what: format!("a directory to work in ({error})"),
         })?;
     let bench = Bench {
-        luc: lab.luc_path().to_owned(),
+        luc: harness.luc_path().to_owned(),
         directory: scratch.path().to_owned(),
-        seconds: lab.options.seconds.unwrap_or(SECONDS),
-        seed: lab.options.seed,
+        seconds: harness.options.seconds.unwrap_or(SECONDS),
+        seed: harness.options.seed,
     };
     let wanted: Vec<&'static Stock> = STOCKS
         .iter()
-        .filter(|stock| lab.options.wants(stock.name))
+        .filter(|stock| harness.options.wants(stock.name))
         .collect();
-    let mut progress = Progress::new(lab.part, wanted.len());
+    let mut progress = Progress::new(harness.part, wanted.len());
     let mut runs = Vec::new();
-    bench.all(&wanted, lab.options.jobs, &mut |run: Run| {
+    bench.all(&wanted, harness.options.jobs, &mut |run: Run| {
         progress.step(&format!(
             "{}: {} flowops/s{}",
             run.stock.name,
@@ -122,7 +122,7 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
             .iter()
             .map(|row| (row.operation.as_str(), row.bytes))
             .collect();
-        lab.keep(json!({
+        harness.keep(json!({
             "personality": run.stock.name, "command": run.command, "measured_s": run.said.measured_s,
             "counts": counts, "bytes": bytes, "wrong": run.verdict.wrong, "failure": run.failure,
         }));

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use luc_host::interrupt;
 
 use super::error::EvaluateError;
-use super::lab::missing;
+use super::harness::missing;
 use worker::Worker;
 
 /// What a program does over and over.

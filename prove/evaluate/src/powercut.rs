@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::error::EvaluateError;
-use super::lab::{Lab, line, missing};
+use super::harness::{Harness, line, missing};
 use super::progress::Progress;
 use super::report::{Page, Table, Target};
 
@@ -96,7 +96,7 @@ pub(super) fn steps(cuts: u64) -> usize {
 
 /// Cuts the power `cuts` times under `luc powercut WORDS`.
 pub(super) fn trial(
-    lab: &Lab,
+    harness: &Harness,
     cell: &str,
     words: &[&str],
     cuts: u64,
@@ -105,23 +105,24 @@ pub(super) fn trial(
     let mut tally = Tally::default();
     while tally.rounds < cuts {
         let rounds = CHUNK.min(cuts - tally.rounds).to_string();
-        let seed = (lab.options.seed + tally.rounds).to_string();
+        let seed = (harness.options.seed + tally.rounds).to_string();
         let mut all = vec!["powercut", "--rounds", &rounds, "--seed", &seed, "--json"];
         all.extend(words);
         let before = tally.rounds;
-        let report = lab.json(&all)?;
+        let report = harness.json(&all)?;
         tally.add(&report)?;
         if tally.rounds == before {
             return Err(missing("a round of luc powercut"));
         }
         progress.step(&format!("{cell}: {}", tally.text()));
-        lab.keep(json!({ "cell": cell, "command": line(&lab.luc(&all)), "powercut": report }));
+        harness
+            .keep(json!({ "cell": cell, "command": line(&harness.luc(&all)), "powercut": report }));
     }
     Ok(tally)
 }
 
-pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
-    let cuts = lab.options.cuts.unwrap_or(CUTS);
+pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+    let cuts = harness.options.cuts.unwrap_or(CUTS);
     let unsafe_cuts = UNSAFE_CUTS.min(cuts);
     let words =
         |policy, more: &[&'static str]| [&["--clients", "64", "--policy", policy], more].concat();
@@ -137,14 +138,17 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
         ),
     ]
     .into_iter()
-    .filter(|(cell, ..)| lab.options.wants(cell))
+    .filter(|(cell, ..)| harness.options.wants(cell))
     .collect();
-    let mut progress = Progress::new(lab.part, trials.iter().map(|trial| steps(trial.2)).sum());
+    let mut progress = Progress::new(
+        harness.part,
+        trials.iter().map(|trial| steps(trial.2)).sum(),
+    );
     let mut table = Table::new(&[&["clients"], &HEADS[..]].concat());
     let mut all = Tally::default();
     let mut targets = Vec::new();
     for (cell, words, cuts) in &trials {
-        let tally = trial(lab, cell, words, *cuts, &mut progress)?;
+        let tally = trial(harness, cell, words, *cuts, &mut progress)?;
         table.row([vec![(*cell).to_owned()], tally.cells()].concat());
         if words.contains(&"--unsafe-no-fsync") {
             let found = tally.lost + tally.torn > 0;

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::disks::{DiskSpec, EXT4, FLUSH_6MS};
 use super::error::EvaluateError;
-use super::lab::{Lab, figure};
+use super::harness::{Harness, figure};
 use super::report::{NOTATION, Page, Table, Target, number, spread};
 use super::rounds::{self, Job, Run, Runs, Under, mean_ms};
 
@@ -110,9 +110,9 @@ impl Cell {
     }
 }
 
-pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
-    let repeats = lab.options.repeats.unwrap_or(3);
-    let seconds = lab.options.seconds.unwrap_or(4.0);
+pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+    let repeats = harness.options.repeats.unwrap_or(3);
+    let seconds = harness.options.seconds.unwrap_or(4.0);
     let length = ["--seconds".to_owned(), seconds.to_string()];
     let jobs: Vec<Job> = CELLS
         .iter()
@@ -133,8 +133,8 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
             })
         })
         .collect();
-    let runs = rounds::run(lab, &jobs, repeats)?;
-    Ok(page(lab, &runs, repeats, seconds))
+    let runs = rounds::run(harness, &jobs, repeats)?;
+    Ok(page(harness, &runs, repeats, seconds))
 }
 
 /// Operations per second of either workload.
@@ -171,7 +171,7 @@ fn cell(runs: &Runs, name: &str) -> Option<Cell> {
     })
 }
 
-fn page(lab: &Lab, runs: &Runs, repeats: usize, seconds: f64) -> Page {
+fn page(harness: &Harness, runs: &Runs, repeats: usize, seconds: f64) -> Page {
     let mut table = Table::new(&[
         "setting",
         "stock, ops/s",
@@ -185,7 +185,10 @@ fn page(lab: &Lab, runs: &Runs, repeats: usize, seconds: f64) -> Page {
     let percent = |share: f64| format!("{:+.1} %", share * 100.0);
     let mut errors = Vec::new();
     let (mut signs, mut cells) = (0, 0);
-    for (name, _, _) in CELLS.iter().filter(|(name, ..)| lab.options.wants(name)) {
+    for (name, _, _) in CELLS
+        .iter()
+        .filter(|(name, ..)| harness.options.wants(name))
+    {
         let Some(cell) = cell(runs, name) else {
             continue;
         };
@@ -210,7 +213,7 @@ fn page(lab: &Lab, runs: &Runs, repeats: usize, seconds: f64) -> Page {
         ]);
     }
     let mean_error = (!errors.is_empty()).then(|| errors.iter().sum::<f64>() / errors.len() as f64);
-    let (models, model_targets) = models(lab, runs);
+    let (models, model_targets) = models(harness, runs);
     let mut targets = vec![
         Target::below(
             "predicted against obtained ops/s, mean error over the settings,",
@@ -245,7 +248,7 @@ fn page(lab: &Lab, runs: &Runs, repeats: usize, seconds: f64) -> Page {
 }
 
 /// How the parts sum up, and the errors of Algorithm 4.1 and of LUC's model.
-fn models(lab: &Lab, runs: &Runs) -> (Table, Vec<Target>) {
+fn models(harness: &Harness, runs: &Runs) -> (Table, Vec<Target>) {
     let mut table = Table::new(&[
         "setting",
         "fsyncs",
@@ -257,7 +260,10 @@ fn models(lab: &Lab, runs: &Runs) -> (Table, Vec<Target>) {
     ]);
     let mut ours = Vec::new();
     let (mut close, mut all) = (0.0, 0.0);
-    for (name, _, _) in CELLS.iter().filter(|(name, ..)| lab.options.wants(name)) {
+    for (name, _, _) in CELLS
+        .iter()
+        .filter(|(name, ..)| harness.options.wants(name))
+    {
         let of = |get: &dyn Fn(&Value) -> Option<f64>| -> Vec<f64> {
             runs.figures(name, RECORDED, |run| get(&run.explained))
         };

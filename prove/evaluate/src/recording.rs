@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::disks::{Disk, EXT4};
 use super::error::EvaluateError;
-use super::lab::{Lab, directory_bytes, figure, line, missing};
+use super::harness::{Harness, directory_bytes, figure, line, missing};
 use super::progress::Progress;
 use super::report::{Page, Table, Target, number, spread, spread_as};
 use super::rival::{Rival, SCRIPT};
@@ -64,16 +64,16 @@ impl Cell {
     }
 
     /// The command whose throughput is measured.
-    fn words(self, lab: &Lab, disk: &Path, work: u64, seconds: f64) -> Vec<String> {
+    fn words(self, harness: &Harness, disk: &Path, work: u64, seconds: f64) -> Vec<String> {
         let words = match self {
             Self::Fsyncs => format!(
                 "{} bench metarates --threads {THREADS} --file-size 1k --json --seconds {seconds} --dir {}",
-                lab.luc_path().display(),
+                harness.luc_path().display(),
                 disk.display()
             ),
             Self::Switches { .. } => format!(
                 "{} switches --pairs {} --work {work} --warmup {WARMUP_S} --seconds {seconds}",
-                lab.options.myself.display(),
+                harness.options.myself.display(),
                 self.pairs()
             ),
         };
@@ -123,39 +123,39 @@ struct Run {
     trace_bytes_per_s: Option<f64>,
 }
 
-pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
-    let repeats = lab.options.repeats.unwrap_or(16);
-    let seconds = lab.options.seconds.unwrap_or(3.0);
-    let rival = Rival::find(lab);
+pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+    let repeats = harness.options.repeats.unwrap_or(16);
+    let seconds = harness.options.seconds.unwrap_or(3.0);
+    let rival = Rival::find(harness);
     let cells: Vec<Cell> = Cell::ALL
         .into_iter()
-        .filter(|cell| lab.options.wants(cell.name()))
+        .filter(|cell| harness.options.wants(cell.name()))
         .collect();
     let mut work = Vec::new();
     for &cell in &cells {
         work.push(match cell {
             Cell::Fsyncs => 0,
-            Cell::Switches { .. } => calibrate(lab, cell)?,
+            Cell::Switches { .. } => calibrate(harness, cell)?,
         });
     }
     let mut recorders = Setting::RECORDERS.to_vec();
     recorders.retain(|&setting| setting != Setting::Rival || rival.is_ok());
-    let disk = Disk::create(lab, &EXT4)?;
-    let mut progress = Progress::new(lab.part, cells.len() * (recorders.len() + 2) * repeats);
+    let disk = Disk::create(harness, &EXT4)?;
+    let mut progress = Progress::new(harness.part, cells.len() * (recorders.len() + 2) * repeats);
     let mut rounds = Vec::new();
     for repeat in 0..repeats {
-        let mut random = random::stream(lab.options.seed, repeat as u64);
+        let mut random = random::stream(harness.options.seed, repeat as u64);
         let mut order: Vec<(Cell, u64)> = cells.iter().copied().zip(work.clone()).collect();
         order.shuffle(&mut random);
         for (cell, work) in order {
             recorders.shuffle(&mut random);
-            let words = cell.words(lab, &disk.mount, work, seconds);
+            let words = cell.words(harness, &disk.mount, work, seconds);
             let mut runs = Vec::new();
             for setting in around(&recorders) {
                 let rival = rival.as_ref().ok().filter(|_| setting == Setting::Rival);
                 let which = (cell, setting, repeat);
-                let run = steal::undisturbed(lab, |may_repeat| {
-                    once(lab, &disk, which, &words, rival, may_repeat)
+                let run = steal::undisturbed(harness, |may_repeat| {
+                    once(harness, &disk, which, &words, rival, may_repeat)
                 })?;
                 progress.step(&format!(
                     "{}, {}: {}/s",
@@ -187,30 +187,33 @@ fn over_unrecorded(throughputs: &[f64], index: usize) -> Option<f64> {
 }
 
 /// The work between two switches, found once and unrecorded: with it all settings do the same.
-fn calibrate(lab: &Lab, cell: Cell) -> Result<u64, EvaluateError> {
-    let mut command = std::process::Command::new(&lab.options.myself);
+fn calibrate(harness: &Harness, cell: Cell) -> Result<u64, EvaluateError> {
+    let mut command = std::process::Command::new(&harness.options.myself);
     command.args(["switches", "--seconds", "0.5", "--calibrate"]);
     command.args([SWITCHES_PER_S.to_string(), "--pairs".to_owned()]);
     command.arg(cell.pairs().to_string());
-    let done: Value = serde_json::from_str(&lab.execute(&mut command, &[0])?.stdout)
+    let done: Value = serde_json::from_str(&harness.execute(&mut command, &[0])?.stdout)
         .map_err(|_| missing("the work between switches"))?;
     done["work"].as_u64().ok_or_else(|| missing("work"))
 }
 
 /// A run, and the share of the processors' time that was stolen during it.
 fn once(
-    lab: &Lab,
+    harness: &Harness,
     disk: &Disk<'_>,
     (cell, setting, repeat): (Cell, Setting, usize),
     words: &[String],
     rival: Option<&Rival>,
     may_repeat: bool,
 ) -> Result<(Run, f64), EvaluateError> {
-    let trace = lab.path("trace");
+    let trace = harness.path("trace");
     let mut all: Vec<String> = match setting {
         Setting::Unrecorded | Setting::Rival => Vec::new(),
         Setting::Events | Setting::Summary => {
-            let mut under = vec![lab.luc_path().display().to_string(), "record".to_owned()];
+            let mut under = vec![
+                harness.luc_path().display().to_string(),
+                "record".to_owned(),
+            ];
             if setting == Setting::Summary {
                 under.push("--summary".to_owned());
             }
@@ -221,18 +224,18 @@ fn once(
     };
     all.extend_from_slice(words);
     disk.settle()?;
-    let watching = rival.map(|rival| rival.start(lab)).transpose()?;
+    let watching = rival.map(|rival| rival.start(harness)).transpose()?;
     let before = Processors::now();
     let mut command = std::process::Command::new(&all[0]);
     command.args(&all[1..]);
-    let output = lab.execute(&mut command, &[0])?.stdout;
+    let output = harness.execute(&mut command, &[0])?.stdout;
     let stolen_share = Processors::now().stolen_share_since(before);
     let watched = watching.map(|watching| watching.stop()).transpose()?;
     let done: Value = serde_json::from_str(&output).map_err(|_| missing("the throughput"))?;
     let (mut lost, mut trace_bytes_per_s) = (None, None);
     if matches!(setting, Setting::Events | Setting::Summary) {
         let bytes = directory_bytes(&trace)?;
-        let report = lab.json(&["explain", &trace.display().to_string(), "--json"])?;
+        let report = harness.json(&["explain", &trace.display().to_string(), "--json"])?;
         std::fs::remove_dir_all(&trace).map_err(EvaluateError::file("remove", &trace))?;
         let places = report["lost"].as_object().ok_or_else(|| missing("lost"))?;
         lost = Some(places.values().filter_map(Value::as_u64).sum());
@@ -248,7 +251,7 @@ fn once(
         lost,
         trace_bytes_per_s,
     };
-    lab.keep(json!({
+    harness.keep(json!({
         "cell": cell.name(),
         "setting": setting.name(),
         "repeat": repeat,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::error::EvaluateError;
-use super::lab::Lab;
+use super::harness::Harness;
 
 /// Latencies of fsync on ext4, and how long threads are off the processors.
 pub(super) const SCRIPT: &str = include_str!("rival.bt");
@@ -37,18 +37,18 @@ pub(super) struct Watching {
 
 impl Rival {
     /// Tries the script; else why it does not work, in one line.
-    pub(super) fn find(lab: &Lab) -> Result<Self, String> {
+    pub(super) fn find(harness: &Harness) -> Result<Self, String> {
         let rival = Self(());
-        let watching = rival.start(lab).map_err(|error| error.to_string())?;
+        let watching = rival.start(harness).map_err(|error| error.to_string())?;
         watching.stop().map_err(|error| error.to_string())?;
         Ok(rival)
     }
 
     /// Starts it; when this returns it is counting.
-    pub(super) fn start(&self, lab: &Lab) -> Result<Watching, EvaluateError> {
-        let script = lab.path("rival.bt");
+    pub(super) fn start(&self, harness: &Harness) -> Result<Watching, EvaluateError> {
+        let script = harness.path("rival.bt");
         fs::write(&script, SCRIPT).map_err(EvaluateError::file("write", &script))?;
-        let output = lab.path("rival.out");
+        let output = harness.path("rival.out");
         let file = File::create(&output).map_err(EvaluateError::file("make", &output))?;
         let both = file
             .try_clone()

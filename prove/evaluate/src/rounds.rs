@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::disks::{Disk, DiskSpec};
 use super::error::EvaluateError;
-use super::lab::{Lab, figure, line, missing, of_disk, read_json};
+use super::harness::{Harness, figure, line, missing, of_disk, read_json};
 use super::progress::Progress;
 use super::steal;
 
@@ -144,33 +144,33 @@ impl Runs {
 }
 
 /// Runs all jobs `repeats` times, on fresh disks each time; reported ones once.
-pub(super) fn run(lab: &Lab, jobs: &[Job], repeats: usize) -> Result<Runs, EvaluateError> {
+pub(super) fn run(harness: &Harness, jobs: &[Job], repeats: usize) -> Result<Runs, EvaluateError> {
     let jobs: Vec<&Job> = jobs
         .iter()
-        .filter(|job| lab.options.wants(&job.cell))
+        .filter(|job| harness.options.wants(&job.cell))
         .collect();
     if jobs.is_empty() {
-        let only = lab.options.only.clone().unwrap_or_default();
+        let only = harness.options.only.clone().unwrap_or_default();
         return Err(EvaluateError::NoCell(only));
     }
     let told_once = jobs.iter().filter(|job| job.under.is_told_once()).count();
     let all = (jobs.len() - told_once) * repeats + told_once;
-    lab.keep_processors_awake()?;
-    let mut progress = Progress::new(lab.part, all);
+    harness.keep_processors_awake()?;
+    let mut progress = Progress::new(harness.part, all);
     let mut runs = Runs::default();
     for repeat in 0..repeats {
         let mut order = jobs.clone();
         let is_last = repeat + 1 == repeats;
         order.retain(|job| is_last || !job.under.is_told_once());
-        order.shuffle(&mut random::stream(lab.options.seed, repeat as u64));
+        order.shuffle(&mut random::stream(harness.options.seed, repeat as u64));
         let mut disks: Vec<(DiskSpec, Disk<'_>)> = Vec::new();
         for job in order {
             if !disks.iter().any(|(spec, _)| *spec == job.disk) {
-                disks.push((job.disk, Disk::create(lab, &job.disk)?));
+                disks.push((job.disk, Disk::create(harness, &job.disk)?));
             }
             let disk = disks.iter().find(|(spec, _)| *spec == job.disk);
             let (_, disk) = disk.ok_or_else(|| missing("the disk"))?;
-            let run = undisturbed(lab, disk, job, repeat)?;
+            let run = undisturbed(harness, disk, job, repeat)?;
             progress.step(&format!("{}, {}", job.cell, job.setting));
             runs.0.push(run);
         }
@@ -179,25 +179,30 @@ pub(super) fn run(lab: &Lab, jobs: &[Job], repeats: usize) -> Result<Runs, Evalu
 }
 
 /// Makes a run, and makes it again while too much processor time is stolen.
-fn undisturbed(lab: &Lab, disk: &Disk<'_>, job: &Job, repeat: usize) -> Result<Run, EvaluateError> {
-    steal::undisturbed(lab, |may_repeat| {
-        let run = once(lab, disk, job, repeat, may_repeat)?;
+fn undisturbed(
+    harness: &Harness,
+    disk: &Disk<'_>,
+    job: &Job,
+    repeat: usize,
+) -> Result<Run, EvaluateError> {
+    steal::undisturbed(harness, |may_repeat| {
+        let run = once(harness, disk, job, repeat, may_repeat)?;
         let stolen_share = run.stolen_share;
         Ok((run, stolen_share))
     })
 }
 
 fn once(
-    lab: &Lab,
+    harness: &Harness,
     disk: &Disk<'_>,
     job: &Job,
     repeat: usize,
     may_repeat: bool,
 ) -> Result<Run, EvaluateError> {
-    let (gate_file, trace) = (lab.path("gate.json"), lab.path("trace"));
+    let (gate_file, trace) = (harness.path("gate.json"), harness.path("trace"));
     let mut words = job.under.words(&gate_file, &trace);
     if job.under != Under::Bare {
-        words.extend(["--".to_owned(), lab.luc_path().display().to_string()]);
+        words.extend(["--".to_owned(), harness.luc_path().display().to_string()]);
     }
     words.push("bench".to_owned());
     words.extend(job.words.iter().cloned());
@@ -205,23 +210,23 @@ fn once(
     words.extend([disk.mount.display().to_string(), "--json".to_owned()]);
 
     disk.settle()?;
-    let mut command = lab.luc(&words);
+    let mut command = harness.luc(&words);
     if matches!(job.under, Under::First | Under::Again) {
-        new_home(lab, &mut command)?;
+        new_home(harness, &mut command)?;
     }
     if job.under == Under::Again {
-        lab.json_of(&mut command)?;
+        harness.json_of(&mut command)?;
         disk.settle()?;
     }
     let before = disk.counts()?;
     let processors = Processors::now();
-    let bench = lab.json_of(&mut command)?;
+    let bench = harness.json_of(&mut command)?;
     let stolen_share = Processors::now().stolen_share_since(processors);
     let after = disk.counts()?;
     let (mut gate, mut why, mut explained) = (Value::Null, Value::Null, Value::Null);
     match job.under {
         Under::Bare => {}
-        Under::Recorder => explained = explain(lab, disk, &trace)?,
+        Under::Recorder => explained = explain(harness, disk, &trace)?,
         _ => {
             let report = read_json(&gate_file)?;
             gate = of_disk(&report, disk).clone();
@@ -233,7 +238,7 @@ fn once(
         .commits
         .zip(before.commits)
         .map(|(after, before)| after - before);
-    lab.keep(json!({
+    harness.keep(json!({
         "cell": job.cell,
         "setting": job.setting,
         "repeat": repeat,
@@ -263,8 +268,12 @@ fn once(
 }
 
 /// What `luc explain` says of a disk's file system; removes the trace.
-pub(super) fn explain(lab: &Lab, disk: &Disk<'_>, trace: &Path) -> Result<Value, EvaluateError> {
-    let report = lab.json(&[
+pub(super) fn explain(
+    harness: &Harness,
+    disk: &Disk<'_>,
+    trace: &Path,
+) -> Result<Value, EvaluateError> {
+    let report = harness.json(&[
         "explain".to_owned(),
         trace.display().to_string(),
         "--json".to_owned(),
@@ -303,8 +312,8 @@ fn kept(explained: &Value) -> Value {
 }
 
 /// Gives a command a fresh home directory, where nothing is remembered of earlier runs.
-fn new_home(lab: &Lab, command: &mut Command) -> Result<(), EvaluateError> {
-    let home = lab.path("home");
+fn new_home(harness: &Harness, command: &mut Command) -> Result<(), EvaluateError> {
+    let home = harness.path("home");
     if home.exists() {
         fs::remove_dir_all(&home).map_err(EvaluateError::file("remove", &home))?;
     }

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::disks::{Disk, EXT4};
 use super::error::EvaluateError;
-use super::lab::{Lab, line, missing, read_json};
+use super::harness::{Harness, line, missing, read_json};
 use super::progress::Progress;
 use super::report::Page;
 
@@ -138,18 +138,18 @@ struct Outcome {
     status: i32,
 }
 
-pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
-    let repeats = lab.options.repeats.unwrap_or(5);
+pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+    let repeats = harness.options.repeats.unwrap_or(5);
     let wanted: Vec<&'static Service> = SERVICES
         .iter()
-        .filter(|service| lab.options.wants(service.name))
+        .filter(|service| harness.options.wants(service.name))
         .collect();
-    lab.keep_processors_awake()?;
-    lab.let_others_pass()?;
-    let mut progress = Progress::new(lab.part, wanted.len());
+    harness.keep_processors_awake()?;
+    harness.let_others_pass()?;
+    let mut progress = Progress::new(harness.part, wanted.len());
     let mut outcomes = Vec::new();
     for service in wanted {
-        let outcome = compare(lab, service, repeats)?;
+        let outcome = compare(harness, service, repeats)?;
         progress.step(service.name);
         outcomes.push(outcome);
     }
@@ -157,16 +157,20 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
 }
 
 /// Prepares a service on a fresh disk and compares its runs.
-fn compare(lab: &Lab, service: &'static Service, repeats: usize) -> Result<Outcome, EvaluateError> {
-    let script = scripts(lab, service)?;
-    let disk = Disk::create(lab, &EXT4)?;
+fn compare(
+    harness: &Harness,
+    service: &'static Service,
+    repeats: usize,
+) -> Result<Outcome, EvaluateError> {
+    let script = scripts(harness, service)?;
+    let disk = Disk::create(harness, &EXT4)?;
     let folder = disk.mount.join("service");
     fs::create_dir(&folder).map_err(EvaluateError::file("make", &folder))?;
     if !service.as_root {
         let id = Some(USER_ID);
         chown(&folder, id, id).map_err(EvaluateError::file("hand over", &folder))?;
     }
-    let seconds = lab.options.seconds.unwrap_or(SECONDS);
+    let seconds = harness.options.seconds.unwrap_or(SECONDS);
     let work = (service.work * seconds / SECONDS).round().max(5.0);
     let as_user = |words: &[&str], goal: &str| {
         let mut command = if service.as_root {
@@ -190,15 +194,15 @@ fn compare(lab: &Lab, service: &'static Service, repeats: usize) -> Result<Outco
         command
     };
     let mut prepare = as_user(&["env"], "prepare");
-    lab.execute(&mut prepare, &[0])?;
+    harness.execute(&mut prepare, &[0])?;
     disk.settle()?;
 
     let report_file = folder.join("comparison.json");
     let (luc, file) = (
-        lab.luc_path().display().to_string(),
+        harness.luc_path().display().to_string(),
         report_file.display().to_string(),
     );
-    let (repeats_word, seed) = (repeats.to_string(), lab.options.seed.to_string());
+    let (repeats_word, seed) = (repeats.to_string(), harness.options.seed.to_string());
     let words = [
         &luc,
         "run",
@@ -212,11 +216,11 @@ fn compare(lab: &Lab, service: &'static Service, repeats: usize) -> Result<Outco
     ];
     let mut command = as_user(&words, "run");
     let accepted: Vec<i32> = (0..=255).collect();
-    let finished = lab.execute(&mut command, &accepted)?;
+    let finished = harness.execute(&mut command, &accepted)?;
     let report = read_json(&report_file)?;
-    let phases = phases(&folder.join("phases"), repeats, lab.options.seed);
-    let version = version(lab, service.package)?;
-    lab.keep(json!({
+    let phases = phases(&folder.join("phases"), repeats, harness.options.seed);
+    let version = version(harness, service.package)?;
+    harness.keep(json!({
         "cell": service.name,
         "package": service.package,
         "version": version,
@@ -240,9 +244,9 @@ fn compare(lab: &Lab, service: &'static Service, repeats: usize) -> Result<Outco
 }
 
 /// Writes a service's script, and what all share, into the work directory.
-fn scripts(lab: &Lab, service: &Service) -> Result<PathBuf, EvaluateError> {
+fn scripts(harness: &Harness, service: &Service) -> Result<PathBuf, EvaluateError> {
     let write = |name: &str, text: &str| {
-        let path = lab.path(name);
+        let path = harness.path(name);
         fs::write(&path, text).map_err(EvaluateError::file("write", &path))?;
         Ok::<_, EvaluateError>(path)
     };
@@ -274,10 +278,10 @@ fn phases(file: &Path, repeats: usize, seed: u64) -> (Vec<f64>, Vec<f64>) {
 }
 
 /// The installed version of a package.
-fn version(lab: &Lab, package: &str) -> Result<String, EvaluateError> {
+fn version(harness: &Harness, package: &str) -> Result<String, EvaluateError> {
     let mut command = Command::new("dpkg-query");
     command.args(["--show", "--showformat", "${Version}", package]);
-    let version = lab.execute(&mut command, &[0])?.stdout;
+    let version = harness.execute(&mut command, &[0])?.stdout;
     if version.is_empty() {
         return Err(missing("a package's version"));
     }

@@ -7,7 +7,7 @@ use luc_stats::Interval;
 
 use super::disks::EXT4;
 use super::error::EvaluateError;
-use super::lab::Lab;
+use super::harness::Harness;
 use super::report::{NOTATION, Page, Table, Target, number, ratio, spread};
 use super::rounds::{self, Job, Runs, Under, files_per_s};
 
@@ -29,9 +29,9 @@ fn cell(clients: usize) -> String {
     format!("{clients} threads")
 }
 
-pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
-    let repeats = lab.options.repeats.unwrap_or(7);
-    let seconds = lab.options.seconds.unwrap_or(2.0);
+pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+    let repeats = harness.options.repeats.unwrap_or(7);
+    let seconds = harness.options.seconds.unwrap_or(2.0);
     let mut jobs = Vec::new();
     for clients in CLIENTS {
         jobs.extend(SETTINGS.map(|(setting, under, is_long)| Job {
@@ -42,8 +42,8 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
             under,
         }));
     }
-    let runs = rounds::run(lab, &jobs, repeats)?;
-    Ok(page(lab, &runs, repeats, seconds))
+    let runs = rounds::run(harness, &jobs, repeats)?;
+    Ok(page(harness, &runs, repeats, seconds))
 }
 
 /// A program of which nothing is left out.
@@ -53,7 +53,7 @@ fn words(clients: usize, seconds: f64) -> Vec<String> {
     words
 }
 
-fn page(lab: &Lab, runs: &Runs, repeats: usize, seconds: f64) -> Page {
+fn page(harness: &Harness, runs: &Runs, repeats: usize, seconds: f64) -> Page {
     let long = LONGER * seconds;
     let mut table = Table::new(&[
         "clients",
@@ -68,12 +68,12 @@ fn page(lab: &Lab, runs: &Runs, repeats: usize, seconds: f64) -> Page {
     ]);
     let mut targets = Vec::new();
     for cell in CLIENTS.map(cell) {
-        if !lab.options.wants(&cell) {
+        if !harness.options.wants(&cell) {
             continue;
         }
         let of = |setting| spread(&runs.figures(&cell, setting, files_per_s));
         let gain =
-            |with, without| runs.ratio(&cell, (with, without), files_per_s, lab.options.seed);
+            |with, without| runs.ratio(&cell, (with, without), files_per_s, harness.options.seed);
         let first = gain("first, short", "stock, short");
         let again = gain("again, short", "stock, short");
         let whole = gain("first, long", "stock, long");

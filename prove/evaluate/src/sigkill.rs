@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::disks::{Disk, EXT4};
 use super::error::EvaluateError;
-use super::lab::{Lab, figure, line, missing, of_disk, read_json};
+use super::harness::{Harness, figure, line, missing, of_disk, read_json};
 use super::progress::Progress;
 use super::report::{Page, Table, Target, number};
 
@@ -128,30 +128,33 @@ pub fn workers(orders: &Orders) -> Result<Value, EvaluateError> {
     }))
 }
 
-pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
-    let kills = lab.options.cuts.unwrap_or(KILLS);
+pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+    let kills = harness.options.cuts.unwrap_or(KILLS);
     let source = include_str!("../../../crates/luc/tests/programs/caller.c");
-    let caller = lab.compile("sigkill-caller", source, &["-D_GNU_SOURCE"])?;
+    let caller = harness.compile("sigkill-caller", source, &["-D_GNU_SOURCE"])?;
     let limit_ms = DEADLINE_MS + COMMITS_MS + SLACK_MS;
-    let disk = Disk::create(lab, &EXT4)?;
-    let gate_file = lab.path("gate.json");
-    let mut command = lab.luc(&["run", "--quiet", "--policy", "auto", "--json"]);
-    command.arg(&gate_file).arg("--").arg(&lab.options.myself);
+    let disk = Disk::create(harness, &EXT4)?;
+    let gate_file = harness.path("gate.json");
+    let mut command = harness.luc(&["run", "--quiet", "--policy", "auto", "--json"]);
+    command
+        .arg(&gate_file)
+        .arg("--")
+        .arg(&harness.options.myself);
     command.arg("sigkill-workers").arg(&caller).arg(&disk.mount);
     command.args([
         kills.to_string(),
         limit_ms.to_string(),
-        lab.options.seed.to_string(),
+        harness.options.seed.to_string(),
     ]);
-    let mut progress = Progress::new(lab.part, 1);
-    let output = lab.execute(&mut command, &[0])?.stdout;
+    let mut progress = Progress::new(harness.part, 1);
+    let output = harness.execute(&mut command, &[0])?.stdout;
     progress.step(&format!("{kills} kills"));
     let counted: Value = serde_json::from_str(&output).map_err(|_| missing("the counts"))?;
     let report = read_json(&gate_file)?;
     let of_disk = of_disk(&report, &disk).clone();
     let gate = &of_disk["gate"];
     let left = left(&caller);
-    lab.keep(
+    harness.keep(
         json!({ "command": line(&command), "counted": counted, "gate": of_disk,
                      "left": left }),
     );

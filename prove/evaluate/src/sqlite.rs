@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::disks::{Disk, EXT4};
 use super::error::EvaluateError;
-use super::lab::{Lab, figure, line, missing, read_json};
+use super::harness::{Harness, figure, line, missing, read_json};
 use super::progress::Progress;
 use super::report::{Page, Table, Target, number};
 
@@ -90,12 +90,12 @@ pub fn writers(directory: &Path) -> Result<(), EvaluateError> {
     Ok(())
 }
 
-pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
-    let repeats = lab.options.repeats.unwrap_or(5);
-    let disk = Disk::create(lab, &EXT4)?;
-    let report_file = lab.path("comparison.json");
-    let (repeats_word, seed) = (repeats.to_string(), lab.options.seed.to_string());
-    let mut command = lab.luc(&[
+pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+    let repeats = harness.options.repeats.unwrap_or(5);
+    let disk = Disk::create(harness, &EXT4)?;
+    let report_file = harness.path("comparison.json");
+    let (repeats_word, seed) = (repeats.to_string(), harness.options.seed.to_string());
+    let mut command = harness.luc(&[
         "run",
         "--quiet",
         "--compare",
@@ -105,22 +105,22 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
     ]);
     command.arg("--json").arg(&report_file).arg("--");
     command
-        .arg(&lab.options.myself)
+        .arg(&harness.options.myself)
         .arg("sqlite-writers")
         .arg(&disk.mount);
-    let mut progress = Progress::new(lab.part, 1);
-    lab.execute(&mut command, &[0])?;
+    let mut progress = Progress::new(harness.part, 1);
+    harness.execute(&mut command, &[0])?;
     let report = read_json(&report_file)?;
-    let checked = check(lab, &disk.mount)?;
+    let checked = check(harness, &disk.mount)?;
     progress.step("runs made and databases checked");
     drop(progress);
-    lab.keep(json!({ "command": line(&command), "comparison": report,
+    harness.keep(json!({ "command": line(&command), "comparison": report,
                      "databases": checked.0, "sound": checked.1 }));
     page(&report, repeats, checked)
 }
 
 /// Databases there are, and those that are sound and whole.
-fn check(lab: &Lab, directory: &Path) -> Result<(usize, usize), EvaluateError> {
+fn check(harness: &Harness, directory: &Path) -> Result<(usize, usize), EvaluateError> {
     let list = |path: &Path| -> Result<Vec<PathBuf>, EvaluateError> {
         let entries = fs::read_dir(path).map_err(EvaluateError::file("list", path))?;
         Ok(entries.flatten().map(|entry| entry.path()).collect())
@@ -145,7 +145,7 @@ fn check(lab: &Lab, directory: &Path) -> Result<(usize, usize), EvaluateError> {
             command.arg(&database);
             command.arg("PRAGMA integrity_check; SELECT count(*) FROM log;");
             all += 1;
-            let said = lab.execute(&mut command, &[0, 1])?.stdout;
+            let said = harness.execute(&mut command, &[0, 1])?.stdout;
             sound += usize::from(said.trim() == expected);
         }
     }

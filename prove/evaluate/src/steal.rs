@@ -1,7 +1,7 @@
 //! When a run counts: one that the hypervisor disturbed says little about the program.
 
 use super::error::EvaluateError;
-use super::lab::Lab;
+use super::harness::Harness;
 
 /// A run is made again if more than this share of the processors' time was stolen during it. A rented machine
 /// always loses about 1 %, to all settings alike.
@@ -13,7 +13,7 @@ const TRIES: usize = 4;
 /// Makes a run, and makes it again while too much processor time is stolen. `once` is told whether it may be made
 /// again, and gives its result and the share that was stolen.
 pub(super) fn undisturbed<T>(
-    lab: &Lab,
+    harness: &Harness,
     mut once: impl FnMut(bool) -> Result<(T, f64), EvaluateError>,
 ) -> Result<T, EvaluateError> {
     for _ in 1..TRIES {
@@ -21,7 +21,7 @@ pub(super) fn undisturbed<T>(
         if !is_disturbed(true, stolen_share) {
             return Ok(run);
         }
-        lab.count_disturbed();
+        harness.count_disturbed();
     }
     once(false).map(|(run, _)| run)
 }

@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::error::EvaluateError;
-use super::lab::{Lab, missing};
+use super::harness::{Harness, missing};
 use super::progress::Progress;
 use super::report::{Page, Table, Target};
 
@@ -59,7 +59,7 @@ fs = "xfs"
 
 /// A plan and its results.
 struct Site<'a> {
-    lab: &'a Lab,
+    harness: &'a Harness,
     plan: PathBuf,
     out: PathBuf,
 }
@@ -69,16 +69,16 @@ type Repeat = (String, u64);
 
 impl Site<'_> {
     fn command(&self) -> Command {
-        let mut command = self.lab.luc(&["sweep"]);
+        let mut command = self.harness.luc(&["sweep"]);
         command.arg(&self.plan).arg("--out").arg(&self.out);
         command.arg("--json");
-        command.env("LUC_RUN_DIR", self.lab.path("run"));
+        command.env("LUC_RUN_DIR", self.harness.path("run"));
         command
     }
 
     /// Runs it to its end; the repeats of its report, in order.
     fn run(&self) -> Result<Vec<Repeat>, EvaluateError> {
-        let output = self.lab.execute(&mut self.command(), &[0])?.stdout;
+        let output = self.harness.execute(&mut self.command(), &[0])?.stdout;
         let report: Value =
             serde_json::from_str(&output).map_err(|_| missing("the sweep's report"))?;
         let rows = report["repeats"].as_array();
@@ -104,7 +104,7 @@ impl Site<'_> {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
-            .map_err(EvaluateError::file("run", self.lab.luc_path()))?;
+            .map_err(EvaluateError::file("run", self.harness.luc_path()))?;
         thread::sleep(after);
         let others = if all {
             children(child.id())
@@ -119,7 +119,7 @@ impl Site<'_> {
         }
         child
             .wait()
-            .map_err(EvaluateError::file("wait for", self.lab.luc_path()))?;
+            .map_err(EvaluateError::file("wait for", self.harness.luc_path()))?;
         if interrupt::interrupted() {
             return Err(EvaluateError::Interrupted);
         }
@@ -128,7 +128,7 @@ impl Site<'_> {
 
     /// What a sweep must not leave behind: disks, mounts, folders of its repeats.
     fn left(&self) -> Vec<String> {
-        let disks = fs::read_dir(self.lab.path("run/disk"));
+        let disks = fs::read_dir(self.harness.path("run/disk"));
         let disks = disks.into_iter().flatten().flatten();
         let mut left: Vec<String> = disks
             .map(|disk| format!("disk {}", disk.file_name().to_string_lossy()))
@@ -172,21 +172,21 @@ fn children(parent: u32) -> Vec<Pid> {
         .collect()
 }
 
-pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
-    let kills = lab.options.cuts.unwrap_or(KILLS);
-    let plan = lab.path("plan.toml");
+pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+    let kills = harness.options.cuts.unwrap_or(KILLS);
+    let plan = harness.path("plan.toml");
     fs::write(&plan, PLAN).map_err(EvaluateError::file("write", &plan))?;
     let site = |name: &str| Site {
-        lab,
+        harness,
         plan: plan.clone(),
-        out: lab.path(name),
+        out: harness.path(name),
     };
-    let mut progress = Progress::new(lab.part, kills as usize + 2);
+    let mut progress = Progress::new(harness.part, kills as usize + 2);
     let undisturbed = site("undisturbed").run()?;
     progress.step(&format!("undisturbed: {} repeats", undisturbed.len()));
 
     let killed = site("killed");
-    let mut random = random::stream(lab.options.seed, 0);
+    let mut random = random::stream(harness.options.seed, 0);
     let mut table = Table::new(&["kill", "killed", "after, s", "repeats kept", "left behind"]);
     let (mut at_work, mut left_behind) = (0, 0);
     for kill in 0..kills {
@@ -201,7 +201,7 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
         } else {
             "the sweep"
         };
-        lab.keep(json!({
+        harness.keep(json!({
             "kill": kill + 1, "killed": what, "after_ms": after.as_millis() as u64, "kept": killed.kept(), "left": left,
         }));
         progress.step(&format!(
@@ -224,7 +224,7 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
     let resumed = killed.run()?;
     let left = killed.cleared();
     progress.step(&format!("to its end: {} repeats", resumed.len()));
-    lab.keep(json!({ "undisturbed": undisturbed, "killed": resumed, "left": left }));
+    harness.keep(json!({ "undisturbed": undisturbed, "killed": resumed, "left": left }));
     Ok(page(
         &undisturbed,
         &resumed,

@@ -12,7 +12,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::Serialize;
 
 use super::error::EvaluateError;
-use super::lab::missing;
+use super::harness::missing;
 
 /// How long a calibrating run is.
 const CALIBRATION: Duration = Duration::from_millis(300);

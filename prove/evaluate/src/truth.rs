@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::disks::Disk;
 use super::error::EvaluateError;
 use super::groups::{self, Group};
-use super::lab::{Lab, line, missing};
+use super::harness::{Harness, line, missing};
 use super::plant::scene::AND;
 use super::progress::Progress;
 use super::report::{Page, Table, Target};
@@ -32,22 +32,22 @@ struct Row {
     judgement: Judgement,
 }
 
-pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
-    let repeats = lab.options.repeats.unwrap_or(2);
-    let seconds = lab.options.seconds.unwrap_or(3.0);
+pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+    let repeats = harness.options.repeats.unwrap_or(2);
+    let seconds = harness.options.seconds.unwrap_or(3.0);
     let wanted = |repeat: usize| {
         let cases = cases::all(STRETCHES[repeat % STRETCHES.len()]);
-        let wanted = |case: &Case| lab.options.wants(case.name);
+        let wanted = |case: &Case| harness.options.wants(case.name);
         cases.into_iter().filter(wanted).collect::<Vec<Case>>()
     };
     let steps = wanted(0).len() * repeats;
     if steps == 0 {
-        let only = lab.options.only.clone().unwrap_or_default();
+        let only = harness.options.only.clone().unwrap_or_default();
         return Err(EvaluateError::NoCell(only));
     }
     let root = groups::root();
     let _first = priority::First::raise();
-    let mut progress = Progress::new(lab.part, steps);
+    let mut progress = Progress::new(harness.part, steps);
     let mut rows = Vec::new();
     for repeat in 0..repeats {
         for case in wanted(repeat) {
@@ -55,7 +55,7 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
                 let numbers = 0..case.roles.len();
                 numbers.map(|number| Group::create(root, number)).collect()
             })?;
-            let judgements = once(lab, &case, &groups, repeat, seconds)?;
+            let judgements = once(harness, &case, &groups, repeat, seconds)?;
             let right = judgements.iter().filter(|found| found.is_right()).count();
             progress.step(&format!(
                 "{}: {right} of {} right",
@@ -85,20 +85,20 @@ fn planted(case: &Case, expected: &Expected) -> String {
 
 /// Plants the trouble, records it, and judges what is said of it.
 fn once(
-    lab: &Lab,
+    harness: &Harness,
     case: &Case,
     groups: &[Group],
     repeat: usize,
     seconds: f64,
 ) -> Result<Vec<Judgement>, EvaluateError> {
-    let (trace, model) = (lab.path("trace"), lab.path("model.toml"));
+    let (trace, model) = (harness.path("trace"), harness.path("model.toml"));
     let mut disks = Vec::new();
     let mut limits = Vec::new();
     for drive in &case.disks {
         if let Some(text) = drive.toml() {
             fs::write(&model, text).map_err(EvaluateError::file("write", &model))?;
         }
-        let disk = Disk::create_with(lab, drive.words(&model))?;
+        let disk = Disk::create_with(harness, drive.words(&model))?;
         limits.push(limit::Limit::set(&disk.mount, drive.dirty_limit_bytes)?);
         disks.push(disk);
     }
@@ -107,7 +107,7 @@ fn once(
     for disk in &disks {
         words.extend(["--device".to_owned(), disk.mount.display().to_string()]);
     }
-    let myself = lab.options.myself.display().to_string();
+    let myself = harness.options.myself.display().to_string();
     words.extend(["--".to_owned(), myself, "plants".to_owned()]);
     for (number, role) in case.roles.iter().enumerate() {
         if number > 0 {
@@ -117,21 +117,21 @@ fn once(
         words.push(disks[role.disk].mount.display().to_string());
         words.extend(["--name".to_owned(), role.name.to_owned()]);
         words.extend(["--seconds".to_owned(), seconds.to_string()]);
-        let seed = lab.options.seed.wrapping_add(repeat as u64);
+        let seed = harness.options.seed.wrapping_add(repeat as u64);
         words.extend(["--seed".to_owned(), seed.to_string()]);
         if let Some(group) = groups.get(number) {
             words.extend(["--cgroup".to_owned(), group.path.display().to_string()]);
         }
     }
     let processors = Processors::now();
-    let played = lab.json(&words)?;
+    let played = harness.json(&words)?;
     let stolen_share = Processors::now().stolen_share_since(processors);
     let explain = [
         "explain".to_owned(),
         trace.display().to_string(),
         "--json".to_owned(),
     ];
-    let report = lab.json(&explain)?;
+    let report = harness.json(&explain)?;
     fs::remove_dir_all(&trace).map_err(EvaluateError::file("remove", &trace))?;
 
     let actors = actors(case, groups, &played)?;
@@ -140,11 +140,11 @@ fn once(
         .map(|expected| judge(expected, case, &actors, &mounts, &report))
         .collect();
     let judgements = judgements?;
-    lab.keep(json!({
+    harness.keep(json!({
         "case": case.name,
         "repeat": repeat,
         "disks": case.disks.iter().map(ToString::to_string).collect::<Vec<String>>(),
-        "command": line(&lab.luc(&words)),
+        "command": line(&harness.luc(&words)),
         "actors": actors,
         "stolen_share": stolen_share,
         "lost": report["lost"],

@@ -2,7 +2,7 @@
 
 use super::disks::{DiskSpec, EXT4};
 use super::error::EvaluateError;
-use super::lab::{Lab, figure};
+use super::harness::{Harness, figure};
 use super::report::{NOTATION, Page, Table, Target, middle, ratio, spread};
 use super::rounds::{self, Job, Run, Runs, Under, mean_ms, p99_ms};
 
@@ -19,9 +19,9 @@ const DISK: DiskSpec = DiskSpec {
     ..EXT4
 };
 
-pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
-    let repeats = lab.options.repeats.unwrap_or(5);
-    let seconds = lab.options.seconds.unwrap_or(10.0);
+pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+    let repeats = harness.options.repeats.unwrap_or(5);
+    let seconds = harness.options.seconds.unwrap_or(10.0);
     let jobs: Vec<Job> = CELLS
         .iter()
         .flat_map(|(cell, clients, parameters)| {
@@ -34,8 +34,8 @@ pub(super) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
             })
         })
         .collect();
-    let runs = rounds::run(lab, &jobs, repeats)?;
-    Ok(page(lab, &runs, repeats, seconds))
+    let runs = rounds::run(harness, &jobs, repeats)?;
+    Ok(page(harness, &runs, repeats, seconds))
 }
 
 fn words(clients: &str, parameters: &str, seconds: f64) -> Vec<String> {
@@ -53,7 +53,7 @@ fn words(clients: &str, parameters: &str, seconds: f64) -> Vec<String> {
     .into()
 }
 
-fn page(lab: &Lab, runs: &Runs, repeats: usize, seconds: f64) -> Page {
+fn page(harness: &Harness, runs: &Runs, repeats: usize, seconds: f64) -> Page {
     let rate = |run: &Run| figure(&run.bench, "flowops_per_second").ok();
     let fsync = |run: &Run| mean_ms(run, &FSYNCS);
     let fsync_p99 = |run: &Run| p99_ms(run, &FSYNCS);
@@ -68,11 +68,14 @@ fn page(lab: &Lab, runs: &Runs, repeats: usize, seconds: f64) -> Page {
         "gate, p99, ms",
     ]);
     let mut targets = Vec::new();
-    for (cell, ..) in CELLS.iter().filter(|(cell, ..)| lab.options.wants(cell)) {
+    for (cell, ..) in CELLS
+        .iter()
+        .filter(|(cell, ..)| harness.options.wants(cell))
+    {
         let of = |setting: &str, figure: &dyn Fn(&Run) -> Option<f64>| {
             runs.figures(cell, setting, figure)
         };
-        let gain = runs.ratio(cell, ("gate", "stock"), rate, lab.options.seed);
+        let gain = runs.ratio(cell, ("gate", "stock"), rate, harness.options.seed);
         table.row(vec![
             (*cell).to_owned(),
             spread(&of("stock", &rate)),

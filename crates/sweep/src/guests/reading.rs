@@ -11,25 +11,25 @@ use super::super::error::SweepError;
 use super::super::journal::{Failure, Record, Results};
 use super::super::plan::Plan;
 use super::super::points::Point;
-use super::lots::Lot;
-use super::speed::Speed;
+use super::super::time_scale::Speed;
+use super::batches::Batch;
 
 /// Where the figure of a workload file is in its report.
 const FLOWOPS: &str = "/flowops_per_second";
 
-/// The repeats of a lot; where only the best is wanted, also what could not be measured. `kernel` is what the guest ran, `mkfs` the version of it by file system.
+/// The repeats of a batch; where only the best is wanted, also what could not be measured. `kernel` is what the guest ran, `mkfs` the version of it by file system.
 pub(super) fn records(
     plan: &Plan,
-    lot: &Lot,
+    batch: &Batch,
     outcome: &Outcome,
     kernel: &str,
     mkfs: &BTreeMap<String, String>,
 ) -> Result<Results, SweepError> {
-    let speed = Speed::of(plan, lot.mips);
+    let speed = plan.speed(batch.mips);
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let ended_unix_s = since.map(|time| time.as_secs()).unwrap_or_default();
     let record = |(number, point): (usize, &Point)| {
-        let what = || format!("{} repeat {}", point.key(), lot.round + 1);
+        let what = || format!("{} repeat {}", point.key(), batch.round + 1);
         let missing = |figure: &str| SweepError::NoFigure {
             what: what(),
             figure: figure.to_owned(),
@@ -62,8 +62,8 @@ pub(super) fn records(
         });
         Ok(Record {
             key: point.key(),
-            round: lot.round,
-            value: round(speed.scale(value, point.unit())),
+            round: batch.round,
+            value: round(speed.scale_figure(value, point.unit())),
             warm_up: None,
             environment: Environment {
                 started_unix_s: ended_unix_s.saturating_sub(outcome.wall.as_secs()),
@@ -89,14 +89,14 @@ pub(super) fn records(
         })
     };
     let mut results = Results::default();
-    for (number, point) in (1..).zip(&lot.points) {
+    for (number, point) in (1..).zip(&batch.points) {
         match record((number, point)) {
             Ok(record) => results.records.push(record),
             // Of many candidates one may be impossible: the others are not.
             Err(error) if plan.stop.best && error.is_of_one_point() => {
                 results.failures.push(Failure {
                     key: point.key(),
-                    round: lot.round,
+                    round: batch.round,
                     failed: error.to_string(),
                 });
             }
@@ -202,12 +202,12 @@ fn round(value: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::options::Stretch;
+    use super::super::super::time_scale::TimeScale;
     use super::*;
 
     const TWICE: Speed = Speed {
         shift: 0,
-        stretch: Stretch { permille: 2000 },
+        scale: TimeScale { permille: 2000 },
     };
 
     #[test]

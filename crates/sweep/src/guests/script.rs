@@ -9,8 +9,8 @@ use super::super::error::SweepError;
 use super::super::options::{Personality, words};
 use super::super::plan::{Disk, LONGEST_HOLD_US, Plan};
 use super::super::points::Point;
-use super::lots::Lot;
-use super::speed::Speed;
+use super::super::time_scale::Speed;
+use super::batches::Batch;
 
 /// A huge page, in which a model's disk is kept.
 const HUGE_PAGE_BYTES: u64 = 2 << 20;
@@ -25,20 +25,20 @@ const PID_US: [(&str, u64); 2] = [("timeout_us", 1000), ("max_hold_us", 20_000)]
 /// What `delay` waits, and holds in all, µs.
 const DELAY_US: [(&str, u64); 2] = [("delay_us", 1000), ("max_hold_us", LONGEST_HOLD_US)];
 
-/// The script of a lot.
-pub(super) fn script(plan: &Plan, lot: &Lot) -> Result<String, SweepError> {
-    let speed = Speed::of(plan, lot.mips);
+/// The script of a batch.
+pub(super) fn script(plan: &Plan, batch: &Batch) -> Result<String, SweepError> {
+    let speed = plan.speed(batch.mips);
     let mut script = head(plan)?;
     script += PREAMBLE;
-    let _ = writeln!(script, "stretch {}", speed.stretch.permille); // a String takes any text
+    let _ = writeln!(script, "stretch {}", speed.scale.permille); // a String takes any text
     let disk = if plan.disk.is_modelled() {
         String::new()
     } else {
         disk(&plan.disk, speed)?
     };
-    for point in &lot.points {
+    for point in &batch.points {
         let target = &point.target;
-        let bench = bench(plan, point, lot.round, speed)?.join(" ");
+        let bench = bench(plan, point, batch.round, speed)?.join(" ");
         let _ = writeln!(
             script,
             "point {} '{}' '{}' '{}' '{disk}' {} {bench}",
@@ -46,7 +46,7 @@ pub(super) fn script(plan: &Plan, lot: &Lot) -> Result<String, SweepError> {
             target.mkfs,
             target.mount,
             settings(point, speed),
-            lot.round * SHIFT_US,
+            batch.round * SHIFT_US,
         );
     }
     Ok(script)
@@ -95,7 +95,7 @@ fn disk(disk: &Disk, speed: Speed) -> Result<String, SweepError> {
         ("read", &disk.read),
     ] {
         let ns = time.as_deref().map_or(Ok(0), parse_duration_ns)?;
-        all.push(format!("{name}_ns={}", speed.stretch.stretch(ns)));
+        all.push(format!("{name}_ns={}", speed.scale.apply(ns)));
     }
     Ok(all.join(" "))
 }
@@ -123,7 +123,7 @@ fn bench(
         seed,
     ];
     for (option, value) in &point.workload.options {
-        all.extend(words(bench, option, value, speed.stretch)?);
+        all.extend(words(bench, option, value, speed.scale)?);
     }
     if point.target.no_fsync {
         all.push("--no-fsync".to_owned());
@@ -166,7 +166,7 @@ fn stretched(name: &str, value: u64, speed: Speed) -> u64 {
     if !name.ends_with("_us") {
         return value;
     }
-    speed.stretch.stretch(value).min(LONGEST_HOLD_US)
+    speed.scale.apply(value).min(LONGEST_HOLD_US)
 }
 
 #[cfg(test)]
@@ -174,7 +174,7 @@ mod tests {
     use std::path::Path;
 
     use super::super::super::points::points;
-    use super::super::lots::{Stage, deal};
+    use super::super::batches::{Stage, partition};
     use super::*;
 
     #[test]
@@ -194,8 +194,8 @@ mod tests {
             fs = 'reiserfs'";
         let plan = Plan::parse(text, Path::new("p.toml")).expect("fine");
         let points = points(&plan);
-        let lots = deal(&plan, &points, &Stage::whole(&plan, &points));
-        let script = script(&plan, &lots[1]).expect("fine");
+        let batches = partition(&plan, &points, &Stage::whole(&plan, &points));
+        let script = script(&plan, &batches[1]).expect("fine");
         // 512 MiB, twice the drive's 16 MiB, and two more.
         let head = "MODEL='--model hdd --size 512M' PAGES=274 ELEVATOR=mq-deadline LENIENT=\n";
         assert!(script.starts_with(head), "{script}");
@@ -234,10 +234,10 @@ mod tests {
             no-fsync = true";
         let plan = Plan::parse(text, Path::new("p.toml")).expect("fine");
         let points = points(&plan);
-        let lots = deal(&plan, &points, &Stage::whole(&plan, &points));
-        assert_eq!(lots.len(), 4);
+        let batches = partition(&plan, &points, &Stage::whole(&plan, &points));
+        assert_eq!(batches.len(), 4);
         let head = "MODEL= PAGES= ELEVATOR= LENIENT=\n";
-        let script = script(&plan, &lots[3]).expect("fine");
+        let script = script(&plan, &batches[3]).expect("fine");
         assert!(script.starts_with(head) && script.contains("\nstretch 1500\n"));
         let lines: Vec<&str> = script
             .lines()

@@ -14,7 +14,8 @@ use luc_workload::nearest::nearest;
 use super::super::device::own_identity;
 use super::super::error::SweepError;
 use super::super::guest_needs;
-use super::super::options::{self, Stretch};
+use super::super::options;
+use super::super::time_scale::TimeScale;
 use super::file_systems::{FILE_SYSTEMS, kernel_has};
 use super::virtual_time::check_host;
 use super::{Disk, Plan, Policy, Stop, Target, Workload};
@@ -147,7 +148,7 @@ impl Workload {
                     let values = options::values(value);
                     unique(option, values.iter().map(ToString::to_string))?;
                     for value in values {
-                        options::words(bench, option, value, Stretch::NONE)?;
+                        options::words(bench, option, value, TimeScale::NONE)?;
                     }
                     if value.is_array() {
                         axis(option, options::labels(value))?;

@@ -6,7 +6,6 @@ use luc_units::parse_size_bytes;
 use serde::{Deserialize, Serialize};
 
 use super::super::error::SweepError;
-use super::super::guests::Speed;
 use super::check::unique;
 use super::file_systems::distribution_has;
 use super::policy::SETTINGS;
@@ -161,15 +160,15 @@ impl VirtualTime {
             let Some(&fastest) = speeds.iter().max() else {
                 continue;
             };
-            let stretch = Speed::of(plan, fastest).stretch;
+            let scale = plan.speed(fastest).scale;
             for (setting, &us) in &workload.settings {
                 let is_time = setting.ends_with("_us");
-                if is_time && stretch.stretch(us) > LONGEST_HOLD_US {
+                if is_time && scale.apply(us) > LONGEST_HOLD_US {
                     return Err(SweepError::Plan(format!(
                         "workload '{}': {setting} = {us} is {} us in a guest that stands for {fastest} MIPS, and the \
                          module holds no commit longer than {LONGEST_HOLD_US}: lower it, or virtual.mips",
                         workload.name,
-                        stretch.stretch(us)
+                        scale.apply(us)
                     )));
                 }
             }

@@ -6,9 +6,9 @@ use luc_power::energy::About;
 use luc_stats::{Goal, MedianInterval};
 use serde::Serialize;
 
+use super::super::digits::FourDigits;
 use super::super::journal::Record;
 use super::super::points::Point;
-use super::Short;
 
 /// Energy of a point's repeats, with 95 % intervals; `None` of fewer than 6.
 #[derive(Debug, Serialize)]
@@ -66,7 +66,10 @@ pub(super) fn write_about(
     if let (Some(source), Some(scope)) = (source, scope) {
         let idle = match (idle_watts, unavailable) {
             (Some(watts), _) => {
-                format!("net of {} W, measured idle before the sweep", Short(*watts))
+                format!(
+                    "net of {} W, measured idle before the sweep",
+                    FourDigits(*watts)
+                )
             }
             (None, Some(reason)) => format!("no net: {reason}"),
             (None, None) => "no net: idle power was not measured".to_owned(),
@@ -96,9 +99,9 @@ impl fmt::Display for Line<'_> {
         let show = |interval: &Option<MedianInterval>, unit: &str| match interval {
             Some(MedianInterval { median, low, high }) => format!(
                 "{} {unit} ({} to {})",
-                Short(*median),
-                Short(*low),
-                Short(*high)
+                FourDigits(*median),
+                FourDigits(*low),
+                FourDigits(*high)
             ),
             None => "-".to_owned(),
         };

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{Bounds, Comparison, Method, Name, Ranking, Selection, Side, Verdict};
-use crate::Short;
+use crate::digits::FourDigits;
 
 /// A selection to be shown, with what its figure is counted in.
 #[derive(Debug)]
@@ -159,7 +159,11 @@ fn figure(found: &Option<super::Figure>) -> String {
     let Some(found) = found else {
         return "-".to_owned();
     };
-    let (median, low, high) = (Short(found.median), Short(found.low), Short(found.high));
+    let (median, low, high) = (
+        FourDigits(found.median),
+        FourDigits(found.low),
+        FourDigits(found.high),
+    );
     match found.bounds {
         Bounds::Interval => format!("{median} ({low} to {high})"),
         Bounds::Range => format!("{median} [{low} to {high}]"),

@@ -1,6 +1,6 @@
 //! A workload file as parsed: commands in their order, values not yet looked up.
 
-use super::mistake::Position;
+use super::diagnostic::Position;
 
 /// A value as written.
 #[derive(Debug, Clone, PartialEq, Eq)]

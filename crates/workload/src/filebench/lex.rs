@@ -3,7 +3,7 @@
 //! More lenient than Filebench where that changes no file's meaning: sizes may end in K, M, G, t or T, a
 //! variable may have one letter, carriage returns are blanks. Stricter: an illegal character is an error.
 
-use super::mistake::{Mistake, Position};
+use super::diagnostic::{Diagnostic, Position};
 
 /// A token and where it begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Kind {
 }
 
 /// All tokens of `text`; the last is [`Kind::End`].
-pub(super) fn tokens(text: &str) -> Result<Vec<Token>, Mistake> {
+pub(super) fn tokens(text: &str) -> Result<Vec<Token>, Diagnostic> {
     let mut lexer = Lexer {
         rest: text.chars().collect(),
         next: 0,
@@ -107,7 +107,7 @@ impl Lexer {
         }
     }
 
-    fn token(&mut self) -> Result<Kind, Mistake> {
+    fn token(&mut self) -> Result<Kind, Diagnostic> {
         let at = self.at;
         let Some(first) = self.peek() else {
             return Ok(Kind::End);
@@ -121,7 +121,7 @@ impl Lexer {
             '$' => self.variable(at),
             '0'..='9' => self.integer(at),
             'a'..='z' | 'A'..='Z' | '/' | '-' => Ok(Kind::Word(self.take_while(in_word))),
-            other => Err(Mistake::new(
+            other => Err(Diagnostic::new(
                 at,
                 format!("'{}' does not belong here", other.escape_default()),
                 "remove it, or put text into \"...\"",
@@ -129,11 +129,11 @@ impl Lexer {
         }
     }
 
-    fn text(&mut self, at: Position) -> Result<Kind, Mistake> {
+    fn text(&mut self, at: Position) -> Result<Kind, Diagnostic> {
         self.step();
         let text = self.take_while(|letter| letter != '"');
         if self.step().is_none() {
-            return Err(Mistake::new(
+            return Err(Diagnostic::new(
                 at,
                 "this text does not end",
                 "close it with \"",
@@ -142,7 +142,7 @@ impl Lexer {
         Ok(Kind::Text(text))
     }
 
-    fn variable(&mut self, at: Position) -> Result<Kind, Mistake> {
+    fn variable(&mut self, at: Position) -> Result<Kind, Diagnostic> {
         self.step();
         let braces = self.peek() == Some('{');
         if braces {
@@ -151,7 +151,7 @@ impl Lexer {
         let name = self.take_while(|letter| letter.is_ascii_alphanumeric() || letter == '_');
         let named = name.starts_with(|letter: char| letter.is_ascii_alphabetic());
         if !named || (braces && self.step() != Some('}')) {
-            return Err(Mistake::new(
+            return Err(Diagnostic::new(
                 at,
                 "'$' without the name of a variable",
                 "write $name: a letter, then letters, digits or _",
@@ -160,7 +160,7 @@ impl Lexer {
         Ok(Kind::Variable(name))
     }
 
-    fn integer(&mut self, at: Position) -> Result<Kind, Mistake> {
+    fn integer(&mut self, at: Position) -> Result<Kind, Diagnostic> {
         let text = self.take_while(in_word);
         let end = text.trim_start_matches(|letter: char| letter.is_ascii_digit());
         let shift = match end {
@@ -172,7 +172,7 @@ impl Lexer {
             _ => None,
         };
         let Some(shift) = shift else {
-            return Err(Mistake::new(
+            return Err(Diagnostic::new(
                 at,
                 format!("'{text}' is not a number"),
                 "write digits and at most one of k, m, g, t (powers of 1024)",
@@ -185,7 +185,7 @@ impl Lexer {
             .and_then(|number| number.checked_mul(1 << shift))
             .map(Kind::Integer)
             .ok_or_else(|| {
-                Mistake::new(at, format!("'{text}' is too large"), "use less than 16 EiB")
+                Diagnostic::new(at, format!("'{text}' is too large"), "use less than 16 EiB")
             })
     }
 }
@@ -235,13 +235,13 @@ mod tests {
             ("\n$", 2, 1, "'$'"),
             ("99999999999t", 1, 1, "too large"),
         ] {
-            let mistake = tokens(text).expect_err(text);
+            let diagnostic = tokens(text).expect_err(text);
             assert_eq!(
-                (mistake.at.line, mistake.at.column),
+                (diagnostic.at.line, diagnostic.at.column),
                 (line, column),
                 "{text}"
             );
-            assert!(mistake.to_string().contains(word), "{mistake}");
+            assert!(diagnostic.to_string().contains(word), "{diagnostic}");
         }
     }
 }

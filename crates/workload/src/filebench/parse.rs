@@ -3,8 +3,8 @@
 //! Keywords mean something only where they are expected, so that a name may be `random` or `run`.
 
 use super::ast::{Action, Attribute, Attributes, Command, Flowop, Mode, Setting, Thread, Value};
+use super::diagnostic::{Diagnostic, Position};
 use super::lex::{Kind, Token, tokens};
-use super::mistake::{Mistake, Position};
 use super::words;
 
 const COMMANDS: &[&str] = &[
@@ -26,7 +26,7 @@ const COMMANDS: &[&str] = &[
 ];
 
 /// Parses a workload file.
-pub(super) fn parse(text: &str) -> Result<Vec<Command>, Mistake> {
+pub(super) fn parse(text: &str) -> Result<Vec<Command>, Diagnostic> {
     let mut parser = Parser {
         tokens: tokens(text)?,
         next: 0,
@@ -75,36 +75,36 @@ impl Parser {
         found
     }
 
-    fn expect(&mut self, sign: char, place: &str) -> Result<(), Mistake> {
+    fn expect(&mut self, sign: char, place: &str) -> Result<(), Diagnostic> {
         if self.accept(sign) {
             return Ok(());
         }
         Err(self.wrong(&format!("'{sign}'"), place))
     }
 
-    fn wrong(&self, wanted: &str, place: &str) -> Mistake {
+    fn wrong(&self, wanted: &str, place: &str) -> Diagnostic {
         let found = self.peek().shown();
-        Mistake::new(
+        Diagnostic::new(
             self.at(),
             format!("{found} {place}"),
             format!("{wanted} belongs here"),
         )
     }
 
-    fn word(&mut self, kind: &str, known: &[&str]) -> Result<String, Mistake> {
+    fn word(&mut self, kind: &str, known: &[&str]) -> Result<String, Diagnostic> {
         let at = self.at();
         match self.peek().clone() {
             Kind::Word(word) if known.contains(&word.as_str()) => {
                 self.step();
                 Ok(word)
             }
-            Kind::Word(word) => Err(Mistake::unknown(at, kind, &word, known)),
+            Kind::Word(word) => Err(Diagnostic::unknown(at, kind, &word, known)),
             _ => Err(self.wrong(&format!("a {kind} ({})", known.join(", ")), "stands here")),
         }
     }
 
     /// The next command; `None` for `quit`.
-    fn command(&mut self) -> Result<Option<Action>, Mistake> {
+    fn command(&mut self) -> Result<Option<Action>, Diagnostic> {
         let word = self.word("command", COMMANDS)?;
         Ok(Some(match word.as_str() {
             "set" => self.set()?,
@@ -147,7 +147,7 @@ impl Parser {
         }))
     }
 
-    fn set(&mut self) -> Result<Action, Mistake> {
+    fn set(&mut self) -> Result<Action, Diagnostic> {
         let Kind::Variable(name) = self.peek().clone() else {
             self.word("setting", &["mode"])?;
             if self.word("mode", &["quit", "nousestats"])? == "nousestats" {
@@ -190,7 +190,7 @@ impl Parser {
         Ok(Action::Set(name, setting))
     }
 
-    fn define(&mut self) -> Result<Action, Mistake> {
+    fn define(&mut self) -> Result<Action, Diagnostic> {
         let at = self.at();
         let known = ["file", "fileset", "process", "flowop", "randvar"];
         match self.word("thing to define", &known)?.as_str() {
@@ -203,7 +203,7 @@ impl Parser {
                 let mut attributes = self.attributes("randvar", words::RANDOM)?;
                 let name = attributes.get("name").map(|name| name.value.clone());
                 let Some(Value::Variable(name)) = name else {
-                    return Err(Mistake::new(
+                    return Err(Diagnostic::new(
                         at,
                         "randvar without a name",
                         "write name=$variable",
@@ -221,7 +221,13 @@ impl Parser {
                 let attributes = self.attributes("flowop", words::COMPOSITE)?;
                 let name = match attributes.get("name").map(|name| &name.value) {
                     Some(Value::Text(name)) => name.clone(),
-                    _ => return Err(Mistake::new(at, "flowop without a name", "write name=WORD")),
+                    _ => {
+                        return Err(Diagnostic::new(
+                            at,
+                            "flowop without a name",
+                            "write name=WORD",
+                        ));
+                    }
                 };
                 let flowops = self.block(Self::flowop, "flowop")?;
                 self.composites.push(name);
@@ -233,9 +239,9 @@ impl Parser {
     /// `{ item ... }`, not empty.
     fn block<T>(
         &mut self,
-        item: impl Fn(&mut Self) -> Result<T, Mistake>,
+        item: impl Fn(&mut Self) -> Result<T, Diagnostic>,
         place: &str,
-    ) -> Result<Vec<T>, Mistake> {
+    ) -> Result<Vec<T>, Diagnostic> {
         self.expect('{', &format!("after the attributes of the {place}"))?;
         let mut items = vec![item(self)?];
         while !self.accept('}') {
@@ -247,7 +253,7 @@ impl Parser {
         Ok(items)
     }
 
-    fn thread(&mut self) -> Result<Thread, Mistake> {
+    fn thread(&mut self) -> Result<Thread, Diagnostic> {
         self.word("part of a process", &["thread"])?;
         Ok(Thread {
             attributes: self.attributes("thread", words::THREAD)?,
@@ -255,7 +261,7 @@ impl Parser {
         })
     }
 
-    fn flowop(&mut self) -> Result<Flowop, Mistake> {
+    fn flowop(&mut self) -> Result<Flowop, Diagnostic> {
         self.word("part of a thread", &["flowop"])?;
         let at = self.at();
         let composites = self.composites.clone();
@@ -272,7 +278,7 @@ impl Parser {
     }
 
     /// `a=v, b, c=v`, perhaps none.
-    fn attributes(&mut self, place: &str, known: &[&str]) -> Result<Attributes, Mistake> {
+    fn attributes(&mut self, place: &str, known: &[&str]) -> Result<Attributes, Diagnostic> {
         let mut found = Attributes {
             at: self.at(),
             list: Vec::new(),
@@ -319,7 +325,7 @@ impl Parser {
     }
 
     /// Another attribute right after one: its comma was forgotten.
-    fn no_comma_missing(&self, place: &str, known: &[&str]) -> Result<(), Mistake> {
+    fn no_comma_missing(&self, place: &str, known: &[&str]) -> Result<(), Diagnostic> {
         match self.peek() {
             Kind::Word(word) if known.contains(&word.as_str()) => {
                 Err(self.wrong("',' between attributes", &format!("in a {place}")))
@@ -328,7 +334,7 @@ impl Parser {
         }
     }
 
-    fn value(&mut self, place: &str) -> Result<Value, Mistake> {
+    fn value(&mut self, place: &str) -> Result<Value, Diagnostic> {
         let value = match self.peek().clone() {
             Kind::Integer(number) => Value::Integer(number),
             Kind::Word(word) if word == "true" => Value::Boolean(true),
@@ -348,7 +354,7 @@ impl Parser {
     }
 
     /// `{{percent, low, high}, ...}`
-    fn table(&mut self) -> Result<Value, Mistake> {
+    fn table(&mut self) -> Result<Value, Diagnostic> {
         self.expect('{', "in a table")?;
         let mut rows = Vec::new();
         loop {
@@ -367,7 +373,7 @@ impl Parser {
         }
     }
 
-    fn integer(&mut self, place: &str) -> Result<u64, Mistake> {
+    fn integer(&mut self, place: &str) -> Result<u64, Diagnostic> {
         match *self.peek() {
             Kind::Integer(number) => {
                 self.step();
@@ -389,7 +395,7 @@ impl Parser {
     }
 
     /// `psrun [[-]PERIOD [N]]`; the period only prints.
-    fn psrun(&mut self) -> Result<Action, Mistake> {
+    fn psrun(&mut self) -> Result<Action, Diagnostic> {
         let signed = match self.peek() {
             Kind::Word(word) if word.starts_with('-') => Some(word.clone()),
             _ => None,
@@ -405,7 +411,7 @@ impl Parser {
         Ok(Action::Run(self.amount()))
     }
 
-    fn texts(&mut self, place: &str) -> Result<String, Mistake> {
+    fn texts(&mut self, place: &str) -> Result<String, Diagnostic> {
         let mut all = String::new();
         while let Kind::Text(text) = self.peek().clone() {
             self.step();

@@ -85,8 +85,8 @@ fn a_mistake_says_where_and_what_to_do() {
             "the end of the file inside a thread; '}' belongs here",
         ),
     ] {
-        let mistake = parse(text).expect_err(text).to_string();
-        assert!(mistake.contains(said), "{mistake}\nnot {said}");
+        let diagnostic = parse(text).expect_err(text).to_string();
+        assert!(diagnostic.contains(said), "{diagnostic}\nnot {said}");
     }
 }
 
@@ -102,9 +102,9 @@ proptest! {
     ) {
         let to = (from + length).min(WHOLE.len());
         let text = format!("{}{with}{}", &WHOLE[..from], &WHOLE[to..]);
-        if let Err(mistake) = parse(&text) {
-            prop_assert!(mistake.at.line as usize <= text.lines().count() + 1);
-            prop_assert!(mistake.at.column >= 1);
+        if let Err(diagnostic) = parse(&text) {
+            prop_assert!(diagnostic.at.line as usize <= text.lines().count() + 1);
+            prop_assert!(diagnostic.at.column >= 1);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::ast::Mode;
-use super::mistake::Position;
+use super::diagnostic::Position;
 use super::variables::{Number, Source};
 
 /// The workload.

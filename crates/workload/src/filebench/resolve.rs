@@ -9,7 +9,7 @@ mod target;
 mod text;
 
 use super::ast::{Action, Attributes, Command, Mode, Thread, Value};
-use super::mistake::{Mistake, Position};
+use super::diagnostic::{Diagnostic, Position};
 use super::plan::{Before, Member, Plan};
 use scope::Scope;
 use steps::Composites;
@@ -20,7 +20,7 @@ const MOST_CLIENTS: u64 = 4096;
 const MOST_ENTRIES: u64 = 1 << 26;
 
 /// The plan of a file's commands; `given` are variables whose value the user has set.
-pub(super) fn resolve(commands: &[Command], given: &[(String, Value)]) -> Result<Plan, Mistake> {
+pub(super) fn resolve(commands: &[Command], given: &[(String, Value)]) -> Result<Plan, Diagnostic> {
     let start = Position { line: 1, column: 1 };
     let end = commands
         .iter()
@@ -84,7 +84,7 @@ pub(super) fn resolve(commands: &[Command], given: &[(String, Value)]) -> Result
                 plan.before.push(Before::Sleep(seconds));
             }
             Action::Multi => {
-                return Err(Mistake::new(
+                return Err(Diagnostic::new(
                     command.at,
                     "this makes several hosts start together, and luc bench runs on one",
                     "remove this line, and start luc bench on each host",
@@ -100,14 +100,14 @@ pub(super) fn resolve(commands: &[Command], given: &[(String, Value)]) -> Result
     });
     if entries > MOST_ENTRIES {
         let advice = format!("use at most {MOST_ENTRIES}");
-        return Err(Mistake::new(
+        return Err(Diagnostic::new(
             start,
             format!("{entries} files are too many"),
             advice,
         ));
     }
     if plan.clients.is_empty() {
-        return Err(Mistake::new(
+        return Err(Diagnostic::new(
             start,
             "this file defines no process",
             "add define process {...}",
@@ -123,7 +123,7 @@ impl Scope {
         composites: &Composites,
         attributes: &Attributes,
         threads: &[Thread],
-    ) -> Result<(), Mistake> {
+    ) -> Result<(), Diagnostic> {
         let nice = self.integer_or(attributes, "nice", 0)?.min(19) as i32;
         let processes = self.integer_or(attributes, "instances", 1)?;
         let mut members = Vec::new();
@@ -135,13 +135,13 @@ impl Scope {
                 .saturating_mul(processes);
             if all.saturating_add(plan.clients.len() as u64) > MOST_CLIENTS {
                 let advice = format!("use at most {MOST_CLIENTS}");
-                return Err(Mistake::new(given.at, "too many threads", advice));
+                return Err(Diagnostic::new(given.at, "too many threads", advice));
             }
             let io_priority = match self.integer_or(given, "ioprio", 8)? {
                 priority @ 0..=7 => Some(priority as u32),
                 8 => None,
                 other => {
-                    return Err(Mistake::new(
+                    return Err(Diagnostic::new(
                         given.at,
                         format!("ioprio={other} is out of range"),
                         "use 0 to 7",

@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::error::EvaluateError;
-use crate::lab::{Lab, line};
+use crate::harness::{Harness, line};
 
 /// The last commit whose early write swallowed errors that it did not know.
 const COMMIT: &str = "02e2902";
@@ -14,8 +14,8 @@ const COMMIT: &str = "02e2902";
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// The report of `luc faults` on the gate of that commit; why it cannot be had, if it cannot.
-pub(super) fn report(lab: &Lab) -> Result<Result<Value, String>, EvaluateError> {
-    let tree = lab.path("defect");
+pub(super) fn report(harness: &Harness) -> Result<Result<Value, String>, EvaluateError> {
+    let tree = harness.path("defect");
     let git = |words: &[&str]| {
         let mut command = Command::new("git");
         command.arg("-C").arg(REPOSITORY).args(words);
@@ -23,7 +23,7 @@ pub(super) fn report(lab: &Lab) -> Result<Result<Value, String>, EvaluateError> 
     };
     let path = tree.to_string_lossy().into_owned();
     // A source tree without history has no such commit.
-    let added = lab.execute(
+    let added = harness.execute(
         &mut git(&["worktree", "add", "--detach", &path, COMMIT]),
         &[0],
     );
@@ -33,8 +33,8 @@ pub(super) fn report(lab: &Lab) -> Result<Result<Value, String>, EvaluateError> 
             error => Ok(Err(error.to_string())),
         };
     }
-    let report = tried(lab, &tree);
-    lab.finish(
+    let report = tried(harness, &tree);
+    harness.finish(
         &mut git(&["worktree", "remove", "--force", &path]),
         &[0],
         false,
@@ -42,7 +42,7 @@ pub(super) fn report(lab: &Lab) -> Result<Result<Value, String>, EvaluateError> 
     report.map(Ok)
 }
 
-fn tried(lab: &Lab, tree: &Path) -> Result<Value, EvaluateError> {
+fn tried(harness: &Harness, tree: &Path) -> Result<Value, EvaluateError> {
     let target = tree.join("target");
     let mut build = Command::new(tree.join("scripts/cargo.sh"));
     build
@@ -57,11 +57,11 @@ fn tried(lab: &Lab, tree: &Path) -> Result<Value, EvaluateError> {
             "luc-gate-preload",
         ])
         .env("CARGO_TARGET_DIR", &target);
-    lab.execute(&mut build, &[0])?;
+    harness.execute(&mut build, &[0])?;
     let runner = target.join("release/luc");
     let runner = runner.to_string_lossy();
     let words = ["faults", "--json", "--runner", &runner];
-    let report = lab.json(&words)?;
-    lab.keep(json!({ "commit": COMMIT, "command": line(&lab.luc(&words)) }));
+    let report = harness.json(&words)?;
+    harness.keep(json!({ "commit": COMMIT, "command": line(&harness.luc(&words)) }));
     Ok(report)
 }

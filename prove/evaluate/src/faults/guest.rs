@@ -8,7 +8,7 @@ use luc_vm::{Kernel, Vm};
 use serde_json::Value;
 
 use crate::error::EvaluateError;
-use crate::lab::{Lab, missing};
+use crate::harness::{Harness, missing};
 
 /// What a guest may take: without hardware virtualization the matrix takes some minutes, on a busy machine much longer.
 const LIMIT: Duration = Duration::from_secs(3 * 3600);
@@ -21,14 +21,14 @@ const SCRIPT: &str = "modprobe ext4 && modprobe loop && modprobe fuse || exit 2\
     [ $? -le 1 ]\n";
 
 /// The report of `luc faults` in a guest with the kernel of `version`.
-pub(super) fn report(lab: &Lab, version: &str) -> Result<Value, EvaluateError> {
+pub(super) fn report(harness: &Harness, version: &str) -> Result<Value, EvaluateError> {
     if let Some(reason) = luc_vm::missing() {
         return Err(reason.into());
     }
     let kernel = Kernel::find(version)?;
     let mut vm = Vm::new(&kernel)
-        .program(lab.luc_path())
-        .program(lab.luc_path().with_file_name("libluc_gate_preload.so"))
+        .program(harness.luc_path())
+        .program(harness.luc_path().with_file_name("libluc_gate_preload.so"))
         .program("mkfs.ext4")
         .memory_mib(1024)
         .timeout(LIMIT)

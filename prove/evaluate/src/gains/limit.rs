@@ -6,7 +6,7 @@
 
 use luc_stats::median;
 
-use super::super::lab::figure;
+use super::super::harness::figure;
 use super::super::rounds::{Run, Runs, calls_per_s};
 use super::{Cell, Load};
 

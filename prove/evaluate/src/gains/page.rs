@@ -5,7 +5,7 @@ use std::thread::available_parallelism;
 use luc_stats::median;
 use serde_json::Value;
 
-use super::super::lab::{Lab, figure};
+use super::super::harness::{Harness, figure};
 use super::super::report::{NOTATION, Page, Table, Target, middle, number, ratio, spread};
 use super::super::rounds::{Runs, calls_per_s, files_per_s};
 use super::limit::Round;
@@ -19,7 +19,7 @@ struct Tables {
     targets: Vec<Target>,
 }
 
-pub(super) fn page(lab: &Lab, runs: &Runs, repeats: usize, seconds: f64) -> Page {
+pub(super) fn page(harness: &Harness, runs: &Runs, repeats: usize, seconds: f64) -> Page {
     let processors = available_parallelism().map_or(1, usize::from);
     let mut tables = Tables {
         rates: Table::new(&["cell", "stock, calls/s", "gate, calls/s", "ratio"]),
@@ -37,10 +37,10 @@ pub(super) fn page(lab: &Lab, runs: &Runs, repeats: usize, seconds: f64) -> Page
         rest: Table::of_words(&["cell", "what a call's time went into", "the gate said"]),
         targets: Vec::new(),
     };
-    for cell in CELLS.iter().filter(|cell| lab.options.wants(cell.name)) {
-        tables.row(lab, runs, cell, processors);
+    for cell in CELLS.iter().filter(|cell| harness.options.wants(cell.name)) {
+        tables.row(harness, runs, cell, processors);
     }
-    let policies = policies(lab, runs, &mut tables.targets);
+    let policies = policies(harness, runs, &mut tables.targets);
     Page {
         title: "Gains of other callers than those that create files, and their limits".to_owned(),
         about: format!(
@@ -79,10 +79,15 @@ pub(super) fn page(lab: &Lab, runs: &Runs, repeats: usize, seconds: f64) -> Page
 }
 
 impl Tables {
-    fn row(&mut self, lab: &Lab, runs: &Runs, cell: &Cell, processors: usize) {
+    fn row(&mut self, harness: &Harness, runs: &Runs, cell: &Cell, processors: usize) {
         let of = |setting| runs.figures(cell.name, setting, calls_per_s);
         let (stock, gate) = (of("stock"), of("gate"));
-        let gain = runs.ratio(cell.name, ("gate", "stock"), calls_per_s, lab.options.seed);
+        let gain = runs.ratio(
+            cell.name,
+            ("gate", "stock"),
+            calls_per_s,
+            harness.options.seed,
+        );
         self.rates.row(vec![
             cell.name.to_owned(),
             spread(&stock),
@@ -134,7 +139,7 @@ impl Tables {
 }
 
 /// The papers' policies over stock.
-fn policies(lab: &Lab, runs: &Runs, targets: &mut Vec<Target>) -> Table {
+fn policies(harness: &Harness, runs: &Runs, targets: &mut Vec<Target>) -> Table {
     let mut table = Table::new(&[
         "cell",
         "policy",
@@ -144,11 +149,11 @@ fn policies(lab: &Lab, runs: &Runs, targets: &mut Vec<Target>) -> Table {
     ]);
     for threads in POLICY_THREADS {
         let cell = policy_cell(threads);
-        if !lab.options.wants(&cell) {
+        if !harness.options.wants(&cell) {
             continue;
         }
         for (policy, least) in POLICIES {
-            let gain = runs.ratio(&cell, (policy, "stock"), files_per_s, lab.options.seed);
+            let gain = runs.ratio(&cell, (policy, "stock"), files_per_s, harness.options.seed);
             table.row(vec![
                 cell.clone(),
                 policy.to_owned(),

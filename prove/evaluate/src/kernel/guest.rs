@@ -27,7 +27,7 @@ const READING: &str = "2";
 
 /// What all guests share.
 #[derive(Debug)]
-pub(super) struct Laboratory {
+pub(super) struct GuestRunner {
     kernel: Kernel,
     luc: PathBuf,
     modules: [PathBuf; 2],
@@ -35,7 +35,7 @@ pub(super) struct Laboratory {
     build: String,
 }
 
-impl Laboratory {
+impl GuestRunner {
     /// Builds the modules into `work`, and finds the kernel.
     pub(super) fn open(luc: &Path, work: &Path) -> Result<Self, EvaluateError> {
         if let Some(reason) = luc_vm::missing() {

@@ -12,7 +12,7 @@ use luc_sweep::name_of;
 use rustix::fs::{FlockOperation, flock};
 
 use crate::error::EvaluateError;
-use crate::lab::Lab;
+use crate::harness::Harness;
 
 /// So long a gate of another command of this user may take to end.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -170,8 +170,8 @@ impl Look<'_> {
 }
 
 /// Shared memory of the gate that is there after one more run, and that no run uses.
-pub(super) fn shared_memory(lab: &Lab) -> Result<Option<String>, EvaluateError> {
-    lab.execute(&mut lab.luc(&["run", "--quiet", "--", "true"]), &[0])?;
+pub(super) fn shared_memory(harness: &Harness) -> Result<Option<String>, EvaluateError> {
+    harness.execute(&mut harness.luc(&["run", "--quiet", "--", "true"]), &[0])?;
     let user = rustix::process::geteuid().as_raw();
     let directory = PathBuf::from(format!("/dev/shm/luc-gate-{user}"));
     let begun = Instant::now();

@@ -16,7 +16,7 @@ use rustix::process::Signal;
 use super::leftovers::{Before, Look};
 use super::processes::{self, Role};
 use crate::error::EvaluateError;
-use crate::lab::Lab;
+use crate::harness::Harness;
 
 /// So long what is told to end may take, and what is left may stay.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -119,8 +119,8 @@ pub(super) struct Site {
 
 impl Site {
     /// Makes it.
-    pub(super) fn create(lab: &Lab, number: usize) -> Result<Self, EvaluateError> {
-        let folder = lab.path(&format!("site-{number}"));
+    pub(super) fn create(harness: &Harness, number: usize) -> Result<Self, EvaluateError> {
+        let folder = harness.path(&format!("site-{number}"));
         let made = make(&folder).map_err(EvaluateError::file("make", &folder));
         made?;
         let image = folder.join("image");
@@ -131,7 +131,7 @@ impl Site {
             .map_err(EvaluateError::file("run", "losetup"))?;
         let device = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         let mut site = Self {
-            luc: lab.luc_path().to_owned(),
+            luc: harness.luc_path().to_owned(),
             before: Before::default(),
             folder,
             device,

@@ -52,14 +52,14 @@ pub(super) struct Cell {
 
 /// What all guests share.
 #[derive(Debug)]
-pub(super) struct Laboratory {
+pub(super) struct GuestRunner {
     kernel: Kernel,
     luc: PathBuf,
     /// Stands for all that a result depends on.
     build: String,
 }
 
-impl Laboratory {
+impl GuestRunner {
     /// Finds the kernel.
     pub(super) fn open(luc: &Path) -> Result<Self, EvaluateError> {
         if let Some(reason) = luc_vm::missing() {

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use super::super::error::EvaluateError;
-use super::super::lab::{missing, wait};
+use super::super::harness::{missing, wait};
 
 /// What stands between the words of two programs.
 pub(in super::super) const AND: &str = "+";

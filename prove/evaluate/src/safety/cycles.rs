@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::guest::{Guests, succeed, warnings};
 use super::resume::Runs;
 use crate::error::EvaluateError;
-use crate::lab::{Lab, missing};
+use crate::harness::{Harness, missing};
 use crate::progress::Progress;
 use crate::report::{Page, Table, Target};
 
@@ -84,15 +84,15 @@ struct Sums {
     most_late_kib: i64,
 }
 
-pub(crate) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
-    let each = lab.options.cuts.map_or(CHUNK, |cuts| cuts.min(CHUNK));
+pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+    let each = harness.options.cuts.map_or(CHUNK, |cuts| cuts.min(CHUNK));
     let wanted: Vec<_> = BOOTS
         .iter()
-        .filter(|(module, version, _)| lab.options.wants(&format!("{module} on {version}")))
+        .filter(|(module, version, _)| harness.options.wants(&format!("{module} on {version}")))
         .collect();
-    let runs = Runs::open(lab);
+    let runs = Runs::open(harness);
     let boots = wanted.iter().map(|(.., boots)| *boots as usize).sum();
-    let mut progress = Progress::new(lab.part, boots);
+    let mut progress = Progress::new(harness.part, boots);
     let mut table = Table::new(&[
         "module",
         "kernel",
@@ -107,9 +107,9 @@ pub(crate) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
     ]);
     let mut sums = Sums::default();
     for (module, version, boots) in wanted {
-        let guests = Guests::prepare(lab, version)?;
+        let guests = Guests::prepare(harness, version)?;
         for boot_number in 0..*boots {
-            let seed = lab.options.seed + boot_number;
+            let seed = harness.options.seed + boot_number;
             let key =
                 json!({ "module": module, "kernel": version, "boot": boot_number, "cycles": each });
             let result = runs.get(&key, || boot(&guests, module, each, seed))?;

@@ -8,7 +8,7 @@ use luc_host::interrupt::interrupted;
 use luc_vm::{Kernel, Outcome, Vm};
 
 use crate::error::EvaluateError;
-use crate::lab::Lab;
+use crate::harness::Harness;
 
 /// How often a running guest is looked at.
 const POLL: Duration = Duration::from_millis(50);
@@ -29,19 +29,20 @@ pub(super) struct Guests {
 
 impl Guests {
     /// Fetches the kernel of `version` and builds the modules.
-    pub(super) fn prepare(lab: &Lab, version: &str) -> Result<Self, EvaluateError> {
+    pub(super) fn prepare(harness: &Harness, version: &str) -> Result<Self, EvaluateError> {
         if let Some(reason) = luc_vm::missing() {
             return Err(reason.into());
         }
         let kernel = Kernel::find(version)?;
-        let build =
-            |name: &str| kernel.build_module(&Path::new(SOURCES).join(name), &lab.path("modules"));
+        let build = |name: &str| {
+            kernel.build_module(&Path::new(SOURCES).join(name), &harness.path("modules"))
+        };
         let (lagdisk, module) = (build("lagdisk")?, build("luc")?);
         Ok(Self {
             kernel,
             lagdisk,
             module,
-            luc: lab.luc_path().to_owned(),
+            luc: harness.luc_path().to_owned(),
         })
     }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::guest::{Guests, succeed, warnings};
 use super::resume::Runs;
 use crate::error::EvaluateError;
-use crate::lab::{Lab, missing};
+use crate::harness::{Harness, missing};
 use crate::powercut::{HEADS, Tally};
 use crate::progress::Progress;
 use crate::report::{Page, Table, Target};
@@ -58,8 +58,8 @@ fn cell(name: &str, module: &str, words: &str, cuts: u64, expect: Expect) -> Cel
     }
 }
 
-fn cells(lab: &Lab) -> Vec<Cell> {
-    let wanted = |own: u64| lab.options.cuts.map_or(own, |cuts| cuts.min(own));
+fn cells(harness: &Harness) -> Vec<Cell> {
+    let wanted = |own: u64| harness.options.cuts.map_or(own, |cuts| cuts.min(own));
     let mut cells = Vec::new();
     for policy in ["delay", "pid", "auto"] {
         for mode in ["ordered", "journal", "writeback"] {
@@ -107,7 +107,7 @@ fn cells(lab: &Lab) -> Vec<Cell> {
         cuts,
         Expect::Losses,
     ));
-    cells.retain(|cell| lab.options.wants(&cell.name));
+    cells.retain(|cell| harness.options.wants(&cell.name));
     cells
 }
 
@@ -179,15 +179,15 @@ impl Sum {
     }
 }
 
-pub(crate) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
-    let cells = cells(lab);
-    let guests = Guests::prepare(lab, VERSION)?;
-    let runs = Runs::open(lab);
+pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+    let cells = cells(harness);
+    let guests = Guests::prepare(harness, VERSION)?;
+    let runs = Runs::open(harness);
     let steps = cells
         .iter()
         .map(|cell| cell.cuts.div_ceil(CHUNK) as usize)
         .sum();
-    let mut progress = Progress::new(lab.part, steps);
+    let mut progress = Progress::new(harness.part, steps);
     let more = [
         "sectors kept",
         "sectors lost",
@@ -202,7 +202,7 @@ pub(crate) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
         let mut sum = Sum::default();
         while sum.tally.rounds < cell.cuts {
             let rounds = CHUNK.min(cell.cuts - sum.tally.rounds);
-            let seed = lab.options.seed + sum.tally.rounds;
+            let seed = harness.options.seed + sum.tally.rounds;
             let key = json!({ "cell": cell.name, "rounds": rounds, "seed": seed });
             let before = sum.tally.rounds;
             sum.add(&runs.get(&key, || chunk(&guests, cell, rounds, seed))?)?;

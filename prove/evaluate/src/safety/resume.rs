@@ -6,31 +6,31 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::error::EvaluateError;
-use crate::lab::Lab;
+use crate::harness::Harness;
 use crate::write_json;
 
 /// The runs of an earlier, unfinished evaluation, and this one's.
 #[derive(Debug)]
 pub(super) struct Runs<'a> {
-    lab: &'a Lab,
+    harness: &'a Harness,
     path: PathBuf,
     earlier: Vec<Value>,
 }
 
 impl<'a> Runs<'a> {
     /// Reads what there is.
-    pub(super) fn open(lab: &'a Lab) -> Self {
-        let path = lab
+    pub(super) fn open(harness: &'a Harness) -> Self {
+        let path = harness
             .options
             .out
             .join("raw")
-            .join(format!("{}.partial.json", lab.part));
+            .join(format!("{}.partial.json", harness.part));
         let text = fs::read_to_string(&path).unwrap_or_default();
         let data: Value = serde_json::from_str(&text).unwrap_or_default();
-        let same = data["options"]["seed"] == json!(lab.options.seed);
+        let same = data["options"]["seed"] == json!(harness.options.seed);
         let earlier = data["runs"].as_array().filter(|_| same).cloned();
         Self {
-            lab,
+            harness,
             path,
             earlier: earlier.unwrap_or_default(),
         }
@@ -47,11 +47,11 @@ impl<'a> Runs<'a> {
             Some(run) => run["result"].clone(),
             None => make()?,
         };
-        self.lab.keep(json!({ "key": key, "result": result }));
+        self.harness.keep(json!({ "key": key, "result": result }));
         write_json(
             &self.path,
-            &json!({ "part": self.lab.part, "options": { "seed": self.lab.options.seed },
-                     "runs": self.lab.runs() }),
+            &json!({ "part": self.harness.part, "options": { "seed": self.harness.options.seed },
+                     "runs": self.harness.runs() }),
         )?;
         Ok(result)
     }

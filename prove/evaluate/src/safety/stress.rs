@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::guest::{Guests, succeed, warnings};
 use super::resume::Runs;
 use crate::error::EvaluateError;
-use crate::lab::{Lab, missing};
+use crate::harness::{Harness, missing};
 use crate::progress::Progress;
 use crate::report::{Page, Table, Target};
 
@@ -37,15 +37,15 @@ const TOOLS: [&str; 7] = [
 /// A case's exit status, its checker's, and the digest of its tree.
 type Results = BTreeMap<String, [String; 3]>;
 
-fn boot(lab: &Lab, guests: &Guests, module: &str) -> Result<Value, EvaluateError> {
+fn boot(harness: &Harness, guests: &Guests, module: &str) -> Result<Value, EvaluateError> {
     let vm = TOOLS
         .into_iter()
         .fold(guests.machine(LIMIT), |vm, tool| vm.program(tool));
     let vm = vm
         .module("quota_v2")
         .variable("MODULE", module)
-        .variable("SEED", &lab.options.seed.to_string())
-        .variable("ONLY", lab.options.only.as_deref().unwrap_or(""))
+        .variable("SEED", &harness.options.seed.to_string())
+        .variable("ONLY", harness.options.only.as_deref().unwrap_or(""))
         .script(include_str!("stress.sh"));
     let outcome = succeed(&vm, "file system stress in a guest")?;
     let results = outcome.file("results").unwrap_or_default();
@@ -69,10 +69,10 @@ fn results(value: &Value) -> Result<Results, EvaluateError> {
         .collect()
 }
 
-pub(crate) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
-    let guests = Guests::prepare(lab, VERSION)?;
-    let runs = Runs::open(lab);
-    let mut progress = Progress::new(lab.part, SETTINGS.len());
+pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+    let guests = Guests::prepare(harness, VERSION)?;
+    let runs = Runs::open(harness);
+    let mut progress = Progress::new(harness.part, SETTINGS.len());
     let mut table = Table::new(&[
         "setting",
         "cases",
@@ -85,8 +85,8 @@ pub(crate) fn run(lab: &Lab) -> Result<Page, EvaluateError> {
     let mut targets = Vec::new();
     let mut all: Vec<(&str, Results)> = Vec::new();
     for (name, module) in SETTINGS {
-        let key = json!({ "setting": name, "only": lab.options.only });
-        let result = runs.get(&key, || boot(lab, &guests, module))?;
+        let key = json!({ "setting": name, "only": harness.options.only });
+        let result = runs.get(&key, || boot(harness, &guests, module))?;
         let found = results(&result)?;
         let stock = all.first().map_or(&found, |(_, stock)| stock);
         let same = found

@@ -4,7 +4,7 @@ use luc_stats::{Interval, median, ratio_interval};
 use serde_json::{Value, json};
 
 use super::super::gains::{said, takers};
-use super::super::lab::figure;
+use super::super::harness::figure;
 use super::super::report::{Page, Table, Target, number, ratio};
 use super::Outcome;
 

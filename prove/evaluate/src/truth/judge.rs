@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::super::error::EvaluateError;
-use super::super::lab::missing;
+use super::super::harness::missing;
 use super::super::report::number;
 use super::KNOWN_WITHIN;
 use super::cases::{Case, Expected, Figure, Named};

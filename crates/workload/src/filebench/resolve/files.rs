@@ -1,13 +1,13 @@
 //! Files and filesets.
 
 use super::super::ast::{Attributes, Value};
-use super::super::mistake::Mistake;
+use super::super::diagnostic::Diagnostic;
 use super::super::plan::{Access, Files};
 use super::super::variables::Number;
 use super::scope::{Bound, Scope};
 
 impl Scope {
-    pub(super) fn files(&self, alone: bool, attributes: &Attributes) -> Result<Files, Mistake> {
+    pub(super) fn files(&self, alone: bool, attributes: &Attributes) -> Result<Files, Diagnostic> {
         let depth = attributes
             .get("dirdepthrv")
             .map(|found| self.number(found.at, &found.value))
@@ -15,7 +15,7 @@ impl Scope {
         let cached = attributes.get("cached").is_none() || self.boolean(attributes, "cached")?;
         let name = self.required(attributes, "name")?;
         if name.split('/').any(|part| matches!(part, "" | "." | "..")) {
-            return Err(Mistake::new(
+            return Err(Diagnostic::new(
                 attributes.at,
                 format!("'{name}' is no file name"),
                 "write a plain name",

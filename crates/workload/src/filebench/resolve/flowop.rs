@@ -1,7 +1,7 @@
 //! Flowops: what each does, on which files, and how much.
 
 use super::super::ast::Attributes;
-use super::super::mistake::{Mistake, Position};
+use super::super::diagnostic::{Diagnostic, Position};
 use super::super::plan::{Flowop, Plan, Target, Task};
 use super::super::words;
 use super::scope::Scope;
@@ -17,7 +17,7 @@ impl Scope {
         kind: &str,
         given: &Attributes,
         around: &str,
-    ) -> Result<Flowop, Mistake> {
+    ) -> Result<Flowop, Diagnostic> {
         let task = task(at, kind)?;
         let name = self.required(given, "name")?;
         let files = ["filename", "filesetname"]
@@ -32,13 +32,13 @@ impl Scope {
                     .ok_or_else(|| {
                         let known: Vec<&str> =
                             plan.filesets.iter().map(|files| &*files.name).collect();
-                        Mistake::unknown(found.at, "file or fileset", &wanted, &known)
+                        Diagnostic::unknown(found.at, "file or fileset", &wanted, &known)
                     })
             })
             .transpose()?;
         let slot = |name: &str| match self.integer_or(given, name, 0)? {
             fd @ 0..=127 => Ok(fd as usize),
-            fd => Err(Mistake::new(
+            fd => Err(Diagnostic::new(
                 given.at,
                 format!("{name}={fd} is out of range"),
                 "use 0 to 127",
@@ -56,10 +56,10 @@ impl Scope {
         let by_name = matches!(task, Task::Delete | Task::Stat) && given.get("fd").is_none();
         if plan.memories >= MOST_FLOWOPS {
             let advice = format!("use at most {MOST_FLOWOPS}, fewer composites in each other");
-            return Err(Mistake::new(at, "too many flowops", advice));
+            return Err(Diagnostic::new(at, "too many flowops", advice));
         }
         if (needs_files || by_name) && files.is_none() {
-            return Err(Mistake::new(
+            return Err(Diagnostic::new(
                 given.at,
                 format!("{kind} without a fileset"),
                 "add filesetname=NAME",
@@ -72,7 +72,7 @@ impl Scope {
             Task::Read | Task::Write | Task::Append | Task::AppendRandom | Task::AioWrite
         );
         if sized && iosize.is(0) {
-            return Err(Mistake::new(
+            return Err(Diagnostic::new(
                 given.at,
                 format!("{kind} without a size"),
                 "add iosize=BYTES",
@@ -80,7 +80,7 @@ impl Scope {
         }
         let random = self.boolean(given, "random")?;
         if task == Task::AioWrite && !random {
-            return Err(Mistake::new(
+            return Err(Diagnostic::new(
                 given.at,
                 "aiowrite writes at random places only",
                 "add random, or use write",
@@ -130,7 +130,7 @@ impl Scope {
     }
 }
 
-fn task(at: Position, kind: &str) -> Result<Task, Mistake> {
+fn task(at: Position, kind: &str) -> Result<Task, Diagnostic> {
     Ok(match kind {
         "openfile" => Task::Open,
         "createfile" => Task::Create,
@@ -165,6 +165,6 @@ fn task(at: Position, kind: &str) -> Result<Task, Mistake> {
         "finishonbytes" => Task::FinishOnBytes,
         "print" => Task::Print,
         "testrandvar" => Task::TestRandom,
-        other => return Err(Mistake::unknown(at, "flowop", other, words::FLOWOPS)),
+        other => return Err(Diagnostic::unknown(at, "flowop", other, words::FLOWOPS)),
     })
 }

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use super::super::ast::{Attributes, Value};
-use super::super::mistake::Mistake;
+use super::super::diagnostic::Diagnostic;
 use super::super::variables::{Distribution, Drawn, Number, Source};
 use super::scope::Scope;
 
 impl Scope {
-    pub(super) fn random(&mut self, attributes: &Attributes) -> Result<Number, Mistake> {
+    pub(super) fn random(&mut self, attributes: &Attributes) -> Result<Number, Diagnostic> {
         let least = self.integer_or(attributes, "min", 0)? as f64;
         let mean = attributes
             .get("mean")
@@ -32,13 +32,17 @@ impl Scope {
             "tabular" => table(attributes, least, mean)?,
             other => {
                 let known = ["uniform", "gamma", "tabular"];
-                return Err(Mistake::unknown(attributes.at, "type", other, &known));
+                return Err(Diagnostic::unknown(attributes.at, "type", other, &known));
             }
         };
         self.drawn(attributes, shape)
     }
 
-    fn drawn(&mut self, attributes: &Attributes, shape: Distribution) -> Result<Number, Mistake> {
+    fn drawn(
+        &mut self,
+        attributes: &Attributes,
+        shape: Distribution,
+    ) -> Result<Number, Diagnostic> {
         let most = attributes
             .get("max")
             .map(|found| self.integer(found.at, &found.value))
@@ -54,7 +58,7 @@ impl Scope {
     }
 
     /// A stream of its own, where `seed` or `randsrc` ask for one.
-    fn source(&mut self, attributes: &Attributes) -> Result<Option<usize>, Mistake> {
+    fn source(&mut self, attributes: &Attributes) -> Result<Option<usize>, Diagnostic> {
         let kind = attributes
             .get("randsrc")
             .map(|found| (found.at, self.text(found)));
@@ -64,7 +68,7 @@ impl Scope {
                 ("rand48", 0) => return Ok(None),
                 ("rand48", seed) => Source::Seeded(seed),
                 (other, _) => {
-                    return Err(Mistake::unknown(
+                    return Err(Diagnostic::unknown(
                         at,
                         "source",
                         other,
@@ -79,7 +83,7 @@ impl Scope {
         Ok(Some(self.sources.len() - 1))
     }
 
-    pub(super) fn custom(&mut self, attributes: &Attributes) -> Result<Number, Mistake> {
+    pub(super) fn custom(&mut self, attributes: &Attributes) -> Result<Number, Diagnostic> {
         let kind = self.required(attributes, "type")?;
         let at = attributes
             .get("parameters")
@@ -92,7 +96,7 @@ impl Scope {
             let pair = part.split_once(':');
             let pair = pair.and_then(|(name, value)| Some((name, value.parse::<f64>().ok()?)));
             let Some((name, value)) = pair.filter(|(_, value)| value.is_finite()) else {
-                return Err(Mistake::new(
+                return Err(Diagnostic::new(
                     at,
                     format!("'{part}' is no parameter"),
                     "write name:number",
@@ -168,20 +172,24 @@ impl Scope {
                     "cvar-weibull",
                     "cvar-triangular",
                 ];
-                return Err(Mistake::unknown(attributes.at, "type", other, &known));
+                return Err(Diagnostic::unknown(attributes.at, "type", other, &known));
             }
         };
         if let Some(name) = parameters.keys().find(|name| !known.contains(name)) {
-            return Err(Mistake::unknown(at, "parameter", name, known));
+            return Err(Diagnostic::unknown(at, "parameter", name, known));
         }
         self.drawn(attributes, shape)
     }
 }
 
 /// A table, scaled so that its lowest value becomes `least` and its mean `mean`.
-fn table(attributes: &Attributes, least: f64, mean: Option<f64>) -> Result<Distribution, Mistake> {
+fn table(
+    attributes: &Attributes,
+    least: f64,
+    mean: Option<f64>,
+) -> Result<Distribution, Diagnostic> {
     let bad = |what: &str| {
-        Mistake::new(
+        Diagnostic::new(
             attributes.at,
             what,
             "write randtable={{percent,low,high},...}",

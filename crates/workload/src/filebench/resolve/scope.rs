@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::super::ast::{Attribute, Attributes, Setting, Value};
-use super::super::mistake::{Mistake, Position};
+use super::super::diagnostic::{Diagnostic, Position};
 use super::super::variables::{Number, Source};
 
 /// What a variable stands for.
@@ -43,7 +43,7 @@ impl Scope {
         at: Position,
         name: &str,
         setting: &Setting,
-    ) -> Result<(), Mistake> {
+    ) -> Result<(), Diagnostic> {
         let bound = match setting {
             Setting::Random(attributes) => Bound::Number(self.random(attributes)?),
             Setting::Custom(attributes) => Bound::Number(self.custom(attributes)?),
@@ -53,7 +53,7 @@ impl Scope {
                     let product = many.iter().try_fold(1_u64, |product, factor| {
                         let factor = self.integer(at, factor)?;
                         product.checked_mul(factor).ok_or_else(|| {
-                            Mistake::new(at, "the product is too large", "use less than 16 EiB")
+                            Diagnostic::new(at, "the product is too large", "use less than 16 EiB")
                         })
                     })?;
                     Bound::Plain(Value::Integer(product))
@@ -64,21 +64,21 @@ impl Scope {
         Ok(())
     }
 
-    pub(super) fn look_up(&self, at: Position, value: &Value) -> Result<Bound, Mistake> {
+    pub(super) fn look_up(&self, at: Position, value: &Value) -> Result<Bound, Diagnostic> {
         let Value::Variable(name) = value else {
             return Ok(Bound::Plain(value.clone()));
         };
         self.bound.get(name).cloned().ok_or_else(|| {
             let known: Vec<&str> = self.bound.keys().map(String::as_str).collect();
-            Mistake::unknown(at, "variable", name, &known)
+            Diagnostic::unknown(at, "variable", name, &known)
         })
     }
 
-    pub(super) fn number(&self, at: Position, value: &Value) -> Result<Number, Mistake> {
+    pub(super) fn number(&self, at: Position, value: &Value) -> Result<Number, Diagnostic> {
         match self.look_up(at, value)? {
             Bound::Number(number) => Ok(number),
             Bound::Plain(Value::Integer(number)) => Ok(Number::Fixed(number)),
-            Bound::Plain(_) => Err(Mistake::new(
+            Bound::Plain(_) => Err(Diagnostic::new(
                 at,
                 "this value is no number",
                 "write a number or a $variable",
@@ -86,10 +86,10 @@ impl Scope {
         }
     }
 
-    pub(super) fn integer(&self, at: Position, value: &Value) -> Result<u64, Mistake> {
+    pub(super) fn integer(&self, at: Position, value: &Value) -> Result<u64, Diagnostic> {
         match self.number(at, value)? {
             Number::Fixed(number) => Ok(number),
-            Number::Drawn(_) => Err(Mistake::new(
+            Number::Drawn(_) => Err(Diagnostic::new(
                 at,
                 "a random value cannot stand here",
                 "write a number",
@@ -102,7 +102,7 @@ impl Scope {
         attributes: &Attributes,
         name: &str,
         default: u64,
-    ) -> Result<u64, Mistake> {
+    ) -> Result<u64, Diagnostic> {
         attributes
             .get(name)
             .map_or(Ok(default), |found| self.integer(found.at, &found.value))
@@ -113,7 +113,7 @@ impl Scope {
         attributes: &Attributes,
         name: &str,
         default: u64,
-    ) -> Result<Number, Mistake> {
+    ) -> Result<Number, Diagnostic> {
         attributes
             .get(name)
             .map_or(Ok(Number::Fixed(default)), |found| {
@@ -121,7 +121,7 @@ impl Scope {
             })
     }
 
-    pub(super) fn boolean(&self, attributes: &Attributes, name: &str) -> Result<bool, Mistake> {
+    pub(super) fn boolean(&self, attributes: &Attributes, name: &str) -> Result<bool, Diagnostic> {
         let Some(found) = attributes.get(name) else {
             return Ok(false);
         };
@@ -129,7 +129,7 @@ impl Scope {
             Bound::Plain(Value::Boolean(value)) => Ok(value),
             // Stock files say directio=$directio with 0.
             Bound::Plain(Value::Integer(value @ 0..=1)) => Ok(value == 1),
-            _ => Err(Mistake::new(
+            _ => Err(Diagnostic::new(
                 found.at,
                 format!("'{name}' is neither true nor false"),
                 "write one of them",
@@ -137,11 +137,11 @@ impl Scope {
         }
     }
 
-    pub(super) fn text(&self, found: &Attribute) -> Result<String, Mistake> {
+    pub(super) fn text(&self, found: &Attribute) -> Result<String, Diagnostic> {
         match self.look_up(found.at, &found.value)? {
             Bound::Plain(Value::Text(text)) => Ok(text),
             Bound::Plain(Value::Integer(number)) => Ok(number.to_string()),
-            _ => Err(Mistake::new(
+            _ => Err(Diagnostic::new(
                 found.at,
                 format!("'{}' is no text", found.name),
                 "write a name",
@@ -149,9 +149,13 @@ impl Scope {
         }
     }
 
-    pub(super) fn required(&self, attributes: &Attributes, name: &str) -> Result<String, Mistake> {
+    pub(super) fn required(
+        &self,
+        attributes: &Attributes,
+        name: &str,
+    ) -> Result<String, Diagnostic> {
         let found = attributes.get(name).ok_or_else(|| {
-            Mistake::new(
+            Diagnostic::new(
                 attributes.at,
                 format!("'{name}' is missing"),
                 format!("add {name}=..."),

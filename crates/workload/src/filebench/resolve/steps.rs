@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::super::ast::{Attributes, Flowop, Value};
-use super::super::mistake::Mistake;
+use super::super::diagnostic::Diagnostic;
 use super::super::plan::{Plan, Step};
 use super::scope::Scope;
 
@@ -28,7 +28,7 @@ impl Scope {
         composites: &mut Composites,
         attributes: &Attributes,
         flowops: &[Flowop],
-    ) -> Result<(), Mistake> {
+    ) -> Result<(), Diagnostic> {
         let name = self.required(attributes, "name")?;
         let inside = flowops
             .iter()
@@ -36,7 +36,7 @@ impl Scope {
         let depth = 1 + inside.map(|inner| inner.depth).max().unwrap_or(0);
         if depth > DEEPEST {
             let what = format!("composite '{name}' has too many composites in each other");
-            return Err(Mistake::new(
+            return Err(Diagnostic::new(
                 attributes.at,
                 what,
                 format!("use at most {DEEPEST}"),
@@ -58,14 +58,14 @@ impl Scope {
         composites: &Composites,
         flowops: &[Flowop],
         around: &str,
-    ) -> Result<Vec<Step>, Mistake> {
+    ) -> Result<Vec<Step>, Diagnostic> {
         let mut steps = Vec::new();
         for flowop in flowops {
             let given = &flowop.attributes;
             let Some(composite) = composites.0.get(&flowop.kind) else {
                 if let Some((name, _)) = given.locals.first() {
                     let what = format!("'${name}' is no attribute of {}", flowop.kind);
-                    return Err(Mistake::new(
+                    return Err(Diagnostic::new(
                         given.at,
                         what,
                         "give it to a composite flowop",
@@ -91,7 +91,7 @@ impl Scope {
     }
 
     /// The variables inside a composite: its locals have the values of this use, else the definition's.
-    fn inner(&self, composite: &Composite, given: &Attributes) -> Result<Self, Mistake> {
+    fn inner(&self, composite: &Composite, given: &Attributes) -> Result<Self, Diagnostic> {
         let mut inner = self.clone();
         for (name, value) in &composite.locals {
             if let Some(value) = value {
@@ -101,7 +101,12 @@ impl Scope {
         for (name, value) in &given.locals {
             if !composite.locals.iter().any(|(local, _)| local == name) {
                 let known: Vec<&str> = composite.locals.iter().map(|(local, _)| &**local).collect();
-                return Err(Mistake::unknown(given.at, "local variable", name, &known));
+                return Err(Diagnostic::unknown(
+                    given.at,
+                    "local variable",
+                    name,
+                    &known,
+                ));
             }
             if let Some(value) = value {
                 inner.bind(name, self.look_up(given.at, value)?);

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::super::mistake::Mistake;
+use super::super::diagnostic::Diagnostic;
 use super::super::plan::{Flowop, Plan, Step, Target, Task};
 
 /// A place to wait at, by the names that it answers to.
@@ -17,7 +17,7 @@ struct Place {
     points: Range<usize>,
 }
 
-pub(super) fn resolve(plan: &mut Plan) -> Result<(), Mistake> {
+pub(super) fn resolve(plan: &mut Plan) -> Result<(), Diagnostic> {
     let places = places(plan);
     let names = plan.names.clone();
     for steps in &mut plan.loops {
@@ -27,8 +27,8 @@ pub(super) fn resolve(plan: &mut Plan) -> Result<(), Mistake> {
         });
         let mut wrong = None;
         Step::each_mut(steps, &mut |flowop| {
-            if let Err(mistake) = point(flowop, &places, &own, &names) {
-                wrong.get_or_insert(mistake);
+            if let Err(diagnostic) = point(flowop, &places, &own, &names) {
+                wrong.get_or_insert(diagnostic);
             }
         });
         wrong.map_or(Ok(()), Err)?;
@@ -71,7 +71,7 @@ fn point(
     places: &[Place],
     own: &[(String, usize)],
     names: &[String],
-) -> Result<(), Mistake> {
+) -> Result<(), Diagnostic> {
     let waits = match flowop.task {
         Task::SemaphorePost => Some((Task::SemaphoreBlock, "semblock")),
         Task::Wakeup => Some((Task::Block, "block")),
@@ -79,7 +79,7 @@ fn point(
     };
     let Target::Named(at, name) = &flowop.target else {
         return match waits {
-            Some((_, kind)) => Err(Mistake::new(
+            Some((_, kind)) => Err(Diagnostic::new(
                 flowop.at,
                 "this flowop has no target",
                 format!("add target=NAME, the name of a {kind}"),
@@ -95,7 +95,12 @@ fn point(
             .collect();
         if found.is_empty() {
             let known: Vec<&str> = own.iter().map(|(bare, _)| &**bare).collect();
-            return Err(Mistake::unknown(*at, "flowop of this thread", name, &known));
+            return Err(Diagnostic::unknown(
+                *at,
+                "flowop of this thread",
+                name,
+                &known,
+            ));
         }
         flowop.target = Target::Operations(found);
         return Ok(());
@@ -107,7 +112,7 @@ fn point(
         .collect();
     if found.is_empty() {
         let known: Vec<&str> = kinds().map(|place| &*place.names[0]).collect();
-        return Err(Mistake::unknown(*at, kind, name, &known));
+        return Err(Diagnostic::unknown(*at, kind, name, &known));
     }
     flowop.target = Target::Points(found);
     Ok(())

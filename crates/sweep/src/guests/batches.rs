@@ -66,7 +66,7 @@ impl Stage {
 
 /// Points of one speed and one round, in the order in which a guest runs them.
 #[derive(Debug, Clone)]
-pub(super) struct Lot {
+pub(super) struct Batch {
     pub(super) mips: u64,
     pub(super) round: usize,
     /// Which of this speed and round, from 0.
@@ -74,8 +74,8 @@ pub(super) struct Lot {
     pub(super) points: Vec<Point>,
 }
 
-/// All lots of a stage, round by round, so that what is there of a sweep that goes on is of all speeds.
-pub(super) fn deal(plan: &Plan, points: &[Point], stage: &Stage) -> Vec<Lot> {
+/// All batches of a stage, round by round, so that what is there of a sweep that goes on is of all speeds.
+pub(super) fn partition(plan: &Plan, points: &[Point], stage: &Stage) -> Vec<Batch> {
     let mut speeds: Vec<u64> = points.iter().filter_map(|point| point.mips).collect();
     speeds.sort_unstable();
     speeds.dedup();
@@ -84,7 +84,7 @@ pub(super) fn deal(plan: &Plan, points: &[Point], stage: &Stage) -> Vec<Lot> {
     } else {
         POINTS
     };
-    let mut lots = Vec::new();
+    let mut batches = Vec::new();
     for round in stage.rounds.clone() {
         let order = shuffled(plan.seed, round, points.len());
         for &mips in &speeds {
@@ -97,11 +97,11 @@ pub(super) fn deal(plan: &Plan, points: &[Point], stage: &Stage) -> Vec<Lot> {
             // Equal shares: a last guest with few points would be a boot for little.
             let guests = of_speed.len().div_ceil(most).max(1);
             let share = of_speed.len().div_ceil(guests).max(1);
-            lots.extend(
+            batches.extend(
                 of_speed
                     .chunks(share)
                     .enumerate()
-                    .map(|(number, points)| Lot {
+                    .map(|(number, points)| Batch {
                         mips,
                         round,
                         number,
@@ -110,7 +110,7 @@ pub(super) fn deal(plan: &Plan, points: &[Point], stage: &Stage) -> Vec<Lot> {
             );
         }
     }
-    lots
+    batches
 }
 
 #[cfg(test)]
@@ -142,21 +142,21 @@ mod tests {
         let plan = Plan::parse(&text, Path::new("p.toml")).expect("fine");
         let points = points(&plan);
         let stage = Stage::whole(&plan, &points);
-        let lots = deal(&plan, &points, &stage);
-        assert_eq!(lots.len(), 2 * 2 * 2);
+        let batches = partition(&plan, &points, &stage);
+        assert_eq!(batches.len(), 2 * 2 * 2);
         let mut seen = HashSet::new();
-        for lot in &lots {
-            assert_eq!(lot.points.len(), 25);
-            for point in &lot.points {
-                assert_eq!(point.mips, Some(lot.mips));
-                assert!(seen.insert((point.key(), lot.round)));
+        for batch in &batches {
+            assert_eq!(batch.points.len(), 25);
+            for point in &batch.points {
+                assert_eq!(point.mips, Some(batch.mips));
+                assert!(seen.insert((point.key(), batch.round)));
             }
         }
         assert_eq!(seen.len(), points.len() * 2);
-        let keys = |lot: &Lot| lot.points.iter().map(Point::key).collect::<Vec<_>>();
-        let again = deal(&plan, &points, &stage);
-        assert!(lots.iter().zip(&again).all(|(a, b)| keys(a) == keys(b)));
-        assert_ne!(keys(&lots[0]), keys(&lots[4]));
+        let keys = |batch: &Batch| batch.points.iter().map(Point::key).collect::<Vec<_>>();
+        let again = partition(&plan, &points, &stage);
+        assert!(batches.iter().zip(&again).all(|(a, b)| keys(a) == keys(b)));
+        assert_ne!(keys(&batches[0]), keys(&batches[4]));
     }
 
     const BEST: &str = "

@@ -15,14 +15,14 @@ pub struct Position {
 
 /// Something wrong at a place of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mistake {
+pub struct Diagnostic {
     /// Where.
     pub at: Position,
     what: String,
     advice: String,
 }
 
-impl Mistake {
+impl Diagnostic {
     pub(super) fn new(at: Position, what: impl Into<String>, advice: impl Into<String>) -> Self {
         Self {
             at,
@@ -42,7 +42,7 @@ impl Mistake {
     }
 }
 
-impl fmt::Display for Mistake {
+impl fmt::Display for Diagnostic {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Position { line, column } = self.at;
         write!(out, "{line}:{column}: {}; {}", self.what, self.advice)

@@ -14,11 +14,10 @@ use super::super::error::SweepError;
 use super::super::journal::Results;
 use super::super::options::Personality;
 use super::super::plan::{Plan, Workload};
+use super::batches::Batch;
 use super::file_systems::needs;
-use super::lots::Lot;
 use super::reading::records;
 use super::script::{MODEL_FILE, disk_bytes, script, workload_file};
-use super::speed::Speed;
 
 /// What a guest may take on a busy host.
 const LIMIT: Duration = Duration::from_secs(3600);
@@ -34,7 +33,7 @@ const MODEL_ARGUMENTS: [&str; 2] = ["init_on_alloc=0", "rcu_nocbs=0"];
 
 /// The plan, the kernel, the modules and the program.
 #[derive(Debug)]
-pub(super) struct Laboratory {
+pub(super) struct GuestRunner {
     plan: Plan,
     kernel: Kernel,
     luc: PathBuf,
@@ -46,7 +45,7 @@ pub(super) struct Laboratory {
     mkfs: BTreeMap<String, String>,
 }
 
-impl Laboratory {
+impl GuestRunner {
     /// Finds the kernel, and builds the modules into `work`.
     pub(super) fn open(plan: &Plan, luc: &Path, work: &Path) -> Result<Self, SweepError> {
         let version = plan.virtual_time.as_ref().map(|time| time.kernel.as_str());
@@ -81,10 +80,10 @@ impl Laboratory {
         self.memory_bytes
     }
 
-    /// Boots a guest and runs a lot.
-    pub(super) fn run(&self, lot: &Lot) -> Result<Results, SweepError> {
+    /// Boots a guest and runs a batch.
+    pub(super) fn run(&self, batch: &Batch) -> Result<Results, SweepError> {
         let plan = &self.plan;
-        let shift = Speed::of(plan, lot.mips).shift;
+        let shift = plan.speed(batch.mips).shift;
         let file_systems = plan.target.iter().filter_map(|target| target.fs.as_deref());
         // By name: the order of the plan's targets is to make no other guest.
         let file_systems: BTreeSet<&str> = file_systems.collect();
@@ -93,7 +92,7 @@ impl Laboratory {
             .mode(Mode::VirtualTime { shift })
             .memory_mib((self.memory_bytes >> 20) as u32)
             .timeout(LIMIT)
-            .script(script(plan, lot)?);
+            .script(script(plan, batch)?);
         for program in programs {
             vm = vm.program(program);
         }
@@ -125,9 +124,9 @@ impl Laboratory {
         let failed = |said: String| SweepError::InGuest {
             what: format!(
                 "guest {} of {} MIPS, repeat {}",
-                lot.number + 1,
-                lot.mips,
-                lot.round + 1
+                batch.number + 1,
+                batch.mips,
+                batch.round + 1
             ),
             said,
         };
@@ -139,7 +138,7 @@ impl Laboratory {
         if let Some(complaint) = outcome.complaints().first() {
             return Err(failed(format!("the kernel complained: {complaint}")));
         }
-        records(plan, lot, &outcome, self.kernel.release(), &self.mkfs)
+        records(plan, batch, &outcome, self.kernel.release(), &self.mkfs)
     }
 }
 

@@ -29,7 +29,7 @@ const WAKE_UP_LATENCY: &str = "/dev/cpu_dma_latency";
 
 /// The directory, the options, and the runs made so far.
 #[derive(Debug)]
-pub(super) struct Lab {
+pub(super) struct Harness {
     /// The part's name.
     pub(super) part: &'static str,
     /// What the user asked for.
@@ -52,7 +52,7 @@ pub(super) struct Finished {
     pub(super) said: String,
 }
 
-impl Lab {
+impl Harness {
     /// Makes the directory.
     pub(super) fn open(part: &'static str, options: &Options) -> Result<Self, EvaluateError> {
         let name = format!("luc-evaluate-{}", std::process::id());
@@ -177,7 +177,7 @@ impl Lab {
         self.finish(command, accept, true)
     }
 
-    /// As [`Lab::execute`], for cleaning up: also after a signal.
+    /// As [`Harness::execute`], for cleaning up: also after a signal.
     pub(super) fn finish(
         &self,
         command: &mut Command,
@@ -229,7 +229,7 @@ impl Lab {
     }
 }
 
-impl Drop for Lab {
+impl Drop for Harness {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_dir_all(&self.work) {
             eprintln!("luc-evaluate: {} is left: {error}", self.work.display());

@@ -1,0 +1,90 @@
+//! A processor's speed in a guest, and what it makes of times.
+
+/// How much longer times last where a workload runs, in thousandths: a guest whose processor stands for a faster one
+/// has all else slower.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TimeScale {
+    pub(crate) permille: u64,
+}
+
+impl TimeScale {
+    /// On the host.
+    pub(crate) const NONE: Self = Self { permille: 1000 };
+
+    /// A time as it must be taken.
+    pub(crate) fn apply(self, time: u64) -> u64 {
+        time.saturating_mul(self.permille) / 1000
+    }
+}
+
+/// A speed: an instruction takes 2^`shift` ns, and all that is not instructions (the disk, the module's, the
+/// scheduler's and the workload's times) takes `scale` of its time. A sweep has one shift for all of its speeds, so
+/// that nothing jumps where two ways of being fast would meet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Speed {
+    pub(crate) shift: u32,
+    pub(crate) scale: TimeScale,
+}
+
+impl Speed {
+    /// A speed of `mips` where the slowest one is `least_mips`: the largest shift at which that one makes no time
+    /// shorter than it is.
+    pub(crate) fn new(least_mips: u64, mips: u64) -> Self {
+        let shift = (0..10)
+            .find(|shift| 1000 >> shift <= least_mips)
+            .unwrap_or(10);
+        Self {
+            shift,
+            scale: TimeScale {
+                permille: mips << shift,
+            },
+        }
+    }
+
+    /// A rate that the guest saw, at this speed.
+    pub(crate) fn scale_rate(self, rate: f64) -> f64 {
+        rate * self.scale.permille as f64 / 1000.0
+    }
+
+    /// A time that the guest saw, at this speed.
+    pub(crate) fn scale_time(self, time: f64) -> f64 {
+        time * 1000.0 / self.scale.permille as f64
+    }
+
+    /// A figure counted in `unit`, at this speed; what is neither a rate nor a time is the same at all.
+    pub(crate) fn scale_figure(self, figure: f64, unit: &str) -> f64 {
+        match unit {
+            "ns" | "us" | "ms" | "s" => self.scale_time(figure),
+            unit if unit.ends_with("/s") => self.scale_rate(figure),
+            _ => figure,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_shift_for_all_speeds() {
+        for (least_mips, mips, shift, permille) in [
+            (1000, 1000, 0, 1000),
+            (1000, 2060, 0, 2060),
+            (600, 600, 1, 1200),
+            (600, 1200, 1, 2400),
+            (2000, 3000, 0, 3000),
+        ] {
+            let speed = Speed::new(least_mips, mips);
+            assert_eq!((speed.shift, speed.scale.permille), (shift, permille));
+        }
+    }
+
+    #[test]
+    fn a_faster_processor_sees_a_slower_disk() {
+        let speed = Speed::new(1000, 1500);
+        assert_eq!(speed.scale.apply(6000), 9000);
+        assert!((speed.scale_figure(100.0, "files/s") - 150.0).abs() < 1e-9);
+        assert!((speed.scale_figure(150.0, "us") - 100.0).abs() < 1e-9);
+        assert!((speed.scale_figure(7.0, "commits") - 7.0).abs() < 1e-9);
+    }
+}
