@@ -7,6 +7,7 @@
 //! ones.
 
 use crate::engagement::{Backoff, Pairs, Verdict};
+use crate::epoch::Epoch;
 use crate::pid::{Gains, SteeredDelay};
 use crate::setpoint::{ReturnProfile, SetPoint};
 use crate::stretch::Stretch;
@@ -21,27 +22,6 @@ const FALLEN_BEHIND: f64 = 1.1;
 const GLANCE_NS: u64 = 100_000_000;
 /// Patience with late callers is at least this, in nanoseconds.
 const LEAST_PATIENCE_NS: u64 = 50_000;
-
-/// The end of a commit, as the gate saw it: the first of its callers has returned.
-#[derive(Clone, Copy, Debug)]
-pub struct Epoch<'a> {
-    /// When the commit ended.
-    pub end_ns: u64,
-    /// Callers served before this end since the beginning of time.
-    pub completions: u64,
-    /// Distinct callers of the last window.
-    pub participants: u32,
-    /// The commit's duration: gated, from the release of its round; ungated, the latency of its first
-    /// caller to return. 0 if none of the callers needed a commit.
-    pub commit_ns: u64,
-    /// Callers that the gate released together; 0 if the commit was not gated.
-    pub released: u32,
-    /// Whether every caller is seen, and the beginning and end of every commit, as only the kernel can:
-    /// then stretches of half as many commits are enough.
-    pub exact: bool,
-    /// Arrivals since the end before, in nanoseconds after it, in order; only of gated stretches.
-    pub arrivals_ns: &'a [u32],
-}
 
 /// What the gate does until the next end of a commit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

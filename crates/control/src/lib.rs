@@ -14,6 +14,7 @@
 pub mod auto;
 pub mod delay;
 pub mod engagement;
+pub mod epoch;
 pub mod pid;
 pub mod setpoint;
 pub mod stability;

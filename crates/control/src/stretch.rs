@@ -1,6 +1,6 @@
 //! A stretch of commits over which a rate is measured.
 
-use crate::auto::Epoch;
+use crate::epoch::Epoch;
 
 /// Ends of commits that a stretch leaves out after a switch: callers regroup.
 const SETTLE_EPOCHS: u32 = 2;

@@ -1,7 +1,8 @@
 //! The controller against a discrete-event model of closed-loop clients and a journal that commits
 //! one transaction at a time: simulated, exact, and only a check of the decisions, not of any speed.
 
-use luc_control::auto::{Auto, Epoch, Phase, Plan, Reason};
+use luc_control::auto::{Auto, Phase, Plan, Reason};
+use luc_control::epoch::Epoch;
 use proptest::prelude::*;
 
 /// Clients that think, then fsync; a journal whose commit takes `commit_ns` whatever it serves.

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 pub(crate) use find::{find, ranked};
 
-use crate::report::Party;
+use crate::party::Party;
 
 /// What was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

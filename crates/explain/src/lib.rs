@@ -22,6 +22,7 @@ mod merge;
 mod observe;
 mod owners;
 mod parts;
+mod party;
 mod remedies;
 mod report;
 mod service;
@@ -42,10 +43,10 @@ pub use findings::{
 pub use histogram::Latency;
 pub use observe::{ExplainedCall, ExplainedCommit, ExplainedSync, Observer};
 pub use parts::{Part, Parts};
+pub use party::Party;
 pub use report::{
     Account, Accounts, Blame, CallReport, CommitDetail, CommitParty, CommitReport, DiskReport,
-    FileSystemReport, Held, Lost, Omitted, Party, ProcessReport, Report, SlowSync, SyncReport,
-    TraceInfo,
+    FileSystemReport, Held, Lost, Omitted, ProcessReport, Report, SlowSync, SyncReport, TraceInfo,
 };
 pub use thesis::{FsyncModel, WriteClass, WriteModel};
 

@@ -9,7 +9,11 @@ use crate::batching::Batching;
 use crate::findings::{Finding, Remedy, Warning};
 use crate::histogram::Latency;
 use crate::parts::{Part, Parts};
+use crate::party::Party;
 use crate::thesis::{FsyncModel, WriteModel};
+
+/// [`TraceInfo::mode`] of a trace that has sums only.
+const SUMMARY: &str = "summary";
 
 /// Everything. Times are nanoseconds; shares and gains are fractions of 1.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -40,6 +44,13 @@ pub struct Report {
     pub slowest: Vec<SlowSync>,
     /// Where all time went.
     pub accounts: Accounts,
+}
+
+impl Report {
+    /// Whether it is of a trace that has sums only.
+    pub(crate) fn is_of_sums(&self) -> bool {
+        self.trace.mode == SUMMARY
+    }
 }
 
 /// Where a trace is from.
@@ -80,17 +91,6 @@ pub struct Omitted {
     pub syncs_without_waits: u64,
     /// Rows with times that no machine has.
     pub implausible: u64,
-}
-
-/// A process in a cgroup.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Party {
-    /// The process.
-    pub process: Tgid,
-    /// Its name; empty if unknown.
-    pub comm: String,
-    /// Its cgroup; 0 if unknown.
-    pub cgroup: Cgroup,
 }
 
 /// One file system.

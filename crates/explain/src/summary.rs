@@ -14,11 +14,10 @@ use luc_events::{Cause, Cgroup, Dev, Tgid};
 use crate::fast::FastMap;
 use crate::findings::{Evidence, Finding, FindingKind, Unit, ranked};
 use crate::histogram::Latency;
-use crate::report::{Account, DiskReport, FileSystemReport, Party, ProcessReport, Report};
+use crate::party::Party;
+use crate::report::{Account, DiskReport, FileSystemReport, ProcessReport, Report};
 use crate::threads::{is_idle, is_storage};
 
-/// The mode of such a trace.
-pub(crate) const MODE: &str = "summary";
 /// Why there are no predictions.
 const UNKNOWN: &str = "recorded as summary";
 

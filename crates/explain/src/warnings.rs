@@ -118,7 +118,7 @@ fn incomplete(report: &Report) -> Vec<Warning> {
             ))
         })
         .collect();
-    if report.trace.mode == crate::summary::MODE {
+    if report.is_of_sums() {
         warnings.push(warning(
             "recorded as summary: fsyncs are not split, nobody is blamed and nothing is predicted; \
              `luc record` without --summary has what this needs"

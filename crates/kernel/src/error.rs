@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::journal::INTERFACE;
+use crate::INTERFACE;
 
 /// Why something about the module cannot be done.
 #[derive(Debug, Error)]

@@ -9,10 +9,7 @@ use rustix::fs::{Access, access};
 
 use crate::setting::{Key, Settings};
 use crate::stats::Stats;
-use crate::{Device, Error, Machine};
-
-/// The version of the module's files that this library knows.
-pub const INTERFACE: u32 = 1;
+use crate::{Device, Error, INTERFACE, Machine};
 
 /// Where the module has its files.
 const DIRECTORY: &str = "/sys/kernel/luc";

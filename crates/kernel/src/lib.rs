@@ -28,10 +28,13 @@ mod unload;
 
 pub use device::Device;
 pub use error::Error;
-pub use journal::{INTERFACE, Journal, Module};
+pub use journal::{Journal, Module};
 pub use load::{Kernels, Loaded, load};
 pub use machine::{Machine, TEST_ROOT_VARIABLE};
 pub use set::set;
 pub use setting::{Key, Settings};
 pub use stats::Stats;
 pub use unload::{Waiting, unload};
+
+/// The version of the module's files that this library knows.
+pub const INTERFACE: u32 = 1;

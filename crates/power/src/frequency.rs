@@ -24,11 +24,11 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
-use cpufreq::Policy;
+use cpufreq::{Policy, cpu_dir};
 pub use error::FrequencyError;
 pub use saved::restore;
 use saved::{Saved, keep};
-pub use setting::Setting;
+pub use setting::{Setting, SettingError};
 use switches::{smt_change, turbo_changes};
 
 /// Turbo and SMT, for a whole sweep; what is not given stays as it is.
@@ -49,11 +49,6 @@ impl Options {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
-}
-
-/// The folder of the processors below the root of sysfs.
-fn cpu_dir(sysfs: &Path) -> PathBuf {
-    sysfs.join("devices/system/cpu")
 }
 
 /// Whether the machine can do all of it; nothing is changed.

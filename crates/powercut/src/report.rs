@@ -1,11 +1,17 @@
 //! What the rounds found.
 
+use luc_disk::CutReport;
 use luc_workload::workers::ClientKind;
 use serde::Serialize;
 
 use super::Powercut;
 use super::fsck::Checker;
-use super::trial::Outcome;
+
+/// What a round found; a round that went well is a [`BadRound`] with nothing bad in it.
+pub(super) struct Outcome {
+    pub(super) round: BadRound,
+    pub(super) cut: CutReport,
+}
 
 /// The rounds' findings.
 #[derive(Debug, Clone, Serialize)]

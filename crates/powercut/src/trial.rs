@@ -11,14 +11,8 @@ use super::acks::{Acks, End};
 use super::check::{self, Acknowledged};
 use super::error::PowercutError;
 use super::fsck::Checker;
-use super::report::BadRound;
+use super::report::{BadRound, Outcome};
 use super::site::Site;
-
-/// What a round found; a round that went well is a [`BadRound`] with nothing bad in it.
-pub(super) struct Outcome {
-    pub(super) round: BadRound,
-    pub(super) cut: CutReport,
-}
 
 /// The chances of a round.
 #[derive(Debug, PartialEq, Eq)]

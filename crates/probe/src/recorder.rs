@@ -1,6 +1,5 @@
 //! A recording, from its start to its end.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -12,7 +11,7 @@ use crate::record::{COMM, Config, DEVICES, SYSCALLS};
 use crate::signals::block_signals;
 use crate::stacks::Stacks;
 use crate::symbols::Symbols;
-use crate::{Capability, Filter, ProbeError, Sink, clock, drain, syscalls};
+use crate::{Capability, Filter, Outcome, ProbeError, Sink, clock, drain, syscalls};
 
 /// Waits shorter than this are summed, if nothing says that they matter.
 const BRIEF_NS: u64 = 1_000_000;
@@ -66,25 +65,6 @@ impl Default for Options {
             ring_bytes: RING_BYTES,
             command: String::new(),
         }
-    }
-}
-
-/// What came of a recording.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
-    /// Rows, by table.
-    pub rows: BTreeMap<&'static str, u64>,
-    /// Events that could not be kept, by place.
-    pub lost: BTreeMap<&'static str, u64>,
-}
-
-impl Outcome {
-    pub(crate) fn count(&mut self, table: &'static str) {
-        *self.rows.entry(table).or_default() += 1;
-    }
-
-    pub(crate) fn lose(&mut self, place: &'static str, count: u64) {
-        *self.lost.entry(place).or_default() += count;
     }
 }
 

@@ -18,6 +18,7 @@ mod error;
 mod explain;
 mod gateable;
 mod guests;
+mod hint;
 mod journal;
 #[cfg(test)]
 mod made_up;
@@ -53,7 +54,7 @@ pub use journal::{Failure, Record};
 pub(crate) use options::option_value;
 pub use page::page;
 pub use plan::{Bench, Disk, Plan, Policy, Scheduler, Stop, Target, VirtualTime, Workload};
-pub(crate) use plan::{LARGEST_GUEST_DISK, distribution_has, kernel_has, least_size, meant};
+pub(crate) use plan::{LARGEST_GUEST_DISK, distribution_has, kernel_has, least_size};
 pub use points::Point;
 pub use report::{PointEnergy, PointReport, Ratio, Report};
 
@@ -176,6 +177,7 @@ fn export(
     }
     let report = report::report(plan, points, results, power::about(out), interrupted);
     report.export(out)?;
+    parquet::export(&report, out)?;
     Ok(report)
 }
 

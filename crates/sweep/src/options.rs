@@ -6,7 +6,8 @@ use luc_workload::units::{duration_ns, file_size_bytes, seconds_ns};
 use toml::Value;
 
 use super::error::SweepError;
-use super::plan::{Bench, meant};
+use super::hint::meant;
+use super::plan::Bench;
 use super::time_scale::TimeScale;
 
 /// What a value must be.

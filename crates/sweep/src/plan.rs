@@ -19,10 +19,10 @@ mod policy;
 mod scheduler;
 #[cfg(test)]
 mod tests;
+mod unique;
 mod virtual_time;
 mod workload;
 
-pub(crate) use check::meant;
 pub use disk::Disk;
 pub(crate) use file_systems::{distribution_has, kernel_has, least_size};
 pub use policy::Policy;
@@ -207,7 +207,11 @@ impl Plan {
         Speed::new(*least.unwrap_or(&mips), mips)
     }
 
-    pub(crate) fn parse(text: &str, path: &Path) -> Result<Self, SweepError> {
+    /// The plan of a text, checked. `path` is named in errors; files in the plan are below its folder.
+    ///
+    /// # Errors
+    /// [`SweepError`], naming the line or the value.
+    pub fn parse(text: &str, path: &Path) -> Result<Self, SweepError> {
         let mut plan: Self = toml::from_str(text).map_err(|error| SweepError::Syntax {
             path: path.to_owned(),
             line: 1 + error.span().map_or(0, |span| {

@@ -19,7 +19,6 @@ use super::error::SweepError;
 use super::explain::{Explanation, explain};
 use super::journal::{Failure, Record, Results};
 use super::order::Schedule;
-use super::parquet;
 use super::plan::{Plan, VirtualTime};
 use super::points::Point;
 
@@ -263,7 +262,7 @@ impl Report {
         Ok(())
     }
 
-    /// Writes `report.json`, `results.csv` and the Parquet files to the folder `out`, each whole or not at all.
+    /// Writes `report.json` and `results.csv` to the folder `out`, each whole or not at all.
     pub(super) fn export(&self, out: &Path) -> Result<(), SweepError> {
         let json = format!("{:#}\n", serde_json::json!(self));
         for (name, text) in [("report.json", json), ("results.csv", self.csv())] {
@@ -271,7 +270,7 @@ impl Report {
             fs::write(&new, text).map_err(SweepError::file("write", &new))?;
             fs::rename(&new, &path).map_err(SweepError::file("write", &path))?;
         }
-        parquet::export(self, out)
+        Ok(())
     }
 
     /// A line for each repeat; `-` for energy that there is not. No value holds a comma or a quote but the axes' own,

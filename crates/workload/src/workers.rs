@@ -7,7 +7,6 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use luc_host::interrupt::interrupted;
-use rustix::time::{ClockId, clock_gettime};
 
 use crate::error::BenchError;
 use crate::latency::{Latency, Recorders};
@@ -16,6 +15,7 @@ use crate::latency::{Latency, Recorders};
 pub const FOREVER_NS: u64 = 365 * 86_400_000_000_000;
 
 mod client;
+mod clock;
 mod control;
 mod processes;
 mod schedule;
@@ -23,10 +23,11 @@ mod think;
 mod threads;
 
 pub use client::Client;
+pub use clock::now_ns;
 use control::Control;
 pub use control::Fault;
 pub use schedule::{ClientKind, Progress, Schedule};
-pub use think::Pauses;
+pub(crate) use think::Pauses;
 pub use think::{Distribution, Think};
 
 /// What a run measured.
@@ -218,13 +219,6 @@ fn coordinate(
             return Ok(());
         }
     }
-}
-
-/// CLOCK_MONOTONIC, ns.
-#[inline]
-pub fn now_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 #[cfg(test)]

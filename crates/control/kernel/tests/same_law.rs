@@ -6,7 +6,7 @@
 use luc_control::engagement::{self, Verdict};
 use luc_control::pid::{Gains, SteeredDelay};
 use luc_control::setpoint::{self, ReturnProfile};
-use luc_control::{auto, engagement::Backoff};
+use luc_control::{auto, engagement::Backoff, epoch};
 use luc_control_kernel as kernel;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -80,7 +80,7 @@ fn disagreement(seed: u64) -> Option<usize> {
             .collect();
         arrivals.sort_unstable();
         let released = if held { served as u32 } else { 0 };
-        let plan = reference.on_epoch(&auto::Epoch {
+        let plan = reference.on_epoch(&epoch::Epoch {
             end_ns,
             completions,
             participants: callers,

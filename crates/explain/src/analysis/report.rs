@@ -10,11 +10,12 @@ use super::{Analysis, OwnerId, Service};
 use crate::fast::FastMap;
 use crate::findings::{self, Remedy};
 use crate::journal::Committed;
+use crate::party::Party;
 use crate::report::{
     Blame, CommitDetail, CommitParty, CommitReport, DiskReport, FileSystemReport, Held, Lost,
-    Omitted, Party, ProcessReport, Report, SlowSync, TraceInfo,
+    Omitted, ProcessReport, Report, SlowSync, TraceInfo,
 };
-use crate::{remedies, summary, warnings};
+use crate::{remedies, warnings};
 
 /// The version of the report's structure.
 const VERSION: u32 = 1;
@@ -46,7 +47,7 @@ pub(super) fn report(analysis: &Analysis<'_>) -> Report {
         accounts: analysis.threads.accounts(end_ns),
         ..Report::default()
     };
-    report.findings = if report.trace.mode == summary::MODE {
+    report.findings = if report.is_of_sums() {
         let comm = |process| analysis.threads.comm(process);
         analysis.summary.fill(&mut report, comm);
         analysis.summary.findings(&report)

@@ -10,8 +10,8 @@ use super::figures::{Figures, evidence};
 use super::parties::{with_dirtier, with_filler, with_holder, with_victim};
 use super::{Finding, FindingKind, Unit};
 use crate::parts::{Part, Parts};
-use crate::report::{Blame, FileSystemReport, Party, Report};
-use crate::summary;
+use crate::party::Party;
+use crate::report::{Blame, FileSystemReport, Report};
 
 /// A finding needs this share of the time in file-system calls to be listed,
 const LISTED_SHARE: f64 = 0.02;
@@ -331,7 +331,7 @@ fn said(party: &Party) -> String {
 /// Whether little of the time that processes were not idle went into storage.
 fn not_storage(report: &Report) -> Option<Finding> {
     let (mut active_ns, mut storage_ns, mut processor_ns, mut lock_ns) = (0, 0, 0, 0);
-    let is_summary = report.trace.mode == summary::MODE;
+    let is_summary = report.is_of_sums();
     for account in &report.accounts.processes {
         // Sums have neither idleness nor waits for locks of user space: all that is left over.
         let left_ns = if is_summary {

@@ -2,7 +2,8 @@
 
 use super::Finding;
 use crate::parts::Part;
-use crate::report::{CommitParty, FileSystemReport, Party};
+use crate::party::Party;
+use crate::report::{CommitParty, FileSystemReport};
 
 /// Who lost how much to some parts, most first.
 fn victims<'a>(file_system: &'a FileSystemReport, parts: &[Part]) -> Vec<(&'a Party, u64)> {

@@ -27,7 +27,7 @@ fn row(what: Summarized, cause: Cause, count: u64, each_ns: u64) -> Event {
 
 fn report(rows: Vec<Event>) -> Report {
     let mut analysis = Analysis::new(Trace {
-        mode: MODE.to_owned(),
+        mode: "summary".to_owned(),
         end_ns: 1_000 * MS,
         ..Trace::default()
     });

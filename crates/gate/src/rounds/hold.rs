@@ -7,8 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use luc_control::setpoint::worth_holding_ns;
 
-use super::join::split;
-use super::layout::Rounds;
+use super::layout::{Rounds, split};
 use crate::policy::Policy;
 
 /// No caller is held for more than this many commit times.

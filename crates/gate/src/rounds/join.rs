@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, fence};
 use luc_control::MAX_PARTICIPANTS;
 
 use super::hold::{Limits, Timer};
-use super::layout::Rounds;
+use super::layout::{Rounds, join_halves, split};
 use crate::policy::Policy;
 use crate::sys;
 
@@ -77,14 +77,6 @@ impl Role {
             Needs::Flush => Self::Rider,
         }
     }
-}
-
-pub(super) fn split(word: u64) -> (u32, u32) {
-    ((word >> 32) as u32, word as u32)
-}
-
-fn join_halves(generation: u32, count: u32) -> u64 {
-    u64::from(generation) << 32 | u64::from(count)
 }
 
 impl Rounds {

@@ -7,8 +7,21 @@ use luc_control::MAX_PARTICIPANTS;
 use luc_control::auto::{Auto, Plan};
 use luc_control::pid::SteeredDelay;
 
-use super::steer::FORGOTTEN_NS;
 use crate::policy::Policy;
+
+/// The halves of a round's word: its generation and the number of its callers.
+pub(super) fn split(word: u64) -> (u32, u32) {
+    ((word >> 32) as u32, word as u32)
+}
+
+/// A round's word.
+pub(super) fn join_halves(generation: u32, count: u32) -> u64 {
+    u64::from(generation) << 32 | u64::from(count)
+}
+
+/// After this long without a call everything learnt is forgotten: the program, its pace or even the disk
+/// may be others.
+pub(super) const FORGOTTEN_NS: u64 = 5_000_000_000;
 
 /// Generations whose times are remembered: the one that gathers, the one that commits, and two more for
 /// callers that read late.

@@ -8,11 +8,12 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::fence;
 
 use luc_control::MAX_PARTICIPANTS;
-use luc_control::auto::{Epoch, Plan};
+use luc_control::auto::Plan;
+use luc_control::epoch::Epoch;
 use luc_control::pid::Gains;
 
-use super::join::{Joined, LONGEST_WAIT_NS, split};
-use super::layout::{Control, Rounds, Snapshot};
+use super::join::{Joined, LONGEST_WAIT_NS};
+use super::layout::{Control, FORGOTTEN_NS, Rounds, Snapshot, split};
 use crate::policy::Policy;
 use crate::sys;
 
@@ -27,10 +28,6 @@ const PID_LEAVES_PART: u32 = 8;
 
 /// Who has held the controller this long was killed with it.
 const ABANDONED_NS: u64 = 1_000_000_000;
-
-/// After this long without a call everything learnt is forgotten: the program, its pace or even the disk
-/// may be others.
-pub(super) const FORGOTTEN_NS: u64 = 5_000_000_000;
 
 /// What one more caller costs under policy `pid` before anything was measured, in nanoseconds.
 const PID_SLOPE_NS: u64 = 50_000;

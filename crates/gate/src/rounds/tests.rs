@@ -7,7 +7,8 @@ use luc_control::auto::{Phase, Plan};
 
 use super::Rounds;
 use super::hold::Limits;
-use super::join::{Joined, Role, split};
+use super::join::{Joined, Role};
+use super::layout::split;
 use crate::policy::Policy;
 
 /// A wait that no test reaches unless something is wrong.

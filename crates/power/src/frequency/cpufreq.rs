@@ -9,6 +9,11 @@ use luc_host::sysfs;
 
 use super::{FrequencyError, Setting};
 
+/// The folder of the processors below the root of sysfs.
+pub(super) fn cpu_dir(sysfs: &Path) -> PathBuf {
+    sysfs.join("devices/system/cpu")
+}
+
 /// A driver without a table rounds to what its hardware can: the multiples of a bus clock.
 const STEP_KHZ: u64 = 100_000;
 

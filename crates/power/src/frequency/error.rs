@@ -3,17 +3,14 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::Setting;
+use super::setting::{Setting, SettingError};
 
 /// The processors cannot be set, or not be put back.
 #[derive(Debug, thiserror::Error)]
 pub enum FrequencyError {
     /// The value is none.
-    #[error(
-        "frequency '{0}': write a frequency (\"2.4GHz\", \"800MHz\"), \"as-is\", or \"throttle:50%\" (1 to 99, no \
-         frequency but a quota of processor time)"
-    )]
-    Setting(String),
+    #[error(transparent)]
+    Setting(#[from] SettingError),
     /// The machine's frequency cannot be set.
     #[error(
         "frequency {wanted}: this machine has no cpufreq ({path}): write \"throttle:50%\", a quota of processor time \

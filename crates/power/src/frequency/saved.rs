@@ -8,8 +8,7 @@ use luc_host::owned;
 use luc_host::sysfs;
 use serde::{Deserialize, Serialize};
 
-use super::cpu_dir;
-use super::cpufreq::{Policy, number_of};
+use super::cpufreq::{Policy, cpu_dir, number_of};
 use super::error::{FrequencyError, TRUST};
 use super::switches::{Change, SMT, turbo_files};
 

@@ -5,7 +5,13 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::FrequencyError;
+/// A text that is no value of the axis.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "frequency '{0}': write a frequency (\"2.4GHz\", \"800MHz\"), \"as-is\", or \"throttle:50%\" (1 to 99, no \
+     frequency but a quota of processor time)"
+)]
+pub struct SettingError(String);
 
 /// What the processors are to be for a repeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,10 +78,10 @@ impl fmt::Display for Setting {
 }
 
 impl FromStr for Setting {
-    type Err = FrequencyError;
+    type Err = SettingError;
 
-    fn from_str(text: &str) -> Result<Self, FrequencyError> {
-        let wrong = || FrequencyError::Setting(text.to_owned());
+    fn from_str(text: &str) -> Result<Self, SettingError> {
+        let wrong = || SettingError(text.to_owned());
         if text == "as-is" {
             return Ok(Self::AsIs);
         }
@@ -108,9 +114,9 @@ impl FromStr for Setting {
 }
 
 impl TryFrom<String> for Setting {
-    type Error = FrequencyError;
+    type Error = SettingError;
 
-    fn try_from(text: String) -> Result<Self, FrequencyError> {
+    fn try_from(text: String) -> Result<Self, SettingError> {
         text.parse()
     }
 }

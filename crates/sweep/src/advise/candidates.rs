@@ -5,9 +5,9 @@ use luc_units::parse_size_bytes;
 use serde::Serialize;
 
 use super::error::AdviseError;
+use crate::hint::meant;
 use crate::{
-    Policy, SweepError, Target, distribution_has, guest_needs, kernel_has, least_size, meant,
-    shown_size,
+    Policy, SweepError, Target, distribution_has, guest_needs, kernel_has, least_size, shown_size,
 };
 
 /// A file system, where it is found, and options for it.

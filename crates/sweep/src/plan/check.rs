@@ -9,14 +9,15 @@ use luc_power::frequency::{self, Setting};
 use luc_stats::FEWEST;
 use luc_units::{parse_duration_ns, parse_size_bytes};
 use luc_workload::filebench;
-use luc_workload::nearest::nearest;
 
 use super::super::device::own_identity;
 use super::super::error::SweepError;
-use super::super::guest_needs;
+use super::super::guests::needs;
+use super::super::hint::meant;
 use super::super::options;
 use super::super::time_scale::TimeScale;
 use super::file_systems::{FILE_SYSTEMS, kernel_has};
+use super::unique::unique;
 use super::virtual_time::check_host;
 use super::{Disk, Plan, Policy, Stop, Target, Workload};
 use crate::selection::FEWEST_ROUNDS;
@@ -288,7 +289,7 @@ impl Target {
             SweepError::Plan(format!(
                 "target '{}': mkfs.{fs} is not installed: install {}, or leave the target out",
                 self.name,
-                guest_needs(&fs).package
+                needs(&fs).package
             ))
         })
     }
@@ -402,23 +403,6 @@ fn axis(name: &str, values: impl Iterator<Item = String>) -> Result<(), SweepErr
     unique(name, values.into_iter())
 }
 
-pub(super) fn unique(name: &str, values: impl Iterator<Item = String>) -> Result<(), SweepError> {
-    let mut seen = BTreeSet::new();
-    for value in values {
-        if !seen.insert(value.clone()) {
-            return Err(SweepError::Plan(format!(
-                "{name} '{value}' is there twice: keep one"
-            )));
-        }
-    }
-    if seen.is_empty() {
-        return Err(SweepError::Plan(format!(
-            "{name} has no value: write at least one"
-        )));
-    }
-    Ok(())
-}
-
 /// What serde says, in one line, with the nearest name where one is unknown: the first name in backquotes is the one
 /// given, the others are known.
 pub(super) fn reason(message: &str) -> String {
@@ -429,13 +413,5 @@ pub(super) fn reason(message: &str) -> String {
             format!("{message}{}", meant(given, known))
         }
         _ => format!("{message}; see `luc sweep --help`"),
-    }
-}
-
-/// `; did you mean 'x'?`, if any name looks like the one given; else all names.
-pub(crate) fn meant(given: &str, known: &[&str]) -> String {
-    match nearest(given, known.iter().copied()) {
-        Some(name) => format!("; did you mean '{name}'?"),
-        None => format!("; there are {}", known.join(", ")),
     }
 }

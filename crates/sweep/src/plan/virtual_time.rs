@@ -6,10 +6,11 @@ use luc_units::parse_size_bytes;
 use serde::{Deserialize, Serialize};
 
 use super::super::error::SweepError;
-use super::check::unique;
+use super::super::hint::meant;
 use super::file_systems::distribution_has;
 use super::policy::SETTINGS;
-use super::{Plan, Policy, Target, Workload, is_default, meant};
+use super::unique::unique;
+use super::{Plan, Policy, Target, Workload, is_default};
 
 /// Files are made and written in a guest's memory, so its disk is no larger than this.
 const LARGEST_DISK: &str = "1G";

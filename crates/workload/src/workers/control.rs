@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use rustix::thread::futex::{self, Timespec};
 
-use super::now_ns;
+use super::clock::now_ns;
 use crate::shared::SharedSlice;
 
 /// A client's failure: which operation, and errno.
@@ -28,7 +28,8 @@ impl Fault {
 }
 
 /// Words that the clients and the coordinator share.
-pub struct Control(SharedSlice<AtomicU64>, SharedSlice<AtomicU32>);
+#[derive(Debug)]
+pub(super) struct Control(SharedSlice<AtomicU64>, SharedSlice<AtomicU32>);
 
 impl Control {
     pub(super) fn new() -> io::Result<Self> {

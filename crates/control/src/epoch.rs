@@ -1,0 +1,22 @@
+//! What a controller is told.
+
+/// The end of a commit, as the gate saw it: the first of its callers has returned.
+#[derive(Clone, Copy, Debug)]
+pub struct Epoch<'a> {
+    /// When the commit ended.
+    pub end_ns: u64,
+    /// Callers served before this end since the beginning of time.
+    pub completions: u64,
+    /// Distinct callers of the last window.
+    pub participants: u32,
+    /// The commit's duration: gated, from the release of its round; ungated, the latency of its first
+    /// caller to return. 0 if none of the callers needed a commit.
+    pub commit_ns: u64,
+    /// Callers that the gate released together; 0 if the commit was not gated.
+    pub released: u32,
+    /// Whether every caller is seen, and the beginning and end of every commit, as only the kernel can:
+    /// then stretches of half as many commits are enough.
+    pub exact: bool,
+    /// Arrivals since the end before, in nanoseconds after it, in order; only of gated stretches.
+    pub arrivals_ns: &'a [u32],
+}

@@ -1,0 +1,15 @@
+//! Who takes part: as victim, or as culprit.
+
+use luc_events::{Cgroup, Tgid};
+use serde::Serialize;
+
+/// A process in a cgroup.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Party {
+    /// The process.
+    pub process: Tgid,
+    /// Its name; empty if unknown.
+    pub comm: String,
+    /// Its cgroup; 0 if unknown.
+    pub cgroup: Cgroup,
+}

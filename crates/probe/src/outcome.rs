@@ -1,0 +1,22 @@
+//! What came of a recording.
+
+use std::collections::BTreeMap;
+
+/// What came of a recording.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Rows, by table.
+    pub rows: BTreeMap<&'static str, u64>,
+    /// Events that could not be kept, by place.
+    pub lost: BTreeMap<&'static str, u64>,
+}
+
+impl Outcome {
+    pub(crate) fn count(&mut self, table: &'static str) {
+        *self.rows.entry(table).or_default() += 1;
+    }
+
+    pub(crate) fn lose(&mut self, place: &'static str, count: u64) {
+        *self.lost.entry(place).or_default() += count;
+    }
+}
