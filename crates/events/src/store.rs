@@ -36,7 +36,7 @@ use std::time::Duration;
 
 pub use cell::{BadCell, Cell, Column, Physical};
 pub use error::StoreError;
-pub use group::{GroupDecoder, GroupEncoder};
+pub use group::{GroupDecoder, GroupEncoder, Row};
 pub use reader::{Reader, Rows};
 pub use writer::Writer;
 

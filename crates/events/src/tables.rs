@@ -6,11 +6,8 @@ mod frame;
 mod journal;
 mod thread;
 
-use parquet::errors::ParquetError;
-
-use crate::store::{Column, GroupDecoder, GroupEncoder};
-
-pub use block::{Data, Request, RequestFlags};
+pub use crate::store::Row;
+pub use block::{Data, Request};
 pub use frame::{FileSystem, Lost, Stack, Summary, Trace};
 pub use journal::{Commit, Handle, Sync};
 pub use thread::{BriefWait, Call, Task, Wait};
@@ -29,7 +26,7 @@ macro_rules! table {
             $($(#[doc = $field_doc])* pub $field: $type,)+
         }
 
-        impl $crate::tables::Row for $name {
+        impl $crate::store::Row for $name {
             const TABLE: &'static str = $table;
             const TIME: &'static str = stringify!($time);
             const DOCUMENTATION: &'static [&'static str] = &[$($doc),*];
@@ -64,33 +61,3 @@ macro_rules! table {
     };
 }
 use table;
-
-/// A row of some table.
-pub trait Row: Clone + Default + Sized + 'static {
-    /// The table's name.
-    const TABLE: &'static str;
-    /// The column by which it is sorted.
-    const TIME: &'static str;
-    /// What a row is, in lines.
-    const DOCUMENTATION: &'static [&'static str];
-
-    /// When the row was complete, in nanoseconds: the key by which the table is sorted.
-    fn time_ns(&self) -> u64;
-
-    /// The table's columns, in the order of the fields.
-    fn columns() -> Vec<Column>;
-
-    /// Writes the rows column by column.
-    ///
-    /// # Errors
-    ///
-    /// When the Parquet library refuses.
-    fn encode(rows: &[Self], out: &mut GroupEncoder<'_, '_>) -> Result<(), ParquetError>;
-
-    /// Fills the rows column by column.
-    ///
-    /// # Errors
-    ///
-    /// When the columns cannot be decoded.
-    fn decode(input: &mut GroupDecoder<Self>, rows: &mut [Self]) -> Result<(), ParquetError>;
-}

@@ -1,7 +1,7 @@
 //! From records of the ring buffer to rows of the tables.
 
-use luc_events::codes::{CallKind, CommitKind, RequestKind, SyncKind, WaitState};
-use luc_events::tables::{BriefWait, Call, Commit, Request, RequestFlags, Sync, Task, Wait};
+use luc_events::codes::{CallKind, CommitKind, RequestFlags, RequestKind, SyncKind, WaitState};
+use luc_events::tables::{BriefWait, Call, Commit, Request, Sync, Task, Wait};
 use luc_events::{Cause, Cgroup, Dev, Inode, Pid, StackId, Tgid, Transaction};
 
 use crate::record;

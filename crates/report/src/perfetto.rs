@@ -10,13 +10,12 @@
 //! Slices of a track are in the order of time and each ends before the next begins, whatever the trace says: what
 //! would overlap is cut. Memory is bounded by threads, processes and 1,024 commits per journal.
 
-use std::collections::{HashMap, VecDeque};
 use std::io::{self, Write};
 
-use luc_events::codes::{CommitKind, SyncKind, WaitState};
-use luc_events::tables::{Commit, FileSystem, Task, Trace, Wait};
-use luc_events::{Dev, Pid, Tgid, Transaction};
-use luc_explain::{ExplainedCall, ExplainedCommit, ExplainedSync, Observer, Part, Report};
+use luc_events::codes::SyncKind;
+use luc_events::tables::{FileSystem, Task, Trace, Wait};
+use luc_events::{Dev, Transaction};
+use luc_explain::{ExplainedCall, ExplainedCommit, ExplainedSync, Observer, Report};
 
 use crate::Export;
 
@@ -26,7 +25,7 @@ mod packets;
 mod threads;
 
 use journals::Journals;
-use packets::{Kind, Packets};
+use packets::Packets;
 use threads::{Slice, Threads};
 
 /// A Perfetto trace.
@@ -137,25 +136,6 @@ impl<W: Write> Export for Perfetto<W> {
         self.journals
             .finish(&mut self.packets, &mut self.threads, &mut self.next_flow);
         self.packets.finish()
-    }
-}
-
-/// Track ids: what it is in the lowest bits, whose it is above, so that most take few bytes.
-#[derive(Clone, Copy, Debug)]
-enum Track {
-    Process = 1,
-    Thread = 2,
-    OffProcessor = 3,
-    Journal = 4,
-    FastCommits = 5,
-    Served = 6,
-    Data = 7,
-    Work = 8,
-}
-
-impl Track {
-    fn uuid(self, whose: u32) -> u64 {
-        u64::from(whose) << 4 | self as u64
     }
 }
 

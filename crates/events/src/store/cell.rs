@@ -4,8 +4,9 @@ use parquet::basic::{LogicalType, Type};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 
-use crate::codes::{CallKind, CommitKind, Direction, RequestKind, Summarized, SyncKind, WaitState};
-use crate::tables::RequestFlags;
+use crate::codes::{
+    CallKind, CommitKind, Direction, RequestFlags, RequestKind, Summarized, SyncKind, WaitState,
+};
 use crate::{Cause, Cgroup, Dev, Inode, Pid, StackId, Tgid, Transaction};
 
 /// A value that its column's type cannot mean, such as a name of no cause.

@@ -17,7 +17,36 @@ use parquet::file::writer::SerializedRowGroupWriter;
 use parquet::schema::types::{ColumnPath, Type, TypePtr};
 
 use super::cell::{Cell, Column, Physical};
-use crate::tables::Row;
+
+/// A row of some table.
+pub trait Row: Clone + Default + Sized + 'static {
+    /// The table's name.
+    const TABLE: &'static str;
+    /// The column by which it is sorted.
+    const TIME: &'static str;
+    /// What a row is, in lines.
+    const DOCUMENTATION: &'static [&'static str];
+
+    /// When the row was complete, in nanoseconds: the key by which the table is sorted.
+    fn time_ns(&self) -> u64;
+
+    /// The table's columns, in the order of the fields.
+    fn columns() -> Vec<Column>;
+
+    /// Writes the rows column by column.
+    ///
+    /// # Errors
+    ///
+    /// When the Parquet library refuses.
+    fn encode(rows: &[Self], out: &mut GroupEncoder<'_, '_>) -> Result<(), ParquetError>;
+
+    /// Fills the rows column by column.
+    ///
+    /// # Errors
+    ///
+    /// When the columns cannot be decoded.
+    fn decode(input: &mut GroupDecoder<Self>, rows: &mut [Self]) -> Result<(), ParquetError>;
+}
 
 /// Rows that are decoded at a time: few enough to stay in the processor's cache.
 const BATCH_ROWS: usize = 2048;

@@ -10,10 +10,10 @@ use parquet::errors::ParquetError;
 use parquet::file::writer::SerializedFileWriter;
 
 use super::StoreError;
+use super::group::Row;
 use super::group::{properties, schema};
 use super::names::{self, Part};
 use super::segment::{Group, HEAD_BYTES, Segment, head, key_values};
-use crate::tables::Row;
 
 /// Copies the row groups of `parts`, which follow each other, into one file, removes them, and returns
 /// that file and its length.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::StoreError;
-use crate::tables::Row;
+use super::group::Row;
 
 /// A file of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,9 +10,9 @@ use parquet::errors::Result as ParquetResult;
 use parquet::file::metadata::{KeyValue, ParquetMetaData, ParquetMetaDataReader};
 use parquet::file::writer::SerializedFileWriter;
 
+use super::group::Row;
 use super::group::{GroupBytes, GroupEncoder, properties, schema};
 use super::{SCHEMA_VERSION, StoreError};
-use crate::tables::Row;
 
 /// Parquet's magic number.
 const PARQUET_MAGIC: &[u8; 4] = b"PAR1";

@@ -1,41 +1,8 @@
 //! Block requests and the data behind them.
 
-use serde::Serialize;
-
 use super::table;
-use crate::codes::{Direction, RequestKind};
+use crate::codes::{Direction, RequestFlags, RequestKind};
 use crate::{Cgroup, Dev, Inode, Pid, Tgid};
-
-/// Flags of a block request, as bits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
-#[serde(transparent)]
-pub struct RequestFlags(pub u32);
-
-impl RequestFlags {
-    /// Forced unit access: durable when complete.
-    pub const FUA: Self = Self(1);
-    /// The device's cache is flushed first.
-    pub const PREFLUSH: Self = Self(1 << 1);
-    /// Metadata.
-    pub const META: Self = Self(1 << 2);
-    /// Somebody waits for it.
-    pub const SYNC: Self = Self(1 << 3);
-    /// Read ahead.
-    pub const AHEAD: Self = Self(1 << 4);
-
-    /// Whether all flags of `other` are set.
-    pub fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-}
-
-impl std::ops::BitOr for RequestFlags {
-    type Output = Self;
-
-    fn bitor(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-}
 
 table! {
     /// One block request. Complete at `complete_ns`.

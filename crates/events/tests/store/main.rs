@@ -12,10 +12,11 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use common::{description, part_files, read, wait_row};
+use luc_events::codes::RequestFlags;
 use luc_events::store::{Reader, SEGMENT_ROWS, StoreError, Writer};
 use luc_events::tables::{
-    BriefWait, Call, Commit, Data, FileSystem, Handle, Lost, Request, RequestFlags, Row, Stack,
-    Summary, Sync, Task, Trace, Wait,
+    BriefWait, Call, Commit, Data, FileSystem, Handle, Lost, Request, Row, Stack, Summary, Sync,
+    Task, Trace, Wait,
 };
 use luc_events::{Cause, Cgroup, Dev, Event, Inode, Pid, StackId, Tgid, Transaction};
 use proptest::prelude::*;

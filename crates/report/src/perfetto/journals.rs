@@ -1,9 +1,15 @@
 //! Tracks of journals: commits, and whose work was in them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::io::Write;
 
-use super::packets::Begin;
-use super::*;
+use luc_events::codes::CommitKind;
+use luc_events::tables::{Commit, FileSystem};
+use luc_events::{Dev, Tgid, Transaction};
+use luc_explain::{ExplainedCommit, Part};
+
+use super::packets::{Begin, Kind, Packets, Track};
+use super::threads::Threads;
 
 /// Commits of a journal that are kept back, until the calls that waited for them are known.
 const HELD_COMMITS: usize = 1_024;

@@ -1,7 +1,14 @@
 //! Tracks of processes and threads.
 
-use super::packets::Begin;
-use super::*;
+use std::collections::HashMap;
+use std::io::Write;
+
+use luc_events::codes::WaitState;
+use luc_events::tables::{Task, Wait};
+use luc_events::{Dev, Pid, Tgid};
+use luc_explain::Part;
+
+use super::packets::{Begin, Kind, Packets, Track};
 
 /// A call.
 #[derive(Debug, Default)]
