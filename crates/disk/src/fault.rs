@@ -20,13 +20,13 @@ pub struct FaultSpec {
     pub errno: BlockErrno,
     /// The kinds of requests.
     pub on: Vec<FaultKind>,
-    /// So many matching requests are served first.
+    /// Matching requests that are served first.
     pub after: u64,
     /// Of the matching requests after these, every N-th fails.
     pub every: u64,
     /// Where; empty: everywhere. Flushes have no place and match any.
     pub ranges: Vec<ByteRange>,
-    /// The fault ends so long after it began; absent: with [`crate::clear_fault`] only.
+    /// How long after its begin the fault ends; absent: with [`crate::clear_fault`] only.
     pub for_ns: Option<u64>,
 }
 
@@ -78,7 +78,7 @@ impl FaultSpec {
         }
     }
 
-    /// That a disk of so many bytes can fail so on this kernel.
+    /// Checks that a disk of this many bytes can fail so on this kernel.
     ///
     /// # Errors
     /// [`Error::Errno`], [`Error::Fault`].

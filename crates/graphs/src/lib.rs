@@ -83,7 +83,7 @@ pub struct Lines {
     pub series: Vec<Series>,
 }
 
-/// So many lines can be told from each other.
+/// Lines that can be told from each other.
 pub const MOST_SERIES: usize = 8;
 
 /// A place along a horizontal axis.

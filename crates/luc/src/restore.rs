@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-/// So long a command waits for what is still busy.
+/// How long a command waits for what is still busy.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What was put back, and what could not be.

@@ -37,7 +37,7 @@ fs = "ext4"
 mkfs = "-b 4096 -J size=4"
 "#;
 
-/// So long a guest may take on a busy machine.
+/// How long a guest may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(400);
 
 /// Whether there can be guests, after saying why not.

@@ -22,7 +22,7 @@ use crate::{Outcome, ProbeError, Sink, decode, mounts};
 const INTERVAL: Duration = Duration::from_millis(50);
 /// How often losses and mounts are looked at, and how often at least sums are taken out.
 const SLOW_INTERVAL: Duration = Duration::from_secs(1);
-/// Sums are taken out when the maps got so many entries: a part of the smallest of these maps. Going through a
+/// Sums are taken out when the maps have this many entries: a part of the smallest of these maps. Going through a
 /// map costs the more the larger it is, so it is not done more often than needed.
 const SUMS: u32 = 4096;
 

@@ -85,7 +85,7 @@ pub(crate) fn data(key: &DataKey, sum: &DataSum, slot_ns: u64) -> Data {
     }
 }
 
-/// Orders rows by their times, and those of one time so that what made data dirty comes before what wrote it: who
+/// Orders rows by time. At equal times, what made data dirty comes before what wrote it: who
 /// reads them in turn knows then whose the written data is.
 pub(crate) fn dirtied_first(rows: &mut [Data]) {
     rows.sort_by_key(|row| (row.at_ns, row.direction != Direction::Dirtied));

@@ -26,7 +26,7 @@ pub struct Options {
 /// What happens while runs are made.
 #[derive(Clone, Copy, Debug)]
 pub enum Progress<'a> {
-    /// So many runs will be made.
+    /// How many runs will be made.
     Begin(usize),
     /// One more is made.
     Step,

@@ -32,7 +32,7 @@ struct Family {
     weight: f64,
 }
 
-/// The association of each column with the figure; `None` for a column that is all alike or is there in too few rows.
+/// The association of each column with the figure; `None` for a constant column, or one with too few rows.
 ///
 /// Ranks are those within a row's stratum, so that with all rows in one stratum it is Spearman's correlation, and with
 /// points as strata what points have in common counts for nothing. The figure is shuffled within strata; the adjusted
@@ -125,7 +125,7 @@ fn families(strata: &[usize], columns: &[Vec<Option<f64>>]) -> Vec<Family> {
 }
 
 impl Family {
-    /// Place and correlation of each column; none where the figure is all alike.
+    /// Place and correlation of each column; none where the figure is constant.
     fn correlations(
         &self,
         figure: &[f64],

@@ -1,6 +1,6 @@
 //! Ranks, and the correlation of ranks.
 
-/// The rank of each value among all, from 1; values alike share the mean of their ranks. None of them is NaN.
+/// The rank of each value among all, from 1; equal values share the mean of their ranks. None of them is NaN.
 pub(super) fn mid_ranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
@@ -21,7 +21,7 @@ pub(super) fn mid_ranks(values: &[f64]) -> Vec<f64> {
     ranks
 }
 
-/// Brings values to mean 0 and length 1; `false`, and no change, where all are alike.
+/// Brings values to mean 0 and length 1; `false`, and no change, where all are equal.
 pub(super) fn normalize(values: &mut [f64]) -> bool {
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     let length = values
@@ -29,7 +29,7 @@ pub(super) fn normalize(values: &mut [f64]) -> bool {
         .map(|value| (value - mean).powi(2))
         .sum::<f64>()
         .sqrt();
-    // Of values that are alike rounding leaves something.
+    // Rounding leaves something of equal values.
     let is_varied = length > 1e-9 * mean.abs() * (values.len() as f64).sqrt() && length > 0.0;
     if is_varied {
         for value in values {
@@ -44,7 +44,7 @@ pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// Spearman's correlation of ranks, from -1 to 1; `None` of values that are all alike, not numbers, or not in pairs.
+/// Spearman's correlation of ranks, from -1 to 1; `None` of values that are all equal, not numbers, or not in pairs.
 #[must_use]
 pub fn spearman(a: &[f64], b: &[f64]) -> Option<f64> {
     if a.len() != b.len() || a.iter().chain(b).any(|value| value.is_nan()) {

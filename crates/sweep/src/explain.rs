@@ -26,7 +26,7 @@ pub struct Explanation {
     pub repeats: usize,
     /// Points that they are of.
     pub points: usize,
-    /// Every counter that is not all alike, the strongest first.
+    /// Every counter that varies, the strongest first.
     pub counters: Vec<CounterReport>,
     /// Principal components of the counters that all repeats have, standardized.
     pub components: Vec<ComponentReport>,
@@ -138,13 +138,13 @@ fn of_workload(point: &Point, rows: &[(&Record, usize)], seed: u64) -> Option<Ex
 }
 
 fn principal(names: &[&str], columns: &[Vec<Option<f64>>], figure: &[f64]) -> Vec<ComponentReport> {
-    // Whole columns that are not all alike.
+    // Whole columns that vary.
     let (names, columns): (Vec<&str>, Vec<Vec<f64>>) = names
         .iter()
         .zip(columns)
         .filter_map(|(name, column)| {
             let values: Vec<f64> = column.iter().copied().collect::<Option<_>>()?;
-            // Also those alike but for rounding have no ranks to speak of.
+            // Columns that vary by rounding only have no ranks to speak of.
             spearman(&values, &values)?;
             Some((*name, values))
         })

@@ -17,7 +17,7 @@ use super::environment::Environment;
 use super::error::SweepError;
 use super::plan::Plan;
 
-/// So long clearing up after a sweep that was killed may take.
+/// How long clearing up after a killed sweep may take.
 const PATIENCE: Duration = Duration::from_secs(45);
 
 /// A finished repeat.

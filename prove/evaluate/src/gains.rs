@@ -62,7 +62,7 @@ impl Load {
 /// What is to be reached.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Goal {
-    /// So many times stock.
+    /// As a multiple of stock.
     Ratio(f64),
     /// This share of the limit.
     Share(f64),

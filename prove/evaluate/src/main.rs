@@ -52,7 +52,7 @@ struct Cli {
     /// Guests, personalities or places of kills at a time
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: u16,
-    /// Start no guest after so many minutes, of kernel, matrix and thesis; the page shows what there is
+    /// Start no guest after this many minutes, of kernel, matrix and thesis; the page shows what there is
     #[arg(long, value_name = "MINUTES")]
     budget: Option<u32>,
     #[command(subcommand)]

@@ -12,7 +12,7 @@ use super::report::{NOTATION, Page, Table, Target, number, ratio, spread};
 use super::rounds::{self, Job, Runs, Under, files_per_s};
 
 const CLIENTS: [usize; 3] = [4, 16, 64];
-/// A long program takes so many times as long as a short one.
+/// How many times as long as a short program a long one takes.
 const LONGER: f64 = 10.0;
 const LEAST_SHARE: f64 = 0.95;
 

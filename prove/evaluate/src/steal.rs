@@ -1,4 +1,4 @@
-//! When a run counts: one that the hypervisor disturbed says little about the program.
+//! Repeats runs that the hypervisor disturbed.
 
 use super::error::EvaluateError;
 use super::harness::Harness;
@@ -7,7 +7,7 @@ use super::harness::Harness;
 /// always loses about 1 %, to all settings alike.
 pub(super) const MOST: f64 = 0.02;
 
-/// ... but not more often than this; the last one counts then, whatever happened to it.
+/// Attempts at a run. The last one counts, whatever happened to it.
 const TRIES: usize = 4;
 
 /// Makes a run, and makes it again while too much processor time is stolen. `once` is told whether it may be made

@@ -110,7 +110,7 @@ fn commit(number: u64, events: &mut Vec<Event>) {
     );
 }
 
-/// Writes a trace of so many commits, some 450 events each, into a new directory. How many events it has.
+/// Writes a trace of `commits`, some 450 events each, into a new directory. How many events it has.
 pub(super) fn write(directory: &Path, commits: u64) -> Result<u64, StoreError> {
     let description = Trace {
         end_ns: (commits + 1) * COMMIT_NS,

@@ -11,7 +11,7 @@ use luc_sweep::{Plan, Report};
 
 use super::INTERRUPTED;
 
-/// So long `luc sweep restore` waits for what is busy.
+/// How long `luc sweep restore` waits for what is busy.
 const RESTORE_PATIENCE: Duration = Duration::from_secs(20);
 
 /// Repeats workloads over the points of a plan until the figures are sure
@@ -27,7 +27,7 @@ const RESTORE_PATIENCE: Duration = Duration::from_secs(20);
 /// processor time, and says that it is no frequency. Energy (RAPL, perf events or a meter's command) is beside
 /// each repeat, or why it is unavailable.
 ///
-/// With a section 'virtual' the points run in guests in virtual time (QEMU, a processor of so many million
+/// With a section 'virtual' the points run in guests in virtual time (QEMU, a processor with a given number of
 /// instructions per second, luc.ko's policies); that needs no root, and is exact however busy the machine is.
 ///
 /// Every finished repeat is kept in the --out folder at once. A sweep that was interrupted or killed goes

@@ -41,7 +41,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "count")]
     once: bool,
 
-    /// With --batch: end after so many looks
+    /// With --batch: end after NUMBER looks
     #[arg(long, short = 'n', value_name = "NUMBER", requires = "batch")]
     count: Option<u64>,
 

@@ -24,7 +24,7 @@ pub(crate) fn copy_luc(to: &Path) {
     assert!(copied.expect("cp runs").success());
 }
 
-/// So long something may take on a busy machine.
+/// How long to wait for something on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) fn stdout(output: &Output) -> String {

@@ -21,7 +21,7 @@ pub enum Setting {
     AsIs,
     /// Every processor at this frequency.
     Khz(u64),
-    /// No frequency: so many percent of all processors' time, by a cgroup.
+    /// No frequency: this percentage of all processors' time, by a cgroup.
     ThrottlePercent(u8),
 }
 

@@ -14,7 +14,7 @@ use serde_json::Value;
 pub enum Policy {
     /// As in `luc run --policy`.
     Named(String),
-    /// Policy `auto`, once others have worked for so long that it is engaged.
+    /// Policy `auto`, once others have worked long enough for it to be engaged.
     Engaged,
 }
 

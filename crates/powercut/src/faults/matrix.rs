@@ -14,7 +14,7 @@ use super::speaker::Speaker;
 use super::trial::{Block, Outcome, Trial};
 use super::{Faults, flushes};
 
-/// So long others synchronize before policy `auto` is taken for engaged: with 8 callers and a flush of 6 ms it engages
+/// How long others synchronize before policy `auto` is taken for engaged: with 8 callers and a flush of 6 ms it engages
 /// within 4 s. Whether it did is in the report.
 const UNTIL_ENGAGED: Duration = Duration::from_secs(5);
 /// Errnos of one client then: the trials come and go, which may make `auto` step aside after some.

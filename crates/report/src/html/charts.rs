@@ -284,7 +284,7 @@ pub(super) fn overview(out: &mut String, bins: &Bins) -> fmt::Result {
     writeln!(out, "</svg></figure>")
 }
 
-/// The least round step that divides a length into at most so many.
+/// The least round step that divides a length into at most this many parts.
 fn round_step(length: f64, most: f64) -> f64 {
     let decade = 10_f64.powf((length / most).max(1.0).log10().floor());
     let fits = |step: &f64| length / step <= most;

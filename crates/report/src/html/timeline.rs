@@ -82,7 +82,7 @@ pub(super) struct Lane {
     recent: VecDeque<CommitBar>,
     samples: Vec<Stretch>,
     slowest: Option<Stretch>,
-    /// One stretch in so many is kept.
+    /// One stretch in this many is kept.
     every: u64,
     closed: u64,
     syncs: u64,

@@ -18,7 +18,7 @@ use super::programs::Group;
 use super::state::CleanupState;
 use crate::error::{SweepError, TRUST};
 
-/// So long another command may take that restores from the note.
+/// How long another command that restores from the note may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(20);
 

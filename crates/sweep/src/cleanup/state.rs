@@ -13,7 +13,7 @@ use crate::device::{self, Lent};
 use crate::error::SweepError;
 use crate::plan::Plan;
 
-/// So long a disk may stay busy after its users are killed.
+/// How long a disk may stay busy after its users are killed.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The name of the sweep whose results are in `out`, an absolute path.

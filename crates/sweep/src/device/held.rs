@@ -29,9 +29,9 @@ use super::super::error::SweepError;
 use super::super::plan::Plan;
 use super::{Block, refuse};
 
-/// So long udev may look at a device, and a process that has just ended may take to let go of it.
+/// How long udev may look at a device, and a process that has just ended may take to let go of it.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// So long the cleanup process of a sweep that was ended may take.
+/// How long the cleanup process of an ended sweep may take.
 const CLEANUP_PATIENCE: Duration = Duration::from_secs(45);
 const POLL: Duration = Duration::from_millis(50);
 

@@ -12,7 +12,7 @@ use super::super::points::Point;
 
 /// A boot takes as long as several points; a guest that is killed is lost as a whole.
 const POINTS: usize = 40;
-/// On a model, as advice has them, a point takes longer than a boot, and each is waited for.
+/// With a disk model, as in advice, a point takes longer than a boot, and each is waited for.
 const MODELLED_POINTS: usize = 4;
 
 /// What is made before the figures are looked at again.
@@ -47,7 +47,7 @@ impl Stage {
         let end = verdicts.iter().filter_map(wanted).min()?;
         let looks = best::looks(&plan.goal());
         let begin = looks.into_iter().rfind(|&look| look < end).unwrap_or(0);
-        // One that failed in this stage belonged to it: the others' guests are to be the same when it goes on.
+        // A point that failed in this stage stays a member: guests must be the same when the sweep goes on.
         let failed_here = |key: &str| {
             let rounds = failures.iter().filter(|failure| failure.key == key);
             rounds
@@ -74,7 +74,7 @@ pub(super) struct Batch {
     pub(super) points: Vec<Point>,
 }
 
-/// All batches of a stage, round by round, so that what is there of a sweep that goes on is of all speeds.
+/// All batches of a stage, round by round: an unfinished sweep then has figures of all speeds.
 pub(super) fn partition(plan: &Plan, points: &[Point], stage: &Stage) -> Vec<Batch> {
     let mut speeds: Vec<u64> = points.iter().filter_map(|point| point.mips).collect();
     speeds.sort_unstable();

@@ -1,6 +1,5 @@
 //! Whether a plan makes sense, and can be done here.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use luc_disk::Mkfs;
@@ -389,7 +388,7 @@ fn check_policies(name: &str, policies: &[Policy]) -> Result<(), SweepError> {
     unique(name, policies.iter().map(|policy| policy.name().to_owned()))
 }
 
-/// An axis has values, no two of them alike, whose names can be words of a key.
+/// An axis has values, no two of them equal, whose names can be words of a key.
 fn axis(name: &str, values: impl Iterator<Item = String>) -> Result<(), SweepError> {
     let values: Vec<String> = values.collect();
     let plain = |c: char| c.is_ascii_alphanumeric() || "._+-".contains(c);

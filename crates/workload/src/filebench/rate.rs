@@ -9,7 +9,7 @@ use crate::workers::{Client, now_ns};
 
 /// Tokens that come together.
 const BATCH: u64 = 10;
-/// Unused tokens are kept for so long, s.
+/// How long unused tokens are kept, s.
 const KEPT_S: u64 = 5;
 
 /// A source of tokens that clients share.

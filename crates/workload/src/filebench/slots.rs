@@ -112,7 +112,7 @@ impl Buffer {
         &mut self.bytes[start..start + length]
     }
 
-    /// `length` bytes, if there are so many.
+    /// `length` bytes, if there are that many.
     pub(super) fn view(&self, length: usize) -> Option<&[u8]> {
         let start = self.bytes.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
         self.bytes.get(start..start + length)

@@ -10,7 +10,7 @@ use luc_events::tables::{Call, Data, Handle, Sync, Task};
 /// The type of ext4's handles that allocate blocks for data when it is written back (`EXT4_HT_WRITE_PAGE`).
 const WRITE_PAGE: u32 = 2;
 
-/// Data that became dirty is summed over so long.
+/// How long data that became dirty is summed over.
 const SLOT_NS: u64 = 10_000_000;
 /// Data becomes dirty by pages.
 const PAGE_BYTES: u64 = 4096;

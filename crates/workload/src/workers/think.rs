@@ -29,9 +29,9 @@ pub struct Think {
     pub mean_ns: u64,
     /// How the pauses are distributed.
     pub distribution: Distribution,
-    /// So many clients, the first ones, are slow.
+    /// Number of slow clients: the first ones.
     pub slow_clients: usize,
-    /// A slow client takes so many times as long for each round, pause included.
+    /// How many times as long a slow client takes for each round, pause included.
     pub slow_factor: f64,
 }
 

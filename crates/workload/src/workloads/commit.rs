@@ -17,7 +17,7 @@ use crate::error::BenchError;
 use crate::scratch::Scratch;
 use crate::workers::now_ns;
 
-/// A file that is unlinked was made so many rounds before.
+/// How many rounds before its unlinking a file was made.
 const KEPT_ROUNDS: usize = 16;
 
 /// What is done to each of the N files of a round.

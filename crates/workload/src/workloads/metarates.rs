@@ -32,9 +32,9 @@ pub struct Metarates {
     pub file_size_bytes: u64,
     /// A directory per client instead of one that all share.
     pub directory_per_client: bool,
-    /// Each client unlinks the file that it made so many files before; absent: all files stay.
+    /// How many files before the newest each client unlinks one; absent: all files stay.
     pub keep: Option<u64>,
-    /// So many times all clients start together and each creates one file, on a journal at rest; the schedule's times
+    /// Rounds in which all clients start together and each creates one file, on a journal at rest; the schedule's times
     /// then do not count. Absent: each client creates file after file.
     pub rounds: Option<usize>,
 }

@@ -3,9 +3,9 @@
 /// A workload of the papers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Load {
-    /// File creation by so many clients.
+    /// File creation, with the number of clients.
     Metarates(usize),
-    /// IOzone's initial write by so many threads.
+    /// IOzone's initial write, with the number of threads.
     InitialWrite(usize),
     /// The mail server, 64 threads on 256 files.
     Varmail,

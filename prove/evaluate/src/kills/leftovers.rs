@@ -14,7 +14,7 @@ use rustix::fs::{FlockOperation, flock};
 use crate::error::EvaluateError;
 use crate::harness::Harness;
 
-/// So long a gate of another command of this user may take to end.
+/// How long a gate of another command of this user may take to end.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Where to look.

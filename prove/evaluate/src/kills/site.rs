@@ -18,7 +18,7 @@ use super::processes::{self, Role};
 use crate::error::EvaluateError;
 use crate::harness::Harness;
 
-/// So long what is told to end may take, and what is left may stay.
+/// How long what is told to end may take, and what is left may stay.
 const PATIENCE: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(10);
 

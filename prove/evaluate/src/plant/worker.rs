@@ -133,7 +133,7 @@ impl Worker {
     }
 }
 
-/// Writes so many bytes, a multiple of a chunk.
+/// Writes `bytes`, a multiple of a chunk.
 fn fill(file: &File, bytes: u64) -> io::Result<()> {
     let chunk = vec![6; CHUNK_BYTES as usize];
     (0..bytes / CHUNK_BYTES).try_for_each(|at| file.write_all_at(&chunk, at * CHUNK_BYTES))

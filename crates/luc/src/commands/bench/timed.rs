@@ -34,7 +34,7 @@ pub(super) struct Common {
     /// as if by chance
     #[arg(long, value_enum, value_name = "HOW", default_value_t = How::Constant)]
     think_distribution: How,
-    /// So many clients are slow
+    /// Number of slow clients
     #[arg(long, value_name = "N", default_value_t = 0)]
     slow_clients: usize,
     /// Times as long as the others that a slow client takes for each round, pause included

@@ -52,7 +52,7 @@ fn shares_of(first: usize) {
 fn what_is_not_as_in_the_reference_is_found() {
     let stock = STOCKS.iter().find(|stock| stock.name == "varmail");
     let stock = stock.expect("varmail");
-    // So many that a mean of twice the reference's is no chance.
+    // Enough that a mean of twice the reference's is no chance.
     let (_, mut counted) = run(stock, 100);
     let workload = stock.load(stock.small).expect("loads");
     let wrong = |counted: &Counted| stock.judge(&workload, true, counted).wrong;
