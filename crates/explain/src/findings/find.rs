@@ -8,7 +8,7 @@ use luc_events::Dev;
 
 use super::figures::{Figures, evidence};
 use super::parties::{with_dirtier, with_filler, with_holder, with_victim};
-use super::{Finding, FindingKind, Unit};
+use super::{Evidence, Finding, FindingKind, Unit};
 use crate::parts::{Part, Parts};
 use crate::party::Party;
 use crate::report::{Blame, FileSystemReport, Report};
@@ -83,170 +83,231 @@ fn time(file_system: &FileSystemReport) -> (Parts, Parts) {
     (file_system.syncs.parts, calls)
 }
 
+/// A finding that costs what calls spend in one part.
+struct Rule {
+    kind: FindingKind,
+    part: Part,
+    /// `{}` is the file system.
+    sentence: &'static str,
+    names: Names,
+    /// Whether another's data in commits makes the part longer.
+    grows_with_data: bool,
+}
+
+/// Who is named beside a finding.
+enum Names {
+    /// Who lost most, and who held that one up longest.
+    Holder,
+    /// Who lost most.
+    Victim,
+    /// Who filled the journal.
+    Filler,
+    /// Who made most data dirty.
+    Dirtier,
+}
+
+const RULES: [Rule; 9] = [
+    Rule {
+        kind: FindingKind::SynchronizationBound,
+        part: Part::Predecessor,
+        sentence: "fsyncs on {} wait for commits that do not serve them",
+        names: Names::Holder,
+        grows_with_data: true,
+    },
+    Rule {
+        kind: FindingKind::WriteDelayBound,
+        part: Part::WriteDelay,
+        sentence: "writes on {} wait for buffers that a commit is writing to the journal",
+        names: Names::Holder,
+        grows_with_data: true,
+    },
+    Rule {
+        kind: FindingKind::LockUp,
+        part: Part::LockUp,
+        sentence: "calls on {} wait for a transaction that takes no more changes",
+        names: Names::Holder,
+        grows_with_data: true,
+    },
+    Rule {
+        kind: FindingKind::CheckpointPressure,
+        part: Part::Checkpoint,
+        sentence: "the journal of {} is too small: calls wait for space in it",
+        names: Names::Filler,
+        grows_with_data: false,
+    },
+    Rule {
+        kind: FindingKind::DirectoryLock,
+        part: Part::DirectoryLock,
+        sentence: "calls on {} queue for the lock of a directory",
+        names: Names::Holder,
+        grows_with_data: false,
+    },
+    Rule {
+        kind: FindingKind::FileLock,
+        part: Part::Lock,
+        sentence: "calls on {} queue for the lock of a file",
+        names: Names::Holder,
+        grows_with_data: false,
+    },
+    Rule {
+        kind: FindingKind::DirtyThrottling,
+        part: Part::Throttle,
+        sentence: "writers on {} are slowed down, as more is made dirty than the disk takes",
+        names: Names::Dirtier,
+        grows_with_data: false,
+    },
+    Rule {
+        kind: FindingKind::ProcessorBound,
+        part: Part::Runnable,
+        sentence: "callers on {} are ready to go on, but find no processor",
+        names: Names::Victim,
+        grows_with_data: false,
+    },
+    Rule {
+        kind: FindingKind::FastCommitBound,
+        part: Part::FastCommit,
+        sentence: "calls on {} wait for fast commits",
+        names: Names::Holder,
+        grows_with_data: false,
+    },
+];
+
 fn in_file_system(report: &Report, file_system: &FileSystemReport) -> Vec<Finding> {
     let (syncs, calls) = time(file_system);
-    let both = |part| syncs.get(part).saturating_add(calls.get(part));
     let foreign = foreign_data(report, file_system.dev);
-    let foreign_ns = foreign.as_ref().map_or(0, |foreign| foreign.load_ns);
-    // Another's data makes all waits for commits and data longer alike.
-    let data_parts = [
-        Part::Predecessor,
-        Part::DataWriteback,
-        Part::Device,
-        Part::Flush,
-    ];
-    let exposed_ns = [
-        syncs.own_commit(),
-        both(Part::WriteDelay),
-        both(Part::LockUp),
-    ]
-    .into_iter()
-    .chain(data_parts.map(both))
-    .fold(0, u64::saturating_add);
-    let own = 1.0 - (foreign_ns as f64 / exposed_ns.max(1) as f64).min(1.0);
-    let less = |ns: u64| (ns as f64 * own) as u64;
-    let finding = |kind, cost_ns, sentence: String, evidence| Finding {
-        kind,
-        sentence,
-        dev: Some(file_system.dev),
-        cost_ns,
-        share: 0.0,
-        victim: None,
-        culprit: None,
-        evidence,
-    };
-    let held = |part: Part, finding: Finding| with_holder(file_system, part, finding);
-    let lost = |parts: &[Part], finding: Finding| with_victim(file_system, parts, finding);
-    let figures = Figures {
+    let place = Place {
         file_system,
-        syncs: &syncs,
-        calls: &calls,
+        figures: Figures {
+            file_system,
+            syncs: &syncs,
+            calls: &calls,
+        },
+        foreign_ns: foreign.as_ref().map_or(0, |foreign| foreign.load_ns),
     };
-    let name = figures.place();
-    let mut found = vec![
-        held(
-            Part::Predecessor,
-            finding(
-                FindingKind::SynchronizationBound,
-                less(syncs.get(Part::Predecessor)),
-                format!("fsyncs on {name} wait for commits that do not serve them"),
-                figures.synchronization(),
-            ),
-        ),
-        held(
-            Part::WriteDelay,
-            finding(
-                FindingKind::WriteDelayBound,
-                less(both(Part::WriteDelay)),
-                format!(
-                    "writes on {name} wait for buffers that a commit is writing to the journal"
-                ),
-                figures.write_delay(),
-            ),
-        ),
-        held(
-            Part::LockUp,
-            finding(
-                FindingKind::LockUp,
-                less(both(Part::LockUp)),
-                format!("calls on {name} wait for a transaction that takes no more changes"),
-                figures.calls_blocked(Part::LockUp),
-            ),
-        ),
-        with_filler(
-            file_system,
-            finding(
-                FindingKind::CheckpointPressure,
-                both(Part::Checkpoint),
-                format!("the journal of {name} is too small: calls wait for space in it"),
-                figures.checkpoint(),
-            ),
-        ),
-        held(
-            Part::DirectoryLock,
-            finding(
-                FindingKind::DirectoryLock,
-                both(Part::DirectoryLock),
-                format!("calls on {name} queue for the lock of a directory"),
-                figures.calls_blocked(Part::DirectoryLock),
-            ),
-        ),
-        held(
-            Part::Lock,
-            finding(
-                FindingKind::FileLock,
-                both(Part::Lock),
-                format!("calls on {name} queue for the lock of a file"),
-                figures.calls_blocked(Part::Lock),
-            ),
-        ),
-        with_dirtier(
-            file_system,
-            finding(
-                FindingKind::DirtyThrottling,
-                both(Part::Throttle),
-                format!(
-                    "writers on {name} are slowed down, as more is made dirty than the disk takes"
-                ),
-                figures.calls_blocked(Part::Throttle),
-            ),
-        ),
-        lost(
-            &[Part::Runnable],
-            finding(
-                FindingKind::ProcessorBound,
-                both(Part::Runnable),
-                format!("callers on {name} are ready to go on, but find no processor"),
-                figures.calls_blocked(Part::Runnable),
-            ),
-        ),
-        held(
-            Part::FastCommit,
-            finding(
-                FindingKind::FastCommitBound,
-                both(Part::FastCommit),
-                format!("calls on {name} wait for fast commits"),
-                figures.calls_blocked(Part::FastCommit),
-            ),
-        ),
-        lost(
-            &[Part::UnknownCommit, Part::DataWriteback],
-            finding(
-                FindingKind::OtherLog,
-                syncs.get(Part::UnknownCommit)
-                    + if figures.has_journal() {
-                        0
-                    } else {
-                        both(Part::DataWriteback)
-                    },
-                format!(
-                    "fsyncs on {name} wait for its own log or data; it has no jbd2 commits to look into"
-                ),
-                figures.calls_blocked(Part::UnknownCommit),
-            ),
-        ),
-    ];
-    if figures.has_journal() {
-        let device_ns = [Part::DataWriteback, Part::Device, Part::Flush]
-            .map(both)
-            .into_iter()
-            .fold(syncs.own_commit(), u64::saturating_add);
-        let device_ns = less(device_ns);
-        found.push(lost(
-            &DEVICE_PARTS,
-            finding(
-                FindingKind::DeviceBound,
-                device_ns,
-                format!("calls on {name} take as long as the device takes for their own work"),
-                figures.device(report),
-            ),
-        ));
+    let mut found: Vec<Finding> = RULES.iter().map(|rule| place.by_rule(rule)).collect();
+    found.push(place.other_log());
+    if place.figures.has_journal() {
+        found.push(place.device(report));
     }
     if let Some(foreign) = foreign {
-        found.push(foreign.into_finding(file_system, &name));
+        found.push(foreign.into_finding(file_system, &place.figures.place()));
     }
     found.retain(|finding| finding.cost_ns > 0);
     found
+}
+
+/// A file system, and the time that calls on it took.
+struct Place<'a> {
+    file_system: &'a FileSystemReport,
+    figures: Figures<'a>,
+    /// What another's data added to waits.
+    foreign_ns: u64,
+}
+
+impl Place<'_> {
+    /// What fsyncs and other calls spent in a part.
+    fn both(&self, part: Part) -> u64 {
+        let Figures { syncs, calls, .. } = self.figures;
+        syncs.get(part).saturating_add(calls.get(part))
+    }
+
+    /// The part of `ns` that another's data did not add. It makes all waits for commits and data longer by the same
+    /// share.
+    fn without_foreign(&self, ns: u64) -> u64 {
+        let waits = [
+            Part::WriteDelay,
+            Part::LockUp,
+            Part::Predecessor,
+            Part::DataWriteback,
+            Part::Device,
+            Part::Flush,
+        ];
+        let own_ns = self.figures.syncs.own_commit();
+        let exposed_ns = waits
+            .map(|part| self.both(part))
+            .into_iter()
+            .fold(own_ns, u64::saturating_add);
+        let own = 1.0 - (self.foreign_ns as f64 / exposed_ns.max(1) as f64).min(1.0);
+        (ns as f64 * own) as u64
+    }
+
+    fn finding(
+        &self,
+        kind: FindingKind,
+        cost_ns: u64,
+        sentence: &str,
+        evidence: Vec<Evidence>,
+    ) -> Finding {
+        Finding {
+            kind,
+            sentence: sentence.replace("{}", &self.figures.place()),
+            dev: Some(self.file_system.dev),
+            cost_ns,
+            share: 0.0,
+            victim: None,
+            culprit: None,
+            evidence,
+        }
+    }
+
+    fn by_rule(&self, rule: &Rule) -> Finding {
+        let cost_ns = match rule.kind {
+            // Only an fsync waits for a commit that does not serve it.
+            FindingKind::SynchronizationBound => self.figures.syncs.get(rule.part),
+            _ => self.both(rule.part),
+        };
+        let cost_ns = if rule.grows_with_data {
+            self.without_foreign(cost_ns)
+        } else {
+            cost_ns
+        };
+        let evidence = match rule.kind {
+            FindingKind::SynchronizationBound => self.figures.synchronization(),
+            FindingKind::WriteDelayBound => self.figures.write_delay(),
+            FindingKind::CheckpointPressure => self.figures.checkpoint(),
+            _ => self.figures.calls_blocked(rule.part),
+        };
+        let finding = self.finding(rule.kind, cost_ns, rule.sentence, evidence);
+        match rule.names {
+            Names::Holder => with_holder(self.file_system, rule.part, finding),
+            Names::Victim => with_victim(self.file_system, &[rule.part], finding),
+            Names::Filler => with_filler(self.file_system, finding),
+            Names::Dirtier => with_dirtier(self.file_system, finding),
+        }
+    }
+
+    /// Waits of file systems that have a log of another kind.
+    fn other_log(&self) -> Finding {
+        let data_ns = if self.figures.has_journal() {
+            0
+        } else {
+            self.both(Part::DataWriteback)
+        };
+        let finding = self.finding(
+            FindingKind::OtherLog,
+            self.figures.syncs.get(Part::UnknownCommit) + data_ns,
+            "fsyncs on {} wait for its own log or data; it has no jbd2 commits to look into",
+            self.figures.calls_blocked(Part::UnknownCommit),
+        );
+        let parts = [Part::UnknownCommit, Part::DataWriteback];
+        with_victim(self.file_system, &parts, finding)
+    }
+
+    /// What the device takes for callers' own work.
+    fn device(&self, report: &Report) -> Finding {
+        let own_ns = self.figures.syncs.own_commit();
+        let device_ns = [Part::DataWriteback, Part::Device, Part::Flush]
+            .map(|part| self.both(part))
+            .into_iter()
+            .fold(own_ns, u64::saturating_add);
+        let finding = self.finding(
+            FindingKind::DeviceBound,
+            self.without_foreign(device_ns),
+            "calls on {} take as long as the device takes for their own work",
+            self.figures.device(report),
+        );
+        with_victim(self.file_system, &DEVICE_PARTS, finding)
+    }
 }
 
 /// What another's data cost: the pair of victim and culprit with the greatest load, and all loads together.
