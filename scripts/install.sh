@@ -14,8 +14,13 @@ for file in luc libluc_gate_preload.so; do
 		exit 2
 	fi
 done
-install -D -m 755 "$build/luc" "$root/bin/luc"
-install -D -m 644 "$build/libluc_gate_preload.so" "$root/lib/luc/libluc_gate_preload.so"
+# Debug information is for those who build; it is three quarters of the files.
+strip=()
+if command -v strip >/dev/null; then strip=(-s); fi
+install -D "${strip[@]}" -m 755 "$build/luc" "$root/bin/luc"
+install -D "${strip[@]}" -m 644 "$build/libluc_gate_preload.so" "$root/lib/luc/libluc_gate_preload.so"
+# Its name until 0.1.0.
+rm -f "$root/lib/luc/libluc_gate.so"
 
 install -d "$share/man/man1" "$share/bash-completion/completions" \
 	"$share/zsh/site-functions" "$share/fish/vendor_completions.d"

@@ -2,7 +2,7 @@
 # Installs what building, testing and checking LUC needs and this machine lacks. Debian and Ubuntu,
 # as root; otherwise says what is missing and ends with status 2. Does nothing if nothing is missing.
 #
-# usage: setup.sh [test|lint|evaluate]    only what this target needs (default: test and lint)
+# usage: setup.sh [build|test|lint|evaluate]    only what this target needs (default: test and lint)
 set -euo pipefail
 # shellcheck source=scripts/toolchain.sh
 source "$(dirname "${BASH_SOURCE[0]}")/toolchain.sh"
@@ -174,7 +174,7 @@ look() {
 	missing=() wanted=()
 	need_system
 	# Tests only: the browser in which they look at the HTML report (Ubuntu has it as a snap only), virtual machines.
-	if [[ $goal != lint ]]; then
+	if [[ $goal != lint && $goal != build ]]; then
 		want chromium chromium
 		want_machines
 	fi
