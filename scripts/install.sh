@@ -14,7 +14,7 @@ for file in luc libluc_gate_preload.so; do
 		exit 2
 	fi
 done
-# Debug information is for those who build; it is three quarters of the files.
+# Debug information is for those who build; it is most of each file.
 strip=()
 if command -v strip >/dev/null; then strip=(-s); fi
 install -D "${strip[@]}" -m 755 "$build/luc" "$root/bin/luc"

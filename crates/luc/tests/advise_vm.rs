@@ -143,7 +143,7 @@ fn advice_in_virtual_time_is_the_same_with_the_same_seed() {
         "reiserfs default",
         "advice: ",
         "unavailable: virtual time",
-        "which is none that one can buy",
+        "the processor is a simulated one",
     ] {
         assert!(text.contains(part), "{text}");
     }

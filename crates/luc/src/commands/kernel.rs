@@ -40,8 +40,8 @@ Examples:
     },
     /// Load the module, building it first if need be (root)
     ///
-    /// What is given here holds for the journals of now and for those of later mounts. Without it, the module changes
-    /// nothing until it is set, or used by `luc run`.
+    /// The options apply to all mounted journals and to later mounts. Without options, the module changes nothing until
+    /// it is set, or used by `luc run`.
     #[command(after_help = "\
 Examples:
   luc kernel load                                # only for luc run, and to look

@@ -99,7 +99,7 @@ impl Answer {
                 report.energy.clone()
             },
             holds_for: if in_virtual_time {
-                "this workload, disk, kernel and processor, which is none that one can buy"
+                "this workload, disk, kernel and processor; the processor is a simulated one"
             } else {
                 "this workload, disk, kernel and machine; the processors' part is this machine's"
             },

@@ -12,7 +12,7 @@ const MOST_LOADINGS: usize = 16;
 
 pub(super) fn section(report: &Report) -> Section {
     let mut section = Section {
-        title: "What goes along with it".to_owned(),
+        title: "Correlations".to_owned(),
         ..Section::default()
     };
     for explanation in &report.explanations {
