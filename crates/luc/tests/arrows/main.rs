@@ -1,12 +1,15 @@
 //! The arrows between crates: those of `cargo metadata` are in ARCHITECTURE.md's table, and its picture is theirs.
 //! `make tables` draws the picture anew.
 
+mod circles;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use circles::Crate;
 use serde_json::Value;
 
 /// Set by `make tables`: the picture is written instead of compared.
@@ -151,6 +154,17 @@ fn no_crate_is_too_large() {
     {
         let lines = lines(&package.folder.join("src"));
         assert!(lines <= MOST_LINES, "{}: {lines} lines", package.name);
+    }
+}
+
+#[test]
+fn no_file_imports_itself_by_others() {
+    for package in packages()
+        .iter()
+        .filter(|package| package.name != "evaluate")
+    {
+        let circle = Crate::read(&package.folder.join("src")).circle();
+        assert_eq!(circle, None, "{}", package.name);
     }
 }
 
