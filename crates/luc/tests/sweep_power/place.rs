@@ -9,16 +9,16 @@ use tempfile::TempDir;
 
 use crate::common::LUC;
 
-pub const CPU: &str = "sys/devices/system/cpu";
+pub(crate) const CPU: &str = "sys/devices/system/cpu";
 
 /// A folder with a plan, a directory to work in, and a /sys.
-pub struct Place {
-    pub folder: TempDir,
+pub(crate) struct Place {
+    pub(crate) folder: TempDir,
 }
 
 impl Place {
     /// `$HERE` in the plan is the folder.
-    pub fn new(plan: &str) -> Self {
+    pub(crate) fn new(plan: &str) -> Self {
         let folder = TempDir::new().expect("a folder");
         let place = Self { folder };
         let here = place.folder.path().display().to_string();
@@ -30,7 +30,7 @@ impl Place {
     }
 
     /// With two processors as intel_pstate has them.
-    pub fn with_processors(plan: &str) -> Self {
+    pub(crate) fn with_processors(plan: &str) -> Self {
         let place = Self::new(plan);
         for number in 0..2 {
             for (name, value) in [
@@ -55,17 +55,17 @@ impl Place {
         place
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    pub fn put(&self, name: &str, value: &str) {
+    pub(crate) fn put(&self, name: &str, value: &str) {
         let path = self.path(name);
         fs::create_dir_all(path.parent().expect("a folder")).expect("made");
         fs::write(path, format!("{value}\n")).expect("written");
     }
 
-    pub fn get(&self, name: &str) -> String {
+    pub(crate) fn get(&self, name: &str) -> String {
         let text = fs::read_to_string(self.path(name)).expect(name);
         text.trim().to_owned()
     }
@@ -83,25 +83,25 @@ impl Place {
         command
     }
 
-    pub fn run(&self) -> Output {
+    pub(crate) fn run(&self) -> Output {
         self.command().output().expect("luc runs")
     }
 
     /// Where there are no notes of other sweeps.
-    pub fn sweep_without_restoring(&self) -> Output {
+    pub(crate) fn sweep_without_restoring(&self) -> Output {
         let mut command = self.command();
         let output = command.env("LUC_RUN_DIR", self.path("other run")).output();
         output.expect("luc runs")
     }
 
-    pub fn start(&self) -> Child {
+    pub(crate) fn start(&self) -> Child {
         let mut command = self.command();
         command.stdout(Stdio::null()).stderr(Stdio::null());
         command.spawn().expect("luc starts")
     }
 
     /// The settings of every processor, and of all.
-    pub fn settings(&self) -> Vec<String> {
+    pub(crate) fn settings(&self) -> Vec<String> {
         let mut all: Vec<String> = ["intel_pstate/no_turbo", "smt/control"]
             .iter()
             .map(|name| self.get(&format!("{CPU}/{name}")))
@@ -114,7 +114,7 @@ impl Place {
         all
     }
 
-    pub fn assert_as_before(&self) {
+    pub(crate) fn assert_as_before(&self) {
         let one = ["800000", "4500000", "powersave"];
         assert_eq!(self.settings(), [&["0", "on"][..], &one, &one].concat());
         assert!(!self.path("out/processors.json").exists());

@@ -2,11 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use luc_events::codes::CallKind;
-use luc_events::tables::{Call, Sync};
-use luc_events::{Cause, Event, Inode};
+use luc_events::codes::{CallKind, WaitState};
+use luc_events::tables::{Call, Commit, Sync};
+use luc_events::{Cause, Event, Inode, Pid, Tgid};
 use proptest::prelude::*;
 
+use super::packets::Track;
 use super::*;
 use crate::random::{events, exported};
 
