@@ -157,7 +157,7 @@ impl Energymeter {
         self.source.is_some()
     }
 
-    /// See [`Source::group`].
+    /// The process group of the meter, to be ended if this process is killed.
     #[must_use]
     pub fn group(&self) -> Option<i32> {
         self.source.as_ref()?.group()

@@ -87,7 +87,7 @@ fn allowed(text: &str) -> BTreeMap<PathBuf, Option<BTreeSet<String>>> {
     let row = |line: &str| {
         let mut cells = line.strip_prefix("| `")?.split('|');
         let folder = cells.next()?.trim().trim_matches('`').to_owned();
-        let last = cells.filter(|cell| !cell.trim().is_empty()).next_back()?;
+        let last = cells.rfind(|cell| !cell.trim().is_empty())?;
         let names = last.split(',').map(|name| name.trim().to_owned());
         let all = last.trim().starts_with("all");
         Some((PathBuf::from(folder), (!all).then(|| names.collect())))
