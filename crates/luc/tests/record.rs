@@ -6,6 +6,8 @@ mod common;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -14,6 +16,7 @@ use luc_events::codes::{CommitKind, Direction, RequestKind, Summarized, SyncKind
 use luc_events::store::Reader;
 use luc_events::tables::{Commit, Data, Handle, Lost, Request, Summary, Sync, Task, Wait};
 use luc_events::{Cause, Dev};
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
 /// Records a shell script with `options`, and opens the trace.
 fn record(bench: &Bench, trace: &str, options: &[&str], script: &str) -> Reader {
@@ -181,26 +184,30 @@ fn waits_cover_the_fsyncs_and_have_their_causes() {
 }
 
 /// A private instance of the kernel's own tracing, removed when dropped.
-struct Tracefs(PathBuf);
+struct Tracefs {
+    instance: PathBuf,
+    /// A mount that is nowhere in the tree: it goes with the process, however that ends.
+    _mount: OwnedFd,
+}
 
 impl Tracefs {
     fn new() -> Option<Self> {
-        let root = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"]
-            .into_iter()
-            .map(Path::new)
-            .find(|path| path.join("instances").exists());
-        let Some(root) = root else {
-            luc_testkit::skipped!("tracefs is not mounted on /sys/kernel/tracing");
-            return None;
+        let mount = match mount_tracefs() {
+            Ok(mount) => mount,
+            Err(error) => {
+                luc_testkit::skipped!("this kernel has no tracefs: {error}");
+                return None;
+            }
         };
-        let path = root
+        let root = format!("/proc/self/fd/{}", mount.as_raw_fd());
+        let path = Path::new(&root)
             .join("instances")
             .join(format!("luc-test-{}", std::process::id()));
-        if let Err(error) = fs::create_dir(&path) {
-            luc_testkit::skipped!("{}: {error}", path.display());
-            return None;
-        }
-        let instance = Self(path);
+        fs::create_dir(&path).expect("an instance");
+        let instance = Self {
+            instance: path,
+            _mount: mount,
+        };
         instance.write("trace_clock", "mono");
         for event in ["jbd2_start_commit", "jbd2_end_commit"] {
             instance.write(&format!("events/jbd2/{event}/enable"), "1");
@@ -209,12 +216,12 @@ impl Tracefs {
     }
 
     fn write(&self, file: &str, text: &str) {
-        fs::write(self.0.join(file), text).expect("tracefs takes it");
+        fs::write(self.instance.join(file), text).expect("tracefs takes it");
     }
 
     /// Start and end of each commit on `dev`, in nanoseconds, by transaction.
     fn commits(&self, dev: Dev) -> BTreeMap<u32, (u64, u64)> {
-        let text = fs::read_to_string(self.0.join("trace")).expect("readable");
+        let text = fs::read_to_string(self.instance.join("trace")).expect("readable");
         let device = format!("dev {},{} ", dev.major(), dev.minor());
         let mut found = BTreeMap::<u32, (u64, u64)>::new();
         for line in text.lines().filter(|line| line.contains(&device)) {
@@ -241,9 +248,16 @@ impl Tracefs {
     }
 }
 
+fn mount_tracefs() -> io::Result<OwnedFd> {
+    let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_create(&context)?;
+    let flags = FsMountFlags::FSMOUNT_CLOEXEC;
+    Ok(fsmount(&context, flags, MountAttrFlags::empty())?)
+}
+
 impl Drop for Tracefs {
     fn drop(&mut self) {
-        let _ = fs::remove_dir(&self.0);
+        let _ = fs::remove_dir(&self.instance);
     }
 }
 
