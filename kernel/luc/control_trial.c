@@ -81,7 +81,7 @@ static enum luc_verdict verdict(const struct luc_pairs *pairs)
 	spread = square_root((u64)(pairs->squares > 0 ? pairs->squares : 0) * ONE / (n - 1));
 	if (spread < SPREAD_FLOOR)
 		spread = SPREAD_FLOOR;
-	error = spread * 1024 / square_root(n << 20);
+	error = spread * ONE / square_root(n * ONE * ONE);
 	if (pairs->mean - 2 * (s64)error > LN_WORTHWHILE)
 		return LUC_PAYS;
 	if (pairs->mean + (s64)error < LN_WORTHWHILE || n >= MOST_PAIRS)
