@@ -60,10 +60,37 @@ pub(crate) fn luc() -> Option<PathBuf> {
     None
 }
 
-/// Runs a machine whose script must succeed, and whose kernel must have nothing to complain of.
+/// Bits of EFLAGS that no processor sets: 3, 5, 15 and all from 22 on.
+const RESERVED_FLAGS: u64 = 0xffc0_8028;
+
+/// Runs a machine whose script must succeed, and whose kernel must have nothing to complain of. A guest that its
+/// emulator broke is run once more.
 pub(crate) fn succeed(vm: &Vm<'_>) -> Outcome {
-    let outcome = vm.run().unwrap_or_else(|error| panic!("{error}"));
+    let outcome = vm.run().or_else(|error| {
+        if !has_impossible_flags(&error.to_string()) {
+            return Err(error);
+        }
+        println!("once more, since QEMU resumed with flags that no processor has: {error}");
+        vm.run()
+    });
+    let outcome = outcome.unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(outcome.status, 0, "{}", outcome.text());
     assert_eq!(outcome.complaints(), Vec::<&str>::new());
     outcome
+}
+
+/// Whether a guest's log has an EFLAGS with reserved bits. QEMU 7.2 without KVM has resumed a guest so, seen once in
+/// all tests so far; the trap flag among them ends in a warning of `exc_debug_kernel()`.
+fn has_impossible_flags(log: &str) -> bool {
+    log.split("EFLAGS: ").skip(1).any(|rest| {
+        let digits = rest.split_whitespace().next().unwrap_or_default();
+        u64::from_str_radix(digits, 16).is_ok_and(|flags| flags & RESERVED_FLAGS != 0)
+    })
+}
+
+#[test]
+fn flags_that_no_processor_has() {
+    let of = |flags: &str| has_impossible_flags(&format!("RSP: 0000:ffff EFLAGS: {flags}\nRAX: 0"));
+    assert!(of("0470802a") && of("04708b6a"));
+    assert!(!of("00010246") && !of("00000202") && !of("00000102"));
 }
