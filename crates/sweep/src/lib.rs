@@ -53,7 +53,9 @@ pub use guests::{Needs as GuestNeeds, needs as guest_needs};
 pub use journal::{Failure, Record};
 pub(crate) use options::option_value;
 pub use page::page;
-pub use plan::{Bench, Disk, Plan, Policy, Scheduler, Stop, Target, VirtualTime, Workload};
+pub use plan::{
+    Bench, Disk, Plan, Policy, Scheduler, Size, Span, Stop, Target, VirtualTime, Workload,
+};
 pub(crate) use plan::{LARGEST_GUEST_DISK, distribution_has, kernel_has, least_size};
 pub use points::Point;
 pub use report::{PointEnergy, PointReport, Ratio, Report};

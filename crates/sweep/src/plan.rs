@@ -16,6 +16,7 @@ mod check;
 mod disk;
 mod file_systems;
 mod policy;
+mod quantity;
 mod scheduler;
 #[cfg(test)]
 mod tests;
@@ -26,6 +27,7 @@ mod workload;
 pub use disk::Disk;
 pub(crate) use file_systems::{distribution_has, kernel_has, least_size};
 pub use policy::Policy;
+pub use quantity::{Size, Span};
 pub use scheduler::Scheduler;
 pub(crate) use virtual_time::LARGEST_GUEST_DISK;
 pub(super) use virtual_time::LONGEST_HOLD_US;
@@ -42,7 +44,7 @@ pub struct Plan {
     pub seed: u64,
     /// Wait after the caches are dropped, before the workload.
     #[serde(default = "settle")]
-    pub settle: String,
+    pub settle: Span,
     /// When to stop.
     #[serde(default)]
     pub stop: Stop,
@@ -92,7 +94,7 @@ pub struct Stop {
 }
 
 /// Where it is run: a fresh file system on an emulated disk, or an existing directory.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
     /// What the report calls it.
@@ -172,8 +174,8 @@ fn no_policy() -> Vec<Policy> {
     vec![Policy::Off]
 }
 
-fn settle() -> String {
-    "500ms".to_owned()
+fn settle() -> Span {
+    Span::of_ms(500)
 }
 
 impl Target {

@@ -12,7 +12,6 @@ use luc_disk::{Mkfs, Mount};
 use luc_host::interrupt;
 use luc_power::energy::Energy;
 use luc_stats::warm_up;
-use luc_units::parse_duration_ns;
 use regex_lite::Regex;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -51,7 +50,7 @@ pub(super) fn repeat(
     let seed = plan.seed.wrapping_add(round as u64);
     let mut command = runner.workload(point, &dir, seed)?;
     power.set(point.frequency, &mut command)?;
-    let caches_dropped = settle(plan)?;
+    let caches_dropped = settle(plan);
     let before = Before::now();
     let counting = Counting::begin(&dir, &power.sysfs);
     power.energy.begin();
@@ -377,14 +376,14 @@ fn matches(expression: &str, text: &str) -> Vec<f64> {
 }
 
 /// Writes back, drops the caches where that is allowed, waits. Whether they were dropped.
-fn settle(plan: &Plan) -> Result<bool, SweepError> {
+fn settle(plan: &Plan) -> bool {
     rustix::fs::sync();
     let dropped = fs::write("/proc/sys/vm/drop_caches", "3").is_ok();
-    let until = Instant::now() + Duration::from_nanos(parse_duration_ns(&plan.settle)?);
+    let until = Instant::now() + Duration::from_nanos(plan.settle.ns());
     while Instant::now() < until && !interrupt::interrupted() {
         sleep(POLL.min(until.saturating_duration_since(Instant::now())));
     }
-    Ok(dropped)
+    dropped
 }
 
 #[cfg(test)]

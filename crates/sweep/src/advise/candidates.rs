@@ -234,12 +234,7 @@ impl FileSystem {
             fs: Some(self.name.to_owned()),
             mkfs: mkfs.to_owned(),
             mount: mount.to_owned(),
-            directory: None,
-            device: None,
-            erase: None,
-            overwrite: false,
-            no_fsync: false,
-            policy: None,
+            ..Target::default()
         }
     }
 }

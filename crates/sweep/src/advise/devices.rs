@@ -100,14 +100,7 @@ mod tests {
         Target {
             name: fs.to_owned(),
             fs: Some(fs.to_owned()),
-            mkfs: String::new(),
-            mount: String::new(),
-            policy: None,
-            no_fsync: false,
-            directory: None,
-            device: None,
-            erase: None,
-            overwrite: false,
+            ..Target::default()
         }
     }
 

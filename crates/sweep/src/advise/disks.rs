@@ -4,7 +4,7 @@ use luc_host::memory::available_bytes;
 use luc_units::{format_size, parse_size_bytes};
 
 use super::error::AdviseError;
-use crate::{Disk, LARGEST_GUEST_DISK};
+use crate::{Disk, LARGEST_GUEST_DISK, Size};
 
 /// What file systems take beside the files, and what a run adds.
 const ROOM_BYTES: u64 = 2 << 30;
@@ -38,7 +38,7 @@ pub(super) fn disk(model: &str, size: Option<&str>, bytes: f64) -> Result<Disk, 
     }
     Ok(Disk {
         model: model.to_owned(),
-        size: format_size(size_bytes),
+        size: Size::of_bytes(size_bytes),
         ..Disk::default()
     })
 }
@@ -71,7 +71,7 @@ fn mebibytes(bytes: f64) -> String {
 
 /// What the disk stands for, in a sentence.
 pub(super) fn stands_for(disk: &Disk) -> String {
-    let size = parse_size_bytes(&disk.size).map_or(disk.size.clone(), format_size);
+    let size = &disk.size;
     let stands = match disk.model.as_str() {
         "hdd" => {
             "a hard disk of 7200 rpm (Seagate Barracuda, 250 GB, by its manual), of which this is the outer edge, \
@@ -101,13 +101,16 @@ mod tests {
     #[test]
     fn room_for_the_files() {
         let made = disk("ssd", None, 3.0e9).expect("fits");
-        assert_eq!(made.size, "8G");
+        assert_eq!(made.size.to_string(), "8G");
         assert!(stands_for(&made).contains("of 8G"), "{}", stands_for(&made));
         let small = disk("ssd", Some("64M"), 1e8).expect_err("too small");
         assert!(small.to_string().contains("64M"), "{small}");
         let guest = in_guest("hdd", None, 2e8).expect("fits");
-        assert_eq!(guest.size, "1G");
-        assert_eq!(in_guest("hdd", None, 2e9).expect("fits").size, "4G");
+        assert_eq!(guest.size.to_string(), "1G");
+        assert_eq!(
+            in_guest("hdd", None, 2e9).expect("fits").size.to_string(),
+            "4G"
+        );
         for (model, bytes, words) in [("hdd", 5e9, "at most 4G"), ("fixed", 1e6, "--virtual")] {
             let said = in_guest(model, None, bytes).expect_err("refused");
             assert!(said.to_string().contains(words), "{said}");

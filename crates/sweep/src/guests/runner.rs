@@ -153,7 +153,7 @@ fn memory_bytes(plan: &Plan) -> Result<u64, SweepError> {
             files = files.max(file_bytes(workload, threads)?);
         }
     }
-    Ok(disk_bytes(plan, &plan.disk.spec()?)? + SYSTEM_BYTES + files as u64)
+    Ok(disk_bytes(plan, &plan.disk.spec()?) + SYSTEM_BYTES + files as u64)
 }
 
 /// Bytes of a workload file's files.

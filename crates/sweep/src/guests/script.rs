@@ -3,11 +3,10 @@
 use std::fmt::Write as _;
 
 use luc_disk::ModelSpec;
-use luc_units::{parse_duration_ns, parse_size_bytes};
 
 use super::super::error::SweepError;
 use super::super::options::{Personality, words};
-use super::super::plan::{Disk, LONGEST_HOLD_US, Plan};
+use super::super::plan::{Disk, LONGEST_HOLD_US, Plan, Span};
 use super::super::points::Point;
 use super::super::time_scale::Speed;
 use super::batches::Batch;
@@ -34,7 +33,7 @@ pub(super) fn script(plan: &Plan, batch: &Batch) -> Result<String, SweepError> {
     let disk = if plan.disk.is_modelled() {
         String::new()
     } else {
-        disk(&plan.disk, speed)?
+        disk(&plan.disk, speed)
     };
     for point in &batch.points {
         let target = &point.target;
@@ -71,14 +70,13 @@ fn head(plan: &Plan) -> Result<String, SweepError> {
     Ok(format!(
         "MODEL='{}' PAGES={} ELEVATOR={elevator} LENIENT={lenient}\n",
         words.join(" "),
-        disk_bytes(plan, &spec)?.div_ceil(HUGE_PAGE_BYTES)
+        disk_bytes(plan, &spec).div_ceil(HUGE_PAGE_BYTES)
     ))
 }
 
 /// What a model's disk takes of a guest's memory: itself, and twice its cache for what a power cut would bring back.
-pub(super) fn disk_bytes(plan: &Plan, spec: &ModelSpec) -> Result<u64, SweepError> {
-    let size = parse_size_bytes(&plan.disk.size)?;
-    Ok(size + 2 * spec.cache_bytes() + 2 * HUGE_PAGE_BYTES)
+pub(super) fn disk_bytes(plan: &Plan, spec: &ModelSpec) -> u64 {
+    plan.disk.size.bytes() + 2 * spec.cache_bytes() + 2 * HUGE_PAGE_BYTES
 }
 
 /// Where a guest has the text of a workload file.
@@ -87,17 +85,17 @@ pub(super) fn workload_file(name: &str) -> String {
 }
 
 /// The parameters of lagdisk.
-fn disk(disk: &Disk, speed: Speed) -> Result<String, SweepError> {
-    let mut all = vec![format!("size_mib={}", parse_size_bytes(&disk.size)? >> 20)];
+fn disk(disk: &Disk, speed: Speed) -> String {
+    let mut all = vec![format!("size_mib={}", disk.size.bytes() >> 20)];
     for (name, time) in [
         ("write", &disk.write),
         ("flush", &disk.flush),
         ("read", &disk.read),
     ] {
-        let ns = time.as_deref().map_or(Ok(0), parse_duration_ns)?;
+        let ns = time.as_ref().map_or(0, Span::ns);
         all.push(format!("{name}_ns={}", speed.scale.apply(ns)));
     }
-    Ok(all.join(" "))
+    all.join(" ")
 }
 
 /// The words after `luc bench`, times stretched.

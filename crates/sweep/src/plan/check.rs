@@ -40,7 +40,6 @@ impl Plan {
                  least min and at most 10000"
             ));
         }
-        parse_duration_ns(&self.settle)?;
         check_threads("threads", &self.threads)?;
         check_policies("policy", &self.policy)?;
         if !self.frequency.is_empty() {
@@ -252,8 +251,7 @@ impl Target {
                     let names = FILE_SYSTEMS.map(|(name, _)| name);
                     return refuse(format!("fs = \"{fs}\"{}", meant(fs, &names)));
                 };
-                if self.device.is_none() && parse_size_bytes(&disk.size)? < parse_size_bytes(least)?
-                {
+                if self.device.is_none() && disk.size.bytes() < parse_size_bytes(least)? {
                     return refuse(format!(
                         "{fs} needs a disk of {least} or more, and disk.size is {}",
                         disk.size
@@ -337,14 +335,12 @@ impl Target {
 impl Disk {
     fn check(&self) -> Result<(), SweepError> {
         let model = self.spec()?;
-        let size_bytes = parse_size_bytes(&self.size)?;
+        let size_bytes = self.size.bytes();
         if size_bytes > 1 << 44 || !size_bytes.is_multiple_of(4096) {
             return Err(luc_disk::Error::Size(size_bytes).into());
         }
         for (option, value) in self.costs() {
-            let Some(value) = value else { continue };
-            parse_duration_ns(value)?;
-            if model.name() != "fixed" {
+            if value.is_some() && model.name() != "fixed" {
                 return Err(SweepError::Plan(format!(
                     "disk.{option} does not go with model '{}': leave it out, or write model = \"fixed\"",
                     model.name()

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use luc_disk::ModelSpec;
-use luc_units::parse_size_bytes;
 use serde::{Deserialize, Serialize};
 
 use super::super::error::SweepError;
+use super::{Size, Span};
 
 /// What the emulated disk costs, as `luc disk create` takes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -18,13 +18,13 @@ pub struct Disk {
     #[serde(skip)]
     pub file: Option<PathBuf>,
     /// Size, as in 512M.
-    pub size: String,
+    pub size: Size,
     /// Of a flush; model fixed only, as the next two.
-    pub flush: Option<String>,
+    pub flush: Option<Span>,
     /// Of a write.
-    pub write: Option<String>,
+    pub write: Option<Span>,
     /// Of a read.
-    pub read: Option<String>,
+    pub read: Option<Span>,
 }
 
 impl Default for Disk {
@@ -32,7 +32,7 @@ impl Default for Disk {
         Self {
             model: "fixed".to_owned(),
             file: None,
-            size: "1G".to_owned(),
+            size: Size::of_bytes(1 << 30),
             flush: None,
             write: None,
             read: None,
@@ -52,11 +52,6 @@ impl Disk {
         self.file.as_deref().or(own)
     }
 
-    /// How large it is.
-    pub(crate) fn size_bytes(&self) -> Result<u64, SweepError> {
-        Ok(parse_size_bytes(&self.size)?)
-    }
-
     /// Its model.
     pub(crate) fn spec(&self) -> Result<ModelSpec, luc_disk::Error> {
         match self.path() {
@@ -70,12 +65,12 @@ impl Disk {
         let file = self.file.as_ref();
         let model = file.map_or(self.model.clone(), |file| file.display().to_string());
         let mut words = vec!["--model".to_owned(), model];
-        words.extend(["--size".to_owned(), self.size.clone()]);
+        words.extend(["--size".to_owned(), self.size.to_string()]);
         for (option, value) in self.costs() {
             words.extend(
                 value
                     .iter()
-                    .flat_map(|value| [format!("--{option}"), value.clone()]),
+                    .flat_map(|value| [format!("--{option}"), value.to_string()]),
             );
         }
         words
@@ -91,7 +86,7 @@ impl Disk {
         Ok(())
     }
 
-    pub(super) fn costs(&self) -> [(&'static str, &Option<String>); 3] {
+    pub(super) fn costs(&self) -> [(&'static str, &Option<Span>); 3] {
         [
             ("flush", &self.flush),
             ("write", &self.write),

@@ -97,12 +97,7 @@ mod tests {
             fs: Some(fs.to_owned()),
             mkfs: mkfs.to_owned(),
             mount: mount.to_owned(),
-            policy: None,
-            no_fsync: false,
-            directory: None,
-            device: None,
-            erase: None,
-            overwrite: false,
+            ..Target::default()
         }
     }
 

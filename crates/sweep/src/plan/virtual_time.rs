@@ -102,7 +102,7 @@ impl VirtualTime {
         } else {
             LARGEST_DISK
         };
-        if parse_size_bytes(&plan.disk.size)? > parse_size_bytes(largest)? {
+        if plan.disk.size.bytes() > parse_size_bytes(largest)? {
             return refuse(format!(
                 "disk.size = {}: a guest's disk of model {} has at most {largest}",
                 plan.disk.size, plan.disk.model

@@ -1,0 +1,96 @@
+//! Durations and sizes of a plan: read once, and written as they were read, so that results know their plan again.
+
+use std::fmt;
+
+use luc_units::{UnitError, format_size, parse_duration_ns, parse_size_bytes};
+use serde::{Deserialize, Serialize};
+
+/// A duration, as in 6ms.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Span {
+    text: String,
+    ns: u64,
+}
+
+/// A number of bytes, as in 512M.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Size {
+    text: String,
+    bytes: u64,
+}
+
+impl Span {
+    /// Nanoseconds.
+    #[must_use]
+    pub fn ns(&self) -> u64 {
+        self.ns
+    }
+
+    /// Of whole milliseconds.
+    pub(super) fn of_ms(ms: u64) -> Self {
+        Self {
+            text: format!("{ms}ms"),
+            ns: ms * 1_000_000,
+        }
+    }
+}
+
+impl Size {
+    /// Bytes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Of a number of bytes.
+    pub(crate) fn of_bytes(bytes: u64) -> Self {
+        Self {
+            text: format_size(bytes),
+            bytes,
+        }
+    }
+}
+
+impl TryFrom<String> for Span {
+    type Error = UnitError;
+
+    fn try_from(text: String) -> Result<Self, UnitError> {
+        let ns = parse_duration_ns(&text)?;
+        Ok(Self { text, ns })
+    }
+}
+
+impl TryFrom<String> for Size {
+    type Error = UnitError;
+
+    fn try_from(text: String) -> Result<Self, UnitError> {
+        let bytes = parse_size_bytes(&text)?;
+        Ok(Self { text, bytes })
+    }
+}
+
+impl From<Span> for String {
+    fn from(span: Span) -> Self {
+        span.text
+    }
+}
+
+impl From<Size> for String {
+    fn from(size: Size) -> Self {
+        size.text
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
