@@ -6,7 +6,7 @@ use luc_stats::{Goal, Verdict};
 use serde::Serialize;
 
 use super::journal::{Failure, Record};
-use super::plan::Policy;
+use super::plan::{Batching, Policy};
 use super::points::Point;
 use crate::selection::{Candidate, Selection, Side, Terms, select};
 
@@ -32,14 +32,14 @@ impl Point {
         let name = name
             .and_then(|rest| rest.strip_prefix('-'))
             .unwrap_or(&target.name);
-        let is_gated = self.policy == Policy::Auto;
+        let gate = match self.policy {
+            Policy::Gate(Batching::Auto) => Some("with the gate".to_owned()),
+            Policy::Gate(batching) => Some(format!("with the gate ({})", batching.name())),
+            Policy::Off | Policy::Kernel(..) => None,
+        };
         Candidate {
-            options: if is_gated {
-                format!("{name} with the gate")
-            } else {
-                name.to_owned()
-            },
-            is_default: !is_gated && target.mkfs.is_empty() && target.mount.is_empty(),
+            is_default: gate.is_none() && target.mkfs.is_empty() && target.mount.is_empty(),
+            options: gate.map_or(name.to_owned(), |gate| format!("{name} {gate}")),
             danger: target.danger().map(str::to_owned),
             file_system,
             rates: Vec::new(),

@@ -8,14 +8,16 @@ use super::error::SweepError;
 use super::plan::{Policy, Workload};
 use super::points::Point;
 
-/// Asks `luc run --check` for every program of a point with policy `auto`: is the gate's library there, and would the
+/// Asks `luc run --check` for every program of a point with a policy of the gate: is the gate's library there, and would the
 /// program load it?
 pub(super) fn check(points: &[Point], luc: &Path) -> Result<(), SweepError> {
-    let gated = points.iter().filter(|point| point.policy == Policy::Auto);
-    let workloads: BTreeMap<&str, &Workload> = gated
-        .map(|point| (&*point.workload.name, &point.workload))
+    let is_gated = |point: &&Point| matches!(point.policy, Policy::Gate(_));
+    let workloads: BTreeMap<&str, (&Workload, Policy)> = points
+        .iter()
+        .filter(is_gated)
+        .map(|point| (&*point.workload.name, (&point.workload, point.policy)))
         .collect();
-    for workload in workloads.into_values() {
+    for (workload, policy) in workloads.into_values() {
         let first = workload.command.iter().flatten().next();
         let program = first.map_or(luc, Path::new);
         let is_found_later = program.to_string_lossy().contains('{');
@@ -35,7 +37,7 @@ pub(super) fn check(points: &[Point], luc: &Path) -> Result<(), SweepError> {
             let said = said.lines().last().unwrap_or("it cannot be gated");
             let said = said.strip_prefix("luc: ").unwrap_or(said);
             return Err(SweepError::Plan(format!(
-                "workload '{}' with policy \"auto\": {said}",
+                "workload '{}' with policy \"{policy}\": {said}",
                 workload.name
             )));
         }

@@ -54,7 +54,8 @@ pub use journal::{Failure, Record};
 pub(crate) use options::option_value;
 pub use page::page;
 pub use plan::{
-    Bench, Disk, Plan, Policy, Scheduler, Size, Span, Stop, Target, VirtualTime, Workload,
+    Batching, Bench, CopyOut, Disk, OwnDisk, Plan, Policy, Scheduler, Size, Span, Stop, Target,
+    VirtualTime, Workload,
 };
 pub(crate) use plan::{LARGEST_GUEST_DISK, distribution_has, kernel_has, least_size};
 pub use points::Point;

@@ -17,6 +17,7 @@ enum Kind {
     Duration,
     Size,
     Count,
+    Factor,
     Flag,
     Choice(&'static [&'static str]),
 }
@@ -25,12 +26,39 @@ const TIMED: &[(&str, Kind)] = &[
     ("seconds", Kind::Seconds),
     ("warmup", Kind::Duration),
     ("think", Kind::Duration),
+    (
+        "think-distribution",
+        Kind::Choice(&["constant", "exponential"]),
+    ),
+    ("slow-clients", Kind::Count),
+    ("slow-factor", Kind::Factor),
     ("processes", Kind::Flag),
 ];
 const METARATES: &[(&str, Kind)] = &[
     ("file-size", Kind::Size),
     ("directory-per-client", Kind::Flag),
+    ("keep", Kind::Count),
     ("rounds", Kind::Count),
+];
+const COMMIT: &[(&str, Kind)] = &[
+    (
+        "work",
+        Kind::Choice(&["create", "replace", "append", "preallocated", "overwrite"]),
+    ),
+    ("rounds", Kind::Count),
+    ("file-size", Kind::Size),
+];
+const CALL: (&str, Kind) = ("call", Kind::Choice(&["fdatasync", "fsync"]));
+const APPEND: &[(&str, Kind)] = &[
+    ("record-size", Kind::Size),
+    ("preallocate", Kind::Size),
+    CALL,
+];
+const OVERWRITE: &[(&str, Kind)] = &[
+    ("file-size", Kind::Size),
+    ("record-size", Kind::Size),
+    ("offsets", Kind::Choice(&["consecutive", "random"])),
+    CALL,
 ];
 const PARAMETERS: (&str, Kind) = ("parameters", Kind::Choice(&["filebench", "luc"]));
 const DURABILITY: Kind = Kind::Choice(&["none", "dsync", "sync", "fsync"]);
@@ -138,6 +166,9 @@ fn known(bench: Bench) -> Vec<(&'static str, Kind)> {
         Bench::Varmail => [TIMED, &[PARAMETERS]],
         Bench::Oltp => [TIMED, OLTP],
         Bench::InitialWrite => [INITIAL_WRITE, &[]],
+        Bench::Commit => [COMMIT, &[]],
+        Bench::Append => [TIMED, APPEND],
+        Bench::Overwrite => [TIMED, OVERWRITE],
     };
     parts.concat()
 }
@@ -208,6 +239,9 @@ pub(super) fn words(
         }
         Kind::Size => {
             file_size_bytes(name, &text)?;
+        }
+        Kind::Factor => {
+            text.parse::<f64>().map_err(|_| wrong("a number"))?;
         }
         Kind::Count => {
             text.parse::<usize>().map_err(|_| wrong("a whole number"))?;

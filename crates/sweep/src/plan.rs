@@ -24,9 +24,9 @@ mod unique;
 mod virtual_time;
 mod workload;
 
-pub use disk::Disk;
+pub use disk::{Disk, OwnDisk};
 pub(crate) use file_systems::{distribution_has, kernel_has, least_size};
-pub use policy::Policy;
+pub use policy::{Batching, CopyOut, Policy};
 pub use quantity::{Size, Span};
 pub use scheduler::Scheduler;
 pub(crate) use virtual_time::LARGEST_GUEST_DISK;
@@ -113,6 +113,9 @@ pub struct Target {
     /// The built-in workloads' fsyncs do nothing: what is left without them. UNSAFE.
     #[serde(default, rename = "no-fsync", skip_serializing_if = "is_default")]
     pub no_fsync: bool,
+    /// Its own values of the emulated disk, in place of the plan's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk: Option<OwnDisk>,
     /// An existing directory; a fresh one is made in it for each repeat.
     pub directory: Option<PathBuf>,
     /// A block device to be formatted, in place of the emulated disk.
@@ -247,6 +250,11 @@ impl Plan {
         if let Some(virtual_time) = &mut self.virtual_time {
             virtual_time.deadline = Some(deadline);
         }
+    }
+
+    /// The emulated disk of a target.
+    pub(crate) fn disk_of(&self, target: &Target) -> Disk {
+        self.disk.with(target.disk.as_ref())
     }
 
     /// Every policy that it names.

@@ -40,7 +40,7 @@ impl Point {
             ("workload", self.workload.name.clone()),
             ("threads", self.threads.to_string()),
             ("target", self.target.name.clone()),
-            ("policy", self.policy.name().to_owned()),
+            ("policy", self.policy.to_string()),
         ];
         axes.extend(self.parameters.iter().cloned());
         axes.extend(
@@ -70,13 +70,10 @@ impl Point {
     /// What its figure is counted in.
     #[must_use]
     pub fn unit(&self) -> &str {
-        use super::plan::Bench;
         match (self.workload.bench, &self.workload.figure) {
             (_, Some(figure)) => &figure.unit,
             _ if self.workload.filebench.is_some() => "operations/s",
-            (Some(Bench::Metarates), None) => "files/s",
-            (Some(Bench::Varmail | Bench::Oltp), None) => "operations/s",
-            (Some(Bench::InitialWrite), None) => "KiB/s",
+            (Some(bench), None) => bench.unit(),
             (None, None) => "s",
         }
     }
@@ -203,7 +200,7 @@ mod tests {
             "[[workload]]
              name = 'w'
              bench = 'initial-write'
-             options = { file-size = ['64k', '128k'], record-size = '32k' }
+             options = { file-size = ['64k', '128k'], record-size = '32k', processes = [false, true] }
              [[workload]]
              name = 'v'
              bench = 'varmail'
@@ -211,7 +208,16 @@ mod tests {
              name = 't'
              directory = '/'",
         );
-        assert_eq!(found, ["w,1,t,off,64k", "w,1,t,off,128k", "v,1,t,off,-"]);
+        assert_eq!(
+            found,
+            [
+                "w,1,t,off,64k,false",
+                "w,1,t,off,64k,true",
+                "w,1,t,off,128k,false",
+                "w,1,t,off,128k,true",
+                "v,1,t,off,-,-"
+            ]
+        );
         let found = keys(
             "[[workload]]
              name = 'w'

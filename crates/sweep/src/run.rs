@@ -124,7 +124,7 @@ impl Runner<'_> {
         let mut command = Command::new(&self.cleanup.luc);
         command
             .args(["disk", "create", &state.disk])
-            .args(plan.disk.words());
+            .args(plan.disk_of(target).words());
         command.args(["--mkfs", target.fs.as_deref().unwrap_or_default()]);
         if !target.mkfs.is_empty() {
             command.arg("--mkfs-options").arg(&target.mkfs);
@@ -184,12 +184,12 @@ impl Runner<'_> {
         let workload = &point.workload;
         let luc = || self.cleanup.luc.clone().into_os_string();
         let mut words: Vec<OsString> = Vec::new();
-        if point.policy == Policy::Auto {
+        if let Policy::Gate(batching) = point.policy {
             words.push(luc());
-            let run = [
-                "run", "--level", "gate", "--policy", "auto", "--no-why", "--quiet", "--",
-            ];
-            words.extend(run.map(OsString::from));
+            words.extend(
+                ["run", "--level", "gate", "--policy", batching.name()].map(OsString::from),
+            );
+            words.extend(["--no-why", "--quiet", "--"].map(OsString::from));
         }
         if let Some(bench) = workload.bench {
             words.extend([

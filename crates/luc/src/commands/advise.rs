@@ -222,7 +222,7 @@ fn request(args: &Args) -> anyhow::Result<Request> {
         bail!("--rounds {most_rounds}: fewer than {LEAST_ROUNDS} give no comparison");
     }
     let mut policies = Vec::new();
-    for (gate, policy) in [(Gate::Off, Policy::Off), (Gate::Auto, Policy::Auto)] {
+    for (gate, policy) in [(Gate::Off, Policy::Off), (Gate::Auto, Policy::AUTO)] {
         policies.extend(args.policy.contains(&gate).then_some(policy));
     }
     Ok(Request {

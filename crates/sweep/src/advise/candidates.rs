@@ -262,7 +262,7 @@ pub(super) fn commands(target: &Target, policy: Policy) -> Vec<String> {
             "DEVICE DIR",
         ]));
     }
-    if policy == Policy::Auto {
+    if policy == Policy::AUTO {
         commands.push("luc run --level gate --policy auto -- PROGRAM".to_owned());
     }
     commands
@@ -354,7 +354,7 @@ mod tests {
         let fast = ext4.options.iter().find(|option| option.0 == "fast-commit");
         let target = ext4.target(*fast.expect("there"));
         assert_eq!(
-            commands(&target, Policy::Auto),
+            commands(&target, Policy::AUTO),
             [
                 "mkfs.ext4 -O fast_commit DEVICE",
                 "mount -t ext4 DEVICE DIR",

@@ -140,7 +140,7 @@ pub fn prepare(request: &Request) -> Result<Prepared, AdviseError> {
             size,
             kernel,
         } => {
-            if request.policies.contains(&Policy::Auto) {
+            if request.policies.contains(&Policy::AUTO) {
                 return Err(AdviseError::Option(
                     "--policy auto is the fsync gate's, which the guests of --virtual do not have: leave one of them \
                      out"

@@ -6,7 +6,7 @@ use luc_disk::ModelSpec;
 
 use super::super::error::SweepError;
 use super::super::options::{Personality, words};
-use super::super::plan::{Disk, LONGEST_HOLD_US, Plan, Span};
+use super::super::plan::{Batching, Disk, LONGEST_HOLD_US, Plan, Policy, Span};
 use super::super::points::Point;
 use super::super::time_scale::Speed;
 use super::batches::Batch;
@@ -30,13 +30,13 @@ pub(super) fn script(plan: &Plan, batch: &Batch) -> Result<String, SweepError> {
     let mut script = head(plan)?;
     script += PREAMBLE;
     let _ = writeln!(script, "stretch {}", speed.scale.permille); // a String takes any text
-    let disk = if plan.disk.is_modelled() {
-        String::new()
-    } else {
-        disk(&plan.disk, speed)
-    };
     for point in &batch.points {
         let target = &point.target;
+        let disk = if plan.disk.is_modelled() {
+            String::new()
+        } else {
+            disk(&plan.disk_of(target), speed)
+        };
         let bench = bench(plan, point, batch.round, speed)?.join(" ");
         let _ = writeln!(
             script,
@@ -140,14 +140,17 @@ fn quoted(word: String) -> String {
 
 /// The module's settings, times stretched; nothing where it is not loaded or has no journal to serve.
 fn settings(point: &Point, speed: Speed) -> String {
-    let Some((policy, copy_out)) = point.policy.module() else {
+    let Policy::Kernel(batching, copy_out) = point.policy else {
         return String::new();
     };
-    let mut all = vec![format!("policy={policy}"), format!("copy_out={copy_out}")];
-    let defaults = match policy {
-        "pid" => PID_US.as_slice(),
-        "delay" => DELAY_US.as_slice(),
-        _ => &[],
+    let mut all = vec![
+        format!("policy={}", batching.name()),
+        format!("copy_out={}", copy_out.name()),
+    ];
+    let defaults = match batching {
+        Batching::Pid => PID_US.as_slice(),
+        Batching::Delay => DELAY_US.as_slice(),
+        Batching::Off | Batching::Auto => &[],
     };
     let own = &point.workload.settings;
     let missing = defaults.iter().filter(|(name, _)| !own.contains_key(*name));
@@ -207,7 +210,7 @@ mod tests {
     fn a_line_for_each_point_with_stretched_times() {
         let text = "
             seed = 7
-            policy = ['kernel:off', 'kernel:delay', 'kernel:luc']
+            policy = ['kernel:off', 'kernel:delay', 'kernel:luc', 'kernel:auto+on']
             [virtual]
             mips = [1000, 1500]
             repeats = 2
@@ -229,7 +232,8 @@ mod tests {
             name = 'nofsync'
             fs = 'xfs'
             policy = ['off']
-            no-fsync = true";
+            no-fsync = true
+            disk = { flush = '1ms', size = '500M' }";
         let plan = Plan::parse(text, Path::new("p.toml")).expect("fine");
         let points = points(&plan);
         let batches = partition(&plan, &points, &Stage::whole(&plan, &points));
@@ -241,15 +245,17 @@ mod tests {
             .lines()
             .filter(|line| line.starts_with("point ") && line.contains("_ns"))
             .collect();
-        assert_eq!(lines.len(), 4, "{script}");
+        assert_eq!(lines.len(), 5, "{script}");
         for line in [
+            "point ext4 '-J size=64' 'noatime' 'policy=auto copy_out=on' 'size_mib=400 write_ns=12000000 flush_ns=0 \
+             read_ns=0' 1300 oltp --writers 48 --seed 8 --parameters luc --seconds 0.75 --think 1500000ns",
             "point ext4 '-J size=64' 'noatime' 'policy=delay copy_out=off max_hold_us=50000 delay_us=24000' \
              'size_mib=400 write_ns=12000000 flush_ns=0 read_ns=0' 1300 oltp --writers 48 --seed 8 \
              --parameters luc --seconds 0.75 --think 1500000ns",
             "point ext4 '-J size=64' 'noatime' 'policy=pid copy_out=heuristic timeout_us=1500 max_hold_us=30000 \
              set_point=3' 'size_mib=400 write_ns=12000000 flush_ns=0 read_ns=0' 1300 oltp --writers 48 --seed 8 \
              --parameters luc --seconds 0.75 --think 1500000ns",
-            "point xfs '' '' '' 'size_mib=400 write_ns=12000000 flush_ns=0 read_ns=0' 1300 oltp --writers 48 \
+            "point xfs '' '' '' 'size_mib=500 write_ns=12000000 flush_ns=1500000 read_ns=0' 1300 oltp --writers 48 \
              --seed 8 --parameters luc --seconds 0.75 --think 1500000ns --no-fsync",
         ] {
             assert!(lines.contains(&line), "{line}\n{lines:#?}");

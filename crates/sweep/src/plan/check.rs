@@ -18,7 +18,7 @@ use super::super::time_scale::TimeScale;
 use super::file_systems::{FILE_SYSTEMS, kernel_has};
 use super::unique::unique;
 use super::virtual_time::check_host;
-use super::{Disk, Plan, Policy, Stop, Target, Workload};
+use super::{Bench, Disk, Plan, Policy, Stop, Target, Workload};
 use crate::selection::FEWEST_ROUNDS;
 
 impl Plan {
@@ -92,8 +92,8 @@ impl Plan {
         self.target
             .iter()
             .try_for_each(|target| target.check(&self.disk))?;
-        if self.target.iter().any(Target::is_emulated) {
-            self.disk.check()?;
+        for target in self.target.iter().filter(|target| target.is_emulated()) {
+            self.disk_of(target).check()?;
         }
         match &self.virtual_time {
             Some(virtual_time) => virtual_time.check(self),
@@ -217,7 +217,8 @@ impl Workload {
                 return Err(SweepError::Plan(own(&format!("target '{name}'{hint}"))));
             }
         }
-        if self.command.is_some() {
+        let heeds_no_fsync = self.bench.is_some_and(|bench| bench != Bench::Commit);
+        if !heeds_no_fsync {
             let no_fsync = targets.iter().find(|target| {
                 let is_mine = self
                     .target
@@ -227,7 +228,8 @@ impl Workload {
             });
             if let Some(target) = no_fsync {
                 return Err(SweepError::Plan(own(&format!(
-                    "target '{}' has no-fsync, which is for built-in workloads only",
+                    "target '{}' has no-fsync, which commit, workload files and commands do not heed: give the \
+                     workload a list target without it",
                     target.name
                 ))));
             }
@@ -244,6 +246,12 @@ impl Target {
             check_policies(&format!("target '{name}': policy"), policy)?;
         }
         self.check_device()?;
+        if self.disk.is_some() && (disk.is_modelled() || !self.is_emulated()) {
+            return refuse(
+                "disk goes with fs on the emulated disk of model fixed: leave it out, or write disk.model = \"fixed\""
+                    .to_owned(),
+            );
+        }
         match (&self.fs, &self.directory) {
             (Some(fs), None) => {
                 let known = FILE_SYSTEMS.iter().find(|(name, _)| name == fs);
@@ -251,10 +259,10 @@ impl Target {
                     let names = FILE_SYSTEMS.map(|(name, _)| name);
                     return refuse(format!("fs = \"{fs}\"{}", meant(fs, &names)));
                 };
-                if self.device.is_none() && disk.size.bytes() < parse_size_bytes(least)? {
+                let size = disk.with(self.disk.as_ref()).size;
+                if self.device.is_none() && size.bytes() < parse_size_bytes(least)? {
                     return refuse(format!(
-                        "{fs} needs a disk of {least} or more, and disk.size is {}",
-                        disk.size
+                        "{fs} needs a disk of {least} or more, and disk.size is {size}"
                     ));
                 }
                 Ok(())
@@ -381,7 +389,7 @@ fn check_threads(name: &str, threads: &[usize]) -> Result<(), SweepError> {
 }
 
 fn check_policies(name: &str, policies: &[Policy]) -> Result<(), SweepError> {
-    unique(name, policies.iter().map(|policy| policy.name().to_owned()))
+    unique(name, policies.iter().map(Policy::to_string))
 }
 
 /// An axis has values, no two of them equal, whose names can be words of a key.

@@ -27,6 +27,24 @@ pub struct Disk {
     pub read: Option<Span>,
 }
 
+/// A target's own values of the emulated disk; the others are the plan's, and so is the model.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OwnDisk {
+    /// Size.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<Size>,
+    /// Of a flush.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flush: Option<Span>,
+    /// Of a write.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write: Option<Span>,
+    /// Of a read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read: Option<Span>,
+}
+
 impl Default for Disk {
     fn default() -> Self {
         Self {
@@ -44,6 +62,19 @@ impl Disk {
     /// Whether it is one of `luc disk` also in a guest, where the disk of constant times is a kernel module.
     pub(crate) fn is_modelled(&self) -> bool {
         self.model != "fixed"
+    }
+
+    /// This one with a target's `own` values.
+    pub(super) fn with(&self, own: Option<&OwnDisk>) -> Self {
+        let own = own.cloned().unwrap_or_default();
+        let plan = self.clone();
+        Self {
+            size: own.size.unwrap_or(plan.size),
+            flush: own.flush.or(plan.flush),
+            write: own.write.or(plan.write),
+            read: own.read.or(plan.read),
+            ..plan
+        }
     }
 
     /// The file of its model, if it has one; a plan that is no file has paths as they are.

@@ -87,6 +87,26 @@ fn what_is_wrong_is_named() {
         ("fs = 'ext4'", "fs = 'vfat'", &["vfat", "xfs"]),
         (
             "fs = 'ext4'",
+            "fs = 'ext4'\ndisk = { size = '4M' }",
+            &["'ext4'", "16M", "4M"],
+        ),
+        (
+            "fs = 'ext4'",
+            "fs = 'ext4'\ndisk = { flus = '1ms' }",
+            &["p.toml:18:", "'flush'"],
+        ),
+        (
+            "fs = 'ext4'",
+            "directory = '/'\ndisk = { flush = '1ms' }",
+            &["target 'ext4'", "disk goes with fs"],
+        ),
+        (
+            "flush = '1ms'",
+            "model = 'ssd'\n[[target]]\nname = 'own'\nfs = 'ext4'\ndisk = { flush = '1ms' }",
+            &["target 'own'", "model fixed"],
+        ),
+        (
+            "fs = 'ext4'",
             "fs = 'ext4'\ndevice = '/dev/sda'",
             &["/dev/sda", "formatted", "erase = \"/dev/sda\""],
         ),
@@ -122,6 +142,17 @@ fn what_is_wrong_is_named() {
         ),
         ("[disk]", "[disk]\nmodel = 'no.toml'", &["no.toml"]),
         ("fs = 'ext4'", "directory = '/no/such'", &["/no/such"]),
+        ("'auto'", "'gate:dela'", &["p.toml:3:", "'gate:delay'"]),
+        (
+            "bench = 'metarates'\noptions = { seconds = 0.5, file-size = '1k' }",
+            "bench = 'commit'\noptions = { processes = true }",
+            &["commit has no option 'processes'", "rounds"],
+        ),
+        (
+            "seconds = 0.5",
+            "slow-factor = 'x', slow-clients = 1",
+            &["slow-factor", "write a number"],
+        ),
         (
             "bench = 'metarates'",
             "command = ['x']",
@@ -131,6 +162,23 @@ fn what_is_wrong_is_named() {
         let said = refusal(from, to);
         assert!(words.iter().all(|word| said.contains(word)), "{said}");
     }
+}
+
+#[test]
+fn a_target_has_a_disk_of_its_own() {
+    let text = format!(
+        "{WHOLE}[[target]]\nname = 'fast'\nfs = 'xfs'\ndisk = {{ size = '300M', flush = '20us' }}\n"
+    );
+    let plan = Plan::parse(&text, Path::new("p.toml")).expect("fine");
+    let words = |at: usize| plan.disk_of(&plan.target[at]).words().join(" ");
+    assert_eq!(words(0), "--model fixed --size 64M --flush 1ms");
+    assert_eq!(words(1), "--model fixed --size 300M --flush 20us");
+    // A result of before has no such key.
+    assert!(
+        !serde_json::json!(plan.target[0])
+            .to_string()
+            .contains("disk")
+    );
 }
 
 #[test]
@@ -165,6 +213,21 @@ fn what_guests_cannot_have_is_named() {
         ("'kernel:delay'", "'auto'", &["'auto'", "kernel:auto"]),
         (
             "'kernel:delay'",
+            "'gate:pid'",
+            &["'gate:pid'", "'kernel:pid'"],
+        ),
+        (
+            "'kernel:delay'",
+            "'kernel:off+off'",
+            &["'kernel:off'", "twice"],
+        ),
+        (
+            "'kernel:delay'",
+            "'kernel:pid+no'",
+            &["p.toml:2:", "`kernel:pid+no`"],
+        ),
+        (
+            "'kernel:delay'",
             "'kernel:dela'",
             &["p.toml:2:", "'kernel:delay'"],
         ),
@@ -184,6 +247,11 @@ fn what_guests_cannot_have_is_named() {
             &["frequency", "virtual.mips"],
         ),
         ("size = '64M'", "size = '2G'", &["2G", "1G"]),
+        (
+            "mkfs = '-J size=4'",
+            "disk = { size = '2G' }",
+            &["2G", "1G"],
+        ),
         (
             "fs = 'ext4'",
             "directory = '/'",
@@ -241,6 +309,21 @@ fn a_workload_file_is_read_and_checked() {
         let said = error.to_string();
         assert!(words.iter().all(|word| said.contains(word)), "{said}");
         assert_eq!(said.lines().count(), 1, "{said}");
+    }
+}
+
+#[test]
+fn no_fsync_is_of_those_that_heed_it() {
+    let bench = "bench = 'metarates'\noptions = { seconds = 0.5, file-size = '1k' }";
+    let text = WHOLE.replace("fs = 'ext4'", "fs = 'ext4'\nno-fsync = true");
+    Plan::parse(&text, Path::new("p.toml")).expect("fine");
+    for other in [
+        "bench = 'commit'",
+        "command = ['true']",
+        "filebench = 'varmail'\noptions = { set = ['nthreads={threads}'] }",
+    ] {
+        let said = refusal_of(&text, bench, other);
+        assert!(said.contains("'ext4' has no-fsync"), "{said}");
     }
 }
 

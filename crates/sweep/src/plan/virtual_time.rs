@@ -10,7 +10,7 @@ use super::super::hint::meant;
 use super::file_systems::distribution_has;
 use super::policy::SETTINGS;
 use super::unique::unique;
-use super::{Plan, Policy, Target, Workload, is_default};
+use super::{Disk, Plan, Policy, Target, Workload, is_default};
 
 /// Files are made and written in a guest's memory, so its disk is no larger than this.
 const LARGEST_DISK: &str = "1G";
@@ -102,27 +102,32 @@ impl VirtualTime {
         } else {
             LARGEST_DISK
         };
-        if plan.disk.size.bytes() > parse_size_bytes(largest)? {
-            return refuse(format!(
-                "disk.size = {}: a guest's disk of model {} has at most {largest}",
-                plan.disk.size, plan.disk.model
-            ));
+        let largest_bytes = parse_size_bytes(largest)?;
+        for Disk { size, model, .. } in plan.target.iter().map(|target| plan.disk_of(target)) {
+            if size.bytes() > largest_bytes {
+                return refuse(format!(
+                    "disk.size = {size}: a guest's disk of model {model} has at most {largest}"
+                ));
+            }
         }
         plan.target
             .iter()
             .try_for_each(|target| check_target(target, &self.kernel))?;
         for policy in plan.all_policies() {
-            if policy.module().is_some() && plan.disk.is_modelled() {
-                return refuse(format!(
-                    "policy '{}' goes with the disk of model fixed only: write model = \"fixed\", or policy 'off'",
-                    policy.name()
-                ));
-            }
-            if policy == Policy::Auto {
-                return refuse(
-                    "policy 'auto' is the gate's, which guests do not have; write 'kernel:auto'"
-                        .to_owned(),
-                );
+            match policy {
+                Policy::Kernel(..) if plan.disk.is_modelled() => {
+                    return refuse(format!(
+                        "policy '{policy}' goes with the disk of model fixed only: write model = \"fixed\", or policy \
+                         'off'"
+                    ));
+                }
+                Policy::Gate(batching) => {
+                    return refuse(format!(
+                        "policy '{policy}' is the gate's, which guests do not have; write 'kernel:{}'",
+                        batching.name()
+                    ));
+                }
+                Policy::Off | Policy::Kernel(..) => {}
             }
         }
         plan.workload.iter().try_for_each(Self::check_workload)?;
@@ -207,8 +212,9 @@ pub(super) fn check_host(plan: &Plan) -> Result<(), SweepError> {
             "{what} goes with a section [virtual] only: write it, or leave {what} out"
         )))
     };
-    if let Some(policy) = plan.all_policies().find(|policy| policy.module().is_some()) {
-        return refuse(&format!("policy '{}'", policy.name()));
+    let is_kernel = |policy: &Policy| matches!(policy, Policy::Kernel(..));
+    if let Some(policy) = plan.all_policies().find(is_kernel) {
+        return refuse(&format!("policy '{policy}'"));
     }
     for workload in &plan.workload {
         if !workload.settings.is_empty() {

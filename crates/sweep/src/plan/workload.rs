@@ -20,6 +20,12 @@ pub enum Bench {
     Oltp,
     /// IOzone's.
     InitialWrite,
+    /// Commits of many files; the threads are the files of each.
+    Commit,
+    /// Logs.
+    Append,
+    /// Files in place.
+    Overwrite,
 }
 
 /// What is run: a built-in workload, a workload file or a command.
@@ -84,6 +90,9 @@ impl Bench {
             Self::Varmail => "varmail",
             Self::Oltp => "oltp",
             Self::InitialWrite => "initial-write",
+            Self::Commit => "commit",
+            Self::Append => "append",
+            Self::Overwrite => "overwrite",
         }
     }
 
@@ -93,15 +102,27 @@ impl Bench {
             Self::Metarates => "/creations_per_second",
             Self::Varmail | Self::Oltp => "/flowops_per_second",
             Self::InitialWrite => "/parent_kib_per_second/median",
+            Self::Commit => "/files_per_second",
+            Self::Append | Self::Overwrite => "/syncs_per_second",
+        }
+    }
+
+    /// What that is counted in.
+    pub(crate) fn unit(self) -> &'static str {
+        match self {
+            Self::Metarates | Self::Commit => "files/s",
+            Self::Varmail | Self::Oltp => "operations/s",
+            Self::InitialWrite => "KiB/s",
+            Self::Append | Self::Overwrite => "syncs/s",
         }
     }
 
     /// The option that takes the number of clients.
     pub(crate) fn clients(self) -> &'static str {
-        if self == Self::Oltp {
-            "--writers"
-        } else {
-            "--threads"
+        match self {
+            Self::Oltp => "--writers",
+            Self::Commit => "--files",
+            _ => "--threads",
         }
     }
 }
