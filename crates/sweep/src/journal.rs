@@ -45,6 +45,18 @@ pub struct Record {
     /// What was counted meanwhile, by its name.
     #[serde(default, skip_serializing_if = "Counters::is_empty")]
     pub counters: Counters,
+    /// Attempts before it that the hypervisor disturbed, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub discarded: Vec<Discarded>,
+}
+
+/// An attempt at a repeat during which the hypervisor took more than the plan's `stop.stolen`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Discarded {
+    /// Its figure.
+    pub value: f64,
+    /// Share of the processors' time that the hypervisor took.
+    pub stolen_share: f64,
 }
 
 /// A point that cannot be measured, in a plan that goes on without it.
@@ -274,6 +286,22 @@ mod tests {
             Journal::open(out.path(), &plan()).expect_err("refused");
             assert_eq!(fs::read_to_string(&file).expect("there"), text);
         }
+    }
+
+    #[test]
+    fn discarded_attempts_are_kept_and_old_results_have_none() {
+        let mut record = crate::made_up::record("w,1,a,off", 0, 5.0);
+        let old = line(&serde_json::json!(record));
+        assert!(!old.contains("discarded"));
+        record.discarded.push(Discarded {
+            value: 3.0,
+            stolen_share: 0.2,
+        });
+        let new = line(&serde_json::json!(record));
+        let both = format!("head\n{old}{new}");
+        let read = results(&both, Path::new("r.jsonl")).expect("fine").records;
+        assert!(read[0].discarded.is_empty());
+        assert_eq!(read[1].discarded, record.discarded);
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub use environment::Environment;
 pub use error::SweepError;
 pub use explain::{ComponentReport, CounterReport, Explanation};
 pub use guests::{Needs as GuestNeeds, needs as guest_needs};
-pub use journal::{Failure, Record};
+pub use journal::{Discarded, Failure, Record};
 pub(crate) use options::option_value;
 pub use page::page;
 pub use plan::{

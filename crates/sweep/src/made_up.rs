@@ -38,5 +38,6 @@ pub(super) fn record(key: &str, round: usize, value: f64) -> Record {
         per_gross_joule: None,
         per_net_joule: None,
         counters: Default::default(),
+        discarded: Vec::new(),
     }
 }

@@ -45,6 +45,9 @@ pub struct Plan {
     /// Wait after the caches are dropped, before the workload.
     #[serde(default = "settle")]
     pub settle: Span,
+    /// Idle processors poll and do not halt.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub poll_idle: bool,
     /// When to stop.
     #[serde(default)]
     pub stop: Stop,
@@ -91,6 +94,9 @@ pub struct Stop {
     /// Only the best target and policy is wanted: others are given up as soon as they are shown to be worse.
     #[serde(skip_serializing_if = "is_default")]
     pub best: bool,
+    /// A repeat is made again if the hypervisor took more than this share of the processors' time meanwhile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stolen: Option<f64>,
 }
 
 /// Where it is run: a fresh file system on an emulated disk, or an existing directory.
@@ -136,6 +142,7 @@ impl Default for Plan {
             virtual_time: None,
             seed: one(),
             settle: settle(),
+            poll_idle: false,
             stop: Stop::default(),
             disk: Disk::default(),
             threads: one_thread(),
@@ -157,6 +164,7 @@ impl Default for Stop {
             min: 10,
             max: 40,
             best: false,
+            stolen: None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A sweep's processors and its energy: what the plan asks of both, for one repeat after the other.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread::sleep;
@@ -16,6 +17,10 @@ use super::cleanup::CleanupProcess;
 use super::error::SweepError;
 use super::plan::Plan;
 
+/// As long as a process holds this file open, the processors wake up in the time that it wrote there, µs (the kernel's
+/// Documentation/power/pm_qos_interface.rst).
+const WAKE_UP_LATENCY: &str = "/dev/cpu_dma_latency";
+
 /// How often waiting looks for an interruption.
 const POLL: Duration = Duration::from_millis(20);
 
@@ -26,6 +31,8 @@ pub(super) struct Power {
     throttle: Option<Throttle>,
     pub(super) energy: Energymeter,
     pub(super) sysfs: PathBuf,
+    /// Open while idle processors are to poll.
+    _awake: Option<File>,
 }
 
 impl Power {
@@ -43,6 +50,7 @@ impl Power {
         } else {
             None
         };
+        let awake = plan.poll_idle.then(keep_awake).transpose()?;
         let throttle = match &state.cgroup {
             Some(dir) => {
                 let name = dir.file_name().unwrap_or_default();
@@ -74,6 +82,7 @@ impl Power {
             throttle,
             energy,
             sysfs: sysfs.to_owned(),
+            _awake: awake,
         })
     }
 
@@ -95,6 +104,25 @@ impl Power {
         }
         Ok(())
     }
+}
+
+/// Keeps idle processors from halting until the file is closed. A virtual processor that halts loses its place on the
+/// host, and its next wake-up takes as long as the host's other guests please.
+fn keep_awake() -> Result<File, SweepError> {
+    let mut file = open_latency()?;
+    let written = file.write_all(&0_i32.to_ne_bytes());
+    written.map_err(SweepError::file("write", Path::new(WAKE_UP_LATENCY)))?;
+    Ok(file)
+}
+
+/// Opens the file in which a process asks for short wake-ups. Opening alone asks for nothing.
+pub(super) fn open_latency() -> Result<File, SweepError> {
+    let opened = File::options().write(true).open(WAKE_UP_LATENCY);
+    opened.map_err(|reason| {
+        SweepError::Plan(format!(
+            "poll-idle: cannot open {WAKE_UP_LATENCY} ({reason}): run as root, or leave poll-idle out"
+        ))
+    })
 }
 
 /// How energy was measured for the results in `out`; nothing if it never was.

@@ -1,5 +1,6 @@
 //! What a sweep found: medians with intervals, ratios to the first value of each axis, and what is not sure enough.
 
+mod disturbances;
 mod energy;
 
 use std::collections::HashMap;
@@ -237,6 +238,7 @@ impl Report {
                 writeln!(f, "target '{}' is UNSAFE: {danger}", target.name)?;
             }
         }
+        disturbances::write(f, self)?;
         energy::write_about(f, &self.energy, &self.repeats)
     }
 

@@ -200,6 +200,7 @@ pub fn prepare(request: &Request) -> Result<Prepared, AdviseError> {
             min: request.least_rounds,
             max: request.most_rounds,
             best: true,
+            stolen: None,
         },
         disk,
         virtual_time,

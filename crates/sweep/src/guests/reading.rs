@@ -86,6 +86,7 @@ pub(super) fn records(
             per_gross_joule: None,
             per_net_joule: None,
             counters,
+            discarded: Vec::new(),
         })
     };
     let mut results = Results::default();

@@ -14,6 +14,7 @@ use super::super::error::SweepError;
 use super::super::guests::needs;
 use super::super::hint::meant;
 use super::super::options;
+use super::super::power::open_latency;
 use super::super::time_scale::TimeScale;
 use super::file_systems::{FILE_SYSTEMS, kernel_has};
 use super::unique::unique;
@@ -29,10 +30,16 @@ impl Plan {
             min,
             max,
             best,
+            stolen,
         } = self.stop;
         let fewest = if best { FEWEST_ROUNDS } else { FEWEST };
         if !(goal > 0.0 && goal < 1.0) {
             return refuse(format!("stop.goal = {goal}: write a share such as 0.05"));
+        }
+        if let Some(share) = stolen
+            && !(share > 0.0 && share < 1.0)
+        {
+            return refuse(format!("stop.stolen = {share}: write a share such as 0.02"));
         }
         if min < fewest || max < min || max > 10_000 {
             return refuse(format!(
@@ -108,6 +115,9 @@ impl Plan {
             return luc_vm::missing().map_or(Ok(()), |reason| Err(reason.into()));
         }
         frequency::check(sysfs, &self.frequency, &self.frequency_options)?;
+        if self.poll_idle {
+            open_latency()?;
+        }
         for target in &self.target {
             let Some(fs) = &target.fs else { continue };
             if !kernel_has(fs) {

@@ -74,6 +74,12 @@ fn what_is_wrong_is_named() {
         ("'1k'", "'1x'", &["file-size", "1x"]),
         ("0.5", "-1", &["seconds"]),
         ("min = 6", "min = 5", &["stop.min = 5"]),
+        (
+            "min = 6",
+            "min = 6\nstolen = 2",
+            &["stop.stolen = 2", "0.02"],
+        ),
+        ("threads", "poll-idel = true\nthreads", &["'poll-idle'"]),
         ("size = '64M'", "size = '4M'", &["ext4", "16M", "4M"]),
         ("'1ms'", "'1 mile'", &["p.toml:10:", "'1 mile'", "6ms"]),
         ("'64M'", "'64Q'", &["p.toml:9:", "'64Q'", "512M"]),
@@ -272,6 +278,16 @@ fn what_guests_cannot_have_is_named() {
         ("-J size=4", "-E stride=2", &["-E"]),
         ("bench = 'metarates'", "command = ['x']", &["create"]),
         ("[2, 4]", "[2, 2]", &["rounds", "twice"]),
+        (
+            "[disk]",
+            "[stop]\nstolen = 0.02\n[disk]",
+            &["stop.stolen", "virtual"],
+        ),
+        (
+            "[virtual]",
+            "poll-idle = true\n[virtual]",
+            &["poll-idle", "virtual"],
+        ),
     ] {
         let said = refusal_of(VIRTUAL, from, to);
         assert!(words.iter().all(|word| said.contains(word)), "{said}");

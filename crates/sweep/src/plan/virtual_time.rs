@@ -75,6 +75,12 @@ impl VirtualTime {
                 self.repeats
             ));
         }
+        if plan.poll_idle || plan.stop.stolen.is_some() {
+            return refuse(
+                "poll-idle and stop.stolen do not go with virtual, where no other guest disturbs: leave them out"
+                    .to_owned(),
+            );
+        }
         if plan.stop.best && self.repeats != repeats() {
             return refuse(
                 "virtual.repeats does not go with stop.best: write stop.min and stop.max"
