@@ -217,7 +217,14 @@ impl Plan {
         let of_workloads = self.workload.iter().filter_map(|load| load.mips.as_ref());
         let of_plan = self.virtual_time.iter().map(|time| &time.mips);
         let least = of_plan.chain(of_workloads).flatten().min();
-        Speed::new(*least.unwrap_or(&mips), mips)
+        let instruction = self
+            .virtual_time
+            .as_ref()
+            .and_then(|time| time.instruction.as_ref());
+        match instruction {
+            Some(instruction) => Speed::of_instruction(instruction.ns(), mips),
+            None => Speed::new(*least.unwrap_or(&mips), mips),
+        }
     }
 
     /// The plan of a text, checked. `path` is named in errors; files in the plan are below its folder.

@@ -33,6 +33,12 @@ impl Speed {
         let shift = (0..10)
             .find(|shift| 1000 >> shift <= least_mips)
             .unwrap_or(10);
+        Self::of_instruction(1 << shift, mips)
+    }
+
+    /// A speed of `mips` in a guest whose instruction takes `ns`, a power of two.
+    pub(crate) fn of_instruction(ns: u64, mips: u64) -> Self {
+        let shift = ns.trailing_zeros();
         Self {
             shift,
             scale: TimeScale {
@@ -77,6 +83,9 @@ mod tests {
             let speed = Speed::new(least_mips, mips);
             assert_eq!((speed.shift, speed.scale.permille), (shift, permille));
         }
+        // An instruction of 1 ns makes a slow processor's other times shorter.
+        let slow = Speed::of_instruction(1, 500);
+        assert_eq!((slow.shift, slow.scale.permille), (0, 500));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::super::hint::meant;
 use super::file_systems::distribution_has;
 use super::policy::SETTINGS;
 use super::unique::unique;
-use super::{Disk, Plan, Policy, Target, Workload, is_default};
+use super::{Disk, Plan, Policy, Span, Target, Workload, is_default};
 
 /// Files are made and written in a guest's memory, so its disk is no larger than this.
 const LARGEST_DISK: &str = "1G";
@@ -30,6 +30,9 @@ pub struct VirtualTime {
     pub kernel: String,
     /// Axis: millions of instructions per second of the one processor.
     pub mips: Vec<u64>,
+    /// How long an instruction takes in the guests; without it the time at which the slowest speed shortens no time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instruction: Option<Span>,
     /// Repeats of a point, each with a seed of its own.
     #[serde(default = "repeats")]
     pub repeats: usize,
@@ -59,6 +62,7 @@ impl VirtualTime {
         Self {
             kernel: version.to_owned(),
             mips: vec![mips],
+            instruction: None,
             repeats: repeats(),
             jobs: jobs(),
             deadline: None,
@@ -69,6 +73,13 @@ impl VirtualTime {
     pub(super) fn check(&self, plan: &Plan) -> Result<(), SweepError> {
         let refuse = |reason: String| Err(SweepError::Plan(reason));
         check_speeds("virtual.mips", &self.mips)?;
+        if let Some(instruction) = &self.instruction
+            && !(instruction.ns().is_power_of_two() && instruction.ns() <= 512)
+        {
+            return refuse(format!(
+                "virtual.instruction = {instruction}: write 1ns, 2ns, 4ns or another power of two up to 512ns"
+            ));
+        }
         if !(1..=1000).contains(&self.repeats) {
             return refuse(format!(
                 "virtual.repeats = {}: write a number from 1 to 1000",

@@ -80,6 +80,8 @@ pub struct Round {
 pub struct Figure {
     /// Median, KiB/s.
     pub median: f64,
+    /// Mean.
+    pub mean: f64,
     /// 95 % interval of the median; absent for fewer than 6 rounds.
     pub low: Option<f64>,
     /// Upper bound.
@@ -288,6 +290,7 @@ fn report(plan: &InitialWrite, rounds: Vec<Round>, recorders: &Recorders) -> Opt
         let interval = median_interval(&figures);
         Some(Figure {
             median: median(&figures)?,
+            mean: figures.iter().sum::<f64>() / figures.len() as f64,
             low: interval.map(|interval| interval.low),
             high: interval.map(|interval| interval.high),
         })
