@@ -98,6 +98,8 @@ pub(crate) fn option_value(text: &str) -> Value {
 pub(super) struct Personality {
     /// Length of the run; the file's own without.
     pub(super) seconds: Option<f64>,
+    /// Whether caches are dropped when its files are made.
+    cold: bool,
     /// Variables of the user's, `name=value`.
     pub(super) set: Vec<String>,
     /// Whether one of them has the number of threads.
@@ -112,6 +114,7 @@ impl Personality {
     ) -> Result<Self, SweepError> {
         let mut found = Self {
             seconds: None,
+            cold: false,
             set: Vec::new(),
             heeds_threads: false,
         };
@@ -123,6 +126,9 @@ impl Personality {
                     let seconds = seconds.map_err(|_| wrong("a number of seconds"))?;
                     seconds_ns(name, seconds)?;
                     found.seconds = Some(seconds);
+                }
+                "cold" => {
+                    found.cold = value.as_bool().ok_or_else(|| wrong("true or false"))?;
                 }
                 "set" => {
                     let texts = value
@@ -137,7 +143,7 @@ impl Personality {
                     }
                 }
                 _ => {
-                    let hint = meant(name, &["seconds", "set"]);
+                    let hint = meant(name, &["seconds", "set", "cold"]);
                     return Err(SweepError::Plan(format!(
                         "a workload file has no option '{name}' in a plan{hint}"
                     )));
@@ -153,6 +159,7 @@ impl Personality {
             .seconds
             .map(|seconds| ["--seconds".to_owned(), seconds.to_string()]);
         let mut words: Vec<String> = seconds.into_iter().flatten().collect();
+        words.extend(self.cold.then(|| "--cold".to_owned()));
         for pair in &self.set {
             words.extend(["--set".to_owned(), pair.clone()]);
         }

@@ -11,6 +11,8 @@ if [ -n "$MODEL" ]; then
 	echo "$PAGES" >/proc/sys/vm/nr_hugepages
 	# What the kernel keeps free is made for the memory with the huge pages.
 	echo 4096 >/proc/sys/vm/min_free_kbytes
+	mkdir -p /ballast
+	mount -t tmpfs -o size=100% none /ballast
 else
 	device=lagdisk0
 	modprobe ext4
@@ -70,10 +72,20 @@ counts() {
 	if [ -z "$MODEL" ]; then values /sys/block/lagdisk0/lagdisk; else luc disk stats drive --json; fi
 }
 
-# attempt FS "OPTIONS of mkfs" "OPTIONS of mount" "SETTINGS of the module, or nothing" "DISK" SHIFT_US BENCHMARK...
+# What is available beyond so many KiB is taken away; 0: nothing. limit_memory KIB
+limit_memory() {
+	local available
+	if [ "$1" = 0 ]; then return; fi
+	available=$(awk '/MemAvailable/ { print $2 }' /proc/meminfo)
+	if [ "$available" -le "$1" ]; then fail "point $number: only $available KiB of memory"; fi
+	fallocate -l $((available - $1))k /ballast/weight || fail "point $number: no ballast"
+}
+
+# attempt FS "OPTIONS of mkfs" "OPTIONS of mount" "SETTINGS of the module, or nothing" "DISK" SHIFT_US MEMORY_KIB BENCHMARK...
 attempt() {
-	local fs=$1 mkfs=$2 mount=$3 settings=$4 disk=$5 shift_us=$6 setting
-	shift 6
+	local fs=$1 mkfs=$2 mount=$3 settings=$4 disk=$5 shift_us=$6 memory_kib=$7 setting
+	shift 7
+	rm -f /ballast/weight
 	sync
 	echo 3 >/proc/sys/vm/drop_caches
 	make_disk "$disk" || fail "point $number: no disk"
@@ -88,6 +100,7 @@ attempt() {
 	if [ -n "$MODEL" ]; then
 		sync
 		echo 3 >/proc/sys/vm/drop_caches
+		limit_memory "$memory_kib"
 	fi
 	usleep "$shift_us"
 	counts >"$OUT/$number.before"

@@ -142,13 +142,18 @@ impl GuestRunner {
     }
 }
 
-/// With a model: the disk, the system, and what keeps the largest workload's files in the page cache.
+/// With a model: the disk, the system, and what keeps the largest workload's files in the page cache, or what the
+/// plan gives it.
 fn memory_bytes(plan: &Plan) -> Result<u64, SweepError> {
     if !plan.disk.is_modelled() {
         return Ok(MEMORY_BYTES);
     }
     let mut files = BUILT_IN_BYTES;
     for workload in &plan.workload {
+        if let Some(memory) = &workload.memory {
+            files = files.max(memory.bytes() as f64);
+            continue;
+        }
         for &threads in workload.threads.as_ref().unwrap_or(&plan.threads) {
             files = files.max(file_bytes(workload, threads)?);
         }

@@ -37,15 +37,17 @@ pub(super) fn script(plan: &Plan, batch: &Batch) -> Result<String, SweepError> {
         } else {
             disk(&plan.disk_of(target), speed)
         };
+        let memory = point.workload.memory.as_ref();
         let bench = bench(plan, point, batch.round, speed)?.join(" ");
         let _ = writeln!(
             script,
-            "point {} '{}' '{}' '{}' '{disk}' {} {bench}",
+            "point {} '{}' '{}' '{}' '{disk}' {} {} {bench}",
             target.fs.as_deref().unwrap_or_default(),
             target.mkfs,
             target.mount,
             settings(point, speed),
             batch.round * SHIFT_US,
+            memory.map_or(0, |memory| memory.bytes() >> 10),
         );
     }
     Ok(script)
@@ -189,7 +191,8 @@ mod tests {
             [[workload]]
             name = 'w'
             filebench = 'webserver'
-            options = { seconds = 0.5, set = ['nfiles=50', 'dir=/a b'] }
+            options = { seconds = 0.5, set = ['nfiles=50', 'dir=/a b'], cold = true }
+            memory = '60M'
             [[target]]
             name = 'old'
             fs = 'reiserfs'";
@@ -200,8 +203,8 @@ mod tests {
         // 512 MiB, twice the drive's 16 MiB, and two more.
         let head = "MODEL='--model hdd --size 512M' PAGES=274 ELEVATOR=mq-deadline LENIENT=\n";
         assert!(script.starts_with(head), "{script}");
-        let line = "point reiserfs '' '' '' '' 1300 filebench /root/w.f --seed 2 --seconds 0.5 --set nfiles=50 --set \
-                    'dir=/a b'";
+        let line = "point reiserfs '' '' '' '' 1300 61440 filebench /root/w.f --seed 2 --seconds 0.5 --cold --set \
+                    nfiles=50 --set 'dir=/a b'";
         assert!(script.contains("\nstretch 1000\n"));
         assert_eq!(script.lines().last(), Some(line));
     }
@@ -248,14 +251,14 @@ mod tests {
         assert_eq!(lines.len(), 5, "{script}");
         for line in [
             "point ext4 '-J size=64' 'noatime' 'policy=auto copy_out=on' 'size_mib=400 write_ns=12000000 flush_ns=0 \
-             read_ns=0' 1300 oltp --writers 48 --seed 8 --parameters luc --seconds 0.75 --think 1500000ns",
+             read_ns=0' 1300 0 oltp --writers 48 --seed 8 --parameters luc --seconds 0.75 --think 1500000ns",
             "point ext4 '-J size=64' 'noatime' 'policy=delay copy_out=off max_hold_us=50000 delay_us=24000' \
-             'size_mib=400 write_ns=12000000 flush_ns=0 read_ns=0' 1300 oltp --writers 48 --seed 8 \
+             'size_mib=400 write_ns=12000000 flush_ns=0 read_ns=0' 1300 0 oltp --writers 48 --seed 8 \
              --parameters luc --seconds 0.75 --think 1500000ns",
             "point ext4 '-J size=64' 'noatime' 'policy=pid copy_out=heuristic timeout_us=1500 max_hold_us=30000 \
-             set_point=3' 'size_mib=400 write_ns=12000000 flush_ns=0 read_ns=0' 1300 oltp --writers 48 --seed 8 \
+             set_point=3' 'size_mib=400 write_ns=12000000 flush_ns=0 read_ns=0' 1300 0 oltp --writers 48 --seed 8 \
              --parameters luc --seconds 0.75 --think 1500000ns",
-            "point xfs '' '' '' 'size_mib=500 write_ns=12000000 flush_ns=1500000 read_ns=0' 1300 oltp --writers 48 \
+            "point xfs '' '' '' 'size_mib=500 write_ns=12000000 flush_ns=1500000 read_ns=0' 1300 0 oltp --writers 48 \
              --seed 8 --parameters luc --seconds 0.75 --think 1500000ns --no-fsync",
         ] {
             assert!(lines.contains(&line), "{line}\n{lines:#?}");

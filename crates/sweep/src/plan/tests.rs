@@ -147,6 +147,11 @@ fn what_is_wrong_is_named() {
             &["bfq", "twice"],
         ),
         ("[disk]", "[disk]\nmodel = 'no.toml'", &["no.toml"]),
+        (
+            "name = 'create'",
+            "name = 'create'\nmemory = '60M'",
+            &["memory", "[virtual]"],
+        ),
         ("fs = 'ext4'", "directory = '/no/such'", &["/no/such"]),
         ("'auto'", "'gate:dela'", &["p.toml:3:", "'gate:delay'"]),
         (
@@ -309,6 +314,10 @@ fn a_workload_file_is_read_and_checked() {
             &["'create'", "nthreads={threads}"],
         ),
         (
+            "filebench = 'webserver'\noptions = { cold = 1 }",
+            &["cold = 1", "true or false"],
+        ),
+        (
             "filebench = 'webserver'\noptions = { second = 1 }",
             &["'second'", "'seconds'"],
         ),
@@ -452,6 +461,18 @@ fn models_and_workload_files_are_run_at_speeds_that_stretch_nothing() {
             "name = 'web'",
             "name = 'web'\nmips = [250]",
             &["virtual.mips", "stretched"],
+        ),
+        (
+            MODELLED,
+            "name = 'web'",
+            "name = 'web'\nmemory = '1M'",
+            &["'web'", "memory = 1M", "16M"],
+        ),
+        (
+            &fixed,
+            "name = 'web'",
+            "name = 'web'\nmemory = '60M'",
+            &["'web'", "memory", "disk.model"],
         ),
         (
             MODELLED,

@@ -16,6 +16,8 @@ use super::{Disk, Plan, Policy, Span, Target, Workload, is_default};
 const LARGEST_DISK: &str = "1G";
 /// The same of one that has a model.
 pub(crate) const LARGEST_GUEST_DISK: &str = "4G";
+/// What a benchmark and its pages need of a guest's memory.
+const LEAST_MEMORY_BYTES: u64 = 16 << 20;
 /// Speeds at which no time has to be stretched: an instruction takes a whole power of two of nanoseconds.
 const SPEEDS: [u64; 4] = [1000, 500, 250, 125];
 /// The longest that the module holds a commit, µs; it takes no longer time.
@@ -147,7 +149,10 @@ impl VirtualTime {
                 Policy::Off | Policy::Kernel(..) => {}
             }
         }
-        plan.workload.iter().try_for_each(Self::check_workload)?;
+        for workload in &plan.workload {
+            Self::check_workload(workload)?;
+            check_memory(workload, plan.disk.is_modelled())?;
+        }
         self.check_unstretched(plan)?;
         self.check_holds(plan)
     }
@@ -240,6 +245,30 @@ pub(super) fn check_host(plan: &Plan) -> Result<(), SweepError> {
         if workload.mips.is_some() {
             return refuse("mips");
         }
+        if workload.memory.is_some() {
+            return refuse("memory");
+        }
+    }
+    Ok(())
+}
+
+fn check_memory(workload: &Workload, is_modelled: bool) -> Result<(), SweepError> {
+    let Some(memory) = &workload.memory else {
+        return Ok(());
+    };
+    let refuse = |reason: String| {
+        let name = &workload.name;
+        Err(SweepError::Plan(format!("workload '{name}': {reason}")))
+    };
+    if !is_modelled {
+        return refuse(
+            "memory goes with a disk.model other than fixed: leave one of them out".to_owned(),
+        );
+    }
+    if memory.bytes() < LEAST_MEMORY_BYTES {
+        return refuse(format!(
+            "memory = {memory}: write 16M or more, or the benchmark itself does not fit"
+        ));
     }
     Ok(())
 }

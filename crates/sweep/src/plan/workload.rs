@@ -6,7 +6,7 @@ use luc_workload::filebench;
 use serde::{Deserialize, Serialize};
 
 use super::super::error::SweepError;
-use super::Policy;
+use super::{Policy, Size};
 
 /// A workload of `luc bench`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +48,9 @@ pub struct Workload {
     /// Settings of the kernel module under its policies, as `/sys/kernel/luc` has them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, u64>,
+    /// What it and the page cache get of a guest's memory, where the disk has a model; all that there is without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Size>,
     /// Clients, in place of the plan's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<Vec<usize>>,

@@ -1,6 +1,7 @@
 //! What a file does before its run: `create files`, `system`, `echo`, `sleep`, in its order.
 
 use std::fmt::Write as _;
+use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -56,6 +57,18 @@ pub(super) fn system(command: &str) -> Result<(), String> {
         Ok(status) => Err(status.to_string()),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// What drops the kernel's caches (the kernel's Documentation/admin-guide/sysctl/vm.rst); only root may open it.
+pub(super) fn open_caches() -> io::Result<File> {
+    File::options().write(true).open("/proc/sys/vm/drop_caches")
+}
+
+/// Writes all back and drops the kernel's caches: what is read next comes from the disk.
+pub(super) fn drop_caches(mut caches: File) -> io::Result<()> {
+    rustix::fs::sync();
+    // 1: pages, 2: directory entries and inodes.
+    io::Write::write_all(&mut caches, b"3")
 }
 
 /// Waits `seconds`, or until a signal comes.

@@ -42,6 +42,8 @@ pub struct Options {
     pub seed: u64,
     /// Keep Filebench's quirks.
     pub compat: bool,
+    /// Drop the kernel's caches when the files are made; needs root.
+    pub cold: bool,
 }
 
 /// What was measured.
@@ -54,6 +56,8 @@ pub struct Report {
     pub file: String,
     /// Whether Filebench's quirks were kept.
     pub compat: bool,
+    /// Whether the kernel's caches were dropped before.
+    pub cold: bool,
     /// Flowops completed.
     pub flowops: u64,
     /// The same per second: "ops/s" of Filebench's summary.
@@ -160,9 +164,18 @@ impl Workload {
                  the limit (ulimit -Hn)"
             ),
         })?;
+        // Opened first: without root no file is made.
+        let caches = if options.cold {
+            Some(before::open_caches().map_err(|error| self.not_cold(&error))?)
+        } else {
+            None
+        };
         let scratch = Scratch::create(&options.directory)?;
         let failed = |what: &str, error| BenchError::operation(scratch.path(), what, error);
         let trees = self.prepare(options, scratch.path())?;
+        if let Some(caches) = caches {
+            before::drop_caches(caches).map_err(|error| self.not_cold(&error))?;
+        }
         let quirks = Quirks {
             forgetful: options.compat,
             // A run without a time would never end.
@@ -235,6 +248,7 @@ impl Workload {
         Ok(Report {
             file: self.file.clone(),
             compat: options.compat,
+            cold: options.cold,
             flowops,
             flowops_per_second: flowops as f64 / seconds,
             read_mib_per_second: mib(sums.read_bytes),
@@ -286,6 +300,15 @@ impl Workload {
         match trees {
             Some(trees) => Ok(trees),
             None => self.create(options, scratch),
+        }
+    }
+
+    fn not_cold(&self, error: &io::Error) -> FilebenchError {
+        FilebenchError::Run {
+            file: self.file.clone(),
+            why: format!(
+                "--cold: cannot drop the kernel's caches ({error}); run as root, or leave --cold out"
+            ),
         }
     }
 

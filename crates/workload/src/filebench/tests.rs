@@ -34,6 +34,7 @@ fn counts_of(
         measured_ns: None,
         seed: 1,
         compat,
+        cold: false,
     };
     if !workload.is_open_ended(&options) {
         options.measured_ns = Some(measured_ns);
@@ -45,6 +46,28 @@ fn counts_of(
         .map(|row| (row.operation.to_string(), row.count))
         .collect();
     (report, counts)
+}
+
+#[test]
+fn a_cold_run_needs_root_and_says_so() {
+    let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
+    let set = ["nfiles=4".to_owned(), "nthreads=1".to_owned()];
+    let workload = Workload::load("webserver", &set).expect("loads");
+    let options = Options {
+        directory: parent.path().to_path_buf(),
+        measured_ns: Some(50_000_000),
+        seed: 1,
+        compat: false,
+        cold: true,
+    };
+    match workload.run(&options, &mut |_| {}) {
+        Ok(report) => assert!(report.cold && report.flowops > 0),
+        Err(error) => {
+            let said = error.to_string();
+            assert!(said.contains("--cold") && said.contains("root"), "{said}");
+        }
+    }
+    assert_eq!(fs::read_dir(parent.path()).expect("list").count(), 0);
 }
 
 #[test]

@@ -196,6 +196,7 @@ fn run_until(text: &str, last: &str, calls: u64) -> filebench::Report {
         measured_ns: Some(60_000_000_000),
         seed: 1,
         compat: false,
+        cold: false,
     };
     workload.run(&options, &mut |_| {}).expect("runs")
 }

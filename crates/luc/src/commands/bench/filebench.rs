@@ -18,6 +18,7 @@ use super::{or_interrupted, show, status};
 #[command(after_help = "Examples:
   luc bench filebench varmail --dir /mnt/x
   luc bench filebench my.f --dir /mnt/x --seconds 10 --set nthreads=4 --set filesize=16k
+  luc bench filebench webserver --dir /mnt/x --cold
   luc bench filebench fileserver --dir /mnt/x --compat --json")]
 pub(crate) struct Args {
     /// Workload file, or the name of a stock workload
@@ -38,6 +39,9 @@ pub(crate) struct Args {
     /// Keep Filebench's quirks: files in turn, empty appends, calls rounded up, no sync before the run
     #[arg(long)]
     compat: bool,
+    /// Write all back and drop the kernel's caches after the files are made, before the run (root)
+    #[arg(long)]
+    cold: bool,
     /// Print the figures as JSON
     #[arg(long)]
     json: bool,
@@ -55,6 +59,7 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         measured_ns,
         seed: args.seed,
         compat: args.compat,
+        cold: args.cold,
     };
     let bar = if workload.is_open_ended(&options) {
         show::Bar::none()
@@ -82,8 +87,9 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
     } else {
         ""
     };
+    let cold = if report.cold { ", caches dropped" } else { "" };
     let first = format!(
-        "filebench {}{quirks}: {}, {}, seed {}",
+        "filebench {}{quirks}{cold}: {}, {}, seed {}",
         report.file,
         show::clients(head.clients, head.client_kind),
         show::times(head.measured_s, head.warmup_s, head.interrupted),

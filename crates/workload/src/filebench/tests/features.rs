@@ -22,6 +22,7 @@ fn failed(text: &str) -> String {
         measured_ns: Some(60_000_000_000),
         seed: 1,
         compat: false,
+        cold: false,
     };
     let error = workload.run(&options, &mut |_| {}).expect_err(text);
     assert_eq!(fs::read_dir(scratch.path()).expect("list").count(), 1);
@@ -291,6 +292,7 @@ fn commands_before_the_run_see_the_files() {
             measured_ns: None,
             seed,
             compat: false,
+            cold: false,
         };
         let report = workload.run(&options, &mut |_| {}).expect("runs");
         report.drawn[0].clone()
