@@ -8,6 +8,7 @@
 //! best and how sure that is, [`advise`] what follows for a workload on a device.
 
 pub mod advise;
+mod axis;
 mod best;
 mod cleanup;
 mod counters;
@@ -41,6 +42,7 @@ use std::time::Instant;
 use luc_host::interrupt;
 use luc_power::frequency;
 
+pub use axis::Axis;
 pub use best::Group;
 pub use cleanup::{Restored, clean_up, name_of, restore_left};
 pub use counters::Counters;

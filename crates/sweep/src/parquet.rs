@@ -96,14 +96,14 @@ fn results(report: &Report) -> Vec<Column> {
     };
     let mut columns = vec![text("key", |row| Some(&row.key))];
     let axes = report.points.first().map(|point| point.axes.as_slice());
-    for (at, (name, _)) in axes.unwrap_or_default().iter().enumerate() {
+    for (at, (axis, _)) in axes.unwrap_or_default().iter().enumerate() {
         let value = |point: &'_ PointReport| point.axes.get(at).map(|(_, value)| value.clone());
         let values: Vec<String> = rows
             .iter()
             .map(|(_, point)| value(point).unwrap_or_default())
             .collect();
         let values: Vec<&str> = values.iter().map(String::as_str).collect();
-        columns.push(Column::of_axis(name, &values));
+        columns.push(Column::of_axis(axis.name(), &values));
     }
     let units = rows.iter().map(|(_, point)| Some(point.unit.clone()));
     let dropped = rows

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use luc_power::frequency::Setting;
 use toml::Value;
 
+use super::axis::Axis;
 use super::options::{known_name, label, values};
 use super::plan::{Plan, Policy, Scheduler, Target, Workload};
 
@@ -35,20 +36,26 @@ pub struct Point {
 impl Point {
     /// Its axes and values, in the order of the product.
     #[must_use]
-    pub fn axes(&self) -> Vec<(&'static str, String)> {
-        let mut axes = vec![
-            ("workload", self.workload.name.clone()),
-            ("threads", self.threads.to_string()),
-            ("target", self.target.name.clone()),
-            ("policy", self.policy.to_string()),
+    pub fn axes(&self) -> Vec<(Axis, String)> {
+        let scheduler = self.scheduler.map(|one| one.name().to_owned());
+        let optional = [
+            (Axis::Scheduler, scheduler),
+            (Axis::Frequency, self.frequency.map(|one| one.label())),
+            (Axis::Mips, self.mips.map(|mips| mips.to_string())),
         ];
-        axes.extend(self.parameters.iter().cloned());
+        let mut axes = vec![
+            (Axis::Workload, self.workload.name.clone()),
+            (Axis::Threads, self.threads.to_string()),
+            (Axis::Target, self.target.name.clone()),
+            (Axis::Policy, self.policy.to_string()),
+        ];
+        let parameters = self.parameters.iter();
+        axes.extend(parameters.map(|(name, value)| (Axis::Option(name), value.clone())));
         axes.extend(
-            self.scheduler
-                .map(|scheduler| ("scheduler", scheduler.name().to_owned())),
+            optional
+                .into_iter()
+                .filter_map(|(axis, value)| Some((axis, value?))),
         );
-        axes.extend(self.frequency.map(|setting| ("frequency", setting.label())));
-        axes.extend(self.mips.map(|mips| ("mips", mips.to_string())));
         axes
     }
 
@@ -63,7 +70,7 @@ impl Point {
     #[must_use]
     pub fn group(&self) -> String {
         let axes = self.axes().into_iter();
-        let common = axes.filter(|(axis, _)| !["target", "policy"].contains(axis));
+        let common = axes.filter(|(axis, _)| ![Axis::Target, Axis::Policy].contains(axis));
         common.map(|(_, value)| value).collect::<Vec<_>>().join(",")
     }
 

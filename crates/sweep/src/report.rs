@@ -14,6 +14,7 @@ use serde::Serialize;
 
 pub use energy::PointEnergy;
 
+use super::axis::Axis;
 use super::best::{self, Group};
 use super::digits::FourDigits;
 use super::error::SweepError;
@@ -45,7 +46,7 @@ pub struct Report {
     /// Every repeat, in the order made.
     pub repeats: Vec<Record>,
     #[serde(skip)]
-    axes: Vec<&'static str>,
+    axes: Vec<Axis>,
 }
 
 /// One point.
@@ -55,7 +56,7 @@ pub struct PointReport {
     pub key: String,
     /// The axes and its values.
     #[serde(skip)]
-    pub axes: Vec<(&'static str, String)>,
+    pub axes: Vec<(Axis, String)>,
     /// What its figure is counted in.
     pub unit: String,
     /// Repeats.
@@ -79,7 +80,7 @@ pub struct PointReport {
 #[derive(Debug, Serialize)]
 pub struct Ratio {
     /// The axis in which they differ.
-    pub axis: &'static str,
+    pub axis: Axis,
     /// The first value of it.
     pub to: String,
     /// Pairs: rounds that both have.
@@ -107,7 +108,7 @@ pub(super) fn report(
     let of = |key: &str| values.get(key).map(Vec::as_slice).unwrap_or_default();
     let first = points.first().map(Point::axes);
     // A workload may have lists of its own in place of the plan's.
-    let mut first_of: HashMap<&str, Vec<(&'static str, String)>> = HashMap::new();
+    let mut first_of: HashMap<&str, Vec<(Axis, String)>> = HashMap::new();
     for point in points {
         first_of
             .entry(&point.workload.name)
@@ -174,7 +175,34 @@ fn range(values: &[f64]) -> Option<MedianInterval> {
     })
 }
 
+impl PointReport {
+    /// Its value of an axis; empty if the sweep does not have that.
+    #[must_use]
+    pub fn value(&self, axis: Axis) -> &str {
+        let found = self.axes.iter().find(|(known, _)| *known == axis);
+        found.map_or("", |(_, value)| value)
+    }
+}
+
 impl Report {
+    /// The axes, in the order in which a point's key has its values.
+    #[must_use]
+    pub fn axes(&self) -> &[Axis] {
+        &self.axes
+    }
+
+    /// The point of a repeat's key.
+    #[must_use]
+    pub fn point(&self, key: &str) -> Option<&PointReport> {
+        self.points.iter().find(|point| point.key == key)
+    }
+
+    /// The repeats of a point, in the order made.
+    pub fn repeats_of(&self, point: &PointReport) -> impl Iterator<Item = &Record> {
+        let repeats = self.repeats.iter();
+        repeats.filter(|repeat| repeat.key == point.key)
+    }
+
     /// Whether repeats are still to be made.
     #[must_use]
     pub fn wants_more(&self) -> bool {
@@ -280,7 +308,11 @@ impl Report {
     fn csv(&self) -> String {
         let mut text = format!(
             "{},round,value,unit,stolen_share,io_pressure_us,gross_joules,net_joules,per_gross_joule,per_net_joule\n",
-            self.axes.join(",")
+            self.axes
+                .iter()
+                .map(|axis| axis.name())
+                .collect::<Vec<_>>()
+                .join(",")
         );
         let units: HashMap<&str, &str> = self
             .points

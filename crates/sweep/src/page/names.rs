@@ -3,39 +3,39 @@
 use luc_graphs::Estimate;
 use luc_stats::{FEWEST, MedianInterval};
 
-use crate::{PointReport, Report};
+use crate::{Axis, PointReport, Report};
 
 /// Axes and their values, in the plan's order.
-pub(super) struct Axes(Vec<(&'static str, Vec<String>)>);
+pub(super) struct Axes(Vec<(Axis, Vec<String>)>);
 
 impl Axes {
     pub(super) fn of(report: &Report) -> Self {
-        let mut axes: Vec<(&'static str, Vec<String>)> = Vec::new();
+        let mut axes: Vec<(Axis, Vec<String>)> = Vec::new();
         for (axis, value) in report.points.iter().flat_map(|point| &point.axes) {
             match axes.iter_mut().find(|(name, _)| name == axis) {
                 Some((_, values)) if values.contains(value) => {}
                 Some((_, values)) => values.push(value.clone()),
-                None => axes.push((axis, vec![value.clone()])),
+                None => axes.push((*axis, vec![value.clone()])),
             }
         }
         Self(axes)
     }
 
-    pub(super) fn values(&self, axis: &str) -> &[String] {
-        let found = self.0.iter().find(|(name, _)| *name == axis);
+    pub(super) fn values(&self, axis: Axis) -> &[String] {
+        let found = self.0.iter().find(|(known, _)| *known == axis);
         found.map_or(&[], |(_, values)| values)
     }
 
     /// Those with several values.
-    pub(super) fn varied(&self) -> impl Iterator<Item = &'static str> + '_ {
+    pub(super) fn varied(&self) -> impl Iterator<Item = Axis> + '_ {
         let several = self.0.iter().filter(|(_, values)| values.len() > 1);
-        several.map(|(name, _)| *name)
+        several.map(|(axis, _)| *axis)
     }
 
     /// Axes in which none of `points` differ: names without them tell them apart.
-    pub(super) fn common(&self, points: &[&PointReport]) -> Vec<&'static str> {
-        let is_common = |axis: &&str| {
-            let mut values = points.iter().map(|point| value(point, axis));
+    pub(super) fn common(&self, points: &[&PointReport]) -> Vec<Axis> {
+        let is_common = |axis: &Axis| {
+            let mut values = points.iter().map(|point| point.value(*axis));
             let first = values.next();
             values.all(|value| Some(value) == first)
         };
@@ -43,11 +43,11 @@ impl Axes {
     }
 
     /// A point's values of the axes with several, but for `except`.
-    pub(super) fn name(&self, point: &PointReport, except: &[&str]) -> String {
+    pub(super) fn name(&self, point: &PointReport, except: &[Axis]) -> String {
         let words: Vec<String> = self
             .varied()
             .filter(|axis| !except.contains(axis))
-            .map(|axis| value_name(axis, value(point, axis)))
+            .map(|axis| value_name(axis, point.value(axis)))
             .collect();
         if words.is_empty() {
             return "all".to_owned();
@@ -56,20 +56,14 @@ impl Axes {
     }
 }
 
-/// A point's value of an axis.
-pub(super) fn value<'a>(point: &'a PointReport, axis: &str) -> &'a str {
-    let found = point.axes.iter().find(|(name, _)| *name == axis);
-    found.map_or("", |(_, value)| value)
-}
-
 /// `8 threads`, `ext4`, `policy auto`.
-pub(super) fn value_name(axis: &str, value: &str) -> String {
+pub(super) fn value_name(axis: Axis, value: &str) -> String {
     match axis {
-        "threads" if value == "1" => "1 thread".to_owned(),
-        "threads" => format!("{value} threads"),
-        "target" | "workload" | "frequency" => value.to_owned(),
-        "mips" => format!("{value} MIPS"),
-        _ => format!("{axis} {value}"),
+        Axis::Threads if value == "1" => "1 thread".to_owned(),
+        Axis::Threads => format!("{value} threads"),
+        Axis::Target | Axis::Workload | Axis::Frequency => value.to_owned(),
+        Axis::Mips => format!("{value} MIPS"),
+        Axis::Policy | Axis::Scheduler | Axis::Option(_) => format!("{axis} {value}"),
     }
 }
 

@@ -4,9 +4,9 @@ use luc_graphs::{Bar, Bars, Cell, Entry, Graph, Matrix, Section, Table};
 use luc_stats::{MedianInterval, Verdict};
 use luc_units::figures::digits;
 
-use crate::{PointReport, Report};
+use crate::{Axis, PointReport, Report};
 
-use super::names::{Axes, estimate, is_time, speedup, spread, value, value_name};
+use super::names::{Axes, estimate, is_time, speedup, spread, value_name};
 use super::speedups::is_drawn;
 
 /// Rows of one graph.
@@ -21,7 +21,7 @@ pub(super) fn bars(report: &Report, axes: &Axes) -> Section {
         ..Section::default()
     };
     if axes
-        .values("target")
+        .values(Axis::Target)
         .iter()
         .any(|target| report.is_unsafe(target))
     {
@@ -29,16 +29,16 @@ pub(super) fn bars(report: &Report, axes: &Axes) -> Section {
             "Bars of what is UNSAFE are cut off where they are longer than all others.".to_owned(),
         );
     }
-    for workload in axes.values("workload") {
+    for workload in axes.values(Axis::Workload) {
         let all = report.points.iter();
         let points: Vec<&PointReport> = all
-            .filter(|point| value(point, "workload") == workload)
+            .filter(|point| point.value(Axis::Workload) == workload)
             .collect();
         let unit = points.first().map_or("", |point| &*point.unit);
         let common = axes.common(&points);
         let bar = |point: &PointReport| {
             let interval = point.interval.or(point.range);
-            let is_unsafe = report.is_unsafe(value(point, "target"));
+            let is_unsafe = report.is_unsafe(point.value(Axis::Target));
             let name = axes.name(point, &common);
             Bar {
                 name: marked(name, is_unsafe),
@@ -78,12 +78,12 @@ pub(super) fn matrix(report: &Report, axes: &Axes) -> Section {
         title: "Targets by workload".to_owned(),
         ..Section::default()
     };
-    if axes.values("target").len() < 2 {
+    if axes.values(Axis::Target).len() < 2 {
         return section;
     }
     let mut others: Vec<String> = Vec::new();
     for point in &report.points {
-        let name = axes.name(point, &["workload", "target"]);
+        let name = axes.name(point, &[Axis::Workload, Axis::Target]);
         if !others.contains(&name) {
             others.push(name);
         }
@@ -97,7 +97,7 @@ pub(super) fn matrix(report: &Report, axes: &Axes) -> Section {
         let points: Vec<&PointReport> = report
             .points
             .iter()
-            .filter(|point| axes.name(point, &["workload", "target"]) == *name)
+            .filter(|point| axes.name(point, &[Axis::Workload, Axis::Target]) == *name)
             .collect();
         let title = if name == "all" { "Figures" } else { name };
         let figures = one(report, title, &points, axes, &plain);
@@ -132,11 +132,11 @@ fn one(
 ) -> Option<Graph> {
     let find = |target: &str, workload: &str| -> Option<(String, MedianInterval)> {
         let is_it = |point: &&&PointReport| {
-            value(point, "target") == target && value(point, "workload") == workload
+            point.value(Axis::Target) == target && point.value(Axis::Workload) == workload
         };
         of(points.iter().find(is_it)?)
     };
-    let targets = axes.values("target");
+    let targets = axes.values(Axis::Target);
     // What loses data is shown, but is no choice.
     let safe = |workload: &str| -> Vec<f64> {
         let targets = targets.iter().filter(|target| !report.is_unsafe(target));
@@ -144,7 +144,11 @@ fn one(
         found.map(|(_, interval)| interval.median).collect()
     };
     let has_choice = |workload: &&String| safe(workload).len() > 1;
-    let workloads: Vec<&String> = axes.values("workload").iter().filter(has_choice).collect();
+    let workloads: Vec<&String> = axes
+        .values(Axis::Workload)
+        .iter()
+        .filter(has_choice)
+        .collect();
     if workloads.is_empty() {
         return None;
     }
@@ -214,8 +218,8 @@ pub(super) fn ratios(report: &Report, axes: &Axes) -> Section {
                 (true, false) => "slower",
             };
             rows.push(vec![
-                value_name("workload", value(point, "workload")).into(),
-                axes.name(point, &["workload"]).into(),
+                value_name(Axis::Workload, point.value(Axis::Workload)).into(),
+                axes.name(point, &[Axis::Workload]).into(),
                 format!("{} {}", ratio.axis, ratio.to).into(),
                 Entry {
                     text: digits(figure.value),

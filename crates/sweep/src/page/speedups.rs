@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 
 use luc_graphs::{Estimate, Graph, Lines, MOST_SERIES, Place, Section, Series};
 
-use crate::{PointReport, Report};
+use crate::{Axis, PointReport, Report};
 
-use super::names::{Axes, number, speedup, spread, value, value_name};
+use super::names::{Axes, number, speedup, spread, value_name};
 
 /// Graphs in all.
 const MOST_GRAPHS: usize = 48;
@@ -17,13 +17,17 @@ pub(super) fn section(report: &Report, axes: &Axes) -> Section {
         if !is_drawn(axes, axis) {
             continue;
         }
-        for workload in axes.values("workload") {
+        for workload in axes.values(Axis::Workload) {
             let points: Vec<&PointReport> = report
                 .points
                 .iter()
-                .filter(|point| value(point, "workload") == workload)
+                .filter(|point| point.value(Axis::Workload) == workload)
                 .collect();
-            let by = if axis == "mips" { "speed" } else { axis };
+            let by = if axis == Axis::Mips {
+                "speed"
+            } else {
+                axis.name()
+            };
             split(
                 &points,
                 axes,
@@ -57,20 +61,14 @@ pub(super) fn section(report: &Report, axes: &Axes) -> Section {
 
 /// Whether there are lines along an axis: it is one of numbers, but maybe for a value as `as-is`. Names have no order,
 /// and their ratios are in a table.
-pub(super) fn is_drawn(axes: &Axes, axis: &str) -> bool {
+pub(super) fn is_drawn(axes: &Axes, axis: Axis) -> bool {
     let values = axes.values(axis).iter();
     values.filter(|value| number(value).is_some()).count() > 1
 }
 
 /// One graph, or where that had too many lines one for each value of the axis that has most.
-fn split(
-    points: &[&PointReport],
-    axes: &Axes,
-    axis: &'static str,
-    title: &str,
-    graphs: &mut Vec<Lines>,
-) {
-    let others = |point: &&PointReport| axes.name(point, &["workload", axis]);
+fn split(points: &[&PointReport], axes: &Axes, axis: Axis, title: &str, graphs: &mut Vec<Lines>) {
+    let others = |point: &&PointReport| axes.name(point, &[Axis::Workload, axis]);
     let mut names: Vec<String> = Vec::new();
     for point in points {
         let name = others(point);
@@ -78,8 +76,8 @@ fn split(
             names.push(name);
         }
     }
-    let present = |other: &str| -> Vec<&str> {
-        let mut values: Vec<&str> = points.iter().map(|point| value(point, other)).collect();
+    let present = |other: Axis| -> Vec<&str> {
+        let mut values: Vec<&str> = points.iter().map(|point| point.value(other)).collect();
         values.sort_unstable();
         values.dedup();
         axes.values(other)
@@ -90,15 +88,15 @@ fn split(
     };
     let widest = axes
         .varied()
-        .filter(|other| *other != "workload" && *other != axis)
-        .max_by_key(|other| present(other).len())
-        .filter(|other| present(other).len() > 1);
+        .filter(|other| *other != Axis::Workload && *other != axis)
+        .max_by_key(|other| present(*other).len())
+        .filter(|other| present(*other).len() > 1);
     if let (true, Some(widest)) = (names.len() > MOST_SERIES, widest) {
         for kept in present(widest) {
             let rest: Vec<&PointReport> = points
                 .iter()
                 .copied()
-                .filter(|point| value(point, widest) == kept)
+                .filter(|point| point.value(widest) == kept)
                 .collect();
             let title = format!("{title}, {}", value_name(widest, kept));
             split(&rest, axes, axis, &title, graphs);
@@ -125,7 +123,7 @@ fn split(
     let mut values: Vec<&String> = axes
         .values(axis)
         .iter()
-        .filter(|&at| drawn.iter().any(|point| value(point, axis) == at))
+        .filter(|&at| drawn.iter().any(|point| point.value(axis) == at))
         .collect();
     // Each workload's list is in order, but not several one after the other; what is no number comes first.
     values.sort_by(|a, b| number(a).partial_cmp(&number(b)).unwrap_or(Ordering::Equal));
@@ -140,17 +138,17 @@ fn split(
         figures: values
             .iter()
             .map(|&at| {
-                let point = line.iter().find(|point| value(point, axis) == at)?;
+                let point = line.iter().find(|point| point.value(axis) == at)?;
                 figure(point, axis, line)
             })
             .collect(),
     });
     graphs.push(Lines {
         title: title.to_owned(),
-        across: if axis == "mips" {
+        across: if axis == Axis::Mips {
             "million instructions per second".to_owned()
         } else {
-            axis.to_owned()
+            axis.name().to_owned()
         },
         up: "speedup".to_owned(),
         places: values.iter().map(|value| place(value)).collect(),
@@ -168,14 +166,14 @@ fn place(value: &str) -> Place {
 
 /// The speedup of a point of `line`, whose points differ in `axis` only; 1 for the one that the others are compared
 /// with.
-fn figure(point: &PointReport, axis: &str, line: &[&PointReport]) -> Option<Estimate> {
+fn figure(point: &PointReport, axis: Axis, line: &[&PointReport]) -> Option<Estimate> {
     let along = |point: &'_ PointReport| point.ratios.iter().position(|ratio| ratio.axis == axis);
     if let Some(at) = along(point) {
         return Some(speedup(&point.ratios[at].interval, &point.unit));
     }
     let is_first = line
         .iter()
-        .any(|other| along(other).is_some_and(|at| other.ratios[at].to == value(point, axis)));
+        .any(|other| along(other).is_some_and(|at| other.ratios[at].to == point.value(axis)));
     is_first.then_some(Estimate {
         value: 1.0,
         interval: Some((1.0, 1.0)),
