@@ -1,6 +1,6 @@
 //! A sweep's report as graphs: which figures go into which graph.
 
-mod along;
+mod correlations;
 mod environment;
 mod names;
 mod rates;
@@ -26,7 +26,7 @@ pub fn page(report: &Report, name: &str) -> Page {
         rates::bars(report, &axes),
         rates::matrix(report, &axes),
         rates::ratios(report, &axes),
-        along::section(report),
+        correlations::section(report),
         environment::section(report, notes),
     ];
     let is_empty = |section: &Section| section.graphs.is_empty() && section.text.is_empty();
