@@ -23,6 +23,7 @@ use super::device::{self, Held};
 use super::error::SweepError;
 use super::journal::Journal;
 use super::plan::Plan;
+use crate::Sweep;
 use note::Note;
 pub(super) use programs::MARK;
 use programs::{end_group, end_meter};
@@ -62,13 +63,17 @@ pub(super) struct CleanupProcess {
 impl CleanupProcess {
     /// Clears what an earlier sweep left, and starts the process.
     pub(super) fn start(
-        plan: &Plan,
-        out: &Path,
-        luc: &Path,
-        sysfs: &Path,
+        sweep: &Sweep<'_>,
         journal: &Journal,
         held: Held,
     ) -> Result<Self, SweepError> {
+        let &Sweep {
+            plan,
+            out,
+            luc,
+            sysfs,
+            ..
+        } = sweep;
         let processors = lock_processors(plan, sysfs)?;
         let state = CleanupState::of(plan, out, sysfs)?;
         let mut note = Note::take(&state.disk)?;

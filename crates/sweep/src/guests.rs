@@ -12,7 +12,6 @@ mod runner;
 mod script;
 
 use std::collections::{HashSet, VecDeque};
-use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -26,6 +25,7 @@ use super::journal::{Journal, Record, Results};
 use super::order::Schedule;
 use super::plan::Plan;
 use super::points::Point;
+use crate::{Sweep, Tick};
 use batches::{Batch, Stage};
 pub use file_systems::{Needs, needs};
 use runner::GuestRunner;
@@ -35,17 +35,20 @@ const POLL: Duration = Duration::from_millis(100);
 
 type Made = Result<Results, SweepError>;
 
-/// Makes what is missing of `results` and keeps it in `journal`; no guest is started after `deadline`. `tick` is told
-/// repeats made and wanted, and what was last made.
+/// Makes what is missing of `results` and keeps it in `journal`.
 pub(super) fn run(
-    plan: &Plan,
+    sweep: &Sweep<'_>,
     points: &[Point],
-    out: &Path,
-    luc: &Path,
     (journal, mut results): (&mut Journal, Results),
-    deadline: Option<Instant>,
-    tick: &mut dyn FnMut(usize, usize, &str),
+    tick: Tick<'_>,
 ) -> Result<(), SweepError> {
+    let &Sweep {
+        plan,
+        out,
+        luc,
+        deadline,
+        ..
+    } = sweep;
     let Some(virtual_time) = &plan.virtual_time else {
         return Ok(());
     };

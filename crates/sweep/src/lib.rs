@@ -1,11 +1,15 @@
 //! Sweeps: a plan's workloads at every point of its axes, repeated until the figures are sure.
 //!
-//! `plan` reads and checks, `points` crosses the axes, `order` says what is next, `run` makes a repeat, `journal` keeps
-//! it so that a sweep killed at any moment goes on, `cleanup` clears up after one that was, `power` has the processors'
-//! frequency and the energy, `counters` what the machine counted meanwhile, `device` says what may be
-//! formatted and gives it back, `gateable` asks whether workloads can be gated, `report` says what came out,
-//! `explain` what goes along with it, `parquet` has all of it as tables. [`selection`] says which of several candidates is
-//! best and how sure that is, [`advise`] what follows for a workload on a device.
+//! - `plan` reads a plan and checks it, `points` crosses its axes (`axis`), `order` says which repeat is next.
+//! - `run` makes a repeat on this machine, `guests` makes repeats in virtual time. `journal` keeps each, so that a sweep
+//!   that was killed at any moment goes on; `cleanup` clears up after that one.
+//! - `power` sets the processors and measures energy, `counters` reads what the machine counts during a repeat.
+//! - `device` says which block devices may be formatted, and gives them back. `gateable` asks whether workloads can be
+//!   gated.
+//! - `report` has medians, intervals and ratios, `explain` the counters that the figure is correlated with; `page` draws
+//!   both, `parquet` has all repeats as tables.
+//! - [`selection`] says which of several candidates is best and how sure that is, [`advise`] what follows for a workload
+//!   on a device.
 
 pub mod advise;
 mod axis;
@@ -63,107 +67,124 @@ pub(crate) use plan::{LARGEST_GUEST_DISK, distribution_has, kernel_has, least_si
 pub use points::Point;
 pub use report::{PointEnergy, PointReport, Ratio, Report};
 
-use journal::Journal;
+use journal::{Journal, Results};
 use order::Schedule;
 
-/// Runs what `plan` still lacks in the folder `out`, and reports all of it. `luc` is the program that makes disks and
-/// runs workloads; `sysfs` is the root of sysfs, `/sys` but in tests; `tick` is told repeats made, repeats wanted as far
-/// as is known, and what was last made.
+/// A plan, and where it is run.
+#[derive(Debug, Clone, Copy)]
+pub struct Sweep<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// The folder of the results.
+    pub out: &'a Path,
+    /// The program that makes disks and runs workloads.
+    pub luc: &'a Path,
+    /// The root of sysfs, `/sys` but in tests.
+    pub sysfs: &'a Path,
+    /// No repeat is begun after it; the same sweep with a later one goes on.
+    pub deadline: Option<Instant>,
+}
+
+/// Told repeats made, repeats wanted as far as is known, and the point of the one last made.
+pub type Tick<'a> = &'a mut dyn FnMut(usize, usize, &str);
+
+/// Runs `plan` without a deadline.
 ///
 /// # Errors
-/// [`SweepError`]: before anything is made where plan or machine do not allow it, or for the repeat that failed; what
-/// was finished before stays in `out`.
+/// As those of [`Sweep::run`].
 pub fn run(
     plan: &Plan,
     out: &Path,
     luc: &Path,
     sysfs: &Path,
-    tick: &mut dyn FnMut(usize, usize, &str),
+    tick: Tick<'_>,
 ) -> Result<Report, SweepError> {
-    run_until(plan, out, luc, sysfs, None, tick)
+    let sweep = Sweep {
+        plan,
+        out,
+        luc,
+        sysfs,
+        deadline: None,
+    };
+    sweep.run(tick)
 }
 
-/// As [`run()`], but begins no repeat after `deadline`; the same again with a later one goes on.
-///
-/// # Errors
-/// As those of [`run()`].
-pub fn run_until(
-    plan: &Plan,
-    out: &Path,
-    luc: &Path,
-    sysfs: &Path,
-    deadline: Option<Instant>,
-    tick: &mut dyn FnMut(usize, usize, &str),
-) -> Result<Report, SweepError> {
-    plan.check_machine(sysfs)?;
-    journal::check_owner(out)?;
-    let points = points::points(plan);
-    let mut held = device::Held::default();
-    if plan.virtual_time.is_none() {
-        held = device::hold(plan, out, sysfs)?;
-        gateable::check(&points, luc)?;
-    }
-    let (mut journal, results) = Journal::open(out, plan)?;
-    if plan.virtual_time.is_some() {
-        let kept = (&mut journal, results);
-        match guests::run(plan, &points, out, luc, kept, deadline, tick) {
-            Err(SweepError::Interrupted) => {}
-            outcome => outcome?,
+impl Sweep<'_> {
+    /// Makes the repeats that the folder still lacks, and reports all.
+    ///
+    /// # Errors
+    /// [`SweepError`]: before anything is made where plan or machine do not allow it, or for the repeat that failed;
+    /// repeats that were finished before stay in the folder.
+    pub fn run(&self, tick: Tick<'_>) -> Result<Report, SweepError> {
+        let &Self { plan, out, .. } = self;
+        plan.check_machine(self.sysfs)?;
+        journal::check_owner(out)?;
+        let points = points::points(plan);
+        let mut held = device::Held::default();
+        if plan.virtual_time.is_none() {
+            held = device::hold(plan, out, self.sysfs)?;
+            gateable::check(&points, self.luc)?;
         }
-        return finish(plan, &points, out, &mut journal);
-    }
-    let mut schedule = Schedule::new(plan, &points, &results.records, &results.failures);
-    tick(schedule.made(), schedule.wanted(), "");
-    if schedule.next().is_some() {
-        let mut cleanup = cleanup::CleanupProcess::start(plan, out, luc, sysfs, &journal, held)?;
-        let mut repeats = || {
-            // Dropped before the cleanup process, which it uses.
-            let mut power = power::Power::start(plan, out, sysfs, &mut cleanup)?;
-            while let Some((number, round)) = schedule.next() {
-                if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                    break;
-                }
-                let point = &points[number];
-                match run::repeat(plan, point, round, &cleanup, &mut power) {
-                    Ok(record) => {
-                        journal.append(&record)?;
-                        schedule.add(number, record.value);
-                    }
-                    // Of many candidates one may be impossible here: the others are not.
-                    Err(error) if plan.stop.best && error.is_of_one_point() => {
-                        cleanup.clear_repeat()?;
-                        journal.append_failure(&Failure {
-                            key: point.key(),
-                            round,
-                            failed: error.to_string(),
-                        })?;
-                        schedule.fail(number);
-                    }
-                    Err(error) => return Err(error),
-                }
-                tick(schedule.made(), schedule.wanted(), &point.key());
-            }
-            Ok(())
+        let (mut journal, results) = Journal::open(out, plan)?;
+        let outcome = if plan.virtual_time.is_some() {
+            guests::run(self, &points, (&mut journal, results), tick)
+        } else {
+            self.run_here(&points, (&mut journal, &results), held, tick)
         };
-        match repeats() {
+        match outcome {
             Err(SweepError::Interrupted) => {}
             outcome => outcome?,
         }
-    } else {
-        cleanup::clear_left(plan, out, sysfs)?;
+        let results = journal.read_back()?;
+        export(plan, &points, out, results, interrupt::interrupted())
     }
-    finish(plan, &points, out, &mut journal)
-}
 
-/// The report of all that is in the journal.
-fn finish(
-    plan: &Plan,
-    points: &[Point],
-    out: &Path,
-    journal: &mut Journal,
-) -> Result<Report, SweepError> {
-    let results = journal.read_back()?;
-    export(plan, points, out, results, interrupt::interrupted())
+    /// Makes what is missing of `results` on this machine, and keeps it in `journal`.
+    fn run_here(
+        &self,
+        points: &[Point],
+        (journal, results): (&mut Journal, &Results),
+        held: device::Held,
+        tick: Tick<'_>,
+    ) -> Result<(), SweepError> {
+        let plan = self.plan;
+        let mut schedule = Schedule::new(plan, points, &results.records, &results.failures);
+        tick(schedule.made(), schedule.wanted(), "");
+        if schedule.next().is_none() {
+            return cleanup::clear_left(plan, self.out, self.sysfs);
+        }
+        let mut cleanup = cleanup::CleanupProcess::start(self, journal, held)?;
+        // Dropped before the cleanup process, which it uses.
+        let mut power = power::Power::start(self, &mut cleanup)?;
+        while let Some((number, round)) = schedule.next() {
+            if self
+                .deadline
+                .is_some_and(|deadline| Instant::now() >= deadline)
+            {
+                break;
+            }
+            let point = &points[number];
+            match run::repeat(plan, point, round, &cleanup, &mut power) {
+                Ok(record) => {
+                    journal.append(&record)?;
+                    schedule.add(number, record.value);
+                }
+                // Of many candidates one may be impossible here: the others are not.
+                Err(error) if plan.stop.best && error.is_of_one_point() => {
+                    cleanup.clear_repeat()?;
+                    journal.append_failure(&Failure {
+                        key: point.key(),
+                        round,
+                        failed: error.to_string(),
+                    })?;
+                    schedule.fail(number);
+                }
+                Err(error) => return Err(error),
+            }
+            tick(schedule.made(), schedule.wanted(), &point.key());
+        }
+        Ok(())
+    }
 }
 
 /// Makes the report of `results` and writes its files to the folder `out`.
@@ -171,7 +192,7 @@ fn export(
     plan: &Plan,
     points: &[Point],
     out: &Path,
-    mut results: journal::Results,
+    mut results: Results,
     interrupted: bool,
 ) -> Result<Report, SweepError> {
     if plan.virtual_time.is_some() {

@@ -15,7 +15,7 @@ use luc_units::parse_duration_ns;
 
 use super::cleanup::CleanupProcess;
 use super::error::SweepError;
-use super::plan::Plan;
+use crate::Sweep;
 
 /// As long as a process holds this file open, the processors wake up in the time that it wrote there, µs (the kernel's
 /// Documentation/power/pm_qos_interface.rst).
@@ -38,11 +38,12 @@ pub(super) struct Power {
 impl Power {
     /// Sets what holds for the whole sweep, and measures the idle machine, if that has not been done for `out`.
     pub(super) fn start(
-        plan: &Plan,
-        out: &Path,
-        sysfs: &Path,
+        sweep: &Sweep<'_>,
         cleanup: &mut CleanupProcess,
     ) -> Result<Self, SweepError> {
+        let &Sweep {
+            plan, out, sysfs, ..
+        } = sweep;
         let state = &cleanup.state;
         let lent = if plan.lends_processors() {
             let lent = Lent::take(sysfs, &state.processors, &plan.frequency_options)?;

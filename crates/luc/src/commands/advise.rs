@@ -169,24 +169,23 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     let luc = std::env::current_exe().context("cannot find the luc binary: reinstall it")?;
     let bar = bar();
     let deadline = begun + time;
-    let plan = &prepared.plan;
-    let report = luc_sweep::run_until(
-        plan,
-        &out,
-        &luc,
-        &args.sysfs,
-        Some(deadline),
-        &mut |made, wanted, what| {
-            let left = deadline.saturating_duration_since(Instant::now());
-            bar.set_length(wanted as u64);
-            bar.set_message(format!("{what}, at most {} s more", left.as_secs()));
-            bar.set_position(made as u64);
-            if what.is_empty() {
-                // What an earlier command made says nothing on how long the rest takes.
-                bar.reset_eta();
-            }
-        },
-    );
+    let sweep = luc_sweep::Sweep {
+        plan: &prepared.plan,
+        out: &out,
+        luc: &luc,
+        sysfs: &args.sysfs,
+        deadline: Some(deadline),
+    };
+    let report = sweep.run(&mut |made, wanted, what| {
+        let left = deadline.saturating_duration_since(Instant::now());
+        bar.set_length(wanted as u64);
+        bar.set_message(format!("{what}, at most {} s more", left.as_secs()));
+        bar.set_position(made as u64);
+        if what.is_empty() {
+            // What an earlier command made says nothing on how long the rest takes.
+            bar.reset_eta();
+        }
+    });
     bar.finish_and_clear();
     let report = report.map_err(luc_sweep::advise::AdviseError::from)?;
     let answer = Answer::of(&prepared, &report);
