@@ -1,4 +1,4 @@
-//! What goes along with a workload's figure: rank correlations of counters, and their principal components.
+//! What a workload's figure is correlated with: counters (by ranks), and their principal components.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ const FEWEST_REPEATS: usize = 6;
 /// The most probable that is called more than chance.
 const SIGNIFICANT: f64 = 0.05;
 
-/// What goes along with the figure of one workload.
+/// What the figure of one workload is correlated with.
 #[derive(Debug, Serialize)]
 pub struct Explanation {
     /// The workload.
@@ -170,7 +170,7 @@ fn principal(names: &[&str], columns: &[Vec<Option<f64>>], figure: &[f64]) -> Ve
 }
 
 impl CounterReport {
-    /// What says more: how it goes along within points if that is more than chance, else across them.
+    /// The correlation that says more: the one within points if that is more than chance, else the one across them.
     fn strength(&self) -> f64 {
         let strength = |found: Option<Association>| found.map_or(0.0, |at| at.correlation.abs());
         let is_sure =

@@ -260,7 +260,7 @@ impl Plan {
         Ok(())
     }
 
-    /// In virtual time: starts no guest after `deadline`, and reports what there is then.
+    /// In virtual time: starts no guest after `deadline`, and reports what is made by then.
     pub fn set_deadline(&mut self, deadline: Instant) {
         if let Some(virtual_time) = &mut self.virtual_time {
             virtual_time.deadline = Some(deadline);

@@ -41,7 +41,7 @@ pub struct Report {
     /// Points that could not be measured, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<Failure>,
-    /// What goes along with each workload's figure.
+    /// What each workload's figure is correlated with.
     pub explanations: Vec<Explanation>,
     /// Every repeat, in the order made.
     pub repeats: Vec<Record>,
@@ -270,7 +270,7 @@ impl Report {
         energy::write_about(f, &self.energy, &self.repeats)
     }
 
-    /// Says what goes along with the figures, the strongest of it.
+    /// Says what the figures are correlated with most strongly.
     fn write_explanations(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for explanation in &self.explanations {
             let strongest = explanation.strongest(3);
@@ -283,7 +283,7 @@ impl Report {
                 .collect();
             writeln!(
                 f,
-                "{} goes along with {} (rank correlation, {} repeats)",
+                "{} is correlated with {} (by ranks, {} repeats)",
                 explanation.workload,
                 shown.join(", "),
                 explanation.repeats
@@ -303,7 +303,7 @@ impl Report {
         Ok(())
     }
 
-    /// A line for each repeat; `-` for energy that there is not. No value holds a comma or a quote but the axes' own,
+    /// A line for each repeat; `-` where energy was not measured. No value holds a comma or a quote but the axes' own,
     /// which are columns.
     fn csv(&self) -> String {
         let mut text = format!(

@@ -36,7 +36,7 @@ impl Device {
             }
             Some(erase) if *erase != self.path => {
                 return refuse(format!(
-                    " and --erase {}: what is formatted is named twice, alike",
+                    " and --erase {}: what is formatted is named twice, by the same path",
                     erase.display()
                 ));
             }

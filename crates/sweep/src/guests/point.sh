@@ -72,7 +72,7 @@ counts() {
 	if [ -z "$MODEL" ]; then values /sys/block/lagdisk0/lagdisk; else luc disk stats drive --json; fi
 }
 
-# What is available beyond so many KiB is taken away; 0: nothing. limit_memory KIB
+# A ballast takes away the memory that is available beyond KIB; 0 takes none. limit_memory KIB
 limit_memory() {
 	local available
 	if [ "$1" = 0 ]; then return; fi

@@ -1,4 +1,4 @@
-//! What goes along with the figures: correlations of counters, and their principal components.
+//! What the figures are correlated with: counters, and their principal components.
 
 use luc_graphs::{Entry, Graph, Section, Table};
 use luc_stats::Association;
@@ -26,9 +26,9 @@ pub(super) fn section(report: &Report) -> Section {
         section.text = vec![
             "Rank correlations (Spearman) of counters with the figure. Over all repeats points differ in both, whatever \
              the reason; within points only repeats with the same settings are compared. p is the probability that any \
-             of all counters goes along as strongly by chance; those of at most 0.05 have a colour."
+             of all counters is correlated as strongly by chance; those of at most 0.05 have a colour."
                 .to_owned(),
-            "To go along is not to be the cause: a faster run does more of everything in the same time.".to_owned(),
+            "A correlated counter need not be the cause: a faster run does more of everything in the same time.".to_owned(),
         ];
     }
     section
@@ -81,7 +81,7 @@ fn counters(explanation: &Explanation) -> Table {
         });
     Table {
         title: format!(
-            "{}: counters that go along with {}",
+            "{}: counters that are correlated with {}",
             explanation.workload, explanation.unit
         ),
         columns: columns

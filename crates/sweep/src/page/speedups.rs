@@ -43,7 +43,7 @@ pub(super) fn section(report: &Report, axes: &Axes) -> Section {
     if !graphs.is_empty() {
         let spread = spread(report);
         text.push(format!(
-            "How many times as fast as with the first value of the axis, other settings alike. A band is the {spread} of \
+            "How many times as fast as with the first value of the axis, with the other settings the same. A band is the {spread} of \
              paired ratios; where it includes 1 there is no significant difference."
         ));
     }

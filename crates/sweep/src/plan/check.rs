@@ -340,7 +340,7 @@ impl Target {
         match &self.erase {
             Some(erase) if erase == device => Ok(()),
             Some(erase) => refuse(format!(
-                "device = \"{shown}\", and erase = \"{}\": what is formatted is named twice, alike",
+                "device = \"{shown}\", and erase = \"{}\": what is formatted is named twice, by the same path",
                 erase.display()
             )),
             None => refuse(format!(

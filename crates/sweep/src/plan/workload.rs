@@ -48,7 +48,7 @@ pub struct Workload {
     /// Settings of the kernel module under its policies, as `/sys/kernel/luc` has them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, u64>,
-    /// What it and the page cache get of a guest's memory, where the disk has a model; all that there is without.
+    /// Memory of a guest for it and the page cache, where the disk has a model; without it all of the guest's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Size>,
     /// Clients, in place of the plan's.
