@@ -31,20 +31,6 @@ pub(super) const EXT4: DiskSpec = DiskSpec {
     mkfs: "-i 4096 -J size=1024",
 };
 
-/// The same with the journal that mke2fs gives a disk of this size, 64 MiB: a few seconds of file creation
-/// fill it, and from then on callers wait for checkpoints.
-pub(super) const EXT4_SMALL_JOURNAL: DiskSpec = DiskSpec {
-    mkfs: "-i 4096",
-    ..EXT4
-};
-
-/// XFS on it.
-pub(super) const XFS: DiskSpec = DiskSpec {
-    model: FLUSH_6MS,
-    fs: "xfs",
-    mkfs: "",
-};
-
 impl DiskSpec {
     /// The words of `luc disk create`.
     pub(super) fn words(&self) -> Vec<String> {
@@ -175,6 +161,5 @@ mod tests {
                 .join(" ")
                 .ends_with("--mkfs ext4 --mkfs-options -i 4096 -J size=1024")
         );
-        assert!(XFS.words().join(" ").ends_with("--size 4G --mkfs xfs"));
     }
 }

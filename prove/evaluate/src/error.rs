@@ -46,6 +46,14 @@ pub enum EvaluateError {
         /// The figure.
         what: String,
     },
+    /// The claims about a plan.
+    #[error("the claims of {part} are wrong: {reason}")]
+    Claims {
+        /// The part, or its page's title.
+        part: String,
+        /// What is wrong.
+        reason: String,
+    },
     /// A trace cannot be written.
     #[error("{0}")]
     Trace(#[source] Box<luc_events::store::StoreError>),

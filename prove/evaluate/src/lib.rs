@@ -6,26 +6,21 @@
 //! settings in a random order, `report` turns figures into a page.
 
 mod analysis;
+mod call_cost;
 mod coverage;
-mod disengaged;
 mod disks;
 mod engine;
 mod error;
 mod faults;
 mod gains;
 mod groups;
-mod guests;
 mod harness;
-mod head_to_head;
-mod kernel;
 mod kills;
 mod machine;
-mod matrix;
 pub mod measured;
-mod metarates;
-mod no_harm;
 mod parts;
 mod personalities;
+mod plans;
 pub mod plant;
 mod powercut;
 mod prediction;
@@ -38,14 +33,11 @@ mod safety;
 mod services;
 mod short;
 pub mod sigkill;
-pub mod sqlite;
 mod steal;
 mod sweep_kills;
 pub mod switches;
 mod synthetic;
-mod thesis;
 mod truth;
-mod varmail;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -80,6 +72,8 @@ pub struct Options {
     pub seed: u64,
     /// Guests or personalities at a time.
     pub jobs: usize,
+    /// Pages are made of the raw data that are there; nothing is measured.
+    pub again: bool,
     /// No guest is started after this time, of the parts in guests.
     pub budget: Option<Duration>,
 }
@@ -109,7 +103,15 @@ pub struct Verdict {
 pub fn run(part: Part, options: &Options) -> Result<Verdict, EvaluateError> {
     match part.made {
         Made::Here(measure) => here(part, measure, options),
-        Made::InGuests(measure) => in_guests(part, measure, options),
+        Made::Planned(planned) => {
+            if !options.again {
+                let raw = options.out.join("raw");
+                fs::create_dir_all(&raw).map_err(EvaluateError::file("make", &raw))?;
+                planned.measure(options)?;
+            }
+            let (page, made) = planned.page(options)?;
+            write_page(part, &page, &made, options)
+        }
     }
 }
 
@@ -125,7 +127,7 @@ fn here(
     let raw = options.out.join("raw");
     fs::create_dir_all(&raw).map_err(EvaluateError::file("make", &raw))?;
     let harness = Harness::open(name, options)?;
-    let before = machine::describe(&harness)?;
+    let before = machine::describe(&options.luc)?;
     let outcome = measure(&harness);
     let data = json!({
         "part": name,
@@ -160,17 +162,6 @@ fn here(
         harness.disturbances()
     );
     write_page(part, &page, &machine, options)
-}
-
-fn in_guests(
-    part: Part,
-    measure: fn(&Options) -> Result<(Page, String), EvaluateError>,
-    options: &Options,
-) -> Result<Verdict, EvaluateError> {
-    let raw = options.out.join("raw");
-    fs::create_dir_all(&raw).map_err(EvaluateError::file("make", &raw))?;
-    let (page, made) = measure(options)?;
-    write_page(part, &page, &made, options)
 }
 
 /// Writes a part's page; `machine` is the sentence on the machine.

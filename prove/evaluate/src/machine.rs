@@ -1,24 +1,24 @@
 //! The machine that the figures are of.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 use std::thread::available_parallelism;
 
 use serde_json::{Value, json};
 
 use super::error::EvaluateError;
-use super::harness::Harness;
 
 /// Everything about the machine that a reader of the figures may ask for.
-pub(super) fn describe(harness: &Harness) -> Result<Value, EvaluateError> {
+pub(super) fn describe(luc: &Path) -> Result<Value, EvaluateError> {
     let uname = rustix::system::uname();
-    let mut version = Command::new(harness.luc_path());
-    version.arg("--version");
+    let version = Command::new(luc).arg("--version").output();
+    let version = version.map_err(EvaluateError::file("run", luc))?.stdout;
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     Ok(json!({
         "started": now()?,
-        "luc": harness.execute(&mut version, &[0])?.stdout.trim(),
+        "luc": String::from_utf8_lossy(&version).trim(),
         "kernel": uname.release().to_string_lossy(),
         "architecture": uname.machine().to_string_lossy(),
         "cpus": available_parallelism().map(usize::from).unwrap_or(1),
@@ -28,9 +28,12 @@ pub(super) fn describe(harness: &Harness) -> Result<Value, EvaluateError> {
     }))
 }
 
-/// One sentence of [`describe`].
+/// One sentence of [`describe`]. In virtual time only the day may be known, and the machine does not matter.
 pub(super) fn sentence(machine: &Value) -> String {
     let text = |key: &str| machine[key].as_str().unwrap_or("unknown").to_owned();
+    if machine["kernel"].is_null() {
+        return format!("Made up to {}.", text("started"));
+    }
     format!(
         "Measured {} on Linux {}, {} CPUs ({}), memory {}, load {} at the start, with {}.",
         text("started"),

@@ -10,9 +10,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use luc_evaluate::sigkill::Orders;
-use luc_evaluate::{
-    EvaluateError, Options, PARTS, Part, measured, plant, sigkill, sqlite, switches,
-};
+use luc_evaluate::{EvaluateError, Options, PARTS, Part, measured, plant, sigkill, switches};
 use luc_host::interrupt;
 
 /// Measures what LUC claims and writes a page and the raw data of each part. Needs root, but for
@@ -55,6 +53,9 @@ struct Cli {
     /// Start no guest after this many minutes, of kernel, matrix and thesis; the page shows what there is
     #[arg(long, value_name = "MINUTES")]
     budget: Option<u32>,
+    /// Make pages again from the raw data that are there, of parts that are plans
+    #[arg(long)]
+    again: bool,
     #[command(subcommand)]
     helper: Option<Helper>,
 }
@@ -69,10 +70,6 @@ enum Helper {
         kills: u64,
         limit_ms: f64,
         seed: u64,
-    },
-    #[command(hide = true)]
-    SqliteWriters {
-        directory: PathBuf,
     },
     #[command(hide = true)]
     Plant(plant::Orders),
@@ -129,6 +126,7 @@ fn run(cli: Cli) -> Result<ExitCode, EvaluateError> {
         only: cli.only,
         seed: cli.seed,
         jobs: cli.jobs.into(),
+        again: cli.again,
         budget: cli
             .budget
             .map(|minutes| Duration::from_secs(60 * u64::from(minutes))),
@@ -168,7 +166,6 @@ fn help(helper: Helper) -> Result<(), EvaluateError> {
             })?;
             say(&counted.to_string());
         }
-        Helper::SqliteWriters { directory } => sqlite::writers(&directory)?,
         Helper::Switches(orders) => {
             let done = switches::run(&orders)?;
             say(&serde_json::json!(done).to_string());

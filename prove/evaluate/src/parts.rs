@@ -1,11 +1,11 @@
 //! The parts of the evaluation: the one table of them.
 
 use super::harness::Harness;
+use super::plans::{Planned, planned};
 use super::report::Page;
 use super::{
-    EvaluateError, Options, analysis, coverage, engine, faults, gains, head_to_head, kernel, kills,
-    matrix, metarates, no_harm, personalities, powercut, prediction, recording, safety, services,
-    short, sigkill, sqlite, sweep_kills, thesis, truth, varmail,
+    EvaluateError, analysis, call_cost, coverage, engine, faults, gains, kills, personalities,
+    powercut, prediction, recording, safety, services, short, sigkill, sweep_kills, truth,
 };
 
 /// A part of the evaluation.
@@ -21,26 +21,28 @@ pub struct Part {
 pub(super) enum Made {
     /// Measured on this machine, as root; the runs are the harness's.
     Here(fn(&Harness) -> Result<Page, EvaluateError>),
-    /// Measured in guests, by anyone; keeps its raw data itself. Also gives the sentence on what made it.
-    InGuests(fn(&Options) -> Result<(Page, String), EvaluateError>),
+    /// A sweep and claims about it.
+    Planned(Planned),
 }
 
-use Made::{Here, InGuests};
+use Made::{Here, Planned as ByPlan};
 
 /// All parts, in the order in which they are run.
 #[rustfmt::skip]
-pub const PARTS: [Part; 26] = [
-    part("metarates", "File creation, with and without the gate", Here(metarates::run)),
-    part("varmail", "The mail server on a hard disk", Here(varmail::run)),
-    part("head-to-head", "ext4, fast commits and XFS, each with and without the gate", Here(head_to_head::run)),
-    part("no-harm", "Where the gate cannot help it must not harm", Here(no_harm::run)),
+pub const PARTS: [Part; 28] = [
+    part("metarates", "File creation, with and without the gate", ByPlan(planned!("metarates"))),
+    part("varmail", "The mail server on a hard disk", ByPlan(planned!("varmail"))),
+    part("head-to-head", "ext4, fast commits and XFS, each with and without the gate", ByPlan(planned!("head-to-head"))),
+    part("no-harm", "Where the gate cannot help it must not harm", ByPlan(planned!("no-harm"))),
+    part("call-cost", "What a call costs while the gate stands aside", Here(call_cost::run)),
     part("gains", "Overwritten, preallocated and growing logs, deletions, and each policy, beside their limits", Here(gains::run)),
     part("short", "Short programs, first-ever and repeated", Here(short::run)),
     part("services", "Services of the distribution, unchanged", Here(services::run)),
     part("powercut", "Power cuts under the gate", Here(powercut::run)),
+    part("rival-powercut", "Power cuts of fast commits and XFS beside ext4", Here(powercut::rivals::run)),
     part("faults", "Failed writes under the gate", Here(faults::run)),
     part("sigkill", "Workers killed at random under the gate", Here(sigkill::run)),
-    part("sqlite", "Eight SQLite writers", Here(sqlite::run)),
+    part("sqlite", "Eight SQLite writers", ByPlan(planned!("sqlite"))),
     part("prediction", "What batching would gain, predicted and obtained", Here(prediction::run)),
     part("truth", "Planted troubles, and what is said of them", Here(truth::run)),
     part("recording", "What recording costs", Here(recording::run)),
@@ -53,9 +55,9 @@ pub const PARTS: [Part; 26] = [
     part("kernel-powercut", "Power cuts with luc.ko", Here(safety::powercut::run)),
     part("kernel-cycles", "luc.ko loaded and unloaded under load", Here(safety::cycles::run)),
     part("kernel-stress", "Stress of file systems with luc.ko", Here(safety::stress::run)),
-    part("kernel", "The kernel module by processor speed, in virtual time", InGuests(kernel::run)),
-    part("thesis", "The thesis' figures as one sweep in virtual time", InGuests(thesis::run)),
-    part("matrix", "The energy slides' selection matrix, in virtual time", InGuests(matrix::run)),
+    part("kernel", "The kernel module by processor speed, in virtual time", ByPlan(planned!("kernel"))),
+    part("thesis", "The thesis' figures as one sweep in virtual time", ByPlan(planned!("thesis"))),
+    part("matrix", "The energy slides' selection matrix, in virtual time", ByPlan(planned!("matrix"))),
 ];
 
 const fn part(name: &'static str, about: &'static str, made: Made) -> Part {

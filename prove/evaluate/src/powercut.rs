@@ -1,5 +1,6 @@
-//! Part `powercut`: whether an acknowledged fsync is durable under the gate. Also the trials of
-//! `head-to-head`.
+//! Part `powercut`: whether an acknowledged fsync is durable under the gate. `rivals` has other file systems.
+
+pub(super) mod rivals;
 
 use serde_json::{Value, json};
 
@@ -90,12 +91,12 @@ pub(super) const HEADS: [&str; 6] = [
 ];
 
 /// Steps of a trial of `cuts` cuts.
-pub(super) fn steps(cuts: u64) -> usize {
+fn steps(cuts: u64) -> usize {
     cuts.div_ceil(CHUNK) as usize
 }
 
 /// Cuts the power `cuts` times under `luc powercut WORDS`.
-pub(super) fn trial(
+fn trial(
     harness: &Harness,
     cell: &str,
     words: &[&str],

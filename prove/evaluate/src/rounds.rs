@@ -51,11 +51,6 @@ pub(super) enum Under {
 }
 
 impl Under {
-    /// The gate, or nothing.
-    pub(super) fn gate_if(gated: bool) -> Self {
-        if gated { Self::Gate } else { Self::Bare }
-    }
-
     /// Whether the last repeat's run is enough: what is asked is what it says, not how fast it is.
     fn is_told_once(self) -> bool {
         self == Self::Reported
@@ -100,8 +95,6 @@ pub(super) struct Run {
     pub(super) explained: Value,
     /// Share of the processors' time that the hypervisor took during it.
     stolen_share: f64,
-    /// Flushes of the disk per commit of the journal, if it has one.
-    pub(super) flushes_per_commit: Option<f64>,
 }
 
 /// All runs.
@@ -261,9 +254,6 @@ fn once(
         why,
         explained,
         stolen_share,
-        flushes_per_commit: commits
-            .filter(|&commits| commits > 0)
-            .map(|commits| flushes as f64 / commits as f64),
     })
 }
 
@@ -352,14 +342,6 @@ pub(super) fn mean_ms(run: &Run, operations: &[&str]) -> Option<f64> {
     (count > 0.0).then(|| sum / count / 1e3)
 }
 
-/// 99th percentile of the operations named, the highest of them, in ms.
-pub(super) fn p99_ms(run: &Run, operations: &[&str]) -> Option<f64> {
-    rows(run, operations)
-        .filter_map(|row| figure(row, "p99_us").ok())
-        .map(|us| us / 1e3)
-        .max_by(f64::total_cmp)
-}
-
 fn rows<'a>(run: &'a Run, operations: &'a [&str]) -> impl Iterator<Item = &'a Value> {
     let rows = run.bench["operations"].as_array().map(Vec::as_slice);
     rows.unwrap_or_default().iter().filter(|row| {
@@ -401,7 +383,6 @@ mod tests {
             why: Value::Null,
             explained: Value::Null,
             stolen_share: 0.0,
-            flushes_per_commit: None,
         }
     }
 
@@ -409,7 +390,6 @@ mod tests {
     fn figures_of_several_operations() {
         let run = run("gate", 1.0);
         assert_eq!(mean_ms(&run, &["fsync2", "fsync3"]), Some(2.0));
-        assert_eq!(p99_ms(&run, &["fsync2", "fsync3"]), Some(9.0));
         assert_eq!(mean_ms(&run, &["close"]), None);
     }
 

@@ -1,0 +1,75 @@
+//! Part `call-cost`: what an fsync costs more under the gate when it stands aside: the real fsync replaced by nothing,
+//! a lone caller, and the difference with and without the gate.
+
+use luc_stats::{Side, interleave, median};
+use serde_json::json;
+
+use super::disks::{Disk, EXT4};
+use super::error::EvaluateError;
+use super::harness::{Harness, line, missing, of_disk, read_json};
+use super::progress::Progress;
+use super::report::{NOTATION, Page, Table, Target, spread};
+
+const CELL: &str = "cost of a call while the gate stands aside";
+const CALLS: u64 = 1_000_000;
+const MOST_NS: f64 = 1000.0;
+
+pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+    let pairs = harness.options.repeats.unwrap_or(6).max(2);
+    let nothing = harness.compile("nosync.so", include_str!("nosync.c"), &["-shared", "-fPIC"])?;
+    let caller = harness.compile("caller", include_str!("lone_caller.c"), &[])?;
+    let disk = Disk::create(harness, &EXT4)?;
+    let file = disk.mount.join("file");
+    let gate_file = harness.path("gate.json");
+    let (mut with, mut without) = (Vec::new(), Vec::new());
+    let order = interleave(pairs, harness.options.seed);
+    let mut progress = Progress::new(harness.part, order.len());
+    for side in order {
+        let mut command = match side {
+            Side::With => {
+                let mut command = harness.luc(&["run", "--quiet", "--policy", "auto", "--json"]);
+                command.arg(&gate_file).arg("--").arg(&caller);
+                command
+            }
+            Side::Without => std::process::Command::new(&caller),
+        };
+        command.arg(&file).arg(CALLS.to_string());
+        // luc run puts its library before this one, so that the gate's real fsync is the nothing.
+        command.env("LD_PRELOAD", &nothing);
+        let output = harness.execute(&mut command, &[0])?.stdout;
+        let ns: f64 = output.trim().parse().map_err(|_| missing("ns per call"))?;
+        let mut gate = serde_json::Value::Null;
+        if side == Side::With {
+            gate = of_disk(&read_json(&gate_file)?, &disk).clone();
+            let counted = gate["fsyncs"].as_u64().unwrap_or(0);
+            // All but those before the gate knew the file system.
+            if counted < CALLS / 100 * 99 {
+                return Err(missing(
+                    "a call of the lone caller (the gate was not in it)",
+                ));
+            }
+            with.push(ns);
+        } else {
+            without.push(ns);
+        }
+        progress.step(&format!("{CELL}: {ns:.0} ns"));
+        harness.keep(
+            json!({ "cell": CELL, "setting": side, "command": line(&command),
+                         "environment": "LD_PRELOAD=nosync.so", "ns_per_call": ns, "gate": gate }),
+        );
+    }
+    let cost = median(&with).zip(median(&without)).map(|(a, b)| a - b);
+    let mut table = Table::new(&["", "ns per call"]);
+    table.row(vec!["without the gate".to_owned(), spread(&without)]);
+    table.row(vec!["with the gate, aside".to_owned(), spread(&with)]);
+    Ok(Page {
+        title: "What a call costs while the gate stands aside".to_owned(),
+        about: format!(
+            "A lone caller's fsync of a file on ext4, with the real fsync replaced by a function that does nothing \
+             (`nosync.c`), {CALLS} calls a run, {pairs} runs with the gate and {pairs} without, in random order. \
+             {NOTATION}"
+        ),
+        tables: vec![("Medians:".to_owned(), table)],
+        targets: vec![Target::below(format!("{CELL}, ns"), cost, MOST_NS)],
+    })
+}

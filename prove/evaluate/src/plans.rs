@@ -1,0 +1,127 @@
+//! Parts that are a sweep: a plan that `luc sweep` runs, and claims about its figures.
+//!
+//! `prove/plans/NAME.toml` is the plan and `NAME.claims.toml` says what is claimed. The sweep's repeats become the raw
+//! data, and the page is made of these alone. `expression` reads what claims are written in, `figures` computes a
+//! repeat's figures of its counters, `series` has repeats along an axis, `scope` and `functions` evaluate.
+
+mod claims;
+mod data;
+mod expression;
+mod figures;
+mod functions;
+mod page;
+mod scope;
+mod series;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use luc_sweep::{Plan, Sweep};
+
+use super::progress::Progress;
+use super::report::Page;
+use super::{EvaluateError, Options, machine};
+use claims::Claims;
+use data::Data;
+
+/// A plan and the claims about it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Planned {
+    /// The part's name.
+    pub(super) name: &'static str,
+    pub(super) plan: &'static str,
+    pub(super) claims: &'static str,
+}
+
+/// The files of a part: `prove/plans/NAME.toml` and `prove/plans/NAME.claims.toml`.
+macro_rules! planned {
+    ($name:literal) => {
+        $crate::plans::Planned {
+            name: $name,
+            plan: include_str!(concat!("../../plans/", $name, ".toml")),
+            claims: include_str!(concat!("../../plans/", $name, ".claims.toml")),
+        }
+    };
+}
+pub(super) use planned;
+
+impl Planned {
+    /// Where the raw data are.
+    fn raw(self, options: &Options) -> PathBuf {
+        options.out.join(format!("raw/{}.json", self.name))
+    }
+
+    /// The page of the raw data that are there, and the sentence on what made them.
+    pub(super) fn page(self, options: &Options) -> Result<(Page, String), EvaluateError> {
+        let data = Data::read(&self.raw(options))?;
+        let page = page::page(&Claims::parse(self.name, self.claims)?, &data)?;
+        let unfinished = match data.unfinished {
+            0 => String::new(),
+            points => format!(" {points} points still lack repeats."),
+        };
+        let disturbed = match data.disturbed {
+            0 => String::new(),
+            count => format!(
+                " The machine is a virtual one that others share: {count} repeats during which the hypervisor took more \
+                 of the processors' time than the plan allows were made again, whatever they had shown."
+            ),
+        };
+        let sentence = format!(
+            "`luc sweep prove/plans/{}.toml` makes the same repeats, of which {} are there; the points ran on Linux {}. \
+             {}{unfinished}{disturbed}",
+            self.name,
+            data.repeats(),
+            data.kernel.join(", "),
+            machine::sentence(&data.machine),
+        );
+        Ok((page, sentence))
+    }
+
+    /// Runs what an interrupted sweep of the same program lacks, or all, and keeps its figures.
+    pub(super) fn measure(self, options: &Options) -> Result<(), EvaluateError> {
+        let claims = Claims::parse(self.name, self.claims)?;
+        let mut plan = Plan::parse(
+            self.plan,
+            Path::new(&format!("prove/plans/{}.toml", self.name)),
+        )?;
+        let in_guests = plan.virtual_time.is_some();
+        if !in_guests && !rustix::process::geteuid().is_root() {
+            return Err(EvaluateError::Root);
+        }
+        if in_guests {
+            plan.set_jobs(options.jobs)?;
+        }
+        let deadline = options.budget.map(|budget| Instant::now() + budget);
+        let machine = machine::describe(&options.luc)?;
+        let folder = options
+            .myself
+            .with_file_name(format!("{}.sweep", self.name));
+        let mut progress: Option<Progress> = None;
+        let sweep = Sweep {
+            plan: &plan,
+            out: &folder,
+            luc: &options.luc,
+            sysfs: Path::new("/sys"),
+            deadline,
+        };
+        let report = sweep.run(&mut |made, wanted, what| match &mut progress {
+            Some(progress) => progress.step(what),
+            None => progress = Some(Progress::new(self.name, wanted - made)),
+        })?;
+        drop(progress);
+        if report.interrupted {
+            return Err(EvaluateError::Interrupted);
+        }
+        if report.repeats.is_empty() {
+            return Err(EvaluateError::NoTime);
+        }
+        let data = Data::of(self.name, &report, &claims, machine)?;
+        data.write(&self.raw(options))?;
+        if data.unfinished == 0 {
+            // The raw data have all of it, and the next evaluation measures anew.
+            fs::remove_dir_all(&folder).map_err(EvaluateError::file("remove", &folder))?;
+        }
+        Ok(())
+    }
+}

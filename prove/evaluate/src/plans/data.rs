@@ -1,0 +1,193 @@
+//! A page's raw data: every repeat's figures, by the axes of its point.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use luc_sweep::{Record, Report};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::super::EvaluateError;
+use super::claims::Claims;
+use super::figures;
+use super::series::Series;
+
+/// Values of axes, by their names.
+pub(super) type Selection = BTreeMap<String, String>;
+
+/// What is kept of a sweep.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Data {
+    /// The part.
+    pub(super) part: String,
+    /// The target of make.
+    pub(super) made_by: String,
+    /// The machine and the program.
+    pub(super) machine: Value,
+    /// The kernels that the points ran on.
+    pub(super) kernel: Vec<String>,
+    /// Names of the axes, in the order of each point's values.
+    pub(super) axes: Vec<String>,
+    /// Points that still lacked repeats.
+    #[serde(default)]
+    pub(super) unfinished: usize,
+    /// Repeats that were made again, since the hypervisor took too much time.
+    #[serde(default)]
+    pub(super) disturbed: usize,
+    pub(super) points: Vec<Point>,
+    /// What was measured besides the sweep.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) runs: Vec<Value>,
+}
+
+/// A point's repeats. A figure has a value for each round, or none.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Point {
+    /// Its value of each axis.
+    pub(super) point: Vec<String>,
+    pub(super) rounds: Vec<usize>,
+    pub(super) figures: BTreeMap<String, Vec<Option<f64>>>,
+}
+
+/// The figure of the plan.
+pub(super) const VALUE: &str = "value";
+
+impl Data {
+    /// Of a sweep: the plan's figure and those that `claims` define.
+    pub(super) fn of(
+        part: &str,
+        report: &Report,
+        claims: &Claims,
+        machine: Value,
+    ) -> Result<Self, EvaluateError> {
+        let mut kernel: Vec<String> = report
+            .repeats
+            .iter()
+            .map(|record| record.environment.kernel.clone())
+            .collect();
+        kernel.sort();
+        kernel.dedup();
+        let mut of_point: BTreeMap<&str, Vec<&Record>> = BTreeMap::new();
+        for record in &report.repeats {
+            of_point.entry(&record.key).or_default().push(record);
+        }
+        let mut points = Vec::new();
+        for point in &report.points {
+            let Some(records) = of_point.get(&*point.key) else {
+                continue;
+            };
+            let axes: Selection = selection(&point.axes);
+            points.push(Point {
+                point: point.axes.iter().map(|(_, value)| value.clone()).collect(),
+                rounds: records.iter().map(|record| record.round).collect(),
+                figures: figures::of_records(claims, &axes, records)?,
+            });
+        }
+        let axes = report.points.first().map(|point| &point.axes);
+        Ok(Self {
+            part: part.to_owned(),
+            made_by: format!("make evaluate-{part}"),
+            machine,
+            kernel,
+            axes: axes
+                .into_iter()
+                .flatten()
+                .map(|(axis, _)| (*axis).to_string())
+                .collect(),
+            unfinished: report.unfinished(),
+            disturbed: report
+                .repeats
+                .iter()
+                .map(|record| record.discarded.len())
+                .sum(),
+            points,
+            runs: Vec::new(),
+        })
+    }
+
+    /// Those of an earlier run.
+    pub(super) fn read(path: &Path) -> Result<Self, EvaluateError> {
+        let text = fs::read_to_string(path).map_err(EvaluateError::file("read", path))?;
+        serde_json::from_str(&text).map_err(|error| EvaluateError::file("read", path)(error.into()))
+    }
+
+    /// Writes them, a line for each point.
+    pub(super) fn write(&self, path: &Path) -> Result<(), EvaluateError> {
+        let lines = |values: Vec<String>| format!("[\n{}\n]", values.join(",\n"));
+        let points = self
+            .points
+            .iter()
+            .map(|point| serde_json::json!(point).to_string());
+        let mut frame = serde_json::json!(self);
+        let (all_points, all_runs) = (
+            lines(points.collect()),
+            self.runs.iter().map(Value::to_string),
+        );
+        let all_runs = lines(all_runs.collect());
+        frame["points"] = Value::Null;
+        if !self.runs.is_empty() {
+            frame["runs"] = Value::Null;
+        }
+        let text = format!("{frame:#}\n")
+            .replacen("\"points\": null", &format!("\"points\": {all_points}"), 1)
+            .replacen("\"runs\": null", &format!("\"runs\": {all_runs}"), 1);
+        let partial = path.with_extension("json.new");
+        fs::write(&partial, text).map_err(EvaluateError::file("write", &partial))?;
+        fs::rename(&partial, path).map_err(EvaluateError::file("write", path))
+    }
+
+    /// The repeats that there are.
+    pub(super) fn repeats(&self) -> usize {
+        self.points.iter().map(|point| point.rounds.len()).sum()
+    }
+
+    /// A point's axes.
+    pub(super) fn axes_of<'a>(
+        &'a self,
+        point: &'a Point,
+    ) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let names = self.axes.iter().map(String::as_str);
+        names.zip(point.point.iter().map(String::as_str))
+    }
+
+    /// A figure of the points that have these values, by the axis `along`. `Err`: which two points are not told apart.
+    pub(super) fn series(
+        &self,
+        selection: &Selection,
+        along: Option<&str>,
+        figure: &str,
+    ) -> Result<Series, String> {
+        let mut series = Series::default();
+        for point in &self.points {
+            let has =
+                |axis: &str, value: &str| selection.get(axis).is_none_or(|wanted| wanted == value);
+            if !self.axes_of(point).all(|(axis, value)| has(axis, value)) {
+                continue;
+            }
+            let Some(values) = point.figures.get(figure) else {
+                continue;
+            };
+            let place = self.axes_of(point).find(|(axis, _)| Some(*axis) == along);
+            let place = place.and_then(|(_, value)| value.parse().ok()).unwrap_or(0);
+            if series.at(place).is_some() {
+                return Err(format!(
+                    "{selection:?} is more than one point, as {}",
+                    point.point.join(",")
+                ));
+            }
+            let repeats = point.rounds.iter().copied().zip(values);
+            let repeats = repeats.filter_map(|(round, value)| Some((round, (*value)?)));
+            series.0.push((place, repeats.collect()));
+        }
+        series.0.retain(|(_, repeats)| !repeats.is_empty());
+        series.0.sort_by_key(|(place, _)| *place);
+        Ok(series)
+    }
+}
+
+/// Axes and values as a selection.
+pub(super) fn selection<A: ToString>(axes: &[(A, String)]) -> Selection {
+    let pair = |(axis, value): &(A, String)| (axis.to_string(), value.clone());
+    axes.iter().map(pair).collect()
+}
