@@ -2,6 +2,7 @@
 
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use rand_distr::{Gamma, StandardNormal};
 
 /// The stream number `stream` of `seed`: streams of one seed are independent.
 pub fn stream(seed: u64, stream: u64) -> ChaCha8Rng {
@@ -17,33 +18,15 @@ pub fn bytes(random: &mut impl Rng, length: usize) -> Vec<u8> {
     data
 }
 
-/// A draw from a gamma distribution with the given mean and shape >= 1 (Marsaglia and Tsang, "A
-/// simple method for generating gamma variables", ACM TOMS 26(3), 2000).
+/// A draw from a gamma distribution with this mean and shape; the mean itself where there is no such distribution,
+/// because the mean or the shape is not above 0.
 pub fn gamma(random: &mut impl Rng, mean: f64, shape: f64) -> f64 {
-    let d = shape - 1.0 / 3.0;
-    let c = 1.0 / (9.0 * d).sqrt();
-    loop {
-        let x = normal(random);
-        let v = (1.0 + c * x).powi(3);
-        if v > 0.0 {
-            let u: f64 = random.random();
-            if u.ln() < 0.5 * x * x + d * (1.0 - v + v.ln()) {
-                return d * v * mean / shape;
-            }
-        }
-    }
+    Gamma::new(shape, mean / shape).map_or(mean, |gamma| random.sample(gamma))
 }
 
-/// A standard normal draw (Marsaglia's polar method).
+/// A standard normal draw.
 pub fn normal(random: &mut impl Rng) -> f64 {
-    loop {
-        let x: f64 = random.random_range(-1.0..1.0);
-        let y: f64 = random.random_range(-1.0..1.0);
-        let square = x * x + y * y;
-        if square > 0.0 && square < 1.0 {
-            return x * (-2.0 * square.ln() / square).sqrt();
-        }
-    }
+    random.sample(StandardNormal)
 }
 
 #[cfg(test)]

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
 
 use luc_host::interrupt;
+use luc_stats::random::gamma;
 use rand::{Rng, RngExt};
 
 use super::plan::Files;
-use super::variables::{Number, any_gamma};
+use super::variables::Number;
 use crate::error::BenchError;
 use crate::fileset::Fileset;
 
@@ -192,10 +193,7 @@ impl Growth<'_> {
     }
 
     fn draw(&self, mean: f64, random: &mut impl Rng) -> f64 {
-        if self.shape == 0.0 || mean == 0.0 {
-            return mean;
-        }
-        any_gamma(random, mean, self.shape)
+        gamma(random, mean, self.shape)
     }
 
     fn grow(&mut self, directory: PathBuf, level: u32, random: &mut impl Rng) {

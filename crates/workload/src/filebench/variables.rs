@@ -2,6 +2,7 @@
 
 use luc_stats::random::{gamma, normal};
 use rand::{Rng, RngExt};
+use rand_distr::{Exp1, Triangular};
 
 /// A number.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,8 +61,8 @@ pub(super) enum Distribution {
     LogNormal { shape: f64, scale: f64 },
     /// Shape and scale.
     Weibull { shape: f64, scale: f64 },
-    /// Between `low` and `high`, most often near `mode`.
-    Triangular { low: f64, high: f64, mode: f64 },
+    /// Most often near its mode.
+    Triangular(Triangular<f64>),
 }
 
 impl Number {
@@ -141,7 +142,7 @@ impl Distribution {
     fn next(&self, random: &mut impl Rng) -> f64 {
         match self {
             Self::Uniform { low, high } => low + (high - low) * random.random::<f64>(),
-            Self::Gamma { least, mean, shape } => least + any_gamma(random, *mean, *shape),
+            Self::Gamma { least, mean, shape } => least + gamma(random, *mean, *shape),
             Self::Table {
                 rows,
                 shift,
@@ -159,34 +160,14 @@ impl Distribution {
                 least + (drawn - shift) * scale
             }
             Self::Normal { mean, sigma } => mean + sigma * normal(random),
-            Self::Exponential { mean } => -mean * positive(random).ln(),
+            Self::Exponential { mean } => mean * random.sample::<f64, _>(Exp1),
             Self::LogNormal { shape, scale } => (scale + shape * normal(random)).exp(),
-            Self::Weibull { shape, scale } => scale * (-positive(random).ln()).powf(1.0 / shape),
-            Self::Triangular { low, high, mode } => {
-                let part: f64 = random.random();
-                let turn = (mode - low) / (high - low);
-                if part < turn {
-                    low + (part * (high - low) * (mode - low)).sqrt()
-                } else {
-                    high - ((1.0 - part) * (high - low) * (high - mode)).sqrt()
-                }
+            Self::Weibull { shape, scale } => {
+                scale * random.sample::<f64, _>(Exp1).powf(1.0 / shape)
             }
+            Self::Triangular(triangular) => random.sample(triangular),
         }
     }
-}
-
-/// In (0, 1].
-fn positive(random: &mut impl Rng) -> f64 {
-    1.0 - random.random::<f64>()
-}
-
-/// A gamma draw of any shape above 0: below 1 by the step from shape + 1 (Marsaglia and Tsang, section 6).
-pub(super) fn any_gamma(random: &mut impl Rng, mean: f64, shape: f64) -> f64 {
-    if shape >= 1.0 {
-        return gamma(random, mean, shape);
-    }
-    let scale = mean / shape;
-    gamma(random, scale * (shape + 1.0), shape + 1.0) * positive(random).powf(1.0 / shape)
 }
 
 #[cfg(test)]
@@ -257,11 +238,7 @@ mod tests {
                 1000.0,
             ),
             (
-                Triangular {
-                    low: 0.0,
-                    high: 2000.0,
-                    mode: 1000.0,
-                },
+                Triangular(rand_distr::Triangular::new(0.0, 2000.0, 1000.0).expect("in order")),
                 1000.0,
             ),
         ] {

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use rand_distr::Triangular;
+
 use super::super::ast::{Attributes, Value};
 use super::super::diagnostic::Diagnostic;
 use super::super::variables::{Distribution, Drawn, Number, Source};
@@ -156,10 +158,11 @@ impl Scope {
             }
             "cvar-triangular" => {
                 let (low, high, mode) = (get("lower", 0.0), get("upper", 1.0), get("mode", 0.5));
-                (
-                    Distribution::Triangular { low, high, mode },
-                    &["lower", "upper", "mode"],
-                )
+                let found = Triangular::new(low, high, mode).map_err(|_| {
+                    let what = format!("no triangle has lower:{low};upper:{high};mode:{mode}");
+                    Diagnostic::new(at, what, "write lower <= mode <= upper")
+                })?;
+                (Distribution::Triangular(found), &["lower", "upper", "mode"])
             }
             other => {
                 let known = [
