@@ -74,8 +74,8 @@ pub fn components(columns: &[Vec<f64>]) -> Option<Components> {
 }
 
 /// Eigenvalues and eigenvectors, of length 1, of a symmetric matrix, by Jacobi's rotations (Golub and Van Loan, *Matrix
-/// Computations*, 8.5). It is a few dozen lines and exact for the hundred rows that there are here; a library of linear
-/// algebra would be larger than all of this crate.
+/// Computations*, 8.5). Matrices have a hundred rows at most. `nalgebra` has the same, and takes 28 s of processor time
+/// to build.
 fn eigen(mut a: Vec<Vec<f64>>) -> Vec<(f64, Vec<f64>)> {
     let n = a.len();
     let unit = |at: usize| (0..n).map(|k| f64::from(u8::from(k == at))).collect();
