@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use luc_events::Pid;
 use luc_events::codes::{CallKind, SyncKind};
-use luc_events::tables::FileSystem;
+use luc_events::tables::{Call, FileSystem};
 
 use crate::batching::{Callers, Situation, predict};
 use crate::fast::FastMap;
 use crate::histogram::Histogram;
 use crate::journal::Journal;
-use crate::parts::Parts;
+use crate::parts::{Part, Parts};
 use crate::report::{CallReport, FileSystemReport, SyncReport};
 use crate::thesis::{FsyncSums, WriteModel};
 
@@ -26,12 +26,12 @@ struct Caller {
 #[derive(Debug, Default)]
 pub(crate) struct Syncs {
     latency: Histogram,
-    pub(crate) parts: Parts,
-    pub(crate) own_commit: Histogram,
+    parts: Parts,
+    own_commit: Histogram,
     errors: u64,
     kinds: BTreeMap<&'static str, u64>,
     pub(crate) without_commit: u64,
-    pub(crate) closed: u64,
+    closed: u64,
     callers: FastMap<Pid, Caller>,
     first_ns: u64,
     last_ns: u64,
@@ -56,6 +56,15 @@ impl Syncs {
         let caller = self.callers.entry(thread).or_insert(new);
         caller.last_ns = caller.last_ns.max(exit_ns);
         caller.count += 1;
+    }
+
+    /// Adds what a call's time was made of. `is_closed`: the parts are as long as the call, within 1 %.
+    pub(crate) fn add_parts(&mut self, parts: &Parts, is_closed: bool) {
+        self.parts.add_all(parts);
+        if let own_ns @ 1.. = parts.own_commit() + parts.get(Part::FastCommit) {
+            self.own_commit.record(own_ns);
+        }
+        self.closed += u64::from(is_closed);
     }
 
     /// Calls per second, from the first to the last.
@@ -106,12 +115,12 @@ impl Syncs {
 /// Sums over calls of one kind.
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
-    pub(crate) latency: Histogram,
-    pub(crate) errors: u64,
-    pub(crate) bytes: u64,
-    pub(crate) parts: Parts,
-    pub(crate) delayed: u64,
-    pub(crate) locked_up: u64,
+    latency: Histogram,
+    errors: u64,
+    bytes: u64,
+    parts: Parts,
+    delayed: u64,
+    locked_up: u64,
 }
 
 /// One file system.
@@ -165,6 +174,16 @@ impl FileSystemSums {
 }
 
 impl Calls {
+    pub(crate) fn add(&mut self, row: &Call, parts: &Parts) {
+        self.latency
+            .record(row.exit_ns.saturating_sub(row.enter_ns));
+        self.errors += u64::from(row.errno != 0);
+        self.bytes = self.bytes.saturating_add(row.bytes);
+        self.parts.add_all(parts);
+        self.delayed += u64::from(parts.get(Part::WriteDelay) > 0);
+        self.locked_up += u64::from(parts.get(Part::LockUp) > 0);
+    }
+
     fn report(&self) -> CallReport {
         CallReport {
             latency: self.latency.summary(),

@@ -1,113 +1,60 @@
-//! Taking in one call: its split, its blame, the models.
+//! Taking in one call: its split, the models, the ledgers.
 
-use luc_events::codes::CommitKind;
+use luc_events::codes::{CallKind, CommitKind, SyncKind};
 use luc_events::tables::{Call, Sync};
-use luc_events::{Cause, Pid, Transaction};
+use luc_events::{Cause, Pid};
 
-use super::{
-    Analysis, CallKind, Class, ExplainedCall, ExplainedSync, Names, OwnerId, Part, Piece, SLOWEST,
-    Slow, Span, Split, SyncKind, UNSEEN_NS, Waited, classify, named, needs_commit,
-};
+use super::ledgers::transactions;
+use super::totals::named;
+use super::{Analysis, needs_commit};
 use crate::file_system::FileSystemSums;
+use crate::holders::Names;
 use crate::journal::Journal;
-use crate::traffic::{Shares, add_share};
+use crate::observe::{ExplainedCall, ExplainedSync};
+use crate::owners::OwnerId;
+use crate::parts::Part;
+use crate::split::{Piece, Span, Split};
+use crate::thesis::{Class, classify};
+use crate::traffic::Shares;
+
+/// A call without any wait is taken as blocked unseen if it lasted this long.
+const UNSEEN_NS: u64 = 1_000_000_000;
 
 impl Analysis<'_> {
-    pub(super) fn explain_sync(
-        &mut self,
-        row: Sync,
-        owner: OwnerId,
-        waits: &[Piece],
-        split: &mut Split,
-    ) {
-        let sums = self.file_systems.entry(row.dev).or_default();
-        let journal = &mut sums.journal;
+    /// Takes in an fsync whose waits are in `self.waits`.
+    pub(super) fn explain_sync(&mut self, row: Sync, owner: OwnerId) {
+        let (totals, split) = (&mut self.totals, &mut self.split);
+        let sums = totals.file_systems.entry(row.dev).or_default();
+        let first = sums.journal.ended_after(row.enter_ns);
         let wanted = (row.wanted_enter, row.wanted_exit);
-        let first = journal.ended_after(row.enter_ns);
-        let own = journal.own_commit(wanted, first, row.exit_ns);
-        let duration_ns = row.exit_ns.saturating_sub(row.enter_ns);
-        // Without a single wait in so long a call, waits were lost: take it as one wait for the commit.
-        let unseen = [Piece {
-            off_ns: row.enter_ns,
-            woken_ns: row.exit_ns,
-            on_ns: row.exit_ns,
-            cause: Cause::CommitWait,
-            waker: Pid(0),
-        }];
-        let is_unseen = waits.is_empty() && duration_ns >= UNSEEN_NS && own.is_some();
-        let span = Span {
-            enter_ns: row.enter_ns,
-            exit_ns: row.exit_ns,
-            thread: row.thread,
-            waits: if is_unseen { &unseen } else { waits },
-            own,
-            first,
-        };
-        split.fill(&span, journal.history());
-        let parts = split.parts;
-        self.syncs_without_waits += u64::from(is_unseen);
+        let own = sums.journal.own_commit(wanted, first, row.exit_ns);
+        let commits = (first, own);
+        let is_unseen = split_sync(split, &row, &self.waits, commits, &sums.journal);
         if needs_commit(row.kind) {
-            compare(sums, &row, (first, own), split);
+            compare(sums, &row, commits, split);
         }
-        sums.syncs.parts.add_all(&parts);
-        if let own_ns @ 1.. = parts.own_commit() + parts.get(Part::FastCommit) {
-            sums.syncs.own_commit.record(own_ns);
-        }
+        let parts = split.parts;
+        let duration_ns = row.exit_ns.saturating_sub(row.enter_ns);
         let gap_ns = parts.sum().abs_diff(duration_ns);
-        sums.syncs.closed += u64::from(!is_unseen && gap_ns <= duration_ns / 100);
+        let is_closed = !is_unseen && gap_ns <= duration_ns / 100;
+        sums.syncs.add_parts(&parts, is_closed);
 
         let journal = &sums.journal;
         let names = Names {
             journal,
-            threads: &self.threads,
-            owners: &mut self.owners,
+            threads: &totals.threads,
+            owners: &mut totals.owners,
         };
-        self.holders.add(row.dev, owner, split, names);
-        let is_observed = self.observer.is_some();
-        let mut culprits = Shares::new();
-        for &(index, waited_ns) in &split.commits {
-            let Some(commit) = journal.history().get(index) else {
-                continue;
-            };
-            let wait = Waited {
-                dev: row.dev,
-                victim: owner,
-                transaction: commit.row.transaction,
-                waited_ns,
-                duration_ns: commit.duration_ns(),
-            };
-            self.ledger.add(&wait, &commit.bytes, &commit.data);
-            if is_observed {
-                share_out(&mut culprits, &commit.bytes, waited_ns);
-            }
-        }
-        let data_ns = parts.get(Part::DataWriteback) + parts.get(Part::Device);
-        if data_ns > 0 {
-            let mut data = std::mem::take(&mut self.written_meanwhile);
-            let (enter_ns, exit_ns) = (row.enter_ns, row.exit_ns);
-            (self.traffic).fill_between(&mut data, row.dev, enter_ns, exit_ns);
-            let wait = Waited {
-                dev: row.dev,
-                victim: owner,
-                transaction: Transaction::default(),
-                waited_ns: data_ns,
-                duration_ns,
-            };
-            self.ledger.add(&wait, &data, &data);
-            if is_observed {
-                share_out(&mut culprits, &data, data_ns);
-            }
-            self.written_meanwhile = data;
-        }
-
-        let by_owner = self.by_owner.entry(owner).or_default();
-        by_owner.syncs += 1;
-        by_owner.sync_ns = by_owner.sync_ns.saturating_add(duration_ns);
-        by_owner.sync_parts.add_all(&parts);
+        let mut culprits = self.observer.is_some().then(Shares::new);
+        let ledgers = &mut totals.ledgers;
+        ledgers.syncs_without_waits += u64::from(is_unseen);
+        ledgers.add_call((row.dev, owner), split, names, culprits.as_mut());
+        ledgers.add_data_wait(&row, owner, &parts, &totals.traffic, culprits.as_mut());
+        let by_owner = ledgers.by_owner.entry(owner).or_default();
+        by_owner.syncs.add(duration_ns, &parts);
         if let Some(observer) = &mut self.observer {
-            let waited = transactions(journal, split);
+            let mut culprits = culprits.unwrap_or_default();
             culprits.sort_by_key(|&(_, ns)| std::cmp::Reverse(ns));
-            let culprits = named(&culprits, &self.owners);
             observer.sync(&ExplainedSync {
                 row: &row,
                 parts: &parts,
@@ -115,44 +62,22 @@ impl Analysis<'_> {
                 own: own
                     .and_then(|own| journal.history().get(own))
                     .map(|own| &own.row),
-                waited: &waited,
-                culprits: &culprits,
+                waited: &transactions(journal, split),
+                culprits: &named(&culprits, &totals.owners),
             });
         }
-        if self.slowest.len() < SLOWEST || duration_ns > self.slowest[0].length_ns() {
-            let commits = transactions(journal, split);
-            self.note_slow(Slow {
-                row,
-                owner,
-                parts,
-                commits,
-            });
-        }
+        ledgers.add_slow(row, owner, split, journal);
     }
 
-    /// Keeps the longest fsyncs, the shortest of them first once there are enough.
-    fn note_slow(&mut self, slow: Slow) {
-        if self.slowest.len() < SLOWEST {
-            self.slowest.push(slow);
-        } else {
-            self.slowest[0] = slow;
-        }
-        let shortest = (0..self.slowest.len()).min_by_key(|&index| self.slowest[index].length_ns());
-        self.slowest.swap(0, shortest.unwrap_or(0));
-    }
-
-    pub(super) fn explain_call(
-        &mut self,
-        row: &Call,
-        owner: OwnerId,
-        waits: &[Piece],
-        split: &mut Split,
-    ) {
-        let sums = self.file_systems.entry(row.dev).or_default();
+    /// Takes in another call whose waits are in `self.waits`.
+    pub(super) fn explain_call(&mut self, row: &Call, owner: OwnerId) {
+        let (totals, split) = (&mut self.totals, &mut self.split);
+        let sums = totals.file_systems.entry(row.dev).or_default();
         let journal = &mut sums.journal;
         let first = journal.ended_after(row.enter_ns);
         // A call that waits for a commit by itself (dirsync, O_SYNC) has its own changes in the last one.
-        let own = waits
+        let own = self
+            .waits
             .iter()
             .any(|wait| wait.cause == Cause::CommitWait)
             .then(|| journal.own_commit(Default::default(), first, row.exit_ns))
@@ -161,68 +86,68 @@ impl Analysis<'_> {
             enter_ns: row.enter_ns,
             exit_ns: row.exit_ns,
             thread: row.thread,
-            waits,
+            waits: &self.waits,
             own,
             first,
         };
         split.fill(&span, journal.history());
         let parts = &split.parts;
-        let (delay_ns, lock_up_ns) = (parts.get(Part::WriteDelay), parts.get(Part::LockUp));
-        let duration_ns = row.exit_ns.saturating_sub(row.enter_ns);
-        if row.kind == CallKind::Write
-            && let Some(commit) = journal.get_mut(first)
-        {
-            let (class, predicted_ns) = classify(row.enter_ns, row.exit_ns, Some(&commit.row));
-            let early = class != Class::X && row.exit_ns < commit.row.end_ns;
-            commit.blocked_writes += u32::from(class != Class::X);
-            sums.write_model
-                .add(class, predicted_ns, delay_ns + lock_up_ns, early);
-        } else if row.kind == CallKind::Write {
-            sums.write_model
-                .add(Class::X, 0, delay_ns + lock_up_ns, false);
+        if row.kind == CallKind::Write {
+            let delayed_ns = parts.get(Part::WriteDelay) + parts.get(Part::LockUp);
+            compare_write(sums, row, first, delayed_ns);
         }
-        let calls = sums.calls.entry(row.kind).or_default();
-        calls.latency.record(duration_ns);
-        calls.errors += u64::from(row.errno != 0);
-        calls.bytes = calls.bytes.saturating_add(row.bytes);
-        calls.parts.add_all(parts);
-        calls.delayed += u64::from(delay_ns > 0);
-        calls.locked_up += u64::from(lock_up_ns > 0);
+        sums.calls.entry(row.kind).or_default().add(row, parts);
 
         let journal = &sums.journal;
         let names = Names {
             journal,
-            threads: &self.threads,
-            owners: &mut self.owners,
+            threads: &totals.threads,
+            owners: &mut totals.owners,
         };
-        self.holders.add(row.dev, owner, split, names);
-        for &(index, waited_ns) in &split.commits {
-            let Some(commit) = journal.history().get(index) else {
-                continue;
-            };
-            let wait = Waited {
-                dev: row.dev,
-                victim: owner,
-                transaction: commit.row.transaction,
-                waited_ns,
-                duration_ns: commit.duration_ns(),
-            };
-            self.ledger.add(&wait, &commit.bytes, &commit.data);
-        }
-        let by_owner = self.by_owner.entry(owner).or_default();
-        by_owner.calls += 1;
-        by_owner.call_ns = by_owner.call_ns.saturating_add(duration_ns);
-        by_owner.call_parts.add_all(parts);
+        let ledgers = &mut totals.ledgers;
+        ledgers.add_call((row.dev, owner), split, names, None);
+        let duration_ns = row.exit_ns.saturating_sub(row.enter_ns);
+        let by_owner = ledgers.by_owner.entry(owner).or_default();
+        by_owner.calls.add(duration_ns, parts);
         if let Some(observer) = &mut self.observer {
-            let waited = transactions(journal, split);
             observer.call(&ExplainedCall {
                 row,
                 parts,
                 pieces: &split.pieces,
-                waited: &waited,
+                waited: &transactions(journal, split),
             });
         }
     }
+}
+
+/// Splits an fsync over the `first` commit that ended after its begin and later ones, of which it needed its `own`.
+/// Whether its waits were lost: without a single one in so long a call, it is taken as one wait for the commit.
+fn split_sync(
+    split: &mut Split,
+    row: &Sync,
+    waits: &[Piece],
+    (first, own): (usize, Option<usize>),
+    journal: &Journal,
+) -> bool {
+    let unseen = [Piece {
+        off_ns: row.enter_ns,
+        woken_ns: row.exit_ns,
+        on_ns: row.exit_ns,
+        cause: Cause::CommitWait,
+        waker: Pid(0),
+    }];
+    let duration_ns = row.exit_ns.saturating_sub(row.enter_ns);
+    let is_unseen = waits.is_empty() && duration_ns >= UNSEEN_NS && own.is_some();
+    let span = Span {
+        enter_ns: row.enter_ns,
+        exit_ns: row.exit_ns,
+        thread: row.thread,
+        waits: if is_unseen { &unseen } else { waits },
+        own,
+        first,
+    };
+    split.fill(&span, journal.history());
+    is_unseen
 }
 
 /// Counts what the models say of one fsync.
@@ -274,20 +199,15 @@ fn compare(
     }
 }
 
-/// The transactions that a call waited for, and how long.
-fn transactions(journal: &Journal, split: &Split) -> Vec<(Transaction, u64)> {
-    split
-        .commits
-        .iter()
-        .filter_map(|&(index, ns)| Some((journal.history().get(index)?.row.transaction, ns)))
-        .collect()
-}
-
-/// Gives each owner its share of a wait, by bytes.
-fn share_out(culprits: &mut Shares, bytes: &[(OwnerId, u64)], waited_ns: u64) {
-    let total: u128 = bytes.iter().map(|&(_, bytes)| u128::from(bytes)).sum();
-    for &(owner, bytes) in bytes {
-        let share = u128::from(waited_ns) * u128::from(bytes) / total.max(1);
-        add_share(culprits, owner, share as u64);
-    }
+/// Counts what the model of writes says of one write, which was delayed for `delayed_ns`; `first` is the first commit
+/// that ended after its begin.
+fn compare_write(sums: &mut FileSystemSums, row: &Call, first: usize, delayed_ns: u64) {
+    let Some(commit) = sums.journal.get_mut(first) else {
+        sums.write_model.add(Class::X, 0, delayed_ns, false);
+        return;
+    };
+    let (class, predicted_ns) = classify(row.enter_ns, row.exit_ns, Some(&commit.row));
+    let early = class != Class::X && row.exit_ns < commit.row.end_ns;
+    commit.blocked_writes += u32::from(class != Class::X);
+    sums.write_model.add(class, predicted_ns, delayed_ns, early);
 }

@@ -6,15 +6,17 @@ use std::collections::BTreeMap;
 use luc_events::codes::CommitKind;
 use luc_events::{Cgroup, Dev};
 
-use super::{Analysis, OwnerId, Service};
+use super::totals::Totals;
 use crate::fast::FastMap;
 use crate::findings::{self, Remedy};
 use crate::journal::Committed;
+use crate::owners::OwnerId;
 use crate::party::Party;
 use crate::report::{
     Blame, CommitDetail, CommitParty, CommitReport, DiskReport, FileSystemReport, Held, Lost,
     Omitted, ProcessReport, Report, SlowSync, TraceInfo,
 };
+use crate::service::Service;
 use crate::{remedies, warnings};
 
 /// The version of the report's structure.
@@ -24,33 +26,33 @@ const REPORTED_PAIRS: usize = 200;
 /// Parties that are reported of a single commit.
 const DETAILED_PARTIES: usize = 20;
 
-pub(super) fn report(analysis: &Analysis<'_>) -> Report {
-    let end_ns = match analysis.trace.end_ns {
-        0 => analysis.now_ns,
+pub(super) fn report(totals: &Totals) -> Report {
+    let end_ns = match totals.trace.end_ns {
+        0 => totals.rows.latest_ns,
         end_ns => end_ns,
     };
     let mut report = Report {
         version: VERSION,
-        trace: trace_info(analysis, end_ns),
-        lost: analysis.lost.clone(),
+        trace: trace_info(totals, end_ns),
+        lost: totals.rows.lost.clone(),
         omitted: Omitted {
-            waits: analysis.threads.forgotten_waits,
-            blame: analysis.ledger.dropped,
-            syncs_without_waits: analysis.syncs_without_waits,
-            implausible: analysis.implausible,
+            waits: totals.threads.forgotten_waits,
+            blame: totals.ledgers.work.dropped,
+            syncs_without_waits: totals.ledgers.syncs_without_waits,
+            implausible: totals.rows.implausible,
         },
-        file_systems: file_systems(analysis),
-        disks: disks(analysis),
-        processes: processes(analysis),
-        blame: blame(analysis),
-        slowest: slowest(analysis),
-        accounts: analysis.threads.accounts(end_ns),
+        file_systems: file_systems(totals),
+        disks: disks(totals),
+        processes: processes(totals),
+        blame: blame(totals),
+        slowest: slowest(totals),
+        accounts: totals.threads.accounts(end_ns),
         ..Report::default()
     };
     report.findings = if report.is_of_sums() {
-        let comm = |process| analysis.threads.comm(process);
-        analysis.summary.fill(&mut report, comm);
-        analysis.summary.findings(&report)
+        let comm = |process| totals.threads.comm(process);
+        totals.summary.fill(&mut report, comm);
+        totals.summary.findings(&report)
     } else {
         findings::find(&report)
     };
@@ -65,8 +67,8 @@ fn gain(remedy: &Remedy) -> f64 {
     remedy.predicted_gain.unwrap_or(0.0)
 }
 
-fn trace_info(analysis: &Analysis<'_>, end_ns: u64) -> TraceInfo {
-    let trace = &analysis.trace;
+fn trace_info(totals: &Totals, end_ns: u64) -> TraceInfo {
+    let trace = &totals.trace;
     TraceInfo {
         host: trace.host.clone(),
         kernel: trace.kernel.clone(),
@@ -77,32 +79,32 @@ fn trace_info(analysis: &Analysis<'_>, end_ns: u64) -> TraceInfo {
         start_ns: trace.start_ns,
         end_ns,
         realtime_offset_ns: trace.realtime_offset_ns,
-        events: analysis.events,
+        events: totals.rows.count,
         complete: trace.end_ns > 0,
     }
 }
 
-fn party(analysis: &Analysis<'_>, owner: OwnerId) -> Party {
-    let (process, cgroup) = analysis.owners.get(owner);
+fn party(totals: &Totals, owner: OwnerId) -> Party {
+    let (process, cgroup) = totals.owners.get(owner);
     Party {
         process,
-        comm: analysis.threads.comm(process).to_owned(),
+        comm: totals.threads.comm(process).to_owned(),
         cgroup,
     }
 }
 
-fn file_systems(analysis: &Analysis<'_>) -> Vec<FileSystemReport> {
-    let mut found: Vec<FileSystemReport> = analysis
+fn file_systems(totals: &Totals) -> Vec<FileSystemReport> {
+    let mut found: Vec<FileSystemReport> = totals
         .file_systems
         .iter()
         .map(|(&dev, sums)| FileSystemReport {
             dev,
-            commits: commits(analysis, dev),
-            held: held(analysis, dev),
-            lost: lost(analysis, dev),
+            commits: commits(totals, dev),
+            held: held(totals, dev),
+            lost: lost(totals, dev),
             ..sums.report(
-                analysis.trace.processors,
-                service(analysis, dev).and_then(Service::ns_per_write),
+                totals.trace.processors,
+                service(totals, dev).and_then(Service::ns_per_write),
             )
         })
         .collect();
@@ -111,37 +113,38 @@ fn file_systems(analysis: &Analysis<'_>) -> Vec<FileSystemReport> {
 }
 
 /// How fast the disk of a file system writes.
-fn service<'a>(analysis: &'a Analysis<'_>, dev: Dev) -> Option<&'a Service> {
+fn service(totals: &Totals, dev: Dev) -> Option<&Service> {
     // Requests name the disk, not the partition; a disk's partitions follow it within its major number.
     let same_major = |disk: Dev| disk.major() == dev.major() && disk.minor() <= dev.minor();
-    let disk = analysis
+    let disk = totals
         .disks
         .keys()
         .filter(|&&disk| same_major(disk))
         .max_by_key(|disk| disk.minor())?;
-    analysis.disks.get(disk).map(|disk| &disk.service)
+    totals.disks.get(disk).map(|disk| &disk.service)
 }
 
 /// How many nanoseconds a byte of data adds to a commit: as the commits' durations say, and no less than the
 /// disk's bandwidth does.
-fn ns_per_byte(analysis: &Analysis<'_>, dev: Dev) -> f64 {
-    let by_commits = analysis
+fn ns_per_byte(totals: &Totals, dev: Dev) -> f64 {
+    let by_commits = totals
         .file_systems
         .get(&dev)
-        .map_or(0.0, |sums| sums.journal.ns_per_byte(dev, &analysis.traffic));
-    let by_disk = service(analysis, dev).and_then(Service::ns_per_byte);
+        .map_or(0.0, |sums| sums.journal.ns_per_byte(dev, &totals.traffic));
+    let by_disk = service(totals, dev).and_then(Service::ns_per_byte);
     by_commits.max(by_disk.unwrap_or(0.0))
 }
 
-fn held(analysis: &Analysis<'_>, dev: Dev) -> Vec<Held> {
-    let mut held: Vec<Held> = analysis
+fn held(totals: &Totals, dev: Dev) -> Vec<Held> {
+    let mut held: Vec<Held> = totals
+        .ledgers
         .holders
         .on(dev)
         .into_iter()
         .map(|(part, victim, holder, ns)| Held {
             part,
-            victim: party(analysis, victim),
-            holder: party(analysis, holder),
+            victim: party(totals, victim),
+            holder: party(totals, holder),
             ns,
         })
         .collect();
@@ -149,14 +152,15 @@ fn held(analysis: &Analysis<'_>, dev: Dev) -> Vec<Held> {
     held
 }
 
-fn lost(analysis: &Analysis<'_>, dev: Dev) -> Vec<Lost> {
-    let mut lost: Vec<Lost> = analysis
+fn lost(totals: &Totals, dev: Dev) -> Vec<Lost> {
+    let mut lost: Vec<Lost> = totals
+        .ledgers
         .holders
         .lost_on(dev)
         .into_iter()
         .map(|(part, victim, ns)| Lost {
             part,
-            victim: party(analysis, victim),
+            victim: party(totals, victim),
             ns,
         })
         .collect();
@@ -165,14 +169,14 @@ fn lost(analysis: &Analysis<'_>, dev: Dev) -> Vec<Lost> {
 }
 
 /// One commit, and whose work was in it.
-pub(super) fn detail(analysis: &Analysis<'_>, commit: &Committed) -> CommitDetail {
+pub(super) fn detail(totals: &Totals, commit: &Committed) -> CommitDetail {
     let row = &commit.row;
     let asked_by = (!row.asked_by_process.is_none()).then(|| {
-        let known = analysis.threads.party(row.asked_by);
+        let known = totals.threads.party(row.asked_by);
         let (process, cgroup) = known.unwrap_or((row.asked_by_process, Cgroup(0)));
         Party {
             process,
-            comm: analysis.threads.comm(process).to_owned(),
+            comm: totals.threads.comm(process).to_owned(),
             cgroup,
         }
     });
@@ -189,7 +193,7 @@ pub(super) fn detail(analysis: &Analysis<'_>, commit: &Committed) -> CommitDetai
     let mut by: Vec<CommitParty> = by
         .into_iter()
         .map(|(owner, found)| CommitParty {
-            party: party(analysis, owner),
+            party: party(totals, owner),
             ..found
         })
         .collect();
@@ -230,8 +234,8 @@ fn busy_ns(report: &FileSystemReport) -> u64 {
     calls.fold(report.syncs.latency.total_ns, u64::saturating_add)
 }
 
-fn commits(analysis: &Analysis<'_>, dev: Dev) -> CommitReport {
-    let Some(file_system) = analysis.file_systems.get(&dev) else {
+fn commits(totals: &Totals, dev: Dev) -> CommitReport {
+    let Some(file_system) = totals.file_systems.get(&dev) else {
         return CommitReport::default();
     };
     let (journal, sums) = (&file_system.journal, &file_system.journal.sums);
@@ -251,25 +255,25 @@ fn commits(analysis: &Analysis<'_>, dev: Dev) -> CommitReport {
         syncs_per_commit: serving.1 as f64 / serving.0.max(1) as f64,
         handles: sums.handles,
         blocks_logged: sums.blocks_logged,
-        ns_per_data_byte: ns_per_byte(analysis, dev),
-        by: commit_parties(analysis, dev),
+        ns_per_data_byte: ns_per_byte(totals, dev),
+        by: commit_parties(totals, dev),
         longest: (journal.longest().into_iter())
-            .map(|commit| detail(analysis, commit))
+            .map(|commit| detail(totals, commit))
             .collect(),
     }
 }
 
 /// Everyone who took part in a journal's commits. Who asked is known by process only, so it joins the
 /// process' largest other entry.
-fn commit_parties(analysis: &Analysis<'_>, dev: Dev) -> Vec<CommitParty> {
-    let Some(file_system) = analysis.file_systems.get(&dev) else {
+fn commit_parties(totals: &Totals, dev: Dev) -> Vec<CommitParty> {
+    let Some(file_system) = totals.file_systems.get(&dev) else {
         return Vec::new();
     };
     let sums = &file_system.journal.sums;
     let mut parties: FastMap<OwnerId, CommitParty> = FastMap::default();
     let entry = |parties: &mut FastMap<OwnerId, CommitParty>, owner: OwnerId| -> CommitParty {
         parties.remove(&owner).unwrap_or_else(|| CommitParty {
-            party: party(analysis, owner),
+            party: party(totals, owner),
             ..CommitParty::default()
         })
     };
@@ -285,13 +289,13 @@ fn commit_parties(analysis: &Analysis<'_>, dev: Dev) -> Vec<CommitParty> {
         found.data_bytes = bytes;
         parties.insert(owner, found);
     }
-    for (owner, bytes) in analysis.traffic.dirtied_on(dev) {
+    for (owner, bytes) in totals.traffic.dirtied_on(dev) {
         let mut found = entry(&mut parties, owner);
         found.dirtied_bytes = bytes;
         parties.insert(owner, found);
     }
     for (&owner, &asked) in &sums.asked_by {
-        let (process, _) = analysis.owners.get(owner);
+        let (process, _) = totals.owners.get(owner);
         let known = parties
             .iter()
             .filter(|(_, found)| found.party.process == process)
@@ -312,8 +316,8 @@ fn commit_parties(analysis: &Analysis<'_>, dev: Dev) -> Vec<CommitParty> {
     parties
 }
 
-fn disks(analysis: &Analysis<'_>) -> Vec<DiskReport> {
-    let mut disks: Vec<DiskReport> = analysis
+fn disks(totals: &Totals) -> Vec<DiskReport> {
+    let mut disks: Vec<DiskReport> = totals
         .disks
         .iter()
         .map(|(&dev, sums)| DiskReport {
@@ -332,18 +336,19 @@ fn disks(analysis: &Analysis<'_>) -> Vec<DiskReport> {
     disks
 }
 
-fn processes(analysis: &Analysis<'_>) -> Vec<ProcessReport> {
-    let mut processes: Vec<ProcessReport> = analysis
+fn processes(totals: &Totals) -> Vec<ProcessReport> {
+    let mut processes: Vec<ProcessReport> = totals
+        .ledgers
         .by_owner
         .iter()
         .map(|(&owner, sums)| ProcessReport {
-            party: party(analysis, owner),
-            syncs: sums.syncs,
-            sync_ns: sums.sync_ns,
-            sync_parts: sums.sync_parts,
-            calls: sums.calls,
-            call_ns: sums.call_ns,
-            call_parts: sums.call_parts,
+            party: party(totals, owner),
+            syncs: sums.syncs.count,
+            sync_ns: sums.syncs.ns,
+            sync_parts: sums.syncs.parts,
+            calls: sums.calls.count,
+            call_ns: sums.calls.ns,
+            call_parts: sums.calls.parts,
         })
         .collect();
     processes.sort_by_key(|found| {
@@ -356,19 +361,20 @@ fn processes(analysis: &Analysis<'_>) -> Vec<ProcessReport> {
     processes
 }
 
-fn blame(analysis: &Analysis<'_>) -> Vec<Blame> {
+fn blame(totals: &Totals) -> Vec<Blame> {
     let mut per_byte: FastMap<Dev, f64> = FastMap::default();
-    let mut blame: Vec<Blame> = analysis
-        .ledger
+    let mut blame: Vec<Blame> = totals
+        .ledgers
+        .work
         .iter()
         .map(|(dev, victim, culprit, blamed)| {
             let ns_per_byte = *per_byte
                 .entry(dev)
-                .or_insert_with(|| ns_per_byte(analysis, dev));
+                .or_insert_with(|| ns_per_byte(totals, dev));
             Blame {
                 dev,
-                victim: party(analysis, victim),
-                culprit: party(analysis, culprit),
+                victim: party(totals, victim),
+                culprit: party(totals, culprit),
                 waited_ns: blamed.waited_ns as u64,
                 load_ns: blamed.load_ns(ns_per_byte) as u64,
                 waits: blamed.waits,
@@ -387,18 +393,19 @@ fn blame(analysis: &Analysis<'_>) -> Vec<Blame> {
     blame
 }
 
-fn slowest(analysis: &Analysis<'_>) -> Vec<SlowSync> {
-    let mut slowest: Vec<SlowSync> = analysis
+fn slowest(totals: &Totals) -> Vec<SlowSync> {
+    let mut slowest: Vec<SlowSync> = totals
+        .ledgers
         .slowest
         .iter()
         .map(|slow| SlowSync {
             thread: slow.row.thread,
-            party: party(analysis, slow.owner),
+            party: party(totals, slow.owner),
             dev: slow.row.dev,
             inode: slow.row.inode.0,
             kind: slow.row.kind.name(),
             enter_ns: slow.row.enter_ns,
-            duration_ns: slow.row.exit_ns.saturating_sub(slow.row.enter_ns),
+            duration_ns: slow.duration_ns(),
             parts: slow.parts,
             commits: slow.commits.clone(),
         })

@@ -1,0 +1,113 @@
+//! Calls that have ended, kept until all that they waited for is known.
+//!
+//! What a call waited for may be noted a little later than its end: a commit's last tracepoint, the bytes of the
+//! current 10 ms. So a call stays here for [`CALL_DELAY_NS`].
+
+use std::collections::VecDeque;
+
+use luc_events::tables::{Call, Sync};
+
+use crate::owners::OwnerId;
+use crate::split::Piece;
+use crate::threads::Thread;
+
+/// How long a call's commits may still come in.
+const CALL_DELAY_NS: u64 = 100_000_000;
+/// Calls that are due are taken out together at steps of this length, which costs less than one by one.
+const STRIDE_NS: u64 = 5_000_000;
+
+/// Calls in the order in which they came in, with their waits.
+#[derive(Debug)]
+pub(super) struct Window {
+    pending: VecDeque<Pending>,
+    /// The waits in the calls of `pending`, call by call.
+    waits: VecDeque<Piece>,
+    /// When calls are to be taken out again.
+    next_due_ns: u64,
+}
+
+#[derive(Debug)]
+struct Pending {
+    row: CallRow,
+    owner: OwnerId,
+    /// Number of its waits, which are at the front of [`Window::waits`] when it is the first.
+    waits: usize,
+}
+
+#[derive(Debug)]
+pub(super) enum CallRow {
+    Sync(Sync),
+    Call(Call),
+}
+
+impl CallRow {
+    fn exit_ns(&self) -> u64 {
+        match self {
+            Self::Sync(row) => row.exit_ns,
+            Self::Call(row) => row.exit_ns,
+        }
+    }
+}
+
+impl Default for Window {
+    fn default() -> Self {
+        Self {
+            pending: VecDeque::new(),
+            waits: VecDeque::new(),
+            next_due_ns: u64::MAX,
+        }
+    }
+}
+
+impl Window {
+    /// Number of calls in it.
+    pub(super) fn len(&self) -> usize {
+        self.pending.len()
+    }
+
+    pub(super) fn is_due(&self, now_ns: u64) -> bool {
+        now_ns >= self.next_due_ns
+    }
+
+    /// Makes calls due at the latest when those that ended at `end_ns` are.
+    pub(super) fn expect(&mut self, end_ns: u64) {
+        self.next_due_ns = self.next_due_ns.min(due_ns(end_ns));
+    }
+
+    /// Takes in a call that began at `enter_ns`, with the waits of `thread` that lie in it; returns these.
+    pub(super) fn push<'a>(
+        &'a mut self,
+        (row, enter_ns): (CallRow, u64),
+        owner: OwnerId,
+        thread: &mut Thread,
+    ) -> impl Iterator<Item = &'a Piece> + use<'a> {
+        self.expect(row.exit_ns());
+        let waits = thread.take_waits(enter_ns, &mut self.waits);
+        self.pending.push_back(Pending { row, owner, waits });
+        self.waits.range(self.waits.len() - waits..)
+    }
+
+    /// Takes out the first call, if it ended long enough before `now_ns`, and puts its waits in place of those in
+    /// `waits`.
+    pub(super) fn pop(
+        &mut self,
+        now_ns: u64,
+        waits: &mut Vec<Piece>,
+    ) -> Option<(CallRow, OwnerId)> {
+        let is_over = |first: &Pending| first.row.exit_ns().saturating_add(CALL_DELAY_NS) <= now_ns;
+        if !self.pending.front().is_some_and(is_over) {
+            let first = self.pending.front();
+            self.next_due_ns = first.map_or(u64::MAX, |first| due_ns(first.row.exit_ns()));
+            return None;
+        }
+        let first = self.pending.pop_front()?;
+        waits.clear();
+        waits.extend(self.waits.drain(..first.waits));
+        Some((first.row, first.owner))
+    }
+}
+
+/// When what ended at `end_ns` is taken out.
+fn due_ns(end_ns: u64) -> u64 {
+    end_ns.saturating_add(CALL_DELAY_NS + STRIDE_NS)
+}
