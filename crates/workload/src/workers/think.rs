@@ -3,6 +3,7 @@
 use luc_stats::random;
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
+use rand_distr::Exp1;
 use serde::Serialize;
 
 use super::{Client, now_ns};
@@ -112,10 +113,7 @@ impl Pauses {
     fn length_ns(&mut self, round_ns: u64) -> u64 {
         let pause_ns = match self.distribution {
             Distribution::Constant => self.mean_ns,
-            Distribution::Exponential => {
-                let uniform: f64 = self.random.random();
-                -self.mean_ns * (1.0 - uniform).ln()
-            }
+            Distribution::Exponential => self.mean_ns * self.random.sample::<f64, _>(Exp1),
         };
         (self.factor * pause_ns + (self.factor - 1.0) * round_ns as f64) as u64
     }

@@ -7,7 +7,6 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use luc_stats::random;
@@ -139,35 +138,21 @@ impl Workload for Append {
     fn work(&self, _: &PathBuf, client: &Client<'_>, own: Own) -> Result<(), Fault> {
         let Own { mut log, record } = own;
         let room_bytes = self.preallocate_bytes.unwrap_or(u64::MAX);
-        let mut pauses = self.timed.pauses(client);
-        loop {
-            let start = now_ns();
-            if !client.running(start) {
-                return Ok(());
-            }
+        self.timed.rounds(client, |_| {
             if room_bytes - log.end_bytes < self.record_size_bytes {
+                let start = now_ns();
                 log.turn(self.preallocate_bytes).map_err(Fault::of(OPEN))?;
                 let opened = now_ns();
                 if client.counts(opened) {
                     client.record(OPEN, opened - start);
                 }
-                continue;
             }
-            log.file
-                .write_all_at(&record, log.end_bytes)
-                .map_err(Fault::of(WRITE))?;
-            log.end_bytes += self.record_size_bytes;
-            let written = now_ns();
+            let place = (&log.file, log.end_bytes);
             self.timed
-                .synchronize(self.call, &log.file)
-                .map_err(Fault::of(SYNC))?;
-            let synced = now_ns();
-            if client.counts(synced) {
-                client.record(WRITE, written - start);
-                client.record(SYNC, synced - written);
-            }
-            pauses.pause(client);
-        }
+                .write_durably(client, place, &record, self.call, WRITE)?;
+            log.end_bytes += self.record_size_bytes;
+            Ok(())
+        })
     }
 }
 
@@ -190,22 +175,10 @@ fn report(plan: &Append, outcome: Outcome) -> Report {
 mod tests {
     use super::*;
     use crate::scratch::Scratch;
-    use crate::workers::{ClientKind, Schedule, Think};
 
     fn plan(directory: &Path, preallocate_bytes: Option<u64>) -> Append {
         Append {
-            timed: Timed {
-                directory: directory.to_path_buf(),
-                schedule: Schedule {
-                    clients: 3,
-                    kind: ClientKind::Thread,
-                    warmup_ns: 0,
-                    measured_ns: 100_000_000,
-                },
-                think: Think::default(),
-                seed: 1,
-                no_fsync: false,
-            },
+            timed: Timed::of_threads(directory, 3, 100_000_000),
             record_size_bytes: 512,
             preallocate_bytes,
             call: SyncCall::Fsync,

@@ -19,7 +19,7 @@ use luc_stats::{median, median_interval};
 use serde::Serialize;
 
 use super::explain;
-use super::timed::is_false;
+use super::timed::{is_false, sync_file_system};
 use crate::error::BenchError;
 use crate::latency::{Latency, LatencyFigures, Recorders};
 use crate::scratch::Scratch;
@@ -140,7 +140,7 @@ pub fn run(plan: &InitialWrite, tick: &mut dyn FnMut(usize)) -> Result<Report, B
     let mut rounds = Vec::with_capacity(plan.rounds);
     while rounds.len() < plan.rounds {
         // What the last round left to write must not run into this one.
-        settle(scratch.path())
+        sync_file_system(scratch.path())
             .map_err(|error| BenchError::operation(&plan.directory, "syncing", error))?;
         if interrupt::interrupted()
             || !one_round(plan, scratch.path(), &recorders, &times).map_err(failed)?
@@ -181,11 +181,6 @@ fn check(plan: &InitialWrite) -> Result<(), BenchError> {
         );
     }
     Ok(())
-}
-
-/// Writes everything out, so that the journal is at rest.
-fn settle(directory: &Path) -> std::io::Result<()> {
-    Ok(rustix::fs::syncfs(File::open(directory)?)?)
 }
 
 fn remove_files(directory: &Path) -> std::io::Result<()> {

@@ -115,16 +115,11 @@ impl Workload for Metarates {
             .join(format!("c{:04}.", client.index))
             .into_os_string();
         let mut name = Name::new(stem);
-        let mut pauses = self.timed.pauses(client);
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
 
-        for file in 0_u64.. {
-            let path = name.of(file);
-            if !client.running(now_ns()) {
-                break;
-            }
-            let laps = self.one_file(&options, path, &data)?;
+        self.timed.rounds(client, |file| {
+            let laps = self.one_file(&options, name.of(file), &data)?;
             if client.counts(laps.closed) {
                 laps.record(client, !data.is_empty());
             }
@@ -137,9 +132,8 @@ impl Workload for Metarates {
                     client.record(UNLINK, end - start);
                 }
             }
-            pauses.pause(client);
-        }
-        Ok(())
+            Ok(())
+        })
     }
 }
 
@@ -273,22 +267,10 @@ fn rate(client_ns: &[f64]) -> f64 {
 mod tests {
     use super::*;
     use crate::scratch::Scratch;
-    use crate::workers::{ClientKind, Schedule, Think};
 
     fn plan(directory: &Path) -> Metarates {
         Metarates {
-            timed: Timed {
-                directory: directory.to_path_buf(),
-                schedule: Schedule {
-                    clients: 3,
-                    kind: ClientKind::Thread,
-                    warmup_ns: 0,
-                    measured_ns: 50_000_000,
-                },
-                think: Think::default(),
-                seed: 1,
-                no_fsync: false,
-            },
+            timed: Timed::of_threads(directory, 3, 50_000_000),
             file_size_bytes: 100,
             directory_per_client: true,
             keep: None,

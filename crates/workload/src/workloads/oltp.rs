@@ -96,8 +96,7 @@ impl Database {
             }
             fs::write(path, random::bytes(&mut random, size as usize)).map_err(failed)?;
         }
-        let directory = File::open(scratch).map_err(failed)?;
-        rustix::fs::syncfs(&directory).map_err(|error| failed(error.into()))?;
+        timed::sync_file_system(scratch).map_err(failed)?;
         let open = |path: &Path, durability: Durability| {
             let mut options = OpenOptions::new();
             options.read(true).write(true);
@@ -209,69 +208,65 @@ struct Session<'a> {
     own: Own,
 }
 
-impl Session<'_> {
+impl<'a> Session<'a> {
     fn read(&mut self, number: usize) -> Result<(), Fault> {
-        let mut pauses = self.plan.timed.pauses(self.client);
-        for step in number.. {
+        let (plan, client) = (self.plan, self.client);
+        plan.timed.rounds(client, |round| {
             let offset = self.place();
             let start = now_ns();
-            if !self.client.running(start) {
-                break;
-            }
-            let file = &self.database.files[step % self.database.files.len()];
-            file.read_exact_at(&mut self.own.buffer, offset)
+            self.file(number, round)
+                .read_exact_at(&mut self.own.buffer, offset)
                 .map_err(Fault::of(READ))?;
             self.count(READ, start, now_ns());
-            self.compute(self.plan.parameters.read_stores);
+            self.compute(plan.parameters.read_stores);
             if let Some(coupling) = &self.database.coupling {
-                coupling.post(self.client);
+                coupling.post(client);
             }
-            pauses.pause(self.client);
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     fn write(&mut self, number: usize) -> Result<(), Fault> {
-        let mut pauses = self.plan.timed.pauses(self.client);
-        let mut step = number;
-        while self.client.running(now_ns()) {
-            for _ in 0..self.plan.parameters.burst_writes {
+        let (plan, client) = (self.plan, self.client);
+        let burst = plan.parameters.burst_writes;
+        plan.timed.rounds(client, |round| {
+            for step in round * burst..(round + 1) * burst {
                 let offset = self.place();
-                let file = &self.database.files[step % self.database.files.len()];
-                let durability = self.plan.parameters.write_durability;
-                self.put(file, offset, durability, (WRITE, SYNC))?;
-                step += 1;
+                let durability = plan.parameters.write_durability;
+                self.put(self.file(number, step), offset, durability, (WRITE, SYNC))?;
             }
-            self.compute(self.plan.parameters.write_stores);
+            self.compute(plan.parameters.write_stores);
             if let Some(coupling) = &self.database.coupling {
-                coupling.take(self.client, number);
+                coupling.take(client, number);
             }
-            pauses.pause(self.client);
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     fn log(&mut self) -> Result<(), Fault> {
-        let parameters = &self.plan.parameters;
-        let records = parameters.log_size_bytes / parameters.log_io_size_bytes;
-        let mut pauses = self.plan.timed.pauses(self.client);
-        for step in 0_u64.. {
-            if !self.client.running(now_ns()) {
-                break;
-            }
-            let offset = step % records * parameters.log_io_size_bytes;
-            self.put(
-                &self.database.log,
-                offset,
-                parameters.log_durability,
-                (LOG_WRITE, LOG_SYNC),
-            )?;
+        let Parameters {
+            writers,
+            log_size_bytes,
+            log_io_size_bytes,
+            log_durability,
+            ..
+        } = self.plan.parameters;
+        let records = log_size_bytes / log_io_size_bytes;
+        self.plan.timed.rounds(self.client, |round| {
+            let offset = round % records * log_io_size_bytes;
+            let operations = (LOG_WRITE, LOG_SYNC);
+            self.put(&self.database.log, offset, log_durability, operations)?;
             if let Some(coupling) = &self.database.coupling {
-                coupling.take(self.client, parameters.writers);
+                coupling.take(self.client, writers);
             }
-            pauses.pause(self.client);
-        }
-        Ok(())
+            Ok(())
+        })
+    }
+
+    /// The data file of a client's access number `step`: client `number` begins with the file of that number.
+    fn file(&self, number: usize, step: u64) -> &'a File {
+        let files = &self.database.files;
+        &files[(number + step as usize) % files.len()]
     }
 
     /// A random place in a data file. In Filebench the last block is never chosen; here it is.

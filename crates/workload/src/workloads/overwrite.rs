@@ -4,7 +4,6 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
-use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use luc_host::interrupt;
@@ -15,7 +14,7 @@ use serde::Serialize;
 use super::timed::{self, Head, Outcome, SyncCall, Timed, Workload, checked_record};
 use crate::error::BenchError;
 use crate::latency::LatencyFigures;
-use crate::workers::{Client, Fault, Progress, now_ns};
+use crate::workers::{Client, Fault, Progress};
 
 const WRITE: usize = 0;
 const SYNC: usize = 1;
@@ -156,31 +155,15 @@ impl Workload for Overwrite {
 
     fn work(&self, _: &PathBuf, client: &Client<'_>, mut own: Own) -> Result<(), Fault> {
         let records = self.file_size_bytes / self.record_size_bytes;
-        let mut pauses = self.timed.pauses(client);
-        for step in 0_u64.. {
+        self.timed.rounds(client, |step| {
             let record = match self.offsets {
                 Offsets::Consecutive => step % records,
                 Offsets::Random => own.random.random_range(0..records),
             };
-            let start = now_ns();
-            if !client.running(start) {
-                break;
-            }
-            own.file
-                .write_all_at(&own.record, record * self.record_size_bytes)
-                .map_err(Fault::of(WRITE))?;
-            let written = now_ns();
+            let place = (&own.file, record * self.record_size_bytes);
             self.timed
-                .synchronize(self.call, &own.file)
-                .map_err(Fault::of(SYNC))?;
-            let synced = now_ns();
-            if client.counts(synced) {
-                client.record(WRITE, written - start);
-                client.record(SYNC, synced - written);
-            }
-            pauses.pause(client);
-        }
-        Ok(())
+                .write_durably(client, place, &own.record, self.call, WRITE)
+        })
     }
 }
 
@@ -203,22 +186,10 @@ fn report(plan: &Overwrite, outcome: Outcome) -> Report {
 mod tests {
     use super::*;
     use crate::scratch::Scratch;
-    use crate::workers::{ClientKind, Schedule, Think};
 
     fn plan(directory: &Path, offsets: Offsets) -> Overwrite {
         Overwrite {
-            timed: Timed {
-                directory: directory.to_path_buf(),
-                schedule: Schedule {
-                    clients: 3,
-                    kind: ClientKind::Thread,
-                    warmup_ns: 0,
-                    measured_ns: 50_000_000,
-                },
-                think: Think::default(),
-                seed: 1,
-                no_fsync: false,
-            },
+            timed: Timed::of_threads(directory, 3, 50_000_000),
             file_size_bytes: 40_000,
             record_size_bytes: 8192,
             offsets,

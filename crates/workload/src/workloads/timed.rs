@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use luc_host::interrupt;
@@ -42,7 +43,7 @@ impl Timed {
     }
 
     /// The synchronization `call`, where there are any.
-    pub(super) fn synchronize(&self, call: SyncCall, file: &File) -> io::Result<()> {
+    fn synchronize(&self, call: SyncCall, file: &File) -> io::Result<()> {
         match call {
             SyncCall::Fsync => self.sync(file),
             SyncCall::Fdatasync if self.no_fsync => Ok(()),
@@ -50,9 +51,62 @@ impl Timed {
         }
     }
 
-    /// The pauses of `client`, whose first round starts now.
-    pub(super) fn pauses(&self, client: &Client<'_>) -> Pauses {
-        Pauses::new(&self.think, self.seed, client)
+    /// The loop of `client`: one `round` after the other, each with its number from 0, and a pause after each, until
+    /// the end of the run.
+    pub(super) fn rounds(
+        &self,
+        client: &Client<'_>,
+        mut round: impl FnMut(u64) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        let mut pauses = Pauses::new(&self.think, self.seed, client);
+        for number in 0.. {
+            if !client.running(now_ns()) {
+                break;
+            }
+            round(number)?;
+            pauses.pause(client);
+        }
+        Ok(())
+    }
+
+    /// Writes `record` into `file` at `at_bytes` and synchronizes it by `call`. Counts the write as the operation
+    /// `write`, and the synchronization as the one after it.
+    pub(super) fn write_durably(
+        &self,
+        client: &Client<'_>,
+        (file, at_bytes): (&File, u64),
+        record: &[u8],
+        call: SyncCall,
+        write: usize,
+    ) -> Result<(), Fault> {
+        let start = now_ns();
+        file.write_all_at(record, at_bytes)
+            .map_err(Fault::of(write))?;
+        let written = now_ns();
+        self.synchronize(call, file).map_err(Fault::of(write + 1))?;
+        let synced = now_ns();
+        if client.counts(synced) {
+            client.record(write, written - start);
+            client.record(write + 1, synced - written);
+        }
+        Ok(())
+    }
+
+    /// Threads without pauses that work in `directory`.
+    #[cfg(test)]
+    pub(super) fn of_threads(directory: &Path, clients: usize, measured_ns: u64) -> Self {
+        Self {
+            directory: directory.to_path_buf(),
+            schedule: Schedule {
+                clients,
+                kind: ClientKind::Thread,
+                warmup_ns: 0,
+                measured_ns,
+            },
+            think: Think::default(),
+            seed: 1,
+            no_fsync: false,
+        }
     }
 }
 
@@ -154,8 +208,7 @@ pub(super) fn checked_record(
 
 /// Waits until all that was written to the file system of `directory` is on its disk.
 pub(super) fn sync_file_system(directory: &Path) -> io::Result<()> {
-    let handle = File::open(directory)?;
-    Ok(rustix::fs::syncfs(&handle)?)
+    Ok(rustix::fs::syncfs(File::open(directory)?)?)
 }
 
 /// A workload's own part: what it makes before the clients start, and what each client does.

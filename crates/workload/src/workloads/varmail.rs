@@ -130,8 +130,7 @@ impl Tree {
                 set.set_existing(index);
             }
         }
-        let handle = File::open(&directory).map_err(failed)?;
-        rustix::fs::syncfs(&handle).map_err(|error| failed(error.into()))?;
+        timed::sync_file_system(&directory).map_err(failed)?;
         Ok(Self { paths, set })
     }
 }
@@ -184,17 +183,15 @@ impl Workload for Varmail {
             tree,
             own,
         };
-        let mut pauses = self.timed.pauses(client);
-        while client.running(now_ns()) {
+        self.timed.rounds(client, |_| {
             session.delete()?;
             for group in GROUPS {
                 if client.running(now_ns()) {
                     session.group(group)?;
                 }
             }
-            pauses.pause(client);
-        }
-        Ok(())
+            Ok(())
+        })
     }
 }
 
@@ -310,24 +307,12 @@ fn report(plan: &Varmail, outcome: Outcome) -> Report {
 mod tests {
     use super::*;
     use crate::scratch::Scratch;
-    use crate::workers::{ClientKind, Schedule, Think};
 
     #[test]
     fn every_operation_runs_and_nothing_is_left() {
         let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
         let plan = Varmail {
-            timed: Timed {
-                directory: parent.path().to_path_buf(),
-                schedule: Schedule {
-                    clients: 4,
-                    kind: ClientKind::Thread,
-                    warmup_ns: 0,
-                    measured_ns: 300_000_000,
-                },
-                think: Think::default(),
-                seed: 1,
-                no_fsync: false,
-            },
+            timed: Timed::of_threads(parent.path(), 4, 300_000_000),
             parameters: Parameters { files: 30, ..LUC },
         };
         let report = run(&plan, &mut |_| {}).expect("run");
@@ -346,12 +331,6 @@ mod tests {
     #[test]
     fn the_same_seed_makes_the_same_files() {
         let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
-        let schedule = Schedule {
-            clients: 1,
-            kind: ClientKind::Thread,
-            warmup_ns: 0,
-            measured_ns: 1,
-        };
         let sizes = |name: &str, seed| {
             let directory = parent.path().join(name);
             fs::create_dir(&directory).expect("directory");
@@ -361,11 +340,8 @@ mod tests {
             };
             let plan = Varmail {
                 timed: Timed {
-                    directory: directory.clone(),
-                    schedule,
-                    think: Think::default(),
                     seed,
-                    no_fsync: false,
+                    ..Timed::of_threads(&directory, 1, 1)
                 },
                 parameters,
             };

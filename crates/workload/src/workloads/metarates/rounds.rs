@@ -1,13 +1,13 @@
 //! The original's way: all clients start together and each creates a share of the files once. Here that is one file per
 //! client ("4 processes, 4 files"), many times over, so that the first fsync of a round meets a journal at rest.
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 
 use luc_host::interrupt;
 use luc_stats::random;
 
 use super::super::explain;
-use super::super::timed::{Head, Outcome, Workload};
+use super::super::timed::{Head, Outcome, Workload, sync_file_system};
 use super::{Metarates, client_directory};
 use crate::error::BenchError;
 use crate::scratch::Scratch;
@@ -33,8 +33,7 @@ pub(super) fn run(plan: &Metarates, rounds: usize) -> Result<Outcome, BenchError
     let (mut made, mut interval_ns) = (0, 0);
     while made < rounds && !interrupt::interrupted() {
         // What the last round left to write must not run into this one.
-        File::open(scratch.path())
-            .and_then(|directory| Ok(rustix::fs::syncfs(directory)?))
+        sync_file_system(scratch.path())
             .map_err(|error| BenchError::operation(&timed.directory, "syncing", error))?;
         let prepare = |client: &Client<'_>| {
             let directory = if plan.directory_per_client {

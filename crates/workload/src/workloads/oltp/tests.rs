@@ -2,22 +2,10 @@
 
 use super::*;
 use crate::scratch::Scratch;
-use crate::workers::{ClientKind, Schedule, Think};
 
 fn plan(directory: &Path, parameters: Parameters) -> Oltp {
     Oltp {
-        timed: Timed {
-            directory: directory.to_path_buf(),
-            schedule: Schedule {
-                clients: parameters.clients(),
-                kind: ClientKind::Thread,
-                warmup_ns: 0,
-                measured_ns: 300_000_000,
-            },
-            think: Think::default(),
-            seed: 1,
-            no_fsync: false,
-        },
+        timed: Timed::of_threads(directory, parameters.clients(), 300_000_000),
         parameters,
     }
 }
