@@ -24,7 +24,9 @@ use super::{FilebenchError, Workload};
 use crate::error::BenchError;
 use crate::latency::LatencyFigures;
 use crate::scratch::Scratch;
-use crate::workers::{self, ClientKind, Distribution, Failure, Fault, Progress, Schedule};
+use crate::workers::{
+    self, ClientKind, Distribution, Failure, Fault, Measured, Progress, Schedule,
+};
 use crate::workloads::timed::Head;
 use crate::workloads::{explain, raise_file_limit};
 
@@ -203,9 +205,13 @@ impl Workload {
         );
         let measured = outcome.map_err(|failure| self.failed(options, &shared, failure))?;
         scratch.remove()?;
-        let interrupted = measured.interrupted && interrupt::interrupted();
         let sums = shared.sums.into_inner();
         let sums = sums.unwrap_or_else(PoisonError::into_inner);
+        Ok(self.report(options, &measured, &sums))
+    }
+
+    fn report(&self, options: &Options, measured: &Measured, sums: &Sums) -> Report {
+        let plan = &self.plan;
         let mut controls = HashSet::new();
         for steps in &plan.loops {
             Step::each(steps, &mut |flowop| {
@@ -245,7 +251,7 @@ impl Workload {
         let flowops = operations.iter().map(|figures| figures.count).sum();
         let seconds = measured.interval_ns as f64 / 1e9;
         let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20) / seconds;
-        Ok(Report {
+        Report {
             file: self.file.clone(),
             compat: options.compat,
             cold: options.cold,
@@ -260,8 +266,8 @@ impl Workload {
                 workload: "filebench",
                 directory: options.directory.clone(),
                 seed: options.seed,
-                clients: schedule.clients,
-                client_kind: schedule.kind,
+                clients: plan.clients.len(),
+                client_kind: ClientKind::Thread,
                 warmup_s: 0.0,
                 measured_s: seconds,
                 think_us: 0.0,
@@ -269,10 +275,10 @@ impl Workload {
                 slow_clients: 0,
                 slow_factor: 1.0,
                 processors_busy: None,
-                interrupted,
+                interrupted: measured.interrupted && interrupt::interrupted(),
                 no_fsync: false,
             },
-        })
+        }
     }
 
     /// Does what comes before the run, in its order; the files are made there, or at last.
@@ -322,9 +328,9 @@ impl Workload {
             return Err(BenchError::Interrupted.into());
         }
         if !options.compat {
-            let synced = File::open(scratch)
-                .and_then(|directory| rustix::fs::syncfs(&directory).map_err(Into::into));
-            synced.map_err(|error| BenchError::operation(scratch, "syncing the files", error))?;
+            File::open(scratch)
+                .and_then(|directory| Ok(rustix::fs::syncfs(directory)?))
+                .map_err(|error| BenchError::operation(scratch, "syncing the files", error))?;
         }
         for (tree, files) in trees.iter().zip(&self.plan.filesets) {
             if !files.cached {

@@ -20,52 +20,19 @@ impl Scope {
     ) -> Result<Flowop, Diagnostic> {
         let task = task(at, kind)?;
         let name = self.required(given, "name")?;
-        let files = ["filename", "filesetname"]
-            .into_iter()
-            .find_map(|name| given.get(name));
-        let files = files
-            .map(|found| {
-                let wanted = self.text(found)?;
-                plan.filesets
-                    .iter()
-                    .position(|files| files.name == wanted)
-                    .ok_or_else(|| {
-                        let known: Vec<&str> =
-                            plan.filesets.iter().map(|files| &*files.name).collect();
-                        Diagnostic::unknown(found.at, "file or fileset", &wanted, &known)
-                    })
-            })
-            .transpose()?;
-        let slot = |name: &str| match self.integer_or(given, name, 0)? {
-            fd @ 0..=127 => Ok(fd as usize),
-            fd => Err(Diagnostic::new(
-                given.at,
-                format!("{name}={fd} is out of range"),
-                "use 0 to 127",
-            )),
-        };
-        let needs_files = matches!(
-            task,
-            Task::Open
-                | Task::Create
-                | Task::FsyncSet
-                | Task::MakeDirectory
-                | Task::RemoveDirectory
-                | Task::ListDirectory
-        );
-        let by_name = matches!(task, Task::Delete | Task::Stat) && given.get("fd").is_none();
+        let files = self.files_of(plan, given)?;
         if plan.memories >= MOST_FLOWOPS {
             let advice = format!("use at most {MOST_FLOWOPS}, fewer composites in each other");
             return Err(Diagnostic::new(at, "too many flowops", advice));
         }
-        if (needs_files || by_name) && files.is_none() {
+        if needs_files(task, given) && files.is_none() {
             return Err(Diagnostic::new(
                 given.at,
                 format!("{kind} without a fileset"),
                 "add filesetname=NAME",
             ));
         }
-        let (fd, srcfd) = (slot("fd")?, slot("srcfd")?);
+        let (fd, srcfd) = (self.slot(given, "fd")?, self.slot(given, "srcfd")?);
         let iosize = self.number_or(given, "iosize", 0)?;
         let sized = matches!(
             task,
@@ -90,21 +57,12 @@ impl Scope {
             .get("target")
             .map(|found| Ok(Target::Named(found.at, self.text(found)?)))
             .transpose()?;
-        let whole = format!("{around}{name}");
-        let operation = plan
-            .names
-            .iter()
-            .position(|known| *known == whole)
-            .unwrap_or_else(|| {
-                plan.names.push(whole);
-                plan.names.len() - 1
-            });
         plan.memories += 1;
         Ok(Flowop {
             task,
             at,
+            operation: operation(plan, format!("{around}{name}")),
             name,
-            operation,
             files,
             fd,
             srcfd,
@@ -128,6 +86,55 @@ impl Scope {
             memory: plan.memories - 1,
         })
     }
+
+    /// The fileset that a flowop names, as an index into the plan's.
+    fn files_of(&self, plan: &Plan, given: &Attributes) -> Result<Option<usize>, Diagnostic> {
+        let Some(found) = given.get("filename").or_else(|| given.get("filesetname")) else {
+            return Ok(None);
+        };
+        let wanted = self.text(found)?;
+        let mut names = plan.filesets.iter().map(|files| &*files.name);
+        let place = names.position(|name| name == wanted);
+        place.map(Some).ok_or_else(|| {
+            let known: Vec<&str> = plan.filesets.iter().map(|files| &*files.name).collect();
+            Diagnostic::unknown(found.at, "file or fileset", &wanted, &known)
+        })
+    }
+
+    /// The open file of this number.
+    fn slot(&self, given: &Attributes, name: &str) -> Result<usize, Diagnostic> {
+        match self.integer_or(given, name, 0)? {
+            fd @ 0..=127 => Ok(fd as usize),
+            fd => Err(Diagnostic::new(
+                given.at,
+                format!("{name}={fd} is out of range"),
+                "use 0 to 127",
+            )),
+        }
+    }
+}
+
+/// Whether a flowop must name its fileset: it picks a file there, and has none open.
+fn needs_files(task: Task, given: &Attributes) -> bool {
+    match task {
+        Task::Open
+        | Task::Create
+        | Task::FsyncSet
+        | Task::MakeDirectory
+        | Task::RemoveDirectory
+        | Task::ListDirectory => true,
+        Task::Delete | Task::Stat => given.get("fd").is_none(),
+        _ => false,
+    }
+}
+
+/// The place of a flowop's name among the plan's, where flowops of one name are counted together.
+fn operation(plan: &mut Plan, name: String) -> usize {
+    let known = plan.names.iter().position(|known| *known == name);
+    known.unwrap_or_else(|| {
+        plan.names.push(name);
+        plan.names.len() - 1
+    })
 }
 
 fn task(at: Position, kind: &str) -> Result<Task, Diagnostic> {
