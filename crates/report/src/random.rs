@@ -1,15 +1,12 @@
 //! Random traces for tests, and what an export makes of them.
 
-#[path = "../../events/tests/random/mod.rs"]
-mod nonsense;
-
 use luc_events::Event;
 use luc_events::tables::Trace;
 use luc_explain::{Analysis, Report};
+use luc_testkit::events::NAMES;
+pub(crate) use luc_testkit::events::events;
 
 use crate::Export;
-use nonsense::NAMES;
-pub(crate) use nonsense::events;
 
 /// A description with a name that would do harm.
 pub(crate) fn description() -> Trace {

@@ -3,6 +3,9 @@
 //! A test that cannot run here says so by [`skipped!`] and returns. `make test` counts and prints what was skipped;
 //! with `LUC_NO_SKIPS` set, as in CI, a skipped test fails.
 
+#[cfg(feature = "events")]
+pub mod events;
+
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::thread;

@@ -1,14 +1,11 @@
 //! Whatever a trace says, also nonsense: no panic, and sums that close.
 
-#[path = "../../../events/tests/random/mod.rs"]
-mod nonsense;
-
+use luc_testkit::events::events;
 use proptest::prelude::*;
 
 use super::cases::{DEV, assert_split_is_true};
 use super::world::{Op, Setting};
 use super::{explain_events, explained, program};
-use nonsense::events;
 
 proptest! {
     #[test]

@@ -6,7 +6,7 @@ use luc_events::{Cause, Cgroup, Dev, Event, Inode, Pid, Tgid, Transaction};
 use proptest::prelude::*;
 
 /// Names that would do harm if they were taken as they are.
-pub(crate) const NAMES: [&str; 8] = [
+pub const NAMES: [&str; 8] = [
     "imap",
     "",
     "</script><script>alert(1)</script>",
@@ -153,7 +153,7 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 /// Random events, in order or not.
-pub(crate) fn events() -> impl Strategy<Value = Vec<Event>> {
+pub fn events() -> impl Strategy<Value = Vec<Event>> {
     (prop::collection::vec(event(), 0..250), any::<bool>()).prop_map(|(mut events, sort)| {
         if sort {
             events.sort_by_key(Event::time_ns);
