@@ -55,6 +55,7 @@ impl Pristine {
     }
 }
 
+/// A row of each table. It is a flat list: most rows share times and ids.
 fn add(writer: &mut Writer, round: u64) {
     let start_ns = 1_000_000 + round * ROUND_NS;
     let end_ns = start_ns + 10_000_000;

@@ -21,6 +21,7 @@ fn time() -> impl Strategy<Value = u64> {
     prop_oneof![8 => 0u64..2_000_000_000, 1 => Just(0), 1 => any::<u64>()]
 }
 
+/// A row of any table. It is a flat list: rows share times and ids.
 fn event() -> impl Strategy<Value = Event> {
     let ids = (0u32..4, 0u32..3, 0u64..2, 0u32..3, 0u32..6);
     let times = [time(), time(), time(), time()];

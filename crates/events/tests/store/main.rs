@@ -21,7 +21,7 @@ use luc_events::tables::{
 use luc_events::{Cause, Cgroup, Dev, Event, Inode, Pid, StackId, Tgid, Transaction};
 use proptest::prelude::*;
 
-/// One row of each table with a distinct value in each column.
+/// One row of each table with a distinct value in each column. It is as long as the schema has columns, and a flat list.
 fn one_of_each() -> Vec<Event> {
     let (thread, process, cgroup) = (Pid(11), Tgid(12), Cgroup(u64::MAX));
     let (dev, inode, transaction) = (Dev::new(259, 7), Inode(1 << 40), Transaction(u32::MAX));
