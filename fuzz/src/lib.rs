@@ -13,10 +13,10 @@ use serde_json::Value;
 
 use trace::Pristine;
 
-/// Changes of up to so many places.
-const CHANGES: usize = 16;
+/// The most places that one input changes.
+const MAX_CHANGES: usize = 16;
 
-/// A trace, and what is said of it undamaged.
+/// A trace, and its report while it is undamaged.
 struct Subject {
     pristine: Pristine,
     report: Value,
@@ -63,7 +63,7 @@ fn explain(directory: &Path) -> Result<Value, StoreError> {
     Ok(serde_json::to_value(report).expect("a report is JSON"))
 }
 
-/// Changes of one file, told by the fuzzer: which file, how it is cut, which bytes become what.
+/// Changes one file as `data` says: which file, how it is cut, which bytes change to what. Returns its place.
 fn change(files: &mut [(String, Vec<u8>)], data: &[u8]) -> Option<usize> {
     let (&which, data) = data.split_first()?;
     let place = usize::from(which) % files.len();
@@ -73,7 +73,7 @@ fn change(files: &mut [(String, Vec<u8>)], data: &[u8]) -> Option<usize> {
         let length = usize::from(u16::from_le_bytes([cut[1], cut[2]])) % (bytes.len() + 1);
         bytes.truncate(length);
     }
-    for edit in data.chunks_exact(4).take(CHANGES) {
+    for edit in data.chunks_exact(4).take(MAX_CHANGES) {
         let at =
             usize::from(u16::from_le_bytes([edit[0], edit[1]])) | usize::from(edit[2] & 1) << 16;
         if !bytes.is_empty() {
@@ -84,7 +84,7 @@ fn change(files: &mut [(String, Vec<u8>)], data: &[u8]) -> Option<usize> {
     Some(place)
 }
 
-/// Any change of a file is told, with the file and the offset, or changes nothing in the report.
+/// A change of a file changes nothing in the report, or is an error that names the file and the offset.
 pub fn damaged(data: &[u8]) {
     let subject = subject();
     let mut files = subject.pristine.files.clone();
@@ -113,8 +113,8 @@ pub fn damaged(data: &[u8]) {
     }
 }
 
-/// Changes with checksums that are right, as only an attacker makes them: no panic gets out, nothing hangs, and an
-/// error is one line.
+/// A change with right checksums, as an attacker makes it: no panic gets out, nothing hangs, and an error is one
+/// line.
 pub fn forged(data: &[u8]) {
     let subject = subject();
     let mut files = subject.pristine.files.clone();
@@ -134,7 +134,7 @@ pub fn segment(data: &[u8]) {
     read_all(&Place::with(&files).0);
 }
 
-/// Any text in place of what a sweep has saved, by which root would restore: it is refused, or means one thing.
+/// Any text in place of the settings that a sweep has saved for root to restore: it is refused, or has one meaning.
 pub fn saved(data: &[u8]) {
     let Some((&kind, text)) = data.split_first() else {
         return;

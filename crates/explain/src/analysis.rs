@@ -61,7 +61,7 @@ impl<'a> Analysis<'a> {
         analysis
     }
 
-    /// The same, with someone who sees every call.
+    /// The same, with an observer that sees every call.
     pub fn with_observer(trace: Trace, observer: &'a mut dyn Observer) -> Self {
         let mut analysis = Self::new(trace);
         analysis.observer = Some(observer);
@@ -87,7 +87,7 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// What was found so far. Calls of the last 100 ms are not in it.
+    /// Reports on the events so far, without the calls of the last 100 ms.
     pub fn report(&self) -> Report {
         report::report(&self.totals)
     }
@@ -117,7 +117,7 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// Counts an event and takes in what is due by its time; false if it is to be left out.
+    /// Counts an event and takes in the calls that are due by its time; false if the event is to be left out.
     fn step(&mut self, row: &impl Row) -> bool {
         if !self.totals.rows.add(row) {
             return false;
@@ -129,7 +129,7 @@ impl<'a> Analysis<'a> {
         true
     }
 
-    /// Tells the observer how far the reading is; `Break` if it has seen enough.
+    /// Tells the observer how many events have been read; `Break` if it wants no more.
     pub(crate) fn progress(&mut self, in_all: u64) -> ControlFlow<()> {
         match &mut self.observer {
             Some(observer) => observer.progress(self.totals.rows.count, in_all),

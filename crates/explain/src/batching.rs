@@ -1,12 +1,16 @@
 //! Would batching help here? A closed-loop model of the gate, fed from the trace.
 //!
 //! N callers go round: processor work, other waits (thinking), writing their data, joining the round,
-//! sharing one commit. The gate lets a round go when the callers it waits for are there, or when they are
-//! half a commit later than usual. What goes in is measured: the commit's duration as a function of the fsyncs it serves,
-//! each caller's thinking (waits between two fsyncs other than for the journal), the processor time of
-//! one round trip, the device's time to write data when no flush is in its way (under the gate data is written
-//! between commits; callers take turns). Waits for the journal outside of the commit are left out:
-//! sharing all commits is what does away with them.
+//! sharing one commit. The gate lets a round go when the callers it waits for have come, or when they are half a
+//! commit later than usual. The model's inputs are measured:
+//!
+//! - the commit's duration as a function of the fsyncs it serves,
+//! - each caller's thinking (waits between two fsyncs other than for the journal),
+//! - the processor time of one round trip,
+//! - the device's time to write data when no flush is in its way: under the gate data is written between commits,
+//!   and callers take turns.
+//!
+//! Waits for the journal outside of the commit are left out, because sharing all commits removes them.
 //!
 //! The model plays rounds with thinking times drawn from the trace (a fixed sequence, so the same trace gives
 //! the same answer) and takes the best of a few numbers of callers to wait for, as the gate's controller
@@ -16,13 +20,13 @@ use serde::Serialize;
 
 use crate::fit::Fit;
 
-/// How long the gate is patient with a round that is late, in commits: as `control::auto`.
-const PATIENCE_COMMITS: f64 = 0.5;
-/// By which part of itself the expected time until a round is full follows the last one.
+/// How long the gate waits for a late round, in commits, as in `control::auto`.
+const LATE_ROUND_COMMITS: f64 = 0.5;
+/// Weight of the last round in the expected time until a round is full.
 const FOLLOW: f64 = 1.0 / 8.0;
-/// Thinking times that are kept.
+/// Number of thinking times in the sample.
 const SAMPLES: usize = 4_096;
-/// Rounds that are played.
+/// Rounds that the model plays.
 const ROUNDS: usize = 400;
 /// A gain below this is not worth a gate.
 const WORTH_IT: f64 = 0.05;
@@ -41,8 +45,8 @@ pub(crate) struct Callers {
 }
 
 impl Callers {
-    /// One round trip, from the end of an fsync to the end of the next of the same thread: how long it waited
-    /// in between for other things than the journal, and its processor time.
+    /// One round trip, from the end of an fsync to the end of the thread's next: how long it waited for other things
+    /// than the journal, and its processor time.
     pub(crate) fn cycle(&mut self, thinking_ns: u64, cpu_ns: u64) {
         self.seen += 1;
         if self.thinking_ns.len() < SAMPLES {
@@ -58,7 +62,7 @@ impl Callers {
         self.cycle_cpu_ns += cpu_ns as f64;
     }
 
-    /// One fsync: how long its data took, and what it waited besides its commit to be woken and to run.
+    /// One fsync: how long its data took, and how long it waited to be woken and to run, besides its commit.
     pub(crate) fn sync(&mut self, data_ns: u64, overhead_ns: u64) {
         self.syncs += 1.0;
         self.with_data += f64::from(u8::from(data_ns > 0));
@@ -74,7 +78,7 @@ pub(crate) struct Situation<'a> {
     pub(crate) concurrent: f64,
     pub(crate) processors: u32,
     pub(crate) measured_per_s: f64,
-    /// Device time per write, in nanoseconds, without flushes, if it can be told.
+    /// Device time per write, in nanoseconds, without flushes; `None` if unknown.
     pub(crate) write_ns: Option<f64>,
     /// Duration of the full commits that served fsyncs, by how many.
     pub(crate) commits: &'a Fit,
@@ -108,7 +112,7 @@ pub struct Batching {
     pub data_ns: f64,
     /// The same as predicted, when no commit's flush is in its way.
     pub write_ns: f64,
-    /// Why the model says nothing, if it does not.
+    /// Why there is no prediction, if there is none.
     pub unknown: Option<&'static str>,
 }
 
@@ -197,7 +201,7 @@ impl World<'_> {
             arrivals.sort_by(f64::total_cmp);
             let opened_ns = now_ns.max(arrivals[0]);
             let full_ns = now_ns.max(arrivals[wait_for - 1]);
-            let patience_ns = PATIENCE_COMMITS * self.commits.at(wait_for as f64).max(1.0);
+            let patience_ns = LATE_ROUND_COMMITS * self.commits.at(wait_for as f64).max(1.0);
             let release_ns = full_ns.min(opened_ns + usual_ns + patience_ns);
             usual_ns += FOLLOW * (full_ns - opened_ns - usual_ns);
             let members = arrivals.partition_point(|&at| at <= release_ns).max(1);
@@ -284,7 +288,7 @@ mod tests {
 
     #[test]
     fn callers_who_think_for_long_gain_little() {
-        // Each thinks 120 ms: a round of two would have to hold the first for long.
+        // Each thinks 120 ms: in a round of two, the first would be held for most of that.
         let answer = answer(2.0, 2.0 / 0.140, 120_000_000, 10_000);
         assert!(answer.gain < 0.2, "{answer:?}");
     }

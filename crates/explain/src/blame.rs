@@ -1,19 +1,19 @@
 //! Who waited for whose work.
 //!
-//! A wait for a commit is a wait for what was in it: its bytes, metadata (blocks its handles made dirty)
-//! and data (written while it ran or waiting in the disk's cache before), by owner. Each owner gets that share of
-//! the wait. A wait for data alone goes by the bytes written meanwhile.
+//! A wait for a commit is a wait for its bytes: metadata (blocks that its handles made dirty) and data (written while
+//! it ran, or in the disk's cache before). Each owner gets the share of the wait that it has of the bytes. A wait for
+//! data alone is shared by the bytes written meanwhile.
 //!
-//! Beside the share of the wait, the *load* is kept: the time that an owner's data added to it, which is
-//! its bytes times the nanoseconds per byte of this journal (see `Journal::ns_per_byte`). A small share of
-//! tiny commits is being together in a commit; load is what slows it down.
+//! Beside the share of the wait, the *load* is kept: the time that an owner's data added to the wait. It is the
+//! data's bytes times the nanoseconds per byte of this journal (see `Journal::ns_per_byte`). A share of a tiny commit
+//! only means that two owners were in one commit; load means that one slowed the other down.
 
 use luc_events::{Dev, Transaction};
 
 use crate::fast::FastMap;
 use crate::owners::OwnerId;
 
-/// Pairs that are told apart; further ones are dropped and counted.
+/// Pairs with sums of their own; further pairs are dropped and counted.
 const MEMORY_PAIRS: usize = 1 << 16;
 
 /// What one owner's work cost another.

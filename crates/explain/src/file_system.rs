@@ -136,7 +136,7 @@ pub(crate) struct FileSystemSums {
 }
 
 impl FileSystemSums {
-    /// What is known of it, except who did what in its commits. `write_ns` is its disk's time per write.
+    /// Its report without who did what in its commits. `write_ns` is its disk's time per write.
     pub(crate) fn report(&self, processors: u32, write_ns: Option<f64>) -> FileSystemReport {
         let row = self.row.clone().unwrap_or_default();
         let sums = &self.journal.sums;

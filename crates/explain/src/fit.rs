@@ -11,8 +11,8 @@ pub(crate) struct Fit {
     yy: f64,
 }
 
-/// Points that a slope needs to mean something.
-const LEAST_POINTS: f64 = 8.0;
+/// A slope from fewer points means nothing.
+const MIN_POINTS: f64 = 8.0;
 /// How many standard errors a slope must be from 0.
 const SIGNIFICANT_ERRORS: f64 = 4.0;
 
@@ -39,7 +39,7 @@ impl Fit {
 
     /// The slope, if there are enough points, x varies and the slope is surely positive.
     pub(crate) fn rising_slope(&self) -> Option<f64> {
-        if self.count < LEAST_POINTS || self.xx <= 0.0 {
+        if self.count < MIN_POINTS || self.xx <= 0.0 {
             return None;
         }
         let slope = self.xy / self.xx;

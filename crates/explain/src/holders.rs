@@ -1,7 +1,7 @@
 //! Who held whom up: who asked for the commits that callers waited for, who had the locks, whose handle kept a
-//! transaction locked. And who lost how much to what, held up by somebody or not.
+//! transaction locked. It also has how much each caller lost to each part, held up by somebody or not.
 //!
-//! Where [`blame`](crate::blame) says whose work was in a commit, this says whose call made it run just then.
+//! [`blame`](crate::blame) says whose work was in a commit; this says whose call made the commit run at that time.
 
 use luc_events::{Cgroup, Dev, Tgid};
 
@@ -12,7 +12,7 @@ use crate::parts::{Part, Parts};
 use crate::split::{Holder, Split};
 use crate::threads::Threads;
 
-/// Pairs that are told apart; further ones are left out.
+/// Pairs with a sum of their own; further pairs are left out.
 const MEMORY_PAIRS: usize = 1 << 16;
 /// Victims whose losses are kept; those of further ones are left out.
 const MEMORY_VICTIMS: usize = 1 << 13;
@@ -82,9 +82,9 @@ impl Holders {
     }
 }
 
-/// Whose doing it is: of a locked transaction the owner of the handle that was open longest, of other waits for a
-/// commit who asked for it, of a lock who let go of it. Space in the journal is the doing of all who filled it, which
-/// says nothing of the commit that runs meanwhile.
+/// Who causes a wait. Of a locked transaction it is the owner of the handle that was open longest, of other waits for
+/// a commit who asked for it, of a lock who released it. All who filled the journal cause a wait for space in it,
+/// whoever asked for the commit that runs meanwhile, so nobody is named.
 fn holder_of(part: Part, holder: Holder, names: &mut Names<'_>) -> Option<OwnerId> {
     let (thread, process) = match holder {
         Holder::Thread(thread) => (thread, Tgid(0)),

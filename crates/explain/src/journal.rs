@@ -14,21 +14,22 @@ mod commits;
 
 pub(crate) use commits::{CommitSums, Committed, HandleSum};
 
-/// Commits that are remembered. A call that lasts longer than these loses sight of the first of them.
+/// A journal's latest commits are remembered, this many at least. A longer call is split without the earliest of its
+/// commits.
 const MEMORY_COMMITS: usize = 1_024;
-/// On a quick disk these are over soon, so commits are remembered for as long as this, too,
+/// Commits that ended within this time are remembered as well: on a quick disk 1,024 commits take milliseconds.
 const MEMORY_NS: u64 = 1_000_000_000;
-/// up to this many.
-const MOST_COMMITS: usize = 1 << 16;
-/// Transactions whose handles wait for their commit, which is taken in with a delay; fast commits leave
-/// handles behind.
+/// No more commits than this are remembered.
+const MAX_COMMITS: usize = 1 << 16;
+/// Transactions whose handles are kept until their commit is taken in. Handles of fast commits stay longer, since no
+/// full commit takes them.
 const MEMORY_TRANSACTIONS: u32 = 1_024;
 /// Data written longer than this before a commit has left the disk's cache by itself.
 const CACHE_NS: u64 = 5_000_000_000;
 /// A commit's end may be noted this long after its callers went on.
 const SLACK_NS: u64 = 1_000_000;
 /// How many of the longest commits are reported in full.
-const LONGEST: usize = 20;
+const REPORTED_COMMITS: usize = 20;
 /// Metadata block size when the file system's is not known.
 const BLOCK_BYTES: u64 = 4_096;
 
@@ -40,7 +41,7 @@ pub(crate) struct Journal {
     handles: FastMap<u32, Vec<(OwnerId, HandleSum)>>,
     longest: Vec<Committed>,
     last_end_ns: u64,
-    /// What [`Journal::ended_after`] found last.
+    /// The last result of [`Journal::ended_after`].
     found: usize,
     /// Commits that no call waits for any more, if somebody asked for them.
     pub(crate) over: Option<Vec<Committed>>,
@@ -74,7 +75,7 @@ impl Journal {
         self.unsettled.push_back(row);
     }
 
-    /// Takes in commits that ended by `until_ns`, when all about them has been seen, and shows each.
+    /// Takes in commits that ended by `until_ns`, whose bytes and handles are all known, and shows each.
     pub(crate) fn settle(
         &mut self,
         until_ns: u64,
@@ -167,7 +168,7 @@ impl Journal {
 
     fn may_forget_first(&self) -> bool {
         let first_end_ns = self.history.front().map_or(0, |commit| commit.row.end_ns);
-        self.history.len() > MOST_COMMITS || first_end_ns + MEMORY_NS < self.last_end_ns
+        self.history.len() > MAX_COMMITS || first_end_ns + MEMORY_NS < self.last_end_ns
     }
 
     /// Counts what the oldest commit did for fsyncs and to writes, and drops it.
@@ -177,13 +178,13 @@ impl Journal {
         };
         self.found = self.found.saturating_sub(1);
         self.sums.add_served(&commit);
-        if self.longest.len() < LONGEST
+        if self.longest.len() < REPORTED_COMMITS
             || (self.longest.last()).is_some_and(|last| last.duration_ns() < commit.duration_ns())
         {
             let longer = |known: &Committed| known.duration_ns() >= commit.duration_ns();
             let place = self.longest.partition_point(longer);
             self.longest.insert(place, commit.clone());
-            self.longest.truncate(LONGEST);
+            self.longest.truncate(REPORTED_COMMITS);
         }
         if let Some(over) = &mut self.over {
             over.push(commit);
@@ -193,7 +194,7 @@ impl Journal {
     /// The longest commits so far, longest first.
     pub(crate) fn longest(&self) -> Vec<&Committed> {
         let enough_ns = match self.longest.last() {
-            Some(last) if self.longest.len() >= LONGEST => last.duration_ns(),
+            Some(last) if self.longest.len() >= REPORTED_COMMITS => last.duration_ns(),
             _ => 0,
         };
         let recent = self.history.iter();
@@ -201,7 +202,7 @@ impl Journal {
         let mut longest: Vec<&Committed> = self.longest.iter().chain(recent).collect();
         longest
             .sort_by_key(|commit| (std::cmp::Reverse(commit.duration_ns()), commit.row.start_ns));
-        longest.truncate(LONGEST);
+        longest.truncate(REPORTED_COMMITS);
         longest
     }
 
@@ -254,10 +255,10 @@ impl Journal {
         self.history.get_mut(index)
     }
 
-    /// Which commit an fsync from `enter_ns` to `exit_ns` waited for that wanted a transaction in
-    /// `wanted`; without one, the last commit that ended inside it.
+    /// The commit that an fsync needed which wanted a transaction in `wanted` and ended at `exit_ns`. If the
+    /// transaction is unknown, it is the last commit that ended inside the call.
     ///
-    /// The file's transaction can move on while the caller waits, when others change the file; so it is the
+    /// Others may change the file while the caller waits, which moves the file's transaction on. So the commit is the
     /// latest wanted one that ended in time. `first` is the first that ended after the call began.
     pub(crate) fn own_commit(
         &self,
@@ -293,8 +294,8 @@ impl Journal {
             .find(|commit| commit.row.kind == CommitKind::Full && commit.row.start_ns > enter_ns)
     }
 
-    /// How many nanoseconds a byte of data adds to a commit of this journal. From the commits' durations
-    /// by their bytes; if these do not vary but are large, from the most that was written in 10 ms.
+    /// How many nanoseconds a byte of data adds to a commit of this journal: the slope of the commits' durations by
+    /// their bytes. If the bytes do not vary but are large, it comes from the most that was written in 10 ms.
     pub(crate) fn ns_per_byte(&self, dev: Dev, traffic: &Traffic) -> f64 {
         const LARGE_BYTES: f64 = (1 << 20) as f64;
         let by_bytes = &self.sums.by_bytes;

@@ -4,9 +4,9 @@
 //! same for events that come from elsewhere, and can report at any time. An [`Observer`] sees every call
 //! with its split as soon as all about it is known, for exports too large to keep.
 //!
-//! Memory is bounded by what runs at the same time (threads, open transactions, the last second or 1,024
-//! commits of each journal, a minute of written bytes), not by the length of the trace. How the figures come about stands in
-//! `docs/how/explain.md`.
+//! Memory grows with the number of threads, open transactions, commits of the last second (or 1,024) of each journal
+//! and bytes written in a minute, and not with the length of the trace. `docs/how/explain.md` explains how the
+//! figures are computed.
 
 mod analysis;
 mod batching;

@@ -8,7 +8,7 @@ use luc_events::tables::{
 
 use crate::analysis::Analysis;
 
-/// Rows between two words about the progress: some milliseconds.
+/// Rows between two calls of [`Observer::progress`](crate::Observer::progress): some milliseconds.
 const PROGRESS_ROWS: u64 = 1 << 14;
 
 /// Bits of a key that tell the table; the others tell the time.
@@ -86,7 +86,7 @@ macro_rules! sources {
     };
 }
 
-// What explains other rows comes before them. Columns are left out that neither the analysis nor an observer looks at.
+// Tables that explain others come before them. Columns that neither the analysis nor an observer uses are left out.
 sources! {
     wait: Wait without &["stack", "dev", "transaction"],
     brief_wait: BriefWait without &["count"],

@@ -61,7 +61,7 @@ pub trait Observer {
         let _ = commit;
     }
 
-    /// A commit about which all is known: after all calls that waited for it.
+    /// A commit after all calls that waited for it, when everything about it is known.
     fn settled(&mut self, commit: &CommitDetail) {
         let _ = commit;
     }
@@ -76,13 +76,13 @@ pub trait Observer {
         let _ = call;
     }
 
-    /// A wait, inside a call or not; about 0.1 s before the call that it lies in. Of a stored trace it comes without
-    /// its stack, device and transaction.
+    /// A wait, inside a call or not. It comes about 0.1 s before the call that it lies in. From a stored trace it has
+    /// no stack, device and transaction.
     fn wait(&mut self, row: &Wait) {
         let _ = row;
     }
 
-    /// A thread's name and family; roughly, before what it did.
+    /// A thread's name, process and parent; roughly before the thread's other rows.
     fn task(&mut self, row: &Task) {
         let _ = row;
     }
@@ -92,8 +92,8 @@ pub trait Observer {
         let _ = row;
     }
 
-    /// So many rows of a stored trace have been read, of so many; from time to time. `Break` ends the analysis: the
-    /// report is about what was read.
+    /// Called every few milliseconds while a stored trace is read: `read` of its `in_all` rows have been read.
+    /// `Break` ends the analysis, and the report covers the rows until then.
     fn progress(&mut self, read: u64, in_all: u64) -> ControlFlow<()> {
         let _ = (read, in_all);
         ControlFlow::Continue(())

@@ -1,4 +1,4 @@
-//! Who takes part: as victim, or as culprit.
+//! Who a report names, as victim or as culprit.
 
 use luc_events::{Cgroup, Tgid};
 use serde::Serialize;

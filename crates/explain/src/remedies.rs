@@ -1,8 +1,8 @@
 //! What would help without losing data, and how much.
 //!
-//! Gains are of the throughput of threads in a closed loop: if a fraction f of their time in calls goes
-//! away, they go round 1 / (1 - f) as fast. That is a bound from above, as something else may then be in the way;
-//! only the gate's gain comes from a model of its own.
+//! Gains are of the throughput of threads in a closed loop. If a fraction f of their time in calls goes away, their
+//! throughput grows to 1 / (1 - f). That is an upper bound, since something else may then limit them. Only the gate's
+//! gain comes from a model of its own.
 
 use crate::findings::{Finding, FindingKind, Remedy, RemedyKind};
 use crate::report::{FileSystemReport, Report};

@@ -70,7 +70,7 @@ pub struct TraceInfo {
     pub mode: String,
     /// When recording began, CLOCK_MONOTONIC.
     pub start_ns: u64,
-    /// When it ended: the recorder's word, or the last event if it was killed.
+    /// When it ended, by the recorder, or the time of the last event if the recorder was killed.
     pub end_ns: u64,
     /// Add to a time to get CLOCK_REALTIME.
     pub realtime_offset_ns: u64,
@@ -162,7 +162,7 @@ pub struct SyncReport {
     pub errors: u64,
     /// What their time was made of; the sum is `latency.total_ns`.
     pub parts: Parts,
-    /// How long they waited for their own commit, full or fast, those that did.
+    /// How long calls waited for their own commit, full or fast; without calls that did not wait.
     pub own_commit: Latency,
     /// Calls whose waits were recorded and whose parts sum to their time within 1 %.
     pub closed: u64,
@@ -201,7 +201,7 @@ pub struct CommitReport {
     pub blocks_logged: u64,
     /// How many nanoseconds a byte of data adds to a commit; 0: no effect seen.
     pub ns_per_data_byte: f64,
-    /// Who asked for them, who filled them, and whose data they waited for.
+    /// Who asked for the commits, who filled them, and whose data they waited for.
     pub by: Vec<CommitParty>,
     /// The longest commits, longest first.
     pub longest: Vec<CommitDetail>,
@@ -251,7 +251,7 @@ pub struct CommitParty {
     pub handles_open_ns: u64,
     /// Bytes of its data that were written while or shortly before commits ran.
     pub data_bytes: u64,
-    /// Bytes of data that it made dirty; 0 where it is about one commit.
+    /// Bytes of data that it made dirty; 0 in a single commit's entry.
     pub dirtied_bytes: u64,
 }
 

@@ -1,13 +1,13 @@
 //! How fast a device writes when no flush of its cache is in the way, and how fast large writes go through it.
 //!
 //! The writes of an fsync that waits behind another's commit also wait behind that commit's flushes.
-//! Shared commits do away with these, so a prediction needs the writes' own time.
+//! Shared commits remove these waits, so a prediction needs the writes' own time.
 
 use luc_events::codes::RequestKind;
 use luc_events::tables::Request;
 
-/// Writes needed to say something.
-const LEAST_WRITES: u64 = 16;
+/// Fewer writes give no time.
+const MIN_WRITES: u64 = 16;
 
 /// A write from here on is limited by the device's bandwidth rather than its latency.
 const LARGE_BYTES: u64 = 64 << 10;
@@ -21,7 +21,7 @@ pub(crate) struct Service {
     flushed_ns: u64,
 }
 
-/// When some writes were under way. What overlaps is done in parallel and counts once.
+/// The time in which some writes were under way. Writes that overlap run in parallel, and their time counts once.
 #[derive(Clone, Debug, Default)]
 struct Busy {
     writes: u64,
@@ -41,7 +41,7 @@ impl Busy {
 
     /// Time over `amount`, if there are enough writes.
     fn per(&self, amount: u64) -> Option<f64> {
-        (self.writes >= LEAST_WRITES).then(|| self.ns as f64 / amount.max(1) as f64)
+        (self.writes >= MIN_WRITES).then(|| self.ns as f64 / amount.max(1) as f64)
     }
 }
 
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn writes_behind_a_flush_do_not_count() {
         let mut service = Service::default();
-        for round in 0..LEAST_WRITES {
+        for round in 0..MIN_WRITES {
             let at_ns = round * 1_000;
             service.add(&request(RequestKind::Write, at_ns, at_ns + 20));
             service.add(&request(RequestKind::Flush, at_ns + 100, at_ns + 700));
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn parallel_writes_share_the_time() {
         let mut service = Service::default();
-        for round in 0..LEAST_WRITES {
+        for round in 0..MIN_WRITES {
             let at_ns = round * 1_000;
             service.add(&request(RequestKind::Write, at_ns, at_ns + 80));
             service.add(&request(RequestKind::Write, at_ns, at_ns + 80));
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn bandwidth_is_that_of_large_writes() {
         let mut service = Service::default();
-        for round in 0..LEAST_WRITES {
+        for round in 0..MIN_WRITES {
             let at_ns = round << 20;
             service.add(&Request {
                 bytes: 4_096,

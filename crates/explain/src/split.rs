@@ -1,9 +1,8 @@
 //! Splits one call's time into parts that sum to it exactly.
 //!
 //! The call's waits, clipped to the call, say when its thread was blocked, runnable or running. A wait's cause
-//! names its part, except for a commit: that interval is laid over the commits of the journal, and each
-//! piece goes to the commit that ran then: an earlier one than the own is the predecessor, the own gives
-//! its phases.
+//! names its part. A wait for a commit is laid over the commits of the journal, and each piece goes to the commit
+//! that ran then: a commit before the own one is the predecessor, the own one gives its phases.
 
 use std::collections::VecDeque;
 
@@ -14,7 +13,7 @@ use luc_events::{Cause, Pid};
 use crate::journal::Committed;
 use crate::parts::{Part, Parts};
 
-/// One wait, as far as it matters here.
+/// One wait, reduced to the columns that a split needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Piece {
     pub(crate) off_ns: u64,
@@ -78,7 +77,7 @@ pub(crate) struct Split {
     pub(crate) pieces: Vec<(Part, u64)>,
     /// How long it waited for which commit (index into the history).
     pub(crate) commits: Vec<(usize, u64)>,
-    /// Who held it up, in which part, for how long; only in parts that are somebody's doing.
+    /// Who held the call up, in which part, for how long; only in parts that somebody causes.
     pub(crate) held: Vec<(Part, Holder, u64)>,
 }
 
@@ -87,7 +86,7 @@ pub(crate) struct Split {
 pub(crate) enum Holder {
     /// Whoever asked for a commit (index into the history).
     Commit(usize),
-    /// The thread that let go of a lock.
+    /// The thread that released a lock.
     Thread(Pid),
 }
 
@@ -218,7 +217,8 @@ impl Split {
     }
 }
 
-/// Waiting for a commit while none ran: before the own one it had yet to start; after, to wake the caller.
+/// The part of a wait for a commit while none ran: before the own commit it had yet to start, after it the caller had
+/// yet to be woken.
 fn gap(part: Part, span: &Span<'_>, history: &VecDeque<Committed>, at_ns: u64) -> Part {
     match span.own.and_then(|own| history.get(own)) {
         _ if part == Part::FastCommit => Part::FastCommit,

@@ -1,9 +1,9 @@
-//! What can be said from the sums that the recorder keeps in its summary mode.
+//! A report from the sums that the recorder keeps in its summary mode.
 //!
-//! These are counts by process and file system: how often and how long fsyncs, commits, waits by cause and
-//! requests. No single call is known, so no call is split, nobody is blamed, and no model has what it needs. But
-//! an fsync needs one commit: what all together waited for commits beyond one mean commit each, they waited for
-//! commits that did not serve them.
+//! These are numbers and durations of fsyncs, commits, waits by cause and requests, by process and file system. No
+//! single call is known, so no call is split, nobody is blamed, and the models lack their inputs. But an fsync needs
+//! one commit. Time that fsyncs waited for commits beyond one mean commit each, they waited for commits that did not
+//! serve them.
 
 use std::collections::BTreeMap;
 
@@ -112,7 +112,7 @@ impl Sums {
         }
     }
 
-    /// Writes all that the sums tell into a report, findings excepted. `comm` names processes.
+    /// Fills a report from the sums, without findings. `comm` names processes.
     pub(crate) fn fill<'a>(&self, report: &mut Report, comm: impl Fn(Tgid) -> &'a str) {
         let seconds = report
             .trace
@@ -169,7 +169,7 @@ impl Sums {
             .sort_by_key(|found| (std::cmp::Reverse(found.sync_ns), found.party.process));
     }
 
-    /// Waits go from leaving a processor to being on one again: runnable time is among them.
+    /// A wait lasts from leaving a processor to being on one again, so it includes runnable time.
     fn fill_accounts(&self, report: &mut Report) {
         let accounts = &mut report.accounts.processes;
         let mut places: FastMap<Tgid, usize> = FastMap::default();

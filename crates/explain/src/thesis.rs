@@ -1,12 +1,12 @@
 //! Algorithms 4.1 and 4.2 of the thesis, as it states them, beside what was measured.
 //!
-//! **4.1** predicts an fsync's time: it ends with the first commit that begins after it. Commits that
-//! began before the earliest fsync left are taken out, as they can serve no one any more.
+//! **4.1** predicts an fsync's time: it ends with the first commit that begins after the fsync. Commits that
+//! began before the earliest fsync left are taken out, since they serve no fsync any more.
 //!
-//! **4.2** tells writes apart by the commit they meet: X ends before it begins, Y is in progress when
-//! it begins (blocked for the whole commit), Z begins during it (blocked for its rest). The thesis' sums for
-//! `T_write` in Y and Z are `r_write - q_write` written in other letters, so what can be compared with a
-//! measurement is how long each class should be blocked: not at all, `T_JC`, `r_JC - q_write`.
+//! **4.2** classes writes by the commit they meet: X ends before the commit begins, Y is in progress when it begins
+//! (blocked for the whole commit), Z begins during it (blocked for its rest). The thesis' sums for `T_write` in Y and
+//! Z are `r_write - q_write` in other letters. So the measurement can be compared with how long each class should be
+//! blocked: not at all, `T_JC`, `r_JC - q_write`.
 
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ use luc_events::tables::Commit;
 pub struct FsyncModel {
     /// fsyncs for which both predict.
     pub count: u64,
-    /// fsyncs after which no commit began that is in the trace: Algorithm 4.1 has no prediction.
+    /// fsyncs after which no recorded commit began: Algorithm 4.1 has no prediction.
     pub without_commit: u64,
     /// Commits waited for, on average: the thesis' key figure.
     pub commits_waited: f64,
@@ -87,7 +87,7 @@ impl FsyncSums {
     }
 }
 
-/// How a write stands to the commit it meets.
+/// The class of a write by the commit it meets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     X,
@@ -95,7 +95,7 @@ pub(crate) enum Class {
     Z,
 }
 
-/// The class of a write and how long Algorithm 4.2 has it blocked; `commit` is the first that ended after the
+/// The class of a write and how long it is blocked by Algorithm 4.2; `commit` is the first that ended after the
 /// write began.
 pub(crate) fn classify(enter_ns: u64, exit_ns: u64, commit: Option<&Commit>) -> (Class, u64) {
     match commit {
@@ -111,7 +111,7 @@ pub(crate) fn classify(enter_ns: u64, exit_ns: u64, commit: Option<&Commit>) -> 
 pub struct WriteClass {
     /// Writes in it.
     pub writes: u64,
-    /// How long the algorithm has them blocked in all, in nanoseconds.
+    /// How long they are blocked in all by the algorithm, in nanoseconds.
     pub predicted_blocked_ns: u64,
     /// How long they were blocked by a commit in all (write delay and lock-up), in nanoseconds.
     pub measured_blocked_ns: u64,

@@ -51,8 +51,8 @@ struct Cycle {
     thinking_ns: u64,
     /// Blocked or runnable.
     waited_ns: u64,
-    /// Brief waits: thinking, and all. These come in sums over several cycles, so what is not used up in one
-    /// is left for the next.
+    /// Brief waits: thinking, and all. They come in sums over several cycles, so the rest of one cycle is left for
+    /// the next.
     brief_thinking_ns: u64,
     brief_ns: u64,
 }
@@ -211,7 +211,7 @@ impl Threads {
         Some((thread.process, thread.cgroup))
     }
 
-    /// A process' name; empty if no row told it.
+    /// A process' name; empty if no row has it.
     pub(crate) fn comm(&self, process: Tgid) -> &str {
         self.comms.get(&process).map_or("", String::as_str)
     }
@@ -280,7 +280,7 @@ impl Threads {
 }
 
 impl Thread {
-    /// Moves the waits that lie in a call to the end of `into`, and forgets the earlier ones; how many they are.
+    /// Moves the waits that lie in a call to the end of `into`, and forgets earlier ones. Returns the number moved.
     pub(crate) fn take_waits(&mut self, enter_ns: u64, into: &mut VecDeque<Piece>) -> usize {
         let before = into.len();
         for wait in &self.recent {
@@ -292,8 +292,8 @@ impl Thread {
         into.len() - before
     }
 
-    /// Ends a round trip with an fsync that ended at `exit_ns` and had these waits inside; how long the thread
-    /// was thinking and how long on a processor since the one before, if there was one.
+    /// Ends a round trip with an fsync that ended at `exit_ns` and had the waits `inside`. Returns how long the
+    /// thread was thinking and how long on a processor since its previous fsync, if there was one.
     pub(crate) fn end_cycle<'a>(
         &mut self,
         exit_ns: u64,

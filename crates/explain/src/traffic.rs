@@ -1,8 +1,8 @@
 //! Whose bytes a file system wrote, over time.
 //!
-//! Data is written by whoever happens to: the caller of fsync, the journal, a flusher thread. It belongs to
-//! whoever made it dirty. So dirtied bytes are remembered per file, and written ones are charged to the
-//! file's dirtiers in proportion; without any, to the writer.
+//! Any thread may write data: the caller of fsync, the journal's, a flusher. The data belongs to whoever made it
+//! dirty. So dirtied bytes are remembered per file, and written bytes are charged to the file's dirtiers in
+//! proportion, or to the writer if there are none.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ use crate::owners::{OwnerId, Owners};
 
 /// Over how long one row of the `data` table sums.
 const INTERVAL_NS: u64 = 10_000_000;
-/// How long written bytes are remembered: longer than any commit that is not a catastrophe.
+/// Written bytes are remembered for this many intervals, a minute: longer than any usual commit.
 const MEMORY_INTERVALS: usize = 6_000;
 /// How many files' dirtiers are remembered.
 const MEMORY_FILES: usize = 1 << 16;
@@ -46,7 +46,7 @@ pub(crate) struct Traffic {
     written: FastMap<Dev, VecDeque<(u64, Shares)>>,
     peak_bytes: FastMap<Dev, u64>,
     dirtied: FastMap<(Dev, OwnerId), u64>,
-    /// What the row that is being taken in is charged to: kept so that it is allocated once.
+    /// Who is charged for the row that is being taken in: allocated once.
     charged: Shares,
 }
 

@@ -1,4 +1,4 @@
-//! Which of many columns go with a figure: rank correlations, and how often chance gives as much.
+//! Which of many columns correlate with a figure: rank correlations, and how often chance gives as strong a one.
 
 use rand::RngExt;
 use serde::Serialize;
@@ -9,15 +9,15 @@ use crate::random;
 /// Shuffles of the figure. The smallest probability that can come out is 1 / (SHUFFLES + 1).
 const SHUFFLES: usize = 1999;
 
-/// Fewest rows in which a column is looked at.
-const FEWEST_ROWS: usize = 6;
+/// A column needs this many rows.
+const MIN_ROWS: usize = 6;
 
-/// What a column has to do with the figure.
+/// How a column correlates with the figure.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Association {
     /// Spearman's correlation of ranks, within strata.
     pub correlation: f64,
-    /// How probable it is that any of all columns correlates as strongly with a figure that has to do with none.
+    /// The probability that any of the columns correlates as strongly with a figure that depends on none of them.
     pub adjusted_p: f64,
     /// Rows that have the column.
     pub rows: usize,
@@ -28,17 +28,17 @@ struct Family {
     rows: Vec<usize>,
     /// For each column its place and its ranks, normalized.
     columns: Vec<(usize, Vec<f64>)>,
-    /// By this a correlation is multiplied to be comparable to one of other rows.
+    /// A correlation times this is comparable to one of other rows.
     weight: f64,
 }
 
 /// The association of each column with the figure; `None` for a constant column, or one with too few rows.
 ///
-/// Ranks are those within a row's stratum, so that with all rows in one stratum it is Spearman's correlation, and with
-/// points as strata what points have in common counts for nothing. The figure is shuffled within strata; the adjusted
-/// probability is that of the largest of all columns (Westfall and Young, *Resampling-Based Multiple Testing*, 2.3,
-/// single step), each scaled by its rows. It holds for all columns together, however they depend on each other. The
-/// same `seed` gives the same.
+/// Ranks are those within a row's stratum. With all rows in one stratum this is Spearman's correlation. With points
+/// as strata, differences between points do not count. The figure is shuffled within strata. The adjusted probability
+/// is that of the largest of all columns (Westfall and Young, *Resampling-Based Multiple Testing*, 2.3, single step),
+/// each scaled by its rows. It holds for all columns together, however they depend on each other. The same `seed`
+/// gives the same result.
 #[must_use]
 pub fn associations(
     figure: &[f64],
@@ -98,7 +98,7 @@ fn families(strata: &[usize], columns: &[Vec<Option<f64>>]) -> Vec<Family> {
     for (place, column) in columns.iter().enumerate() {
         let there = |row: &usize| column[*row].is_some_and(f64::is_finite);
         let rows: Vec<usize> = (0..column.len()).filter(there).collect();
-        if rows.len() < FEWEST_ROWS {
+        if rows.len() < MIN_ROWS {
             continue;
         }
         let values: Vec<f64> = rows.iter().filter_map(|&row| column[row]).collect();
@@ -160,7 +160,7 @@ fn ranks_within(values: &[f64], rows: &[usize], strata: &[usize]) -> Vec<f64> {
     ranks
 }
 
-/// Fisher and Yates, in every stratum for itself.
+/// Shuffles each stratum by itself (Fisher and Yates).
 fn shuffle_within(figure: &mut [f64], strata: &[usize], random: &mut impl RngExt) {
     let mut order: Vec<usize> = (0..figure.len()).collect();
     order.sort_by_key(|&row| strata[row]);

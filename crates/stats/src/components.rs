@@ -16,8 +16,8 @@ pub struct Components {
     pub scores: Vec<Vec<f64>>,
 }
 
-/// The components of columns of equal length; `None` for fewer than two columns or three rows, for a column that is all
-/// alike or not of numbers. Components without variance are left out.
+/// The components of columns of equal length. `None` for fewer than two columns or three rows, and for a column that
+/// is constant or has a value that is no number. Components without variance are left out.
 #[must_use]
 pub fn components(columns: &[Vec<f64>]) -> Option<Components> {
     let rows = columns.first()?.len();

@@ -1,11 +1,11 @@
-//! The interval of a median that covers as it says at every count, also a small one.
+//! An interval of a median whose coverage is near its confidence at every count, also a small one.
 
 use super::order::{MedianInterval, median};
 
 /// The median with its interval of `confidence` (0.95 for 95 %), by interpolation between order statistics
 /// (Hettmansperger and Sheather, *Confidence intervals based on interpolated order statistics*, Statistics and
 /// Probability Letters 4, 1986). [`median_interval`](super::median_interval) covers *at least* 95 %, at 8 values
-/// 99.2 %; this one stays near what it says. `None` for too few values (fewer than 6 for 95 %) or for NaN.
+/// 99.2 %; this one stays near its confidence. `None` for too few values (fewer than 6 for 95 %) or for NaN.
 #[must_use]
 pub fn interpolated_interval(values: &[f64], confidence: f64) -> Option<MedianInterval> {
     let median = median(values)?;

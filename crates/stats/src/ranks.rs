@@ -8,15 +8,15 @@ pub(super) fn mid_ranks(values: &[f64]) -> Vec<f64> {
     let mut first = 0;
     while first < order.len() {
         let value = values[order[first]];
-        let alike = order[first..]
+        let equal = order[first..]
             .iter()
             .take_while(|&&at| values[at] == value)
             .count();
-        let rank = first as f64 + (alike as f64 + 1.0) / 2.0;
-        for &at in &order[first..first + alike] {
+        let rank = first as f64 + (equal as f64 + 1.0) / 2.0;
+        for &at in &order[first..first + equal] {
             ranks[at] = rank;
         }
-        first += alike;
+        first += equal;
     }
     ranks
 }

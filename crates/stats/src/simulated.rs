@@ -1,5 +1,5 @@
-//! Experiments on figures as storage gives them, skewed, each a mean of an autocorrelated run: how often do their
-//! intervals hold the true median?
+//! Experiments that measure how often intervals hold the true median. Their figures are skewed, and each is the mean
+//! of an autocorrelated run, like the figures of storage.
 
 use std::fmt;
 
@@ -11,9 +11,9 @@ use crate::random;
 
 /// Experiments of each case.
 pub const TRIALS: u64 = 4000;
-/// Runs whose median stands for the true one.
+/// The median of this many runs stands for the true one.
 const RUNS_OF_TRUTH: usize = 100_001;
-/// What one side of a pair has more.
+/// How many times one side of a pair is the other.
 const FACTOR: f64 = 1.3;
 
 /// What a run's intervals are drawn from.

@@ -8,7 +8,7 @@ use super::order::MedianInterval;
 /// Fewest repeats that give a 95 % interval of a median.
 pub const FEWEST: usize = 6;
 
-/// How sure an interval is made, that covers 95 % although the repeats ended when it was narrow.
+/// The nominal confidence of an interval that covers 95 % although the repeats ended when it was narrow.
 const SEQUENTIAL_CONFIDENCE: f64 = 0.965;
 
 /// When to stop: once the interval is narrow, between a least and a greatest number of repeats.
@@ -30,7 +30,7 @@ pub enum Verdict {
     More(usize),
     /// The interval is narrow enough.
     Converged,
-    /// The most repeats are made, and the interval is wider than the goal.
+    /// `max` repeats are made, and the interval is wider than the goal.
     NotConverged,
     /// Shown to be worse than the best, and given up.
     Worse,
@@ -39,10 +39,10 @@ pub enum Verdict {
 }
 
 impl Goal {
-    /// The 95 % interval of what was repeated until this goal said stop. A rule that stops when an interval is narrow
-    /// prefers samples that happen to be narrow, and such intervals cover less than they say. Two things make up for
-    /// it: there are few looks (see [`Goal::verdict`]), and where there is more than one the interval is one of 96.5 %,
-    /// which then covers about 95 %; the tests measure it. One look (`min` = `max`) is no choice and needs neither.
+    /// The 95 % interval of repeats that ended by this goal. A rule that stops at a narrow interval prefers samples
+    /// that happen to be narrow, so that such intervals cover less than their confidence. Two things make up for it:
+    /// there are few looks (see [`Goal::verdict`]), and with more than one look the interval is one of 96.5 %, which
+    /// then covers about 95 %; the tests measure it. One look (`min` = `max`) is no choice and needs neither.
     #[must_use]
     pub fn interval(&self, values: &[f64]) -> Option<MedianInterval> {
         let confidence = if self.min < self.max {

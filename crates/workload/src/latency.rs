@@ -1,7 +1,7 @@
 //! Latencies of operations: recorded in shared memory, summed up as an HDR histogram.
 //!
-//! A client records into counters of its own in shared memory, so that threads and forked processes
-//! are measured alike and a client that is killed loses nothing. The counters are logarithmic with
+//! A client records into counters of its own in shared memory. So threads and forked processes are measured
+//! in the same way, and the figures of a killed client are not lost. The counters are logarithmic with
 //! 1024 steps per octave: a value is known to 0.1 %.
 
 use std::borrow::Cow;
@@ -109,7 +109,7 @@ impl Recorder<'_> {
         latency.max_ns = latency
             .max_ns
             .max(self.totals[operation * TOTALS + 1].load(Ordering::Relaxed));
-        // A look at an octave without counts would take memory for it.
+        // Reading the counters of an unused octave would take memory for them.
         let octaves = self.totals[operation * TOTALS + 3].load(Ordering::Relaxed);
         for octave in (0..BUCKETS / STEPS).filter(|octave| octaves >> octave & 1 == 1) {
             let first = octave * STEPS;

@@ -1,8 +1,8 @@
 //! Workloads: clients that work on files, and what each operation takes.
 //!
-//! [`workloads`] are ours, each beside the benchmark that it is like; [`filebench`] runs Filebench's language,
-//! [`traced`] makes a text in it of a recorded trace. [`workers`] starts clients as threads or processes, [`latency`]
-//! has what their operations took, [`scratch`] the directory that they work in.
+//! [`workloads`] has our own, each modelled on a known benchmark. [`filebench`] runs Filebench's language. [`traced`]
+//! turns a recorded trace into a text in that language. [`workers`] starts clients as threads or processes,
+//! [`latency`] measures their operations, [`scratch`] makes the directory that they work in.
 
 pub mod error;
 pub mod filebench;

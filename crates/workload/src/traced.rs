@@ -1,8 +1,8 @@
 //! A recorded trace as a workload: a personality in Filebench's language that does what the recorded threads did.
 //!
-//! `read` takes calls and syncs from the trace, `episodes` cuts each thread's into what it did to one file at a time,
-//! `table` makes random variables of counts, sizes and pauses, `write` writes the personality. What a trace does not
-//! have is in docs/reference/advise.md: offsets, names, directories, sizes of files that were there before.
+//! `read` takes calls and syncs from the trace. `episodes` cuts each thread's calls by the file that they are on.
+//! `table` makes random variables of counts, sizes and pauses. `write` writes the personality. A trace lacks offsets,
+//! names, directories, and sizes of files that existed before it; docs/reference/advise.md says what that means.
 
 mod episodes;
 mod read;
@@ -18,9 +18,9 @@ use luc_events::store::StoreError;
 /// A personality made of a trace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Derived {
-    /// It, in Filebench's language.
+    /// Its text in Filebench's language.
     pub text: String,
-    /// How many calls of each kind it is made of.
+    /// Calls of each kind in the trace that it replays.
     pub counts: Counts,
 }
 
@@ -42,14 +42,14 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Those that are kept.
+    /// Calls that the personality makes.
     #[must_use]
     pub fn kept(&self) -> u64 {
         self.creations + self.removals + self.writes + self.reads + self.syncs
     }
 }
 
-/// A trace of which no workload can be made.
+/// Why no workload can be made of a trace.
 #[derive(Debug, thiserror::Error)]
 pub enum TracedError {
     /// It cannot be read.

@@ -42,7 +42,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Of clients that had a fixed amount of work.
+    /// The figures of clients that had a fixed amount of work.
     pub fn of_rounds(
         recorders: Recorders,
         clients: usize,
@@ -78,8 +78,8 @@ pub enum Failure {
 }
 
 /// Runs `body` once per client, all started together, and returns when all have ended. Latencies
-/// are kept for `operations` operations. `tick` is called about ten times a second. What `prepare`
-/// makes for a client, before any of them starts, is handed to its `body`.
+/// are kept for `operations` operations. `tick` is called about ten times a second. `prepare` is called for each
+/// client before any of them starts; `body` gets its result.
 ///
 /// A client of kind process is forked, so this process must have a single thread.
 pub fn run<T>(
@@ -104,8 +104,8 @@ pub fn run<T>(
     })
 }
 
-/// As [`run`] for clients that have a fixed amount of work instead of a time. Latencies go into
-/// `recorders`. Whether all have done their work; a signal keeps them from it.
+/// As [`run`], for clients that have a fixed amount of work instead of a time. Latencies go into
+/// `recorders`. Returns false if a signal kept clients from ending their work.
 pub fn run_to_end<T>(
     (clients, kind): (usize, ClientKind),
     recorders: &Recorders,
@@ -135,7 +135,7 @@ fn no_memory(clients: usize, reason: std::io::Error) -> Failure {
     })
 }
 
-/// The measured interval as it came out, ns.
+/// When the measured interval really began and ended, ns.
 struct Span {
     begin_ns: u64,
     end_ns: u64,
@@ -227,7 +227,7 @@ mod tests {
 
     use super::*;
 
-    /// So long that a client runs in it on a busy machine, too.
+    /// Long enough for a client to run in it on a busy machine.
     const MEASURED_NS: u64 = 1_000_000_000;
 
     fn schedule(clients: usize) -> Schedule {

@@ -1,5 +1,4 @@
-//! The workloads: closed loops of clients in a fresh directory. [`timed`] has what those share that
-//! run for a time.
+//! The workloads: closed loops of clients in a fresh directory. Those that run for a time share [`timed`].
 
 pub mod append;
 pub mod commit;

@@ -17,7 +17,7 @@ use crate::split::{Piece, Span, Split};
 use crate::thesis::{Class, classify};
 use crate::traffic::Shares;
 
-/// A call without any wait is taken as blocked unseen if it lasted this long.
+/// A call of this length must have waited: without a recorded wait, it is taken as blocked all the time.
 const UNSEEN_NS: u64 = 1_000_000_000;
 
 impl Analysis<'_> {
@@ -120,8 +120,9 @@ impl Analysis<'_> {
     }
 }
 
-/// Splits an fsync over the `first` commit that ended after its begin and later ones, of which it needed its `own`.
-/// Whether its waits were lost: without a single one in so long a call, it is taken as one wait for the commit.
+/// Splits an fsync over the commits from the `first` that ended after its begin; it needed the one at `own`. A call
+/// of [`UNSEEN_NS`] without a single wait has lost its waits, and is taken as one wait for the commit; returns
+/// whether that is so.
 fn split_sync(
     split: &mut Split,
     row: &Sync,

@@ -24,7 +24,7 @@ pub(super) struct Ledgers {
     pub(super) by_owner: FastMap<OwnerId, OwnerSums>,
     /// The longest fsyncs, the shortest of them first once there are enough.
     pub(super) slowest: Vec<Slow>,
-    /// Calls so long that they must have waited, of which no wait was seen.
+    /// Calls that must have waited, given their length, and have no recorded wait.
     pub(super) syncs_without_waits: u64,
     /// Whose bytes were written during the call that is being entered: allocated once.
     written_meanwhile: Shares,

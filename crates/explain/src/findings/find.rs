@@ -1,8 +1,7 @@
 //! What the figures mean, most important first.
 //!
-//! Each finding has a cost: the time that threads lost to it. Findings about something that can be cured rank by
-//! their cost; that the device is slow, or that storage is not the matter at all, is said first only if
-//! nothing curable costs a tenth of what there is to lose.
+//! Each finding has a cost: the time that threads lost to it. Curable findings rank by their cost. Limits (a slow
+//! device, or a program that hardly uses storage) come first only if no curable finding costs a tenth of the time.
 
 use luc_events::Dev;
 
@@ -13,7 +12,7 @@ use crate::parts::{Part, Parts};
 use crate::party::Party;
 use crate::report::{Blame, FileSystemReport, Report};
 
-/// A finding needs this share of the time in file-system calls to be listed,
+/// A finding is listed from this share of the time in file-system calls on,
 const LISTED_SHARE: f64 = 0.02;
 /// and this one to come before the limits.
 const LEADING_SHARE: f64 = 0.10;
@@ -47,7 +46,7 @@ pub(crate) fn find(report: &Report) -> Vec<Finding> {
     ranked(report, found, total_ns)
 }
 
-/// Findings with their shares of `total_ns`, most important first, without those that cost next to nothing.
+/// Findings with their shares of `total_ns`, most important first, without those below [`LISTED_SHARE`].
 pub(crate) fn ranked(report: &Report, found: Vec<Finding>, total_ns: u64) -> Vec<Finding> {
     let mut found: Vec<Finding> = found
         .into_iter()
@@ -341,8 +340,8 @@ impl Foreign<'_> {
             kind: FindingKind::SomeoneElsesData,
             sentence: format!(
                 "{} waits on {name} because of data that {} wrote",
-                said(&self.worst.victim),
-                said(&self.worst.culprit)
+                in_words(&self.worst.victim),
+                in_words(&self.worst.culprit)
             ),
             dev: Some(file_system.dev),
             cost_ns: self.load_ns,
@@ -381,7 +380,7 @@ impl Foreign<'_> {
 }
 
 /// A process in words.
-fn said(party: &Party) -> String {
+fn in_words(party: &Party) -> String {
     if party.comm.is_empty() {
         format!("process {}", party.process)
     } else {

@@ -34,8 +34,8 @@ pub(super) fn with_victim(
     Finding { victim, ..finding }
 }
 
-/// Names whose work it was, by how much of something each one did, and who lost most to it: beside the culprit if another
-/// lost a tenth of what the culprit did, as that one has itself to blame.
+/// Names the culprit, who has the largest `amount`, and the victim, who lost most. The culprit's own loss is its own
+/// fault, so another is the victim if it lost at least a tenth of what the culprit did.
 fn with_culprit(
     file_system: &FileSystemReport,
     part: Part,

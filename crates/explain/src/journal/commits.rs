@@ -30,7 +30,7 @@ impl Committed {
         self.row.end_ns.saturating_sub(self.row.start_ns)
     }
 
-    /// Whose handle was open longest: callers who find the transaction locked wait for that.
+    /// The owner of the handle that was open longest: callers who find the transaction locked wait for it.
     pub(crate) fn longest_open(&self) -> Option<OwnerId> {
         let longest = self.handles.iter().max_by_key(|(_, sum)| sum.longest_ns);
         longest.map(|&(owner, _)| owner)
@@ -43,7 +43,7 @@ pub(crate) struct HandleSum {
     pub(crate) count: u64,
     pub(crate) dirtied: u64,
     pub(crate) open_ns: u64,
-    /// The longest that one of them was open: the mean of each thread's, as far as it is known.
+    /// How long the longest of them was open. A row has the sum of a thread's handles, of which this takes the mean.
     pub(crate) longest_ns: u64,
 }
 
@@ -80,7 +80,7 @@ pub(crate) struct CommitSums {
 }
 
 impl CommitSums {
-    /// Counts the calls that a commit served, which are known later than it is.
+    /// Counts the calls that a commit served, which are known later than the commit.
     pub(super) fn add_served(&mut self, commit: &Committed) {
         if commit.served > 0 {
             self.serving += 1;

@@ -24,13 +24,13 @@ pub(crate) enum Op {
     Think(u64),
     /// Runs in user mode.
     Compute(u64),
-    /// Makes its file's data durable, which takes so long, and waits for the commit.
+    /// Makes its file's data durable, which takes `data_ns`, and waits for the commit.
     Fsync { data_ns: u64 },
     /// Writes; if `shared`, into a buffer that each commit writes, too.
     Write { shared: bool },
-    /// Creates a file: holds the directory's lock so long.
+    /// Creates a file, holding the directory's lock for `hold_ns`.
     Create { hold_ns: u64 },
-    /// Waits so long for space in the journal, in a write.
+    /// Waits for space in the journal, in a write, for this time.
     Checkpoint(u64),
 }
 
@@ -78,7 +78,7 @@ pub(crate) struct Burst {
     pub(crate) process: u32,
     pub(crate) cgroup: u64,
     pub(crate) bytes_per_interval: u64,
-    /// In each second, from its beginning for so many intervals.
+    /// The burst lasts this many intervals from the beginning of each second.
     pub(crate) intervals_per_s: u64,
 }
 

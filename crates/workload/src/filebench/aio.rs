@@ -17,10 +17,10 @@ use super::slots::Buffer;
 use crate::workers::{Client, Fault, now_ns};
 
 /// Threads of a client's pool at most, as many as the C library has.
-const MOST_THREADS: usize = 20;
+const MAX_THREADS: usize = 20;
 /// Writes that may wait; a client with more waits for its pool, so that a loop of nothing but writes does
 /// not fill the memory.
-const MOST_WAITING: usize = 4096;
+const MAX_WAITING: usize = 4096;
 /// The longest sleep without a look at the end of the run.
 const NAP: Duration = Duration::from_millis(100);
 
@@ -85,7 +85,7 @@ impl Aio {
             operation,
         };
         let mut queue = self.pool.lock();
-        while queue.waiting.len() >= MOST_WAITING && client.running(now_ns()) {
+        while queue.waiting.len() >= MAX_WAITING && client.running(now_ns()) {
             let woken = self.pool.room.wait_timeout(queue, NAP);
             queue = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -94,7 +94,7 @@ impl Aio {
         }
         queue.waiting.push_back(write);
         self.pending += 1;
-        let short = queue.idle < queue.waiting.len() && self.threads.len() < MOST_THREADS;
+        let short = queue.idle < queue.waiting.len() && self.threads.len() < MAX_THREADS;
         drop(queue);
         self.pool.work.notify_one();
         if short {

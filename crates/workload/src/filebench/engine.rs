@@ -68,11 +68,11 @@ pub struct Report {
     pub read_mib_per_second: f64,
     /// Data written, MiB/s.
     pub written_mib_per_second: f64,
-    /// Latency of each flowop, by its name; the choice of the file is not in it.
+    /// Latency of each flowop by its name, without the choice of the file.
     pub operations: Vec<LatencyFigures>,
-    /// What each of them moved.
+    /// Bytes that each flowop moved.
     pub moved: Vec<Moved>,
-    /// What each `testrandvar` drew.
+    /// The draws of each `testrandvar`.
     pub drawn: Vec<Drawn>,
 }
 
@@ -131,7 +131,7 @@ impl Workload {
         self.plan.clients.len()
     }
 
-    /// About what the files that are there at the start take, bytes.
+    /// About how much space the files at the start take, bytes.
     pub fn file_bytes(&self) -> u64 {
         const DRAWS: u64 = 1000;
         let mut random = random::stream(0, 0);
@@ -281,7 +281,7 @@ impl Workload {
         }
     }
 
-    /// Does what comes before the run, in its order; the files are made there, or at last.
+    /// Does the actions before the run in their order. Makes the files at `create`, else at the end.
     fn prepare(&self, options: &Options, scratch: &Path) -> Result<Vec<Tree>, FilebenchError> {
         let mut trees = None;
         for step in &self.plan.before {

@@ -55,7 +55,7 @@ fn the_whole_language() {
 
 #[test]
 fn a_mistake_says_where_and_what_to_do() {
-    for (text, said) in [
+    for (text, message) in [
         (
             "sett $x=1",
             "1:1: unknown command 'sett'; did you mean 'set'?",
@@ -86,7 +86,7 @@ fn a_mistake_says_where_and_what_to_do() {
         ),
     ] {
         let diagnostic = parse(text).expect_err(text).to_string();
-        assert!(diagnostic.contains(said), "{diagnostic}\nnot {said}");
+        assert!(diagnostic.contains(message), "{diagnostic}\nnot {message}");
     }
 }
 

@@ -24,16 +24,16 @@ pub struct Counted {
     pub bytes: HashMap<String, u64>,
 }
 
-/// What comes of comparing a run with the reference.
+/// The result of comparing a run with the reference.
 #[derive(Debug, Default)]
 pub struct Verdict {
     /// Flowops looked at.
     pub flowops: usize,
-    /// Those of them whose size of calls is given by the reference.
+    /// Flowops among them for which the reference gives a size.
     pub sized: usize,
     /// The largest relative distance of a mean size from that of the reference.
     pub farthest: f64,
-    /// What is not as it should be, a sentence each.
+    /// Deviations from the reference, a sentence each.
     pub wrong: Vec<String>,
 }
 

@@ -14,10 +14,10 @@ use super::plan::{Before, Member, Plan};
 use scope::Scope;
 use steps::Composites;
 
-/// Clients that a run may have.
-const MOST_CLIENTS: u64 = 4096;
-/// Entries that all filesets may have together.
-const MOST_ENTRIES: u64 = 1 << 26;
+/// A run may have this many clients.
+const MAX_CLIENTS: u64 = 4096;
+/// All filesets together may have this many entries.
+const MAX_ENTRIES: u64 = 1 << 26;
 
 /// The plan of a file's commands; `given` are variables whose value the user has set.
 pub(super) fn resolve(commands: &[Command], given: &[(String, Value)]) -> Result<Plan, Diagnostic> {
@@ -98,8 +98,8 @@ pub(super) fn resolve(commands: &[Command], given: &[(String, Value)]) -> Result
         sum.saturating_add(files.entries)
             .saturating_add(files.leaf_directories)
     });
-    if entries > MOST_ENTRIES {
-        let advice = format!("use at most {MOST_ENTRIES}");
+    if entries > MAX_ENTRIES {
+        let advice = format!("use at most {MAX_ENTRIES}");
         return Err(Diagnostic::new(
             start,
             format!("{entries} files are too many"),
@@ -133,8 +133,8 @@ impl Scope {
             let all = instances
                 .saturating_add(members.len() as u64)
                 .saturating_mul(processes);
-            if all.saturating_add(plan.clients.len() as u64) > MOST_CLIENTS {
-                let advice = format!("use at most {MOST_CLIENTS}");
+            if all.saturating_add(plan.clients.len() as u64) > MAX_CLIENTS {
+                let advice = format!("use at most {MAX_CLIENTS}");
                 return Err(Diagnostic::new(given.at, "too many threads", advice));
             }
             let io_priority = match self.integer_or(given, "ioprio", 8)? {

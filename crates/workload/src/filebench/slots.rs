@@ -6,7 +6,7 @@ use std::sync::Arc;
 use luc_stats::random;
 use rand::Rng;
 
-/// Numbers that a flowop may name.
+/// A flowop may name this many slots by number.
 const NUMBERED: usize = 128;
 /// What `O_DIRECT` asks of addresses, bytes.
 const ALIGNMENT: usize = 4096;
@@ -77,7 +77,7 @@ impl Slots {
         next.first + next.turn
     }
 
-    /// The first file that `opennext` looks at; the caller writes back where it goes on.
+    /// The first file that `opennext` looks at; the caller stores where the next search begins.
     pub(super) fn next_file(&mut self, files: usize) -> &mut usize {
         &mut self.nexts[files].file
     }

@@ -1,8 +1,8 @@
 //! Where clients wait for each other: the semaphores of `semblock` and `sempost`, and `block` and `wakeup`.
 //!
-//! All states are under one lock, so that a post to many semaphores takes it once, and so that it can be
-//! seen when every client waits and none is left to wake another. A wait looks at the clock ten times a
-//! second: it ends with the run, whatever happens.
+//! All states are under one lock. A post to many semaphores takes it once, and a client that begins to wait can see
+//! that all others wait too and none is left to wake another. A wait looks at the clock ten times a second, so that
+//! it ends with the run in any case.
 
 use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -31,7 +31,7 @@ pub(super) struct Waits {
     quirks: Quirks,
 }
 
-/// What Filebench does and the default mends.
+/// Quirks of Filebench that the default does not have.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Quirks {
     /// A wakeup that nobody waits for is lost.

@@ -1,7 +1,7 @@
 //! What threads did, one file at a time.
 //!
-//! An episode is what a thread does to a file until it turns to another: it makes a file, writes and syncs it; or it
-//! works on one that was there; or it removes one. Threads of one name form a group.
+//! An episode is the calls of a thread on one file until it turns to another: it makes a file, writes and syncs it;
+//! or it works on one that existed; or it removes one. Threads of one name form a group.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -9,7 +9,7 @@ use super::Counts;
 use super::read::{Operation, Traced, What};
 
 /// Groups with fewer operations than this share of all are left out.
-const LEAST_SHARE: f64 = 0.005;
+const MIN_SHARE: f64 = 0.005;
 
 /// Threads of one name.
 #[derive(Debug, Default)]
@@ -17,20 +17,20 @@ pub(super) struct Group {
     pub(super) name: String,
     /// Threads at work at the same time, on average.
     pub(super) threads: u64,
-    /// On files that they made.
+    /// Episodes on files that the group made.
     pub(super) fresh: Episodes,
-    /// On files that were there.
+    /// Episodes on files that existed.
     pub(super) old: Episodes,
     /// Pause before each removal, us.
     pub(super) removal_pauses: Vec<u64>,
     pub(super) counts: Counts,
     /// Bytes written to each file that was made.
     pub(super) fresh_sizes: Vec<u64>,
-    /// Bytes known of each file that was there.
+    /// Known bytes of each file that existed.
     pub(super) old_sizes: Vec<u64>,
-    /// Most files at a time that it had made or was still to remove.
+    /// The largest number of files at a time that the group had made or was still to remove.
     pub(super) live: u64,
-    /// Whether writes to files that were there made them longer, as far as the journal shows.
+    /// Whether the journal shows that writes made existing files longer.
     pub(super) appends: bool,
 }
 
@@ -65,7 +65,7 @@ struct Episode {
     pause_us: u64,
 }
 
-/// All groups, the busiest first; those with next to nothing are left out.
+/// All groups, the busiest first, without those below [`MIN_SHARE`].
 pub(super) fn groups(traced: &Traced) -> Vec<Group> {
     let mut by_name: BTreeMap<&str, Vec<&[Operation]>> = BTreeMap::new();
     let threads = traced.operations.chunk_by(|a, b| a.thread == b.thread);
@@ -74,7 +74,7 @@ pub(super) fn groups(traced: &Traced) -> Vec<Group> {
         let name = name.map_or("", String::as_str);
         by_name.entry(name).or_default().push(operations);
     }
-    let least = (traced.operations.len() as f64 * LEAST_SHARE) as u64;
+    let least = (traced.operations.len() as f64 * MIN_SHARE) as u64;
     let mut groups: Vec<Group> = by_name
         .into_iter()
         .map(|(name, threads)| group(name, &threads, &traced.allocations))
@@ -85,7 +85,7 @@ pub(super) fn groups(traced: &Traced) -> Vec<Group> {
     groups
 }
 
-/// Files that one group made and another removed are removed by the first: apart from each other, neither would keep the
+/// Lets a group remove the files that it made and another group removed. Otherwise neither group would keep its
 /// number of files.
 fn hand_removals_over(groups: &mut [Group]) {
     for giver in 0..groups.len() {
@@ -130,7 +130,7 @@ fn group(name: &str, threads: &[&[Operation]], allocations: &HashMap<u32, u64>) 
         both.filter(|(writes, syncs)| **writes > 0 && **syncs > 0)
             .count() as u64
     };
-    // Each file that was made and synced allocates once; what is above that are old files that grew.
+    // Each file that was made and synced allocates once. Further allocations are of old files that grew.
     let (fresh, old) = (synced(&group.fresh), synced(&group.old));
     group.appends = old > 0 && 2 * allocated.saturating_sub(fresh) >= old;
     group

@@ -1,4 +1,4 @@
-//! What a trace has of file operations.
+//! The file operations in a trace.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -10,12 +10,12 @@ use luc_events::tables::{Call, Data, Handle, Sync, Task};
 /// The type of ext4's handles that allocate blocks for data when it is written back (`EXT4_HT_WRITE_PAGE`).
 const WRITE_PAGE: u32 = 2;
 
-/// How long data that became dirty is summed over.
+/// Data that becomes dirty is summed over intervals of this length.
 const SLOT_NS: u64 = 10_000_000;
 /// Data becomes dirty by pages.
 const PAGE_BYTES: u64 = 4096;
 /// A longer write is made in pieces of this size.
-const LONGEST_WRITE_BYTES: u64 = 1 << 20;
+const MAX_WRITE_BYTES: u64 = 1 << 20;
 
 /// A call that succeeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub(super) enum What {
     Write,
     Read,
     Sync,
-    /// Nothing that a personality has.
+    /// A personality has no such operation.
     Other,
 }
 
@@ -132,8 +132,9 @@ pub(super) fn read(directory: &Path) -> Result<Traced, StoreError> {
     Ok(traced)
 }
 
-/// Writes that are no rows, since they neither touched the journal nor slept, by the data that they made dirty: one for
-/// what a thread made dirty in a file in a slot, before the sync that followed, if one did.
+/// Writes of which the trace has no row, because they neither touched the journal nor slept. They are known by the
+/// data that they made dirty: one write stands for the data that a thread made dirty in a file in one interval. It
+/// comes before the sync that followed, if there was one.
 fn unseen_writes(
     reader: &Reader,
     main: u32,
@@ -173,7 +174,7 @@ fn unseen_writes(
             let when_ns = place(seen, at_ns);
             // Less than a page is the rounding of those that were seen.
             while left >= PAGE_BYTES {
-                let piece = left.min(LONGEST_WRITE_BYTES);
+                let piece = left.min(MAX_WRITE_BYTES);
                 left -= piece;
                 unseen.push(Operation {
                     thread,
@@ -189,8 +190,8 @@ fn unseen_writes(
     Ok(unseen)
 }
 
-/// When a write may have been that ended in the slot before `at_ns`: just before the first sync that it can have been
-/// for, else just after what was done to the file before.
+/// A plausible time for a write that ended in the interval before `at_ns`: just before the first sync that can be for
+/// it, else just after the file's previous operation.
 fn place(seen: &[&Operation], at_ns: u64) -> u64 {
     let from_ns = at_ns.saturating_sub(SLOT_NS);
     let is_later = |one: &&&Operation| one.what == What::Sync && one.exit_ns >= from_ns;
@@ -201,7 +202,7 @@ fn place(seen: &[&Operation], at_ns: u64) -> u64 {
     before.map_or(at_ns, |one| one.exit_ns + 1)
 }
 
-/// The file system with the most operations; one that is not known (0) is none.
+/// The file system with the most operations; 0 is an unknown one and does not count.
 fn busiest(found: &[(u32, Operation)]) -> u32 {
     let mut counts: HashMap<u32, usize> = HashMap::new();
     for (dev, _) in found.iter().filter(|(dev, _)| *dev != 0) {

@@ -1,7 +1,7 @@
 //! Random variables with the distribution of what was counted.
 
 /// Values that are each a row of their own, if there are no more.
-const MOST_VALUES: usize = 16;
+const MAX_VALUES: usize = 16;
 /// Rows of a table of more, each with as many values.
 const ROWS: usize = 20;
 
@@ -13,7 +13,7 @@ pub(super) fn variable(values: &[u64]) -> String {
     match distinct.as_slice() {
         [] => "0".to_owned(),
         [only] => only[0].to_string(),
-        few if few.len() <= MOST_VALUES => {
+        few if few.len() <= MAX_VALUES => {
             let counts: Vec<usize> = few.iter().map(|same| same.len()).collect();
             let percents = percents(&counts);
             let rows = few

@@ -8,10 +8,10 @@ use super::read::Traced;
 use super::table::{around, variable};
 use super::{Counts, Derived};
 
-/// Fewest files of a set, so that one is there to be chosen whatever the others do.
-const LEAST_FILES: u64 = 64;
+/// A set has at least this many files, so that one is free while other threads hold some.
+const MIN_FILES: u64 = 64;
 /// Most files of a set.
-const MOST_FILES: u64 = 200_000;
+const MAX_FILES: u64 = 200_000;
 /// Largest file that is made before the run.
 const LARGEST_BYTES: u64 = 1 << 30;
 /// Files are made of whole blocks of this size.
@@ -89,7 +89,7 @@ impl Parts {
     fn group(&mut self, number: usize, group: &Group) {
         let id = format!("g{number}");
         let fresh = group.fresh.count() as u64;
-        // As many files are made as removed, or the disk would fill, or the files end.
+        // As many files are made as removed: else the disk would fill, or no file would be left to remove.
         let turns = fresh.max(group.counts.removals);
         let old = group.old.count() as f64;
         let mut flowops = String::new();
@@ -138,9 +138,9 @@ impl Parts {
         );
     }
 
-    /// Files that are made, and removed.
+    /// The set of files that the group makes and removes.
     fn fresh(&mut self, id: &str, group: &Group) {
-        let files = (2 * group.live).clamp(LEAST_FILES.max(8 * group.threads), MOST_FILES);
+        let files = (2 * group.live).clamp(MIN_FILES.max(8 * group.threads), MAX_FILES);
         let sizes: Vec<u64> = group
             .fresh_sizes
             .iter()
@@ -156,7 +156,7 @@ impl Parts {
             self.filesets,
             "define fileset name={id}new,path=$dir,size=${id}newsize,entries={files},dirwidth=1000,prealloc=50"
         );
-        // Where nothing was made, what is removed is replaced in one piece.
+        // A group that only removes files makes a whole new one for each.
         let body = if group.fresh.count() > 0 {
             self.body(id, "new", &group.fresh, true)
         } else {
@@ -176,7 +176,7 @@ impl Parts {
         );
     }
 
-    /// Files that are there.
+    /// The set of files that exist before the run.
     fn old(&mut self, id: &str, group: &Group) {
         let largest = group
             .old
@@ -191,7 +191,7 @@ impl Parts {
         };
         let sizes: Vec<u64> = group.old_sizes.iter().map(whole).collect();
         self.set(id, "oldsize", &variable(&sizes));
-        let files = (sizes.len() as u64).clamp(1, MOST_FILES);
+        let files = (sizes.len() as u64).clamp(1, MAX_FILES);
         let _ = writeln!(
             self.filesets,
             "define fileset name={id}old,path=$dir,size=${id}oldsize,entries={files},dirwidth=1000,prealloc"
@@ -208,7 +208,7 @@ impl Parts {
     fn body(&mut self, id: &str, kind: &str, episodes: &Episodes, grows: bool) -> String {
         let mut body = String::new();
         let random = if grows { "" } else { ",random" };
-        // A file that is made grows from its beginning, one that is there from its end.
+        // A new file grows from its beginning, one that exists from its end.
         let write = if grows && kind == "old" {
             "appendfile"
         } else {

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_client_takes_so_many_times_as_long() {
+    fn a_slow_client_s_rounds_take_the_factor_times_as_long() {
         let think = Think {
             mean_ns: 1000,
             slow_clients: 1,

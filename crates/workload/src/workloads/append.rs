@@ -105,7 +105,7 @@ impl Log {
     }
 }
 
-/// A file that is there to stay, with its blocks if they are asked for.
+/// A new file that is on the disk, with its blocks if `preallocate_bytes` asks for them.
 fn new_file(path: &Path, preallocate_bytes: Option<u64>) -> io::Result<File> {
     let file = OpenOptions::new().write(true).create_new(true).open(path)?;
     if let Some(bytes) = preallocate_bytes {

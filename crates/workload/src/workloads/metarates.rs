@@ -32,7 +32,7 @@ pub struct Metarates {
     pub file_size_bytes: u64,
     /// A directory per client instead of one that all share.
     pub directory_per_client: bool,
-    /// How many files before the newest each client unlinks one; absent: all files stay.
+    /// Each client keeps its newest files, as many as this, and unlinks older ones. Absent: all files stay.
     pub keep: Option<u64>,
     /// Rounds in which all clients start together and each creates one file, on a journal at rest; the schedule's times
     /// then do not count. Absent: each client creates file after file.
@@ -49,7 +49,7 @@ pub struct Report {
     pub file_size_bytes: u64,
     /// Whether each client had a directory of its own.
     pub directory_per_client: bool,
-    /// Files of each client that stay; absent: all.
+    /// Files that each client kept; absent: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep: Option<u64>,
     /// Rounds of one file per client; absent: file after file.
@@ -164,7 +164,7 @@ impl Name {
     }
 }
 
-/// When a client was how far with a file, ns.
+/// When a client ended each step with a file, ns.
 struct Laps {
     start: u64,
     opened: u64,

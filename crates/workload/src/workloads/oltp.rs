@@ -54,7 +54,7 @@ pub struct Report {
     pub flowops_per_second: f64,
     /// Log writes per second.
     pub log_writes_per_second: f64,
-    /// Latency of each operation that there is; the choice of the file is not in it.
+    /// Latency of each operation that ran, without the choice of the file.
     pub operations: Vec<LatencyFigures>,
 }
 

@@ -1,6 +1,6 @@
-//! Overwrite: clients that write into a file of their own that is there already, and synchronize it
+//! Overwrite: each client writes into a file of its own that exists already, and synchronizes it
 //! after each write. The write changes nothing but data, so the synchronization needs a flush of the
-//! disk and no commit: the logs of PostgreSQL and InnoDB, which are made once and used again.
+//! disk and no commit. PostgreSQL and InnoDB use their logs so: they make them once and overwrite them.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
@@ -103,7 +103,7 @@ impl Overwrite {
             self.file_size_bytes,
         )
         .or_else(|error| match error {
-            // Not every file system has it; writing allocates as well.
+            // Not every file system has fallocate; writing allocates as well.
             rustix::io::Errno::OPNOTSUPP => Ok(()),
             error => Err(error),
         })?;

@@ -29,12 +29,12 @@ pub struct Timed {
     pub think: Think,
     /// Seed of everything random.
     pub seed: u64,
-    /// Fsyncs do nothing, which keeps nothing: what is left of the time without them.
+    /// Fsyncs do nothing and keep nothing. A run then shows the time that remains without them.
     pub no_fsync: bool,
 }
 
 impl Timed {
-    /// An fsync, where there are any.
+    /// An fsync; nothing with `no_fsync`.
     pub(super) fn sync(&self, file: &File) -> io::Result<()> {
         if self.no_fsync {
             return Ok(());
@@ -42,7 +42,7 @@ impl Timed {
         file.sync_all()
     }
 
-    /// The synchronization `call`, where there are any.
+    /// The synchronization `call`; nothing with `no_fsync`.
     fn synchronize(&self, call: SyncCall, file: &File) -> io::Result<()> {
         match call {
             SyncCall::Fsync => self.sync(file),
@@ -155,7 +155,7 @@ pub struct Head {
     /// Clients that are slow.
     #[serde(skip_serializing_if = "is_zero")]
     pub slow_clients: usize,
-    /// Times as long as the others' that a slow client's rounds take.
+    /// How much longer a slow client's rounds take: 10 is ten times as long.
     #[serde(skip_serializing_if = "is_one")]
     pub slow_factor: f64,
     /// Processors that the clients kept busy, on average over warm-up and measured interval.
@@ -183,8 +183,7 @@ fn is_one(value: &f64) -> bool {
     *value <= 1.0
 }
 
-/// Whether records of `record_bytes` can be written into a file of the size that the option of this
-/// name gives.
+/// Checks that a record of `record_bytes` fits into a file of `file_bytes`, which the user gave by `option`.
 pub(super) fn checked_record(
     record_bytes: u64,
     (option, file_bytes): (&str, u64),

@@ -85,7 +85,7 @@ pub struct Report {
     pub flowops_per_second: f64,
     /// Fsyncs per second.
     pub fsyncs_per_second: f64,
-    /// Latency of each operation; the choice of the file is not in it.
+    /// Latency of each operation, without the choice of the file.
     pub operations: Vec<LatencyFigures>,
 }
 
@@ -230,8 +230,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Create or open, read, append, fsync, close: what of it the group that begins with operation
-    /// `first` has. Without a file to open or a name to create the group is skipped, not counted.
+    /// Runs the group that begins with operation `first`: create or open, read, append, fsync, close, of which each
+    /// group has its own choice. Without a file to open or a name to create, the group is skipped and not counted.
     fn group(&mut self, first: usize) -> Result<(), Fault> {
         let create = first == GROUPS[0];
         let wanted = if create {

@@ -6,8 +6,8 @@ use super::super::plan::{Flowop, Plan, Target, Task};
 use super::super::words;
 use super::scope::Scope;
 
-/// Flowops that a file may have, those of each use of a composite too.
-const MOST_FLOWOPS: usize = 1 << 16;
+/// A file may have this many flowops; a composite counts at each use.
+const MAX_FLOWOPS: usize = 1 << 16;
 
 impl Scope {
     pub(super) fn flowop(
@@ -21,8 +21,8 @@ impl Scope {
         let task = task(at, kind)?;
         let name = self.required(given, "name")?;
         let files = self.files_of(plan, given)?;
-        if plan.memories >= MOST_FLOWOPS {
-            let advice = format!("use at most {MOST_FLOWOPS}, fewer composites in each other");
+        if plan.memories >= MAX_FLOWOPS {
+            let advice = format!("use at most {MAX_FLOWOPS}, fewer composites in each other");
             return Err(Diagnostic::new(at, "too many flowops", advice));
         }
         if needs_files(task, given) && files.is_none() {
