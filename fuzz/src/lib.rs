@@ -1,6 +1,5 @@
 //! What the fuzz targets check. `tests/` runs the same with random input, without a fuzzer.
 
-mod same;
 mod trace;
 
 use std::fs;
@@ -9,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Once, OnceLock};
 
 use luc_events::store::{Reader, StoreError};
+use luc_testkit::json::difference;
 use serde_json::Value;
 
 use trace::Pristine;
@@ -94,7 +94,7 @@ pub fn damaged(data: &[u8]) {
     let place = Place::with(&files);
     match explain(&place.0) {
         Ok(report) => {
-            if let Some(difference) = same::difference(&subject.report, &report) {
+            if let Some(difference) = difference(&subject.report, &report) {
                 panic!(
                     "silently wrong: {difference} after a change of {}",
                     files[changed].0

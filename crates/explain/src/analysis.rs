@@ -1,6 +1,6 @@
 //! The analysis: takes in events in the order of time, keeps a window of them, and reports.
 //!
-//! A commit is taken in [`COMMIT_DELAY_NS`] after its end, a call when the [window](window) lets go of it.
+//! A commit is taken in [`COMMIT_DELAY_NS`] after its end, a call when the [`window`] lets go of it.
 
 use std::fmt;
 use std::ops::ControlFlow;

@@ -5,6 +5,8 @@
 
 #[cfg(feature = "events")]
 pub mod events;
+#[cfg(feature = "json")]
+pub mod json;
 
 use std::fs::OpenOptions;
 use std::io::Write as _;

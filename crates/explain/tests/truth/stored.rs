@@ -5,6 +5,7 @@ use std::fs;
 use luc_events::store::{Reader, Writer};
 use luc_events::{Dev, Transaction};
 use luc_explain::{ExplainedCommit, ExplainedSync, Observer, Part, explain, explain_with};
+use luc_testkit::json::difference;
 use serde_json::Value;
 
 use super::world::{Op, Setting, World};
@@ -53,28 +54,6 @@ impl Observer for Sums {
 
 fn value(report: &luc_explain::Report) -> Value {
     serde_json::to_value(report).unwrap()
-}
-
-/// The first place where two values differ by more than rounding.
-fn difference(left: &Value, right: &Value) -> Option<String> {
-    let within = |name: String, left: &Value, right: Option<&Value>| match right {
-        Some(right) => difference(left, right).map(|found| format!("{name}.{found}")),
-        None => Some(name),
-    };
-    match (left, right) {
-        (Value::Object(left), Value::Object(right)) if left.len() == right.len() => left
-            .iter()
-            .find_map(|(name, value)| within(name.clone(), value, right.get(name))),
-        (Value::Array(left), Value::Array(right)) if left.len() == right.len() => left
-            .iter()
-            .enumerate()
-            .find_map(|(index, value)| within(index.to_string(), value, right.get(index))),
-        (Value::Number(a), Value::Number(b)) if a.is_f64() && b.is_f64() => {
-            let (a, b) = (a.as_f64().unwrap(), b.as_f64().unwrap());
-            ((a - b).abs() > 1e-9 * a.abs()).then(|| format!(" {a} {b}"))
-        }
-        _ => (left != right).then(|| format!(" {left} {right}")),
-    }
 }
 
 #[test]

@@ -1,9 +1,9 @@
-//! Whether two reports say the same.
+//! Whether two reports, as JSON, say the same.
 
 use serde_json::Value;
 
 /// The first place where two values differ by more than the order of additions explains.
-pub(crate) fn difference(left: &Value, right: &Value) -> Option<String> {
+pub fn difference(left: &Value, right: &Value) -> Option<String> {
     let below = |name: String, left: &Value, right: Option<&Value>| match right {
         Some(right) => difference(left, right).map(|found| format!("{name}.{found}")),
         None => Some(name),
