@@ -24,9 +24,7 @@ use super::{FilebenchError, Workload};
 use crate::error::BenchError;
 use crate::latency::LatencyFigures;
 use crate::scratch::Scratch;
-use crate::workers::{
-    self, ClientKind, Distribution, Failure, Fault, Measured, Progress, Schedule,
-};
+use crate::workers::{self, ClientKind, Failure, Fault, Measured, Progress, Schedule};
 use crate::workloads::timed::Head;
 use crate::workloads::{explain, raise_file_limit};
 
@@ -263,20 +261,13 @@ impl Workload {
             moved: counted.iter().map(moved).collect(),
             drawn: drawn.collect(),
             head: Head {
-                workload: "filebench",
-                directory: options.directory.clone(),
-                seed: options.seed,
-                clients: plan.clients.len(),
-                client_kind: ClientKind::Thread,
-                warmup_s: 0.0,
-                measured_s: seconds,
-                think_us: 0.0,
-                think_distribution: Distribution::Constant,
-                slow_clients: 0,
-                slow_factor: 1.0,
-                processors_busy: None,
                 interrupted: measured.interrupted && interrupt::interrupted(),
-                no_fsync: false,
+                ..Head::new(
+                    "filebench",
+                    (&options.directory, options.seed),
+                    &self.schedule(options),
+                    measured,
+                )
             },
         }
     }

@@ -78,10 +78,6 @@ pub fn run(plan: &Metarates, tick: &mut dyn FnMut(Progress)) -> Result<Report, B
     Ok(report(plan, outcome))
 }
 
-fn client_directory(scratch: &Path, client: usize) -> PathBuf {
-    scratch.join(format!("client{client:04}"))
-}
-
 impl Workload for Metarates {
     const NAME: &'static str = "metarates";
     const OPERATIONS: &'static [&'static str] = &["open", "write", "fsync", "close", "unlink"];
@@ -93,7 +89,7 @@ impl Workload for Metarates {
     fn make(&self, scratch: &Path) -> Result<PathBuf, BenchError> {
         if self.directory_per_client {
             for client in 0..self.timed.schedule.clients {
-                let path = client_directory(scratch, client);
+                let path = self.directory_of(scratch, client);
                 fs::create_dir(&path).map_err(|error| BenchError::directory(&path, error))?;
             }
         }
@@ -106,12 +102,8 @@ impl Workload for Metarates {
     }
 
     fn work(&self, scratch: &PathBuf, client: &Client<'_>, data: Vec<u8>) -> Result<(), Fault> {
-        let directory = if self.directory_per_client {
-            client_directory(scratch, client.index)
-        } else {
-            scratch.clone()
-        };
-        let stem = directory
+        let stem = self
+            .directory_of(scratch, client.index)
             .join(format!("c{:04}.", client.index))
             .into_os_string();
         let mut name = Name::new(stem);
@@ -185,6 +177,15 @@ impl Laps {
 }
 
 impl Metarates {
+    /// Where a client makes its files.
+    fn directory_of(&self, scratch: &Path, client: usize) -> PathBuf {
+        if self.directory_per_client {
+            scratch.join(format!("client{client:04}"))
+        } else {
+            scratch.to_path_buf()
+        }
+    }
+
     /// Creates, writes, syncs and closes a file.
     fn one_file(&self, options: &OpenOptions, path: &OsStr, data: &[u8]) -> Result<Laps, Fault> {
         let start = now_ns();

@@ -168,6 +168,33 @@ pub struct Head {
     pub no_fsync: bool,
 }
 
+impl Head {
+    /// The head of a run in a directory by a seed: without warm-up, without pauses.
+    pub(crate) fn new(
+        workload: &'static str,
+        (directory, seed): (&Path, u64),
+        schedule: &Schedule,
+        measured: &Measured,
+    ) -> Self {
+        Self {
+            workload,
+            directory: directory.to_path_buf(),
+            seed,
+            clients: schedule.clients,
+            client_kind: schedule.kind,
+            warmup_s: 0.0,
+            measured_s: measured.interval_ns as f64 / 1e9,
+            think_us: 0.0,
+            think_distribution: Distribution::Constant,
+            slow_clients: 0,
+            slow_factor: 1.0,
+            processors_busy: None,
+            interrupted: measured.interrupted,
+            no_fsync: false,
+        }
+    }
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
 pub(super) fn is_false(value: &bool) -> bool {
     !*value
@@ -265,25 +292,22 @@ pub(super) fn run<W: Workload>(
         .map(|(after, before)| (after - before) / ran_s);
     drop(shared);
     scratch.remove()?;
+    let think = &timed.think;
+    let has_slow = think.slow_clients > 0;
     let head = Head {
-        workload: W::NAME,
-        directory: timed.directory.clone(),
-        seed: timed.seed,
-        clients: timed.schedule.clients,
-        client_kind: timed.schedule.kind,
         warmup_s: timed.schedule.warmup_ns as f64 / 1e9,
-        measured_s: measured.interval_ns as f64 / 1e9,
-        think_us: timed.think.mean_ns as f64 / 1e3,
-        think_distribution: timed.think.distribution,
-        slow_clients: timed.think.slow_clients,
-        slow_factor: if timed.think.slow_clients == 0 {
-            1.0
-        } else {
-            timed.think.slow_factor
-        },
+        think_us: think.mean_ns as f64 / 1e3,
+        think_distribution: think.distribution,
+        slow_clients: think.slow_clients,
+        slow_factor: if has_slow { think.slow_factor } else { 1.0 },
         processors_busy,
-        interrupted: measured.interrupted,
         no_fsync: timed.no_fsync,
+        ..Head::new(
+            W::NAME,
+            (&timed.directory, timed.seed),
+            &timed.schedule,
+            &measured,
+        )
     };
     Ok(Outcome { head, measured })
 }

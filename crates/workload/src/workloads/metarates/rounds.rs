@@ -8,10 +8,10 @@ use luc_stats::random;
 
 use super::super::explain;
 use super::super::timed::{Head, Outcome, Workload, sync_file_system};
-use super::{Metarates, client_directory};
+use super::Metarates;
 use crate::error::BenchError;
 use crate::scratch::Scratch;
-use crate::workers::{self, Client, Distribution, Fault, Measured, now_ns};
+use crate::workers::{self, Client, Fault, Measured, now_ns};
 
 /// Runs the rounds. The measured time is that from each start to the last client's end, all rounds together.
 pub(super) fn run(plan: &Metarates, rounds: usize) -> Result<Outcome, BenchError> {
@@ -36,11 +36,7 @@ pub(super) fn run(plan: &Metarates, rounds: usize) -> Result<Outcome, BenchError
         sync_file_system(scratch.path())
             .map_err(|error| BenchError::operation(&timed.directory, "syncing", error))?;
         let prepare = |client: &Client<'_>| {
-            let directory = if plan.directory_per_client {
-                client_directory(scratch.path(), client.index)
-            } else {
-                scratch.path().to_path_buf()
-            };
+            let directory = plan.directory_of(scratch.path(), client.index);
             let mut random = random::stream(timed.seed, client.index as u64);
             let data = random::bytes(&mut random, plan.file_size_bytes as usize);
             Ok((
@@ -66,24 +62,15 @@ pub(super) fn run(plan: &Metarates, rounds: usize) -> Result<Outcome, BenchError
     if made == 0 {
         return Err(BenchError::Interrupted);
     }
-    let interrupted = made < rounds;
-    Ok(Outcome {
-        head: Head {
-            workload: Metarates::NAME,
-            directory: timed.directory.clone(),
-            seed: timed.seed,
-            clients,
-            client_kind: kind,
-            warmup_s: 0.0,
-            measured_s: interval_ns as f64 / 1e9,
-            think_us: 0.0,
-            think_distribution: Distribution::Constant,
-            slow_clients: 0,
-            slow_factor: 1.0,
-            processors_busy: None,
-            interrupted,
-            no_fsync: timed.no_fsync,
-        },
-        measured: Measured::of_rounds(recorders, clients, interval_ns, interrupted),
-    })
+    let measured = Measured::of_rounds(recorders, clients, interval_ns, made < rounds);
+    let head = Head {
+        no_fsync: timed.no_fsync,
+        ..Head::new(
+            Metarates::NAME,
+            (&timed.directory, timed.seed),
+            &timed.schedule,
+            &measured,
+        )
+    };
+    Ok(Outcome { head, measured })
 }
