@@ -18,6 +18,7 @@ mod file_systems;
 mod policy;
 mod quantity;
 mod scheduler;
+mod target;
 #[cfg(test)]
 mod tests;
 mod unique;
