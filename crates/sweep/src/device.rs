@@ -17,10 +17,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use luc_host::sysfs;
-use luc_units::parse_size_bytes;
+use luc_units::format_size;
 
 use super::error::SweepError;
-use super::plan::{Plan, Target};
+use super::plan::{Plan, Target, least_bytes};
 
 pub use about::DeviceAbout;
 pub(crate) use about::shown_size;
@@ -134,11 +134,10 @@ impl Block {
         }
         let size_bytes = self.size_bytes();
         let fs = target.fs.as_deref().unwrap_or_default();
-        if let Some(least) = super::plan::least_size(fs)
-            && size_bytes < parse_size_bytes(least)?
-        {
+        if let Some(least) = least_bytes(fs).filter(|&least| size_bytes < least) {
             return no(format!(
-                "{fs} needs {least} or more, and the device has {}: name a larger one",
+                "{fs} needs {} or more, and the device has {}: name a larger one",
+                format_size(least),
                 shown_size(size_bytes)
             ));
         }

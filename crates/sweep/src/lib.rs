@@ -63,7 +63,7 @@ pub use plan::{
     Batching, Bench, CopyOut, Disk, OwnDisk, Plan, Policy, Scheduler, Size, Span, Stop, Target,
     VirtualTime, Workload,
 };
-pub(crate) use plan::{LARGEST_GUEST_DISK, distribution_has, kernel_has, least_size};
+pub(crate) use plan::{LARGEST_GUEST_DISK_BYTES, distribution_has, kernel_has, least_bytes};
 pub use points::Point;
 pub use report::{PointEnergy, PointReport, Ratio, Report};
 

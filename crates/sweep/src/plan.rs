@@ -26,11 +26,11 @@ mod virtual_time;
 mod workload;
 
 pub use disk::{Disk, OwnDisk};
-pub(crate) use file_systems::{distribution_has, kernel_has, least_size};
+pub(crate) use file_systems::{distribution_has, kernel_has, least_bytes};
 pub use policy::{Batching, CopyOut, Policy};
 pub use quantity::{Size, Span};
 pub use scheduler::Scheduler;
-pub(crate) use virtual_time::LARGEST_GUEST_DISK;
+pub(crate) use virtual_time::LARGEST_GUEST_DISK_BYTES;
 pub(super) use virtual_time::LONGEST_HOLD_US;
 pub use virtual_time::VirtualTime;
 pub(super) use workload::Figure;

@@ -1,14 +1,12 @@
 //! What is worth trying: file systems and their options.
 
 use luc_disk::Mkfs;
-use luc_units::parse_size_bytes;
+use luc_units::format_size;
 use serde::Serialize;
 
 use super::error::AdviseError;
 use crate::hint::meant;
-use crate::{
-    Policy, SweepError, Target, distribution_has, guest_needs, kernel_has, least_size, shown_size,
-};
+use crate::{Policy, Target, distribution_has, guest_needs, kernel_has, least_bytes, shown_size};
 
 /// A file system, where it is found, and options for it.
 struct FileSystem {
@@ -158,19 +156,19 @@ pub(super) fn that_fit(
     targets: Vec<Target>,
     size_bytes: u64,
     not_tried: &mut Vec<NotTried>,
-) -> Result<Vec<Target>, AdviseError> {
+) -> Vec<Target> {
     let mut fit = Vec::new();
     for target in targets {
         let fs = target.fs.clone().unwrap_or_default();
-        let least = least_size(&fs).unwrap_or("0");
-        if size_bytes >= parse_size_bytes(least).map_err(SweepError::from)? {
+        let Some(least) = least_bytes(&fs).filter(|&least| size_bytes < least) else {
             fit.push(target);
             continue;
-        }
+        };
         let reason = NotTried {
             what: fs,
             why: format!(
-                "it needs a disk of {least} or more, and this one has {}",
+                "it needs a disk of {} or more, and this one has {}",
+                format_size(least),
                 shown_size(size_bytes)
             ),
         };
@@ -178,7 +176,7 @@ pub(super) fn that_fit(
             not_tried.push(reason);
         }
     }
-    Ok(fit)
+    fit
 }
 
 fn is_wanted(names: &[String], name: &str) -> bool {

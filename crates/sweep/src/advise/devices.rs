@@ -61,7 +61,7 @@ impl Device {
         about: &DeviceAbout,
         not_tried: &mut Vec<NotTried>,
     ) -> Result<Vec<Target>, AdviseError> {
-        let mut taken = that_fit(targets, about.size_bytes, not_tried)?;
+        let mut taken = that_fit(targets, about.size_bytes, not_tried);
         for target in &mut taken {
             target.device = Some(self.path.clone());
             target.erase.clone_from(&self.erase);

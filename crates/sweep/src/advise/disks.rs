@@ -4,7 +4,7 @@ use luc_host::memory::available_bytes;
 use luc_units::{format_size, parse_size_bytes};
 
 use super::error::AdviseError;
-use crate::{Disk, LARGEST_GUEST_DISK, Size};
+use crate::{Disk, LARGEST_GUEST_DISK_BYTES, Size};
 
 /// What file systems take beside the files, and what a run adds.
 const ROOM_BYTES: u64 = 2 << 30;
@@ -16,11 +16,17 @@ const GUEST_STEP_BYTES: u64 = 512 << 20;
 /// A disk of `model` for files of `bytes`, or of the `size` that the user wants.
 pub(super) fn disk(model: &str, size: Option<&str>, bytes: f64) -> Result<Disk, AdviseError> {
     let wanted = (bytes * 2.0) as u64 + ROOM_BYTES;
-    let size_bytes = match size {
-        Some(size) => parse_size_bytes(size)
-            .map_err(|error| AdviseError::Option(format!("--disk-size: {error}")))?,
-        None => wanted.next_multiple_of(STEP_BYTES),
-    };
+    let size_bytes = given_or(size, wanted.next_multiple_of(STEP_BYTES))?;
+    of_size(model, size_bytes, bytes)
+}
+
+/// The user's `--disk-size`, or without it `otherwise`.
+fn given_or(size: Option<&str>, otherwise: u64) -> Result<u64, AdviseError> {
+    let given = size.map_or(Ok(otherwise), parse_size_bytes);
+    given.map_err(|error| AdviseError::Option(format!("--disk-size: {error}")))
+}
+
+fn of_size(model: &str, size_bytes: u64, bytes: f64) -> Result<Disk, AdviseError> {
     // Only what is written takes memory.
     let there = available_bytes();
     if let Some(there) = there.filter(|&there| bytes > there as f64 * 0.8) {
@@ -51,17 +57,17 @@ pub(super) fn in_guest(model: &str, size: Option<&str>, bytes: f64) -> Result<Di
                 .to_owned(),
         ));
     }
-    let largest = parse_size_bytes(LARGEST_GUEST_DISK).unwrap_or(u64::MAX);
+    let largest = LARGEST_GUEST_DISK_BYTES;
     if bytes > largest as f64 * 0.9 {
         return Err(AdviseError::Option(format!(
-            "the workload's files take {}, and a guest's disk has at most {LARGEST_GUEST_DISK}: make them fewer or \
-             smaller (--set nfiles=N), or leave --virtual out",
-            mebibytes(bytes)
+            "the workload's files take {}, and a guest's disk has at most {}: make them fewer or smaller (--set \
+             nfiles=N), or leave --virtual out",
+            mebibytes(bytes),
+            format_size(largest)
         )));
     }
     let wanted = ((bytes * 2.0) as u64 + GUEST_STEP_BYTES).next_multiple_of(GUEST_STEP_BYTES);
-    let size = size.map_or_else(|| format_size(wanted.min(largest)), str::to_owned);
-    disk(model, Some(&size), bytes)
+    of_size(model, given_or(size, wanted.min(largest))?, bytes)
 }
 
 /// To be read, not computed with.

@@ -132,7 +132,7 @@ pub fn prepare(request: &Request) -> Result<Prepared, AdviseError> {
         Place::Disk { model, size } => {
             disk = disks::disk(model, size.as_deref(), resolved.bytes)?;
             let (targets, mut not_tried) = made()?;
-            let targets = candidates::that_fit(targets, disk.size.bytes(), &mut not_tried)?;
+            let targets = candidates::that_fit(targets, disk.size.bytes(), &mut not_tried);
             (targets, not_tried, disks::stands_for(&disk))
         }
         Place::Virtual {
@@ -150,7 +150,7 @@ pub fn prepare(request: &Request) -> Result<Prepared, AdviseError> {
             disk = disks::in_guest(model, size.as_deref(), resolved.bytes)?;
             virtual_time = Some(VirtualTime::of(kernel, MIPS));
             let (targets, mut not_tried) = made_for(Some(kernel))?;
-            let targets = candidates::that_fit(targets, disk.size.bytes(), &mut not_tried)?;
+            let targets = candidates::that_fit(targets, disk.size.bytes(), &mut not_tried);
             let place = format!(
                 "virtual time: Linux {kernel} in QEMU, one processor of {MIPS} million instructions a second; {}",
                 disks::stands_for(&disk)

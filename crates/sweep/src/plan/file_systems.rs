@@ -4,19 +4,19 @@ use std::fs;
 
 use super::Target;
 
-/// A file system by its name, as mkfs and mount have it, and the least disk that its mkfs takes.
-pub(super) const FILE_SYSTEMS: [(&str, &str); 7] = [
-    ("ext2", "8M"),
-    ("ext3", "16M"),
-    ("ext4", "16M"),
-    ("xfs", "300M"),
-    ("btrfs", "128M"),
-    ("f2fs", "64M"),
-    ("reiserfs", "64M"),
+/// A file system by its name, as mkfs and mount have it, and the least disk that its mkfs takes, bytes.
+pub(super) const FILE_SYSTEMS: [(&str, u64); 7] = [
+    ("ext2", 8 << 20),
+    ("ext3", 16 << 20),
+    ("ext4", 16 << 20),
+    ("xfs", 300 << 20),
+    ("btrfs", 128 << 20),
+    ("f2fs", 64 << 20),
+    ("reiserfs", 64 << 20),
 ];
 
-/// The least device that its mkfs takes; `None` of one that is not known.
-pub(crate) fn least_size(name: &str) -> Option<&'static str> {
+/// The least device that its mkfs takes, bytes; `None` of one that is not known.
+pub(crate) fn least_bytes(name: &str) -> Option<u64> {
     let known = FILE_SYSTEMS.iter().find(|(known, _)| *known == name);
     known.map(|(_, least)| *least)
 }

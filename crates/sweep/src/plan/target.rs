@@ -1,7 +1,7 @@
 //! Whether a target makes sense, and can be made here.
 
 use luc_disk::Mkfs;
-use luc_units::parse_size_bytes;
+use luc_units::format_size;
 
 use super::check::check_policies;
 use super::file_systems::FILE_SYSTEMS;
@@ -28,14 +28,15 @@ impl Target {
         match (&self.fs, &self.directory) {
             (Some(fs), None) => {
                 let known = FILE_SYSTEMS.iter().find(|(name, _)| name == fs);
-                let Some((_, least)) = known else {
+                let Some(&(_, least)) = known else {
                     let names = FILE_SYSTEMS.map(|(name, _)| name);
                     return refuse(format!("fs = \"{fs}\"{}", meant(fs, &names)));
                 };
                 let size = disk.with(self.disk.as_ref()).size;
-                if self.device.is_none() && size.bytes() < parse_size_bytes(least)? {
+                if self.device.is_none() && size.bytes() < least {
                     return refuse(format!(
-                        "{fs} needs a disk of {least} or more, and disk.size is {size}"
+                        "{fs} needs a disk of {} or more, and disk.size is {size}",
+                        format_size(least)
                     ));
                 }
                 Ok(())

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use luc_units::parse_size_bytes;
+use luc_units::format_size;
 use serde::{Deserialize, Serialize};
 
 use super::super::error::SweepError;
@@ -13,9 +13,9 @@ use super::unique::unique;
 use super::{Disk, Plan, Policy, Span, Target, Workload, is_default};
 
 /// Files are made and written in a guest's memory, so its disk is no larger than this.
-const LARGEST_DISK: &str = "1G";
+const LARGEST_DISK_BYTES: u64 = 1 << 30;
 /// The same of one that has a model.
-pub(crate) const LARGEST_GUEST_DISK: &str = "4G";
+pub(crate) const LARGEST_GUEST_DISK_BYTES: u64 = 4 << 30;
 /// What a benchmark and its pages need of a guest's memory.
 const LEAST_MEMORY_BYTES: u64 = 16 << 20;
 /// Speeds at which no time has to be stretched: an instruction takes a whole power of two of nanoseconds.
@@ -117,15 +117,15 @@ impl VirtualTime {
             return refuse("energy does not go with virtual: leave it out".to_owned());
         }
         let largest = if plan.disk.is_modelled() {
-            LARGEST_GUEST_DISK
+            LARGEST_GUEST_DISK_BYTES
         } else {
-            LARGEST_DISK
+            LARGEST_DISK_BYTES
         };
-        let largest_bytes = parse_size_bytes(largest)?;
         for Disk { size, model, .. } in plan.target.iter().map(|target| plan.disk_of(target)) {
-            if size.bytes() > largest_bytes {
+            if size.bytes() > largest {
                 return refuse(format!(
-                    "disk.size = {size}: a guest's disk of model {model} has at most {largest}"
+                    "disk.size = {size}: a guest's disk of model {model} has at most {}",
+                    format_size(largest)
                 ));
             }
         }
