@@ -53,3 +53,33 @@ impl Serialize for Axis {
         serializer.serialize_str(self.name())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use luc_power::energy::About;
+
+    use super::*;
+    use crate::journal::Results;
+    use crate::made_up::{plan, record};
+    use crate::points::points;
+    use crate::report::report;
+
+    #[test]
+    fn a_repeat_s_key_is_a_point_with_its_axes() {
+        let plan = plan();
+        let records = vec![record("w,8,b,off", 0, 5.0), record("w,1,a,off", 0, 6.0)];
+        let results = Results {
+            records,
+            failures: Vec::new(),
+        };
+        let report = report(&plan, &points(&plan), results, About::default(), false);
+        let axes = [Axis::Workload, Axis::Threads, Axis::Target, Axis::Policy];
+        assert_eq!(report.axes(), axes);
+        let point = report.point(&report.repeats[0].key).expect("there");
+        assert_eq!(axes.map(|axis| point.value(axis)), ["w", "8", "b", "off"]);
+        assert_eq!(point.value(Axis::Mips), "");
+        let values: Vec<f64> = report.repeats_of(point).map(|one| one.value).collect();
+        assert_eq!(values, [5.0]);
+        assert!(report.point("w,2,a,off").is_none());
+    }
+}

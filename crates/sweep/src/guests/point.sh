@@ -81,7 +81,8 @@ limit_memory() {
 	fallocate -l $((available - $1))k /ballast/weight || fail "point $number: no ballast"
 }
 
-# attempt FS "OPTIONS of mkfs" "OPTIONS of mount" "SETTINGS of the module, or nothing" "DISK" SHIFT_US MEMORY_KIB BENCHMARK...
+# attempt FS "OPTIONS of mkfs" "OPTIONS of mount" "SETTINGS of the module, or nothing" "DISK" SHIFT_US MEMORY_KIB
+# BENCHMARK...
 attempt() {
 	local fs=$1 mkfs=$2 mount=$3 settings=$4 disk=$5 shift_us=$6 memory_kib=$7 setting
 	shift 7

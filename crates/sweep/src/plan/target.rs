@@ -95,8 +95,8 @@ impl Target {
         let fs = self.fs.as_deref().unwrap_or_default();
         if let Some(word) = own_identity(fs, &self.mkfs) {
             return refuse(format!(
-                "mkfs option \"{word}\" gives another UUID or none, and the sweep tells by its own what it may remove from a \
-                 device: leave it out"
+                "mkfs option \"{word}\" gives another UUID or none, and the sweep tells by its own what it may \
+                 remove from a device: leave it out"
             ));
         }
         match &self.erase {
