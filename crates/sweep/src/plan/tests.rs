@@ -426,6 +426,21 @@ fn a_plan_is_read_back_from_its_results() {
     }
 }
 
+#[test]
+fn a_plan_is_written_as_in_earlier_results() {
+    let text =
+        "[[workload]]\nname = 'w'\nbench = 'metarates'\n[[target]]\nname = 't'\nfs = 'ext4'\n";
+    let plan = Plan::parse(text, Path::new("p.toml")).expect("fine");
+    assert_eq!(
+        serde_json::json!(plan).to_string(),
+        r#"{"disk":{"flush":null,"model":"fixed","read":null,"size":"1G","write":null},"policy":["off"],"seed":1,"#
+            .to_owned()
+            + r#""settle":"500ms","stop":{"goal":0.05,"max":40,"min":10},"target":[{"directory":null,"fs":"ext4","#
+            + r#""mkfs":"","mount":"","name":"t"}],"threads":[1],"workload":[{"bench":"metarates","command":null,"#
+            + r#""figure":null,"name":"w","options":{}}]}"#
+    );
+}
+
 const MODELLED: &str = "
 [virtual]
 mips = [500]
