@@ -9,9 +9,9 @@ mod usage;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
-/// Finds the I/O waits that faster hardware does not cure, and removes them while programs run.
+/// Find the I/O waits that faster hardware does not cure, and remove them while programs run
 #[derive(Debug, Parser)]
 #[command(name = "luc", version, max_term_width = 100)]
 struct Cli {
@@ -52,7 +52,7 @@ impl Command {
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => match usage::one_line(&error) {
+        Err(error) => match usage::one_line(&error, &Cli::command(), std::env::args_os()) {
             Some(line) => {
                 eprintln!("luc: {line}");
                 return ExitCode::from(2);

@@ -1,47 +1,84 @@
-//! Errors of the command line, in one line as all others.
+//! Errors of the command line, in one line like all others.
 
-use clap::error::ErrorKind;
+use std::error::Error as _;
+use std::ffi::OsString;
 
-/// What clap found wrong, as one line that ends with the next step; `None` if it is no error but help or
-/// the version, which clap prints itself.
-pub(crate) fn one_line(error: &clap::Error) -> Option<String> {
+use clap::error::{ContextKind, ErrorKind};
+
+/// What clap found wrong with `words`, as one line that ends with the next step. `None` stands for help and the
+/// version, which clap prints itself.
+pub(crate) fn one_line(
+    error: &clap::Error,
+    command: &clap::Command,
+    words: impl Iterator<Item = OsString>,
+) -> Option<String> {
     match error.kind() {
         ErrorKind::DisplayHelp
         | ErrorKind::DisplayVersion
         | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => None,
-        _ => Some(squeeze(&error.render().to_string())),
+        _ => Some(format!(
+            "{}{}; see `{} --help`",
+            message(error),
+            hint(error),
+            subcommand(command, words)
+        )),
     }
 }
 
-/// Everything before the usage, and the command whose help explains it.
-fn squeeze(text: &str) -> String {
-    let (message, usage) = text.split_once("\nUsage: ").unwrap_or((text, ""));
-    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
-    let sentences: Vec<String> = message
-        .lines()
-        .filter(|line| !line.starts_with("For more information"))
-        .map(|line| {
-            words(line)
-                .trim_start_matches("error: ")
-                .replace("tip: ", "")
-                .to_string()
-        })
-        .filter(|line| !line.is_empty())
-        .collect();
-    let command: Vec<&str> = usage
-        .split_whitespace()
-        .take_while(|word| word.chars().all(|c| c.is_ascii_lowercase() || c == '-'))
-        .take_while(|word| !word.starts_with('-'))
-        .collect();
-    let help = if command.is_empty() {
-        "luc".to_owned()
-    } else {
-        command.join(" ")
+/// What is wrong, from the parts that clap gives.
+fn message(error: &clap::Error) -> String {
+    let part = |kind| error.get(kind).map(ToString::to_string).unwrap_or_default();
+    let argument = part(ContextKind::InvalidArg);
+    let value = part(ContextKind::InvalidValue);
+    match error.kind() {
+        ErrorKind::UnknownArgument => format!("unexpected argument '{argument}'"),
+        ErrorKind::InvalidSubcommand => {
+            format!("unknown command '{}'", part(ContextKind::InvalidSubcommand))
+        }
+        ErrorKind::MissingRequiredArgument => format!("missing {argument}"),
+        ErrorKind::NoEquals => format!("'{argument}' takes its value after '='"),
+        ErrorKind::InvalidValue if value.is_empty() => format!("'{argument}' needs a value"),
+        ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
+            let reason = error.source().map(|reason| format!(": {reason}"));
+            let reason = reason.unwrap_or_default();
+            format!("invalid value '{value}' for '{argument}'{reason}")
+        }
+        ErrorKind::TooManyValues => format!("unexpected value '{value}' for '{argument}'"),
+        ErrorKind::ArgumentConflict => match part(ContextKind::PriorArg) {
+            other if other == argument => format!("'{argument}' is given more than once"),
+            other => format!("'{argument}' cannot be used with {other}"),
+        },
+        kind => kind.to_string(),
+    }
+}
+
+/// What clap takes for meant, or the values there are.
+fn hint(error: &clap::Error) -> String {
+    let part = |kind| error.get(kind).map(ToString::to_string);
+    let meant = part(ContextKind::SuggestedArg)
+        .or_else(|| part(ContextKind::SuggestedSubcommand))
+        .or_else(|| part(ContextKind::SuggestedValue))
+        .map(|name| format!("; did you mean '{name}'?"));
+    let values = || {
+        part(ContextKind::ValidValue)
+            .filter(|values| !values.is_empty())
+            .map(|values| format!("; possible values: {values}"))
     };
-    format!(
-        "{}; see `{help} --help`",
-        sentences.join("; ").replace(":; ", ": ")
-    )
+    let tip = || part(ContextKind::Suggested).map(|tip| format!("; {tip}"));
+    meant.or_else(values).or_else(tip).unwrap_or_default()
+}
+
+/// The subcommand that `words` name, with the names before it.
+fn subcommand(mut command: &clap::Command, words: impl Iterator<Item = OsString>) -> String {
+    let mut names = vec![command.get_name()];
+    for word in words.skip(1) {
+        match command.find_subcommand(word) {
+            Some(found) => command = found,
+            None => break,
+        }
+        names.push(command.get_name());
+    }
+    names.join(" ")
 }
 
 #[cfg(test)]
@@ -51,33 +88,49 @@ mod tests {
     use super::*;
     use crate::Cli;
 
-    fn line(words: &[&str]) -> String {
-        let error = Cli::command().try_get_matches_from(words).unwrap_err();
-        one_line(&error).unwrap()
+    fn refusal(words: &[&str]) -> Option<String> {
+        let command = Cli::command();
+        let error = command.clone().try_get_matches_from(words).unwrap_err();
+        one_line(&error, &command, words.iter().map(OsString::from))
     }
 
     #[test]
-    fn a_wrong_option_names_itself_and_the_right_help() {
-        let text = line(&["luc", "run", "--polcy", "auto", "--", "true"]);
-        assert!(!text.contains('\n'), "{text}");
-        assert!(
-            text.contains("--polcy") && text.contains("--policy"),
-            "{text}"
-        );
-        assert!(text.ends_with("see `luc run --help`"), "{text}");
-    }
-
-    #[test]
-    fn a_missing_argument_is_named() {
-        let text = line(&["luc", "run"]);
-        assert!(!text.contains('\n') && text.contains("COMMAND"), "{text}");
+    fn each_mistake_is_one_line_with_the_next_step() {
+        for (words, line) in [
+            (
+                "luc run --polcy auto -- true",
+                "unexpected argument '--polcy'; did you mean '--policy'?; see `luc run --help`",
+            ),
+            ("luc run", "missing <COMMAND>...; see `luc run --help`"),
+            (
+                "luc expain",
+                "unknown command 'expain'; did you mean 'explain'?; see `luc --help`",
+            ),
+            (
+                "luc run --policy",
+                "'--policy <POLICY>' needs a value; see `luc run --help`",
+            ),
+            (
+                "luc run --max-wait x -- true",
+                "invalid value 'x' for '--max-wait <TIME>': duration 'x' is not a number with a unit: write it \
+                 like 100us, 6ms or 1.5s; see `luc run --help`",
+            ),
+            (
+                "luc run --policy off --policy off -- true",
+                "'--policy <POLICY>' is given more than once; see `luc run --help`",
+            ),
+            (
+                "luc bench commit --frob",
+                "unexpected argument '--frob'; see `luc bench commit --help`",
+            ),
+        ] {
+            let words: Vec<&str> = words.split(' ').collect();
+            assert_eq!(refusal(&words).as_deref(), Some(line));
+        }
     }
 
     #[test]
     fn help_is_no_error() {
-        let error = Cli::command()
-            .try_get_matches_from(["luc", "--help"])
-            .unwrap_err();
-        assert_eq!(one_line(&error), None);
+        assert_eq!(refusal(&["luc", "--help"]), None);
     }
 }
