@@ -1,7 +1,7 @@
 //! The `luc` command line: parse, dispatch, and turn an outcome into an exit status.
 //!
-//! Exit status: 0 done; 1 the answer is bad news (a power cut lost data, a failed write was kept from a program); 2 the input or the
-//! machine does not allow it, said in one line. `luc run` passes on the status of its command.
+//! Exit status: 0 done; 1 the answer is bad news (a power cut lost data, a program was not told of a failed write); 2
+//! the input or the machine does not allow it, with the reason in one line. `luc run` passes on its command's status.
 
 mod commands;
 mod restore;

@@ -15,26 +15,26 @@ use luc_units::parse_duration_ns;
 
 use super::INTERRUPTED;
 
-/// Says which file system, with which options, is best for a workload, by how much, and how sure that is
+/// Find the best file system and options for a workload, with the gain and its certainty
 ///
-/// Measures the workload on every file system that this kernel and the installed mkfs tools allow, each as
-/// mkfs makes it and with sensible options, on an emulated disk that is made anew for each run (root), on a
-/// block device of yours (--device), or in existing directories (--on). Rounds have every candidate once, in
-/// random order. After 3, 6, 12, ... rounds those that are shown to be worse than the best are given up; it
-/// ends when the rest is within --goal of the best, after --rounds, or when --time is up.
+/// luc measures the workload on every file system that this kernel and the installed mkfs tools allow, with mkfs's
+/// defaults and with sensible options. It uses an emulated disk made anew for each run (root), a block device of
+/// yours (--device), or existing directories (--on). Each round has every candidate once, in random order. After 3,
+/// 6, 12, ... rounds, candidates shown to be worse than the best are given up. Measuring ends when the rest is within
+/// --goal of the best, after --rounds, or after --time.
 ///
-/// The advice is the best candidate, or to stay with a default where nothing is shown to be better. Intervals
-/// of ratios hold all together with 95 %. What loses data in a power cut is not tried without --unsafe, and
-/// never advised.
+/// The advice is the best candidate, or the default where nothing is shown to be better. The intervals of the ratios
+/// hold jointly with 95 %. Candidates that lose data in a power cut are tried only with --unsafe and never advised.
 ///
-/// With --virtual every run is in a guest (QEMU) in virtual time: the figures depend on nothing that this machine
-/// does meanwhile, are the same with the same seed, and need no root and no file system of this machine's kernel.
+/// With --virtual, every run is in a QEMU guest in virtual time. Its figures are the same for the same seed, however
+/// busy this machine is. It needs no root and no file system of this machine's kernel.
 ///
 /// A device is formatted only if it is named twice (--device and --erase), nothing uses it, and it is empty or
-/// --overwrite is given; nobody else gets it meanwhile, and it is empty at the end.
+/// --overwrite is given. Nobody else gets it meanwhile, and it is empty at the end.
 ///
-/// Every finished run is kept in the --out folder: the same command goes on. Exit status: 0 done; 2 something
-/// is wrong with the request or the machine; 130 interrupted.
+/// Every finished run is kept in the --out folder; the same command resumes.
+///
+/// Exit status: 0 done; 2 the request or the machine does not allow it; 130 interrupted.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   luc advise --workload varmail --disk ssd
@@ -47,9 +47,9 @@ use super::INTERRUPTED;
 
 docs/reference/advise.md says what is measured and how sure the answer is.")]
 pub(crate) struct Args {
-    /// What to run: metarates, varmail, oltp, initial-write, a personality of Filebench's such as webserver
-    /// (filebench/varmail where the names are the same), a workload file (.f), or the directory of a trace
-    /// that luc record made
+    /// Workload: metarates, varmail, oltp, initial-write, a personality of Filebench's such as webserver
+    /// (filebench/varmail where the names are the same), a workload file (.f), or the directory of a trace from luc
+    /// record
     #[arg(long, value_name = "WORKLOAD")]
     workload: String,
     /// Set an option of a built-in workload or a variable of a personality; may be repeated
@@ -58,10 +58,10 @@ pub(crate) struct Args {
     /// Length of each run in seconds [default: 5, with --virtual 2, or to its end]
     #[arg(long, value_name = "S")]
     seconds: Option<f64>,
-    /// Clients; for a personality its variable nthreads [default: the workload's own]
+    /// Number of clients; for a personality its variable nthreads [default: the workload's own]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// Emulated disk: hdd, ssd, cloud, fixed, or a path ending in .toml
+    /// Emulate this disk: hdd, ssd, cloud, fixed, or a path ending in .toml
     #[arg(
         long,
         value_name = "MODEL",
@@ -69,67 +69,67 @@ pub(crate) struct Args {
         conflicts_with = "on"
     )]
     disk: String,
-    /// Its size, as in 4G [default: by the workload's files]
+    /// Size of the emulated disk, such as 4G [default: by the workload's files]
     #[arg(long, value_name = "SIZE", conflicts_with = "on")]
     disk_size: Option<String>,
-    /// Measure on this block device, which is formatted for each run: all on it goes
+    /// Measure on this block device; it is formatted for each run and all its data is lost
     #[arg(long, value_name = "DEV", conflicts_with_all = ["disk", "disk_size", "on"])]
     device: Option<PathBuf>,
-    /// The same device again, as a promise that it may be formatted
+    /// The same device again, as consent to formatting it
     #[arg(long, value_name = "DEV", requires = "device")]
     erase: Option<PathBuf>,
-    /// Also if there are file systems or the like on the device
+    /// Format the device even if it has file systems or the like
     #[arg(long, requires = "device")]
     overwrite: bool,
-    /// Measure in guests in virtual time: exact on a busy machine, and with the file systems of another kernel
+    /// Measure in guests in virtual time: exact on a busy machine, and with another kernel's file systems
     #[arg(long = "virtual", conflicts_with_all = ["on", "device", "idle"])]
     virtual_time: bool,
-    /// The distribution's kernel of the guests; before 6.13 it has ReiserFS [default: 6.1]
+    /// Distribution kernel of the guests; before 6.13 it has ReiserFS [default: 6.1]
     #[arg(long, value_name = "VERSION", requires = "virtual_time")]
     kernel: Option<String>,
-    /// Measure in this directory, on the file system that is there; may be repeated
+    /// Measure in this directory, on its file system; may be repeated
     #[arg(long, value_name = "DIR")]
     on: Vec<PathBuf>,
-    /// Try only these file systems, as ext4,xfs
+    /// Try only these file systems, such as ext4,xfs
     #[arg(long, value_name = "FS", value_delimiter = ',')]
     only: Vec<String>,
-    /// Try only these options, as default,noatime
+    /// Try only these options, such as default,noatime
     #[arg(long, value_name = "LABEL", value_delimiter = ',')]
     options: Vec<String>,
     /// Policies of the fsync gate: off, auto, or both
     #[arg(long, value_enum, value_delimiter = ',', default_value = "off")]
     policy: Vec<Gate>,
-    /// Also try what loses data in a power cut; it is marked UNSAFE and never advised
+    /// Also try candidates that lose data in a power cut, marked UNSAFE and never advised
     #[arg(long = "unsafe")]
     unsafe_too: bool,
-    /// Begin no run after this time; the same command goes on
+    /// Begin no run after TIME, such as 10m; the same command resumes
     #[arg(long, value_name = "TIME", default_value = "30m")]
     time: String,
-    /// Most rounds of each candidate [default: 24, with --virtual 6]
+    /// Maximum number of rounds of each candidate [default: 24, with --virtual 6]
     #[arg(long, value_name = "N")]
     rounds: Option<usize>,
-    /// A difference that is too small to matter, in percent
+    /// Difference too small to matter, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 5.0)]
     goal: f64,
     /// Seed of the order and of the workload
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How long the idle machine's power is measured where energy is; 0 for not at all
+    /// How long to measure the idle machine's power, where energy is measured; 0 for not at all
     #[arg(long, value_name = "TIME", default_value = "10s")]
     idle: String,
-    /// Folder of the results [default: the workload's name with .advice, here]
+    /// Folder for the results [default: ./NAME.advice for a workload NAME]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Print the workload as a personality in Filebench's language, and measure nothing
+    /// Print the workload as a personality in Filebench's language and measure nothing
     #[arg(long)]
     show_workload: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Print a line for each candidate as CSV
+    /// Print one CSV line per candidate
     #[arg(long, conflicts_with = "json")]
     csv: bool,
-    /// Root of sysfs: a test gives a directory of its own
+    /// Root of sysfs; tests give a directory of their own
     #[arg(long, hide = true, default_value = "/sys")]
     sysfs: PathBuf,
 }
@@ -143,12 +143,12 @@ enum Gate {
     Auto,
 }
 
-/// Fewest rounds that give a comparison.
+/// Minimum number of rounds that allows a comparison.
 const LEAST_ROUNDS: usize = 3;
-/// Most rounds where nothing says otherwise: runs of a machine differ by its noise, of guests by their seeds alone.
+/// Default of --rounds. Runs on a machine differ by its noise, runs in guests by their seeds alone.
 const ROUNDS: usize = 24;
 const VIRTUAL_ROUNDS: usize = 6;
-/// The guests' kernel where nothing says otherwise: the last of its kind with ReiserFS.
+/// Default of --kernel: the last distribution kernel with ReiserFS.
 const GUEST_KERNEL: &str = "6.1";
 
 /// Runs the subcommand.
@@ -182,7 +182,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
         bar.set_message(format!("{what}, at most {} s more", left.as_secs()));
         bar.set_position(made as u64);
         if what.is_empty() {
-            // What an earlier command made says nothing on how long the rest takes.
+            // Runs of an earlier command say nothing on how long the rest takes.
             bar.reset_eta();
         }
     });
@@ -275,7 +275,7 @@ fn place(args: &Args) -> Place {
     Place::Directories(args.on.clone())
 }
 
-/// Drawn on a terminal only.
+/// A progress bar, drawn on terminals only.
 fn bar() -> ProgressBar {
     let style =
         ProgressStyle::with_template("{bar:30} run {pos} of {len} or more, {eta} left  {msg}");

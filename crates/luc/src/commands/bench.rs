@@ -19,10 +19,10 @@ use luc_workload::BenchError;
 
 use super::INTERRUPTED;
 
-/// Measures workloads that wait for fsync
+/// Measure workloads that wait for fsync
 ///
-/// Each run works in a fresh subdirectory of --dir and removes it at the end, also after Ctrl-C
-/// (the figures up to then are printed and the status is 130).
+/// Each run works in a fresh subdirectory of --dir and removes it at the end. After Ctrl-C it prints the figures so
+/// far, with status 130.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -71,7 +71,7 @@ fn status(interrupted: bool) -> ExitCode {
     }
 }
 
-/// As [`status`] for a run that was interrupted before it had figures; other errors go on.
+/// As [`status`], for a run interrupted before it had figures; other errors pass through.
 fn or_interrupted(error: BenchError) -> anyhow::Result<ExitCode> {
     if matches!(error, BenchError::Interrupted) {
         eprintln!("luc: {error}");

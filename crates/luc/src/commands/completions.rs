@@ -1,4 +1,4 @@
-//! `luc completions`: what a shell needs to complete luc's commands and options.
+//! `luc completions`: prints scripts by which shells complete luc's commands and options.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -6,10 +6,9 @@ use std::process::ExitCode;
 use clap::{CommandFactory, ValueEnum};
 use clap_complete::aot;
 
-/// Prints a shell's completion script for luc
+/// Print a shell's completion script for luc
 ///
-/// `make install` puts the scripts where bash, zsh and fish look for them; this is for other
-/// places.
+/// `make install` installs the scripts for bash, zsh and fish; use this command for other places.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -17,7 +16,7 @@ Examples:
   luc completions zsh > ~/.zfunc/_luc        # a folder of your $fpath
   luc completions fish > ~/.config/fish/completions/luc.fish")]
 pub(crate) struct Args {
-    /// The shell that will read the script
+    /// Shell that reads the script
     shell: Shell,
 }
 

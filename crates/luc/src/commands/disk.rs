@@ -16,8 +16,7 @@ use serde::Serialize;
 
 use super::INTERRUPTED;
 
-/// Emulated disks: block devices whose every request takes as long as a model says, which fail
-/// where they are told to, and whose power can be cut.
+/// Make emulated disks: block devices with modelled latency, injected faults and power cuts
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -33,7 +32,7 @@ enum Action {
         #[command(flatten)]
         output: Output,
     },
-    /// Show what a disk has done since its creation.
+    /// Show a disk's requests and time since its creation.
     #[command(
         visible_alias = "status",
         after_help = "Example:\n  luc disk stats slow"
@@ -45,14 +44,14 @@ enum Action {
         output: Output,
     },
     Fail(Box<Fail>),
-    /// Cut a disk's power: what was not flushed is lost, every request fails until `restore`.
+    /// Cut a disk's power: unflushed data is lost, and every request fails until `restore`.
     #[command(after_help = "Examples:\n  \
         luc disk cut slow            # all that was not flushed is gone\n  \
         luc disk cut slow --seed 7   # a subset of it persists, drawn sector by sector")]
     Cut {
         /// Name of the disk
         name: String,
-        /// Let a subset of the unflushed sectors persist, drawn with this seed
+        /// Let a random subset of the unflushed sectors persist, drawn with this seed
         #[arg(long)]
         seed: Option<u64>,
         #[command(flatten)]
@@ -76,7 +75,7 @@ enum Action {
         /// Names of the disks
         #[arg(required_unless_present = "all")]
         names: Vec<String>,
-        /// Every disk, also one in use or half gone
+        /// Remove every disk, also those in use or half gone
         #[arg(long, conflicts_with = "names")]
         all: bool,
         #[command(flatten)]
@@ -89,7 +88,7 @@ enum Action {
     },
 }
 
-/// Create a disk, and make and mount a file system on it if asked.
+/// Create a disk; optionally make and mount a file system on it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     luc disk create slow --flush 6ms --write 100us --read 100us\n  \
@@ -104,26 +103,26 @@ enum Action {
 struct Create {
     /// Name of the disk: letters, digits, '-' and '_'
     name: String,
-    /// What requests cost: fixed, hdd, ssd, cloud, or a path ending in .toml
+    /// Latency model: fixed, hdd, ssd, cloud, or a path ending in .toml
     #[arg(long, default_value = "fixed")]
     model: String,
-    /// Size, as in 512M or 1G; only touched pages take memory
+    /// Size, such as 512M or 1G; only touched pages take memory
     #[arg(long, default_value = "1G")]
     size: String,
-    /// Keep it in huge pages of 2 MiB (/proc/sys/vm/nr_hugepages), out of the page cache's memory: its size and
+    /// Keep the disk in huge pages of 2 MiB (/proc/sys/vm/nr_hugepages), out of the page cache; takes its size and
     /// twice its write cache
     #[arg(long)]
     huge_pages: bool,
-    /// Cost of a flush, model fixed only [default: 6ms]
+    /// Time of a flush, model fixed only [default: 6ms]
     #[arg(long, value_name = "TIME")]
     flush: Option<String>,
-    /// Cost of a write, model fixed only [default: 100us]
+    /// Time of a write, model fixed only [default: 100us]
     #[arg(long, value_name = "TIME")]
     write: Option<String>,
-    /// Cost of a read, model fixed only [default: 100us]
+    /// Time of a read, model fixed only [default: 100us]
     #[arg(long, value_name = "TIME")]
     read: Option<String>,
-    /// Make this file system: ext4, xfs, ... (needs mkfs.FS)
+    /// Make this file system: ext4, xfs, ...; needs mkfs.FS
     #[arg(long, value_name = "FS")]
     mkfs: Option<String>,
     /// Further options for mkfs
@@ -134,17 +133,17 @@ struct Create {
         allow_hyphen_values = true
     )]
     mkfs_options: Option<String>,
-    /// Mount it on this existing directory
+    /// Mount the file system on this existing directory
     #[arg(long, value_name = "DIR", requires = "mkfs")]
     mount: Option<PathBuf>,
-    /// Options as for mount -o
+    /// Mount options, as for mount -o
     #[arg(long, value_name = "OPTIONS", requires = "mount")]
     mount_options: Option<String>,
     #[command(flatten)]
     output: Output,
 }
 
-/// Let a disk's requests fail, as real disks do; or show how many have failed so far.
+/// Make a disk's requests fail as real disks do, or show how many have failed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     luc disk fail slow --errno ENODATA                # every write from now on: bad sectors\n  \
@@ -160,40 +159,40 @@ struct Create {
 struct Fail {
     /// Name of the disk
     name: String,
-    /// What the disk answers: an errno's name or number
+    /// Errno of the failed requests: a name or a number
     #[arg(long, value_name = "E")]
     errno: Option<BlockErrno>,
     #[command(flatten)]
     which: Which,
-    /// Let no request fail any more
+    /// Make no request fail any more
     #[arg(long, conflicts_with = "errno")]
     clear: bool,
     #[command(flatten)]
     output: Output,
 }
 
-/// Which requests fail; also for `luc faults -- COMMAND`.
+/// Selects the requests that fail; also for `luc faults -- COMMAND`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Which {
-    /// Kinds of requests: write, read, flush, or several, as in write,read [default: write]
+    /// Kinds of requests that fail: write, read, flush, or several, such as write,read [default: write]
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     on: Vec<FaultKind>,
-    /// Serve N matching requests first
+    /// Serve N matching requests before the first failure
     #[arg(long, value_name = "N")]
     after: Option<u64>,
-    /// Of the matching requests after these, let every N-th fail
+    /// Fail every N-th matching request after these
     #[arg(long, value_name = "N")]
     every: Option<u64>,
-    /// Only requests that touch these bytes, A up to but without B, as in 4K-8K; may be repeated
+    /// Fail only requests that touch bytes A to B, without B, such as 4K-8K; may be repeated
     #[arg(long, value_name = "A-B")]
     range: Vec<ByteRange>,
-    /// End after this time, as in 2s
+    /// Stop failing requests after TIME, such as 2s
     #[arg(long = "for", value_name = "TIME")]
     lasting: Option<String>,
 }
 
 impl Which {
-    /// The first option that was given, if any was.
+    /// The first option that was given, if any.
     pub(crate) fn given(&self) -> Option<&'static str> {
         [
             ("--on", !self.on.is_empty()),
@@ -233,7 +232,7 @@ struct Output {
 }
 
 impl Output {
-    /// Prints `value` as JSON, or what `text` makes of it.
+    /// Prints `value` as JSON, or as the text that `text` makes of it.
     fn show<T: Serialize>(&self, value: &T, text: impl FnOnce(&T) -> String) -> anyhow::Result<()> {
         let shown = if self.json {
             serde_json::to_string_pretty(value)?

@@ -9,10 +9,10 @@ use luc_events::store::Reader;
 use luc_explain::{CommitDetail, Observer};
 use luc_report::Text;
 
-/// Says where the time of a trace's fsyncs and writes went, who caused it, and what would help
+/// Show where the time of a trace's fsyncs and writes went, who caused it, and what would help
 ///
-/// Reads what `luc record` wrote, also while it is still recording or after it was killed. Needs no privileges.
-/// Of a trace that was recorded with --summary it says what sums can tell.
+/// The trace may still be growing, or its recorder may have been killed. A trace made with --summary has sums only,
+/// so it answers less. Needs no privileges.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -24,7 +24,7 @@ Examples:
 
 Exit status: 0; 2 if the trace cannot be read.")]
 pub(crate) struct Args {
-    /// The trace: the directory that luc record made
+    /// Directory of the trace, as made by luc record
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
 
@@ -32,13 +32,13 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Print each commit as one line of JSON: when, how long, who asked for it, how many fsyncs it served, whose handles,
-    /// blocks and data were in it
+    /// Print one line of JSON per commit: its time and length, who asked for it, how many fsyncs it served, and whose
+    /// handles, blocks and data it had
     #[arg(long, conflicts_with = "json")]
     commits: bool,
 }
 
-/// Prints commits as they come.
+/// Prints each commit as soon as it is settled.
 struct Commits<W> {
     out: W,
     /// The first error; nothing is written after it.

@@ -18,20 +18,20 @@ use luc_units::{parse_duration_ns, parse_size_bytes};
 use super::INTERRUPTED;
 use super::disk::Which;
 
-/// Differences that are printed; JSON has all.
+/// Number of differences that are printed; JSON has all.
 const SHOWN: usize = 20;
-/// What takes longer than this has a progress bar.
+/// Time of a trial set after which progress is shown.
 const QUICK: Duration = Duration::from_secs(2);
 
-/// Does a failed write reach the program that asked? Lets an emulated disk fail and looks
+/// Check that failed writes of an emulated disk are reported to the program, with the gate as without
 ///
-/// A program writes to a file of which one block cannot be written, and synchronizes, while others synchronize beside
-/// it. What it is told by the call, by the same call made again, and by close is compared: with the gate and without.
-/// All errnos of the block layer are tried with fsync, fdatasync, msync and writes to files opened with O_SYNC and
-/// O_DSYNC, with each policy, the first, a middle and the last block, overwritten and preallocated files, files that
-/// were closed and opened again before the call, and flushes that fail. Needs root and FUSE.
+/// A program writes to a file with a bad block and synchronizes it, while other threads synchronize other files. luc
+/// compares, with the gate and without, what this call, its repetition and close report. It tries every errno of the
+/// block layer; fsync, fdatasync, msync, O_SYNC and O_DSYNC; each policy; the first, a middle and the last block;
+/// overwritten and preallocated files; files closed and opened again before the call; and failing flushes. Needs root
+/// and FUSE.
 ///
-/// With a COMMAND, it runs that on a disk that begins to fail, with the gate and without, and compares the exit status.
+/// With a COMMAND, luc runs it on a failing disk, with the gate and without, and compares the exit status.
 ///
 /// Exit status: 0 no difference; 1 differences; 2 the trials could not be made; 130 interrupted.
 #[derive(Debug, clap::Args)]
@@ -46,10 +46,10 @@ const QUICK: Duration = Duration::from_secs(2);
 A COMMAND works in its working directory, which is also in LUC_FAULTS_DIR: a new file system on a
 disk that fails from the command's start on.")]
 pub(crate) struct Args {
-    /// What the disk answers: an errno's name or number; may be repeated [default: all; with a COMMAND: EIO]
+    /// Errno of the failed requests: a name or a number; may be repeated [default: all; with a COMMAND: EIO]
     #[arg(long, value_name = "E")]
     errno: Vec<BlockErrno>,
-    /// The call that is to report it: fsync, fdatasync, msync, o_sync, o_dsync; may be repeated [default: all]
+    /// Call that synchronizes: fsync, fdatasync, msync, o_sync, o_dsync; may be repeated [default: all]
     #[arg(long, value_name = "CALL", conflicts_with = "command")]
     call: Vec<Call>,
     // No doc comment: rustdoc would take the brackets for links.
@@ -72,11 +72,11 @@ pub(crate) struct Args {
         allow_hyphen_values = true
     )]
     mkfs_options: String,
-    /// Options as for mount -o; may be repeated, all trials are made with each [default for ext4: errors=continue and
-    /// errors=remount-ro; with a COMMAND: none]
+    /// Mount options, as for mount -o; may be repeated: every trial is made with each [default for ext4:
+    /// errors=continue and errors=remount-ro; with a COMMAND: none]
     #[arg(long, value_name = "OPTIONS")]
     mount_options: Vec<String>,
-    /// Threads that synchronize beside the trials
+    /// Number of threads that synchronize other files meanwhile
     #[arg(
         long,
         value_name = "N",
@@ -84,19 +84,19 @@ pub(crate) struct Args {
         conflicts_with = "command"
     )]
     beside: usize,
-    /// Cost of a flush of the disk
+    /// Time of a flush of the disk
     #[arg(long, value_name = "TIME", default_value = "6ms")]
     flush: String,
-    /// Size of the disk
+    /// Size of the disk, such as 256M
     #[arg(long, default_value = "256M")]
     size: String,
-    /// Try the gate of this build of luc, by its `luc run`
+    /// Use the gate of this luc binary instead, through its `luc run`
     #[arg(long, value_name = "LUC")]
     runner: Option<PathBuf>,
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
-    /// Run this instead of the trials
+    /// Program to run instead of the trials
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
@@ -238,7 +238,7 @@ fn gate(runner: Option<&PathBuf>) -> anyhow::Result<Gate> {
     Ok(Gate { luc })
 }
 
-/// A bar on a terminal's stderr, once two seconds have passed.
+/// A progress bar on a terminal's standard error, shown after two seconds.
 struct Bar(ProgressBar, Instant);
 
 impl Bar {

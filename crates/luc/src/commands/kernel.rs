@@ -1,4 +1,4 @@
-//! `luc kernel`: the module, from its sources to its figures.
+//! `luc kernel`: builds, loads, sets, watches and unloads the module.
 
 mod status;
 
@@ -12,11 +12,11 @@ use luc_kernel::lease::{self, Leases};
 use luc_kernel::{Journal, Kernels, Machine, Module, Settings};
 use luc_units::parse_duration_ns;
 
-/// The kernel module: build, load, watch, set and unload it
+/// Build, load, watch, set and unload the kernel module
 ///
-/// luc.ko brings fsyncs into common journal commits inside the kernel, for every program and without a library in any
-/// of them, and journals metadata from copies, so that writes do not wait for commits. It is loaded into an unmodified
-/// kernel while file systems are mounted, and unloaded the same way. `luc run` uses it where it is loaded.
+/// luc.ko brings fsyncs into common journal commits inside the kernel, for every program and without a library. It
+/// also journals metadata from copies, so that writes do not wait for commits. It loads into an unmodified kernel,
+/// and unloads, while file systems are mounted. `luc run` uses it where it is loaded.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -27,42 +27,42 @@ pub(crate) struct Args {
 enum Action {
     /// Build the module for a kernel, against its headers
     ///
-    /// The sources are a part of luc. It is built in /var/cache/luc/kernel (root) or ~/.cache/luc/kernel, which nobody
-    /// else may be able to change.
+    /// luc includes the sources. The build directory is /var/cache/luc/kernel (root) or ~/.cache/luc/kernel; luc
+    /// refuses it if other users can write to it.
     #[command(after_help = "\
 Examples:
   luc kernel build
   luc kernel build --kernel 6.1.0-18-amd64")]
     Build {
-        /// The kernel, as in /lib/modules [default: the running one]
+        /// Kernel release, as in /lib/modules [default: the running kernel's]
         #[arg(long, value_name = "VERSION")]
         kernel: Option<String>,
     },
-    /// Load the module, building it first if need be (root)
+    /// Load the module; build it first if needed (root)
     ///
-    /// The options apply to all mounted journals and to later mounts. Without options, the module changes nothing until
-    /// it is set, or used by `luc run`.
+    /// The options apply to all mounted journals and to later mounts. Without options, the module changes nothing
+    /// until `luc kernel set` or `luc run` asks it to.
     #[command(after_help = "\
 Examples:
   luc kernel load                                # only for luc run, and to look
   luc kernel load --policy auto --copy-out auto  # for everybody, from now on
   luc kernel load --allow-untested               # on a kernel that is newer than those tested")]
     Load {
-        /// Whether and how commits are held: off, delay, pid or auto
+        /// How commits are held: off, delay, pid or auto
         #[arg(long)]
         policy: Option<String>,
         /// When journal blocks are copied: off, on, heuristic or auto
         #[arg(long, value_name = "MODE")]
         copy_out: Option<String>,
-        /// Also on a kernel that luc.ko has not been tested on (it has on 6.1 to 6.12), at your own risk
+        /// Load it on a kernel that luc.ko has not been tested on (tested: 6.1 to 6.12), at your own risk
         #[arg(long)]
         allow_untested: bool,
     },
     Status(status::Args),
-    /// Change settings of journals: all of them, or none (root)
+    /// Change settings of journals; all of them or none (root)
     ///
-    /// Everything is checked before anything is written, and if the module does not take one of them, those before it
-    /// are taken back. Settings last until the file system is unmounted or the module unloaded.
+    /// All settings are checked before the first is written. If the module refuses one, those before it are taken
+    /// back. Settings last until the file system is unmounted or the module unloaded.
     #[command(after_help = "\
 Examples:
   luc kernel set /srv/mail policy=auto copy_out=auto
@@ -72,17 +72,17 @@ Examples:
 Settings: policy, copy_out, delay_us, max_restarts, timeout_us, max_hold_us (50000 at most), set_point, kp_milli,
 ki_milli, kd_milli, copy_out_threshold_permille, copy_out_clean_runs, copy_out_limit_kib.")]
     Set {
-        /// Every journal
+        /// Change every journal
         #[arg(long)]
         all: bool,
-        /// Mount points, devices or journals, then settings
+        /// Mount points, devices or journals, followed by settings NAME=VALUE
         #[arg(required = true, value_name = "MOUNTPOINT|DEVICE|KEY=VALUE")]
         words: Vec<String>,
     },
-    /// Unload the module; it waits until nobody uses it (root)
+    /// Unload the module; wait until nobody uses it (root)
     #[command(after_help = "Example:\n  luc kernel unload --timeout 1m")]
     Unload {
-        /// How long to wait
+        /// How long to wait for users of the module, such as 30s or 1m
         #[arg(long, value_name = "TIME", default_value = "10s")]
         timeout: String,
     },
@@ -177,7 +177,7 @@ fn load(
             "luc.ko {version} was loaded already; {names}; later mounts start with what it was loaded with"
         ),
     }
-    // Loaded just now, journals have these from the start.
+    // A module loaded just now starts its journals with these.
     if !settings.is_empty() && !journals.is_empty() {
         luc_kernel::set(machine, &journals, &settings)?;
     }

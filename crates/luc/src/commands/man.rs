@@ -7,16 +7,16 @@ use std::process::ExitCode;
 use anyhow::anyhow;
 use clap::CommandFactory;
 
-/// Prints luc's manual page, or writes one page per subcommand
+/// Print luc's manual page, or write one page per subcommand
 ///
-/// The pages say what --help says, in the form that man reads.
+/// The pages have the text of --help.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   luc man | man -l -                          # read the first page
   luc man --dir ~/.local/share/man/man1       # then: man luc-run")]
 pub(crate) struct Args {
-    /// Write luc.1, luc-run.1 and so on into this directory, made if missing
+    /// Write luc.1, luc-run.1 and so on into this directory; make it if missing
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }

@@ -14,14 +14,14 @@ use luc_workload::workers::ClientKind;
 
 use super::INTERRUPTED;
 
-/// Is an acknowledged fsync durable here? Cuts the power of an emulated disk and looks
+/// Check that acknowledged fsyncs survive power cuts of an emulated disk
 ///
-/// Each round makes a fresh disk and file system, lets clients write files, sync them and say so,
-/// cuts the power at a random moment, mounts what is left and checks every file that had been
-/// acknowledged, then runs the file system's own checker. Needs root and FUSE.
+/// Each round makes a fresh disk and file system. Clients write files, sync them and acknowledge each. At a random
+/// moment the power is cut. Then luc mounts the rest, checks every acknowledged file, and runs the file system's own
+/// checker. Needs root and FUSE.
 ///
-/// Exit status: 0 nothing was lost; 1 something was lost or torn, or a file system was damaged;
-/// 2 the trial could not be made; 130 interrupted.
+/// Exit status: 0 nothing was lost; 1 something was lost or torn, or a file system was damaged; 2 the trial could not
+/// be made; 130 interrupted.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   luc powercut
@@ -34,7 +34,7 @@ A COMMAND works in its working directory, which is also in LUC_POWERCUT_DIR. For
 holds for durable it prints the file's path and flushes its output. It must not change the file
 afterwards without printing it again, and must go on until it is killed.")]
 pub(crate) struct Args {
-    /// Rounds, each with a fresh disk
+    /// Number of rounds, each with a fresh disk
     #[arg(long, value_name = "N", default_value_t = 10)]
     rounds: u64,
     /// Seed of the first round; each further round takes the next number
@@ -43,7 +43,7 @@ pub(crate) struct Args {
     /// Number of clients
     #[arg(long, value_name = "N", default_value_t = 8)]
     clients: usize,
-    /// Clients are processes instead of threads
+    /// Make clients processes instead of threads
     #[arg(long)]
     processes: bool,
     /// File system: ext4, xfs, btrfs, ...
@@ -57,37 +57,37 @@ pub(crate) struct Args {
         allow_hyphen_values = true
     )]
     mkfs_options: String,
-    /// Options as for mount -o
+    /// Mount options, as for mount -o
     #[arg(long, value_name = "OPTIONS", default_value = "")]
     mount_options: String,
-    /// Run the clients under `luc run --policy P`; off runs them as they are
+    /// Run the clients under `luc run --policy P`; off runs them without luc
     #[arg(long, value_name = "P")]
     policy: Option<String>,
-    /// What requests cost: a model's name, or a path ending in .toml, as in `luc disk create`
+    /// Latency model: a name or a path ending in .toml, as in `luc disk create`
     #[arg(long, default_value = "fixed")]
     model: String,
-    /// Cost of a flush, model fixed only [default: 6ms]
+    /// Time of a flush, model fixed only [default: 6ms]
     #[arg(long, value_name = "TIME")]
     flush: Option<String>,
-    /// Cost of a write, model fixed only [default: 20us]
+    /// Time of a write, model fixed only [default: 20us]
     #[arg(long, value_name = "TIME")]
     write: Option<String>,
-    /// Cost of a read, model fixed only [default: 20us]
+    /// Time of a read, model fixed only [default: 20us]
     #[arg(long, value_name = "TIME")]
     read: Option<String>,
-    /// Size of the disk
+    /// Size of the disk, such as 512M
     #[arg(long, default_value = "512M")]
     size: String,
-    /// A lagdisk (kernel/lagdisk) to use instead of an emulated disk: its content is destroyed
+    /// Use this lagdisk (kernel/lagdisk) instead of an emulated disk; its content is destroyed
     #[arg(long, value_name = "DEVICE", conflicts_with_all = ["model", "flush", "write", "read", "size"])]
     lagdisk: Option<PathBuf>,
-    /// Let the clients skip every fsync: an experiment that must report losses
+    /// Skip every fsync, as a check of the trial: it must report losses
     #[arg(long, conflicts_with = "command")]
     unsafe_no_fsync: bool,
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
-    /// Run this instead of our clients
+    /// Program to run instead of luc's clients
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
@@ -178,7 +178,7 @@ fn model(args: &Args) -> anyhow::Result<ModelSpec> {
     })
 }
 
-/// A bar on a terminal's stderr, drawn when ticked.
+/// A progress bar on a terminal's standard error, redrawn by ticks.
 fn bar(rounds: u64) -> ProgressBar {
     if rounds < 2 || !stderr().is_terminal() {
         return ProgressBar::hidden();

@@ -1,4 +1,4 @@
-//! `luc record`: what threads, journals and disks do, into a trace.
+//! `luc record`: writes what threads, journals and disks do into a trace.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,18 +14,19 @@ use luc_units::{parse_duration_ns, parse_size_bytes};
 
 use super::selection::Selection;
 
-/// How often it is looked whether the recording is to end.
+/// Interval between two checks for the end of the recording.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Records fsyncs, journal commits, waits, block requests and who caused them, into a trace (root)
+/// Record fsyncs, journal commits, waits and block requests, and who caused them, into a trace (root)
 ///
-/// With a command, records that command and all that it starts, until it ends; else everything, until Ctrl-C
-/// or --duration. Options select among that. Commits, handles, dirty data and block requests are always those
-/// of all processes, since the ones recorded may wait for them; --device limits these.
+/// With a command, luc records that command and everything it starts, until it ends. Without one, it records
+/// everything until Ctrl-C or --duration. --pid, --comm, --cgroup and --device narrow this down. Commits, handles,
+/// dirty data and block requests are recorded of all processes, because recorded calls may wait for them; --device
+/// limits these, too.
 ///
-/// The trace is a directory of Parquet files. It can be read while it is being written and after the recorder
-/// was killed. One that root makes is root's alone (mode 0700), since it has other users' programs in it; to
-/// hand it on, chown or chmod it, or record into a directory that is there already.
+/// The trace is a directory of Parquet files. It can be read while it is written, and after the recorder was killed.
+/// A trace made by root has mode 0700, because it names other users' programs. To hand it on, chown or chmod it, or
+/// record into an existing directory.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -36,31 +37,30 @@ Examples:
 
 Exit status: the command's; without one 0, or 1 if events were lost; 2 if nothing can be recorded here.")]
 pub(crate) struct Args {
-    /// The directory to make; by default luc-trace-1, or the next number that is free
+    /// Directory to write the trace to [default: luc-trace-1, or the next free number]
     #[arg(long, short, value_name = "DIR")]
     out: Option<PathBuf>,
 
-    /// Only count, in the kernel, and write the counts down once a second; of waits only the uninterruptible
-    /// ones, as those for storage are
+    /// Count in the kernel and write the counts once a second; waits are counted only if uninterruptible
     #[arg(long)]
     summary: bool,
 
-    /// With a command: record all processes nevertheless
+    /// With a command: record all processes, not only the command's
     #[arg(long, short, requires = "command")]
     all: bool,
 
     #[command(flatten)]
     selection: Selection,
 
-    /// End after this time, as in 10s or 5m
+    /// Stop after TIME, such as 10s or 5m
     #[arg(long, value_name = "TIME", conflicts_with = "command")]
     duration: Option<String>,
 
-    /// Look at no system calls: cheaper, but no rows of `call`, and syncs only on ext4
+    /// Do not trace system calls: cheaper, but the table `call` stays empty, and syncs are recorded on ext4 only
     #[arg(long)]
     no_calls: bool,
 
-    /// Size of the kernel's buffer, a power of two
+    /// Size of the buffer between kernel and recorder: a power of two from 64k to 2G
     #[arg(long, value_name = "SIZE", default_value = "32M")]
     buffer: String,
 

@@ -24,14 +24,13 @@ mod output;
 use super::INTERRUPTED;
 use output::Output;
 
-/// A reading that takes longer than this shows its progress.
+/// Reading time after which progress is shown.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Writes what a trace says as a page for a browser, a Perfetto trace, metrics, JSON or text
+/// Write a trace as a page for a browser, a Perfetto trace, metrics, JSON or text
 ///
-/// Reads the trace once, whatever is made of it. Each FILE is written beside its place and then put there; `-`
-/// is standard output. Without an option, writes the page, named after the trace, into the current directory.
-/// Needs no privileges.
+/// The trace is read once for all formats. Each FILE appears only when it is complete; `-` is standard output.
+/// Without an option, luc writes the page into the current directory, named after the trace. Needs no privileges.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -45,7 +44,7 @@ https://ui.perfetto.dev, which keeps it in the browser.
 
 Exit status: 0; 2 if the trace cannot be read or a file not written; 130 after Ctrl-C, with nothing written.")]
 pub(crate) struct Args {
-    /// The trace: the directory that luc record made
+    /// Directory of the trace, as made by luc record
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
 
@@ -57,15 +56,15 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     perfetto: Option<PathBuf>,
 
-    /// Write figures per file system, cgroup and finding as OpenMetrics text, for Prometheus
+    /// Write figures per file system, cgroup and finding as OpenMetrics text for Prometheus
     #[arg(long, value_name = "FILE")]
     openmetrics: Option<PathBuf>,
 
-    /// Write what luc explain --json prints
+    /// Write the output of luc explain --json
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
-    /// Write what luc explain prints
+    /// Write the output of luc explain
     #[arg(long, value_name = "FILE")]
     text: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! `luc run`: a command whose fsyncs share commits, and what came of it.
+//! `luc run`: runs a command whose fsyncs share commits, and reports what it gained.
 
 mod compare;
 
@@ -43,15 +43,14 @@ impl From<Level> for level::Level {
     }
 }
 
-/// Runs a command so that its fsyncs on ext4 share journal commits
+/// Run a command so that its fsyncs on ext4 share journal commits
 ///
-/// All threads and processes of the command that call fsync, fdatasync or msync(MS_SYNC) on one ext4 file
-/// system are brought into common commits, together with those of other `luc run`s of the same user.
-/// Nothing else changes: every call is still made and still waits until its data is durable. The gate
-/// engages only where it measures a gain, and gets out of the way elsewhere.
+/// luc brings fsync, fdatasync and msync(MS_SYNC) calls on one ext4 file system into common commits: calls of all
+/// threads and processes of the command, and of other `luc run`s of the same user. Nothing else changes: every call
+/// is still made, and still waits until its data is durable. The gate engages only where it measures a gain.
 ///
-/// Where the kernel module is loaded (luc kernel load), it does the same inside the kernel, on the journals of the file
-/// systems that the command uses; its settings are back when the run ends, however it ends.
+/// Where the kernel module is loaded (luc kernel load), it does the same inside the kernel, on the journals of the
+/// file systems that the command uses. Its settings are restored when the run ends, however it ends.
 ///
 /// The command's output and exit status are passed through; the report goes to standard error.
 #[derive(Debug, clap::Args)]
@@ -74,21 +73,22 @@ pub(crate) struct Args {
     )]
     policy: Policy,
 
-    /// Who brings them together
+    /// What brings callers together
     #[arg(long, value_enum, default_value_t = Level::Auto)]
     level: Level,
 
-    /// Kernel module: when journal blocks are copied: off, on, heuristic or auto [default: auto]
+    /// Kernel module only: when journal blocks are copied: off, on, heuristic or auto [default: auto]
     #[arg(long, value_name = "MODE", value_parser = copy_out)]
     copy_out: Option<String>,
 
-    /// Hold no caller longer than TIME beyond the commit in flight: 5ms, 500us, ... [default: 20ms, the most]
+    /// Hold no caller longer than TIME beyond the commit in flight, such as 500us or 5ms; at most 20ms [default:
+    /// 20ms]
     #[arg(long, value_name = "TIME", value_parser = wait_ns)]
     max_wait: Option<u64>,
 
-    /// Run N times with and N times without it, in random order, and print the ratio
+    /// Run the command N times with luc and N times without it, in random order, and print the ratio
     ///
-    /// The command's standard output is thrown away then.
+    /// The command's standard output is discarded.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     compare: Option<u32>,
 
@@ -96,21 +96,22 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 1)]
     seed: u64,
 
-    /// Write the report as JSON to FILE as well
+    /// Also write the report as JSON to FILE
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
-    /// Do not record the run, nor for --compare two more runs, to say what the calls' time went into
+    /// Do not record the run, so the report does not say what the calls' time went into
     ///
-    /// Recording needs root and a kernel with BTF; without these it is left out.
+    /// With --compare this saves two runs that are made only to be recorded. Recording needs root and a kernel with
+    /// BTF; without these it is left out.
     #[arg(long)]
     no_why: bool,
 
-    /// Only check that the gate is installed and that the command would use it: status 0, or 2 and why not
+    /// Only check that the gate is installed and that the command would use it: status 0, or 2 with the reason
     #[arg(long, conflicts_with_all = ["compare", "json"])]
     check: bool,
 
-    /// Print no report, and do not record
+    /// Print no report and do not record
     #[arg(long, short)]
     quiet: bool,
 
@@ -202,7 +203,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(ending.exit_status()))
 }
 
-/// Whether a program could be gated; an error says why not.
+/// Checks that a program can be gated; the error says why it cannot.
 fn check(program: &Path) -> anyhow::Result<ExitCode> {
     luc_gate::launch::library::find()?;
     if let Some(reason) = inspect::program(program)?.reason() {
@@ -227,7 +228,7 @@ fn say_unexplained(reason: &str) {
     eprintln!("luc: why is not known: {reason} (--no-why leaves this out)");
 }
 
-/// Says which of the module's settings could not be lent or restored.
+/// Prints which of the module's settings could not be lent or restored.
 fn say_failures(outcome: &RunOutcome) {
     for failure in &outcome.failures {
         eprintln!("luc: {failure}");
@@ -239,7 +240,7 @@ fn program() -> anyhow::Result<PathBuf> {
     std::env::current_exe().context("cannot find the luc binary: reinstall it")
 }
 
-/// Decides who batches where, after what a killed run may have left is restored.
+/// Restores what a killed run may have left, then decides who batches where.
 fn plan(args: &Args, machine: &Machine) -> anyhow::Result<Plan> {
     if let Err(error) = Leases::of(machine).reap() {
         eprintln!("luc: what an earlier run lent could not be restored: {error}");
@@ -273,7 +274,7 @@ fn resolve(command: &[OsString], discard_output: bool) -> anyhow::Result<Command
     })
 }
 
-/// A file for JSON, opened before anything is run, so that a wrong path costs no run.
+/// A file for JSON, opened before the run, so that a wrong path costs no run.
 struct JsonFile {
     path: PathBuf,
     file: fs::File,

@@ -1,4 +1,4 @@
-//! Options that say what is recorded, of `luc record` and `luc top`.
+//! Options of `luc record` and `luc top` that select what is recorded.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
@@ -9,22 +9,22 @@ use luc_events::Dev;
 use luc_gate::inspect::filesystem::{self, Journal};
 use luc_probe::Filter;
 
-/// What is recorded; by default everything.
+/// Selects what is recorded; by default everything.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Selection {
-    /// Only this process and what descends from it; may be repeated
+    /// Record only this process and its descendants; may be repeated
     #[arg(long, value_name = "PID")]
     pid: Vec<u32>,
 
-    /// Only threads of this name, or of a process of this name
+    /// Record only threads of this name, and threads of processes of this name
     #[arg(long, value_name = "NAME")]
     comm: Option<String>,
 
-    /// Only threads in this cgroup (version 2; a directory) or below
+    /// Record only threads in this cgroup or below; DIR is a version 2 cgroup's directory
     #[arg(long, value_name = "DIR")]
     cgroup: Option<PathBuf>,
 
-    /// Only this file system: its device, or any path in it; may be repeated
+    /// Record only this file system, given by its device or any path in it; may be repeated
     #[arg(long, value_name = "PATH")]
     device: Vec<PathBuf>,
 }

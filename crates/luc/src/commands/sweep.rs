@@ -11,38 +11,37 @@ use luc_sweep::{Plan, Report};
 
 use super::INTERRUPTED;
 
-/// How long `luc sweep restore` waits for what is busy.
+/// How long `luc sweep restore` waits for busy resources.
 const RESTORE_PATIENCE: Duration = Duration::from_secs(20);
 
-/// Repeats workloads over the points of a plan until the figures are sure
+/// Repeat workloads over the points of a plan until the figures are sure
 ///
-/// A plan (TOML) names workloads, numbers of threads, targets (file systems with their options on an
-/// emulated disk made anew for each repeat, or existing directories) and policies of the gate; every
-/// combination is a point. Points are repeated in rounds of random order until the 95 % interval of each
-/// median is narrow enough, or stop.max is reached: then it says NOT CONVERGED.
+/// A plan (TOML) names workloads, numbers of threads, targets and policies of the gate; every combination is a point.
+/// A target is a file system with options on an emulated disk made anew for each repeat, or an existing directory.
+/// Points are repeated in rounds of random order until the 95 % interval of each median is narrow enough, or until
+/// stop.max; such a point is marked NOT CONVERGED.
 ///
-/// An axis frequency sets the processors (cpufreq), with turbo and SMT off where asked, and puts everything
-/// back on any exit: by a process of its own if the sweep is killed, and if that is killed as well, the next
-/// luc command of any kind that root runs does it (`luc sweep restore`); without cpufreq a throttle limits
-/// processor time, and says that it is no frequency. Energy (RAPL, perf events or a meter's command) is beside
-/// each repeat, or why it is unavailable.
+/// The axis `frequency` sets the processors' frequency (cpufreq), and turns turbo and SMT off where asked. Everything
+/// is restored on any exit. If the sweep is killed, its cleanup process restores; if that is killed as well, the next
+/// luc command of root does (`luc sweep restore`). Without cpufreq, a throttle limits processor time instead, and the
+/// report says so. Each repeat has its energy (RAPL, perf events or a meter's command), or the reason why there is
+/// none.
 ///
-/// With a section 'virtual' the points run in guests in virtual time (QEMU, a processor with a given number of
-/// instructions per second, luc.ko's policies); that needs no root, and is exact however busy the machine is.
+/// With a section `virtual`, points run in guests in virtual time: QEMU with a given number of instructions per
+/// second, and luc.ko's policies. This needs no root and is exact on a busy machine.
 ///
-/// Every finished repeat is kept in the --out folder at once. A sweep that was interrupted or killed goes
-/// on with the same command. Disks need root.
+/// Every finished repeat is kept in the --out folder. To resume an interrupted or killed sweep, give the same
+/// command. Emulated disks need root.
 ///
 /// A device of yours is formatted only if its target names it twice (device and erase), nothing uses it, and it is
-/// empty; no other sweep, mkfs or mount gets it meanwhile, and it is empty again at the end. Only file systems that the
-/// sweep has made itself, which it knows by their UUID, are taken off it. An axis scheduler sets the I/O scheduler of the
-/// disk.
+/// empty. No other sweep, mkfs or mount gets it meanwhile, and it is empty again at the end. The sweep removes only
+/// file systems that it made, which it knows by their UUID. The axis `scheduler` sets the disk's I/O scheduler.
 ///
-/// At the end the folder has report.html (one page, for any browser), report.json, results.csv, results.parquet and
-/// counters.parquet. `luc sweep report DIR` makes them again, also while the sweep is going on.
+/// The results are report.html (one page for any browser), report.json, results.csv, results.parquet and
+/// counters.parquet. `luc sweep report DIR` makes them again, also from an unfinished sweep.
 ///
-/// Exit status: 0 done, also if a point did not converge; 2 the plan or the machine does not allow it, or
-/// a workload failed; 130 interrupted.
+/// Exit status: 0 done, even if a point did not converge; 2 the plan or the machine does not allow it, or a workload
+/// failed; 130 interrupted.
 #[derive(Debug, clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -80,19 +79,19 @@ docs/reference/sweep.md has every key; docs/reference/energy.md is about frequen
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Subcommand>,
-    /// The plan
+    /// File of the plan
     #[arg(required_unless_present = "clean_up")]
     plan: Option<PathBuf>,
-    /// Folder of the results [default: the plan's name with .sweep instead of .toml, here]
+    /// Folder for the results [default: ./NAME.sweep for a plan NAME.toml]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Guests at a time, of a plan with section 'virtual' [default: as many as processors]
+    /// Number of guests at a time, for plans with a section `virtual` [default: the number of processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: Option<u16>,
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
-    /// Root of sysfs: a test gives a directory of its own
+    /// Root of sysfs; tests give a directory of their own
     #[arg(long, hide = true, default_value = "/sys")]
     sysfs: PathBuf,
     #[arg(long, hide = true)]
@@ -105,13 +104,13 @@ enum Subcommand {
     Restore(RestoreArgs),
 }
 
-/// Puts back what sweeps left that were killed together with their cleanup process (root)
+/// Restore what killed sweeps left changed (root)
 ///
-/// Processors, devices, schedulers, cgroups, mounts and disks: /run/luc/sweep says what sweeps have changed. Sweeps that
-/// go on are left alone. Every luc command that root runs does the same first, and waits 2 s for what is busy; this one
+/// /run/luc/sweep records what sweeps change: processors, devices, schedulers, cgroups, mounts and disks. Running
+/// sweeps are left alone. Every luc command of root does the same first and waits 2 s for busy resources; this one
 /// waits 20 s.
 ///
-/// Exit status: 0, also if there was nothing; 2 if something could not be restored.
+/// Exit status: 0, even if there was nothing to do; 2 if something could not be restored.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   luc sweep restore
@@ -122,10 +121,10 @@ struct RestoreArgs {
     json: bool,
 }
 
-/// Makes the reports of a sweep again from its results
+/// Make the reports of a sweep again from its results
 ///
-/// Reads results.jsonl and writes report.html, report.json, results.csv, results.parquet and counters.parquet beside it.
-/// The sweep may be unfinished, interrupted or going on. Needs no privileges but to write there.
+/// Reads results.jsonl and writes report.html, report.json, results.csv, results.parquet and counters.parquet beside
+/// it. The sweep may be running or interrupted. Needs no privileges but to write there.
 ///
 /// Exit status: 0; 2 if DIR has no results of a sweep, or cannot be written.
 #[derive(Debug, clap::Args)]
@@ -134,7 +133,7 @@ struct RestoreArgs {
   luc sweep report plan.sweep --json | jq '.points[] | {key, interval}'
   duckdb -c \"select target, median(value) from 'plan.sweep/results.parquet' group by 1\"")]
 struct ReportArgs {
-    /// The folder that `luc sweep` wrote to
+    /// Folder with the sweep's results
     #[arg(value_name = "DIR")]
     dir: PathBuf,
     /// Print the report as JSON
@@ -174,7 +173,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
         bar.set_message(what.to_owned());
         bar.set_position(made as u64);
         if what.is_empty() {
-            // What an earlier command made says nothing on how long the rest takes.
+            // Repeats of an earlier command say nothing on how long the rest takes.
             bar.reset_eta();
         }
     });
@@ -184,7 +183,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 impl Args {
-    /// Whether this process clears up after a sweep, or restores by itself.
+    /// Whether this process cleans up after a sweep, or restores by itself.
     pub(crate) fn restores(&self) -> bool {
         self.clean_up || matches!(self.command, Some(Subcommand::Restore(_)))
     }
@@ -245,7 +244,7 @@ fn write_page(report: &Report, out: &Path) -> anyhow::Result<()> {
         .with_context(|| format!("cannot write {}: check the space left", path.display()))
 }
 
-/// Drawn on a terminal only.
+/// A progress bar, drawn on terminals only.
 fn bar() -> ProgressBar {
     let style =
         ProgressStyle::with_template("{bar:30} repeat {pos} of {len} or more, {eta} left  {msg}");

@@ -14,11 +14,11 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use super::INTERRUPTED;
 use super::selection::Selection;
 
-/// Shows live where fsyncs wait, for which commits, and whose work that was (root)
+/// Show live where fsyncs wait, for which commits, and whose work that was (root)
 ///
-/// Two tables: file systems with their commits, and processes with the time that they lost and the time that others
-/// lost to them; below, what the selected line's time was made of, what was found and what would help. F1 explains keys
-/// and columns. Options select what is recorded, as in luc record; commits are always those of all processes.
+/// The first table lists file systems with their commits. The second lists processes with the time they lost and the
+/// time that others lost to them. Below are the parts of the selected line's time, findings and remedies. F1 explains
+/// keys and columns. The options select what is recorded, as in luc record; commits are recorded of all processes.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -29,30 +29,30 @@ Examples:
 
 Exit status: 0; 2 if nothing can be recorded here, or there is no terminal; 130 if --count was interrupted.")]
 pub(crate) struct Args {
-    /// Time between two looks
+    /// Time between two refreshes, from 250ms to 60s
     #[arg(long, short, value_name = "TIME", default_value = "2s")]
     delay: String,
 
-    /// Print lines instead, for scripts, until Ctrl-C or --count
+    /// Print lines for scripts, without a screen, until Ctrl-C or --count
     #[arg(long, short)]
     batch: bool,
 
-    /// Print lines, once: --batch --count 1
+    /// Print lines once; short for --batch --count 1
     #[arg(long, conflicts_with = "count")]
     once: bool,
 
-    /// With --batch: end after NUMBER looks
+    /// With --batch: stop after NUMBER refreshes
     #[arg(long, short = 'n', value_name = "NUMBER", requires = "batch")]
     count: Option<u64>,
 
-    /// With --batch or --once: print JSON, one line per look
+    /// With --batch or --once: print one line of JSON per refresh
     #[arg(long)]
     json: bool,
 
     #[command(flatten)]
     selection: Selection,
 
-    /// Size of the kernel's buffer, a power of two
+    /// Size of the buffer between kernel and recorder: a power of two from 64k to 2G
     #[arg(long, value_name = "SIZE", default_value = "32M")]
     buffer: String,
 }
@@ -81,7 +81,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
         })?;
     let ended = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
-        // The second one ends it, whatever it is about.
+        // A second signal ends the process whatever it is doing.
         signal_hook::flag::register_conditional_shutdown(
             signal,
             INTERRUPTED.into(),

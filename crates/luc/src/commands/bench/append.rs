@@ -9,14 +9,13 @@ use luc_workload::workloads::timed::Head;
 
 use super::timed::{Call, Common, Shown};
 
-/// Appends records to logs, with fdatasync after each
+/// Append records to logs, with fdatasync after each
 ///
-/// Each client has a log of its own. A log that grows needs a commit of the journal for each
-/// fdatasync: its size changes. With --preallocate the log is made by fallocate, as etcd, RocksDB and
-/// journald do it, and written from its beginning: size and blocks stay, but the first write into a
-/// block converts its extent from unwritten to written, which needs a commit, too; later writes into
-/// the same block need a flush only. A log that is used up is removed and a new one begun. Figures:
-/// synchronizations per second and the latency of each operation.
+/// Each client has a log of its own. A growing log changes its size, so each fdatasync needs a commit of the journal.
+/// With --preallocate, fallocate makes the log in advance, as etcd, RocksDB and journald do. Size and blocks then
+/// stay. The first write into a block converts its extent from unwritten to written and needs a commit; later writes
+/// into it need only a flush. A full log is removed and a new one begun. Figures: synchronizations per second and the
+/// latency of each operation.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   luc bench append --dir /mnt/x --threads 32 --processes
@@ -32,10 +31,10 @@ pub(crate) struct Args {
     /// Bytes of each record
     #[arg(long, value_name = "SIZE", default_value = "512")]
     record_size: String,
-    /// Allocate each log in advance, with this size, e.g. 16m
+    /// Allocate each log in advance with this size, such as 16m
     #[arg(long, value_name = "SIZE")]
     preallocate: Option<String>,
-    /// The call that synchronizes
+    /// Call that synchronizes
     #[arg(long, value_enum, default_value_t = Call::Fdatasync)]
     call: Call,
 }

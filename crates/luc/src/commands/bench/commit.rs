@@ -9,31 +9,31 @@ use luc_workload::workloads::commit::{self, Commit, Part, Work};
 
 use super::{or_interrupted, show, status};
 
-/// Measures one journal commit, or one flush, that serves N files
+/// Measure one journal commit, or one flush, that serves N files
 ///
-/// Each round creates and writes N files from one thread, starts writeback of all, waits for all,
-/// then syncs the last: T_commit(N). N / T_commit is what batching N fsyncs per commit can give.
-/// With --work the files are replaced (one made 16 rounds before is unlinked), logs that grow, logs
-/// allocated in advance, or logs overwritten in place, whose fdatasync needs a flush and no commit.
+/// Each round creates and writes N files from one thread, starts writeback of all, waits for it, then syncs the last
+/// file; the sync's time is T_commit(N). Batching N fsyncs per commit can give N / T_commit. With --work the files
+/// are replaced (the one made 16 rounds before is unlinked), logs that grow, preallocated logs, or logs overwritten
+/// in place, whose fdatasync needs a flush and no commit.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   luc bench commit --dir /mnt/x --files 16
   luc bench commit --dir /mnt/x --files 16 --work overwrite --file-size 8k
   luc bench commit --dir /mnt/x --files 64 --file-size 4k --rounds 200 --json")]
 pub(crate) struct Args {
-    /// Directory to work in, on the file system to be measured
+    /// Directory to work in, on the measured file system
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
-    /// Files per round
+    /// Number of files per round
     #[arg(long, value_name = "N", default_value_t = 16)]
     files: usize,
-    /// What is done to each file of a round
+    /// What to do to each file of a round
     #[arg(long, value_enum, default_value_t = How::Create)]
     work: How,
-    /// Rounds measured; a tenth more come first and are left out
+    /// Number of measured rounds; a tenth as many come first and are left out
     #[arg(long, value_name = "R", default_value_t = 50)]
     rounds: usize,
-    /// Bytes written to each file, e.g. 4k
+    /// Bytes written to each file, such as 4k
     #[arg(long, value_name = "SIZE", default_value = "0")]
     file_size: String,
     /// Seed of the contents

@@ -8,12 +8,14 @@ use luc_workload::units::seconds_ns;
 
 use super::{or_interrupted, show, status};
 
-/// Runs a workload file of Filebench's (.f), or a stock one by its name
+/// Run a Filebench workload file (.f), or a stock workload by its name
 ///
-/// Stock are all personalities of Filebench's, such as varmail, fileserver, webserver, webproxy, oltp (all
-/// names: docs/reference/filebench.md). Every fileset is made in a fresh subdirectory of --dir, whatever path the
-/// file gives. Length: --seconds, else the file's run, else 60 s or until its threads are done. Exit
-/// status: 0 done, 1 the run failed, 2 the file or an option is wrong (nothing was touched).
+/// Stock workloads are all personalities of Filebench's, such as varmail, fileserver, webserver, webproxy and oltp;
+/// for all names see docs/reference/filebench.md. Every fileset is made in a fresh subdirectory of --dir, whatever
+/// path the file gives. A run lasts --seconds, else as long as the file says, else 60 s or until its threads are
+/// done.
+///
+/// Exit status: 0 done; 1 the run failed; 2 the file or an option is wrong, and nothing was touched.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   luc bench filebench varmail --dir /mnt/x
@@ -24,16 +26,16 @@ pub(crate) struct Args {
     /// Workload file, or the name of a stock workload
     #[arg(value_name = "FILE.f")]
     file: String,
-    /// Directory to work in, on the file system to be measured
+    /// Directory to work in, on the measured file system
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
     /// Length of the run in seconds [default: what the file says, else 60]
     #[arg(long, value_name = "S")]
     seconds: Option<f64>,
-    /// Seed of everything random; the same seed gives each thread the same draws
+    /// Seed of all random choices; the same seed gives each thread the same draws
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Give a variable of the file another value; may be repeated
+    /// Set a variable of the file; may be repeated
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
     /// Keep Filebench's quirks: files in turn, empty appends, calls rounded up, no sync before the run

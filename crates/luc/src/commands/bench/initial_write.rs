@@ -9,27 +9,29 @@ use luc_workload::workloads::initial_write::{self, Figure, Include, InitialWrite
 
 use super::{or_interrupted, show, status};
 
-/// Writes new files from many clients at once, as IOzone's initial write does
+/// Write new files from many clients at once, as IOzone's initial write does
 ///
-/// Each child opens a file of its own, waits for the others, takes the time, writes its records and
-/// takes the time again; then it syncs and closes the file. Two figures: \"children\" is the sum of
-/// the children's own rates, \"parent\" all bytes over the time from the first start to the last end.
-/// As `iozone -i 0 -t N -x` (with --include fsync,close: -e -c): a child that is done does not stop
-/// the others. Different from IOzone: all are released at once, there is no rewrite, and each round
-/// has new files on a journal at rest. The latency \"child\" is all that a child's clock covers.
+/// Each child opens a file of its own, waits for the others, starts its clock, writes its records and stops its
+/// clock; then it syncs and closes the file. The figure "children" is the sum of the children's own rates. The figure
+/// "parent" is all bytes over the time from the first start to the last end. The latency "child" is the time on a
+/// child's clock.
+///
+/// This is `iozone -i 0 -t N -x`, with --include fsync,close its -e -c: a finished child does not stop the others.
+/// Unlike in IOzone, all children are released at once, there is no rewrite, and each round has new files on a
+/// journal at rest.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   luc bench initial-write --dir /mnt/x
   luc bench initial-write --dir /mnt/x --threads 64 --file-size 512k --record-size 128k
   luc bench initial-write --dir /mnt/x --processes --include fsync,close --rounds 10 --json")]
 pub(crate) struct Args {
-    /// Directory to work in, on the file system to be measured
+    /// Directory to work in, on the measured file system
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
     /// Number of children
     #[arg(long, value_name = "N", default_value_t = 256)]
     threads: usize,
-    /// Children are processes instead of threads
+    /// Make children processes instead of threads
     #[arg(long)]
     processes: bool,
     /// Bytes of each file
@@ -38,16 +40,16 @@ pub(crate) struct Args {
     /// Bytes of each write
     #[arg(long, value_name = "SIZE", default_value = "32k")]
     record_size: String,
-    /// What is timed besides the writes: fsync, close (which is after the fsync) or both
+    /// What to time besides the writes: fsync, close (after the fsync), or both
     #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',')]
     include: Vec<What>,
-    /// Rounds
+    /// Number of rounds
     #[arg(long, value_name = "R", default_value_t = 6)]
     rounds: usize,
     /// Seed of the contents
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// UNSAFE: leave every fsync out, to see what they cost; a power cut then loses everything
+    /// UNSAFE: skip every fsync, to see its cost; a power cut then loses everything
     #[arg(long)]
     no_fsync: bool,
     /// Print the figures as JSON

@@ -9,10 +9,10 @@ use luc_workload::workloads::timed::Head;
 
 use super::timed::{Common, Shown};
 
-/// Creates files as fast as fsync allows: each client creates, syncs and closes file after file
+/// Create files as fast as fsync allows
 ///
-/// The figures: files created per second; the file creation rate of the papers, N / mean over the N
-/// clients of (T_open + T_fsync + T_close); and the latency of each operation.
+/// Each client creates, syncs and closes file after file. Figures: files created per second; the file creation rate
+/// of the papers, N / mean over the N clients of (T_open + T_fsync + T_close); and the latency of each operation.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   luc bench metarates --dir /mnt/x --threads 16
@@ -26,17 +26,17 @@ pub(crate) struct Args {
     /// Number of clients
     #[arg(long, value_name = "N", default_value_t = 16)]
     threads: usize,
-    /// Bytes written to each file before its fsync, e.g. 4k; the original writes none
+    /// Bytes written to each file before its fsync, such as 4k; the original writes none
     #[arg(long, value_name = "SIZE", default_value = "0")]
     file_size: String,
     /// Give each client a directory of its own; in the original all share one
     #[arg(long)]
     directory_per_client: bool,
-    /// Unlink the file that the client made K files before, after each file; without, all files stay
+    /// After each file, unlink the one that the client made K files before [default: keep all files]
     #[arg(long, value_name = "K", conflicts_with = "rounds", value_parser = clap::value_parser!(u64).range(1..))]
     keep: Option<u64>,
-    /// So many rounds in place of --seconds: in each all clients start together, on a journal at rest, and create
-    /// one file each, as the papers' "N processes, N files"
+    /// Measure this many rounds instead of --seconds. In each, all clients start together, on a journal at rest, and
+    /// create one file each, as the papers' "N processes, N files"
     #[arg(long, value_name = "R", conflicts_with_all = ["seconds", "warmup", "think", "think_distribution", "slow_clients"])]
     rounds: Option<usize>,
 }

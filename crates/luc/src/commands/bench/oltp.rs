@@ -9,15 +9,17 @@ use luc_workload::workloads::timed::Head;
 
 use super::timed::{Common, Shown};
 
-/// Runs a database as Filebench's oltp models it: readers, overwriting writers, one log writer
+/// Run a database as Filebench's oltp models it: readers, overwriting writers, one log writer
 ///
-/// Reads and writes are small and at random places; a client goes through the files in turn. With
-/// Filebench's parameters 200 readers and 10 writers share 10 files of 10m; writes come in bursts of
-/// 100 and are O_SYNC (what its dsync does), log writes are of 256k, and semaphores keep both in
-/// step with the reads. With the LUC paper's 48 threads overwrite 48 files (of 1m, 2k at a time)
-/// without waiting while the log writer fsyncs each write of 2k: their writes are delayed when the
-/// journal has their inodes in hand. Figures: operations per second (an fsync belongs to its write)
-/// and the latency of each operation.
+/// Reads and writes are small and at random places; a client goes through the files in turn.
+///
+/// With Filebench's parameters, 200 readers and 10 writers share 10 files of 10m. Writes come in bursts of 100 and
+/// are O_SYNC, as Filebench's dsync is. Log writes are of 256k. Semaphores keep both in step with the reads.
+///
+/// With the LUC paper's parameters, 48 threads overwrite 48 files of 1m, 2k at a time, without waiting. The log
+/// writer fsyncs each write of 2k. The other writes are delayed while the journal has their inodes.
+///
+/// Figures: operations per second, where an fsync belongs to its write, and the latency of each operation.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   luc bench oltp --dir /mnt/x
@@ -26,16 +28,16 @@ use super::timed::{Common, Shown};
 pub(crate) struct Args {
     #[command(flatten)]
     common: Common,
-    /// Whose parameters
+    /// Set of parameters: Filebench's or the LUC paper's
     #[arg(long, value_enum, default_value_t = Parameters::Filebench)]
     parameters: Parameters,
-    /// Clients that read [default: 200, with --parameters luc 0]
+    /// Number of reading clients [default: 200, with --parameters luc 0]
     #[arg(long, value_name = "N")]
     readers: Option<usize>,
-    /// Clients that overwrite [default: 10, with --parameters luc 48]
+    /// Number of overwriting clients [default: 10, with --parameters luc 48]
     #[arg(long, value_name = "N")]
     writers: Option<usize>,
-    /// Data files [default: 10, with --parameters luc 48]
+    /// Number of data files [default: 10, with --parameters luc 48]
     #[arg(long, value_name = "N")]
     files: Option<usize>,
     /// Bytes of each data file [default: 10m, with --parameters luc 1m]
@@ -53,7 +55,7 @@ pub(crate) struct Args {
     /// How writes to the log become durable [default: sync, with --parameters luc fsync]
     #[arg(long, value_enum, value_name = "HOW")]
     log_durability: Option<How>,
-    /// Computing after each write or burst, in stores to memory [default: 10000]
+    /// Stores to memory after each write or burst, as computing [default: 10000]
     #[arg(long, value_name = "N")]
     write_stores: Option<u64>,
 }

@@ -9,12 +9,11 @@ use luc_workload::workloads::timed::Head;
 
 use super::timed::{Call, Common, Shown};
 
-/// Overwrites files in place as databases do their logs, with fdatasync after each write
+/// Overwrite files in place, with fdatasync after each write
 ///
-/// Each client has a file of its own, which is allocated and written as a whole before the
-/// measurement. A write then changes nothing but data: its fdatasync needs a flush of the disk and
-/// no commit of the journal. PostgreSQL and InnoDB write their logs so. Figures: synchronizations per
-/// second and the latency of each operation.
+/// Each client has a file of its own, written as a whole before the measurement. A write then changes only data, so
+/// its fdatasync needs a flush of the disk and no commit of the journal. PostgreSQL and InnoDB write their logs this
+/// way. Figures: synchronizations per second and the latency of each operation.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   luc bench overwrite --dir /mnt/x --threads 16
@@ -33,11 +32,11 @@ pub(crate) struct Args {
     /// Bytes of each write
     #[arg(long, value_name = "SIZE", default_value = "8k")]
     record_size: String,
-    /// Where a client writes next: behind its last write, from the beginning again at the end, or at
-    /// any multiple of the record size
+    /// Where a client writes next: behind its last write, wrapping at the end, or at a random multiple of the record
+    /// size
     #[arg(long, value_enum, default_value_t = Offsets::Consecutive)]
     offsets: Offsets,
-    /// The call that synchronizes
+    /// Call that synchronizes
     #[arg(long, value_enum, default_value_t = Call::Fdatasync)]
     call: Call,
 }

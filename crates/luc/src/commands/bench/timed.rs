@@ -15,35 +15,34 @@ use super::{or_interrupted, show, status};
 /// Options that the timed workloads share.
 #[derive(Debug, clap::Args)]
 pub(super) struct Common {
-    /// Directory to work in, on the file system to be measured
+    /// Directory to work in, on the measured file system
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
     /// Length of the measured interval in seconds
     #[arg(long, value_name = "S", default_value_t = 10.0)]
     seconds: f64,
-    /// Time left out of the figures [default: the longer of 1s and a tenth of --seconds]
+    /// Time before the measured interval, such as 500ms [default: the longer of 1s and a tenth of --seconds]
     #[arg(long, value_name = "DUR")]
     warmup: Option<String>,
-    /// Clients are processes instead of threads
+    /// Make clients processes instead of threads
     #[arg(long)]
     processes: bool,
-    /// Pause of each client after each round of its loop
+    /// Pause of each client after each round of its loop, such as 1ms
     #[arg(long, value_name = "DUR", default_value = "0")]
     think: String,
-    /// How the pauses vary: all alike, or exponential with --think as their mean, so that calls come
-    /// as if by chance
+    /// Distribution of the pauses: constant, or exponential with --think as the mean, for random arrivals
     #[arg(long, value_enum, value_name = "HOW", default_value_t = How::Constant)]
     think_distribution: How,
     /// Number of slow clients
     #[arg(long, value_name = "N", default_value_t = 0)]
     slow_clients: usize,
-    /// Times as long as the others that a slow client takes for each round, pause included
+    /// How many times longer a slow client takes for each round, pause included
     #[arg(long, value_name = "F", default_value_t = 10.0)]
     slow_factor: f64,
-    /// Seed of everything random; the same seed gives the same operations
+    /// Seed of all random choices; the same seed gives the same operations
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// UNSAFE: leave every fsync out, to see what they cost; a power cut then loses everything
+    /// UNSAFE: skip every fsync, to see its cost; a power cut then loses everything
     #[arg(long)]
     no_fsync: bool,
     /// Print the figures as JSON
@@ -114,8 +113,7 @@ impl Common {
         Ok(think)
     }
 
-    /// Runs a workload and prints its figures: as JSON, or the head, a line on its rates, and the
-    /// latencies.
+    /// Runs a workload and prints its figures: as JSON, or as the head, a line with rates, and the latencies.
     pub(super) fn present<R: Shown>(
         &self,
         timed: &Timed,
@@ -146,15 +144,15 @@ impl Common {
     }
 }
 
-/// A report that can be shown.
+/// The figures that every timed workload prints.
 pub(super) trait Shown: Serialize {
     /// The workload's name.
     const NAME: &'static str;
 
-    /// What every report has.
+    /// The figures common to all workloads.
     fn head(&self) -> &Head;
 
-    /// The name, with its parameters if it has several sets.
+    /// The name, with the name of its parameter set if it has several.
     fn title(&self) -> String {
         Self::NAME.to_owned()
     }

@@ -8,12 +8,11 @@ use luc_workload::workloads::varmail::{self, Report, Varmail};
 
 use super::timed::{Common, Shown};
 
-/// Runs a mail server as Filebench's varmail models it
+/// Run a mail server as Filebench's varmail models it
 ///
-/// Each client loops over: delete; create, append, fsync, close; open, read whole, append, fsync,
-/// close; open, read whole, close. Figures: Filebench's operations per second and the latency of
-/// each operation. As in Filebench files are chosen in turn, and an append is uniform between
-/// nothing and the append size.
+/// Each client loops over: delete; create, append, fsync, close; open, read whole, append, fsync, close; open, read
+/// whole, close. As in Filebench, files are chosen in turn, and the size of an append is uniform from 0 to the append
+/// size. Figures: Filebench's operations per second and the latency of each operation.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   luc bench varmail --dir /mnt/x
@@ -25,8 +24,7 @@ pub(crate) struct Args {
     /// Number of clients [default: 16, with --parameters luc 64]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// Whose sizes: Filebench's (1000 files of 16k, appends up to 16k) or the LUC paper's (256
-    /// files, 1k each)
+    /// Set of sizes: Filebench's (1000 files of 16k, appends up to 16k) or the LUC paper's (256 files, 1k each)
     #[arg(long, value_enum, default_value_t = Parameters::Filebench)]
     parameters: Parameters,
 }

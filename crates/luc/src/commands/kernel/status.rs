@@ -16,13 +16,13 @@ use luc_units::parse_duration_ns;
 use serde::Serialize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-/// How quickly an interrupt is noticed.
+/// Interval between two checks for an interrupt.
 const STEP: Duration = Duration::from_millis(50);
 
 /// Show what the module does on each journal
 ///
-/// Figures are counted since the module was loaded or the file system mounted; with --watch, since the look before.
-/// HELD is how many commits were held, and how long each; DELAYED the writes that waited for a commit.
+/// Figures count from the loading of the module or the mount; with --watch, from the refresh before. HELD is the
+/// number of held commits and the mean time of each. DELAYED is the number of writes that waited for a commit.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -30,10 +30,10 @@ Examples:
   luc kernel status --watch=5s
   luc kernel status --json | jq '.journals[] | [.mount_point, .fsyncs_per_commit]'")]
 pub(super) struct Args {
-    /// Print JSON; with --watch one line per look
+    /// Print JSON; with --watch one line per refresh
     #[arg(long)]
     json: bool,
-    /// Look again and again, until Ctrl-C
+    /// Refresh every TIME until Ctrl-C [default: 1s]
     #[arg(
         long,
         value_name = "TIME",
@@ -44,7 +44,7 @@ pub(super) struct Args {
     watch: Option<String>,
 }
 
-/// Settings that are numbers as numbers.
+/// Writes numeric settings as JSON numbers.
 fn with_numbers<S: serde::Serializer>(
     settings: &Settings,
     serializer: S,
@@ -55,11 +55,11 @@ fn with_numbers<S: serde::Serializer>(
     }))
 }
 
-/// How the figures are introduced.
+/// What is printed above the figures.
 struct Head {
-    /// Since when they are counted; `None` for since ever.
+    /// The start of the figures; `None` for the module's or the mount's beginning.
     interval: Option<Duration>,
-    /// Whether they take the place of those before.
+    /// Whether these figures overwrite the ones before.
     in_place: bool,
 }
 
@@ -72,12 +72,12 @@ impl Head {
     }
 }
 
-/// Everything, as JSON.
+/// The state of the module and its journals, as JSON.
 #[derive(Debug, Serialize)]
 struct Status {
     version: String,
     interface: u32,
-    /// Whether the kernel's type information has vouched for jbd2's structures.
+    /// Whether the kernel's type information (BTF) confirmed jbd2's structures.
     is_layout_checked: bool,
     /// Whether the module has been tested on this kernel.
     is_kernel_tested: bool,
@@ -89,12 +89,12 @@ struct JournalStatus {
     journal: String,
     device: Device,
     mount_point: Option<String>,
-    /// Runs that lend its settings.
+    /// Process ids of the runs that lend its settings.
     lent: usize,
     #[serde(serialize_with = "with_numbers")]
     settings: Settings,
     fsyncs_per_commit: Option<f64>,
-    /// `None` for a user who may not read them.
+    /// `None` if this user may not read them.
     stats: Option<Stats>,
 }
 
@@ -135,14 +135,14 @@ pub(super) fn main(machine: &Machine, args: &Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// All journals, with figures since those in `before`, which become those of now.
+/// All journals, with figures since those in `before`, which is replaced by the current ones.
 fn look(machine: &Machine, before: &mut BTreeMap<String, Stats>) -> anyhow::Result<Status> {
     let module = Module::open(machine)?;
     let leases = Leases::of(machine);
     let mut now = BTreeMap::new();
     let mut journals = Vec::new();
     for journal in module.journals()? {
-        // One that is unmounted just now is left out.
+        // A journal unmounted since the listing is left out.
         let Ok((settings, stats)) = read(&journal) else {
             continue;
         };
@@ -187,7 +187,7 @@ fn show(status: &Status, json: bool, head: &Head) -> anyhow::Result<()> {
         return Ok(out.flush()?);
     }
     if head.in_place {
-        // To the upper left corner, and nothing of before below it.
+        // Moves to the upper left corner and clears the screen below.
         write!(out, "\x1b[H\x1b[J")?;
     }
     write!(
