@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Does holding pay? Stretches of held commits are compared with stretches of commits that are not.
- * Reference: crates/control/src/engagement.rs and stretch.rs.
+ * Reference: crates/control/src/engagement.rs and sample.rs.
  */
 #include "control.h"
 

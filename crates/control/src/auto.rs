@@ -9,8 +9,8 @@
 use crate::engagement::{Backoff, Pairs, Verdict};
 use crate::epoch::Epoch;
 use crate::pid::{Gains, SteeredDelay};
+use crate::sample::Stretch;
 use crate::setpoint::{ReturnProfile, SetPoint};
-use crate::stretch::Stretch;
 
 /// A trial is not worth its cost when even everybody in each commit would gain less than this.
 const PROMISING: f64 = 1.05;

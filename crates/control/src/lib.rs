@@ -16,9 +16,9 @@ pub mod delay;
 pub mod engagement;
 pub mod epoch;
 pub mod pid;
+mod sample;
 pub mod setpoint;
 pub mod stability;
-mod stretch;
 
 /// The most participants whose returns are told apart; more still share rounds.
 pub const MAX_PARTICIPANTS: usize = 512;

@@ -7,16 +7,16 @@
 //!
 //! - [`layout`]: the memory. All zeros is its valid initial state.
 //! - [`join`]: arriving, waiting, releasing; `hold`: for how long.
-//! - `ride`: callers that need no commit, in a round of others that do.
+//! - `flush_only`: callers that need no commit, in a round of others that do.
 //! - [`arena`]: the rounds of all file systems; each has two sets, for commits and for flushes.
-//! - [`steer`]: what the first caller to come back from a commit does: note its end, ask the controller.
+//! - [`commit_end`]: what the first caller to come back from a commit does: note its end, ask the controller.
 
 pub mod arena;
+pub mod commit_end;
+mod flush_only;
 mod hold;
 pub mod join;
 pub mod layout;
-mod ride;
-pub mod steer;
 #[cfg(test)]
 mod tests;
 

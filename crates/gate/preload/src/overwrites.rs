@@ -2,7 +2,7 @@
 //!
 //! Such a call changes nothing in the journal: the kernel writes the data and flushes the device. Databases
 //! make many of them (SQLite two in each transaction), and in a round they share a flush with the commit
-//! of the others (`rounds::ride` in the gate) instead of delaying it by one of their own.
+//! of the others (`rounds::flush_only` in the gate) instead of delaying it by one of their own.
 //!
 //! A file may have been overwritten when neither its size nor its blocks have changed since its last
 //! synchronization here. If its last block was written to before, it was. But in a file that was allocated

@@ -158,7 +158,7 @@ pub struct Rounds {
 }
 
 // SAFETY: everything is atomic except `control`, which is only touched by whoever has taken
-// `control_taken_ns` (see `steer`) and holds values for which every bit pattern is valid.
+// `control_taken_ns` (see `commit_end`) and holds values for which every bit pattern is valid.
 unsafe impl Sync for Rounds {}
 
 impl Rounds {
