@@ -161,6 +161,24 @@ need_lint_tools() {
 	fi
 }
 
+# What checks licences and advisories of dependencies. No distribution packages it, so cargo builds it, in
+# 5.5 minutes of processor time. The oldest Rust of toolchain.sh builds this version.
+cargo_deny="cargo-deny@0.20.2"
+install_cargo_deny() {
+	local cargo
+	cargo=$(dirname "${BASH_SOURCE[0]}")/cargo.sh
+	if "$cargo" deny --version >/dev/null 2>&1; then return; fi
+	echo "setup: cargo install --locked $cargo_deny, which takes minutes"
+	"$cargo" install --locked --quiet "$cargo_deny" ||
+		echo "setup: $cargo_deny was not installed, so dependencies are not checked"
+}
+
+# What no package brings: cargo-deny, and headers of more kernels.
+install_others() {
+	case $goal in all | lint) install_cargo_deny ;; esac
+	fetch_headers
+}
+
 # Headers of more kernels, for which the modules are only compiled.
 fetch_headers() {
 	if [[ $goal == test || $goal == all ]] && [[ $(uname -m) == x86_64 ]]; then
@@ -218,7 +236,7 @@ fi
 # Without package lists nothing is known to be offered: then they are fetched first.
 if $can_install && offers make; then want_offered; fi
 if ((${#missing[@]} + ${#wanted[@]} == 0)); then
-	fetch_headers
+	install_others
 	exit 0
 fi
 
@@ -240,5 +258,5 @@ if $lacks_rust || ((${#missing[@]})); then
 	echo "setup: still missing after apt-get: ${missing[*]:-Rust >= 1.$rust_minor_needed}" >&2
 	exit 2
 fi
-fetch_headers
+install_others
 echo "setup: done"
