@@ -69,12 +69,12 @@ bool luc_returns_best(const struct luc_returns *returns, u64 commit_ns, struct l
 u64 luc_worth_holding_ns(u64 commit_ns, u64 since_end_ns, u32 gathered, u32 missing);
 
 /*
- * control_trial.c: does holding pay here? Stretches of commits with and without, compared in pairs.
+ * control_trial.c: does holding pay here? Samples of commits with and without, compared in pairs.
  */
 
 struct luc_pairs {
 	u32 count;
-	bool has_second_look; /* the first stretch was hopeful, and did not count */
+	bool has_second_look; /* the first sample was hopeful, and did not count */
 	s64 mean;	      /* of the logarithm of rate with / rate without */
 	s64 squares;	      /* sum of squared distances from it */
 };
@@ -110,16 +110,16 @@ struct luc_epoch {
 	u32 arrivals;
 };
 
-/* A stretch of commits over which a rate is measured. All zeros is its beginning. */
-struct luc_stretch {
+/* A sample of commits over which a rate is measured. All zeros is its beginning. */
+struct luc_sample {
 	u32 epochs;
 	u64 start_ns;
 	u64 completions;
 };
 
-bool luc_stretch_observe(struct luc_stretch *stretch, const struct luc_epoch *epoch, u64 *rate);
-bool luc_stretch_has_settled(const struct luc_stretch *stretch, u32 more);
-void luc_stretch_go_on(struct luc_stretch *stretch);
+bool luc_sample_observe(struct luc_sample *sample, const struct luc_epoch *epoch, u64 *rate);
+bool luc_sample_has_settled(const struct luc_sample *sample, u32 more);
+void luc_sample_go_on(struct luc_sample *sample);
 
 /* control_auto.c: learn, try, engage where it pays, step aside where it does not. */
 
@@ -155,7 +155,7 @@ struct luc_auto {
 	enum luc_phase phase;
 	enum luc_reason reason;
 	u32 participants;
-	struct luc_stretch stretch;
+	struct luc_sample sample;
 	u64 next_ns;
 	u64 decided_ns;
 	u64 held_commit_ns;

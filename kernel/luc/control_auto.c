@@ -17,9 +17,9 @@
 /* How soon to look again when nothing but observation is needed, in nanoseconds. */
 #define GLANCE_NS 100000000ULL
 /* Patience with late callers is at least this, in nanoseconds. */
-#define LEAST_PATIENCE_NS 50000ULL
+#define MIN_PATIENCE_NS 50000ULL
 /* One more caller is assumed to take at least this long, in nanoseconds. */
-#define LEAST_SLOPE_NS 10000ULL
+#define MIN_SLOPE_NS 10000ULL
 /* A commit time beyond this is cut, in nanoseconds. */
 #define LONGEST_COMMIT_NS (1ULL << 40)
 
@@ -58,7 +58,7 @@ static u64 commit_ns_of(const struct luc_auto *a)
 static void enter(struct luc_auto *a, enum luc_phase phase)
 {
 	a->phase = phase;
-	a->stretch = (struct luc_stretch){ 0 };
+	a->sample = (struct luc_sample){ 0 };
 	if (phase == LUC_TRY_HELD) {
 		a->set_point = a->participants;
 		a->return_ns = 0;
@@ -87,7 +87,7 @@ static void engage(struct luc_auto *a, u64 now_ns, u64 lengthen_by)
 	a->next_ns = now_ns + luc_backoff_lengthen(&a->check_backoff, lengthen_by);
 	if (a->phase == LUC_TRY_HELD) {
 		a->phase = LUC_ENGAGED;
-		luc_stretch_go_on(&a->stretch);
+		luc_sample_go_on(&a->sample);
 	} else {
 		enter(a, LUC_ENGAGED);
 	}
@@ -177,7 +177,7 @@ static void end_of_check(struct luc_auto *a, u64 now_ns)
 	}
 }
 
-static void end_of_stretch(struct luc_auto *a, u64 now_ns, u64 rate)
+static void end_of_sample(struct luc_auto *a, u64 now_ns, u64 rate)
 {
 	switch (a->phase) {
 	case LUC_LEARN:
@@ -187,7 +187,7 @@ static void end_of_stretch(struct luc_auto *a, u64 now_ns, u64 rate)
 	case LUC_TRY_HELD:
 		a->held_rate = rate;
 		if (luc_pairs_take_second_look(&a->pairs, rate, a->unheld_rate))
-			luc_stretch_go_on(&a->stretch);
+			luc_sample_go_on(&a->sample);
 		else
 			conclude(a, now_ns, luc_pairs_add(&a->pairs, rate, a->unheld_rate));
 		break;
@@ -201,7 +201,7 @@ static void end_of_stretch(struct luc_auto *a, u64 now_ns, u64 rate)
 		    (has_rested(a, now_ns) && (rate < a->unheld_rate || has_changed(a))))
 			enter(a, LUC_CHECK);
 		else
-			luc_stretch_go_on(&a->stretch);
+			luc_sample_go_on(&a->sample);
 		break;
 	case LUC_CHECK:
 		a->unheld_rate = rate;
@@ -213,18 +213,18 @@ static void end_of_stretch(struct luc_auto *a, u64 now_ns, u64 rate)
 			start_trial(a);
 			a->is_comeback = true;
 		} else {
-			luc_stretch_go_on(&a->stretch);
+			luc_sample_go_on(&a->sample);
 		}
 		break;
 	}
 }
 
-static void within_stretch(struct luc_auto *a, u64 now_ns)
+static void within_sample(struct luc_auto *a, u64 now_ns)
 {
-	if (is_holding(a->phase) && luc_stretch_has_settled(&a->stretch, 0)) {
+	if (is_holding(a->phase) && luc_sample_has_settled(&a->sample, 0)) {
 		if (a->participants <= 1)
 			step_aside(a, now_ns, LUC_ALONE, GLANCE_NS);
-		else if (a->set_point <= 1 && luc_stretch_has_settled(&a->stretch, 2))
+		else if (a->set_point <= 1 && luc_sample_has_settled(&a->sample, 2))
 			step_aside(a, now_ns, LUC_TOO_FAR_APART,
 				   luc_backoff_lengthen(&a->trial_backoff, 4));
 	} else if (a->phase == LUC_ASIDE &&
@@ -242,14 +242,14 @@ static void steer(struct luc_auto *a, u32 released)
 	if (!is_holding(a->phase) || released == 0)
 		return;
 	/* The first commits of a trial wait for everybody: only so can their returns be seen. */
-	if ((a->phase == LUC_ENGAGED || luc_stretch_has_settled(&a->stretch, 0)) &&
+	if ((a->phase == LUC_ENGAGED || luc_sample_has_settled(&a->sample, 0)) &&
 	    luc_returns_best(&a->returns, commit_ns, &best)) {
 		a->set_point = best.callers;
 		a->return_ns = best.return_ns;
 	}
-	slope_ns = max_u64(a->return_ns / max_u64(a->set_point, 1), LEAST_SLOPE_NS);
+	slope_ns = max_u64(a->return_ns / max_u64(a->set_point, 1), MIN_SLOPE_NS);
 	luc_steered_delay_update(&a->patience, &luc_paper_gains, a->set_point, released, slope_ns,
-				 max_u64(LEAST_PATIENCE_NS, a->return_ns / 4), commit_ns);
+				 max_u64(MIN_PATIENCE_NS, a->return_ns / 4), commit_ns);
 }
 
 /* Takes the end of a commit and says how to go on. */
@@ -266,15 +266,15 @@ struct luc_plan luc_auto_on_epoch(struct luc_auto *a, const struct luc_epoch *ep
 		smooth(&a->unheld_commit_ns, min_u64(epoch->commit_ns, interval_ns));
 	}
 	steer(a, epoch->released);
-	if (luc_stretch_observe(&a->stretch, epoch, &rate))
-		end_of_stretch(a, epoch->end_ns, rate);
+	if (luc_sample_observe(&a->sample, epoch, &rate))
+		end_of_sample(a, epoch->end_ns, rate);
 	else
-		within_stretch(a, epoch->end_ns);
+		within_sample(a, epoch->end_ns);
 	return luc_auto_plan(a);
 }
 
 /*
- * The load has paused, so the commits before and after are not of one stretch: a trial between them
+ * The load has paused, so the commits before and after are not of one sample: a trial between them
  * would compare one load with another, and begins again from watching. What is engaged stays so
  * until its check.
  */

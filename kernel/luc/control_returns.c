@@ -12,7 +12,7 @@
 /* A return time moves towards a sample by this part of itself, and so settles on the median ... */
 #define STEP_PART 8
 /* ... and by at least this much, in nanoseconds. */
-#define LEAST_STEP_NS 5000
+#define MIN_STEP_NS 5000
 /* Who stays away this long after a commit is no longer waited for, in nanoseconds. */
 #define FORGOTTEN_NS 1000000000U
 /* No sum of times goes beyond this, so that it can be multiplied by any number of callers. */
@@ -49,8 +49,8 @@ static u32 smoothed(u32 value, u32 sample)
 	u32 distance = value > sample ? value - sample : sample - value;
 	u32 step = value / STEP_PART;
 
-	if (step < LEAST_STEP_NS)
-		step = LEAST_STEP_NS;
+	if (step < MIN_STEP_NS)
+		step = MIN_STEP_NS;
 	if (step > distance)
 		step = distance;
 	return sample > value ? value + step : value - step;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Does holding pay? Stretches of held commits are compared with stretches of commits that are not.
+ * Does holding pay? Samples of held commits are compared with samples of commits that are not.
  * Reference: crates/control/src/engagement.rs and sample.rs.
  */
 #include "control.h"
@@ -8,22 +8,22 @@
 /* Natural logarithms in 2^-20. */
 #define LN_WORTHWHILE 20765   /* 1.02: a gain below this is not worth engaging for */
 #define LN_OBVIOUS 233983     /* 1.25: a first pair at least this good engages at once */
-#define LN_HOPEFUL 99940      /* 1.1: a first stretch this good is measured once more */
+#define LN_HOPEFUL 99940      /* 1.1: a first sample this good is measured once more */
 #define LN_HOPELESS (-110478) /* 0.9: a first pair this bad ends the trial at once */
 #define SPREAD_FLOOR 52429    /* 0.05: assumed at least, however well the pairs agree */
 /* A trial that has not convinced after this many pairs is given up. */
 #define MOST_PAIRS 12
 
-/* Ends of commits that a stretch leaves out after a switch: callers regroup. */
+/* Ends of commits that a sample leaves out after a switch: callers regroup. */
 #define SETTLE_EPOCHS 2
 /*
- * Ends of commits that a stretch measures at least: half of what the gate needs, for all is seen
+ * Ends of commits that a sample measures at least: half of what the gate needs, for all is seen
  * here (`exact` in the reference).
  */
-#define LEAST_EPOCHS 4
-/* A stretch measures at least this long, in nanoseconds. */
-#define LEAST_NS 10000000ULL
-/* A stretch this long ends with what it has, in nanoseconds. */
+#define MIN_EPOCHS 4
+/* A sample measures at least this long, in nanoseconds. */
+#define MIN_NS 10000000ULL
+/* A sample this long ends with what it has, in nanoseconds. */
 #define LONGEST_NS 1000000000ULL
 
 #define ONE (1LL << 20)
@@ -103,7 +103,7 @@ enum luc_verdict luc_pairs_add(struct luc_pairs *pairs, u64 rate_with, u64 rate_
 }
 
 /*
- * Whether the first held stretch of a trial should be measured once more before it counts. Says so
+ * Whether the first held sample of a trial should be measured once more before it counts. Says so
  * once.
  */
 bool luc_pairs_take_second_look(struct luc_pairs *pairs, u64 rate_with, u64 rate_without)
@@ -134,24 +134,24 @@ u64 luc_backoff_lengthen(struct luc_backoff *backoff, u64 factor)
 	return backoff->interval_ns;
 }
 
-/* Counts the epoch in; true and the rate once the stretch is complete. */
-bool luc_stretch_observe(struct luc_stretch *stretch, const struct luc_epoch *epoch, u64 *rate)
+/* Counts the epoch in; true and the rate once the sample is complete. */
+bool luc_sample_observe(struct luc_sample *sample, const struct luc_epoch *epoch, u64 *rate)
 {
 	u64 elapsed_ns, served;
 	bool enough, overdue;
 
-	if (stretch->epochs < ~0U)
-		stretch->epochs++;
-	if (stretch->epochs <= SETTLE_EPOCHS) {
-		stretch->start_ns = epoch->end_ns;
-		stretch->completions = epoch->completions;
+	if (sample->epochs < ~0U)
+		sample->epochs++;
+	if (sample->epochs <= SETTLE_EPOCHS) {
+		sample->start_ns = epoch->end_ns;
+		sample->completions = epoch->completions;
 		return false;
 	}
-	elapsed_ns = epoch->end_ns > stretch->start_ns ? epoch->end_ns - stretch->start_ns : 0;
-	served = epoch->completions - stretch->completions;
-	enough = stretch->epochs >= SETTLE_EPOCHS + LEAST_EPOCHS && elapsed_ns >= LEAST_NS &&
-		 served >= (u64)LEAST_EPOCHS / 2 * epoch->participants;
-	overdue = elapsed_ns >= LONGEST_NS && stretch->epochs >= SETTLE_EPOCHS + 3;
+	elapsed_ns = epoch->end_ns > sample->start_ns ? epoch->end_ns - sample->start_ns : 0;
+	served = epoch->completions - sample->completions;
+	enough = sample->epochs >= SETTLE_EPOCHS + MIN_EPOCHS && elapsed_ns >= MIN_NS &&
+		 served >= (u64)MIN_EPOCHS / 2 * epoch->participants;
+	overdue = elapsed_ns >= LONGEST_NS && sample->epochs >= SETTLE_EPOCHS + 3;
 	if (!enough && !overdue)
 		return false;
 	if (served > 1ULL << 33)
@@ -161,13 +161,13 @@ bool luc_stretch_observe(struct luc_stretch *stretch, const struct luc_epoch *ep
 }
 
 /* Whether callers have regrouped after the switch, and `more` commits have ended since. */
-bool luc_stretch_has_settled(const struct luc_stretch *stretch, u32 more)
+bool luc_sample_has_settled(const struct luc_sample *sample, u32 more)
 {
-	return stretch->epochs > SETTLE_EPOCHS + more;
+	return sample->epochs > SETTLE_EPOCHS + more;
 }
 
-/* Starts the next stretch of the same kind: nothing to settle. */
-void luc_stretch_go_on(struct luc_stretch *stretch)
+/* Starts the next sample of the same kind: nothing to settle. */
+void luc_sample_go_on(struct luc_sample *sample)
 {
-	stretch->epochs = SETTLE_EPOCHS - 1;
+	sample->epochs = SETTLE_EPOCHS - 1;
 }

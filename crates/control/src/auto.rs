@@ -1,7 +1,7 @@
 //! The default policy: learn, try, engage where it pays, step aside where it does not.
 //!
 //! [`Auto`] is fed the end of every commit ([`Epoch`]) and answers with a [`Plan`]. Ungated it learns the
-//! commit time, the rate and how many callers take part. A trial compares gated with ungated stretches
+//! commit time, the rate and how many callers take part. A trial compares gated with ungated samples
 //! ([`crate::engagement`]). Gated it learns how soon callers come back ([`crate::setpoint`]), waits for
 //! as many of them as serve the most per time, and lets the PID steer how long it is patient with late
 //! ones.
@@ -9,7 +9,7 @@
 use crate::engagement::{Backoff, Pairs, Verdict};
 use crate::epoch::Epoch;
 use crate::pid::{Gains, SteeredDelay};
-use crate::sample::Stretch;
+use crate::sample::Sample;
 use crate::setpoint::{ReturnProfile, SetPoint};
 
 /// A trial is not worth its cost when even everybody in each commit would gain less than this.
@@ -21,7 +21,7 @@ const FALLEN_BEHIND: f64 = 1.1;
 /// How soon to look again when nothing but ungated observation is needed, in nanoseconds.
 const GLANCE_NS: u64 = 100_000_000;
 /// Patience with late callers is at least this, in nanoseconds.
-const LEAST_PATIENCE_NS: u64 = 50_000;
+const MIN_PATIENCE_NS: u64 = 50_000;
 
 /// What the gate does until the next end of a commit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,13 +43,13 @@ pub struct Plan {
 pub enum Phase {
     /// Ungated: watching.
     Learn,
-    /// Gated stretch of a trial.
+    /// Gated sample of a trial.
     TryGated,
-    /// Ungated stretch of a trial.
+    /// Ungated sample of a trial.
     TryUngated,
     /// Gated: it pays.
     Engaged,
-    /// Ungated stretch between gated ones: does it still pay?
+    /// Ungated sample between gated ones: does it still pay?
     Check,
     /// Ungated: it does not pay.
     Aside,
@@ -79,7 +79,7 @@ pub struct Auto {
     phase: u32,
     reason: u32,
     participants: u32,
-    stretch: Stretch,
+    sample: Sample,
     next_ns: u64,
     decided_ns: u64,
     gated_commit_ns: u64,
@@ -118,10 +118,10 @@ impl Auto {
             );
         }
         self.steer(epoch.released);
-        if let Some(rate) = self.stretch.observe(epoch, self.phase() == Phase::Check) {
-            self.end_of_stretch(epoch.end_ns, rate);
+        if let Some(rate) = self.sample.observe(epoch, self.phase() == Phase::Check) {
+            self.end_of_sample(epoch.end_ns, rate);
         } else {
-            self.within_stretch(epoch.end_ns);
+            self.within_sample(epoch.end_ns);
         }
         self.plan()
     }
@@ -175,7 +175,7 @@ impl Auto {
         self.participants
     }
 
-    /// Callers served per second in the last gated and the last ungated stretch; 0 if there was none.
+    /// Callers served per second in the last gated and the last ungated sample; 0 if there was none.
     pub fn rates_per_s(&self) -> (f64, f64) {
         (self.gated_rate, self.ungated_rate)
     }
@@ -196,7 +196,7 @@ impl Auto {
         }
         let commit_ns = self.commit_ns();
         // The first rounds of a trial wait for everybody: only so can their returns be seen.
-        let settled = self.phase() == Phase::Engaged || self.stretch.has_settled(0);
+        let settled = self.phase() == Phase::Engaged || self.sample.has_settled(0);
         if let (
             true,
             Some(SetPoint {
@@ -208,12 +208,12 @@ impl Auto {
             self.return_ns = return_ns;
         }
         let slope_ns = (self.return_ns / u64::from(self.set_point.max(1))).max(10_000);
-        let bounds_ns = (LEAST_PATIENCE_NS.max(self.return_ns / 4), commit_ns);
+        let bounds_ns = (MIN_PATIENCE_NS.max(self.return_ns / 4), commit_ns);
         self.patience
             .update(&Gains::PAPER, self.set_point, released, slope_ns, bounds_ns);
     }
 
-    fn end_of_stretch(&mut self, now_ns: u64, rate: f64) {
+    fn end_of_sample(&mut self, now_ns: u64, rate: f64) {
         match self.phase() {
             Phase::Learn => {
                 self.ungated_rate = rate;
@@ -222,7 +222,7 @@ impl Auto {
             Phase::TryGated => {
                 self.gated_rate = rate;
                 if self.pairs.takes_second_look(rate, self.ungated_rate) {
-                    self.stretch.go_on();
+                    self.sample.go_on();
                 } else {
                     let verdict = self.pairs.add(rate, self.ungated_rate);
                     self.conclude(now_ns, verdict);
@@ -238,7 +238,7 @@ impl Auto {
                 if now_ns >= self.next_ns || (self.has_rested(now_ns) && suspicious) {
                     self.enter(Phase::Check);
                 } else {
-                    self.stretch.go_on();
+                    self.sample.go_on();
                 }
             }
             Phase::Check => {
@@ -259,7 +259,7 @@ impl Auto {
                     self.start_trial();
                     self.is_comeback = 1;
                 } else {
-                    self.stretch.go_on();
+                    self.sample.go_on();
                 }
             }
         }
@@ -285,12 +285,12 @@ impl Auto {
         self.enter(Phase::TryGated);
     }
 
-    fn within_stretch(&mut self, now_ns: u64) {
+    fn within_sample(&mut self, now_ns: u64) {
         match self.phase() {
-            Phase::Engaged | Phase::TryGated if self.stretch.has_settled(0) => {
+            Phase::Engaged | Phase::TryGated if self.sample.has_settled(0) => {
                 if self.participants <= 1 {
                     self.step_aside(now_ns, Reason::Alone, GLANCE_NS);
-                } else if self.set_point <= 1 && self.stretch.has_settled(2) {
+                } else if self.set_point <= 1 && self.sample.has_settled(2) {
                     let pause_ns = self.trial_backoff.lengthen(4);
                     self.step_aside(now_ns, Reason::TooFarApart, pause_ns);
                 }
@@ -339,7 +339,7 @@ impl Auto {
         self.next_ns = now_ns.saturating_add(self.check_backoff.lengthen(lengthen_by));
         if self.phase() == Phase::TryGated {
             self.phase = 3;
-            self.stretch.go_on();
+            self.sample.go_on();
         } else {
             self.enter(Phase::Engaged);
         }
@@ -388,7 +388,7 @@ impl Auto {
             Phase::Check => 4,
             Phase::Aside => 5,
         };
-        self.stretch = Stretch::default();
+        self.sample = Sample::default();
         if phase == Phase::TryGated {
             let commit_ns = self.commit_ns();
             self.set_point = self.participants;

@@ -1,29 +1,29 @@
-//! Does batching pay here? Gated stretches are compared with ungated ones, in pairs.
+//! Does batching pay here? Gated samples are compared with ungated ones, in pairs.
 //!
 //! The gate engages only after its own gain has been measured, checks it again from time to time
-//! against an ungated stretch, and gets out of the way when it is gone. Trials that did not pay are
+//! against an ungated sample, and gets out of the way when it is gone. Trials that did not pay are
 //! repeated ever more rarely.
 
 /// A gain below this is not worth engaging for (ratio of rates).
 const WORTHWHILE: f64 = 1.02;
 /// A first pair at least this good engages at once.
 const OBVIOUS: f64 = 1.25;
-/// A first gated stretch at least this good, but not obvious, is followed by another: many callers take longer
-/// than the settling time to fall in step, and an ungated stretch would undo it.
+/// A first gated sample at least this good, but not obvious, is followed by another: many callers take longer
+/// than the settling time to fall in step, and an ungated sample would undo it.
 const HOPEFUL: f64 = 1.1;
 /// A first pair this bad ends the trial at once.
 const HOPELESS: f64 = 0.9;
 /// Spread of a pair's log ratio that is assumed at least, however well the pairs agree.
 const SPREAD_FLOOR: f64 = 0.05;
 /// A trial that has not convinced after this many pairs is given up.
-const MOST_PAIRS: u32 = 12;
+const MAX_PAIRS: u32 = 12;
 
 /// Paired log ratios of gated to ungated rates (Welford's method). All zeros is empty.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Pairs {
     count: u32,
-    /// Whether the first gated stretch was hopeful and not counted: 1, or 0.
+    /// Whether the first gated sample was hopeful and not counted: 1, or 0.
     has_second_look: u32,
     mean: f64,
     squares: f64,
@@ -41,7 +41,7 @@ pub enum Verdict {
 }
 
 impl Pairs {
-    /// Whether the first gated stretch of a trial should be measured once more before it counts. Says so once.
+    /// Whether the first gated sample of a trial should be measured once more before it counts. Says so once.
     pub fn takes_second_look(&mut self, gated: f64, ungated: f64) -> bool {
         let is_first = self.count == 0 && self.has_second_look == 0;
         let takes = is_first && (HOPEFUL..OBVIOUS).contains(&(gated / ungated));
@@ -97,7 +97,7 @@ impl Pairs {
         let error = spread / n.sqrt();
         if self.mean - 2.0 * error > WORTHWHILE.ln() {
             Verdict::Pays
-        } else if self.mean + error < WORTHWHILE.ln() || self.count >= MOST_PAIRS {
+        } else if self.mean + error < WORTHWHILE.ln() || self.count >= MAX_PAIRS {
             Verdict::DoesNotPay
         } else {
             Verdict::More
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hopeful_first_stretch_is_measured_once_more() {
+    fn a_hopeful_first_sample_is_measured_once_more() {
         let mut pairs = Pairs::default();
         assert!(pairs.takes_second_look(1_150.0, 1_000.0));
         assert!(!pairs.takes_second_look(1_150.0, 1_000.0), "only once");

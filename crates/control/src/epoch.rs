@@ -15,8 +15,8 @@ pub struct Epoch<'a> {
     /// Callers that the gate released together; 0 if the commit was not gated.
     pub released: u32,
     /// Whether every caller is seen, and the beginning and end of every commit, as only the kernel can:
-    /// then stretches of half as many commits are enough.
+    /// then samples of half as many commits are enough.
     pub exact: bool,
-    /// Arrivals since the end before, in nanoseconds after it, in order; only of gated stretches.
+    /// Arrivals since the end before, in nanoseconds after it, in order; only of gated samples.
     pub arrivals_ns: &'a [u32],
 }

@@ -8,7 +8,7 @@
 //! - [`delay`]: the thesis' delayJC, a restarting timer with bounded restarts.
 //! - [`pid`]: the LUC paper's controller, and [`stability`] its closed-loop poles.
 //! - [`setpoint`]: how soon callers come back after a commit, and how many are worth waiting for.
-//! - [`engagement`]: gated against ungated stretches: does batching pay here?
+//! - [`engagement`]: gated against ungated samples: does batching pay here?
 //! - [`auto`]: all of them together, the default policy.
 
 pub mod auto;

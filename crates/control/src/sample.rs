@@ -1,31 +1,31 @@
-//! A stretch of commits over which a rate is measured.
+//! A sample of commits over which a rate is measured.
 
 use crate::epoch::Epoch;
 
-/// Ends of commits that a stretch leaves out after a switch: callers regroup.
+/// Ends of commits that a sample leaves out after a switch: callers regroup.
 const SETTLE_EPOCHS: u32 = 2;
-/// Ends of commits that a stretch measures at least.
-const LEAST_EPOCHS: u32 = 8;
-/// A check of an engaged gate is shorter, for it costs what the gate gains; and so is any stretch in
+/// Ends of commits that a sample measures at least.
+const MIN_EPOCHS: u32 = 8;
+/// A check of an engaged gate is shorter, for it costs what the gate gains; and so is any sample in
 /// which all is seen exactly.
 const SHORT_EPOCHS: u32 = 4;
-/// A stretch measures at least this long, in nanoseconds, and each participant half as often as it has
+/// A sample measures at least this long, in nanoseconds, and each participant half as often as it has
 /// epochs.
-const LEAST_NS: u64 = 10_000_000;
-/// A stretch this long ends with what it has, in nanoseconds.
+const MIN_NS: u64 = 10_000_000;
+/// A sample this long ends with what it has, in nanoseconds.
 const LONGEST_NS: u64 = 1_000_000_000;
 
-/// What a stretch has seen so far. All zeros is its beginning.
+/// What a sample has seen so far. All zeros is its beginning.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Stretch {
+pub(crate) struct Sample {
     epochs: u32,
     start_ns: u64,
     completions: u64,
 }
 
-impl Stretch {
-    /// Counts the epoch in; the rate served per second once the stretch is complete.
+impl Sample {
+    /// Counts the epoch in; the rate served per second once the sample is complete.
     pub(crate) fn observe(&mut self, epoch: &Epoch<'_>, is_check: bool) -> Option<f64> {
         self.epochs = self.epochs.saturating_add(1);
         if self.epochs <= SETTLE_EPOCHS {
@@ -38,10 +38,10 @@ impl Stretch {
         let epochs = if is_check || epoch.exact {
             SHORT_EPOCHS
         } else {
-            LEAST_EPOCHS
+            MIN_EPOCHS
         };
         let enough = self.epochs >= SETTLE_EPOCHS + epochs
-            && elapsed_ns >= LEAST_NS
+            && elapsed_ns >= MIN_NS
             && served >= u64::from(epochs) / 2 * u64::from(epoch.participants);
         let overdue = elapsed_ns >= LONGEST_NS && self.epochs >= SETTLE_EPOCHS + 3;
         (enough || overdue).then(|| served as f64 * 1e9 / elapsed_ns.max(1) as f64)
@@ -52,7 +52,7 @@ impl Stretch {
         self.epochs > SETTLE_EPOCHS + more
     }
 
-    /// Starts the next stretch of the same kind: nothing to settle.
+    /// Starts the next sample of the same kind: nothing to settle.
     pub(crate) fn go_on(&mut self) {
         self.epochs = SETTLE_EPOCHS - 1;
     }
@@ -62,13 +62,13 @@ impl Stretch {
 mod tests {
     use super::*;
 
-    /// Commits that four callers share, 10 ms each: how many until the stretch is complete.
+    /// Commits that four callers share, 10 ms each: how many until the sample is complete.
     fn epochs_until_complete(exact: bool, is_check: bool) -> u64 {
-        let mut stretch = Stretch::default();
+        let mut sample = Sample::default();
         let mut epoch = 0;
         loop {
             epoch += 1;
-            let observed = stretch.observe(
+            let observed = sample.observe(
                 &Epoch {
                     end_ns: epoch * 10_000_000,
                     completions: epoch * 4,

@@ -13,7 +13,7 @@ use crate::MAX_PARTICIPANTS;
 const STEP_PART: u32 = 8;
 
 /// ... and by at least this much, in nanoseconds.
-const LEAST_STEP_NS: u32 = 5_000;
+const MIN_STEP_NS: u32 = 5_000;
 
 /// A caller that stays away this long after a commit is no longer waited for, in nanoseconds.
 const FORGOTTEN_NS: u32 = 1_000_000_000;
@@ -148,7 +148,7 @@ pub fn worth_holding_ns(commit_ns: u64, since_end_ns: u64, gathered: u32, missin
 
 fn smoothed(value: u32, sample: u32) -> u32 {
     let step = (value / STEP_PART)
-        .max(LEAST_STEP_NS)
+        .max(MIN_STEP_NS)
         .min(value.abs_diff(sample));
     if sample > value {
         value + step

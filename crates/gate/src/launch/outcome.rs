@@ -117,15 +117,15 @@ pub struct Decision {
     pub commit_us: f64,
     /// Gated over ungated rate of the last trial or check; `None` if there was none.
     pub gain: Option<f64>,
-    /// Pairs of stretches behind the gain.
+    /// Pairs of samples behind the gain.
     pub pairs: u32,
     /// Trials made.
     pub trials: u32,
     /// Trials that engaged the gate.
     pub engagements: u32,
-    /// Calls served per second in the last gated stretch.
+    /// Calls served per second in the last gated sample.
     pub gated_per_s: f64,
-    /// Calls served per second in the last ungated stretch.
+    /// Calls served per second in the last ungated sample.
     pub ungated_per_s: f64,
 }
 

@@ -55,7 +55,7 @@ impl Rounds {
     /// To be called when the real call of a caller that `joined` a round has returned. Tells whether the
     /// round ended with it. `served` are all calls on this file system since the beginning.
     pub fn returned_from_round(&self, policy: &Policy, joined: &Joined, served: u64) -> bool {
-        if joined.rides {
+        if joined.shares_flush {
             return false;
         }
         let generation = joined.generation;
@@ -67,7 +67,7 @@ impl Rounds {
         let times = self.generation(generation);
         let returned = times.returned.fetch_add(1, AcqRel).saturating_add(1);
         let released = times.released.load(Relaxed).max(1);
-        // Riders, of whom there are none without committers, are not counted.
+        // Callers that share a flush are not counted; without committers there are none.
         let members = match times.committers.load(Relaxed) {
             0 => released,
             committers => released.min(committers),

@@ -48,7 +48,7 @@ pub struct Joined {
     pub timed_out: bool,
     /// Whether it shares a flush of somebody else's commit, so that its return says nothing about the
     /// commit's end.
-    pub rides: bool,
+    pub shares_flush: bool,
 }
 
 /// What a caller's data still needs to be durable.
@@ -66,7 +66,7 @@ pub enum Role {
     /// It needs what the round is for.
     Member,
     /// It needs only a flush, in a round of callers that need a commit.
-    Rider,
+    FlushOnly,
 }
 
 impl Role {
@@ -74,7 +74,7 @@ impl Role {
     pub fn of(needs: Needs) -> Self {
         match needs {
             Needs::Commit => Self::Member,
-            Needs::Flush => Self::Rider,
+            Needs::Flush => Self::FlushOnly,
         }
     }
 }
@@ -86,12 +86,13 @@ impl Rounds {
     pub fn join(&self, policy: &Policy, role: Role, limits: &Limits) -> Joined {
         let arrived_ns = sys::now_ns();
         let (generation, timed_out) = self.gather(policy, role, arrived_ns, limits);
-        let rides = role == Role::Rider && !timed_out && self.wait_for_flush(generation, limits);
+        let shares_flush =
+            role == Role::FlushOnly && !timed_out && self.wait_for_flush(generation, limits);
         Joined {
             generation,
             waited_ns: sys::now_ns().saturating_sub(arrived_ns),
             timed_out,
-            rides,
+            shares_flush,
         }
     }
 

@@ -85,17 +85,18 @@ fn a_full_round_is_released_together() {
 fn a_caller_that_needs_a_flush_rides_on_the_commit_of_the_others() {
     let rounds = rounds(2);
     rounds.plan.commit_ns.store(8_000_000, Relaxed);
-    let rider = thread::spawn(move || rounds.join(&Policy::Auto, Role::Rider, &limits(LONG_NS)));
+    let flush_only =
+        thread::spawn(move || rounds.join(&Policy::Auto, Role::FlushOnly, &limits(LONG_NS)));
     while split(rounds.round.0.load(Relaxed)).1 == 0 {
         thread::yield_now();
     }
     let committer = rounds.join(&Policy::Auto, Role::Member, &limits(LONG_NS));
-    let rider = rider.join().expect("no panic");
+    let flush_only = flush_only.join().expect("no panic");
     let released_ns = rounds.generation(0).released_ns.load(Relaxed);
-    assert!(rider.rides && !committer.rides);
+    assert!(flush_only.shares_flush && !committer.shares_flush);
     assert!(crate::sys::now_ns() >= released_ns + 2_000_000);
     // Its return is not the commit's end.
-    assert!(!rounds.returned_from_round(&Policy::Off, &rider, 0));
+    assert!(!rounds.returned_from_round(&Policy::Off, &flush_only, 0));
     assert!(rounds.returned_from_round(&Policy::Off, &committer, 0));
 }
 
@@ -103,11 +104,13 @@ fn a_caller_that_needs_a_flush_rides_on_the_commit_of_the_others() {
 fn a_round_without_a_commit_goes_at_once_and_teaches_no_commit_time() {
     let rounds = rounds(2);
     let joined: Vec<_> = (0..2)
-        .map(|_| thread::spawn(move || rounds.join(&Policy::Auto, Role::Rider, &limits(LONG_NS))))
+        .map(|_| {
+            thread::spawn(move || rounds.join(&Policy::Auto, Role::FlushOnly, &limits(LONG_NS)))
+        })
         .collect();
     for caller in joined {
         let joined = caller.join().expect("no panic");
-        assert!(!joined.rides && !joined.timed_out);
+        assert!(!joined.shares_flush && !joined.timed_out);
         rounds.returned_from_round(&Policy::Auto, &joined, 0);
     }
     assert_eq!(rounds.snapshot().auto.commit_ns(), 0);
