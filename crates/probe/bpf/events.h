@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the programs hand to user space, and what it hands to them: the only
- * place where these layouts are defined. src/record.rs mirrors them; a test
- * compares the two by the object's type information.
+ * The layouts that the programs share with user space. This file defines them;
+ * src/record.rs mirrors them, and its test has a C compiler compare the two.
  *
  * Times are nanoseconds of CLOCK_MONOTONIC, 0 is "not seen". Devices are the
  * kernel's dev_t. Members are ordered so that nothing needs padding.

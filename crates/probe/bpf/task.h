@@ -28,7 +28,7 @@ int BPF_PROG(sched_process_exec, struct task_struct *task, int old_thread)
 {
 	struct thread *thread = current_thread(task);
 	u32 index = old_thread & config.hot_mask;
-	struct hot *place = bpf_map_lookup_elem(&hots, &index);
+	struct hot *place = bpf_map_lookup_elem(&hot_threads, &index);
 
 	if (!thread)
 		return 0;

@@ -90,7 +90,7 @@ struct {
 	__uint(max_entries, 1);
 	__type(key, u32);
 	__type(value, struct hot);
-} hots SEC(".maps");
+} hot_threads SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -228,7 +228,7 @@ static __always_inline struct hot *place_of(struct task_struct *task)
 {
 	u32 index = task->pid & config.hot_mask;
 
-	return bpf_map_lookup_elem(&hots, &index);
+	return bpf_map_lookup_elem(&hot_threads, &index);
 }
 
 /* NULL: the thread is not recorded. */

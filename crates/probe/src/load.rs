@@ -4,7 +4,10 @@ use std::ffi::OsStr;
 use std::io::Read as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use libbpf_rs::{Iter, Link, Map, MapCore, MapFlags, Object, ObjectBuilder, PrintLevel, set_print};
+use libbpf_rs::{
+    Iter, Link, Map, MapCore, MapFlags, Object, ObjectBuilder, OpenMapMut, OpenObject, PrintLevel,
+    set_print,
+};
 
 use crate::ProbeError;
 use crate::capability::Capability;
@@ -13,7 +16,7 @@ use crate::record::{Config, LOST_PLACES, Plain};
 /// The compiled programs.
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/probe.bpf.o"));
 
-/// Programs that go through all threads: one before recording, one after.
+/// Names of the iterators over all threads: `begin` runs before recording, `end` after it.
 pub(crate) const BEGIN: &str = "begin";
 pub(crate) const END: &str = "end";
 
@@ -24,22 +27,22 @@ pub(crate) struct Programs {
     hooks: Vec<&'static str>,
 }
 
-/// The programs' places on their tracepoints; dropped, they record no more.
+/// The attachments to tracepoints. Dropping them ends the recording.
 #[derive(Debug, Default)]
 pub(crate) struct Links {
     always: Vec<Link>,
-    /// Of the programs on system calls, which are there only while they are worth it.
+    /// Attachments of [`CALLS`], which exist only while recorded threads use files.
     calls: Vec<Link>,
 }
 
-/// The programs on system calls.
+/// Names of the programs on system calls.
 const CALLS: [&str; 2] = ["sys_enter", "sys_exit"];
 
 /// libbpf's messages since the last [`forget_messages`].
 static MESSAGES: Mutex<String> = Mutex::new(String::new());
 
 fn keep_message(_level: PrintLevel, text: String) {
-    // "failed to load object" and the like only repeat the first line, which says why.
+    // The first lines say why. Later ones, such as "failed to load object", only repeat it.
     let mut messages = messages();
     if messages.len() < 4096 {
         messages.push_str(&text);
@@ -50,12 +53,12 @@ fn messages() -> MutexGuard<'static, String> {
     MESSAGES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What libbpf said of an earlier recording is not why this one fails.
+/// Messages of an earlier recording do not explain a failure of this one.
 fn forget_messages() {
     messages().clear();
 }
 
-/// The first of libbpf's messages, which say why, in one line.
+/// The error with the first two of libbpf's messages, in one line.
 fn reason(error: &libbpf_rs::Error) -> String {
     let messages = messages();
     let first: Vec<&str> = messages
@@ -67,6 +70,20 @@ fn reason(error: &libbpf_rs::Error) -> String {
         return error.to_string();
     }
     format!("{error} ({})", first.join("; "))
+}
+
+/// The map of this name, before it is loaded.
+fn open_map<'o>(open: &'o mut OpenObject, name: &str) -> Result<OpenMapMut<'o>, ProbeError> {
+    open.maps_mut()
+        .find(|map| map.name() == OsStr::new(name))
+        .ok_or_else(|| no_map(name))
+}
+
+fn no_map(name: &str) -> ProbeError {
+    ProbeError::Refused {
+        what: format!("map {name}"),
+        reason: "it is not in the programs".to_owned(),
+    }
 }
 
 impl Programs {
@@ -96,19 +113,15 @@ impl Programs {
                 name == BEGIN || name == END || hooks.iter().any(|hook| OsStr::new(hook) == name);
             program.set_autoload(wanted);
         }
-        for mut map in open.maps_mut() {
-            let name = map.name().to_string_lossy().into_owned();
-            if name == ".rodata.config" {
-                map.set_initial_value(config.bytes())
-                    .map_err(ProbeError::refused("the programs' constants"))?;
-            } else if name == "records" {
-                map.set_max_entries(ring_bytes)
-                    .map_err(ProbeError::refused("the size of the buffer"))?;
-            } else if name == "hots" {
-                map.set_max_entries(config.hot_mask + 1)
-                    .map_err(ProbeError::refused("the number of threads"))?;
-            }
-        }
+        open_map(&mut open, ".rodata.config")?
+            .set_initial_value(config.bytes())
+            .map_err(ProbeError::refused("the programs' constants"))?;
+        open_map(&mut open, "records")?
+            .set_max_entries(ring_bytes)
+            .map_err(ProbeError::refused("the size of the buffer"))?;
+        open_map(&mut open, "hot_threads")?
+            .set_max_entries(config.hot_mask + 1)
+            .map_err(ProbeError::refused("the number of threads"))?;
         let object = open.load().map_err(|error| ProbeError::Refused {
             what: "the recorder's programs".to_owned(),
             reason: reason(&error),
@@ -128,13 +141,10 @@ impl Programs {
         self.object
             .maps()
             .find(|map| map.name() == OsStr::new(name))
-            .ok_or_else(|| ProbeError::Refused {
-                what: format!("map {name}"),
-                reason: "it is not in the programs".to_owned(),
-            })
+            .ok_or_else(|| no_map(name))
     }
 
-    /// Begins to record: who exists is looked at after births are seen, so that nobody is missed.
+    /// Begins to record. Births are traced before the existing threads are visited, so that no thread is missed.
     pub(crate) fn attach(&self) -> Result<Links, ProbeError> {
         let birth = |name: &str| name.starts_with("sched_process");
         let mut links = Links {
@@ -148,13 +158,14 @@ impl Programs {
         Ok(links)
     }
 
-    /// Begins to look at system calls, if that is wanted at all.
+    /// Attaches the programs on system calls, if they were loaded.
     pub(crate) fn attach_calls(&self, links: &mut Links) -> Result<(), ProbeError> {
         links.calls = self.attach_those(|name| CALLS.contains(&name))?;
         self.tell_calls_attached(!links.calls.is_empty())
     }
 
-    /// Ends looking at them. Those in progress are told first, as they will not see their end.
+    /// Detaches the programs on system calls. The others are told first, since the end of calls in progress will not be
+    /// seen.
     pub(crate) fn detach_calls(&self, links: &mut Links) -> Result<(), ProbeError> {
         self.tell_calls_attached(false)?;
         links.calls.clear();
@@ -171,12 +182,12 @@ impl Programs {
             .map_err(ProbeError::refused("changing what is looked at"))
     }
 
-    /// A number that changes when recorded threads use files.
+    /// A counter that changes when recorded threads use files.
     pub(crate) fn file_activity(&self) -> Result<u32, ProbeError> {
         self.variable(".data.activity")
     }
 
-    /// How many entries the maps of sums have got since loading (wraps around).
+    /// Number of entries inserted into the maps of sums since loading. It wraps around.
     pub(crate) fn inserted(&self) -> Result<u32, ProbeError> {
         self.variable(".data.inserted")
     }
@@ -204,7 +215,7 @@ impl Programs {
         Ok(links)
     }
 
-    /// Runs one of the programs that go through all threads.
+    /// Runs [`BEGIN`] or [`END`] once for each thread.
     pub(crate) fn visit_threads(&self, name: &str) -> Result<(), ProbeError> {
         let refused = || ProbeError::refused("going through all threads");
         for program in self.object.progs_mut() {
@@ -220,7 +231,7 @@ impl Programs {
         Ok(())
     }
 
-    /// How much was lost since loading, by place.
+    /// Number of events lost since loading, by the places of [`LOST_PLACES`].
     pub(crate) fn lost(&self) -> Result<[u64; LOST_PLACES.len()], ProbeError> {
         let map = self.map("lost")?;
         let mut counts = [0; LOST_PLACES.len()];

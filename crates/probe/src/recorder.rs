@@ -200,11 +200,13 @@ fn counts_run_delays() -> bool {
 
 /// Places in the array of recorded threads: one for each thread id if these are few.
 fn hot_places() -> u32 {
-    const MOST: u32 = 1 << 16;
+    const MAX_PLACES: u32 = 1 << 16;
     std::fs::read_to_string("/proc/sys/kernel/pid_max")
         .ok()
         .and_then(|text| text.trim().parse::<u32>().ok())
-        .map_or(MOST, |largest| largest.min(MOST).next_power_of_two())
+        .map_or(MAX_PLACES, |largest| {
+            largest.min(MAX_PLACES).next_power_of_two()
+        })
 }
 
 #[cfg(test)]
