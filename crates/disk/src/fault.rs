@@ -11,7 +11,7 @@ use crate::errno::{BlockErrno, kernel_release};
 use crate::model::Kind;
 
 /// Ranges of one fault; its request to the disk stays small.
-const MOST_RANGES: usize = 1024;
+const MAX_RANGES: usize = 1024;
 
 /// Which requests fail, and how. A request matches if it is of one of these kinds and touches one of these ranges.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,7 +115,7 @@ impl FaultSpec {
                 "a flush is of the whole disk: leave it out",
             );
         }
-        if self.ranges.len() > MOST_RANGES {
+        if self.ranges.len() > MAX_RANGES {
             return refused(
                 format!("{} times --range", self.ranges.len()),
                 "these are too many: use at most 1024",

@@ -21,7 +21,7 @@ use crate::{Error, daemon, loopdev, mounts};
 /// A daemon that has not answered by then is stuck.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// How long removal waits for things that normally take milliseconds.
-const PATIENCE: Duration = Duration::from_secs(2);
+const REMOVE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Creates a disk. `daemon` is the `luc` binary, run again as the disk's daemon.
 ///
@@ -267,7 +267,7 @@ pub fn mount_disk(name: &str, mount: &Mount) -> Result<(), Error> {
 
 /// Undoes every step of a creation that was taken, last first.
 fn tear_down(name: &str, state: &StateDir, force: bool) -> Result<(), Error> {
-    let answered = control::ask(state.path(), Ask::Hurry, PATIENCE).is_ok();
+    let answered = control::ask(state.path(), Ask::Hurry, REMOVE_TIMEOUT).is_ok();
     if !answered {
         // Dead, or stuck: killed, it lets go of whoever waits for it.
         daemon::end(state, Duration::ZERO);
@@ -286,8 +286,15 @@ fn tear_down(name: &str, state: &StateDir, force: bool) -> Result<(), Error> {
             }
         }
         loopdev::untune(&device);
-        let detached =
-            loopdev::detach(&device, &image, if force { PATIENCE / 4 } else { PATIENCE })?;
+        let detached = loopdev::detach(
+            &device,
+            &image,
+            if force {
+                REMOVE_TIMEOUT / 4
+            } else {
+                REMOVE_TIMEOUT
+            },
+        )?;
         if !detached && !force {
             return Err(Error::InUse {
                 name: name.to_owned(),
@@ -299,7 +306,7 @@ fn tear_down(name: &str, state: &StateDir, force: bool) -> Result<(), Error> {
     while mounts::is_mount_point(&fuse) {
         mounts::unmount_lazily(&fuse);
     }
-    daemon::end(state, PATIENCE);
+    daemon::end(state, REMOVE_TIMEOUT);
     state.remove()
 }
 

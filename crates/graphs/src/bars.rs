@@ -6,7 +6,7 @@ use super::Bars;
 use crate::escape::Text;
 
 /// Longer lists are folded up.
-const MOST_OPEN: usize = 30;
+const MAX_OPEN: usize = 30;
 
 /// The graph.
 pub(super) fn write(out: &mut String, bars: &Bars) -> fmt::Result {
@@ -20,7 +20,7 @@ pub(super) fn write(out: &mut String, bars: &Bars) -> fmt::Result {
         _ => longest(true),
     };
     write!(out, "<h3>{}</h3>", Text(&bars.title))?;
-    let is_long = bars.bars.len() > MOST_OPEN;
+    let is_long = bars.bars.len() > MAX_OPEN;
     if is_long {
         write!(out, "<details><summary>{} rows</summary>", bars.bars.len())?;
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// Characters of a name or sentence that are shown; longer ones end in an ellipsis.
-const MOST_CHARS: usize = 400;
+const MAX_CHARS: usize = 400;
 
 /// Text in an element or an attribute.
 #[derive(Clone, Copy, Debug)]
@@ -12,7 +12,7 @@ pub struct Text<'a>(pub &'a str);
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (count, c) in self.0.chars().enumerate() {
-            if count == MOST_CHARS {
+            if count == MAX_CHARS {
                 return f.write_str("…");
             }
             match c {
@@ -47,6 +47,6 @@ mod tests {
             "&lt;/script&gt;&lt;b a=&#39;&quot;&#39;&gt;&amp;\u{fffd}[31m\u{fffd}"
         );
         let long = "x".repeat(5_000);
-        assert_eq!(Text(&long).to_string().chars().count(), MOST_CHARS + 1);
+        assert_eq!(Text(&long).to_string().chars().count(), MAX_CHARS + 1);
     }
 }

@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-/// How long a command waits for what is still busy.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a command waits for busy resources.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What was put back, and what could not be.
 #[derive(Debug, Default)]
@@ -41,7 +41,7 @@ pub(crate) fn first() {
     if !rustix::process::geteuid().is_root() {
         return;
     }
-    let outcome = all(PATIENCE);
+    let outcome = all(BUSY_TIMEOUT);
     for text in outcome.restored {
         eprintln!("luc: {text}: restored");
     }

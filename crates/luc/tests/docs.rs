@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const MOST_COLUMNS: usize = 118;
-const MOST_README_LINES: usize = 120;
+const MAX_COLUMNS: usize = 118;
+const MAX_README_LINES: usize = 120;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -48,7 +48,7 @@ fn lines_fit_a_terminal() {
         let text = fs::read_to_string(&page).expect("read");
         for (number, line) in text.lines().enumerate() {
             // Tables cannot be wrapped.
-            let fits = line.starts_with('|') || line.chars().count() <= MOST_COLUMNS;
+            let fits = line.starts_with('|') || line.chars().count() <= MAX_COLUMNS;
             assert!(fits, "{}:{}: {line}", page.display(), number + 1);
         }
     }
@@ -57,5 +57,5 @@ fn lines_fit_a_terminal() {
 #[test]
 fn the_readme_is_short() {
     let text = fs::read_to_string(root().join("README.md")).expect("read");
-    assert!(text.lines().count() <= MOST_README_LINES);
+    assert!(text.lines().count() <= MAX_README_LINES);
 }

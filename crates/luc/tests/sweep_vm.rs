@@ -38,7 +38,7 @@ mkfs = "-b 4096 -J size=4"
 "#;
 
 /// How long a guest may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(400);
+const GUEST_TIMEOUT: Duration = Duration::from_secs(400);
 
 /// Whether there can be guests, after saying why not.
 fn can_run() -> bool {
@@ -103,7 +103,7 @@ fn killed_and_gone_on_it_ends_as_if_nothing_had_happened() {
         .expect("luc runs");
     let begun = Instant::now();
     // The head and the first guest's two points.
-    while lines(folder, "killed") < 3 && begun.elapsed() < PATIENCE {
+    while lines(folder, "killed") < 3 && begun.elapsed() < GUEST_TIMEOUT {
         sleep(Duration::from_millis(50));
     }
     killed.kill().expect("killed");

@@ -13,7 +13,7 @@ use super::check::{Acknowledged, Fingerprint};
 use super::error::PowercutError;
 
 /// Clients that have acknowledged nothing by then are given up.
-const PATIENCE: Duration = Duration::from_secs(30);
+const ACK_TIMEOUT: Duration = Duration::from_secs(30);
 /// Most bytes of a line.
 const LONGEST_LINE: usize = 16 << 10;
 
@@ -60,7 +60,7 @@ impl<'a> Acks<'a> {
         acknowledged: &mut Acknowledged,
     ) -> Result<End, PowercutError> {
         let mut due = None;
-        let given_up = Instant::now() + PATIENCE;
+        let given_up = Instant::now() + ACK_TIMEOUT;
         loop {
             let now = Instant::now();
             if interrupted() {
@@ -73,7 +73,7 @@ impl<'a> Acks<'a> {
             if due.is_none() && now >= given_up {
                 return Err(PowercutError::Silent {
                     program: self.program.to_owned(),
-                    seconds: PATIENCE.as_secs(),
+                    seconds: ACK_TIMEOUT.as_secs(),
                 });
             }
             let wait = due.unwrap_or(given_up).saturating_duration_since(now);

@@ -18,7 +18,7 @@ use super::error::PowercutError;
 use crate::strays::kill_strays;
 
 /// How long processes that were killed may take to let go of the file system.
-const PATIENCE: Duration = Duration::from_secs(10);
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Names the directory under trial in the environment of what works there.
 const DIRECTORY_VARIABLE: &str = "LUC_POWERCUT_DIR";
@@ -129,7 +129,7 @@ impl Site {
 
     /// Unmounts, waiting for killed processes to be gone.
     pub(super) fn unmount(&mut self) -> Result<(), PowercutError> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + RELEASE_TIMEOUT;
         while self.mounted {
             match luc_disk::unmount(&self.dir) {
                 Ok(()) => self.mounted = false,
@@ -164,7 +164,7 @@ impl Site {
             return Ok(());
         }
         self.kill_clients();
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + RELEASE_TIMEOUT;
         let removed = loop {
             match self.disk.remove(&self.dir) {
                 Err(luc_disk::Error::InUse { .. }) if Instant::now() < deadline => {

@@ -16,8 +16,8 @@ mod families;
 
 use families::{Families, Kind, Labels};
 
-/// The most file systems, disks, cgroups and findings, each.
-const MOST: usize = 100;
+/// Maximum number of file systems, of disks, of cgroups and of findings that have metrics.
+const MAX_SERIES: usize = 100;
 
 /// The OpenMetrics text of a report.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl<W: Write> Export for OpenMetrics<W> {
 pub fn text(report: &Report) -> String {
     let mut families = Families::default();
     trace(&mut families, report);
-    for file_system in report.file_systems.iter().take(MOST) {
+    for file_system in report.file_systems.iter().take(MAX_SERIES) {
         syncs(&mut families, file_system);
         commits(&mut families, file_system);
         for (name, call) in &file_system.calls {
@@ -91,7 +91,7 @@ fn trace(families: &mut Families, report: &Report) {
     }
     let events = families.family("luc_trace_events", Kind::Counter, "Events read.");
     events.sample("_total", &none, trace.events as f64);
-    for (place, &count) in report.lost.iter().take(MOST) {
+    for (place, &count) in report.lost.iter().take(MAX_SERIES) {
         let help = "Events that the recorder could not keep.";
         families
             .family("luc_trace_lost_events", Kind::Counter, help)
@@ -209,7 +209,7 @@ fn calls(families: &mut Families, file_system: &FileSystemReport, name: &str, ca
 }
 
 fn disks(families: &mut Families, report: &Report) {
-    for disk in report.disks.iter().take(MOST) {
+    for disk in report.disks.iter().take(MAX_SERIES) {
         let labels = Labels::new().with("device", disk.dev);
         for (kind, latency) in &disk.device {
             let help = "Block requests, from issue to completion.";
@@ -250,7 +250,7 @@ fn cgroups(families: &mut Families, accounts: &[Account]) {
             ("idle", account.idle_ns),
         ];
         for (state, ns) in states {
-            if index < MOST {
+            if index < MAX_SERIES {
                 cgroup(families, &account.cgroup.to_string(), state, ns);
             } else {
                 let sum = rest.entry(state).or_default();
@@ -279,7 +279,7 @@ fn findings(families: &mut Families, report: &Report) {
         let sum = costs.entry((finding.kind.name(), device)).or_default();
         *sum = (sum.0.saturating_add(finding.cost_ns), sum.1 + finding.share);
     }
-    for ((kind, device), (cost_ns, share)) in costs.into_iter().take(MOST) {
+    for ((kind, device), (cost_ns, share)) in costs.into_iter().take(MAX_SERIES) {
         let labels = Labels::new().with("finding", kind).with("device", device);
         let help = "Thread time lost to a finding.";
         families

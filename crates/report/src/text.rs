@@ -16,7 +16,7 @@ use crate::evidence::evidence;
 /// Rows of a list that is shown in part.
 const ROWS: usize = 10;
 /// Parts of a call's time below this share are left out.
-const LEAST_SHARE: f64 = 0.005;
+const MIN_SHARE: f64 = 0.005;
 /// Length of a full bar.
 const BAR: f64 = 40.0;
 
@@ -347,7 +347,7 @@ fn parts(f: &mut fmt::Formatter<'_>, parts: &Parts) -> fmt::Result {
     let mut shares: Vec<(Part, f64)> = parts
         .iter()
         .map(|(part, ns)| (part, Share::of(ns, whole).0))
-        .filter(|(_, share)| *share >= LEAST_SHARE)
+        .filter(|(_, share)| *share >= MIN_SHARE)
         .collect();
     shares.sort_by(|a, b| b.1.total_cmp(&a.1));
     for (part, share) in shares {

@@ -251,7 +251,7 @@ impl PartyRow {
 }
 
 /// The least room for a column that takes what the others leave.
-const LEAST: u16 = 16;
+const MIN_FLEXIBLE_WIDTH: u16 = 16;
 
 /// The columns that fit into `width`, by their indexes, with their widths.
 pub(super) fn fitting<R>(columns: &[Column<R>], width: u16) -> Vec<(usize, u16)> {
@@ -260,7 +260,7 @@ pub(super) fn fitting<R>(columns: &[Column<R>], width: u16) -> Vec<(usize, u16)>
         chosen
             .iter()
             .map(|&index| match columns[index].width {
-                0 => LEAST + 1,
+                0 => MIN_FLEXIBLE_WIDTH + 1,
                 width => width + 1,
             })
             .sum()
@@ -276,7 +276,7 @@ pub(super) fn fitting<R>(columns: &[Column<R>], width: u16) -> Vec<(usize, u16)>
             None => break,
         }
     }
-    let rest = (width + 1).saturating_sub(need(&chosen)) + LEAST;
+    let rest = (width + 1).saturating_sub(need(&chosen)) + MIN_FLEXIBLE_WIDTH;
     chosen
         .into_iter()
         .map(|index| match columns[index].width {

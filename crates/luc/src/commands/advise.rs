@@ -144,7 +144,7 @@ enum Gate {
 }
 
 /// Minimum number of rounds that allows a comparison.
-const LEAST_ROUNDS: usize = 3;
+const MIN_ROUNDS: usize = 3;
 /// Default of --rounds. Runs on a machine differ by its noise, runs in guests by their seeds alone.
 const ROUNDS: usize = 24;
 const VIRTUAL_ROUNDS: usize = 6;
@@ -217,8 +217,8 @@ fn request(args: &Args) -> anyhow::Result<Request> {
     } else {
         ROUNDS
     });
-    if most_rounds < LEAST_ROUNDS {
-        bail!("--rounds {most_rounds}: fewer than {LEAST_ROUNDS} give no comparison");
+    if most_rounds < MIN_ROUNDS {
+        bail!("--rounds {most_rounds}: fewer than {MIN_ROUNDS} give no comparison");
     }
     let mut policies = Vec::new();
     for (gate, policy) in [(Gate::Off, Policy::Off), (Gate::Auto, Policy::AUTO)] {
@@ -234,7 +234,7 @@ fn request(args: &Args) -> anyhow::Result<Request> {
         options: args.options.clone(),
         policies,
         unsafe_too: args.unsafe_too,
-        least_rounds: LEAST_ROUNDS,
+        least_rounds: MIN_ROUNDS,
         most_rounds,
         goal: args.goal / 100.0,
         seed: args.seed,

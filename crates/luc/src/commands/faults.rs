@@ -19,9 +19,9 @@ use super::INTERRUPTED;
 use super::disk::Which;
 
 /// Number of differences that are printed; JSON has all.
-const SHOWN: usize = 20;
-/// Time of a trial set after which progress is shown.
-const QUICK: Duration = Duration::from_secs(2);
+const MAX_SHOWN: usize = 20;
+/// Time after which progress is shown.
+const PROGRESS_AFTER: Duration = Duration::from_secs(2);
 
 /// Check that failed writes of an emulated disk are reported to the program, with the gate as without
 ///
@@ -253,7 +253,7 @@ impl Bar {
 
     fn show(&self, done: u64, of: u64) {
         self.0.set_length(of);
-        if self.0.is_hidden() && stderr().is_terminal() && self.1.elapsed() > QUICK {
+        if self.0.is_hidden() && stderr().is_terminal() && self.1.elapsed() > PROGRESS_AFTER {
             self.0.set_draw_target(ProgressDrawTarget::stderr());
         }
         self.0.set_position(done);
@@ -314,10 +314,10 @@ fn text(report: &Report) -> std::io::Result<()> {
             report.untold_without_gate
         )?;
     }
-    for difference in report.differences.iter().take(SHOWN) {
+    for difference in report.differences.iter().take(MAX_SHOWN) {
         writeln!(out, "{difference}")?;
     }
-    match report.differences.len().checked_sub(SHOWN) {
+    match report.differences.len().checked_sub(MAX_SHOWN) {
         Some(more) if more > 0 => writeln!(out, "and {more} more: --json has them"),
         _ => Ok(()),
     }

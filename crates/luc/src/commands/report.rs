@@ -25,7 +25,7 @@ use super::INTERRUPTED;
 use output::Output;
 
 /// Reading time after which progress is shown.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PROGRESS_AFTER: Duration = Duration::from_secs(2);
 
 /// Write a trace as a page for a browser, a Perfetto trace, metrics, JSON or text
 ///
@@ -170,7 +170,7 @@ fn progress(interrupted: Arc<AtomicBool>) -> luc_report::export::Progress<'stati
     }
     let began = Instant::now();
     Box::new(move |read, in_all| {
-        if bar.is_hidden() && began.elapsed() >= PATIENCE {
+        if bar.is_hidden() && began.elapsed() >= PROGRESS_AFTER {
             bar.set_draw_target(ProgressDrawTarget::stderr());
         }
         bar.set_length(in_all);

@@ -10,7 +10,7 @@ type Module = Vec<String>;
 type Target = (Module, Option<String>);
 
 /// How often a name may be re-exported on its way.
-const MOST_REEXPORTS: usize = 6;
+const MAX_REEXPORTS: usize = 6;
 
 /// The crate whose sources are in a folder.
 pub(crate) struct Crate {
@@ -87,7 +87,7 @@ impl Crate {
 
     /// Where a name is made that may be re-exported.
     fn origin(&self, module: Module, name: Option<String>, steps: usize) -> Module {
-        let Some(name) = name.filter(|_| steps < MOST_REEXPORTS) else {
+        let Some(name) = name.filter(|_| steps < MAX_REEXPORTS) else {
             return module;
         };
         let imports = self.modules.get(&module).into_iter().flatten();

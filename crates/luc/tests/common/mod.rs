@@ -25,7 +25,7 @@ pub(crate) fn copy_luc(to: &Path) {
 }
 
 /// How long to wait for something on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
@@ -101,7 +101,7 @@ pub(crate) fn compiled_statically(source: &Path, program: &Path) -> bool {
 pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_so() {
-        assert!(begun.elapsed() < PATIENCE, "{what} did not come");
+        assert!(begun.elapsed() < TIMEOUT, "{what} did not come");
         sleep(Duration::from_millis(5));
     }
 }
@@ -217,7 +217,7 @@ impl Drop for Disk {
         let begun = Instant::now();
         let removed = loop {
             let removed = self.luc(&["disk", "remove", "disk"]);
-            if removed.status.success() || begun.elapsed() > PATIENCE {
+            if removed.status.success() || begun.elapsed() > TIMEOUT {
                 break removed;
             }
             sleep(Duration::from_millis(100));

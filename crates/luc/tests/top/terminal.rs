@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
-use super::common::{Bench, LUC, PATIENCE};
+use super::common::{Bench, LUC, TIMEOUT};
 
 /// `luc top` in a terminal.
 pub(crate) struct Terminal {
@@ -58,7 +58,7 @@ impl Terminal {
                 return found;
             }
             assert!(
-                begin.elapsed() < PATIENCE,
+                begin.elapsed() < TIMEOUT,
                 "{what} does not come:\n{}",
                 lines.join("\n")
             );

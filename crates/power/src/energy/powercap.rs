@@ -19,7 +19,7 @@ use super::counter::Counter;
 use super::{Source, scope_of};
 
 /// Shorter periods would take energy of their own.
-const SHORTEST: Duration = Duration::from_millis(20);
+const MIN_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The counters, read in time by a thread.
 pub(super) struct Powercap {
@@ -135,7 +135,7 @@ impl Counters {
             let range = zone.join("max_energy_range_uj");
             let range_uj = sysfs::read_number(&range).map_err(fault(&range))?;
             period = period.min(Counter::period(range_uj));
-            if period < SHORTEST {
+            if period < MIN_INTERVAL {
                 return Err(format!(
                     "{} is {range_uj}, too short a range to read in time",
                     range.display()

@@ -14,7 +14,7 @@ use super::FrequencyError;
 /// Quotas are given out this often, so that a pause is short beside a repeat.
 const PERIOD_US: u64 = 10_000;
 /// The kernel's least quota.
-const LEAST_US: u64 = 1_000;
+const MIN_US: u64 = 1_000;
 
 /// Where cgroups with the cpu controller are made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -138,7 +138,7 @@ impl Throttle {
 fn quota(percent: u8, processors: u64) -> (u64, u64) {
     let share = u64::from(percent) * processors;
     // Longer periods where the quota would be below the least.
-    let period_us = PERIOD_US.max((LEAST_US * 100).div_ceil(share));
+    let period_us = PERIOD_US.max((MIN_US * 100).div_ceil(share));
     (period_us * share / 100, period_us)
 }
 
@@ -162,7 +162,7 @@ mod tests {
         for percent in 1..=99 {
             for processors in 1..=64 {
                 let (quota_us, period_us) = quota(percent, processors);
-                assert!(quota_us >= LEAST_US && period_us <= 1_000_000);
+                assert!(quota_us >= MIN_US && period_us <= 1_000_000);
                 let share = quota_us as f64 / period_us as f64 / processors as f64;
                 assert!((share * 100.0 - f64::from(percent)).abs() < 0.1);
             }

@@ -12,7 +12,7 @@ use super::error::FaultsError;
 use crate::strays::kill_strays;
 
 /// How long processes that were killed may take to let go of the file system.
-const PATIENCE: Duration = Duration::from_secs(10);
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Names the directory under trial in the environment of what works there.
 pub(super) const DIRECTORY_VARIABLE: &str = "LUC_FAULTS_DIR";
 
@@ -74,7 +74,7 @@ impl Place {
 
     /// Makes the file system anew and mounts it.
     pub(super) fn renew(&self, mount_options: &str) -> Result<(), FaultsError> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + RELEASE_TIMEOUT;
         while let Err(error) = luc_disk::unmount(&self.dir) {
             if Instant::now() >= deadline {
                 return Err(error.into());
@@ -116,7 +116,7 @@ impl Place {
         if self.is_removed {
             return Ok(());
         }
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + RELEASE_TIMEOUT;
         loop {
             match luc_disk::remove(&self.name) {
                 Err(luc_disk::Error::InUse { .. }) if Instant::now() < deadline => {

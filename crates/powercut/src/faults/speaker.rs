@@ -18,9 +18,9 @@ use super::place::{DIRECTORY_VARIABLE, Place};
 use super::trial::{Order, Outcome, Reply, Trial};
 
 /// A client that has not answered by then hangs. Guests without hardware virtualization are slow.
-const PATIENCE: Duration = Duration::from_secs(300);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(300);
 /// Time to end, once it is told to.
-const END_WITHIN: Duration = Duration::from_secs(30);
+const END_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often a signal is looked for.
 const POLL_NS: i64 = 100_000_000;
 
@@ -104,7 +104,7 @@ impl<'a> Speaker<'a> {
     pub(super) fn end(mut self) -> Result<Option<Held>, FaultsError> {
         // Its standard input ends, and it with it.
         self.to = None;
-        let deadline = Instant::now() + END_WITHIN;
+        let deadline = Instant::now() + END_TIMEOUT;
         loop {
             match self.child.try_wait() {
                 Ok(Some(status)) if status.success() => break,
@@ -131,7 +131,7 @@ impl<'a> Speaker<'a> {
         {
             return Err(self.broken(error));
         }
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + ANSWER_TIMEOUT;
         loop {
             if let Some(end) = self.unread.iter().position(|&byte| byte == b'\n') {
                 let line: Vec<u8> = self.unread.drain(..=end).collect();
@@ -141,7 +141,7 @@ impl<'a> Speaker<'a> {
                 return Err(FaultsError::Interrupted);
             }
             if Instant::now() >= deadline {
-                let said = format!("nothing came for {} s", PATIENCE.as_secs());
+                let said = format!("nothing came for {} s", ANSWER_TIMEOUT.as_secs());
                 return Err(self.error("hangs", said));
             }
             self.read().map_err(|error| self.broken(error))?;

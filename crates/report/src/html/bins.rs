@@ -1,9 +1,9 @@
-//! A whole trace in few steps of time, whatever its length: steps double when there would be too many.
+//! A whole trace in a bounded number of steps of time: their width doubles when the trace outgrows them.
 
-/// The most steps.
-pub(super) const MOST: usize = 240;
+/// Maximum number of steps.
+pub(super) const MAX_BINS: usize = 240;
 /// The shortest step.
-const LEAST_NS: u64 = 10_000_000;
+const MIN_STEP_NS: u64 = 10_000_000;
 
 /// What happened in one step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Bins {
     pub(super) fn new(origin_ns: u64) -> Self {
         Self {
             origin_ns,
-            width_ns: LEAST_NS,
+            width_ns: MIN_STEP_NS,
             bins: Vec::new(),
         }
     }
@@ -55,7 +55,7 @@ impl Bins {
     /// The step with this moment; what was before the beginning is in the first.
     pub(super) fn at(&mut self, at_ns: u64) -> &mut Bin {
         let since_ns = at_ns.saturating_sub(self.origin_ns);
-        while since_ns / self.width_ns >= MOST as u64 {
+        while since_ns / self.width_ns >= MAX_BINS as u64 {
             self.width_ns = self.width_ns.saturating_mul(2);
             self.bins = self
                 .bins
@@ -107,7 +107,7 @@ mod tests {
                 bins.commit(start_ns, end_ns);
                 expected_ns += end_ns - start_ns.max(origin_ns).min(end_ns);
             }
-            prop_assert!(bins.bins.len() <= MOST);
+            prop_assert!(bins.bins.len() <= MAX_BINS);
             let (mut count, mut sum_ns) = (0, 0);
             for bin in &bins.bins {
                 count += bin.commits;

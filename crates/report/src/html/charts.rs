@@ -9,7 +9,7 @@ use super::bins::Bins;
 use super::meaning;
 
 /// A part's share that gets a place of its own.
-const LEAST_SHARE: f64 = 0.002;
+const MIN_SHARE: f64 = 0.002;
 
 /// One bar, divided by parts.
 pub(super) fn stacked(out: &mut String, parts: &Parts) -> fmt::Result {
@@ -21,7 +21,7 @@ pub(super) fn stacked(out: &mut String, parts: &Parts) -> fmt::Result {
     write!(out, "\">")?;
     for (part, ns) in parts.iter() {
         let share = Share::of(ns, whole);
-        if share.0 >= LEAST_SHARE {
+        if share.0 >= MIN_SHARE {
             let (name, label) = (part.name(), meaning::label(part));
             let percent = share.0 * 100.0;
             write!(

@@ -12,10 +12,10 @@ use super::tables::more;
 use super::timeline::{BRIEF_NS, Timeline};
 use super::{bins, meaning};
 
-/// File systems with detailed timelines: these are what makes a page large.
-pub(super) const MOST_DETAILED: usize = 4;
-/// Rows of lists.
-const MOST: usize = 12;
+/// Maximum number of file systems with detailed timelines, which make a page large.
+pub(super) const MAX_DETAILED: usize = 4;
+/// Maximum number of rows of a list.
+const MAX_ROWS: usize = 12;
 
 /// The section of one file system. `number` makes its ids.
 pub(super) fn section(
@@ -53,7 +53,7 @@ pub(super) fn section(
         if lane.bins.bins.len() > 1 {
             charts::overview(out, &lane.bins)?;
         }
-        if number < MOST_DETAILED && lane.has_details() {
+        if number < MAX_DETAILED && lane.has_details() {
             detail(out, number, lane.brief())?;
         }
     }
@@ -173,7 +173,7 @@ fn detail(out: &mut String, number: usize, brief: u64) -> fmt::Result {
         out,
         "</div><noscript><p class=\"quiet\">A script draws the calls of each thread here; the rest of this page does \
          without. The steps above show the whole trace in at most {} steps.</p></noscript>",
-        bins::MOST
+        bins::MAX_BINS
     )
 }
 
@@ -225,7 +225,7 @@ fn parties(out: &mut String, found: &FileSystemReport) -> fmt::Result {
          <th scope=\"col\" class=\"number\">Handles</th><th scope=\"col\" class=\"number\">Metadata blocks</th>\
          <th scope=\"col\" class=\"number\">Data around commits</th></tr></thead><tbody>"
     )?;
-    for by in by.iter().take(MOST) {
+    for by in by.iter().take(MAX_ROWS) {
         writeln!(
             out,
             "<tr><th scope=\"row\">{}</th><td class=\"number\">{}</td><td class=\"number\">{}</td>\
@@ -238,5 +238,5 @@ fn parties(out: &mut String, found: &FileSystemReport) -> fmt::Result {
         )?;
     }
     writeln!(out, "</tbody></table></div>")?;
-    more(out, by.len(), MOST)
+    more(out, by.len(), MAX_ROWS)
 }

@@ -10,8 +10,8 @@ use luc_units::figures::{Share, Time};
 use super::meaning;
 use crate::evidence::evidence;
 
-/// Findings and warnings that are shown.
-const MOST: usize = 40;
+/// Maximum number of findings, and of warnings, that are shown.
+const MAX_SHOWN: usize = 40;
 
 /// All of it.
 pub(super) fn section(out: &mut String, report: &Report) -> fmt::Result {
@@ -22,16 +22,16 @@ pub(super) fn section(out: &mut String, report: &Report) -> fmt::Result {
             "<p class=\"empty\">None: no call on a file system is in the trace.</p>"
         )?;
     }
-    let shown = report.findings.iter().take(MOST);
+    let shown = report.findings.iter().take(MAX_SHOWN);
     for (index, found) in shown.enumerate() {
         finding(out, report, index + 1, found)?;
     }
-    super::tables::more(out, report.findings.len(), MOST)?;
+    super::tables::more(out, report.findings.len(), MAX_SHOWN)?;
     let others: Vec<&Remedy> = report
         .remedies
         .iter()
         .filter(|remedy| !report.findings.iter().any(|found| fits(remedy, found)))
-        .take(MOST)
+        .take(MAX_SHOWN)
         .collect();
     if !others.is_empty() {
         writeln!(out, "<h3>What else would help</h3>")?;
@@ -91,7 +91,7 @@ fn finding(out: &mut String, report: &Report, number: usize, found: &Finding) ->
         .remedies
         .iter()
         .filter(|remedy| fits(remedy, found))
-        .take(MOST)
+        .take(MAX_SHOWN)
         .collect();
     if !fitting.is_empty() {
         writeln!(out, "<div><h4>What would help, and loses no data</h4>")?;
@@ -126,7 +126,7 @@ fn warnings(out: &mut String, report: &Report) -> fmt::Result {
         out,
         "<section id=\"warnings\"><h2>Beware</h2><ul class=\"warnings\">"
     )?;
-    for warning in report.warnings.iter().take(MOST) {
+    for warning in report.warnings.iter().take(MAX_SHOWN) {
         let (class, word) = match warning.kind {
             WarningKind::LosesData => ("bad", "loses data"),
             WarningKind::MayLoseData => ("bad", "may lose data"),
@@ -140,7 +140,7 @@ fn warnings(out: &mut String, report: &Report) -> fmt::Result {
         )?;
     }
     writeln!(out, "</ul>")?;
-    super::tables::more(out, report.warnings.len(), MOST)?;
+    super::tables::more(out, report.warnings.len(), MAX_SHOWN)?;
     writeln!(out, "</section>")
 }
 

@@ -14,8 +14,8 @@ use super::{file_system, findings, meaning, tables};
 
 const SCRIPT: &str = include_str!("script.js");
 
-/// File systems that have a section.
-const MOST: usize = 8;
+/// Maximum number of file systems that have a section.
+const MAX_SECTIONS: usize = 8;
 
 /// The page.
 pub(super) fn page(report: &Report, timeline: &Timeline) -> String {
@@ -49,7 +49,7 @@ fn write_page(out: &mut String, report: &Report, timeline: &Timeline) -> fmt::Re
         .file_systems
         .iter()
         .filter(|found| is_busy(found))
-        .take(MOST)
+        .take(MAX_SECTIONS)
         .collect();
     figures(out, report, shown.first().copied())?;
     findings::section(out, report)?;
@@ -65,7 +65,7 @@ fn write_page(out: &mut String, report: &Report, timeline: &Timeline) -> fmt::Re
     footer(out, report)?;
     let details: Vec<_> = shown
         .iter()
-        .take(file_system::MOST_DETAILED)
+        .take(file_system::MAX_DETAILED)
         .map(|found| timeline.details(found.dev))
         .collect();
     let parts: Vec<String> = Part::ALL.into_iter().map(meaning::label).collect();

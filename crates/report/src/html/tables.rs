@@ -10,10 +10,10 @@ use luc_units::figures::{Share, Size, Time};
 use super::charts;
 use super::findings::{place, who};
 
-/// Victims and culprits of the matrix.
-const MOST_PARTIES: usize = 12;
-/// Rows of other tables.
-const MOST: usize = 25;
+/// Maximum number of victims and of culprits in the matrix.
+const MAX_PARTIES: usize = 12;
+/// Maximum number of rows of other tables.
+const MAX_ROWS: usize = 25;
 
 /// "... and 7 more".
 pub(super) fn more(out: &mut String, count: usize, shown: usize) -> fmt::Result {
@@ -81,7 +81,7 @@ pub(super) fn blame(out: &mut String, report: &Report) -> fmt::Result {
          cell for what the culprit's data added.</span></p><div class=\"scroll\"><table class=\"matrix\"><thead><tr><th scope=\"col\">waited \
          ↓ for the work of →</th>"
     )?;
-    let culprits: Vec<_> = matrix.culprits.iter().take(MOST_PARTIES).collect();
+    let culprits: Vec<_> = matrix.culprits.iter().take(MAX_PARTIES).collect();
     for (culprit, _) in &culprits {
         write!(out, "<th scope=\"col\">{}</th>", who(culprit))?;
     }
@@ -89,7 +89,7 @@ pub(super) fn blame(out: &mut String, report: &Report) -> fmt::Result {
         out,
         "<th scope=\"col\" class=\"number\">all</th></tr></thead><tbody>"
     )?;
-    for (victim, sum_ns) in matrix.victims.iter().take(MOST_PARTIES) {
+    for (victim, sum_ns) in matrix.victims.iter().take(MAX_PARTIES) {
         write!(out, "<tr><th scope=\"row\">{}</th>", who(victim))?;
         for (culprit, _) in &culprits {
             match matrix.cells.get(&(id(victim), id(culprit))) {
@@ -121,7 +121,7 @@ pub(super) fn blame(out: &mut String, report: &Report) -> fmt::Result {
     more(
         out,
         matrix.victims.len().max(matrix.culprits.len()),
-        MOST_PARTIES,
+        MAX_PARTIES,
     )?;
     writeln!(out, "</section>")
 }
@@ -139,7 +139,7 @@ pub(super) fn slowest(out: &mut String, report: &Report) -> fmt::Result {
          <th scope=\"col\" class=\"number\">Began at</th><th scope=\"col\" class=\"number\">Commits</th>\
          <th scope=\"col\" class=\"wide\">What it was made of</th></tr></thead><tbody>"
     )?;
-    for slow in report.slowest.iter().take(MOST) {
+    for slow in report.slowest.iter().take(MAX_ROWS) {
         write!(
             out,
             "<tr><td class=\"number\">{}</td><th scope=\"row\">{}</th><td>{}</td><td>{}</td>\
@@ -156,7 +156,7 @@ pub(super) fn slowest(out: &mut String, report: &Report) -> fmt::Result {
         writeln!(out, "</td></tr>")?;
     }
     writeln!(out, "</tbody></table></div>")?;
-    more(out, report.slowest.len(), MOST)?;
+    more(out, report.slowest.len(), MAX_ROWS)?;
     writeln!(out, "</section>")
 }
 
@@ -173,7 +173,7 @@ pub(super) fn disks(out: &mut String, report: &Report) -> fmt::Result {
          <th scope=\"col\" class=\"number\">p99</th><th scope=\"col\" class=\"number\">Longest</th>\
          <th scope=\"col\" class=\"number\">Bytes in all</th></tr></thead><tbody>"
     )?;
-    for disk in report.disks.iter().take(MOST) {
+    for disk in report.disks.iter().take(MAX_ROWS) {
         for (index, (kind, latency)) in disk.device.iter().enumerate() {
             let bytes = match index {
                 0 if disk.bytes > 0 => Size(disk.bytes as f64).to_string(),
@@ -194,7 +194,7 @@ pub(super) fn disks(out: &mut String, report: &Report) -> fmt::Result {
         }
     }
     writeln!(out, "</tbody></table></div>")?;
-    more(out, report.disks.len(), MOST)?;
+    more(out, report.disks.len(), MAX_ROWS)?;
     writeln!(out, "</section>")
 }
 
@@ -270,7 +270,7 @@ fn table(
          <th scope=\"col\" class=\"number\">Files and disks</th><th scope=\"col\" class=\"number\">Idle</th>\
          <th scope=\"col\" class=\"wide\">All of it</th></tr></thead><tbody>"
     )?;
-    for account in accounts.iter().take(MOST) {
+    for account in accounts.iter().take(MAX_ROWS) {
         let states = states(account);
         let known_ns = states.iter().fold(0_u64, |sum, &ns| sum.saturating_add(ns));
         let whole_ns = account.wall_ns.max(known_ns);
@@ -297,5 +297,5 @@ fn table(
         writeln!(out, "</div></td></tr>")?;
     }
     writeln!(out, "</tbody></table></div>")?;
-    more(out, accounts.len(), MOST)
+    more(out, accounts.len(), MAX_ROWS)
 }

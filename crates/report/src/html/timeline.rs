@@ -15,17 +15,17 @@ use super::bins::Bins;
 use super::island::clipped;
 
 /// File systems of which there are timelines: the first that were synced.
-const MOST_FILE_SYSTEMS: usize = 16;
+const MAX_FILE_SYSTEMS: usize = 16;
 /// Pieces of calls in one stretch.
-pub(super) const MOST_PIECES: usize = 6_000;
+pub(super) const MAX_PIECES: usize = 6_000;
 /// Calls in one stretch.
-const MOST_CALLS: usize = 2_000;
+const MAX_CALLS: usize = 2_000;
 /// Commits in one stretch.
-const MOST_COMMITS: usize = 1_500;
+const MAX_COMMITS: usize = 1_500;
 /// Stretches to choose a typical one from.
-const MOST_SAMPLES: usize = 8;
+const MAX_SAMPLES: usize = 8;
 /// Threads that are shown of a stretch, those with most time in calls.
-const MOST_LANES: usize = 64;
+const MAX_LANES: usize = 64;
 /// Calls other than syncs that did not wait and took less than this are not shown.
 pub(super) const BRIEF_NS: u64 = 100_000;
 
@@ -59,7 +59,7 @@ struct Stretch {
 
 impl Stretch {
     fn is_full(&self) -> bool {
-        self.pieces >= MOST_PIECES || self.calls.len() >= MOST_CALLS
+        self.pieces >= MAX_PIECES || self.calls.len() >= MAX_CALLS
     }
 
     /// From the first call's beginning to the last one's end.
@@ -113,7 +113,7 @@ impl Timeline {
     }
 
     fn lane_mut(&mut self, dev: Dev) -> Option<&mut Lane> {
-        if !self.lanes.contains_key(&dev) && self.lanes.len() >= MOST_FILE_SYSTEMS {
+        if !self.lanes.contains_key(&dev) && self.lanes.len() >= MAX_FILE_SYSTEMS {
             return None;
         }
         let origin_ns = self.origin_ns;
@@ -144,7 +144,7 @@ impl Timeline {
             row: row.clone(),
             served: 0,
         });
-        if lane.recent.len() > MOST_COMMITS {
+        if lane.recent.len() > MAX_COMMITS {
             lane.recent.pop_front();
         }
     }
@@ -237,8 +237,8 @@ impl Timeline {
         }
         let mut most: Vec<_> = lanes.into_iter().collect();
         most.sort_by_key(|&(id, (ns, _))| (std::cmp::Reverse(ns), id));
-        let left_out = most.len().saturating_sub(MOST_LANES);
-        most.truncate(MOST_LANES);
+        let left_out = most.len().saturating_sub(MAX_LANES);
+        most.truncate(MAX_LANES);
         // Threads of a process stand together, the process with most time first.
         let mut by_process: BTreeMap<Tgid, u64> = BTreeMap::new();
         for ((process, _), (ns, _)) in &most {
@@ -340,7 +340,7 @@ impl Lane {
             self.samples.push(stretch);
         }
         self.closed += 1;
-        if self.samples.len() > MOST_SAMPLES {
+        if self.samples.len() > MAX_SAMPLES {
             let mut index = 0;
             self.samples.retain(|_| {
                 index += 1;

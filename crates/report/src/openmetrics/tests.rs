@@ -160,7 +160,7 @@ fn cgroups_beyond_the_first_are_summed() {
         .iter()
         .filter(|sample| sample.1.contains(&("state".to_owned(), "user".to_owned())))
         .collect();
-    assert_eq!(user.len(), MOST + 1);
+    assert_eq!(user.len(), MAX_SERIES + 1);
     assert_eq!(user.iter().map(|sample| sample.2).sum::<f64>(), 150.0);
-    assert_eq!(user[MOST].1[0].1, "other");
+    assert_eq!(user[MAX_SERIES].1[0].1, "other");
 }

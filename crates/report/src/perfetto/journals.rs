@@ -16,9 +16,9 @@ const HELD_COMMITS: usize = 1_024;
 /// And no longer than this.
 const HELD_NS: u64 = 10_000_000_000;
 /// Calls that are tied to one commit, the first of them.
-const MOST_FLOWS: usize = 256;
+const MAX_FLOWS: usize = 256;
 /// Owners whose work in one commit is shown, the largest.
-const MOST_OWNERS: usize = 4;
+const MAX_OWNERS: usize = 4;
 
 /// A commit whose calls are not all known yet.
 #[derive(Debug)]
@@ -81,7 +81,7 @@ impl Journals {
                     && held.row.end_ns >= enter_ns
             });
         match held {
-            Some(held) if held.flows.len() < MOST_FLOWS => {
+            Some(held) if held.flows.len() < MAX_FLOWS => {
                 held.flows.push(flow);
                 true
             }
@@ -123,7 +123,7 @@ impl Journals {
             .map(|(process, (bytes, data_bytes))| (process, bytes, data_bytes))
             .collect();
         owners.sort_by_key(|&(process, bytes, _)| (std::cmp::Reverse(bytes), process));
-        owners.truncate(MOST_OWNERS);
+        owners.truncate(MAX_OWNERS);
         let held = Held {
             row: row.clone(),
             owners,
