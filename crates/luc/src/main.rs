@@ -83,9 +83,20 @@ fn main() -> ExitCode {
         if is_broken_pipe(&error) {
             return ExitCode::SUCCESS;
         }
-        eprintln!("luc: {error:#}");
+        eprintln!("luc: {}", one_line(&error));
         ExitCode::from(2)
     })
+}
+
+/// The error and its causes. Most errors of the libraries contain their cause's text, which is not repeated.
+fn one_line(error: &anyhow::Error) -> String {
+    let mut line = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !line.contains(&cause) {
+            line = format!("{line}: {cause}");
+        }
+    }
+    line
 }
 
 /// A reader that has seen enough (`luc ... | head`) is no error.
