@@ -5,7 +5,7 @@ use luc_units::figures::{Time, three_digits};
 use super::group::Group;
 use super::row::{FileSystemRow, PartyRow};
 
-/// What a column sorts by.
+/// Sort value of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value {
     /// Largest first; nothing comes last.
@@ -17,7 +17,7 @@ pub(super) enum Value {
 /// One column of a table of `R`.
 pub(super) struct Column<R> {
     pub(super) title: &'static str,
-    /// What it is, for the help.
+    /// Description for the help.
     pub(super) about: &'static str,
     /// In characters; 0: what the others leave.
     pub(super) width: u16,
@@ -53,6 +53,20 @@ fn number(value: f64) -> Value {
 
 fn integer(value: Option<u64>) -> Value {
     Value::Number(value.map(|value| value as f64))
+}
+
+/// A column with a time of a file system.
+macro_rules! time_column {
+    ($title:literal, $dispensable:literal, $field:ident, $about:literal) => {
+        Column {
+            title: $title,
+            about: $about,
+            width: 8,
+            dispensable: $dispensable,
+            text: |row| time(row.$field.map(|ns| ns as f64)),
+            value: |row| integer(row.$field),
+        }
+    };
 }
 
 pub(super) const FILE_SYSTEMS: &[Column<FileSystemRow>] = &[
@@ -96,30 +110,9 @@ pub(super) const FILE_SYSTEMS: &[Column<FileSystemRow>] = &[
         text: |row| row.syncs_per_commit.map_or_else(nothing, three_digits),
         value: |row| Value::Number(row.syncs_per_commit),
     },
-    Column {
-        title: "COMMIT",
-        about: "mean duration of a commit",
-        width: 8,
-        dispensable: 7,
-        text: |row| time(row.commit_ns.map(|ns| ns as f64)),
-        value: |row| integer(row.commit_ns),
-    },
-    Column {
-        title: "FSYNC",
-        about: "mean duration of an fsync",
-        width: 8,
-        dispensable: 3,
-        text: |row| time(row.sync_ns.map(|ns| ns as f64)),
-        value: |row| integer(row.sync_ns),
-    },
-    Column {
-        title: "P99",
-        about: "99th percentile of that",
-        width: 8,
-        dispensable: 5,
-        text: |row| time(row.sync_p99_ns.map(|ns| ns as f64)),
-        value: |row| integer(row.sync_p99_ns),
-    },
+    time_column!("COMMIT", 7, commit_ns, "mean duration of a commit"),
+    time_column!("FSYNC", 3, sync_ns, "mean duration of an fsync"),
+    time_column!("P99", 5, sync_p99_ns, "99th percentile of that"),
     Column {
         title: "EARLIER",
         about: "share of the fsyncs' time that the commit of an earlier transaction took",

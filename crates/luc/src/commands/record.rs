@@ -10,9 +10,9 @@ use luc_gate::inspect;
 use luc_gate::launch::{Command, supervise};
 use luc_host::interrupt;
 use luc_probe::{Filter, Mode, Options, Outcome, Recorder, StoreSink};
-use luc_units::{parse_duration_ns, parse_size_bytes};
+use luc_units::parse_duration_ns;
 
-use super::selection::Selection;
+use super::selection::{Selection, ring_bytes};
 
 /// Interval between two checks for the end of the recording.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
@@ -119,16 +119,6 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 fn options(args: &Args) -> anyhow::Result<Options> {
-    let ring_bytes = parse_size_bytes(&args.buffer)?;
-    let ring_bytes = u32::try_from(ring_bytes)
-        .ok()
-        .filter(|bytes| bytes.is_power_of_two() && *bytes >= 1 << 16)
-        .with_context(|| {
-            format!(
-                "--buffer {}: give a power of two from 64k to 2G",
-                args.buffer
-            )
-        })?;
     let command: Vec<_> = args
         .command
         .iter()
@@ -145,7 +135,7 @@ fn options(args: &Args) -> anyhow::Result<Options> {
             ..args.selection.filter()?
         },
         calls: !args.no_calls,
-        ring_bytes,
+        ring_bytes: ring_bytes(&args.buffer)?,
         command: command.join(" "),
     })
 }

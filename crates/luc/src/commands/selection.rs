@@ -8,6 +8,7 @@ use anyhow::Context as _;
 use luc_events::Dev;
 use luc_gate::inspect::filesystem::{self, Journal};
 use luc_probe::Filter;
+use luc_units::parse_size_bytes;
 
 /// Selects what is recorded; by default everything.
 #[derive(Debug, clap::Args)]
@@ -27,6 +28,14 @@ pub(crate) struct Selection {
     /// Record only this file system, given by its device or any path in it; may be repeated
     #[arg(long, value_name = "PATH")]
     device: Vec<PathBuf>,
+}
+
+/// The bytes of `--buffer`.
+pub(crate) fn ring_bytes(buffer: &str) -> anyhow::Result<u32> {
+    u32::try_from(parse_size_bytes(buffer)?)
+        .ok()
+        .filter(|bytes| bytes.is_power_of_two() && *bytes >= 1 << 16)
+        .with_context(|| format!("--buffer {buffer}: give a power of two from 64k to 2G"))
 }
 
 impl Selection {

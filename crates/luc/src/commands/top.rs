@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use luc_top::Live;
-use luc_units::{parse_duration_ns, parse_size_bytes};
+use luc_units::parse_duration_ns;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::INTERRUPTED;
-use super::selection::Selection;
+use super::selection::{Selection, ring_bytes};
 
 /// Show live where fsyncs wait, for which commits, and whose work that was (root)
 ///
@@ -70,15 +70,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     if !(batch || stdout().is_terminal() && stdin().is_terminal()) {
         bail!("luc top needs a terminal: --batch prints lines");
     }
-    let ring_bytes = u32::try_from(parse_size_bytes(&args.buffer)?)
-        .ok()
-        .filter(|bytes| bytes.is_power_of_two() && *bytes >= 1 << 16)
-        .with_context(|| {
-            format!(
-                "--buffer {}: give a power of two from 64k to 2G",
-                args.buffer
-            )
-        })?;
+    let ring_bytes = ring_bytes(&args.buffer)?;
     let ended = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         // A second signal ends the process whatever it is doing.
