@@ -23,7 +23,7 @@ const GLANCE_NS: u64 = 100_000_000;
 /// Patience with late callers is at least this, in nanoseconds.
 const MIN_PATIENCE_NS: u64 = 50_000;
 
-/// What the gate does until the next end of a commit.
+/// The gate's actions until the next end of a commit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// Whether callers are brought into rounds at all.
@@ -38,7 +38,7 @@ pub struct Plan {
     pub commit_ns: u64,
 }
 
-/// Where the controller stands.
+/// The controller's phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Ungated: watching.
@@ -137,7 +137,7 @@ impl Auto {
         }
     }
 
-    /// Where the controller stands.
+    /// The controller's phase.
     pub fn phase(&self) -> Phase {
         match self.phase {
             1 => Phase::TryGated,
@@ -248,7 +248,7 @@ impl Auto {
                 if self.pairs.pays_still() {
                     self.engage(now_ns, 3);
                 } else {
-                    // One pair may be bad luck: a trial finds out.
+                    // One pair may be bad luck, so a trial decides.
                     self.trials = self.trials.saturating_add(1);
                     self.enter(Phase::TryGated);
                 }

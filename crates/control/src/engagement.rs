@@ -29,7 +29,7 @@ pub struct Pairs {
     squares: f64,
 }
 
-/// What the pairs say so far.
+/// Statistics of the pairs so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Not clear yet: measure another pair.

@@ -1,4 +1,4 @@
-//! What a controller is told.
+//! Input of a controller.
 
 /// The end of a commit, as the gate saw it: the first of its callers has returned.
 #[derive(Clone, Copy, Debug)]

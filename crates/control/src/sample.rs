@@ -15,7 +15,7 @@ const MIN_NS: u64 = 10_000_000;
 /// A sample this long ends with what it has, in nanoseconds.
 const LONGEST_NS: u64 = 1_000_000_000;
 
-/// What a sample has seen so far. All zeros is its beginning.
+/// State of the current sample. All zeros is its beginning.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sample {
@@ -25,7 +25,7 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    /// Counts the epoch in; the rate served per second once the sample is complete.
+    /// Adds the epoch to the sample. Returns the rate served per second once the sample is complete.
     pub(crate) fn observe(&mut self, epoch: &Epoch<'_>, is_check: bool) -> Option<f64> {
         self.epochs = self.epochs.saturating_add(1);
         if self.epochs <= SETTLE_EPOCHS {

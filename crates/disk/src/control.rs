@@ -1,4 +1,4 @@
-//! How a disk's daemon is spoken to: one line of JSON each way over a unix socket.
+//! Protocol with a disk's daemon: one line of JSON each way over a unix socket.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::AsRawFd;
@@ -17,7 +17,7 @@ pub(crate) const SOCKET_NAME: &str = "control.sock";
 /// A line longer than this is no request.
 const MAX_LINE_BYTES: u64 = 256 << 10;
 
-/// What can be asked of the daemon.
+/// Requests to the daemon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "lowercase")]
 pub(crate) enum Ask {
@@ -25,7 +25,7 @@ pub(crate) enum Ask {
     Begin,
     /// Is the power cut, and do requests fail?
     Status,
-    /// What has been done.
+    /// Asks for the counters.
     Stats,
     /// Cut the power.
     Cut { seed: Option<u64> },
@@ -39,7 +39,7 @@ pub(crate) enum Ask {
     Hurry,
 }
 
-/// What the daemon answers.
+/// Answers of the daemon.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "lowercase")]
 pub(crate) enum Answer {
@@ -48,7 +48,7 @@ pub(crate) enum Answer {
         cut: bool,
         fault: Option<FaultStatus>,
     },
-    /// What a fault is and has done, if there is or was one.
+    /// The current or last fault and its counters, if there was one.
     Fault {
         fault: Option<FaultStatus>,
     },

@@ -23,7 +23,7 @@ const NEAR_NS: u64 = 5_000;
 /// The timer thread never spins longer than this for a completion.
 const SPIN_MAX_NS: u64 = 16_000;
 
-/// Where the outcome of a request goes. Sending must not call back into the engine.
+/// The receiver of a request's outcome. Sending must not call back into the engine.
 pub(crate) trait Reply: Send {
     /// A read's data.
     fn data(self, bytes: &[u8]);
@@ -33,7 +33,7 @@ pub(crate) trait Reply: Send {
     fn failed(self, errno: BlockErrno);
 }
 
-/// What is left to do when a request's time comes.
+/// The rest of a request's work, done when its time comes.
 #[derive(Debug, Clone, Copy)]
 enum Action {
     Read { offset: usize, len: usize },
@@ -149,7 +149,7 @@ impl<R: Reply> Engine<R> {
         });
     }
 
-    /// What the disk has done so far.
+    /// The disk's counters so far.
     pub(crate) fn stats(&self) -> Stats {
         let inner = self.lock();
         Stats {
@@ -163,7 +163,7 @@ impl<R: Reply> Engine<R> {
         self.lock().cut
     }
 
-    /// From now on requests fail as `spec` says, instead of what an earlier call said.
+    /// Makes requests fail as `spec` says from now on. Replaces an earlier fault.
     pub(crate) fn fail(&self, spec: FaultSpec) -> FaultStatus {
         let now_ns = now_ns();
         let fault = Fault::new(spec, now_ns);
@@ -178,7 +178,7 @@ impl<R: Reply> Engine<R> {
         Some(fault.status(now_ns()))
     }
 
-    /// What [`Engine::fail`] has done so far.
+    /// The counters of [`Engine::fail`] so far.
     pub(crate) fn fault(&self) -> Option<FaultStatus> {
         let inner = self.lock();
         Some(inner.fault.as_ref()?.status(now_ns()))
@@ -218,7 +218,7 @@ impl<R: Reply> Engine<R> {
         inner.model = model;
     }
 
-    /// From now on nothing takes time and nothing fails: the disk is about to be removed.
+    /// Makes requests take no time and never fail from now on: the disk is about to be removed.
     pub(crate) fn hurry(&self) {
         let mut inner = self.lock();
         inner.fault = None;

@@ -96,7 +96,7 @@ impl BlockErrno {
         TABLE[self.0].meaning
     }
 
-    /// That the kernel of this release carries it.
+    /// Checks that the kernel of this release carries the errno.
     ///
     /// # Errors
     /// [`Error::Errno`].

@@ -101,7 +101,7 @@ pub enum Error {
         given: String,
         /// Why it is refused.
         reason: String,
-        /// Those that there are.
+        /// The existing disks.
         known: String,
     },
     /// A fault that cannot be had.

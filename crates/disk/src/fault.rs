@@ -16,7 +16,7 @@ const MAX_RANGES: usize = 1024;
 /// Which requests fail, and how. A request matches if it is of one of these kinds and touches one of these ranges.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FaultSpec {
-    /// What the disk answers.
+    /// The errno of failed requests.
     pub errno: BlockErrno,
     /// The kinds of requests.
     pub on: Vec<FaultKind>,
@@ -24,7 +24,7 @@ pub struct FaultSpec {
     pub after: u64,
     /// Of the matching requests after these, every N-th fails.
     pub every: u64,
-    /// Where; empty: everywhere. Flushes have no place and match any.
+    /// Affected bytes; empty: all. Flushes have no place and match any.
     pub ranges: Vec<ByteRange>,
     /// How long after its begin the fault ends; absent: with [`crate::clear_fault`] only.
     pub for_ns: Option<u64>,
@@ -267,7 +267,7 @@ impl Fault {
         Some(self.spec.errno)
     }
 
-    /// What it has done.
+    /// Its counters.
     pub(crate) fn status(&self, now_ns: u64) -> FaultStatus {
         FaultStatus {
             spec: self.spec.clone(),

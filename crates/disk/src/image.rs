@@ -11,7 +11,7 @@ const PAGE_BYTES: usize = 4096;
 /// The huge pages that are used.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// What an image is kept in.
+/// Memory of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pages {
     /// Ordinary memory, taken as it is touched.

@@ -101,7 +101,7 @@ pub fn list() -> Result<Vec<DiskInfo>, Error> {
     StateDir::names().into_iter().map(known).collect()
 }
 
-/// What a disk has done since its creation.
+/// A disk's counters since its creation.
 ///
 /// # Errors
 /// [`Error::NoSuchDisk`], [`Error::Dead`].
@@ -143,7 +143,7 @@ pub fn clear_fault(name: &str) -> Result<FaultStatus, Error> {
     }
 }
 
-/// What [`fail`] began and has done so far.
+/// The fault that [`fail`] began, and its counters.
 ///
 /// # Errors
 /// As [`clear_fault`].

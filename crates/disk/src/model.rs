@@ -1,4 +1,4 @@
-//! What a request costs: pure models, told the time and the request, answering when it is done.
+//! Latency models of requests: pure functions of the time and the request to the time of its end.
 
 mod cloud;
 mod dirty;
@@ -16,7 +16,7 @@ pub use hdd::HddParameters;
 pub use spec::ModelSpec;
 pub use ssd::SsdParameters;
 
-/// What a request asks of the disk.
+/// The operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Bytes from the disk.
@@ -32,7 +32,7 @@ pub enum Kind {
 /// One request as a model sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
-    /// What is asked.
+    /// The operation.
     pub kind: Kind,
     /// First byte; 0 for a flush.
     pub offset_bytes: u64,

@@ -1,4 +1,4 @@
-//! What is mounted where, and file systems: make, mount, unmount.
+//! Lists mounts; makes, mounts and unmounts file systems.
 
 use std::ffi::OsString;
 use std::io::Read;
@@ -13,7 +13,7 @@ use rustix::mount::UnmountFlags;
 
 use crate::{Error, Mkfs, Mount};
 
-/// What is mounted; nothing where that cannot be read.
+/// All mounts; none where they cannot be read.
 fn mounted() -> Vec<Mounted> {
     mountinfo::mounts().unwrap_or_default()
 }
@@ -36,7 +36,7 @@ pub fn mount_of(path: &Path) -> Option<String> {
     ))
 }
 
-/// Where a block device is mounted, in the order of mounting.
+/// Mount points of a block device, in the order of mounting.
 pub(crate) fn mounts_of(device: &Path) -> Vec<PathBuf> {
     let number = std::fs::metadata(device)
         .map(|node| node.rdev())

@@ -1,4 +1,4 @@
-//! What a disk is to be, and what it is.
+//! The request for a disk, and its description.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::fault::FaultStatus;
 pub struct DiskSpec {
     /// Its name: 1 to 32 letters, digits, `-` or `_`.
     pub name: String,
-    /// What its requests cost.
+    /// The latency model of its requests.
     pub model: ModelSpec,
     /// Its size: a multiple of 4096.
     pub size_bytes: u64,
@@ -22,7 +22,7 @@ pub struct DiskSpec {
     pub huge_pages: bool,
     /// The file system to make on it, if any.
     pub mkfs: Option<Mkfs>,
-    /// Where to mount it, if anywhere.
+    /// Directory to mount it on, if any.
     pub mount: Option<Mount>,
 }
 
@@ -44,7 +44,7 @@ pub struct Mount {
     pub options: String,
 }
 
-/// How a disk is.
+/// Condition of a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DiskState {
@@ -78,13 +78,13 @@ pub struct DiskInfo {
     pub device: PathBuf,
     /// Its size.
     pub size_bytes: u64,
-    /// What its requests cost.
+    /// The latency model of its requests.
     pub model: ModelSpec,
-    /// Where it is mounted now, if anywhere (the first place).
+    /// First mount point, if it is mounted.
     pub mount: Option<PathBuf>,
     /// The process that is the disk; 0 when it is gone.
     pub daemon_pid: u32,
-    /// How it is.
+    /// Its condition.
     pub state: DiskState,
     /// Which of its requests fail on purpose, if any.
     #[serde(default)]

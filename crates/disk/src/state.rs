@@ -1,4 +1,4 @@
-//! Where a disk keeps its state: `/run/luc/disk/NAME/`, root's alone.
+//! A disk's state: `/run/luc/disk/NAME/`, which only root can enter.
 //!
 //! | file | content |
 //! |---|---|
@@ -104,7 +104,7 @@ impl StateDir {
         }
     }
 
-    /// What the disk was asked to be; `None` while that is not written yet.
+    /// The request that the disk was made by; `None` while it is not written yet.
     pub(crate) fn spec(&self) -> Option<DiskSpec> {
         serde_json::from_slice(&std::fs::read(self.spec_file()).ok()?).ok()
     }
@@ -152,7 +152,7 @@ impl StateDir {
         &self.0
     }
 
-    /// Where FUSE is mounted.
+    /// Mount point of FUSE.
     pub(crate) fn fuse(&self) -> PathBuf {
         self.0.join("fuse")
     }

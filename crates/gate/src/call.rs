@@ -19,12 +19,12 @@ use crate::policy::Policy;
 use crate::rounds::{FileSystemRounds, Limits, Needs, Role};
 use crate::sys::{self, EarlyWrite};
 
-/// What a call works with: its file system's rounds and figures.
+/// The rounds and figures of a call's file system.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
-    /// Where callers meet; `None` where nothing can be gained (no journal, fast commit).
+    /// The rounds of the file system; `None` where nothing can be gained (no journal, fast commit).
     pub rounds: Option<&'static FileSystemRounds>,
-    /// Where figures go.
+    /// The counters of the file system.
     pub figures: Option<&'static FileSystemFigures>,
     /// How long this process' own real calls take here; not shared with other processes.
     pub own: &'static OwnCalls,
@@ -35,20 +35,19 @@ pub struct Place {
 pub struct OwnCalls(AtomicU64);
 
 impl OwnCalls {
-    /// Nothing known.
+    /// Starts without a known latency.
     pub const fn new() -> Self {
         Self(AtomicU64::new(0))
     }
 
-    /// Takes a real call that lasted `ns`: the longest one, slowly forgotten.
+    /// Notes a real call that lasted `ns`. Keeps the longest one, which decays slowly.
     fn observe(&self, ns: u64) {
         let known_ns = self.0.load(Relaxed);
         self.0.store(ns.max(known_ns - known_ns / 16), Relaxed);
     }
 }
 
-/// What a thread remembers of a place: the windows in which it was counted last, one for each set of
-/// rounds.
+/// A thread's memory of a place: the last windows in which it was counted, one for each set of rounds.
 #[derive(Debug, Default)]
 pub struct SeenWindows {
     commits: Cell<u32>,
@@ -56,7 +55,7 @@ pub struct SeenWindows {
 }
 
 impl SeenWindows {
-    /// Never counted.
+    /// Starts as counted in no window.
     pub const fn new() -> Self {
         Self {
             commits: Cell::new(0),
@@ -65,16 +64,16 @@ impl SeenWindows {
     }
 }
 
-/// What holds for all calls of the process.
+/// Settings for all calls of the process.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// The policy.
+    /// How callers are brought together.
     pub policy: Policy,
     /// The longest that a caller is held beyond the commit in flight, in nanoseconds.
     pub longest_wait_ns: u64,
 }
 
-/// What is to be synchronized.
+/// The object to synchronize.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
     /// The call.
@@ -161,7 +160,7 @@ impl OneCall<'_> {
             || (may_need_flush_only && rounds.flushes.is_gated(policy, self.called_ns))
     }
 
-    /// Straight to the kernel; the rounds that it belongs to are told when it is back.
+    /// Makes the call without a round, and notes its return in the rounds that it belongs to.
     fn straight(
         &self,
         rounds: &FileSystemRounds,
@@ -192,7 +191,7 @@ impl OneCall<'_> {
         (result, errno, None)
     }
 
-    /// Through a round, if that of its kind is gated.
+    /// Makes the call through a round, if its kind is gated.
     fn gated(
         &self,
         rounds: &FileSystemRounds,

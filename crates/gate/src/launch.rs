@@ -1,4 +1,4 @@
-//! Runs a command under the gate and reports what came of it.
+//! Runs a command under the gate and reports its figures.
 //!
 //! - [`library`]: finds `libluc_gate_preload.so`.
 //! - [`session`]: the directory of this user's shared files, and its end; [`shared`]: the files.
@@ -73,7 +73,7 @@ impl LaunchError {
     }
 }
 
-/// What else goes on during a run.
+/// Observers of a run.
 #[derive(Default)]
 pub struct Around<'a> {
     /// Devices, major and minor number, on which the kernel module batches: calls are only counted.
@@ -82,7 +82,7 @@ pub struct Around<'a> {
     pub watch: Option<Watch<'a>>,
 }
 
-/// Looks at a run while it goes on: the command's process number, and its figures if it has any.
+/// Observes a run in progress: the command's process number, and its figures if it has any.
 pub type Watch<'a> = &'a mut dyn FnMut(u32, Option<&RunFigures>);
 
 impl std::fmt::Debug for Around<'_> {

@@ -1,4 +1,4 @@
-//! What the gate does with the callers it could bring together.
+//! Policies: how the gate brings callers together.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,15 +15,15 @@ pub enum Policy {
     Delay(DelayJc),
     /// The paper's PID controller; a set point of `None` is seven eighths of the participants.
     Pid {
-        /// Callers per commit to steer for.
+        /// Target number of callers per commit.
         set_point: Option<u32>,
     },
-    /// Learns, tries, engages where it pays.
+    /// Learns, runs trials, engages where it pays.
     #[default]
     Auto,
 }
 
-/// A policy that cannot be understood; the text says what can.
+/// A policy that does not parse; the text lists the valid ones.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "policy '{given}': {reason}; use auto, off, delay[:TIME[:RESTARTS]] such as delay:1ms:64, or pid[:CALLERS]"

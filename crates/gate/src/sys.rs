@@ -90,7 +90,7 @@ pub fn is_on_signal_stack() -> bool {
     result == 0 && stack.ss_flags & libc::SS_ONSTACK != 0
 }
 
-/// What came of an early write.
+/// The result of an early write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EarlyWrite {
     /// The data has been written, or its failure is noted where the next `fsync` finds it.
@@ -155,7 +155,7 @@ pub fn extent_at(fd: c_int, start_bytes: u64) -> ExtentAt {
     }
 }
 
-/// Of include/uapi/linux/fiemap.h.
+/// From include/uapi/linux/fiemap.h.
 const FIEMAP_FLAG_SYNC: u32 = 1;
 const FIEMAP_EXTENT_UNWRITTEN: u32 = 0x800;
 /// `_IOWR('f', 11, struct fiemap)` on most architectures. Where the numbers differ (PowerPC, MIPS, SPARC)

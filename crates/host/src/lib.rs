@@ -1,7 +1,7 @@
-//! What this machine is, and what a process of ours may do on it.
+//! Facts about this machine, and what this process may do on it.
 //!
-//! [`interrupt`] turns Ctrl-C into a flag; [`memory`], [`mountinfo`], [`processors`] and [`sysfs`] read what the kernel
-//! says of the machine; [`owned`] says whether root may act on a file, [`private`] makes directories that nobody else may enter.
+//! [`interrupt`] turns Ctrl-C into a flag. [`memory`], [`mountinfo`], [`processors`] and [`sysfs`] read the kernel's
+//! files. [`owned`] says whether root may act on a file. [`private`] makes directories that no other user can enter.
 
 pub mod interrupt;
 pub mod memory;

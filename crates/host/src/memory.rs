@@ -1,8 +1,8 @@
-//! How much memory there is for programs.
+//! Memory available to programs.
 
 use std::fs;
 
-/// Bytes that programs can have; `None` where the kernel does not say.
+/// Bytes available to programs; `None` where the kernel does not report them.
 #[must_use]
 pub fn available_bytes() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;

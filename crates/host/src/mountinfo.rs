@@ -1,4 +1,4 @@
-//! What is mounted where: `/proc/PID/mountinfo`, whose form proc_pid_mountinfo(5) describes.
+//! Mounted file systems, from `/proc/PID/mountinfo`, whose form proc_pid_mountinfo(5) describes.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -15,15 +15,15 @@ pub struct Mount {
     pub id: u64,
     /// Major and minor number of the device; major 0 if it is no block device.
     pub device: (u32, u32),
-    /// Which folder of the file system is mounted: `/` unless it is a bind mount.
+    /// The mounted folder of the file system: `/` unless it is a bind mount.
     pub root: PathBuf,
-    /// Where.
+    /// The mount point.
     pub mount_point: PathBuf,
     /// Options of the mount.
     pub options: String,
     /// The file system's type, such as `ext4`.
     pub kind: String,
-    /// What was mounted, such as `/dev/sda1`.
+    /// The mounted source, such as `/dev/sda1`.
     pub source: OsString,
     /// Options of the file system.
     pub super_options: String,

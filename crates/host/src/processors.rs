@@ -1,4 +1,4 @@
-//! The processors' time, and how much of it the hypervisor took away.
+//! The processors' time, and the share of it that the hypervisor took.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ pub struct Processors {
 }
 
 impl Processors {
-    /// Now; zeros where /proc/stat cannot be read.
+    /// Reads the current times; zeros where /proc/stat cannot be read.
     #[must_use]
     pub fn now() -> Self {
         Self::parse(&fs::read_to_string("/proc/stat").unwrap_or_default())

@@ -18,7 +18,7 @@ use rustix::fs::{FlockOperation, flock};
 use crate::modinfo::ModInfo;
 use crate::{Error, Machine};
 
-/// What a build came to.
+/// The result of a build.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Built {
     /// The module.
@@ -27,12 +27,12 @@ pub struct Built {
     pub kernel: String,
 }
 
-/// Whether something is built that has been built already.
+/// When to build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// In any case; `make` itself leaves out what has not changed.
+    /// Always run `make`, which skips what has not changed.
     Always,
-    /// Only if sources have changed since.
+    /// Build only if sources have changed since the last build.
     Changed,
 }
 
@@ -53,7 +53,7 @@ pub fn build(machine: &Machine, kernel: &str, when: When) -> Result<Built, Error
     let has_changed = sources::LUC.write(&place)?;
     let path = cache.join("luc.ko");
     if when == When::Always || has_changed || !path.exists() {
-        // Whatever happens now, what was built before is not of these sources.
+        // From here on, the earlier build is not of these sources.
         remove(&path)?;
         make(machine, kernel, &headers, &place, &cache.join("build.log"))?;
         let module = place.join("luc.ko");
@@ -88,7 +88,7 @@ fn make(
         .arg(headers)
         .arg(argument)
         .arg("modules")
-        // What an outer make says to its children is not for this one.
+        // An outer make's variables do not concern this one.
         .env_remove("MAKEFLAGS")
         .env_remove("MAKELEVEL")
         .env("LC_ALL", "C")

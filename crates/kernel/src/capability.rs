@@ -1,4 +1,4 @@
-//! What stands against loading `luc.ko` into the running kernel. Nothing is changed.
+//! Finds obstacles to loading `luc.ko` into the running kernel, without a change.
 
 use crate::{Error, Machine};
 
@@ -6,7 +6,7 @@ use crate::{Error, Machine};
 const SECURE_BOOT: &str =
     "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c";
 
-/// Whether a module could work here at all.
+/// Checks that a module could work here.
 ///
 /// # Errors
 ///

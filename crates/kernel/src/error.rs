@@ -61,7 +61,7 @@ pub enum Error {
     NoSuchKernel {
         /// The kernel asked for.
         version: String,
-        /// Those that are there.
+        /// The installed kernels.
         installed: Vec<String>,
     },
     /// No headers to build against.
@@ -164,7 +164,7 @@ pub enum Error {
     /// A setting that does not exist.
     #[error("there is no setting '{given}'{}: the settings are {}", did_you_mean(.nearest), .known)]
     NoSuchSetting {
-        /// As given.
+        /// As the user gave it.
         given: String,
         /// The one that looks most like it.
         nearest: Option<&'static str>,
@@ -179,7 +179,7 @@ pub enum Error {
     BadValue {
         /// The setting.
         key: &'static str,
-        /// As given.
+        /// As the user gave it.
         value: String,
         /// What it takes.
         expected: String,
@@ -189,7 +189,7 @@ pub enum Error {
         "{place}: {source}; give a mount point, a path below it, a device, or a journal of `luc kernel status`"
     )]
     NoSuchPlace {
-        /// As given.
+        /// As the user gave it.
         place: String,
         /// What the system said.
         source: io::Error,
@@ -199,7 +199,7 @@ pub enum Error {
         "{place} (device {device}) has no ext4 journal that luc.ko knows: `luc kernel status` lists those it does"
     )]
     NoJournalThere {
-        /// As given.
+        /// As the user gave it.
         place: String,
         /// Its device.
         device: String,

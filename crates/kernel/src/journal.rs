@@ -11,13 +11,13 @@ use crate::setting::{Key, Settings};
 use crate::stats::Stats;
 use crate::{Device, Error, INTERFACE, Machine};
 
-/// Where the module has its files.
+/// The module's folder in sysfs.
 const DIRECTORY: &str = "/sys/kernel/luc";
 
 /// The loaded module.
 #[derive(Clone, Debug)]
 pub struct Module {
-    /// Its version.
+    /// The module's version.
     pub version: String,
     /// Whether the kernel's type information has vouched for jbd2's structures.
     pub is_layout_checked: bool,

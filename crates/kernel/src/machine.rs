@@ -1,4 +1,4 @@
-//! Where a machine keeps what the module needs and gives.
+//! Paths of a machine that the module needs.
 
 use std::env;
 use std::fs;
@@ -25,7 +25,7 @@ impl Machine {
         Self { root }
     }
 
-    /// Where the machine has the absolute path `path`.
+    /// The place of the absolute path `path` in the machine's tree.
     pub fn path(&self, path: impl AsRef<Path>) -> PathBuf {
         let path = path.as_ref();
         self.root.join(path.strip_prefix("/").unwrap_or(path))

@@ -1,4 +1,4 @@
-//! What a `.ko` file says of itself: its `.modinfo` section, and whether it is signed.
+//! Reads a `.ko` file's `.modinfo` section, and whether it is signed.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ pub struct ModInfo {
     pub version: String,
     /// The release of the kernel that it was built for.
     pub kernel: String,
-    /// Its parameters.
+    /// Names of the module's parameters.
     pub parameters: Vec<String>,
     /// Whether it ends in a signature.
     pub is_signed: bool,

@@ -1,4 +1,4 @@
-//! What the module counts per journal.
+//! The module's counters per journal.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::Error;
 pub struct Stats {
     /// Commits.
     pub commits: u64,
-    /// Of these, asked for by fsync.
+    /// Commits that at least one fsync asked for.
     pub commits_by_fsync: u64,
     /// fsyncs that reached the journal.
     pub fsyncs: u64,
@@ -34,11 +34,11 @@ pub struct Stats {
     pub error_milli: i64,
     /// The controller's output: how long the next commit may be held, in microseconds.
     pub output_us: i64,
-    /// What policy `auto` is doing: `learning`, `trial`, `engaged` or `aside`.
+    /// Phase of policy `auto`: `learning`, `trial`, `engaged` or `aside`.
     pub state: String,
     /// Writes to journalled blocks.
     pub writes: u64,
-    /// Of these, those that waited for a commit to write the block.
+    /// Writes that waited for a commit to write the block.
     pub writes_delayed: u64,
     /// How long, in nanoseconds.
     pub write_delay_ns: u64,
@@ -91,7 +91,7 @@ impl Stats {
         })
     }
 
-    /// The same with all counts counted from `earlier`; what is no count stays as it is now.
+    /// The figures with counts since `earlier`; gauges keep their current value.
     pub fn since(&self, earlier: &Self) -> Self {
         let now = self.clone();
         Self {

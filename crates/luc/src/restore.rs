@@ -1,21 +1,21 @@
-//! What processes of `luc` that were killed have left changed on this machine, put back by the next one.
+//! Restores what killed `luc` processes have left changed on this machine.
 //!
-//! Every command that root runs does this first, so that nobody has to know what was running. Where nothing is left it
-//! takes a system call for each kind of thing.
+//! Every command of root does this first, so nobody has to know what was running. Where nothing is left, it costs one
+//! system call per kind of resource.
 
 use std::time::Duration;
 
 /// How long a command waits for busy resources.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What was put back, and what could not be.
+/// What was restored, and what could not be.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) restored: Vec<String>,
     pub(crate) failed: Vec<String>,
 }
 
-/// Puts back all that dead processes have left; what living ones use is left alone.
+/// Restores what dead processes have left. Resources of living processes are left alone.
 pub(crate) fn all(patience: Duration) -> Outcome {
     let sweeps = luc_sweep::restore_left(patience);
     let mut outcome = Outcome {
@@ -36,7 +36,7 @@ pub(crate) fn all(patience: Duration) -> Outcome {
     outcome
 }
 
-/// The same before a command, with a line on standard error if there was anything.
+/// Runs [`all`] before a command, and prints a line on standard error if anything was restored.
 pub(crate) fn first() {
     if !rustix::process::geteuid().is_root() {
         return;

@@ -5,8 +5,8 @@ use std::ffi::OsString;
 
 use clap::error::{ContextKind, ErrorKind};
 
-/// What clap found wrong with `words`, as one line that ends with the next step. `None` stands for help and the
-/// version, which clap prints itself.
+/// Describes the error that clap found in `words`, as one line that ends with the next step. `None` stands for help
+/// and the version, which clap prints itself.
 pub(crate) fn one_line(
     error: &clap::Error,
     command: &clap::Command,
@@ -25,7 +25,7 @@ pub(crate) fn one_line(
     }
 }
 
-/// What is wrong, from the parts that clap gives.
+/// Names the error from the parts that clap gives.
 fn message(error: &clap::Error) -> String {
     let part = |kind| error.get(kind).map(ToString::to_string).unwrap_or_default();
     let argument = part(ContextKind::InvalidArg);
@@ -52,7 +52,7 @@ fn message(error: &clap::Error) -> String {
     }
 }
 
-/// What clap takes for meant, or the values there are.
+/// The name that clap suggests, or the possible values.
 fn hint(error: &clap::Error) -> String {
     let part = |kind| error.get(kind).map(ToString::to_string);
     let meant = part(ContextKind::SuggestedArg)

@@ -17,7 +17,7 @@ use std::time::Instant;
 use luc_host::sysfs::is_virtual_machine;
 use serde::{Deserialize, Serialize};
 
-/// What a plan says of energy.
+/// Energy options of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Options {
@@ -27,13 +27,13 @@ pub struct Options {
     pub idle: String,
     /// A command for `sh` that prints watts, until it is ended.
     pub command: Option<String>,
-    /// Where the watts are in a line of it: the first group.
+    /// Regular expression of a line; its first group is the watts.
     pub regex: Option<String>,
-    /// What the command measures, for the report.
+    /// Scope of the command's figures, for the report.
     pub scope: Option<String>,
 }
 
-/// Where energy is read.
+/// Source of energy figures.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Choice {
@@ -65,7 +65,7 @@ impl Default for Options {
 pub struct About {
     /// As `powercap`; `None` if it was not measured.
     pub source: Option<String>,
-    /// What is in the figures and what is not.
+    /// Scope of the figures: what they include and what not.
     pub scope: Option<String>,
     /// Power of the idle machine.
     pub idle_watts: Option<f64>,
@@ -163,7 +163,7 @@ impl Energymeter {
         self.source.as_ref()?.group()
     }
 
-    /// What is measured, and what is not.
+    /// The scope of the figures: what they include and what not.
     #[must_use]
     pub fn about(&self) -> &About {
         &self.about

@@ -20,13 +20,13 @@ const LONGEST_LINE: usize = 16 << 10;
 /// The clients' standard output.
 pub(super) struct Acks<'a> {
     pipe: ChildStdout,
-    /// Where a command's paths begin; `None` for our clients.
+    /// Directory of a command's relative paths; `None` for LUC's clients.
     paths_in: Option<&'a Path>,
     program: &'a str,
     partial: Vec<u8>,
 }
 
-/// How reading ended.
+/// The end of reading.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum End {
     /// The time of the cut has come.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::content::{Amend, Writer};
 
-/// What became of an acknowledged file.
+/// State of an acknowledged file after the cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// As acknowledged.
@@ -18,7 +18,7 @@ pub(super) enum Verdict {
     Torn,
 }
 
-/// What has been acknowledged before the cut.
+/// Acknowledgements before the cut.
 #[derive(Debug, Default)]
 pub(super) struct Acknowledged {
     /// Our clients: the last step acknowledged, per client.

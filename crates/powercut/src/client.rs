@@ -11,7 +11,7 @@ use luc_workload::workers::{self, Client, ClientKind, Failure, Fault, Schedule};
 
 use super::content::{Amend, Step, Writer};
 
-/// What the clients do.
+/// The clients' work.
 #[derive(Debug, Clone)]
 pub struct AckClients {
     /// Directory on the disk under trial.

@@ -7,7 +7,7 @@ use rand::RngExt;
 /// Largest body of one step, bytes.
 const LARGEST_BYTES: u32 = 64 << 10;
 
-/// How a client changes a file that it has made and acknowledged.
+/// Changes of a file that a client has made and acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Amend {
     /// Append, fsync.
@@ -41,7 +41,7 @@ impl Writer {
         random::stream(self.seed, u64::from(self.client) << 32 | u64::from(step))
     }
 
-    /// What the client does in a step: every fourth changes the file of the step before.
+    /// The client's action in a step: every fourth changes the file of the step before.
     pub(super) fn step(self, step: u32) -> Step {
         if step % 4 != 3 {
             return Step::Create;
@@ -93,7 +93,7 @@ impl Writer {
         }
     }
 
-    /// How the file will be changed, if it will.
+    /// The later change of the file, if there is one.
     pub(super) fn amendment(self, file: u32) -> Option<Amend> {
         match self.step(file + 1) {
             Step::Amend(amend) => Some(amend),

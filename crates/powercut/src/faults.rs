@@ -42,7 +42,7 @@ pub struct Setting {
     pub model: ModelSpec,
     /// The disk's size.
     pub size_bytes: u64,
-    /// How programs come under the gate.
+    /// The gate under trial.
     pub gate: Gate,
     /// The gate's policies to compare with no gate.
     pub policies: Vec<Policy>,

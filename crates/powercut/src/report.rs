@@ -34,7 +34,7 @@ pub struct Report {
     pub policy: Option<String>,
     /// Number of our clients; absent with a command.
     pub clients: Option<usize>,
-    /// What a client was; absent with a command.
+    /// Kind of the clients; absent with a command.
     pub client_kind: Option<ClientKind>,
     /// The command that was run instead.
     pub command: Option<Vec<String>>,

@@ -29,7 +29,7 @@ pub(super) struct Site {
     pub(super) disk: Disk,
     /// Its device.
     pub(super) device: PathBuf,
-    /// Where it is mounted.
+    /// Mount point.
     pub(super) dir: PathBuf,
     mount_options: String,
     /// Holds `dir` and the clients' standard error.
@@ -99,7 +99,7 @@ impl Site {
         stdout.ok_or_else(|| start(io::ErrorKind::BrokenPipe.into()))
     }
 
-    /// How the clients ended by themselves: status and last words.
+    /// Clients that ended by themselves: status and last words.
     pub(super) fn how_ended(&mut self) -> String {
         let status = match self.clients.as_mut().map(Child::wait) {
             Some(Ok(status)) => status.to_string(),

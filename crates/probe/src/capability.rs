@@ -1,4 +1,4 @@
-//! What this kernel and this process can give a recorder, found out by looking, not by version.
+//! Finds what this kernel and this process can record, by testing for features, not versions.
 //!
 //! A tracepoint is there if the kernel's type information (its own or that of the modules `jbd2` and
 //! `ext4`) has the type `btf_trace_<name>`; how many arguments it has stands there, too.
@@ -17,12 +17,12 @@ const CAP_SYS_ADMIN: u32 = 21;
 const CAP_PERFMON: u32 = 38;
 const CAP_BPF: u32 = 39;
 
-/// What can be recorded here.
+/// The events that can be recorded here.
 #[derive(Clone, Debug, Default)]
 pub struct Capability {
     /// Programs that can be loaded.
     pub(crate) hooks: Vec<Hook>,
-    /// What cannot be recorded and why, one line each.
+    /// The events that cannot be recorded, with the reason, one line each.
     pub missing: Vec<String>,
 }
 
@@ -169,7 +169,7 @@ impl Drop for Types {
     }
 }
 
-/// What a typedef or pointer refers to.
+/// The type that a typedef or pointer refers to.
 ///
 /// # Safety
 ///

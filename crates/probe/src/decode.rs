@@ -1,4 +1,4 @@
-//! From records of the ring buffer to rows of the tables.
+//! Decodes records of the ring buffer into rows of the tables.
 
 use luc_events::codes::{CallKind, CommitKind, RequestFlags, RequestKind, SyncKind, WaitState};
 use luc_events::tables::{BriefWait, Call, Commit, Request, Sync, Task, Wait};

@@ -32,7 +32,7 @@ const QUIET: Duration = Duration::from_secs(1);
 /// Data is summed per slot of this length.
 pub(crate) const SLOT_NS: u64 = 10_000_000;
 
-/// What the recorder's thread works on.
+/// State of the recorder's thread.
 pub(crate) struct Session {
     pub(crate) programs: Programs,
     pub(crate) links: Links,

@@ -1,4 +1,4 @@
-//! What is recorded: which threads and which devices. Applied in the kernel.
+//! Selects the threads and devices that are recorded. The kernel programs apply it.
 
 use std::fmt;
 use std::fs;
@@ -14,15 +14,15 @@ use crate::record::{COMM, Config, DEVICES};
 /// threads, since those who are recorded may wait for them; only `devices` limits these.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// Only these processes and what descends from them.
+    /// Record only these processes and their descendants.
     pub processes: Vec<u32>,
-    /// Only what this process starts while it records (and `processes`).
+    /// Record only the children of this process that start during the recording, and `processes`.
     pub children: bool,
-    /// Only threads of this name, or of a process of this name.
+    /// Record only threads of this name, and threads of processes of this name.
     pub comm: Option<String>,
-    /// Only threads in this cgroup (version 2, a directory) or below.
+    /// Record only threads in this cgroup (version 2; its directory) or below.
     pub cgroup: Option<PathBuf>,
-    /// Only these file systems, with their disks.
+    /// Record only these file systems, with their disks.
     pub devices: Vec<Dev>,
 }
 

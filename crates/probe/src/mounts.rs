@@ -72,7 +72,7 @@ pub(crate) fn disk_of(dev: Dev) -> Option<Dev> {
     Some(Dev::new(major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// Where the super block lies, and how much of it is read.
+/// Offset of the super block, and the bytes read from there.
 const SUPER_OFFSET: u64 = 1024;
 const SUPER_BYTES: usize = 1024;
 

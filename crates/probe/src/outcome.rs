@@ -1,8 +1,8 @@
-//! What came of a recording.
+//! The result of a recording.
 
 use std::collections::BTreeMap;
 
-/// What came of a recording.
+/// The result of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Rows, by table.

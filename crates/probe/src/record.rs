@@ -13,7 +13,7 @@ pub(crate) const STACK_DEPTH: usize = 48;
 /// Kinds of brief waits.
 pub(crate) const BRIEF: usize = 6;
 
-/// What a record in the ring buffer is: its first four bytes.
+/// Kinds of records in the ring buffer: their first four bytes.
 pub(crate) mod kind {
     pub(crate) const SYNC: u32 = 1;
     pub(crate) const COMMIT: u32 = 2;
@@ -24,7 +24,7 @@ pub(crate) mod kind {
     pub(crate) const TASK: u32 = 7;
 }
 
-/// What [`Task`] reports.
+/// Values of [`Task::event`].
 pub(crate) mod task_event {
     pub(crate) const EXIT: u32 = 2;
 }
@@ -43,7 +43,7 @@ pub(crate) mod call_test {
     pub(crate) const MSYNC_3: u8 = 3;
 }
 
-/// Where something was lost, in the order of the counters: a table, or a map that was full.
+/// Places of loss, in the order of the counters: a table, or a full map.
 pub(crate) const LOST_PLACES: [&str; 14] = [
     "sync",
     "commit",
@@ -76,7 +76,7 @@ pub(crate) unsafe trait Plain: Copy {
         Some(unsafe { bytes.as_ptr().cast::<Self>().read_unaligned() })
     }
 
-    /// Its bytes.
+    /// The value's bytes, as the BPF programs read them.
     fn bytes(&self) -> &[u8] {
         // SAFETY: the value has no padding, so that all of its bytes are initialized.
         unsafe { std::slice::from_raw_parts(std::ptr::from_ref(self).cast(), size_of::<Self>()) }
@@ -233,7 +233,7 @@ plain! {
         reserved: u32,
     }
 
-    /// Who a thread is.
+    /// The identity of a thread, and its processor time.
     struct Task = "record_task" {
         kind: u32,
         event: u32,
@@ -250,7 +250,7 @@ plain! {
         comm: [u8; COMM],
     }
 
-    /// What handles are summed by.
+    /// Key of the sums of handles.
     struct HandleKey = "handle_key" {
         dev: u32,
         transaction: u32,
@@ -271,7 +271,7 @@ plain! {
         reserved: u32,
     }
 
-    /// What data is summed by.
+    /// Key of the sums of data.
     struct DataKey = "data_key" {
         inode: u64,
         slot: u64,
@@ -289,7 +289,7 @@ plain! {
         reserved: u32,
     }
 
-    /// What the summary mode counts by.
+    /// Key of the counts of the summary mode.
     struct SummaryKey = "summary_key" {
         dev: u32,
         process: u32,
@@ -299,7 +299,7 @@ plain! {
         log2_ns: u32,
     }
 
-    /// What it counts.
+    /// Counts of the summary mode.
     struct SummarySum = "summary_sum" {
         count: u64,
         total_ns: u64,

@@ -20,7 +20,7 @@ const BRIEF_FLUSH_NS: u64 = 100_000_000;
 /// The default size of the ring buffer.
 const RING_BYTES: u32 = 32 << 20;
 
-/// What a recording is made of.
+/// Granularity of a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// One row per sync, commit, wait, call, request.
@@ -46,9 +46,9 @@ pub struct Options {
     pub mode: Mode,
     /// What is recorded.
     pub filter: Filter,
-    /// Whether system calls are looked at, while what is recorded uses files: without that there are no rows of
-    /// `call`, and a sync on ext4 begins and ends with the file system's own part; but every system call of
-    /// the machine is some 0.1 us faster.
+    /// Whether system calls are traced while recorded threads use files. Without this there are no rows of `call`,
+    /// and a sync on ext4 begins and ends with the file system's own part, but every system call of the machine is
+    /// some 0.1 us faster.
     pub calls: bool,
     /// The size of the ring buffer, a power of two of at least a page.
     pub ring_bytes: u32,
@@ -71,7 +71,7 @@ impl Default for Options {
 /// A recording in progress. Dropped without [`stop`](Self::stop), it is stopped as well, and errors are lost.
 #[derive(Debug)]
 pub struct Recorder {
-    /// What this kernel cannot give, one line each.
+    /// Events that this kernel cannot give, one line each.
     pub missing: Vec<String>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<Outcome, ProbeError>>>,

@@ -1,4 +1,4 @@
-//! Where recorded rows go.
+//! Destinations of recorded rows.
 
 use std::path::Path;
 

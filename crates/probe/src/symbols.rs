@@ -56,7 +56,7 @@ impl Symbols {
         self.names.get(*begin as usize..*end as usize)
     }
 
-    /// Where the function of this name lies; `None` if there is none, or several.
+    /// Address of the function of this name; `None` if there is none, or several.
     pub(crate) fn range(&self, name: &str) -> Option<Range<u64>> {
         let is_named = |start: &(u64, u32, u32)| {
             self.names.get(start.1 as usize..start.2 as usize) == Some(name)

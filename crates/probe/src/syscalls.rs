@@ -1,4 +1,4 @@
-//! What each system call is to the recorder, by its number on this architecture.
+//! Classes of system calls, by their numbers on this architecture.
 
 use libc::c_long;
 use luc_events::Cause;

@@ -9,10 +9,10 @@ use serde::Serialize;
 
 use crate::{Change, Recorded, RunError, RunOutcome, TimeSplit, explain};
 
-/// Fewer pairs than this have no interval that means much.
+/// Minimum number of pairs with a useful interval.
 const MIN_PAIRS: usize = 3;
 
-/// What to compare.
+/// Options of a comparison.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// Runs of each side.
@@ -23,12 +23,12 @@ pub struct Options {
     pub explains: bool,
 }
 
-/// What happens while runs are made.
+/// Progress of a comparison.
 #[derive(Clone, Copy, Debug)]
 pub enum Progress<'a> {
     /// How many runs will be made.
     Begin(usize),
-    /// One more is made.
+    /// One more run has ended.
     Step,
     /// Why the calls' time is not known.
     Unexplained(&'a str),

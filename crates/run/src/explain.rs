@@ -1,4 +1,4 @@
-//! Why a run was as fast as it was: it is recorded, and the time of its fsyncs is divided.
+//! Explains a run's speed: records the run and divides the time of its fsyncs.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,12 +18,12 @@ use crate::{RunError, RunOutcome};
 /// How much older than the latest an event is when it is analysed: sums are taken out of the kernel once a second,
 /// and belong to commits that were reported before.
 const SETTLING_NS: u64 = 1_300_000_000;
-/// Events that are sorted at a time, at least.
+/// Minimum number of events that are sorted at a time.
 const BATCH_EVENTS: usize = 1 << 16;
-/// What takes less on both sides is not worth a line.
+/// Share of time below which, on both sides, a part is not printed.
 const MIN_SHARE: f64 = 0.02;
 
-/// What takes a call's time.
+/// The parts of a call's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum TimePart {
@@ -64,7 +64,7 @@ impl TimePart {
     }
 }
 
-/// What a part takes of a call.
+/// A part's share of a call.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct PartTime {
     us_per_call: f64,
@@ -129,7 +129,7 @@ impl TimeSplit {
 }
 
 impl fmt::Display for TimeSplit {
-    /// As one line.
+    /// The split as one line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts: Vec<_> = self.parts.iter().collect();
         parts.sort_by(|(_, a), (_, b)| b.share.total_cmp(&a.share));
@@ -195,10 +195,10 @@ impl fmt::Display for Change {
     }
 }
 
-/// A run that may have been recorded.
+/// A run and, if it was recorded, its explanation.
 #[derive(Debug)]
 pub struct Recorded {
-    /// What came of the run.
+    /// The result of the run.
     pub outcome: RunOutcome,
     /// Where its calls' time went, `None` if there were no calls; else why that cannot be told, in one line.
     pub why: Result<Option<TimeSplit>, String>,

@@ -16,18 +16,18 @@ use serde::Serialize;
 
 use crate::RunError;
 
-/// Between two looks at the files that the command has open, of which the gate may not know.
+/// Time between two checks of the command's open files, for files that the gate does not see.
 const OPEN_FILES_INTERVAL: Duration = Duration::from_millis(250);
 
-/// What came of a run, at whichever level.
+/// The result of a run at any level.
 #[derive(Debug, Serialize)]
 pub struct RunOutcome {
-    /// What the gate counted.
+    /// The gate's counters.
     #[serde(flatten)]
     pub gate: Outcome,
-    /// The level that it worked at.
+    /// The level that the run worked at.
     level: Used,
-    /// What the module did, on each journal that the command used.
+    /// The module's figures on each journal that the command used.
     kernel: Vec<KernelUse>,
     /// Settings of the module that could not be lent or restored, a line each.
     #[serde(skip)]
@@ -213,7 +213,7 @@ fn each(number: Option<f64>, text: impl Fn(f64) -> String) -> String {
     number.map_or_else(String::new, text)
 }
 
-/// How a level is called in a sentence.
+/// The name of a level in a sentence.
 #[must_use]
 pub fn level_name(level: Used) -> &'static str {
     match level {

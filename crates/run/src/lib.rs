@@ -1,4 +1,4 @@
-//! A command whose fsyncs share commits: at which level, how much faster that is, and why.
+//! Runs a command whose fsyncs share commits, and measures and explains the gain.
 //!
 //! [`run`] runs a command once, under the gate, the kernel module or both; [`explain()`] records a run and divides the
 //! time of its fsyncs; [`compare()`] makes runs with and without, in random order.

@@ -1,4 +1,4 @@
-//! From the state to a terminal's cells.
+//! Draws the state into a terminal's cells.
 
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
@@ -172,7 +172,7 @@ fn centred(area: Rect, width: u16, height: u16) -> Rect {
     }
 }
 
-/// Where what is.
+/// Areas of the screen.
 struct Places {
     header: Rect,
     file_systems: Rect,

@@ -90,7 +90,7 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// Of a time's parts.
+    /// Groups the parts of a time.
     pub fn of(parts: &Parts) -> Self {
         let mut groups = Self::default();
         for (part, ns) in parts.iter() {
@@ -99,7 +99,7 @@ impl Groups {
         groups
     }
 
-    /// Of waits for storage by cause.
+    /// Groups waits for storage by cause.
     pub(super) fn of_causes<'a>(causes: impl Iterator<Item = (&'a str, u64)>) -> Self {
         let mut groups = Self::default();
         for (cause, ns) in causes {

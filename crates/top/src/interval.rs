@@ -1,4 +1,4 @@
-//! What happened between two reports of the same analysis.
+//! Figures of the time between two reports of the same analysis.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,7 +16,7 @@ const OTHERS: usize = 8;
 /// The version of an interval's JSON.
 const VERSION: u32 = 1;
 
-/// Where this is.
+/// The host of the view.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Host {
     /// The host's name.
@@ -27,7 +27,7 @@ pub struct Host {
     pub processors: u32,
 }
 
-/// What is measured beside the events.
+/// Figures measured beside the events.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Machine {
     /// How long the view has been there, in seconds.
@@ -59,7 +59,7 @@ pub struct Interval {
     pub host: Host,
     /// Its length, in seconds.
     pub seconds: f64,
-    /// What else is known.
+    /// Figures beside the events.
     pub machine: Machine,
     /// File systems, busiest first.
     pub file_systems: Vec<FileSystemRow>,

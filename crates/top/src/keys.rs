@@ -33,7 +33,7 @@ pub enum Key {
     Backspace,
 }
 
-/// What a key asks of whoever runs the view.
+/// Requests of keys to the event loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// To draw it again.

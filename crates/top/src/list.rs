@@ -1,4 +1,4 @@
-//! What a table remembers: order, filter, and the line that is selected.
+//! State of a table: order, filter, and the selected line.
 
 use std::cmp::Ordering;
 
@@ -6,7 +6,7 @@ use luc_events::{Cgroup, Dev, Pid, Tgid};
 
 use super::columns::{Column, Value};
 
-/// What a line is about, from one interval to the next.
+/// Identity of a line across intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Id {
     FileSystem(Dev),

@@ -1,4 +1,4 @@
-//! From the recorder's thread to intervals.
+//! Turns events of the recorder's thread into intervals.
 
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ const WARM_UP: Duration = Duration::from_millis(1_500);
 /// A recorder and the analysis of what it records.
 #[derive(Debug)]
 pub struct Live {
-    /// What cannot be recorded here.
+    /// Events that cannot be recorded here.
     pub missing: Vec<String>,
     recorder: Recorder,
     batches: Receiver<Vec<Event>>,

@@ -1,4 +1,4 @@
-//! What the kernel tells beside the events: pressure on I/O, and how busy disks are.
+//! Figures of the kernel beside the events: pressure on I/O, and how busy disks are.
 
 use std::collections::BTreeMap;
 use std::fs;

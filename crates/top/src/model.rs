@@ -25,14 +25,14 @@ pub(super) enum Prompt {
     Delay,
 }
 
-/// Where keys go.
+/// The part of the view that receives keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Mode {
     #[default]
     View,
-    /// From this line on.
+    /// The help, from this line on.
     Help(u16),
-    /// With this column chosen.
+    /// The choice of an order, with this column selected.
     Sort(usize),
     Prompt(Prompt, String),
 }
@@ -50,7 +50,7 @@ pub struct Top {
     pub(super) mode: Mode,
     pub(super) search: String,
     pub(super) message: Option<String>,
-    /// What cannot be recorded here, for the help.
+    /// Events that cannot be recorded here, for the help.
     pub(super) missing: Vec<String>,
     pub(super) theme: Theme,
 }

@@ -1,4 +1,4 @@
-//! What one line of the view is about.
+//! Data of one line of the view.
 
 use luc_events::{Cgroup, Dev, Pid, Tgid};
 use serde::Serialize;
@@ -10,7 +10,7 @@ use super::group::Groups;
 pub struct FileSystemRow {
     /// Its device.
     pub dev: Dev,
-    /// Where it is mounted; empty if unknown.
+    /// Mount point; empty if unknown.
     pub mount_point: String,
     /// Its type; empty if unknown.
     pub kind: String,
@@ -30,13 +30,13 @@ pub struct FileSystemRow {
     pub earlier: Option<f64>,
     /// Share of the time in which its disk had something to do; none if it cannot be told.
     pub busy: Option<f64>,
-    /// What fsyncs' time was made of.
+    /// Parts of the fsyncs' time.
     pub sync_time: Groups,
-    /// What other calls' time was made of.
+    /// Parts of the other calls' time.
     pub call_time: Groups,
     /// Who waited longest for commits, and for whose work, in nanoseconds per second.
     pub blame: Vec<(Other, Other, f64)>,
-    /// What was found in the last seconds.
+    /// Findings of the last seconds.
     pub found: Option<Found>,
 }
 
@@ -63,7 +63,7 @@ pub struct PartyRow {
     pub syncs_per_s: Option<f64>,
     /// Time lost in file-system calls, all threads together, in nanoseconds per second.
     pub lost_ns_per_s: f64,
-    /// What that was made of.
+    /// Parts of that time.
     pub time: Groups,
     /// Time that others waited for its work in commits, in nanoseconds per second; none for threads.
     pub caused_ns_per_s: Option<f64>,
@@ -71,7 +71,7 @@ pub struct PartyRow {
     pub waits_for: Vec<(Other, f64)>,
     /// Who waited for its work.
     pub makes_wait: Vec<(Other, f64)>,
-    /// What was found in the last seconds and is about it.
+    /// Findings of the last seconds about it.
     pub found: Option<Found>,
 }
 
@@ -100,10 +100,10 @@ pub struct Found {
     pub sentence: String,
     /// Its share of the time in calls.
     pub share: f64,
-    /// What would help, in one sentence; none if nothing is known.
+    /// The remedy, in one sentence; `None` if none is known.
     pub remedy: Option<String>,
     /// The gain that is predicted, as a fraction.
     pub predicted_gain: Option<f64>,
-    /// How that comes about, or why there is none.
+    /// Explanation of the gain, or of its absence.
     pub basis: &'static str,
 }

@@ -4,7 +4,7 @@ use ratatui::style::{Color, Modifier, Style};
 
 use super::group::Group;
 
-/// How things look.
+/// Colours and styles.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Theme {
     colours: bool,

@@ -1,4 +1,4 @@
-//! Figures as people read them.
+//! Formats of figures for people: times, sizes, shares, digits.
 
 use std::fmt;
 

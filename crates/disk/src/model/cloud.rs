@@ -38,7 +38,7 @@ impl Default for CloudParameters {
 }
 
 impl CloudParameters {
-    /// What is wrong with the parameters, if anything.
+    /// Checks the parameters. The error names an invalid one and a valid value.
     pub(super) fn check(&self) -> Result<(), String> {
         let zero = [
             ("iops", self.iops),

@@ -70,7 +70,7 @@ impl Default for HddParameters {
 }
 
 impl HddParameters {
-    /// What is wrong with the parameters, if anything.
+    /// Checks the parameters. The error names an invalid one and a valid value.
     pub(super) fn check(&self) -> Result<(), String> {
         let rates = [
             ("rpm", self.rpm),
@@ -115,7 +115,7 @@ impl HddParameters {
     }
 }
 
-/// What the head reads on into its buffer after a read.
+/// Data that the head reads ahead into its buffer after a read.
 #[derive(Debug, Clone, Copy)]
 struct ReadAhead {
     from_bytes: u64,
@@ -129,7 +129,7 @@ pub(super) struct Hdd {
     curve: SeekCurve,
     capacity_bytes: u64,
     revolution_ns: u64,
-    /// Where the head is, as the byte it read or wrote last.
+    /// Position of the head: the byte it read or wrote last.
     head_bytes: u64,
     /// When the mechanics are free.
     free_ns: u64,

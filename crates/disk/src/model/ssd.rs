@@ -48,7 +48,7 @@ impl Default for SsdParameters {
 }
 
 impl SsdParameters {
-    /// What is wrong with the parameters, if anything.
+    /// Checks the parameters. The error names an invalid one and a valid value.
     pub(super) fn check(&self) -> Result<(), String> {
         let zero = [
             ("read_iops", self.read_iops),

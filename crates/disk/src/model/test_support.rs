@@ -1,4 +1,4 @@
-//! What the models' tests share.
+//! Helpers of the models' tests.
 
 use super::{Kind, Model, Request};
 

@@ -11,8 +11,8 @@ use luc_gate::sys;
 const REMEMBERED: usize = 64;
 const FRESH_NS: u64 = 1_000_000_000;
 
-/// What was found for an address. Written without a lock: `address` is cleared first and set last, and
-/// a reader that sees a mixture is at worst wrong in the way described above.
+/// The device found for an address. Written without a lock: `address` is cleared first and set last, and a reader
+/// that sees a mixture is at worst wrong in the way described above.
 struct Found {
     address: AtomicU64,
     device: AtomicU64,

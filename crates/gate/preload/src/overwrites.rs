@@ -27,7 +27,7 @@ const FULL: u64 = u64::MAX;
 struct Seen {
     file: AtomicU64,
     extent: AtomicU64,
-    /// Where its first block is that was allocated and not written to, in bytes, as far as is known.
+    /// Offset in bytes of its first allocated block without data, as far as is known.
     unwritten_bytes: AtomicU64,
 }
 
@@ -39,7 +39,7 @@ static SEEN: [Seen; REMEMBERED] = [const {
     }
 }; REMEMBERED];
 
-/// What identifies a file, and what tells whether it has grown.
+/// The identity of a file, and its extent, by which growth is noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
     file: u64,
@@ -48,7 +48,7 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
-    /// What `fd` is now; `None`, and `errno` changed, if it cannot be asked.
+    /// The file of `fd` now; `None`, and `errno` changed, if the kernel does not tell.
     pub(crate) fn of(fd: c_int) -> Option<Self> {
         // SAFETY: all-zero is a valid `statx`.
         let mut stat: libc::statx = unsafe { std::mem::zeroed() };

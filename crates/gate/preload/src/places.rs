@@ -92,7 +92,7 @@ pub(crate) fn synchronize_mapping(address: *mut c_void, real: impl Fn() -> c_int
     }
 }
 
-/// What a call synchronizes.
+/// The object that a call synchronizes.
 #[derive(Clone, Copy, Debug)]
 struct Target {
     /// The call.
@@ -152,8 +152,8 @@ fn synchronize(process: &Process, target: Target, real: impl Fn() -> c_int + Cop
     thread::enter(index, gated, real)
 }
 
-/// What stands behind a descriptor; `None`, and `errno` changed, if nothing does. By `fstat`, which every
-/// program makes that reads or writes files: a filter of system calls knows it.
+/// The status of a descriptor's file; `None`, and `errno` changed, if it has none. By `fstat`, which every program
+/// makes that reads or writes files: a filter of system calls knows it.
 fn stat_of(fd: c_int) -> Option<libc::stat> {
     // SAFETY: all-zero is a valid `stat`.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };

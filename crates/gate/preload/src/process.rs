@@ -1,4 +1,4 @@
-//! What holds for the whole process: read from the environment once, when the library is loaded.
+//! State of the process: read from the environment once, when the library is loaded.
 
 use std::env;
 use std::ffi::CString;

@@ -1,4 +1,4 @@
-//! What each thread remembers.
+//! State of each thread.
 
 use std::cell::Cell;
 

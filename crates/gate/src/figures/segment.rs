@@ -17,7 +17,7 @@ pub enum CallKind {
     Msync,
 }
 
-/// What happened on one file system.
+/// Counters of one file system.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct FileSystemFigures {
@@ -34,11 +34,11 @@ pub struct FileSystemFigures {
     pub failed: AtomicU64,
     /// Sum of all latencies, in nanoseconds.
     pub latency_ns: AtomicU64,
-    /// Of these, waiting in rounds.
+    /// The part of the latencies spent waiting in rounds.
     pub waited_ns: AtomicU64,
     /// The longest wait in a round.
     pub longest_wait_ns: AtomicU64,
-    /// Of the latencies, writing data back before joining a round.
+    /// The part of the latencies spent writing data back before joining a round.
     pub written_back_ns: AtomicU64,
     /// Latencies as the program saw them.
     pub latency: Histogram,
@@ -73,16 +73,16 @@ impl Slot for FileSystemFigures {
     }
 }
 
-/// How one call went.
+/// Measurements of one call.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
     /// Which call.
     pub kind: CallKind,
-    /// From the program's call to its return, in nanoseconds.
+    /// Time from the program's call to its return, in nanoseconds.
     pub latency_ns: u64,
     /// Whether it returned an error.
     pub failed: bool,
-    /// Its way through a round, if it took one.
+    /// The call's way through a round, if it joined one.
     pub round: Option<RoundPart>,
 }
 

@@ -55,7 +55,7 @@ const MAX_NOTE_BYTES: Word = 4096;
 /// Programs have some 40 sections; hostile ones are looked at no further than this.
 const MAX_SECTIONS: u32 = 1024;
 
-/// What the file is.
+/// The kind of the file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Image {
     /// For another machine: its name.

@@ -53,7 +53,7 @@ pub enum Gateability {
     NotElf,
 }
 
-/// What executing a program adds to this user's rights.
+/// Rights that executing a program adds to this user's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Privilege {
     /// It runs as its owner (set-user-ID).
@@ -209,8 +209,8 @@ fn inspect_script(
     })
 }
 
-/// What executing the file adds to this user's rights (security/commoncap.c): its owner's identity
-/// if that is another, its group if that is another, or capabilities, which add nothing to root.
+/// Rights that executing the file adds to this user's (security/commoncap.c): its owner's or group's identity if that
+/// is another, or capabilities, which add nothing to root.
 fn privilege(file: &File, metadata: &std::fs::Metadata) -> Option<Privilege> {
     const SET_USER_ID: u32 = 0o4000;
     const SET_GROUP_ID_AND_EXECUTE: u32 = 0o2010;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// How much of a file Linux looks at for the `#!` line (BINPRM_BUF_SIZE).
 pub(super) const LINE_BYTES: usize = 256;
 
-/// What a script's `#!` line asks for.
+/// The interpreter and argument of a script's `#!` line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Shebang {
     /// The interpreter's path.

@@ -1,4 +1,4 @@
-//! What came of a run, as figures.
+//! The figures of a run.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::policy::Policy;
 use crate::rounds::FileSystemRounds;
 use crate::rounds::layout::Snapshot;
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
     /// The policy, as text.
@@ -32,7 +32,7 @@ pub struct Outcome {
     pub file_systems: Vec<FileSystemOutcome>,
 }
 
-/// How a run went, apart from its figures.
+/// The result of a run apart from its figures.
 #[derive(Debug)]
 pub struct Ran {
     /// The policy.
@@ -45,7 +45,7 @@ pub struct Ran {
     pub refused: Option<String>,
 }
 
-/// What happened on one file system.
+/// The figures of one file system.
 #[derive(Clone, Debug, Serialize)]
 pub struct FileSystemOutcome {
     /// The device's name, `sda1`.
@@ -76,11 +76,11 @@ pub struct FileSystemOutcome {
     pub calls_per_commit: Option<f64>,
     /// Whether calls were only counted, since the kernel module batches here.
     pub left_to_kernel: bool,
-    /// What the gate did; `None` if it did not take part here.
+    /// The gate's figures; `None` if it did not take part here.
     pub gate: Option<GateOutcome>,
 }
 
-/// What the gate did on one file system.
+/// The gate's figures on one file system.
 #[derive(Clone, Debug, Serialize)]
 pub struct GateOutcome {
     /// Calls that went through rounds.
@@ -242,7 +242,7 @@ impl GateOutcome {
     fn new(counters: &FileSystemFigures, rounds: &FileSystemRounds, policy: &Policy) -> Self {
         let commits = rounds.commits.snapshot();
         let flushes = rounds.flushes.snapshot();
-        // Of a file system with both kinds both are told; with neither, that of commits.
+        // A file system with both kinds has both; one with neither has that of commits.
         let has_flushes = flushes.completions > 0;
         let has_commits = commits.completions > 0 || !has_flushes;
         let decision = |snapshot: &Snapshot, is_there: bool| {

@@ -42,7 +42,7 @@ pub struct Figures {
 struct FileGuard(PathBuf);
 
 impl Figures {
-    /// Where programs find them.
+    /// The folder of the shared files.
     pub fn path(&self) -> &Path {
         &self.guard.0
     }

@@ -1,4 +1,4 @@
-//! What one run shares with the programs it starts: its figures, and the rounds of this user.
+//! Memory that a run shares with the programs it starts: its figures, and the rounds of this user.
 //!
 //! Both are files in /dev/shm; where that is full, missing or its name is taken by somebody else, in the
 //! user's own folder below /run. Only `luc run` makes them, with all of their memory.
@@ -19,7 +19,7 @@ use crate::seccomp;
 pub struct Shared {
     /// The run's own figures.
     pub figures: Figures,
-    /// Where callers meet, those of all runs of this user and policy.
+    /// The rounds of all runs of this user and policy.
     pub rounds: &'static Arena,
     rounds_path: PathBuf,
     _session: Session,
@@ -64,7 +64,7 @@ impl Shared {
         })
     }
 
-    /// What a command needs in its environment to take part.
+    /// The environment variables by which a command takes part.
     pub fn environment(&self, library: &Path, settings: &Settings) -> Vec<(OsString, OsString)> {
         let mut preload = library.as_os_str().to_owned();
         if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
@@ -86,7 +86,7 @@ impl Shared {
 /// Whether a directory that may not be there yet is on tmpfs: on a disk, shared memory would be written
 /// back again and again.
 fn is_in_memory(directory: &Path) -> bool {
-    /// Of include/uapi/linux/magic.h.
+    /// From include/uapi/linux/magic.h.
     const TMPFS_MAGIC: u64 = 0x0102_1994;
     let parent = directory.parent().unwrap_or(directory);
     rustix::fs::statfs(parent).is_ok_and(|found| found.f_type as u64 == TMPFS_MAGIC)

@@ -20,7 +20,7 @@ use super::LaunchError;
 pub struct Command {
     /// The program's path.
     pub program: PathBuf,
-    /// How it is called: its argument zero and the others.
+    /// Its argument zero and the other arguments.
     pub arguments: Vec<OsString>,
     /// Whether its standard output is thrown away.
     pub discard_output: bool,
@@ -65,9 +65,9 @@ pub type Look<'a> = &'a mut dyn FnMut(u32);
 
 /// How long a command is looked at often, since what it does first is to be seen early.
 const EARLY: Duration = Duration::from_secs(1);
-/// Between two looks while it is early.
+/// Time between two observations of a young command.
 const EARLY_INTERVAL: Duration = Duration::from_millis(4);
-/// Between two looks later.
+/// Time between two later observations.
 const LATER_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Runs `command` with `environment` added to this process' own, until it ends.
@@ -146,7 +146,7 @@ fn pass_on(child: Pid, mut signals: &File) -> io::Result<()> {
     signals.read_exact(&mut bytes)?;
     // SAFETY: plain integers, for which all bytes are valid.
     let info: libc::signalfd_siginfo = unsafe { std::mem::transmute(bytes) };
-    // What the terminal sends, it sends to the command as well.
+    // The terminal sends its signals to the command as well.
     if info.ssi_code != libc::SI_KERNEL {
         // SAFETY: the child has not been waited for, so its number is still its own.
         unsafe { libc::kill(child.as_raw_pid(), info.ssi_signo as i32) };

@@ -19,8 +19,8 @@ pub(super) fn join_halves(generation: u32, count: u32) -> u64 {
     u64::from(generation) << 32 | u64::from(count)
 }
 
-/// After this long without a call everything learnt is forgotten: the program, its pace or even the disk
-/// may be others.
+/// After this long without a call everything learnt is forgotten: the program, its pace or even the disk may have
+/// changed.
 pub(super) const FORGOTTEN_NS: u64 = 5_000_000_000;
 
 /// Generations whose times are remembered: the one that gathers, the one that commits, and two more for
@@ -48,9 +48,9 @@ pub(super) struct Generation {
     pub(super) restarts: AtomicU32,
     /// Callers released together.
     pub(super) released: AtomicU32,
-    /// When they were.
+    /// When they were released.
     pub(super) released_ns: AtomicU64,
-    /// Those among its callers that need a commit.
+    /// Number of its callers that need a commit.
     pub(super) committers: AtomicU32,
     /// Callers whose own calls have returned.
     pub(super) returned: AtomicU32,
@@ -112,7 +112,7 @@ impl Control {
     }
 }
 
-/// What a look at the rounds tells, for reports.
+/// A snapshot of the rounds for reports.
 #[derive(Clone, Copy, Debug)]
 pub struct Snapshot {
     /// The `auto` controller.
@@ -139,7 +139,7 @@ pub struct Rounds {
     pub(super) generations: [Generation; REMEMBERED],
     /// When the last commit ended.
     pub(super) epoch_ns: Line<AtomicU64>,
-    /// When the last one ended that had callers who needed it, and not only the device's flush.
+    /// When the last commit ended that had callers who needed it, and not only the device's flush.
     pub(super) committed_ns: AtomicU64,
     /// The last generation whose commit has ended, plus one; 0 at the beginning.
     pub(super) ended: AtomicU32,

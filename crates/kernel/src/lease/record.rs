@@ -1,4 +1,4 @@
-//! What is lent, and what is to be restored: `record.json`.
+//! The record of lent settings and of those to restore: `record.json`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,20 +20,20 @@ pub(super) const NAME: &str = "record.json";
 #[serde(transparent)]
 pub(super) struct Record(BTreeMap<String, Lent>);
 
-/// What is lent of one journal.
+/// The lent settings of one journal.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Lent {
     /// Tells the journal from a later one of the same name.
     generation: u64,
-    /// What the settings were before any was lent.
+    /// The settings before the first was lent.
     before: Settings,
-    /// What we may have written; anything else is somebody else's.
+    /// Values that LUC may have written. Any other value is another writer's.
     written: BTreeMap<Key, Vec<String>>,
-    /// Who holds what, the latest last.
+    /// The holders, the latest last.
     holders: Vec<Wish>,
 }
 
-/// What one holder wants.
+/// The settings that one holder wants.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Wish {
     holder: String,
@@ -175,7 +175,7 @@ impl Record {
         self.0.values().filter(is_abandoned).count()
     }
 
-    /// What holders want of a journal, the latest last.
+    /// The settings that holders want of a journal, the latest last.
     pub(super) fn wishes(&self, journal: &str) -> Vec<(String, Settings)> {
         let wishes = self.0.get(journal).map(|lent| lent.holders.iter());
         wishes

@@ -1,4 +1,4 @@
-//! Who batches where.
+//! Decides whether the gate or the module batches on a journal.
 
 use std::fmt;
 
@@ -14,9 +14,9 @@ use crate::{Device, Error, Machine, Module};
 pub enum Level {
     /// The highest that is there.
     Auto,
-    /// Only the gate.
+    /// The gate alone.
     Gate,
-    /// Only the module.
+    /// The module alone.
     Kernel,
     /// The module on its journals, the gate on the others.
     Both,
@@ -44,7 +44,7 @@ impl fmt::Display for Used {
     }
 }
 
-/// Who batches where during a run.
+/// The batchers of a run.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The level.
@@ -52,9 +52,9 @@ pub struct Plan {
     /// Where the gate only counts, since the module batches there. At [`Used::Kernel`] it counts only
     /// everywhere.
     pub count_only: Vec<Device>,
-    /// What could not be done, and what would enable it.
+    /// What could not be done, with the remedy.
     pub note: Option<String>,
-    /// What is lent to journals of devices that the command uses.
+    /// Settings lent to journals of devices that the command uses.
     pub(super) lend: Option<Lend>,
     pub(super) module: Option<Module>,
 }
@@ -68,7 +68,7 @@ pub(super) struct Lend {
 }
 
 impl Plan {
-    /// Only the gate, as without a module.
+    /// The gate alone, as without a module.
     pub fn gate() -> Self {
         Self {
             level: Used::Gate,

@@ -119,7 +119,7 @@ impl Format {
     }
 }
 
-/// What is to be made, and where.
+/// The formats to write, and their files.
 fn chosen(args: &Args) -> anyhow::Result<Vec<(Format, PathBuf)>> {
     let asked = [
         (Format::Html, &args.html),

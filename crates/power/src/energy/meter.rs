@@ -24,7 +24,7 @@ pub(super) struct Sample {
     pub(super) watts: f64,
 }
 
-/// What the reader has seen.
+/// Samples of the reader.
 #[derive(Debug, Default)]
 struct Seen {
     samples: Vec<Sample>,

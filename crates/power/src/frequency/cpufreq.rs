@@ -26,7 +26,7 @@ pub(super) struct Policy {
 }
 
 impl Policy {
-    /// Those of all processors that are online; none without cpufreq.
+    /// The policies of all online processors; none without cpufreq.
     pub(super) fn all(cpu: &Path) -> Result<Vec<Self>, FrequencyError> {
         let entries = match fs::read_dir(cpu) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -41,7 +41,7 @@ impl Policy {
         let mut policies = Vec::new();
         for number in numbers {
             let policy = Self::of(cpu, &format!("cpu{number}"));
-            // Of an offline processor the folder is there, or a link to it, but cannot be read.
+            // An offline processor has the folder, or a link to it, but it cannot be read.
             if policy.text("scaling_driver").is_err() {
                 continue;
             }
@@ -53,7 +53,7 @@ impl Policy {
         Ok(policies)
     }
 
-    /// That of one processor.
+    /// The policy of one processor.
     pub(super) fn of(cpu: &Path, processor: &str) -> Self {
         Self {
             processor: processor.to_owned(),

@@ -1,4 +1,4 @@
-//! What the processors were, in a file on the disk, and putting it back.
+//! Saves the processors' settings in a file, and restores them.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -32,7 +32,7 @@ struct SavedPolicy {
 }
 
 impl Saved {
-    /// Of now.
+    /// Reads the current settings.
     pub(super) fn read(cpu: &Path) -> Result<Self, FrequencyError> {
         let mut turbo = Vec::new();
         for (file, _) in turbo_files(cpu)? {
@@ -77,7 +77,7 @@ impl Saved {
             .try_for_each(|policy| policy.restore(cpu))
     }
 
-    /// What a file with this text says.
+    /// Parses the text of such a file.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let saved: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
         if !saved.is_sane() {

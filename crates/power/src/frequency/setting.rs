@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 )]
 pub struct SettingError(String);
 
-/// What the processors are to be for a repeat.
+/// Setting of the processors for a repeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Setting {
@@ -49,7 +49,7 @@ impl Setting {
         }
     }
 
-    /// Its name in keys and reports: a throttle says there that it is none.
+    /// Its name in keys and reports. The name of a throttle says that it is no frequency.
     #[must_use]
     pub fn label(&self) -> String {
         match self {

@@ -16,7 +16,7 @@ const PERIOD_US: u64 = 10_000;
 /// The kernel's least quota.
 const MIN_US: u64 = 1_000;
 
-/// Where cgroups with the cpu controller are made.
+/// Parent of cgroups with the cpu controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The root of the hierarchy: below another group, its limits would count as well.

@@ -29,7 +29,7 @@ const VICTIMS: usize = 8;
 /// A file of those beside it grows to this.
 const BESIDE_BYTES: u64 = 256 << 10;
 
-/// What the client is.
+/// Options of the client.
 #[derive(Debug, Clone)]
 pub struct FaultClient {
     /// Directory on the disk under trial.
@@ -91,7 +91,7 @@ fn obey(client: &FaultClient) -> io::Result<()> {
     Ok(())
 }
 
-/// Appends and synchronizes until it is over. What it is told does not matter: it is there to be held.
+/// Appends and synchronizes until the end, so that the gate has calls to hold. Its results do not matter.
 fn synchronize_always(mut file: &fs::File, is_over: &AtomicBool) {
     let mut written = 0;
     while !is_over.load(Ordering::Relaxed) {
@@ -176,7 +176,7 @@ impl Victim {
         extent::of_block(&file, self.offset(), BLOCK_BYTES as u64)
     }
 
-    /// Where the block lies in the file.
+    /// Offset of the block in the file, in bytes.
     fn offset(&self) -> u64 {
         let block = match self.trial.block {
             Block::First => 0,

@@ -28,16 +28,16 @@ pub struct CommandPlan {
     pub mount_options: String,
     /// The command and its arguments.
     pub command: Vec<OsString>,
-    /// What fails, from the command's start on.
+    /// The fault, which holds from the command's start on.
     pub fault: FaultSpec,
 }
 
-/// What came of a command.
+/// The result of a command.
 #[derive(Debug, Clone, Serialize)]
 pub struct CommandReport {
     /// The command line.
     pub command: String,
-    /// What failed.
+    /// The fault.
     pub fault: FaultSpec,
     /// Its runs: the first without the gate, then one with each policy.
     pub runs: Vec<CommandRun>,

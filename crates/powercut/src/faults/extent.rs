@@ -1,4 +1,4 @@
-//! Where a file's block lies on its disk (Documentation/filesystems/fiemap.rst).
+//! Finds a file's block on its disk (Documentation/filesystems/fiemap.rst).
 
 use std::fs::File;
 use std::io;

@@ -1,4 +1,4 @@
-//! How a program comes under the gate.
+//! Runs programs under the gate.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -18,14 +18,14 @@ pub enum Policy {
     Engaged,
 }
 
-/// How programs come under the gate: by the `run` of this `luc`, or of another build of it.
+/// The `luc` whose `run` brings programs under the gate: this build or another.
 #[derive(Debug, Clone)]
 pub struct Gate {
     /// The program.
     pub luc: PathBuf,
 }
 
-/// What the gate did in a run, as far as it says so.
+/// The gate's figures of a run, as far as it gives them.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub(super) struct Held {
     /// Calls that went through rounds.
@@ -62,7 +62,7 @@ impl Gate {
         command
     }
 
-    /// What the gate did on the file system mounted on `dir` in the run that has ended; `None` if it does not say.
+    /// The gate's figures on the file system mounted on `dir` in the run that has ended; `None` if it gives none.
     pub(super) fn held(work: &Path, dir: &Path) -> Option<Held> {
         let report: Value = serde_json::from_slice(&fs::read(report_path(work)).ok()?).ok()?;
         let place = dir.to_str()?;

@@ -20,7 +20,7 @@ const UNTIL_ENGAGED: Duration = Duration::from_secs(5);
 /// Errnos of one client then: the trials come and go, which may make `auto` step aside after some.
 const WHILE_ENGAGED: usize = 3;
 
-/// What came of a batch: all trials of an errno.
+/// The result of a batch: all trials of an errno.
 struct Batch {
     outcomes: Vec<Outcome>,
     /// Requests that the disk failed.

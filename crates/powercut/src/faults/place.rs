@@ -62,7 +62,7 @@ impl Place {
         })
     }
 
-    /// Where the file system is mounted.
+    /// Mount point of the file system.
     pub(super) fn dir(&self) -> &Path {
         &self.dir
     }
@@ -96,13 +96,13 @@ impl Place {
         Ok(luc_disk::mount(&self.device, &mount)?)
     }
 
-    /// From now on requests fail so.
+    /// Makes requests fail from now on.
     pub(super) fn fail(&self, fault: &FaultSpec) -> Result<(), FaultsError> {
         luc_disk::fail(&self.name, fault)?;
         Ok(())
     }
 
-    /// From now on none fails. What failed.
+    /// Makes no request fail from now on. Returns the counters of the fault.
     pub(super) fn clear(&self) -> Result<FaultStatus, FaultsError> {
         Ok(luc_disk::clear_fault(&self.name)?)
     }

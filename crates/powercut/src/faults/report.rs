@@ -21,7 +21,7 @@ pub struct Report {
     pub mkfs_options: String,
     /// Options of mount; all trials were made with each.
     pub mount_options: Vec<String>,
-    /// What writes failed with.
+    /// Errnos of failed writes.
     pub errnos: Vec<BlockErrno>,
     /// The calls that were to report it.
     pub calls: Vec<Call>,
@@ -33,7 +33,7 @@ pub struct Report {
     pub failed_requests: u64,
     /// Trials without the gate in which the program was told of no failure.
     pub untold_without_gate: u64,
-    /// What fsync reported without the gate, by what the disk answered.
+    /// Errnos that fsync reported without the gate, by the errno of the disk.
     pub reported: BTreeMap<String, String>,
     /// By policy.
     pub policies: Vec<PolicyReport>,
@@ -62,7 +62,7 @@ pub struct PolicyReport {
     pub differences: u64,
 }
 
-/// What failed.
+/// The fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fails {
     /// The trial's write, with this errno.
@@ -80,14 +80,14 @@ pub struct Difference {
     pub mount_options: String,
     /// `write` or `flush`.
     pub on: &'static str,
-    /// What the disk answered.
+    /// Errno of the disk.
     pub errno: BlockErrno,
     /// The trial.
     #[serde(flatten)]
     pub trial: Trial,
-    /// What the program was told without the gate.
+    /// Results of the calls without the gate.
     pub without: Outcome,
-    /// What it was told with it.
+    /// Results of the calls with the gate.
     pub with: Outcome,
 }
 

@@ -34,7 +34,7 @@ pub enum Block {
     Last,
 }
 
-/// What happens between the write and the call.
+/// Actions between the write and the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Before {
@@ -44,7 +44,7 @@ pub enum Before {
     Reopened,
 }
 
-/// What the file was before the write.
+/// State of the file before the write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -61,13 +61,13 @@ pub struct Trial {
     pub call: Call,
     /// The block.
     pub block: Block,
-    /// What happens before the call.
+    /// Action before the call.
     pub before: Before,
     /// The file.
     pub file: Kind,
 }
 
-/// What a call returned: its value and, if that is -1, errno.
+/// Result of a call: its value and, if that is -1, errno.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
     /// The return value.
@@ -76,7 +76,7 @@ pub struct Answer {
     pub errno: i32,
 }
 
-/// What the program was told.
+/// Results of the program's calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
     /// By the call.
@@ -206,7 +206,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// What the client is told, a line of JSON each.
+/// Orders to the client, a line of JSON each.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "order", rename_all = "snake_case")]
 pub(super) enum Order {
@@ -216,13 +216,13 @@ pub(super) enum Order {
     Go,
 }
 
-/// What the client answers, a line of JSON each.
+/// Answers of the client, a line of JSON each.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "snake_case")]
 pub(super) enum Reply {
     /// The files are there; for each trial the bytes of the disk that are to fail.
     Prepared { ranges: Vec<ByteRange> },
-    /// What came of the trials, in their order.
+    /// Results of the trials, in their order.
     Done { outcomes: Vec<Outcome> },
     /// It cannot go on.
     Failed { reason: String },

@@ -1,4 +1,4 @@
-//! What is known of the selected line.
+//! Details of the selected line.
 
 use luc_units::figures::{Share, Time};
 use ratatui::buffer::Buffer;

@@ -1,4 +1,4 @@
-//! What the workloads print: a progress bar, a table, JSON.
+//! Output of the workloads: a progress bar, a table, JSON.
 
 use std::io::{IsTerminal, Write, stderr, stdout};
 
@@ -120,7 +120,7 @@ pub(super) fn text(lines: &[&str], operations: &[LatencyFigures]) -> std::io::Re
     Ok(())
 }
 
-/// One JSON object and a newline.
+/// Prints one JSON object and a newline.
 pub(super) fn json(report: &impl Serialize) -> anyhow::Result<()> {
     let text = serde_json::to_string_pretty(report)?;
     writeln!(stdout().lock(), "{text}")?;

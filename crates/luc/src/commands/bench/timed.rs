@@ -1,4 +1,4 @@
-//! What the timed workloads share: their options, their run, and how their figures are shown.
+//! Shared parts of the timed workloads: options, the run, and the printing of figures.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

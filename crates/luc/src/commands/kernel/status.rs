@@ -55,7 +55,7 @@ fn with_numbers<S: serde::Serializer>(
     }))
 }
 
-/// What is printed above the figures.
+/// The heading above the figures.
 struct Head {
     /// The start of the figures; `None` for the module's or the mount's beginning.
     interval: Option<Duration>,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow, bail};
 use tempfile::NamedTempFile;
 
-/// Where a format is written to until it is whole.
+/// The file that a format is written to until it is complete.
 #[derive(Debug)]
 pub(super) enum Writer {
     Stdout(BufWriter<Stdout>),
@@ -48,7 +48,7 @@ impl Output {
             }
             return Ok((Self(None), Writer::Stdout(BufWriter::new(stdout()))));
         }
-        // What a link points to is replaced, not the link.
+        // A link's target is replaced, not the link.
         let path = match fs::canonicalize(&path) {
             Ok(whole) => whole,
             Err(error) if error.kind() == io::ErrorKind::NotFound => path,
