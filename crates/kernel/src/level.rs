@@ -8,5 +8,5 @@
 mod plan;
 mod session;
 
-pub use plan::{Level, Plan, Used, plan};
+pub use plan::{EffectiveLevel, Level, Plan, plan};
 pub use session::{JournalUse, Session};

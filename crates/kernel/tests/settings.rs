@@ -8,7 +8,7 @@ use std::process::Command;
 
 use fake::Fake;
 use luc_kernel::lease::{Holder, Leases};
-use luc_kernel::level::{Level, Session, Used, plan};
+use luc_kernel::level::{EffectiveLevel, Level, Session, plan};
 use luc_kernel::{Error, Machine, Module, Settings, set};
 
 fn machine(fake: &Fake) -> Machine {
@@ -64,7 +64,7 @@ fn another_interface_is_refused() {
     );
     // Whoever has a choice goes on without the module, and says so.
     let plan = plan(&machine(&fake), Level::Auto, || Ok(Settings::default())).unwrap();
-    assert_eq!(plan.level, Used::Gate);
+    assert_eq!(plan.level, EffectiveLevel::Gate);
     assert!(plan.note.is_some());
 }
 
@@ -213,9 +213,9 @@ fn each_journal_has_one_batcher() {
         )
     };
     for (asked, used) in [
-        (Level::Auto, Used::Both),
-        (Level::Both, Used::Both),
-        (Level::Kernel, Used::Kernel),
+        (Level::Auto, EffectiveLevel::Both),
+        (Level::Both, EffectiveLevel::Both),
+        (Level::Kernel, EffectiveLevel::Kernel),
     ] {
         let expected = vec!["7:0".to_owned(), "7:1".to_owned()];
         assert_eq!(
@@ -227,7 +227,10 @@ fn each_journal_has_one_batcher() {
     fake.write("/sys/kernel/luc/a-8/policy", "auto\n");
     fake.write("/sys/kernel/luc/b-8/policy", "auto\n");
     let gate = plan(&machine, Level::Gate, wishes).unwrap();
-    assert_eq!((gate.level, gate.count_only.len()), (Used::Gate, 0));
+    assert_eq!(
+        (gate.level, gate.count_only.len()),
+        (EffectiveLevel::Gate, 0)
+    );
     let mut session = Session::new(&machine, gate, &watcher);
     session.uses("7:0".parse().unwrap());
     assert_eq!(fake.read("a-8", "policy"), "off");
@@ -235,7 +238,7 @@ fn each_journal_has_one_batcher() {
     // Another run that may choose leaves that journal to the gate.
     assert_eq!(
         names(plan(&machine, Level::Auto, wishes).unwrap()),
-        (Used::Both, vec!["7:1".to_owned()])
+        (EffectiveLevel::Both, vec!["7:1".to_owned()])
     );
     let (uses, failures) = session.end();
     assert!(failures.is_empty(), "{failures:?}");
@@ -279,7 +282,7 @@ fn without_the_module_there_is_the_gate() {
         let plan = plan(&machine, asked, || unreachable!()).unwrap();
         assert_eq!(
             (plan.level, plan.note, plan.count_only),
-            (Used::Gate, None, vec![])
+            (EffectiveLevel::Gate, None, vec![])
         );
     }
     for asked in [Level::Kernel, Level::Both] {

@@ -9,7 +9,7 @@ use luc_gate::Settings as GateSettings;
 use luc_gate::figures::RunFigures;
 use luc_gate::inspect::filesystem;
 use luc_gate::launch::{self, Around, Command, Outcome};
-use luc_kernel::level::{JournalUse, Plan, Session, Used};
+use luc_kernel::level::{EffectiveLevel, JournalUse, Plan, Session};
 use luc_kernel::{Device, Error, Key, Machine, Settings, touch};
 use luc_units::figures::Time;
 use serde::Serialize;
@@ -26,7 +26,7 @@ pub struct RunOutcome {
     #[serde(flatten)]
     pub gate: Outcome,
     /// The level that the run worked at.
-    level: Used,
+    level: EffectiveLevel,
     /// The module's figures on each journal that the command used.
     kernel: Vec<KernelUse>,
     /// Settings of the module that could not be lent or restored, a line each.
@@ -87,7 +87,7 @@ pub fn run(
     settings: &GateSettings,
 ) -> Result<RunOutcome, RunError> {
     let mut settings = *settings;
-    if plan.level == Used::Kernel {
+    if plan.level == EffectiveLevel::Kernel {
         settings.policy = Policy::Off;
     }
     let level = plan.level;
@@ -153,7 +153,7 @@ impl std::fmt::Display for RunOutcome {
         for used in &self.kernel {
             write!(f, "{used}")?;
         }
-        if self.level != Used::Gate && self.gate.processes == 0 {
+        if self.level != EffectiveLevel::Gate && self.gate.processes == 0 {
             return writeln!(
                 f,
                 "luc: no program could load the library that counts: latencies are not known"
@@ -215,11 +215,11 @@ fn each(number: Option<f64>, text: impl Fn(f64) -> String) -> String {
 
 /// The name of a level in a sentence.
 #[must_use]
-pub fn level_name(level: Used) -> &'static str {
+pub fn level_name(level: EffectiveLevel) -> &'static str {
     match level {
-        Used::Gate => "the gate",
-        Used::Kernel => "the kernel module",
-        Used::Both => "the kernel module and the gate",
+        EffectiveLevel::Gate => "the gate",
+        EffectiveLevel::Kernel => "the kernel module",
+        EffectiveLevel::Both => "the kernel module and the gate",
     }
 }
 

@@ -25,7 +25,7 @@ pub enum Level {
 /// The level that a run works at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Used {
+pub enum EffectiveLevel {
     /// The gate, in the programs.
     Gate,
     /// The module; the gate only counts.
@@ -34,7 +34,7 @@ pub enum Used {
     Both,
 }
 
-impl fmt::Display for Used {
+impl fmt::Display for EffectiveLevel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Gate => "gate",
@@ -48,8 +48,8 @@ impl fmt::Display for Used {
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The level.
-    pub level: Used,
-    /// Where the gate only counts, since the module batches there. At [`Used::Kernel`] it counts only
+    pub level: EffectiveLevel,
+    /// Where the gate only counts, since the module batches there. At [`EffectiveLevel::Kernel`] it counts only
     /// everywhere.
     pub count_only: Vec<Device>,
     /// What could not be done, with the remedy.
@@ -71,7 +71,7 @@ impl Plan {
     /// The gate alone, as without a module.
     pub fn gate() -> Self {
         Self {
-            level: Used::Gate,
+            level: EffectiveLevel::Gate,
             count_only: Vec::new(),
             note: None,
             lend: None,
@@ -143,10 +143,14 @@ pub fn plan(
         (Level::Auto, Some(_)) => as_set(&journals),
         (Level::Auto, None) => {
             let is_free = |journal: &&Journal| !is_left_to_a_gate(&leases.of_journal(journal));
-            lent(Used::Both, journals.iter().filter(is_free), wishes()?)
+            lent(
+                EffectiveLevel::Both,
+                journals.iter().filter(is_free),
+                wishes()?,
+            )
         }
-        (Level::Both, None) => lent(Used::Both, journals.iter(), wishes()?),
-        (Level::Kernel, None) => lent(Used::Kernel, journals.iter(), wishes()?),
+        (Level::Both, None) => lent(EffectiveLevel::Both, journals.iter(), wishes()?),
+        (Level::Kernel, None) => lent(EffectiveLevel::Kernel, journals.iter(), wishes()?),
     };
     Ok(Plan {
         module: Some(module),
@@ -155,14 +159,18 @@ pub fn plan(
 }
 
 /// The module batches on `journals`.
-fn lent<'j>(level: Used, journals: impl Iterator<Item = &'j Journal>, settings: Settings) -> Plan {
+fn lent<'j>(
+    level: EffectiveLevel,
+    journals: impl Iterator<Item = &'j Journal>,
+    settings: Settings,
+) -> Plan {
     let devices: Vec<Device> = journals.map(|journal| journal.device).collect();
     Plan {
         level,
         count_only: devices.clone(),
         lend: Some(Lend {
             settings,
-            devices: (level == Used::Both).then_some(devices),
+            devices: (level == EffectiveLevel::Both).then_some(devices),
         }),
         ..Plan::gate()
     }
@@ -206,9 +214,9 @@ fn as_set(journals: &[Journal]) -> Plan {
     let count_only: Vec<Device> = batched.map(|journal| journal.device).collect();
     Plan {
         level: if count_only.is_empty() {
-            Used::Gate
+            EffectiveLevel::Gate
         } else {
-            Used::Both
+            EffectiveLevel::Both
         },
         note: Some(
             "luc.ko is loaded, but only root can lend its settings to a run: it works as it is set, and the \

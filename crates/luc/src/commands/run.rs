@@ -14,7 +14,7 @@ use luc_gate::inspect;
 use luc_gate::launch::Command;
 use luc_gate::rounds::join::LONGEST_WAIT_NS;
 use luc_kernel::lease::Leases;
-use luc_kernel::level::{self, Plan, Used};
+use luc_kernel::level::{self, EffectiveLevel, Plan};
 use luc_kernel::{Key, Machine};
 use luc_run::{Recorded, RunOutcome, TimeSplit};
 use luc_units::parse_duration_ns;
@@ -156,13 +156,13 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     }
     let machine = Machine::from_environment();
     let plan = plan(&args, &machine)?;
-    if plan.level != Used::Kernel
+    if plan.level != EffectiveLevel::Kernel
         && let Some(reason) = inspect::program(&command.program)?.reason()
     {
         eprintln!(
             "luc: {} cannot be gated: {reason}; it runs as without {}",
             command.program.display(),
-            if plan.level == Used::Gate {
+            if plan.level == EffectiveLevel::Gate {
                 "luc"
             } else {
                 "the gate"
@@ -248,7 +248,7 @@ fn plan(args: &Args, machine: &Machine) -> anyhow::Result<Plan> {
     let plan = level::plan(machine, args.level.into(), || {
         luc_run::requested(args.policy, args.max_wait, args.copy_out.as_deref())
     })?;
-    if plan.level == Used::Gate && args.copy_out.is_some() {
+    if plan.level == EffectiveLevel::Gate && args.copy_out.is_some() {
         anyhow::bail!(
             "--copy-out is the kernel module's: load it by `luc kernel load` (root), and use another --level than gate"
         );
