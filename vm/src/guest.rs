@@ -192,8 +192,8 @@ impl Guest {
             return Ok(None);
         }
         self.end();
-        let said = String::from_utf8_lossy(&self.output()?).into_owned();
-        let log = format!("{}\n{}", tail(&said), tail(&self.console()?));
+        let message = String::from_utf8_lossy(&self.output()?).into_owned();
+        let log = format!("{}\n{}", tail(&message), tail(&self.console()?));
         Err(Error::Timeout {
             limit: self.limit,
             log,
@@ -216,8 +216,8 @@ impl Guest {
         }
         let results = self.channels.results.content()?;
         if results.is_empty() {
-            let said = self.channels.errors.content()?;
-            let status = format!("{status}: {}", String::from_utf8_lossy(&said).trim());
+            let message = self.channels.errors.content()?;
+            let status = format!("{status}: {}", String::from_utf8_lossy(&message).trim());
             return Err(Error::NoResult {
                 status,
                 log: tail(&console),

@@ -68,8 +68,8 @@ pub(crate) fn output(command: &mut Command) -> Result<Vec<u8>, Error> {
     match result {
         Ok(Output { status, stdout, .. }) if status.success() => Ok(stdout),
         Ok(Output { status, stderr, .. }) => {
-            let said = String::from_utf8_lossy(&stderr);
-            let last = said.lines().rev().find(|line| !line.trim().is_empty());
+            let message = String::from_utf8_lossy(&stderr);
+            let last = message.lines().rev().find(|line| !line.trim().is_empty());
             Err(failed(format!(
                 "{status}: {}",
                 last.unwrap_or("it said nothing").trim()

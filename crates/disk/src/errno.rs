@@ -218,15 +218,15 @@ mod tests {
     #[test]
     fn what_a_block_device_cannot_carry_is_refused() {
         for text in ["EPERM", "EROFS", "1", "30", "0", "-5"] {
-            let said = text.parse::<BlockErrno>().expect_err("refused").to_string();
+            let message = text.parse::<BlockErrno>().expect_err("refused").to_string();
             assert!(
-                said.contains(text) && said.contains("cannot carry"),
-                "{said}"
+                message.contains(text) && message.contains("cannot carry"),
+                "{message}"
             );
         }
         for text in ["", "disk", "5.5"] {
-            let said = text.parse::<BlockErrno>().expect_err("refused").to_string();
-            assert!(said.contains("neither"), "{said}");
+            let message = text.parse::<BlockErrno>().expect_err("refused").to_string();
+            assert!(message.contains("neither"), "{message}");
         }
     }
 
@@ -237,11 +237,14 @@ mod tests {
         assert_eq!(count("6.12.43+deb12-amd64"), 18);
         assert_eq!(count("something"), 18);
         let etime: BlockErrno = "ETIME".parse().expect("an errno");
-        let said = etime
+        let message = etime
             .check_kernel("6.1.0-56-amd64")
             .expect_err("refused")
             .to_string();
-        assert!(said.contains("ETIME") && said.contains("6.5"), "{said}");
+        assert!(
+            message.contains("ETIME") && message.contains("6.5"),
+            "{message}"
+        );
         assert!(etime.check_kernel("6.5.0").is_ok());
     }
 

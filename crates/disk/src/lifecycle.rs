@@ -356,6 +356,6 @@ fn ask(name: &str, state: &StateDir, ask: Ask) -> Result<Answer, Error> {
 fn unexpected(name: &str, answer: &Answer) -> Error {
     Error::Dead {
         name: name.to_owned(),
-        reason: format!("it said {answer:?}"),
+        reason: format!("it message {answer:?}"),
     }
 }

@@ -178,11 +178,11 @@ fn refusal(path: &Path, info: &ModInfo, errno: Errno, log: Option<KernelLog>) ->
                 .to_owned(),
         },
         _ => {
-            let said = log.map(KernelLog::last_line).unwrap_or_default();
-            let reason = if said.is_empty() {
+            let message = log.map(KernelLog::last_line).unwrap_or_default();
+            let reason = if message.is_empty() {
                 format!("{errno}; see `dmesg`, and build it again with `luc kernel build`")
             } else {
-                format!("{errno}; its log says: {said}")
+                format!("{errno}; its log says: {message}")
             };
             Error::Refused { path, reason }
         }
@@ -210,12 +210,12 @@ fn modprobe(path: &Path, parameters: &[String]) -> Result<(), Error> {
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
+    let message = String::from_utf8_lossy(&output.stderr);
     Err(Error::Refused {
         path: path.to_owned(),
         reason: format!(
             "{}; see `dmesg`",
-            said.lines().last().unwrap_or("modprobe failed")
+            message.lines().last().unwrap_or("modprobe failed")
         ),
     })
 }

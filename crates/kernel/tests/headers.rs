@@ -91,13 +91,13 @@ fn compile(
         .env_remove("MAKELEVEL")
         .output()
         .map_err(|error| error.to_string())?;
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
     let is_there = folder.join(name).with_extension("ko").exists();
     // A warning is what turns into an error, or into a crash, with the next kernel.
-    if output.status.success() && is_there && !said.contains(": warning:") {
+    if output.status.success() && is_there && !message.contains(": warning:") {
         return Ok(());
     }
-    Err(format!("{name}.ko for {release}: {said}"))
+    Err(format!("{name}.ko for {release}: {message}"))
 }
 
 #[test]
@@ -153,8 +153,8 @@ fn the_modules_compile_for_every_kernel_here() {
                 return;
             };
             for (name, sources) in [("luc", LUC), ("lagdisk", LAGDISK)] {
-                if let Err(said) = compile(name, sources, (release, headers), &work) {
-                    failures.lock().expect("lock").push(said);
+                if let Err(message) = compile(name, sources, (release, headers), &work) {
+                    failures.lock().expect("lock").push(message);
                 }
             }
         }

@@ -171,8 +171,8 @@ fn bad_requests_make_nothing() {
             &["rounds"],
         ),
     ] {
-        let said = refusal(&place.run(arguments));
-        assert!(words.iter().all(|word| said.contains(word)), "{said}");
+        let message = refusal(&place.run(arguments));
+        assert!(words.iter().all(|word| message.contains(word)), "{message}");
     }
     for left in ["run", "varmail.advice", "initial-write.advice"] {
         assert!(!place.path(left).exists(), "{left}");
@@ -184,14 +184,14 @@ fn missing_root_or_mkfs_makes_nothing() {
     let place = Place::new();
     let out = place.path("out").display().to_string();
     if !is_root() {
-        let said = refusal(&without_privileges(&[
+        let message = refusal(&without_privileges(&[
             "advise",
             "--workload",
             "varmail",
             "--out",
             &out,
         ]));
-        assert!(said.contains("need root"), "{said}");
+        assert!(message.contains("need root"), "{message}");
         return;
     }
     if !has(&["xfs"]) {
@@ -200,15 +200,15 @@ fn missing_root_or_mkfs_makes_nothing() {
     let mut command = without_mkfs();
     command.args(["advise", "--workload", "varmail"]);
     command.args(["--only", "xfs", "--out", &out]);
-    let said = refusal(&command.output().expect("unshare runs"));
+    let message = refusal(&command.output().expect("unshare runs"));
     assert!(
-        said.contains("mkfs.xfs") && said.contains("install xfsprogs"),
-        "{said}"
+        message.contains("mkfs.xfs") && message.contains("install xfsprogs"),
+        "{message}"
     );
     let mut command = as_nobody(place.folder.path());
     command.args(["advise", "--workload", "varmail", "--out", &out]);
-    let said = refusal(&command.output().expect("setpriv runs"));
-    assert!(said.contains("need root"), "{said}");
+    let message = refusal(&command.output().expect("setpriv runs"));
+    assert!(message.contains("need root"), "{message}");
     assert!(!Path::new(&out).exists());
 }
 

@@ -53,9 +53,9 @@ fn advise(device: &LoopDevice, arguments: &[&str]) -> Output {
 /// Refused with one line that has these words; nothing is made, and what is on the device stays.
 fn refuses(device: &LoopDevice, arguments: &[&str], words: &[&str]) {
     let before = device.signatures();
-    let said = refusal(&advise(device, arguments));
-    assert!(words.iter().all(|word| said.contains(word)), "{said}");
-    assert!(!device.beside("out").exists(), "{said}");
+    let message = refusal(&advise(device, arguments));
+    assert!(words.iter().all(|word| message.contains(word)), "{message}");
+    assert!(!device.beside("out").exists(), "{message}");
     assert_eq!(device.signatures(), before);
 }
 
@@ -121,12 +121,12 @@ fn what_may_not_be_formatted_is_left_alone() {
         .current_dir(device.folder.path())
         .output()
         .expect("luc runs");
-    let said = refusal(&output);
+    let message = refusal(&output);
     assert!(
         ["the workload's files take", "has 280 MiB", "--set"]
             .iter()
-            .all(|word| said.contains(word)),
-        "{said}"
+            .all(|word| message.contains(word)),
+        "{message}"
     );
     assert!(!device.beside("out").exists());
     run("blockdev", &["--setro", &name]);

@@ -94,8 +94,8 @@ fn what_guests_cannot_have_is_refused_before_anything_is_made() {
         ),
     ] {
         let whole = [&["--virtual", "--workload", "varmail"], arguments].concat();
-        let said = refusal(&advise(folder.path(), &whole));
-        assert!(words.iter().all(|word| said.contains(word)), "{said}");
+        let message = refusal(&advise(folder.path(), &whole));
+        assert!(words.iter().all(|word| message.contains(word)), "{message}");
     }
     for arguments in [
         &["--virtual", "--on", "."][..],

@@ -25,10 +25,10 @@ fn refuses(beside: &LoopDevice, device: &str, words: &[&str]) {
         .stdin(Stdio::null())
         .output()
         .expect("luc runs");
-    let said = refusal(&output);
-    assert!(words.iter().all(|word| said.contains(word)), "{said}");
-    assert!(said.contains(device), "{said}");
-    assert!(!beside.beside("out").exists(), "{said}");
+    let message = refusal(&output);
+    assert!(words.iter().all(|word| message.contains(word)), "{message}");
+    assert!(message.contains(device), "{message}");
+    assert!(!beside.beside("out").exists(), "{message}");
 }
 
 /// A loop device with a file system on it.
@@ -46,7 +46,7 @@ fn swap() {
     let name = device.name();
     run("mkswap", &[&name]);
     let swap = Meanwhile::new("swapon \"$1\" && echo on", "swapoff \"$1\"", &[&name]);
-    if swap.said != "on" {
+    if swap.message != "on" {
         luc_testkit::skipped!("swapon does not work here");
         return;
     }
@@ -80,7 +80,7 @@ fn mounted_for_others_only() {
         "true",
         &[&device.name(), &place],
     );
-    assert_eq!(mounted.said, "mounted");
+    assert_eq!(mounted.message, "mounted");
     assert!(!device.is_mounted());
     let words = format!("is mounted on {place} in the mount namespace of process ");
     refuses(&device, &device.name(), &[&words]);
@@ -115,13 +115,17 @@ fn behind_a_loop_device() {
     let loop_on = |device: &str| {
         let begin = "up=$(losetup --find --show \"$1\") && echo \"$up\"";
         let upper = Meanwhile::new(begin, "losetup --detach \"$up\"", &[device]);
-        assert!(upper.said.starts_with("/dev/loop"), "{}", upper.said);
+        assert!(upper.message.starts_with("/dev/loop"), "{}", upper.message);
         upper
     };
     let upper = loop_on(&alias);
-    let behind = format!("is behind {} with its whole disk", upper.said);
+    let behind = format!("is behind {} with its whole disk", upper.message);
     refuses(&device, &names[0], &[&behind]);
     drop(upper);
     let upper = loop_on(&names[0]);
-    refuses(&device, &names[0], &[&format!("is behind {}:", upper.said)]);
+    refuses(
+        &device,
+        &names[0],
+        &[&format!("is behind {}:", upper.message)],
+    );
 }

@@ -90,12 +90,12 @@ fn parts_of_other_devices_are_left_alone() {
             "is part of dm-0 ('lower': LVM, encryption or multipath)",
         ),
     ] {
-        let said = outcome.file(device).expect("a refusal");
-        let lines: Vec<&str> = said.lines().collect();
-        assert_eq!((lines.len(), lines.last()), (2, Some(&"2")), "{said}");
+        let message = outcome.file(device).expect("a refusal");
+        let lines: Vec<&str> = message.lines().collect();
+        assert_eq!((lines.len(), lines.last()), (2, Some(&"2")), "{message}");
         assert!(
             lines[0].contains(device) && lines[0].contains(part),
-            "{said}"
+            "{message}"
         );
     }
 }

@@ -76,21 +76,21 @@ impl Bench {
     /// Runs what must succeed and gives its JSON.
     fn json(&self, arguments: &[&str]) -> serde_json::Value {
         let output = self.luc(&[arguments, &["--json"]].concat());
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{arguments:?}: {said}");
-        assert_eq!(said, "", "{arguments:?}");
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{arguments:?}: {message}");
+        assert_eq!(message, "", "{arguments:?}");
         serde_json::from_slice(&output.stdout).expect("JSON")
     }
 
     /// Runs what must be refused: status 2 and one line, which it returns.
     fn refused(&self, arguments: &[&str]) -> String {
         let output = self.luc(arguments);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
         assert_eq!(output.stdout, b"", "{arguments:?}");
-        assert_eq!(said.lines().count(), 1, "{arguments:?}: {said}");
-        assert!(said.starts_with("luc: "), "{said}");
-        said
+        assert_eq!(message.lines().count(), 1, "{arguments:?}: {message}");
+        assert!(message.starts_with("luc: "), "{message}");
+        message
     }
 
     /// Mounts, loop devices, processes and state that carry this bench's path.
@@ -155,8 +155,11 @@ fn run(program: &str, arguments: &[&str]) {
         .args(arguments)
         .output()
         .expect("runs");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{program} {arguments:?}: {said}");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        output.status.success(),
+        "{program} {arguments:?}: {message}"
+    );
 }
 
 fn write_synced(path: &Path, content: &[u8]) {
@@ -375,9 +378,9 @@ fn bad_input_is_refused_in_one_line_and_leaves_nothing() {
         (&["restore", "d"], "'d' does not exist"),
         (&["remove", "d"], "'d' does not exist"),
     ] {
-        let said = bench.refused(arguments);
-        assert!(said.contains(expected), "{arguments:?}: {said}");
-        bench.assert_clean(&said);
+        let message = bench.refused(arguments);
+        assert!(message.contains(expected), "{arguments:?}: {message}");
+        bench.assert_clean(&message);
     }
 
     bench.json(&["create", "d", "--size", "1M"]);

@@ -220,8 +220,8 @@ fn bad_faults_are_refused_in_one_line() {
         (&["disk", "--errno", "EIO", "--clear"], "--clear"),
         (&["none", "--errno", "EIO"], "'none' does not exist"),
     ] {
-        let said = refusal(&disk.luc(&[&["disk", "fail"], words].concat()));
-        assert!(said.contains(expected), "{words:?}: {said}");
+        let message = refusal(&disk.luc(&[&["disk", "fail"], words].concat()));
+        assert!(message.contains(expected), "{words:?}: {message}");
     }
     assert_eq!(json_of(&disk, &["list"])[0]["fault"], Value::Null);
 }

@@ -27,11 +27,11 @@ fn what_is_no_trace_is_refused_in_one_line() {
         damaged,
     ] {
         let output = explain(&path);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{said}");
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{message}");
         assert_eq!(output.stdout, b"");
-        assert_eq!(said.lines().count(), 1, "{said}");
-        assert!(said.contains(&path.display().to_string()), "{said}");
+        assert_eq!(message.lines().count(), 1, "{message}");
+        assert!(message.contains(&path.display().to_string()), "{message}");
     }
 }
 

@@ -49,12 +49,12 @@ impl Place {
 
     fn report(&self, words: &[&str], status: i32) -> Value {
         let output = self.run(&[&["--json"], words].concat());
-        let said = stderr(&output);
+        let message = stderr(&output);
         let report = String::from_utf8_lossy(&output.stdout).into_owned();
         assert_eq!(
             output.status.code(),
             Some(status),
-            "{words:?}: {said}{report}"
+            "{words:?}: {message}{report}"
         );
         serde_json::from_str(&report).expect("JSON")
     }
@@ -148,10 +148,10 @@ fn a_command_that_notices_ends_the_same_and_one_that_sees_no_failure_is_an_error
         assert_eq!(run["status"], 1, "{report:#}");
         assert!(run["failed_requests"].as_u64() > Some(0), "{report:#}");
     }
-    let said = refusal(&place.run(&["--after", "1000", "--", "sh", "-c", write]));
+    let message = refusal(&place.run(&["--after", "1000", "--", "sh", "-c", write]));
     assert!(
-        said.contains("no request of 'sh' failed without the gate"),
-        "{said}"
+        message.contains("no request of 'sh' failed without the gate"),
+        "{message}"
     );
 }
 
@@ -196,8 +196,8 @@ fn bad_input_is_refused_in_one_line() {
         (&["--every", "0", "--", "true"], "--every 0"),
         (&["--", "/no/such/program"], "/no/such/program"),
     ] {
-        let said = refusal(&place.run(words));
-        assert!(said.contains(expected), "{words:?}: {said}");
+        let message = refusal(&place.run(words));
+        assert!(message.contains(expected), "{words:?}: {message}");
     }
 }
 

@@ -105,9 +105,9 @@ fn a_build_takes_luc_s_own_sources_and_no_others() {
     write_headers(&fake);
     let output = luc(&["kernel", "build"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let said = stdout(&output);
-    let module = said.split(' ').nth(1).expect("a path");
-    assert!(Path::new(module).exists(), "{said}");
+    let message = stdout(&output);
+    let module = message.split(' ').nth(1).expect("a path");
+    assert!(Path::new(module).exists(), "{message}");
     // What was compiled is what luc has brought along, in a folder that is nobody else's.
     let folder = Path::new(module).parent().expect("parent");
     let kbuild = fs::read_to_string(folder.join("build/Kbuild")).expect("read");

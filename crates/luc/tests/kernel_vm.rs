@@ -116,13 +116,13 @@ fn build(kernel: &Kernel, tree: &Path) -> PathBuf {
         .env("XDG_CACHE_HOME", tree.join("cache"))
         .output()
         .expect("luc starts");
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let message = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
         output.status.success(),
-        "{said}{}",
+        "{message}{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    said.split(' ').nth(1).expect("built PATH").into()
+    message.split(' ').nth(1).expect("built PATH").into()
 }
 
 fn json(text: Option<String>) -> Value {
@@ -255,17 +255,21 @@ fn build_by_dkms(kernel: &Kernel) -> Option<PathBuf> {
         .args(option("--sourcetree", &sources))
         .output()
         .expect("unshare starts");
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let message = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
         output.status.success(),
-        "{said}{}",
+        "{message}{}",
         String::from_utf8_lossy(&output.stderr)
     );
     let built = tree
         .join(concat!("luc/", env!("CARGO_PKG_VERSION")))
         .join(kernel.release())
         .join("x86_64/module/luc.ko");
-    assert!(built.exists(), "{} is not there: {said}", built.display());
+    assert!(
+        built.exists(),
+        "{} is not there: {message}",
+        built.display()
+    );
     Some(built)
 }
 

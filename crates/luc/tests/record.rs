@@ -25,10 +25,10 @@ fn record(bench: &Bench, trace: &str, options: &[&str], script: &str) -> Reader 
     arguments.extend(options);
     arguments.extend(["--", "sh", "-c", script]);
     let output = bench.luc(&arguments);
-    let said = stderr(&output);
-    assert!(output.status.success(), "{said}");
+    let message = stderr(&output);
+    assert!(output.status.success(), "{message}");
     let reader = bench.open(&out);
-    assert_eq!(rows::<Lost>(&reader), [], "{said}");
+    assert_eq!(rows::<Lost>(&reader), [], "{message}");
     reader
 }
 

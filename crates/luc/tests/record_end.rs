@@ -47,9 +47,9 @@ fn ctrl_c_ends_a_recording() {
     assert!(worked.expect("sh runs").success());
     signal(&child, "INT");
     let output = child.wait_with_output().expect("it ends");
-    let said = stderr(&output);
-    assert_eq!(output.status.code(), Some(0), "{said}");
-    assert!(said.contains("recorded in"), "{said}");
+    let message = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{message}");
+    assert!(message.contains("recorded in"), "{message}");
     let reader = bench.open(&out);
     assert!(reader.trace().end_ns > reader.trace().start_ns);
     let dev = common::dev(&bench, &reader);
@@ -120,6 +120,6 @@ fn the_exit_status_is_the_command_s() {
 #[test]
 fn without_privileges_one_line_says_so() {
     let words = ["record", "--out", "/nonexistent/trace", "--", "true"];
-    let said = refusal(&without_privileges(&words));
-    assert!(said.contains("needs root"), "{said}");
+    let message = refusal(&without_privileges(&words));
+    assert!(message.contains("needs root"), "{message}");
 }

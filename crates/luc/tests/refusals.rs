@@ -35,8 +35,8 @@ fn without_btf_one_line_says_so() {
         &["top", "--once"],
     ] {
         let output = without_btf(arguments);
-        let said = refusal(&output);
-        assert!(said.contains("BTF"), "{arguments:?}: {said}");
+        let message = refusal(&output);
+        assert!(message.contains("BTF"), "{arguments:?}: {message}");
         assert!(!folder.path().join("trace").exists());
     }
 }

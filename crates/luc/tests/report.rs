@@ -149,9 +149,9 @@ fn all_formats_come_from_one_reading() {
     // What was there is replaced.
     fs::write(folder.path().join("a.html"), "old").expect("written");
     let output = run(folder.path(), &options.split(' ').collect::<Vec<_>>());
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(0), "{said}");
-    assert_eq!(said.lines().count(), 5, "{said}");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{message}");
+    assert_eq!(message.lines().count(), 5, "{message}");
     let expected = [
         "a.html",
         "a.json",
@@ -230,9 +230,9 @@ fn a_browser_shows_the_page_with_the_figures_of_explain() {
         return;
     }
     let dom = String::from_utf8(shown.stdout).expect("text");
-    let said = String::from_utf8_lossy(&shown.stderr).into_owned();
-    assert!(dom.contains("</html>"), "{said}");
-    assert!(!said.contains("CONSOLE"), "{said}");
+    let message = String::from_utf8_lossy(&shown.stderr).into_owned();
+    assert!(dom.contains("</html>"), "{message}");
+    assert!(!message.contains("CONSOLE"), "{message}");
 
     let json = run(folder.path(), &["explain", "work.trace", "--json"]).stdout;
     let report: Value = serde_json::from_slice(&json).expect("JSON");
@@ -281,16 +281,16 @@ fn what_is_no_file_is_not_overwritten() {
         let mut arguments = vec!["report", "work.trace"];
         arguments.extend(options.split(' '));
         let output = run(folder.path(), &arguments);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{options}: {said}");
-        assert_eq!(said.lines().count(), 1, "{said}");
-        assert!(said.contains(named), "{said}");
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{options}: {message}");
+        assert_eq!(message.lines().count(), 1, "{message}");
+        assert!(message.contains(named), "{message}");
         assert_eq!(names(folder.path()), before, "{options}");
     }
     let output = run(folder.path(), &["report", "folder"]);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("no trace is here"), "{said}");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(message.contains("no trace is here"), "{message}");
     assert_eq!(names(folder.path()), before);
 }
 
@@ -336,8 +336,8 @@ fn ctrl_c_leaves_nothing() {
     let mut pipe = child.stdout.take().expect("a pipe");
     pipe.read_to_end(&mut out).expect("read");
     let output = child.wait_with_output().expect("it ends");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(130), "{said}");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(130), "{message}");
     assert_eq!(names(folder.path()), ["work.trace"]);
 }
 
@@ -348,8 +348,8 @@ fn a_reader_that_has_enough_is_no_error() {
     let mut child = into_a_pipe(folder.path());
     drop(child.stdout.take());
     let output = child.wait_with_output().expect("it ends");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(0), "{said}");
-    assert_eq!(said, "");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{message}");
+    assert_eq!(message, "");
     assert_eq!(names(folder.path()), ["work.trace"]);
 }

@@ -197,18 +197,18 @@ fn the_gate_stands_aside_where_the_module_batches() {
     let script = "echo \"$LUC_GATE_COUNT_ONLY $LUC_GATE_POLICY\"";
     let words = ["run", "--quiet", "--", "sh", "-c", script];
     let own = fake.own_device();
-    let said = stdout(&run(&fake, &words));
-    let (devices, policy) = said.trim().split_once(' ').expect("two words");
+    let message = stdout(&run(&fake, &words));
+    let (devices, policy) = message.trim().split_once(' ').expect("two words");
     let mut devices: Vec<_> = devices.split(',').collect();
     devices.sort_unstable();
     let mut expected = vec![own.as_str(), "7:99"];
     expected.sort_unstable();
     assert_eq!((devices, policy), (expected, "auto"));
-    let said = stdout(&run(
+    let message = stdout(&run(
         &fake,
         &[&["run", "--level", "gate"], &words[1..]].concat(),
     ));
-    assert_eq!(said.trim(), "auto");
+    assert_eq!(message.trim(), "auto");
 }
 
 #[test]

@@ -31,9 +31,9 @@ fn a_comparison_says_how_predecessor_waits_changed() {
         return;
     };
     let (text, report) = compared(&bench, &[]);
-    let said = |words: &str| text.lines().any(|line| line.trim().starts_with(words));
+    let message = |words: &str| text.lines().any(|line| line.trim().starts_with(words));
     assert!(
-        said("predecessor waits") && said("calls per commit"),
+        message("predecessor waits") && message("calls per commit"),
         "{text}"
     );
     let why = &report["why"];

@@ -163,11 +163,11 @@ fn bad_plans_make_nothing() {
         ),
     ] {
         let place = Place::new(&PLAN.replacen(from, to, 1));
-        let said = refusal(&place.run());
-        assert!(words.iter().all(|word| said.contains(word)), "{said}");
+        let message = refusal(&place.run());
+        assert!(words.iter().all(|word| message.contains(word)), "{message}");
         assert!(
             !place.path("out").exists() && !place.path("run").exists(),
-            "{said}"
+            "{message}"
         );
     }
 }
@@ -196,9 +196,9 @@ directory = "{}"
         folder.path().display()
     );
     let place = Place::new(&plan);
-    let said = refusal(&place.run());
+    let message = refusal(&place.run());
     for words in ["'static'", "policy \"auto\"", "cannot be gated"] {
-        assert!(said.contains(words), "{said}");
+        assert!(message.contains(words), "{message}");
     }
     assert!(!place.path("out").exists());
 }
@@ -209,15 +209,15 @@ fn what_is_no_sweep_has_no_report() {
     fs::create_dir(place.path("other")).expect("made");
     for text in ["", "{}\n", "{\"version\":1,\"plan\":{}}\n"] {
         fs::write(place.path("other/results.jsonl"), text).expect("written");
-        let said = refusal(&place.report("other"));
-        assert!(said.contains("no results of a sweep"), "{said}");
+        let message = refusal(&place.report("other"));
+        assert!(message.contains("no results of a sweep"), "{message}");
         assert_eq!(
             fs::read_dir(place.path("other")).expect("listed").count(),
             1
         );
     }
-    let said = refusal(&place.report("nowhere"));
-    assert!(said.contains("nowhere"), "{said}");
+    let message = refusal(&place.report("nowhere"));
+    assert!(message.contains("nowhere"), "{message}");
     assert!(!place.path("nowhere").exists());
 }
 
@@ -235,25 +235,25 @@ fn missing_root_or_mkfs_makes_nothing() {
         );
         let mut command = without_mkfs();
         command.args(["sweep", "plan.toml", "--out", "out"]);
-        let said = refusal(
+        let message = refusal(
             &command
                 .current_dir(hidden.folder.path())
                 .output()
                 .expect("unshare runs"),
         );
         assert!(
-            said.contains("mkfs.xfs") && said.contains("install"),
-            "{said}"
+            message.contains("mkfs.xfs") && message.contains("install"),
+            "{message}"
         );
         assert!(!hidden.path("out").exists());
         let mut command = as_nobody(place.folder.path());
         command.args(["sweep", &plan, "--out"]).arg(&out);
-        let said = refusal(&command.output().expect("setpriv runs"));
-        assert!(said.contains("need root"), "{said}");
+        let message = refusal(&command.output().expect("setpriv runs"));
+        assert!(message.contains("need root"), "{message}");
     } else {
         let out = out.display().to_string();
-        let said = refusal(&without_privileges(&["sweep", &plan, "--out", &out]));
-        assert!(said.contains("need root"), "{said}");
+        let message = refusal(&without_privileges(&["sweep", &plan, "--out", &out]));
+        assert!(message.contains("need root"), "{message}");
     }
     assert!(!out.exists());
 }
@@ -346,8 +346,8 @@ fn two_by_two_points_on_disks() {
         PLAN.replace("noatime", "nodiratime"),
     )
     .expect("written");
-    let said = refusal(&place.run());
-    assert!(said.contains("another plan"), "{said}");
+    let message = refusal(&place.run());
+    assert!(message.contains("another plan"), "{message}");
 }
 
 #[test]

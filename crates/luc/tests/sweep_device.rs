@@ -121,9 +121,9 @@ impl Device {
     /// Refused with one line that has these words; nothing is made, and what is on the device stays.
     fn refuses(&self, plan: &str, words: &[&str]) {
         let before = self.signatures();
-        let said = refusal(&self.sweep(plan));
-        assert!(words.iter().all(|word| said.contains(word)), "{said}");
-        assert!(!self.folder.join("out").exists(), "{said}");
+        let message = refusal(&self.sweep(plan));
+        assert!(words.iter().all(|word| message.contains(word)), "{message}");
+        assert!(!self.folder.join("out").exists(), "{message}");
         assert_eq!(self.signatures(), before);
     }
 
@@ -328,7 +328,7 @@ fn a_file_system_of_the_user_s_own_stays_after_a_sweep_was_killed() {
     });
     run("mkfs.ext4", &["-q", "-F", "-L", "PRECIOUS", &name]);
     let mounted = device.device.mount(&name);
-    fs::write(Path::new(&mounted.said).join("data"), "precious").expect("written");
+    fs::write(Path::new(&mounted.message).join("data"), "precious").expect("written");
     drop(mounted);
     fs::remove_dir(device.folder.join("a place")).expect("removed");
     // Whatever comes first: the same command without any note of the first, another command, the same again.
@@ -338,7 +338,7 @@ fn a_file_system_of_the_user_s_own_stays_after_a_sweep_was_killed() {
         command.output().expect("luc runs")
     };
     for look in 0..3 {
-        let said = match look {
+        let message = match look {
             0 => refusal(&without_note(&device)),
             1 => {
                 fs::write(&devices, &left).expect("written");
@@ -355,14 +355,14 @@ fn a_file_system_of_the_user_s_own_stays_after_a_sweep_was_killed() {
             }
         };
         assert!(
-            said.contains(&name) && said.contains("not empty (ext4)"),
-            "{said}"
+            message.contains(&name) && message.contains("not empty (ext4)"),
+            "{message}"
         );
         let label = run("wipefs", &["--noheadings", "--output", "LABEL", &name]);
         assert_eq!(label, "PRECIOUS");
     }
     let mounted = device.device.mount(&name);
-    let data = fs::read_to_string(Path::new(&mounted.said).join("data"));
+    let data = fs::read_to_string(Path::new(&mounted.message).join("data"));
     assert_eq!(data.expect("read"), "precious");
     drop(mounted);
     fs::remove_dir(device.folder.join("a place")).expect("removed");
@@ -403,9 +403,9 @@ fn a_device_is_of_one_sweep_until_its_cleanup_is_through() {
     let second = device.another("second", &device.name());
     second.plan(PLAN);
     let first = device.begin();
-    let said = refusal(&second.command().output().expect("luc runs"));
+    let message = refusal(&second.command().output().expect("luc runs"));
     let words = [device.name(), format!("another luc (pid {})", first.0.id())];
-    assert!(words.iter().all(|word| said.contains(word)), "{said}");
+    assert!(words.iter().all(|word| message.contains(word)), "{message}");
     assert!(!second.folder.join("out").exists());
     assert!(device.is_mounted() || device.folder.join("out/work").exists());
     // Killed: the next has it as soon as it is given back.
@@ -472,8 +472,8 @@ fn partitions_of_a_disk_have_a_sweep_each_but_one_scheduler() {
     let its_disk = format!("has its disk {}", device.name());
     second.refuses(&with_scheduler, &[&names[1], "another luc", &its_disk]);
     whole.plan(PLAN);
-    let said = refusal(&whole.command().output().expect("luc runs"));
-    assert!(said.contains("another luc"), "{said}");
+    let message = refusal(&whole.command().output().expect("luc runs"));
+    assert!(message.contains("another luc"), "{message}");
     drop(going);
     let output = second.sweep(&with_scheduler);
     assert!(output.status.success(), "{}", stderr(&output));

@@ -71,10 +71,10 @@ pub(crate) fn decompress(program: &'static str, bytes: &[u8]) -> Result<Vec<u8>,
     if output.status.success() {
         return Ok(output.stdout);
     }
-    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
     Err(Error::Command {
         command: program.to_owned(),
-        reason: format!("{}: {said}", output.status),
+        reason: format!("{}: {message}", output.status),
     })
 }
 

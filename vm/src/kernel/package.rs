@@ -206,10 +206,10 @@ fn extract(package: &Path, release: &str, vmlinuz: &str, work: &Path) -> Result<
     if work.join(vmlinuz).is_file() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
     Err(no_kernel(
         release,
-        &format!("its package has no {vmlinuz} ({said}): choose another release"),
+        &format!("its package has no {vmlinuz} ({message}): choose another release"),
     ))
 }
 

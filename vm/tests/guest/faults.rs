@@ -84,13 +84,13 @@ fn wait_for_child(caller: &mut Child) -> String {
             }
         }
         if caller.try_wait().expect("its state").is_some() {
-            let said = caller.stderr.take().map(|errors| {
+            let message = caller.stderr.take().map(|errors| {
                 BufReader::new(errors)
                     .lines()
                     .map_while(Result::ok)
                     .collect::<Vec<_>>()
             });
-            panic!("luc-vm ended: {said:?}");
+            panic!("luc-vm ended: {message:?}");
         }
         std::thread::sleep(Duration::from_millis(10));
     }

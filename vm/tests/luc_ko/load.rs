@@ -19,10 +19,10 @@ for policy in delay pid auto; do
 	done
 done
 if insmod luc.ko policy=sometimes 2>/dev/null; then echo 'policy=sometimes was taken'; exit 1; fi
-said 'luc: policy=sometimes: must be'
+message 'luc: policy=sometimes: must be'
 echo 0 >/proc/sys/kernel/ftrace_enabled
 if insmod luc.ko 2>/dev/null; then echo 'loaded without ftrace'; exit 1; fi
-said 'luc: ftrace is switched off'
+message 'luc: ftrace is switched off'
 echo 1 >/proc/sys/kernel/ftrace_enabled
 
 insmod luc.ko policy=delay copy_out=on
@@ -31,7 +31,7 @@ echo 0 >/sys/kernel/tracing/options/record-cmd
 echo 1 >/sys/kernel/tracing/events/luc/enable
 refused() {
 	if echo $2 >$journal/$1 2>/dev/null; then echo \"$1 takes $2\"; exit 1; fi
-	said \"luc: lagdisk0-8: $1 must be\"
+	message \"luc: lagdisk0-8: $1 must be\"
 }
 refused policy never
 refused copy_out maybe

@@ -27,7 +27,7 @@ files() {
 	luc bench metarates --dir /mnt --file-size 1k --warmup 200ms --json \"$@\" >/dev/null
 	echo $(($(count fsyncs) - before))
 }
-said() { dmesg | grep -F \"$1\" >/dev/null; }
+message() { dmesg | grep -F \"$1\" >/dev/null; }
 finish() {
 	umount /mnt
 	e2fsck -fn /dev/lagdisk0 >/dev/null 2>&1 || { echo 'e2fsck is not content'; exit 1; }

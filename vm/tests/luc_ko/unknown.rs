@@ -43,8 +43,8 @@ fn a_kernel_that_was_not_tested_is_refused_unless_allowed() {
 prepare
 if insmod luc.ko 2>/dev/null; then echo 'an untested kernel was taken'; exit 1; fi
 [[ ! -e /sys/kernel/luc ]]
-said 'luc: luc.ko has not been tested on kernel 6.1.'
-said 'allow_untested=1'
+message 'luc: luc.ko has not been tested on kernel 6.1.'
+message 'allow_untested=1'
 insmod luc.ko allow_untested=1
 [[ $(cat /sys/kernel/luc/kernel) == untested && -e $journal/policy ]]
 rmmod luc
@@ -64,7 +64,7 @@ fn a_kernel_without_type_information_is_told_of() {
 prepare
 insmod luc.ko
 [[ $(cat /sys/kernel/luc/layout) == unchecked ]]
-said 'luc: warning: this kernel has no type information'
+message 'luc: warning: this kernel has no type information'
 rmmod luc
 finish
 "));

@@ -138,8 +138,8 @@ fn bad_faults_are_refused() {
             "beyond the end",
         ),
     ] {
-        let said = spec.check(SIZE).expect_err("refused").to_string();
-        assert!(said.contains(expected), "{said}");
+        let message = spec.check(SIZE).expect_err("refused").to_string();
+        assert!(message.contains(expected), "{message}");
     }
     for text in ["", "4K", "8K-4K", "4K-4K", "x-4K", "4K-"] {
         assert!(text.parse::<ByteRange>().is_err(), "{text}");

@@ -81,7 +81,7 @@ impl LoopDevice {
             "umount \"$2\"",
             &[name, &place],
         );
-        assert_eq!(mounted.said, place);
+        assert_eq!(mounted.message, place);
         mounted
     }
 
@@ -107,7 +107,7 @@ impl LoopDevice {
 pub(crate) struct Meanwhile {
     shell: Child,
     /// The line that it said.
-    pub(crate) said: String,
+    pub(crate) message: String,
 }
 
 impl Meanwhile {
@@ -127,11 +127,11 @@ impl Meanwhile {
             .process_group(0)
             .spawn()
             .expect("a shell starts");
-        let mut said = String::new();
+        let mut message = String::new();
         let pipe = shell.stdout.as_mut().expect("a pipe");
-        BufReader::new(pipe).read_line(&mut said).expect("read");
-        let said = said.trim_end().to_owned();
-        Self { shell, said }
+        BufReader::new(pipe).read_line(&mut message).expect("read");
+        let message = message.trim_end().to_owned();
+        Self { shell, message }
     }
 }
 
@@ -141,7 +141,7 @@ impl Drop for Meanwhile {
         drop(self.shell.stdin.take());
         let ended = self.shell.wait();
         let is_fine = ended.is_ok_and(|status| status.success());
-        assert!(is_fine || self.said.is_empty() || std::thread::panicking());
+        assert!(is_fine || self.message.is_empty() || std::thread::panicking());
     }
 }
 

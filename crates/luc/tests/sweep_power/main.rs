@@ -107,17 +107,17 @@ fn frequencies_are_set_and_energy_is_beside_each_repeat() {
     let held = fs::File::open(place.path(CPU)).expect("open");
     held.lock().expect("locked");
     fs::remove_dir_all(place.path("out")).expect("removed");
-    let said = refusal(&place.run());
-    assert!(said.contains("in use by another sweep"), "{said}");
+    let message = refusal(&place.run());
+    assert!(message.contains("in use by another sweep"), "{message}");
 }
 
 #[test]
 fn what_cannot_be_done_is_refused_before_anything_is_touched() {
     let place = Place::new(FREQUENCIES);
     fs::create_dir_all(place.path(CPU)).expect("made");
-    let said = refusal(&place.run());
+    let message = refusal(&place.run());
     for words in ["1.2GHz", "no cpufreq", "throttle:50%", "virtual time"] {
-        assert!(said.contains(words), "{said}");
+        assert!(message.contains(words), "{message}");
     }
     assert!(!place.path("out").exists());
     for (from, to, words) in [
@@ -139,9 +139,9 @@ fn what_cannot_be_done_is_refused_before_anything_is_touched() {
         ("idle = ", "command = 'x', regex = 'x', idle = ", &["group"]),
     ] {
         let place = Place::with_processors(&FREQUENCIES.replacen(from, to, 1));
-        let said = refusal(&place.run());
-        assert!(words.iter().all(|word| said.contains(word)), "{said}");
-        assert!(!place.path("out").exists(), "{said}");
+        let message = refusal(&place.run());
+        assert!(words.iter().all(|word| message.contains(word)), "{message}");
+        assert!(!place.path("out").exists(), "{message}");
         place.assert_as_before();
     }
 }
@@ -149,18 +149,18 @@ fn what_cannot_be_done_is_refused_before_anything_is_touched() {
 #[test]
 fn a_failed_workload_and_a_failed_meter_leave_nothing_set() {
     let place = Place::with_processors(FREQUENCIES);
-    let said = refusal(&place.run());
+    let message = refusal(&place.run());
     // There is no package to write to.
-    assert!(said.contains("exit status: 6"), "{said}");
+    assert!(message.contains("exit status: 6"), "{message}");
     place.assert_as_before();
     let place = Place::with_processors(&FREQUENCIES.replace(
         r#"idle = "20ms""#,
         r#"command = "echo nothing", idle = "0""#,
     ));
-    let said = refusal(&place.run());
+    let message = refusal(&place.run());
     assert!(
-        said.contains("energy.command") && said.contains("'nothing'"),
-        "{said}"
+        message.contains("energy.command") && message.contains("'nothing'"),
+        "{message}"
     );
     place.assert_as_before();
 }
@@ -190,12 +190,12 @@ directory = "$HERE/work"
         .current_dir(place.folder.path())
         .output()
         .expect("luc runs");
-    let said = stderr(&output);
-    if said.contains("cpu controller") {
-        luc_testkit::skipped!("{said}");
+    let message = stderr(&output);
+    if message.contains("cpu controller") {
+        luc_testkit::skipped!("{message}");
         return;
     }
-    assert!(output.status.success(), "{said}");
+    assert!(output.status.success(), "{message}");
     let text = stdout(&output);
     for words in [
         "throttle:50%(not-a-frequency)",

@@ -121,15 +121,15 @@ fn killed_with_its_cleanup_process_the_next_command_of_any_kind_puts_everything_
     assert_eq!(place.settings(), [&["1", "off"][..], &one, &one].concat());
     let next = next_luc(&place, &["disk", "list"]);
     assert_eq!(stdout(&next), "no disks\n");
-    let said = stderr(&next);
-    assert_eq!(said.lines().count(), 1, "{said}");
+    let message = stderr(&next);
+    assert_eq!(message.lines().count(), 1, "{message}");
     for words in [
         "killed sweep",
         "the processors' settings",
         "out/work",
         "restored",
     ] {
-        assert!(said.contains(words), "{said}");
+        assert!(message.contains(words), "{message}");
     }
     place.assert_as_before();
     assert!(!place.path("out/work").exists());
@@ -159,28 +159,31 @@ fn what_others_may_have_written_is_not_restored() {
     };
     open(&file, 0o666);
     let output = next_luc(&place, &["sweep", "restore", "--json"]);
-    let said = stderr(&output);
-    assert_eq!(output.status.code(), Some(2), "{said}");
+    let message = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{message}");
     assert!(
-        said.contains("processors.json") && said.contains("mode 666"),
-        "{said}"
+        message.contains("processors.json") && message.contains("mode 666"),
+        "{message}"
     );
     let one = ["1200000", "1200000", "powersave"];
     assert_eq!(place.settings(), [&["1", "off"][..], &one, &one].concat());
-    let said = refusal(&place.sweep_without_restoring());
-    assert!(said.contains("processors.json"), "{said}");
+    let message = refusal(&place.sweep_without_restoring());
+    assert!(message.contains("processors.json"), "{message}");
     open(&file, 0o600);
     open(&place.path("out"), 0o777);
     let output = next_luc(&place, &["sweep", "restore"]);
-    let said = stdout(&output);
+    let message = stdout(&output);
     assert!(
-        output.status.success() && said.contains("restored"),
+        output.status.success() && message.contains("restored"),
         "{}",
         stderr(&output)
     );
     place.assert_as_before();
-    let said = refusal(&place.run());
-    assert!(said.contains("out") && said.contains("mode 777"), "{said}");
+    let message = refusal(&place.run());
+    assert!(
+        message.contains("out") && message.contains("mode 777"),
+        "{message}"
+    );
 }
 
 fn signal_to(signal: &str, pids: &[&str]) {

@@ -132,8 +132,8 @@ fn it_ends_with_its_terminal() {
     };
     let (child, mut master) = terminal::start(&bench, &[], 80, 24);
     let mut top = Killed(child);
-    let mut said = [0; 16];
-    master.read_exact(&mut said).expect("it draws");
+    let mut message = [0; 16];
+    master.read_exact(&mut message).expect("it draws");
     drop(master);
     until("the end", || top.0.try_wait().expect("ours").is_some());
 }

@@ -19,7 +19,7 @@ pub(crate) struct Terminal {
     child: Child,
     master: File,
     output: Receiver<Vec<u8>>,
-    said: Vec<u8>,
+    message: Vec<u8>,
     screen: Screen,
 }
 
@@ -40,7 +40,7 @@ impl Terminal {
             child,
             master,
             output,
-            said: Vec::new(),
+            message: Vec::new(),
             screen: Screen::new(columns, rows),
         }
     }
@@ -50,7 +50,7 @@ impl Terminal {
         let begin = Instant::now();
         loop {
             while let Ok(bytes) = self.output.recv_timeout(Duration::from_millis(50)) {
-                self.said.extend_from_slice(&bytes);
+                self.message.extend_from_slice(&bytes);
                 self.screen.take(&bytes);
             }
             let lines = self.screen.lines();
@@ -96,10 +96,10 @@ impl Terminal {
         let status = self.child.wait().expect("it ends");
         let as_it_was = self.is_as_it_was();
         while let Ok(bytes) = self.output.recv_timeout(Duration::from_millis(200)) {
-            self.said.extend_from_slice(&bytes);
+            self.message.extend_from_slice(&bytes);
         }
-        let said = String::from_utf8_lossy(&self.said);
-        let last = |text: &str| said.rfind(text);
+        let message = String::from_utf8_lossy(&self.message);
+        let last = |text: &str| message.rfind(text);
         let left =
             last("\x1b[?1049l") > last("\x1b[?1049h") && last("\x1b[?25h") > last("\x1b[?25l");
         (status.code(), as_it_was && left)

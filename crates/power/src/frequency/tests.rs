@@ -116,9 +116,9 @@ impl Fake {
         let outcome = check(self.sysfs.path(), &[setting], &options);
         assert_eq!(self.all(), before, "a check changes nothing");
         outcome.map_err(|error| {
-            let said = error.to_string();
-            assert_eq!(said.lines().count(), 1, "{said}");
-            said
+            let message = error.to_string();
+            assert_eq!(message.lines().count(), 1, "{message}");
+            message
         })
     }
 
@@ -192,8 +192,11 @@ fn an_error_half_way_is_put_back() {
     // Turbo cannot be written: SMT is off by then.
     fs::remove_file(fake.path("intel_pstate/no_turbo")).expect("removed");
     fs::create_dir(fake.path("intel_pstate/no_turbo")).expect("in its place");
-    let said = fake.check("as-is", OFF).expect_err("refused before");
-    assert!(said.contains("no_turbo") && said.contains("root"), "{said}");
+    let message = fake.check("as-is", OFF).expect_err("refused before");
+    assert!(
+        message.contains("no_turbo") && message.contains("root"),
+        "{message}"
+    );
     fs::remove_dir(fake.path("intel_pstate/no_turbo")).expect("removed");
     fake.put("intel_pstate/no_turbo", "0");
     let before = fake.all();
@@ -202,11 +205,14 @@ fn an_error_half_way_is_put_back() {
     let limit = fake.path("cpu1/cpufreq/scaling_max_freq");
     fs::remove_file(&limit).expect("removed");
     fs::create_dir(&limit).expect("in its place");
-    let said = lent
+    let message = lent
         .set(&Setting::Khz(2_200_000))
         .expect_err("refused")
         .to_string();
-    assert!(said.contains("cpu1/cpufreq/scaling_max_freq"), "{said}");
+    assert!(
+        message.contains("cpu1/cpufreq/scaling_max_freq"),
+        "{message}"
+    );
     assert_eq!(fake.get("cpu0/cpufreq/scaling_max_freq"), "2200000");
     restore(fake.sysfs.path(), &fake.saved()).expect_err("not yet");
     assert!(fake.saved().exists());
@@ -255,31 +261,32 @@ fn the_lower_limit_is_never_above_the_upper() {
 #[test]
 fn frequencies_that_are_not_there_name_the_nearest() {
     let fake = Fake::with_range();
-    let said = fake.check("5GHz", NOTHING).expect_err("too high");
-    assert!(said.contains("0.8GHz to 4.5GHz"), "{said}");
-    assert!(said.contains("nearest possible is 4.5GHz"), "{said}");
-    let said = fake.check("3.2GHz", OFF).expect_err("turbo");
-    assert!(said.contains("nearest possible is 3GHz"), "{said}");
+    let message = fake.check("5GHz", NOTHING).expect_err("too high");
+    assert!(message.contains("0.8GHz to 4.5GHz"), "{message}");
+    assert!(message.contains("nearest possible is 4.5GHz"), "{message}");
+    let message = fake.check("3.2GHz", OFF).expect_err("turbo");
+    assert!(message.contains("nearest possible is 3GHz"), "{message}");
     fake.check("3.2GHz", NOTHING).expect("with turbo");
-    let said = fake.check("100MHz", NOTHING).expect_err("too low");
-    assert!(said.contains("nearest possible is 0.8GHz"), "{said}");
+    let message = fake.check("100MHz", NOTHING).expect_err("too low");
+    assert!(message.contains("nearest possible is 0.8GHz"), "{message}");
     // As amd-pstate has it.
     fs::remove_file(fake.path("cpufreq/policy0/base_frequency")).expect("removed");
     fake.put("cpu0/acpi_cppc/nominal_freq", "2900");
-    let said = fake.check("3GHz", OFF).expect_err("turbo");
-    assert!(said.contains("nearest possible is 2.9GHz"), "{said}");
+    let message = fake.check("3GHz", OFF).expect_err("turbo");
+    assert!(message.contains("nearest possible is 2.9GHz"), "{message}");
     let fake = Fake::with_table();
-    let said = fake.check("1.3GHz", NOTHING).expect_err("between");
+    let message = fake.check("1.3GHz", NOTHING).expect_err("between");
     assert!(
-        said.contains("1.2GHz, 1.6GHz, 2.4GHz, 2.401GHz") && said.contains("possible is 1.2GHz"),
-        "{said}"
+        message.contains("1.2GHz, 1.6GHz, 2.4GHz, 2.401GHz")
+            && message.contains("possible is 1.2GHz"),
+        "{message}"
     );
 }
 
 #[test]
 fn a_machine_without_them_says_so() {
     let fake = Fake::new(&[]);
-    let said = fake.check("2.4GHz", NOTHING).expect_err("no cpufreq");
+    let message = fake.check("2.4GHz", NOTHING).expect_err("no cpufreq");
     for words in [
         "2.4GHz",
         "cpufreq",
@@ -287,21 +294,21 @@ fn a_machine_without_them_says_so() {
         "no frequency",
         "virtual time",
     ] {
-        assert!(said.contains(words), "{said}");
+        assert!(message.contains(words), "{message}");
     }
     let only = |turbo, smt| Options { turbo, smt };
-    let said = fake.check("as-is", only(Some(false), None)).expect_err("");
-    assert!(said.contains("boost"), "{said}");
-    let said = fake.check("as-is", only(None, Some(false))).expect_err("");
-    assert!(said.contains("smt/control"), "{said}");
+    let message = fake.check("as-is", only(Some(false), None)).expect_err("");
+    assert!(message.contains("boost"), "{message}");
+    let message = fake.check("as-is", only(None, Some(false))).expect_err("");
+    assert!(message.contains("smt/control"), "{message}");
     fake.put("smt/control", "notimplemented");
-    let said = fake.check("as-is", only(None, Some(false))).expect_err("");
-    assert!(said.contains("notimplemented"), "{said}");
+    let message = fake.check("as-is", only(None, Some(false))).expect_err("");
+    assert!(message.contains("notimplemented"), "{message}");
     fake.put("smt/control", "notsupported");
     fake.check("as-is", only(None, Some(false)))
         .expect("off as it is");
-    let said = fake.check("as-is", only(None, Some(true))).expect_err("");
-    assert!(said.contains("notsupported"), "{said}");
+    let message = fake.check("as-is", only(None, Some(true))).expect_err("");
+    assert!(message.contains("notsupported"), "{message}");
     fake.check("as-is", NOTHING).expect("nothing to do");
 }
 
@@ -333,8 +340,8 @@ fn boost_of_single_policies_and_what_the_driver_does_not_do() {
 fn one_sweep_at_a_time_and_saved_files_of_others() {
     let fake = Fake::with_range();
     let held = lock(fake.sysfs.path()).expect("free");
-    let said = lock(fake.sysfs.path()).expect_err("held").to_string();
-    assert!(said.contains("in use"), "{said}");
+    let message = lock(fake.sysfs.path()).expect_err("held").to_string();
+    assert!(message.contains("in use"), "{message}");
     drop(held);
     lock(fake.sysfs.path()).expect("free again");
     for text in [
@@ -344,10 +351,10 @@ fn one_sweep_at_a_time_and_saved_files_of_others() {
         r#"{"smt":null,"turbo":[["/etc/passwd","1"]],"policies":[]}"#,
     ] {
         fs::write(fake.saved(), text).expect("written");
-        let said = restore(fake.sysfs.path(), &fake.saved()).expect_err(text);
+        let message = restore(fake.sysfs.path(), &fake.saved()).expect_err(text);
         assert!(
-            said.to_string().contains("not what a sweep saved"),
-            "{said}"
+            message.to_string().contains("not what a sweep saved"),
+            "{message}"
         );
         assert!(fake.saved().exists());
     }

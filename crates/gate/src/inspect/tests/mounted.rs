@@ -77,12 +77,12 @@ fn run(command: &mut Command) -> Result<(), String> {
     let output = command
         .output()
         .map_err(|error| format!("{name}: {error}"))?;
-    let said = String::from_utf8_lossy(&output.stderr);
+    let message = String::from_utf8_lossy(&output.stderr);
     output
         .status
         .success()
         .then_some(())
-        .ok_or(format!("{name}: {}", said.trim()))
+        .ok_or(format!("{name}: {}", message.trim()))
 }
 
 fn expect(target: &Path, journal: &Journal, kind: JournalKind) {
