@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the fuzz targets of fuzz/, each for so many seconds, with the stable compiler: libFuzzer needs only the
-# compiler's coverage pass, not nightly's sanitizers. What it finds is in fuzz/artifacts, what it learned in
+# Runs the fuzz targets of fuzz/, each for SECONDS, with the stable compiler: libFuzzer needs only the
+# compiler's coverage pass, not nightly's sanitizers. Findings go to fuzz/artifacts, the corpus to
 # fuzz/corpus; both stay for the next run. Ends with status 1 at the first input that fails.
 #
 # usage: fuzz.sh [SECONDS [TARGET...]]    (default: 120 seconds, all targets)

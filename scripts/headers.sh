@@ -3,8 +3,8 @@
 # ~/.cache/luc/headers. They are unpacked and not installed: Debian's newer headers bring their kernel along, which would
 # be the next to boot.
 #
-# Of each series that this machine's package sources offer, backports included if they are among them: the oldest and the
-# newest release, and the newest real-time and cloud variants. All of them would cost a CI more minutes than they tell.
+# It fetches, of each series that this machine's package sources offer, the oldest and the newest release and the newest
+# real-time and cloud variants. Compiling for all releases would cost minutes and find no more.
 set -euo pipefail
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/luc/headers
 
@@ -15,7 +15,7 @@ for tool in apt-cache apt-get dpkg-deb; do
 	fi
 done
 
-# The releases to have.
+# Prints the releases to fetch.
 releases() {
 	local all series one
 	all=$(apt-cache pkgnames linux-headers- |

@@ -14,7 +14,7 @@ for file in luc libluc_gate_preload.so; do
 		exit 2
 	fi
 done
-# Debug information is for those who build; it is most of each file.
+# Debug information is most of each file, and only developers need it.
 strip=()
 if command -v strip >/dev/null; then strip=(-s); fi
 install -D "${strip[@]}" -m 755 "$build/luc" "$root/bin/luc"
@@ -39,7 +39,7 @@ if [[ $EUID == 0 && -z ${3:-} && $prefix =~ ^/usr(/local)?/?$ ]]; then
 	sources=/usr/src/luc-$version
 fi
 install -d "$sources"
-# Files that this version does not have any more would still be compiled.
+# DKMS would still compile files that this version no longer has.
 rm -f "$sources"/*.c "$sources"/*.h
 install -m 644 "$module"/*.c "$module"/*.h "$module"/{Kbuild,Makefile,dkms.conf,README.md} "$sources"
 if [[ $sources == /usr/src/* ]]; then

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Form, lints, links of the documentation, BPF programs, shell scripts, licences and advisories of dependencies.
+# Checks form, lints, links of the documentation, BPF programs, shell scripts, and dependencies (licences, sources,
+# advisories).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 cargo=scripts/cargo.sh
@@ -10,7 +11,7 @@ RUSTDOCFLAGS="-D warnings" $cargo doc --workspace --no-deps --document-private-i
 clang-format --dry-run --Werror crates/probe/bpf/*.[ch]
 find kernel -name "*.[ch]" ! -name trace_luc.h -exec clang-format --dry-run --Werror {} +
 shellcheck -x scripts/*.sh .ci/run
-# Those of the guests, too: bash's, but for the first process, which is busybox's.
+# Scripts of the guests: all are bash's except the first process, which is busybox's.
 find crates prove vm -name "*.sh" -exec shellcheck -x {} +
 if ! $cargo deny --version >/dev/null 2>&1; then
 	echo "skipped: licences, sources and advisories of dependencies: cargo-deny is not installed (\`make setup-lint\`)"

@@ -161,8 +161,8 @@ need_lint_tools() {
 	fi
 }
 
-# What checks licences and advisories of dependencies. No distribution packages it, so cargo builds it, in
-# 5.5 minutes of processor time. The oldest Rust of toolchain.sh builds this version.
+# cargo-deny checks licences and advisories of dependencies. No distribution packages it, so cargo builds it, in 5.5
+# minutes of processor time. The oldest Rust of toolchain.sh builds this version.
 cargo_deny="cargo-deny@0.20.2"
 install_cargo_deny() {
 	local cargo
@@ -173,7 +173,7 @@ install_cargo_deny() {
 		echo "setup: $cargo_deny was not installed, so dependencies are not checked"
 }
 
-# What no package brings: cargo-deny, and headers of more kernels.
+# Installs what no package brings: cargo-deny, and headers of more kernels.
 install_others() {
 	case $goal in all | lint) install_cargo_deny ;; esac
 	fetch_headers
@@ -215,7 +215,7 @@ export DEBIAN_FRONTEND=noninteractive
 can_install=false
 if [[ $EUID == 0 ]] && command -v apt-get >/dev/null; then can_install=true; fi
 
-# Which Rust there is to install is known only from fresh package lists.
+# Only fresh package lists tell which Rust can be installed.
 if $can_install && ! find_toolchain >/dev/null; then
 	echo "setup: apt-get update, to look for Rust >= 1.$rust_minor_needed"
 	apt-get update -qq
@@ -233,7 +233,7 @@ if ((${#wanted[@]})) && ! $can_install; then
 	echo "setup: some tests will be skipped without these packages: ${wanted[*]}"
 	wanted=()
 fi
-# Without package lists nothing is known to be offered: then they are fetched first.
+# Without package lists nothing is known to be offered; they are fetched further down.
 if $can_install && offers make; then want_offered; fi
 if ((${#missing[@]} + ${#wanted[@]} == 0)); then
 	install_others
