@@ -12,7 +12,10 @@ const KEYS: &[(&str, &str)] = &[
     ("F6 >", "choose the column to sort by; I inverts the order"),
     ("H", "threads instead of processes"),
     ("Space Z", "pause, and go on"),
-    ("+ - d", "time between two refreshes: double, half, in seconds"),
+    (
+        "+ - d",
+        "time between two refreshes: double, half, in seconds",
+    ),
     ("Ctrl-L", "draw anew"),
     ("F10 q Ctrl-C", "quit"),
 ];
