@@ -142,3 +142,57 @@ fn killed_and_gone_on_it_ends_as_if_nothing_had_happened() {
         "{point:#}"
     );
 }
+
+/// A server on a hard disk whose files do not fit into the memory, from cold.
+const SERVER: &str = r#"
+[virtual]
+mips = [1000]
+repeats = 1
+[disk]
+model = "hdd"
+size = "512M"
+[[workload]]
+name = "web"
+filebench = "slides-web"
+memory = "32M"
+options = { seconds = 2, cold = true, set = ["nfiles=1000", "nthreads=8", "iosize=64k"] }
+[[target]]
+name = "ext4"
+fs = "ext4"
+mount = "noatime"
+[[target]]
+name = "reiserfs"
+fs = "reiserfs"
+mount = "notail"
+"#;
+
+#[test]
+fn a_server_with_little_memory_reads_from_a_hard_disk() {
+    if !can_run() {
+        return;
+    }
+    let folder = TempDir::new().expect("a folder");
+    fs::write(folder.path().join("plan.toml"), SERVER).expect("written");
+    let output = sweep(folder.path(), "out").output().expect("luc runs");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let repeats = report["repeats"].as_array().expect("repeats");
+    let mounts = [
+        "ext4 /dev/loop0 rw,noatime",
+        "reiserfs /dev/loop0 rw,relatime,notail",
+    ];
+    for mount in mounts {
+        let on = |repeat: &&Value| {
+            repeat["environment"]["mount"]
+                .as_str()
+                .is_some_and(|on| on.starts_with(mount))
+        };
+        let repeat = repeats.iter().find(on).expect(mount);
+        // The set does not fit: whole files come from the drive, mostly from its own read-ahead.
+        let reads = repeat["counters"]["disk.reads"].as_f64();
+        assert!(reads > Some(50.0), "{repeat}");
+        // A drive's rate, not that of memory.
+        let rate = repeat["value"].as_f64();
+        assert!(rate > Some(20.0) && rate < Some(20_000.0), "{repeat}");
+    }
+}
