@@ -5,7 +5,7 @@
 
 mod file_systems;
 mod machine;
-mod own;
+pub(super) mod own;
 
 use std::collections::BTreeMap;
 use std::fs;

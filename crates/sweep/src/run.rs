@@ -17,7 +17,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use super::cleanup::{CleanupProcess, MARK};
-use super::counters::Counting;
+use super::counters::{Counters, Counting, own};
 use super::device::{Block, Lent, identified};
 use super::environment::Before;
 use super::error::SweepError;
@@ -91,6 +91,8 @@ fn attempt(
     let fs = point.target.fs.as_deref();
     let environment = before.end(&dir, fs, caches_dropped, &power.sysfs);
     let (value, warm_up) = runner.figure(point, &stdout, elapsed_s)?;
+    let mut counters = counted.counters(&stdout, elapsed_s);
+    counters.extend(runner.own_counters(point, &stdout));
     runner.clear(point)?;
     let per_joule = |joules: fn(&Energy) -> Option<f64>| {
         point.unit_per_joule()?;
@@ -109,7 +111,7 @@ fn attempt(
         warm_up,
         environment,
         energy,
-        counters: counted.counters(&stdout, elapsed_s),
+        counters,
         discarded: Vec::new(),
     })
 }
@@ -217,7 +219,8 @@ impl Runner<'_> {
             words.extend(
                 ["run", "--level", "gate", "--policy", batching.name()].map(OsString::from),
             );
-            words.extend(["--no-why", "--quiet", "--"].map(OsString::from));
+            words.extend(["--no-why", "--quiet", "--json"].map(OsString::from));
+            words.extend([self.gate_report().into_os_string(), "--".into()]);
         }
         if let Some(bench) = workload.bench {
             words.extend([
@@ -270,6 +273,27 @@ impl Runner<'_> {
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).current_dir(dir);
         Ok(command)
+    }
+
+    /// Where `luc run` writes its report.
+    fn gate_report(&self) -> PathBuf {
+        self.cleanup.state.work.join("gate.json")
+    }
+
+    /// What the plan wants of the workload's report, and what the gate says.
+    fn own_counters(&self, point: &Point, stdout: &str) -> Counters {
+        let mut counters = Counters::new();
+        if !point.workload.counters.is_empty() {
+            let report = serde_json::from_str(stdout).unwrap_or_default();
+            counters.extend(own::named(&report, &point.workload.counters));
+        }
+        if matches!(point.policy, Policy::Gate(_)) {
+            let report = fs::read_to_string(self.gate_report()).unwrap_or_default();
+            let mount = self.cleanup.state.mount();
+            let mount = point.target.fs.is_some().then(|| mount.to_string_lossy());
+            counters.extend(own::gate(&report, mount.as_deref()));
+        }
+        counters
     }
 
     /// The figure, and how much of a series was warm-up.

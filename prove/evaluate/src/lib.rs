@@ -12,7 +12,6 @@ mod disks;
 mod engine;
 mod error;
 mod faults;
-mod gains;
 mod groups;
 mod harness;
 mod kills;

@@ -4,8 +4,8 @@ use super::harness::Harness;
 use super::plans::{Planned, planned};
 use super::report::Page;
 use super::{
-    EvaluateError, analysis, call_cost, coverage, engine, faults, gains, kills, personalities,
-    powercut, prediction, recording, safety, services, short, sigkill, sweep_kills, truth,
+    EvaluateError, analysis, call_cost, coverage, engine, faults, kills, personalities, powercut,
+    prediction, recording, safety, services, short, sigkill, sweep_kills, truth,
 };
 
 /// A part of the evaluation.
@@ -35,7 +35,7 @@ pub const PARTS: [Part; 28] = [
     part("head-to-head", "ext4, fast commits and XFS, each with and without the gate", ByPlan(planned!("head-to-head"))),
     part("no-harm", "Where the gate cannot help it must not harm", ByPlan(planned!("no-harm"))),
     part("call-cost", "What a call costs while the gate stands aside", Here(call_cost::run)),
-    part("gains", "Overwritten, preallocated and growing logs, deletions, and each policy, beside their limits", Here(gains::run)),
+    part("gains", "Overwritten, preallocated and growing logs, deletions, and each policy, beside their limits", ByPlan(planned!("gains"))),
     part("short", "Short programs, first-ever and repeated", Here(short::run)),
     part("services", "Services of the distribution, unchanged", Here(services::run)),
     part("powercut", "Power cuts under the gate", Here(powercut::run)),

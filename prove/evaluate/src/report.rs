@@ -166,11 +166,6 @@ pub(super) fn spread_as(values: &[f64], write: impl Fn(f64) -> String) -> String
     format!("{} ({} to {})", write(middle), write(low), write(high))
 }
 
-/// The median of runs.
-pub(super) fn middle(values: &[f64]) -> String {
-    median(values).map_or_else(|| "-".to_owned(), number)
-}
-
 /// A ratio with its interval.
 pub(super) fn ratio(interval: Option<&Interval>) -> String {
     interval.map_or_else(

@@ -38,10 +38,6 @@ pub(super) enum Under {
     Bare,
     /// `luc run --policy auto`.
     Gate,
-    /// `luc run --policy POLICY`.
-    Policy(&'static str),
-    /// `luc run --policy auto`, recorded, so that it says what a call's time goes into.
-    Reported,
     /// `luc run --policy auto` by a user who has never run anything so.
     First,
     /// The same by a user who has run the same command on the same file system before.
@@ -51,24 +47,17 @@ pub(super) enum Under {
 }
 
 impl Under {
-    /// Whether the last repeat's run is enough: what is asked is what it says, not how fast it is.
-    fn is_told_once(self) -> bool {
-        self == Self::Reported
-    }
-
     /// The words of `luc` before `--` and the command, if there are any.
     fn words(self, gate_file: &Path, trace: &Path) -> Vec<String> {
-        let gate = |policy: &str, quiet: &str| {
-            let words = ["run", quiet, "--policy", policy, "--json"];
-            let words = words.into_iter().filter(|word| !word.is_empty());
-            let file = gate_file.display().to_string();
-            words.map(str::to_owned).chain([file]).collect()
-        };
         match self {
             Self::Bare => Vec::new(),
-            Self::Gate | Self::First | Self::Again => gate("auto", "--quiet"),
-            Self::Policy(policy) => gate(policy, "--quiet"),
-            Self::Reported => gate("auto", ""),
+            Self::Gate | Self::First | Self::Again => {
+                let words = ["run", "--quiet", "--policy", "auto", "--json"].map(str::to_owned);
+                words
+                    .into_iter()
+                    .chain([gate_file.display().to_string()])
+                    .collect()
+            }
             Self::Recorder => {
                 let words = ["record", "--quiet", "--out"].map(str::to_owned);
                 words
@@ -87,10 +76,6 @@ pub(super) struct Run {
     setting: &'static str,
     /// What `luc bench` reported.
     pub(super) bench: Value,
-    /// What `luc run` reported on the disk's file system; null without the gate.
-    pub(super) gate: Value,
-    /// What `luc run` said that a call's time went into; null unless it was recorded.
-    pub(super) why: Value,
     /// What `luc explain` said of the disk's file system; null unless recorded.
     pub(super) explained: Value,
     /// Share of the processors' time that the hypervisor took during it.
@@ -136,7 +121,7 @@ impl Runs {
     }
 }
 
-/// Runs all jobs `repeats` times, on fresh disks each time; reported ones once.
+/// Runs all jobs `repeats` times, on fresh disks each time.
 pub(super) fn run(harness: &Harness, jobs: &[Job], repeats: usize) -> Result<Runs, EvaluateError> {
     let jobs: Vec<&Job> = jobs
         .iter()
@@ -146,15 +131,11 @@ pub(super) fn run(harness: &Harness, jobs: &[Job], repeats: usize) -> Result<Run
         let only = harness.options.only.clone().unwrap_or_default();
         return Err(EvaluateError::NoCell(only));
     }
-    let told_once = jobs.iter().filter(|job| job.under.is_told_once()).count();
-    let all = (jobs.len() - told_once) * repeats + told_once;
     harness.keep_processors_awake()?;
-    let mut progress = Progress::new(harness.part, all);
+    let mut progress = Progress::new(harness.part, jobs.len() * repeats);
     let mut runs = Runs::default();
     for repeat in 0..repeats {
         let mut order = jobs.clone();
-        let is_last = repeat + 1 == repeats;
-        order.retain(|job| is_last || !job.under.is_told_once());
         order.shuffle(&mut random::stream(harness.options.seed, repeat as u64));
         let mut disks: Vec<(DiskSpec, Disk<'_>)> = Vec::new();
         for job in order {
@@ -216,14 +197,12 @@ fn once(
     let bench = harness.json_of(&mut command)?;
     let stolen_share = Processors::now().stolen_share_since(processors);
     let after = disk.counts()?;
-    let (mut gate, mut why, mut explained) = (Value::Null, Value::Null, Value::Null);
+    let (mut gate, mut explained) = (Value::Null, Value::Null);
     match job.under {
         Under::Bare => {}
         Under::Recorder => explained = explain(harness, disk, &trace)?,
-        _ => {
-            let report = read_json(&gate_file)?;
-            gate = of_disk(&report, disk).clone();
-            why = report["why"].clone();
+        Under::Gate | Under::First | Under::Again => {
+            gate = of_disk(&read_json(&gate_file)?, disk).clone();
         }
     }
     let flushes = after.flushes - before.flushes;
@@ -243,15 +222,12 @@ fn once(
         "commits": commits,
         "bench": bench,
         "gate": gate,
-        "why": why,
         "explained": kept(&explained),
     }));
     Ok(Run {
         cell: job.cell.clone(),
         setting: job.setting,
         bench,
-        gate,
-        why,
         explained,
         stolen_share,
     })
@@ -319,12 +295,6 @@ fn new_home(harness: &Harness, command: &mut Command) -> Result<(), EvaluateErro
     Ok(())
 }
 
-/// Files created or records synchronized per second: of metarates, overwrite and append.
-pub(super) fn calls_per_s(run: &Run) -> Option<f64> {
-    let syncs = figure(&run.bench, "syncs_per_second").ok();
-    syncs.or_else(|| files_per_s(run))
-}
-
 /// Files created per second, of metarates.
 pub(super) fn files_per_s(run: &Run) -> Option<f64> {
     figure(&run.bench, "creations_per_second").ok()
@@ -379,8 +349,6 @@ mod tests {
                     { "operation": "open", "count": 9, "mean_us": 9.0, "p99_us": 99e3 },
                 ],
             }),
-            gate: Value::Null,
-            why: Value::Null,
             explained: Value::Null,
             stolen_share: 0.0,
         }

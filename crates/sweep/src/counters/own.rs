@@ -1,4 +1,6 @@
-//! What a workload says of itself: the operations in the report of a built-in one.
+//! What a workload says of itself, and the gate of the calls that went through it.
+
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
@@ -28,9 +30,69 @@ pub(super) fn counters(stdout: &str) -> Counters {
     counters
 }
 
+/// Numbers of a report that a plan names, by their JSON pointers.
+pub(crate) fn named(report: &Value, names: &BTreeMap<String, String>) -> Counters {
+    let number = |(name, pointer): (&String, &String)| {
+        let number = report.pointer(pointer).and_then(Value::as_f64)?;
+        Some((format!("report.{name}"), number))
+    };
+    names.iter().filter_map(number).collect()
+}
+
+/// What is taken of the report of `luc run`.
+const OF_GATE: [&str; 5] = [
+    "gated",
+    "rounds",
+    "mean_wait_us",
+    "mean_write_back_us",
+    "timed_out",
+];
+
+/// The gate's figures on the file system mounted at `mount`, of the report of `luc run`; of the busiest one without it.
+pub(crate) fn gate(report: &str, mount: Option<&str>) -> Counters {
+    let report: Value = serde_json::from_str(report).unwrap_or_default();
+    let all = report["file_systems"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    let is_it = |one: &&Value| mount.is_none_or(|mount| one["mount_point"] == mount);
+    let Some(found) = all.iter().find(is_it) else {
+        return Counters::new();
+    };
+    let figure = |name: &str| Some((format!("gate.{name}"), found["gate"][name].as_f64()?));
+    let mut counters: Counters = OF_GATE.into_iter().filter_map(figure).collect();
+    let gains = ["decision", "flush_decision"].map(|law| found["gate"][law]["gain"].as_f64());
+    if let Some(gain) = gains.into_iter().flatten().reduce(f64::max) {
+        counters.insert("gate.gain".to_owned(), gain);
+    }
+    counters
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_that_a_plan_names() {
+        let report = serde_json::json!({ "a": { "median_us": 2.5 }, "b": "text" });
+        let names = [("x", "/a/median_us"), ("y", "/b"), ("z", "/c")];
+        let names = names.map(|(name, pointer)| (name.to_owned(), pointer.to_owned()));
+        let found = named(&report, &names.into());
+        assert_eq!(found, Counters::from([("report.x".to_owned(), 2.5)]));
+    }
+
+    #[test]
+    fn the_gate_speaks_of_the_target_s_file_system() {
+        let of = |mount: &str, gated: u32| {
+            serde_json::json!({ "mount_point": mount, "gate": {
+                "gated": gated, "mean_wait_us": 1.5, "decision": { "gain": 1.2 }, "flush_decision": null } })
+        };
+        let report = serde_json::json!({ "file_systems": [of("/", 3), of("/m", 4)] }).to_string();
+        let found = gate(&report, Some("/m"));
+        assert_eq!((found["gate.gated"], found["gate.gain"]), (4.0, 1.2));
+        assert_eq!(gate(&report, None)["gate.gated"], 3.0);
+        assert!(gate(&report, Some("/n")).is_empty() && gate("", None).is_empty());
+    }
 
     #[test]
     fn operations_of_a_report() {

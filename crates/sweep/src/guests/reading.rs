@@ -6,6 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use luc_vm::Outcome;
 use serde_json::Value;
 
+use super::super::counters::own;
 use super::super::environment::Environment;
 use super::super::error::SweepError;
 use super::super::journal::{Failure, Record, Results};
@@ -54,6 +55,7 @@ pub(super) fn records(
             .filter(|value| value.is_finite() && *value > 0.0)
             .ok_or_else(|| missing(pointer))?;
         let mut counters = latencies(&report, speed);
+        counters.extend(own::named(&report, &point.workload.counters));
         counters.extend(module(&values(file("luc")), speed));
         counters.extend(if plan.disk.is_modelled() {
             disk("disk", &members(file("before")), &members(file("disk")))

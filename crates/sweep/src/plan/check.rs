@@ -171,6 +171,15 @@ impl Workload {
             }
             _ => return refuse("write one of bench, filebench and command"),
         }
+        if let Some((name, pointer)) = self
+            .counters
+            .iter()
+            .find(|(_, pointer)| !pointer.starts_with('/'))
+        {
+            return refuse(&format!(
+                "counters: {name} = \"{pointer}\" is no JSON pointer: write \"/a/b\""
+            ));
+        }
         let Some(figure) = &self.figure else {
             return Ok(());
         };

@@ -65,6 +65,9 @@ pub struct Workload {
     pub target: Option<Vec<String>>,
     /// The user's command; `{dir}`, `{threads}` and `{seed}` are replaced.
     pub command: Option<Vec<String>>,
+    /// Further numbers of its JSON that are kept as counters `report.NAME`, by their pointers.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counters: BTreeMap<String, String>,
     /// Its figure. Without it a built-in one's rate, or a command's run time.
     pub figure: Option<Figure>,
 }

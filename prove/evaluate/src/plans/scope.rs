@@ -127,6 +127,10 @@ impl<'a> Scope<'a> {
         if self.claims.setting.contains_key(name) {
             return self.series(name, VALUE).map(Value::Series);
         }
+        if name == "processors" {
+            let processors = self.data.machine["cpus"].as_f64();
+            return Ok(processors.map_or(Value::Missing, Value::Number));
+        }
         let value = self
             .row
             .get(name)

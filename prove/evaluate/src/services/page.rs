@@ -3,7 +3,6 @@
 use luc_stats::{Interval, median, ratio_interval};
 use serde_json::{Value, json};
 
-use super::super::gains::{said, takers};
 use super::super::harness::figure;
 use super::super::report::{Page, Table, Target, number, ratio};
 use super::Outcome;
@@ -157,6 +156,51 @@ impl Outcome {
     }
 }
 
+/// What took a call's time, the largest first, by `luc run`'s report.
+fn takers(why: &Value) -> String {
+    let Some(takers) = why["takers"].as_object() else {
+        return "not recorded".to_owned();
+    };
+    let mut shares: Vec<(&str, f64)> = takers
+        .iter()
+        .filter_map(|(name, taken)| Some((&**name, figure(taken, "share").ok()?)))
+        .filter(|(_, share)| *share >= 0.005)
+        .collect();
+    shares.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+    let words: Vec<String> = shares
+        .iter()
+        .map(|(name, share)| format!("{} {:.0} %", name.replace('_', " "), share * 100.0))
+        .collect();
+    words.join(", ")
+}
+
+/// What the gate said of a file system: how long it held, and its decision.
+fn said(file_system: &Value) -> String {
+    let gate = &file_system["gate"];
+    let mut words = Vec::new();
+    if let (Ok(held), Ok(wrote)) = (
+        figure(gate, "mean_wait_us"),
+        figure(gate, "mean_write_back_us"),
+    ) {
+        words.push(format!(
+            "held {} ms, data written first in {} ms",
+            number(held / 1e3),
+            number(wrote / 1e3)
+        ));
+    }
+    let decision = &gate["decision"];
+    let text = |key: &str| decision[key].as_str().unwrap_or_default();
+    match (text("state"), text("reason")) {
+        ("", _) => {}
+        (state, "") => words.push(state.to_owned()),
+        (state, reason) => words.push(format!("{state}: {reason}")),
+    }
+    if words.is_empty() {
+        return "nothing".to_owned();
+    }
+    words.join("; ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::SERVICES;
@@ -198,5 +242,27 @@ mod tests {
         assert_eq!(outcome.calls(), Some(7.0));
         assert_eq!(outcome.gain().map(|gain| gain.ratio), Some(2.0));
         assert_eq!(outcome.gain_of_run().map(|gain| gain.ratio), Some(1.0));
+    }
+
+    #[test]
+    fn what_took_the_time_is_in_order() {
+        let why = json!({ "takers": {
+            "flush": { "share": 0.2 }, "own_commit": { "share": 0.7 }, "other": { "share": 0.001 },
+        }});
+        assert_eq!(takers(&why), "own commit 70 %, flush 20 %");
+        assert_eq!(takers(&Value::Null), "not recorded");
+    }
+
+    #[test]
+    fn what_the_gate_said() {
+        let file_system = json!({ "gate": {
+            "mean_wait_us": 1500.0, "mean_write_back_us": 250.0,
+            "decision": { "state": "aside", "reason": "only one caller at a time" },
+        }});
+        assert_eq!(
+            said(&file_system),
+            "held 1.50 ms, data written first in 0.250 ms; aside: only one caller at a time"
+        );
+        assert_eq!(said(&Value::Null), "nothing");
     }
 }
