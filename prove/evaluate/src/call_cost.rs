@@ -40,7 +40,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         let ns: f64 = output.trim().parse().map_err(|_| missing("ns per call"))?;
         let mut gate = serde_json::Value::Null;
         if side == Side::With {
-            gate = of_disk(&read_json(&gate_file)?, &disk).clone();
+            gate = of_disk(&read_json(&gate_file)?, disk.device()).clone();
             let counted = gate["fsyncs"].as_u64().unwrap_or(0);
             // All but those before the gate knew the file system.
             if counted < CALLS / 100 * 99 {

@@ -11,7 +11,8 @@ pub enum EvaluateError {
     Root,
     /// A signal came.
     #[error(
-        "interrupted; its disks are removed, the runs made so far are in raw/ (*.partial.json, kernel.json, matrix.json)"
+        "interrupted; its disks are removed; the same command goes on where a plan was, the runs of other parts are in \
+         raw/*.partial.json"
     )]
     Interrupted,
     /// A file or a program.
@@ -53,6 +54,23 @@ pub enum EvaluateError {
         part: String,
         /// What is wrong.
         reason: String,
+    },
+    /// An option that a plan does not take.
+    #[error(
+        "{option} does not go with {part}, whose plan has it: leave it out, or change a copy of prove/plans/{part}.toml and \
+         run `luc sweep`"
+    )]
+    OfPlan {
+        /// The part.
+        part: &'static str,
+        /// The option.
+        option: &'static str,
+    },
+    /// A page that only measuring makes.
+    #[error("{part} is no plan, so its page is made while it is measured: leave --again out")]
+    NoPlan {
+        /// The part.
+        part: &'static str,
     },
     /// A trace cannot be written.
     #[error("{0}")]

@@ -1,9 +1,10 @@
 //! The evaluation: drives the `luc` program as a user would and compares what it does with its
 //! targets.
 //!
-//! `parts` is the table of what there is. Each part is a file here and writes two: every single run
-//! as JSON, and a table with the targets. `harness` runs programs, `disks` makes disks, `rounds` runs
-//! settings in a random order, `report` turns figures into a page.
+//! `parts` is the table of what there is. A part that compares settings is a plan and claims in `prove/plans`, which
+//! `plans` runs and judges. Any other part is a file here. Each writes two files: every single run as JSON, and a page
+//! with the targets. `harness` runs programs, `disks` makes disks, `rounds` runs settings in a random order, `report`
+//! turns figures into a page.
 
 mod analysis;
 mod call_cost;
@@ -73,7 +74,7 @@ pub struct Options {
     pub jobs: usize,
     /// Pages are made of the raw data that are there; nothing is measured.
     pub again: bool,
-    /// No guest is started after this time, of the parts in guests.
+    /// No repeat is begun after this time, of the parts that are plans.
     pub budget: Option<Duration>,
 }
 
@@ -101,6 +102,7 @@ pub struct Verdict {
 /// [`EvaluateError`]; the runs made until then are in `raw/PART.partial.json`.
 pub fn run(part: Part, options: &Options) -> Result<Verdict, EvaluateError> {
     match part.made {
+        Made::Here(_) if options.again => Err(EvaluateError::NoPlan { part: part.name() }),
         Made::Here(measure) => here(part, measure, options),
         Made::Planned(planned) => {
             if !options.again {

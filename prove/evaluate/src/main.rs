@@ -14,12 +14,10 @@ use luc_evaluate::{EvaluateError, Options, PARTS, Part, measured, plant, sigkill
 use luc_host::interrupt;
 
 /// Measures what LUC claims and writes a page and the raw data of each part. Needs root, but for
-/// kernel, matrix and thesis.
+/// kernel, matrix and thesis, which run guests in virtual time.
 ///
-/// These three run guests in virtual time and keep each result as soon as it is there; start them again after an
-/// interruption. Kernel and matrix make what is missing or was made by another build, thesis what its sweep lacks. Exit
-/// status: 0 all targets met, 1 some not met, 2 an
-/// evaluation could not be made, 130 interrupted.
+/// A part that is a plan (prove/plans) keeps each repeat as soon as it is made: the same command goes on after an
+/// interruption. Exit status: 0 all targets met, 1 some not met, 2 an evaluation could not be made, 130 interrupted.
 #[derive(Debug, Parser)]
 #[command(args_conflicts_with_subcommands = true, max_term_width = 100, after_help = Part::list())]
 struct Cli {
@@ -32,16 +30,16 @@ struct Cli {
     /// Where the pages go; the raw data into raw/ below it
     #[arg(long, value_name = "DIR", default_value = "docs/evaluation")]
     out: PathBuf,
-    /// Runs of each setting [default: 2 to 5, by part]
+    /// Runs of each setting, of parts that are no plans [default: 2 to 7, by part]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     repeats: Option<u16>,
-    /// Seconds measured in each run [default: 3 to 10, by part]
+    /// Seconds measured in each run, of parts that are no plans [default: 2 to 10, by part]
     #[arg(long, value_name = "S")]
     seconds: Option<f64>,
     /// Power cuts of each trial, or kills [default: 10 to 1000, by part]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     cuts: Option<u64>,
-    /// Only cells whose name, as in the tables, contains this
+    /// Only cells whose name, as in the tables, contains this, of parts that are no plans
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
     /// Seed of the order of runs and of the trials
@@ -50,7 +48,7 @@ struct Cli {
     /// Guests, personalities or places of kills at a time
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: u16,
-    /// Start no guest after this many minutes, of kernel, matrix and thesis; the page shows what there is
+    /// Begin no repeat after this many minutes, of parts that are plans; the page shows what there is
     #[arg(long, value_name = "MINUTES")]
     budget: Option<u32>,
     /// Make pages again from the raw data that are there, of parts that are plans
@@ -132,7 +130,8 @@ fn run(cli: Cli) -> Result<ExitCode, EvaluateError> {
             .map(|minutes| Duration::from_secs(60 * u64::from(minutes))),
     };
     let parts = if cli.parts.is_empty() {
-        PARTS.to_vec()
+        let all = PARTS.into_iter();
+        all.filter(|part| !cli.again || part.is_plan()).collect()
     } else {
         cli.parts
     };

@@ -71,6 +71,12 @@ impl Part {
         self.name
     }
 
+    /// Whether it is a plan and claims.
+    #[must_use]
+    pub fn is_plan(&self) -> bool {
+        matches!(self.made, ByPlan(_))
+    }
+
     /// The part of a name.
     ///
     /// # Errors

@@ -12,6 +12,7 @@ mod functions;
 mod page;
 mod scope;
 mod series;
+mod value;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -80,11 +81,22 @@ impl Planned {
 
     /// Runs what an interrupted sweep of the same program lacks, or all, and keeps its figures.
     pub(super) fn measure(self, options: &Options) -> Result<(), EvaluateError> {
+        let given = [
+            ("--repeats", options.repeats.is_some()),
+            ("--seconds", options.seconds.is_some()),
+            ("--cuts", options.cuts.is_some()),
+            ("--only", options.only.is_some()),
+        ];
+        if let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
+            let part = self.name;
+            return Err(EvaluateError::OfPlan { part, option });
+        }
         let claims = Claims::parse(self.name, self.claims)?;
         let mut plan = Plan::parse(
             self.plan,
             Path::new(&format!("prove/plans/{}.toml", self.name)),
         )?;
+        plan.seed = options.seed;
         let in_guests = plan.virtual_time.is_some();
         if !in_guests && !rustix::process::geteuid().is_root() {
             return Err(EvaluateError::Root);

@@ -202,7 +202,7 @@ fn once(
         Under::Bare => {}
         Under::Recorder => explained = explain(harness, disk, &trace)?,
         Under::Gate | Under::First | Under::Again => {
-            gate = of_disk(&read_json(&gate_file)?, disk).clone();
+            gate = of_disk(&read_json(&gate_file)?, disk.device()).clone();
         }
     }
     let flushes = after.flushes - before.flushes;

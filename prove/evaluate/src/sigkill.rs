@@ -151,7 +151,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     progress.step(&format!("{kills} kills"));
     let counted: Value = serde_json::from_str(&output).map_err(|_| missing("the counts"))?;
     let report = read_json(&gate_file)?;
-    let of_disk = of_disk(&report, &disk).clone();
+    let of_disk = of_disk(&report, disk.device()).clone();
     let gate = &of_disk["gate"];
     let left = left(&caller);
     harness.keep(

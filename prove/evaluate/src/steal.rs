@@ -1,11 +1,7 @@
 //! Repeats runs that the hypervisor disturbed.
 
 use super::error::EvaluateError;
-use super::harness::Harness;
-
-/// A run is made again if more than this share of the processors' time was stolen during it. A rented machine
-/// always loses about 1 %, to all settings alike.
-pub(super) const MOST: f64 = 0.02;
+use super::harness::{Harness, MOST_STOLEN_SHARE};
 
 /// Attempts at a run. The last one counts, whatever happened to it.
 const TRIES: usize = 4;
@@ -28,5 +24,5 @@ pub(super) fn undisturbed<T>(
 
 /// Whether a run is made again.
 pub(super) fn is_disturbed(may_repeat: bool, stolen_share: f64) -> bool {
-    may_repeat && stolen_share > MOST
+    may_repeat && stolen_share > MOST_STOLEN_SHARE
 }

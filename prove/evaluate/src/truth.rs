@@ -18,12 +18,10 @@ use super::plant::scene::AND;
 use super::progress::Progress;
 use super::report::{Page, Table, Target};
 use cases::{Case, Expected};
-use judge::{Actor, Judgement, judge};
+use judge::{Actor, Judgement, KNOWN_WITHIN, judge};
 
 /// Slowness of the disks, repeat by repeat.
 const STRETCHES: [f64; 3] = [1.0, 1.5, 2.0];
-/// How far a figure that the disk determines may be off.
-pub(super) const KNOWN_WITHIN: f64 = 0.15;
 
 /// One judgement, with what it is about.
 struct Row {

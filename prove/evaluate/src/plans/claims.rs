@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::super::EvaluateError;
-use super::data::Selection;
 use super::expression::{self, Expression};
+use super::series::Selection;
 
 /// The claims, the tables and the words of a page.
 #[derive(Debug, Clone, PartialEq, Deserialize)]

@@ -11,10 +11,7 @@ use serde_json::Value;
 use super::super::EvaluateError;
 use super::claims::Claims;
 use super::figures;
-use super::series::Series;
-
-/// Values of axes, by their names.
-pub(super) type Selection = BTreeMap<String, String>;
+use super::series::{Selection, Series};
 
 /// What is kept of a sweep.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -49,9 +46,6 @@ pub(super) struct Point {
     pub(super) rounds: Vec<usize>,
     pub(super) figures: BTreeMap<String, Vec<Option<f64>>>,
 }
-
-/// The figure of the plan.
-pub(super) const VALUE: &str = "value";
 
 impl Data {
     /// Of a sweep: the plan's figure and those that `claims` define.

@@ -6,8 +6,8 @@ use luc_sweep::{Counters, Record};
 
 use super::super::EvaluateError;
 use super::claims::Claims;
-use super::data::{Selection, VALUE};
 use super::expression::{Expression, Operator};
+use super::series::{Selection, VALUE};
 
 /// Each figure's values, in the order of `records`; figures that no repeat has are left out.
 pub(super) fn of_records(

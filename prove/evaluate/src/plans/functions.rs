@@ -4,8 +4,8 @@ use luc_stats::median;
 use luc_sweep::selection::{Candidate, Terms, select};
 
 use super::super::report::number;
-use super::scope::{Value, to_number};
 use super::series::{Fall, Series};
+use super::value::{Value, to_number};
 
 /// What a function comes to.
 pub(super) fn call(function: &str, arguments: Vec<Value>) -> Result<Value, String> {

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use super::super::EvaluateError;
 use super::super::report::{Page, Table, Target, number};
 use super::claims::{Claim, Claims, Column, Finding, Findings, OneOrMany, TableOf};
-use super::data::{Data, Selection};
-use super::scope::{Scope, Value};
-use super::series::Series;
+use super::data::Data;
+use super::scope::Scope;
+use super::series::{Selection, Series};
+use super::value::Value;
 
 /// What came of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,27 +1,13 @@
 //! Expressions and templates, evaluated for a row.
 
-use luc_stats::median;
-
 use super::super::EvaluateError;
 use super::super::report::number;
 use super::claims::Claims;
-use super::data::{Data, Selection, VALUE};
+use super::data::Data;
 use super::expression::{self, Expression, Operator};
 use super::functions;
-use super::series::Series;
-
-/// What an expression comes to.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Value {
-    Number(f64),
-    Bool(bool),
-    Text(String),
-    Series(Series),
-    /// Settings and their series.
-    List(Vec<(String, Series)>),
-    /// A figure that was not measured.
-    Missing,
-}
+use super::series::{Selection, Series, VALUE};
+use super::value::{Value, to_number};
 
 /// A row of a page, in which names have a meaning.
 #[derive(Debug, Clone)]
@@ -195,20 +181,6 @@ impl<'a> Scope<'a> {
                 functions::call(function, values.collect::<Result<Vec<Value>, String>>()?)
             }
         }
-    }
-}
-
-/// A number; `None` if it was not measured.
-pub(super) fn to_number(value: &Value) -> Result<Option<f64>, String> {
-    match value {
-        Value::Number(number) => Ok(Some(*number)),
-        Value::Missing => Ok(None),
-        Value::Series(series) if series.0.len() > 1 => Err(
-            "a number at each value of the axis: take the least() or another one of them"
-                .to_owned(),
-        ),
-        Value::Series(series) => Ok(median(&series.values())),
-        other => Err(format!("{other:?} is no number")),
     }
 }
 

@@ -1,8 +1,16 @@
-//! A figure's repeats along an axis: what claims compute with.
+//! A figure's repeats along an axis: what claims compute with; and how points are chosen.
+
+use std::collections::BTreeMap;
 
 use luc_stats::{MedianInterval, median, median_interval};
 
 use super::super::report::number;
+
+/// Values of axes, by their names.
+pub(super) type Selection = BTreeMap<String, String>;
+
+/// The figure of the plan.
+pub(super) const VALUE: &str = "value";
 
 /// A repeat's round and figure.
 pub(super) type Repeat = (usize, f64);

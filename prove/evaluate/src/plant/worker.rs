@@ -10,7 +10,26 @@ use luc_stats::random;
 use rand::Rng as _;
 use rustix::fs::{Advice, IFlags, fadvise, ioctl_getflags, ioctl_setflags};
 
-use super::Plant;
+/// What a program does over and over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Plant {
+    /// Each thread appends to a log of its own and calls fsync
+    Log,
+    /// Each thread overwrites random places of a file of its own, in place, and never calls fsync
+    Overwrite,
+    /// Each thread makes directories in one of its own, each a block of metadata, and never calls fsync
+    Directories,
+    /// All threads create and remove files in one directory whose changes are synchronous, as of a mail spool
+    Spool,
+    /// Each thread makes 100 MB dirty and has the kernel begin to write it, and never calls fsync
+    Dump,
+    /// Each thread writes without end over the same 100 MB, and never calls fsync
+    Stream,
+    /// Each thread cuts a file that is not in memory, so that a handle is open while the disk reads
+    Cut,
+    /// Each thread computes, and writes a line to a log now and then
+    Compute,
+}
 
 /// Bytes of one write: a page of a small database's log.
 const WRITE_BYTES: usize = 2_048;
