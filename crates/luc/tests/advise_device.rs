@@ -77,7 +77,7 @@ fn what_may_not_be_formatted_is_left_alone() {
     refuses(
         &device,
         &["--device", &name, "--erase", "/dev/null"],
-        &[&name, "/dev/null", "alike"],
+        &[&name, "/dev/null", "the same path"],
     );
     refuses(&device, &["--erase", &name], &["--device"]);
     refuses(&device, &["--overwrite"], &["--device"]);

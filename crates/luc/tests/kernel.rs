@@ -241,7 +241,7 @@ fn settings_are_all_or_none() {
         (vec!["own-8"], "no setting"),
         (vec!["/no/such/place", "policy=off"], "/no/such/place"),
         (vec!["own-8", "7:98", "policy=off"], "7:98"),
-        (vec!["--all"], "required"),
+        (vec!["--all"], "missing <MOUNTPOINT"),
     ] {
         let text = refusal(&fake, &[&["kernel", "set"], &words[..]].concat());
         assert!(text.contains(reason), "{words:?}: {text}");

@@ -1,5 +1,5 @@
-//! How sure a comparison is: medians, their intervals, ratios of two settings, orders of runs, when to stop, and what
-//! goes along with a figure.
+//! How sure a comparison is: medians, their intervals, ratios of two settings, orders of runs, when to stop, and what is
+//! correlated with a figure.
 //!
 //! ```
 //! use luc_stats::{median, median_interval};
