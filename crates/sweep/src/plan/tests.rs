@@ -2,6 +2,8 @@
 
 use super::*;
 
+mod in_guests;
+
 const WHOLE: &str = "
 threads = [1, 4]
 policy = ['off', 'auto']
@@ -193,113 +195,6 @@ fn a_target_has_a_disk_of_its_own() {
 }
 
 #[test]
-fn a_plan_in_virtual_time() {
-    let plan = Plan::parse(VIRTUAL, Path::new("p.toml")).expect("fine");
-    let virtual_time = plan.virtual_time.as_ref().expect("there");
-    assert_eq!(virtual_time.kernel, "6.1");
-    assert_eq!(virtual_time.repeats, 3);
-    // What differs between two commands does not make another plan of it.
-    let mut other = plan.clone();
-    other.set_jobs(7).expect("guests");
-    let json = |plan: &Plan| serde_json::json!(plan).to_string();
-    assert_eq!(json(&plan), json(&other));
-}
-
-#[test]
-fn what_guests_cannot_have_is_named() {
-    for (from, to, words) in [
-        (
-            "[virtual]\nmips = [1000, 2000]",
-            "",
-            &["'kernel:off'", "[virtual]"][..],
-        ),
-        ("[1000, 2000]", "[100, 2000]", &["virtual.mips", "16 times"]),
-        ("[1000, 2000]", "[]", &["virtual.mips", "no value"]),
-        (
-            "mips = [1000, 2000]",
-            "mips = [1000]\nrepeats = 0",
-            &["repeats = 0"],
-        ),
-        ("mips", "mip", &["p.toml:4:", "'mips'"]),
-        ("'kernel:delay'", "'auto'", &["'auto'", "kernel:auto"]),
-        (
-            "'kernel:delay'",
-            "'gate:pid'",
-            &["'gate:pid'", "'kernel:pid'"],
-        ),
-        (
-            "'kernel:delay'",
-            "'kernel:off+off'",
-            &["'kernel:off'", "twice"],
-        ),
-        (
-            "'kernel:delay'",
-            "'kernel:pid+no'",
-            &["p.toml:2:", "`kernel:pid+no`"],
-        ),
-        (
-            "'kernel:delay'",
-            "'kernel:dela'",
-            &["p.toml:2:", "'kernel:delay'"],
-        ),
-        (
-            "[disk]",
-            "[stop]\nmax = 50\n[disk]",
-            &["stop", "virtual.repeats"],
-        ),
-        (
-            "mips = [1000, 2000]",
-            "mips = [1000]\nrepeats = 6\n[stop]\nbest = true",
-            &["virtual.repeats", "stop.min"],
-        ),
-        (
-            "[virtual]",
-            "frequency = ['as-is']\n[virtual]",
-            &["frequency", "virtual.mips"],
-        ),
-        ("size = '64M'", "size = '2G'", &["2G", "1G"]),
-        (
-            "mkfs = '-J size=4'",
-            "disk = { size = '2G' }",
-            &["2G", "1G"],
-        ),
-        (
-            "fs = 'ext4'",
-            "directory = '/'",
-            &["mkfs and mount go with fs"],
-        ),
-        ("size = '64M'", "model = 'hdd'", &["'kernel:", "fixed"]),
-        ("delay_us", "delay_u", &["'delay_u'", "'delay_us'"]),
-        (
-            "delay_us = 500",
-            "delay_us = 30000",
-            &["delay_us", "60000", "50000"],
-        ),
-        (
-            "target = ['ext4']",
-            "target = ['ext5']",
-            &["'ext5'", "'ext4'"],
-        ),
-        ("-J size=4", "-E stride=2", &["-E"]),
-        ("bench = 'metarates'", "command = ['x']", &["create"]),
-        ("[2, 4]", "[2, 2]", &["rounds", "twice"]),
-        (
-            "[disk]",
-            "[stop]\nstolen = 0.02\n[disk]",
-            &["stop.stolen", "virtual"],
-        ),
-        (
-            "[virtual]",
-            "poll-idle = true\n[virtual]",
-            &["poll-idle", "virtual"],
-        ),
-    ] {
-        let said = refusal_of(VIRTUAL, from, to);
-        assert!(words.iter().all(|word| said.contains(word)), "{said}");
-    }
-}
-
-#[test]
 fn a_workload_file_is_read_and_checked() {
     let bench = "bench = 'metarates'\noptions = { seconds = 0.5, file-size = '1k' }";
     let file = |text: &str| WHOLE.replace(bench, text);
@@ -350,16 +245,6 @@ fn no_fsync_is_of_those_that_heed_it() {
         let said = refusal_of(&text, bench, other);
         assert!(said.contains("'ext4' has no-fsync"), "{said}");
     }
-}
-
-#[test]
-fn jobs_are_of_guests() {
-    let mut plan = Plan::parse(WHOLE, Path::new("p.toml")).expect("fine");
-    let said = plan.set_jobs(2).expect_err("refused").to_string();
-    assert!(
-        said.contains("--jobs") && said.contains("[virtual]"),
-        "{said}"
-    );
 }
 
 #[test]
@@ -439,82 +324,4 @@ fn a_plan_is_written_as_in_earlier_results() {
             + r#""mkfs":"","mount":"","name":"t"}],"threads":[1],"workload":[{"bench":"metarates","command":null,"#
             + r#""figure":null,"name":"w","options":{}}]}"#
     );
-}
-
-const MODELLED: &str = "
-[virtual]
-mips = [500]
-[disk]
-model = 'ssd'
-[[workload]]
-name = 'web'
-filebench = 'webserver'
-[[target]]
-name = 'old'
-fs = 'reiserfs'
-[[target]]
-name = 'flash'
-fs = 'f2fs'
-";
-
-#[test]
-fn models_and_workload_files_are_run_at_speeds_that_stretch_nothing() {
-    Plan::parse(MODELLED, Path::new("p.toml")).expect("fine");
-    let fixed = MODELLED.replace("'ssd'", "'fixed'");
-    Plan::parse(&fixed, Path::new("p.toml")).expect("fine");
-    for (whole, from, to, words) in [
-        (MODELLED, "[500]", "[600]", &["[600]", "\"ssd\"", "125"][..]),
-        (
-            MODELLED,
-            "[500]",
-            "[500, 1000]",
-            &["[500, 1000]", "write one of"],
-        ),
-        (&fixed, "[500]", "[600]", &["[600]", "file 'web'"]),
-        (
-            MODELLED,
-            "name = 'web'",
-            "name = 'web'\nmips = [250]",
-            &["virtual.mips", "stretched"],
-        ),
-        (
-            MODELLED,
-            "name = 'web'",
-            "name = 'web'\nmemory = '1M'",
-            &["'web'", "memory = 1M", "16M"],
-        ),
-        (
-            &fixed,
-            "name = 'web'",
-            "name = 'web'\nmemory = '60M'",
-            &["'web'", "memory", "disk.model"],
-        ),
-        (
-            MODELLED,
-            "'ssd'",
-            "'ssd'\nsize = '5G'",
-            &["5G", "ssd", "4G"],
-        ),
-        (
-            MODELLED,
-            "[500]",
-            "[500]\nkernel = '6.13'",
-            &["'old'", "6.13", "no reiserfs"],
-        ),
-        (
-            MODELLED,
-            "[virtual]",
-            "policy = ['kernel:auto']\n[virtual]",
-            &["'kernel:auto'", "fixed"],
-        ),
-        (
-            MODELLED,
-            "filebench = 'webserver'",
-            "command = ['x']",
-            &["'web'", "bench or filebench"],
-        ),
-    ] {
-        let said = refusal_of(whole, from, to);
-        assert!(words.iter().all(|word| said.contains(word)), "{said}");
-    }
 }
