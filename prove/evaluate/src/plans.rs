@@ -79,7 +79,8 @@ impl Planned {
         Ok((page, sentence))
     }
 
-    /// Runs what an interrupted sweep of the same program lacks, or all, and keeps its figures.
+    /// Runs what an interrupted sweep lacks, or all, and keeps its figures. An interrupted sweep goes on with another
+    /// build of `luc` too.
     pub(super) fn measure(self, options: &Options) -> Result<(), EvaluateError> {
         let given = [
             ("--repeats", options.repeats.is_some()),
