@@ -7,7 +7,6 @@ use std::sync::Arc;
 use bytes::{Buf, Bytes};
 use parquet::basic::{Compression, Encoding, Repetition};
 use parquet::column::reader::{ColumnReader, get_column_reader};
-use parquet::data_type::DataType;
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
@@ -115,13 +114,16 @@ impl<'a, 'b> GroupEncoder<'a, 'b> {
     /// When the table's schema and its rows disagree.
     pub fn column<R, C: Cell>(&mut self, rows: &[R], cell: impl Fn(&R) -> &C) -> ParquetResult<()> {
         let values: Vec<_> = rows.iter().map(|row| cell(row).store()).collect();
+        self.write::<C::Physical>(&values)
+    }
+
+    /// Apart from `column`, so that it is compiled once for a Parquet type and not for each field.
+    fn write<P: Physical>(&mut self, values: &[P::T]) -> ParquetResult<()> {
         let mut column = self
             .group
             .next_column()?
             .ok_or_else(|| ParquetError::General("more columns than in the schema".to_owned()))?;
-        column
-            .typed::<C::Physical>()
-            .write_batch(&values, None, None)?;
+        column.typed::<P>().write_batch(values, None, None)?;
         column.close()
     }
 }
@@ -247,20 +249,32 @@ impl<T: Row> GroupDecoder<T> {
         let Some(Some(column)) = self.columns.get_mut(index) else {
             return Ok(());
         };
-        let reader = C::Physical::reader(column)
-            .ok_or_else(|| ParquetError::General("a column of another type".to_owned()))?;
-        let mut values: Vec<<C::Physical as DataType>::T> = Vec::with_capacity(rows.len());
-        while values.len() < rows.len() {
-            let (read, _, _) =
-                reader.read_records(rows.len() - values.len(), None, None, &mut values)?;
-            if read == 0 {
-                return Err(ParquetError::EOF(format!("column {index} is too short")));
-            }
-        }
-        C::load_all(&values, |index, cell| set(&mut rows[index], cell)).map_err(|_| {
-            ParquetError::General(format!("column {index} has a value without a meaning"))
-        })
+        let values = read::<C::Physical>(column, index, rows.len())?;
+        C::load_all(&values, |index, cell| set(&mut rows[index], cell))
+            .map_err(|_| without_meaning(index))
     }
+}
+
+/// The next `count` values of a column, which has this index.
+fn read<P: Physical>(
+    column: &mut ColumnReader,
+    index: usize,
+    count: usize,
+) -> ParquetResult<Vec<P::T>> {
+    let reader = P::reader(column)
+        .ok_or_else(|| ParquetError::General("a column of another type".to_owned()))?;
+    let mut values = Vec::with_capacity(count);
+    while values.len() < count {
+        let (read, _, _) = reader.read_records(count - values.len(), None, None, &mut values)?;
+        if read == 0 {
+            return Err(ParquetError::EOF(format!("column {index} is too short")));
+        }
+    }
+    Ok(values)
+}
+
+fn without_meaning(index: usize) -> ParquetError {
+    ParquetError::General(format!("column {index} has a value without a meaning"))
 }
 
 fn check_columns(metadata: &RowGroupMetaData, wanted: &[Column]) -> ParquetResult<()> {
