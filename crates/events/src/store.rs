@@ -26,6 +26,7 @@
 mod cell;
 mod error;
 mod group;
+mod kind;
 mod merge;
 mod names;
 mod reader;

@@ -51,7 +51,7 @@ macro_rules! table {
             }
 
             fn decode(
-                input: &mut $crate::store::GroupDecoder<Self>,
+                input: &mut $crate::store::GroupDecoder,
                 rows: &mut [Self],
             ) -> Result<(), parquet::errors::ParquetError> {
                 $(input.column(rows, |row, cell| row.$field = cell)?;)+

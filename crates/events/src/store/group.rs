@@ -1,21 +1,18 @@
 //! Rows to columns and back: one row group.
 
 use std::fmt;
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
-use parquet::basic::{Compression, Encoding, Repetition};
 use parquet::column::reader::{ColumnReader, get_column_reader};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::file::writer::SerializedRowGroupWriter;
-use parquet::schema::types::{ColumnPath, Type, TypePtr};
 
 use super::cell::{Cell, Column, Physical};
+use super::kind::TableKind;
 
 /// A row of some table.
 pub trait Row: Clone + Default + Sized + 'static {
@@ -44,51 +41,19 @@ pub trait Row: Clone + Default + Sized + 'static {
     /// # Errors
     ///
     /// When the columns cannot be decoded.
-    fn decode(input: &mut GroupDecoder<Self>, rows: &mut [Self]) -> Result<(), ParquetError>;
+    fn decode(input: &mut GroupDecoder, rows: &mut [Self]) -> Result<(), ParquetError>;
 }
 
 /// Rows that are decoded at a time: few enough to stay in the processor's cache.
 const BATCH_ROWS: usize = 2048;
 
-/// The Parquet schema of a table.
-pub(crate) fn schema<T: Row>() -> ParquetResult<TypePtr> {
-    let fields = T::columns()
-        .into_iter()
-        .map(|column| {
-            Type::primitive_type_builder(column.name, column.physical_type)
-                .with_repetition(Repetition::REQUIRED)
-                .with_logical_type(column.logical_type)
-                .build()
-                .map(Arc::new)
-        })
-        .collect::<ParquetResult<_>>()?;
-    Ok(Arc::new(
-        Type::group_type_builder(T::TABLE)
-            .with_fields(fields)
-            .build()?,
-    ))
-}
-
-/// How a table is encoded: times as differences, which shrink to a few bits; the rest, which repeats,
-/// by dictionary. No general compression on top: it would cost the recorder more than it saves.
-pub(crate) fn properties<T: Row>() -> WriterProperties {
-    let mut builder = WriterProperties::builder()
-        .set_created_by(concat!("luc ", env!("CARGO_PKG_VERSION")).to_owned())
-        .set_compression(Compression::UNCOMPRESSED)
-        .set_statistics_enabled(EnabledStatistics::None)
-        .set_offset_index_disabled(true);
-    for column in T::columns() {
-        let path = ColumnPath::from(column.name);
-        if column.name.ends_with("_ns") {
-            builder = builder
-                .set_column_dictionary_enabled(path.clone(), false)
-                .set_column_encoding(path.clone(), Encoding::DELTA_BINARY_PACKED);
-        }
-        if column.name == T::TIME {
-            builder = builder.set_column_statistics_enabled(path, EnabledStatistics::Chunk);
-        }
+/// The table of rows of type `T`.
+pub(crate) fn kind<T: Row>() -> TableKind {
+    TableKind {
+        name: T::TABLE,
+        time: T::TIME,
+        columns: T::columns,
     }
-    builder.build()
 }
 
 /// Takes a group's columns in the order of the fields.
@@ -171,15 +136,14 @@ impl ChunkReader for GroupBytes {
 }
 
 /// Gives back a group's rows, a batch at a time.
-pub struct GroupDecoder<T> {
+pub struct GroupDecoder {
     /// A reader per column; none for those that are left out.
     columns: Vec<Option<ColumnReader>>,
     rows_left: usize,
     next_column: usize,
-    row: PhantomData<T>,
 }
 
-impl<T> fmt::Debug for GroupDecoder<T> {
+impl fmt::Debug for GroupDecoder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("GroupDecoder")
             .field("rows_left", &self.rows_left)
@@ -187,16 +151,17 @@ impl<T> fmt::Debug for GroupDecoder<T> {
     }
 }
 
-impl<T: Row> GroupDecoder<T> {
-    /// The rows of the group that `metadata` describes, without the columns of these names.
+impl GroupDecoder {
+    /// The rows of the group of table `kind` that `metadata` describes, without the columns of these names.
     pub(crate) fn new(
+        kind: TableKind,
         bytes: GroupBytes,
         metadata: &RowGroupMetaData,
         left_out: &[&str],
     ) -> ParquetResult<Self> {
         let rows = usize::try_from(metadata.num_rows())
             .map_err(|_| ParquetError::General("a negative number of rows".to_owned()))?;
-        check_columns(metadata, &T::columns())?;
+        check_columns(metadata, &(kind.columns)())?;
         let bytes = Arc::new(bytes);
         let columns = metadata
             .columns()
@@ -215,7 +180,6 @@ impl<T: Row> GroupDecoder<T> {
             columns,
             rows_left: rows,
             next_column: 0,
-            row: PhantomData,
         })
     }
 
@@ -225,7 +189,7 @@ impl<T: Row> GroupDecoder<T> {
     /// # Errors
     ///
     /// When the columns cannot be decoded.
-    pub(crate) fn next_batch(&mut self, rows: &mut Vec<T>) -> ParquetResult<()> {
+    pub(crate) fn next_batch<T: Row>(&mut self, rows: &mut Vec<T>) -> ParquetResult<()> {
         let count = self.rows_left.min(BATCH_ROWS);
         rows.resize(count, T::default());
         self.next_column = 0;
@@ -239,7 +203,7 @@ impl<T: Row> GroupDecoder<T> {
     /// # Errors
     ///
     /// When the column cannot be decoded, is too short, or has a value without a meaning.
-    pub fn column<C: Cell>(
+    pub fn column<T, C: Cell>(
         &mut self,
         rows: &mut [T],
         mut set: impl FnMut(&mut T, C),

@@ -10,22 +10,25 @@ use parquet::errors::ParquetError;
 use parquet::file::writer::SerializedFileWriter;
 
 use super::StoreError;
-use super::group::Row;
-use super::group::{properties, schema};
+use super::kind::TableKind;
 use super::names::{self, Part};
 use super::segment::{Group, HEAD_BYTES, Segment, head, key_values};
 
-/// Copies the row groups of `parts`, which follow each other, into one file, removes them, and returns
+/// Copies the row groups of `parts` of table `kind`, which follow each other, into one file, removes them, and returns
 /// that file and its length.
-pub(crate) fn merge<T: Row>(directory: &Path, parts: &[Part]) -> Result<(Part, u64), StoreError> {
+pub(crate) fn merge(
+    kind: TableKind,
+    directory: &Path,
+    parts: &[Part],
+) -> Result<(Part, u64), StoreError> {
     let (first, last) = match parts {
         [] => (0, 0),
         [first, .., last] => (first.first, last.last),
         [only] => (only.first, only.last),
     };
-    let path = names::path::<T>(directory, first, last);
+    let path = names::path(kind.name, directory, first, last);
     let temporary = names::temporary(&path);
-    let length = copy::<T>(parts, &temporary)?;
+    let length = copy(kind, parts, &temporary)?;
     fs::rename(&temporary, &path).map_err(StoreError::io(&path, "rename it into place"))?;
     for part in parts.iter().filter(|part| part.path != path) {
         fs::remove_file(&part.path)
@@ -35,10 +38,10 @@ pub(crate) fn merge<T: Row>(directory: &Path, parts: &[Part]) -> Result<(Part, u
 }
 
 /// Writes the merged file and returns its length.
-fn copy<T: Row>(parts: &[Part], path: &Path) -> Result<u64, StoreError> {
+fn copy(kind: TableKind, parts: &[Part], path: &Path) -> Result<u64, StoreError> {
     let encode = |reason: ParquetError| StoreError::Encode {
         path: path.to_path_buf(),
-        table: T::TABLE,
+        table: kind.name,
         reason,
     };
     let io = || StoreError::io(path, "write it");
@@ -49,13 +52,13 @@ fn copy<T: Row>(parts: &[Part], path: &Path) -> Result<u64, StoreError> {
         .truncate(true)
         .open(path)
         .map_err(StoreError::io(path, "create it"))?;
-    let schema = schema::<T>().map_err(encode)?;
+    let schema = kind.schema().map_err(encode)?;
     let mut out =
-        SerializedFileWriter::new(file, schema, Arc::new(properties::<T>())).map_err(encode)?;
+        SerializedFileWriter::new(file, schema, Arc::new(kind.properties())).map_err(encode)?;
     out.write_all(&[0; HEAD_BYTES]).map_err(io())?;
     let mut groups = Vec::new();
     for part in parts {
-        let mut segment = Segment::open::<T>(&part.path)?;
+        let mut segment = Segment::open(kind, &part.path)?;
         for index in 0..segment.groups.len() {
             let bytes = segment.group_bytes(index)?;
             let offset = out.bytes_written() as u64;
@@ -80,7 +83,7 @@ fn copy<T: Row>(parts: &[Part], path: &Path) -> Result<u64, StoreError> {
         }
     }
     let footer_offset = out.bytes_written() as u64;
-    for pair in key_values::<T>(&groups) {
+    for pair in key_values(kind, &groups) {
         out.append_key_value_metadata(pair);
     }
     let mut file = out.into_inner().map_err(encode)?;

@@ -4,7 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::StoreError;
-use super::group::Row;
 
 /// A file of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,9 +16,9 @@ pub(crate) struct Part {
     pub(crate) path: PathBuf,
 }
 
-/// The path of the file with segments `first` to `last` of a table.
-pub(crate) fn path<T: Row>(directory: &Path, first: u32, last: u32) -> PathBuf {
-    directory.join(format!("{}-{first:06}-{last:06}.parquet", T::TABLE))
+/// The path of the file with segments `first` to `last` of table `table`.
+pub(crate) fn path(table: &str, directory: &Path, first: u32, last: u32) -> PathBuf {
+    directory.join(format!("{table}-{first:06}-{last:06}.parquet"))
 }
 
 /// The hidden path under which a file is written until it is complete.
@@ -39,8 +38,8 @@ fn parse(name: &str, table: &str) -> Option<(u32, u32)> {
     (first >= 1 && first <= last).then_some((first, last))
 }
 
-/// The files that make up a table, in order, without those that a merged file replaces.
-pub(crate) fn parts<T: Row>(directory: &Path) -> Result<Vec<Part>, StoreError> {
+/// The files that make up table `table`, in order, without those that a merged file replaces.
+pub(crate) fn parts(table: &'static str, directory: &Path) -> Result<Vec<Part>, StoreError> {
     let list = StoreError::io;
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).map_err(list(directory, "list it"))? {
@@ -48,7 +47,7 @@ pub(crate) fn parts<T: Row>(directory: &Path) -> Result<Vec<Part>, StoreError> {
         if let Some((first, last)) = entry
             .file_name()
             .to_str()
-            .and_then(|name| parse(name, T::TABLE))
+            .and_then(|name| parse(name, table))
         {
             found.push(Part {
                 first,
@@ -59,7 +58,7 @@ pub(crate) fn parts<T: Row>(directory: &Path) -> Result<Vec<Part>, StoreError> {
     }
     choose(found).map_err(|segment| StoreError::Missing {
         path: directory.to_path_buf(),
-        table: T::TABLE,
+        table,
         segment,
     })
 }

@@ -8,7 +8,8 @@ use std::rc::Rc;
 
 use parquet::errors::{ParquetError, Result as ParquetResult};
 
-use super::group::GroupDecoder;
+use super::group::{GroupDecoder, kind};
+use super::kind::TableKind;
 use super::segment::{Group, Segment};
 use super::{StoreError, names};
 use crate::tables::{Row, Trace};
@@ -73,23 +74,19 @@ impl Reader {
 /// The rows of one table in the order of their times, given one by one, or lent: [`Rows::advance`] goes to the next row
 /// and [`Rows::current`] is that row. Reads one row group at a time, or as many as overlap. After an error it ends.
 pub struct Rows<T> {
-    /// Groups not yet begun, by their first time, last first.
-    waiting: Vec<(Rc<RefCell<Segment>>, usize, Group)>,
+    waiting: Waiting,
     /// Groups being read.
     active: Vec<Cursor<T>>,
     /// The group in `active` whose next row is the current one; none before the first row and after the last.
     current: Option<usize>,
     /// The batch of a group that was read to its end: the next group reads into its memory.
     spare: Vec<T>,
-    left_out: &'static [&'static str],
     rows_in_all: u64,
 }
 
 /// A group being read, and its next rows: those of `batch` from `next` on.
 struct Cursor<T> {
-    path: PathBuf,
-    offset: u64,
-    decoder: GroupDecoder<T>,
+    source: Source,
     batch: Vec<T>,
     next: usize,
 }
@@ -97,7 +94,7 @@ struct Cursor<T> {
 impl<T> fmt::Debug for Rows<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Rows")
-            .field("groups_waiting", &self.waiting.len())
+            .field("groups_waiting", &self.waiting.groups.len())
             .field("groups_active", &self.active.len())
             .finish_non_exhaustive()
     }
@@ -105,26 +102,13 @@ impl<T> fmt::Debug for Rows<T> {
 
 impl<T: Row> Rows<T> {
     fn open(directory: &Path, left_out: &'static [&'static str]) -> Result<Self, StoreError> {
-        let mut waiting = Vec::new();
-        for part in names::parts::<T>(directory)? {
-            let segment = Segment::open::<T>(&part.path)?;
-            let groups = segment.groups.clone();
-            let segment = Rc::new(RefCell::new(segment));
-            for (index, group) in groups.into_iter().enumerate() {
-                waiting.push((Rc::clone(&segment), index, group));
-            }
-        }
-        // Of equal times the earlier written comes first.
-        waiting.sort_by_key(|(_, _, group)| group.first_ns);
-        waiting.reverse();
-        let rows_in_all = waiting.iter().map(|(_, _, group)| group.rows).sum();
+        let waiting = Waiting::open(kind::<T>(), directory, left_out)?;
         Ok(Self {
+            rows_in_all: waiting.rows(),
             waiting,
             active: Vec::new(),
             current: None,
             spare: Vec::new(),
-            left_out,
-            rows_in_all,
         })
     }
 
@@ -135,18 +119,11 @@ impl<T: Row> Rows<T> {
 
     /// Begins the next group.
     fn activate(&mut self) -> Result<(), StoreError> {
-        let Some((segment, index, group)) = self.waiting.pop() else {
+        let Some(source) = self.waiting.begin()? else {
             return Ok(());
         };
-        let mut segment = segment.borrow_mut();
-        let bytes = segment.group_bytes(index)?;
-        let metadata = segment.metadata.row_group(index);
-        let decoder = contained(|| GroupDecoder::new(bytes, metadata, self.left_out))
-            .map_err(|reason| StoreError::damaged(&segment.path, group.offset, reason))?;
         let mut cursor = Cursor {
-            path: segment.path.clone(),
-            offset: group.offset,
-            decoder,
+            source,
             batch: std::mem::take(&mut self.spare),
             next: 0,
         };
@@ -179,7 +156,7 @@ impl<T: Row> Rows<T> {
     fn advance_anywhere(&mut self) -> Result<(), StoreError> {
         let next = self.try_advance();
         if next.is_err() {
-            self.waiting.clear();
+            self.waiting.groups.clear();
             self.active.clear();
         }
         self.current = *next.as_ref().unwrap_or(&None);
@@ -195,8 +172,8 @@ impl<T: Row> Rows<T> {
         };
         let next = cursor.next + 1;
         let is_next = cursor.batch.get(next).is_some_and(|row| {
-            let other = self.waiting.last();
-            other.is_none_or(|(_, _, group)| group.first_ns >= row.time_ns())
+            let other_ns = self.waiting.next_ns();
+            other_ns.is_none_or(|first_ns| first_ns >= row.time_ns())
         });
         if is_next {
             cursor.next = next;
@@ -214,17 +191,28 @@ impl<T: Row> Rows<T> {
             }
         }
         loop {
-            let earliest = (self.active.iter().enumerate())
-                .filter_map(|(index, cursor)| Some((cursor.head()?.time_ns(), index)))
-                .min();
-            let next_group_ns = self.waiting.last().map(|(_, _, group)| group.first_ns);
-            match (earliest, next_group_ns) {
+            match (self.earliest(), self.waiting.next_ns()) {
                 (None, None) => return Ok(None),
                 (Some((row_ns, _)), Some(group_ns)) if group_ns < row_ns => self.activate()?,
                 (None, Some(_)) => self.activate()?,
                 (Some((_, index)), _) => return Ok(Some(index)),
             }
         }
+    }
+
+    /// The time of the earliest of the groups' next rows, and the index of its group; of equal times the first's.
+    fn earliest(&self) -> Option<(u64, usize)> {
+        let mut earliest: Option<(u64, usize)> = None;
+        for (index, cursor) in self.active.iter().enumerate() {
+            let Some(row) = cursor.head() else {
+                continue;
+            };
+            let time_ns = row.time_ns();
+            if earliest.is_none_or(|(earliest_ns, _)| time_ns < earliest_ns) {
+                earliest = Some((time_ns, index));
+            }
+        }
+        earliest
     }
 }
 
@@ -235,8 +223,9 @@ impl<T: Row> Cursor<T> {
 
     /// Reads the next batch; false at the group's end.
     fn fill(&mut self) -> Result<bool, StoreError> {
-        contained(|| self.decoder.next_batch(&mut self.batch))
-            .map_err(|reason| StoreError::damaged(&self.path, self.offset, reason))?;
+        let batch = &mut self.batch;
+        self.source
+            .decode(&mut |decoder| decoder.next_batch(batch))?;
         self.next = 0;
         Ok(!self.batch.is_empty())
     }
@@ -250,6 +239,86 @@ impl<T: Row> Iterator for Rows<T> {
             Ok(()) => self.current().cloned().map(Ok),
             Err(error) => Some(Err(error)),
         }
+    }
+}
+
+/// Row groups of a table that are not yet begun.
+struct Waiting {
+    kind: TableKind,
+    /// By their first time, last first.
+    groups: Vec<(Rc<RefCell<Segment>>, usize, Group)>,
+    left_out: &'static [&'static str],
+}
+
+impl Waiting {
+    fn open(
+        kind: TableKind,
+        directory: &Path,
+        left_out: &'static [&'static str],
+    ) -> Result<Self, StoreError> {
+        let mut waiting = Vec::new();
+        for part in names::parts(kind.name, directory)? {
+            let segment = Segment::open(kind, &part.path)?;
+            let groups = segment.groups.clone();
+            let segment = Rc::new(RefCell::new(segment));
+            for (index, group) in groups.into_iter().enumerate() {
+                waiting.push((Rc::clone(&segment), index, group));
+            }
+        }
+        // Of equal times the earlier written comes first.
+        waiting.sort_by_key(|(_, _, group)| group.first_ns);
+        waiting.reverse();
+        Ok(Self {
+            kind,
+            groups: waiting,
+            left_out,
+        })
+    }
+
+    /// How many rows the groups have.
+    fn rows(&self) -> u64 {
+        self.groups.iter().map(|(_, _, group)| group.rows).sum()
+    }
+
+    /// The time of the next group's first row; none if no group is left.
+    #[inline]
+    fn next_ns(&self) -> Option<u64> {
+        self.groups.last().map(|(_, _, group)| group.first_ns)
+    }
+
+    /// Begins the next group; none if no group is left.
+    fn begin(&mut self) -> Result<Option<Source>, StoreError> {
+        let Some((segment, index, group)) = self.groups.pop() else {
+            return Ok(None);
+        };
+        let mut segment = segment.borrow_mut();
+        let bytes = segment.group_bytes(index)?;
+        let metadata = segment.metadata.row_group(index);
+        let decoder = contained(|| GroupDecoder::new(self.kind, bytes, metadata, self.left_out))
+            .map_err(|reason| StoreError::damaged(&segment.path, group.offset, reason))?;
+        Ok(Some(Source {
+            path: segment.path.clone(),
+            offset: group.offset,
+            decoder,
+        }))
+    }
+}
+
+/// A group's columns, and where they stand.
+struct Source {
+    path: PathBuf,
+    offset: u64,
+    decoder: GroupDecoder,
+}
+
+impl Source {
+    /// Decodes rows of whatever type; an error says where.
+    fn decode(
+        &mut self,
+        rows: &mut dyn FnMut(&mut GroupDecoder) -> ParquetResult<()>,
+    ) -> Result<(), StoreError> {
+        contained(|| rows(&mut self.decoder))
+            .map_err(|reason| StoreError::damaged(&self.path, self.offset, reason))
     }
 }
 

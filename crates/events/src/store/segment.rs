@@ -10,8 +10,8 @@ use parquet::errors::Result as ParquetResult;
 use parquet::file::metadata::{KeyValue, ParquetMetaData, ParquetMetaDataReader};
 use parquet::file::writer::SerializedFileWriter;
 
-use super::group::Row;
-use super::group::{GroupBytes, GroupEncoder, properties, schema};
+use super::group::{GroupBytes, GroupEncoder, Row, kind};
+use super::kind::TableKind;
 use super::{SCHEMA_VERSION, StoreError};
 
 /// Parquet's magic number.
@@ -71,23 +71,44 @@ impl Group {
     }
 }
 
-/// The key-value metadata of a file with these groups.
-pub(crate) fn key_values<T: Row>(groups: &[Group]) -> [KeyValue; 3] {
+/// The key-value metadata of a file of table `kind` with these groups.
+pub(crate) fn key_values(kind: TableKind, groups: &[Group]) -> [KeyValue; 3] {
     let groups: Vec<String> = groups.iter().map(|group| group.to_text()).collect();
     [
         KeyValue::new(SCHEMA_KEY.to_owned(), SCHEMA_VERSION.to_string()),
-        KeyValue::new(TABLE_KEY.to_owned(), T::TABLE.to_owned()),
+        KeyValue::new(TABLE_KEY.to_owned(), kind.name.to_owned()),
         KeyValue::new(GROUPS_KEY.to_owned(), groups.join(" ")),
     ]
 }
 
+/// What a row group's description says of its rows.
+struct Extent {
+    rows: u64,
+    first_ns: u64,
+    last_ns: u64,
+}
+
 /// A complete file with one row group of these rows, which must be sorted by time and not empty.
 pub(crate) fn encode<T: Row>(rows: &[T]) -> ParquetResult<Vec<u8>> {
+    let extent = Extent {
+        rows: rows.len() as u64,
+        first_ns: rows.first().map_or(0, Row::time_ns),
+        last_ns: rows.last().map_or(0, Row::time_ns),
+    };
+    encode_columns(kind::<T>(), extent, &|out| T::encode(rows, out))
+}
+
+/// A complete file with one row group, whose columns `encode` writes.
+fn encode_columns(
+    kind: TableKind,
+    extent: Extent,
+    encode: &dyn Fn(&mut GroupEncoder<'_, '_>) -> ParquetResult<()>,
+) -> ParquetResult<Vec<u8>> {
     let mut file =
-        SerializedFileWriter::new(Vec::new(), schema::<T>()?, Arc::new(properties::<T>()))?;
+        SerializedFileWriter::new(Vec::new(), kind.schema()?, Arc::new(kind.properties()))?;
     file.write_all(&[0; HEAD_BYTES])?;
     let mut group = file.next_row_group()?;
-    T::encode(rows, &mut GroupEncoder::new(&mut group))?;
+    encode(&mut GroupEncoder::new(&mut group))?;
     group.close()?;
     file.flush()?;
     let written = &file.inner()[GROUPS_OFFSET as usize..];
@@ -95,11 +116,11 @@ pub(crate) fn encode<T: Row>(rows: &[T]) -> ParquetResult<Vec<u8>> {
         offset: GROUPS_OFFSET,
         length: written.len() as u64,
         crc: crc32fast::hash(written),
-        rows: rows.len() as u64,
-        first_ns: rows.first().map_or(0, Row::time_ns),
-        last_ns: rows.last().map_or(0, Row::time_ns),
+        rows: extent.rows,
+        first_ns: extent.first_ns,
+        last_ns: extent.last_ns,
     };
-    for pair in key_values::<T>(&[group]) {
+    for pair in key_values(kind, &[group]) {
         file.append_key_value_metadata(pair);
     }
     let mut bytes = file.into_inner()?;
@@ -130,8 +151,8 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
-    /// Opens a file of table `T` and checks all but its row groups.
-    pub(crate) fn open<T: Row>(path: &Path) -> Result<Self, StoreError> {
+    /// Opens a file of table `kind` and checks all but its row groups.
+    pub(crate) fn open(kind: TableKind, path: &Path) -> Result<Self, StoreError> {
         let damaged = |offset, reason: &str| StoreError::damaged(path, offset, reason);
         let mut file = File::open(path).map_err(StoreError::io(path, "open it"))?;
         let length = file
@@ -172,7 +193,7 @@ impl Segment {
             .ok_or_else(|| damaged(length - TAIL_BYTES as u64, "the footer's length is wrong"))?;
         let metadata = ParquetMetaDataReader::decode_metadata(thrift)
             .map_err(|reason| StoreError::damaged(path, footer_offset, reason))?;
-        let groups = check_metadata::<T>(&metadata, path, footer_offset)?;
+        let groups = check_metadata(kind, &metadata, path, footer_offset)?;
         Ok(Self {
             path: path.to_path_buf(),
             file,
@@ -224,7 +245,8 @@ fn read_range(file: &mut File, offset: u64, length: u64) -> std::io::Result<Vec<
 }
 
 /// Checks schema version, table and row groups; returns the latter.
-fn check_metadata<T: Row>(
+fn check_metadata(
+    kind: TableKind,
     metadata: &ParquetMetaData,
     path: &Path,
     footer_offset: u64,
@@ -247,11 +269,11 @@ fn check_metadata<T: Row>(
             supported: SCHEMA_VERSION,
         });
     }
-    if value(TABLE_KEY) != T::TABLE {
+    if value(TABLE_KEY) != kind.name {
         return Err(StoreError::damaged(
             path,
             footer_offset,
-            format!("it holds table {:?}, not {:?}", value(TABLE_KEY), T::TABLE),
+            format!("it holds table {:?}, not {:?}", value(TABLE_KEY), kind.name),
         ));
     }
     let mut expected_offset = GROUPS_OFFSET;

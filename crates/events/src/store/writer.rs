@@ -7,6 +7,10 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use parquet::errors::Result as ParquetResult;
+
+use super::group::kind;
+use super::kind::TableKind;
 use super::names::{self, Part};
 use super::{FLUSH_INTERVAL, SEGMENT_ROWS, StoreError, merge, segment};
 use crate::Event;
@@ -122,18 +126,14 @@ fn make(directory: &Path) -> io::Result<()> {
 /// Rows in memory and files so far of one table.
 struct Table<T> {
     rows: Vec<T>,
-    /// The number of the next segment.
-    next: u32,
-    /// Files that may still be merged, in order.
-    small: Vec<Part>,
+    files: Files,
 }
 
 impl<T> Default for Table<T> {
     fn default() -> Self {
         Self {
             rows: Vec::new(),
-            next: 1,
-            small: Vec::new(),
+            files: Files::default(),
         }
     }
 }
@@ -142,7 +142,7 @@ impl<T> fmt::Debug for Table<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Table")
             .field("rows", &self.rows.len())
-            .field("next", &self.next)
+            .field("next", &self.files.next)
             .finish_non_exhaustive()
     }
 }
@@ -160,17 +160,48 @@ impl<T: Row> Table<T> {
         if self.rows.is_empty() {
             return Ok(());
         }
-        let mut rows = std::mem::take(&mut self.rows);
-        rows.sort_by_key(Row::time_ns);
-        let encoded = segment::encode(&rows);
-        rows.clear();
-        self.rows = rows;
+        self.rows.sort_by_key(Row::time_ns);
+        let encoded = segment::encode(&self.rows);
+        self.rows.clear();
+        self.files.add(kind::<T>(), directory, encoded)
+    }
+
+    fn merge(&mut self, directory: &Path) -> Result<(), StoreError> {
+        self.files.merge(kind::<T>(), directory)
+    }
+}
+
+/// A table's files so far.
+struct Files {
+    /// The number of the next segment.
+    next: u32,
+    /// Files that may still be merged, in order.
+    small: Vec<Part>,
+}
+
+impl Default for Files {
+    fn default() -> Self {
+        Self {
+            next: 1,
+            small: Vec::new(),
+        }
+    }
+}
+
+impl Files {
+    /// Writes the next segment of table `kind`.
+    fn add(
+        &mut self,
+        kind: TableKind,
+        directory: &Path,
+        encoded: ParquetResult<Vec<u8>>,
+    ) -> Result<(), StoreError> {
         let bytes = encoded.map_err(|reason| StoreError::Encode {
             path: directory.to_path_buf(),
-            table: T::TABLE,
+            table: kind.name,
             reason,
         })?;
-        let path = names::path::<T>(directory, self.next, self.next);
+        let path = names::path(kind.name, directory, self.next, self.next);
         let temporary = names::temporary(&path);
         fs::write(&temporary, &bytes).map_err(StoreError::io(&temporary, "write it"))?;
         fs::rename(&temporary, &path).map_err(StoreError::io(&path, "rename it into place"))?;
@@ -181,16 +212,17 @@ impl<T: Row> Table<T> {
         });
         self.next += 1;
         if self.small.len() >= MERGE_FILES {
-            self.merge(directory)?;
+            self.merge(kind, directory)?;
         }
         Ok(())
     }
 
-    fn merge(&mut self, directory: &Path) -> Result<(), StoreError> {
+    /// Merges the small files of table `kind`.
+    fn merge(&mut self, kind: TableKind, directory: &Path) -> Result<(), StoreError> {
         if self.small.len() < 2 {
             return Ok(());
         }
-        let (merged, length) = merge::merge::<T>(directory, &self.small)?;
+        let (merged, length) = merge::merge(kind, directory, &self.small)?;
         self.small.clear();
         if length < FINAL_BYTES {
             self.small.push(merged);
