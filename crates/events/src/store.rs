@@ -35,7 +35,7 @@ mod writer;
 
 use std::time::Duration;
 
-pub use cell::{BadCell, Cell, Column, Physical};
+pub use cell::{BadCell, Cell, Column, KnownNames, Physical};
 pub use error::StoreError;
 pub use group::{GroupDecoder, GroupEncoder, Row};
 pub use reader::{Reader, Rows};

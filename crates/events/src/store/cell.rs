@@ -17,6 +17,8 @@ pub struct BadCell;
 pub trait Cell: Sized {
     /// The Parquet type below.
     type Physical: Physical;
+    /// What is remembered from value to value while a column is read.
+    type Known: Default;
 
     /// What the column's values mean.
     fn logical_type() -> Option<LogicalType>;
@@ -25,18 +27,10 @@ pub trait Cell: Sized {
     fn store(&self) -> <Self::Physical as DataType>::T;
 
     /// The value that stands in the column.
-    fn load(value: &<Self::Physical as DataType>::T) -> Result<Self, BadCell>;
-
-    /// The values that stand in the column, one after the other, given to `set`.
-    fn load_all(
-        values: &[<Self::Physical as DataType>::T],
-        mut set: impl FnMut(usize, Self),
-    ) -> Result<(), BadCell> {
-        for (index, value) in values.iter().enumerate() {
-            set(index, Self::load(value)?);
-        }
-        Ok(())
-    }
+    fn load(
+        value: &<Self::Physical as DataType>::T,
+        known: &mut Self::Known,
+    ) -> Result<Self, BadCell>;
 }
 
 /// A Parquet type that columns of ours have.
@@ -66,6 +60,7 @@ physical!(
 
 impl Cell for u64 {
     type Physical = Int64Type;
+    type Known = ();
 
     fn logical_type() -> Option<LogicalType> {
         Some(LogicalType::integer(64, false))
@@ -75,13 +70,14 @@ impl Cell for u64 {
         self.cast_signed()
     }
 
-    fn load(value: &i64) -> Result<Self, BadCell> {
+    fn load(value: &i64, _: &mut ()) -> Result<Self, BadCell> {
         Ok(value.cast_unsigned())
     }
 }
 
 impl Cell for u32 {
     type Physical = Int32Type;
+    type Known = ();
 
     fn logical_type() -> Option<LogicalType> {
         Some(LogicalType::integer(32, false))
@@ -91,13 +87,14 @@ impl Cell for u32 {
         self.cast_signed()
     }
 
-    fn load(value: &i32) -> Result<Self, BadCell> {
+    fn load(value: &i32, _: &mut ()) -> Result<Self, BadCell> {
         Ok(value.cast_unsigned())
     }
 }
 
 impl Cell for bool {
     type Physical = BoolType;
+    type Known = ();
 
     fn logical_type() -> Option<LogicalType> {
         None
@@ -107,13 +104,14 @@ impl Cell for bool {
         *self
     }
 
-    fn load(value: &bool) -> Result<Self, BadCell> {
+    fn load(value: &bool, _: &mut ()) -> Result<Self, BadCell> {
         Ok(*value)
     }
 }
 
 impl Cell for String {
     type Physical = ByteArrayType;
+    type Known = ();
 
     fn logical_type() -> Option<LogicalType> {
         Some(LogicalType::String)
@@ -123,7 +121,7 @@ impl Cell for String {
         self.as_str().into()
     }
 
-    fn load(value: &ByteArray) -> Result<Self, BadCell> {
+    fn load(value: &ByteArray, _: &mut ()) -> Result<Self, BadCell> {
         value.as_utf8().map(str::to_owned).map_err(|_| BadCell)
     }
 }
@@ -133,6 +131,7 @@ macro_rules! wrapped {
     ($($name:ident($inner:ty)),+) => {
         $(impl Cell for $name {
             type Physical = <$inner as Cell>::Physical;
+            type Known = <$inner as Cell>::Known;
 
             fn logical_type() -> Option<LogicalType> {
                 <$inner>::logical_type()
@@ -142,8 +141,11 @@ macro_rules! wrapped {
                 self.0.store()
             }
 
-            fn load(value: &<Self::Physical as DataType>::T) -> Result<Self, BadCell> {
-                <$inner>::load(value).map(Self)
+            fn load(
+                value: &<Self::Physical as DataType>::T,
+                known: &mut Self::Known,
+            ) -> Result<Self, BadCell> {
+                <$inner>::load(value, known).map(Self)
             }
         })+
     };
@@ -162,11 +164,45 @@ wrapped!(
 /// How many names of a column are remembered while it is read.
 const KNOWN_NAMES: usize = 32;
 
+/// Cells by the address and length of their names. Values of one dictionary entry share its memory, so a name is looked
+/// up once per entry and not once per row.
+#[derive(Debug)]
+pub struct KnownNames<C>([Option<(*const u8, usize, C)>; KNOWN_NAMES]);
+
+impl<C: Copy> Default for KnownNames<C> {
+    fn default() -> Self {
+        Self([None; KNOWN_NAMES])
+    }
+}
+
+impl<C: Copy> KnownNames<C> {
+    /// The cell of this name, which `from_name` finds if it is new.
+    fn get(
+        &mut self,
+        name: &ByteArray,
+        from_name: impl FnOnce(&str) -> Option<C>,
+    ) -> Result<C, BadCell> {
+        let (at, length) = (name.data().as_ptr(), name.len());
+        let slot = &mut self.0[at.addr() / 4 % KNOWN_NAMES];
+        match *slot {
+            Some((known_at, known_length, cell)) if known_at == at && known_length == length => {
+                Ok(cell)
+            }
+            _ => {
+                let cell = name.as_utf8().ok().and_then(from_name).ok_or(BadCell)?;
+                *slot = Some((at, length, cell));
+                Ok(cell)
+            }
+        }
+    }
+}
+
 /// Enumerations stand as their names.
 macro_rules! named {
     ($($name:ident),+) => {
         $(impl Cell for $name {
             type Physical = ByteArrayType;
+            type Known = KnownNames<Self>;
 
             fn logical_type() -> Option<LogicalType> {
                 Some(LogicalType::String)
@@ -176,36 +212,8 @@ macro_rules! named {
                 ByteArray::from(bytes::Bytes::from_static(self.name().as_bytes()))
             }
 
-            fn load(value: &ByteArray) -> Result<Self, BadCell> {
-                value
-                    .as_utf8()
-                    .ok()
-                    .and_then(Self::from_name)
-                    .ok_or(BadCell)
-            }
-
-            /// Values of one dictionary entry share its memory, so a name is looked up once per entry and
-            /// not once per row.
-            fn load_all(
-                values: &[ByteArray],
-                mut set: impl FnMut(usize, Self),
-            ) -> Result<(), BadCell> {
-                let mut known: [Option<(*const u8, usize, Self)>; KNOWN_NAMES] = [None; KNOWN_NAMES];
-                for (index, value) in values.iter().enumerate() {
-                    let (at, length) = (value.data().as_ptr(), value.len());
-                    let slot = &mut known[at.addr() / 4 % KNOWN_NAMES];
-                    let cell = match *slot {
-                        Some((known_at, known_length, cell))
-                            if known_at == at && known_length == length => cell,
-                        _ => {
-                            let cell = Self::load(value)?;
-                            *slot = Some((at, length, cell));
-                            cell
-                        }
-                    };
-                    set(index, cell);
-                }
-                Ok(())
+            fn load(value: &ByteArray, known: &mut Self::Known) -> Result<Self, BadCell> {
+                known.get(value, Self::from_name)
             }
         })+
     };

@@ -11,7 +11,7 @@ use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::file::writer::SerializedRowGroupWriter;
 
-use super::cell::{Cell, Column, Physical};
+use super::cell::{BadCell, Cell, Column, Physical};
 use super::kind::TableKind;
 
 /// A row of some table.
@@ -78,7 +78,10 @@ impl<'a, 'b> GroupEncoder<'a, 'b> {
     ///
     /// When the table's schema and its rows disagree.
     pub fn column<R, C: Cell>(&mut self, rows: &[R], cell: impl Fn(&R) -> &C) -> ParquetResult<()> {
-        let values: Vec<_> = rows.iter().map(|row| cell(row).store()).collect();
+        let mut values = Vec::with_capacity(rows.len());
+        for row in rows {
+            values.push(cell(row).store());
+        }
         self.write::<C::Physical>(&values)
     }
 
@@ -208,14 +211,34 @@ impl GroupDecoder {
         rows: &mut [T],
         mut set: impl FnMut(&mut T, C),
     ) -> ParquetResult<()> {
-        let index = self.next_column;
-        self.next_column += 1;
-        let Some(Some(column)) = self.columns.get_mut(index) else {
+        let Some(values) = self.read::<C::Physical>(rows.len())? else {
             return Ok(());
         };
-        let values = read::<C::Physical>(column, index, rows.len())?;
-        C::load_all(&values, |index, cell| set(&mut rows[index], cell))
-            .map_err(|_| without_meaning(index))
+        let mut known = C::Known::default();
+        for (row, value) in rows.iter_mut().zip(&values) {
+            match C::load(value, &mut known) {
+                Ok(cell) => set(row, cell),
+                Err(BadCell) => return Err(self.without_meaning()),
+            }
+        }
+        Ok(())
+    }
+
+    /// The next `count` values of the next column; none of one that is left out. Apart from `column`, so that it is
+    /// compiled once for a Parquet type and not for each field.
+    fn read<P: Physical>(&mut self, count: usize) -> ParquetResult<Option<Vec<P::T>>> {
+        let index = self.next_column;
+        self.next_column += 1;
+        match self.columns.get_mut(index) {
+            Some(Some(column)) => read::<P>(column, index, count).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// The error of the column that was read last.
+    fn without_meaning(&self) -> ParquetError {
+        let index = self.next_column - 1;
+        ParquetError::General(format!("column {index} has a value without a meaning"))
     }
 }
 
@@ -235,10 +258,6 @@ fn read<P: Physical>(
         }
     }
     Ok(values)
-}
-
-fn without_meaning(index: usize) -> ParquetError {
-    ParquetError::General(format!("column {index} has a value without a meaning"))
 }
 
 fn check_columns(metadata: &RowGroupMetaData, wanted: &[Column]) -> ParquetResult<()> {
