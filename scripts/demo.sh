@@ -8,7 +8,7 @@ build=$1
 luc=$build/luc
 
 bench() {
-	"$luc" run --compare 3 -- "$luc" bench metarates --dir "$1" --threads 16 --seconds 4 --file-size 1k
+	"$luc" run --compare 3 -- "$luc" bench metarates --dir "$1" --threads 16 --seconds 3 --file-size 1k
 }
 
 step() {

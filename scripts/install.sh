@@ -10,10 +10,14 @@ share=$root/share
 
 for file in luc libluc_gate_preload.so; do
 	if [[ ! -e $build/$file ]]; then
-		echo "install: $build/$file is not there; run \`make build\` first" >&2
+		echo "install: $build/$file is not there; run \`make product\` first" >&2
 		exit 2
 	fi
 done
+if ! "$build/luc" man >/dev/null 2>&1; then
+	echo "install: $build/luc has only the commands that \`make demo\` uses; run \`make product\` first" >&2
+	exit 2
+fi
 # Debug information is most of each file, and only developers need it.
 strip=()
 if command -v strip >/dev/null; then strip=(-s); fi

@@ -7,6 +7,8 @@ cargo=scripts/cargo.sh
 
 $cargo fmt --all --check
 $cargo clippy --workspace --all-targets --locked -- -D warnings
+# What `make demo` builds.
+$cargo clippy -p luc --no-default-features --locked -- -D warnings
 RUSTDOCFLAGS="-D warnings" $cargo doc --workspace --no-deps --document-private-items --locked --quiet
 clang-format --dry-run --Werror crates/probe/bpf/*.[ch]
 find kernel -name "*.[ch]" ! -name trace_luc.h -exec clang-format --dry-run --Werror {} +

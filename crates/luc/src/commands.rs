@@ -1,19 +1,26 @@
 //! One file per subcommand: arguments in, a library call, text or JSON out.
 
+#[cfg(feature = "sweep")]
 pub(crate) mod advise;
 pub(crate) mod bench;
+#[cfg(feature = "manual")]
 pub(crate) mod completions;
 pub(crate) mod disk;
+#[cfg(feature = "report")]
 pub(crate) mod explain;
 pub(crate) mod faults;
 pub(crate) mod kernel;
+#[cfg(feature = "manual")]
 pub(crate) mod man;
 pub(crate) mod powercut;
 pub(crate) mod record;
+#[cfg(feature = "report")]
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod selection;
+#[cfg(feature = "sweep")]
 pub(crate) mod sweep;
+#[cfg(feature = "top")]
 pub(crate) mod top;
 
 /// Exit status of a command that SIGINT or SIGTERM ended early: 128 + SIGINT, as the shell says it.

@@ -14,6 +14,17 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 /// Find the I/O waits that faster hardware does not cure, and remove them while programs run
 #[derive(Debug, Parser)]
 #[command(name = "luc", version, max_term_width = 100)]
+#[cfg_attr(
+    not(all(
+        feature = "manual",
+        feature = "report",
+        feature = "sweep",
+        feature = "top"
+    )),
+    command(
+        after_help = "This build lacks commands that `make demo` does not use; `make product` builds them."
+    )
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -23,17 +34,24 @@ struct Cli {
 enum Command {
     Run(commands::run::Args),
     Record(commands::record::Args),
+    #[cfg(feature = "report")]
     Explain(commands::explain::Args),
+    #[cfg(feature = "report")]
     Report(commands::report::Args),
+    #[cfg(feature = "top")]
     Top(commands::top::Args),
     Disk(commands::disk::Args),
     Kernel(commands::kernel::Args),
     Powercut(commands::powercut::Args),
     Faults(Box<commands::faults::Args>),
     Bench(commands::bench::Args),
+    #[cfg(feature = "sweep")]
     Sweep(commands::sweep::Args),
+    #[cfg(feature = "sweep")]
     Advise(Box<commands::advise::Args>),
+    #[cfg(feature = "manual")]
     Completions(commands::completions::Args),
+    #[cfg(feature = "manual")]
     Man(commands::man::Args),
 }
 
@@ -41,6 +59,7 @@ impl Command {
     /// Whether this process restores by itself, or is a helper of another.
     fn restores(&self) -> bool {
         match self {
+            #[cfg(feature = "sweep")]
             Self::Sweep(args) => args.restores(),
             Self::Disk(args) => args.is_daemon(),
             Self::Kernel(args) => args.is_watcher(),
@@ -66,17 +85,24 @@ fn main() -> ExitCode {
     let outcome = match cli.command {
         Command::Run(args) => commands::run::main(args),
         Command::Record(args) => commands::record::main(args),
+        #[cfg(feature = "report")]
         Command::Explain(args) => commands::explain::main(args),
+        #[cfg(feature = "report")]
         Command::Report(args) => commands::report::main(args),
+        #[cfg(feature = "top")]
         Command::Top(args) => commands::top::main(args),
         Command::Disk(args) => commands::disk::main(args),
         Command::Kernel(args) => commands::kernel::main(args),
         Command::Powercut(args) => commands::powercut::main(args),
         Command::Faults(args) => commands::faults::main(*args),
         Command::Bench(args) => commands::bench::main(args),
+        #[cfg(feature = "sweep")]
         Command::Sweep(args) => commands::sweep::main(args),
+        #[cfg(feature = "sweep")]
         Command::Advise(args) => commands::advise::main(*args),
+        #[cfg(feature = "manual")]
         Command::Completions(args) => commands::completions::main(args),
+        #[cfg(feature = "manual")]
         Command::Man(args) => commands::man::main(args),
     };
     outcome.unwrap_or_else(|error| {

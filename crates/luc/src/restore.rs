@@ -17,11 +17,7 @@ pub(crate) struct Outcome {
 
 /// Restores what dead processes have left. Resources of living processes are left alone.
 pub(crate) fn all(patience: Duration) -> Outcome {
-    let sweeps = luc_sweep::restore_left(patience);
-    let mut outcome = Outcome {
-        restored: sweeps.restored,
-        failed: sweeps.failed.iter().map(ToString::to_string).collect(),
-    };
+    let mut outcome = of_sweeps(patience);
     // Settings of the kernel module that a run has lent.
     match luc_kernel::lease::restore_abandoned() {
         Ok(0) => {}
@@ -34,6 +30,21 @@ pub(crate) fn all(patience: Duration) -> Outcome {
         Err(error) => outcome.failed.push(error.to_string()),
     }
     outcome
+}
+
+#[cfg(feature = "sweep")]
+fn of_sweeps(patience: Duration) -> Outcome {
+    let sweeps = luc_sweep::restore_left(patience);
+    Outcome {
+        restored: sweeps.restored,
+        failed: sweeps.failed.iter().map(ToString::to_string).collect(),
+    }
+}
+
+/// A `luc` that sweeps restores what its sweeps have left.
+#[cfg(not(feature = "sweep"))]
+fn of_sweeps(_patience: Duration) -> Outcome {
+    Outcome::default()
 }
 
 /// Runs [`all`] before a command, and prints a line on standard error if anything was restored.
