@@ -252,13 +252,13 @@ fn a_browser_shows_the_page_with_the_figures_of_explain() {
     }
     let kind = report["findings"][0]["kind"].as_str().expect("a finding");
     assert!(dom.contains(&format!("data-finding=\"{kind}\"")), "{kind}");
-    // The script has run: the timeline is there, with a choice of stretches.
+    // The script has run: the timeline is there, with a choice of periods.
     let (_, timeline) = dom.split_once("data-timeline=\"0\"").expect("a timeline");
     let (tag, inside) = timeline.split_once('>').expect("a tag");
     assert!(!tag.contains("hidden"), "{tag}");
     assert!(
         inside.contains("<option value=\"0\">the whole trace"),
-        "it has a stretch"
+        "it has a period"
     );
     // Names are shown as they are and are no markup.
     assert!(dom.contains("&lt;/script&gt;&lt;b&gt;x (101)"));

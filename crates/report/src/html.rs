@@ -2,7 +2,7 @@
 //!
 //! What matters can be read without scripts and on paper; a script only draws the detailed timelines. The
 //! page's size is bounded for any trace: lists are cut (and say so), names are clipped, time is summed into at
-//! most 240 steps, and details are those of some stretches of at most 6,000 pieces.
+//! most 240 steps, and details are those of some periods of at most 6,000 pieces.
 
 use std::io::{self, Write};
 

@@ -44,19 +44,19 @@
 	}
 
 	class Timeline {
-		constructor(root, stretches) {
+		constructor(root, periods) {
 			this.root = root;
-			this.stretches = stretches;
+			this.periods = periods;
 			this.canvas = root.querySelector("canvas");
 			this.context = this.canvas.getContext("2d");
 			this.select = root.querySelector("select");
-			stretches.forEach((stretch, index) => {
+			periods.forEach((period, index) => {
 				const option = document.createElement("option");
 				option.value = index;
-				option.textContent = `${stretch.title} (${time(stretch.length_us)})`;
+				option.textContent = `${period.title} (${time(period.length_us)})`;
 				this.select.append(option);
 			});
-			root.querySelector("label").hidden = stretches.length < 2;
+			root.querySelector("label").hidden = periods.length < 2;
 			this.select.addEventListener("change", () => this.show(Number(this.select.value)));
 			root.querySelector(".buttons").addEventListener("click", (event) => this.act(event.target.dataset.do));
 			this.canvas.addEventListener("keydown", (event) => this.key(event));
@@ -73,8 +73,8 @@
 		}
 
 		show(index) {
-			this.stretch = this.stretches[index];
-			const { length_us: length, commits, lanes } = this.stretch;
+			this.period = this.periods[index];
+			const { length_us: length, commits, lanes } = this.period;
 			// Many calls at once tell nothing: begin with some commits in the middle.
 			const middle = commits.length ? commits[commits.length >> 1][0] : 0;
 			const part = commits.length > 40 ? (length / commits.length) * 24 : length;
@@ -95,7 +95,7 @@
 				entry.append(key, data.parts[part]);
 				legend.append(entry);
 			});
-			const left_out = this.stretch.left_out;
+			const left_out = this.period.left_out;
 			this.root.querySelector(".note").textContent =
 				`${lanes.length} threads` + (left_out ? `; ${left_out} with less time in calls are left out.` : ".");
 			this.draw();
@@ -119,7 +119,7 @@
 		}
 
 		set(left, right) {
-			const length = this.stretch.length_us;
+			const length = this.period.length_us;
 			const span = Math.max(20, Math.min(right - left, length * 1.02));
 			this.left = Math.max(-length * 0.01, Math.min(left, length * 1.01 - span));
 			this.right = this.left + span;
@@ -141,7 +141,7 @@
 				out: () => this.zoom(2),
 				left: () => this.pan(-0.5),
 				right: () => this.pan(0.5),
-				all: () => this.set(0, this.stretch.length_us),
+				all: () => this.set(0, this.period.length_us),
 			})[what]?.();
 		}
 
@@ -187,7 +187,7 @@
 
 		// What is under the pointer, in words.
 		describe(us, y) {
-			const { commits, lanes } = this.stretch;
+			const { commits, lanes } = this.period;
 			if (y >= AXIS && y < AXIS + JOURNAL) {
 				const commit = commits.find((c) => us >= c[0] && us <= c[0] + c[1] + c[2] + c[3]);
 				if (!commit) return "";
@@ -215,7 +215,7 @@
 		}
 
 		since(us) {
-			return this.stretch.from_us + us;
+			return this.period.from_us + us;
 		}
 
 		name(lane) {
@@ -225,7 +225,7 @@
 		draw() {
 			this.width = this.root.querySelector(".view").clientWidth;
 			if (!this.width) return;
-			const { commits, lanes } = this.stretch;
+			const { commits, lanes } = this.period;
 			const height = AXIS + JOURNAL + GAP + lanes.length * LANE + GAP;
 			this.canvas.width = Math.round(this.width * ratio());
 			this.canvas.height = Math.round(height * ratio());
@@ -269,7 +269,7 @@
 
 		axis(context, height, line, quiet) {
 			const every = step(this.right - this.left, Math.max(2, (this.width - this.labels) / 110));
-			const offset = this.stretch.from_us;
+			const offset = this.period.from_us;
 			const first = Math.ceil((this.left + offset) / every) * every;
 			context.textAlign = "center";
 			for (let at = first; at <= this.right + offset; at += every) {
@@ -335,7 +335,7 @@
 	}
 
 	document.querySelectorAll(".timeline").forEach((root) => {
-		const stretches = data.file_systems[Number(root.dataset.timeline)] || [];
-		if (stretches.length) new Timeline(root, stretches);
+		const periods = data.file_systems[Number(root.dataset.timeline)] || [];
+		if (periods.length) new Timeline(root, periods);
 	});
 })();

@@ -75,10 +75,10 @@ proptest! {
         let steers = page.contains(['\u{1b}', '\u{0}', '\u{202e}']);
         prop_assert!(!steers);
         let timelines = island(&page);
-        for stretch in timelines["file_systems"].as_array().unwrap().iter().flat_map(|of| of.as_array().unwrap()) {
-            let length_us = stretch["length_us"].as_u64().unwrap();
+        for period in timelines["file_systems"].as_array().unwrap().iter().flat_map(|of| of.as_array().unwrap()) {
+            let length_us = period["length_us"].as_u64().unwrap();
             prop_assert!(length_us > 0);
-            for call in stretch["lanes"].as_array().unwrap().iter().flat_map(|lane| lane["calls"].as_array().unwrap()) {
+            for call in period["lanes"].as_array().unwrap().iter().flat_map(|lane| lane["calls"].as_array().unwrap()) {
                 let numbers: Vec<u64> = call.as_array().unwrap().iter().filter_map(Value::as_u64).collect();
                 prop_assert_eq!(numbers.len() % 2, 1);
             }
@@ -138,7 +138,7 @@ fn a_page_is_bounded_for_a_long_trace() {
     let page = String::from_utf8(page).unwrap();
     check(&page);
     assert!(
-        page.contains("a typical stretch"),
+        page.contains("a typical period"),
         "it says that details are of a part only"
     );
 }

@@ -1,7 +1,7 @@
-//! What the timelines show: sums over the whole trace, and some stretches of it in detail.
+//! What the timelines show: sums over the whole trace, and some periods of it in detail.
 //!
-//! The trace is cut into stretches while it goes by. Kept are the one with the slowest fsync and a few others at
-//! even distances, of which in the end the one counts whose mean fsync is nearest to that of all: a typical stretch.
+//! The trace is cut into periods while it goes by. Kept are the one with the slowest fsync and a few others at
+//! even distances, of which in the end the one counts whose mean fsync is nearest to that of all: a typical period.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -16,15 +16,15 @@ use super::island::clipped;
 
 /// File systems of which there are timelines: the first that were synced.
 const MAX_FILE_SYSTEMS: usize = 16;
-/// Pieces of calls in one stretch.
+/// Pieces of calls in one period.
 pub(super) const MAX_PIECES: usize = 6_000;
-/// Calls in one stretch.
+/// Calls in one period.
 const MAX_CALLS: usize = 2_000;
-/// Commits in one stretch.
+/// Commits in one period.
 const MAX_COMMITS: usize = 1_500;
-/// Stretches to choose a typical one from.
+/// Periods to choose a typical one from.
 const MAX_SAMPLES: usize = 8;
-/// Threads that are shown of a stretch, those with most time in calls.
+/// Threads that are shown of a period, those with most time in calls.
 const MAX_LANES: usize = 64;
 /// Calls other than syncs that did not wait and took less than this are not shown.
 pub(super) const BRIEF_NS: u64 = 100_000;
@@ -48,7 +48,7 @@ struct CommitBar {
 
 /// Calls and commits of some time.
 #[derive(Clone, Debug, Default)]
-struct Stretch {
+struct Period {
     calls: Vec<Bar>,
     commits: Vec<CommitBar>,
     pieces: usize,
@@ -57,7 +57,7 @@ struct Stretch {
     slowest_ns: u64,
 }
 
-impl Stretch {
+impl Period {
     fn is_full(&self) -> bool {
         self.pieces >= MAX_PIECES || self.calls.len() >= MAX_CALLS
     }
@@ -78,11 +78,11 @@ impl Stretch {
 #[derive(Debug)]
 pub(super) struct Lane {
     pub(super) bins: Bins,
-    current: Stretch,
+    current: Period,
     recent: VecDeque<CommitBar>,
-    samples: Vec<Stretch>,
-    slowest: Option<Stretch>,
-    /// One stretch in this many is kept.
+    samples: Vec<Period>,
+    slowest: Option<Period>,
+    /// One period in this many is kept.
     every: u64,
     closed: u64,
     syncs: u64,
@@ -119,7 +119,7 @@ impl Timeline {
         let origin_ns = self.origin_ns;
         Some(self.lanes.entry(dev).or_insert_with(|| Lane {
             bins: Bins::new(origin_ns),
-            current: Stretch::default(),
+            current: Period::default(),
             recent: VecDeque::new(),
             samples: Vec::new(),
             slowest: None,
@@ -169,10 +169,10 @@ impl Timeline {
                 commit.served += 1;
             }
         }
-        let stretch = &mut lane.current;
-        stretch.syncs += 1;
-        stretch.sync_ns = stretch.sync_ns.saturating_add(length_ns);
-        stretch.slowest_ns = stretch.slowest_ns.max(length_ns);
+        let period = &mut lane.current;
+        period.syncs += 1;
+        period.sync_ns = period.sync_ns.saturating_add(length_ns);
+        period.slowest_ns = period.slowest_ns.max(length_ns);
         lane.bar(Bar {
             thread: row.thread,
             process: row.process,
@@ -206,29 +206,29 @@ impl Timeline {
         });
     }
 
-    /// Ends the last stretches.
+    /// Ends the last periods.
     pub(super) fn finish(&mut self) {
         for lane in self.lanes.values_mut() {
             lane.close();
         }
     }
 
-    /// The stretches of a file system that are shown in detail, for the script.
+    /// The periods of a file system that are shown in detail, for the script.
     pub(super) fn details(&self, dev: Dev) -> Vec<Value> {
         let Some(lane) = self.lanes.get(&dev) else {
             return Vec::new();
         };
         lane.chosen()
             .into_iter()
-            .map(|(title, stretch)| self.detail(title, stretch))
+            .map(|(title, period)| self.detail(title, period))
             .collect()
     }
 
-    fn detail(&self, title: &str, stretch: &Stretch) -> Value {
-        let (from_ns, to_ns) = stretch.span();
+    fn detail(&self, title: &str, period: &Period) -> Value {
+        let (from_ns, to_ns) = period.span();
         let since_us = |at_ns: u64| at_ns.saturating_sub(from_ns) / 1_000;
         let mut lanes: BTreeMap<(Tgid, Pid), (u64, Vec<&Bar>)> = BTreeMap::new();
-        for call in &stretch.calls {
+        for call in &period.calls {
             let lane = lanes.entry((call.process, call.thread)).or_default();
             lane.0 = lane
                 .0
@@ -253,7 +253,7 @@ impl Timeline {
             let name = self.names.get(&thread).map_or("", String::as_str);
             json!({"name": name, "process": process.0, "thread": thread.0, "calls": bars})
         });
-        let commits = stretch.commits.iter().map(|commit| {
+        let commits = period.commits.iter().map(|commit| {
             let row = &commit.row;
             let flushing_ns = row
                 .flushing_ns
@@ -302,7 +302,7 @@ fn bar(call: &Bar, from_ns: u64) -> Value {
 }
 
 impl Lane {
-    /// Whether any stretch can be shown.
+    /// Whether any period can be shown.
     pub(super) fn has_details(&self) -> bool {
         self.closed > 0
     }
@@ -321,23 +321,23 @@ impl Lane {
     }
 
     fn close(&mut self) {
-        let mut stretch = std::mem::take(&mut self.current);
-        if stretch.calls.is_empty() {
+        let mut period = std::mem::take(&mut self.current);
+        if period.calls.is_empty() {
             return;
         }
-        let (from_ns, to_ns) = stretch.span();
+        let (from_ns, to_ns) = period.span();
         let inside = |row: &Commit| row.end_ns >= from_ns && row.start_ns <= to_ns;
         let commits = self.recent.iter().filter(|commit| inside(&commit.row));
-        stretch.commits = commits.cloned().collect();
+        period.commits = commits.cloned().collect();
         let slowest_ns = self
             .slowest
             .as_ref()
             .map_or(0, |slowest| slowest.slowest_ns);
-        if self.slowest.is_none() || stretch.slowest_ns > slowest_ns {
-            self.slowest = Some(stretch.clone());
+        if self.slowest.is_none() || period.slowest_ns > slowest_ns {
+            self.slowest = Some(period.clone());
         }
         if self.closed.is_multiple_of(self.every) {
-            self.samples.push(stretch);
+            self.samples.push(period);
         }
         self.closed += 1;
         if self.samples.len() > MAX_SAMPLES {
@@ -350,23 +350,23 @@ impl Lane {
         }
     }
 
-    /// Titles and stretches.
-    fn chosen(&self) -> Vec<(&'static str, &Stretch)> {
+    /// Titles and periods.
+    fn chosen(&self) -> Vec<(&'static str, &Period)> {
         if self.closed == 1 {
             let whole = self.slowest.iter();
-            return whole.map(|stretch| ("the whole trace", stretch)).collect();
+            return whole.map(|period| ("the whole trace", period)).collect();
         }
         let mean_ns = self.sync_ns.checked_div(self.syncs).unwrap_or(0);
         let typical = self
             .samples
             .iter()
-            .filter(|stretch| stretch.is_full())
-            .min_by_key(|stretch| stretch.mean_ns().abs_diff(mean_ns));
-        let typical = typical.map(|stretch| ("a typical stretch", stretch));
+            .filter(|period| period.is_full())
+            .min_by_key(|period| period.mean_ns().abs_diff(mean_ns));
+        let typical = typical.map(|period| ("a typical period", period));
         let slowest = self.slowest.iter();
-        let slowest = slowest.map(|stretch| ("around the slowest fsync", stretch));
+        let slowest = slowest.map(|period| ("around the slowest fsync", period));
         let mut chosen: Vec<_> = typical.into_iter().chain(slowest).collect();
-        chosen.dedup_by_key(|(_, stretch)| stretch.span());
+        chosen.dedup_by_key(|(_, period)| period.span());
         chosen
     }
 }
