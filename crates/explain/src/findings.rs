@@ -1,15 +1,15 @@
 //! What was found, what would help, and what to beware of.
 
+mod actors;
 mod figures;
 mod find;
-mod parties;
 
 use luc_events::Dev;
 use serde::Serialize;
 
 pub(crate) use find::{find, ranked};
 
-use crate::party::Party;
+use crate::actor::Actor;
 
 /// What was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -113,9 +113,9 @@ pub struct Finding {
     /// `cost_ns` over the time spent in file-system calls; of "not storage", the share of time that is not.
     pub share: f64,
     /// Who lost most, if it is about someone.
-    pub victim: Option<Party>,
+    pub victim: Option<Actor>,
     /// Whose work it was, if it was another's.
-    pub culprit: Option<Party>,
+    pub culprit: Option<Actor>,
     /// What it rests on.
     pub evidence: Vec<Evidence>,
 }

@@ -97,7 +97,7 @@ fn holder_of(part: Part, holder: Holder, names: &mut Names<'_>) -> Option<OwnerI
             }
         }
     };
-    let known = names.threads.party(thread);
+    let known = names.threads.actor(thread);
     let (process, cgroup) = known.unwrap_or((process, Cgroup(0)));
     (!process.is_none()).then(|| names.owners.id(process, cgroup))
 }

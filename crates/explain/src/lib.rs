@@ -8,6 +8,7 @@
 //! and bytes written in a minute, and not with the length of the trace. `docs/how/explain.md` explains how the
 //! figures are computed.
 
+mod actor;
 mod analysis;
 mod batching;
 mod blame;
@@ -22,7 +23,6 @@ mod merge;
 mod observe;
 mod owners;
 mod parts;
-mod party;
 mod remedies;
 mod report;
 mod service;
@@ -35,6 +35,7 @@ mod warnings;
 
 use luc_events::store::{Reader, StoreError};
 
+pub use actor::Actor;
 pub use analysis::Analysis;
 pub use batching::Batching;
 pub use findings::{
@@ -43,9 +44,8 @@ pub use findings::{
 pub use histogram::Latency;
 pub use observe::{ExplainedCall, ExplainedCommit, ExplainedSync, Observer};
 pub use parts::{Part, Parts};
-pub use party::Party;
 pub use report::{
-    Account, Accounts, Blame, CallReport, CommitDetail, CommitParty, CommitReport, DiskReport,
+    Account, Accounts, Blame, CallReport, CommitActor, CommitDetail, CommitReport, DiskReport,
     FileSystemReport, Held, Lost, Omitted, ProcessReport, Report, SlowSync, SyncReport, TraceInfo,
 };
 pub use thesis::{FsyncModel, WriteClass, WriteModel};

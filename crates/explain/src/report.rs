@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use luc_events::{Cgroup, Dev, Pid, Tgid, Transaction};
 use serde::Serialize;
 
+use crate::actor::Actor;
 use crate::batching::Batching;
 use crate::findings::{Finding, Remedy, Warning};
 use crate::histogram::Latency;
 use crate::parts::{Part, Parts};
-use crate::party::Party;
 use crate::thesis::{FsyncModel, WriteModel};
 
 /// [`TraceInfo::mode`] of a trace that has sums only.
@@ -132,7 +132,7 @@ pub struct Lost {
     /// To what: any part but running.
     pub part: Part,
     /// Whose time it was.
-    pub victim: Party,
+    pub victim: Actor,
     /// The time, in nanoseconds.
     pub ns: u64,
 }
@@ -144,9 +144,9 @@ pub struct Held {
     /// The part of the victim's time: predecessor, fast commit, write delay, lock-up or a lock.
     pub part: Part,
     /// Whose time it was.
-    pub victim: Party,
+    pub victim: Actor,
     /// Who asked for the commits, had the locks or the handle that was open longest; may be the victim itself.
-    pub holder: Party,
+    pub holder: Actor,
     /// The time, in nanoseconds.
     pub ns: u64,
 }
@@ -202,7 +202,7 @@ pub struct CommitReport {
     /// How many nanoseconds a byte of data adds to a commit; 0: no effect seen.
     pub ns_per_data_byte: f64,
     /// Who asked for the commits, who filled them, and whose data they waited for.
-    pub by: Vec<CommitParty>,
+    pub by: Vec<CommitActor>,
     /// The longest commits, longest first.
     pub longest: Vec<CommitDetail>,
 }
@@ -227,20 +227,21 @@ pub struct CommitDetail {
     /// To write the journal and wait for it and the data.
     pub logging_ns: u64,
     /// Who asked for it first, if somebody did.
-    pub asked_by: Option<Party>,
+    pub asked_by: Option<Actor>,
     /// fsyncs that waited for it as their own.
     pub served: u32,
     /// Blocks written to the journal.
     pub blocks_logged: u32,
     /// Whose handles and data were in it.
-    pub by: Vec<CommitParty>,
+    pub by: Vec<CommitActor>,
 }
 
 /// One process' part in one commit, or in all of a journal's.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct CommitParty {
+pub struct CommitActor {
     /// Who.
-    pub party: Party,
+    #[serde(rename = "party")]
+    pub actor: Actor,
     /// Commits it asked for first.
     pub asked: u64,
     /// Its handles.
@@ -291,7 +292,8 @@ pub struct DiskReport {
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ProcessReport {
     /// Who.
-    pub party: Party,
+    #[serde(rename = "party")]
+    pub actor: Actor,
     /// fsync and the like: how many and how long in all.
     pub syncs: u64,
     /// Their time.
@@ -312,9 +314,9 @@ pub struct Blame {
     /// On which file system.
     pub dev: Dev,
     /// Who waited.
-    pub victim: Party,
+    pub victim: Actor,
     /// Whose work it was; may be the victim itself.
-    pub culprit: Party,
+    pub culprit: Actor,
     /// The culprit's share of the waits.
     pub waited_ns: u64,
     /// Of that, the time that the culprit's data added.
@@ -333,7 +335,8 @@ pub struct SlowSync {
     /// The thread.
     pub thread: Pid,
     /// Its process.
-    pub party: Party,
+    #[serde(rename = "party")]
+    pub actor: Actor,
     /// The file system.
     pub dev: Dev,
     /// The file's inode.

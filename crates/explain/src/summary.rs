@@ -11,10 +11,10 @@ use luc_events::codes::Summarized;
 use luc_events::tables::Summary;
 use luc_events::{Cause, Cgroup, Dev, Tgid};
 
+use crate::actor::Actor;
 use crate::fast::FastMap;
 use crate::findings::{Evidence, Finding, FindingKind, Unit, ranked};
 use crate::histogram::Latency;
-use crate::party::Party;
 use crate::report::{Account, DiskReport, FileSystemReport, ProcessReport, Report};
 use crate::threads::{is_idle, is_storage};
 
@@ -154,7 +154,7 @@ impl Sums {
             .syncs_by
             .iter()
             .map(|(&(process, cgroup), &(syncs, sync_ns))| ProcessReport {
-                party: Party {
+                actor: Actor {
                     process,
                     comm: comm(process).to_owned(),
                     cgroup,
@@ -166,7 +166,7 @@ impl Sums {
             .collect();
         report
             .processes
-            .sort_by_key(|found| (std::cmp::Reverse(found.sync_ns), found.party.process));
+            .sort_by_key(|found| (std::cmp::Reverse(found.sync_ns), found.actor.process));
     }
 
     /// A wait lasts from leaving a processor to being on one again, so it includes runnable time.

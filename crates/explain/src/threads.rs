@@ -206,7 +206,7 @@ impl Threads {
     }
 
     /// A thread's process and cgroup, if it has been seen and has not ended.
-    pub(crate) fn party(&self, thread: Pid) -> Option<(Tgid, Cgroup)> {
+    pub(crate) fn actor(&self, thread: Pid) -> Option<(Tgid, Cgroup)> {
         let thread = self.threads.get(&thread)?;
         Some((thread.process, thread.cgroup))
     }

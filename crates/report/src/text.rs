@@ -5,8 +5,8 @@ use std::io::{self, Write};
 
 use luc_events::Dev;
 use luc_explain::{
-    Account, Blame, CallReport, CommitReport, FileSystemReport, Finding, Latency, Observer, Part,
-    Parts, Party, Remedy, Report, SyncReport,
+    Account, Actor, Blame, CallReport, CommitReport, FileSystemReport, Finding, Latency, Observer,
+    Part, Parts, Remedy, Report, SyncReport,
 };
 use luc_units::figures::{Share, Size, Time};
 
@@ -147,9 +147,9 @@ impl Text<'_> {
             Time::from(found.cost_ns),
             Share(found.share)
         )?;
-        for (role, party) in [("lost most", &found.victim), ("whose work", &found.culprit)] {
-            if let Some(party) = party {
-                writeln!(f, "     {role}: {}", who(party))?;
+        for (role, actor) in [("lost most", &found.victim), ("whose work", &found.culprit)] {
+            if let Some(actor) = actor {
+                writeln!(f, "     {role}: {}", who(actor))?;
             }
         }
         for figure in &found.evidence {
@@ -318,7 +318,7 @@ fn commits(f: &mut fmt::Formatter<'_>, commits: &CommitReport) -> fmt::Result {
         writeln!(
             f,
             "    {:<28} asked for {}, {} handles, {} blocks, {} of data",
-            who(&by.party),
+            who(&by.actor),
             by.asked,
             by.handles,
             by.blocks,
@@ -370,11 +370,11 @@ fn latency(latency: &Latency) -> String {
 }
 
 /// `sqlite3 (4711)`.
-fn who(party: &Party) -> String {
-    if party.comm.is_empty() {
-        return format!("process {}", party.process);
+fn who(actor: &Actor) -> String {
+    if actor.comm.is_empty() {
+        return format!("process {}", actor.process);
     }
-    format!("{} ({})", clean(&party.comm), party.process)
+    format!("{} ({})", clean(&actor.comm), actor.process)
 }
 
 /// Names come from traces: what would steer a terminal is left out.

@@ -3,7 +3,7 @@
 use luc_units::figures::{Time, three_digits};
 
 use super::group::Group;
-use super::row::{FileSystemRow, PartyRow};
+use super::row::{ActorRow, FileSystemRow};
 
 /// Sort value of a column.
 #[derive(Clone, Debug, PartialEq)]
@@ -156,14 +156,14 @@ macro_rules! group_column {
 }
 
 /// Of a thread it is not known whose commit it waited for.
-fn group_share(row: &PartyRow, group: Group) -> String {
+fn group_share(row: &ActorRow, group: Group) -> String {
     match row.thread {
         Some(_) if matches!(group, Group::Earlier) => nothing(),
         _ => share((row.time.sum() > 0).then(|| row.time.share(group))),
     }
 }
 
-pub(super) const PARTIES: &[Column<PartyRow>] = &[
+pub(super) const PARTIES: &[Column<ActorRow>] = &[
     Column {
         title: "PID",
         about: "the process, or the thread",
@@ -236,7 +236,7 @@ pub(super) const PARTIES: &[Column<PartyRow>] = &[
     },
 ];
 
-impl PartyRow {
+impl ActorRow {
     /// The thread's number, or the process'.
     pub fn id(&self) -> u32 {
         self.thread.map_or(self.process.0, |thread| thread.0)

@@ -45,7 +45,7 @@ impl Top {
     }
 
     fn tables(&mut self, places: &Places, buffer: &mut Buffer) {
-        for pane in [Pane::FileSystems, Pane::Parties] {
+        for pane in [Pane::FileSystems, Pane::Actors] {
             let ids: Vec<Id> = self.ids(pane).into_iter().map(|(id, _)| id).collect();
             let height = usize::from(places.table(pane).height.saturating_sub(1));
             let list = &mut self.lists[pane as usize];
@@ -61,14 +61,14 @@ impl Top {
             theme: self.theme,
         };
         file_systems.render(places.file_systems, buffer);
-        let parties = Table {
+        let actors = Table {
             columns: PARTIES,
-            rows: &self.parties(),
+            rows: &self.actors(),
             list: &self.lists[1],
-            active: active(Pane::Parties),
+            active: active(Pane::Actors),
             theme: self.theme,
         };
-        parties.render(places.parties, buffer);
+        actors.render(places.actors, buffer);
     }
 
     /// The keys, or what is being asked.
@@ -176,7 +176,7 @@ fn centred(area: Rect, width: u16, height: u16) -> Rect {
 struct Places {
     header: Rect,
     file_systems: Rect,
-    parties: Rect,
+    actors: Rect,
     detail: Rect,
     bottom: Rect,
 }
@@ -205,13 +205,13 @@ impl Places {
         // Where only one table has room for a line, it is the active one.
         let first = match (rest, pane) {
             (0..4, Pane::FileSystems) => rest,
-            (0..4, Pane::Parties) => 0,
+            (0..4, Pane::Actors) => 0,
             _ => wanted.max(2).min((rest / 2).max(2)),
         };
         Self {
             header: take(header),
             file_systems: take(first),
-            parties: take(rest - first),
+            actors: take(rest - first),
             detail: take(detail),
             bottom: take(bottom),
         }
@@ -220,7 +220,7 @@ impl Places {
     fn table(&self, pane: Pane) -> Rect {
         match pane {
             Pane::FileSystems => self.file_systems,
-            Pane::Parties => self.parties,
+            Pane::Actors => self.actors,
         }
     }
 }

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, HashMap};
 
 use luc_events::{Cgroup, Dev, Tgid};
 use luc_explain::{
-    Blame, FileSystemReport, Finding, Latency, Part, Parts, Party, ProcessReport, Report,
+    Actor, Blame, FileSystemReport, Finding, Latency, Part, Parts, ProcessReport, Report,
 };
 use serde::Serialize;
 
 use super::group::Groups;
-use super::row::{FileSystemRow, Found, Other, PartyRow};
+use super::row::{ActorRow, FileSystemRow, Found, Other};
 
 /// Others that a line names at most.
 const OTHERS: usize = 8;
@@ -64,9 +64,9 @@ pub struct Interval {
     /// File systems, busiest first.
     pub file_systems: Vec<FileSystemRow>,
     /// Processes that called or were waited for, most time lost first.
-    pub processes: Vec<PartyRow>,
+    pub processes: Vec<ActorRow>,
     /// Threads that waited for storage, longest first.
-    pub threads: Vec<PartyRow>,
+    pub threads: Vec<ActorRow>,
 }
 
 impl Interval {
@@ -187,8 +187,8 @@ fn parts_since(old: &Parts, new: &Parts) -> Parts {
 /// Who waited for whose work on which file system, in nanoseconds per second.
 struct Blamed {
     dev: Dev,
-    victim: Party,
-    culprit: Party,
+    victim: Actor,
+    culprit: Actor,
     ns_per_s: f64,
 }
 
@@ -240,37 +240,37 @@ fn worst(blame: &[Blamed], dev: Dev) -> Vec<(Other, Other, f64)> {
         .collect()
 }
 
-fn other(party: &Party) -> Other {
+fn other(actor: &Actor) -> Other {
     Other {
-        process: party.process,
-        comm: clean(&party.comm),
+        process: actor.process,
+        comm: clean(&actor.comm),
     }
 }
 
-type PartyKey = (Tgid, Cgroup);
+type ActorKey = (Tgid, Cgroup);
 
-fn party_key(party: &Party) -> PartyKey {
-    (party.process, party.cgroup)
+fn actor_key(actor: &Actor) -> ActorKey {
+    (actor.process, actor.cgroup)
 }
 
-fn processes(before: &Report, after: &Report, blame: &[Blamed], seconds: f64) -> Vec<PartyRow> {
-    let old: HashMap<PartyKey, &ProcessReport> = before
+fn processes(before: &Report, after: &Report, blame: &[Blamed], seconds: f64) -> Vec<ActorRow> {
+    let old: HashMap<ActorKey, &ProcessReport> = before
         .processes
         .iter()
-        .map(|found| (party_key(&found.party), found))
+        .map(|found| (actor_key(&found.actor), found))
         .collect();
     let none = ProcessReport::default();
-    let mut rows: BTreeMap<PartyKey, PartyRow> = BTreeMap::new();
+    let mut rows: BTreeMap<ActorKey, ActorRow> = BTreeMap::new();
     for new in &after.processes {
-        let old = old.get(&party_key(&new.party)).copied().unwrap_or(&none);
+        let old = old.get(&actor_key(&new.actor)).copied().unwrap_or(&none);
         let syncs = parts_since(&old.sync_parts, &new.sync_parts);
         let calls = parts_since(&old.call_parts, &new.call_parts);
         let time = Groups::of(&syncs.iter().chain(calls.iter()).collect());
         let count = new.syncs.saturating_sub(old.syncs);
         if count > 0 || time.sum() > 0 {
             let row = rows
-                .entry(party_key(&new.party))
-                .or_insert_with(|| row(&new.party));
+                .entry(actor_key(&new.actor))
+                .or_insert_with(|| row(&new.actor));
             row.syncs_per_s = Some(count as f64 / seconds);
             row.lost_ns_per_s = time.lost() as f64 / seconds;
             row.time = time;
@@ -278,22 +278,22 @@ fn processes(before: &Report, after: &Report, blame: &[Blamed], seconds: f64) ->
     }
     for blamed in blame {
         let victim = rows
-            .entry(party_key(&blamed.victim))
+            .entry(actor_key(&blamed.victim))
             .or_insert_with(|| row(&blamed.victim));
         add_other(&mut victim.waits_for, &blamed.culprit, blamed.ns_per_s);
         let culprit = rows
-            .entry(party_key(&blamed.culprit))
+            .entry(actor_key(&blamed.culprit))
             .or_insert_with(|| row(&blamed.culprit));
         add_other(&mut culprit.makes_wait, &blamed.victim, blamed.ns_per_s);
         *culprit.caused_ns_per_s.get_or_insert(0.0) += blamed.ns_per_s;
     }
-    let mut rows: Vec<PartyRow> = rows.into_values().collect();
+    let mut rows: Vec<ActorRow> = rows.into_values().collect();
     for row in &mut rows {
         row.found = about(after, |finding| {
-            let is_it = |party: &Option<Party>| {
-                party
+            let is_it = |actor: &Option<Actor>| {
+                actor
                     .as_ref()
-                    .is_some_and(|party| (party.process, party.cgroup) == (row.process, row.cgroup))
+                    .is_some_and(|actor| (actor.process, actor.cgroup) == (row.process, row.cgroup))
             };
             is_it(&finding.victim) || is_it(&finding.culprit)
         });
@@ -302,38 +302,38 @@ fn processes(before: &Report, after: &Report, blame: &[Blamed], seconds: f64) ->
     rows
 }
 
-fn row(party: &Party) -> PartyRow {
-    PartyRow {
-        process: party.process,
-        cgroup: party.cgroup,
-        comm: clean(&party.comm),
+fn row(actor: &Actor) -> ActorRow {
+    ActorRow {
+        process: actor.process,
+        cgroup: actor.cgroup,
+        comm: clean(&actor.comm),
         syncs_per_s: Some(0.0),
         caused_ns_per_s: Some(0.0),
-        ..PartyRow::default()
+        ..ActorRow::default()
     }
 }
 
 /// Adds to the list of others, which is kept longest first and short.
-fn add_other(others: &mut Vec<(Other, f64)>, party: &Party, ns_per_s: f64) {
+fn add_other(others: &mut Vec<(Other, f64)>, actor: &Actor, ns_per_s: f64) {
     match others
         .iter_mut()
-        .find(|(known, _)| known.process == party.process)
+        .find(|(known, _)| known.process == actor.process)
     {
         Some((_, sum)) => *sum += ns_per_s,
-        None => others.push((other(party), ns_per_s)),
+        None => others.push((other(actor), ns_per_s)),
     }
     others.sort_by(|a, b| b.1.total_cmp(&a.1));
     others.truncate(OTHERS);
 }
 
-fn threads(before: &Report, after: &Report, seconds: f64) -> Vec<PartyRow> {
+fn threads(before: &Report, after: &Report, seconds: f64) -> Vec<ActorRow> {
     let old: HashMap<_, _> = before
         .accounts
         .threads
         .iter()
         .map(|account| (account.thread, account))
         .collect();
-    let mut rows: Vec<PartyRow> = after
+    let mut rows: Vec<ActorRow> = after
         .accounts
         .threads
         .iter()
@@ -350,14 +350,14 @@ fn threads(before: &Report, after: &Report, seconds: f64) -> Vec<PartyRow> {
                 );
                 is_storage.then(|| (cause, ns.saturating_sub(*before.unwrap_or(&0))))
             });
-            (storage_ns > 0).then(|| PartyRow {
+            (storage_ns > 0).then(|| ActorRow {
                 process: new.process.unwrap_or_default(),
                 thread: new.thread,
                 cgroup: new.cgroup,
                 comm: clean(&new.comm),
                 lost_ns_per_s: storage_ns as f64 / seconds,
                 time: Groups::of_causes(causes),
-                ..PartyRow::default()
+                ..ActorRow::default()
             })
         })
         .collect();

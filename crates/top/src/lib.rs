@@ -40,6 +40,6 @@ pub use keys::{Action, Key};
 pub use live::Live;
 pub use model::Top;
 pub use print::print;
-pub use row::{FileSystemRow, Found, PartyRow};
+pub use row::{ActorRow, FileSystemRow, Found};
 pub use screen::show;
 pub use window::Window;

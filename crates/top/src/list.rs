@@ -10,7 +10,7 @@ use super::columns::{Column, Value};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Id {
     FileSystem(Dev),
-    Party(Tgid, Cgroup, Option<Pid>),
+    Actor(Tgid, Cgroup, Option<Pid>),
 }
 
 /// A table's state.

@@ -3,7 +3,7 @@
 use super::columns::{FILE_SYSTEMS, PARTIES};
 use super::interval::Interval;
 use super::list::{Id, List};
-use super::row::{FileSystemRow, PartyRow};
+use super::row::{ActorRow, FileSystemRow};
 use super::theme::Theme;
 
 /// Shortest and longest time between two intervals, in milliseconds.
@@ -14,7 +14,7 @@ const DELAYS_MS: std::ops::RangeInclusive<u64> = 250..=60_000;
 pub(super) enum Pane {
     #[default]
     FileSystems,
-    Parties,
+    Actors,
 }
 
 /// A question to be answered by text.
@@ -65,7 +65,7 @@ impl Top {
                 .unwrap_or(0),
             ..List::default()
         };
-        let parties = List {
+        let actors = List {
             sort: PARTIES
                 .iter()
                 .position(|column| column.title == "LOST/s")
@@ -75,7 +75,7 @@ impl Top {
         Self {
             interval: None,
             pane: Pane::default(),
-            lists: [file_systems, parties],
+            lists: [file_systems, actors],
             threads: false,
             paused: false,
             delay_ms: delay_ms.clamp(*DELAYS_MS.start(), *DELAYS_MS.end()),
@@ -114,8 +114,8 @@ impl Top {
 
     pub(super) fn turn_pane(&mut self) {
         self.pane = match self.pane {
-            Pane::FileSystems => Pane::Parties,
-            Pane::Parties => Pane::FileSystems,
+            Pane::FileSystems => Pane::Actors,
+            Pane::Actors => Pane::FileSystems,
         };
     }
 
@@ -123,7 +123,7 @@ impl Top {
     pub(super) fn titles(&self) -> Vec<&'static str> {
         match self.pane {
             Pane::FileSystems => FILE_SYSTEMS.iter().map(|column| column.title).collect(),
-            Pane::Parties => PARTIES.iter().map(|column| column.title).collect(),
+            Pane::Actors => PARTIES.iter().map(|column| column.title).collect(),
         }
     }
 
@@ -136,7 +136,7 @@ impl Top {
         order.into_iter().map(|index| &rows[index]).collect()
     }
 
-    pub(super) fn parties(&self) -> Vec<&PartyRow> {
+    pub(super) fn actors(&self) -> Vec<&ActorRow> {
         let rows = self.interval.as_ref().map_or(&[][..], |interval| {
             if self.threads {
                 &interval.threads
@@ -144,7 +144,7 @@ impl Top {
                 &interval.processes
             }
         });
-        let order = self.lists[1].order(rows, PARTIES, party_name);
+        let order = self.lists[1].order(rows, PARTIES, actor_name);
         order.into_iter().map(|index| &rows[index]).collect()
     }
 
@@ -156,10 +156,10 @@ impl Top {
                 .into_iter()
                 .map(|row| (Id::FileSystem(row.dev), row.name()))
                 .collect(),
-            Pane::Parties => self
-                .parties()
+            Pane::Actors => self
+                .actors()
                 .into_iter()
-                .map(|row| (party_id(row), party_name(row)))
+                .map(|row| (actor_id(row), actor_name(row)))
                 .collect(),
         }
     }
@@ -203,10 +203,10 @@ impl Top {
     }
 }
 
-fn party_id(row: &PartyRow) -> Id {
-    Id::Party(row.process, row.cgroup, row.thread)
+fn actor_id(row: &ActorRow) -> Id {
+    Id::Actor(row.process, row.cgroup, row.thread)
 }
 
-fn party_name(row: &PartyRow) -> String {
+fn actor_name(row: &ActorRow) -> String {
     format!("{} {}", row.id(), row.comm)
 }

@@ -50,7 +50,7 @@ impl FileSystemRow {
 
 /// A process or a thread in one interval.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct PartyRow {
+pub struct ActorRow {
     /// The process.
     pub process: Tgid,
     /// The thread, if the line is about one.

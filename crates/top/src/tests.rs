@@ -2,7 +2,7 @@
 
 use luc_events::{Cgroup, Dev, Pid, Tgid, Transaction};
 use luc_explain::{
-    Account, Blame, FileSystemReport, Finding, FindingKind, Latency, Part, Parts, Party,
+    Account, Actor, Blame, FileSystemReport, Finding, FindingKind, Latency, Part, Parts,
     ProcessReport, Remedy, RemedyKind, Report,
 };
 use proptest::prelude::*;
@@ -12,8 +12,8 @@ use ratatui::style::Color;
 
 use super::*;
 
-fn party(process: u32, comm: &str) -> Party {
-    Party {
+fn actor(process: u32, comm: &str) -> Actor {
+    Actor {
         process: Tgid(process),
         comm: comm.to_owned(),
         cgroup: Cgroup(1),
@@ -56,12 +56,12 @@ fn report(times: u64) -> Report {
         mount_point: "/".to_owned(),
         ..FileSystemReport::default()
     };
-    let victim = party(4711, "postgres");
+    let victim = actor(4711, "postgres");
     Report {
         file_systems: vec![file_system, idle],
         processes: vec![
             ProcessReport {
-                party: victim.clone(),
+                actor: victim.clone(),
                 syncs: 400 * times,
                 sync_ns: 4_000_000_000 * times,
                 sync_parts: parts(&[
@@ -71,7 +71,7 @@ fn report(times: u64) -> Report {
                 ..ProcessReport::default()
             },
             ProcessReport {
-                party: party(12, "rsync"),
+                actor: actor(12, "rsync"),
                 calls: times,
                 call_ns: 500_000_000 * times,
                 call_parts: parts(&[(Part::DirectoryLock, 500_000_000 * times)]),
@@ -81,7 +81,7 @@ fn report(times: u64) -> Report {
         blame: vec![Blame {
             dev: Dev::new(7, 0),
             victim,
-            culprit: party(12, "rsync"),
+            culprit: actor(12, "rsync"),
             waited_ns: 300_000_000 * times,
             load_ns: 0,
             waits: 5 * times,
@@ -388,10 +388,10 @@ prop_compose! {
         Report {
             file_systems,
             processes: processes.into_iter().map(|(process, comm, sync_parts, syncs)| ProcessReport {
-                party: party(process, &comm), sync_parts, syncs, ..ProcessReport::default()
+                actor: actor(process, &comm), sync_parts, syncs, ..ProcessReport::default()
             }).collect(),
             blame: blame.into_iter().map(|(victim, culprit, waited_ns)| Blame {
-                dev: Dev(1), victim: party(victim, "v"), culprit: party(culprit, "c"), waited_ns, load_ns: 0,
+                dev: Dev(1), victim: actor(victim, "v"), culprit: actor(culprit, "c"), waited_ns, load_ns: 0,
                 waits: 1, worst_transaction: Transaction(1), worst_ns: 1,
             }).collect(),
             ..report(1)

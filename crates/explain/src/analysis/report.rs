@@ -7,13 +7,13 @@ use luc_events::codes::CommitKind;
 use luc_events::{Cgroup, Dev};
 
 use super::totals::Totals;
+use crate::actor::Actor;
 use crate::fast::FastMap;
 use crate::findings::{self, Remedy};
 use crate::journal::Committed;
 use crate::owners::OwnerId;
-use crate::party::Party;
 use crate::report::{
-    Blame, CommitDetail, CommitParty, CommitReport, DiskReport, FileSystemReport, Held, Lost,
+    Blame, CommitActor, CommitDetail, CommitReport, DiskReport, FileSystemReport, Held, Lost,
     Omitted, ProcessReport, Report, SlowSync, TraceInfo,
 };
 use crate::service::Service;
@@ -21,9 +21,9 @@ use crate::{remedies, warnings};
 
 /// The version of the report's structure.
 const VERSION: u32 = 1;
-/// Pairs of victim and culprit, and parties in commits, that are reported.
+/// Pairs of victim and culprit, and actors in commits, that are reported.
 const REPORTED_PAIRS: usize = 200;
-/// Parties that are reported of a single commit.
+/// Actors that are reported of a single commit.
 const DETAILED_PARTIES: usize = 20;
 
 pub(super) fn report(totals: &Totals) -> Report {
@@ -84,9 +84,9 @@ fn trace_info(totals: &Totals, end_ns: u64) -> TraceInfo {
     }
 }
 
-fn party(totals: &Totals, owner: OwnerId) -> Party {
+fn actor(totals: &Totals, owner: OwnerId) -> Actor {
     let (process, cgroup) = totals.owners.get(owner);
-    Party {
+    Actor {
         process,
         comm: totals.threads.comm(process).to_owned(),
         cgroup,
@@ -143,8 +143,8 @@ fn held(totals: &Totals, dev: Dev) -> Vec<Held> {
         .into_iter()
         .map(|(part, victim, holder, ns)| Held {
             part,
-            victim: party(totals, victim),
-            holder: party(totals, holder),
+            victim: actor(totals, victim),
+            holder: actor(totals, holder),
             ns,
         })
         .collect();
@@ -160,7 +160,7 @@ fn lost(totals: &Totals, dev: Dev) -> Vec<Lost> {
         .into_iter()
         .map(|(part, victim, ns)| Lost {
             part,
-            victim: party(totals, victim),
+            victim: actor(totals, victim),
             ns,
         })
         .collect();
@@ -172,15 +172,15 @@ fn lost(totals: &Totals, dev: Dev) -> Vec<Lost> {
 pub(super) fn detail(totals: &Totals, commit: &Committed) -> CommitDetail {
     let row = &commit.row;
     let asked_by = (!row.asked_by_process.is_none()).then(|| {
-        let known = totals.threads.party(row.asked_by);
+        let known = totals.threads.actor(row.asked_by);
         let (process, cgroup) = known.unwrap_or((row.asked_by_process, Cgroup(0)));
-        Party {
+        Actor {
             process,
             comm: totals.threads.comm(process).to_owned(),
             cgroup,
         }
     });
-    let mut by: BTreeMap<OwnerId, CommitParty> = BTreeMap::new();
+    let mut by: BTreeMap<OwnerId, CommitActor> = BTreeMap::new();
     for &(owner, sum) in &commit.handles {
         let found = by.entry(owner).or_default();
         found.handles = sum.count;
@@ -190,17 +190,17 @@ pub(super) fn detail(totals: &Totals, commit: &Committed) -> CommitDetail {
     for &(owner, bytes) in &commit.data {
         by.entry(owner).or_default().data_bytes = bytes;
     }
-    let mut by: Vec<CommitParty> = by
+    let mut by: Vec<CommitActor> = by
         .into_iter()
-        .map(|(owner, found)| CommitParty {
-            party: party(totals, owner),
+        .map(|(owner, found)| CommitActor {
+            actor: actor(totals, owner),
             ..found
         })
         .collect();
     by.sort_by_key(|found| {
         (
             Reverse((found.data_bytes, found.blocks)),
-            found.party.process,
+            found.actor.process,
         )
     });
     by.truncate(DETAILED_PARTIES);
@@ -256,7 +256,7 @@ fn commits(totals: &Totals, dev: Dev) -> CommitReport {
         handles: sums.handles,
         blocks_logged: sums.blocks_logged,
         ns_per_data_byte: ns_per_byte(totals, dev),
-        by: commit_parties(totals, dev),
+        by: commit_actors(totals, dev),
         longest: (journal.longest().into_iter())
             .map(|commit| detail(totals, commit))
             .collect(),
@@ -265,55 +265,55 @@ fn commits(totals: &Totals, dev: Dev) -> CommitReport {
 
 /// Everyone who took part in a journal's commits. Who asked is known by process only, so it joins the
 /// process' largest other entry.
-fn commit_parties(totals: &Totals, dev: Dev) -> Vec<CommitParty> {
+fn commit_actors(totals: &Totals, dev: Dev) -> Vec<CommitActor> {
     let Some(file_system) = totals.file_systems.get(&dev) else {
         return Vec::new();
     };
     let sums = &file_system.journal.sums;
-    let mut parties: FastMap<OwnerId, CommitParty> = FastMap::default();
-    let entry = |parties: &mut FastMap<OwnerId, CommitParty>, owner: OwnerId| -> CommitParty {
-        parties.remove(&owner).unwrap_or_else(|| CommitParty {
-            party: party(totals, owner),
-            ..CommitParty::default()
+    let mut actors: FastMap<OwnerId, CommitActor> = FastMap::default();
+    let entry = |actors: &mut FastMap<OwnerId, CommitActor>, owner: OwnerId| -> CommitActor {
+        actors.remove(&owner).unwrap_or_else(|| CommitActor {
+            actor: actor(totals, owner),
+            ..CommitActor::default()
         })
     };
     for (&owner, handles) in &sums.handles_by {
-        let mut found = entry(&mut parties, owner);
+        let mut found = entry(&mut actors, owner);
         found.handles = handles.count;
         found.blocks = handles.dirtied;
         found.handles_open_ns = handles.open_ns;
-        parties.insert(owner, found);
+        actors.insert(owner, found);
     }
     for (&owner, &bytes) in &sums.data_by {
-        let mut found = entry(&mut parties, owner);
+        let mut found = entry(&mut actors, owner);
         found.data_bytes = bytes;
-        parties.insert(owner, found);
+        actors.insert(owner, found);
     }
     for (owner, bytes) in totals.traffic.dirtied_on(dev) {
-        let mut found = entry(&mut parties, owner);
+        let mut found = entry(&mut actors, owner);
         found.dirtied_bytes = bytes;
-        parties.insert(owner, found);
+        actors.insert(owner, found);
     }
     for (&owner, &asked) in &sums.asked_by {
         let (process, _) = totals.owners.get(owner);
-        let known = parties
+        let known = actors
             .iter()
-            .filter(|(_, found)| found.party.process == process)
+            .filter(|(_, found)| found.actor.process == process)
             .max_by_key(|(_, found)| (found.handles, found.data_bytes))
             .map_or(owner, |(&known, _)| known);
-        let mut found = entry(&mut parties, known);
+        let mut found = entry(&mut actors, known);
         found.asked += asked;
-        parties.insert(known, found);
+        actors.insert(known, found);
     }
-    let mut parties: Vec<CommitParty> = parties.into_values().collect();
-    parties.sort_by_key(|found| {
+    let mut actors: Vec<CommitActor> = actors.into_values().collect();
+    actors.sort_by_key(|found| {
         (
             Reverse((found.data_bytes, found.blocks, found.asked)),
-            found.party.process,
+            found.actor.process,
         )
     });
-    parties.truncate(REPORTED_PAIRS);
-    parties
+    actors.truncate(REPORTED_PAIRS);
+    actors
 }
 
 fn disks(totals: &Totals) -> Vec<DiskReport> {
@@ -342,7 +342,7 @@ fn processes(totals: &Totals) -> Vec<ProcessReport> {
         .by_owner
         .iter()
         .map(|(&owner, sums)| ProcessReport {
-            party: party(totals, owner),
+            actor: actor(totals, owner),
             syncs: sums.syncs.count,
             sync_ns: sums.syncs.ns,
             sync_parts: sums.syncs.parts,
@@ -354,8 +354,8 @@ fn processes(totals: &Totals) -> Vec<ProcessReport> {
     processes.sort_by_key(|found| {
         (
             Reverse(found.sync_ns + found.call_ns),
-            found.party.process,
-            found.party.cgroup,
+            found.actor.process,
+            found.actor.cgroup,
         )
     });
     processes
@@ -373,8 +373,8 @@ fn blame(totals: &Totals) -> Vec<Blame> {
                 .or_insert_with(|| ns_per_byte(totals, dev));
             Blame {
                 dev,
-                victim: party(totals, victim),
-                culprit: party(totals, culprit),
+                victim: actor(totals, victim),
+                culprit: actor(totals, culprit),
                 waited_ns: blamed.waited_ns as u64,
                 load_ns: blamed.load_ns(ns_per_byte) as u64,
                 waits: blamed.waits,
@@ -400,7 +400,7 @@ fn slowest(totals: &Totals) -> Vec<SlowSync> {
         .iter()
         .map(|slow| SlowSync {
             thread: slow.row.thread,
-            party: party(totals, slow.owner),
+            actor: actor(totals, slow.owner),
             dev: slow.row.dev,
             inode: slow.row.inode.0,
             kind: slow.row.kind.name(),

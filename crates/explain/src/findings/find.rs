@@ -5,11 +5,11 @@
 
 use luc_events::Dev;
 
+use super::actors::{with_dirtier, with_filler, with_holder, with_victim};
 use super::figures::{Figures, evidence};
-use super::parties::{with_dirtier, with_filler, with_holder, with_victim};
 use super::{Evidence, Finding, FindingKind, Unit};
+use crate::actor::Actor;
 use crate::parts::{Part, Parts};
-use crate::party::Party;
 use crate::report::{Blame, FileSystemReport, Report};
 
 /// A finding is listed from this share of the time in file-system calls on,
@@ -334,7 +334,7 @@ impl Foreign<'_> {
             .commits
             .by
             .iter()
-            .find(|by| by.party == self.worst.culprit)
+            .find(|by| by.actor == self.worst.culprit)
             .map_or(0, |by| by.data_bytes);
         Finding {
             kind: FindingKind::SomeoneElsesData,
@@ -380,11 +380,11 @@ impl Foreign<'_> {
 }
 
 /// A process in words.
-fn in_words(party: &Party) -> String {
-    if party.comm.is_empty() {
-        format!("process {}", party.process)
+fn in_words(actor: &Actor) -> String {
+    if actor.comm.is_empty() {
+        format!("process {}", actor.process)
     } else {
-        format!("{} ({})", party.comm, party.process)
+        format!("{} ({})", actor.comm, actor.process)
     }
 }
 

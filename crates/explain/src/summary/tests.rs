@@ -65,7 +65,7 @@ fn rates_means_and_processes_are_told() {
     assert_eq!(found.commits.syncs_per_commit, 2.0);
     assert_eq!(found.batching.unknown, Some(UNKNOWN));
     let process = &report.processes[0];
-    assert_eq!((process.party.comm.as_str(), process.syncs), ("mail", 100));
+    assert_eq!((process.actor.comm.as_str(), process.syncs), ("mail", 100));
     assert_eq!(report.disks[0].device["flush"].mean_ns, 5 * MS);
     assert!(
         report

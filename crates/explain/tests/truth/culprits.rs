@@ -106,12 +106,12 @@ fn report(events: Vec<Event>) -> Report {
     analysis.finish()
 }
 
-/// The first finding's kind, victim and culprit, each of the parties with the cgroup that it has.
+/// The first finding's kind, victim and culprit, each of the actors with the cgroup that it has.
 fn named(report: &Report) -> (FindingKind, Option<u32>, Option<u32>) {
     let first = report.findings.first().unwrap();
-    let process = |party: &luc_explain::Party| {
-        assert_eq!(party.cgroup.0, CGROUP + u64::from(party.process.0));
-        party.process.0
+    let process = |actor: &luc_explain::Actor| {
+        assert_eq!(actor.cgroup.0, CGROUP + u64::from(actor.process.0));
+        actor.process.0
     };
     let victim = first.victim.as_ref().map(process);
     (first.kind, victim, first.culprit.as_ref().map(process))
@@ -223,7 +223,7 @@ fn each_commit_is_told_in_full() {
             ("asker", CGROUP + 300)
         );
         let by: Vec<_> = (detail.by.iter())
-            .map(|by| (by.party.process.0, by.handles, by.blocks, by.data_bytes))
+            .map(|by| (by.actor.process.0, by.handles, by.blocks, by.data_bytes))
             .collect();
         assert_eq!(by, [(900, 7, 3, 5_000), (100, 1, 2, 0)]);
     }

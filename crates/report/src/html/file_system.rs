@@ -58,7 +58,7 @@ pub(super) fn section(
         }
     }
     calls(out, found)?;
-    parties(out, found)?;
+    actors(out, found)?;
     writeln!(out, "</section>")
 }
 
@@ -213,7 +213,7 @@ fn calls(out: &mut String, found: &FileSystemReport) -> fmt::Result {
     writeln!(out, "</tbody></table></div>")
 }
 
-fn parties(out: &mut String, found: &FileSystemReport) -> fmt::Result {
+fn actors(out: &mut String, found: &FileSystemReport) -> fmt::Result {
     let by = &found.commits.by;
     if by.is_empty() {
         return Ok(());
@@ -230,7 +230,7 @@ fn parties(out: &mut String, found: &FileSystemReport) -> fmt::Result {
             out,
             "<tr><th scope=\"row\">{}</th><td class=\"number\">{}</td><td class=\"number\">{}</td>\
              <td class=\"number\">{}</td><td class=\"number\">{}</td></tr>",
-            who(&by.party),
+            who(&by.actor),
             by.asked,
             by.handles,
             by.blocks,

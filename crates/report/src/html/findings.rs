@@ -3,7 +3,7 @@
 use std::fmt::{self, Write as _};
 
 use luc_events::Dev;
-use luc_explain::{Finding, Party, Remedy, Report, WarningKind};
+use luc_explain::{Actor, Finding, Remedy, Report, WarningKind};
 use luc_graphs::escape::Text;
 use luc_units::figures::{Share, Time};
 
@@ -62,9 +62,9 @@ fn finding(out: &mut String, report: &Report, number: usize, found: &Finding) ->
     if let Some(dev) = found.dev {
         write!(out, "<span>{}</span>", place(report, dev))?;
     }
-    for (role, party) in [("lost most", &found.victim), ("whose work", &found.culprit)] {
-        if let Some(party) = party {
-            write!(out, "<span>{role}: <b>{}</b></span>", who(party))?;
+    for (role, actor) in [("lost most", &found.victim), ("whose work", &found.culprit)] {
+        if let Some(actor) = actor {
+            write!(out, "<span>{role}: <b>{}</b></span>", who(actor))?;
         }
     }
     writeln!(
@@ -171,9 +171,9 @@ pub(super) fn place(report: &Report, dev: Dev) -> String {
 }
 
 /// `sqlite3 (4711)`, escaped.
-pub(super) fn who(party: &Party) -> String {
-    if party.comm.is_empty() {
-        return format!("process {}", party.process);
+pub(super) fn who(actor: &Actor) -> String {
+    if actor.comm.is_empty() {
+        return format!("process {}", actor.process);
     }
-    format!("{} ({})", Text(&party.comm), party.process)
+    format!("{} ({})", Text(&actor.comm), actor.process)
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
-use luc_explain::{Account, Party, Report};
+use luc_explain::{Account, Actor, Report};
 use luc_graphs::escape::Text;
 use luc_units::figures::{Share, Size, Time};
 
@@ -29,16 +29,16 @@ pub(super) fn more(out: &mut String, count: usize, shown: usize) -> fmt::Result 
 /// Processes are told apart by cgroup, too.
 type Id = (u32, u64);
 
-fn id(party: &Party) -> Id {
-    (party.process.0, party.cgroup.0)
+fn id(actor: &Actor) -> Id {
+    (actor.process.0, actor.cgroup.0)
 }
 
 /// Victims, culprits and times, largest sums first.
 #[derive(Default)]
 struct Matrix<'a> {
     cells: BTreeMap<(Id, Id), (u64, u64, u64)>,
-    victims: Vec<(&'a Party, u64)>,
-    culprits: Vec<(&'a Party, u64)>,
+    victims: Vec<(&'a Actor, u64)>,
+    culprits: Vec<(&'a Actor, u64)>,
 }
 
 impl<'a> Matrix<'a> {
@@ -53,17 +53,17 @@ impl<'a> Matrix<'a> {
             grow(&mut matrix.victims, victim, blame.waited_ns);
             grow(&mut matrix.culprits, culprit, blame.waited_ns);
         }
-        for parties in [&mut matrix.victims, &mut matrix.culprits] {
-            parties.sort_by_key(|&(party, ns)| (std::cmp::Reverse(ns), id(party)));
+        for actors in [&mut matrix.victims, &mut matrix.culprits] {
+            actors.sort_by_key(|&(actor, ns)| (std::cmp::Reverse(ns), id(actor)));
         }
         matrix
     }
 }
 
-fn grow<'a>(sums: &mut Vec<(&'a Party, u64)>, party: &'a Party, ns: u64) {
-    match sums.iter_mut().find(|(found, _)| id(found) == id(party)) {
+fn grow<'a>(sums: &mut Vec<(&'a Actor, u64)>, actor: &'a Actor, ns: u64) {
+    match sums.iter_mut().find(|(found, _)| id(found) == id(actor)) {
         Some((_, sum)) => *sum = sum.saturating_add(ns),
-        None => sums.push((party, ns)),
+        None => sums.push((actor, ns)),
     }
 }
 
@@ -145,7 +145,7 @@ pub(super) fn slowest(out: &mut String, report: &Report) -> fmt::Result {
             "<tr><td class=\"number\">{}</td><th scope=\"row\">{}</th><td>{}</td><td>{}</td>\
              <td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"wide\">",
             Time::from(slow.duration_ns),
-            who(&slow.party),
+            who(&slow.actor),
             slow.kind,
             place(report, slow.dev),
             slow.inode,

@@ -1,5 +1,5 @@
 use luc_events::Tgid;
-use luc_explain::{FileSystemReport, Finding, FindingKind, Party, Report};
+use luc_explain::{Actor, FileSystemReport, Finding, FindingKind, Report};
 
 use super::Text;
 
@@ -16,10 +16,10 @@ fn report() -> Report {
             dev: Some(dev),
             cost_ns: 2_500_000_000,
             share: 0.46,
-            victim: Some(Party {
+            victim: Some(Actor {
                 process: Tgid(4711),
                 comm: "im\x1b[31map".to_owned(),
-                ..Party::default()
+                ..Actor::default()
             }),
             culprit: None,
             evidence: Vec::new(),

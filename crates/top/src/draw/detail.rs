@@ -8,7 +8,7 @@ use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use crate::group::{Group, Groups};
 use crate::model::{Pane, Top};
-use crate::row::{FileSystemRow, Found, Other, PartyRow};
+use crate::row::{ActorRow, FileSystemRow, Found, Other};
 use crate::theme::Theme;
 
 /// Length of what names a bar.
@@ -27,10 +27,10 @@ pub(super) fn render(top: &Top, area: Rect, buffer: &mut Buffer) {
             .file_systems()
             .get(place)
             .map(|row| (of_file_system(row), file_system(row, area.width, theme))),
-        Pane::Parties => top
-            .parties()
+        Pane::Actors => top
+            .actors()
             .get(place)
-            .map(|row| (of_party(row), party(row, area.width, theme))),
+            .map(|row| (of_actor(row), actor(row, area.width, theme))),
     }
     .unwrap_or_else(|| (String::new(), vec![Line::raw("nothing is selected")]));
     let line = Rect { height: 1, ..area };
@@ -50,7 +50,7 @@ fn of_file_system(row: &FileSystemRow) -> String {
     format!("{} {} {}", row.name(), row.kind, row.dev)
 }
 
-fn of_party(row: &PartyRow) -> String {
+fn of_actor(row: &ActorRow) -> String {
     let what = match row.thread {
         Some(thread) => format!("{} thread {thread} of process {}", row.comm, row.process),
         None => format!("{} process {}", row.comm, row.process),
@@ -89,7 +89,7 @@ fn file_system(row: &FileSystemRow, width: u16, theme: Theme) -> Vec<Line<'stati
     lines
 }
 
-fn party(row: &PartyRow, width: u16, theme: Theme) -> Vec<Line<'static>> {
+fn actor(row: &ActorRow, width: u16, theme: Theme) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     let name = match row.thread {
         Some(_) => of_thread,

@@ -1,19 +1,19 @@
 //! Who lost time to a part of calls, and whose work or hold it was.
 
 use super::Finding;
+use crate::actor::Actor;
 use crate::parts::Part;
-use crate::party::Party;
-use crate::report::{CommitParty, FileSystemReport};
+use crate::report::{CommitActor, FileSystemReport};
 
 /// Who lost how much to some parts, most first.
-fn victims<'a>(file_system: &'a FileSystemReport, parts: &[Part]) -> Vec<(&'a Party, u64)> {
-    let mut sums: Vec<(&Party, u64)> = Vec::new();
+fn victims<'a>(file_system: &'a FileSystemReport, parts: &[Part]) -> Vec<(&'a Actor, u64)> {
+    let mut sums: Vec<(&Actor, u64)> = Vec::new();
     for lost in file_system
         .lost
         .iter()
         .filter(|lost| parts.contains(&lost.part))
     {
-        match sums.iter_mut().find(|(party, _)| **party == lost.victim) {
+        match sums.iter_mut().find(|(actor, _)| **actor == lost.victim) {
             Some((_, sum)) => *sum = sum.saturating_add(lost.ns),
             None => sums.push((&lost.victim, lost.ns)),
         }
@@ -30,7 +30,7 @@ pub(super) fn with_victim(
 ) -> Finding {
     let victim = victims(file_system, parts)
         .first()
-        .map(|&(party, _)| party.clone());
+        .map(|&(actor, _)| actor.clone());
     Finding { victim, ..finding }
 }
 
@@ -39,19 +39,19 @@ pub(super) fn with_victim(
 fn with_culprit(
     file_system: &FileSystemReport,
     part: Part,
-    amount: impl Fn(&CommitParty) -> u64,
+    amount: impl Fn(&CommitActor) -> u64,
     finding: Finding,
 ) -> Finding {
     let most = file_system.commits.by.iter().max_by_key(|by| amount(by));
-    let culprit = most.filter(|by| amount(by) > 0).map(|by| &by.party);
+    let culprit = most.filter(|by| amount(by) > 0).map(|by| &by.actor);
     let victims = victims(file_system, &[part]);
-    let own_ns = victims.iter().find(|(party, _)| Some(*party) == culprit);
+    let own_ns = victims.iter().find(|(actor, _)| Some(*actor) == culprit);
     let own_ns = own_ns.map_or(0, |&(_, ns)| ns);
     let other = victims
         .iter()
-        .find(|&&(party, ns)| Some(party) != culprit && ns.saturating_mul(10) >= own_ns);
+        .find(|&&(actor, ns)| Some(actor) != culprit && ns.saturating_mul(10) >= own_ns);
     Finding {
-        victim: other.or(victims.first()).map(|&(party, _)| party.clone()),
+        victim: other.or(victims.first()).map(|&(actor, _)| actor.clone()),
         culprit: culprit.cloned(),
         ..finding
     }
@@ -70,7 +70,7 @@ pub(super) fn with_dirtier(file_system: &FileSystemReport, finding: Finding) -> 
 /// Names who lost most to a part, and who held that one up longest.
 pub(super) fn with_holder(file_system: &FileSystemReport, part: Part, finding: Finding) -> Finding {
     let victims = victims(file_system, &[part]);
-    let victim = victims.first().map(|&(party, _)| party);
+    let victim = victims.first().map(|&(actor, _)| actor);
     // Sorted by time, so the first is the longest.
     let mut held = file_system.held.iter().filter(|held| held.part == part);
     let culprit = held.find(|held| Some(&held.victim) == victim);

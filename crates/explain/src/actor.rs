@@ -5,7 +5,7 @@ use serde::Serialize;
 
 /// A process in a cgroup.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Party {
+pub struct Actor {
     /// The process.
     pub process: Tgid,
     /// Its name; empty if unknown.
