@@ -52,8 +52,8 @@ impl ReturnProfile {
         self.known.min(MAX_PARTICIPANTS as u32)
     }
 
-    /// The smoothed time until the `callers`-th caller is back, in nanoseconds; `None` if so many were
-    /// never seen.
+    /// The smoothed time until the `callers`-th caller is back, in nanoseconds; `None` if fewer were
+    /// ever seen.
     pub fn return_ns(&self, callers: u32) -> Option<u64> {
         let index = callers.checked_sub(1)? as usize;
         (callers <= self.known()).then(|| u64::from(self.returns_ns[index]))

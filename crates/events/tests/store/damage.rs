@@ -97,7 +97,7 @@ fn another_version_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// Overwritten, inserted and removed stretches.
+    /// Overwritten, inserted and removed ranges.
     #[test]
     fn any_change_is_noticed(
         at in any::<prop::sample::Index>(),

@@ -52,7 +52,7 @@ impl Saved {
     }
 
     /// Puts everything back. SMT comes first, since processors that are offline cannot be set, and turbo next, since
-    /// limits may be above what there is without it.
+    /// limits may be above the highest frequency without it.
     fn restore(&self, cpu: &Path) -> Result<(), FrequencyError> {
         if let Some(smt) = &self.smt {
             Change::new(cpu.join(SMT), smt).make()?;

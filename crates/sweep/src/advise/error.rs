@@ -45,7 +45,7 @@ pub enum AdviseError {
     Memory {
         /// What the files take.
         needed: String,
-        /// What there is.
+        /// The memory of this machine.
         there: String,
     },
     /// A directory that cannot be used.

@@ -72,11 +72,7 @@ impl Text<'_> {
         let head = format!("median ({percent} %)");
         let column = figures.iter().map(String::len).max().unwrap_or_default();
         let column = column.max(head.len());
-        writeln!(
-            f,
-            "  {:width$}  {head:column$}  the best is so many times as good",
-            ""
-        )?;
+        writeln!(f, "  {:width$}  {head:column$}  the best over this one", "")?;
         for at in order(ranking) {
             let beside = match ranking.against(at) {
                 _ if at == ranking.best => "best".to_owned(),
