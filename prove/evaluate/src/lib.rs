@@ -1,7 +1,7 @@
 //! The evaluation: drives the `luc` program as a user would and compares what it does with its
 //! targets.
 //!
-//! `parts` is the table of what there is. A part that compares settings is a plan and claims in `prove/plans`, which
+//! `parts` is the table of all parts. A part that compares settings is a plan and claims in `prove/plans`, which
 //! `plans` runs and judges. Any other part is a file here. Each writes two files: every single run as JSON, and a page
 //! with the targets. `harness` runs programs, `disks` makes disks, `rounds` runs settings in a random order, `report`
 //! turns figures into a page.
@@ -31,7 +31,6 @@ mod rival;
 mod rounds;
 mod safety;
 mod services;
-mod short;
 pub mod sigkill;
 mod steal;
 mod sweep_kills;

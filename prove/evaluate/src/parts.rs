@@ -5,7 +5,7 @@ use super::plans::{Planned, planned};
 use super::report::Page;
 use super::{
     EvaluateError, analysis, call_cost, coverage, engine, faults, kills, personalities, powercut,
-    prediction, recording, safety, services, short, sigkill, sweep_kills, truth,
+    prediction, recording, safety, services, sigkill, sweep_kills, truth,
 };
 
 /// A part of the evaluation.
@@ -36,7 +36,7 @@ pub const PARTS: [Part; 28] = [
     part("no-harm", "Where the gate cannot help it must not harm", ByPlan(planned!("no-harm"))),
     part("call-cost", "What a call costs while the gate stands aside", Here(call_cost::run)),
     part("gains", "Overwritten, preallocated and growing logs, deletions, and each policy, beside their limits", ByPlan(planned!("gains"))),
-    part("short", "Short programs, first-ever and repeated", Here(short::run)),
+    part("short", "Programs of 2 s beside those of 20 s", ByPlan(planned!("short"))),
     part("services", "Services of the distribution, unchanged", Here(services::run)),
     part("powercut", "Power cuts under the gate", Here(powercut::run)),
     part("rival-powercut", "Power cuts of fast commits and XFS beside ext4", Here(powercut::rivals::run)),

@@ -1,12 +1,10 @@
-//! Runs of `luc bench` with and without the gate, all settings in random order within each repeat.
+//! Runs of `luc bench` alone, with the gate and recorded, all settings in random order within each repeat.
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use luc_host::processors::Processors;
 use luc_stats::random;
-use luc_stats::{Interval, ratio_interval};
 use rand::seq::SliceRandom as _;
 use serde_json::{Value, json};
 
@@ -38,34 +36,20 @@ pub(super) enum Under {
     Bare,
     /// `luc run --policy auto`.
     Gate,
-    /// `luc run --policy auto` by a user who has never run anything so.
-    First,
-    /// The same by a user who has run the same command on the same file system before.
-    Again,
     /// `luc record`; the trace is explained and removed.
     Recorder,
 }
 
 impl Under {
-    /// The words of `luc` before `--` and the command, if there are any.
-    fn words(self, gate_file: &Path, trace: &Path) -> Vec<String> {
-        match self {
-            Self::Bare => Vec::new(),
-            Self::Gate | Self::First | Self::Again => {
-                let words = ["run", "--quiet", "--policy", "auto", "--json"].map(str::to_owned);
-                words
-                    .into_iter()
-                    .chain([gate_file.display().to_string()])
-                    .collect()
-            }
-            Self::Recorder => {
-                let words = ["record", "--quiet", "--out"].map(str::to_owned);
-                words
-                    .into_iter()
-                    .chain([trace.display().to_string()])
-                    .collect()
-            }
-        }
+    /// The words of `luc` before `--` and the command, if there are any; `file` is what they write.
+    fn words(self, file: &Path) -> Vec<String> {
+        let words: &[&str] = match self {
+            Self::Bare => return Vec::new(),
+            Self::Gate => &["run", "--quiet", "--policy", "auto", "--json"],
+            Self::Recorder => &["record", "--quiet", "--out"],
+        };
+        let words = words.iter().map(ToString::to_string);
+        words.chain([file.display().to_string()]).collect()
     }
 }
 
@@ -87,17 +71,6 @@ pub(super) struct Run {
 pub(super) struct Runs(Vec<Run>);
 
 impl Runs {
-    /// The runs of a cell's setting.
-    pub(super) fn of<'r>(
-        &'r self,
-        cell: &'r str,
-        setting: &'r str,
-    ) -> impl Iterator<Item = &'r Run> {
-        self.0
-            .iter()
-            .filter(move |run| run.cell == cell && run.setting == setting)
-    }
-
     /// A figure of each run of a cell's setting; runs without it are left out.
     pub(super) fn figures(
         &self,
@@ -105,19 +78,8 @@ impl Runs {
         setting: &str,
         of: impl Fn(&Run) -> Option<f64>,
     ) -> Vec<f64> {
-        self.of(cell, setting).filter_map(of).collect()
-    }
-
-    /// The ratio of two settings of a cell; `None` with fewer than 2 runs.
-    pub(super) fn ratio(
-        &self,
-        cell: &str,
-        (with, without): (&str, &str),
-        of: impl Fn(&Run) -> Option<f64>,
-        seed: u64,
-    ) -> Option<Interval> {
-        let with = self.figures(cell, with, &of);
-        ratio_interval(&with, &self.figures(cell, without, &of), seed).ok()
+        let of_both = |run: &&Run| run.cell == cell && run.setting == setting;
+        self.0.iter().filter(of_both).filter_map(of).collect()
     }
 }
 
@@ -144,26 +106,16 @@ pub(super) fn run(harness: &Harness, jobs: &[Job], repeats: usize) -> Result<Run
             }
             let disk = disks.iter().find(|(spec, _)| *spec == job.disk);
             let (_, disk) = disk.ok_or_else(|| missing("the disk"))?;
-            let run = undisturbed(harness, disk, job, repeat)?;
+            let run = steal::undisturbed(harness, |may_repeat| {
+                let run = once(harness, disk, job, repeat, may_repeat)?;
+                let stolen_share = run.stolen_share;
+                Ok((run, stolen_share))
+            })?;
             progress.step(&format!("{}, {}", job.cell, job.setting));
             runs.0.push(run);
         }
     }
     Ok(runs)
-}
-
-/// Makes a run, and makes it again while too much processor time is stolen.
-fn undisturbed(
-    harness: &Harness,
-    disk: &Disk<'_>,
-    job: &Job,
-    repeat: usize,
-) -> Result<Run, EvaluateError> {
-    steal::undisturbed(harness, |may_repeat| {
-        let run = once(harness, disk, job, repeat, may_repeat)?;
-        let stolen_share = run.stolen_share;
-        Ok((run, stolen_share))
-    })
 }
 
 fn once(
@@ -173,8 +125,9 @@ fn once(
     repeat: usize,
     may_repeat: bool,
 ) -> Result<Run, EvaluateError> {
-    let (gate_file, trace) = (harness.path("gate.json"), harness.path("trace"));
-    let mut words = job.under.words(&gate_file, &trace);
+    // What `luc run` or `luc record` writes.
+    let file = harness.path("written");
+    let mut words = job.under.words(&file);
     if job.under != Under::Bare {
         words.extend(["--".to_owned(), harness.luc_path().display().to_string()]);
     }
@@ -185,13 +138,6 @@ fn once(
 
     disk.settle()?;
     let mut command = harness.luc(&words);
-    if matches!(job.under, Under::First | Under::Again) {
-        new_home(harness, &mut command)?;
-    }
-    if job.under == Under::Again {
-        harness.json_of(&mut command)?;
-        disk.settle()?;
-    }
     let before = disk.counts()?;
     let processors = Processors::now();
     let bench = harness.json_of(&mut command)?;
@@ -200,10 +146,8 @@ fn once(
     let (mut gate, mut explained) = (Value::Null, Value::Null);
     match job.under {
         Under::Bare => {}
-        Under::Recorder => explained = explain(harness, disk, &trace)?,
-        Under::Gate | Under::First | Under::Again => {
-            gate = of_disk(&read_json(&gate_file)?, disk.device()).clone();
-        }
+        Under::Recorder => explained = explain(harness, disk, &file)?,
+        Under::Gate => gate = of_disk(&read_json(&file)?, disk.device()).clone(),
     }
     let flushes = after.flushes - before.flushes;
     let commits = after
@@ -277,32 +221,12 @@ fn kept(explained: &Value) -> Value {
     })
 }
 
-/// Gives a command a fresh home directory, where nothing is remembered of earlier runs.
-fn new_home(harness: &Harness, command: &mut Command) -> Result<(), EvaluateError> {
-    let home = harness.path("home");
-    if home.exists() {
-        fs::remove_dir_all(&home).map_err(EvaluateError::file("remove", &home))?;
-    }
-    fs::create_dir(&home).map_err(EvaluateError::file("make", &home))?;
-    let variables = [
-        "XDG_STATE_HOME",
-        "XDG_CACHE_HOME",
-        "XDG_DATA_HOME",
-        "XDG_CONFIG_HOME",
-    ];
-    command.env("HOME", &home);
-    command.envs(variables.map(|name| (name, home.join(name))));
-    Ok(())
-}
-
-/// Files created per second, of metarates.
-pub(super) fn files_per_s(run: &Run) -> Option<f64> {
-    figure(&run.bench, "creations_per_second").ok()
-}
-
 /// Mean latency of the operations named, in ms, weighted by their counts.
 pub(super) fn mean_ms(run: &Run, operations: &[&str]) -> Option<f64> {
-    let (sum, count) = rows(run, operations).fold((0.0, 0.0), |(sum, all), row| {
+    let rows = run.bench["operations"].as_array().into_iter().flatten();
+    let wanted = |name: &Value| name.as_str().is_some_and(|name| operations.contains(&name));
+    let rows = rows.filter(|row| wanted(&row["operation"]));
+    let (sum, count) = rows.fold((0.0, 0.0), |(sum, all), row| {
         let count = figure(row, "count").unwrap_or(0.0);
         (
             sum + count * figure(row, "mean_us").unwrap_or(0.0),
@@ -312,37 +236,16 @@ pub(super) fn mean_ms(run: &Run, operations: &[&str]) -> Option<f64> {
     (count > 0.0).then(|| sum / count / 1e3)
 }
 
-fn rows<'a>(run: &'a Run, operations: &'a [&str]) -> impl Iterator<Item = &'a Value> {
-    let rows = run.bench["operations"].as_array().map(Vec::as_slice);
-    rows.unwrap_or_default().iter().filter(|row| {
-        row["operation"]
-            .as_str()
-            .is_some_and(|name| operations.contains(&name))
-    })
-}
-
-/// The words of a run of metarates.
-pub(super) fn metarates(clients: usize, processes: bool, seconds: f64) -> Vec<String> {
-    let mut words = vec!["metarates".to_owned(), "--threads".to_owned()];
-    words.push(clients.to_string());
-    if processes {
-        words.push("--processes".to_owned());
-    }
-    words.extend(["--file-size", "1k", "--seconds"].map(str::to_owned));
-    words.push(seconds.to_string());
-    words
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn run(setting: &'static str, rate: f64) -> Run {
-        Run {
+    #[test]
+    fn figures_of_several_operations() {
+        let run = Run {
             cell: "c".to_owned(),
-            setting,
+            setting: "gate",
             bench: json!({
-                "creations_per_second": rate,
                 "operations": [
                     { "operation": "fsync2", "count": 3, "mean_us": 1000.0, "p99_us": 2000.0 },
                     { "operation": "fsync3", "count": 1, "mean_us": 5000.0, "p99_us": 9000.0 },
@@ -351,12 +254,7 @@ mod tests {
             }),
             explained: Value::Null,
             stolen_share: 0.0,
-        }
-    }
-
-    #[test]
-    fn figures_of_several_operations() {
-        let run = run("gate", 1.0);
+        };
         assert_eq!(mean_ms(&run, &["fsync2", "fsync3"]), Some(2.0));
         assert_eq!(mean_ms(&run, &["close"]), None);
     }
@@ -373,18 +271,5 @@ mod tests {
         assert_eq!(kept["syncs"]["latency"]["buckets"], Value::Null);
         assert_eq!(kept["batching"]["gain"], 0.5);
         assert_eq!(kept["held"], Value::Null);
-    }
-
-    #[test]
-    fn ratios_of_settings() {
-        let runs = Runs(vec![
-            run("gate", 20.0),
-            run("stock", 10.0),
-            run("gate", 20.0),
-            run("stock", 10.0),
-        ]);
-        let ratio = runs.ratio("c", ("gate", "stock"), files_per_s, 1);
-        assert_eq!(ratio.map(|interval| interval.ratio), Some(2.0));
-        assert_eq!(runs.ratio("d", ("gate", "stock"), files_per_s, 1), None);
     }
 }
