@@ -66,6 +66,17 @@ pub enum EvaluateError {
         /// The option.
         option: &'static str,
     },
+    /// An interrupted sweep whose figures are another program's.
+    #[error(
+        "{folder} holds repeats of {part} that another build of luc made: remove it to measure anew, or build that luc \
+         to go on", folder = .folder.display()
+    )]
+    OtherBuild {
+        /// The part.
+        part: &'static str,
+        /// The sweep's folder.
+        folder: PathBuf,
+    },
     /// A page that only measuring makes.
     #[error("{part} is no plan, so its page is made while it is measured: leave --again out")]
     NoPlan {

@@ -26,7 +26,7 @@ const POLL: Duration = Duration::from_millis(20);
 const WAKE_UP_LATENCY: &str = "/dev/cpu_dma_latency";
 
 /// A run is made again if more than this share of the processors' time was stolen during it. A rented machine
-/// always loses about 1 %, to all settings alike.
+/// always loses about 1 %, whatever the setting.
 pub(super) const MOST_STOLEN_SHARE: f64 = 0.02;
 
 /// The directory, the options, and the runs made so far.

@@ -48,7 +48,7 @@ struct Cli {
     /// Guests, personalities or places of kills at a time
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: u16,
-    /// Begin no repeat after this many minutes, of parts that are plans; the page shows what there is
+    /// Begin no repeat after this many minutes, of parts that are plans; the page shows the repeats made until then
     #[arg(long, value_name = "MINUTES")]
     budget: Option<u32>,
     /// Make pages again from the raw data that are there, of parts that are plans

@@ -8,13 +8,13 @@ mod claims;
 mod data;
 mod expression;
 mod figures;
+mod folder;
 mod functions;
 mod page;
 mod scope;
 mod series;
 mod value;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -25,6 +25,7 @@ use super::report::Page;
 use super::{EvaluateError, Options, machine};
 use claims::Claims;
 use data::Data;
+use folder::Folder;
 
 /// A plan and the claims about it.
 #[derive(Debug, Clone, Copy)]
@@ -79,8 +80,7 @@ impl Planned {
         Ok((page, sentence))
     }
 
-    /// Runs what an interrupted sweep lacks, or all, and keeps its figures. An interrupted sweep goes on with another
-    /// build of `luc` too.
+    /// Runs what an interrupted sweep lacks, or all, and keeps its figures.
     pub(super) fn measure(self, options: &Options) -> Result<(), EvaluateError> {
         let given = [
             ("--repeats", options.repeats.is_some()),
@@ -107,13 +107,11 @@ impl Planned {
         }
         let deadline = options.budget.map(|budget| Instant::now() + budget);
         let machine = machine::describe(&options.luc)?;
-        let folder = options
-            .myself
-            .with_file_name(format!("{}.sweep", self.name));
+        let folder = Folder::open(self.name, &options.myself, &options.luc)?;
         let mut progress: Option<Progress> = None;
         let sweep = Sweep {
             plan: &plan,
-            out: &folder,
+            out: folder.path(),
             luc: &options.luc,
             sysfs: Path::new("/sys"),
             deadline,
@@ -133,7 +131,7 @@ impl Planned {
         data.write(&self.raw(options))?;
         if data.unfinished == 0 {
             // The raw data have all of it, and the next evaluation measures anew.
-            fs::remove_dir_all(&folder).map_err(EvaluateError::file("remove", &folder))?;
+            folder.remove()?;
         }
         Ok(())
     }

@@ -202,7 +202,7 @@ fn mean(medians: &[(u64, f64)]) -> Option<f64> {
     (!medians.is_empty()).then(|| sum / medians.len() as f64)
 }
 
-/// Of numbers; of a series each of its medians counts. Shares are of what there is.
+/// Of numbers; of a series each of its medians counts. A share leaves out what was not measured.
 fn of_numbers(function: &str, values: &[Value]) -> Result<Value, String> {
     if function == "share_holding" {
         let known: Vec<bool> = values

@@ -18,7 +18,7 @@ pub(super) struct Runs<'a> {
 }
 
 impl<'a> Runs<'a> {
-    /// Reads what there is.
+    /// Reads the runs made so far.
     pub(super) fn open(harness: &'a Harness) -> Self {
         let path = harness
             .options

@@ -180,12 +180,12 @@ impl Expected {
 const FLUSHES: f64 = 2.0;
 
 /// All cases on disks that are so much slower than the first time.
-pub(super) fn all(stretch: f64) -> Vec<Case> {
+pub(super) fn all(slowdown: f64) -> Vec<Case> {
     let drive = |write: f64, flush: f64, mkfs| Drive {
         model: Model::Fixed {
             read: 0.02,
-            write: write * stretch,
-            flush: flush * stretch,
+            write: write * slowdown,
+            flush: flush * slowdown,
         },
         mkfs,
         dirty_limit_bytes: None,
@@ -204,7 +204,7 @@ pub(super) fn all(stretch: f64) -> Vec<Case> {
     };
     let slow_reads = Drive {
         model: Model::SlowReads {
-            read: 60.0 * stretch,
+            read: 60.0 * slowdown,
             flush: 2.0,
         },
         ..flushing()
