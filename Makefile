@@ -33,7 +33,7 @@ build: ## Build target/release/luc and target/release/libluc_gate_preload.so
 product: ## Build what users run, without what proves it
 	$(CARGO) build --release --locked -p luc -p luc-gate-preload
 
-# Without the commands that the demo does not use: a third of the compile time.
+# Without the commands that the demo does not use, which take long to compile.
 product-demo:
 	$(CARGO) build --release --locked -p luc -p luc-gate-preload --no-default-features
 
