@@ -8,7 +8,7 @@ int BPF_PROG(sched_process_fork, struct task_struct *parent, struct task_struct 
 {
 	struct thread *above = thread_of(parent), *thread;
 
-	thread = bpf_task_storage_get(&threads, child, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	thread = made_thread(child);
 	if (!thread) {
 		count_lost(LOST_MAP_THREADS);
 		return 0;
@@ -75,7 +75,10 @@ int BPF_PROG(cgroup_attach_task, struct cgroup *to, const char *path, struct tas
 	return 0;
 }
 
-/* Read once before recording: gives each thread that exists its state. */
+/*
+ * Read before recording: gives each thread that exists its state. It is read
+ * again while there was no memory for some of them.
+ */
 SEC("iter/task")
 int begin(struct bpf_iter__task *ctx)
 {
@@ -85,9 +88,9 @@ int begin(struct bpf_iter__task *ctx)
 
 	if (!task)
 		return 0;
-	thread = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	thread = made_thread(task);
 	if (!thread) {
-		count_lost(LOST_MAP_THREADS);
+		without_state++;
 		return 0;
 	}
 	process = task->tgid;

@@ -21,6 +21,9 @@ u32 calls_attached SEC(".data.calls") = 0;
 /* Counts what recorded threads do that makes system calls worth looking at. */
 u32 file_activity SEC(".data.activity") = 0;
 
+/* Threads that the last visit before recording found no memory for. */
+u32 without_state SEC(".data.without") = 0;
+
 /*
  * What each switch to and from a recorded thread needs. It is in an array by the
  * thread's id, as finding it in the task's storage would be most of the cost.
@@ -299,6 +302,22 @@ static __always_inline void decide(struct task_struct *task, struct thread *thre
 		untrack(task, thread);
 }
 
+/*
+ * The thread's state, made if it has none. A processor's stock of free ones is
+ * filled again by an interrupt that the allocation itself asks for, and which
+ * comes before the next attempt where interrupts are on.
+ */
+static __always_inline struct thread *made_thread(struct task_struct *task)
+{
+	struct thread *thread = NULL;
+	int attempt;
+
+	for (attempt = 0; attempt < 4 && !thread; attempt++)
+		thread = bpf_task_storage_get(&threads, task, NULL,
+					      BPF_LOCAL_STORAGE_GET_F_CREATE);
+	return thread;
+}
+
 /* The running thread's state, made if it has none. */
 static __always_inline struct thread *current_thread(struct task_struct *task)
 {
@@ -306,7 +325,7 @@ static __always_inline struct thread *current_thread(struct task_struct *task)
 
 	if (thread)
 		return thread;
-	thread = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	thread = made_thread(task);
 	if (!thread) {
 		count_lost(LOST_MAP_THREADS);
 		return NULL;

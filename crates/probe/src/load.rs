@@ -3,6 +3,8 @@
 use std::ffi::OsStr;
 use std::io::Read as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use libbpf_rs::{
     Iter, Link, Map, MapCore, MapFlags, Object, ObjectBuilder, OpenMapMut, OpenObject, PrintLevel,
@@ -19,6 +21,13 @@ const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/probe.bpf.o"));
 /// Names of the iterators over all threads: `begin` runs before recording, `end` after it.
 pub(crate) const BEGIN: &str = "begin";
 pub(crate) const END: &str = "end";
+
+/// Visits, at most, before recording: after them, threads without a state are lost.
+const VISITS: u32 = 50;
+const BETWEEN_VISITS: Duration = Duration::from_millis(2);
+
+/// The counter of threads that the last visit found no memory for.
+const WITHOUT_STATE: &str = ".data.without";
 
 /// The loaded programs. Nothing is pinned: when the process ends, the kernel takes all of it back.
 #[derive(Debug)]
@@ -151,11 +160,27 @@ impl Programs {
             always: self.attach_those(birth)?,
             calls: Vec::new(),
         };
-        self.visit_threads(BEGIN)?;
+        self.give_threads_state()?;
         let others = self.attach_those(|name| !birth(name) && !CALLS.contains(&name))?;
         links.always.extend(others);
         self.attach_calls(&mut links)?;
         Ok(links)
+    }
+
+    /// Runs [`BEGIN`] until each thread has its state. The kernel has at times no memory for some of them at once, since
+    /// tracing programs may not wait for memory.
+    fn give_threads_state(&self) -> Result<(), ProbeError> {
+        for _ in 0..VISITS {
+            self.map(WITHOUT_STATE)?
+                .update(&0u32.to_ne_bytes(), &0u32.to_ne_bytes(), MapFlags::ANY)
+                .map_err(ProbeError::refused("changing its maps"))?;
+            self.visit_threads(BEGIN)?;
+            if self.variable(WITHOUT_STATE)? == 0 {
+                break;
+            }
+            thread::sleep(BETWEEN_VISITS);
+        }
+        Ok(())
     }
 
     /// Attaches the programs on system calls, if they were loaded.
@@ -244,6 +269,9 @@ impl Programs {
                 .iter()
                 .filter_map(|bytes| bytes.as_slice().try_into().ok().map(u64::from_ne_bytes))
                 .sum();
+            if LOST_PLACES[place] == "map thread" {
+                *count += u64::from(self.variable(WITHOUT_STATE)?);
+            }
         }
         Ok(counts)
     }
