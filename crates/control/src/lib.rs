@@ -1,7 +1,7 @@
-//! Controllers that decide when a journal commit should wait for company.
+//! Controllers: when a journal commit should wait for company, and which tasks may use a disk together.
 //!
-//! Everything here is pure and clockless: time comes in as an argument, decisions go out as values,
-//! nothing allocates, locks or sleeps. The states are plain integers and floats with a C layout, for
+//! Everything here is pure and clockless: time comes in as an argument, decisions go out as values, nothing locks or
+//! sleeps. But for [`throttle`] nothing allocates; the states are plain integers and floats with a C layout, for
 //! which every bit pattern is valid, so that they can live in memory shared between processes and
 //! survive a participant that dies in the middle of an update.
 //!
@@ -10,6 +10,7 @@
 //! - [`setpoint`]: how soon callers come back after a commit, and how many are worth waiting for.
 //! - [`engagement`]: gated against ungated samples: does batching pay here?
 //! - [`auto`]: all of them together, the default policy.
+//! - [`throttle`]: which tasks may use a disk, and which are frozen meanwhile.
 
 pub mod auto;
 pub mod delay;
@@ -19,6 +20,7 @@ pub mod pid;
 mod sample;
 pub mod setpoint;
 pub mod stability;
+pub mod throttle;
 
 /// The most participants whose returns are told apart; more still share rounds.
 pub const MAX_PARTICIPANTS: usize = 512;
