@@ -1,5 +1,5 @@
-//! How sure a comparison is: medians, their intervals, ratios of two settings, orders of runs, when to stop, and what is
-//! correlated with a figure.
+//! How sure a comparison is: medians, their intervals, ratios of two settings, orders of runs, when to stop, what is
+//! correlated with a figure, and how well tasks do together.
 //!
 //! ```
 //! use luc_stats::{median, median_interval};
@@ -24,6 +24,7 @@ pub mod random;
 mod ranks;
 pub mod simulated;
 mod stopping;
+mod throughput;
 mod warmup;
 
 pub use association::{Association, associations};
@@ -36,4 +37,5 @@ pub use order::{MedianInterval, median, median_interval};
 pub use paired::paired_ratios;
 pub use ranks::spearman;
 pub use stopping::{FEWEST, Goal, Verdict, relative_half_width};
+pub use throughput::{TaskTimes, Together, WeightedSpeedup, together, worst_against};
 pub use warmup::warm_up;
