@@ -3,5 +3,9 @@
 //! Pure and clockless as the other controllers, but with tables of tasks, so these allocate.
 //!
 //! - [`sample`]: what a policy is shown, and what it answers.
+//! - [`fair`]: the fair sojourn protocol, the order in which tasks run.
+//! - [`vector_points`]: how many tasks of which demand a disk bears.
 
+pub mod fair;
 pub mod sample;
+pub mod vector_points;

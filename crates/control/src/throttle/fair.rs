@@ -1,0 +1,362 @@
+//! The fair sojourn protocol: run first who would finish first under fair sharing.
+//!
+//! Friedman and Henderson, "Fairness and efficiency in web server protocols" (SIGMETRICS 2003). A lossless weighted
+//! fair sharing of the disk is simulated beside the real one; whoever finishes first there is served first here. With
+//! known sizes nobody finishes later than under fair sharing, and the mean is near that of shortest remaining time
+//! first. Work is counted in device time, so that a seek is paid by whoever caused it.
+//!
+//! A size that nobody knows is believed to be the end of the size class that the task is in, and classes double. That
+//! is least attained service in classes: short tasks pass long ones, and a long one is set back only
+//! log2(size / first class) times. A known size that turns out to be wrong falls back on the same rule.
+
+use std::collections::BTreeMap;
+
+use super::sample::TaskId;
+
+/// Work that is less than this is done, ns.
+const DONE_NS: f64 = 1.0;
+
+/// A task in the simulated fair sharing.
+#[derive(Clone, Copy, Debug)]
+struct Job {
+    weight: f64,
+    arrived_ns: u64,
+    /// Device time that it is believed to need in all, ns.
+    size_ns: f64,
+    /// Device time that fair sharing has given it, ns.
+    served_ns: f64,
+    /// When fair sharing finished it.
+    finished_ns: Option<u64>,
+    /// Whether it has really ended: it stays here until fair sharing has finished it, too.
+    has_left: bool,
+}
+
+impl Job {
+    fn left_ns(&self) -> f64 {
+        (self.size_ns - self.served_ns).max(0.0)
+    }
+
+    fn is_finished(&self) -> bool {
+        self.left_ns() < DONE_NS
+    }
+}
+
+/// Lossless weighted fair sharing of one disk, simulated in device time.
+#[derive(Clone, Debug, Default)]
+pub struct FairSharing {
+    jobs: BTreeMap<TaskId, Job>,
+}
+
+impl FairSharing {
+    /// A task has come that is believed to need `size_ns` of device time in all.
+    pub fn arrive(&mut self, task: TaskId, weight: u32, size_ns: u64, now_ns: u64) {
+        let job = Job {
+            weight: f64::from(weight.max(1)),
+            arrived_ns: now_ns,
+            size_ns: size_ns as f64,
+            served_ns: 0.0,
+            finished_ns: None,
+            has_left: false,
+        };
+        self.jobs.insert(task, job);
+    }
+
+    /// What is believed of a task has changed: `size_ns` is its device time in all, ns.
+    pub fn believe(&mut self, task: TaskId, weight: u32, size_ns: u64) {
+        if let Some(job) = self.jobs.get_mut(&task) {
+            job.weight = f64::from(weight.max(1));
+            job.size_ns = size_ns as f64;
+            if !job.is_finished() {
+                job.finished_ns = None;
+            }
+        }
+    }
+
+    /// A task has really ended, after `attained_ns` of device time: under fair sharing it may still be in the way.
+    pub fn leave(&mut self, task: TaskId, attained_ns: u64) {
+        if let Some(job) = self.jobs.get_mut(&task) {
+            job.size_ns = attained_ns as f64;
+            job.has_left = true;
+            if job.is_finished() {
+                self.jobs.remove(&task);
+            }
+        }
+    }
+
+    /// Shares `work_ns` of device time, done until `now_ns`, among those that want the disk and are not finished.
+    /// A task that has really ended wants it as long as fair sharing has not finished it.
+    pub fn advance(&mut self, work_ns: u64, now_ns: u64, wants: impl Fn(TaskId) -> bool) {
+        let mut sharers: Vec<&mut Job> = self
+            .jobs
+            .iter_mut()
+            .filter(|(task, job)| !job.is_finished() && (job.has_left || wants(**task)))
+            .map(|(_, job)| job)
+            .collect();
+        let mut left_ns = work_ns as f64;
+        while left_ns > 0.0 && !sharers.is_empty() {
+            let weights: f64 = sharers.iter().map(|job| job.weight).sum();
+            let until_first_ns = sharers
+                .iter()
+                .map(|job| job.left_ns() / job.weight * weights)
+                .fold(f64::INFINITY, f64::min);
+            let step_ns = until_first_ns.min(left_ns);
+            left_ns -= step_ns;
+            for job in &mut sharers {
+                job.served_ns += step_ns * job.weight / weights;
+                if job.is_finished() {
+                    job.finished_ns = Some(now_ns.saturating_sub(left_ns as u64));
+                }
+            }
+            sharers.retain(|job| !job.is_finished());
+        }
+        self.jobs
+            .retain(|_, job| !(job.has_left && job.is_finished()));
+    }
+
+    /// The order of the fair sojourn protocol: a smaller rank is served first. Positive: device time that the task
+    /// lacks in fair sharing, ns for a weight of 100; negative: how long it has been finished there, ns.
+    #[must_use]
+    pub fn rank(&self, task: TaskId, now_ns: u64) -> f64 {
+        let Some(job) = self.jobs.get(&task) else {
+            return f64::INFINITY;
+        };
+        match job.finished_ns {
+            Some(finished_ns) if job.is_finished() => -(now_ns.saturating_sub(finished_ns) as f64),
+            _ => job.left_ns() / job.weight * 100.0,
+        }
+    }
+
+    /// Device time that fair sharing has given a task, ns.
+    #[must_use]
+    pub fn served_ns(&self, task: TaskId) -> u64 {
+        self.jobs.get(&task).map_or(0, |job| job.served_ns as u64)
+    }
+
+    /// When each task that has not ended arrived, and when it finishes under fair sharing if nobody else comes, ns.
+    #[must_use]
+    pub fn finishes(&self, now_ns: u64) -> Vec<Finish> {
+        let mut jobs: Vec<(TaskId, &Job)> =
+            self.jobs.iter().map(|(task, job)| (*task, job)).collect();
+        jobs.sort_by(|a, b| (a.1.left_ns() / a.1.weight).total_cmp(&(b.1.left_ns() / b.1.weight)));
+        let mut weights: f64 = jobs.iter().map(|(_, job)| job.weight).sum();
+        let mut before_ns = 0.0;
+        let mut finishes = Vec::with_capacity(jobs.len());
+        for (task, job) in jobs {
+            let work_ns = before_ns + job.left_ns() / job.weight * weights;
+            before_ns += job.left_ns();
+            weights -= job.weight;
+            if !job.has_left {
+                let projected_ns = now_ns.saturating_add(work_ns as u64);
+                let finish_ns = job
+                    .finished_ns
+                    .filter(|_| job.is_finished())
+                    .unwrap_or(projected_ns);
+                let arrived_ns = job.arrived_ns;
+                finishes.push(Finish {
+                    task,
+                    arrived_ns,
+                    finish_ns,
+                });
+            }
+        }
+        finishes
+    }
+}
+
+/// When a task finishes under fair sharing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Finish {
+    /// Which task.
+    pub task: TaskId,
+    /// When it came, ns.
+    pub arrived_ns: u64,
+    /// When it was or will be finished there, ns.
+    pub finish_ns: u64,
+}
+
+/// The device time that a task is believed to need in all, ns: what it has had and what it lacks, where that is known,
+/// else the end of its size class. Classes double, and the first ends at `first_class_ns`.
+#[must_use]
+pub fn believed_size_ns(attained_ns: u64, lacking_ns: Option<u64>, first_class_ns: u64) -> u64 {
+    match lacking_ns {
+        Some(lacking_ns) if lacking_ns > 0 => attained_ns.saturating_add(lacking_ns),
+        _ => {
+            let mut size_ns = first_class_ns.max(1);
+            while size_ns <= attained_ns && size_ns < u64::MAX / 2 {
+                size_ns *= 2;
+            }
+            size_ns
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const STEP_NS: u64 = 1_000_000;
+
+    /// A job of the tests: when it comes, what it needs, its weight.
+    #[derive(Clone, Copy, Debug)]
+    struct Arrival {
+        at_ns: u64,
+        size_ns: u64,
+        weight: u32,
+    }
+
+    /// Finishes under fair sharing itself, and on a lossless server that serves the smallest rank first.
+    fn run(arrivals: &[Arrival], believes: impl Fn(u64, Arrival) -> u64) -> (Vec<u64>, Vec<u64>) {
+        let mut reference = FairSharing::default();
+        let mut guide = FairSharing::default();
+        let mut attained = vec![0_u64; arrivals.len()];
+        let mut fair = vec![0; arrivals.len()];
+        let mut real = vec![0; arrivals.len()];
+        let mut now_ns = 0;
+        while real.contains(&0) || fair.contains(&0) {
+            for (i, arrival) in arrivals.iter().enumerate() {
+                let task = TaskId(i as u32);
+                if arrival.at_ns == now_ns {
+                    reference.arrive(task, arrival.weight, arrival.size_ns, now_ns);
+                    guide.arrive(task, arrival.weight, believes(0, *arrival), now_ns);
+                }
+            }
+            let present = |i: usize| arrivals[i].at_ns <= now_ns;
+            let next = (0..arrivals.len())
+                .filter(|i| present(*i) && real[*i] == 0)
+                .min_by(|a, b| {
+                    let rank = |i: usize| guide.rank(TaskId(i as u32), now_ns);
+                    rank(*a).total_cmp(&rank(*b))
+                });
+            now_ns += STEP_NS;
+            reference.advance(STEP_NS, now_ns, |_| true);
+            guide.advance(STEP_NS, now_ns, |_| true);
+            if let Some(i) = next {
+                attained[i] += STEP_NS;
+                let task = TaskId(i as u32);
+                if attained[i] == arrivals[i].size_ns {
+                    real[i] = now_ns;
+                    guide.leave(task, attained[i]);
+                } else {
+                    guide.believe(task, arrivals[i].weight, believes(attained[i], arrivals[i]));
+                }
+            }
+            for finish in reference.finishes(now_ns) {
+                if finish.finish_ns <= now_ns {
+                    fair[finish.task.0 as usize] = finish.finish_ns;
+                    reference.leave(finish.task, arrivals[finish.task.0 as usize].size_ns);
+                }
+            }
+        }
+        (real, fair)
+    }
+
+    fn knows(_: u64, arrival: Arrival) -> u64 {
+        arrival.size_ns
+    }
+
+    #[test]
+    fn equal_tasks_run_one_after_the_other() {
+        let arrival = Arrival {
+            at_ns: 0,
+            size_ns: 100 * STEP_NS,
+            weight: 100,
+        };
+        let (real, fair) = run(&[arrival; 4], knows);
+        assert_eq!(real, [100, 200, 300, 400].map(|steps: u64| steps * STEP_NS));
+        assert!(
+            fair.iter()
+                .all(|finish| finish.abs_diff(400 * STEP_NS) <= 2)
+        );
+    }
+
+    #[test]
+    fn a_short_task_that_comes_late_passes_a_long_one() {
+        let long = Arrival {
+            at_ns: 0,
+            size_ns: 500 * STEP_NS,
+            weight: 100,
+        };
+        let short = Arrival {
+            at_ns: 50 * STEP_NS,
+            size_ns: 20 * STEP_NS,
+            weight: 100,
+        };
+        let (real, _) = run(&[long, short], knows);
+        assert_eq!(real, [520 * STEP_NS, 70 * STEP_NS]);
+        // The same without sizes: the long one has left the first class of 32 steps behind.
+        let (real, _) = run(&[long, short], |attained_ns, _| {
+            believed_size_ns(attained_ns, None, 32 * STEP_NS)
+        });
+        assert!(real[1] <= 110 * STEP_NS, "{real:?}");
+    }
+
+    #[test]
+    fn weights_count() {
+        let heavy = Arrival {
+            at_ns: 0,
+            size_ns: 200 * STEP_NS,
+            weight: 300,
+        };
+        let light = Arrival {
+            weight: 100,
+            size_ns: 100 * STEP_NS,
+            ..heavy
+        };
+        let (real, _) = run(&[light, heavy], knows);
+        assert_eq!(real, [300 * STEP_NS, 200 * STEP_NS]);
+    }
+
+    #[test]
+    fn a_size_that_is_outlived_is_believed_to_double() {
+        assert_eq!(believed_size_ns(0, None, 1_000), 1_000);
+        assert_eq!(believed_size_ns(999, None, 1_000), 1_000);
+        assert_eq!(believed_size_ns(1_000, None, 1_000), 2_000);
+        assert_eq!(believed_size_ns(5_000, Some(0), 1_000), 8_000);
+        assert_eq!(believed_size_ns(5_000, Some(500), 1_000), 5_500);
+    }
+
+    #[test]
+    fn finishes_are_projected_as_if_nobody_else_came() {
+        let mut fair = FairSharing::default();
+        fair.arrive(TaskId(0), 100, 300, 0);
+        fair.arrive(TaskId(1), 200, 200, 0);
+        // Until 300: task 1 gets 200 and is done, task 0 gets 100; then 200 more alone.
+        let finishes = fair.finishes(0);
+        let of = |task| {
+            finishes
+                .iter()
+                .find(|f| f.task == TaskId(task))
+                .unwrap()
+                .finish_ns
+        };
+        assert_eq!((of(0), of(1)), (500, 300));
+    }
+
+    fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
+        let one = (0_u64..300, 1_u64..200, 1_u32..5).prop_map(|(at, size, weight)| Arrival {
+            at_ns: at * STEP_NS,
+            size_ns: size * STEP_NS,
+            weight: weight * 100,
+        });
+        prop::collection::vec(one, 1..8)
+    }
+
+    proptest! {
+        #[test]
+        fn nobody_finishes_later_than_under_fair_sharing(arrivals in arrivals()) {
+            let (real, fair) = run(&arrivals, knows);
+            let slack_ns = STEP_NS * arrivals.len() as u64;
+            for (real_ns, fair_ns) in real.iter().zip(&fair) {
+                prop_assert!(*real_ns <= fair_ns + slack_ns, "{:?} against {:?}", real, fair);
+            }
+            prop_assert!(real.iter().sum::<u64>() <= fair.iter().sum::<u64>() + slack_ns);
+        }
+
+        #[test]
+        fn all_work_is_done_in_the_same_time_whatever_is_believed(arrivals in arrivals()) {
+            let (real, fair) = run(&arrivals, |attained_ns, _| believed_size_ns(attained_ns, None, 10 * STEP_NS));
+            prop_assert!(real.iter().max().unwrap().abs_diff(*fair.iter().max().unwrap()) <= STEP_NS);
+        }
+    }
+}
