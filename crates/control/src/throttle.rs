@@ -5,7 +5,9 @@
 //! - [`sample`]: what a policy is shown, and what it answers.
 //! - [`fair`]: the fair sojourn protocol, the order in which tasks run.
 //! - [`vector_points`]: how many tasks of which demand a disk bears.
+//! - [`auto`]: the default policy.
 
+pub mod auto;
 pub mod fair;
 pub mod sample;
 pub mod vector_points;

@@ -1,0 +1,497 @@
+//! The default policy: one batch task at a time where the disk is an arm, together where that is as good.
+//!
+//! Batch tasks that want the same disk run in turns; who is in turn is found by the fair sojourn protocol ([`fair`]),
+//! how many run together by what the disk was seen to gain from it ([`vector_points`]). Protected tasks come first.
+//! Two bounds hold whatever the order: nobody is frozen longer than `max_frozen_ns`, and nobody of known size is to
+//! finish later than `max_slowdown` times its time under fair sharing. Where nothing is gained nothing is done.
+//!
+//! [`fair`]: super::fair
+//! [`vector_points`]: super::vector_points
+
+mod bounds;
+mod learn;
+mod protect;
+mod state;
+mod task;
+mod token;
+mod trial;
+
+use super::fair::{FairSharing, believed_size_ns};
+use super::sample::{Action, Class, Decision, Order, Policy, Reason, Sample, TaskId};
+use learn::Learned;
+use protect::Protect;
+pub use state::{DiskState, TaskState};
+use task::{Table, Task};
+use token::{Contest, Rank, Token};
+use trial::Trials;
+
+/// The shortest turn, ns: it makes 0.95 of a disk that takes 12 ms to switch.
+const MIN_TURN_NS: u64 = 250_000_000;
+/// A turn is at least this many switches long: they cost at most a fiftieth.
+const TURN_SWITCHES: u64 = 50;
+/// Time between looks while tasks take turns, ns.
+const ENGAGED_LOOK_NS: u64 = 10_000_000;
+/// Time between looks otherwise, ns.
+const IDLE_LOOK_NS: u64 = 100_000_000;
+/// A disk is contended when it was so for this long, ns.
+const CONTENDED_NS: u64 = 300_000_000;
+/// The disk's busy time is judged over at least this long, ns.
+const BUSY_WINDOW_NS: u64 = 50_000_000;
+/// A disk is busy enough to be contended above this part of the time.
+const CONTENDED_BUSY: f64 = 0.9;
+/// Tasks that take turns and leave the disk idle more than this are let run together.
+const LEFT_BUSY: f64 = 0.8;
+/// A protected task's batch neighbours were on the disk if they used it within this time, ns.
+const ON_THE_DISK_NS: u64 = 1_000_000_000;
+/// Cost of a switch on a disk with an arm, before it is learned, ns.
+const ARM_SWITCH_NS: u64 = 12_000_000;
+
+/// In which order tasks run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sequence {
+    /// By the fair sojourn protocol.
+    #[default]
+    FairSojourn,
+    /// As they came, each to its end (an ablation: *fcfs*).
+    Arrival,
+    /// Each for a turn (an ablation: *turns*).
+    RoundRobin,
+}
+
+/// What is believed of a disk before anything was seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Prior {
+    /// It serves one task at a time best: a disk with an arm.
+    #[default]
+    Engaged,
+    /// It serves several at once: flash, a volume in a cloud.
+    Together,
+}
+
+/// Settings of [`Auto`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AutoConfig {
+    /// No task is frozen longer, ns; then it gets at least the shortest turn (250 ms).
+    pub max_frozen_ns: u64,
+    /// Among tasks of unknown size each has a turn within this time, ns.
+    pub starve_ns: u64,
+    /// Nobody of known size is to finish later than this times its time under fair sharing.
+    pub max_slowdown: f64,
+    /// Part of the time that batch gets beside protected tasks at least: 0 to 1.
+    pub batch_floor: f64,
+    /// Length of a turn, ns, where it is not to follow from the cost of a switch.
+    pub turn_ns: Option<u64>,
+    /// End of the first size class of tasks of unknown size, device time in ns; further classes double.
+    pub first_class_ns: u64,
+    /// In which order tasks run.
+    pub sequence: Sequence,
+    /// What is believed of the disk before anything was seen.
+    pub prior: Prior,
+}
+
+impl Default for AutoConfig {
+    fn default() -> Self {
+        Self {
+            max_frozen_ns: 10_000_000_000,
+            starve_ns: 10_000_000_000,
+            max_slowdown: 1.1,
+            batch_floor: 0.1,
+            turn_ns: None,
+            first_class_ns: 4_000_000_000,
+            sequence: Sequence::default(),
+            prior: Prior::default(),
+        }
+    }
+}
+
+/// Whether the disk is contended (throttle design, rule 1).
+#[derive(Clone, Copy, Debug, Default)]
+struct Contention {
+    window_ns: u64,
+    busy_ns: u64,
+    last_busy_ns: u64,
+    /// Busy part of the time, smoothed over about a second.
+    busy: f64,
+    /// For how long it has been contended, ns.
+    contended_ns: u64,
+}
+
+impl Contention {
+    fn look(&mut self, disk_busy_ns: u64, waiting: usize, elapsed_ns: u64) {
+        self.busy_ns += disk_busy_ns.saturating_sub(self.last_busy_ns);
+        self.last_busy_ns = disk_busy_ns;
+        self.window_ns += elapsed_ns;
+        if self.window_ns < BUSY_WINDOW_NS {
+            return;
+        }
+        let busy = (self.busy_ns as f64 / self.window_ns as f64).min(1.0);
+        self.busy += (busy - self.busy) * (self.window_ns as f64 / 1e9).min(1.0);
+        if busy > CONTENDED_BUSY && waiting >= 2 {
+            self.contended_ns += self.window_ns;
+        } else {
+            self.contended_ns = 0;
+        }
+        (self.window_ns, self.busy_ns) = (0, 0);
+    }
+}
+
+/// The default policy for one disk.
+#[derive(Clone, Debug)]
+pub struct Auto {
+    config: AutoConfig,
+    table: Table,
+    fair: FairSharing,
+    token: Token,
+    learned: Learned,
+    trials: Trials,
+    protect: Protect,
+    contention: Contention,
+    /// Whether tasks take turns, as far as there is anything to take turns for.
+    is_engaged: bool,
+    /// How many may run; `None`: all.
+    size: Option<usize>,
+    /// Tasks that would be late, most urgent first.
+    late: Vec<(TaskId, u64)>,
+    running: Vec<TaskId>,
+    last_ns: u64,
+}
+
+impl Auto {
+    /// A policy that has seen nothing yet.
+    #[must_use]
+    pub fn new(config: AutoConfig) -> Self {
+        let is_engaged = config.prior == Prior::Engaged;
+        Self {
+            config,
+            table: Table::default(),
+            fair: FairSharing::default(),
+            token: Token::default(),
+            learned: Learned::new(if is_engaged { ARM_SWITCH_NS } else { 0 }),
+            trials: Trials::new(&config),
+            protect: Protect::default(),
+            contention: Contention::default(),
+            is_engaged,
+            size: is_engaged.then_some(1),
+            late: Vec::new(),
+            running: Vec::new(),
+            last_ns: 0,
+        }
+    }
+
+    /// Treats two tasks as one until then: while one of them runs, so may the other. For tasks that were seen to wait
+    /// for each other.
+    pub fn couple(&mut self, a: TaskId, b: TaskId, until_ns: u64) {
+        self.token.couple(a, b, until_ns);
+    }
+
+    /// Somebody waits for what a frozen task holds: thaws it, and does not freeze it for the shortest turn. `None`
+    /// where it is not frozen.
+    pub fn thaw_for(&mut self, task: TaskId, now_ns: u64) -> Option<Order> {
+        let holder = self.table.get_mut(task)?;
+        holder.exempt_until_ns = holder.exempt_until_ns.max(now_ns + MIN_TURN_NS);
+        if !holder.is_frozen {
+            return None;
+        }
+        holder.order(false, Reason::Inversion, now_ns);
+        Some(Order {
+            task,
+            action: Action::Thaw,
+            reason: Reason::Inversion,
+        })
+    }
+
+    /// How long a turn is, ns, while `waiting` tasks want the disk.
+    fn turn_ns(&self, waiting: usize) -> u64 {
+        let learned_ns = MIN_TURN_NS.max(TURN_SWITCHES * self.learned.switch_ns());
+        let most_ns = self.config.starve_ns / (waiting.max(2) as u64 - 1);
+        self.config.turn_ns.unwrap_or(learned_ns).min(most_ns)
+    }
+
+    /// Brings the simulated fair sharing up to date.
+    fn share(&mut self, came: &[TaskId], ended: &[task::Ended], now_ns: u64) {
+        let table = &self.table;
+        let batch = || table.iter().filter(|task| task.last.class == Class::Batch);
+        let work_ns = batch().map(|task| task.served_ns).sum();
+        for ended in ended {
+            self.fair.leave(ended.task, ended.attained_ns);
+        }
+        for id in came {
+            if let Some(task) = table.get(*id) {
+                self.fair
+                    .arrive(*id, task.last.weight, self.config.first_class_ns, now_ns);
+            }
+        }
+        for task in batch() {
+            let lacking_ns = self.learned.lacking_ns(table, task.id());
+            let size_ns =
+                believed_size_ns(task.attained_ns(), lacking_ns, self.config.first_class_ns);
+            self.fair.believe(task.id(), task.last.weight, size_ns);
+        }
+        self.fair.advance(work_ns, now_ns, |id| {
+            table.get(id).is_some_and(Task::competes)
+        });
+    }
+
+    /// Decides how many may run, and what is tried.
+    fn steer(&mut self, elapsed_ns: u64, now_ns: u64) {
+        let waiting = self.table.competing().count();
+        if self.protect.is_present() {
+            self.trials.stop();
+            self.size = Some(1);
+            return;
+        }
+        self.trials.look(&mut self.table, &mut self.learned, now_ns);
+        if waiting < 2 {
+            self.trials.stop();
+            self.size = self.is_engaged.then(|| self.size.unwrap_or(1));
+            return;
+        }
+        self.trials.earn(elapsed_ns);
+        if self.trials.is_on() {
+            return;
+        }
+        let best = self.learned.curve.best(waiting, now_ns);
+        if !self.is_engaged {
+            self.size = None;
+            let is_known = self.learned.curve.speed_up(waiting, now_ns).is_some();
+            if self.contention.contended_ns < CONTENDED_NS {
+                return;
+            }
+            if is_known && best.is_some() {
+                self.is_engaged = true;
+                self.contention.busy = 1.0;
+                self.size = best;
+            } else {
+                self.trials.begin_alone(&mut self.table, now_ns);
+            }
+            return;
+        }
+        self.size = best;
+        if self.config.prior == Prior::Together
+            && (best.is_none() || self.contention.busy < LEFT_BUSY)
+        {
+            self.is_engaged = false;
+            self.size = None;
+            return;
+        }
+        let in_order = self.in_order(now_ns);
+        let size = best.unwrap_or(waiting);
+        self.trials
+            .begin_size(&mut self.table, &self.learned, size, &in_order, now_ns);
+    }
+
+    fn rank(&self, task: &Task, is_holder: bool, turn_ns: u64, now_ns: u64) -> Rank {
+        let late = self.late.iter().position(|(late, _)| *late == task.id());
+        let (place, margin) = match self.config.sequence {
+            Sequence::Arrival => (task.arrived_ns as f64, 0.0),
+            Sequence::RoundRobin if is_holder => (now_ns as f64, 0.0),
+            Sequence::RoundRobin => (task.turn_ended_ns as f64, 0.0),
+            Sequence::FairSojourn => match late {
+                Some(place) => (-1e18 + place as f64, 0.5),
+                // A turn is what taking over costs at worst, and sizes are known only so well.
+                None => (
+                    self.fair.rank(task.id(), now_ns),
+                    turn_ns as f64 + 0.05 * task.attained_ns() as f64,
+                ),
+            },
+        };
+        Rank {
+            place,
+            margin,
+            is_late: late.is_some() && self.config.sequence == Sequence::FairSojourn,
+        }
+    }
+
+    /// Those that compete, whoever holds the disk first.
+    fn in_order(&self, now_ns: u64) -> Vec<TaskId> {
+        let place = |task: &Task| match self.token.admits(task.id()) {
+            Some(_) => f64::NEG_INFINITY,
+            None => self.rank(task, false, 0, now_ns).place,
+        };
+        let mut tasks: Vec<(f64, TaskId)> = self
+            .table
+            .competing()
+            .map(|task| (place(task), task.id()))
+            .collect();
+        tasks.sort_by(|a, b| a.0.total_cmp(&b.0));
+        tasks.into_iter().map(|(_, id)| id).collect()
+    }
+
+    fn settle(&mut self, elapsed_ns: u64, now_ns: u64) {
+        let waiting = self.table.competing().count();
+        let turn_ns = self.turn_ns(waiting);
+        for task in self.table.iter_mut() {
+            if bounds::deadline_ns(&self.config, task.since_ns) <= now_ns && task.is_frozen {
+                task.exempt_until_ns = now_ns + bounds::least_turn_ns(&self.config, waiting);
+            }
+        }
+        let lacking_ns = |id| self.learned.lacking_ns(&self.table, id);
+        self.late = bounds::late(
+            &self.table,
+            &self.fair,
+            &self.config,
+            lacking_ns,
+            now_ns,
+            turn_ns,
+        );
+        let before: Vec<TaskId> = self
+            .token
+            .holders()
+            .iter()
+            .map(|holder| holder.task)
+            .collect();
+        let mut token = std::mem::take(&mut self.token);
+        token.forget_couples(now_ns);
+        if self.trials.alone().is_none() {
+            token.settle(&Contest {
+                table: &self.table,
+                elapsed_ns,
+                size: self.trials.size().or(self.size).unwrap_or(usize::MAX),
+                turn_ns,
+                least_turn_ns: bounds::least_turn_ns(&self.config, waiting),
+                starved: bounds::starved(&self.table, &self.config, now_ns),
+                rank: &|task, is_holder| self.rank(task, is_holder, turn_ns, now_ns),
+            });
+        }
+        self.token = token;
+        for id in before {
+            if self.token.admits(id).is_none()
+                && let Some(task) = self.table.get_mut(id)
+            {
+                task.turn_ended_ns = now_ns;
+            }
+        }
+    }
+
+    /// Whether a task is to run, and why (or why not).
+    fn verdict(&self, task: &Task, now_ns: u64) -> (bool, Reason) {
+        let is_on_the_disk = task.wants || now_ns.saturating_sub(task.active_ns) < ON_THE_DISK_NS;
+        if !task.is_ours() {
+            (true, Reason::NothingGained)
+        } else if now_ns < task.exempt_until_ns {
+            (true, Reason::Starvation)
+        } else if self.protect.holds_until_ns() > now_ns && is_on_the_disk && task.active_ns > 0 {
+            (false, Reason::Protect)
+        } else if let Some(alone) = self.trials.alone() {
+            (task.id() == alone || !task.wants, Reason::Trial)
+        } else if let Some(reason) = self.token.admits(task.id()) {
+            (true, self.why_admitted(task, reason))
+        } else {
+            (!task.wants, Reason::Turn)
+        }
+    }
+
+    fn why_admitted(&self, task: &Task, reason: Reason) -> Reason {
+        if task.is_frozen && task.reason == Reason::Protect {
+            Reason::Protect
+        } else if self.trials.is_on() || task.reason == Reason::Trial {
+            Reason::Trial
+        } else if self.size.is_none() && self.contention.contended_ns < CONTENDED_NS {
+            Reason::NotContended
+        } else if self.size.is_none() {
+            Reason::NothingGained
+        } else {
+            reason
+        }
+    }
+
+    fn orders(&mut self, now_ns: u64) -> Vec<Order> {
+        let mut orders = Vec::new();
+        let verdicts: Vec<(TaskId, bool, Reason)> = self
+            .table
+            .iter()
+            .map(|task| {
+                let (runs, reason) = self.verdict(task, now_ns);
+                (task.id(), runs, reason)
+            })
+            .collect();
+        for (id, runs, reason) in verdicts {
+            let Some(task) = self.table.get_mut(id).filter(|task| task.is_frozen == runs) else {
+                continue;
+            };
+            task.order(!runs, reason, now_ns);
+            let action = if runs { Action::Thaw } else { Action::Freeze };
+            orders.push(Order {
+                task: id,
+                action,
+                reason,
+            });
+        }
+        orders.sort_by_key(|order| order.action);
+        orders
+    }
+
+    /// Notes who runs now, for what is learned from it.
+    fn note_running(&mut self, now_ns: u64) {
+        let running = self.table.competing().filter(|task| !task.is_frozen);
+        let running: Vec<TaskId> = running.map(Task::id).collect();
+        if running != self.running {
+            self.learned.change(&self.table, now_ns);
+            self.running = running;
+        }
+    }
+
+    fn look_again_ns(&self, now_ns: u64) -> u64 {
+        let waiting = self.table.competing().count();
+        let batch = self.table.iter().filter(|task| task.is_ours()).count();
+        let is_watchful = self.is_engaged && waiting >= 1 && batch >= 2;
+        let is_frozen = self.table.iter().any(|task| task.is_frozen);
+        let look_ns = if is_watchful || is_frozen || self.trials.is_on() {
+            ENGAGED_LOOK_NS
+        } else {
+            IDLE_LOOK_NS
+        };
+        let mut again_ns = now_ns + look_ns;
+        let quiet_ns = self.protect.holds_until_ns();
+        if quiet_ns > now_ns {
+            again_ns = again_ns.min(quiet_ns);
+        }
+        for task in self.table.iter().filter(|task| task.is_frozen) {
+            let deadline_ns = bounds::deadline_ns(&self.config, task.since_ns);
+            again_ns = again_ns.min(deadline_ns.max(now_ns + 1_000_000));
+        }
+        again_ns
+    }
+}
+
+impl Policy for Auto {
+    fn decide(&mut self, sample: &Sample<'_>) -> Decision {
+        let now_ns = sample.now_ns;
+        let elapsed_ns = if self.last_ns == 0 {
+            0
+        } else {
+            now_ns.saturating_sub(self.last_ns)
+        };
+        self.last_ns = now_ns;
+        let batch_ran = self.table.competing().any(|task| !task.is_frozen);
+        let batch_waits = self.table.competing().any(|task| task.is_frozen);
+        let (came, ended) = self.table.look(sample);
+        self.protect.look(sample.tasks, now_ns);
+        let grain_ns = (4 * self.learned.switch_ns()).clamp(20_000_000, 100_000_000);
+        self.protect.account(
+            elapsed_ns,
+            batch_ran,
+            batch_waits,
+            self.config.batch_floor,
+            grain_ns,
+        );
+        self.learned.look(&mut self.table, elapsed_ns, now_ns);
+        if self.size.is_none() && !self.trials.is_on() {
+            for task in self.table.iter_mut() {
+                task.together.add(task.moved_bytes, elapsed_ns);
+            }
+        }
+        self.share(&came, &ended, now_ns);
+        let waiting = self.table.competing().count();
+        self.contention
+            .look(sample.disk.busy_ns, waiting, elapsed_ns);
+        self.steer(elapsed_ns, now_ns);
+        self.settle(elapsed_ns, now_ns);
+        let orders = self.orders(now_ns);
+        self.note_running(now_ns);
+        Decision {
+            orders,
+            look_again_ns: self.look_again_ns(now_ns),
+        }
+    }
+}

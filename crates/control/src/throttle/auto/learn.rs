@@ -1,0 +1,147 @@
+//! What is learned from watching: solo rates, what running together is worth, and what a switch costs.
+
+use super::super::sample::TaskId;
+use super::super::vector_points::LossCurve;
+use super::task::{Rate, Table};
+
+/// A switch is judged this long after it, ns.
+const JUDGED_AFTER_NS: u64 = 200_000_000;
+/// After a change of the running set, nothing is learned for at least this long, ns.
+const SETTLE_NS: u64 = 8_000_000;
+/// Half-life of the present speed-up that is shown, ns.
+const SHOWN_NS: f64 = 1e9;
+/// Sequential rate of a disk about which nothing is known, bytes per nanosecond.
+const TYPICAL_RATE: f64 = 0.1;
+
+/// A turn that is watched from its beginning.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    task: TaskId,
+    began_ns: u64,
+    bytes: u64,
+}
+
+/// What was learned of a disk.
+#[derive(Clone, Debug)]
+pub(super) struct Learned {
+    pub(super) curve: LossCurve,
+    switch_ns: f64,
+    /// When the running set last changed, ns.
+    changed_ns: u64,
+    turn: Option<Turn>,
+    /// Speed-up of what runs now, smoothed.
+    speed_up: Option<f64>,
+    /// Bytes per nanosecond of device time of tasks that had the disk to themselves.
+    device_rate: Rate,
+}
+
+impl Learned {
+    pub(super) fn new(switch_ns: u64) -> Self {
+        Self {
+            curve: LossCurve::default(),
+            switch_ns: switch_ns as f64,
+            changed_ns: 0,
+            turn: None,
+            speed_up: None,
+            device_rate: Rate::default(),
+        }
+    }
+
+    pub(super) fn switch_ns(&self) -> u64 {
+        self.switch_ns as u64
+    }
+
+    pub(super) fn speed_up(&self) -> Option<f64> {
+        self.speed_up
+    }
+
+    /// The running set has changed: nothing is learned until it has settled.
+    pub(super) fn change(&mut self, table: &Table, now_ns: u64) {
+        self.changed_ns = now_ns;
+        let mut running = table.competing().filter(|task| !task.is_frozen);
+        self.turn = match (running.next(), running.next()) {
+            (Some(task), None) => Some(Turn {
+                task: task.id(),
+                began_ns: now_ns,
+                bytes: task.last.bytes,
+            }),
+            _ => None,
+        };
+    }
+
+    /// Whether an interval that began at `began_ns` is after the dust of the last change.
+    fn is_settled(&self, began_ns: u64) -> bool {
+        began_ns >= self.changed_ns + SETTLE_NS.max(2 * self.switch_ns())
+    }
+
+    /// Learns from what was seen since the last look.
+    pub(super) fn look(&mut self, table: &mut Table, elapsed_ns: u64, now_ns: u64) {
+        if elapsed_ns == 0 || !self.is_settled(now_ns - elapsed_ns.min(now_ns)) {
+            return;
+        }
+        let running: Vec<TaskId> = table
+            .competing()
+            .filter(|task| !task.is_frozen)
+            .map(super::task::Task::id)
+            .collect();
+        let by_others = table
+            .iter()
+            .any(|task| task.moved_bytes > 0 && !running.contains(&task.id()));
+        if by_others || running.is_empty() {
+            return;
+        }
+        if let [alone] = running[..] {
+            self.learn_solo(table, alone, elapsed_ns);
+            self.judge_switch(table, alone, now_ns);
+            self.show(1.0, elapsed_ns);
+            return;
+        }
+        let ratio = |task: &TaskId| {
+            let task = table.get(*task)?;
+            Some(task.moved_bytes as f64 / elapsed_ns as f64 / task.solo.per_ns()?)
+        };
+        if let Some(speed_up) = running.iter().map(ratio).sum::<Option<f64>>() {
+            self.curve.add(running.len(), speed_up, elapsed_ns, now_ns);
+            self.show(speed_up, elapsed_ns);
+        }
+    }
+
+    fn learn_solo(&mut self, table: &mut Table, task: TaskId, elapsed_ns: u64) {
+        if let Some(task) = table.get_mut(task) {
+            task.solo.add(task.moved_bytes, elapsed_ns);
+            task.solo_device.add(task.moved_bytes, task.served_ns);
+            self.device_rate.add(task.moved_bytes, task.served_ns);
+        }
+    }
+
+    /// Time from the thaw to the solo rate: what is lacking of the bytes that the time would have been good for.
+    fn judge_switch(&mut self, table: &Table, task: TaskId, now_ns: u64) {
+        let Some(turn) = self.turn.filter(|turn| turn.task == task) else {
+            return;
+        };
+        let elapsed_ns = now_ns.saturating_sub(turn.began_ns);
+        let task = table
+            .get(task)
+            .map(|task| (task.last.bytes, task.solo.per_ns()));
+        if let Some((bytes, Some(rate))) = task.filter(|_| elapsed_ns >= JUDGED_AFTER_NS) {
+            let worth_ns = bytes.saturating_sub(turn.bytes) as f64 / rate;
+            let cost_ns = (elapsed_ns as f64 - worth_ns).clamp(0.0, elapsed_ns as f64);
+            self.switch_ns += (cost_ns - self.switch_ns) / 4.0;
+            self.turn = None;
+        }
+    }
+
+    fn show(&mut self, speed_up: f64, elapsed_ns: u64) {
+        let before = self.speed_up.unwrap_or(speed_up);
+        let weight = (elapsed_ns as f64 / SHOWN_NS).min(1.0);
+        self.speed_up = Some(before + (speed_up - before) * weight);
+    }
+
+    /// Device time for what a task yet has to move, ns.
+    pub(super) fn lacking_ns(&self, table: &Table, task: TaskId) -> Option<u64> {
+        let task = table.get(task)?;
+        let bytes = task.last.remaining_bytes?;
+        let rate = task.solo_device.per_ns().or(self.device_rate.per_ns());
+        Some((bytes as f64 / rate.unwrap_or(TYPICAL_RATE)) as u64)
+    }
+}

@@ -1,0 +1,244 @@
+//! Who holds the disk: the running set, its turns, and when the next is let in.
+//!
+//! A batch task outside the running set is not frozen before it submits I/O: it may compute. So processors stay busy,
+//! and a task out of turn costs the disk a request at most.
+
+use super::super::sample::{Reason, TaskId};
+use super::task::{Table, Task};
+
+/// A task in the running set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Holder {
+    pub(super) task: TaskId,
+    /// How long it has run in this turn, ns.
+    pub(super) used_ns: u64,
+    /// How long it may run before somebody else is let in, ns.
+    promised_ns: u64,
+    /// Why it got in.
+    pub(super) reason: Reason,
+}
+
+/// Two tasks that are treated as one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Couple {
+    pub(super) tasks: (TaskId, TaskId),
+    pub(super) until_ns: u64,
+}
+
+/// What the token needs to know for a look.
+pub(super) struct Contest<'a> {
+    pub(super) table: &'a Table,
+    /// Time since the last look, ns.
+    pub(super) elapsed_ns: u64,
+    /// How many may run.
+    pub(super) size: usize,
+    /// How long a turn is, ns.
+    pub(super) turn_ns: u64,
+    /// How long the turn of a starved task is, ns.
+    pub(super) least_turn_ns: u64,
+    /// A task that must run now lest it be frozen too long.
+    pub(super) starved: Option<TaskId>,
+    /// Order among tasks: smaller is served first. Whether it holds the disk is the second argument.
+    pub(super) rank: &'a dyn Fn(&Task, bool) -> Rank,
+}
+
+/// A place in the order.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Rank {
+    /// Smaller is served first.
+    pub(super) place: f64,
+    /// By how much another must be ahead to take over.
+    pub(super) margin: f64,
+    /// Whether it is so far in front because it would be late.
+    pub(super) is_late: bool,
+}
+
+/// The running set.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Token {
+    holders: Vec<Holder>,
+    couples: Vec<Couple>,
+}
+
+impl Token {
+    pub(super) fn holders(&self) -> &[Holder] {
+        &self.holders
+    }
+
+    pub(super) fn couple(&mut self, a: TaskId, b: TaskId, until_ns: u64) {
+        let tasks = (a.min(b), a.max(b));
+        self.couples.retain(|couple| couple.tasks != tasks);
+        self.couples.push(Couple { tasks, until_ns });
+    }
+
+    pub(super) fn forget_couples(&mut self, now_ns: u64) {
+        self.couples.retain(|couple| couple.until_ns > now_ns);
+    }
+
+    fn partners(&self, task: TaskId) -> impl Iterator<Item = TaskId> {
+        self.couples
+            .iter()
+            .filter_map(move |couple| match couple.tasks {
+                (a, b) if a == task => Some(b),
+                (a, b) if b == task => Some(a),
+                _ => None,
+            })
+    }
+
+    /// Why a task is in the running set, by itself or by its partner.
+    pub(super) fn admits(&self, task: TaskId) -> Option<Reason> {
+        let reason = |task: TaskId| {
+            self.holders
+                .iter()
+                .find(|holder| holder.task == task)
+                .map(|h| h.reason)
+        };
+        reason(task).or_else(|| {
+            self.partners(task)
+                .find_map(reason)
+                .map(|_| Reason::Inversion)
+        })
+    }
+
+    fn uses_the_disk(&self, table: &Table, task: TaskId) -> bool {
+        let wants = |task| table.get(task).is_some_and(Task::competes);
+        wants(task) || self.partners(task).any(wants)
+    }
+
+    /// Brings the running set up to date.
+    pub(super) fn settle(&mut self, contest: &Contest<'_>) {
+        let table = contest.table;
+        for holder in &mut self.holders {
+            if table.get(holder.task).is_some_and(|task| !task.is_frozen) {
+                holder.used_ns += contest.elapsed_ns;
+            }
+        }
+        self.holders
+            .retain(|holder| table.get(holder.task).is_some_and(Task::is_ours));
+        let reason = self.drop_idle(table);
+        self.rescue(contest);
+        self.end_turns(contest);
+        while self.holders.len() < contest.size {
+            let Some((task, rank)) = self.next(contest) else {
+                break;
+            };
+            let reason = if rank.is_late {
+                Reason::Slowdown
+            } else {
+                reason
+            };
+            self.admit(task, reason, 0);
+        }
+        self.trim(contest);
+    }
+
+    /// Whoever does nothing makes room for whoever waits; says why the next comes in.
+    fn drop_idle(&mut self, table: &Table) -> Reason {
+        let waits = table
+            .competing()
+            .any(|task| self.admits(task.id()).is_none());
+        let before = self.holders.len();
+        if waits {
+            let kept: Vec<Holder> = self
+                .holders
+                .iter()
+                .copied()
+                .filter(|holder| self.uses_the_disk(table, holder.task))
+                .collect();
+            self.holders = kept;
+        }
+        if self.holders.len() < before {
+            Reason::Idle
+        } else {
+            Reason::Turn
+        }
+    }
+
+    /// Lets a starved task in, in the place of somebody who was promised no more.
+    fn rescue(&mut self, contest: &Contest<'_>) {
+        let Some(starved) = contest.starved else {
+            return;
+        };
+        if self.admits(starved).is_some() {
+            return;
+        }
+        let replaceable = self
+            .holders
+            .iter()
+            .position(|holder| holder.used_ns >= holder.promised_ns);
+        if self.holders.len() >= contest.size {
+            let Some(i) = replaceable else { return };
+            self.holders.remove(i);
+        }
+        self.admit(starved, Reason::Starvation, contest.least_turn_ns);
+    }
+
+    fn end_turns(&mut self, contest: &Contest<'_>) {
+        for i in 0..self.holders.len() {
+            let holder = self.holders[i];
+            let turn_ns = if holder.promised_ns > 0 {
+                holder.promised_ns
+            } else {
+                contest.turn_ns
+            };
+            let Some(task) = contest
+                .table
+                .get(holder.task)
+                .filter(|_| holder.used_ns >= turn_ns)
+            else {
+                continue;
+            };
+            let own = (contest.rank)(task, true);
+            let Some((next, rank)) = self.next(contest) else {
+                return;
+            };
+            if rank.place + own.margin < own.place {
+                let reason = if rank.is_late {
+                    Reason::Slowdown
+                } else {
+                    Reason::Turn
+                };
+                self.holders[i] = Holder {
+                    task: next,
+                    used_ns: 0,
+                    promised_ns: 0,
+                    reason,
+                };
+            }
+        }
+    }
+
+    /// Who of those that wait is first.
+    fn next(&self, contest: &Contest<'_>) -> Option<(TaskId, Rank)> {
+        contest
+            .table
+            .competing()
+            .filter(|task| self.admits(task.id()).is_none())
+            .map(|task| (task.id(), (contest.rank)(task, false)))
+            .min_by(|a, b| a.1.place.total_cmp(&b.1.place))
+    }
+
+    fn admit(&mut self, task: TaskId, reason: Reason, promised_ns: u64) {
+        self.holders.push(Holder {
+            task,
+            used_ns: 0,
+            promised_ns,
+            reason,
+        });
+    }
+
+    /// Makes the running set as small as it should be, keeping promises.
+    fn trim(&mut self, contest: &Contest<'_>) {
+        while self.holders.len() > contest.size.max(1) {
+            let place = |holder: &Holder| {
+                let task = contest.table.get(holder.task);
+                task.map_or(f64::INFINITY, |task| (contest.rank)(task, true).place)
+            };
+            let last = (0..self.holders.len())
+                .filter(|i| self.holders[*i].used_ns >= self.holders[*i].promised_ns)
+                .max_by(|a, b| place(&self.holders[*a]).total_cmp(&place(&self.holders[*b])));
+            let Some(i) = last else { return };
+            self.holders.remove(i);
+        }
+    }
+}
