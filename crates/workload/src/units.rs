@@ -49,6 +49,18 @@ pub fn file_size_bytes(option: &str, text: &str) -> Result<u64, BenchError> {
         })
 }
 
+/// Bytes of a size such as `128K`, of any size. `option` is named in the error.
+///
+/// # Errors
+/// [`BenchError::Input`] if `text` is no size.
+pub fn size_bytes(option: &str, text: &str) -> Result<u64, BenchError> {
+    luc_units::parse_size_bytes(text).map_err(|_| BenchError::Input {
+        option: format!("{option} '{text}'"),
+        reason: "not a size",
+        advice: "write a number of bytes or one with K, M or G, as in 128K",
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,6 +69,8 @@ mod tests {
     fn what_is_refused_is_named() {
         assert_eq!(duration_ns("--think", "1.5ms").ok(), Some(1_500_000));
         assert_eq!(file_size_bytes("--file-size", "4k").ok(), Some(4096));
+        assert_eq!(size_bytes("--create", "192M").ok(), Some(192 << 20));
+        assert!(size_bytes("--create", "much").is_err());
         assert_eq!(seconds_ns("--seconds", 0.5).ok(), Some(500_000_000));
         for text in ["", "5", "ms", "-1s", "2 parsecs", "9999999s"] {
             let error = duration_ns("--think", text).expect_err(text);

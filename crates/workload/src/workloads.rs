@@ -1,4 +1,5 @@
-//! The workloads: closed loops of clients in a fresh directory. Those that run for a time share [`timed`].
+//! The workloads: closed loops of clients in a fresh directory. Those that run for a time share [`timed`]. [`ranking`] is
+//! one process on one file.
 
 pub mod append;
 pub mod commit;
@@ -6,6 +7,7 @@ pub mod initial_write;
 pub mod metarates;
 pub mod oltp;
 pub mod overwrite;
+pub mod ranking;
 pub mod timed;
 pub mod varmail;
 

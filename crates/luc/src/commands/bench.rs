@@ -1,4 +1,4 @@
-//! `luc bench`: workloads that wait for fsync, measured.
+//! `luc bench`: workloads that wait for fsync, or for a disk that they share, measured.
 
 mod ack_client;
 mod append;
@@ -9,6 +9,7 @@ mod initial_write;
 mod metarates;
 mod oltp;
 mod overwrite;
+mod ranking;
 mod show;
 mod timed;
 mod varmail;
@@ -19,10 +20,10 @@ use luc_workload::BenchError;
 
 use super::INTERRUPTED;
 
-/// Measure workloads that wait for fsync
+/// Measure workloads that wait for fsync, or for a shared disk
 ///
-/// Each run works in a fresh subdirectory of --dir and removes it at the end. After Ctrl-C it prints the figures so
-/// far, with status 130.
+/// Each run works in a fresh subdirectory of --dir and removes it at the end; ranking uses files that are there. After
+/// Ctrl-C it prints the figures so far, with status 130.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -39,6 +40,7 @@ enum Workload {
     Oltp(oltp::Args),
     Filebench(filebench::Args),
     Commit(commit::Args),
+    Ranking(ranking::Args),
     #[command(hide = true)]
     AckClient(ack_client::Args),
     #[command(hide = true)]
@@ -57,6 +59,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
         Workload::Oltp(args) => oltp::main(&args),
         Workload::Filebench(args) => filebench::main(&args),
         Workload::Commit(args) => commit::main(&args),
+        Workload::Ranking(args) => ranking::main(&args),
         Workload::AckClient(args) => ack_client::main(args),
         Workload::FaultClient(args) => fault_client::main(args),
     }

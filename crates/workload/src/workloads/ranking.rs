@@ -1,0 +1,305 @@
+//! Ranking: a probe whose demand for the disk is set, and that uses nothing twice.
+//!
+//! It is `IO_RANKING(block_size, nops)` of the paper on I/O contention: it reads an existing file once, block by block,
+//! with a pause between blocks, so that its demand follows from both. Several at once on a disk of which each has its own
+//! file, and nothing else in common, show what sharing the disk costs. Each run keeps how many bytes it had in each
+//! interval: alone, that is the log from which the paper's static module finds its scan phases. [`files`] makes the
+//! files.
+
+pub mod files;
+
+use std::fs::{File, OpenOptions};
+use std::hint::black_box;
+use std::io::{self, BufReader, BufWriter, Write as _};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use luc_host::interrupt;
+use serde::Serialize;
+
+use crate::error::BenchError;
+use crate::workers::now_ns;
+use files::{MARK, fill};
+
+/// Smaller blocks go through a buffer of this size, as in C's `fgets`.
+const BUFFER_BYTES: usize = 4096;
+/// The largest block.
+const MOST_BLOCK_BYTES: u64 = 64 << 20;
+/// The longest pause, ns.
+const LONGEST_THINK_NS: u64 = 10_000_000_000;
+/// The longest log.
+const MOST_INTERVALS: u64 = 1 << 20;
+
+/// What the probe does between two blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// Turns of an empty loop: it keeps its processor.
+    Nops(u64),
+    /// It sleeps so long, ns.
+    Think(u64),
+}
+
+/// How the file is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// It is read.
+    Read,
+    /// It is written over in place, then fsynced.
+    Write,
+}
+
+/// What to run.
+#[derive(Debug, Clone)]
+pub struct Ranking {
+    /// The file: it exists. To be written over it must be one that [`files::create`] made.
+    pub file: PathBuf,
+    /// Bytes of a block.
+    pub block_bytes: u64,
+    /// What is done between two blocks.
+    pub pace: Pace,
+    /// Reading or writing.
+    pub direction: Direction,
+    /// Drop the file from the page cache first.
+    pub cold: bool,
+    /// Interval of the log, ns.
+    pub interval_ns: u64,
+}
+
+/// What was measured.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// The file.
+    pub file: PathBuf,
+    /// Reading or writing.
+    pub direction: Direction,
+    /// Bytes of a block.
+    pub block_bytes: u64,
+    /// Turns of an empty loop after each block.
+    pub nops: u64,
+    /// Sleep after each block, microseconds.
+    pub think_us: f64,
+    /// Bytes of the file that were in the page cache at the start; absent where the kernel does not tell this user.
+    pub cached_bytes: Option<u64>,
+    /// Bytes read or written.
+    pub bytes: u64,
+    /// From the first block to the end; of a writer with its fsync.
+    pub measured_s: f64,
+    /// Millions of bytes per second.
+    pub mb_per_second: f64,
+    /// Interval of the log, seconds.
+    pub interval_s: f64,
+    /// Bytes of each interval.
+    pub bytes_per_interval: Vec<u64>,
+    /// Whether a signal ended it before the end of the file.
+    pub interrupted: bool,
+}
+
+/// Runs the probe. `tick` gets the share of the file that is done, after each block.
+///
+/// # Errors
+/// [`BenchError`]: an option is out of range, the file cannot be used or is none of ours to write over, or a read or
+/// write failed.
+pub fn run(plan: &Ranking, tick: &mut dyn FnMut(f64)) -> Result<Report, BenchError> {
+    check(plan)?;
+    let file = open(plan)?;
+    let failed = |what: &'static str| {
+        move |reason: io::Error| BenchError::operation(&plan.file, what, reason)
+    };
+    let size_bytes = file
+        .metadata()
+        .map_err(failed("looking at the file"))?
+        .len();
+    if plan.cold {
+        files::forget(&file).map_err(failed("dropping it from the page cache"))?;
+    }
+    let cached_bytes = files::cached_bytes(&plan.file, &file, size_bytes);
+    let mut log = Log::begin(plan.interval_ns);
+    let mut paced = |log: &mut Log, bytes: usize| {
+        log.add(bytes as u64);
+        tick(log.bytes as f64 / size_bytes.max(1) as f64);
+        pause(plan.pace);
+        !interrupt::interrupted()
+    };
+    let mut block = vec![0; plan.block_bytes as usize];
+    match plan.direction {
+        Direction::Read => {
+            let mut reader = BufReader::with_capacity(BUFFER_BYTES, &file);
+            loop {
+                let bytes = read_block(&mut reader, &mut block).map_err(failed("reading"))?;
+                if bytes == 0 || !paced(&mut log, bytes) {
+                    break;
+                }
+            }
+        }
+        Direction::Write => {
+            let mut writer = BufWriter::with_capacity(BUFFER_BYTES, &file);
+            while log.bytes < size_bytes {
+                let left = usize::try_from(size_bytes - log.bytes).unwrap_or(usize::MAX);
+                let bytes = left.min(block.len());
+                fill(&mut block[..bytes], log.bytes);
+                writer
+                    .write_all(&block[..bytes])
+                    .map_err(failed("writing"))?;
+                if !paced(&mut log, bytes) {
+                    break;
+                }
+            }
+            writer.flush().map_err(failed("writing"))?;
+            drop(writer);
+            file.sync_all().map_err(failed("fsync"))?;
+        }
+    }
+    Ok(log.report(plan, cached_bytes, size_bytes))
+}
+
+fn check(plan: &Ranking) -> Result<(), BenchError> {
+    let input = |option: String, reason, advice| BenchError::Input {
+        option,
+        reason,
+        advice,
+    };
+    if !(1..=MOST_BLOCK_BYTES).contains(&plan.block_bytes) {
+        let option = format!("--block {}", plan.block_bytes);
+        let advice = "write a size such as 32, 4K or 128K";
+        return Err(input(option, "not between 1 byte and 64M", advice));
+    }
+    if matches!(plan.pace, Pace::Think(ns) if ns > LONGEST_THINK_NS) {
+        let advice = "write a time such as 500us or 2ms";
+        return Err(input("--think".into(), "longer than 10s", advice));
+    }
+    if !(1_000_000..=3_600_000_000_000).contains(&plan.interval_ns) {
+        let advice = "write a time such as 100ms or 1s";
+        return Err(input(
+            "--interval".into(),
+            "not between 1ms and 1 hour",
+            advice,
+        ));
+    }
+    Ok(())
+}
+
+/// The file, open to be read, or to be written over if it is one of ours.
+fn open(plan: &Ranking) -> Result<File, BenchError> {
+    let failed = |what: &'static str| {
+        move |reason: io::Error| BenchError::Operation {
+            path: plan.file.clone(),
+            what: what.to_owned(),
+            reason,
+            advice: "make it with luc bench ranking --create SIZE, or give another",
+        }
+    };
+    let writes = plan.direction == Direction::Write;
+    let file = OpenOptions::new()
+        .read(true)
+        .write(writes)
+        .open(&plan.file)
+        .map_err(failed("opening"))?;
+    let about = file.metadata().map_err(failed("looking at it"))?;
+    if about.is_dir() {
+        return Err(failed("opening")(io::ErrorKind::IsADirectory.into()));
+    }
+    if writes && !is_ours(&file).map_err(failed("reading"))? {
+        return Err(BenchError::Input {
+            option: plan.file.display().to_string(),
+            reason: "it was not made by luc bench ranking, and --write would destroy what is in it",
+            advice: "make one with luc bench ranking --create SIZE FILE",
+        });
+    }
+    Ok(file)
+}
+
+fn is_ours(file: &File) -> io::Result<bool> {
+    use std::os::unix::fs::FileExt as _;
+    let mut mark = [0; MARK.len()];
+    match file.read_exact_at(&mut mark, 0) {
+        Ok(()) => Ok(mark == *MARK),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Reads until the block is full or the file ends.
+fn read_block(reader: &mut impl io::Read, block: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < block.len() {
+        match reader.read(&mut block[filled..]) {
+            Ok(0) => break,
+            Ok(bytes) => filled += bytes,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
+fn pause(pace: Pace) {
+    match pace {
+        Pace::Nops(count) => {
+            for turn in 0..count {
+                black_box(turn);
+            }
+        }
+        Pace::Think(0) => {}
+        Pace::Think(ns) => std::thread::sleep(Duration::from_nanos(ns)),
+    }
+}
+
+/// Bytes by interval.
+#[derive(Debug)]
+struct Log {
+    begun_ns: u64,
+    interval_ns: u64,
+    bytes: u64,
+    intervals: Vec<u64>,
+}
+
+impl Log {
+    fn begin(interval_ns: u64) -> Self {
+        Self {
+            begun_ns: now_ns(),
+            interval_ns,
+            bytes: 0,
+            intervals: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, bytes: u64) {
+        self.add_at(bytes, now_ns() - self.begun_ns);
+    }
+
+    /// Bytes that were complete so long after the start. What comes after the longest log goes into its last interval.
+    fn add_at(&mut self, bytes: u64, elapsed_ns: u64) {
+        self.bytes += bytes;
+        let interval = (elapsed_ns / self.interval_ns).min(MOST_INTERVALS - 1) as usize;
+        if self.intervals.len() <= interval {
+            self.intervals.resize(interval + 1, 0);
+        }
+        self.intervals[interval] += bytes;
+    }
+
+    fn report(self, plan: &Ranking, cached_bytes: Option<u64>, size_bytes: u64) -> Report {
+        let measured_ns = now_ns() - self.begun_ns;
+        let (nops, think_ns) = match plan.pace {
+            Pace::Nops(nops) => (nops, 0),
+            Pace::Think(ns) => (0, ns),
+        };
+        Report {
+            file: plan.file.clone(),
+            direction: plan.direction,
+            block_bytes: plan.block_bytes,
+            nops,
+            think_us: think_ns as f64 / 1e3,
+            cached_bytes,
+            bytes: self.bytes,
+            measured_s: measured_ns as f64 / 1e9,
+            mb_per_second: self.bytes as f64 * 1e3 / measured_ns.max(1) as f64,
+            interval_s: self.interval_ns as f64 / 1e9,
+            bytes_per_interval: self.intervals,
+            interrupted: self.bytes < size_bytes,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

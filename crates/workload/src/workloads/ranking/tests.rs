@@ -1,0 +1,170 @@
+//! Tests of the probe and of its files, in a temporary directory.
+
+use std::fs;
+
+use tempfile::TempDir;
+
+use super::files::{Creation, create};
+use super::*;
+
+const MIB: u64 = 1 << 20;
+
+fn made(directory: &TempDir, names: &[&str], spread: bool) -> Creation {
+    let plan = Creation {
+        files: names
+            .iter()
+            .map(|name| directory.path().join(name))
+            .collect(),
+        size_bytes: MIB + 1,
+        spread,
+    };
+    create(&plan).expect("files");
+    plan
+}
+
+fn plan(file: PathBuf, direction: Direction) -> Ranking {
+    Ranking {
+        file,
+        block_bytes: 128 << 10,
+        pace: Pace::Nops(0),
+        direction,
+        cold: false,
+        interval_ns: 1_000_000_000,
+    }
+}
+
+fn report(plan: &Ranking) -> Report {
+    run(plan, &mut |_| {}).expect("a report")
+}
+
+#[test]
+fn each_byte_is_read_once_whatever_the_block() {
+    let directory = TempDir::new().expect("directory");
+    let files = made(&directory, &["a"], false).files;
+    for block_bytes in [32, 4096, 100_000, 128 << 10, 2 * MIB] {
+        let plan = Ranking {
+            block_bytes,
+            ..plan(files[0].clone(), Direction::Read)
+        };
+        let report = report(&plan);
+        assert_eq!(report.bytes, MIB + 1, "{block_bytes}");
+        assert_eq!(report.bytes_per_interval.iter().sum::<u64>(), MIB + 1);
+        assert!(!report.interrupted && report.mb_per_second > 0.0);
+    }
+}
+
+#[test]
+fn pauses_take_their_time() {
+    let directory = TempDir::new().expect("directory");
+    let files = made(&directory, &["a"], false).files;
+    let plan = Ranking {
+        pace: Pace::Think(2_000_000),
+        interval_ns: 5_000_000,
+        ..plan(files[0].clone(), Direction::Read)
+    };
+    let report = report(&plan);
+    // Nine blocks, and a pause after each.
+    assert!(report.measured_s >= 0.018, "{}", report.measured_s);
+    assert!(report.bytes_per_interval.len() >= 3, "{report:?}");
+    assert_eq!(report.think_us, 2000.0);
+}
+
+#[test]
+fn a_writer_leaves_a_file_that_can_be_written_again() {
+    let directory = TempDir::new().expect("directory");
+    let files = made(&directory, &["a"], false).files;
+    for block_bytes in [10, 128 << 10] {
+        let plan = Ranking {
+            block_bytes,
+            ..plan(files[0].clone(), Direction::Write)
+        };
+        assert_eq!(report(&plan).bytes, MIB + 1);
+    }
+    let about = fs::metadata(&files[0]).expect("there");
+    assert_eq!(about.len(), MIB + 1);
+}
+
+#[test]
+fn other_files_are_not_written_over() {
+    let directory = TempDir::new().expect("directory");
+    let file = directory.path().join("precious");
+    for text in ["", "x", "a text that is longer than the mark"] {
+        fs::write(&file, text).expect("written");
+        let refused = run(&plan(file.clone(), Direction::Write), &mut |_| {});
+        let refused = refused.expect_err("not ours").to_string();
+        assert!(
+            refused.contains("was not made by luc bench ranking"),
+            "{refused}"
+        );
+        assert_eq!(fs::read_to_string(&file).expect("there"), text);
+    }
+}
+
+#[test]
+fn options_out_of_range_are_named() {
+    let fine = plan("/nowhere/x".into(), Direction::Read);
+    let of = |plan: Ranking| run(&plan, &mut |_| {}).expect_err("refused").to_string();
+    let block_bytes = 0;
+    assert!(
+        of(Ranking {
+            block_bytes,
+            ..fine.clone()
+        })
+        .contains("--block 0")
+    );
+    let pace = Pace::Think(1 << 40);
+    assert!(
+        of(Ranking {
+            pace,
+            ..fine.clone()
+        })
+        .contains("--think")
+    );
+    let interval_ns = 0;
+    assert!(
+        of(Ranking {
+            interval_ns,
+            ..fine.clone()
+        })
+        .contains("--interval")
+    );
+    assert!(of(fine).contains("/nowhere/x"));
+}
+
+#[test]
+fn the_log_has_a_number_for_each_interval() {
+    let mut log = Log::begin(100);
+    for (bytes, at_ns) in [(1, 0), (2, 99), (4, 100), (8, 350)] {
+        log.add_at(bytes, at_ns);
+    }
+    assert_eq!(log.intervals, [3, 4, 0, 8]);
+    assert_eq!(log.bytes, 15);
+    log.add_at(16, u64::MAX);
+    assert_eq!(log.intervals.len() as u64, MOST_INTERVALS);
+}
+
+#[test]
+fn what_is_there_is_not_made_again_and_a_failure_leaves_nothing() {
+    let directory = TempDir::new().expect("directory");
+    made(&directory, &["a"], false);
+    let path = |name: &str| directory.path().join(name);
+    let creation = |files: Vec<PathBuf>, size_bytes| Creation {
+        files,
+        size_bytes,
+        spread: false,
+    };
+    for (plan, word) in [
+        (creation(vec![path("b"), path("a")], MIB), "a: "),
+        (creation(vec![path("b"), path("b")], MIB), "b: "),
+        (creation(vec![path("b")], 5), "--create 5"),
+        (creation(vec![path("b"), path("no/c")], MIB), "no/c"),
+    ] {
+        let error = create(&plan).expect_err(word).to_string();
+        assert!(error.contains(word), "{error}");
+    }
+    let left: Vec<_> = fs::read_dir(directory.path())
+        .expect("list")
+        .flatten()
+        .collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+}
