@@ -45,6 +45,11 @@ pub enum Error {
     /// A size that cannot be a disk's.
     #[error("size {0} bytes is not a disk's: choose a multiple of 4096 from 1M to 16T")]
     Size(u64),
+    /// A read-ahead that the kernel cannot have.
+    #[error(
+        "read-ahead of {0} bytes is none: choose 0 or a multiple of 4096 up to 64M, such as 128K"
+    )]
+    ReadAhead(u64),
     /// A disk of this name exists.
     #[error("disk '{0}' exists already: choose another name or run `luc disk remove {0}`")]
     Taken(String),

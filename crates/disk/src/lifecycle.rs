@@ -37,6 +37,9 @@ pub fn create(spec: &DiskSpec, daemon: &Path) -> Result<DiskInfo, Error> {
     if !(1 << 20..=1 << 44).contains(&spec.size_bytes) || !spec.size_bytes.is_multiple_of(4096) {
         return Err(Error::Size(spec.size_bytes));
     }
+    if spec.read_ahead_bytes > 64 << 20 || !spec.read_ahead_bytes.is_multiple_of(4096) {
+        return Err(Error::ReadAhead(spec.read_ahead_bytes));
+    }
     spec.model.check()?;
     check_machine()?;
     if let Some(mkfs) = &spec.mkfs {
@@ -67,7 +70,7 @@ fn build(spec: &DiskSpec, state: &StateDir, daemon: &Path) -> Result<(), Error> 
     daemon::start(daemon, state, &spec.name)?;
     go_on()?;
     let device = loopdev::attach(&state.image())?;
-    loopdev::tune(&device, &spec.model, MAX_REQUEST_BYTES);
+    loopdev::tune(&device, spec, MAX_REQUEST_BYTES);
     go_on()?;
     if let Some(mkfs) = &spec.mkfs {
         mounts::mkfs(&device, mkfs)?;

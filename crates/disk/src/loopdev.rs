@@ -8,7 +8,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::{Error, ModelSpec};
+use crate::spec::READ_AHEAD_BYTES;
+use crate::{DiskSpec, Error};
 
 const CONTROL: &str = "/dev/loop-control";
 
@@ -120,7 +121,7 @@ fn configure(node: &File, backing: &File, path: &Path) -> io::Result<()> {
 }
 
 /// Makes the device look like what it emulates; a kernel without a setting keeps its own.
-pub(crate) fn tune(device: &Path, model: &ModelSpec, max_request_bytes: u32) {
+pub(crate) fn tune(device: &Path, spec: &DiskSpec, max_request_bytes: u32) {
     let Some(name) = device.file_name() else {
         return;
     };
@@ -130,19 +131,26 @@ pub(crate) fn tune(device: &Path, model: &ModelSpec, max_request_bytes: u32) {
     };
     // Larger requests would reach the disk in pieces, each of which costs.
     set("max_sectors_kb", &(max_request_bytes / 1024).to_string());
-    set("rotational", if model.is_rotational() { "1" } else { "0" });
+    set(
+        "rotational",
+        if spec.model.is_rotational() { "1" } else { "0" },
+    );
     // An earlier user of the device may have turned flushes off, and that sticks.
     set("write_cache", "write back");
+    // Kernels that derive it from the largest request give a loop device 2 MiB and more, real disks 128 KiB; each of the
+    // settings above makes them derive it again.
+    set("read_ahead_kb", &(spec.read_ahead_bytes >> 10).to_string());
 }
 
 /// Undoes what of [`tune`] would stay with the device for its next user.
 pub(crate) fn untune(device: &Path) {
     if let Some(name) = device.file_name() {
-        let setting = Path::new("/sys/block")
-            .join(name)
-            .join("queue/max_sectors_kb");
+        let queue = Path::new("/sys/block").join(name).join("queue");
         // 0 is the kernel's default again; kernels that refuse it keep a harmless limit.
-        let _ = std::fs::write(setting, "0");
+        let _ = std::fs::write(queue.join("max_sectors_kb"), "0");
+        // A kernel that derives it does so again for the next user.
+        let read_ahead_kb = (READ_AHEAD_BYTES >> 10).to_string();
+        let _ = std::fs::write(queue.join("read_ahead_kb"), read_ahead_kb);
     }
 }
 

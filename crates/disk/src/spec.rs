@@ -20,10 +20,20 @@ pub struct DiskSpec {
     /// write cache.
     #[serde(default)]
     pub huge_pages: bool,
+    /// How far the kernel reads ahead for whoever reads in order: a multiple of 4096; 0 not at all.
+    #[serde(default = "read_ahead_bytes")]
+    pub read_ahead_bytes: u64,
     /// The file system to make on it, if any.
     pub mkfs: Option<Mkfs>,
     /// Directory to mount it on, if any.
     pub mount: Option<Mount>,
+}
+
+/// What the kernel gives real disks, whatever they are (`VM_READAHEAD_PAGES`).
+pub const READ_AHEAD_BYTES: u64 = 128 << 10;
+
+fn read_ahead_bytes() -> u64 {
+    READ_AHEAD_BYTES
 }
 
 /// A file system to make.

@@ -174,6 +174,34 @@ fn write_synced(path: &Path, content: &[u8]) {
 
 const QUICK: [&str; 6] = ["--flush", "1ms", "--write", "20us", "--read", "20us"];
 
+/// The setting of a disk's queue.
+fn queue_setting(info: &serde_json::Value, setting: &str) -> String {
+    let device = text(&info["device"]);
+    let name = device.strip_prefix("/dev/").expect("a device");
+    let path = format!("/sys/block/{name}/queue/{setting}");
+    fs::read_to_string(path)
+        .expect("readable")
+        .trim()
+        .to_owned()
+}
+
+#[test]
+fn the_kernel_reads_ahead_as_on_a_real_disk_unless_told_otherwise() {
+    let Some(bench) = Bench::new("read-ahead") else {
+        return;
+    };
+    let info = bench.created();
+    assert_eq!(queue_setting(&info, "read_ahead_kb"), "128");
+    bench.json(&["remove", "d"]);
+    let words = ["create", "d", "--size", "64M", "--read-ahead", "4M"];
+    let info = bench.json(&words);
+    assert_eq!(queue_setting(&info, "read_ahead_kb"), "4096");
+    bench.json(&["remove", "d"]);
+    let message = bench.refused(&["create", "d", "--read-ahead", "5"]);
+    assert!(message.contains("128K"), "{message}");
+    bench.assert_clean("a refusal");
+}
+
 #[test]
 fn what_was_synced_outlives_a_power_cut_and_the_rest_does_not() {
     let Some(bench) = Bench::new("cut") else {

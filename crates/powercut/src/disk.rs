@@ -47,6 +47,7 @@ impl Disk {
             model: plan.model.clone(),
             size_bytes: plan.size_bytes,
             huge_pages: false,
+            read_ahead_bytes: luc_disk::READ_AHEAD_BYTES,
             mkfs: Some(mkfs),
             mount: Some(mount),
         };

@@ -93,7 +93,8 @@ enum Action {
 #[command(after_help = "Examples:\n  \
     luc disk create slow --flush 6ms --write 100us --read 100us\n  \
     luc disk create slow --mkfs ext4 --mount /mnt\n  \
-    luc disk create old --model hdd --size 4G --mkfs ext4 --mkfs-options '-O fast_commit'\n\n\
+    luc disk create old --model hdd --size 4G --mkfs ext4 --mkfs-options '-O fast_commit'\n  \
+    luc disk create raid --model ssd --read-ahead 4M\n\n\
     A model file is TOML, e.g.:\n  \
     model = \"fixed\"\n  \
     read_ns = 100_000\n  \
@@ -113,6 +114,9 @@ struct Create {
     /// twice its write cache
     #[arg(long)]
     huge_pages: bool,
+    /// How far the kernel reads ahead, as /sys/block/.../queue/read_ahead_kb; real disks have 128K
+    #[arg(long, value_name = "SIZE", default_value = "128K")]
+    read_ahead: String,
     /// Time of a flush, model fixed only [default: 6ms]
     #[arg(long, value_name = "TIME")]
     flush: Option<String>,
@@ -312,6 +316,7 @@ fn create(args: Create) -> anyhow::Result<ExitCode> {
         model,
         size_bytes: parse_size_bytes(&args.size)?,
         huge_pages: args.huge_pages,
+        read_ahead_bytes: parse_size_bytes(&args.read_ahead)?,
         mkfs: args.mkfs.map(|fs| Mkfs {
             fs,
             options: args.mkfs_options.unwrap_or_default(),

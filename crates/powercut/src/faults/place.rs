@@ -44,6 +44,7 @@ impl Place {
                 model: setting.model.clone(),
                 size_bytes: setting.size_bytes,
                 huge_pages: false,
+                read_ahead_bytes: luc_disk::READ_AHEAD_BYTES,
                 mkfs: Some(mkfs.clone()),
                 mount: Some(Mount {
                     dir: dir.clone(),
