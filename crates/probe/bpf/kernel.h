@@ -58,6 +58,7 @@ enum {
 
 enum {
 	BPF_RB_NO_WAKEUP = 1U << 0,
+	BPF_RB_FORCE_WAKEUP = 1U << 1,
 };
 
 /* Numbers that no type information carries. */
@@ -77,8 +78,14 @@ enum {
 #define KERNEL_TEXT 0xffffffff80000000
 
 #define REQ_OP_MASK 0xff
+#define REQ_OP_READ 0
+#define REQ_OP_WRITE 1
 #define REQ_OP_FLUSH 2
+#define REQ_OP_DRV_IN 34
+#define REQ_OP_DRV_OUT 35
 #define IOCB_WRITE (1 << 18)
+
+struct block_device;
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -99,6 +106,7 @@ struct css_set {
 struct super_block {
 	u32 s_dev;
 	unsigned long s_magic;
+	struct block_device *s_bdev;
 	void *s_fs_info;
 };
 
@@ -203,6 +211,11 @@ struct gendisk {
 
 struct block_device {
 	u32 bd_dev;
+	struct gendisk *bd_disk;
+};
+
+struct bio {
+	struct block_device *bi_bdev;
 };
 
 struct request_queue {
@@ -214,6 +227,7 @@ struct request {
 	u32 cmd_flags;
 	unsigned int __data_len;
 	u64 __sector;
+	struct bio *bio;
 };
 
 struct transaction_s;

@@ -33,13 +33,7 @@ impl Capability {
     ///
     /// When nothing at all can be recorded: no privileges, no BTF, no scheduler tracepoints.
     pub fn detect() -> Result<Self, ProbeError> {
-        if !privileged() {
-            return Err(ProbeError::Privileges);
-        }
-        if !Path::new("/sys/kernel/btf/vmlinux").exists() {
-            return Err(ProbeError::NoBtf);
-        }
-        let types = Types::load().ok_or(ProbeError::NoBtf)?;
+        let types = Types::if_allowed()?;
         let mut found = Self::default();
         let mut lost: Vec<(&str, Vec<&str>)> = Vec::new();
         for hook in HOOKS {
@@ -116,9 +110,24 @@ fn any_journal() -> bool {
 }
 
 /// The kernel's type information and that of the modules of interest.
-struct Types(Vec<NonNull<libbpf_sys::btf>>);
+pub(crate) struct Types(Vec<NonNull<libbpf_sys::btf>>);
 
 impl Types {
+    /// The kernel's types, if there are any and this process may load programs.
+    ///
+    /// # Errors
+    ///
+    /// No privileges, no BTF.
+    pub(crate) fn if_allowed() -> Result<Self, ProbeError> {
+        if !privileged() {
+            return Err(ProbeError::Privileges);
+        }
+        if !Path::new("/sys/kernel/btf/vmlinux").exists() {
+            return Err(ProbeError::NoBtf);
+        }
+        Self::load().ok_or(ProbeError::NoBtf)
+    }
+
     fn load() -> Option<Self> {
         // SAFETY: no arguments; the result is ours and freed on drop.
         let kernel = NonNull::new(unsafe { libbpf_sys::btf__load_vmlinux_btf() })?;
@@ -139,7 +148,7 @@ impl Types {
     }
 
     /// How many arguments the tracepoint `name` has; `None` if it does not exist.
-    fn arguments_of(&self, name: &str) -> Option<u32> {
+    pub(crate) fn arguments_of(&self, name: &str) -> Option<u32> {
         let name = CString::new(format!("btf_trace_{name}")).ok()?;
         self.0.iter().find_map(|types| {
             // SAFETY: the types are valid and the name is a string that ends with a zero.

@@ -30,6 +30,9 @@ pub enum ProbeError {
     /// A filter that cannot be applied.
     #[error("{0}")]
     Filter(String),
+    /// A disk or a task that cannot be watched.
+    #[error("{0}")]
+    Watch(String),
     /// A system call failed.
     #[error("cannot {what} {}: {source}", path.display())]
     System {

@@ -8,16 +8,22 @@
 //!   `luc_events` of them, `stacks` names the causes of waits, `mounts` the file systems;
 //! - a [`Sink`] takes the rows: [`StoreSink`] writes them into a trace, [`Forward`] hands them to another thread.
 //!
+//! Beside it, [`contention`] adds up the use of disks by watched tasks, in memory that it maps.
+//!
 //! Nothing is pinned in the kernel: when the process ends, however it ends, all is gone.
 
 mod capability;
 mod clock;
+pub mod contention;
 mod decode;
 mod drain;
 mod error;
 mod filter;
 mod forward;
+#[cfg(test)]
+mod layout;
 mod load;
+mod messages;
 mod mounts;
 mod outcome;
 mod record;

@@ -2,18 +2,16 @@
 
 use std::ffi::OsStr;
 use std::io::Read as _;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use libbpf_rs::{
-    Iter, Link, Map, MapCore, MapFlags, Object, ObjectBuilder, OpenMapMut, OpenObject, PrintLevel,
-    set_print,
+    Iter, Link, Map, MapCore, MapFlags, Object, ObjectBuilder, OpenMapMut, OpenObject,
 };
 
-use crate::ProbeError;
 use crate::capability::Capability;
 use crate::record::{Config, LOST_PLACES, Plain};
+use crate::{ProbeError, messages};
 
 /// The compiled programs.
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/probe.bpf.o"));
@@ -47,40 +45,6 @@ pub(crate) struct Links {
 /// Names of the programs on system calls.
 const CALLS: [&str; 2] = ["sys_enter", "sys_exit"];
 
-/// libbpf's messages since the last [`forget_messages`].
-static MESSAGES: Mutex<String> = Mutex::new(String::new());
-
-fn keep_message(_level: PrintLevel, text: String) {
-    // The first lines say why. Later ones, such as "failed to load object", only repeat it.
-    let mut messages = messages();
-    if messages.len() < 4096 {
-        messages.push_str(&text);
-    }
-}
-
-fn messages() -> MutexGuard<'static, String> {
-    MESSAGES.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Messages of an earlier recording do not explain a failure of this one.
-fn forget_messages() {
-    messages().clear();
-}
-
-/// The error with the first two of libbpf's messages, in one line.
-fn reason(error: &libbpf_rs::Error) -> String {
-    let messages = messages();
-    let first: Vec<&str> = messages
-        .lines()
-        .filter_map(|line| line.strip_prefix("libbpf: "))
-        .take(2)
-        .collect();
-    if first.is_empty() {
-        return error.to_string();
-    }
-    format!("{error} ({})", first.join("; "))
-}
-
 /// The map of this name, before it is loaded.
 fn open_map<'o>(open: &'o mut OpenObject, name: &str) -> Result<OpenMapMut<'o>, ProbeError> {
     open.maps_mut()
@@ -104,8 +68,7 @@ impl Programs {
         calls: bool,
         roots: &[u32],
     ) -> Result<Self, ProbeError> {
-        forget_messages();
-        set_print(Some((PrintLevel::Warn, keep_message)));
+        messages::keep();
         let mut open = ObjectBuilder::default()
             .open_memory(OBJECT)
             .map_err(ProbeError::refused("its own programs"))?;
@@ -133,7 +96,7 @@ impl Programs {
             .map_err(ProbeError::refused("the number of threads"))?;
         let object = open.load().map_err(|error| ProbeError::Refused {
             what: "the recorder's programs".to_owned(),
-            reason: reason(&error),
+            reason: messages::reason(&error),
         })?;
         let programs = Self { object, hooks };
         for root in roots {

@@ -99,27 +99,22 @@ macro_rules! plain {
                 $(pub(crate) $field: $type,)+
             }
 
-            // SAFETY: repr(C); the test `nothing_is_padded` holds; members are integers and arrays of them.
+            // SAFETY: repr(C); the test `layouts_agree` finds no padding; members are integers and arrays of them.
             unsafe impl Plain for $name {}
         )+
 
-        /// Each structure: its name in C, its size, the sum of its members' sizes, and its members
-        /// with their offsets and sizes.
         #[cfg(test)]
-        type Layout = (&'static str, usize, usize, Vec<(&'static str, usize, usize)>);
-
-        #[cfg(test)]
-        fn layouts() -> Vec<Layout> {
-            vec![$((
-                $c_name,
-                size_of::<$name>(),
-                0 $(+ size_of::<$type>())+,
-                vec![$((
+        fn layouts() -> Vec<crate::layout::Layout> {
+            vec![$(crate::layout::Layout {
+                name: $c_name,
+                size: size_of::<$name>(),
+                of_members: 0 $(+ size_of::<$type>())+,
+                members: vec![$((
                     stringify!($field),
                     std::mem::offset_of!($name, $field),
                     size_of::<$type>(),
                 )),+],
-            )),+]
+            }),+]
         }
     };
 }
@@ -332,43 +327,11 @@ plain! {
 
 #[cfg(test)]
 mod tests {
-    use std::fmt::Write as _;
-    use std::fs;
-    use std::path::Path;
-    use std::process::Command;
-
     use super::*;
+    use crate::layout;
 
-    #[test]
-    fn nothing_is_padded() {
-        for (name, size, members, _) in layouts() {
-            assert_eq!(size, members, "struct {name}");
-        }
-    }
-
-    /// Has the C compiler check what Rust believes of `bpf/events.h`.
     #[test]
     fn layouts_agree() {
-        let directory = tempfile::tempdir().unwrap();
-        let source = directory.path().join("layouts.c");
-        let mut text = String::from(
-            "#include <stddef.h>\ntypedef unsigned char u8; typedef unsigned u32;\n\
-             typedef unsigned long long u64;\n#include \"events.h\"\n",
-        );
-        for (name, size, _, members) in layouts() {
-            let _ = writeln!(
-                text,
-                "_Static_assert(sizeof(struct {name}) == {size}, \"{name}\");"
-            );
-            for (member, offset, size) in members {
-                let member = member.trim_end_matches('_');
-                let _ = writeln!(
-                    text,
-                    "_Static_assert(offsetof(struct {name}, {member}) == {offset} && \
-                     sizeof(((struct {name} *)0)->{member}) == {size}, \"{name}.{member}\");"
-                );
-            }
-        }
         let numbers = [
             ("RECORD_SYNC", kind::SYNC as usize),
             ("RECORD_COMMIT", kind::COMMIT as usize),
@@ -385,21 +348,7 @@ mod tests {
             ("LOST_PLACES", LOST_PLACES.len()),
             ("LUC_STACK_DEPTH", STACK_DEPTH),
         ];
-        for (name, value) in numbers {
-            let _ = writeln!(text, "_Static_assert({name} == {value}, \"{name}\");");
-        }
-        fs::write(&source, text).unwrap();
-        let output = Command::new("cc")
-            .args(["-std=c11", "-fsyntax-only", "-I"])
-            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("bpf"))
-            .arg(&source)
-            .output()
-            .expect("a C compiler, which building needs anyway");
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        layout::agree("events.h", &layouts(), &numbers);
     }
 
     #[test]

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Which watched task it is that runs, and which watched disk a device is. */
+#ifndef LUC_OWNER_H
+#define LUC_OWNER_H
+
+/* In a section of its own, which user space maps. */
+struct contention shared SEC(".bss.shared");
+
+/* How far up from a task's cgroup a watched one is looked for. */
+#define LUC_CGROUP_LEVELS 32
+
+/* A place among the watched tasks, and which use of it. */
+struct owner {
+	u32 task;
+	u32 generation;
+};
+
+/* By the cgroup's id. Filled by user space. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, LUC_TASKS);
+	__type(key, u64);
+	__type(value, u32);
+} cgroups SEC(".maps");
+
+/* By the thread's id. Filled by user space. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, LUC_TASKS);
+	__type(key, u32);
+	__type(value, u32);
+} watched_threads SEC(".maps");
+
+/* What was found for a cgroup, in which generation of all. */
+struct resolved {
+	u32 task;
+	u32 generation;
+};
+
+/* By the cgroup's id, so that not every request looks at all cgroups above. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, u64);
+	__type(value, struct resolved);
+} resolved_cgroups SEC(".maps");
+
+static __always_inline void count_unkept(u32 place)
+{
+	__sync_fetch_and_add(&shared.unkept[place], 1);
+}
+
+/* The innermost watched one of the cgroup and those above it. */
+static __always_inline u32 task_above(int level)
+{
+	u64 id;
+	u32 *task;
+	int i;
+
+	for (i = 0; i < LUC_CGROUP_LEVELS && i <= level; i++) {
+		id = bpf_get_current_ancestor_cgroup_id(level - i);
+		task = bpf_map_lookup_elem(&cgroups, &id);
+		if (task)
+			return *task;
+	}
+	return LUC_NOBODY;
+}
+
+static __always_inline u32 task_of_cgroup(struct task_struct *task)
+{
+	struct cgroup *cgroup = task->cgroups->dfl_cgrp;
+	u64 id = cgroup->kn->id;
+	struct resolved new, *known = bpf_map_lookup_elem(&resolved_cgroups, &id);
+
+	if (known && known->generation == shared.generation)
+		return known->task;
+	/* Before it is looked for: what user space changes meanwhile makes it out of date. */
+	new.generation = shared.generation;
+	new.task = task_above(cgroup->level);
+	bpf_map_update_elem(&resolved_cgroups, &id, &new, BPF_ANY);
+	return new.task;
+}
+
+static __always_inline struct owner owner_of(u32 task)
+{
+	struct owner owner = { .task = task };
+
+	if (task < LUC_TASKS)
+		owner.generation = shared.tasks[task & (LUC_TASKS - 1)].generation;
+	else
+		owner.task = LUC_NOBODY;
+	return owner;
+}
+
+/* Whether the place is still the same task's. */
+static __always_inline bool is_valid(struct owner *owner)
+{
+	return owner->task < LUC_TASKS &&
+	       shared.tasks[owner->task & (LUC_TASKS - 1)].generation == owner->generation;
+}
+
+/* The watched task that the running thread is of. */
+static __always_inline struct owner running_owner(struct task_struct *task)
+{
+	u32 thread = task->pid, *place;
+
+	if (!shared.tasks_watched)
+		return owner_of(LUC_NOBODY);
+	if (shared.threads_watched) {
+		place = bpf_map_lookup_elem(&watched_threads, &thread);
+		if (place)
+			return owner_of(*place);
+	}
+	return owner_of(task_of_cgroup(task));
+}
+
+static __always_inline u32 dev_of(struct gendisk *disk)
+{
+	return disk ? disk->major << 20 | disk->first_minor : 0;
+}
+
+/* The watched disk that a device is or stands on; LUC_DISKS: none. */
+static __always_inline u32 disk_of(u32 dev)
+{
+	u32 i, count = shared.dev_count;
+
+	for (i = 0; i < LUC_DEVS && i < count; i++)
+		if (shared.devs[i].dev == dev)
+			return shared.devs[i].disk & (LUC_DISKS - 1);
+	return LUC_DISKS;
+}
+
+static __always_inline struct task_sums *sums_of(struct owner *owner, u32 disk)
+{
+	return &shared.sums[disk & (LUC_DISKS - 1)][owner->task & (LUC_TASKS - 1)];
+}
+
+#endif /* LUC_OWNER_H */

@@ -1,0 +1,402 @@
+//! Adds up the use of disks by watched tasks, in memory that is read without system calls.
+//!
+//! A *task* is a cgroup of version 2 with all below it, or one thread. [`Contention`] loads BPF programs of its own,
+//! which know each request on a watched disk from its submission to its completion:
+//!
+//! - *Whose it is*: that of the thread that submits it, if it is watched, else of the innermost watched one of its cgroup
+//!   and those above. So reads, direct writes, fsyncs, faults of mapped files and swapping in come by themselves. What a
+//!   flusher of the kernel writes back is taken for that of the task that dirtied the file last. What a journal's
+//!   thread writes, the flushes that the kernel sums up for several callers, and what other threads of the kernel do
+//!   for a task (dm-crypt, the thread of a loop device on the disk below) are nobody's.
+//! - *Merges*: a write that is merged into another task's request counts with that request.
+//! - *Passthrough requests*, which are commands to the device and not I/O, are not counted.
+//! - *Which disk*: a partition is part of its disk; a loop device is a disk of its own. The requests of what stands on
+//!   disks (LVM, md, dm-crypt) are seen where they arrive; [`Contention::stand_on`] tells whose fsyncs wait for it.
+//! - *fsync and the like* count as outstanding while they last, since what they wait for, a commit, is submitted by the
+//!   journal: on all file systems where the kernel allows programs on its functions, else on ext4 only.
+//!   `sync_file_range` waits for the task's own requests, so needs nothing; `sync` and `syncfs` are not looked at.
+//!
+//! Nothing wakes this process but what is asked for with [`Notify`]. Nothing is pinned: when it ends, all is gone.
+
+mod places;
+mod programs;
+mod shared;
+mod sums;
+
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::path::Path;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::sync::mpsc::{Receiver, channel};
+
+use libbpf_rs::{MapCore as _, MapFlags, MapHandle, RingBuffer, RingBufferBuilder};
+use luc_events::Dev;
+
+use self::places::{Places, Subject};
+use self::programs::Programs;
+use self::shared::{DEVS, Mapping, NOTIFY_DONE, NOTIFY_SUBMIT, Sent};
+pub use self::shared::{MAX_DISKS, MAX_TASKS};
+pub use self::sums::{DiskSums, TaskSums};
+use crate::ProbeError;
+
+/// A watched disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DiskSlot(u32);
+
+impl DiskSlot {
+    /// Its number, below [`MAX_DISKS`]; they are given from 0 on.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A watched task. After [`Contention::unwatch`] it is not used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TaskSlot {
+    place: u32,
+    generation: u32,
+}
+
+impl TaskSlot {
+    /// Its number, below [`MAX_TASKS`]; that of an unwatched task is given to another.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.place as usize
+    }
+}
+
+/// What a task gives notice of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Notify {
+    /// It submits a request to a disk, or enters an fsync, and had none outstanding there.
+    pub on_submit: bool,
+    /// It has nothing outstanding on a disk any more.
+    pub on_done: bool,
+}
+
+impl Notify {
+    fn flags(self) -> u32 {
+        let flag = |set, flag| if set { flag } else { 0 };
+        flag(self.on_submit, NOTIFY_SUBMIT) | flag(self.on_done, NOTIFY_DONE)
+    }
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NotificationKind {
+    /// See [`Notify::on_submit`].
+    Submit,
+    /// See [`Notify::on_done`].
+    Done,
+}
+
+/// What a task gave notice of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Notification {
+    /// Which task.
+    pub task: TaskSlot,
+    /// On which disk.
+    pub disk: DiskSlot,
+    /// What.
+    pub kind: NotificationKind,
+    /// When, ns of CLOCK_MONOTONIC.
+    pub at_ns: u64,
+}
+
+/// What could not be counted, for want of room in the kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unkept {
+    /// Requests.
+    pub requests: u64,
+    /// Notifications, which nobody took in time.
+    pub notifications: u64,
+    /// Files whose writer is not known, so that their writeback is nobody's.
+    pub writers: u64,
+    /// fsyncs that are not outstanding.
+    pub syncs: u64,
+}
+
+/// The programs, loaded, and what they add up.
+#[derive(Debug)]
+pub struct Contention {
+    /// Before the programs: dropped first.
+    ring: RingBuffer<'static>,
+    received: Receiver<Sent>,
+    notifications: MapHandle,
+    cgroups: MapHandle,
+    threads: MapHandle,
+    shared: Mapping,
+    places: Places,
+    disks: Vec<Dev>,
+    /// `busy_ns` when it was last read, by disk.
+    busy_ns: [AtomicU64; MAX_DISKS],
+    programs: Programs,
+}
+
+impl Contention {
+    /// Loads and attaches the programs. Nothing is watched yet.
+    ///
+    /// # Errors
+    ///
+    /// No privileges, no BTF, or the kernel refuses the programs.
+    pub fn open() -> Result<Self, ProbeError> {
+        let programs = Programs::start()?;
+        let shared = Mapping::new(&programs.map(".bss.shared")?)
+            .map_err(ProbeError::system("map", "the memory of BPF programs"))?;
+        let notifications = programs.map("notifications")?;
+        let (sender, received) = channel();
+        let mut ring = RingBufferBuilder::new();
+        ring.add(&notifications, move |bytes| {
+            // Only a receiver that is gone does not take it.
+            let _ = Sent::read(bytes).map(|sent| sender.send(sent));
+            0
+        })
+        .map_err(ProbeError::refused("its ring buffer"))?;
+        let ring = ring
+            .build()
+            .map_err(ProbeError::refused("its ring buffer"))?;
+        Ok(Self {
+            ring,
+            received,
+            notifications,
+            cgroups: programs.map("cgroups")?,
+            threads: programs.map("watched_threads")?,
+            shared,
+            places: Places::new(),
+            disks: Vec::new(),
+            busy_ns: Default::default(),
+            programs,
+        })
+    }
+
+    /// What cannot be seen on this kernel, one line each.
+    #[must_use]
+    pub fn missing(&self) -> &[String] {
+        &self.programs.missing
+    }
+
+    /// Watches a whole disk from now on. The same disk has the same slot.
+    ///
+    /// # Errors
+    ///
+    /// There is no such disk, it is a partition, or [`MAX_DISKS`] are watched.
+    pub fn watch_disk(&mut self, dev: Dev) -> Result<DiskSlot, ProbeError> {
+        if let Some(known) = self.disks.iter().position(|&disk| disk == dev) {
+            return Ok(DiskSlot(known as u32));
+        }
+        let directory = Path::new("/sys/dev/block").join(dev.to_string());
+        if !directory.exists() {
+            return Err(ProbeError::Watch(format!("there is no disk {dev}")));
+        }
+        if directory.join("partition").exists() {
+            return Err(ProbeError::Watch(format!(
+                "{dev} is a partition: name its whole disk"
+            )));
+        }
+        if self.disks.len() == MAX_DISKS {
+            return Err(ProbeError::Watch(format!(
+                "at most {MAX_DISKS} disks can be watched at a time"
+            )));
+        }
+        let slot = DiskSlot(self.disks.len() as u32);
+        self.add_dev(dev, slot)?;
+        self.disks.push(dev);
+        Ok(slot)
+    }
+
+    /// Says that a device stands on a watched disk, as LVM's do: fsyncs on its file systems are outstanding there.
+    ///
+    /// # Errors
+    ///
+    /// Too many devices are named.
+    pub fn stand_on(&mut self, above: Dev, disk: DiskSlot) -> Result<(), ProbeError> {
+        self.add_dev(above, disk)
+    }
+
+    fn add_dev(&self, dev: Dev, disk: DiskSlot) -> Result<(), ProbeError> {
+        let count = self.shared.dev_count.load(Relaxed);
+        let known = &self.shared.devs[..count as usize];
+        if known
+            .iter()
+            .any(|watched| watched.dev.load(Relaxed) == dev.0)
+        {
+            return Ok(());
+        }
+        let Some(place) = self.shared.devs.get(count as usize) else {
+            return Err(ProbeError::Watch(format!(
+                "at most {DEVS} disks and devices on them can be watched at a time"
+            )));
+        };
+        place.dev.store(dev.0, Relaxed);
+        place.disk.store(disk.0, Relaxed);
+        self.shared.dev_count.store(count + 1, Release);
+        Ok(())
+    }
+
+    /// Watches a cgroup of version 2, by the inode number of its directory, with all that is below it and is not in
+    /// another watched one. The same cgroup has the same slot.
+    ///
+    /// # Errors
+    ///
+    /// [`MAX_TASKS`] are watched, or the kernel has no memory.
+    pub fn watch_cgroup(&mut self, cgroup_id: u64, notify: Notify) -> Result<TaskSlot, ProbeError> {
+        self.watch(Subject::Cgroup(cgroup_id), notify)
+    }
+
+    /// Watches one thread, wherever its cgroup belongs. A thread that ends is to be unwatched: its number is given to
+    /// another some day.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::watch_cgroup`].
+    pub fn watch_thread(&mut self, tid: u32, notify: Notify) -> Result<TaskSlot, ProbeError> {
+        self.watch(Subject::Thread(tid), notify)
+    }
+
+    fn watch(&mut self, subject: Subject, notify: Notify) -> Result<TaskSlot, ProbeError> {
+        if let Some(place) = self.places.of(subject) {
+            let generation = self.shared.tasks[place as usize].generation.load(Relaxed);
+            let slot = TaskSlot { place, generation };
+            self.set_notify(slot, notify);
+            return Ok(slot);
+        }
+        let Some(place) = self.places.take(subject) else {
+            return Err(ProbeError::Watch(format!(
+                "at most {MAX_TASKS} tasks can be watched at a time"
+            )));
+        };
+        let generation = self.renew(place);
+        for disk in &self.shared.sums {
+            sums::clear(&disk[place as usize]);
+        }
+        let slot = TaskSlot { place, generation };
+        self.set_notify(slot, notify);
+        let value = place.to_ne_bytes();
+        let entered = match subject {
+            Subject::Cgroup(id) => self
+                .cgroups
+                .update(&id.to_ne_bytes(), &value, MapFlags::ANY),
+            Subject::Thread(id) => self
+                .threads
+                .update(&id.to_ne_bytes(), &value, MapFlags::ANY),
+        };
+        if let Err(error) = entered {
+            self.places.free(place);
+            return Err(ProbeError::refused("to watch one more task")(error));
+        }
+        self.tell();
+        Ok(slot)
+    }
+
+    /// Changes what a task gives notice of, at once and without a system call. An unwatched one gives none.
+    pub fn set_notify(&mut self, task: TaskSlot, notify: Notify) {
+        if self.is_watched(task) {
+            let control = &self.shared.tasks[task.index()];
+            control.notify.store(notify.flags(), Relaxed);
+        }
+    }
+
+    /// No longer watches a task. What it has under way counts as nobody's.
+    pub fn unwatch(&mut self, task: TaskSlot) {
+        if !self.is_watched(task) {
+            return;
+        }
+        // What is not in the map need not be taken out of it.
+        let _ = match self.places.free(task.place) {
+            Some(Subject::Cgroup(id)) => self.cgroups.delete(&id.to_ne_bytes()),
+            Some(Subject::Thread(id)) => self.threads.delete(&id.to_ne_bytes()),
+            None => Ok(()),
+        };
+        self.shared.tasks[task.index()].notify.store(0, Relaxed);
+        self.renew(task.place);
+        self.tell();
+    }
+
+    fn is_watched(&self, task: TaskSlot) -> bool {
+        let control = &self.shared.tasks[task.index()];
+        control.generation.load(Relaxed) == task.generation
+    }
+
+    /// Begins another use of a place: the programs leave what belongs to the one before.
+    fn renew(&self, place: u32) -> u32 {
+        let control = &self.shared.tasks[place as usize];
+        control.generation.fetch_add(1, Release).wrapping_add(1)
+    }
+
+    /// Has the programs look for watched cgroups anew.
+    fn tell(&self) {
+        let (tasks, threads) = self.places.counts();
+        self.shared.tasks_watched.store(tasks, Relaxed);
+        self.shared.threads_watched.store(threads, Relaxed);
+        self.shared.generation.fetch_add(1, Release);
+    }
+
+    /// A task's use of a disk; nothing for an unwatched one. No system call.
+    #[must_use]
+    pub fn task(&self, task: TaskSlot, disk: DiskSlot) -> TaskSums {
+        if !self.is_watched(task) {
+            return TaskSums::default();
+        }
+        TaskSums::read(&self.shared.sums[disk.index()][task.index()])
+    }
+
+    /// Everybody's use of a disk. No system call.
+    #[must_use]
+    pub fn disk(&self, disk: DiskSlot) -> DiskSums {
+        let (mut sums, busy_ns) = DiskSums::read(&self.shared.disks[disk.index()]);
+        let last = &self.busy_ns[disk.index()];
+        match busy_ns {
+            Some(now) => last.store(now, Relaxed),
+            None => sums.busy_ns = last.load(Relaxed),
+        }
+        sums
+    }
+
+    /// What could not be counted since [`Self::open`].
+    #[must_use]
+    pub fn unkept(&self) -> Unkept {
+        let [requests, notifications, writers, syncs] = self
+            .shared
+            .unkept
+            .each_ref()
+            .map(|count| count.load(Relaxed));
+        Unkept {
+            requests,
+            notifications,
+            writers,
+            syncs,
+        }
+    }
+
+    /// For poll and epoll: readable while there are notifications.
+    #[must_use]
+    pub fn notifications(&self) -> BorrowedFd<'_> {
+        self.notifications.as_fd()
+    }
+
+    /// Takes the notifications that are there, oldest first, but for those of tasks that are no longer watched.
+    pub fn take_notifications(&mut self) -> Vec<Notification> {
+        // It only passes errors of the callback on, which has none.
+        let _ = self.ring.consume();
+        let mut taken = Vec::new();
+        while let Ok(sent) = self.received.try_recv() {
+            let notification = Notification {
+                task: TaskSlot {
+                    place: sent.task,
+                    generation: sent.generation,
+                },
+                disk: DiskSlot(sent.disk),
+                kind: match sent.kind {
+                    NOTIFY_SUBMIT => NotificationKind::Submit,
+                    _ => NotificationKind::Done,
+                },
+                at_ns: sent.at_ns,
+            };
+            if self.is_watched(notification.task) {
+                taken.push(notification);
+            }
+        }
+        taken
+    }
+}

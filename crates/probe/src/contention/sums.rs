@@ -1,0 +1,172 @@
+//! What is read out of the shared memory.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::shared::{DiskMemory, TaskMemory};
+use crate::clock::now_ns;
+
+/// A task's use of one disk since it has been watched. Each member is exact, but they are read one after the other:
+/// a request may be in some already and not yet in others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TaskSums {
+    /// Bytes read by its completed requests.
+    pub bytes_read: u64,
+    /// Bytes written by them.
+    pub bytes_written: u64,
+    /// Completed requests, also those without data, such as discards.
+    pub requests: u64,
+    /// Those of them that begin at the sector where the request that the disk was given before ended.
+    pub sequential: u64,
+    /// How long its completed requests waited from their submission until the driver was given them, ns.
+    pub queue_ns: u64,
+    /// How long the disk was at them, ns: to their completion, from when the driver was given them, or from the
+    /// completion before if that is later.
+    pub device_ns: u64,
+    /// Its requests that are not completed, and its calls of fsync and the like that have not returned.
+    pub outstanding: u32,
+    /// When it last submitted a request or entered an fsync, ns of CLOCK_MONOTONIC; 0: never.
+    pub last_submit_ns: u64,
+    /// When the last of its requests was completed, ns of CLOCK_MONOTONIC; 0: never.
+    pub last_complete_ns: u64,
+}
+
+impl TaskSums {
+    pub(super) fn read(memory: &TaskMemory) -> Self {
+        Self {
+            bytes_read: memory.bytes_read.load(Relaxed),
+            bytes_written: memory.bytes_written.load(Relaxed),
+            requests: memory.requests.load(Relaxed),
+            sequential: memory.sequential.load(Relaxed),
+            queue_ns: memory.queue_ns.load(Relaxed),
+            device_ns: memory.device_ns.load(Relaxed),
+            outstanding: memory.outstanding.load(Relaxed),
+            last_submit_ns: memory.last_submit_ns.load(Relaxed),
+            last_complete_ns: memory.last_complete_ns.load(Relaxed),
+        }
+    }
+}
+
+/// Gives a task's place to another. The programs no longer add to it, or not yet.
+pub(super) fn clear(memory: &TaskMemory) {
+    for sum in [
+        &memory.bytes_read,
+        &memory.bytes_written,
+        &memory.requests,
+        &memory.sequential,
+        &memory.queue_ns,
+        &memory.device_ns,
+        &memory.last_submit_ns,
+        &memory.last_complete_ns,
+    ] {
+        sum.store(0, Relaxed);
+    }
+    memory.outstanding.store(0, Relaxed);
+}
+
+/// Everybody's use of a disk since it has been watched. As with [`TaskSums`], members are read one by one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DiskSums {
+    /// How long the driver had at least one request, ns, until now.
+    pub busy_ns: u64,
+    /// Bytes read and written by completed requests.
+    pub bytes: u64,
+    /// Completed requests.
+    pub requests: u64,
+    /// Requests that the driver has now.
+    pub in_flight: u32,
+    /// When the last request was completed, ns of CLOCK_MONOTONIC; 0: never.
+    pub last_complete_ns: u64,
+    /// The part of `bytes` that is no watched task's.
+    pub unowned_bytes: u64,
+    /// How long the disk was at requests that are no watched task's, ns.
+    pub unowned_device_ns: u64,
+}
+
+/// How often the time that a disk was busy is read while it changes.
+const TRIES: usize = 32;
+
+impl DiskSums {
+    /// Reads them; `busy_ns` is `None` if it changed all the time.
+    pub(super) fn read(memory: &DiskMemory) -> (Self, Option<u64>) {
+        let busy_ns = (0..TRIES).find_map(|_| {
+            let sum = memory.busy_ns.load(Relaxed);
+            busy_until(sum, now_ns())
+        });
+        let sums = Self {
+            busy_ns: busy_ns.unwrap_or(0),
+            bytes: memory.bytes.load(Relaxed),
+            requests: memory.requests.load(Relaxed),
+            in_flight: memory.in_flight.load(Relaxed),
+            last_complete_ns: memory.last_complete_ns.load(Relaxed),
+            unowned_bytes: memory.unowned_bytes.load(Relaxed),
+            unowned_device_ns: memory.unowned_device_ns.load(Relaxed),
+        };
+        (sums, busy_ns)
+    }
+}
+
+/// How long the disk has been busy until `now_ns`, by the sum of its times of becoming idle less those of becoming
+/// busy.
+///
+/// While it is busy one more time was taken off than added. That makes the sum negative, as no disk was busy for longer
+/// than the clock has run. Two processors may add in the wrong order; what cannot be is `None`, and is right
+/// nanoseconds later.
+fn busy_until(sum: u64, now_ns: u64) -> Option<u64> {
+    let is_busy = sum.cast_signed() < 0;
+    let busy_ns = if is_busy {
+        sum.wrapping_add(now_ns)
+    } else {
+        sum
+    };
+    (busy_ns < now_ns).then_some(busy_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Busy and idle in turn, from any time on.
+        #[test]
+        fn busy_time_is_what_was_busy(
+            boot in 1_u64..1 << 50,
+            stretches in prop::collection::vec((1_u64..1 << 40, 1_u64..1 << 40), 0..50),
+            open in any::<bool>(),
+        ) {
+            let (mut sum, mut now, mut busy) = (0_u64, boot, 0);
+            for (idle_ns, busy_ns) in &stretches {
+                now += idle_ns;
+                sum = sum.wrapping_sub(now);
+                prop_assert_eq!(busy_until(sum, now), Some(busy));
+                now += busy_ns;
+                busy += busy_ns;
+                prop_assert_eq!(busy_until(sum, now), Some(busy));
+                sum = sum.wrapping_add(now);
+                prop_assert_eq!(busy_until(sum, now), Some(busy));
+            }
+            if open {
+                sum = sum.wrapping_sub(now);
+                prop_assert_eq!(busy_until(sum, now + 5), Some(busy + 5));
+            } else {
+                prop_assert_eq!(busy_until(sum, now + 5), Some(busy));
+            }
+        }
+
+        /// One processor ends a busy stretch while another begins the next, and adds first.
+        #[test]
+        fn what_is_half_written_is_not_taken(
+            start in 1_u64..1 << 50, busy in 1_u64..1 << 40, before in 0_u64..1 << 40,
+        ) {
+            let first = start + before;
+            let turn = first + busy;
+            // Busy for `before` until `first`, which is the begin of a stretch that ends at `turn`.
+            let sum = before.wrapping_sub(first);
+            let both_begun = sum.wrapping_sub(turn);
+            prop_assert_eq!(busy_until(both_begun, turn + 100), None);
+            let right = both_begun.wrapping_add(turn);
+            prop_assert_eq!(busy_until(right, turn + 100), Some(before + busy + 100));
+        }
+    }
+}
