@@ -20,6 +20,8 @@ pub(crate) mod run;
 pub(crate) mod selection;
 #[cfg(feature = "sweep")]
 pub(crate) mod sweep;
+#[cfg(feature = "throttle")]
+pub(crate) mod throttle;
 #[cfg(feature = "top")]
 pub(crate) mod top;
 

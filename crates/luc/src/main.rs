@@ -19,6 +19,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
         feature = "manual",
         feature = "report",
         feature = "sweep",
+        feature = "throttle",
         feature = "top"
     )),
     command(
@@ -49,6 +50,8 @@ enum Command {
     Sweep(commands::sweep::Args),
     #[cfg(feature = "sweep")]
     Advise(Box<commands::advise::Args>),
+    #[cfg(feature = "throttle")]
+    Throttle(commands::throttle::Args),
     #[cfg(feature = "manual")]
     Completions(commands::completions::Args),
     #[cfg(feature = "manual")]
@@ -61,6 +64,8 @@ impl Command {
         match self {
             #[cfg(feature = "sweep")]
             Self::Sweep(args) => args.restores(),
+            #[cfg(feature = "throttle")]
+            Self::Throttle(args) => args.is_helper(),
             Self::Disk(args) => args.is_daemon(),
             Self::Kernel(args) => args.is_watcher(),
             _ => false,
@@ -100,6 +105,8 @@ fn main() -> ExitCode {
         Command::Sweep(args) => commands::sweep::main(args),
         #[cfg(feature = "sweep")]
         Command::Advise(args) => commands::advise::main(*args),
+        #[cfg(feature = "throttle")]
+        Command::Throttle(args) => commands::throttle::main(args),
         #[cfg(feature = "manual")]
         Command::Completions(args) => commands::completions::main(args),
         #[cfg(feature = "manual")]

@@ -29,8 +29,25 @@ pub(crate) fn all(patience: Duration) -> Outcome {
         }
         Err(error) => outcome.failed.push(error.to_string()),
     }
+    of_throttles(&mut outcome);
     outcome
 }
+
+/// Cgroups that a throttle left frozen which was killed with its guardian.
+#[cfg(feature = "throttle")]
+fn of_throttles(outcome: &mut Outcome) {
+    let throttles = luc_throttle::record::restore_left();
+    if throttles.cgroups > 0 {
+        let plural = if throttles.cgroups == 1 { "" } else { "s" };
+        let text = format!("{} frozen cgroup{plural}", throttles.cgroups);
+        outcome.restored.push(text);
+    }
+    outcome.failed.extend(throttles.failed);
+}
+
+/// A `luc` that throttles thaws what its throttles have left.
+#[cfg(not(feature = "throttle"))]
+fn of_throttles(_outcome: &mut Outcome) {}
 
 #[cfg(feature = "sweep")]
 fn of_sweeps(patience: Duration) -> Outcome {

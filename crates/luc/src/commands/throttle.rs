@@ -1,0 +1,69 @@
+//! `luc throttle`: tasks that ruin each other's disk take turns.
+
+mod run;
+
+use std::process::ExitCode;
+
+/// Let tasks that ruin each other's disk take turns (root)
+///
+/// Several tasks that read or write one disk at once can take many times as long as one after the other, since the disk
+/// moves its arm between them. luc freezes some of them (cgroup.freeze) while others run at speed. Nobody is frozen who
+/// is not named, nobody is frozen for longer than --max-frozen, and whatever ends luc, everything is thawed.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    Run(Box<run::Args>),
+    Thaw(ThawArgs),
+    /// Watches a throttle and thaws what it leaves frozen
+    #[command(hide = true)]
+    Guardian,
+}
+
+/// Thaw whatever a throttle that was killed has left frozen (root)
+///
+/// The guardian of each throttle does this at once, and so does every other command of luc that root runs. What a living
+/// throttle has frozen, or somebody else, is left alone.
+#[derive(Debug, clap::Args)]
+struct ThawArgs {
+    /// All throttles that are gone; there is no other choice yet
+    #[arg(long, required = true)]
+    all: bool,
+}
+
+impl Args {
+    /// Whether this process is a helper that must not restore for others.
+    pub(crate) fn is_helper(&self) -> bool {
+        matches!(self.command, Command::Guardian | Command::Thaw(_))
+    }
+}
+
+/// Runs the subcommand.
+pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
+    match args.command {
+        Command::Run(args) => run::main(&args),
+        Command::Thaw(_) => thaw(),
+        Command::Guardian => {
+            luc_throttle::guardian::main()?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn thaw() -> anyhow::Result<ExitCode> {
+    luc_throttle::Hierarchy::find()?;
+    let restored = luc_throttle::record::restore_left();
+    println!(
+        "{} cgroup{} thawed",
+        restored.cgroups,
+        if restored.cgroups == 1 { "" } else { "s" }
+    );
+    if let Some(failure) = restored.failed.first() {
+        anyhow::bail!("not all is thawed: {failure}");
+    }
+    Ok(ExitCode::SUCCESS)
+}

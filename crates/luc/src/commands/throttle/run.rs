@@ -1,0 +1,164 @@
+//! `luc throttle run`: commands as tasks of one throttle.
+
+mod compare;
+mod show;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use luc_throttle::PolicyChoice;
+use luc_throttle::engine::EngineOptions;
+use luc_throttle::run::{Class, RunOptions, Task};
+use luc_units::{parse_duration_ns, parse_size_bytes};
+
+use crate::commands::INTERRUPTED;
+
+/// Run commands together so that they do not ruin each other's disk
+///
+/// Each --task is a command for the shell and gets a cgroup of its own. All are started together; while one reads or
+/// writes at speed the others that want the same disk are frozen, and where nothing is gained by that nobody is.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  luc throttle run --task 'tar cf /backup/a.tar /srv/a' --task 'tar cf /backup/b.tar /srv/b'
+  luc throttle run --policy off --task 'make -C a' --task 'make -C b'   (to see what it is without)
+  luc throttle run --compare 5 --prepare 'echo 3 >/proc/sys/vm/drop_caches' --task 'cat a >/dev/null' \
+      --task 'cat b >/dev/null'
+  luc throttle run --protect 'pgbench -T 60' --task 'pg_dump -f dump big'
+
+Exit status: 0; 1 if a command failed; 2 if this machine does not allow it; 130 after Ctrl-C.")]
+pub(crate) struct Args {
+    /// A command that may be frozen; give it once for each command
+    #[arg(long = "task", value_name = "COMMAND")]
+    tasks: Vec<OsString>,
+
+    /// A command that is never frozen, and for which the others step back
+    #[arg(long, value_name = "COMMAND")]
+    protect: Vec<OsString>,
+
+    /// Bytes that each --task will read and write, in their order, such as 200M; where none is given, the files that a
+    /// command has open say it
+    #[arg(long, value_name = "SIZE", value_parser = parse_size_bytes, value_delimiter = ',')]
+    size: Vec<u64>,
+
+    // No doc comment: rustdoc would take the brackets for links.
+    #[arg(
+        long,
+        default_value = "auto",
+        help = "Who runs when: auto, off (everybody, always), fcfs (one after the other) or turns[:TIME]"
+    )]
+    policy: PolicyChoice,
+
+    /// Freeze nobody for longer than TIME at a time
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration_ns)]
+    max_frozen: u64,
+
+    /// Only look at this disk, such as sda; give it once for each [default: all]
+    #[arg(long, value_name = "DISK")]
+    disk: Vec<String>,
+
+    /// Write VALUE into FILE of each task's cgroup first, such as io.weight=100
+    #[arg(long, value_name = "FILE=VALUE", value_parser = setting)]
+    set: Vec<(String, String)>,
+
+    /// Run the tasks N times with the throttle, N times without and each N times alone, and print what is gained
+    ///
+    /// WS is weighted speedup: the sum over the tasks of time alone over time together.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    compare: Option<u32>,
+
+    /// A command for the shell that is run before each run of --compare, such as one that empties caches
+    #[arg(long, value_name = "COMMAND", requires = "compare")]
+    prepare: Option<OsString>,
+
+    /// Seed of the random order of --compare
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+
+    /// Also write the figures as JSON to FILE
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+
+    /// Discard the commands' standard output
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+fn setting(text: &str) -> Result<(String, String), String> {
+    let (file, value) = text
+        .split_once('=')
+        .ok_or("no '=': write FILE=VALUE, such as io.weight=100")?;
+    if file.is_empty() || file.contains('/') {
+        return Err("FILE is a name in a cgroup's folder, such as io.weight".to_owned());
+    }
+    Ok((file.to_owned(), value.to_owned()))
+}
+
+impl Args {
+    fn all(&self) -> Vec<Task> {
+        let batch = self.tasks.iter().enumerate().map(|(number, command)| Task {
+            command: command.clone(),
+            class: Class::Batch,
+            size_bytes: self.size.get(number).copied(),
+        });
+        let protected = self.protect.iter().map(|command| Task {
+            command: command.clone(),
+            class: Class::Protected,
+            size_bytes: None,
+        });
+        batch.chain(protected).collect()
+    }
+}
+
+/// Runs the subcommand.
+pub(crate) fn main(args: &Args) -> anyhow::Result<ExitCode> {
+    let tasks = args.all();
+    anyhow::ensure!(
+        !tasks.is_empty(),
+        "no command given; try `luc throttle run --task COMMAND --task COMMAND`"
+    );
+    anyhow::ensure!(
+        args.size.len() <= args.tasks.len(),
+        "--size has {} values for {} tasks; give one for each --task",
+        args.size.len(),
+        args.tasks.len()
+    );
+    luc_host::interrupt::install()?;
+    let luc = std::env::current_exe().context("cannot find the luc binary: reinstall it")?;
+    let json = args
+        .json
+        .as_ref()
+        .map(|path| {
+            std::fs::File::create(path).with_context(|| {
+                format!(
+                    "{} cannot be written; give --json another path",
+                    path.display()
+                )
+            })
+        })
+        .transpose()?;
+    let options = RunOptions {
+        engine: EngineOptions {
+            policy: args.policy,
+            disks: args.disk.clone(),
+            max_frozen_ns: args.max_frozen,
+        },
+        settings: args.set.clone(),
+        discard_output: args.quiet,
+    };
+    if let Some(rounds) = args.compare {
+        return compare::main(args, rounds, &luc, &tasks, options, json);
+    }
+    let outcome = luc_throttle::run::run(&luc, &tasks, &options)?;
+    eprint!("{}", show::Text(&outcome));
+    if let Some(file) = json {
+        serde_json::to_writer_pretty(file, &outcome).context("the JSON could not be written")?;
+    }
+    if outcome.interrupted {
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
+    let has_failed = outcome.tasks.iter().any(|task| task.status != 0);
+    Ok(ExitCode::from(u8::from(has_failed)))
+}

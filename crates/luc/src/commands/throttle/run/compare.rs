@@ -1,0 +1,127 @@
+//! `luc throttle run --compare`: its progress and its report.
+
+use std::fs::File;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use anyhow::Context as _;
+use indicatif::{ProgressBar, ProgressStyle};
+use luc_throttle::compare::{CompareOptions, Comparison, Row, Trial, compare, count_runs};
+use luc_throttle::run::{RunOptions, Task, run};
+use luc_throttle::{PolicyChoice, ThrottleError};
+use luc_units::figures::Time;
+
+use super::Args;
+use crate::commands::INTERRUPTED;
+
+pub(super) fn main(
+    args: &Args,
+    rounds: u32,
+    luc: &Path,
+    tasks: &[Task],
+    options: RunOptions,
+    json: Option<File>,
+) -> anyhow::Result<ExitCode> {
+    anyhow::ensure!(
+        args.policy != PolicyChoice::Off,
+        "--compare with --policy off would compare nothing; choose another policy"
+    );
+    let compared = CompareOptions {
+        rounds,
+        seed: args.seed,
+    };
+    let bar = bar(count_runs(compared, tasks.len()) as u64);
+    let comparison = compare(compared, tasks.len(), |trial| {
+        if let Some(command) = &args.prepare {
+            prepare(command)?;
+        }
+        let mut options = options.clone();
+        if trial != Trial::With {
+            options.engine.policy = PolicyChoice::Off;
+        }
+        let chosen = match trial {
+            Trial::Alone(number) => &tasks[number..=number],
+            Trial::With | Trial::Without => tasks,
+        };
+        let outcome = run(luc, chosen, &options);
+        bar.inc(1);
+        outcome
+    });
+    bar.finish_and_clear();
+    let comparison = match comparison {
+        Err(error @ ThrottleError::Interrupted) => {
+            eprintln!("luc: {error}");
+            return Ok(ExitCode::from(INTERRUPTED));
+        }
+        other => other?,
+    };
+    report(&comparison, args.policy, tasks.len());
+    if let Some(file) = json {
+        serde_json::to_writer_pretty(file, &comparison).context("the JSON could not be written")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn prepare(command: &std::ffi::OsStr) -> Result<(), ThrottleError> {
+    let text = command.to_string_lossy().into_owned();
+    let status = Command::new("/bin/sh")
+        .arg("-c")
+        .arg(command)
+        .status()
+        .map_err(|source| ThrottleError::Process {
+            what: format!("cannot run {text:?}"),
+            source,
+        })?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(ThrottleError::Failed {
+        command: text,
+        status: status.code().unwrap_or(128),
+    })
+}
+
+fn bar(runs: u64) -> ProgressBar {
+    let bar = ProgressBar::new(runs);
+    if let Ok(style) = ProgressStyle::with_template("{bar:32} run {pos} of {len}, {eta} left") {
+        bar.set_style(style);
+    }
+    bar
+}
+
+fn report(all: &Comparison, policy: PolicyChoice, tasks: usize) {
+    eprintln!(
+        "luc throttle: {tasks} tasks, policy {policy}, {} rounds; medians",
+        all.rounds.len()
+    );
+    eprintln!(
+        "     {:<24} {:>12} {:>12}   with / without (95 %)",
+        "", "without", "with"
+    );
+    let seconds = |s: f64| Time(s * 1e9).to_string();
+    let plain = |value: f64| format!("{value:.2}");
+    let line = |name: &str, row: &Row, text: &dyn Fn(f64) -> String| {
+        let interval = row.interval.map_or_else(String::new, |(low, high)| {
+            format!(" ({low:.2} to {high:.2})")
+        });
+        eprintln!(
+            "     {name:<24} {:>12} {:>12}   {:.2}{interval}",
+            text(row.without),
+            text(row.with),
+            row.ratio
+        );
+    };
+    line("tasks per hour", &all.throughput, &|per_s| {
+        format!("{:.0}", per_s * 3600.0)
+    });
+    line("mean task done after", &all.mean_finish_s, &seconds);
+    line("weighted speedup (WS)", &all.weighted_speedup, &plain);
+    line("worst slowdown", &all.worst_slowdown, &plain);
+    eprintln!(
+        "     the task that gains least takes {:.2} times as long as without",
+        all.worst_against_without
+    );
+    if all.throughput.interval.is_none() {
+        eprintln!("     too few rounds for an interval: --compare 5 or more");
+    }
+}

@@ -1,0 +1,216 @@
+//! One cgroup: made, frozen, thawed, removed.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::ThrottleError;
+
+/// Cgroups with this in front of their parent's name are made here, for commands.
+pub(crate) const MADE: &str = "luc-throttle-";
+
+const FREEZE: &str = "cgroup.freeze";
+const EVENTS: &str = "cgroup.events";
+const PROCESSES: &str = "cgroup.procs";
+const CONTROLLERS: &str = "cgroup.controllers";
+const SUBTREE: &str = "cgroup.subtree_control";
+
+/// A cgroup whose `cgroup.freeze` is open, so that freezing it is one system call and never another cgroup's that has
+/// got its name since.
+#[derive(Debug)]
+pub struct Cgroup {
+    path: PathBuf,
+    id: u64,
+    freeze: File,
+}
+
+impl Cgroup {
+    /// Opens one that is there.
+    ///
+    /// # Errors
+    ///
+    /// [`ThrottleError::NoFreezer`], [`ThrottleError::Cgroup`].
+    pub fn open(path: &Path) -> Result<Self, ThrottleError> {
+        let about = fs::metadata(path).map_err(ThrottleError::cgroup("find", path))?;
+        let file = path.join(FREEZE);
+        let freeze = OpenOptions::new()
+            .write(true)
+            .open(&file)
+            .map_err(|error| {
+                if error.kind() == io::ErrorKind::NotFound {
+                    ThrottleError::NoFreezer(path.to_owned())
+                } else {
+                    ThrottleError::cgroup("open", &file)(error)
+                }
+            })?;
+        Ok(Self {
+            path: path.to_owned(),
+            id: about.ino(),
+            freeze,
+        })
+    }
+
+    /// Makes one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Cgroup::open`].
+    pub fn create(path: &Path) -> Result<Self, ThrottleError> {
+        fs::create_dir(path).map_err(|error| match error.kind() {
+            // Root without its capabilities.
+            io::ErrorKind::PermissionDenied => ThrottleError::Privileges,
+            _ => ThrottleError::cgroup("make", path)(error),
+        })?;
+        Self::open(path).inspect_err(|_| {
+            // The error to report is why it could not be opened.
+            let _ = fs::remove_dir(path);
+        })
+    }
+
+    /// Its folder.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its number, by which BPF programs know it.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Asks the kernel to stop all of its processes on their way to user space, or to let them go on.
+    ///
+    /// # Errors
+    ///
+    /// The system's; ENODEV: it was removed.
+    pub fn set_frozen(&self, frozen: bool) -> io::Result<()> {
+        (&self.freeze).write_all(if frozen { b"1" } else { b"0" })
+    }
+
+    /// Whether somebody, luc or not, has asked for this cgroup to be frozen.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    pub fn is_asked_to_freeze(&self) -> io::Result<bool> {
+        Ok(fs::read_to_string(self.path.join(FREEZE))?.trim() == "1")
+    }
+
+    /// Whether there are processes in it or below it.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    pub fn is_populated(&self) -> io::Result<bool> {
+        let events = fs::read_to_string(self.path.join(EVENTS))?;
+        Ok(events.lines().any(|line| line == "populated 1"))
+    }
+
+    /// Its processes, without those of cgroups below it.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    pub fn processes(&self) -> io::Result<Vec<u32>> {
+        let text = fs::read_to_string(self.path.join(PROCESSES))?;
+        Ok(text.lines().filter_map(|line| line.parse().ok()).collect())
+    }
+
+    /// The file that a process writes "0" into to become a member.
+    ///
+    /// # Errors
+    ///
+    /// [`ThrottleError::Cgroup`].
+    pub fn entrance(&self) -> Result<File, ThrottleError> {
+        let path = self.path.join(PROCESSES);
+        OpenOptions::new()
+            .write(true)
+            .open(&path)
+            .map_err(ThrottleError::cgroup("open", &path))
+    }
+
+    /// Writes a setting, such as `io.max`.
+    ///
+    /// # Errors
+    ///
+    /// [`ThrottleError::Cgroup`].
+    pub fn set(&self, file: &str, value: &str) -> Result<(), ThrottleError> {
+        let path = self.path.join(file);
+        fs::write(&path, value).map_err(ThrottleError::cgroup("write", &path))
+    }
+
+    /// Gives the cgroups below it the controller for block I/O where this one has it, so that schedulers tell them
+    /// apart. Returns whether it has.
+    ///
+    /// # Errors
+    ///
+    /// [`ThrottleError::Cgroup`].
+    pub fn delegate_io(&self) -> Result<bool, ThrottleError> {
+        let has = fs::read_to_string(self.path.join(CONTROLLERS))
+            .unwrap_or_default()
+            .split_whitespace()
+            .any(|controller| controller == "io");
+        if has {
+            self.set(SUBTREE, "+io")?;
+        }
+        Ok(has)
+    }
+
+    /// Removes it. Processes that are still in it, and are not ended, move to `refuge`.
+    ///
+    /// # Errors
+    ///
+    /// [`ThrottleError::Cgroup`].
+    pub fn remove(&self, refuge: &Path) -> Result<(), ThrottleError> {
+        let procs = refuge.join(PROCESSES);
+        for process in self.processes().unwrap_or_default() {
+            // One that has ended meanwhile is no longer in the way.
+            let _ = fs::write(&procs, process.to_string());
+        }
+        // Processes that have ended leave their cgroup a moment later than they are reaped.
+        let mut tries = 0;
+        loop {
+            match fs::remove_dir(&self.path) {
+                Err(error) if error.raw_os_error() == Some(libc::EBUSY) && tries < 100 => {
+                    tries += 1;
+                    std::thread::sleep(std::time::Duration::from_millis(5));
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+                other => return other.map_err(ThrottleError::cgroup("remove", &self.path)),
+            }
+        }
+    }
+}
+
+/// Whether a cgroup was made for a command.
+pub(crate) fn is_made(path: &Path) -> bool {
+    let parent = path.parent().and_then(Path::file_name);
+    parent.is_some_and(|name| name.to_string_lossy().starts_with(MADE))
+}
+
+/// Thaws the cgroup at `path`, if it is one and is there.
+///
+/// # Errors
+///
+/// The system's.
+pub fn thaw_at(path: &Path) -> io::Result<bool> {
+    let file = path.join(FREEZE);
+    if path.file_name() == Some(OsStr::new("..")) || !path.is_absolute() {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "no cgroup's path",
+        ));
+    }
+    match OpenOptions::new().write(true).open(&file) {
+        Ok(mut file) => match file.write_all(b"0") {
+            // Removed since it was opened.
+            Err(error) if error.raw_os_error() == Some(libc::ENODEV) => Ok(false),
+            written => written.map(|()| true),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,10 @@
+//! The clock of all times here.
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// CLOCK_MONOTONIC, ns: the time of BPF programs, which stands still while the machine is suspended.
+#[must_use]
+pub(crate) fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}

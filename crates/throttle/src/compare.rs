@@ -1,0 +1,261 @@
+//! The same commands with the throttle and without, in random order, and each alone: what is gained, and who pays.
+
+use luc_stats::{
+    Interval, Side, TaskTimes, Together, interleave, median, ratio_interval, together,
+    worst_against,
+};
+use serde::Serialize;
+
+use crate::ThrottleError;
+use crate::run::RunOutcome;
+
+/// How a comparison is made.
+#[derive(Clone, Copy, Debug)]
+pub struct CompareOptions {
+    /// Rounds: each has a run with the throttle, one without, and each task alone.
+    pub rounds: u32,
+    /// Seed of the random order.
+    pub seed: u64,
+}
+
+/// What is run for a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trial {
+    /// All tasks together, throttled.
+    With,
+    /// All tasks together, nobody frozen.
+    Without,
+    /// One task, by its place, alone.
+    Alone(usize),
+}
+
+/// One round's runs.
+#[derive(Clone, Debug, Serialize)]
+pub struct Round {
+    /// Seconds that each task took alone.
+    pub alone_s: Vec<f64>,
+    /// The run with the throttle.
+    pub with: RunOutcome,
+    /// The run without.
+    pub without: RunOutcome,
+    figures_with: Together,
+    figures_without: Together,
+    worst_against: f64,
+}
+
+/// All rounds and what they say together.
+#[derive(Clone, Debug, Serialize)]
+pub struct Comparison {
+    /// Tasks per time: their number over the makespan.
+    pub throughput: Row,
+    /// When the mean task was done.
+    pub mean_finish_s: Row,
+    /// Sum over the tasks of time alone over time together.
+    pub weighted_speedup: Row,
+    /// Of the task that suffers most, time together over time alone.
+    pub worst_slowdown: Row,
+    /// The largest over all tasks of its time with the throttle over its time without: above 1, somebody pays.
+    pub worst_against_without: f64,
+    /// The raw figures.
+    pub rounds: Vec<Round>,
+}
+
+/// One figure, both ways: medians, and their ratio with its 95 % interval where there are rounds enough for one.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Row {
+    /// With the throttle.
+    pub with: f64,
+    /// Without.
+    pub without: f64,
+    /// With over without.
+    pub ratio: f64,
+    /// Its interval.
+    pub interval: Option<(f64, f64)>,
+}
+
+/// Number of runs that a comparison of `tasks` makes.
+#[must_use]
+pub fn count_runs(options: CompareOptions, tasks: usize) -> usize {
+    options.rounds as usize * (2 + tasks)
+}
+
+/// Makes all runs by `run`, which is told what to run.
+///
+/// # Errors
+///
+/// As `run`; [`ThrottleError::Interrupted`] after Ctrl-C; [`ThrottleError::Failed`] of a command that failed.
+pub fn compare(
+    options: CompareOptions,
+    tasks: usize,
+    mut run: impl FnMut(Trial) -> Result<RunOutcome, ThrottleError>,
+) -> Result<Comparison, ThrottleError> {
+    let mut whole = |trial| {
+        let outcome = run(trial)?;
+        if outcome.interrupted {
+            return Err(ThrottleError::Interrupted);
+        }
+        match outcome.tasks.iter().find(|task| task.status != 0) {
+            Some(task) => Err(ThrottleError::Failed {
+                command: task.command.clone(),
+                status: task.status,
+            }),
+            None => Ok(outcome),
+        }
+    };
+    let sides = interleave(options.rounds as usize, options.seed);
+    let mut rounds = Vec::new();
+    for pair in sides.chunks_exact(2) {
+        let mut alone_s = Vec::new();
+        for task in 0..tasks {
+            alone_s.push(whole(Trial::Alone(task))?.makespan_s);
+        }
+        let (with, without) = if pair[0] == Side::With {
+            let with = whole(Trial::With)?;
+            (with, whole(Trial::Without)?)
+        } else {
+            let without = whole(Trial::Without)?;
+            (whole(Trial::With)?, without)
+        };
+        rounds.push(Round::of(alone_s, with, without)?);
+    }
+    Comparison::of(rounds, options.seed)
+}
+
+impl Round {
+    fn of(alone_s: Vec<f64>, with: RunOutcome, without: RunOutcome) -> Result<Self, ThrottleError> {
+        let (times_with, times_without) = (times(&alone_s, &with), times(&alone_s, &without));
+        let failed = || ThrottleError::Figures;
+        Ok(Self {
+            figures_with: together(&times_with).map_err(|_| failed())?,
+            figures_without: together(&times_without).map_err(|_| failed())?,
+            worst_against: worst_against(&times_with, &times_without).map_err(|_| failed())?,
+            alone_s,
+            with,
+            without,
+        })
+    }
+}
+
+fn times(alone_s: &[f64], outcome: &RunOutcome) -> Vec<TaskTimes> {
+    let pairs = alone_s.iter().zip(&outcome.tasks);
+    pairs
+        .map(|(&alone, task)| TaskTimes {
+            alone,
+            start: task.start_s,
+            finish: task.finish_s,
+        })
+        .collect()
+}
+
+impl Comparison {
+    fn of(rounds: Vec<Round>, seed: u64) -> Result<Self, ThrottleError> {
+        let row = |figure: &dyn Fn(&Together) -> f64| {
+            let with: Vec<f64> = rounds
+                .iter()
+                .map(|round| figure(&round.figures_with))
+                .collect();
+            let without: Vec<f64> = rounds
+                .iter()
+                .map(|round| figure(&round.figures_without))
+                .collect();
+            Row::of(&with, &without, seed)
+        };
+        let worst: Vec<f64> = rounds.iter().map(|round| round.worst_against).collect();
+        let none = || ThrottleError::Figures;
+        Ok(Self {
+            throughput: row(&|all| all.throughput).ok_or_else(none)?,
+            mean_finish_s: row(&|all| all.mean_finish).ok_or_else(none)?,
+            weighted_speedup: row(&|all| all.speedup.parts().0).ok_or_else(none)?,
+            worst_slowdown: row(&|all| all.speedup.parts().1).ok_or_else(none)?,
+            worst_against_without: median(&worst).ok_or_else(none)?,
+            rounds,
+        })
+    }
+}
+
+impl Row {
+    fn of(with: &[f64], without: &[f64], seed: u64) -> Option<Self> {
+        let interval = ratio_interval(with, without, seed).ok();
+        let (with, without) = (median(with)?, median(without)?);
+        Some(Self {
+            with,
+            without,
+            ratio: with / without,
+            interval: interval.map(|Interval { low, high, .. }| (low, high)),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::run::TaskOutcome;
+
+    /// Tasks that all start at 0 and end at `finishes`.
+    fn outcome(finishes: &[f64]) -> RunOutcome {
+        let task = |&finish: &f64| TaskOutcome {
+            command: "true".to_owned(),
+            cgroup: PathBuf::new(),
+            start_s: 0.0,
+            finish_s: finish,
+            seconds: finish,
+            status: 0,
+            frozen_s: 0.0,
+            longest_frozen_s: 0.0,
+            freezes: 0,
+        };
+        RunOutcome {
+            policy: "auto".to_owned(),
+            makespan_s: finishes.iter().copied().fold(0.0, f64::max),
+            tasks: finishes.iter().map(task).collect(),
+            interrupted: false,
+        }
+    }
+
+    fn run(trial: Trial) -> Result<RunOutcome, ThrottleError> {
+        Ok(outcome(match trial {
+            Trial::Alone(_) => &[1.0],
+            Trial::With => &[1.0, 2.0],
+            Trial::Without => &[8.0, 8.0],
+        }))
+    }
+
+    #[test]
+    fn one_after_the_other_against_both_at_once() {
+        let options = CompareOptions { rounds: 3, seed: 1 };
+        let mut runs = 0;
+        let counted = |trial| {
+            runs += 1;
+            run(trial)
+        };
+        let all = compare(options, 2, counted).expect("figures");
+        assert_eq!(runs, count_runs(options, 2));
+        assert_eq!(all.throughput.ratio, 4.0);
+        assert_eq!(
+            (all.weighted_speedup.with, all.weighted_speedup.without),
+            (1.5, 0.25)
+        );
+        assert_eq!(
+            (all.worst_slowdown.with, all.worst_slowdown.without),
+            (2.0, 8.0)
+        );
+        assert_eq!(all.worst_against_without, 0.25);
+        assert_eq!(all.throughput.interval, Some((4.0, 4.0)));
+    }
+
+    #[test]
+    fn a_command_that_fails_ends_it() {
+        let options = CompareOptions { rounds: 1, seed: 1 };
+        let failing = |_| {
+            let mut outcome = outcome(&[1.0]);
+            outcome.tasks[0].status = 3;
+            Ok(outcome)
+        };
+        let said = compare(options, 1, failing)
+            .expect_err("failed")
+            .to_string();
+        assert!(said.contains("status 3"), "{said}");
+    }
+}

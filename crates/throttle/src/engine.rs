@@ -1,0 +1,324 @@
+//! Observes, asks the policy of each disk, freezes and thaws.
+
+mod sizes;
+mod task;
+
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use luc_control::throttle::sample::{Action, Class, Order, Policy, Sample, TaskId, TaskSample};
+use luc_probe::contention::Notify;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use crate::cgroup::Cgroup;
+use crate::clock::now_ns;
+use crate::guardian::Guardian;
+use crate::observer::{Disk, Observer};
+use crate::policy::PolicyChoice;
+use crate::record::Record;
+use crate::{Hierarchy, ThrottleError};
+use task::Task;
+pub use task::Totals;
+
+/// The longest time between two looks: the guardian takes a throttle that says nothing for a second for a dead one.
+const LONGEST_NS: u64 = 100_000_000;
+/// The cgroup of the guardian, below that of the tasks.
+pub(crate) const GUARDIAN: &str = "guardian";
+
+/// How an engine works.
+#[derive(Clone, Debug)]
+pub struct EngineOptions {
+    /// Who may run.
+    pub policy: PolicyChoice,
+    /// Disks by name; none: all.
+    pub disks: Vec<String>,
+    /// Nobody is frozen longer than this at a time, ns.
+    pub max_frozen_ns: u64,
+}
+
+/// The throttle of one machine.
+#[derive(Debug)]
+pub struct Engine {
+    options: EngineOptions,
+    hierarchy: Hierarchy,
+    observer: Observer,
+    controllers: Vec<Controller>,
+    tasks: Vec<Task>,
+    record: Record,
+    /// `None` only while it is being ended.
+    guardian: Option<Guardian>,
+}
+
+/// The policy of one disk.
+struct Controller {
+    disk: Disk,
+    policy: Box<dyn Policy>,
+    /// Requests of the disk when the policy last looked.
+    requests: u64,
+    look_again_ns: u64,
+}
+
+impl std::fmt::Debug for Controller {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Controller")
+            .field("disk", &self.disk)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Engine {
+    /// Loads the probe and starts the guardian, in a cgroup made for it below `parent`. `luc` is this program. `None`
+    /// for a policy that freezes nobody.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be done here, before anything is changed.
+    pub fn start(
+        hierarchy: &Hierarchy,
+        parent: &Path,
+        luc: &Path,
+        options: EngineOptions,
+    ) -> Result<Option<Self>, ThrottleError> {
+        if options.policy == PolicyChoice::Off {
+            return Ok(None);
+        }
+        let observer = Observer::open(&options.disks)?;
+        let controllers = observer
+            .disks()
+            .iter()
+            .filter_map(|disk| {
+                let policy = options
+                    .policy
+                    .controller(disk.has_arm, options.max_frozen_ns)?;
+                Some(Controller {
+                    disk: disk.clone(),
+                    policy,
+                    requests: 0,
+                    look_again_ns: 0,
+                })
+            })
+            .collect();
+        let record = Record::create()?;
+        record.beat(now_ns())?;
+        let guardian = Cgroup::create(&parent.join(GUARDIAN))
+            .and_then(|cgroup| Guardian::start(luc, &record, cgroup))
+            .inspect_err(|_| record.remove())?;
+        Ok(Some(Self {
+            options,
+            hierarchy: hierarchy.clone(),
+            observer,
+            controllers,
+            tasks: Vec::new(),
+            record,
+            guardian: Some(guardian),
+        }))
+    }
+
+    /// Adds a task.
+    ///
+    /// # Errors
+    ///
+    /// [`ThrottleError::TooMany`], [`ThrottleError::Probe`].
+    pub fn add(
+        &mut self,
+        cgroup: Cgroup,
+        class: Class,
+        size_bytes: Option<u64>,
+    ) -> Result<TaskId, ThrottleError> {
+        let is_protected = class == Class::Protected;
+        let notify = Notify {
+            on_submit: is_protected,
+            on_done: is_protected,
+        };
+        let slot = self.observer.watch(&cgroup, notify)?;
+        let entry = self.record.add(cgroup.path())?;
+        let id = TaskId(self.tasks.len() as u32);
+        self.tasks
+            .push(Task::new(id, cgroup, class, slot, entry, size_bytes));
+        Ok(id)
+    }
+
+    /// The task has ended: it is thawed, and no longer looked at.
+    ///
+    /// # Errors
+    ///
+    /// [`ThrottleError::Record`].
+    pub fn ended(&mut self, id: TaskId) -> Result<(), ThrottleError> {
+        let now = now_ns();
+        let task = &mut self.tasks[id.0 as usize];
+        task.thaw(now, &self.record)?;
+        task.has_ended = true;
+        self.observer.unwatch(task.slot);
+        Ok(())
+    }
+
+    /// How often and for how long a task was frozen.
+    #[must_use]
+    pub fn totals(&self, id: TaskId) -> Totals {
+        self.tasks[id.0 as usize].totals(now_ns())
+    }
+
+    /// Looks at the disks once and does what the policies say. Returns when to look again at the latest, ns.
+    ///
+    /// # Errors
+    ///
+    /// [`ThrottleError::Record`], [`ThrottleError::Process`]: everything is thawed then, by [`Engine::thaw_all`] or by
+    /// the guardian.
+    pub fn look(&mut self) -> Result<u64, ThrottleError> {
+        let now = now_ns();
+        self.record.beat(now)?;
+        if let Some(guardian) = &mut self.guardian {
+            guardian.restart_if_gone(&self.record)?;
+        }
+        self.heed_guardian(now)?;
+        for task in &mut self.tasks {
+            if task.is_frozen_longer_than(self.options.max_frozen_ns, now) {
+                task.thaw(now, &self.record)?;
+            }
+            task.learn_size(now);
+        }
+        let mut look_again_ns = now + LONGEST_NS;
+        for index in 0..self.controllers.len() {
+            look_again_ns = look_again_ns.min(self.look_at(index, now)?);
+        }
+        Ok(look_again_ns)
+    }
+
+    fn look_at(&mut self, index: usize, now: u64) -> Result<u64, ThrottleError> {
+        let controller = &mut self.controllers[index];
+        let disk = self.observer.disk(&controller.disk);
+        let wants_frozen = self.tasks.iter().any(|task| task.is_frozen_for(index));
+        let is_idle = disk.requests == controller.requests && disk.in_flight == 0;
+        if is_idle && !wants_frozen && now < controller.look_again_ns {
+            return Ok(now + LONGEST_NS);
+        }
+        controller.requests = disk.requests;
+        let mut samples = Vec::with_capacity(self.tasks.len());
+        for task in self.tasks.iter().filter(|task| !task.has_ended) {
+            let mut sample = TaskSample {
+                class: task.class,
+                frozen: task.is_frozen(),
+                remaining_bytes: task.remaining_bytes(),
+                ..TaskSample::new(task.id)
+            };
+            self.observer.fill(&mut sample, task.slot, &controller.disk);
+            samples.push(sample);
+        }
+        let decision = controller.policy.decide(&Sample {
+            now_ns: now,
+            disk,
+            tasks: &samples,
+        });
+        controller.look_again_ns = decision.look_again_ns;
+        for order in decision.orders {
+            self.obey(index, order, now)?;
+        }
+        Ok(decision.look_again_ns)
+    }
+
+    /// A task is frozen while the policy of any disk wants it to be.
+    fn obey(&mut self, controller: usize, order: Order, now: u64) -> Result<(), ThrottleError> {
+        let Some(task) = self.tasks.get_mut(order.task.0 as usize) else {
+            return Ok(());
+        };
+        if task.class != Class::Batch || task.has_ended {
+            return Ok(());
+        }
+        match order.action {
+            Action::Thaw => task.release(controller, now, &self.record),
+            Action::Freeze => {
+                let deadline_ns = now + self.options.max_frozen_ns;
+                task.freeze(controller, now, deadline_ns, &self.record)
+            }
+        }
+    }
+
+    /// What the guardian has thawed is thawed.
+    fn heed_guardian(&mut self, now: u64) -> Result<(), ThrottleError> {
+        if !self.tasks.iter().any(Task::is_frozen) {
+            return Ok(());
+        }
+        let deadlines = self
+            .record
+            .deadlines_ns()
+            .map_err(ThrottleError::record(Path::new(crate::record::DIRECTORY)))?;
+        for (task, deadline_ns) in self.tasks.iter_mut().zip(deadlines) {
+            if deadline_ns == 0 && task.is_frozen() {
+                task.thaw(now, &self.record)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until `until_ns`, a notification, or until one of `others` is readable.
+    ///
+    /// # Errors
+    ///
+    /// [`ThrottleError::Process`].
+    pub fn wait<F: AsFd>(&mut self, until_ns: u64, others: &[F]) -> Result<(), ThrottleError> {
+        let notified = wait(Some(self.observer.notified()), until_ns, others)?;
+        if notified {
+            self.observer.take_notifications();
+        }
+        Ok(())
+    }
+
+    /// Thaws everything.
+    ///
+    /// # Errors
+    ///
+    /// [`ThrottleError::Record`].
+    pub fn thaw_all(&mut self) -> Result<(), ThrottleError> {
+        let now = now_ns();
+        for task in &mut self.tasks {
+            task.thaw(now, &self.record)?;
+        }
+        Ok(())
+    }
+
+    /// Thaws everything and ends the guardian.
+    ///
+    /// # Errors
+    ///
+    /// [`ThrottleError::Cgroup`]: its cgroup could not be removed.
+    pub fn end(mut self) -> Result<(), ThrottleError> {
+        self.thaw_all()?;
+        let ended = match self.guardian.take() {
+            Some(guardian) => guardian.end(&self.hierarchy),
+            None => Ok(()),
+        };
+        self.record.remove();
+        ended
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        // After an error; the guardian sees to what this cannot do.
+        let _ = self.thaw_all();
+    }
+}
+
+/// Waits until `until_ns` or until a descriptor is readable; says whether the first is.
+pub(crate) fn wait<F: AsFd>(
+    first: Option<std::os::fd::BorrowedFd<'_>>,
+    until_ns: u64,
+    others: &[F],
+) -> Result<bool, ThrottleError> {
+    let left_ns = until_ns.saturating_sub(now_ns());
+    let timeout = Timespec {
+        tv_sec: (left_ns / 1_000_000_000) as i64,
+        tv_nsec: (left_ns % 1_000_000_000) as i64,
+    };
+    let mut fds: Vec<PollFd<'_>> = first
+        .iter()
+        .map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN))
+        .chain(others.iter().map(|fd| PollFd::new(fd, PollFlags::IN)))
+        .collect();
+    match poll(&mut fds, Some(&timeout)) {
+        Ok(_) | Err(Errno::INTR) => {}
+        Err(error) => return Err(ThrottleError::process("waiting")(error.into())),
+    }
+    Ok(first.is_some() && fds[0].revents().contains(PollFlags::IN))
+}

@@ -1,0 +1,182 @@
+//! One task, as the engine keeps it.
+
+use std::io;
+
+use luc_control::throttle::sample::{Class, TaskId};
+use luc_probe::contention::TaskSlot;
+use serde::Serialize;
+
+use super::sizes;
+use crate::ThrottleError;
+use crate::cgroup::Cgroup;
+use crate::record::{Entry, Record};
+
+/// How often the sizes of a task's open files are looked at, ns.
+const SIZE_EVERY_NS: u64 = 500_000_000;
+
+/// A cgroup under the throttle.
+#[derive(Debug)]
+pub(super) struct Task {
+    pub(super) id: TaskId,
+    pub(super) class: Class,
+    pub(super) slot: TaskSlot,
+    pub(super) has_ended: bool,
+    cgroup: Cgroup,
+    entry: Entry,
+    /// A bit for each disk whose policy wants it frozen.
+    frozen_for: u64,
+    frozen_since_ns: Option<u64>,
+    totals: Totals,
+    size_bytes: Option<u64>,
+    remaining_bytes: Option<u64>,
+    sized_ns: u64,
+}
+
+/// How often and for how long a task was frozen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Totals {
+    /// How often.
+    pub freezes: u64,
+    /// In all, ns.
+    pub frozen_ns: u64,
+    /// At most at a time, ns.
+    pub longest_ns: u64,
+}
+
+impl Task {
+    pub(super) fn new(
+        id: TaskId,
+        cgroup: Cgroup,
+        class: Class,
+        slot: TaskSlot,
+        entry: Entry,
+        size_bytes: Option<u64>,
+    ) -> Self {
+        Self {
+            id,
+            class,
+            slot,
+            has_ended: false,
+            cgroup,
+            entry,
+            frozen_for: 0,
+            frozen_since_ns: None,
+            totals: Totals::default(),
+            size_bytes,
+            remaining_bytes: None,
+            sized_ns: 0,
+        }
+    }
+
+    pub(super) fn is_frozen(&self) -> bool {
+        self.frozen_since_ns.is_some()
+    }
+
+    pub(super) fn is_frozen_for(&self, controller: usize) -> bool {
+        self.frozen_for & bit(controller) != 0
+    }
+
+    pub(super) fn is_frozen_longer_than(&self, limit_ns: u64, now: u64) -> bool {
+        self.frozen_since_ns
+            .is_some_and(|since| now.saturating_sub(since) >= limit_ns)
+    }
+
+    /// Freezes it on behalf of a disk's policy. One that somebody else has frozen is left alone.
+    pub(super) fn freeze(
+        &mut self,
+        controller: usize,
+        now: u64,
+        deadline_ns: u64,
+        record: &Record,
+    ) -> Result<(), ThrottleError> {
+        if self.is_frozen() {
+            self.frozen_for |= bit(controller);
+            return Ok(());
+        }
+        match self.cgroup.is_asked_to_freeze() {
+            Ok(false) => {}
+            // Somebody else's, or gone.
+            Ok(true) | Err(_) => return Ok(()),
+        }
+        record.note_freeze(self.entry, deadline_ns)?;
+        match self.cgroup.set_frozen(true) {
+            Ok(()) => {
+                self.frozen_for |= bit(controller);
+                self.frozen_since_ns = Some(now);
+                self.totals.freezes += 1;
+                Ok(())
+            }
+            Err(error) => {
+                record.note_thaw(self.entry)?;
+                self.forgive(error, "freeze")
+            }
+        }
+    }
+
+    /// A disk's policy no longer wants it frozen.
+    pub(super) fn release(
+        &mut self,
+        controller: usize,
+        now: u64,
+        record: &Record,
+    ) -> Result<(), ThrottleError> {
+        self.frozen_for &= !bit(controller);
+        if self.frozen_for == 0 {
+            self.thaw(now, record)?;
+        }
+        Ok(())
+    }
+
+    /// Thaws it whatever the policies want.
+    pub(super) fn thaw(&mut self, now: u64, record: &Record) -> Result<(), ThrottleError> {
+        self.frozen_for = 0;
+        let Some(since) = self.frozen_since_ns.take() else {
+            return Ok(());
+        };
+        let frozen_ns = now.saturating_sub(since);
+        self.totals.frozen_ns += frozen_ns;
+        self.totals.longest_ns = self.totals.longest_ns.max(frozen_ns);
+        let thawed = self.cgroup.set_frozen(false);
+        record.note_thaw(self.entry)?;
+        thawed.or_else(|error| self.forgive(error, "thaw"))
+    }
+
+    /// A cgroup that was removed is frozen no longer.
+    fn forgive(&self, error: io::Error, what: &'static str) -> Result<(), ThrottleError> {
+        if error.raw_os_error() == Some(libc::ENODEV) {
+            return Ok(());
+        }
+        Err(ThrottleError::cgroup(what, self.cgroup.path())(error))
+    }
+
+    pub(super) fn totals(&self, now: u64) -> Totals {
+        let mut totals = self.totals;
+        if let Some(since) = self.frozen_since_ns {
+            let frozen_ns = now.saturating_sub(since);
+            totals.frozen_ns += frozen_ns;
+            totals.longest_ns = totals.longest_ns.max(frozen_ns);
+        }
+        totals
+    }
+
+    /// Bytes that it will yet move, if somebody said how many in all, or by the files that it reads.
+    pub(super) fn remaining_bytes(&self) -> Option<u64> {
+        self.remaining_bytes
+    }
+
+    /// Looks at the files that it has open, now and then.
+    pub(super) fn learn_size(&mut self, now: u64) {
+        let is_due = now.saturating_sub(self.sized_ns) >= SIZE_EVERY_NS;
+        if self.has_ended || self.is_frozen() || self.class != Class::Batch || !is_due {
+            return;
+        }
+        self.sized_ns = now;
+        self.remaining_bytes = self
+            .size_bytes
+            .or_else(|| sizes::remaining_bytes(&self.cgroup));
+    }
+}
+
+fn bit(controller: usize) -> u64 {
+    1 << (controller % 64)
+}

@@ -1,0 +1,108 @@
+//! What can go wrong, said so that the user knows what to do.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use luc_probe::ProbeError;
+
+/// An error of the throttle.
+#[derive(Debug, thiserror::Error)]
+pub enum ThrottleError {
+    /// Not root.
+    #[error("throttling needs root: it freezes cgroups and loads BPF programs; run it by sudo")]
+    Privileges,
+    /// There is no cgroup2 mount.
+    #[error(
+        "no cgroup v2 hierarchy is mounted: `mount -t cgroup2 none /sys/fs/cgroup/unified`, or boot with \
+         systemd.unified_cgroup_hierarchy=1"
+    )]
+    NoCgroup2,
+    /// Every cgroup2 mount is read-only, as in most containers.
+    #[error("{} is read-only, as in a container: run luc throttle on the host, or give the container its cgroups",
+        .0.display())]
+    ReadOnly(PathBuf),
+    /// The kernel has no freezer for cgroup v2 (before Linux 5.2).
+    #[error("{} has no cgroup.freeze: throttling needs Linux 5.2 or later", .0.display())]
+    NoFreezer(PathBuf),
+    /// A file of a cgroup.
+    #[error("cannot {what} {}: {source}", .path.display())]
+    Cgroup {
+        /// What was tried, such as "write".
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A process could not be started or watched.
+    #[error("{what}: {source}")]
+    Process {
+        /// What was tried.
+        what: String,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The record of what is frozen.
+    #[error("the record of frozen cgroups {}: {source}", .path.display())]
+    Record {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// More tasks than the record has room for.
+    #[error("more than {0} tasks: name fewer cgroups")]
+    TooMany(usize),
+    /// A disk that is not there.
+    #[error("{0}: there is no such disk; lsblk -d lists them (a partition's disk is meant)")]
+    Disk(String),
+    /// Ctrl-C during a comparison.
+    #[error("interrupted: no comparison without all of its runs")]
+    Interrupted,
+    /// A command of a comparison failed.
+    #[error(
+        "{command:?} ended with status {status}: a comparison needs commands that succeed each time they are run"
+    )]
+    Failed {
+        /// The command.
+        command: String,
+        /// 128 and the signal's number if one ended it.
+        status: i32,
+    },
+    /// Runs that took no time.
+    #[error("a command took no time that can be compared: give commands that run for longer")]
+    Figures,
+    /// A policy in words that mean nothing.
+    #[error("policy {given:?}: {reason}; known are {known}")]
+    Policy {
+        /// As given.
+        given: String,
+        /// What is wrong.
+        reason: String,
+        /// What may be given.
+        known: &'static str,
+    },
+    /// What the kernel shows.
+    #[error(transparent)]
+    Probe(#[from] ProbeError),
+}
+
+impl ThrottleError {
+    /// For `map_err`: an operation on a file of a cgroup.
+    pub(crate) fn cgroup(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Cgroup { what, path, source }
+    }
+
+    /// For `map_err`: an operation on processes.
+    pub(crate) fn process(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let what = what.into();
+        move |source| Self::Process { what, source }
+    }
+
+    /// For `map_err`: an operation on the record.
+    pub(crate) fn record(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Record { path, source }
+    }
+}

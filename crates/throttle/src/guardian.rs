@@ -1,0 +1,214 @@
+//! The guardian: a process that thaws everything when the throttle dies, hangs, or freezes a cgroup for too long.
+//!
+//! It has a session and a cgroup of its own, and the kernel takes it last when memory runs out, so that what ends the
+//! throttle does not end it as well. The throttle watches it in turn ([`Guardian::restart_if_gone`]). It gets the record
+//! as its standard input, which keeps the record's lock while it lives.
+
+use std::fs;
+use std::io;
+use std::os::fd::AsFd as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, getppid, pidfd_open, setsid};
+
+use crate::cgroup::{Cgroup, is_made};
+use crate::clock::now_ns;
+use crate::record::Record;
+use crate::{Hierarchy, ThrottleError};
+
+/// A throttle that has said nothing for so long hangs.
+const PATIENCE_NS: u64 = 1_000_000_000;
+/// How much later than the throttle it thaws what has been frozen too long.
+const GRACE_NS: u64 = 50_000_000;
+/// How often it looks.
+const LOOK_EVERY_NS: u64 = 20_000_000;
+/// How often it looks whether tasks that outlived their throttle have ended.
+const LINGER_EVERY_NS: u64 = 500_000_000;
+
+/// The guardian, seen from the throttle.
+#[derive(Debug)]
+pub struct Guardian {
+    luc: PathBuf,
+    cgroup: Cgroup,
+    child: Child,
+}
+
+impl Guardian {
+    /// Starts it in `cgroup`: `luc` is this program, whose hidden command `throttle guardian` calls [`main`].
+    ///
+    /// # Errors
+    ///
+    /// [`ThrottleError::Process`].
+    pub fn start(luc: &Path, record: &Record, cgroup: Cgroup) -> Result<Self, ThrottleError> {
+        Ok(Self {
+            luc: luc.to_owned(),
+            child: spawn(luc, record, &cgroup)?,
+            cgroup,
+        })
+    }
+
+    /// Starts another one if it has ended. Nothing may be frozen without one.
+    ///
+    /// # Errors
+    ///
+    /// [`ThrottleError::Process`].
+    pub fn restart_if_gone(&mut self, record: &Record) -> Result<bool, ThrottleError> {
+        let ended = self
+            .child
+            .try_wait()
+            .map_err(ThrottleError::process("watching the guardian"))?;
+        if ended.is_none() {
+            return Ok(false);
+        }
+        self.child = spawn(&self.luc, record, &self.cgroup)?;
+        Ok(true)
+    }
+
+    /// Its process.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Ends it, once nothing is frozen, and removes its cgroup.
+    ///
+    /// # Errors
+    ///
+    /// [`ThrottleError::Cgroup`].
+    pub fn end(mut self, hierarchy: &Hierarchy) -> Result<(), ThrottleError> {
+        // It has ended already, or ends now; either way nothing is left.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        self.cgroup.remove(hierarchy.root())
+    }
+}
+
+fn spawn(luc: &Path, record: &Record, cgroup: &Cgroup) -> Result<Child, ThrottleError> {
+    let failed = || ThrottleError::process("starting the guardian");
+    let file = record.file().try_clone().map_err(failed())?;
+    let entrance = cgroup.entrance()?;
+    let mut command = Command::new(luc);
+    command
+        .args(["throttle", "guardian"])
+        .stdin(Stdio::from(file))
+        .stdout(Stdio::null());
+    // SAFETY: between fork and exec only one system call is made; nothing allocates or locks.
+    unsafe {
+        command.pre_exec(move || {
+            rustix::io::write(&entrance, b"0")
+                .map(|_| ())
+                .map_err(Into::into)
+        });
+    }
+    command.spawn().map_err(failed())
+}
+
+/// The guardian's own work: watches its parent until it has ended and nothing is frozen.
+///
+/// # Errors
+///
+/// The system's.
+pub fn main() -> io::Result<()> {
+    let record = Record::inherited(fs::File::from(io::stdin().as_fd().try_clone_to_owned()?));
+    // Fails in a process that leads a session already: it then has one of its own.
+    let _ = setsid();
+    ignore_signals_to_all();
+    // Refused in a container without CAP_SYS_RESOURCE: the guardian then has the throttle's own chances.
+    let _ = fs::write("/proc/self/oom_score_adj", "-1000");
+    let throttle = match getppid().map(|parent| pidfd_open(parent, PidfdFlags::empty())) {
+        Some(Ok(pidfd)) if !is_orphan() => pidfd,
+        // It died before this process could look.
+        _ => return end(&record),
+    };
+    loop {
+        let timeout = Timespec {
+            tv_sec: 0,
+            tv_nsec: LOOK_EVERY_NS as i64,
+        };
+        let mut fds = [PollFd::new(&throttle, PollFlags::IN)];
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(0) | Err(Errno::INTR) => {}
+            Ok(_) => return end(&record),
+            Err(error) => {
+                record.thaw(|_| true)?;
+                return Err(error.into());
+            }
+        }
+        let now = now_ns();
+        let hangs = now.saturating_sub(record.heartbeat_ns()?) > PATIENCE_NS;
+        let thawed =
+            record.thaw(|deadline_ns| hangs || now > deadline_ns.saturating_add(GRACE_NS))?;
+        if thawed > 0 {
+            let why = if hangs {
+                "the throttle hangs"
+            } else {
+                "they were frozen for too long"
+            };
+            eprintln!("luc: the guardian thawed {thawed} cgroups: {why}");
+        }
+    }
+}
+
+/// Whether the parent has died: its children then belong to a process that did not start them. The record's folder
+/// says who started this one.
+fn is_orphan() -> bool {
+    let of_record = fs::read_link("/proc/self/fd/0")
+        .ok()
+        .and_then(|path| path.file_name()?.to_str()?.parse().ok())
+        .and_then(Pid::from_raw);
+    of_record != getppid()
+}
+
+/// The throttle is gone: thaws all, waits until the tasks that it started have ended, and removes the cgroups that it
+/// made for them.
+fn end(record: &Record) -> io::Result<()> {
+    record.thaw(|_| true)?;
+    let made: Vec<PathBuf> = record
+        .cgroups()?
+        .into_iter()
+        .filter(|path| is_made(path))
+        .collect();
+    while made.iter().any(|path| is_populated(path)) {
+        std::thread::sleep(std::time::Duration::from_nanos(LINGER_EVERY_NS));
+    }
+    // From here on nothing is left to be guarded: what cannot be removed is an empty cgroup.
+    for path in &made {
+        let _ = fs::remove_dir(path);
+    }
+    if let Ok(hierarchy) = Hierarchy::find()
+        && let Ok(own) = hierarchy.of_process(std::process::id())
+        && own != hierarchy.root()
+    {
+        let procs = hierarchy.root().join("cgroup.procs");
+        let _ = fs::write(procs, std::process::id().to_string());
+        let _ = fs::remove_dir(&own);
+    }
+    if let Some(parent) = made.first().and_then(|path| path.parent()) {
+        let _ = fs::remove_dir(parent);
+    }
+    record.remove();
+    Ok(())
+}
+
+fn is_populated(cgroup: &Path) -> bool {
+    fs::read_to_string(cgroup.join("cgroup.events"))
+        .is_ok_and(|events| events.contains("populated 1"))
+}
+
+/// What ends a process by default and may be sent to all of a service, a session or a terminal.
+fn ignore_signals_to_all() {
+    for signal in [
+        libc::SIGTERM,
+        libc::SIGHUP,
+        libc::SIGINT,
+        libc::SIGQUIT,
+        libc::SIGPIPE,
+    ] {
+        // SAFETY: SIG_IGN is a valid disposition of these signals, and no handler runs.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
+}

@@ -1,0 +1,26 @@
+//! `luc throttle`: tasks that ruin each other's disk take turns.
+//!
+//! A task is a cgroup. It is stopped by `cgroup.freeze`, which takes effect on the way to user space and therefore
+//! never while a kernel lock is held. Who runs is decided by a policy of `luc_control::throttle`.
+//!
+//! - [`hierarchy`], [`cgroup`]: where cgroups are, and one of them.
+//! - [`observer`]: what the tasks do on the disks.
+//! - [`engine`]: observes, asks the policy, acts.
+//! - [`record`], [`guardian`]: why nobody stays frozen.
+//! - [`run`]: commands as tasks; [`compare`]: with the throttle and without.
+
+pub mod cgroup;
+mod clock;
+pub mod compare;
+pub mod engine;
+mod error;
+pub mod guardian;
+pub mod hierarchy;
+pub mod observer;
+pub mod policy;
+pub mod record;
+pub mod run;
+
+pub use error::ThrottleError;
+pub use hierarchy::Hierarchy;
+pub use policy::PolicyChoice;

@@ -1,0 +1,129 @@
+//! Policies by name.
+
+use std::fmt;
+use std::str::FromStr;
+
+use luc_control::throttle::auto::{Auto, AutoConfig, Prior, Sequence};
+use luc_control::throttle::sample::Policy;
+use luc_units::{format_duration, parse_duration_ns};
+
+use crate::ThrottleError;
+
+/// What may be given, for help texts and errors.
+pub const KNOWN: &str = "auto, off, fcfs, turns[:TIME]";
+/// The usual turn of `turns`.
+const TURN_NS: u64 = 250_000_000;
+
+/// Who may use a disk, as a user chooses it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PolicyChoice {
+    /// Everybody, always.
+    Off,
+    /// What is measured to be best.
+    #[default]
+    Auto,
+    /// One at a time, each to its end, in the order of arrival.
+    FirstComeFirstServed,
+    /// One at a time, for this long, ns, in a ring.
+    Turns(u64),
+}
+
+impl PolicyChoice {
+    /// A controller for one disk; `None` where nobody is ever frozen.
+    #[must_use]
+    pub fn controller(self, has_arm: bool, max_frozen_ns: u64) -> Option<Box<dyn Policy>> {
+        let config = AutoConfig {
+            max_frozen_ns,
+            prior: if has_arm {
+                Prior::Engaged
+            } else {
+                Prior::Together
+            },
+            ..AutoConfig::default()
+        };
+        let config = match self {
+            Self::Off => return None,
+            Self::Auto => config,
+            Self::FirstComeFirstServed => AutoConfig {
+                sequence: Sequence::Arrival,
+                prior: Prior::Engaged,
+                ..config
+            },
+            Self::Turns(turn_ns) => AutoConfig {
+                sequence: Sequence::RoundRobin,
+                turn_ns: Some(turn_ns),
+                prior: Prior::Engaged,
+                ..config
+            },
+        };
+        Some(Box::new(Auto::new(config)))
+    }
+}
+
+impl fmt::Display for PolicyChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Off => f.write_str("off"),
+            Self::Auto => f.write_str("auto"),
+            Self::FirstComeFirstServed => f.write_str("fcfs"),
+            Self::Turns(turn_ns) => write!(f, "turns:{}", format_duration(*turn_ns)),
+        }
+    }
+}
+
+impl FromStr for PolicyChoice {
+    type Err = ThrottleError;
+
+    fn from_str(text: &str) -> Result<Self, ThrottleError> {
+        let refused = |reason: String| ThrottleError::Policy {
+            given: text.to_owned(),
+            reason,
+            known: KNOWN,
+        };
+        let (name, value) = match text.split_once(':') {
+            Some((name, value)) => (name, Some(value)),
+            None => (text, None),
+        };
+        match (name, value) {
+            ("off", None) => Ok(Self::Off),
+            ("auto", None) => Ok(Self::Auto),
+            ("fcfs", None) => Ok(Self::FirstComeFirstServed),
+            ("turns", None) => Ok(Self::Turns(TURN_NS)),
+            ("turns", Some(time)) => match parse_duration_ns(time) {
+                Ok(0) => Err(refused("a turn of no time".to_owned())),
+                Ok(ns) => Ok(Self::Turns(ns)),
+                Err(error) => Err(refused(error.to_string())),
+            },
+            ("off" | "auto" | "fcfs", Some(_)) => Err(refused(format!("{name} takes no value"))),
+            _ => Err(refused("there is none of this name".to_owned())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_and_printed_alike() {
+        for text in ["off", "auto", "fcfs", "turns:250ms", "turns:1s"] {
+            let choice: PolicyChoice = text.parse().expect("known");
+            assert_eq!(choice.to_string(), text);
+        }
+        assert_eq!(
+            "turns".parse::<PolicyChoice>().expect("known"),
+            PolicyChoice::Turns(TURN_NS)
+        );
+    }
+
+    #[test]
+    fn a_wrong_one_names_what_is_known() {
+        for text in ["wise?", "turns:0s", "turns:x", "auto:1", ""] {
+            let said = text
+                .parse::<PolicyChoice>()
+                .expect_err("refused")
+                .to_string();
+            assert!(said.contains("known are auto"), "{said}");
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! One command in its cgroup.
+
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use luc_control::throttle::sample::TaskId;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use super::Task;
+use crate::ThrottleError;
+use crate::cgroup::Cgroup;
+use crate::clock::now_ns;
+use crate::engine::Totals;
+
+/// What ends a command that cannot be waited for.
+const LOST: i32 = 255;
+
+/// A cgroup that waits for its command.
+#[derive(Debug)]
+pub(super) struct Place {
+    cgroup: Cgroup,
+    entrance: File,
+}
+
+impl Place {
+    pub(super) fn new(
+        cgroup: Cgroup,
+        settings: &[(String, String)],
+    ) -> Result<Self, ThrottleError> {
+        for (file, value) in settings {
+            cgroup.set(file, value)?;
+        }
+        let entrance = cgroup.entrance()?;
+        Ok(Self { cgroup, entrance })
+    }
+}
+
+/// A command that was started.
+#[derive(Debug)]
+pub(super) struct Child {
+    pub(super) id: Option<TaskId>,
+    pub(super) command: String,
+    pub(super) cgroup: PathBuf,
+    pub(super) start_ns: u64,
+    pub(super) finish_ns: u64,
+    pub(super) status: i32,
+    pub(super) totals: Totals,
+    process: std::process::Child,
+    /// Until it has ended.
+    pidfd: Option<OwnedFd>,
+}
+
+impl Child {
+    pub(super) fn start(
+        task: &Task,
+        place: Place,
+        discard_output: bool,
+    ) -> Result<(Self, Cgroup), ThrottleError> {
+        let text = task.command.to_string_lossy().into_owned();
+        let failed = || ThrottleError::process(format!("cannot start {text:?}"));
+        let entrance = place.entrance;
+        let mut command = Command::new("/bin/sh");
+        command.arg("-c").arg(&task.command).stdin(Stdio::null());
+        if discard_output {
+            command.stdout(Stdio::null());
+        }
+        // SAFETY: between fork and exec only one system call is made; nothing allocates or locks.
+        unsafe {
+            command.pre_exec(move || {
+                rustix::io::write(&entrance, b"0")
+                    .map(|_| ())
+                    .map_err(Into::into)
+            });
+        }
+        let start_ns = now_ns();
+        let process = command.spawn().map_err(failed())?;
+        let pid = Pid::from_child(&process);
+        let pidfd = pidfd_open(pid, PidfdFlags::empty()).map_err(|error| failed()(error.into()))?;
+        let child = Self {
+            id: None,
+            command: text.clone(),
+            cgroup: place.cgroup.path().to_owned(),
+            start_ns,
+            finish_ns: start_ns,
+            status: 0,
+            totals: Totals::default(),
+            process,
+            pidfd: Some(pidfd),
+        };
+        Ok((child, place.cgroup))
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        self.pidfd.is_some()
+    }
+
+    pub(super) fn pidfd(&self) -> Option<&OwnedFd> {
+        self.pidfd.as_ref()
+    }
+
+    /// Whether it has ended since this was last asked.
+    pub(super) fn has_just_ended(&mut self) -> Result<bool, ThrottleError> {
+        if self.pidfd.is_none() {
+            return Ok(false);
+        }
+        let ended = self
+            .process
+            .try_wait()
+            .map_err(ThrottleError::process(format!(
+                "waiting for {:?}",
+                self.command
+            )))?;
+        let Some(status) = ended else {
+            return Ok(false);
+        };
+        self.finish_ns = now_ns();
+        self.status = status
+            .code()
+            .or_else(|| Some(128 + status.signal()?))
+            .unwrap_or(LOST);
+        self.pidfd = None;
+        Ok(true)
+    }
+
+    pub(super) fn signal(&self, signal: libc::c_int) {
+        let Some(pidfd) = &self.pidfd else {
+            return;
+        };
+        if let Some(signal) = rustix::process::Signal::from_named_raw(signal) {
+            // It may have ended this moment.
+            let _ = rustix::process::pidfd_send_signal(pidfd, signal);
+        }
+    }
+
+    /// Waits for one that was killed.
+    pub(super) fn wait(&mut self) {
+        if self.pidfd.take().is_some() {
+            let _ = self.process.wait();
+        }
+    }
+}
