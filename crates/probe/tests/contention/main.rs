@@ -1,6 +1,7 @@
 //! The use of a loop device by watched cgroups and threads, against what they did. Skipped without root, loop devices,
 //! cgroup v2 or BPF.
 
+mod guests;
 mod place;
 
 use std::fs::{self, OpenOptions};
