@@ -312,3 +312,111 @@ fn refusals_are_one_line_and_leave_nothing() {
     let said = refusal(&run(&["--set", "no.such=1", "--task", "true"]));
     assert!(said.contains("no.such"), "{said}");
 }
+
+/// A daemon with a configuration of its own, ended when dropped.
+struct Daemon(Child);
+
+impl Daemon {
+    fn start(folder: &Path, config: &str) -> Self {
+        let path = folder.join("throttle.toml");
+        fs::write(&path, config).expect("written");
+        let mut command = Command::new(LUC);
+        command.args(["throttle", "daemon", "--policy", "fcfs", "--config"]);
+        command.arg(path);
+        Self(command.spawn().expect("luc runs"))
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let pid = Pid::from_raw(self.0.id() as i32).expect("a process");
+        let _ = kill_process(pid, Signal::TERM);
+        let _ = self.0.wait();
+    }
+}
+
+/// A cgroup with a shell that writes for ever; killed and removed when dropped.
+struct Service(PathBuf);
+
+impl Service {
+    fn start(name: &str, disk: &Disk) -> Self {
+        let path = cgroups().join(name);
+        fs::create_dir(&path).expect("made");
+        let this = Self(path);
+        let script = format!(
+            "echo $$ >{}/cgroup.procs; {}",
+            this.0.display(),
+            writer(disk, name, None)
+        );
+        let mut command = Command::new("sh");
+        command.args(["-c", &script]);
+        // It is waited for by the cgroup's end.
+        std::thread::spawn(move || command.status());
+        this
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        until("the service's end", || {
+            let _ = fs::write(self.0.join("cgroup.kill"), "1");
+            fs::remove_dir(&self.0).is_ok() || !self.0.exists()
+        });
+    }
+}
+
+#[test]
+fn a_daemon_freezes_batch_and_nothing_else() {
+    let Some(disk) = Disk::new("throttle-daemon", "ext4", "") else {
+        return;
+    };
+    let mark = std::process::id();
+    let services = ["batch-a", "batch-b", "other"]
+        .map(|name| Service::start(&format!("luc-test-{mark}-{name}"), &disk));
+    let config = format!(
+        "max_frozen = '2s'\ndisks = ['{}']\nmetrics = '{}'\n\
+         [[task]]\nmatch = 'luc-test-{mark}-batch-*'\nclass = 'batch'\n",
+        device(&disk),
+        disk.path("metrics")
+    );
+    let daemon = Daemon::start(Path::new(&disk.path("")), &config);
+    until("a frozen task", || {
+        services[..2].iter().any(|service| is_frozen(&service.0))
+    });
+    assert!(!is_frozen(&services[2].0));
+    until("metrics", || {
+        fs::read_to_string(disk.path("metrics"))
+            .is_ok_and(|text| text.contains("luc_throttle_orders_total{action=\"freeze\""))
+    });
+    let status = disk.luc(&["throttle", "status", "--json"]);
+    let figures: Value = serde_json::from_slice(&status.stdout).expect("JSON");
+    assert_eq!(
+        figures["tasks"].as_array().map(Vec::len),
+        Some(2),
+        "{figures}"
+    );
+    drop(daemon);
+    assert!(services.iter().all(|service| !is_frozen(&service.0)));
+    assert!(!cgroups().join("luc-throttle").exists());
+    assert_eq!(disk.luc(&["throttle", "status"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_configuration_that_is_wrong_is_one_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("throttle.toml").display().to_string();
+    let daemon = |text: &str| {
+        fs::write(&path, text).expect("written");
+        let output = Command::new(LUC)
+            .args(["throttle", "daemon", "--config", &path])
+            .output();
+        refusal(&output.expect("luc runs"))
+    };
+    let said = daemon("[[task]]\nmatch = 'a'\nclas = 'batch'\n");
+    assert!(
+        said.contains("line 3") && said.contains("did you mean `class`"),
+        "{said}"
+    );
+    let said = daemon("");
+    assert!(said.contains("no task of class batch"), "{said}");
+}

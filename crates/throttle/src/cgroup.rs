@@ -13,7 +13,7 @@ pub(crate) const MADE: &str = "luc-throttle-";
 
 const FREEZE: &str = "cgroup.freeze";
 const EVENTS: &str = "cgroup.events";
-const PROCESSES: &str = "cgroup.procs";
+pub(crate) const PROCESSES: &str = "cgroup.procs";
 const CONTROLLERS: &str = "cgroup.controllers";
 const SUBTREE: &str = "cgroup.subtree_control";
 

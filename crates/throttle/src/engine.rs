@@ -3,10 +3,13 @@
 mod sizes;
 mod task;
 
+use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use luc_control::throttle::sample::{Action, Class, Order, Policy, Sample, TaskId, TaskSample};
+use luc_control::throttle::sample::{
+    Action, Class, Order, Policy, Reason, Sample, TaskId, TaskSample,
+};
 use luc_probe::contention::Notify;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -44,10 +47,29 @@ pub struct Engine {
     hierarchy: Hierarchy,
     observer: Observer,
     controllers: Vec<Controller>,
-    tasks: Vec<Task>,
+    tasks: BTreeMap<TaskId, Task>,
+    next: u32,
+    counters: Counters,
     record: Record,
     /// `None` only while it is being ended.
     guardian: Option<Guardian>,
+}
+
+/// What an engine has done since it was started.
+#[derive(Clone, Debug, Default)]
+pub struct Counters {
+    /// Freezes and thaws by what was done and why.
+    pub orders: BTreeMap<(Action, Reason), u64>,
+    /// Cgroups that the guardian thawed.
+    pub thawed_by_guardian: u64,
+    /// Cgroups that were frozen for as long as is allowed.
+    pub thawed_at_limit: u64,
+    /// Guardians that had to be replaced.
+    pub guardians_lost: u64,
+    /// Looks at the disks.
+    pub looks: u64,
+    /// Time spent in them, ns.
+    pub looking_ns: u64,
 }
 
 /// The policy of one disk.
@@ -109,7 +131,9 @@ impl Engine {
             hierarchy: hierarchy.clone(),
             observer,
             controllers,
-            tasks: Vec::new(),
+            tasks: BTreeMap::new(),
+            next: 0,
+            counters: Counters::default(),
             record,
             guardian: Some(guardian),
         }))
@@ -132,10 +156,13 @@ impl Engine {
             on_done: is_protected,
         };
         let slot = self.observer.watch(&cgroup, notify)?;
-        let entry = self.record.add(cgroup.path())?;
-        let id = TaskId(self.tasks.len() as u32);
-        self.tasks
-            .push(Task::new(id, cgroup, class, slot, entry, size_bytes));
+        let entry = self.record.add(cgroup.path()).inspect_err(|_| {
+            self.observer.unwatch(slot);
+        })?;
+        let id = TaskId(self.next);
+        self.next += 1;
+        let task = Task::new(id, cgroup, class, slot, entry, size_bytes);
+        self.tasks.insert(id, task);
         Ok(id)
     }
 
@@ -144,19 +171,43 @@ impl Engine {
     /// # Errors
     ///
     /// [`ThrottleError::Record`].
-    pub fn ended(&mut self, id: TaskId) -> Result<(), ThrottleError> {
+    pub fn ended(&mut self, id: TaskId) -> Result<Totals, ThrottleError> {
         let now = now_ns();
-        let task = &mut self.tasks[id.0 as usize];
+        let Some(mut task) = self.tasks.remove(&id) else {
+            return Ok(Totals::default());
+        };
         task.thaw(now, &self.record)?;
-        task.has_ended = true;
+        self.record.forget(task.entry);
         self.observer.unwatch(task.slot);
-        Ok(())
+        Ok(task.totals(now))
     }
 
-    /// How often and for how long a task was frozen.
+    /// How often and for how long a task was frozen; whether it is.
     #[must_use]
-    pub fn totals(&self, id: TaskId) -> Totals {
-        self.tasks[id.0 as usize].totals(now_ns())
+    pub fn totals(&self, id: TaskId) -> Option<(Totals, bool)> {
+        let task = self.tasks.get(&id)?;
+        Some((task.totals(now_ns()), task.is_frozen()))
+    }
+
+    /// What was done so far.
+    #[must_use]
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// What is watched.
+    #[must_use]
+    pub fn observer(&self) -> &Observer {
+        &self.observer
+    }
+
+    /// What a task did on a disk.
+    #[must_use]
+    pub fn sample(&self, id: TaskId, disk: &Disk) -> Option<TaskSample> {
+        let task = self.tasks.get(&id)?;
+        let mut sample = task.sample();
+        self.observer.fill(&mut sample, task.slot, disk);
+        Some(sample)
     }
 
     /// Looks at the disks once and does what the policies say. Returns when to look again at the latest, ns.
@@ -168,41 +219,42 @@ impl Engine {
     pub fn look(&mut self) -> Result<u64, ThrottleError> {
         let now = now_ns();
         self.record.beat(now)?;
-        if let Some(guardian) = &mut self.guardian {
-            guardian.restart_if_gone(&self.record)?;
+        if let Some(guardian) = &mut self.guardian
+            && guardian.restart_if_gone(&self.record)?
+        {
+            self.counters.guardians_lost += 1;
         }
         self.heed_guardian(now)?;
-        for task in &mut self.tasks {
+        for task in self.tasks.values_mut() {
             if task.is_frozen_longer_than(self.options.max_frozen_ns, now) {
                 task.thaw(now, &self.record)?;
+                self.counters.thawed_at_limit += 1;
             }
-            task.learn_size(now);
         }
         let mut look_again_ns = now + LONGEST_NS;
         for index in 0..self.controllers.len() {
             look_again_ns = look_again_ns.min(self.look_at(index, now)?);
         }
+        self.counters.looks += 1;
+        self.counters.looking_ns += now_ns().saturating_sub(now);
         Ok(look_again_ns)
     }
 
     fn look_at(&mut self, index: usize, now: u64) -> Result<u64, ThrottleError> {
         let controller = &mut self.controllers[index];
         let disk = self.observer.disk(&controller.disk);
-        let wants_frozen = self.tasks.iter().any(|task| task.is_frozen_for(index));
+        let wants_frozen = self.tasks.values().any(|task| task.is_frozen_for(index));
         let is_idle = disk.requests == controller.requests && disk.in_flight == 0;
         if is_idle && !wants_frozen && now < controller.look_again_ns {
             return Ok(now + LONGEST_NS);
         }
         controller.requests = disk.requests;
         let mut samples = Vec::with_capacity(self.tasks.len());
-        for task in self.tasks.iter().filter(|task| !task.has_ended) {
-            let mut sample = TaskSample {
-                class: task.class,
-                frozen: task.is_frozen(),
-                remaining_bytes: task.remaining_bytes(),
-                ..TaskSample::new(task.id)
-            };
+        for task in self.tasks.values_mut() {
+            let mut sample = task.sample();
             self.observer.fill(&mut sample, task.slot, &controller.disk);
+            task.learn_size(sample.bytes, now);
+            sample.remaining_bytes = task.remaining_bytes();
             samples.push(sample);
         }
         let decision = controller.policy.decide(&Sample {
@@ -219,12 +271,14 @@ impl Engine {
 
     /// A task is frozen while the policy of any disk wants it to be.
     fn obey(&mut self, controller: usize, order: Order, now: u64) -> Result<(), ThrottleError> {
-        let Some(task) = self.tasks.get_mut(order.task.0 as usize) else {
+        let Some(task) = self.tasks.get_mut(&order.task) else {
             return Ok(());
         };
-        if task.class != Class::Batch || task.has_ended {
+        if task.class != Class::Batch {
             return Ok(());
         }
+        let key = (order.action, order.reason);
+        *self.counters.orders.entry(key).or_default() += 1;
         match order.action {
             Action::Thaw => task.release(controller, now, &self.record),
             Action::Freeze => {
@@ -236,16 +290,17 @@ impl Engine {
 
     /// What the guardian has thawed is thawed.
     fn heed_guardian(&mut self, now: u64) -> Result<(), ThrottleError> {
-        if !self.tasks.iter().any(Task::is_frozen) {
+        if !self.tasks.values().any(Task::is_frozen) {
             return Ok(());
         }
         let deadlines = self
             .record
             .deadlines_ns()
             .map_err(ThrottleError::record(Path::new(crate::record::DIRECTORY)))?;
-        for (task, deadline_ns) in self.tasks.iter_mut().zip(deadlines) {
-            if deadline_ns == 0 && task.is_frozen() {
+        for task in self.tasks.values_mut() {
+            if task.is_frozen() && Record::is_thawed(&deadlines, task.entry) {
                 task.thaw(now, &self.record)?;
+                self.counters.thawed_by_guardian += 1;
             }
         }
         Ok(())
@@ -271,7 +326,7 @@ impl Engine {
     /// [`ThrottleError::Record`].
     pub fn thaw_all(&mut self) -> Result<(), ThrottleError> {
         let now = now_ns();
-        for task in &mut self.tasks {
+        for task in self.tasks.values_mut() {
             task.thaw(now, &self.record)?;
         }
         Ok(())

@@ -7,13 +7,17 @@
 //! - [`observer`]: what the tasks do on the disks.
 //! - [`engine`]: observes, asks the policy, acts.
 //! - [`record`], [`guardian`]: why nobody stays frozen.
+//! - [`daemon`]: cgroups by pattern as tasks, by a [`config`]uration.
 //! - [`run`]: commands as tasks; [`compare`]: with the throttle and without.
 
 pub mod cgroup;
 mod clock;
 pub mod compare;
+pub mod config;
+pub mod daemon;
 pub mod engine;
 mod error;
+mod exempt;
 pub mod guardian;
 pub mod hierarchy;
 pub mod observer;

@@ -1,6 +1,6 @@
 //! What is frozen, kept where it outlives this process: the guardian reads it, and so does the next `luc`.
 //!
-//! A file in `/run/luc/throttle`, in memory like all of `/run`, so that no write to it waits for a disk. Before a
+//! A file in `/run/luc/throttle/records`, in memory like all of `/run`, so that no write to it waits for a disk. Before a
 //! cgroup is frozen, the time by which it has to be thawed is written; after the thaw, 0. Whoever reads the file can
 //! therefore thaw too much and never too little.
 //!
@@ -24,7 +24,7 @@ use crate::ThrottleError;
 use crate::cgroup::thaw_at;
 
 /// Where records are kept.
-pub const DIRECTORY: &str = "/run/luc/throttle";
+pub const DIRECTORY: &str = "/run/luc/throttle/records";
 /// The most tasks of one record.
 pub const MOST: usize = 1024;
 
@@ -40,6 +40,8 @@ const PATH_BYTES: u64 = 4096;
 pub struct Record {
     file: File,
     path: PathBuf,
+    /// Entries of cgroups that are gone.
+    free: Vec<Entry>,
 }
 
 /// A place in a record.
@@ -81,6 +83,7 @@ impl Record {
         Ok(Self {
             file: make().map_err(ThrottleError::record(path))?,
             path: path.to_owned(),
+            free: Vec::new(),
         })
     }
 
@@ -93,6 +96,7 @@ impl Record {
         Self {
             file,
             path: path.unwrap_or_default(),
+            free: Vec::new(),
         }
     }
 
@@ -106,23 +110,36 @@ impl Record {
     /// # Errors
     ///
     /// [`ThrottleError::TooMany`], [`ThrottleError::Record`].
-    pub fn add(&self, cgroup: &Path) -> Result<Entry, ThrottleError> {
+    pub fn add(&mut self, cgroup: &Path) -> Result<Entry, ThrottleError> {
         let failed = || ThrottleError::record(&self.path);
         let count = self.count().map_err(failed())?;
         let bytes = cgroup.as_os_str().as_bytes();
-        if count >= MOST || bytes.len() as u64 >= PATH_BYTES {
+        let entry = self.free.last().copied().unwrap_or(Entry(count));
+        if entry.0 >= MOST || bytes.len() as u64 >= PATH_BYTES {
             return Err(ThrottleError::TooMany(MOST));
         }
         let mut text = vec![0; PATH_BYTES as usize];
         text[..bytes.len()].copy_from_slice(bytes);
         let write = || {
+            self.write(DEADLINES + 8 * entry.0 as u64, 0)?;
             self.file
-                .write_all_at(&text, PATHS + count as u64 * PATH_BYTES)?;
-            self.write(DEADLINES + 8 * count as u64, 0)?;
-            self.write(COUNT, count as u64 + 1)
+                .write_all_at(&text, PATHS + entry.0 as u64 * PATH_BYTES)?;
+            self.write(COUNT, count.max(entry.0 + 1) as u64)
         };
         write().map_err(failed())?;
-        Ok(Entry(count))
+        self.free.pop();
+        Ok(entry)
+    }
+
+    /// Gives the place of a cgroup that is gone, and thawed, to the next one.
+    pub fn forget(&mut self, entry: Entry) {
+        self.free.push(entry);
+    }
+
+    /// Whether one that was frozen has been thawed by the guardian, by [`Record::deadlines_ns`].
+    #[must_use]
+    pub fn is_thawed(deadlines_ns: &[u64], entry: Entry) -> bool {
+        deadlines_ns.get(entry.0) == Some(&0)
     }
 
     /// Notes that a cgroup is about to be frozen, and by when it has to be thawed.
@@ -272,6 +289,7 @@ fn restore_one(path: &Path) -> io::Result<usize> {
     let record = Record {
         file,
         path: path.to_owned(),
+        free: Vec::new(),
     };
     // Killed before it was filled.
     let thawed = match record.thaw(|_| true) {
@@ -305,7 +323,7 @@ mod tests {
         fs::create_dir(&records).expect("a folder");
         fs::create_dir(&groups).expect("a folder");
         let (ours, theirs) = (cgroup(&groups, "ours"), cgroup(&groups, "theirs"));
-        let record = Record::create_at(&records.join("1")).expect("made");
+        let mut record = Record::create_at(&records.join("1")).expect("made");
         let [first, _second] = [&ours, &theirs].map(|path| record.add(path).expect("added"));
         record.note_freeze(first, 17).expect("noted");
 
@@ -323,7 +341,7 @@ mod tests {
     fn only_what_is_due_is_thawed() {
         let folder = tempfile::tempdir().expect("a folder");
         let groups = ["a", "b"].map(|name| cgroup(folder.path(), name));
-        let record = Record::create_at(&folder.path().join("record")).expect("made");
+        let mut record = Record::create_at(&folder.path().join("record")).expect("made");
         for (group, deadline_ns) in groups.iter().zip([10, 20]) {
             let entry = record.add(group).expect("added");
             record.note_freeze(entry, deadline_ns).expect("noted");
@@ -334,6 +352,25 @@ mod tests {
         );
         assert_eq!(record.deadlines_ns().expect("read"), [0, 20]);
         assert!(!frozen(&groups[0]) && frozen(&groups[1]));
+    }
+
+    #[test]
+    fn places_are_used_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut record = Record::create_at(&folder.path().join("record")).expect("made");
+        for round in 0..3 * MOST {
+            let entry = record.add(Path::new(&format!("/{round}"))).expect("room");
+            assert_eq!(
+                record.cgroup(entry.0).expect("read"),
+                PathBuf::from(format!("/{round}"))
+            );
+            record.forget(entry);
+        }
+        for _ in 0..MOST {
+            record.add(Path::new("/a")).expect("room");
+        }
+        let said = record.add(Path::new("/b")).expect_err("full").to_string();
+        assert!(said.contains("1024"), "{said}");
     }
 
     proptest::proptest! {

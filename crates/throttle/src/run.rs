@@ -186,8 +186,7 @@ impl Run {
             if child.has_just_ended()?
                 && let (Some(engine), Some(id)) = (&mut self.engine, child.id)
             {
-                child.totals = engine.totals(id);
-                engine.ended(id)?;
+                child.totals = engine.ended(id)?;
             }
         }
         Ok(())

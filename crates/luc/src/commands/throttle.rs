@@ -1,5 +1,6 @@
 //! `luc throttle`: tasks that ruin each other's disk take turns.
 
+mod daemon;
 mod run;
 
 use std::process::ExitCode;
@@ -18,6 +19,9 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     Run(Box<run::Args>),
+    Daemon(daemon::Args),
+    Status(daemon::StatusArgs),
+    InstallUnit(daemon::InstallArgs),
     Thaw(ThawArgs),
     /// Watches a throttle and thaws what it leaves frozen
     #[command(hide = true)]
@@ -46,6 +50,9 @@ impl Args {
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     match args.command {
         Command::Run(args) => run::main(&args),
+        Command::Daemon(args) => daemon::main(&args),
+        Command::Status(args) => daemon::status(&args),
+        Command::InstallUnit(args) => daemon::install(&args),
         Command::Thaw(_) => thaw(),
         Command::Guardian => {
             luc_throttle::guardian::main()?;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use luc_control::throttle::sample::{Class, TaskId};
+use luc_control::throttle::sample::{Class, TaskId, TaskSample};
 use luc_probe::contention::TaskSlot;
 use serde::Serialize;
 
@@ -11,18 +11,18 @@ use crate::ThrottleError;
 use crate::cgroup::Cgroup;
 use crate::record::{Entry, Record};
 
-/// How often the sizes of a task's open files are looked at, ns.
+/// The sizes of a task's open files are looked at when it has moved so much more, and not more often than this.
+const SIZE_EVERY_BYTES: u64 = 8 << 20;
 const SIZE_EVERY_NS: u64 = 500_000_000;
 
 /// A cgroup under the throttle.
 #[derive(Debug)]
 pub(super) struct Task {
-    pub(super) id: TaskId,
+    id: TaskId,
     pub(super) class: Class,
     pub(super) slot: TaskSlot,
-    pub(super) has_ended: bool,
+    pub(super) entry: Entry,
     cgroup: Cgroup,
-    entry: Entry,
     /// A bit for each disk whose policy wants it frozen.
     frozen_for: u64,
     frozen_since_ns: Option<u64>,
@@ -30,6 +30,7 @@ pub(super) struct Task {
     size_bytes: Option<u64>,
     remaining_bytes: Option<u64>,
     sized_ns: u64,
+    sized_bytes: u64,
 }
 
 /// How often and for how long a task was frozen.
@@ -56,15 +57,15 @@ impl Task {
             id,
             class,
             slot,
-            has_ended: false,
-            cgroup,
             entry,
+            cgroup,
             frozen_for: 0,
             frozen_since_ns: None,
             totals: Totals::default(),
             size_bytes,
             remaining_bytes: None,
             sized_ns: 0,
+            sized_bytes: 0,
         }
     }
 
@@ -164,16 +165,30 @@ impl Task {
         self.remaining_bytes
     }
 
-    /// Looks at the files that it has open, now and then.
-    pub(super) fn learn_size(&mut self, now: u64) {
-        let is_due = now.saturating_sub(self.sized_ns) >= SIZE_EVERY_NS;
-        if self.has_ended || self.is_frozen() || self.class != Class::Batch || !is_due {
+    /// Looks at the files that it has open, if it has moved many bytes since.
+    pub(super) fn learn_size(&mut self, bytes: u64, now: u64) {
+        let is_due =
+            bytes >= self.sized_bytes + SIZE_EVERY_BYTES && now >= self.sized_ns + SIZE_EVERY_NS;
+        let is_first = self.sized_ns == 0 && bytes > 0;
+        if self.class != Class::Batch || !(is_due || is_first) {
             return;
         }
         self.sized_ns = now;
-        self.remaining_bytes = self
-            .size_bytes
-            .or_else(|| sizes::remaining_bytes(&self.cgroup));
+        self.sized_bytes = bytes;
+        self.remaining_bytes = match self.size_bytes {
+            Some(size) => Some(size.saturating_sub(bytes)),
+            None => sizes::remaining_bytes(&self.cgroup),
+        };
+    }
+
+    /// What a policy is shown, but for what it did on a disk.
+    pub(super) fn sample(&self) -> TaskSample {
+        TaskSample {
+            class: self.class,
+            frozen: self.is_frozen(),
+            remaining_bytes: self.remaining_bytes,
+            ..TaskSample::new(self.id)
+        }
     }
 }
 

@@ -1,0 +1,148 @@
+//! `luc throttle daemon`, `status` and `install-unit`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use luc_throttle::config::{Config, EXAMPLE, PATH};
+use luc_throttle::daemon::{STATUS, Status, run};
+use luc_throttle::{Hierarchy, PolicyChoice};
+use luc_units::figures::{Size, Time};
+use luc_units::plain;
+
+/// The unit, in which @LUC@ is this program.
+const UNIT: &str = include_str!("luc-throttle.service");
+const UNIT_PATH: &str = "/etc/systemd/system/luc-throttle.service";
+
+/// Let services and containers take turns at the disks, as a configuration says (root)
+///
+/// Cgroups of class batch may be frozen, those of class protect never, and batch steps back while they use the disk.
+/// Cgroups that come later are found within a second. Whatever the configuration says, init, sshd, dbus, journald,
+/// container runtimes and whoever started luc are never frozen.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  luc throttle daemon --check
+  luc throttle daemon --config throttle.toml
+
+A configuration:
+  max_frozen = \"10s\"
+  [[task]]
+  match = \"system.slice/postgresql*.service\"
+  class = \"protect\"
+  [[task]]
+  match = \"system.slice/backup-*.service\"
+  class = \"batch\"")]
+pub(super) struct Args {
+    /// The configuration
+    #[arg(long, value_name = "FILE", default_value = PATH)]
+    config: PathBuf,
+
+    // No doc comment: rustdoc would take the brackets for links.
+    #[arg(
+        long,
+        default_value = "auto",
+        help = "Who runs when: auto, fcfs (one after the other) or turns[:TIME]"
+    )]
+    policy: PolicyChoice,
+
+    /// Only check the configuration and this machine
+    #[arg(long)]
+    check: bool,
+}
+
+/// What the daemon is doing (root)
+#[derive(Debug, clap::Args)]
+pub(super) struct StatusArgs {
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Install a systemd unit for the daemon, and an example of its configuration (root)
+///
+/// Nothing is started: edit /etc/luc/throttle.toml, then `systemctl enable --now luc-throttle`.
+#[derive(Debug, clap::Args)]
+pub(super) struct InstallArgs {
+    /// Only print the unit
+    #[arg(long)]
+    print: bool,
+}
+
+pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
+    let config = Config::read(&args.config)?;
+    if args.check {
+        Hierarchy::find()?;
+        println!("{}: {} rules", args.config.display(), config.rules.len());
+        return Ok(ExitCode::SUCCESS);
+    }
+    anyhow::ensure!(
+        args.policy != PolicyChoice::Off,
+        "--policy off: the daemon would never freeze anything; do not start it"
+    );
+    luc_host::interrupt::install()?;
+    run(&luc()?, config, args.policy, &mut |line| {
+        eprintln!("luc throttle: {line}");
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn luc() -> anyhow::Result<PathBuf> {
+    std::env::current_exe().context("cannot find the luc binary: reinstall it")
+}
+
+pub(super) fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {
+    let status = Status::read().with_context(|| format!("{STATUS} cannot be read"))?;
+    let Some(status) = status else {
+        anyhow::bail!("no luc throttle daemon runs here: start one by `luc throttle daemon`");
+    };
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&status)?);
+    } else {
+        print(&status);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print(status: &Status) {
+    println!(
+        "{:<8} {:<7} {:>9} {:>9} {:>8} {:>10} {:>10} {:>10}  cgroup",
+        "class", "now", "frozen", "longest", "freezes", "moved", "at disk", "waited"
+    );
+    let time = |seconds: f64| Time(seconds * 1e9).to_string();
+    for task in &status.tasks {
+        println!(
+            "{:<8} {:<7} {:>9} {:>9} {:>8} {:>10} {:>10} {:>10}  {}",
+            task.class,
+            if task.frozen { "frozen" } else { "runs" },
+            time(task.frozen_s),
+            time(task.longest_frozen_s),
+            task.freezes,
+            Size(task.bytes as f64).to_string(),
+            time(task.device_s),
+            time(task.queue_s),
+            plain(&task.cgroup.to_string_lossy()),
+        );
+    }
+    for order in &status.orders {
+        println!("{} for {}: {}", order.action, order.reason, order.count);
+    }
+}
+
+pub(super) fn install(args: &InstallArgs) -> anyhow::Result<ExitCode> {
+    let unit = UNIT.replace("@LUC@", &luc()?.display().to_string());
+    if args.print {
+        print!("{unit}");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let written = |path: &str| format!("{path} cannot be written: this needs root");
+    if !Path::new(PATH).exists() {
+        fs::create_dir_all("/etc/luc").with_context(|| written("/etc/luc"))?;
+        fs::write(PATH, EXAMPLE).with_context(|| written(PATH))?;
+        println!("{PATH}: an example; edit it");
+    }
+    fs::write(UNIT_PATH, unit).with_context(|| written(UNIT_PATH))?;
+    println!("{UNIT_PATH}: start it by `systemctl enable --now luc-throttle`");
+    Ok(ExitCode::SUCCESS)
+}

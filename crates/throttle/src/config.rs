@@ -1,0 +1,255 @@
+//! The daemon's configuration, and what is wrong with it in one line.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use luc_control::throttle::sample::Class;
+use luc_units::parse_duration_ns;
+use serde::Deserialize;
+
+/// Where it is looked for.
+pub const PATH: &str = "/etc/luc/throttle.toml";
+/// What `luc throttle install-unit` writes where there is none.
+pub const EXAMPLE: &str = include_str!("throttle.toml");
+
+const MAX_FROZEN_NS: u64 = 10_000_000_000;
+
+/// The configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Which cgroups are tasks; the first that matches counts.
+    pub rules: Vec<Rule>,
+    /// Disks by name; none: all.
+    pub disks: Vec<String>,
+    /// Nobody is frozen longer than this at a time, ns.
+    pub max_frozen_ns: u64,
+    /// Where metrics are written for node_exporter's textfile collector.
+    pub metrics: Option<PathBuf>,
+}
+
+/// Cgroups that are tasks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rule {
+    /// Their paths below the root cgroup, with `*`, `?` and `[...]`.
+    pub pattern: String,
+    /// What may be done to them.
+    pub class: Class,
+}
+
+/// What is wrong with a configuration.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub struct ConfigError {
+    path: PathBuf,
+    line: Option<usize>,
+    reason: String,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.path.display())?;
+        if let Some(line) = self.line {
+            write!(f, ", line {line}")?;
+        }
+        write!(f, ": {}", self.reason)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    task: Vec<toml::Spanned<TaskTable>>,
+    #[serde(default)]
+    disks: Vec<String>,
+    max_frozen: Option<toml::Spanned<String>>,
+    metrics: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TaskTable {
+    #[serde(rename = "match")]
+    pattern: String,
+    class: ClassName,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum ClassName {
+    Batch,
+    Protect,
+    Ignore,
+}
+
+impl Config {
+    /// Reads one that only its owner can have written.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`], with the line and the nearest name that is known.
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        let failed = |reason: String| ConfigError {
+            path: path.to_owned(),
+            line: None,
+            reason,
+        };
+        let text = luc_host::owned::read(path)
+            .map_err(|error| failed(error.to_string()))?
+            .ok_or_else(|| {
+                failed(
+                    "there is no such file; `luc throttle install-unit` writes an example"
+                        .to_owned(),
+                )
+            })?;
+        Self::parse(&text, path)
+    }
+
+    /// Parses one; `path` is for errors.
+    ///
+    /// # Errors
+    ///
+    /// As [`Config::read`].
+    pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
+        let failed = |at: Option<usize>, reason: String| ConfigError {
+            path: path.to_owned(),
+            line: at.map(|at| text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1),
+            reason,
+        };
+        let file: File = toml::from_str(text).map_err(|error| {
+            let at = error.span().map(|span| span.start);
+            failed(at, with_nearest(error.message()))
+        })?;
+        let max_frozen_ns = match &file.max_frozen {
+            None => MAX_FROZEN_NS,
+            Some(given) => {
+                let at = Some(given.span().start);
+                match parse_duration_ns(given.get_ref()) {
+                    Ok(0) => return Err(failed(at, "max_frozen of no time".to_owned())),
+                    Ok(ns) => ns,
+                    Err(error) => return Err(failed(at, format!("max_frozen: {error}"))),
+                }
+            }
+        };
+        let mut rules = Vec::new();
+        for table in file.task {
+            let at = Some(table.span().start);
+            let table = table.into_inner();
+            if let Err(error) = glob::Pattern::new(&table.pattern) {
+                return Err(failed(
+                    at,
+                    format!("match = {:?}: {}", table.pattern, error.msg),
+                ));
+            }
+            let is_below = !table.pattern.is_empty()
+                && !table.pattern.starts_with('/')
+                && !table.pattern.split('/').any(|part| part == "..");
+            if !is_below {
+                let reason =
+                    "is no path below the root cgroup, such as system.slice/backup-*.service";
+                return Err(failed(at, format!("match = {:?} {reason}", table.pattern)));
+            }
+            rules.push(Rule {
+                pattern: table.pattern,
+                class: match table.class {
+                    ClassName::Batch => Class::Batch,
+                    ClassName::Protect => Class::Protected,
+                    ClassName::Ignore => Class::Ignored,
+                },
+            });
+        }
+        if !rules.iter().any(|rule| rule.class == Class::Batch) {
+            let reason = "no task of class batch: nothing could ever be frozen; add a [[task]] with match and class";
+            return Err(failed(None, reason.to_owned()));
+        }
+        Ok(Self {
+            rules,
+            disks: file.disks,
+            max_frozen_ns,
+            metrics: file.metrics,
+        })
+    }
+}
+
+/// serde names what is unknown and what is known in backquotes: the nearest one is what was meant.
+fn with_nearest(message: &str) -> String {
+    let line = message.lines().next().unwrap_or_default();
+    let mut quoted = line.split('`').skip(1).step_by(2);
+    let nearest = quoted
+        .next()
+        .filter(|_| line.starts_with("unknown"))
+        .and_then(|given| {
+            quoted.max_by(|a, b| {
+                strsim::jaro_winkler(given, a).total_cmp(&strsim::jaro_winkler(given, b))
+            })
+        });
+    match nearest {
+        Some(nearest) => format!("{line}; did you mean `{nearest}`?"),
+        None => line.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(text: &str) -> String {
+        let error = Config::parse(text, Path::new("throttle.toml")).expect_err("refused");
+        let said = error.to_string();
+        assert_eq!(said.lines().count(), 1, "{said}");
+        said
+    }
+
+    const TASK: &str = "[[task]]\nmatch = 'a/*'\nclass = 'batch'\n";
+
+    #[test]
+    fn the_example_is_one() {
+        let config = Config::parse(EXAMPLE, Path::new("example")).expect("fine");
+        assert_eq!(config.max_frozen_ns, MAX_FROZEN_NS);
+        let classes: Vec<Class> = config.rules.iter().map(|rule| rule.class).collect();
+        assert_eq!(classes, [Class::Protected, Class::Batch]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_line_and_the_nearest_name() {
+        let text = "[[task]]\nmatsch = 'a'\nclass = 'batch'\n";
+        assert!(
+            said(text).contains("line 2: unknown field `matsch`"),
+            "{}",
+            said(text)
+        );
+        assert!(
+            said(text).ends_with("did you mean `match`?"),
+            "{}",
+            said(text)
+        );
+        let text = "[[task]]\nmatch = 'a'\nclass = 'bach'\n";
+        assert!(
+            said(text).ends_with("did you mean `batch`?"),
+            "{}",
+            said(text)
+        );
+        let text = format!("max_frozen = '10 parsecs'\n{TASK}");
+        assert!(
+            said(&text).contains("line 1: max_frozen"),
+            "{}",
+            said(&text)
+        );
+        let text = format!("{TASK}[[task]]\nmatch = '/a'\nclass = 'ignore'\n");
+        assert!(
+            said(&text).contains("below the root cgroup"),
+            "{}",
+            said(&text)
+        );
+        let text = "[[task]]\nmatch = 'a[b'\nclass = 'batch'\n";
+        assert!(said(text).contains("line 1: match"), "{}", said(text));
+        assert!(said("").contains("no task of class batch"), "{}", said(""));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text: String) {
+            let _ = Config::parse(&text, Path::new("x"));
+            let _ = Config::parse(&format!("{TASK}{text}"), Path::new("x"));
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! The status as Prometheus' text format, for node_exporter's textfile collector.
+
+use std::fmt::{self, Write as _};
+use std::io;
+use std::path::Path;
+
+use super::status::{Status, TaskStatus, write_whole};
+
+/// Writes the metrics so that a reader never sees half of them.
+pub(super) fn write(path: &Path, status: &Status) -> io::Result<()> {
+    write_whole(path, text(status).as_bytes())
+}
+
+fn text(status: &Status) -> String {
+    let mut out = String::new();
+    // A String takes any text.
+    let _ = fill(&mut out, status);
+    out
+}
+
+fn fill(out: &mut String, status: &Status) -> fmt::Result {
+    type Figure = fn(&TaskStatus) -> f64;
+    let of_tasks: [(&str, &str, &str, Figure); 6] = [
+        ("frozen", "gauge", "Whether the task is frozen.", |task| {
+            f64::from(u8::from(task.frozen))
+        }),
+        (
+            "frozen_seconds_total",
+            "counter",
+            "Time that the task was frozen.",
+            |task| task.frozen_s,
+        ),
+        (
+            "freezes_total",
+            "counter",
+            "How often the task was frozen.",
+            |task| task.freezes as f64,
+        ),
+        (
+            "bytes_total",
+            "counter",
+            "Bytes that the task has read and written.",
+            |task| task.bytes as f64,
+        ),
+        (
+            "device_seconds_total",
+            "counter",
+            "Time that disks spent on the task's requests.",
+            |task| task.device_s,
+        ),
+        (
+            "queue_seconds_total",
+            "counter",
+            "Time that the task's requests waited before disks.",
+            |task| task.queue_s,
+        ),
+    ];
+    for (name, kind, help, figure) in of_tasks {
+        head(out, name, kind, help)?;
+        for task in &status.tasks {
+            let cgroup = label(&task.cgroup.to_string_lossy());
+            let class = label(&task.class);
+            writeln!(
+                out,
+                "luc_throttle_{name}{{task=\"{cgroup}\",class=\"{class}\"}} {}",
+                figure(task)
+            )?;
+        }
+    }
+    head(
+        out,
+        "disk_busy_seconds_total",
+        "counter",
+        "Time that the disk was busy.",
+    )?;
+    for disk in &status.disks {
+        let name = label(&disk.name);
+        writeln!(
+            out,
+            "luc_throttle_disk_busy_seconds_total{{disk=\"{name}\"}} {}",
+            disk.busy_s
+        )?;
+    }
+    head(
+        out,
+        "orders_total",
+        "counter",
+        "Freezes and thaws by reason.",
+    )?;
+    for order in &status.orders {
+        writeln!(
+            out,
+            "luc_throttle_orders_total{{action=\"{}\",reason=\"{}\"}} {}",
+            label(&order.action),
+            label(&order.reason),
+            order.count
+        )?;
+    }
+    let single = [
+        (
+            "thawed_by_guardian_total",
+            "Cgroups that the guardian thawed.",
+            status.thawed_by_guardian as f64,
+        ),
+        (
+            "thawed_at_limit_total",
+            "Cgroups frozen for as long as is allowed.",
+            status.thawed_at_limit as f64,
+        ),
+        ("looks_total", "Looks at the disks.", status.looks as f64),
+        (
+            "looking_seconds_total",
+            "Time spent looking and deciding.",
+            status.looking_s,
+        ),
+    ];
+    for (name, help, value) in single {
+        head(out, name, "counter", help)?;
+        writeln!(out, "luc_throttle_{name} {value}")?;
+    }
+    Ok(())
+}
+
+fn head(out: &mut String, name: &str, kind: &str, help: &str) -> fmt::Result {
+    writeln!(out, "# HELP luc_throttle_{name} {help}")?;
+    writeln!(out, "# TYPE luc_throttle_{name} {kind}")
+}
+
+/// A label's value: backslash, quote and newline are escaped.
+fn label(text: &str) -> String {
+    text.replace('\\', r"\\")
+        .replace('"', "\\\"")
+        .replace('\n', r"\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    #[test]
+    fn a_hostile_name_stays_one_label() {
+        let task = TaskStatus {
+            cgroup: PathBuf::from("a\"} 1\nb"),
+            class: "batch".to_owned(),
+            frozen: true,
+            freezes: 3,
+            frozen_s: 1.5,
+            longest_frozen_s: 1.0,
+            bytes: 4096,
+            device_s: 0.25,
+            queue_s: 0.5,
+        };
+        let status = Status {
+            process: 1,
+            at_ns: 2,
+            tasks: vec![task],
+            disks: Vec::new(),
+            orders: Vec::new(),
+            thawed_by_guardian: 0,
+            thawed_at_limit: 0,
+            looks: 7,
+            looking_s: 0.5,
+        };
+        let text = text(&status);
+        let line = "luc_throttle_frozen{task=\"a\\\"} 1\\nb\",class=\"batch\"} 1";
+        assert!(text.lines().any(|found| found == line), "{text}");
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let value = line.rsplit(' ').next().expect("a value");
+            assert!(value.parse::<f64>().is_ok(), "{line}");
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! What the daemon is doing, for `luc throttle status`.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use luc_control::throttle::sample::{Action, Class, TaskId};
+use serde::{Deserialize, Serialize};
+
+use crate::clock::now_ns;
+use crate::engine::Engine;
+
+/// Where it is written.
+pub const STATUS: &str = "/run/luc/throttle/status.json";
+
+/// The daemon's state at one moment.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Status {
+    /// Its process.
+    pub process: u32,
+    /// When it was written, CLOCK_MONOTONIC, ns.
+    pub at_ns: u64,
+    /// The tasks.
+    pub tasks: Vec<TaskStatus>,
+    /// The disks.
+    pub disks: Vec<DiskStatus>,
+    /// How often something was done, by action and reason.
+    pub orders: Vec<OrderCount>,
+    /// Cgroups that the guardian thawed.
+    pub thawed_by_guardian: u64,
+    /// Cgroups that were frozen for as long as is allowed.
+    pub thawed_at_limit: u64,
+    /// Looks at the disks.
+    pub looks: u64,
+    /// Time spent in them, s.
+    pub looking_s: f64,
+}
+
+/// A task.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TaskStatus {
+    /// Its cgroup, below the root.
+    pub cgroup: PathBuf,
+    /// batch, protect or ignore.
+    pub class: String,
+    /// Whether it is frozen.
+    pub frozen: bool,
+    /// How often it was frozen.
+    pub freezes: u64,
+    /// How long in all, s.
+    pub frozen_s: f64,
+    /// How long at most at a time, s.
+    pub longest_frozen_s: f64,
+    /// Bytes that it has read and written, all disks together.
+    pub bytes: u64,
+    /// Time that the disks have spent on its requests, s.
+    pub device_s: f64,
+    /// Time that its requests have waited before the disks, s.
+    pub queue_s: f64,
+}
+
+/// A disk.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct DiskStatus {
+    /// Its name.
+    pub name: String,
+    /// Time that it was busy, s.
+    pub busy_s: f64,
+    /// Bytes read and written.
+    pub bytes: u64,
+    /// Requests that it has now.
+    pub in_flight: u32,
+}
+
+/// How often something was done.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct OrderCount {
+    /// freeze or thaw.
+    pub action: String,
+    /// Why.
+    pub reason: String,
+    /// How often.
+    pub count: u64,
+}
+
+impl Status {
+    pub(super) fn of(engine: &Engine, tasks: &[(PathBuf, TaskId, Class)]) -> Self {
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        let disks = engine.observer().disks();
+        let of_task = |(cgroup, id, class): &(PathBuf, TaskId, Class)| {
+            let (totals, frozen) = engine.totals(*id).unwrap_or_default();
+            let samples = disks.iter().filter_map(|disk| engine.sample(*id, disk));
+            let (mut bytes, mut device_ns, mut queue_ns) = (0, 0, 0);
+            for sample in samples {
+                bytes += sample.bytes;
+                device_ns += sample.device_ns;
+                queue_ns += sample.queue_ns;
+            }
+            TaskStatus {
+                cgroup: cgroup.clone(),
+                class: class_name(*class).to_owned(),
+                frozen,
+                freezes: totals.freezes,
+                frozen_s: seconds(totals.frozen_ns),
+                longest_frozen_s: seconds(totals.longest_ns),
+                bytes,
+                device_s: seconds(device_ns),
+                queue_s: seconds(queue_ns),
+            }
+        };
+        let counters = engine.counters();
+        let order = |(&(action, reason), &count): (&(Action, _), &u64)| {
+            let reason: luc_control::throttle::sample::Reason = reason;
+            OrderCount {
+                action: match action {
+                    Action::Thaw => "thaw",
+                    Action::Freeze => "freeze",
+                }
+                .to_owned(),
+                reason: reason.name().to_owned(),
+                count,
+            }
+        };
+        Self {
+            process: std::process::id(),
+            at_ns: now_ns(),
+            tasks: tasks.iter().map(of_task).collect(),
+            disks: disks
+                .iter()
+                .map(|disk| {
+                    let sample = engine.observer().disk(disk);
+                    DiskStatus {
+                        name: disk.name.clone(),
+                        busy_s: seconds(sample.busy_ns),
+                        bytes: sample.bytes,
+                        in_flight: sample.in_flight,
+                    }
+                })
+                .collect(),
+            orders: counters.orders.iter().map(order).collect(),
+            thawed_by_guardian: counters.thawed_by_guardian,
+            thawed_at_limit: counters.thawed_at_limit,
+            looks: counters.looks,
+            looking_s: seconds(counters.looking_ns),
+        }
+    }
+
+    pub(super) fn write(&self) -> io::Result<()> {
+        write_whole(Path::new(STATUS), &serde_json::to_vec(self)?)
+    }
+
+    /// Reads the daemon's; `None` if none runs.
+    ///
+    /// # Errors
+    ///
+    /// The system's, or the file is no status.
+    pub fn read() -> io::Result<Option<Self>> {
+        let Some(text) = luc_host::owned::read(Path::new(STATUS))? else {
+            return Ok(None);
+        };
+        let status: Self = serde_json::from_str(&text)?;
+        let is_there = Path::new("/proc").join(status.process.to_string()).exists();
+        Ok(is_there.then_some(status))
+    }
+}
+
+/// Removes the file at the end.
+pub(super) fn remove() {
+    let _ = fs::remove_file(STATUS);
+}
+
+fn class_name(class: Class) -> &'static str {
+    match class {
+        Class::Batch => "batch",
+        Class::Protected => "protect",
+        Class::Ignored => "ignore",
+    }
+}
+
+/// Whoever reads `path` sees the old content or the new one.
+pub(super) fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".new");
+    let new = PathBuf::from(name);
+    fs::write(&new, content)?;
+    fs::rename(&new, path)
+}
