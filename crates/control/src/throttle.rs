@@ -10,4 +10,6 @@
 pub mod auto;
 pub mod fair;
 pub mod sample;
+#[cfg(test)]
+mod simulated;
 pub mod vector_points;

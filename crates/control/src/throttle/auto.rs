@@ -9,6 +9,8 @@
 //! [`vector_points`]: super::vector_points
 
 mod bounds;
+mod config;
+mod contention;
 mod learn;
 mod protect;
 mod state;
@@ -18,6 +20,8 @@ mod trial;
 
 use super::fair::{FairSharing, believed_size_ns};
 use super::sample::{Action, Class, Decision, Order, Policy, Reason, Sample, TaskId};
+pub use config::{AutoConfig, Prior, Sequence};
+use contention::Contention;
 use learn::Learned;
 use protect::Protect;
 pub use state::{DiskState, TaskState};
@@ -31,109 +35,16 @@ const MIN_TURN_NS: u64 = 250_000_000;
 const TURN_SWITCHES: u64 = 50;
 /// Time between looks while tasks take turns, ns.
 const ENGAGED_LOOK_NS: u64 = 10_000_000;
+/// Time between looks while something is tried, ns: trials are short.
+const TRIAL_LOOK_NS: u64 = 2_000_000;
 /// Time between looks otherwise, ns.
 const IDLE_LOOK_NS: u64 = 100_000_000;
-/// A disk is contended when it was so for this long, ns.
-const CONTENDED_NS: u64 = 300_000_000;
-/// The disk's busy time is judged over at least this long, ns.
-const BUSY_WINDOW_NS: u64 = 50_000_000;
-/// A disk is busy enough to be contended above this part of the time.
-const CONTENDED_BUSY: f64 = 0.9;
 /// Tasks that take turns and leave the disk idle more than this are let run together.
 const LEFT_BUSY: f64 = 0.8;
 /// A protected task's batch neighbours were on the disk if they used it within this time, ns.
 const ON_THE_DISK_NS: u64 = 1_000_000_000;
 /// Cost of a switch on a disk with an arm, before it is learned, ns.
 const ARM_SWITCH_NS: u64 = 12_000_000;
-
-/// In which order tasks run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sequence {
-    /// By the fair sojourn protocol.
-    #[default]
-    FairSojourn,
-    /// As they came, each to its end (an ablation: *fcfs*).
-    Arrival,
-    /// Each for a turn (an ablation: *turns*).
-    RoundRobin,
-}
-
-/// What is believed of a disk before anything was seen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Prior {
-    /// It serves one task at a time best: a disk with an arm.
-    #[default]
-    Engaged,
-    /// It serves several at once: flash, a volume in a cloud.
-    Together,
-}
-
-/// Settings of [`Auto`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AutoConfig {
-    /// No task is frozen longer, ns; then it gets at least the shortest turn (250 ms).
-    pub max_frozen_ns: u64,
-    /// Among tasks of unknown size each has a turn within this time, ns.
-    pub starve_ns: u64,
-    /// Nobody of known size is to finish later than this times its time under fair sharing.
-    pub max_slowdown: f64,
-    /// Part of the time that batch gets beside protected tasks at least: 0 to 1.
-    pub batch_floor: f64,
-    /// Length of a turn, ns, where it is not to follow from the cost of a switch.
-    pub turn_ns: Option<u64>,
-    /// End of the first size class of tasks of unknown size, device time in ns; further classes double.
-    pub first_class_ns: u64,
-    /// In which order tasks run.
-    pub sequence: Sequence,
-    /// What is believed of the disk before anything was seen.
-    pub prior: Prior,
-}
-
-impl Default for AutoConfig {
-    fn default() -> Self {
-        Self {
-            max_frozen_ns: 10_000_000_000,
-            starve_ns: 10_000_000_000,
-            max_slowdown: 1.1,
-            batch_floor: 0.1,
-            turn_ns: None,
-            first_class_ns: 4_000_000_000,
-            sequence: Sequence::default(),
-            prior: Prior::default(),
-        }
-    }
-}
-
-/// Whether the disk is contended (throttle design, rule 1).
-#[derive(Clone, Copy, Debug, Default)]
-struct Contention {
-    window_ns: u64,
-    busy_ns: u64,
-    last_busy_ns: u64,
-    /// Busy part of the time, smoothed over about a second.
-    busy: f64,
-    /// For how long it has been contended, ns.
-    contended_ns: u64,
-}
-
-impl Contention {
-    fn look(&mut self, disk_busy_ns: u64, waiting: usize, elapsed_ns: u64) {
-        self.busy_ns += disk_busy_ns.saturating_sub(self.last_busy_ns);
-        self.last_busy_ns = disk_busy_ns;
-        self.window_ns += elapsed_ns;
-        if self.window_ns < BUSY_WINDOW_NS {
-            return;
-        }
-        let busy = (self.busy_ns as f64 / self.window_ns as f64).min(1.0);
-        self.busy += (busy - self.busy) * (self.window_ns as f64 / 1e9).min(1.0);
-        if busy > CONTENDED_BUSY && waiting >= 2 {
-            self.contended_ns += self.window_ns;
-        } else {
-            self.contended_ns = 0;
-        }
-        (self.window_ns, self.busy_ns) = (0, 0);
-    }
-}
 
 /// The default policy for one disk.
 #[derive(Clone, Debug)]
@@ -240,7 +151,7 @@ impl Auto {
             self.size = Some(1);
             return;
         }
-        self.trials.look(&mut self.table, &mut self.learned, now_ns);
+        self.trials.look(&self.table, &mut self.learned, now_ns);
         if waiting < 2 {
             self.trials.stop();
             self.size = self.is_engaged.then(|| self.size.unwrap_or(1));
@@ -254,7 +165,7 @@ impl Auto {
         if !self.is_engaged {
             self.size = None;
             let is_known = self.learned.curve.speed_up(waiting, now_ns).is_some();
-            if self.contention.contended_ns < CONTENDED_NS {
+            if !self.contention.is_contended() {
                 return;
             }
             if is_known && best.is_some() {
@@ -326,13 +237,15 @@ impl Auto {
             }
         }
         let lacking_ns = |id| self.learned.lacking_ns(&self.table, id);
+        let ahead_ns =
+            self.token.busy_for_ns(turn_ns) + self.learned.switch_ns() + 2 * ENGAGED_LOOK_NS;
         self.late = bounds::late(
             &self.table,
             &self.fair,
             &self.config,
             lacking_ns,
             now_ns,
-            turn_ns,
+            ahead_ns,
         );
         let before: Vec<TaskId> = self
             .token
@@ -386,7 +299,7 @@ impl Auto {
             Reason::Protect
         } else if self.trials.is_on() || task.reason == Reason::Trial {
             Reason::Trial
-        } else if self.size.is_none() && self.contention.contended_ns < CONTENDED_NS {
+        } else if self.size.is_none() && !self.contention.is_contended() {
             Reason::NotContended
         } else if self.size.is_none() {
             Reason::NothingGained
@@ -436,7 +349,9 @@ impl Auto {
         let batch = self.table.iter().filter(|task| task.is_ours()).count();
         let is_watchful = self.is_engaged && waiting >= 1 && batch >= 2;
         let is_frozen = self.table.iter().any(|task| task.is_frozen);
-        let look_ns = if is_watchful || is_frozen || self.trials.is_on() {
+        let look_ns = if self.trials.is_on() {
+            TRIAL_LOOK_NS
+        } else if is_watchful || is_frozen {
             ENGAGED_LOOK_NS
         } else {
             IDLE_LOOK_NS

@@ -164,8 +164,7 @@ impl LossCurve {
             .collect()
     }
 
-    /// How many of `waiting` tasks should run: the fewest that are as good as the best known number. `None` where the
-    /// most that was tried is the best, and so nothing speaks against more.
+    /// How many of `waiting` tasks should run: the fewest that are as good as the best known number. `None`: all.
     #[must_use]
     pub fn best(&self, waiting: usize, now_ns: u64) -> Option<usize> {
         let known = self.known(now_ns);
@@ -176,8 +175,7 @@ impl LossCurve {
         let (tasks, _) = known
             .iter()
             .find(|(_, speed_up)| *speed_up >= AS_GOOD * most)?;
-        let is_rising = *tasks > 1 && known.last().is_some_and(|(last, _)| last == tasks);
-        (!is_rising && *tasks < waiting).then_some(*tasks)
+        (*tasks < waiting).then_some(*tasks)
     }
 }
 
@@ -263,7 +261,7 @@ mod tests {
         assert_eq!(arm.best(4, 0), Some(1));
         let mut array = LossCurve::default();
         array.add(2, 1.9, 50_000_000, 0);
-        assert_eq!(array.best(4, 0), None, "nothing speaks against more");
+        assert_eq!(array.best(4, 0), Some(2), "more is to be tried");
         array.add(4, 1.8, 50_000_000, 0);
         assert_eq!(array.best(4, 0), Some(2));
         assert_eq!(array.best(2, 0), None, "both may run");

@@ -7,7 +7,7 @@ use super::task::{Rate, Table};
 /// A switch is judged this long after it, ns.
 const JUDGED_AFTER_NS: u64 = 200_000_000;
 /// After a change of the running set, nothing is learned for at least this long, ns.
-const SETTLE_NS: u64 = 8_000_000;
+const SETTLE_NS: u64 = 4_000_000;
 /// Half-life of the present speed-up that is shown, ns.
 const SHOWN_NS: f64 = 1e9;
 /// Sequential rate of a disk about which nothing is known, bytes per nanosecond.
@@ -109,6 +109,7 @@ impl Learned {
     fn learn_solo(&mut self, table: &mut Table, task: TaskId, elapsed_ns: u64) {
         if let Some(task) = table.get_mut(task) {
             task.solo.add(task.moved_bytes, elapsed_ns);
+            task.solo_requests += task.moved_requests;
             task.solo_device.add(task.moved_bytes, task.served_ns);
             self.device_rate.add(task.moved_bytes, task.served_ns);
         }

@@ -9,7 +9,7 @@ const ORDER_SHOWS_NS: u64 = 100_000_000;
 /// Rates are learned over this much time, then the older half is forgotten, ns.
 const MEMORY_NS: f64 = 10e9;
 /// A rate is known when it was watched for this long, ns.
-pub(super) const KNOWN_NS: f64 = 30e6;
+const KNOWN_NS: f64 = 30e6;
 
 /// A rate with a memory: amounts and the time that they took.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -30,7 +30,12 @@ impl Rate {
 
     /// Amount per nanosecond, once it is known.
     pub(super) fn per_ns(&self) -> Option<f64> {
-        (self.time_ns >= KNOWN_NS && self.amount > 0.0).then(|| self.amount / self.time_ns)
+        self.per_ns_after(KNOWN_NS)
+    }
+
+    /// Amount per nanosecond, once it was watched for this long, ns.
+    pub(super) fn per_ns_after(&self, time_ns: f64) -> Option<f64> {
+        (self.time_ns >= time_ns && self.amount > 0.0).then(|| self.amount / self.time_ns)
     }
 
     pub(super) fn is_known(&self) -> bool {
@@ -49,6 +54,8 @@ pub(super) struct Task {
     began_device_ns: u64,
     /// Bytes between the last two looks.
     pub(super) moved_bytes: u64,
+    /// Requests completed between the last two looks.
+    pub(super) moved_requests: u64,
     /// Device time between the last two looks, ns.
     pub(super) served_ns: u64,
     /// The last moment at which it was seen to use the disk, or was allowed to; 0: never.
@@ -69,6 +76,8 @@ pub(super) struct Task {
     pub(super) turn_ended_ns: u64,
     /// Bytes per nanosecond while it had the disk to itself.
     pub(super) solo: Rate,
+    /// Requests over which that was learned.
+    pub(super) solo_requests: u64,
     /// Bytes per nanosecond of device time while it had the disk to itself.
     pub(super) solo_device: Rate,
     /// Bytes per nanosecond while everybody may run.
@@ -83,6 +92,7 @@ impl Task {
             arrived_ns: now_ns,
             began_device_ns: sample.device_ns,
             moved_bytes: 0,
+            moved_requests: 0,
             served_ns: 0,
             active_ns: 0,
             wants: false,
@@ -93,6 +103,7 @@ impl Task {
             exempt_until_ns: 0,
             turn_ended_ns: 0,
             solo: Rate::default(),
+            solo_requests: 0,
             solo_device: Rate::default(),
             together: Rate::default(),
             is_seen: true,
@@ -131,6 +142,7 @@ impl Task {
     fn look(&mut self, sample: &TaskSample, now_ns: u64) {
         let is_busy = sample.outstanding > 0 || sample.requests != self.last.requests;
         self.moved_bytes = sample.bytes.saturating_sub(self.last.bytes);
+        self.moved_requests = sample.requests.saturating_sub(self.last.requests);
         self.served_ns = sample.device_ns.saturating_sub(self.last.device_ns);
         self.active_ns = self.active_ns.max(if is_busy {
             now_ns

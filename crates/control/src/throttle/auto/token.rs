@@ -16,6 +16,20 @@ pub(super) struct Holder {
     promised_ns: u64,
     /// Why it got in.
     pub(super) reason: Reason,
+    /// Whom it interrupted because it was starved: that task goes on after it.
+    interrupted: Option<TaskId>,
+}
+
+impl Holder {
+    fn new(task: TaskId, reason: Reason) -> Self {
+        Self {
+            task,
+            used_ns: 0,
+            promised_ns: 0,
+            reason,
+            interrupted: None,
+        }
+    }
 }
 
 /// Two tasks that are treated as one.
@@ -63,6 +77,15 @@ pub(super) struct Token {
 impl Token {
     pub(super) fn holders(&self) -> &[Holder] {
         &self.holders
+    }
+
+    /// How long it takes until somebody else can be let in, ns.
+    pub(super) fn busy_for_ns(&self, turn_ns: u64) -> u64 {
+        let left = self
+            .holders
+            .iter()
+            .map(|holder| turn_ns.saturating_sub(holder.used_ns));
+        left.min().unwrap_or(0)
     }
 
     pub(super) fn couple(&mut self, a: TaskId, b: TaskId, until_ns: u64) {
@@ -127,7 +150,7 @@ impl Token {
             } else {
                 reason
             };
-            self.admit(task, reason, 0);
+            self.holders.push(Holder::new(task, reason));
         }
         self.trim(contest);
     }
@@ -162,21 +185,25 @@ impl Token {
         if self.admits(starved).is_some() {
             return;
         }
-        let replaceable = self
-            .holders
-            .iter()
-            .position(|holder| holder.used_ns >= holder.promised_ns);
+        let mut holder = Holder::new(starved, Reason::Starvation);
+        holder.promised_ns = contest.least_turn_ns;
         if self.holders.len() >= contest.size {
-            let Some(i) = replaceable else { return };
-            self.holders.remove(i);
+            let is_replaceable = |holder: &Holder| holder.used_ns >= holder.promised_ns;
+            let Some(i) = self.holders.iter().position(is_replaceable) else {
+                return;
+            };
+            let before = self.holders.remove(i);
+            holder.interrupted = before.interrupted.or(Some(before.task));
         }
-        self.admit(starved, Reason::Starvation, contest.least_turn_ns);
+        self.holders.push(holder);
     }
 
+    /// Ends turns that are over where somebody else is to have the next one.
     fn end_turns(&mut self, contest: &Contest<'_>) {
         for i in 0..self.holders.len() {
             let holder = self.holders[i];
-            let turn_ns = if holder.promised_ns > 0 {
+            let is_rescued = holder.promised_ns > 0;
+            let turn_ns = if is_rescued {
                 holder.promised_ns
             } else {
                 contest.turn_ns
@@ -192,18 +219,22 @@ impl Token {
             let Some((next, rank)) = self.next(contest) else {
                 return;
             };
+            let interrupted = holder
+                .interrupted
+                .and_then(|id| contest.table.get(id))
+                .filter(|task| task.competes() && self.admits(task.id()).is_none())
+                .map(|task| (task.id(), (contest.rank)(task, false)));
             if rank.place + own.margin < own.place {
                 let reason = if rank.is_late {
                     Reason::Slowdown
                 } else {
                     Reason::Turn
                 };
-                self.holders[i] = Holder {
-                    task: next,
-                    used_ns: 0,
-                    promised_ns: 0,
-                    reason,
-                };
+                self.holders[i] = Holder::new(next, reason);
+            } else if let Some((id, rank)) = interrupted
+                && rank.place < own.place + own.margin
+            {
+                self.holders[i] = Holder::new(id, Reason::Turn);
             }
         }
     }
@@ -216,15 +247,6 @@ impl Token {
             .filter(|task| self.admits(task.id()).is_none())
             .map(|task| (task.id(), (contest.rank)(task, false)))
             .min_by(|a, b| a.1.place.total_cmp(&b.1.place))
-    }
-
-    fn admit(&mut self, task: TaskId, reason: Reason, promised_ns: u64) {
-        self.holders.push(Holder {
-            task,
-            used_ns: 0,
-            promised_ns,
-            reason,
-        });
     }
 
     /// Makes the running set as small as it should be, keeping promises.

@@ -19,6 +19,12 @@ const AGAIN_NS: u64 = 60_000_000_000;
 const WINDOW_NS: u64 = 60_000_000;
 /// A window that is not clear is ended after this time, ns.
 const LONGEST_WINDOW_NS: u64 = 250_000_000;
+/// A task alone is watched for at least this long before running together is judged the better, ns,
+const GLANCE_NS: f64 = 6e6;
+/// and over at least so many requests.
+const GLANCE_REQUESTS: u64 = 8;
+/// What that costs at most, ns. The first glance is free.
+const GLANCE_COST_NS: f64 = 12e6;
 /// A task that is this much of its solo rate beside the others is not hurt.
 const UNHURT: f64 = 0.7;
 /// Running together is worth so much that nothing else need be tried.
@@ -31,19 +37,23 @@ pub(super) enum Stage {
     #[default]
     None,
     /// One task alone, others after it.
-    Alone {
-        /// The task that runs, last; before it those that follow.
-        queue: Vec<TaskId>,
-        began_ns: u64,
-        /// Sum over the tasks that are done of their rate together over their rate alone.
-        speed_up: f64,
-        /// How many ran together before.
-        tasks: usize,
-        /// The number of tasks that is tried next.
-        then: Option<usize>,
-    },
+    Alone(Alone),
     /// Another number of tasks.
     Size { tasks: usize, began_ns: u64 },
+}
+
+/// Tasks that are tried alone.
+#[derive(Clone, Debug)]
+pub(super) struct Alone {
+    /// The task that runs, last; before it those that follow.
+    queue: Vec<TaskId>,
+    began_ns: u64,
+    /// Sum over the tasks that are done of their rate together over their rate alone.
+    speed_up: f64,
+    /// How many ran together before.
+    tasks: usize,
+    /// The number of tasks that is tried next, where only the solo rates were wanted.
+    then: Option<usize>,
 }
 
 /// Trials of one disk.
@@ -63,7 +73,7 @@ impl Trials {
         Self {
             stage: Stage::None,
             prior: config.prior,
-            allowance_ns: 0.0,
+            allowance_ns: GLANCE_COST_NS,
             tried_ns: BTreeMap::new(),
             alone_again_ns: 0,
         }
@@ -72,7 +82,7 @@ impl Trials {
     /// The one task that may run, while tasks are tried alone.
     pub(super) fn alone(&self) -> Option<TaskId> {
         match &self.stage {
-            Stage::Alone { queue, .. } => queue.last().copied(),
+            Stage::Alone(alone) => alone.queue.last().copied(),
             _ => None,
         }
     }
@@ -99,9 +109,12 @@ impl Trials {
         let is_due = now_ns >= self.alone_again_ns;
         let queue: Vec<TaskId> = table.competing().map(Task::id).collect();
         let known = |id: &TaskId| table.get(*id).is_some_and(|task| task.together.is_known());
-        if self.is_on() || !is_due || queue.len() < 2 || !queue.iter().all(known) {
+        let is_affordable = self.allowance_ns >= GLANCE_COST_NS;
+        if self.is_on() || !is_due || !is_affordable || queue.len() < 2 || !queue.iter().all(known)
+        {
             return;
         }
+        self.allowance_ns -= GLANCE_COST_NS;
         self.alone_again_ns = now_ns + AGAIN_NS;
         self.start_alone(table, queue, None, now_ns);
     }
@@ -117,15 +130,16 @@ impl Trials {
         for id in &queue {
             if let Some(task) = table.get_mut(*id) {
                 task.solo = Rate::default();
+                task.solo_requests = 0;
             }
         }
-        self.stage = Stage::Alone {
+        self.stage = Stage::Alone(Alone {
             tasks: queue.len(),
             queue,
             began_ns: now_ns,
             speed_up: 0.0,
             then,
-        };
+        });
     }
 
     /// `size` of the tasks that wait run, in this order: is another number better? Looks at twice as many and at half
@@ -183,66 +197,92 @@ impl Trials {
     }
 
     /// Goes on with what is being tried.
-    pub(super) fn look(&mut self, table: &mut Table, learned: &mut Learned, now_ns: u64) {
-        let competes = |id: TaskId| table.get(id).is_some_and(Task::competes);
-        match &mut self.stage {
-            Stage::None => {}
-            Stage::Alone {
-                queue,
-                began_ns,
-                speed_up,
-                tasks,
-                then,
-            } => {
-                let Some(id) = queue.last().copied() else {
-                    self.stage = Stage::None;
-                    return;
-                };
-                let rate = table.get(id).and_then(|task| task.solo.per_ns());
-                let is_over = now_ns.saturating_sub(*began_ns) >= LONGEST_WINDOW_NS;
-                if rate.is_none() && competes(id) && !is_over {
-                    return;
-                }
-                queue.pop();
-                *began_ns = now_ns;
-                let beside = table.get(id).and_then(|task| task.together.per_ns());
-                let part = beside
-                    .zip(rate)
-                    .map_or(0.0, |(beside, alone)| beside / alone);
-                *speed_up += part;
-                let (speed_up, tasks, then, is_last) = (*speed_up, *tasks, *then, queue.is_empty());
-                if let Some(tasks) = then.filter(|_| is_last) {
-                    self.stage = Stage::Size {
-                        tasks,
-                        began_ns: now_ns,
-                    };
-                } else if then.is_none() && (is_last || part >= UNHURT || speed_up >= TOGETHER_PAYS)
-                {
-                    learned.curve.forget(tasks);
-                    learned.curve.add(
-                        tasks,
-                        speed_up.max(if is_last { 0.0 } else { TOGETHER_PAYS }),
-                        LONGEST_WINDOW_NS,
-                        now_ns,
-                    );
-                    self.stage = Stage::None;
-                }
-            }
+    pub(super) fn look(&mut self, table: &Table, learned: &mut Learned, now_ns: u64) {
+        self.stage = match std::mem::take(&mut self.stage) {
+            Stage::None => Stage::None,
+            Stage::Alone(alone) => alone.look(table, learned, now_ns),
             Stage::Size { tasks, began_ns } => {
-                let elapsed_ns = now_ns.saturating_sub(*began_ns);
-                let waiting = table.competing().count();
-                let seen = learned.curve.speed_up(*tasks, now_ns);
+                let elapsed_ns = now_ns.saturating_sub(began_ns);
+                let seen = learned.curve.speed_up(tasks, now_ns);
                 let is_clear = seen.is_some_and(|seen| !(0.8..1.2).contains(&seen));
                 let is_enough = is_clear && elapsed_ns >= WINDOW_NS;
-                if waiting < *tasks || is_enough || elapsed_ns >= LONGEST_WINDOW_NS {
-                    self.stage = Stage::None;
+                if table.competing().count() < tasks || is_enough || elapsed_ns >= LONGEST_WINDOW_NS
+                {
+                    Stage::None
+                } else {
+                    Stage::Size { tasks, began_ns }
                 }
             }
-        }
+        };
     }
 
     /// Gives up what is being tried: somebody needs the disk.
     pub(super) fn stop(&mut self) {
         self.stage = Stage::None;
+    }
+}
+
+impl Alone {
+    /// Goes on with the next task when this one's solo rate is known. Ends early where together is better: a first
+    /// glance is enough for that, so where nothing is to be gained little is lost.
+    fn look(mut self, table: &Table, learned: &mut Learned, now_ns: u64) -> Stage {
+        let Some(task) = self
+            .queue
+            .last()
+            .and_then(|id| table.get(*id))
+            .filter(|task| task.competes())
+        else {
+            // It ended, or has something else to do: what it would be worth stays unknown.
+            return self.next(now_ns);
+        };
+        let beside = task.together.per_ns();
+        let part = |alone: f64| beside.map_or(0.0, |beside| beside / alone);
+        let glance = task
+            .solo
+            .per_ns_after(GLANCE_NS)
+            .filter(|_| task.solo_requests >= GLANCE_REQUESTS);
+        let is_hopeless = glance.is_some_and(|alone| {
+            part(alone) >= UNHURT || self.speed_up + part(alone) >= TOGETHER_PAYS
+        });
+        if self.then.is_none() && is_hopeless {
+            learned.curve.forget(self.tasks);
+            learned.curve.add(
+                self.tasks,
+                TOGETHER_PAYS.max(self.speed_up),
+                LONGEST_WINDOW_NS,
+                now_ns,
+            );
+            return Stage::None;
+        }
+        let wanted_ns = if self.then.is_some() {
+            WINDOW_NS / 2
+        } else {
+            WINDOW_NS
+        };
+        let alone = task.solo.per_ns_after(wanted_ns as f64);
+        if alone.is_none() && now_ns.saturating_sub(self.began_ns) < LONGEST_WINDOW_NS {
+            return Stage::Alone(self);
+        }
+        self.speed_up += alone.map_or(1.0, part);
+        if self.then.is_none() && self.queue.len() == 1 {
+            learned.curve.forget(self.tasks);
+            learned
+                .curve
+                .add(self.tasks, self.speed_up, LONGEST_WINDOW_NS, now_ns);
+        }
+        self.next(now_ns)
+    }
+
+    fn next(mut self, now_ns: u64) -> Stage {
+        self.queue.pop();
+        self.began_ns = now_ns;
+        match self.then {
+            _ if !self.queue.is_empty() => Stage::Alone(self),
+            Some(tasks) => Stage::Size {
+                tasks,
+                began_ns: now_ns,
+            },
+            None => Stage::None,
+        }
     }
 }

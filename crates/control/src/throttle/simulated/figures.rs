@@ -1,0 +1,251 @@
+//! The figures that the policy must show, on the simulated disks. Virtual time: they are exact.
+
+use super::super::auto::{Auto, AutoConfig, Prior, Sequence};
+use super::tasks::{BLOCK, MS, Spec};
+use super::{Disk, Nothing, Outcome, alone_ns, run};
+
+const MB: u64 = 1_000_000;
+const LIMIT_NS: u64 = 3_600_000 * MS;
+
+fn auto(prior: Prior, sequence: Sequence) -> Auto {
+    Auto::new(AutoConfig {
+        prior,
+        sequence,
+        ..AutoConfig::default()
+    })
+}
+
+/// Runs tasks under the default policy.
+fn under_auto(disk: Disk, specs: &[Spec]) -> Outcome {
+    let prior = match disk {
+        Disk::Arm | Disk::Pair => Prior::Engaged,
+        Disk::Flash | Disk::Cloud => Prior::Together,
+    };
+    let outcome = run(
+        disk,
+        specs,
+        &mut auto(prior, Sequence::FairSojourn),
+        LIMIT_NS,
+    );
+    assert!(outcome.violations.is_empty(), "{:?}", outcome.violations);
+    outcome
+}
+
+struct Figures {
+    /// All done over the sum of the times alone: 1 is the limit of one disk that loses nothing. For equal tasks that
+    /// start together it is the worst task's finish over that under fair sharing, too.
+    all_done: f64,
+    /// Throughput against no policy.
+    against_none: f64,
+    weighted_speedup: f64,
+}
+
+fn figures(disk: Disk, specs: &[Spec], outcome: &Outcome) -> Figures {
+    let alone = alone_ns(disk, specs);
+    let sum = alone.iter().sum::<u64>() as f64;
+    let none = run(disk, specs, &mut Nothing, LIMIT_NS);
+    let figures = Figures {
+        all_done: outcome.makespan_ns() as f64 / sum,
+        against_none: none.makespan_ns() as f64 / outcome.makespan_ns() as f64,
+        weighted_speedup: outcome.weighted_speedup(&alone),
+    };
+    println!(
+        "{disk:?} {} tasks: all done {:.3}, against none {:.2}, WS {:.3}",
+        specs.len(),
+        figures.all_done,
+        figures.against_none,
+        figures.weighted_speedup
+    );
+    figures
+}
+
+#[test]
+fn streams_on_an_arm_run_one_after_the_other() {
+    // Rows 1 to 5. The best tuned rival loses nothing at best, and is fair: its weighted speed-up is 1.
+    for (n, speedup, tp) in [(4, 2.0, 5.0), (8, 2.5, 7.0)] {
+        let specs = vec![Spec::stream(192 * MB); n];
+        let outcome = under_auto(Disk::Arm, &specs);
+        let figures = figures(Disk::Arm, &specs, &outcome);
+        assert!(figures.all_done <= 1.03);
+        assert!(figures.against_none >= tp);
+        assert!(figures.weighted_speedup >= speedup);
+    }
+}
+
+#[test]
+fn short_streams_are_done_before_anybody_starves() {
+    let specs = vec![Spec::stream(48 * MB); 8];
+    let outcome = under_auto(Disk::Arm, &specs);
+    let figures = figures(Disk::Arm, &specs, &outcome);
+    assert!(figures.all_done <= 1.04);
+    assert!(figures.weighted_speedup >= 2.4);
+}
+
+#[test]
+fn streams_of_unknown_size_lose_order_but_no_bandwidth() {
+    for (n, speedup) in [(4, 2.0), (8, 2.5)] {
+        let specs = vec![Spec::stream(192 * MB).unknown(); n];
+        let outcome = under_auto(Disk::Arm, &specs);
+        let figures = figures(Disk::Arm, &specs, &outcome);
+        assert!(figures.all_done <= 1.04);
+        assert!(figures.weighted_speedup >= speedup);
+    }
+}
+
+#[test]
+fn long_streams_of_unknown_size_are_served_in_classes() {
+    // Each leaves the first class, of 4 s; a short one that comes late passes them all.
+    let mut specs = vec![Spec::stream(1_500 * MB).unknown(); 3];
+    specs.push(Spec::stream(50 * MB).unknown().from(26_000 * MS));
+    let outcome = under_auto(Disk::Arm, &specs);
+    let alone = alone_ns(Disk::Arm, &specs);
+    assert!(outcome.makespan_ns() as f64 <= 1.03 * alone.iter().sum::<u64>() as f64);
+    assert!(
+        outcome.took_ns[3] <= alone[3] + 1_000 * MS,
+        "{} ms",
+        outcome.took_ns[3] / MS
+    );
+}
+
+#[test]
+fn weights_and_sizes_decide_who_is_first() {
+    let heavy = Spec {
+        weight: 800,
+        ..Spec::stream(200 * MB)
+    };
+    let specs = [Spec::stream(100 * MB), heavy, Spec::stream(40 * MB)];
+    let outcome = under_auto(Disk::Arm, &specs);
+    assert!(
+        outcome.finish_ns[1] < outcome.finish_ns[0],
+        "{:?}",
+        outcome.finish_ns
+    );
+    assert!(
+        outcome.finish_ns[2] < outcome.finish_ns[0],
+        "{:?}",
+        outcome.finish_ns
+    );
+}
+
+#[test]
+fn ablations_keep_the_bandwidth_and_lose_the_order() {
+    let specs = vec![Spec::stream(192 * MB); 4];
+    let by = |sequence| {
+        let outcome = run(
+            Disk::Arm,
+            &specs,
+            &mut auto(Prior::Engaged, sequence),
+            LIMIT_NS,
+        );
+        figures(Disk::Arm, &specs, &outcome)
+    };
+    let turns = by(Sequence::RoundRobin);
+    let fcfs = by(Sequence::Arrival);
+    assert!(turns.all_done <= 1.05 && fcfs.all_done <= 1.03);
+    assert!(fcfs.weighted_speedup >= 2.0);
+    assert!(turns.weighted_speedup <= 1.4);
+}
+
+#[test]
+fn tasks_that_think_run_one_at_a_time_on_an_arm() {
+    let specs = vec![Spec::stream(32 * MB).pausing(2 * MS); 4];
+    let outcome = under_auto(Disk::Arm, &specs);
+    let figures = figures(Disk::Arm, &specs, &outcome);
+    assert!(figures.all_done <= 1.03);
+    assert!(figures.against_none >= 3.5);
+}
+
+#[test]
+fn tasks_compute_while_others_have_the_disk() {
+    // Each reads for 0.32 s and computes for 0.8 s, eight times: three fit side by side.
+    let specs = vec![Spec::stream(8 * 32 * BLOCK * 8).computing(256, 800 * MS); 3];
+    let outcome = under_auto(Disk::Arm, &specs);
+    let figures = figures(Disk::Arm, &specs, &outcome);
+    assert!(figures.all_done <= 0.5, "three at once would be 0.33");
+    assert!(figures.against_none >= 1.5);
+}
+
+#[test]
+fn a_pair_of_arms_runs_two_once_that_was_tried() {
+    let specs = vec![Spec::stream(2_000 * MB); 4];
+    let outcome = under_auto(Disk::Pair, &specs);
+    let figures = figures(Disk::Pair, &specs, &outcome);
+    assert!(figures.all_done <= 0.7, "one at a time would be 1, two 0.5");
+    assert!(figures.against_none >= 7.0);
+}
+
+#[test]
+fn saturating_tasks_on_flash_and_in_the_cloud_gain_by_order_alone() {
+    // Row 17.
+    for disk in [Disk::Flash, Disk::Cloud] {
+        let specs = vec![Spec::stream(2_000 * MB).deep(16); 4];
+        let outcome = under_auto(disk, &specs);
+        let figures = figures(disk, &specs, &outcome);
+        assert!(figures.against_none >= 0.99);
+        assert!(figures.weighted_speedup >= 1.7);
+    }
+}
+
+#[test]
+fn nothing_is_done_where_nothing_is_gained() {
+    // Row 15: one task anywhere; tasks that flash serves side by side.
+    for (disk, n) in [
+        (Disk::Arm, 1),
+        (Disk::Cloud, 1),
+        (Disk::Flash, 1),
+        (Disk::Flash, 2),
+        (Disk::Flash, 6),
+    ] {
+        let specs = vec![Spec::stream(400 * MB); n];
+        let outcome = under_auto(disk, &specs);
+        assert!(figures(disk, &specs, &outcome).against_none >= 0.99);
+    }
+    let light = vec![Spec::random(200).pausing(20 * MS); 4];
+    let outcome = under_auto(Disk::Flash, &light);
+    assert_eq!(
+        outcome.orders, 0,
+        "a disk that is mostly idle is not contended"
+    );
+}
+
+#[test]
+fn a_protected_client_hardly_notices_three_streams() {
+    // Row 9.
+    let client = Spec::client(30 * MS);
+    let alone = run(
+        Disk::Arm,
+        &[client, Spec::stream(BLOCK).from(20_000 * MS)],
+        &mut Nothing,
+        20_000 * MS,
+    );
+    let mut specs = vec![client];
+    specs.extend(vec![Spec::stream(100_000 * MB); 3]);
+    let mut auto = auto(Prior::Engaged, Sequence::FairSojourn);
+    let beside = run(Disk::Arm, &specs, &mut auto, 20_000 * MS);
+    let ratio = beside.mean_latency_ns(0) / alone.mean_latency_ns(0);
+    let batch_bytes = beside.bytes[1..].iter().sum::<u64>();
+    let batch_mb_per_s = batch_bytes as f64 / beside.end_ns as f64 * 1e3;
+    println!("mean latency {ratio:.3} of that alone, batch {batch_mb_per_s:.2} MB/s");
+    assert!(ratio <= 1.1);
+    assert!(batch_mb_per_s >= 1.0);
+    assert!(
+        beside.bytes[1..].iter().all(|bytes| *bytes > 0),
+        "everybody gets something"
+    );
+}
+
+#[test]
+fn batch_uses_what_a_rare_client_leaves() {
+    let mut specs = vec![Spec::client(400 * MS)];
+    specs.extend(vec![Spec::stream(100_000 * MB); 3]);
+    let outcome = run(
+        Disk::Arm,
+        &specs,
+        &mut auto(Prior::Engaged, Sequence::FairSojourn),
+        20_000 * MS,
+    );
+    let batch_mb_per_s =
+        outcome.bytes[1..].iter().sum::<u64>() as f64 / outcome.end_ns as f64 * 1e3;
+    println!("batch {batch_mb_per_s:.2} MB/s beside a rare client");
+    assert!(batch_mb_per_s >= 90.0);
+}

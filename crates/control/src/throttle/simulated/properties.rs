@@ -1,0 +1,116 @@
+//! What must hold for every mix of tasks, on every disk, whatever the order.
+
+use proptest::prelude::*;
+
+use super::super::auto::{Auto, AutoConfig, Prior, Sequence};
+use super::super::sample::Class;
+use super::tasks::{MS, Spec};
+use super::{Disk, Outcome, run};
+
+const MB: u64 = 1_000_000;
+/// Batch may be frozen on an idle disk for the longest quiet time after a protected request, and until somebody was
+/// seen to be idle: 20 ms and two looks.
+const STALL_NS: u64 = 40 * MS;
+const QUIET_NS: u64 = 50 * MS;
+
+fn batch() -> impl Strategy<Value = Spec> {
+    let kind = prop_oneof![
+        (1_u64..120).prop_map(|mb| Spec::stream(mb * MB)),
+        (1_u64..60, 1_u64..8).prop_map(|(mb, depth)| Spec::stream(mb * MB).deep(depth as u32)),
+        (1_u64..1_500).prop_map(Spec::random),
+        (1_u64..30, 1_u64..60).prop_map(|(mb, ms)| Spec::stream(mb * MB / 4).pausing(ms * MS)),
+        (4_u64..60, 1_u64..64, 1_u64..800)
+            .prop_map(|(mb, requests, ms)| Spec::stream(mb * MB).computing(requests, ms * MS)),
+    ];
+    (kind, 0_u64..3_000, any::<bool>(), 1_u32..4).prop_map(|(spec, start_ms, is_known, weight)| {
+        Spec {
+            start_ns: start_ms * MS,
+            is_size_known: is_known,
+            weight: weight * 100,
+            ..spec
+        }
+    })
+}
+
+fn others() -> impl Strategy<Value = Vec<Spec>> {
+    let client = (5_u64..200).prop_map(|ms| Spec::client(ms * MS));
+    let ignored = (5_u64..50).prop_map(|ms| Spec {
+        class: Class::Ignored,
+        ..Spec::client(ms * MS)
+    });
+    prop_oneof![
+        3 => Just(Vec::new()),
+        1 => client.clone().prop_map(|client| vec![client]),
+        1 => ignored.clone().prop_map(|ignored| vec![ignored]),
+        1 => (client, ignored).prop_map(|(client, ignored)| vec![client, ignored]),
+    ]
+}
+
+fn disk() -> impl Strategy<Value = Disk> {
+    prop_oneof![
+        3 => Just(Disk::Arm),
+        1 => Just(Disk::Pair),
+        1 => Just(Disk::Flash),
+        1 => Just(Disk::Cloud),
+    ]
+}
+
+fn config() -> impl Strategy<Value = AutoConfig> {
+    let sequence = prop_oneof![
+        3 => Just(Sequence::FairSojourn),
+        1 => Just(Sequence::Arrival),
+        1 => Just(Sequence::RoundRobin),
+    ];
+    let prior = prop_oneof![Just(Prior::Engaged), Just(Prior::Together)];
+    (sequence, prior, 1_u64..6, 0_u64..3).prop_map(|(sequence, prior, frozen_s, floor)| {
+        AutoConfig {
+            sequence,
+            prior,
+            max_frozen_ns: frozen_s * 1_000 * MS,
+            starve_ns: frozen_s * 1_000 * MS,
+            batch_floor: floor as f64 / 10.0,
+            ..AutoConfig::default()
+        }
+    })
+}
+
+fn holds(outcome: &Outcome, specs: &[Spec], config: &AutoConfig) -> Result<(), TestCaseError> {
+    prop_assert!(outcome.violations.is_empty(), "{:?}", outcome.violations);
+    let longest_ns = outcome.longest_frozen_ns.iter().copied().max().unwrap_or(0);
+    prop_assert!(
+        longest_ns <= config.max_frozen_ns,
+        "frozen for {} ms",
+        longest_ns / MS
+    );
+    let has_client = specs.iter().any(|spec| spec.class == Class::Protected);
+    let allowed_ns = STALL_NS + if has_client { QUIET_NS } else { 0 };
+    prop_assert!(
+        outcome.idle_frozen_ns <= allowed_ns,
+        "all frozen for {} ms",
+        outcome.idle_frozen_ns / MS
+    );
+    for (spec, finish_ns) in specs.iter().zip(&outcome.finish_ns) {
+        prop_assert!(
+            spec.bytes == u64::MAX || *finish_ns > 0,
+            "{:?} did not end",
+            spec
+        );
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn bounds_hold_for_every_mix(
+        disk in disk(),
+        config in config(),
+        batch in prop::collection::vec(batch(), 1..7),
+        others in others(),
+    ) {
+        let specs: Vec<Spec> = batch.into_iter().chain(others).collect();
+        let outcome = run(disk, &specs, &mut Auto::new(config), 1_000_000 * MS);
+        holds(&outcome, &specs, &config)?;
+    }
+}
