@@ -6,6 +6,7 @@
 //! - [`fair`]: the fair sojourn protocol, the order in which tasks run.
 //! - [`vector_points`]: how many tasks of which demand a disk bears.
 //! - [`auto`]: the default policy.
+//! - [`wise`]: the paper's policy, for comparison.
 
 pub mod auto;
 pub mod fair;
@@ -13,3 +14,4 @@ pub mod sample;
 #[cfg(test)]
 mod simulated;
 pub mod vector_points;
+pub mod wise;

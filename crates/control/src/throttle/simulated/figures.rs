@@ -1,6 +1,7 @@
 //! The figures that the policy must show, on the simulated disks. Virtual time: they are exact.
 
 use super::super::auto::{Auto, AutoConfig, Prior, Sequence};
+use super::super::wise::{Wise, WiseConfig};
 use super::tasks::{BLOCK, MS, Spec};
 use super::{Disk, Nothing, Outcome, alone_ns, run};
 
@@ -144,6 +145,16 @@ fn ablations_keep_the_bandwidth_and_lose_the_order() {
     assert!(turns.all_done <= 1.05 && fcfs.all_done <= 1.03);
     assert!(fcfs.weighted_speedup >= 2.0);
     assert!(turns.weighted_speedup <= 1.4);
+}
+
+#[test]
+fn the_papers_rules_suspend_nobody_where_all_are_slow() {
+    // Each delivers a fraction of what it wants, so the sum of what is delivered looks harmless.
+    let specs = vec![Spec::stream(192 * MB); 4];
+    let mut wise = Wise::new(WiseConfig::paper(105e6, Vec::new()));
+    let outcome = run(Disk::Arm, &specs, &mut wise, LIMIT_NS);
+    assert!(outcome.violations.is_empty(), "{:?}", outcome.violations);
+    assert_eq!(outcome.orders, 0);
 }
 
 #[test]
