@@ -41,8 +41,6 @@ const TRIAL_LOOK_NS: u64 = 2_000_000;
 const IDLE_LOOK_NS: u64 = 100_000_000;
 /// Tasks that take turns and leave the disk idle more than this are let run together.
 const LEFT_BUSY: f64 = 0.8;
-/// A protected task's batch neighbours were on the disk if they used it within this time, ns.
-const ON_THE_DISK_NS: u64 = 1_000_000_000;
 /// Cost of a switch on a disk with an arm, before it is learned, ns.
 const ARM_SWITCH_NS: u64 = 12_000_000;
 
@@ -278,12 +276,11 @@ impl Auto {
 
     /// Whether a task is to run, and why (or why not).
     fn verdict(&self, task: &Task, now_ns: u64) -> (bool, Reason) {
-        let is_on_the_disk = task.wants || now_ns.saturating_sub(task.active_ns) < ON_THE_DISK_NS;
         if !task.is_ours() {
             (true, Reason::NothingGained)
         } else if now_ns < task.exempt_until_ns {
             (true, Reason::Starvation)
-        } else if self.protect.holds_until_ns() > now_ns && is_on_the_disk && task.active_ns > 0 {
+        } else if self.protect.holds_until_ns() > now_ns && task.wants {
             (false, Reason::Protect)
         } else if let Some(alone) = self.trials.alone() {
             (task.id() == alone || !task.wants, Reason::Trial)
