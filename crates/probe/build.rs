@@ -1,5 +1,5 @@
-//! Compiles the BPF programs with clang into two objects, which the library carries in itself: the recorder's, and that
-//! which adds up disks' use.
+//! Compiles the BPF programs with clang into two objects, which the library carries in itself: the recorder's, and
+//! that which adds up disks' use.
 
 use std::env;
 use std::path::{Path, PathBuf};

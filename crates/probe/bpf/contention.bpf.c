@@ -19,6 +19,7 @@
 #include "contention.h"
 #include "owner.h"
 #include "writeback.h"
+#include "requests.h"
 #include "usage.h"
 #include "wait.h"
 

@@ -58,7 +58,6 @@ enum {
 
 enum {
 	BPF_RB_NO_WAKEUP = 1U << 0,
-	BPF_RB_FORCE_WAKEUP = 1U << 1,
 };
 
 /* Numbers that no type information carries. */

@@ -81,12 +81,32 @@ static __always_inline u32 task_of_cgroup(struct task_struct *task)
 	return new.task;
 }
 
+/*
+ * Cuts an index off to what is there, in sight of the verifier: the compiler
+ * would leave that out where it knows the index to be good.
+ */
+static __always_inline u64 within(u64 index, u64 count)
+{
+	asm volatile("" : "+r"(index));
+	return index & (count - 1);
+}
+
+static __always_inline struct task_control *control_of(u32 task)
+{
+	return &shared.tasks[within(task, LUC_TASKS)];
+}
+
+static __always_inline struct disk_sums *disk_sums_of(u32 disk)
+{
+	return &shared.disks[within(disk, LUC_DISKS)];
+}
+
 static __always_inline struct owner owner_of(u32 task)
 {
 	struct owner owner = { .task = task };
 
 	if (task < LUC_TASKS)
-		owner.generation = shared.tasks[task & (LUC_TASKS - 1)].generation;
+		owner.generation = control_of(task)->generation;
 	else
 		owner.task = LUC_NOBODY;
 	return owner;
@@ -95,8 +115,7 @@ static __always_inline struct owner owner_of(u32 task)
 /* Whether the place is still the same task's. */
 static __always_inline bool is_valid(struct owner *owner)
 {
-	return owner->task < LUC_TASKS &&
-	       shared.tasks[owner->task & (LUC_TASKS - 1)].generation == owner->generation;
+	return owner->task < LUC_TASKS && control_of(owner->task)->generation == owner->generation;
 }
 
 /* The watched task that the running thread is of. */
@@ -132,7 +151,7 @@ static __always_inline u32 disk_of(u32 dev)
 
 static __always_inline struct task_sums *sums_of(struct owner *owner, u32 disk)
 {
-	return &shared.sums[disk & (LUC_DISKS - 1)][owner->task & (LUC_TASKS - 1)];
+	return &shared.sums[within(disk, LUC_DISKS)][within(owner->task, LUC_TASKS)];
 }
 
 #endif /* LUC_OWNER_H */

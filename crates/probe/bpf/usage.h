@@ -3,26 +3,6 @@
 #ifndef LUC_USAGE_H
 #define LUC_USAGE_H
 
-struct request_state {
-	u64 submit_ns;
-	/* 0: the driver does not have it. */
-	u64 issue_ns;
-	struct owner owner;
-	u32 disk;
-	/* When it was first issued: a part may be issued again. */
-	u32 bytes;
-	u32 sequential;
-	u32 reserved;
-};
-
-/* By the request's address. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 32768);
-	__type(key, u64);
-	__type(value, struct request_state);
-} requests SEC(".maps");
-
 /* Who submitted what will become a request, and when. */
 struct submission {
 	struct owner owner;
@@ -46,7 +26,7 @@ static __always_inline void notify(struct owner *owner, u32 disk, u32 kind, u64 
 {
 	struct notification *notification;
 
-	if (!(shared.tasks[owner->task & (LUC_TASKS - 1)].notify & kind))
+	if (!(control_of(owner->task)->notify & kind))
 		return;
 	notification = bpf_ringbuf_reserve(&notifications, sizeof(*notification), 0);
 	if (!notification) {
@@ -58,7 +38,8 @@ static __always_inline void notify(struct owner *owner, u32 disk, u32 kind, u64 
 	notification->generation = owner->generation;
 	notification->disk = disk;
 	notification->kind = kind;
-	bpf_ringbuf_submit(notification, BPF_RB_FORCE_WAKEUP);
+	/* Wakes unless there is something that was not taken yet, of which was told. */
+	bpf_ringbuf_submit(notification, 0);
 }
 
 /* The task has one more thing that it may wait for. */
@@ -105,10 +86,10 @@ static __always_inline u32 disk_of_request(struct request *rq)
 static __always_inline bool forget(u64 key, struct request_state *state, u64 now)
 {
 	/* Another processor, or the other program of a pair, was first. */
-	if (bpf_map_delete_elem(&requests, &key))
+	if (!take_request(key))
 		return false;
 	if (state->issue_ns)
-		take_from_driver(&shared.disks[state->disk & (LUC_DISKS - 1)], now);
+		take_from_driver(disk_sums_of(state->disk), now);
 	if (is_valid(&state->owner))
 		end_outstanding(&state->owner, state->disk, now);
 	return true;
@@ -117,7 +98,7 @@ static __always_inline bool forget(u64 key, struct request_state *state, u64 now
 static __always_inline void forget_request(struct request *rq)
 {
 	u64 key = (u64)rq;
-	struct request_state state, *known = bpf_map_lookup_elem(&requests, &key);
+	struct request_state state, *known = find_request(key);
 
 	if (!known)
 		return;
@@ -131,10 +112,10 @@ static __always_inline void begin(struct request *rq, u32 disk, struct owner *ow
 	struct request_state new = { .submit_ns = now, .owner = *owner, .disk = disk };
 	u64 key = (u64)rq;
 
-	if (bpf_map_update_elem(&requests, &key, &new, BPF_NOEXIST)) {
+	if (!put_request(key, &new)) {
 		/* There was one of this address, whose end was missed. */
 		forget_request(rq);
-		if (bpf_map_update_elem(&requests, &key, &new, BPF_NOEXIST)) {
+		if (!put_request(key, &new)) {
 			count_unkept(UNKEPT_REQUEST);
 			return;
 		}
@@ -206,7 +187,7 @@ int BPF_PROG(block_rq_insert, struct request *rq)
 
 	if (disk >= LUC_DISKS || is_passthrough(rq))
 		return 0;
-	known = bpf_map_lookup_elem(&requests, &key);
+	known = find_request(key);
 	/* What the driver has is not inserted. */
 	if (!known || known->issue_ns)
 		begin_late(rq, disk, bpf_ktime_get_ns());
@@ -224,14 +205,14 @@ int BPF_PROG(block_rq_issue, struct request *rq)
 	if (disk >= LUC_DISKS || is_passthrough(rq))
 		return 0;
 	now = bpf_ktime_get_ns();
-	known = bpf_map_lookup_elem(&requests, &key);
+	known = find_request(key);
 	if (!known || known->issue_ns) {
 		begin_late(rq, disk, now);
-		known = bpf_map_lookup_elem(&requests, &key);
+		known = find_request(key);
 		if (!known)
 			return 0;
 	}
-	sums = &shared.disks[disk & (LUC_DISKS - 1)];
+	sums = disk_sums_of(disk);
 	known->issue_ns = now;
 	if (!known->bytes)
 		known->bytes = bytes;
@@ -251,11 +232,11 @@ int BPF_PROG(block_rq_requeue, struct request *rq)
 
 	if (disk_of_request(rq) >= LUC_DISKS)
 		return 0;
-	known = bpf_map_lookup_elem(&requests, &key);
+	known = find_request(key);
 	if (!known || !known->issue_ns)
 		return 0;
 	known->issue_ns = 0;
-	take_from_driver(&shared.disks[known->disk & (LUC_DISKS - 1)], bpf_ktime_get_ns());
+	take_from_driver(disk_sums_of(known->disk), bpf_ktime_get_ns());
 	return 0;
 }
 
@@ -270,7 +251,7 @@ int BPF_PROG(block_rq_merge, struct request *rq)
 
 static __always_inline void add_device_time(struct request_state *state, u32 operation, u64 now)
 {
-	struct disk_sums *disk = &shared.disks[state->disk & (LUC_DISKS - 1)];
+	struct disk_sums *disk = disk_sums_of(state->disk);
 	u64 bytes = operation == REQ_OP_READ || operation == REQ_OP_WRITE ? state->bytes : 0;
 	u64 since = __sync_lock_test_and_set(&disk->last_complete_ns, now), device_ns = 0;
 	struct task_sums *task;
@@ -309,7 +290,7 @@ static __always_inline void complete(struct request *rq, u32 bytes)
 	/* A part only; the rest follows. */
 	if (disk_of_request(rq) >= LUC_DISKS || bytes < rq->__data_len)
 		return;
-	known = bpf_map_lookup_elem(&requests, &key);
+	known = find_request(key);
 	if (!known)
 		return;
 	state = *known;

@@ -3,17 +3,17 @@
 //! A *task* is a cgroup of version 2 with all below it, or one thread. [`Contention`] loads BPF programs of its own,
 //! which know each request on a watched disk from its submission to its completion:
 //!
-//! - *Whose it is*: that of the thread that submits it, if it is watched, else of the innermost watched one of its cgroup
-//!   and those above. So reads, direct writes, fsyncs, faults of mapped files and swapping in come by themselves. What a
-//!   flusher of the kernel writes back is taken for that of the task that dirtied the file last. What a journal's
-//!   thread writes, the flushes that the kernel sums up for several callers, and what other threads of the kernel do
-//!   for a task (dm-crypt, the thread of a loop device on the disk below) are nobody's.
-//! - *Merges*: a write that is merged into another task's request counts with that request.
+//! - *Whose it is*: that of the thread that submits it, if it is watched, else of the innermost watched one of its
+//!   cgroup and those above. So reads, direct writes, fsyncs, faults of mapped files and swapping in come by
+//!   themselves. What a flusher of the kernel writes back is taken for that of whoever dirtied the file last.
+//!   What a journal's thread writes, the flushes that the kernel sums up for several callers, and what other threads
+//!   of the kernel do for a task (dm-crypt, the thread of a loop device on the disk below) are nobody's.
+//! - *Merges*: what is merged into another task's request counts with that request.
 //! - *Passthrough requests*, which are commands to the device and not I/O, are not counted.
-//! - *Which disk*: a partition is part of its disk; a loop device is a disk of its own. The requests of what stands on
-//!   disks (LVM, md, dm-crypt) are seen where they arrive; [`Contention::stand_on`] tells whose fsyncs wait for it.
-//! - *fsync and the like* count as outstanding while they last, since what they wait for, a commit, is submitted by the
-//!   journal: on all file systems where the kernel allows programs on its functions, else on ext4 only.
+//! - *Which disk*: a partition is part of its disk; a loop device is a disk of its own. The requests of what stands
+//!   on disks (LVM, md, dm-crypt) are seen where they arrive; by [`Contention::stand_on`] fsyncs there count below.
+//! - *fsync and the like* count as outstanding while they last, since what they wait for, a commit, is submitted by
+//!   the journal: on all file systems where the kernel allows programs on its functions, else on ext4 only.
 //!   `sync_file_range` waits for the task's own requests, so needs nothing; `sync` and `syncfs` are not looked at.
 //!
 //! Nothing wakes this process but what is asked for with [`Notify`]. Nothing is pinned: when it ends, all is gone.

@@ -108,8 +108,8 @@ impl DiskSums {
 /// How long the disk has been busy until `now_ns`, by the sum of its times of becoming idle less those of becoming
 /// busy.
 ///
-/// While it is busy one more time was taken off than added. That makes the sum negative, as no disk was busy for longer
-/// than the clock has run. Two processors may add in the wrong order; what cannot be is `None`, and is right
+/// While it is busy one more time was taken off than added. That makes the sum negative, as no disk was busy for
+/// longer than the clock has run. Two processors may add in the wrong order; what cannot be is `None`, and is right
 /// nanoseconds later.
 fn busy_until(sum: u64, now_ns: u64) -> Option<u64> {
     let is_busy = sum.cast_signed() < 0;

@@ -1,5 +1,5 @@
-//! The same tests on distributions' kernels: Linux 6.1 has no `block_io_start`, and fentry is allowed in guests. Skipped,
-//! with the reason, where QEMU or a kernel is missing.
+//! The same tests on distributions' kernels: Linux 6.1 has no `block_io_start`, and fentry is allowed in guests.
+//! Skipped, with the reason, where QEMU or a kernel is missing.
 
 use std::env;
 use std::time::Duration;
@@ -11,7 +11,7 @@ const SCRIPT: &str = r#"
 modprobe ext4 && modprobe loop || exit 1
 mkdir -p /tmp && mount -t tmpfs none /tmp || exit 1
 grep -q cgroup2 /proc/mounts || mount -t cgroup2 none /sys/fs/cgroup || exit 1
-LUC_NO_SKIPS=1 RUST_BACKTRACE=0 "$TESTS" --skip guests --test-threads 1
+LUC_NO_SKIPS=1 RUST_BACKTRACE=0 "$TESTS" --skip guests --test-threads 1 --nocapture
 "#;
 
 fn check(version: &str) {
@@ -42,6 +42,11 @@ fn check(version: &str) {
         .run()
         .expect("a guest");
     assert_eq!(outcome.status, 0, "{}", outcome.text());
+    assert!(
+        !outcome.text().contains("not seen here"),
+        "{}",
+        outcome.text()
+    );
 }
 
 #[test]

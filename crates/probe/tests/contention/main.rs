@@ -1,10 +1,11 @@
-//! The use of a loop device by watched cgroups and threads, against what they did. Skipped without root, loop devices,
-//! cgroup v2 or BPF.
+//! The use of a loop device by watched cgroups and threads, against what they did. Skipped without root, loop
+//! devices, cgroup v2 or BPF.
 
 mod guests;
 mod place;
 
 use std::fs::{self, OpenOptions};
+use std::path::Path;
 use std::thread;
 
 use luc_events::Dev;
@@ -12,7 +13,7 @@ use luc_probe::contention::{
     Contention, MAX_TASKS, Notification, NotificationKind, Notify, TaskSums,
 };
 
-use place::{BLOCK, Place};
+use place::{BLOCK, Disk, Place, thread_id};
 
 const QUIET: Notify = Notify {
     on_submit: false,
@@ -22,13 +23,6 @@ const BOTH: Notify = Notify {
     on_submit: true,
     on_done: true,
 };
-
-fn thread_id() -> u32 {
-    rustix::thread::gettid()
-        .as_raw_nonzero()
-        .get()
-        .cast_unsigned()
-}
 
 #[test]
 fn cgroups_are_told_apart() {
@@ -241,6 +235,48 @@ fn what_a_flusher_writes_is_the_writers() {
     // By another thread, as whoever syncs writes some of the file system's own data.
     thread::scope(|scope| scope.spawn(|| mount.flush()).join().unwrap());
     assert_eq!(place.done(thread).bytes_written, BLOCK);
+}
+
+/// Many threads on two disks, so that requests end on both processors at once and interrupt each other's programs.
+#[test]
+fn nothing_stays_outstanding_under_load() {
+    let Some(mut place) = Place::new() else {
+        return;
+    };
+    let below = place.disk.mount();
+    let image = below.file("image");
+    let other = Disk::on(Path::new(&image), 32);
+    let above = place.contention.watch_disk(other.dev).unwrap();
+    let (first, second) = (place.cgroup(), place.cgroup());
+    let tasks =
+        [&first, &second].map(|cgroup| place.contention.watch_cgroup(cgroup.id, QUIET).unwrap());
+    let device = other.path.display().to_string();
+    let input = format!("if={device}");
+    thread::scope(|scope| {
+        for cgroup in [&first, &second].repeat(4) {
+            scope.spawn(|| {
+                cgroup.dd(&[
+                    &input,
+                    "of=/dev/null",
+                    "iflag=direct",
+                    "bs=4k",
+                    "count=2000",
+                ]);
+            });
+        }
+    });
+    for task in tasks {
+        let sums = place.contention.task(task, above);
+        assert_eq!(sums.bytes_read, 4 * 2000 * 4096);
+        assert_eq!((sums.outstanding, place.done(task).outstanding), (0, 0));
+    }
+    let disk = place.contention.disk(above);
+    assert_eq!(
+        (disk.in_flight, place.contention.unkept()),
+        (0, Default::default())
+    );
+    let later = place.contention.disk(above);
+    assert_eq!(disk.busy_ns, later.busy_ns);
 }
 
 #[test]

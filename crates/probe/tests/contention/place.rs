@@ -28,11 +28,20 @@ pub(crate) fn run(program: &str, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
+/// This thread's number.
+pub(crate) fn thread_id() -> u32 {
+    rustix::thread::gettid()
+        .as_raw_nonzero()
+        .get()
+        .cast_unsigned()
+}
+
 /// A loop device on a sparse file.
 #[derive(Debug)]
 pub(crate) struct Disk {
     pub(crate) path: PathBuf,
     pub(crate) dev: Dev,
+    /// For its file, or what is mounted.
     folder: TempDir,
     /// The device is detached when the last one closes it.
     _open: File,
@@ -42,7 +51,16 @@ impl Disk {
     fn new(size_mib: u64) -> Self {
         let folder = TempDir::new().expect("a folder");
         let image = folder.path().join("image");
-        let file = File::create(&image).expect("made");
+        Self::made(folder, &image, size_mib)
+    }
+
+    /// On a new file of this name.
+    pub(crate) fn on(image: &Path, size_mib: u64) -> Self {
+        Self::made(TempDir::new().expect("a folder"), image, size_mib)
+    }
+
+    fn made(folder: TempDir, image: &Path, size_mib: u64) -> Self {
+        let file = File::create(image).expect("made");
         file.set_len(size_mib << 20).expect("sized");
         let path = PathBuf::from(run(
             "losetup",
@@ -66,7 +84,7 @@ impl Disk {
         let device = self.path.display().to_string();
         run("mke2fs", &["-q", "-F", "-t", "ext4", &device]);
         let path = self.folder.path().join("mounted");
-        fs::create_dir(&path).expect("made");
+        fs::create_dir_all(&path).expect("made");
         let place = path.display().to_string();
         run("mount", &["-t", "ext4", &device, &place]);
         Mount { path }
@@ -202,6 +220,9 @@ impl Place {
                 return None;
             }
         };
+        for what in contention.missing() {
+            println!("not seen here: {what}");
+        }
         let disk = Disk::new(64);
         let slot = contention.watch_disk(disk.dev).expect("watched");
         Some(Self {
