@@ -42,6 +42,7 @@ fn files_are_made_read_and_written_over() {
         &["--block", "32", "--nops", "10"][..],
         &["--think", "100us", "--block", "64K"],
         &["--write", "--block", "128K"],
+        &["--random", "3", "--block", "4K"],
         &["--cold"],
     ] {
         let report = json(&[&[file.as_str(), "--interval", "1ms"][..], options].concat());

@@ -11,10 +11,13 @@ pub mod files;
 use std::fs::{File, OpenOptions};
 use std::hint::black_box;
 use std::io::{self, BufReader, BufWriter, Write as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use luc_host::interrupt;
+use luc_stats::random;
+use rand::seq::SliceRandom as _;
 use serde::Serialize;
 
 use crate::error::BenchError;
@@ -27,6 +30,8 @@ const BUFFER_BYTES: usize = 4096;
 const MOST_BLOCK_BYTES: u64 = 64 << 20;
 /// The longest pause, ns.
 const LONGEST_THINK_NS: u64 = 10_000_000_000;
+/// Most blocks whose order is drawn: it is kept in memory.
+const MOST_RANDOM_BLOCKS: u64 = 1 << 26;
 /// The longest log.
 const MOST_INTERVALS: u64 = 1 << 20;
 
@@ -60,6 +65,8 @@ pub struct Ranking {
     pub pace: Pace,
     /// Reading or writing.
     pub direction: Direction,
+    /// Seed of the blocks' order, each once; absent: from the file's start to its end.
+    pub random: Option<u64>,
     /// Drop the file from the page cache first.
     pub cold: bool,
     /// Interval of the log, ns.
@@ -75,6 +82,8 @@ pub struct Report {
     pub direction: Direction,
     /// Bytes of a block.
     pub block_bytes: u64,
+    /// Seed of the blocks' order; absent: from start to end.
+    pub random: Option<u64>,
     /// Turns of an empty loop after each block.
     pub nops: u64,
     /// Sleep after each block, microseconds.
@@ -122,33 +131,40 @@ pub fn run(plan: &Ranking, tick: &mut dyn FnMut(f64)) -> Result<Report, BenchErr
         !interrupt::interrupted()
     };
     let mut block = vec![0; plan.block_bytes as usize];
-    match plan.direction {
-        Direction::Read => {
-            let mut reader = BufReader::with_capacity(BUFFER_BYTES, &file);
-            loop {
-                let bytes = read_block(&mut reader, &mut block).map_err(failed("reading"))?;
-                if bytes == 0 || !paced(&mut log, bytes) {
-                    break;
-                }
+    if let Some(seed) = plan.random {
+        for number in shuffled(size_bytes.div_ceil(plan.block_bytes), seed)? {
+            let position = number * plan.block_bytes;
+            let bytes = (size_bytes - position).min(plan.block_bytes) as usize;
+            at(&file, plan.direction, &mut block[..bytes], position)
+                .map_err(failed("reading or writing"))?;
+            if !paced(&mut log, bytes) {
+                break;
             }
         }
-        Direction::Write => {
-            let mut writer = BufWriter::with_capacity(BUFFER_BYTES, &file);
-            while log.bytes < size_bytes {
-                let left = usize::try_from(size_bytes - log.bytes).unwrap_or(usize::MAX);
-                let bytes = left.min(block.len());
-                fill(&mut block[..bytes], log.bytes);
-                writer
-                    .write_all(&block[..bytes])
-                    .map_err(failed("writing"))?;
-                if !paced(&mut log, bytes) {
-                    break;
-                }
+    } else if plan.direction == Direction::Read {
+        let mut reader = BufReader::with_capacity(BUFFER_BYTES, &file);
+        loop {
+            let bytes = read_block(&mut reader, &mut block).map_err(failed("reading"))?;
+            if bytes == 0 || !paced(&mut log, bytes) {
+                break;
             }
-            writer.flush().map_err(failed("writing"))?;
-            drop(writer);
-            file.sync_all().map_err(failed("fsync"))?;
         }
+    } else {
+        let mut writer = BufWriter::with_capacity(BUFFER_BYTES, &file);
+        while log.bytes < size_bytes {
+            let bytes = (size_bytes - log.bytes).min(plan.block_bytes) as usize;
+            fill(&mut block[..bytes], log.bytes);
+            writer
+                .write_all(&block[..bytes])
+                .map_err(failed("writing"))?;
+            if !paced(&mut log, bytes) {
+                break;
+            }
+        }
+        writer.flush().map_err(failed("writing"))?;
+    }
+    if plan.direction == Direction::Write {
+        file.sync_all().map_err(failed("fsync"))?;
     }
     Ok(log.report(plan, cached_bytes, size_bytes))
 }
@@ -210,12 +226,36 @@ fn open(plan: &Ranking) -> Result<File, BenchError> {
 }
 
 fn is_ours(file: &File) -> io::Result<bool> {
-    use std::os::unix::fs::FileExt as _;
     let mut mark = [0; MARK.len()];
     match file.read_exact_at(&mut mark, 0) {
         Ok(()) => Ok(mark == *MARK),
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
         Err(error) => Err(error),
+    }
+}
+
+/// The numbers below `count` in an order that follows from the seed.
+fn shuffled(count: u64, seed: u64) -> Result<Vec<u64>, BenchError> {
+    if count > MOST_RANDOM_BLOCKS {
+        return Err(BenchError::Input {
+            option: "--random".to_owned(),
+            reason: "the file has more than 2^26 blocks",
+            advice: "use a larger --block or a smaller file",
+        });
+    }
+    let mut numbers: Vec<u64> = (0..count).collect();
+    numbers.shuffle(&mut random::stream(seed, 0));
+    Ok(numbers)
+}
+
+/// Reads or writes a block that is whole.
+fn at(file: &File, direction: Direction, block: &mut [u8], position: u64) -> io::Result<()> {
+    match direction {
+        Direction::Read => file.read_exact_at(block, position),
+        Direction::Write => {
+            fill(block, position);
+            file.write_all_at(block, position)
+        }
     }
 }
 
@@ -288,6 +328,7 @@ impl Log {
             file: plan.file.clone(),
             direction: plan.direction,
             block_bytes: plan.block_bytes,
+            random: plan.random,
             nops,
             think_us: think_ns as f64 / 1e3,
             cached_bytes,

@@ -29,13 +29,14 @@ use super::{or_interrupted, show, status};
   luc bench ranking /mnt/x/1 --cold --block 32 --nops 5000 --json
   luc bench ranking /mnt/x/2 --cold --think 2ms
   luc bench ranking /mnt/x/3 --write
+  luc bench ranking /mnt/x/3 --random 1 --block 4K --think 10ms
   for i in 1 2 3 4; do luc bench ranking --cold /mnt/x/$i & done; wait   # all at once")]
 pub(crate) struct Args {
     /// File to use; with --create, files to make
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Make the files, each of this size, such as 192M
-    #[arg(long, value_name = "SIZE", conflicts_with_all = ["block", "nops", "think", "write", "cold", "interval"])]
+    #[arg(long, value_name = "SIZE", conflicts_with_all = ["block", "nops", "think", "write", "random", "cold", "interval"])]
     create: Option<String>,
     /// Make the files far apart: at equal distances over the free space
     #[arg(long, requires = "create")]
@@ -52,6 +53,9 @@ pub(crate) struct Args {
     /// Write the file over in place, then fsync it; only a file that --create made
     #[arg(long)]
     write: bool,
+    /// Take the blocks in random order, each once, drawn with this seed
+    #[arg(long, value_name = "SEED")]
+    random: Option<u64>,
     /// Drop the file from the page cache first
     #[arg(long)]
     cold: bool,
@@ -112,6 +116,7 @@ fn plan(args: &Args) -> Result<Ranking, BenchError> {
         } else {
             Direction::Read
         },
+        random: args.random,
         cold: args.cold,
         interval_ns: duration_ns("--interval", &args.interval)?,
     })
@@ -169,8 +174,9 @@ fn text(report: &Report) -> String {
     } else {
         ""
     };
+    let order = report.random.map_or("", |_| " in random order");
     format!(
-        "ranking: {} {did} in {:.2} s{early}{sync}, blocks of {}{pace}: {:.1} MB/s",
+        "ranking: {} {did} in {:.2} s{early}{sync}, blocks of {}{order}{pace}: {:.1} MB/s",
         format_size(report.bytes),
         report.measured_s,
         format_size(report.block_bytes),

@@ -28,6 +28,7 @@ fn plan(file: PathBuf, direction: Direction) -> Ranking {
         block_bytes: 128 << 10,
         pace: Pace::Nops(0),
         direction,
+        random: None,
         cold: false,
         interval_ns: 1_000_000_000,
     }
@@ -51,6 +52,26 @@ fn each_byte_is_read_once_whatever_the_block() {
         assert_eq!(report.bytes_per_interval.iter().sum::<u64>(), MIB + 1);
         assert!(!report.interrupted && report.mb_per_second > 0.0);
     }
+}
+
+#[test]
+fn blocks_in_random_order_are_each_used_once() {
+    let directory = TempDir::new().expect("directory");
+    let files = made(&directory, &["a"], false).files;
+    let before = fs::read(&files[0]).expect("there");
+    for direction in [Direction::Read, Direction::Write] {
+        let plan = Ranking {
+            random: Some(7),
+            block_bytes: 10_000,
+            ..plan(files[0].clone(), direction)
+        };
+        assert_eq!(report(&plan).bytes, MIB + 1);
+    }
+    assert!(fs::read(&files[0]).expect("there") == before);
+    let order = shuffled(100, 7).expect("few");
+    assert_eq!(order, shuffled(100, 7).expect("few"));
+    assert_ne!(order, shuffled(100, 8).expect("few"));
+    assert!(shuffled(u64::MAX, 7).is_err());
 }
 
 #[test]
