@@ -35,6 +35,15 @@ stretch() {
 	done
 }
 
+# An elevator may hold twice as many requests as the queue is deep: with a depth of 1 that is 2, nothing to sort. Kernels
+# give disks 64 and more.
+set_elevator() {
+	local queue=/sys/block/$device/queue
+	echo "$ELEVATOR" >$queue/scheduler || return
+	echo 64 >$queue/nr_requests || return
+	if [ "$(cat $queue/nr_requests)" != 64 ]; then fail "point $number: the elevator holds $(cat $queue/nr_requests)"; fi
+}
+
 # make_disk "DISK": the parameters of lagdisk
 make_disk() {
 	# shellcheck disable=SC2086
@@ -42,7 +51,7 @@ make_disk() {
 		insmod /root/lagdisk.ko $1
 	else
 		luc disk create drive $MODEL --huge-pages >/dev/null || return
-		if [ -n "$ELEVATOR" ]; then echo "$ELEVATOR" >/sys/block/$device/queue/scheduler; fi
+		if [ -n "$ELEVATOR" ]; then set_elevator; fi
 	fi
 }
 
