@@ -36,6 +36,7 @@ mod steal;
 mod sweep_kills;
 pub mod switches;
 mod synthetic;
+mod throttle;
 mod truth;
 
 use std::fs;

@@ -2,7 +2,7 @@
 //! an interrupted evaluation ended. Parts `kernel-powercut`, `kernel-cycles` and `kernel-stress`.
 
 pub(super) mod cycles;
-mod guest;
+pub(super) mod guest;
 pub(super) mod powercut;
-mod resume;
+pub(super) mod resume;
 pub(super) mod stress;

@@ -80,7 +80,7 @@ pub(super) fn run(vm: &Vm<'_>) -> Result<Outcome, EvaluateError> {
 }
 
 /// As [`run`]; a script that ends with another status than 0 is an error.
-pub(super) fn succeed(vm: &Vm<'_>, what: &str) -> Result<Outcome, EvaluateError> {
+pub(crate) fn succeed(vm: &Vm<'_>, what: &str) -> Result<Outcome, EvaluateError> {
     let outcome = run(vm)?;
     if outcome.status == 0 {
         return Ok(outcome);

@@ -11,7 +11,7 @@ use crate::write_json;
 
 /// The runs of an earlier, unfinished evaluation, and this one's.
 #[derive(Debug)]
-pub(super) struct Runs<'a> {
+pub(crate) struct Runs<'a> {
     harness: &'a Harness,
     path: PathBuf,
     earlier: Vec<Value>,
@@ -19,7 +19,7 @@ pub(super) struct Runs<'a> {
 
 impl<'a> Runs<'a> {
     /// Reads the runs made so far.
-    pub(super) fn open(harness: &'a Harness) -> Self {
+    pub(crate) fn open(harness: &'a Harness) -> Self {
         let path = harness
             .options
             .out
@@ -37,7 +37,7 @@ impl<'a> Runs<'a> {
     }
 
     /// The result of run `key`: an earlier one, or that of `make`, which is written down at once.
-    pub(super) fn get(
+    pub(crate) fn get(
         &self,
         key: &Value,
         make: impl FnOnce() -> Result<Value, EvaluateError>,

@@ -1,0 +1,131 @@
+//! Part `throttle`: tasks that ruin each other's disk, under each rival at its best and under `luc throttle`.
+//!
+//! `mixes` are the tasks, `settings` what they run under, `guest` runs both in virtual time, `figures` makes tables and
+//! targets. `host` is part `throttle-host`: the same on the running kernel, with fewer rivals.
+
+mod figures;
+mod guest;
+pub(crate) mod host;
+mod mixes;
+mod settings;
+
+use luc_vm::Kernel;
+use serde_json::{Value, json};
+
+use super::error::EvaluateError;
+use super::harness::{Harness, missing};
+use super::progress::Progress;
+use super::report::Page;
+use super::safety::resume::Runs;
+use figures::Group;
+use mixes::{Mix, Model};
+use settings::{Setting, main_rivals, ours, rivals};
+
+/// Debian's kernel with all rivals.
+const KERNEL: &str = "6.1";
+/// Places of the files that are tried; more make intervals narrower.
+const SEEDS: usize = 3;
+
+/// All mixes, each with its rivals.
+fn mixes() -> Vec<(Mix, Vec<Setting>)> {
+    let streams = [(4, 32), (8, 32)].map(|(count, file_mib)| {
+        let mix = Mix::streams(count, file_mib);
+        (mix, rivals(count))
+    });
+    let batches = [16, 32].map(|count| (Mix::batch(count, 16), main_rivals()));
+    let compounded = (0..5).map(|number| (Mix::compounded(number, 24), main_rivals()));
+    let others = [Model::Ssd, Model::Cloud].map(|model| (Mix::on(model, 64), main_rivals()));
+    let alone = (Mix::streams(1, 64), vec![settings::plain()]);
+    let mut all: Vec<(Mix, Vec<Setting>)> = streams.into();
+    all.extend(batches);
+    all.extend(compounded);
+    all.extend(others);
+    all.push(alone);
+    all
+}
+
+pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+    if let Some(reason) = luc_vm::missing() {
+        return Err(reason.into());
+    }
+    let kernel = Kernel::find(KERNEL)?;
+    let seeds = harness.options.repeats.unwrap_or(SEEDS);
+    let all: Vec<(Mix, Vec<Setting>)> = mixes()
+        .into_iter()
+        .filter(|(mix, _)| harness.options.wants(&mix.name))
+        .collect();
+    if all.is_empty() {
+        return Err(EvaluateError::NoCell(
+            harness.options.only.clone().unwrap_or_default(),
+        ));
+    }
+    let has_throttle = harness
+        .execute(&mut harness.luc(&["throttle", "--help"]), &[0])
+        .is_ok();
+    let runs = Runs::open(harness);
+    let mut progress = Progress::new(harness.part, all.len() * seeds);
+    let mut groups: Vec<Group> = all.iter().map(|(mix, _)| Group::new(mix)).collect();
+    // Seed by seed: an evaluation that is ended early has all mixes.
+    for seed in 0..seeds as u64 {
+        for ((mix, rivals), group) in all.iter().zip(&mut groups) {
+            let ours = if has_throttle { ours() } else { Vec::new() };
+            let settings: Vec<&Setting> = rivals.iter().chain(&ours).collect();
+            let result = results(
+                harness,
+                &runs,
+                &kernel,
+                (mix, &settings),
+                harness.options.seed + seed,
+            )?;
+            group.add(&settings, &result)?;
+            progress.step(&format!("{}, places {}", mix.name, seed + 1));
+        }
+    }
+    let title = "Tasks that share a disk";
+    Ok(figures::page(title, &groups, about(kernel.release())))
+}
+
+/// What was done.
+fn about(release: &str) -> String {
+    format!(
+        "In guests with Linux {release} in virtual time tasks run together on an emulated disk, each in a cgroup (v2) of \
+         its own, on cold files at equal distances over the whole disk; which file is where is drawn anew for each \
+         repeat. The hard disk has 7200 rpm, its full stroke over 2 GiB, one request at a time; elevators hold 64. \
+         A task's time alone is of the same file without a scheduler, with the kernel's read-ahead of 128 KiB. \
+         Every rival is shown with each setting that was tried; the best is chosen by the figures. TP is tasks over the \
+         time until all are done. WS, weighted speedup, is the sum over the tasks of time alone / time together: N equal \
+         tasks under fair sharing that loses nothing have 1, one after the other 2.08 (4) or 2.72 (8), so it says nothing \
+         without the worst task's slowdown beside it. Fairness is Jain's index of time alone / time together. In a batch \
+         a task's time begins when it is its turn. Medians over the places of files, with the range. \
+         io.latency is not in these kernels."
+    )
+}
+
+/// A guest's results; one run for the rivals and one for ours, so that a change of ours repeats only that.
+fn results(
+    harness: &Harness,
+    runs: &Runs<'_>,
+    kernel: &Kernel,
+    (mix, settings): (&Mix, &[&Setting]),
+    seed: u64,
+) -> Result<Value, EvaluateError> {
+    let mut all = Vec::new();
+    let mut alone = Value::Null;
+    for is_ours in [false, true] {
+        let of: Vec<&Setting> = settings
+            .iter()
+            .copied()
+            .filter(|setting| setting.is_ours() == is_ours)
+            .collect();
+        if of.is_empty() {
+            continue;
+        }
+        let names: Vec<&str> = of.iter().map(|setting| setting.name.as_str()).collect();
+        let key = json!({ "mix": mix.name, "places": seed, "settings": names });
+        let result = runs.get(&key, || guest::run(harness, kernel, mix, &of, seed))?;
+        let cells = result["cells"].as_array().ok_or_else(|| missing("cells"))?;
+        all.extend(cells.iter().cloned());
+        alone = result["alone_s"].clone();
+    }
+    Ok(json!({ "alone_s": alone, "cells": all }))
+}

@@ -1,0 +1,241 @@
+//! Which tasks run together, and on what.
+
+use std::fmt::Write as _;
+
+use luc_stats::random;
+use rand::RngExt as _;
+use rand::seq::SliceRandom as _;
+
+/// What a task does, all of it once on cold files of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Reads a file as fast as it can.
+    Stream,
+    /// Sleeps 2 ms after each 128 KiB: a program that waits for others.
+    Think,
+    /// Computes about as long as the disk needs.
+    Compute,
+    /// Reads blocks of 64 KiB in random order.
+    Random,
+    /// Writes a file over, then fsyncs it.
+    Write,
+    /// Reads a hundred files of 64 KiB.
+    Tree,
+    /// Copies a file and fsyncs the copy.
+    Copy,
+}
+
+/// The kinds of which compounded mixes are drawn.
+const KINDS: [Kind; 7] = [
+    Kind::Stream,
+    Kind::Think,
+    Kind::Compute,
+    Kind::Random,
+    Kind::Write,
+    Kind::Tree,
+    Kind::Copy,
+];
+/// Files of a tree.
+const TREE_FILES: usize = 100;
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Stream => "stream",
+            Self::Think => "think",
+            Self::Compute => "compute",
+            Self::Random => "random",
+            Self::Write => "write",
+            Self::Tree => "tree",
+            Self::Copy => "copy",
+        }
+    }
+
+    /// Its commands, for the file with this number.
+    fn commands(self, number: usize) -> String {
+        let ranking = |options: &str| format!("\"$LUC\" bench ranking \"$MNT/{number}\" {options}");
+        match self {
+            Self::Stream => ranking(""),
+            Self::Think => ranking("--think 2ms"),
+            Self::Compute => ranking("--nops 400000"),
+            Self::Random => ranking("--block 64K --random 1"),
+            Self::Write => ranking("--write"),
+            Self::Tree => format!("cat \"$MNT/tree.{number}\"/*"),
+            Self::Copy => {
+                format!("dd if=\"$MNT/{number}\" of=\"$MNT/copy.{number}\" bs=128k conv=fsync")
+            }
+        }
+    }
+}
+
+/// The disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Model {
+    /// A hard disk of 7200 rpm whose full stroke is over the whole small disk.
+    Hdd,
+    /// A SATA solid-state disk.
+    Ssd,
+    /// A network volume.
+    Cloud,
+}
+
+impl Model {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Hdd => "hard disk",
+            Self::Ssd => "ssd",
+            Self::Cloud => "cloud",
+        }
+    }
+
+    /// The file for `luc disk create --model`.
+    pub(super) fn file(self, disk_bytes: u64) -> String {
+        match self {
+            Self::Hdd => format!("model = \"hdd\"\ncapacity_bytes = {disk_bytes}\n"),
+            Self::Ssd => "model = \"ssd\"\n".to_owned(),
+            Self::Cloud => "model = \"cloud\"\n".to_owned(),
+        }
+    }
+}
+
+/// Tasks that run together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Mix {
+    /// Its name in tables.
+    pub(super) name: String,
+    /// The disk.
+    pub(super) model: Model,
+    /// What each task does.
+    pub(super) kinds: Vec<Kind>,
+    /// Size of each task's file.
+    pub(super) file_mib: u64,
+    /// How many are at work at a time, where that is not all.
+    pub(super) at_a_time: Option<usize>,
+}
+
+impl Mix {
+    fn of(name: String, kinds: Vec<Kind>, file_mib: u64) -> Self {
+        Self {
+            name,
+            model: Model::Hdd,
+            kinds,
+            file_mib,
+            at_a_time: None,
+        }
+    }
+
+    /// Equal streams.
+    pub(super) fn streams(count: usize, file_mib: u64) -> Self {
+        Self::of(
+            format!("{count} streams"),
+            vec![Kind::Stream; count],
+            file_mib,
+        )
+    }
+
+    /// Equal streams on another disk.
+    pub(super) fn on(model: Model, file_mib: u64) -> Self {
+        Self {
+            name: format!("4 streams, {}", model.name()),
+            model,
+            ..Self::streams(4, file_mib)
+        }
+    }
+
+    /// The paper's batch mode: 8 of `count` at a time, streams and others in turn.
+    pub(super) fn batch(count: usize, file_mib: u64) -> Self {
+        let kinds = (0..count).map(|number| match number % 4 {
+            3 => Kind::Think,
+            _ => Kind::Stream,
+        });
+        Self {
+            at_a_time: Some(8),
+            ..Self::of(
+                format!("batch of {count}, 8 at a time"),
+                kinds.collect(),
+                file_mib,
+            )
+        }
+    }
+
+    /// The compounded mix `number`: 8 tasks drawn at random.
+    pub(super) fn compounded(number: u64, file_mib: u64) -> Self {
+        let mut random = random::stream(17, number);
+        let kinds = (0..8).map(|_| KINDS[random.random_range(0..KINDS.len())]);
+        Self::of(format!("C{number}"), kinds.collect(), file_mib)
+    }
+
+    /// How many tasks there are, by kind: `3 stream, 1 think`.
+    pub(super) fn about(&self) -> String {
+        let mut all = Vec::new();
+        for kind in KINDS {
+            let count = self.kinds.iter().filter(|other| **other == kind).count();
+            if count > 0 {
+                all.push(format!("{count} {}", kind.name()));
+            }
+        }
+        all.join(", ")
+    }
+
+    /// Bytes of all files, copies as well.
+    pub(super) fn bytes(&self) -> u64 {
+        let copies = self.kinds.iter().filter(|kind| **kind == Kind::Copy);
+        let trees = self.kinds.iter().filter(|kind| **kind == Kind::Tree);
+        let files = self.kinds.len() + copies.count();
+        ((files as u64 * self.file_mib) << 20) + ((trees.count() * TREE_FILES) << 16) as u64
+    }
+
+    /// What makes the files and the tasks' commands, for a shell with `$LUC`, `$MNT` and `$WORK`. The seed decides where
+    /// on the disk each task's file is.
+    pub(super) fn preparation(&self, seed: u64) -> String {
+        let mut places: Vec<usize> = (1..=self.kinds.len()).collect();
+        places.shuffle(&mut random::stream(seed, 1));
+        let files: Vec<String> = places
+            .iter()
+            .map(|number| format!("\"$MNT/{number}\""))
+            .collect();
+        let mut script = format!(
+            "\"$LUC\" bench ranking --create {}M --spread {} || fail 'no files'\n",
+            self.file_mib,
+            files.join(" ")
+        );
+        for (number, kind) in (1..).zip(&self.kinds) {
+            if *kind == Kind::Tree {
+                let _ = writeln!(script, "make_tree \"$MNT/tree.{number}\" {TREE_FILES}");
+            }
+            let _ = writeln!(
+                script,
+                "echo '{}' >\"$WORK/task.{number}\"",
+                kind.commands(number)
+            );
+        }
+        script
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mix_has_a_file_and_a_command_for_each_task() {
+        let mix = Mix::streams(2, 32);
+        let script = mix.preparation(1);
+        assert!(script.contains("--create 32M --spread"), "{script}");
+        let last = "echo '\"$LUC\" bench ranking \"$MNT/2\" ' >\"$WORK/task.2\"";
+        assert_eq!(script.lines().last(), Some(last));
+        assert_eq!(mix.bytes(), 64 << 20);
+        assert_eq!(Mix::batch(16, 8).about(), "12 stream, 4 think");
+    }
+
+    #[test]
+    fn seeds_move_files_and_leave_the_tasks() {
+        let mix = Mix::compounded(0, 8);
+        assert_eq!(mix, Mix::compounded(0, 8));
+        assert_ne!(mix.kinds, Mix::compounded(1, 8).kinds);
+        let (one, two) = (mix.preparation(1), mix.preparation(2));
+        assert_ne!(one.lines().next(), two.lines().next());
+        let rest = |text: &str| text.lines().skip(1).collect::<Vec<_>>().join("\n");
+        assert_eq!(rest(&one), rest(&two));
+    }
+}
