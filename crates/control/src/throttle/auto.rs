@@ -15,6 +15,8 @@ mod learn;
 mod protect;
 mod state;
 mod task;
+#[cfg(test)]
+mod tests;
 mod token;
 mod trial;
 
@@ -41,6 +43,10 @@ const TRIAL_LOOK_NS: u64 = 2_000_000;
 const IDLE_LOOK_NS: u64 = 100_000_000;
 /// Tasks that take turns and leave the disk idle more than this are let run together.
 const LEFT_BUSY: f64 = 0.8;
+/// Time between two reckonings of who would be late, ns.
+const RECKON_NS: u64 = 100_000_000;
+/// On a disk that serves several at once, protected tasks are protected for this long after it was contended, ns.
+const PROTECT_NS: u64 = 10_000_000_000;
 /// Cost of a switch on a disk with an arm, before it is learned, ns.
 const ARM_SWITCH_NS: u64 = 12_000_000;
 
@@ -62,6 +68,10 @@ pub struct Auto {
     /// Tasks that would be late, most urgent first.
     late: Vec<(TaskId, u64)>,
     running: Vec<TaskId>,
+    /// When it is next reckoned who would be late, ns.
+    reckon_ns: u64,
+    /// Until when protected tasks are protected on a disk that serves several at once, ns.
+    protect_until_ns: u64,
     last_ns: u64,
 }
 
@@ -83,8 +93,16 @@ impl Auto {
             size: is_engaged.then_some(1),
             late: Vec::new(),
             running: Vec::new(),
+            reckon_ns: 0,
+            protect_until_ns: 0,
             last_ns: 0,
         }
+    }
+
+    /// A task that will be seen frozen at first was frozen for this policy, before its first request: the policy will
+    /// thaw it. Any other task that comes frozen is somebody else's, and is left alone.
+    pub fn adopt(&mut self, task: TaskId) {
+        self.table.adopt(task);
     }
 
     /// Treats two tasks as one until then: while one of them runs, so may the other. For tasks that were seen to wait
@@ -116,25 +134,44 @@ impl Auto {
         self.config.turn_ns.unwrap_or(learned_ns).min(most_ns)
     }
 
-    /// Brings the simulated fair sharing up to date.
-    fn share(&mut self, came: &[TaskId], ended: &[task::Ended], now_ns: u64) {
+    /// Whether batch steps back for protected tasks now. Where a disk serves several at once, only while it is
+    /// contended: that is looked at again every ten seconds.
+    fn protects(&self, now_ns: u64) -> bool {
+        let is_needed = self.config.prior == Prior::Engaged || now_ns < self.protect_until_ns;
+        is_needed && self.protect.is_present()
+    }
+
+    /// Until when batch is frozen for protected tasks, ns.
+    fn holds_until_ns(&self, now_ns: u64) -> u64 {
+        if self.protects(now_ns) {
+            self.protect.holds_until_ns()
+        } else {
+            0
+        }
+    }
+
+    /// Brings the simulated fair sharing up to date; `is_due`: also with what is believed of those that did nothing.
+    fn share(&mut self, ended: &[task::Ended], is_due: bool, now_ns: u64) {
         let table = &self.table;
         let batch = || table.iter().filter(|task| task.last.class == Class::Batch);
         let work_ns = batch().map(|task| task.served_ns).sum();
         for ended in ended {
             self.fair.leave(ended.task, ended.attained_ns);
         }
-        for id in came {
-            if let Some(task) = table.get(*id) {
-                self.fair
-                    .arrive(*id, task.last.weight, self.config.first_class_ns, now_ns);
-            }
-        }
         for task in batch() {
+            let is_new = !self.fair.has(task.id());
+            if !is_new && !is_due && task.served_ns == 0 {
+                continue;
+            }
             let lacking_ns = self.learned.lacking_ns(table, task.id());
             let size_ns =
                 believed_size_ns(task.attained_ns(), lacking_ns, self.config.first_class_ns);
-            self.fair.believe(task.id(), task.last.weight, size_ns);
+            if is_new {
+                self.fair
+                    .arrive(task.id(), task.last.weight, size_ns, now_ns);
+            } else {
+                self.fair.believe(task.id(), task.last.weight, size_ns);
+            }
         }
         self.fair.advance(work_ns, now_ns, |id| {
             table.get(id).is_some_and(Task::competes)
@@ -144,7 +181,7 @@ impl Auto {
     /// Decides how many may run, and what is tried.
     fn steer(&mut self, elapsed_ns: u64, now_ns: u64) {
         let waiting = self.table.competing().count();
-        if self.protect.is_present() {
+        if self.protects(now_ns) {
             self.trials.stop();
             self.size = Some(1);
             return;
@@ -183,10 +220,17 @@ impl Auto {
             self.size = None;
             return;
         }
-        let in_order = self.in_order(now_ns);
         let size = best.unwrap_or(waiting);
-        self.trials
-            .begin_size(&mut self.table, &self.learned, size, &in_order, now_ns);
+        if let Some(tasks) = self.trials.next_size(&self.learned, size, waiting, now_ns) {
+            let in_order = self.in_order(now_ns);
+            self.trials.begin_size(
+                &mut self.table,
+                &self.learned,
+                (size, tasks),
+                &in_order,
+                now_ns,
+            );
+        }
     }
 
     fn rank(&self, task: &Task, is_holder: bool, turn_ns: u64, now_ns: u64) -> Rank {
@@ -226,7 +270,7 @@ impl Auto {
         tasks.into_iter().map(|(_, id)| id).collect()
     }
 
-    fn settle(&mut self, elapsed_ns: u64, now_ns: u64) {
+    fn settle(&mut self, elapsed_ns: u64, is_due: bool, now_ns: u64) {
         let waiting = self.table.competing().count();
         let turn_ns = self.turn_ns(waiting);
         for task in self.table.iter_mut() {
@@ -234,23 +278,19 @@ impl Auto {
                 task.exempt_until_ns = now_ns + bounds::least_turn_ns(&self.config, waiting);
             }
         }
-        let lacking_ns = |id| self.learned.lacking_ns(&self.table, id);
-        let ahead_ns =
-            self.token.busy_for_ns(turn_ns) + self.learned.switch_ns() + 2 * ENGAGED_LOOK_NS;
-        self.late = bounds::late(
-            &self.table,
-            &self.fair,
-            &self.config,
-            lacking_ns,
-            now_ns,
-            ahead_ns,
-        );
-        let before: Vec<TaskId> = self
-            .token
-            .holders()
-            .iter()
-            .map(|holder| holder.task)
-            .collect();
+        if is_due {
+            let lacking_ns = |id| self.learned.lacking_ns(&self.table, id);
+            let ahead_ns = self.token.busy_for_ns(turn_ns) + self.learned.switch_ns() + RECKON_NS;
+            self.late = bounds::late(
+                &self.table,
+                &self.fair,
+                &self.config,
+                lacking_ns,
+                now_ns,
+                ahead_ns,
+            );
+        }
+        let before: Vec<TaskId> = self.token.tasks().collect();
         let mut token = std::mem::take(&mut self.token);
         token.forget_couples(now_ns);
         if self.trials.alone().is_none() {
@@ -280,7 +320,7 @@ impl Auto {
             (true, Reason::NothingGained)
         } else if now_ns < task.exempt_until_ns {
             (true, Reason::Starvation)
-        } else if self.protect.holds_until_ns() > now_ns && task.wants {
+        } else if self.holds_until_ns(now_ns) > now_ns && task.wants {
             (false, Reason::Protect)
         } else if let Some(alone) = self.trials.alone() {
             (task.id() == alone || !task.wants, Reason::Trial)
@@ -354,7 +394,7 @@ impl Auto {
             IDLE_LOOK_NS
         };
         let mut again_ns = now_ns + look_ns;
-        let quiet_ns = self.protect.holds_until_ns();
+        let quiet_ns = self.holds_until_ns(now_ns);
         if quiet_ns > now_ns {
             again_ns = again_ns.min(quiet_ns);
         }
@@ -377,7 +417,7 @@ impl Policy for Auto {
         self.last_ns = now_ns;
         let batch_ran = self.table.competing().any(|task| !task.is_frozen);
         let batch_waits = self.table.competing().any(|task| task.is_frozen);
-        let (came, ended) = self.table.look(sample);
+        let ended = self.table.look(sample);
         self.protect.look(sample.tasks, now_ns);
         let grain_ns = (4 * self.learned.switch_ns()).clamp(20_000_000, 100_000_000);
         self.protect.account(
@@ -393,12 +433,20 @@ impl Policy for Auto {
                 task.together.add(task.moved_bytes, elapsed_ns);
             }
         }
-        self.share(&came, &ended, now_ns);
+        let is_due = now_ns >= self.reckon_ns;
+        if is_due {
+            self.reckon_ns = now_ns + RECKON_NS;
+        }
+        self.share(&ended, is_due, now_ns);
         let waiting = self.table.competing().count();
+        let contenders = waiting + usize::from(waiting > 0 && self.protect.is_present());
         self.contention
-            .look(sample.disk.busy_ns, waiting, elapsed_ns);
+            .look(sample.disk.busy_ns, contenders, elapsed_ns);
+        if self.contention.is_contended() {
+            self.protect_until_ns = now_ns + PROTECT_NS;
+        }
         self.steer(elapsed_ns, now_ns);
-        self.settle(elapsed_ns, now_ns);
+        self.settle(elapsed_ns, is_due, now_ns);
         let orders = self.orders(now_ns);
         self.note_running(now_ns);
         Decision {

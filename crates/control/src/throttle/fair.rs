@@ -61,6 +61,12 @@ impl FairSharing {
         self.jobs.insert(task, job);
     }
 
+    /// Whether a task takes part.
+    #[must_use]
+    pub fn has(&self, task: TaskId) -> bool {
+        self.jobs.contains_key(&task)
+    }
+
     /// What is believed of a task has changed: `size_ns` is its device time in all, ns.
     pub fn believe(&mut self, task: TaskId, weight: u32, size_ns: u64) {
         if let Some(job) = self.jobs.get_mut(&task) {

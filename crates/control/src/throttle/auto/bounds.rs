@@ -28,8 +28,12 @@ pub(super) fn starved(table: &Table, config: &AutoConfig, now_ns: u64) -> Option
         .filter(|task| task.is_frozen)
         .map(|task| (deadline_ns(config, task.since_ns), task.id()))
         .collect();
-    frozen.sort_unstable();
     let turn_ns = least_turn_ns(config, frozen.len());
+    let first_ns = frozen.iter().map(|(deadline_ns, _)| *deadline_ns).min()?;
+    if first_ns > now_ns.saturating_add(frozen.len() as u64 * turn_ns) {
+        return None;
+    }
+    frozen.sort_unstable();
     let must = (0_u64..)
         .zip(&frozen)
         .any(|(before, (deadline_ns, _))| now_ns.saturating_add(before * turn_ns) >= *deadline_ns);

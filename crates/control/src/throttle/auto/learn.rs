@@ -8,6 +8,8 @@ use super::task::{Rate, Table};
 const JUDGED_AFTER_NS: u64 = 200_000_000;
 /// After a change of the running set, nothing is learned for at least this long, ns.
 const SETTLE_NS: u64 = 4_000_000;
+/// Nothing is learned while tasks that are none of ours take more than this part of the disk's time.
+const OTHERS: f64 = 0.1;
 /// Half-life of the present speed-up that is shown, ns.
 const SHOWN_NS: f64 = 1e9;
 /// Sequential rate of a disk about which nothing is known, bytes per nanosecond.
@@ -84,9 +86,9 @@ impl Learned {
             .filter(|task| !task.is_frozen)
             .map(super::task::Task::id)
             .collect();
-        let by_others = table
-            .iter()
-            .any(|task| task.moved_bytes > 0 && !running.contains(&task.id()));
+        let others = table.iter().filter(|task| !running.contains(&task.id()));
+        let others_ns: u64 = others.map(|task| task.served_ns).sum();
+        let by_others = others_ns as f64 > OTHERS * elapsed_ns as f64;
         if by_others || running.is_empty() {
             return;
         }

@@ -1,5 +1,7 @@
 //! What is remembered of each task between two looks.
 
+use std::collections::BTreeSet;
+
 use super::super::sample::{Class, Reason, Sample, TaskId, TaskSample};
 
 /// A task that has done nothing for this long does not want the disk, ns.
@@ -86,7 +88,7 @@ pub(super) struct Task {
 }
 
 impl Task {
-    fn new(sample: &TaskSample, now_ns: u64) -> Self {
+    fn new(sample: &TaskSample, is_adopted: bool, now_ns: u64) -> Self {
         Self {
             last: *sample,
             arrived_ns: now_ns,
@@ -96,10 +98,10 @@ impl Task {
             served_ns: 0,
             active_ns: 0,
             wants: false,
-            is_frozen: false,
+            is_frozen: sample.frozen && is_adopted,
             since_ns: now_ns,
             reason: Reason::Turn,
-            is_foreign: sample.frozen,
+            is_foreign: sample.frozen && !is_adopted,
             exempt_until_ns: 0,
             turn_ended_ns: 0,
             solo: Rate::default(),
@@ -182,23 +184,24 @@ pub(super) struct Ended {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Table {
     tasks: Vec<Task>,
+    /// Tasks that come frozen, and are ours to thaw.
+    adopted: BTreeSet<TaskId>,
 }
 
 impl Table {
-    /// Takes a look at all tasks; returns those that came and those that ended.
-    pub(super) fn look(&mut self, sample: &Sample<'_>) -> (Vec<TaskId>, Vec<Ended>) {
+    /// Takes a look at all tasks; returns those that ended.
+    pub(super) fn look(&mut self, sample: &Sample<'_>) -> Vec<Ended> {
         for task in &mut self.tasks {
             task.is_seen = false;
         }
-        let mut came = Vec::new();
         for seen in sample.tasks {
             match self.position(seen.task) {
                 Ok(i) => self.tasks[i].look(seen, sample.now_ns),
                 Err(i) => {
-                    let mut task = Task::new(seen, sample.now_ns);
+                    let is_adopted = self.adopted.remove(&seen.task);
+                    let mut task = Task::new(seen, is_adopted, sample.now_ns);
                     task.look(seen, sample.now_ns);
                     self.tasks.insert(i, task);
-                    came.push(seen.task);
                 }
             }
         }
@@ -212,7 +215,11 @@ impl Table {
             })
             .collect();
         self.tasks.retain(|task| task.is_seen);
-        (came, ended)
+        ended
+    }
+
+    pub(super) fn adopt(&mut self, task: TaskId) {
+        self.adopted.insert(task);
     }
 
     fn position(&self, id: TaskId) -> Result<usize, usize> {

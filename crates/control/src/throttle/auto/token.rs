@@ -3,6 +3,8 @@
 //! A batch task outside the running set is not frozen before it submits I/O: it may compute. So processors stay busy,
 //! and a task out of turn costs the disk a request at most.
 
+use std::collections::BTreeMap;
+
 use super::super::sample::{Reason, TaskId};
 use super::task::{Table, Task};
 
@@ -70,20 +72,21 @@ pub(super) struct Rank {
 /// The running set.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Token {
-    holders: Vec<Holder>,
+    holders: BTreeMap<TaskId, Holder>,
     couples: Vec<Couple>,
 }
 
 impl Token {
-    pub(super) fn holders(&self) -> &[Holder] {
-        &self.holders
+    /// The tasks of the running set.
+    pub(super) fn tasks(&self) -> impl Iterator<Item = TaskId> {
+        self.holders.keys().copied()
     }
 
     /// How long it takes until somebody else can be let in, ns.
     pub(super) fn busy_for_ns(&self, turn_ns: u64) -> u64 {
         let left = self
             .holders
-            .iter()
+            .values()
             .map(|holder| turn_ns.saturating_sub(holder.used_ns));
         left.min().unwrap_or(0)
     }
@@ -110,17 +113,13 @@ impl Token {
 
     /// Why a task is in the running set, by itself or by its partner.
     pub(super) fn admits(&self, task: TaskId) -> Option<Reason> {
-        let reason = |task: TaskId| {
-            self.holders
-                .iter()
-                .find(|holder| holder.task == task)
-                .map(|h| h.reason)
-        };
-        reason(task).or_else(|| {
-            self.partners(task)
-                .find_map(reason)
-                .map(|_| Reason::Inversion)
-        })
+        if let Some(holder) = self.holders.get(&task) {
+            return Some(holder.reason);
+        }
+        let is_partner = self
+            .partners(task)
+            .any(|partner| self.holders.contains_key(&partner));
+        is_partner.then_some(Reason::Inversion)
     }
 
     fn uses_the_disk(&self, table: &Table, task: TaskId) -> bool {
@@ -131,136 +130,145 @@ impl Token {
     /// Brings the running set up to date.
     pub(super) fn settle(&mut self, contest: &Contest<'_>) {
         let table = contest.table;
-        for holder in &mut self.holders {
+        for holder in self.holders.values_mut() {
             if table.get(holder.task).is_some_and(|task| !task.is_frozen) {
                 holder.used_ns += contest.elapsed_ns;
             }
         }
         self.holders
-            .retain(|holder| table.get(holder.task).is_some_and(Task::is_ours));
+            .retain(|id, _| table.get(*id).is_some_and(Task::is_ours));
         let reason = self.drop_idle(table);
         self.rescue(contest);
-        self.end_turns(contest);
-        while self.holders.len() < contest.size {
-            let Some((task, rank)) = self.next(contest) else {
-                break;
-            };
-            let reason = if rank.is_late {
-                Reason::Slowdown
-            } else {
-                reason
-            };
-            self.holders.push(Holder::new(task, reason));
+        let mut waiting = self.waiting(contest);
+        self.end_turns(contest, &mut waiting);
+        for (task, rank) in waiting {
+            // Whoever's partner was let in before it needs no place.
+            if self.holders.len() < contest.size && self.admits(task).is_none() {
+                let reason = if rank.is_late {
+                    Reason::Slowdown
+                } else {
+                    reason
+                };
+                self.admit(Holder::new(task, reason));
+            }
         }
         self.trim(contest);
     }
 
+    fn admit(&mut self, holder: Holder) {
+        self.holders.insert(holder.task, holder);
+    }
+
     /// Whoever does nothing makes room for whoever waits; says why the next comes in.
     fn drop_idle(&mut self, table: &Table) -> Reason {
-        let waits = table
-            .competing()
-            .any(|task| self.admits(task.id()).is_none());
-        let before = self.holders.len();
-        if waits {
-            let kept: Vec<Holder> = self
-                .holders
-                .iter()
-                .copied()
-                .filter(|holder| self.uses_the_disk(table, holder.task))
-                .collect();
-            self.holders = kept;
+        let is_outside = |task: &Task| self.admits(task.id()).is_none();
+        if !table.competing().any(is_outside) {
+            return Reason::Turn;
         }
-        if self.holders.len() < before {
-            Reason::Idle
-        } else {
+        let idle: Vec<TaskId> = self
+            .tasks()
+            .filter(|id| !self.uses_the_disk(table, *id))
+            .collect();
+        for id in &idle {
+            self.holders.remove(id);
+        }
+        if idle.is_empty() {
             Reason::Turn
+        } else {
+            Reason::Idle
         }
     }
 
     /// Lets a starved task in, in the place of somebody who was promised no more.
     fn rescue(&mut self, contest: &Contest<'_>) {
-        let Some(starved) = contest.starved else {
+        let Some(starved) = contest.starved.filter(|id| self.admits(*id).is_none()) else {
             return;
         };
-        if self.admits(starved).is_some() {
-            return;
-        }
         let mut holder = Holder::new(starved, Reason::Starvation);
         holder.promised_ns = contest.least_turn_ns;
         if self.holders.len() >= contest.size {
-            let is_replaceable = |holder: &Holder| holder.used_ns >= holder.promised_ns;
-            let Some(i) = self.holders.iter().position(is_replaceable) else {
+            let has_had_its_part = |holder: &&Holder| holder.used_ns >= holder.promised_ns;
+            let Some(before) = self
+                .holders
+                .values()
+                .copied()
+                .find(|holder| has_had_its_part(&holder))
+            else {
                 return;
             };
-            let before = self.holders.remove(i);
+            self.holders.remove(&before.task);
             holder.interrupted = before.interrupted.or(Some(before.task));
         }
-        self.holders.push(holder);
+        self.admit(holder);
     }
 
-    /// Ends turns that are over where somebody else is to have the next one.
-    fn end_turns(&mut self, contest: &Contest<'_>) {
-        for i in 0..self.holders.len() {
-            let holder = self.holders[i];
+    /// Ends turns that are over where one of those `waiting` is to have the next one.
+    fn end_turns(&mut self, contest: &Contest<'_>, waiting: &mut Vec<(TaskId, Rank)>) {
+        let holders: Vec<Holder> = self.holders.values().copied().collect();
+        for holder in holders {
             let is_rescued = holder.promised_ns > 0;
             let turn_ns = if is_rescued {
                 holder.promised_ns
             } else {
                 contest.turn_ns
             };
-            let Some(task) = contest
-                .table
-                .get(holder.task)
-                .filter(|_| holder.used_ns >= turn_ns)
-            else {
+            let is_over = holder.used_ns >= turn_ns;
+            let Some(task) = contest.table.get(holder.task).filter(|_| is_over) else {
                 continue;
             };
-            let own = (contest.rank)(task, true);
-            let Some((next, rank)) = self.next(contest) else {
+            let Some((_, first)) = waiting.first() else {
                 return;
             };
-            let interrupted = holder
-                .interrupted
-                .and_then(|id| contest.table.get(id))
-                .filter(|task| task.competes() && self.admits(task.id()).is_none())
-                .map(|task| (task.id(), (contest.rank)(task, false)));
-            if rank.place + own.margin < own.place {
+            let own = (contest.rank)(task, true);
+            let interrupted = waiting
+                .iter()
+                .position(|(id, _)| Some(*id) == holder.interrupted);
+            let next = if first.place + own.margin < own.place {
+                Some(0)
+            } else {
+                // The one that was interrupted goes on, unless it is far behind by now.
+                interrupted.filter(|i| waiting[*i].1.place < own.place + own.margin)
+            };
+            if let Some(i) = next {
+                let (id, rank) = waiting.remove(i);
                 let reason = if rank.is_late {
                     Reason::Slowdown
                 } else {
                     Reason::Turn
                 };
-                self.holders[i] = Holder::new(next, reason);
-            } else if let Some((id, rank)) = interrupted
-                && rank.place < own.place + own.margin
-            {
-                self.holders[i] = Holder::new(id, Reason::Turn);
+                self.holders.remove(&holder.task);
+                self.admit(Holder::new(id, reason));
             }
         }
     }
 
-    /// Who of those that wait is first.
-    fn next(&self, contest: &Contest<'_>) -> Option<(TaskId, Rank)> {
-        contest
+    /// Those that wait, in order.
+    fn waiting(&self, contest: &Contest<'_>) -> Vec<(TaskId, Rank)> {
+        let mut waiting: Vec<(TaskId, Rank)> = contest
             .table
             .competing()
             .filter(|task| self.admits(task.id()).is_none())
             .map(|task| (task.id(), (contest.rank)(task, false)))
-            .min_by(|a, b| a.1.place.total_cmp(&b.1.place))
+            .collect();
+        waiting.sort_by(|a, b| a.1.place.total_cmp(&b.1.place));
+        waiting
     }
 
     /// Makes the running set as small as it should be, keeping promises.
     fn trim(&mut self, contest: &Contest<'_>) {
         while self.holders.len() > contest.size.max(1) {
-            let place = |holder: &Holder| {
+            let place = |holder: &&Holder| {
                 let task = contest.table.get(holder.task);
                 task.map_or(f64::INFINITY, |task| (contest.rank)(task, true).place)
             };
-            let last = (0..self.holders.len())
-                .filter(|i| self.holders[*i].used_ns >= self.holders[*i].promised_ns)
-                .max_by(|a, b| place(&self.holders[*a]).total_cmp(&place(&self.holders[*b])));
-            let Some(i) = last else { return };
-            self.holders.remove(i);
+            let last = self
+                .holders
+                .values()
+                .filter(|holder| holder.used_ns >= holder.promised_ns)
+                .max_by(|a, b| place(a).total_cmp(&place(b)))
+                .map(|holder| holder.task);
+            let Some(last) = last else { return };
+            self.holders.remove(&last);
         }
     }
 }

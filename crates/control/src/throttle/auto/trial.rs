@@ -142,34 +142,42 @@ impl Trials {
         });
     }
 
-    /// `size` of the tasks that wait run, in this order: is another number better? Looks at twice as many and at half
-    /// as many, each once a minute, when the allowance suffices.
-    pub(super) fn begin_size(
-        &mut self,
-        table: &mut Table,
+    /// `size` of the `waiting` tasks run: the other number that is to be tried now. Twice as many and half as many are,
+    /// each once a minute, when the allowance suffices.
+    pub(super) fn next_size(
+        &self,
         learned: &Learned,
         size: usize,
-        in_order: &[TaskId],
+        waiting: usize,
         now_ns: u64,
-    ) {
-        let others = [(size * 2).min(in_order.len()), size / 2];
+    ) -> Option<usize> {
         let is_due = |tasks: &usize| {
             let last_ns = self.tried_ns.get(tasks);
             *tasks > 1
                 && *tasks != size
                 && last_ns.is_none_or(|last_ns| now_ns >= last_ns + AGAIN_NS)
         };
-        let Some(tasks) = others.into_iter().find(is_due).filter(|_| !self.is_on()) else {
-            return;
-        };
-        let unknown: Vec<TaskId> = in_order[..tasks.min(in_order.len())]
-            .iter()
-            .copied()
-            .filter(|id| table.get(*id).is_some_and(|task| !task.solo.is_known()))
-            .collect();
+        let tasks = [(size * 2).min(waiting), size / 2]
+            .into_iter()
+            .find(is_due)?;
+        let cost_ns = self.window_cost_ns(learned, size, tasks, now_ns);
+        (!self.is_on() && self.allowance_ns >= cost_ns).then_some(tasks)
+    }
+
+    /// Tries `tasks` tasks together in the place of `size`; `in_order` says who would run, the first first. Those whose
+    /// solo rate is not known run alone before, if the allowance suffices for that, too.
+    pub(super) fn begin_size(
+        &mut self,
+        table: &mut Table,
+        learned: &Learned,
+        (size, tasks): (usize, usize),
+        in_order: &[TaskId],
+        now_ns: u64,
+    ) {
+        let mut unknown = in_order[..tasks.min(in_order.len())].to_vec();
+        unknown.retain(|id| table.get(*id).is_some_and(|task| !task.solo.is_known()));
         let switches_ns = unknown.len() as u64 * 2 * learned.switch_ns();
-        let cost_ns = WINDOW_NS as f64 * self.expected_loss(learned, size, tasks, now_ns)
-            + switches_ns as f64;
+        let cost_ns = self.window_cost_ns(learned, size, tasks, now_ns) + switches_ns as f64;
         if self.allowance_ns < cost_ns {
             return;
         }
@@ -183,6 +191,11 @@ impl Trials {
         } else {
             self.start_alone(table, unknown, Some(tasks), now_ns);
         }
+    }
+
+    /// What trying another number of tasks is expected to cost, ns.
+    fn window_cost_ns(&self, learned: &Learned, size: usize, tasks: usize, now_ns: u64) -> f64 {
+        WINDOW_NS as f64 * self.expected_loss(learned, size, tasks, now_ns)
     }
 
     fn expected_loss(&self, learned: &Learned, size: usize, tasks: usize, now_ns: u64) -> f64 {
@@ -208,6 +221,7 @@ impl Trials {
                 let is_enough = is_clear && elapsed_ns >= WINDOW_NS;
                 if table.competing().count() < tasks || is_enough || elapsed_ns >= LONGEST_WINDOW_NS
                 {
+                    self.allowance_ns -= elapsed_ns.saturating_sub(WINDOW_NS) as f64;
                     Stage::None
                 } else {
                     Stage::Size { tasks, began_ns }
