@@ -47,6 +47,8 @@ const LEFT_BUSY: f64 = 0.8;
 const RECKON_NS: u64 = 100_000_000;
 /// On a disk that serves several at once, protected tasks are protected for this long after it was contended, ns.
 const PROTECT_NS: u64 = 10_000_000_000;
+/// Tasks that would be late have ranks from here on: before any of the fair sojourn protocol.
+const FIRST: f64 = -1e15;
 /// Cost of a switch on a disk with an arm, before it is learned, ns.
 const ARM_SWITCH_NS: u64 = 12_000_000;
 
@@ -66,7 +68,7 @@ pub struct Auto {
     /// How many may run; `None`: all.
     size: Option<usize>,
     /// Tasks that would be late, most urgent first.
-    late: Vec<(TaskId, u64)>,
+    late: Vec<TaskId>,
     running: Vec<TaskId>,
     /// When it is next reckoned who would be late, ns.
     reckon_ns: u64,
@@ -234,13 +236,13 @@ impl Auto {
     }
 
     fn rank(&self, task: &Task, is_holder: bool, turn_ns: u64, now_ns: u64) -> Rank {
-        let late = self.late.iter().position(|(late, _)| *late == task.id());
+        let late = self.late.iter().position(|late| *late == task.id());
         let (place, margin) = match self.config.sequence {
             Sequence::Arrival => (task.arrived_ns as f64, 0.0),
             Sequence::RoundRobin if is_holder => (now_ns as f64, 0.0),
             Sequence::RoundRobin => (task.turn_ended_ns as f64, 0.0),
             Sequence::FairSojourn => match late {
-                Some(place) => (-1e18 + place as f64, 0.5),
+                Some(place) => (FIRST + place as f64, 0.5),
                 // A turn is what taking over costs at worst, and sizes are known only so well.
                 None => (
                     self.fair.rank(task.id(), now_ns),

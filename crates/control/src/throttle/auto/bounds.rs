@@ -41,7 +41,7 @@ pub(super) fn starved(table: &Table, config: &AutoConfig, now_ns: u64) -> Option
 }
 
 /// Tasks of known size that would finish later than `max_slowdown` times fair sharing, were they not served within
-/// `ahead_ns`, each with the latest moment at which it can be begun, ns; most urgent first.
+/// `ahead_ns`; whoever must be done first is first.
 pub(super) fn late(
     table: &Table,
     fair: &FairSharing,
@@ -49,8 +49,8 @@ pub(super) fn late(
     lacking_ns: impl Fn(TaskId) -> Option<u64>,
     now_ns: u64,
     ahead_ns: u64,
-) -> Vec<(TaskId, u64)> {
-    let mut late: Vec<(TaskId, u64)> = fair
+) -> Vec<TaskId> {
+    let mut late: Vec<(u64, TaskId)> = fair
         .finishes(now_ns)
         .into_iter()
         .filter(|finish| table.get(finish.task).is_some_and(|task| task.competes()))
@@ -61,9 +61,9 @@ pub(super) fn late(
                 .saturating_add((fair_ns * config.max_slowdown) as u64);
             let latest_begin_ns = latest_end_ns.saturating_sub(lacking_ns(finish.task)?);
             (latest_begin_ns <= now_ns.saturating_add(ahead_ns))
-                .then_some((finish.task, latest_begin_ns))
+                .then_some((latest_end_ns, finish.task))
         })
         .collect();
-    late.sort_by_key(|(task, latest_begin_ns)| (*latest_begin_ns, *task));
-    late
+    late.sort_unstable();
+    late.into_iter().map(|(_, task)| task).collect()
 }

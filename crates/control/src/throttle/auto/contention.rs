@@ -7,7 +7,7 @@ const BUSY_WINDOW_NS: u64 = 50_000_000;
 /// A disk is busy enough to be contended above this part of the time.
 const CONTENDED_BUSY: f64 = 0.9;
 
-/// Whether the disk is contended (throttle design, rule 1).
+/// Whether the disk is contended: busy nearly all the time, while at least two tasks want it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Contention {
     window_ns: u64,
