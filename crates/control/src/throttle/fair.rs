@@ -180,8 +180,8 @@ pub struct Finish {
     pub finish_ns: u64,
 }
 
-/// The device time that a task is believed to need in all, ns: what it has had and what it lacks, where that is known,
-/// else the end of its size class. Classes double, and the first ends at `first_class_ns`.
+/// The device time that a task is believed to need in all, ns: what it has had and what it lacks, where that is
+/// known, else the end of its size class. Classes double, and the first ends at `first_class_ns`.
 #[must_use]
 pub fn believed_size_ns(attained_ns: u64, lacking_ns: Option<u64>, first_class_ns: u64) -> u64 {
     match lacking_ns {

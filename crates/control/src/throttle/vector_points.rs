@@ -1,8 +1,8 @@
 //! Vector Points: how much demand a disk bears from how many tasks (WiseThrottling, section 3.4).
 //!
 //! A Vector Point `<A-BW, N-CO>` says that N-CO tasks that each want at least A-BW hurt each other more than is
-//! allowed. Off-line they are taken from measured degradation curves ([`vector_points`]); on line [`LossCurve`] learns
-//! from turns what a number of running tasks is worth, which needs no threshold and forgets.
+//! allowed. Off-line they are taken from measured degradation curves ([`vector_points`]); on line [`LossCurve`]
+//! learns from turns what a number of running tasks is worth, which needs no threshold and forgets.
 
 use std::collections::BTreeMap;
 
@@ -35,9 +35,9 @@ pub struct VectorPoint {
     pub tasks: u32,
 }
 
-/// Vector Points from measured curves: for each number of tasks (2 and more) the highest demand up to which all curves
-/// stay under the allowed loss (section 3.4.1, step 1). Neighbours whose demands differ by less than `merge_within` (a
-/// part of the larger) become one, the one with more tasks (step 2). Ascending in tasks.
+/// Vector Points from measured curves: for each number of tasks (2 and more) the highest demand up to which all
+/// curves stay under the allowed loss (section 3.4.1, step 1). Neighbours whose demands differ by less than
+/// `merge_within` (a part of the larger) become one, the one with more tasks (step 2). Ascending in tasks.
 #[must_use]
 pub fn vector_points(
     curves: &[Degradation],
@@ -74,8 +74,8 @@ fn is_near(a: f64, b: f64, within: f64) -> bool {
     (a - b).abs() <= within * a.max(b)
 }
 
-/// The first Vector Point that tasks with these demands (bytes per second) violate: N-CO of them or more have a mean of
-/// at least A-BW. The highest demands are taken, since a violation by some is one.
+/// The first Vector Point that tasks with these demands (bytes per second) violate: N-CO of them or more have a mean
+/// of at least A-BW. The highest demands are taken, since a violation by some is one.
 #[must_use]
 pub fn violated<'a>(
     points: &'a [VectorPoint],

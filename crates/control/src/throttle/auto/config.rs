@@ -22,7 +22,7 @@ pub enum Prior {
     Together,
 }
 
-/// Settings of [`Auto`].
+/// Settings of [`Auto`](super::Auto).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AutoConfig {
     /// No task is frozen longer, ns; then it gets at least the shortest turn (250 ms).

@@ -38,8 +38,8 @@ pub struct DiskState {
     pub quiet_ns: u64,
     /// Busy part of the time: 0 to 1.
     pub busy: f64,
-    /// What runs now over what it would do alone, summed over the tasks: 1 is one task undisturbed; with several, below
-    /// 1 is what the paper calls the BD-gap.
+    /// What runs now over what it would do alone, summed over the tasks: 1 is one task undisturbed; with several,
+    /// below 1 is what the paper calls the BD-gap.
     pub efficiency: Option<f64>,
     /// What is known of numbers of tasks that run together: the number and its speed-up.
     pub speed_ups: Vec<(usize, f64)>,

@@ -142,8 +142,8 @@ impl Trials {
         });
     }
 
-    /// `size` of the `waiting` tasks run: the other number that is to be tried now. Twice as many and half as many are,
-    /// each once a minute, when the allowance suffices.
+    /// `size` of the `waiting` tasks run: the other number that is to be tried now. Twice as many and half as many
+    /// are, each once a minute, when the allowance suffices.
     pub(super) fn next_size(
         &self,
         learned: &Learned,
@@ -164,8 +164,8 @@ impl Trials {
         (!self.is_on() && self.allowance_ns >= cost_ns).then_some(tasks)
     }
 
-    /// Tries `tasks` tasks together in the place of `size`; `in_order` says who would run, the first first. Those whose
-    /// solo rate is not known run alone before, if the allowance suffices for that, too.
+    /// Tries `tasks` tasks together in the place of `size`; `in_order` says who would run, the first first. Those
+    /// whose solo rate is not known run alone before, if the allowance suffices for that, too.
     pub(super) fn begin_size(
         &mut self,
         table: &mut Table,

@@ -260,3 +260,46 @@ fn batch_uses_what_a_rare_client_leaves() {
     println!("batch {batch_mb_per_s:.2} MB/s beside a rare client");
     assert!(batch_mb_per_s >= 90.0);
 }
+
+#[test]
+fn mixed_tasks_gain_together() {
+    // Row 7: streams, random readers, tasks that think and tasks that compute, beside each other.
+    let mixes = [
+        vec![
+            Spec::stream(200 * MB),
+            Spec::stream(100 * MB),
+            Spec::random(400),
+            Spec::stream(20 * MB).pausing(5 * MS),
+        ],
+        vec![
+            Spec::random(500),
+            Spec::random(500),
+            Spec::random(500),
+            Spec::stream(300 * MB),
+        ],
+        vec![
+            Spec::stream(60 * MB).computing(64, 300 * MS),
+            Spec::stream(60 * MB).computing(64, 300 * MS),
+            Spec::stream(200 * MB).unknown(),
+            Spec::stream(10 * MB).pausing(30 * MS),
+        ],
+    ];
+    for specs in mixes {
+        let alone = alone_ns(Disk::Arm, &specs);
+        let outcome = under_auto(Disk::Arm, &specs);
+        let none = run(Disk::Arm, &specs, &mut Nothing, LIMIT_NS);
+        let (with, without) = (
+            outcome.weighted_speedup(&alone),
+            none.weighted_speedup(&alone),
+        );
+        let took = outcome.took_ns.iter().zip(&none.took_ns);
+        let worst = took
+            .map(|(with, without)| *with as f64 / *without as f64)
+            .fold(0.0, f64::max);
+        println!("mix: WS {with:.2}, without {without:.2}, worst task {worst:.2}");
+        assert!(with >= 2.0 * without);
+        assert!(outcome.makespan_ns() as f64 <= 0.8 * none.makespan_ns() as f64);
+        // A task that thinks for 30 ms after each request is not waited for, and its next request is out of turn.
+        assert!(worst <= 1.7);
+    }
+}
