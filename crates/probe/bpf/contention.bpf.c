@@ -5,10 +5,11 @@
  * those that are asked for.
  *
  * A program that is interrupted by another run of itself on the same processor
- * misses that one (recursion is refused). What only costs accuracy may be missed;
- * ends must not be, as a task would seem to wait for ever. So each end has two
- * programs, of which the second finds nothing left to do unless the first was
- * missed.
+ * misses that one (recursion is refused), and while somebody changes what hangs on
+ * a tracepoint, it was seen to be silent for a millisecond. What only costs
+ * accuracy may be missed; ends must not be, as a task would seem to wait for ever.
+ * So each end has two programs, on tracepoints of their own where there are two:
+ * the second finds nothing left to do unless the first was missed.
  */
 #include "kernel.h"
 

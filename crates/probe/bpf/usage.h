@@ -281,14 +281,13 @@ static __always_inline void add_device_time(struct request_state *state, u32 ope
 	__sync_fetch_and_add(&task->device_ns, device_ns);
 }
 
-static __always_inline void complete(struct request *rq, u32 bytes)
+static __always_inline void complete(struct request *rq)
 {
 	u32 operation = rq->cmd_flags & REQ_OP_MASK;
 	struct request_state state, *known;
 	u64 now, key = (u64)rq;
 
-	/* A part only; the rest follows. */
-	if (disk_of_request(rq) >= LUC_DISKS || bytes < rq->__data_len)
+	if (disk_of_request(rq) >= LUC_DISKS)
 		return;
 	known = find_request(key);
 	if (!known)
@@ -306,14 +305,26 @@ static __always_inline void complete(struct request *rq, u32 bytes)
 SEC("tp_btf/block_rq_complete")
 int BPF_PROG(block_rq_complete, struct request *rq, int status, unsigned int bytes)
 {
-	complete(rq, bytes);
+	/* Unless a part only; the rest follows. */
+	if (bytes >= rq->__data_len)
+		complete(rq);
 	return 0;
 }
 
+/* Where block_io_done is missing. */
 SEC("tp_btf/block_rq_complete")
 int BPF_PROG(block_rq_complete_2, struct request *rq, int status, unsigned int bytes)
 {
-	complete(rq, bytes);
+	if (bytes >= rq->__data_len)
+		complete(rq);
+	return 0;
+}
+
+/* Since Linux 6.3, unless the disk's statistics are off: shortly after. */
+SEC("tp_btf/block_io_done")
+int BPF_PROG(block_io_done, struct request *rq)
+{
+	complete(rq);
 	return 0;
 }
 

@@ -26,19 +26,19 @@ const fn hook(tracepoint: &'static str, arguments: u32) -> Hook {
 }
 
 /// Nothing works without these.
-const ALWAYS: &[Hook] = &[
-    hook("block_rq_issue", 1),
-    hook("block_rq_complete", 3),
+const ALWAYS: &[Hook] = &[hook("block_rq_issue", 1), hook("block_rq_complete", 3)];
+/// Who submits a request, and its end once more: since Linux 6.3.
+const ENDS: &[Hook] = &[hook("block_io_start", 1), hook("block_io_done", 1)];
+/// Stand in for them.
+const NO_ENDS: &[Hook] = &[
+    hook("block_getrq", 1),
+    hook("block_rq_insert", 1),
     Hook {
         program: "block_rq_complete_2",
         tracepoint: "block_rq_complete",
         arguments: 3,
     },
 ];
-/// Who submits a request, since Linux 6.3.
-const START: &[Hook] = &[hook("block_io_start", 1)];
-/// Stand in for it.
-const NO_START: &[Hook] = &[hook("block_getrq", 1), hook("block_rq_insert", 1)];
 /// Requests that come back, or are merged.
 const RETURN: &[Hook] = &[hook("block_rq_requeue", 1), hook("block_rq_merge", 1)];
 /// Who dirties data: since Linux 5.18, and before.
@@ -78,10 +78,10 @@ impl Programs {
         let mut missing = Vec::new();
         let mut names: Vec<&str> = ALWAYS.iter().map(|hook| hook.program).collect();
         let mut add = |hooks: &'static [Hook]| names.extend(hooks.iter().map(|hook| hook.program));
-        if has(START) {
-            add(START);
-        } else if has(NO_START) {
-            add(NO_START);
+        if has(ENDS) {
+            add(ENDS);
+        } else if has(NO_ENDS) {
+            add(NO_ENDS);
         } else {
             missing.push("who submits a request that waits for the driver".to_owned());
         }
