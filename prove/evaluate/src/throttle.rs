@@ -32,15 +32,22 @@ fn mixes() -> Vec<(Mix, Vec<Setting>)> {
         let mix = Mix::streams(count, file_mib);
         (mix, rivals(count))
     });
-    let batches = [16, 32].map(|count| (Mix::batch(count, 16), main_rivals()));
-    let compounded = (0..5).map(|number| (Mix::compounded(number, 24), main_rivals()));
-    let others = [Model::Ssd, Model::Cloud].map(|model| (Mix::on(model, 64), main_rivals()));
-    let alone = (Mix::streams(1, 64), vec![settings::plain()]);
+    let long = Mix {
+        name: "4 long streams".to_owned(),
+        ..Mix::streams(4, 128)
+    };
+    let unequal = Mix::unequal(4, 16);
+    let batches = [16, 32].map(|count| Mix::batch(count, 16));
+    let compounded = (0..5).map(Mix::compounded);
+    let others = [Model::Ssd, Model::Cloud].map(|model| Mix::on(model, 64));
+    let alone = Mix {
+        name: "1 stream".to_owned(),
+        ..Mix::streams(1, 64)
+    };
     let mut all: Vec<(Mix, Vec<Setting>)> = streams.into();
-    all.extend(batches);
-    all.extend(compounded);
-    all.extend(others);
-    all.push(alone);
+    let rest = [long, unequal].into_iter().chain(batches).chain(compounded);
+    all.extend(rest.chain(others).map(|mix| (mix, main_rivals())));
+    all.push((alone, vec![settings::plain()]));
     all
 }
 

@@ -53,7 +53,7 @@ set_queue() {
 
 # start_tasks TASK...: each in a cgroup, all at once
 start_tasks() {
-	local task
+	local task started=()
 	mkdir -p "$parent"
 	give_io "$CGROUPS"
 	give_io "$parent"
@@ -63,8 +63,9 @@ start_tasks() {
 			echo $BASHPID >"$parent/$task/cgroup.procs"
 			exec bash "$WORK/enter" "$task"
 		) &
+		started+=("$!")
 	done
-	wait
+	wait "${started[@]}"
 	for task in "$@"; do rmdir "$parent/$task"; done
 	rmdir "$parent"
 }
@@ -86,6 +87,22 @@ give_up() {
 coordinator=
 trap give_up TERM INT
 
+# What resctl-demo's side-loader does under pressure, here of I/O: freezes everything for 10 s. It looks once a second.
+load_aside() {
+	local watcher
+	(
+		while sleep 1; do
+			if [ "$(sed -n 's/some avg10=\([0-9]*\).*/\1/p' "$parent/io.pressure")" -lt 50 ]; then continue; fi
+			echo 1 >"$parent/cgroup.freeze"
+			sleep 10
+			echo 0 >"$parent/cgroup.freeze"
+		done
+	) 2>/dev/null &
+	watcher=$!
+	start_tasks "$@"
+	kill "$watcher"
+}
+
 # coordinate POLICY NAME TASK...: the same under luc throttle
 coordinate() {
 	local policy=$1 name=$2 task words=()
@@ -100,7 +117,7 @@ coordinate() {
 
 # cell NAME "TASKS" SCHEDULER READ_AHEAD_KIB "SETTINGS" "TASK_IO" "COST" SLOTS POLICY
 # TASK_IO is a file of each task's cgroup and its content; COST what io.cost.qos gets, and after a ; io.cost.model;
-# SLOTS how many tasks may be at work at a time, or nothing; POLICY that of luc throttle, or nothing.
+# SLOTS how many tasks may be at work at a time, or nothing; POLICY that of luc throttle, or side-loader, or nothing.
 cell() {
 	local name=$1 tasks=$2 cost=$7 task
 	set_queue "$3" "$4" "$5"
@@ -125,6 +142,7 @@ cell() {
 	# shellcheck disable=SC2086
 	case $9 in
 	'') start_tasks $tasks ;;
+	side-loader) load_aside $tasks ;;
 	*) coordinate "$9" "$name" $tasks ;;
 	esac
 	if [ -n "$cost" ]; then echo "$number enable=0" >"$CGROUPS/io.cost.qos"; fi

@@ -35,8 +35,12 @@ const KINDS: [Kind; 7] = [
     Kind::Tree,
     Kind::Copy,
 ];
+/// The sizes of files of which those of compounded mixes are drawn.
+const SIZES_MIB: [u64; 4] = [8, 16, 32, 64];
 /// Files of a tree.
 const TREE_FILES: usize = 100;
+/// Bytes of each, as in `make_tree`.
+const TREE_FILE_BYTES: u64 = 64 << 10;
 
 impl Kind {
     fn name(self) -> &'static str {
@@ -107,8 +111,8 @@ pub(super) struct Mix {
     pub(super) model: Model,
     /// What each task does.
     pub(super) kinds: Vec<Kind>,
-    /// Size of each task's file.
-    pub(super) file_mib: u64,
+    /// Size of each task's file, MiB.
+    pub(super) file_mib: Vec<u64>,
     /// How many are at work at a time, where that is not all.
     pub(super) at_a_time: Option<usize>,
 }
@@ -118,8 +122,8 @@ impl Mix {
         Self {
             name,
             model: Model::Hdd,
+            file_mib: vec![file_mib; kinds.len()],
             kinds,
-            file_mib,
             at_a_time: None,
         }
     }
@@ -131,6 +135,19 @@ impl Mix {
             vec![Kind::Stream; count],
             file_mib,
         )
+    }
+
+    /// Streams over files of which each is twice as large as the one before.
+    pub(super) fn unequal(count: usize, least_mib: u64) -> Self {
+        let sizes = (0..count).map(|number| least_mib << number);
+        Self {
+            file_mib: sizes.collect(),
+            ..Self::of(
+                format!("{count} unequal streams"),
+                vec![Kind::Stream; count],
+                0,
+            )
+        }
     }
 
     /// Equal streams on another disk.
@@ -158,11 +175,17 @@ impl Mix {
         }
     }
 
-    /// The compounded mix `number`: 8 tasks drawn at random.
-    pub(super) fn compounded(number: u64, file_mib: u64) -> Self {
+    /// The compounded mix `number`: 8 tasks drawn at random, and the sizes of their files.
+    pub(super) fn compounded(number: u64) -> Self {
         let mut random = random::stream(17, number);
-        let kinds = (0..8).map(|_| KINDS[random.random_range(0..KINDS.len())]);
-        Self::of(format!("C{number}"), kinds.collect(), file_mib)
+        let kinds: Vec<Kind> = (0..8)
+            .map(|_| KINDS[random.random_range(0..KINDS.len())])
+            .collect();
+        let sizes = (0..8).map(|_| SIZES_MIB[random.random_range(0..SIZES_MIB.len())]);
+        Self {
+            file_mib: sizes.collect(),
+            ..Self::of(format!("C{number}"), kinds, 0)
+        }
     }
 
     /// How many tasks there are, by kind: `3 stream, 1 think`.
@@ -177,12 +200,24 @@ impl Mix {
         all.join(", ")
     }
 
+    /// The sizes of the files: `32`, or `8 to 64`.
+    pub(super) fn sizes(&self) -> String {
+        let (least, most) = (self.file_mib.iter().min(), self.file_mib.iter().max());
+        match (least, most) {
+            (Some(least), Some(most)) if least != most => format!("{least} to {most}"),
+            (Some(size), _) => size.to_string(),
+            _ => "0".to_owned(),
+        }
+    }
+
     /// Bytes of all files, copies as well.
     pub(super) fn bytes(&self) -> u64 {
-        let copies = self.kinds.iter().filter(|kind| **kind == Kind::Copy);
-        let trees = self.kinds.iter().filter(|kind| **kind == Kind::Tree);
-        let files = self.kinds.len() + copies.count();
-        ((files as u64 * self.file_mib) << 20) + ((trees.count() * TREE_FILES) << 16) as u64
+        let of = |(kind, mib): (&Kind, &u64)| match kind {
+            Kind::Copy => mib << 21,
+            Kind::Tree => (mib << 20) + (TREE_FILES as u64 * TREE_FILE_BYTES),
+            _ => mib << 20,
+        };
+        self.kinds.iter().zip(&self.file_mib).map(of).sum()
     }
 
     /// What makes the files and the tasks' commands, for a shell with `$LUC`, `$MNT` and `$WORK`. The seed decides where
@@ -190,15 +225,22 @@ impl Mix {
     pub(super) fn preparation(&self, seed: u64) -> String {
         let mut places: Vec<usize> = (1..=self.kinds.len()).collect();
         places.shuffle(&mut random::stream(seed, 1));
-        let files: Vec<String> = places
-            .iter()
-            .map(|number| format!("\"$MNT/{number}\""))
-            .collect();
-        let mut script = format!(
-            "\"$LUC\" bench ranking --create {}M --spread {} || fail 'no files'\n",
-            self.file_mib,
-            files.join(" ")
-        );
+        let mut sizes = self.file_mib.clone();
+        sizes.sort_unstable();
+        sizes.dedup();
+        let mut script = String::new();
+        for size in sizes {
+            let files: Vec<String> = places
+                .iter()
+                .filter(|number| self.file_mib[**number - 1] == size)
+                .map(|number| format!("\"$MNT/{number}\""))
+                .collect();
+            let _ = writeln!(
+                script,
+                "\"$LUC\" bench ranking --create {size}M --spread {} || fail 'no files'",
+                files.join(" ")
+            );
+        }
         for (number, kind) in (1..).zip(&self.kinds) {
             if *kind == Kind::Tree {
                 let _ = writeln!(script, "make_tree \"$MNT/tree.{number}\" {TREE_FILES}");
@@ -230,12 +272,17 @@ mod tests {
 
     #[test]
     fn seeds_move_files_and_leave_the_tasks() {
-        let mix = Mix::compounded(0, 8);
-        assert_eq!(mix, Mix::compounded(0, 8));
-        assert_ne!(mix.kinds, Mix::compounded(1, 8).kinds);
-        let (one, two) = (mix.preparation(1), mix.preparation(2));
-        assert_ne!(one.lines().next(), two.lines().next());
-        let rest = |text: &str| text.lines().skip(1).collect::<Vec<_>>().join("\n");
-        assert_eq!(rest(&one), rest(&two));
+        let mix = Mix::compounded(0);
+        assert_eq!(mix, Mix::compounded(0));
+        assert_ne!(mix.kinds, Mix::compounded(1).kinds);
+        let is_place = |line: &&str| line.contains("--create");
+        let parts = |seed| {
+            let script = mix.preparation(seed);
+            let all: (Vec<_>, Vec<_>) = script.lines().partition(is_place);
+            (all.0.join("\n"), all.1.join("\n"))
+        };
+        let (one, two) = (parts(1), parts(2));
+        assert_ne!(one.0, two.0);
+        assert_eq!(one.1, two.1);
     }
 }

@@ -13,6 +13,9 @@ const COST_MEASURED: &str = "ctrl=user rpct=0 rlat=0 wpct=0 wlat=0 min=100 max=1
 /// iocost as the kernel sets itself up.
 const COST_AUTOMATIC: &str = "ctrl=auto;ctrl=auto";
 
+/// The rule of resctl-demo's side-loader, as `cell.sh` knows it.
+const SIDE_LOADER: &str = "side-loader";
+
 /// What tasks run under.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Setting {
@@ -28,7 +31,7 @@ pub(super) struct Setting {
     pub(super) task_io: String,
     /// What `io.cost.qos` gets, and after a `;` `io.cost.model`.
     pub(super) cost: &'static str,
-    /// Policy of `luc throttle`; empty for a rival.
+    /// Policy of `luc throttle`, or [`SIDE_LOADER`]; empty where nobody freezes tasks.
     pub(super) policy: &'static str,
 }
 
@@ -55,7 +58,7 @@ impl Setting {
 
     /// Whether it is one of `luc throttle`.
     pub(super) fn is_ours(&self) -> bool {
-        !self.policy.is_empty()
+        !self.policy.is_empty() && self.policy != SIDE_LOADER
     }
 
     /// The words of `cell` in `cell.sh` after its name and tasks, but for the places.
@@ -95,8 +98,12 @@ pub(super) fn schedulers() -> Vec<Setting> {
         throughput.clone(),
         bfq("BFQ, low_latency 1", "low_latency=1"),
         bfq(
-            "BFQ, low_latency 0, timeout_sync 1000",
+            "BFQ, low_latency 0, timeout_sync 1000 ms",
             "low_latency=0 timeout_sync=1000",
+        ),
+        bfq(
+            "BFQ, low_latency 0, timeout_sync 10000 ms",
+            "low_latency=0 timeout_sync=10000",
         ),
     ];
     for of in [plain(), deadline, throughput] {
@@ -114,6 +121,10 @@ pub(super) fn rivals(tasks: usize) -> Vec<Setting> {
     };
     all.push(cost("iocost, automatic", COST_AUTOMATIC));
     all.push(cost("iocost, measured", COST_MEASURED));
+    all.push(Setting {
+        policy: SIDE_LOADER,
+        ..Setting::of("none", "all frozen for 10 s on pressure")
+    });
     let share = PEAK_BYTES_PER_SECOND / tasks.max(1) as u64;
     all.push(Setting {
         task_io: format!("io.max=rbps={share} wbps={share}"),
