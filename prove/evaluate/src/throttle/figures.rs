@@ -7,12 +7,20 @@ use super::mixes::{Mix, Model};
 use super::settings::Setting;
 use crate::error::EvaluateError;
 use crate::harness::missing;
-use crate::report::{Page, Table, Target, number, spread};
+use crate::report::{self, Page, Table, Target, number};
 
 /// The policy that targets are about: what `luc throttle` does unless told otherwise.
 const OURS: &str = "luc throttle, auto";
 /// What a system has that was not tuned.
 const PLAIN: &str = "none";
+
+/// The median of runs with its interval, or their range; of one run its figure.
+fn spread(values: &[f64]) -> String {
+    match values {
+        [value] => number(*value),
+        values => report::spread(values),
+    }
+}
 
 /// One run of a mix.
 #[derive(Debug, Clone)]
@@ -91,7 +99,8 @@ impl Group {
                 .zip(&times)
                 .map(|(&alone, &(start, finish))| TaskTimes {
                     alone,
-                    start,
+                    // All are there at once; one that is frozen before it begins has begun to wait.
+                    start: self.mix.at_a_time.map_or(0.0, |_| start),
                     finish,
                 })
                 .collect();
@@ -150,8 +159,16 @@ impl Group {
         })
     }
 
-    /// The worst task's time over its time under the rival with the most throughput.
+    /// The worst slowdown over the worst under the rival with the most throughput.
     fn worst_against_best(&self) -> Option<f64> {
+        self.ratio(self.best_by_throughput(), |ours, rival| {
+            Some(ours.worst_slowdown() / rival.worst_slowdown())
+        })
+    }
+
+    /// The largest of the tasks' times over their own under that rival. Where both run one after the other, in another
+    /// order, it only says that.
+    fn largest_against_best(&self) -> Option<f64> {
         self.ratio(self.best_by_throughput(), |ours, rival| {
             worst_against(&ours.tasks, &rival.tasks).ok()
         })
@@ -211,7 +228,7 @@ impl Group {
         let on_best = format!("{name}: throughput against the best rival ({best})");
         let on_plain = self.throughput_against(self.row(PLAIN));
         if self.mix.kinds.len() == 1 {
-            let what = format!("{name}: run time against none, at least");
+            let what = format!("{name}: run time over that without luc throttle");
             let slower = on_plain.map(|ratio| 1.0 / ratio);
             return vec![Target::below(what, slower, 1.01)];
         }
@@ -247,8 +264,7 @@ impl Group {
                 .worst_against_best()
                 .map_or_else(|| "-".to_owned(), number);
             let what = format!(
-                "{name}: weighted speedup against the best rival ({rival}), where the worst task takes {worst} times as \
-                 long as under {best}"
+                "{name}: weighted speedup against the best rival ({rival}), with {worst} of the worst slowdown under {best}"
             );
             Target::at_least(what, self.speedup_against_best(), bound)
         };
@@ -283,8 +299,14 @@ impl Group {
             1.08,
         ));
         all.push(speedup(streams(2.0, 2.5)));
+        let own = self
+            .largest_against_best()
+            .map_or_else(|| "-".to_owned(), number);
         all.push(Target::below(
-            format!("{name}: the worst task's time over its time under the best rival ({best})"),
+            format!(
+                "{name}: the worst slowdown over that under the best rival ({best}; a task's time over its own there: at \
+                 most {own})"
+            ),
             self.worst_against_best(),
             1.02,
         ));
@@ -335,6 +357,7 @@ mod tests {
         ));
         assert!(close(group.speedup_against_best(), 1.5 / (2.0 / 2.2)));
         assert!(close(group.worst_against_best(), 2.0 / 2.2));
+        assert!(close(group.largest_against_best(), 2.0 / 2.2));
         let targets: Vec<String> = group.targets().iter().map(ToString::to_string).collect();
         assert_eq!(targets.len(), 5);
         assert!(
@@ -343,9 +366,6 @@ mod tests {
         );
         let (sentence, table) = group.table();
         assert!(sentence.contains("2 streams"), "{sentence}");
-        assert!(
-            table.to_string().contains("| 1.50 (1.50 to 1.50) |"),
-            "{table}"
-        );
+        assert!(table.to_string().contains("| 1.50 |"), "{table}");
     }
 }
