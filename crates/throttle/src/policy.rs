@@ -5,12 +5,14 @@ use std::str::FromStr;
 
 use luc_control::throttle::auto::{Auto, AutoConfig, Prior, Sequence};
 use luc_control::throttle::sample::Policy;
-use luc_units::{format_duration, parse_duration_ns};
+use luc_control::throttle::vector_points::VectorPoint;
+use luc_control::throttle::wise::{Wise, WiseConfig};
+use luc_units::{format_duration, format_size, parse_duration_ns, parse_size_bytes};
 
 use crate::ThrottleError;
 
 /// What may be given, for help texts and errors.
-pub const KNOWN: &str = "auto, off, fcfs, turns[:TIME]";
+pub const KNOWN: &str = "auto, off, fcfs, turns[:TIME], wise:PEAK";
 /// The usual turn of `turns`.
 const TURN_NS: u64 = 250_000_000;
 
@@ -26,6 +28,8 @@ pub enum PolicyChoice {
     FirstComeFirstServed,
     /// One at a time, for this long, ns, in a ring.
     Turns(u64),
+    /// The rules of the paper (WiseThrottling), as printed, for a disk of this peak, bytes per second.
+    Wise(u64),
 }
 
 impl PolicyChoice {
@@ -43,6 +47,7 @@ impl PolicyChoice {
         };
         let config = match self {
             Self::Off => return None,
+            Self::Wise(peak) => return Some(Box::new(Wise::new(paper(peak as f64)))),
             Self::Auto => config,
             Self::FirstComeFirstServed => AutoConfig {
                 sequence: Sequence::Arrival,
@@ -60,6 +65,15 @@ impl PolicyChoice {
     }
 }
 
+/// The paper's settings. The only Vector Point that it prints is <24.3 MB/s, 2> on its disk of 90 MB/s.
+fn paper(peak_bytes_per_s: f64) -> WiseConfig {
+    let point = VectorPoint {
+        demand_bytes_per_s: peak_bytes_per_s * 24.3 / 90.0,
+        tasks: 2,
+    };
+    WiseConfig::paper(peak_bytes_per_s, vec![point])
+}
+
 impl fmt::Display for PolicyChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -67,6 +81,7 @@ impl fmt::Display for PolicyChoice {
             Self::Auto => f.write_str("auto"),
             Self::FirstComeFirstServed => f.write_str("fcfs"),
             Self::Turns(turn_ns) => write!(f, "turns:{}", format_duration(*turn_ns)),
+            Self::Wise(peak) => write!(f, "wise:{}", format_size(*peak)),
         }
     }
 }
@@ -94,6 +109,14 @@ impl FromStr for PolicyChoice {
                 Ok(ns) => Ok(Self::Turns(ns)),
                 Err(error) => Err(refused(error.to_string())),
             },
+            ("wise", Some(peak)) => match parse_size_bytes(peak) {
+                Ok(0) => Err(refused("a disk without any rate".to_owned())),
+                Ok(bytes) => Ok(Self::Wise(bytes)),
+                Err(error) => Err(refused(error.to_string())),
+            },
+            ("wise", None) => Err(refused(
+                "it needs the disk's peak rate, such as wise:100M".to_owned(),
+            )),
             ("off" | "auto" | "fcfs", Some(_)) => Err(refused(format!("{name} takes no value"))),
             _ => Err(refused("there is none of this name".to_owned())),
         }
@@ -106,7 +129,14 @@ mod tests {
 
     #[test]
     fn names_are_read_and_printed_alike() {
-        for text in ["off", "auto", "fcfs", "turns:250ms", "turns:1s"] {
+        for text in [
+            "off",
+            "auto",
+            "fcfs",
+            "turns:250ms",
+            "turns:1s",
+            "wise:100M",
+        ] {
             let choice: PolicyChoice = text.parse().expect("known");
             assert_eq!(choice.to_string(), text);
         }
@@ -118,7 +148,9 @@ mod tests {
 
     #[test]
     fn a_wrong_one_names_what_is_known() {
-        for text in ["wise?", "turns:0s", "turns:x", "auto:1", ""] {
+        for text in [
+            "wise?", "wise", "wise:0", "turns:0s", "turns:x", "auto:1", "",
+        ] {
             let said = text
                 .parse::<PolicyChoice>()
                 .expect_err("refused")

@@ -136,7 +136,7 @@ impl Run {
         }
         let start_ns = now_ns();
         for (task, place) in ready {
-            let (child, cgroup) = Child::start(task, place, options.discard_output)?;
+            let (child, cgroup) = Child::start(&task.command, place, options.discard_output)?;
             self.children.push(child);
             if let Some(engine) = &mut self.engine {
                 let id = engine.add(cgroup, task.class, task.size_bytes)?;

@@ -1,5 +1,6 @@
 //! One command in its cgroup.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -9,7 +10,6 @@ use std::process::{Command, Stdio};
 use luc_control::throttle::sample::TaskId;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use super::Task;
 use crate::ThrottleError;
 use crate::cgroup::Cgroup;
 use crate::clock::now_ns;
@@ -55,28 +55,28 @@ pub(super) struct Child {
 
 impl Child {
     pub(super) fn start(
-        task: &Task,
+        command: &OsStr,
         place: Place,
         discard_output: bool,
     ) -> Result<(Self, Cgroup), ThrottleError> {
-        let text = task.command.to_string_lossy().into_owned();
+        let text = command.to_string_lossy().into_owned();
         let failed = || ThrottleError::process(format!("cannot start {text:?}"));
         let entrance = place.entrance;
-        let mut command = Command::new("/bin/sh");
-        command.arg("-c").arg(&task.command).stdin(Stdio::null());
+        let mut shell = Command::new("/bin/sh");
+        shell.arg("-c").arg(command).stdin(Stdio::null());
         if discard_output {
-            command.stdout(Stdio::null());
+            shell.stdout(Stdio::null());
         }
         // SAFETY: between fork and exec only one system call is made; nothing allocates or locks.
         unsafe {
-            command.pre_exec(move || {
+            shell.pre_exec(move || {
                 rustix::io::write(&entrance, b"0")
                     .map(|_| ())
                     .map_err(Into::into)
             });
         }
         let start_ns = now_ns();
-        let process = command.spawn().map_err(failed())?;
+        let process = shell.spawn().map_err(failed())?;
         let pid = Pid::from_child(&process);
         let pidfd = pidfd_open(pid, PidfdFlags::empty()).map_err(|error| failed()(error.into()))?;
         let child = Self {

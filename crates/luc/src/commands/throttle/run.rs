@@ -47,7 +47,7 @@ pub(crate) struct Args {
     #[arg(
         long,
         default_value = "auto",
-        help = "Who runs when: auto, off (everybody, always), fcfs (one after the other) or turns[:TIME]"
+        help = "Who runs when: auto, off (everybody, always), fcfs (one after the other), turns[:TIME] or, for comparison, the paper's rules for a disk of a peak rate: wise:PEAK"
     )]
     policy: PolicyChoice,
 
