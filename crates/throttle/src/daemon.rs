@@ -5,6 +5,7 @@ mod notify;
 mod status;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use luc_control::throttle::sample::{Class, TaskId};
@@ -127,7 +128,7 @@ impl Daemon {
             .iter()
             .filter(|(path, task)| {
                 wanted.get(*path).is_none_or(|class| *class != task.class)
-                    || Cgroup::open(path).is_ok_and(|now| now.id() != task.cgroup_id)
+                    || std::fs::metadata(path).is_ok_and(|now| now.ino() != task.cgroup_id)
             })
             .map(|(path, _)| path.clone())
             .collect();
@@ -173,7 +174,7 @@ impl Daemon {
 
     /// Cgroups that a rule matches, by the first; of one below another only the upper one.
     fn wanted(&self) -> BTreeMap<PathBuf, Class> {
-        let mut wanted = BTreeMap::new();
+        let mut wanted: BTreeMap<PathBuf, Class> = BTreeMap::new();
         for rule in &self.config.rules {
             let pattern = self.hierarchy.root().join(&rule.pattern);
             let found = glob::glob(&pattern.to_string_lossy());
@@ -183,14 +184,20 @@ impl Daemon {
                 }
             }
         }
-        let paths: Vec<PathBuf> = wanted.keys().cloned().collect();
-        wanted.retain(|path: &PathBuf, class| {
-            let is_below_other = paths
-                .iter()
-                .any(|other| path != other && path.starts_with(other));
-            // A protected task in a batch one could be frozen with it; both are then told apart by the innermost.
-            !is_below_other || *class == Class::Protected
-        });
+        let below_another = |path: &Path| {
+            path.ancestors()
+                .skip(1)
+                .any(|above| wanted.contains_key(above))
+        };
+        // A protected task in a batch one could be frozen with it; both are then told apart by the innermost.
+        let left_out: Vec<PathBuf> = wanted
+            .iter()
+            .filter(|(path, class)| **class != Class::Protected && below_another(path))
+            .map(|(path, _)| path.clone())
+            .collect();
+        for path in left_out {
+            wanted.remove(&path);
+        }
         wanted
     }
 

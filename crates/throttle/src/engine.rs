@@ -79,6 +79,8 @@ struct Controller {
     /// Requests of the disk when the policy last looked.
     requests: u64,
     look_again_ns: u64,
+    /// When tasks that have not used the disk so far are looked at again.
+    look_at_all_ns: u64,
 }
 
 impl std::fmt::Debug for Controller {
@@ -118,6 +120,7 @@ impl Engine {
                     policy,
                     requests: 0,
                     look_again_ns: 0,
+                    look_at_all_ns: 0,
                 })
             })
             .collect();
@@ -249,8 +252,19 @@ impl Engine {
             return Ok(now + LONGEST_NS);
         }
         controller.requests = disk.requests;
-        let mut samples = Vec::with_capacity(self.tasks.len());
+        let looks_at_all = now >= controller.look_at_all_ns;
+        if looks_at_all {
+            controller.look_at_all_ns = now + LONGEST_NS;
+        }
+        let mut samples = Vec::new();
         for task in self.tasks.values_mut() {
+            if !task.has_used(index) {
+                // Reading what a hundred idle tasks did would be most of a look's cost.
+                if !looks_at_all || !self.observer.has_used(task.slot, &controller.disk) {
+                    continue;
+                }
+                task.note_use(index);
+            }
             let mut sample = task.sample();
             self.observer.fill(&mut sample, task.slot, &controller.disk);
             task.learn_size(sample.bytes, now);
@@ -315,6 +329,9 @@ impl Engine {
         let notified = wait(Some(self.observer.notified()), until_ns, others)?;
         if notified {
             self.observer.take_notifications();
+            for controller in &mut self.controllers {
+                controller.look_at_all_ns = 0;
+            }
         }
         Ok(())
     }

@@ -23,9 +23,10 @@ use crate::{Hierarchy, ThrottleError};
 /// A throttle that has said nothing for so long hangs.
 const PATIENCE_NS: u64 = 1_000_000_000;
 /// How much later than the throttle it thaws what has been frozen too long.
-const GRACE_NS: u64 = 50_000_000;
-/// How often it looks.
-const LOOK_EVERY_NS: u64 = 20_000_000;
+const GRACE_NS: u64 = 40_000_000;
+/// How often it looks while something is frozen, and otherwise.
+const LOOK_EVERY_NS: u64 = 50_000_000;
+const IDLE_LOOK_EVERY_NS: u64 = 250_000_000;
 /// How often it looks whether tasks that outlived their throttle have ended.
 const LINGER_EVERY_NS: u64 = 500_000_000;
 
@@ -125,9 +126,17 @@ pub fn main() -> io::Result<()> {
         _ => return end(&record),
     };
     loop {
+        let is_frozen = record
+            .deadlines_ns()?
+            .iter()
+            .any(|&deadline_ns| deadline_ns != 0);
         let timeout = Timespec {
             tv_sec: 0,
-            tv_nsec: LOOK_EVERY_NS as i64,
+            tv_nsec: if is_frozen {
+                LOOK_EVERY_NS
+            } else {
+                IDLE_LOOK_EVERY_NS
+            } as i64,
         };
         let mut fds = [PollFd::new(&throttle, PollFlags::IN)];
         match poll(&mut fds, Some(&timeout)) {

@@ -87,6 +87,12 @@ impl Observer {
         }
     }
 
+    /// Whether a task has asked a disk for anything.
+    #[must_use]
+    pub fn has_used(&self, slot: TaskSlot, disk: &Disk) -> bool {
+        self.contention.task(slot, disk.slot).last_submit_ns != 0
+    }
+
     /// What a task has done on a disk, put into `sample`.
     pub fn fill(&self, sample: &mut TaskSample, slot: TaskSlot, disk: &Disk) {
         let sums = self.contention.task(slot, disk.slot);

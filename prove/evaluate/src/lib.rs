@@ -37,6 +37,7 @@ mod sweep_kills;
 pub mod switches;
 mod synthetic;
 mod throttle;
+mod throttle_safety;
 mod truth;
 
 use std::fs;

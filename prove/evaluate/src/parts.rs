@@ -5,7 +5,8 @@ use super::plans::{Planned, planned};
 use super::report::Page;
 use super::{
     EvaluateError, analysis, call_cost, coverage, engine, faults, kills, personalities, powercut,
-    prediction, recording, safety, services, sigkill, sweep_kills, throttle, truth,
+    prediction, recording, safety, services, sigkill, sweep_kills, throttle, throttle_safety,
+    truth,
 };
 
 /// A part of the evaluation.
@@ -29,7 +30,7 @@ use Made::{Here, Planned as ByPlan};
 
 /// All parts, in the order in which they are run.
 #[rustfmt::skip]
-pub const PARTS: [Part; 30] = [
+pub const PARTS: [Part; 31] = [
     part("metarates", "File creation, with and without the gate", ByPlan(planned!("metarates"))),
     part("varmail", "The mail server on a hard disk", ByPlan(planned!("varmail"))),
     part("head-to-head", "ext4, fast commits and XFS, each with and without the gate", ByPlan(planned!("head-to-head"))),
@@ -53,6 +54,7 @@ pub const PARTS: [Part; 30] = [
     part("kills", "Whatever is killed, the next command puts back", Here(kills::run)),
     part("throttle", "Tasks that ruin each other's disk, in virtual time", Here(throttle::run)),
     part("throttle-host", "The same on the running kernel, in real time", Here(throttle::host::run)),
+    part("throttle-safety", "A throttle that is killed, and what it costs", Here(throttle_safety::run)),
     part("coverage", "Whether intervals cover", Here(coverage::run)),
     part("kernel-powercut", "Power cuts with luc.ko", Here(safety::powercut::run)),
     part("kernel-cycles", "luc.ko loaded and unloaded under load", Here(safety::cycles::run)),

@@ -25,6 +25,8 @@ pub(super) struct Task {
     cgroup: Cgroup,
     /// A bit for each disk whose policy wants it frozen.
     frozen_for: u64,
+    /// A bit for each disk that it has used.
+    used: u64,
     frozen_since_ns: Option<u64>,
     totals: Totals,
     size_bytes: Option<u64>,
@@ -60,6 +62,7 @@ impl Task {
             entry,
             cgroup,
             frozen_for: 0,
+            used: 0,
             frozen_since_ns: None,
             totals: Totals::default(),
             size_bytes,
@@ -75,6 +78,14 @@ impl Task {
 
     pub(super) fn is_frozen_for(&self, controller: usize) -> bool {
         self.frozen_for & bit(controller) != 0
+    }
+
+    pub(super) fn has_used(&self, controller: usize) -> bool {
+        self.used & bit(controller) != 0
+    }
+
+    pub(super) fn note_use(&mut self, controller: usize) {
+        self.used |= bit(controller);
     }
 
     pub(super) fn is_frozen_longer_than(&self, limit_ns: u64, now: u64) -> bool {
