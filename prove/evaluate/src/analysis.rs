@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use luc_claims::report::{Page, Table, Target, number, spread};
 use luc_stats::median;
 use serde_json::{Value, json};
 
@@ -9,7 +10,6 @@ use super::disks::{Disk, DiskSpec, EXT4};
 use super::error::EvaluateError;
 use super::harness::{Harness, directory_bytes, figure, line, missing};
 use super::progress::Progress;
-use super::report::{Page, Table, Target, number, spread};
 use super::synthetic;
 
 const EVENTS_PER_S: f64 = 5e6;

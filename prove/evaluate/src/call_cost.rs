@@ -1,6 +1,7 @@
 //! Part `call-cost`: what an fsync costs more under the gate when it stands aside: the real fsync replaced by nothing,
 //! a lone caller, and the difference with and without the gate.
 
+use luc_claims::report::{NOTATION, Page, Table, Target, spread};
 use luc_stats::{Side, interleave, median};
 use serde_json::json;
 
@@ -8,7 +9,6 @@ use super::disks::{Disk, EXT4};
 use super::error::EvaluateError;
 use super::harness::{Harness, line, missing, of_disk, read_json};
 use super::progress::Progress;
-use super::report::{NOTATION, Page, Table, Target, spread};
 
 const CELL: &str = "cost of a call while the gate stands aside";
 const CALLS: u64 = 1_000_000;

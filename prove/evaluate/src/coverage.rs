@@ -1,5 +1,6 @@
 //! Part `coverage`: do 95 % intervals cover 95 %?
 
+use luc_claims::report::{Page, Table, Target};
 use luc_host::interrupt;
 use luc_stats::simulated::{TRIALS, cases};
 use serde_json::json;
@@ -7,7 +8,6 @@ use serde_json::json;
 use super::EvaluateError;
 use super::harness::Harness;
 use super::progress::Progress;
-use super::report::{Page, Table, Target};
 
 /// What is near enough to 95 %.
 const WANTED: std::ops::RangeInclusive<f64> = 0.93..=0.97;

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use luc_claims::report::{Page, Table, Target, number, spread, spread_as};
 use luc_host::processors::Processors;
 use luc_stats::random;
 use luc_stats::{median, paired_ratios};
@@ -13,7 +14,6 @@ use serde_json::{Value, json};
 use super::error::EvaluateError;
 use super::harness::{Harness, figure, line, missing};
 use super::progress::Progress;
-use super::report::{Page, Table, Target, number, spread, spread_as};
 use super::steal;
 
 /// A tmpfs wherever there is Linux.

@@ -47,14 +47,9 @@ pub enum EvaluateError {
         /// The figure.
         what: String,
     },
-    /// The claims about a plan.
-    #[error("the claims of {part} are wrong: {reason}")]
-    Claims {
-        /// The part, or its page's title.
-        part: String,
-        /// What is wrong.
-        reason: String,
-    },
+    /// The claims about a plan, or its raw data.
+    #[error(transparent)]
+    Claims(#[from] luc_claims::ClaimsError),
     /// An option that a plan does not take.
     #[error(
         "{option} does not go with {part}, whose plan has it: leave it out, or change a copy of prove/plans/{part}.toml and \

@@ -4,12 +4,12 @@
 mod defect;
 mod guest;
 
+use luc_claims::report::{Page, Table, Target};
 use serde_json::{Value, json};
 
 use super::error::EvaluateError;
 use super::harness::{Harness, line, missing};
 use super::progress::Progress;
-use super::report::{Page, Table, Target};
 
 /// Failed requests that all kernels together are to reach.
 const LEAST_FAILED: u64 = 1_000;

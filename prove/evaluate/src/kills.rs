@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use luc_claims::report::{Page, Table, Target};
 use luc_host::interrupt;
 use luc_stats::random;
 use rand::RngExt as _;
@@ -21,7 +22,6 @@ use serde_json::{Value, json};
 use super::error::EvaluateError;
 use super::harness::Harness;
 use super::progress::Progress;
-use super::report::{Page, Table, Target};
 use processes::{ROLES, Role};
 use site::{NEXT, Site};
 

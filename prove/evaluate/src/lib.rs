@@ -26,7 +26,6 @@ mod powercut;
 mod prediction;
 mod progress;
 mod recording;
-mod report;
 mod rival;
 mod rounds;
 mod safety;
@@ -44,13 +43,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use luc_claims::report::Page;
 use serde_json::{Value, json};
 
 pub use error::EvaluateError;
 use harness::Harness;
 use parts::Made;
 pub use parts::{PARTS, Part};
-use report::Page;
 
 /// What to evaluate, and how thoroughly.
 #[derive(Debug, Clone)]

@@ -1,8 +1,9 @@
 //! The parts of the evaluation: the one table of them.
 
+use luc_claims::report::Page;
+
 use super::harness::Harness;
 use super::plans::{Planned, planned};
-use super::report::Page;
 use super::{
     EvaluateError, analysis, call_cost, coverage, engine, faults, kills, personalities, powercut,
     prediction, recording, safety, services, sigkill, sweep_kills, throttle, throttle_safety,

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
+use luc_claims::report::{Page, Table, Target, number};
 use luc_host::interrupt;
 use luc_workload::filebench::reference::{Counted, STOCKS, Stock, Verdict};
 use luc_workload::scratch::Scratch;
@@ -19,7 +20,6 @@ use serde_json::json;
 use super::error::EvaluateError;
 use super::harness::{Harness, line, missing, wait};
 use super::progress::Progress;
-use super::report::{Page, Table, Target, number};
 
 mod growth;
 

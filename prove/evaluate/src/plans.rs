@@ -1,30 +1,19 @@
 //! Parts that are a sweep: a plan that `luc sweep` runs, and claims about its figures.
 //!
 //! `prove/plans/NAME.toml` is the plan and `NAME.claims.toml` says what is claimed. The sweep's repeats become the raw
-//! data, and the page is made of these alone. `expression` reads what claims are written in, `figures` computes a
-//! repeat's figures of its counters, `series` has repeats along an axis, `scope` and `functions` evaluate.
+//! data, and the page is made of these alone, by `luc_claims`.
 
-mod claims;
-mod data;
-mod expression;
-mod figures;
 mod folder;
-mod functions;
-mod page;
-mod scope;
-mod series;
-mod value;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use luc_claims::report::Page;
+use luc_claims::{Claims, Data, page};
 use luc_sweep::{Plan, Sweep};
 
 use super::progress::Progress;
-use super::report::Page;
 use super::{EvaluateError, Options, machine};
-use claims::Claims;
-use data::Data;
 use folder::Folder;
 
 /// A plan and the claims about it.
@@ -57,7 +46,7 @@ impl Planned {
     /// The page of the raw data that are there, and the sentence on what made them.
     pub(super) fn page(self, options: &Options) -> Result<(Page, String), EvaluateError> {
         let data = Data::read(&self.raw(options))?;
-        let page = page::page(&Claims::parse(self.name, self.claims)?, &data)?;
+        let page = page(&Claims::parse(self.name, self.claims)?, &data)?;
         let unfinished = match data.unfinished {
             0 => String::new(),
             points => format!(" {points} points still lack repeats."),

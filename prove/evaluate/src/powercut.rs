@@ -2,12 +2,12 @@
 
 pub(super) mod rivals;
 
+use luc_claims::report::{Page, Table, Target};
 use serde_json::{Value, json};
 
 use super::error::EvaluateError;
 use super::harness::{Harness, line, missing};
 use super::progress::Progress;
-use super::report::{Page, Table, Target};
 
 /// Cuts of each trial.
 const CUTS: u64 = 150;

@@ -1,13 +1,13 @@
 //! Part `prediction`: what `luc explain` says batching would gain, against what the gate gains; and how well
 //! the split and the models of an fsync fit.
 
+use luc_claims::report::{NOTATION, Page, Table, Target, number, spread};
 use luc_stats::median;
 use serde_json::Value;
 
 use super::disks::{DiskSpec, EXT4, FLUSH_6MS};
 use super::error::EvaluateError;
 use super::harness::{Harness, figure};
-use super::report::{NOTATION, Page, Table, Target, number, spread};
 use super::rounds::{self, Job, Run, Runs, Under, mean_ms};
 
 const STOCK: &str = "stock";

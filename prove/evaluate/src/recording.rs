@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use luc_claims::report::{Page, Table, Target, number, spread, spread_as};
 use luc_host::processors::Processors;
 use luc_stats::median;
 use luc_stats::random;
@@ -12,7 +13,6 @@ use super::disks::{Disk, EXT4};
 use super::error::EvaluateError;
 use super::harness::{Harness, directory_bytes, figure, line, missing};
 use super::progress::Progress;
-use super::report::{Page, Table, Target, number, spread, spread_as};
 use super::rival::{Rival, SCRIPT};
 use super::steal;
 

@@ -11,6 +11,7 @@ use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use luc_claims::report::Page;
 use luc_stats::{Side, interleave};
 use serde_json::{Value, json};
 
@@ -18,7 +19,6 @@ use super::disks::{Disk, EXT4};
 use super::error::EvaluateError;
 use super::harness::{Harness, line, missing, read_json};
 use super::progress::Progress;
-use super::report::Page;
 
 /// The user that services which refuse to be root are run as, with `luc run`: nobody.
 const USER: &str = "nobody";

@@ -7,6 +7,7 @@ use std::process::{Child, Command};
 use std::thread;
 use std::time::Duration;
 
+use luc_claims::report::{Page, Table, Target, number};
 use luc_host::interrupt;
 use luc_stats::random;
 use rand::RngExt as _;
@@ -17,7 +18,6 @@ use super::disks::{Disk, EXT4};
 use super::error::EvaluateError;
 use super::harness::{Harness, figure, line, missing, of_disk, read_json};
 use super::progress::Progress;
-use super::report::{Page, Table, Target, number};
 
 const WORKERS: usize = 8;
 const KILLS: u64 = 100;

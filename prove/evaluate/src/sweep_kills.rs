@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use luc_claims::report::{Page, Table, Target};
 use luc_host::interrupt;
 use luc_stats::random;
 use rand::RngExt as _;
@@ -15,7 +16,6 @@ use serde_json::{Value, json};
 use super::error::EvaluateError;
 use super::harness::{Harness, missing};
 use super::progress::Progress;
-use super::report::{Page, Table, Target};
 
 const KILLS: u64 = 10;
 /// When a sweep is killed after its start, ms: while it clears up, makes disks, runs or writes.

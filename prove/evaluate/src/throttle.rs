@@ -9,13 +9,13 @@ pub(crate) mod host;
 mod mixes;
 mod settings;
 
+use luc_claims::report::Page;
 use luc_vm::Kernel;
 use serde_json::{Value, json};
 
 use super::error::EvaluateError;
 use super::harness::{Harness, missing};
 use super::progress::Progress;
-use super::report::Page;
 use super::safety::resume::Runs;
 use figures::Group;
 use mixes::{Mix, Model};

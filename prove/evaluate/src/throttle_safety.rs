@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use luc_claims::report::{Page, Table, Target, number, spread};
 use luc_host::interrupt;
 use luc_stats::random;
 use rand::RngExt as _;
@@ -18,7 +19,6 @@ use super::error::EvaluateError;
 use super::groups::{self, Group};
 use super::harness::{Harness, missing};
 use super::progress::Progress;
-use super::report::{Page, Table, Target, number, spread};
 
 const KILLS: u64 = 1000;
 /// Cgroups that write without an end while daemons are killed.

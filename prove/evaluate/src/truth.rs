@@ -7,6 +7,7 @@ mod priority;
 
 use std::fs;
 
+use luc_claims::report::{Page, Table, Target};
 use luc_host::processors::Processors;
 use serde_json::{Value, json};
 
@@ -16,7 +17,6 @@ use super::groups::{self, Group};
 use super::harness::{Harness, line, missing};
 use super::plant::scene::AND;
 use super::progress::Progress;
-use super::report::{Page, Table, Target};
 use cases::{Case, Expected};
 use judge::{Actor, Judgement, KNOWN_WITHIN, judge};
 

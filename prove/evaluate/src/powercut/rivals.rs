@@ -1,9 +1,10 @@
 //! Part `rival-powercut`: what power cuts leave of ext4, its fast commits and XFS, with the gate and without.
 
+use luc_claims::report::{Page, Table, Target};
+
 use super::super::error::EvaluateError;
 use super::super::harness::Harness;
 use super::super::progress::Progress;
-use super::super::report::{Page, Table, Target};
 use super::{HEADS, steps, trial};
 
 /// Name, what follows `luc powercut --clients 16`, whether nothing may be lost.

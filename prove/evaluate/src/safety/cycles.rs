@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use luc_claims::report::{Page, Table, Target};
 use luc_vm::Outcome;
 use serde_json::{Value, json};
 
@@ -11,7 +12,6 @@ use super::resume::Runs;
 use crate::error::EvaluateError;
 use crate::harness::{Harness, missing};
 use crate::progress::Progress;
-use crate::report::{Page, Table, Target};
 
 /// Cycles of one boot.
 const CHUNK: u64 = 250;

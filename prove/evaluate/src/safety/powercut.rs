@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use luc_claims::report::{Page, Table, Target};
 use serde_json::{Value, json};
 
 use super::guest::{Guests, succeed, warnings};
@@ -10,7 +11,6 @@ use crate::error::EvaluateError;
 use crate::harness::{Harness, missing};
 use crate::powercut::{HEADS, Tally};
 use crate::progress::Progress;
-use crate::report::{Page, Table, Target};
 
 /// The kernel.
 const VERSION: &str = "6.1";

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use luc_claims::report::{Page, Table, Target};
 use serde_json::{Value, json};
 
 use super::guest::{Guests, succeed, warnings};
@@ -10,7 +11,6 @@ use super::resume::Runs;
 use crate::error::EvaluateError;
 use crate::harness::{Harness, missing};
 use crate::progress::Progress;
-use crate::report::{Page, Table, Target};
 
 /// The settings: the first is what the others are compared with.
 const SETTINGS: [(&str, &str); 5] = [

@@ -1,10 +1,10 @@
 //! The page of the part `services`.
 
+use luc_claims::report::{Page, Table, Target, number, ratio};
 use luc_stats::{Interval, median, ratio_interval};
 use serde_json::{Value, json};
 
 use super::super::harness::figure;
-use super::super::report::{Page, Table, Target, number, ratio};
 use super::Outcome;
 
 /// A service is slower if the interval of its gain ends below this.

@@ -1,5 +1,6 @@
 //! From times of tasks to a page: who was best, and how far ours is from it.
 
+use luc_claims::report::{self, Page, Table, Target, number};
 use luc_stats::{TaskTimes, Together, median, together, worst_against};
 use serde_json::Value;
 
@@ -7,7 +8,6 @@ use super::mixes::{Mix, Model};
 use super::settings::Setting;
 use crate::error::EvaluateError;
 use crate::harness::missing;
-use crate::report::{self, Page, Table, Target, number};
 
 /// The policy that targets are about: what `luc throttle` does unless told otherwise.
 const OURS: &str = "luc throttle, auto";

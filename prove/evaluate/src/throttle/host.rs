@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use luc_claims::report::Page;
 use luc_host::processors::Processors;
 use luc_stats::random;
 use rand::seq::SliceRandom as _;
@@ -17,7 +18,6 @@ use crate::disks::Disk;
 use crate::error::EvaluateError;
 use crate::harness::{Harness, missing};
 use crate::progress::Progress;
-use crate::report::Page;
 use crate::steal;
 
 /// Size of the disk, over which the whole stroke of its arm goes.

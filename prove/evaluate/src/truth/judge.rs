@@ -3,12 +3,12 @@
 use std::fmt;
 use std::path::Path;
 
+use luc_claims::report::number;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::super::error::EvaluateError;
 use super::super::harness::missing;
-use super::super::report::number;
 use super::cases::{Case, Expected, Figure, Named};
 
 /// How far a figure that the disk determines may be off.

@@ -3,7 +3,7 @@
 use luc_stats::median;
 use luc_sweep::selection::{Candidate, Terms, select};
 
-use super::super::report::number;
+use super::report::number;
 use super::series::{Fall, Series};
 use super::value::{Value, to_number};
 

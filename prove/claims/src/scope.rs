@@ -1,11 +1,11 @@
 //! Expressions and templates, evaluated for a row.
 
-use super::super::EvaluateError;
-use super::super::report::number;
+use super::ClaimsError;
 use super::claims::Claims;
 use super::data::Data;
 use super::expression::{self, Expression, Operator};
 use super::functions;
+use super::report::number;
 use super::series::{Selection, Series, VALUE};
 use super::value::{Value, to_number};
 
@@ -48,20 +48,20 @@ impl<'a> Scope<'a> {
     }
 
     /// What a text comes to.
-    pub(super) fn value(&self, text: &str) -> Result<Value, EvaluateError> {
+    pub(super) fn value(&self, text: &str) -> Result<Value, ClaimsError> {
         let expression = self.claims.expression(text)?;
         let value = self.evaluate(&expression, 0);
         value.map_err(|reason| self.claims.wrong(format!("'{text}': {reason}")))
     }
 
     /// A number; `None` if it was not measured.
-    pub(super) fn number(&self, text: &str) -> Result<Option<f64>, EvaluateError> {
+    pub(super) fn number(&self, text: &str) -> Result<Option<f64>, ClaimsError> {
         let number = to_number(&self.value(text)?);
         number.map_err(|reason| self.claims.wrong(format!("'{text}': {reason}")))
     }
 
     /// A condition; `None` if a figure of it was not measured.
-    pub(super) fn holds(&self, text: &str) -> Result<Option<bool>, EvaluateError> {
+    pub(super) fn holds(&self, text: &str) -> Result<Option<bool>, ClaimsError> {
         match self.value(text)? {
             Value::Bool(holds) => Ok(Some(holds)),
             Value::Missing => Ok(None),
@@ -72,7 +72,7 @@ impl<'a> Scope<'a> {
     }
 
     /// A template: expressions in braces are replaced. `{x:2}` has two digits, `{x:%}` is a share in percent.
-    pub(super) fn text(&self, template: &str) -> Result<String, EvaluateError> {
+    pub(super) fn text(&self, template: &str) -> Result<String, ClaimsError> {
         let mut text = String::new();
         let mut rest = template;
         while let Some((before, after)) = rest.split_once('{') {

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::super::EvaluateError;
-use super::super::report::{Page, Table, Target, number};
+use super::ClaimsError;
 use super::claims::{Claim, Claims, Column, Finding, Findings, OneOrMany, TableOf};
 use super::data::Data;
+use super::report::{Page, Table, Target, number};
 use super::scope::Scope;
 use super::series::{Selection, Series};
 use super::value::Value;
@@ -20,7 +20,7 @@ enum Verdict {
 }
 
 /// The page.
-pub(super) fn page(claims: &Claims, data: &Data) -> Result<Page, EvaluateError> {
+pub fn page(claims: &Claims, data: &Data) -> Result<Page, ClaimsError> {
     let scope = Scope::new(data, claims);
     let mut page = Page {
         title: claims.title.clone(),
@@ -57,7 +57,7 @@ fn rows<'a>(
     scope: &Scope<'a>,
     name: Option<&str>,
     only: &BTreeMap<String, OneOrMany>,
-) -> Result<Vec<Scope<'a>>, EvaluateError> {
+) -> Result<Vec<Scope<'a>>, ClaimsError> {
     let Some(name) = name else {
         return Ok(vec![scope.clone()]);
     };
@@ -101,7 +101,7 @@ fn rows<'a>(
     Ok(found)
 }
 
-fn targets(scope: &Scope<'_>, claim: &Claim) -> Result<Vec<Target>, EvaluateError> {
+fn targets(scope: &Scope<'_>, claim: &Claim) -> Result<Vec<Target>, ClaimsError> {
     let claims = scope.claims;
     let (sign, bound, is_least) = match (claim.at_least, claim.below) {
         (Some(bound), None) => (">=", bound, true),
@@ -148,7 +148,7 @@ fn targets(scope: &Scope<'_>, claim: &Claim) -> Result<Vec<Target>, EvaluateErro
 fn found(
     scope: &Scope<'_>,
     findings: &Findings,
-) -> Result<(Vec<Verdict>, (String, Table)), EvaluateError> {
+) -> Result<(Vec<Verdict>, (String, Table)), ClaimsError> {
     let heads: Vec<&str> = findings.heads.iter().map(String::as_str).collect();
     let mut table = Table::of_words(&heads);
     let mut verdicts = Vec::new();
@@ -188,7 +188,7 @@ fn found(
     Ok((verdicts, (title, table)))
 }
 
-fn judge(scope: &Scope<'_>, finding: &Finding) -> Result<(Verdict, String), EvaluateError> {
+fn judge(scope: &Scope<'_>, finding: &Finding) -> Result<(Verdict, String), ClaimsError> {
     let holds = |row: &Scope<'_>, condition: &Option<String>| match condition {
         Some(condition) => row.holds(condition),
         None => Ok(None),
@@ -223,17 +223,14 @@ fn judge(scope: &Scope<'_>, finding: &Finding) -> Result<(Verdict, String), Eval
     Ok((verdict, texts.join("; ")))
 }
 
-fn tables<'a>(
-    scope: &Scope<'a>,
-    table: &'a TableOf,
-) -> Result<Vec<(String, Table)>, EvaluateError> {
+fn tables<'a>(scope: &Scope<'a>, table: &'a TableOf) -> Result<Vec<(String, Table)>, ClaimsError> {
     let mut rows = rows(scope, table.rows.as_deref(), &table.only)?;
     if let Some(sort) = &table.sort {
         let figure = |row: Scope<'a>| Ok((row.number(sort)?.unwrap_or(f64::NEG_INFINITY), row));
         let mut sorted: Vec<(f64, Scope<'a>)> = rows
             .into_iter()
             .map(figure)
-            .collect::<Result<_, EvaluateError>>()?;
+            .collect::<Result<_, ClaimsError>>()?;
         sorted.sort_by(|(a, _), (b, _)| b.total_cmp(a));
         rows = sorted.into_iter().map(|(_, row)| row).collect();
     }
@@ -259,7 +256,7 @@ fn tables<'a>(
 }
 
 /// A line for each series, a column for each value of the page's axis that any has.
-fn lines(row: &Scope<'_>, table: &TableOf) -> Result<Table, EvaluateError> {
+fn lines(row: &Scope<'_>, table: &TableOf) -> Result<Table, ClaimsError> {
     let series = |line: &Column| match row.value(&line.cell)? {
         Value::Series(series) => Ok(series),
         other => Err(row

@@ -8,53 +8,56 @@ use luc_sweep::{Record, Report};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::super::EvaluateError;
+use super::ClaimsError;
 use super::claims::Claims;
 use super::figures;
 use super::series::{Selection, Series};
 
 /// What is kept of a sweep.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Data {
+pub struct Data {
     /// The part.
-    pub(super) part: String,
+    pub part: String,
     /// The target of make.
-    pub(super) made_by: String,
+    pub made_by: String,
     /// The machine and the program.
-    pub(super) machine: Value,
+    pub machine: Value,
     /// The kernels that the points ran on.
-    pub(super) kernel: Vec<String>,
+    pub kernel: Vec<String>,
     /// Names of the axes, in the order of each point's values.
-    pub(super) axes: Vec<String>,
+    pub axes: Vec<String>,
     /// Points that still lacked repeats.
     #[serde(default)]
-    pub(super) unfinished: usize,
+    pub unfinished: usize,
     /// Repeats that were made again, since the hypervisor took too much time.
     #[serde(default)]
-    pub(super) disturbed: usize,
-    pub(super) points: Vec<Point>,
+    pub disturbed: usize,
+    /// The points.
+    pub points: Vec<Point>,
     /// What was measured besides the sweep.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) runs: Vec<Value>,
+    pub runs: Vec<Value>,
 }
 
 /// A point's repeats. A figure has a value for each round, or none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Point {
+pub struct Point {
     /// Its value of each axis.
-    pub(super) point: Vec<String>,
-    pub(super) rounds: Vec<usize>,
-    pub(super) figures: BTreeMap<String, Vec<Option<f64>>>,
+    pub point: Vec<String>,
+    /// The rounds that it was repeated in.
+    pub rounds: Vec<usize>,
+    /// Each figure's values, in the order of the rounds.
+    pub figures: BTreeMap<String, Vec<Option<f64>>>,
 }
 
 impl Data {
     /// Of a sweep: the plan's figure and those that `claims` define.
-    pub(super) fn of(
+    pub fn of(
         part: &str,
         report: &Report,
         claims: &Claims,
         machine: Value,
-    ) -> Result<Self, EvaluateError> {
+    ) -> Result<Self, ClaimsError> {
         let mut kernel: Vec<String> = report
             .repeats
             .iter()
@@ -101,13 +104,13 @@ impl Data {
     }
 
     /// Those of an earlier run.
-    pub(super) fn read(path: &Path) -> Result<Self, EvaluateError> {
-        let text = fs::read_to_string(path).map_err(EvaluateError::file("read", path))?;
-        serde_json::from_str(&text).map_err(|error| EvaluateError::file("read", path)(error.into()))
+    pub fn read(path: &Path) -> Result<Self, ClaimsError> {
+        let text = fs::read_to_string(path).map_err(ClaimsError::file("read", path))?;
+        serde_json::from_str(&text).map_err(|error| ClaimsError::file("read", path)(error.into()))
     }
 
     /// Writes them, a line for each point.
-    pub(super) fn write(&self, path: &Path) -> Result<(), EvaluateError> {
+    pub fn write(&self, path: &Path) -> Result<(), ClaimsError> {
         let lines = |values: Vec<String>| format!("[\n{}\n]", values.join(",\n"));
         let points = self
             .points
@@ -127,12 +130,12 @@ impl Data {
             .replacen("\"points\": null", &format!("\"points\": {all_points}"), 1)
             .replacen("\"runs\": null", &format!("\"runs\": {all_runs}"), 1);
         let partial = path.with_extension("json.new");
-        fs::write(&partial, text).map_err(EvaluateError::file("write", &partial))?;
-        fs::rename(&partial, path).map_err(EvaluateError::file("write", path))
+        fs::write(&partial, text).map_err(ClaimsError::file("write", &partial))?;
+        fs::rename(&partial, path).map_err(ClaimsError::file("write", path))
     }
 
     /// The repeats that there are.
-    pub(super) fn repeats(&self) -> usize {
+    pub fn repeats(&self) -> usize {
         self.points.iter().map(|point| point.rounds.len()).sum()
     }
 

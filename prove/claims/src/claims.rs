@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::super::EvaluateError;
+use super::ClaimsError;
 use super::expression::{self, Expression};
 use super::series::Selection;
 
 /// The claims, the tables and the words of a page.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(super) struct Claims {
+pub struct Claims {
     /// The page's title.
     pub(super) title: String,
     /// What was done, in Markdown; a template.
@@ -176,23 +176,23 @@ fn along_head() -> String {
 
 impl Claims {
     /// Those of a text.
-    pub(super) fn parse(part: &str, text: &str) -> Result<Self, EvaluateError> {
-        toml::from_str(text).map_err(|error| EvaluateError::Claims {
+    pub fn parse(part: &str, text: &str) -> Result<Self, ClaimsError> {
+        toml::from_str(text).map_err(|error| ClaimsError::Claims {
             part: part.to_owned(),
             reason: error.to_string(),
         })
     }
 
     /// Something in them is wrong.
-    pub(super) fn wrong(&self, reason: impl ToString) -> EvaluateError {
-        EvaluateError::Claims {
+    pub(super) fn wrong(&self, reason: impl ToString) -> ClaimsError {
+        ClaimsError::Claims {
             part: self.title.clone(),
             reason: reason.to_string(),
         }
     }
 
     /// An expression in them.
-    pub(super) fn expression(&self, text: &str) -> Result<Expression, EvaluateError> {
+    pub(super) fn expression(&self, text: &str) -> Result<Expression, ClaimsError> {
         expression::parse(text).map_err(|error| self.wrong(error))
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use luc_sweep::{Counters, Record};
 
-use super::super::EvaluateError;
+use super::ClaimsError;
 use super::claims::Claims;
 use super::expression::{Expression, Operator};
 use super::series::{Selection, VALUE};
@@ -14,7 +14,7 @@ pub(super) fn of_records(
     claims: &Claims,
     axes: &Selection,
     records: &[&Record],
-) -> Result<BTreeMap<String, Vec<Option<f64>>>, EvaluateError> {
+) -> Result<BTreeMap<String, Vec<Option<f64>>>, ClaimsError> {
     let own = axes
         .get("workload")
         .and_then(|workload| claims.value.get(workload));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use luc_stats::{MedianInterval, median, median_interval};
 
-use super::super::report::number;
+use super::report::number;
 
 /// Values of axes, by their names.
 pub(super) type Selection = BTreeMap<String, String>;
