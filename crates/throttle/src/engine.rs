@@ -2,6 +2,7 @@
 
 mod sizes;
 mod task;
+mod waiting;
 
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
@@ -267,6 +268,9 @@ impl Engine {
             }
             let mut sample = task.sample();
             self.observer.fill(&mut sample, task.slot, &controller.disk);
+            if task.may_wait_without_request(&sample, now) {
+                sample.outstanding = 1;
+            }
             task.learn_size(sample.bytes, now);
             sample.remaining_bytes = task.remaining_bytes();
             samples.push(sample);

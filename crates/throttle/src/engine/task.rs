@@ -6,7 +6,7 @@ use luc_control::throttle::sample::{Class, TaskId, TaskSample};
 use luc_probe::contention::TaskSlot;
 use serde::Serialize;
 
-use super::sizes;
+use super::{sizes, waiting};
 use crate::ThrottleError;
 use crate::cgroup::Cgroup;
 use crate::record::{Entry, Record};
@@ -14,6 +14,10 @@ use crate::record::{Entry, Record};
 /// The sizes of a task's open files are looked at when it has moved so much more, and not more often than this.
 const SIZE_EVERY_BYTES: u64 = 8 << 20;
 const SIZE_EVERY_NS: u64 = 500_000_000;
+
+/// Times since a task's last request, ns, at which it is looked for threads that wait for a place for the next one. Before,
+/// it does not count as idle yet; after, it computes.
+const WAITS_NS: std::ops::Range<u64> = 8_000_000..1_000_000_000;
 
 /// A cgroup under the throttle.
 #[derive(Debug)]
@@ -174,6 +178,16 @@ impl Task {
     /// Bytes that it will yet move, if somebody said how many in all, or by the files that it reads.
     pub(super) fn remaining_bytes(&self) -> Option<u64> {
         self.remaining_bytes
+    }
+
+    /// Whether it is about to count as one that wants nothing, and does wait.
+    pub(super) fn may_wait_without_request(&self, sample: &TaskSample, now: u64) -> bool {
+        let since_ns = now.saturating_sub(sample.last_submit_ns);
+        self.class == Class::Batch
+            && !self.is_frozen()
+            && sample.outstanding == 0
+            && WAITS_NS.contains(&since_ns)
+            && waiting::is_waiting(&self.cgroup)
     }
 
     /// Looks at the files that it has open, if it has moved many bytes since.
