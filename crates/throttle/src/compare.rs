@@ -210,6 +210,7 @@ mod tests {
             policy: "auto".to_owned(),
             makespan_s: finishes.iter().copied().fold(0.0, f64::max),
             tasks: finishes.iter().map(task).collect(),
+            orders: Vec::new(),
             interrupted: false,
         }
     }

@@ -14,6 +14,7 @@ use luc_control::throttle::sample::{
 use luc_probe::contention::Notify;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 
 use crate::cgroup::Cgroup;
 use crate::clock::now_ns;
@@ -71,6 +72,34 @@ pub struct Counters {
     pub looks: u64,
     /// Time spent in them, ns.
     pub looking_ns: u64,
+}
+
+/// How often something was done, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OrderCount {
+    /// freeze or thaw.
+    pub action: String,
+    /// The reason's name.
+    pub reason: String,
+    /// How often.
+    pub count: u64,
+}
+
+impl Counters {
+    /// Freezes and thaws by reason, for people and programs.
+    #[must_use]
+    pub fn order_counts(&self) -> Vec<OrderCount> {
+        let count = |(&(action, reason), &count): (&(Action, Reason), &u64)| OrderCount {
+            action: match action {
+                Action::Thaw => "thaw",
+                Action::Freeze => "freeze",
+            }
+            .to_owned(),
+            reason: reason.name().to_owned(),
+            count,
+        };
+        self.orders.iter().map(count).collect()
+    }
 }
 
 /// The policy of one disk.

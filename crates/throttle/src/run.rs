@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::cgroup::{Cgroup, MADE};
 use crate::clock::now_ns;
-use crate::engine::{Engine, EngineOptions, wait};
+use crate::engine::{Engine, EngineOptions, OrderCount, wait};
 use crate::{Hierarchy, PolicyChoice, ThrottleError};
 use child::Child;
 
@@ -52,6 +52,8 @@ pub struct RunOutcome {
     pub makespan_s: f64,
     /// In the order in which they were given.
     pub tasks: Vec<TaskOutcome>,
+    /// What was done to them, and why.
+    pub orders: Vec<OrderCount>,
     /// Ctrl-C ended the run early.
     pub interrupted: bool,
 }
@@ -220,6 +222,11 @@ impl Run {
             policy: policy.to_string(),
             makespan_s: tasks.iter().map(|task| task.finish_s).fold(0.0, f64::max),
             tasks,
+            orders: self
+                .engine
+                .as_ref()
+                .map(|engine| engine.counters().order_counts())
+                .unwrap_or_default(),
             interrupted,
         }
     }

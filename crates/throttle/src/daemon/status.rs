@@ -4,11 +4,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use luc_control::throttle::sample::{Action, Class, TaskId};
+use luc_control::throttle::sample::{Class, TaskId};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::now_ns;
-use crate::engine::Engine;
+use crate::engine::{Engine, OrderCount};
 
 /// Where it is written.
 pub const STATUS: &str = "/run/luc/throttle/status.json";
@@ -72,17 +72,6 @@ pub struct DiskStatus {
     pub in_flight: u32,
 }
 
-/// How often something was done.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct OrderCount {
-    /// freeze or thaw.
-    pub action: String,
-    /// Why.
-    pub reason: String,
-    /// How often.
-    pub count: u64,
-}
-
 impl Status {
     pub(super) fn of(engine: &Engine, tasks: &[(PathBuf, TaskId, Class)]) -> Self {
         let seconds = |ns: u64| ns as f64 / 1e9;
@@ -109,18 +98,6 @@ impl Status {
             }
         };
         let counters = engine.counters();
-        let order = |(&(action, reason), &count): (&(Action, _), &u64)| {
-            let reason: luc_control::throttle::sample::Reason = reason;
-            OrderCount {
-                action: match action {
-                    Action::Thaw => "thaw",
-                    Action::Freeze => "freeze",
-                }
-                .to_owned(),
-                reason: reason.name().to_owned(),
-                count,
-            }
-        };
         Self {
             process: std::process::id(),
             at_ns: now_ns(),
@@ -137,7 +114,7 @@ impl Status {
                     }
                 })
                 .collect(),
-            orders: counters.orders.iter().map(order).collect(),
+            orders: counters.order_counts(),
             thawed_by_guardian: counters.thawed_by_guardian,
             thawed_at_limit: counters.thawed_at_limit,
             looks: counters.looks,

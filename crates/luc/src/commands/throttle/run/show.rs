@@ -39,6 +39,14 @@ impl fmt::Display for Text<'_> {
                 task.status,
             )?;
         }
+        let orders: Vec<String> = outcome
+            .orders
+            .iter()
+            .map(|order| format!("{} {} for {}", order.count, order.action, order.reason))
+            .collect();
+        if !orders.is_empty() {
+            writeln!(f, "orders: {}", orders.join(", "))?;
+        }
         Ok(())
     }
 }
