@@ -2,6 +2,8 @@
 //! loop devices and BTF.
 
 mod common;
+#[path = "common/throttle.rs"]
+mod throttle;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,48 +12,7 @@ use std::process::{Child, Command, Output, Stdio};
 use common::{Disk, LUC, is_root, refusal, stderr, stdout, until, without_privileges};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-
-/// Where cgroup v2 is mounted.
-fn cgroups() -> PathBuf {
-    let mounts = fs::read_to_string("/proc/mounts").expect("readable");
-    let mounted = mounts
-        .lines()
-        .map(|line| line.split(' ').collect::<Vec<_>>())
-        .find(|words| words[2] == "cgroup2");
-    PathBuf::from(mounted.expect("cgroup v2")[1])
-}
-
-/// The cgroups of the tasks of a throttle.
-fn tasks_of(throttle: u32) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut folders = vec![cgroups()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            let path = entry.path();
-            if !path.is_dir() {
-                continue;
-            }
-            let is_task = entry.file_name().to_string_lossy().starts_with("task-");
-            let is_of = path.parent().is_some_and(|parent| {
-                parent.file_name() == Some(format!("luc-throttle-{throttle}").as_ref())
-            });
-            if is_task && is_of {
-                found.push(path.clone());
-            }
-            folders.push(path);
-        }
-    }
-    found
-}
-
-fn is_frozen(cgroup: &Path) -> bool {
-    fs::read_to_string(cgroup.join("cgroup.freeze")).is_ok_and(|text| text.trim() == "1")
-}
-
-fn processes(cgroup: &Path) -> Vec<i32> {
-    let text = fs::read_to_string(cgroup.join("cgroup.procs")).unwrap_or_default();
-    text.lines().filter_map(|line| line.parse().ok()).collect()
-}
+use throttle::{cgroups, device, is_frozen, processes, tasks_of};
 
 fn kill(process: u32) {
     let pid = Pid::from_raw(process as i32).expect("a process");
@@ -67,19 +28,6 @@ fn guardian_of(throttle: u32) -> u32 {
         String::from_utf8_lossy(&words).ends_with("throttle\0guardian\0")
     });
     guardian.expect("a guardian").parse().expect("a number")
-}
-
-/// The name of the loop device of an emulated disk.
-fn device(disk: &Disk) -> String {
-    let mounts = fs::read_to_string("/proc/mounts").expect("readable");
-    let mount = disk.mount();
-    let line = mounts
-        .lines()
-        .find(|line| line.split(' ').nth(1) == Some(&mount));
-    let name = line
-        .and_then(|line| line.split(' ').next())
-        .expect("mounted");
-    name.trim_start_matches("/dev/").to_owned()
 }
 
 /// A command that writes to a file in pieces, past the page cache, `count` times 4 KiB; without a count for ever.

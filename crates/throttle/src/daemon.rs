@@ -114,6 +114,9 @@ impl Daemon {
                 is_ready = true;
             }
             let until_ns = self.engine.look()?.min(rescan_ns);
+            for notice in self.engine.take_notices() {
+                say(&notice.to_string());
+            }
             self.engine.wait(until_ns, &nothing)?;
         }
         notifier.stopping();

@@ -1,5 +1,6 @@
 //! Observes, asks the policy of each disk, freezes and thaws.
 
+mod inversions;
 mod sizes;
 mod task;
 mod waiting;
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::cgroup::Cgroup;
 use crate::clock::now_ns;
 use crate::guardian::Guardian;
+use crate::inversion::Inversions;
 use crate::observer::{Disk, Observer};
 use crate::policy::PolicyChoice;
 use crate::record::Record;
@@ -52,6 +54,7 @@ pub struct Engine {
     tasks: BTreeMap<TaskId, Task>,
     next: u32,
     counters: Counters,
+    inversions: Inversions,
     record: Record,
     /// `None` only while it is being ended.
     guardian: Option<Guardian>,
@@ -167,6 +170,7 @@ impl Engine {
             tasks: BTreeMap::new(),
             next: 0,
             counters: Counters::default(),
+            inversions: Inversions::default(),
             record,
             guardian: Some(guardian),
         }))
@@ -264,10 +268,12 @@ impl Engine {
                 self.counters.thawed_at_limit += 1;
             }
         }
+        self.heed_inversions(now)?;
         let mut look_again_ns = now + LONGEST_NS;
         for index in 0..self.controllers.len() {
             look_again_ns = look_again_ns.min(self.look_at(index, now)?);
         }
+        look_again_ns = look_again_ns.min(self.inversions_look_ns(now));
         self.counters.looks += 1;
         self.counters.looking_ns += now_ns().saturating_sub(now);
         Ok(look_again_ns)

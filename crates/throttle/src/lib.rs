@@ -6,6 +6,7 @@
 //! - [`hierarchy`], [`cgroup`]: where cgroups are, and one of them.
 //! - [`observer`]: what the tasks do on the disks.
 //! - [`engine`]: observes, asks the policy, acts.
+//! - [`inversion`]: who waits for a frozen task.
 //! - [`record`], [`guardian`]: why nobody stays frozen.
 //! - [`daemon`]: cgroups by pattern as tasks, by a [`config`]uration.
 //! - [`run`]: commands as tasks; [`compare`]: with the throttle and without.
@@ -20,6 +21,7 @@ mod error;
 mod exempt;
 pub mod guardian;
 pub mod hierarchy;
+pub mod inversion;
 pub mod observer;
 pub mod policy;
 pub mod record;

@@ -108,28 +108,6 @@ impl Auto {
         self.table.adopt(task);
     }
 
-    /// Treats two tasks as one until then: while one of them runs, so may the other. For tasks that were seen to wait
-    /// for each other.
-    pub fn couple(&mut self, a: TaskId, b: TaskId, until_ns: u64) {
-        self.token.couple(a, b, until_ns);
-    }
-
-    /// Somebody waits for what a frozen task holds: thaws it, and does not freeze it for the shortest turn. `None`
-    /// where it is not frozen.
-    pub fn thaw_for(&mut self, task: TaskId, now_ns: u64) -> Option<Order> {
-        let holder = self.table.get_mut(task)?;
-        holder.exempt_until_ns = holder.exempt_until_ns.max(now_ns + MIN_TURN_NS);
-        if !holder.is_frozen {
-            return None;
-        }
-        holder.order(false, Reason::Inversion, now_ns);
-        Some(Order {
-            task,
-            action: Action::Thaw,
-            reason: Reason::Inversion,
-        })
-    }
-
     /// How long a turn is, ns, while `waiting` tasks want the disk.
     fn turn_ns(&self, waiting: usize) -> u64 {
         let learned_ns = MIN_TURN_NS.max(TURN_SWITCHES * self.learned.switch_ns());
@@ -399,5 +377,23 @@ impl Policy for Auto {
             orders,
             look_again_ns: self.look_again_ns(now_ns),
         }
+    }
+
+    fn couple(&mut self, a: TaskId, b: TaskId, until_ns: u64) {
+        self.token.couple(a, b, until_ns);
+    }
+
+    fn thaw_for(&mut self, task: TaskId, now_ns: u64) -> Option<Order> {
+        let holder = self.table.get_mut(task)?;
+        holder.exempt_until_ns = holder.exempt_until_ns.max(now_ns + MIN_TURN_NS);
+        if !holder.is_frozen {
+            return None;
+        }
+        holder.order(false, Reason::Inversion, now_ns);
+        Some(Order {
+            task,
+            action: Action::Thaw,
+            reason: Reason::Inversion,
+        })
     }
 }

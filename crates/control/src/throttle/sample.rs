@@ -171,4 +171,14 @@ pub struct Decision {
 pub trait Policy {
     /// Looks at the disk and its tasks, and says who is to be frozen and who thawed.
     fn decide(&mut self, sample: &Sample<'_>) -> Decision;
+
+    /// Treats two tasks as one until then: while one of them runs, so may the other. For tasks that were seen to wait
+    /// for each other. A policy without turns has no use for it.
+    fn couple(&mut self, _a: TaskId, _b: TaskId, _until_ns: u64) {}
+
+    /// Somebody waits for what a frozen task holds: thaws it, and does not freeze it again at once. `None` where it is
+    /// not frozen by this policy, or where the policy does not remember whom it froze.
+    fn thaw_for(&mut self, _task: TaskId, _now_ns: u64) -> Option<Order> {
+        None
+    }
 }

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::{sizes, waiting};
 use crate::ThrottleError;
 use crate::cgroup::Cgroup;
+use crate::inversion::Party;
 use crate::record::{Entry, Record};
 
 /// The sizes of a task's open files are looked at when it has moved so much more, and not more often than this.
@@ -73,6 +74,19 @@ impl Task {
             remaining_bytes: None,
             sized_ns: 0,
             sized_bytes: 0,
+        }
+    }
+
+    pub(super) fn cgroup(&self) -> &Cgroup {
+        &self.cgroup
+    }
+
+    /// What is looked at for inversions.
+    pub(super) fn party(&self) -> Party<'_> {
+        Party {
+            id: self.id,
+            cgroup: &self.cgroup,
+            is_frozen: self.is_frozen(),
         }
     }
 

@@ -1,0 +1,59 @@
+//! Thaws frozen tasks for which somebody waits.
+
+use luc_control::throttle::sample::{Action, Reason};
+
+use super::{Engine, Task};
+use crate::ThrottleError;
+use crate::inversion::{COUPLED_NS, Inversion, Notice, Party};
+
+impl Engine {
+    /// Whom somebody waited for since this was last asked, oldest first.
+    pub fn take_notices(&mut self) -> Vec<Notice> {
+        self.inversions.take_notices()
+    }
+
+    /// Thaws the frozen tasks for which somebody waits.
+    pub(super) fn heed_inversions(&mut self, now: u64) -> Result<(), ThrottleError> {
+        if now < self.inversions.look_ns() || !self.tasks.values().any(Task::is_frozen) {
+            return Ok(());
+        }
+        let parties: Vec<Party<'_>> = self.tasks.values().map(Task::party).collect();
+        let found = self.inversions.look(&self.hierarchy, &parties, now);
+        for inversion in found {
+            self.resolve(&inversion, now)?;
+        }
+        Ok(())
+    }
+
+    fn resolve(&mut self, inversion: &Inversion, now: u64) -> Result<(), ThrottleError> {
+        for controller in &mut self.controllers {
+            // Also where it is not frozen yet: another disk's policy would do so.
+            controller.policy.thaw_for(inversion.holder, now);
+            if let Some(waiter) = inversion.waiter {
+                let until_ns = now + COUPLED_NS;
+                controller.policy.couple(inversion.holder, waiter, until_ns);
+            }
+        }
+        let Some(task) = self.tasks.get_mut(&inversion.holder) else {
+            return Ok(());
+        };
+        // Somebody before may have waited for the same.
+        if !task.is_frozen() {
+            return Ok(());
+        }
+        task.thaw(now, &self.record)?;
+        let key = (Action::Thaw, Reason::Inversion);
+        *self.counters.orders.entry(key).or_default() += 1;
+        self.inversions.note(task.cgroup().path(), inversion, now);
+        Ok(())
+    }
+
+    /// When to look for inversions again at the latest, ns.
+    pub(super) fn inversions_look_ns(&self, now: u64) -> u64 {
+        if self.tasks.values().any(Task::is_frozen) {
+            self.inversions.look_ns().max(now)
+        } else {
+            u64::MAX
+        }
+    }
+}

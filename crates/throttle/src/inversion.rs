@@ -1,0 +1,260 @@
+//! Inversions: somebody waits for something that a frozen task holds.
+//!
+//! Kernel locks cannot be held by a frozen task, but what user space shares can be: file locks, and whatever one
+//! process gives another by a futex, a pipe or a socket. While anything is frozen, it is looked for every
+//! [`LOOK_EVERY_NS`]:
+//!
+//! - [`locks`]: processes that wait for a file lock of a frozen task.
+
+mod locks;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use luc_control::throttle::sample::TaskId;
+
+use crate::Hierarchy;
+use crate::cgroup::Cgroup;
+use locks::Wait;
+
+/// How often it is looked for while something is frozen, ns.
+pub(crate) const LOOK_EVERY_NS: u64 = 20_000_000;
+/// Tasks that waited for each other are treated as one for this long, ns.
+pub(crate) const COUPLED_NS: u64 = 3_600_000_000_000;
+/// The same inversion is told again after this time, ns.
+const TELL_EVERY_NS: u64 = 10_000_000_000;
+/// Notices that nobody took, at most; older ones are forgotten.
+const MOST_NOTICES: usize = 256;
+/// Processes of a frozen task that are asked whether they have an open file with a lock, at most.
+const MOST_PROCESSES: usize = 64;
+
+/// A task, as it is looked at for inversions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Party<'a> {
+    /// Which task.
+    pub(crate) id: TaskId,
+    /// Its cgroup.
+    pub(crate) cgroup: &'a Cgroup,
+    /// Whether it is frozen.
+    pub(crate) is_frozen: bool,
+}
+
+/// What is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Resource {
+    /// A file lock: flock, or one of fcntl.
+    FileLock,
+}
+
+impl Resource {
+    fn name(self) -> &'static str {
+        match self {
+            Self::FileLock => "a file lock",
+        }
+    }
+}
+
+/// Somebody who waits for a frozen task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Inversion {
+    /// The frozen task.
+    pub(crate) holder: TaskId,
+    /// Who waits, where that is a task.
+    pub(crate) waiter: Option<TaskId>,
+    /// The cgroup of whoever waits.
+    pub(crate) waiter_cgroup: PathBuf,
+    /// For what.
+    pub(crate) resource: Resource,
+}
+
+/// A frozen task was thawed since somebody waited for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// The cgroup that was thawed.
+    pub holder: PathBuf,
+    /// The cgroup of whoever waited.
+    pub waiter: PathBuf,
+    /// What was waited for.
+    pub resource: Resource,
+    /// How often that was so since it was told last.
+    pub times: u64,
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} is thawed (inversion): {} waits for {} of it",
+            self.holder.display(),
+            self.waiter.display(),
+            self.resource.name()
+        )?;
+        if self.times > 1 {
+            write!(f, ", {} times", self.times)?;
+        }
+        Ok(())
+    }
+}
+
+/// What is remembered of inversions.
+#[derive(Debug, Default)]
+pub(crate) struct Inversions {
+    /// When they are looked for next, ns.
+    look_ns: u64,
+    notices: VecDeque<Notice>,
+    told: BTreeMap<(PathBuf, PathBuf, Resource), Told>,
+}
+
+/// What was told of a pair.
+#[derive(Clone, Copy, Debug, Default)]
+struct Told {
+    at_ns: u64,
+    /// How often it was so since.
+    times: u64,
+}
+
+impl Inversions {
+    /// When to look next, ns.
+    pub(crate) fn look_ns(&self) -> u64 {
+        self.look_ns
+    }
+
+    /// Who waits for a frozen task now.
+    pub(crate) fn look(
+        &mut self,
+        hierarchy: &Hierarchy,
+        parties: &[Party<'_>],
+        now_ns: u64,
+    ) -> Vec<Inversion> {
+        self.look_ns = now_ns + LOOK_EVERY_NS;
+        let mut found = Vec::new();
+        for wait in locks::waits() {
+            if let Some(inversion) = behind_lock(hierarchy, parties, &wait) {
+                found.push(inversion);
+            }
+        }
+        found
+    }
+
+    /// Notes that the holder was thawed, for the log.
+    pub(crate) fn note(&mut self, holder: &Path, inversion: &Inversion, now_ns: u64) {
+        let waiter = &inversion.waiter_cgroup;
+        let key = (holder.to_owned(), waiter.clone(), inversion.resource);
+        self.told.retain(|other, told| {
+            *other == key || now_ns.saturating_sub(told.at_ns) < TELL_EVERY_NS
+        });
+        let told = self.told.entry(key).or_default();
+        told.times += 1;
+        if told.at_ns > 0 && now_ns.saturating_sub(told.at_ns) < TELL_EVERY_NS {
+            return;
+        }
+        if self.notices.len() == MOST_NOTICES {
+            self.notices.pop_front();
+        }
+        self.notices.push_back(Notice {
+            holder: holder.to_owned(),
+            waiter: waiter.clone(),
+            resource: inversion.resource,
+            times: told.times,
+        });
+        *told = Told {
+            at_ns: now_ns,
+            times: 0,
+        };
+    }
+
+    /// What was noted and not yet taken, oldest first.
+    pub(crate) fn take_notices(&mut self) -> Vec<Notice> {
+        self.notices.drain(..).collect()
+    }
+}
+
+/// Whether a wait for a lock is one for a frozen task.
+fn behind_lock(hierarchy: &Hierarchy, parties: &[Party<'_>], wait: &Wait) -> Option<Inversion> {
+    // Frozen is frozen from any level; tasks are told apart by the innermost.
+    let frozen = |path: &Path| {
+        let above = innermost(parties, path, |party| party.is_frozen)?;
+        Some(above.id)
+    };
+    let cgroup_of = |process: u32| hierarchy.of_process(process).ok();
+    let holder = match wait.holder.and_then(cgroup_of) {
+        Some(cgroup) => frozen(&cgroup)?,
+        None => heir(parties, wait)?,
+    };
+    let waiter_cgroup = cgroup_of(wait.waiter)?;
+    // Who is frozen as well would not go on.
+    if frozen(&waiter_cgroup).is_some() {
+        return None;
+    }
+    let waiter = innermost(parties, &waiter_cgroup, |_| true).map(|party| party.id);
+    Some(Inversion {
+        holder,
+        waiter,
+        waiter_cgroup,
+        resource: Resource::FileLock,
+    })
+}
+
+/// The innermost task of those wanted to which a cgroup belongs.
+fn innermost<'a, 'b>(
+    parties: &'a [Party<'b>],
+    cgroup: &Path,
+    is_wanted: impl Fn(&Party<'b>) -> bool,
+) -> Option<&'a Party<'b>> {
+    parties
+        .iter()
+        .filter(|party| is_wanted(party) && cgroup.starts_with(party.cgroup.path()))
+        .max_by_key(|party| party.cgroup.path().components().count())
+}
+
+/// The frozen task that has the open file with a lock, where whoever took it is gone or not known.
+fn heir(parties: &[Party<'_>], wait: &Wait) -> Option<TaskId> {
+    let has = |party: &&Party<'_>| {
+        let processes = party.cgroup.processes().unwrap_or_default();
+        let mut processes = processes.into_iter().take(MOST_PROCESSES);
+        processes.any(|process| locks::is_held_by(process, &wait.lock))
+    };
+    let mut frozen = parties.iter().filter(|party| party.is_frozen);
+    frozen.find(has).map(|party| party.id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn inversion() -> Inversion {
+        Inversion {
+            holder: TaskId(1),
+            waiter: None,
+            waiter_cgroup: PathBuf::from("/w"),
+            resource: Resource::FileLock,
+        }
+    }
+
+    #[test]
+    fn the_same_is_told_once_in_ten_seconds_with_how_often() {
+        let mut inversions = Inversions::default();
+        for round in 0..100 {
+            let now_ns = 1 + round * 250_000_000;
+            inversions.note(Path::new("/h"), &inversion(), now_ns);
+        }
+        let told: Vec<u64> = inversions
+            .take_notices()
+            .iter()
+            .map(|notice| notice.times)
+            .collect();
+        assert_eq!(told, [1, 40, 40]);
+        assert!(inversions.take_notices().is_empty());
+    }
+
+    #[test]
+    fn a_notice_names_both_cgroups_and_why() {
+        let mut inversions = Inversions::default();
+        inversions.note(Path::new("/h"), &inversion(), 1);
+        assert_eq!(
+            inversions.take_notices()[0].to_string(),
+            "/h is thawed (inversion): /w waits for a file lock of it"
+        );
+    }
+}
