@@ -62,8 +62,8 @@ pub(crate) struct Inversion {
     pub(crate) holder: TaskId,
     /// Who waits, where that is a task.
     pub(crate) waiter: Option<TaskId>,
-    /// The cgroup of whoever waits.
-    pub(crate) waiter_cgroup: PathBuf,
+    /// The cgroup of whoever waits, where it is known.
+    pub(crate) waiter_cgroup: Option<PathBuf>,
     /// For what.
     pub(crate) resource: Resource,
 }
@@ -73,8 +73,8 @@ pub(crate) struct Inversion {
 pub struct Notice {
     /// The cgroup that was thawed.
     pub holder: PathBuf,
-    /// The cgroup of whoever waited.
-    pub waiter: PathBuf,
+    /// The cgroup of whoever waited, where it is known.
+    pub waiter: Option<PathBuf>,
     /// What was waited for.
     pub resource: Resource,
     /// How often that was so since it was told last.
@@ -83,13 +83,12 @@ pub struct Notice {
 
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} is thawed (inversion): {} waits for {} of it",
-            self.holder.display(),
-            self.waiter.display(),
-            self.resource.name()
-        )?;
+        write!(f, "{} is thawed (inversion): ", self.holder.display())?;
+        match &self.waiter {
+            Some(waiter) => write!(f, "{} waits", waiter.display())?,
+            None => f.write_str("somebody waits")?,
+        }
+        write!(f, " for {} of it", self.resource.name())?;
         if self.times > 1 {
             write!(f, ", {} times", self.times)?;
         }
@@ -103,7 +102,7 @@ pub(crate) struct Inversions {
     /// When they are looked for next, ns.
     look_ns: u64,
     notices: VecDeque<Notice>,
-    told: BTreeMap<(PathBuf, PathBuf, Resource), Told>,
+    told: BTreeMap<(PathBuf, Option<PathBuf>, Resource), Told>,
 }
 
 /// What was told of a pair.
@@ -182,12 +181,14 @@ fn behind_lock(hierarchy: &Hierarchy, parties: &[Party<'_>], wait: &Wait) -> Opt
         Some(cgroup) => frozen(&cgroup)?,
         None => heir(parties, wait)?,
     };
-    let waiter_cgroup = cgroup_of(wait.waiter)?;
+    let waiter_cgroup = wait.waiter.and_then(cgroup_of);
+    let of = waiter_cgroup.as_deref();
     // Who is frozen as well would not go on.
-    if frozen(&waiter_cgroup).is_some() {
+    if of.is_some_and(|cgroup| frozen(cgroup).is_some()) {
         return None;
     }
-    let waiter = innermost(parties, &waiter_cgroup, |_| true).map(|party| party.id);
+    let waiter = of.and_then(|cgroup| innermost(parties, cgroup, |_| true));
+    let waiter = waiter.map(|party| party.id);
     Some(Inversion {
         holder,
         waiter,
@@ -227,7 +228,7 @@ mod tests {
         Inversion {
             holder: TaskId(1),
             waiter: None,
-            waiter_cgroup: PathBuf::from("/w"),
+            waiter_cgroup: Some(PathBuf::from("/w")),
             resource: Resource::FileLock,
         }
     }

@@ -22,8 +22,8 @@ const MOST_FILES: usize = 4096;
 /// A process that waits for a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Wait {
-    /// The process that waits.
-    pub(super) waiter: u32,
+    /// The process that waits, where the kernel knows it.
+    pub(super) waiter: Option<u32>,
     /// The process that took the lock, where the kernel knows one.
     pub(super) holder: Option<u32>,
     /// The lock.
@@ -78,13 +78,11 @@ fn parse(bytes: &[u8]) -> Vec<Wait> {
         let Some(held) = held.as_ref().filter(|held| held.number == line.number) else {
             continue;
         };
-        if let Some(waiter) = line.process {
-            waits.push(Wait {
-                waiter,
-                holder: held.process,
-                lock: held.lock.clone(),
-            });
-        }
+        waits.push(Wait {
+            waiter: line.process,
+            holder: held.process,
+            lock: held.lock.clone(),
+        });
     }
     waits
 }
@@ -148,8 +146,12 @@ mod tests {
             .collect();
         assert_eq!(
             pairs,
-            [(Some(2312), 2313), (Some(2312), 2314), (None, 9)],
-            "a waiter that is not known cannot be told whose it is"
+            [
+                (Some(2312), Some(2313)),
+                (Some(2312), Some(2314)),
+                (None, None),
+                (None, Some(9))
+            ]
         );
         assert_eq!(waits[2].lock.kind, "OFDLCK");
     }
