@@ -63,3 +63,13 @@ fn a_file_lock_by_fcntl() {
 fn a_lock_of_an_open_file() {
     is_given("ofd");
 }
+
+#[test]
+fn a_pipe() {
+    is_given("pipe");
+}
+
+#[test]
+fn a_futex() {
+    is_given("futex");
+}

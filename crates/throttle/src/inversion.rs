@@ -5,7 +5,9 @@
 //! [`LOOK_EVERY_NS`]:
 //!
 //! - [`locks`]: processes that wait for a file lock of a frozen task.
+//! - [`links`]: threads of tasks that wait for a frozen task with which they share a pipe or memory.
 
+mod links;
 mod locks;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -16,6 +18,7 @@ use luc_control::throttle::sample::TaskId;
 
 use crate::Hierarchy;
 use crate::cgroup::Cgroup;
+use links::{Kind, Links};
 use locks::Wait;
 
 /// How often it is looked for while something is frozen, ns.
@@ -45,12 +48,18 @@ pub(crate) struct Party<'a> {
 pub enum Resource {
     /// A file lock: flock, or one of fcntl.
     FileLock,
+    /// A pipe.
+    Pipe,
+    /// A futex in shared memory.
+    Futex,
 }
 
 impl Resource {
     fn name(self) -> &'static str {
         match self {
             Self::FileLock => "a file lock",
+            Self::Pipe => "a pipe",
+            Self::Futex => "a futex",
         }
     }
 }
@@ -66,6 +75,8 @@ pub(crate) struct Inversion {
     pub(crate) waiter_cgroup: Option<PathBuf>,
     /// For what.
     pub(crate) resource: Resource,
+    /// Whether the two are to be treated as one.
+    pub(crate) is_usual: bool,
 }
 
 /// A frozen task was thawed since somebody waited for it.
@@ -101,6 +112,7 @@ impl fmt::Display for Notice {
 pub(crate) struct Inversions {
     /// When they are looked for next, ns.
     look_ns: u64,
+    links: Links,
     notices: VecDeque<Notice>,
     told: BTreeMap<(PathBuf, Option<PathBuf>, Resource), Told>,
 }
@@ -132,6 +144,23 @@ impl Inversions {
             if let Some(inversion) = behind_lock(hierarchy, parties, &wait) {
                 found.push(inversion);
             }
+        }
+        let tasks: Vec<_> = parties
+            .iter()
+            .map(|party| (party.id, party.cgroup, party.is_frozen))
+            .collect();
+        for link in self.links.look(&tasks, now_ns) {
+            let waiter = parties.iter().find(|party| party.id == link.waiter);
+            found.push(Inversion {
+                holder: link.holder,
+                waiter: Some(link.waiter),
+                waiter_cgroup: waiter.map(|party| party.cgroup.path().to_owned()),
+                resource: match link.kind {
+                    Kind::Pipe => Resource::Pipe,
+                    Kind::Memory => Resource::Futex,
+                },
+                is_usual: link.is_usual,
+            });
         }
         found
     }
@@ -194,6 +223,7 @@ fn behind_lock(hierarchy: &Hierarchy, parties: &[Party<'_>], wait: &Wait) -> Opt
         waiter,
         waiter_cgroup,
         resource: Resource::FileLock,
+        is_usual: true,
     })
 }
 
@@ -230,6 +260,7 @@ mod tests {
             waiter: None,
             waiter_cgroup: Some(PathBuf::from("/w")),
             resource: Resource::FileLock,
+            is_usual: true,
         }
     }
 

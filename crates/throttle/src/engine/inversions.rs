@@ -29,7 +29,7 @@ impl Engine {
         for controller in &mut self.controllers {
             // Also where it is not frozen yet: another disk's policy would do so.
             controller.policy.thaw_for(inversion.holder, now);
-            if let Some(waiter) = inversion.waiter {
+            if let Some(waiter) = inversion.waiter.filter(|_| inversion.is_usual) {
                 let until_ns = now + COUPLED_NS;
                 controller.policy.couple(inversion.holder, waiter, until_ns);
             }
