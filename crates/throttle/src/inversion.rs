@@ -34,7 +34,7 @@ const MOST_PROCESSES: usize = 64;
 
 /// A task, as it is looked at for inversions.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Party<'a> {
+pub(crate) struct Candidate<'a> {
     /// Which task.
     pub(crate) id: TaskId,
     /// Its cgroup.
@@ -135,26 +135,28 @@ impl Inversions {
     pub(crate) fn look(
         &mut self,
         hierarchy: &Hierarchy,
-        parties: &[Party<'_>],
+        candidates: &[Candidate<'_>],
         now_ns: u64,
     ) -> Vec<Inversion> {
         self.look_ns = now_ns + LOOK_EVERY_NS;
         let mut found = Vec::new();
         for wait in locks::waits() {
-            if let Some(inversion) = behind_lock(hierarchy, parties, &wait) {
+            if let Some(inversion) = behind_lock(hierarchy, candidates, &wait) {
                 found.push(inversion);
             }
         }
-        let tasks: Vec<_> = parties
+        let tasks: Vec<_> = candidates
             .iter()
-            .map(|party| (party.id, party.cgroup, party.is_frozen))
+            .map(|candidate| (candidate.id, candidate.cgroup, candidate.is_frozen))
             .collect();
         for link in self.links.look(&tasks, now_ns) {
-            let waiter = parties.iter().find(|party| party.id == link.waiter);
+            let waiter = candidates
+                .iter()
+                .find(|candidate| candidate.id == link.waiter);
             found.push(Inversion {
                 holder: link.holder,
                 waiter: Some(link.waiter),
-                waiter_cgroup: waiter.map(|party| party.cgroup.path().to_owned()),
+                waiter_cgroup: waiter.map(|candidate| candidate.cgroup.path().to_owned()),
                 resource: match link.kind {
                     Kind::Pipe => Resource::Pipe,
                     Kind::Memory => Resource::Futex,
@@ -199,16 +201,20 @@ impl Inversions {
 }
 
 /// Whether a wait for a lock is one for a frozen task.
-fn behind_lock(hierarchy: &Hierarchy, parties: &[Party<'_>], wait: &Wait) -> Option<Inversion> {
+fn behind_lock(
+    hierarchy: &Hierarchy,
+    candidates: &[Candidate<'_>],
+    wait: &Wait,
+) -> Option<Inversion> {
     // Frozen is frozen from any level; tasks are told apart by the innermost.
     let frozen = |path: &Path| {
-        let above = innermost(parties, path, |party| party.is_frozen)?;
+        let above = innermost(candidates, path, |candidate| candidate.is_frozen)?;
         Some(above.id)
     };
     let cgroup_of = |process: u32| hierarchy.of_process(process).ok();
     let holder = match wait.holder.and_then(cgroup_of) {
         Some(cgroup) => frozen(&cgroup)?,
-        None => heir(parties, wait)?,
+        None => heir(candidates, wait)?,
     };
     let waiter_cgroup = wait.waiter.and_then(cgroup_of);
     let of = waiter_cgroup.as_deref();
@@ -216,8 +222,8 @@ fn behind_lock(hierarchy: &Hierarchy, parties: &[Party<'_>], wait: &Wait) -> Opt
     if of.is_some_and(|cgroup| frozen(cgroup).is_some()) {
         return None;
     }
-    let waiter = of.and_then(|cgroup| innermost(parties, cgroup, |_| true));
-    let waiter = waiter.map(|party| party.id);
+    let waiter = of.and_then(|cgroup| innermost(candidates, cgroup, |_| true));
+    let waiter = waiter.map(|candidate| candidate.id);
     Some(Inversion {
         holder,
         waiter,
@@ -229,25 +235,25 @@ fn behind_lock(hierarchy: &Hierarchy, parties: &[Party<'_>], wait: &Wait) -> Opt
 
 /// The innermost task of those wanted to which a cgroup belongs.
 fn innermost<'a, 'b>(
-    parties: &'a [Party<'b>],
+    candidates: &'a [Candidate<'b>],
     cgroup: &Path,
-    is_wanted: impl Fn(&Party<'b>) -> bool,
-) -> Option<&'a Party<'b>> {
-    parties
+    is_wanted: impl Fn(&Candidate<'b>) -> bool,
+) -> Option<&'a Candidate<'b>> {
+    candidates
         .iter()
-        .filter(|party| is_wanted(party) && cgroup.starts_with(party.cgroup.path()))
-        .max_by_key(|party| party.cgroup.path().components().count())
+        .filter(|candidate| is_wanted(candidate) && cgroup.starts_with(candidate.cgroup.path()))
+        .max_by_key(|candidate| candidate.cgroup.path().components().count())
 }
 
 /// The frozen task that has the open file with a lock, where whoever took it is gone or not known.
-fn heir(parties: &[Party<'_>], wait: &Wait) -> Option<TaskId> {
-    let has = |party: &&Party<'_>| {
-        let processes = party.cgroup.processes().unwrap_or_default();
+fn heir(candidates: &[Candidate<'_>], wait: &Wait) -> Option<TaskId> {
+    let has = |candidate: &&Candidate<'_>| {
+        let processes = candidate.cgroup.processes().unwrap_or_default();
         let mut processes = processes.into_iter().take(MOST_PROCESSES);
         processes.any(|process| locks::is_held_by(process, &wait.lock))
     };
-    let mut frozen = parties.iter().filter(|party| party.is_frozen);
-    frozen.find(has).map(|party| party.id)
+    let mut frozen = candidates.iter().filter(|candidate| candidate.is_frozen);
+    frozen.find(has).map(|candidate| candidate.id)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use luc_control::throttle::sample::{Action, Reason};
 
 use super::{Engine, Task};
 use crate::ThrottleError;
-use crate::inversion::{COUPLED_NS, Inversion, Notice, Party};
+use crate::inversion::{COUPLED_NS, Candidate, Inversion, Notice};
 
 impl Engine {
     /// Whom somebody waited for since this was last asked, oldest first.
@@ -17,8 +17,8 @@ impl Engine {
         if now < self.inversions.look_ns() || !self.tasks.values().any(Task::is_frozen) {
             return Ok(());
         }
-        let parties: Vec<Party<'_>> = self.tasks.values().map(Task::party).collect();
-        let found = self.inversions.look(&self.hierarchy, &parties, now);
+        let candidates: Vec<Candidate<'_>> = self.tasks.values().map(Task::candidate).collect();
+        let found = self.inversions.look(&self.hierarchy, &candidates, now);
         for inversion in found {
             self.resolve(&inversion, now)?;
         }

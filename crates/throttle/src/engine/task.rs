@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::{sizes, waiting};
 use crate::ThrottleError;
 use crate::cgroup::Cgroup;
-use crate::inversion::Party;
+use crate::inversion::Candidate;
 use crate::record::{Entry, Record};
 
 /// The sizes of a task's open files are looked at when it has moved so much more, and not more often than this.
@@ -82,8 +82,8 @@ impl Task {
     }
 
     /// What is looked at for inversions.
-    pub(super) fn party(&self) -> Party<'_> {
-        Party {
+    pub(super) fn candidate(&self) -> Candidate<'_> {
+        Candidate {
             id: self.id,
             cgroup: &self.cgroup,
             is_frozen: self.is_frozen(),

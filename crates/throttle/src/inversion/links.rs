@@ -16,9 +16,12 @@ use std::path::{Path, PathBuf};
 use luc_control::throttle::sample::TaskId;
 
 use crate::cgroup::Cgroup;
+use crate::clock;
 
-/// How often links are looked for, ns.
+/// How often links are looked for, ns, and how many times as long as looking took passes before at least: reading all
+/// files and memory maps of a hundred tasks is dear.
 const SCAN_EVERY_NS: u64 = 1_000_000_000;
+const SCAN_REST: u64 = 400;
 /// A thaw should have woken the waiter within this time, ns.
 const HELPS_WITHIN_NS: u64 = 250_000_000;
 /// A waiter that thaws did not wake is not listened to for at most this long, ns.
@@ -84,8 +87,10 @@ impl Links {
     /// Who waits for a frozen one of these tasks, given with their cgroups and whether they are frozen.
     pub(super) fn look(&mut self, tasks: &[(TaskId, &Cgroup, bool)], now_ns: u64) -> Vec<Found> {
         if now_ns >= self.scan_ns {
-            self.scan_ns = now_ns + SCAN_EVERY_NS;
+            let begun_ns = clock::now_ns();
             self.scan(tasks);
+            let rest_ns = SCAN_REST * clock::now_ns().saturating_sub(begun_ns);
+            self.scan_ns = now_ns + rest_ns.max(SCAN_EVERY_NS);
         }
         let mut found = Vec::new();
         let is_frozen = |id| tasks.iter().any(|task| task.0 == id && task.2);
