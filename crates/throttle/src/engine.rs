@@ -187,10 +187,10 @@ impl Engine {
         class: Class,
         size_bytes: Option<u64>,
     ) -> Result<TaskId, ThrottleError> {
-        let is_protected = class == Class::Protected;
+        // Of a batch task only the first request is told, so that it is frozen before the next where it is out of turn.
         let notify = Notify {
-            on_submit: is_protected,
-            on_done: is_protected,
+            on_submit: class != Class::Ignored,
+            on_done: class == Class::Protected,
         };
         let slot = self.observer.watch(&cgroup, notify)?;
         let entry = self.record.add(cgroup.path()).inspect_err(|_| {
@@ -300,6 +300,9 @@ impl Engine {
                     continue;
                 }
                 task.note_use(index);
+                if task.class == Class::Batch {
+                    self.observer.notify(task.slot, Notify::default());
+                }
             }
             let mut sample = task.sample();
             self.observer.fill(&mut sample, task.slot, &controller.disk);

@@ -69,6 +69,11 @@ impl Observer {
         Ok(self.contention.watch_cgroup(cgroup.id(), notify)?)
     }
 
+    /// Changes what a task gives notice of.
+    pub fn notify(&mut self, slot: TaskSlot, notify: Notify) {
+        self.contention.set_notify(slot, notify);
+    }
+
     /// No longer watches it.
     pub fn unwatch(&mut self, slot: TaskSlot) {
         self.contention.unwatch(slot);
