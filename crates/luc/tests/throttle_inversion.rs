@@ -73,3 +73,8 @@ fn a_pipe() {
 fn a_futex() {
     is_given("futex");
 }
+
+#[test]
+fn a_socket() {
+    is_given("socket");
+}

@@ -5,10 +5,12 @@
 //! [`LOOK_EVERY_NS`]:
 //!
 //! - [`locks`]: processes that wait for a file lock of a frozen task.
-//! - [`links`]: threads of tasks that wait for a frozen task with which they share a pipe or memory.
+//! - [`links`]: threads of tasks that wait for a frozen task with which they share a pipe, a socket
+//!   ([`sockets`]) or memory.
 
 mod links;
 mod locks;
+mod sockets;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -50,6 +52,8 @@ pub enum Resource {
     FileLock,
     /// A pipe.
     Pipe,
+    /// A Unix socket.
+    Socket,
     /// A futex in shared memory.
     Futex,
 }
@@ -59,6 +63,7 @@ impl Resource {
         match self {
             Self::FileLock => "a file lock",
             Self::Pipe => "a pipe",
+            Self::Socket => "a socket",
             Self::Futex => "a futex",
         }
     }
@@ -159,6 +164,7 @@ impl Inversions {
                 waiter_cgroup: waiter.map(|candidate| candidate.cgroup.path().to_owned()),
                 resource: match link.kind {
                     Kind::Pipe => Resource::Pipe,
+                    Kind::Socket => Resource::Socket,
                     Kind::Memory => Resource::Futex,
                 },
                 is_usual: link.is_usual,

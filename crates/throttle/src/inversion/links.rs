@@ -1,9 +1,9 @@
-//! Who waits for a task with which it shares a pipe or memory.
+//! Who waits for a task with which it shares a pipe, a socket or memory.
 //!
-//! Two tasks are linked by a pipe (named or not) that both have open, and by memory that both have mapped shared and
+//! Two tasks are linked by a pipe (named or not) that both have open, by the two ends of a Unix socket, and by memory that both have mapped shared and
 //! may write, as a futex is in. Links are looked for every [`SCAN_EVERY_NS`]. A thread of a running task waits for a
 //! frozen one that is linked with its process if it sleeps at two successive looks, without having run in between:
-//! for memory in futex, for a pipe in a read or write of it, or in poll and the like.
+//! for memory in futex, for the others in a read or write of it, or in poll and the like.
 //!
 //! That is a guess where a thread polls much else. So whoever did not wake when the other was thawed for it is not
 //! listened to for a time that doubles each time.
@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use luc_control::throttle::sample::TaskId;
 
+use super::sockets::peers;
 use crate::cgroup::Cgroup;
 use crate::clock;
 
@@ -37,10 +38,11 @@ const MOST_THREADS: usize = 256;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     Pipe,
+    Socket,
     Memory,
 }
 
-/// Something that may be shared: its kind, device and inode.
+/// Something that may be shared: its kind, device and inode. Of two sockets that are connected the smaller inode.
 type Shared = (Kind, String, u64);
 
 /// A thread that sleeps, and how often it did before: while that is so, it has not run.
@@ -60,6 +62,8 @@ pub(super) struct Found {
 #[derive(Debug, Default)]
 pub(super) struct Links {
     scan_ns: u64,
+    /// Inodes of connected sockets.
+    peers: BTreeMap<u64, u64>,
     processes: Vec<Process>,
     /// Of the holder and the waiter.
     pairs: BTreeMap<(TaskId, TaskId), Pair>,
@@ -104,7 +108,7 @@ impl Links {
                 let Some((kind, _, _)) = common().next() else {
                     continue;
                 };
-                let asleep = asleep(waiter.id, &common().collect::<Vec<_>>());
+                let asleep = asleep(waiter.id, &common().collect::<Vec<_>>(), &self.peers);
                 let pair = self.pairs.entry((holder.task, waiter.task)).or_default();
                 if pair.waits(asleep, now_ns) {
                     found.push(Found {
@@ -121,10 +125,11 @@ impl Links {
 
     fn scan(&mut self, tasks: &[(TaskId, &Cgroup, bool)]) {
         self.processes.clear();
+        self.peers = peers();
         for (task, cgroup, _) in tasks {
             let processes = cgroup.processes().unwrap_or_default();
             for id in processes.into_iter().take(MOST_PROCESSES) {
-                let shares = shares(&folder(id));
+                let shares = shares(&folder(id), &self.peers);
                 self.processes.push(Process {
                     task: *task,
                     id,
@@ -169,24 +174,28 @@ fn folder(process: u32) -> PathBuf {
     Path::new("/proc").join(process.to_string())
 }
 
-/// Pipes that a process has open, and memory that it shares and may write.
-fn shares(folder: &Path) -> BTreeSet<Shared> {
+/// Pipes and sockets that a process has open, and memory that it shares and may write.
+fn shares(folder: &Path, peers: &BTreeMap<u64, u64>) -> BTreeSet<Shared> {
     let files = fs::read_dir(folder.join("fd")).into_iter().flatten();
     let mut shares: BTreeSet<Shared> = files
         .flatten()
         .take(MOST_FILES)
-        .filter_map(|file| pipe(&file.path()))
+        .filter_map(|file| end(&file.path(), peers))
         .collect();
     let maps = fs::read(folder.join("maps")).unwrap_or_default();
     shares.extend(String::from_utf8_lossy(&maps).lines().filter_map(memory));
     shares
 }
 
-/// The pipe that a file is, if it is one.
-fn pipe(path: &Path) -> Option<Shared> {
+/// The pipe or the connection of which an open file is an end, if it is one.
+fn end(path: &Path, peers: &BTreeMap<u64, u64>) -> Option<Shared> {
     let about = fs::metadata(path).ok()?;
-    let is_pipe = about.file_type().is_fifo();
-    is_pipe.then(|| (Kind::Pipe, about.dev().to_string(), about.ino()))
+    let (kind, inode) = (about.file_type(), about.ino());
+    if kind.is_fifo() {
+        return Some((Kind::Pipe, about.dev().to_string(), inode));
+    }
+    let peer = peers.get(&inode).filter(|_| kind.is_socket())?;
+    Some((Kind::Socket, String::new(), inode.min(*peer)))
 }
 
 /// The shared, writable memory that a line of `/proc/PID/maps` tells of.
@@ -199,7 +208,7 @@ fn memory(line: &str) -> Option<Shared> {
 }
 
 /// Threads of a process that sleep in a system call that may wait for one of these.
-fn asleep(process: u32, shared: &[&Shared]) -> BTreeSet<Sleep> {
+fn asleep(process: u32, shared: &[&Shared], peers: &BTreeMap<u64, u64>) -> BTreeSet<Sleep> {
     let folder = folder(process);
     let threads = fs::read_dir(folder.join("task")).into_iter().flatten();
     threads
@@ -208,7 +217,8 @@ fn asleep(process: u32, shared: &[&Shared]) -> BTreeSet<Sleep> {
         .filter_map(|thread| {
             let id = thread.file_name().to_string_lossy().parse().ok()?;
             let call = fs::read_to_string(thread.path().join("syscall")).ok()?;
-            if !may_wait(&call, shared, |file| pipe(&folder.join("fd").join(file))) {
+            let end_of = |file: &str| end(&folder.join("fd").join(file), peers);
+            if !may_wait(&call, shared, end_of) {
                 return None;
             }
             let status = fs::read(thread.path().join("status")).ok()?;
@@ -218,7 +228,7 @@ fn asleep(process: u32, shared: &[&Shared]) -> BTreeSet<Sleep> {
 }
 
 /// Whether a system call, as `/proc/PID/syscall` shows it, may wait for one of these.
-fn may_wait(call: &str, shared: &[&Shared], pipe_of: impl Fn(&str) -> Option<Shared>) -> bool {
+fn may_wait(call: &str, shared: &[&Shared], end_of: impl Fn(&str) -> Option<Shared>) -> bool {
     let mut words = call.split_whitespace();
     let Some(number) = words.next().and_then(|word| word.parse().ok()) else {
         // It runs.
@@ -231,13 +241,17 @@ fn may_wait(call: &str, shared: &[&Shared], pipe_of: impl Fn(&str) -> Option<Sha
     if TRANSFERS.contains(&number) {
         let file = words.next().and_then(|word| word.strip_prefix("0x"));
         let file = file.and_then(|digits| u64::from_str_radix(digits, 16).ok());
-        let pipe = file.and_then(|file| pipe_of(&file.to_string()));
-        return pipe.is_some_and(|pipe| shared.contains(&&pipe));
+        let end = file.and_then(|file| end_of(&file.to_string()));
+        return end.is_some_and(|end| shared.contains(&&end));
     }
-    has(Kind::Pipe) && POLLS.contains(&number)
+    (has(Kind::Pipe) || has(Kind::Socket)) && POLLS.contains(&number)
 }
 
-const TRANSFERS: [libc::c_long; 4] = [
+const TRANSFERS: [libc::c_long; 8] = [
+    libc::SYS_recvfrom,
+    libc::SYS_recvmsg,
+    libc::SYS_sendto,
+    libc::SYS_sendmsg,
     libc::SYS_read,
     libc::SYS_readv,
     libc::SYS_write,

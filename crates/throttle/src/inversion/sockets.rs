@@ -1,0 +1,139 @@
+//! Which Unix sockets are connected with which, as the kernel tells by netlink (`sock_diag(7)`).
+
+use std::collections::BTreeMap;
+use std::io;
+
+use rustix::net::netlink::SOCK_DIAG;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+
+const BY_FAMILY: u16 = 20;
+const DONE: u16 = 3;
+/// NLM_F_REQUEST and NLM_F_DUMP.
+const DUMP: u16 = 0x301;
+const UNIX: u8 = 1;
+/// UDIAG_SHOW_PEER.
+const SHOW_PEER: u32 = 4;
+/// The attribute UNIX_DIAG_PEER.
+const PEER: u16 = 2;
+/// Of a message, and of what is said of a socket in front of the attributes.
+const HEADER: usize = 16;
+const ABOUT: usize = 16;
+/// Answers that are read, at most.
+const MOST_ANSWERS: usize = 4096;
+
+/// The inode of each connected socket and that of its peer. Empty where the kernel does not tell.
+pub(super) fn peers() -> BTreeMap<u64, u64> {
+    ask().unwrap_or_default()
+}
+
+fn ask() -> io::Result<BTreeMap<u64, u64>> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let kind = SocketType::DGRAM;
+    let socket = rustix::net::socket_with(AddressFamily::NETLINK, kind, flags, Some(SOCK_DIAG))?;
+    rustix::net::send(&socket, &request(), SendFlags::empty())?;
+    let mut peers = BTreeMap::new();
+    let mut answer = vec![0; 1 << 16];
+    for _ in 0..MOST_ANSWERS {
+        // The kernel has put each into the socket before it returns from the call before.
+        let (length, _) = rustix::net::recv(&socket, &mut answer[..], RecvFlags::empty())?;
+        if length == 0 || read(&answer[..length], &mut peers) {
+            break;
+        }
+    }
+    Ok(peers)
+}
+
+fn request() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    bytes.extend(40_u32.to_ne_bytes());
+    bytes.extend(BY_FAMILY.to_ne_bytes());
+    bytes.extend(DUMP.to_ne_bytes());
+    bytes.extend([0; 8]);
+    bytes.extend([UNIX, 0, 0, 0]);
+    bytes.extend(u32::MAX.to_ne_bytes());
+    bytes.extend(0_u32.to_ne_bytes());
+    bytes.extend(SHOW_PEER.to_ne_bytes());
+    bytes.extend([0; 8]);
+    bytes
+}
+
+/// Reads the messages of an answer, and says whether that was the last one.
+fn read(mut bytes: &[u8], peers: &mut BTreeMap<u64, u64>) -> bool {
+    while let (Some(length), Some(kind)) = (u32_at(bytes, 0), u16_at(bytes, 4)) {
+        let length = length as usize;
+        if kind == DONE {
+            return true;
+        }
+        let Some(message) = bytes.get(HEADER..length).filter(|_| kind == BY_FAMILY) else {
+            // An error.
+            return true;
+        };
+        if let Some((socket, peer)) = peer_of(message) {
+            peers.insert(socket.into(), peer.into());
+        }
+        bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
+    }
+    false
+}
+
+fn peer_of(message: &[u8]) -> Option<(u32, u32)> {
+    let socket = u32_at(message, 4)?;
+    let mut attributes = message.get(ABOUT..)?;
+    loop {
+        let length = usize::from(u16_at(attributes, 0)?);
+        if u16_at(attributes, 2)? == PEER {
+            return Some((socket, u32_at(attributes, 4)?));
+        }
+        attributes = attributes.get(length.max(4).next_multiple_of(4)..)?;
+    }
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    let bytes = bytes.get(at..at + 2)?.try_into().ok()?;
+    Some(u16::from_ne_bytes(bytes))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    let bytes = bytes.get(at..at + 4)?.try_into().ok()?;
+    Some(u32::from_ne_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::fd::OwnedFd;
+    use std::os::unix::fs::MetadataExt as _;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn both_ends_of_a_pair_are_told() {
+        let (one, other) = UnixStream::pair().expect("a pair");
+        let inode = |end: UnixStream| {
+            let file = File::from(OwnedFd::from(end));
+            let inode = file.metadata().expect("about it").ino();
+            (file, inode)
+        };
+        let ((_one, a), (_other, b)) = (inode(one), inode(other));
+        let peers = peers();
+        if peers.is_empty() {
+            luc_testkit::skipped!("this kernel does not tell the peers of sockets");
+            return;
+        }
+        assert_eq!(peers.get(&a), Some(&b));
+        assert_eq!(peers.get(&b), Some(&a));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_answer_makes_it_panic(bytes: Vec<u8>, length: u8) {
+            let mut peers = BTreeMap::new();
+            read(&bytes, &mut peers);
+            let mut message = u32::from(length).to_ne_bytes().to_vec();
+            message.extend(BY_FAMILY.to_ne_bytes());
+            message.extend(bytes);
+            read(&message, &mut peers);
+        }
+    }
+}
