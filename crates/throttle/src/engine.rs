@@ -1,5 +1,6 @@
 //! Observes, asks the policy of each disk, freezes and thaws.
 
+mod counters;
 mod inversions;
 mod sizes;
 mod task;
@@ -9,13 +10,10 @@ use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use luc_control::throttle::sample::{
-    Action, Class, Order, Policy, Reason, Sample, TaskId, TaskSample,
-};
+use luc_control::throttle::sample::{Action, Class, Order, Policy, Sample, TaskId, TaskSample};
 use luc_probe::contention::Notify;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use serde::{Deserialize, Serialize};
 
 use crate::cgroup::Cgroup;
 use crate::clock::now_ns;
@@ -25,6 +23,7 @@ use crate::observer::{Disk, Observer};
 use crate::policy::PolicyChoice;
 use crate::record::Record;
 use crate::{Hierarchy, ThrottleError};
+pub use counters::{Counters, OrderCount};
 use task::Task;
 pub use task::Totals;
 
@@ -58,51 +57,6 @@ pub struct Engine {
     record: Record,
     /// `None` only while it is being ended.
     guardian: Option<Guardian>,
-}
-
-/// What an engine has done since it was started.
-#[derive(Clone, Debug, Default)]
-pub struct Counters {
-    /// Freezes and thaws by what was done and why.
-    pub orders: BTreeMap<(Action, Reason), u64>,
-    /// Cgroups that the guardian thawed.
-    pub thawed_by_guardian: u64,
-    /// Cgroups that were frozen for as long as is allowed.
-    pub thawed_at_limit: u64,
-    /// Guardians that had to be replaced.
-    pub guardians_lost: u64,
-    /// Looks at the disks.
-    pub looks: u64,
-    /// Time spent in them, ns.
-    pub looking_ns: u64,
-}
-
-/// How often something was done, and why.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OrderCount {
-    /// freeze or thaw.
-    pub action: String,
-    /// The reason's name.
-    pub reason: String,
-    /// How often.
-    pub count: u64,
-}
-
-impl Counters {
-    /// Freezes and thaws by reason, for people and programs.
-    #[must_use]
-    pub fn order_counts(&self) -> Vec<OrderCount> {
-        let count = |(&(action, reason), &count): (&(Action, Reason), &u64)| OrderCount {
-            action: match action {
-                Action::Thaw => "thaw",
-                Action::Freeze => "freeze",
-            }
-            .to_owned(),
-            reason: reason.name().to_owned(),
-            count,
-        };
-        self.orders.iter().map(count).collect()
-    }
 }
 
 /// The policy of one disk.
