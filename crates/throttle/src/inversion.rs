@@ -2,11 +2,11 @@
 //!
 //! Kernel locks cannot be held by a frozen task, but what user space shares can be: file locks, and whatever one
 //! process gives another by a futex, a pipe or a socket. While anything is frozen, it is looked for every
-//! [`LOOK_EVERY_NS`]:
+//! `LOOK_EVERY_NS`:
 //!
-//! - [`locks`]: processes that wait for a file lock of a frozen task.
-//! - [`links`]: threads of tasks that wait for a frozen task with which they share a pipe, a socket
-//!   ([`sockets`]) or memory.
+//! - `locks`: processes that wait for a file lock of a frozen task.
+//! - `links`: threads of tasks that wait for a frozen task with which they share a pipe, a socket
+//!   (`sockets`) or memory.
 
 mod links;
 mod locks;

@@ -7,8 +7,8 @@
 //! The file is locked (flock) as long as the throttle or its guardian lives, since both have the same open file. A
 //! record that can be locked is of nobody.
 //!
-//! Layout, numbers little-endian: 8 bytes [`MAGIC`], heartbeat (u64, ns), number of entries (u64), padding to
-//! [`DEADLINES`]; a deadline (u64, ns; 0: not frozen) for each of [`MOST`] entries; then [`PATH_BYTES`] for each path,
+//! Layout, numbers little-endian: 8 bytes `MAGIC`, heartbeat (u64, ns), number of entries (u64), padding to
+//! `DEADLINES`; a deadline (u64, ns; 0: not frozen) for each of [`MOST`] entries; then `PATH_BYTES` for each path,
 //! whose end is a zero byte.
 
 use std::ffi::OsStr;
