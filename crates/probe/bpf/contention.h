@@ -56,7 +56,8 @@ struct task_control {
 struct task_sums {
 	u64 bytes_read;
 	u64 bytes_written;
-	/* Completed requests, and those of them that begin where the request issued before ended. */
+	/* Completed requests, and those of them that begin where the request issued before ended.
+	 */
 	u64 requests;
 	u64 sequential;
 	/* From submission to issue. */
@@ -90,7 +91,8 @@ struct disk_sums {
 };
 
 struct contention {
-	/* Written by user space. A task's place that was found in another generation holds no longer. */
+	/* Written by user space. A task's place that was found in another generation holds no
+	 * longer. */
 	u32 generation;
 	u32 tasks_watched;
 	u32 threads_watched;

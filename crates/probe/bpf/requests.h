@@ -48,7 +48,10 @@ static __always_inline struct request_place *place_of(u64 key)
 {
 	u64 lower;
 
-	asm volatile("r1 = %[key]; w1 = w1; %[lower] = r1" : [lower] "=r"(lower) : [key] "r"(key) : "r1");
+	asm volatile("r1 = %[key]; w1 = w1; %[lower] = r1"
+		     : [lower] "=r"(lower)
+		     : [key] "r"(key)
+		     : "r1");
 	return &places[(u32)lower * 0x9e3779b1 >> (32 - LUC_PLACE_BITS)];
 }
 

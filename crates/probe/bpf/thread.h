@@ -313,8 +313,7 @@ static __always_inline struct thread *made_thread(struct task_struct *task)
 	int attempt;
 
 	for (attempt = 0; attempt < 4 && !thread; attempt++)
-		thread = bpf_task_storage_get(&threads, task, NULL,
-					      BPF_LOCAL_STORAGE_GET_F_CREATE);
+		thread = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	return thread;
 }
 

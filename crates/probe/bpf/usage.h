@@ -217,8 +217,8 @@ int BPF_PROG(block_rq_issue, struct request *rq)
 	if (!known->bytes)
 		known->bytes = bytes;
 	if (bytes)
-		known->sequential =
-			__sync_lock_test_and_set(&sums->next_sector, sector + (bytes >> 9)) == sector;
+		known->sequential = __sync_lock_test_and_set(&sums->next_sector,
+							     sector + (bytes >> 9)) == sector;
 	give_to_driver(sums, now);
 	return 0;
 }

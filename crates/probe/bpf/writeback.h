@@ -56,7 +56,8 @@ static __always_inline void note_writer(struct inode *inode)
 	last = bpf_map_lookup_elem(&dirtied_last, &zero);
 	if (!last)
 		return;
-	if (last->inode == key && last->thread == task->pid && last->generation == shared.generation)
+	if (last->inode == key && last->thread == task->pid &&
+	    last->generation == shared.generation)
 		return;
 	last->inode = key;
 	last->thread = task->pid;
