@@ -1,9 +1,11 @@
 //! Part `throttle-safety`: whatever is killed, nobody stays frozen, and nobody is frozen for longer than is allowed; and
-//! what a throttle of a hundred cgroups costs.
+//! what a throttle of a hundred cgroups costs. `soak` is part `throttle-soak`.
+
+mod services;
+pub(super) mod soak;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -11,14 +13,15 @@ use luc_claims::report::{Page, Table, Target, number, spread};
 use luc_host::interrupt;
 use luc_stats::random;
 use rand::RngExt as _;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::json;
 
 use super::disks::{Disk, EXT4};
 use super::error::EvaluateError;
-use super::groups::{self, Group};
+use super::groups;
 use super::harness::{Harness, missing};
 use super::progress::Progress;
+use services::{Daemon, Service, kill};
 
 const KILLS: u64 = 1000;
 /// Cgroups that write without an end while daemons are killed.
@@ -33,91 +36,6 @@ const MAX_FROZEN_S: f64 = 1.0;
 const WATCHED: Duration = Duration::from_secs(60);
 /// The most that a daemon takes to freeze the first task.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-/// A cgroup with a shell that writes without an end, or sleeps.
-struct Service {
-    group: Group,
-    child: Child,
-}
-
-impl Service {
-    fn start(root: &Path, number: usize, script: &str) -> Result<Self, EvaluateError> {
-        let group = Group::create(root, number)?;
-        let script = format!("echo $$ >{}/cgroup.procs; {script}", group.path.display());
-        let child = Command::new("sh")
-            .args(["-c", &script])
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(EvaluateError::file("run", "sh"))?;
-        Ok(Self { group, child })
-    }
-
-    fn is_frozen(&self) -> bool {
-        fs::read_to_string(self.group.path.join("cgroup.freeze"))
-            .is_ok_and(|text| text.trim() == "1")
-    }
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        let _ = fs::write(self.group.path.join("cgroup.freeze"), "0");
-        let _ = fs::write(self.group.path.join("cgroup.kill"), "1");
-        let _ = self.child.wait();
-        // Its children leave the cgroup a moment later.
-        let begun = Instant::now();
-        let events = self.group.path.join("cgroup.events");
-        while fs::read_to_string(&events).is_ok_and(|text| text.contains("populated 1"))
-            && begun.elapsed() < PATIENCE
-        {
-            sleep(Duration::from_millis(1));
-        }
-    }
-}
-
-/// A daemon, killed with this value.
-struct Daemon(Child);
-
-impl Daemon {
-    fn start(harness: &Harness, config: &Path) -> Result<Self, EvaluateError> {
-        let mut command = harness.luc(&["throttle", "daemon", "--policy", "fcfs", "--config"]);
-        command.arg(config).stderr(Stdio::null());
-        let child = command.spawn();
-        Ok(Self(
-            child.map_err(EvaluateError::file("run", harness.luc_path()))?,
-        ))
-    }
-
-    fn id(&self) -> u32 {
-        self.0.id()
-    }
-
-    /// Its guardian.
-    fn guardian(&self) -> Option<u32> {
-        let id = self.id();
-        let text = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).ok()?;
-        text.split_whitespace().next()?.parse().ok()
-    }
-
-    /// Ends it in order.
-    fn end(mut self) {
-        kill(self.id(), Signal::TERM);
-        let _ = self.0.wait();
-    }
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn kill(process: u32, signal: Signal) {
-    if let Some(pid) = Pid::from_raw(process as i32) {
-        // One that has ended this moment needs no signal.
-        let _ = kill_process(pid, signal);
-    }
-}
 
 /// Waits until something is frozen.
 fn wait_for_freeze(services: &[Service]) -> Result<(), EvaluateError> {

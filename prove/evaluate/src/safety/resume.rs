@@ -48,10 +48,15 @@ impl<'a> Runs<'a> {
             None => make()?,
         };
         self.harness.keep(json!({ "key": key, "result": result }));
+        let mut runs = self.harness.runs().as_array().cloned().unwrap_or_default();
+        let is_new = |run: &&Value| runs.iter().all(|done| done["key"] != run["key"]);
+        // What comes later stays known, should this evaluation be interrupted, too.
+        let later: Vec<Value> = self.earlier.iter().filter(is_new).cloned().collect();
+        runs.extend(later);
         write_json(
             &self.path,
             &json!({ "part": self.harness.part, "options": { "seed": self.harness.options.seed },
-                     "runs": self.harness.runs() }),
+                     "runs": runs }),
         )?;
         Ok(result)
     }
