@@ -32,5 +32,4 @@ pub use lifecycle::{
 pub use model::ModelSpec;
 pub use mounts::{check_mkfs, mkfs, mkfs_command, mount, mount_command, mount_of, unmount};
 pub use spec::{DiskInfo, DiskSpec, DiskState, Mkfs, Mount, READ_AHEAD_BYTES, Stats};
-pub use state::RUN_DIR_VARIABLE;
 pub use volatile::{CutReport, SECTOR_BYTES};

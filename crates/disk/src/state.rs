@@ -19,10 +19,6 @@ use crate::control::SOCKET_NAME;
 use crate::fs::FILE_NAME;
 use crate::{DiskSpec, Error};
 
-/// Overrides `/run/luc`, so that tests and trials keep to themselves.
-pub const RUN_DIR_VARIABLE: &str = "LUC_RUN_DIR";
-const DEFAULT_ROOT: &str = "/run/luc";
-
 /// The state directory of one disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StateDir(PathBuf);
@@ -184,8 +180,7 @@ pub(crate) struct Lock {
 
 /// The directory of all disks, without links so that kernel paths compare equal.
 fn root() -> PathBuf {
-    let run = std::env::var_os(RUN_DIR_VARIABLE).unwrap_or_else(|| DEFAULT_ROOT.into());
-    let run = PathBuf::from(run);
+    let run = luc_host::run_dir::path();
     let run = run
         .canonicalize()
         .or_else(|_| std::path::absolute(&run))

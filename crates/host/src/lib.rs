@@ -2,6 +2,7 @@
 //!
 //! [`interrupt`] turns Ctrl-C into a flag. [`memory`], [`mountinfo`], [`processors`] and [`sysfs`] read the kernel's
 //! files. [`owned`] says whether root may act on a file. [`private`] makes directories that no other user can enter.
+//! [`run_dir`] says where what runs now is noted.
 
 pub mod interrupt;
 pub mod memory;
@@ -9,4 +10,5 @@ pub mod mountinfo;
 pub mod owned;
 pub mod private;
 pub mod processors;
+pub mod run_dir;
 pub mod sysfs;

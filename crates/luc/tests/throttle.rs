@@ -270,7 +270,7 @@ impl Daemon {
         fs::write(&path, config).expect("written");
         let mut command = Command::new(LUC);
         command.args(["throttle", "daemon", "--policy", "fcfs", "--config"]);
-        command.arg(path);
+        command.arg(path).env("LUC_RUN_DIR", folder);
         Self(command.spawn().expect("luc runs"))
     }
 }
@@ -343,9 +343,18 @@ fn a_daemon_freezes_batch_and_nothing_else() {
         Some(2),
         "{figures}"
     );
+    let mut second = Command::new(LUC);
+    second.args(["throttle", "daemon", "--config"]);
+    second.arg(disk.path("throttle.toml"));
+    second.env("LUC_RUN_DIR", disk.path(""));
+    let said = refusal(&second.output().expect("luc runs"));
+    let daemon_id = daemon.0.id();
+    assert!(said.contains(&format!("process {daemon_id} is")), "{said}");
     drop(daemon);
     assert!(services.iter().all(|service| !is_frozen(&service.0)));
-    assert!(!cgroups().join("luc-throttle").exists());
+    let left = fs::read_dir(cgroups()).expect("read").flatten();
+    let own = format!("luc-throttle-{}", daemon_id);
+    assert!(left.map(|entry| entry.file_name()).all(|name| name != *own));
     assert_eq!(disk.luc(&["throttle", "status"]).status.code(), Some(2));
 }
 

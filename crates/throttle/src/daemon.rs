@@ -1,10 +1,12 @@
 //! The daemon: cgroups by pattern as tasks, for as long as they are there.
 
+mod lock;
 mod metrics;
 mod notify;
 mod status;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -17,13 +19,14 @@ use crate::clock::now_ns;
 use crate::config::Config;
 use crate::engine::{Engine, EngineOptions};
 use crate::{Hierarchy, PolicyChoice, ThrottleError, exempt};
+use lock::Lock;
 use notify::Notifier;
-pub use status::{STATUS, Status, TaskStatus};
+pub use status::{Status, TaskStatus, path as status_path};
 
 /// How often cgroups are looked for, and the status is written, ns.
 const RESCAN_EVERY_NS: u64 = 1_000_000_000;
-/// The daemon's own cgroup, for its guardian.
-const OWN: &str = "luc-throttle";
+/// The daemon's own cgroup, for its guardian; its process id follows.
+const OWN: &str = "luc-throttle-";
 
 /// A daemon that runs.
 #[derive(Debug)]
@@ -59,16 +62,13 @@ pub fn run(
     say: &mut dyn FnMut(&str),
 ) -> Result<(), ThrottleError> {
     let hierarchy = Hierarchy::find()?;
-    let parent = hierarchy.root().join(OWN);
-    let parent = match Cgroup::open(&parent) {
-        // What a killed daemon has left.
-        Ok(left) => left,
-        Err(_) => Cgroup::create(&parent)?,
-    };
-    let guardian = parent.path().join(crate::engine::GUARDIAN);
-    if let Ok(left) = Cgroup::open(&guardian) {
-        left.remove(hierarchy.root())?;
-    }
+    let _lock = Lock::take(&luc_host::run_dir::path().join("throttle"))?;
+    clear_left(hierarchy.root());
+    let parent = Cgroup::create(
+        &hierarchy
+            .root()
+            .join(format!("{OWN}{}", std::process::id())),
+    )?;
     let options = EngineOptions {
         policy,
         disks: config.disks.clone(),
@@ -92,6 +92,17 @@ pub fn run(
     };
     let outcome = daemon.serve(say);
     outcome.and(daemon.end())
+}
+
+/// Removes the cgroups of killed daemons and their guardians: those that nobody is in.
+fn clear_left(root: &Path) {
+    let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
+    let is_ours = |name: &OsStr| name.as_encoded_bytes().starts_with(OWN.as_bytes());
+    for left in entries.filter(|entry| is_ours(&entry.file_name())) {
+        // The kernel refuses both while a process is in the first.
+        let guardian = std::fs::remove_dir(left.path().join(crate::engine::GUARDIAN));
+        let _ = guardian.and(std::fs::remove_dir(left.path()));
+    }
 }
 
 impl Daemon {
@@ -126,11 +137,13 @@ impl Daemon {
     /// Adds cgroups that have come, forgets those that have gone.
     fn rescan(&mut self, say: &mut dyn FnMut(&str)) -> Result<(), ThrottleError> {
         let wanted = self.wanted();
+        let spared = spared(&wanted);
         let gone: Vec<PathBuf> = self
             .tasks
             .iter()
             .filter(|(path, task)| {
                 wanted.get(*path).is_none_or(|class| *class != task.class)
+                    || (task.class == Class::Batch && spared_below(&spared, path).is_some())
                     || std::fs::metadata(path).is_ok_and(|now| now.ino() != task.cgroup_id)
             })
             .map(|(path, _)| path.clone())
@@ -146,7 +159,8 @@ impl Daemon {
                 continue;
             }
             if class == Class::Batch
-                && let Some(reason) = exempt::reason(&self.hierarchy, &path)
+                && let Some(reason) =
+                    exempt::reason(&self.hierarchy, &path).or_else(|| spared_below(&spared, &path))
             {
                 say(&format!("{} is never frozen: {reason}", path.display()));
                 self.refused.insert(path);
@@ -192,10 +206,10 @@ impl Daemon {
                 .skip(1)
                 .any(|above| wanted.contains_key(above))
         };
-        // A protected task in a batch one could be frozen with it; both are then told apart by the innermost.
+        // What a protected one in another does is counted as its own.
         let left_out: Vec<PathBuf> = wanted
             .iter()
-            .filter(|(path, class)| **class != Class::Protected && below_another(path))
+            .filter(|(path, class)| **class == Class::Batch && below_another(path))
             .map(|(path, _)| path.clone())
             .collect();
         for path in left_out {
@@ -230,5 +244,50 @@ impl Daemon {
         let ended = self.engine.end();
         status::remove();
         ended.and(self.parent.remove(self.hierarchy.root()))
+    }
+}
+
+/// Cgroups that are not to be frozen by name.
+fn spared(wanted: &BTreeMap<PathBuf, Class>) -> Vec<PathBuf> {
+    let is_spared = |class: Class| class != Class::Batch;
+    let spared = wanted.iter().filter(|(_, class)| is_spared(**class));
+    spared.map(|(path, _)| path.clone()).collect()
+}
+
+/// Why a cgroup cannot be frozen: another below it, which would be frozen with it, must not be.
+fn spared_below(spared: &[PathBuf], path: &Path) -> Option<String> {
+    let below = spared.iter().find(|other| other.starts_with(path))?;
+    Some(format!("{} below it is not to be frozen", below.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cgroup_above_a_protected_one_is_spared() {
+        let wanted = BTreeMap::from([
+            (PathBuf::from("/c/batch"), Class::Batch),
+            (PathBuf::from("/c/batch/db"), Class::Protected),
+            (PathBuf::from("/c/batch-2"), Class::Batch),
+            (PathBuf::from("/c/other/quiet"), Class::Ignored),
+            (PathBuf::from("/c/other"), Class::Batch),
+        ]);
+        let spared = spared(&wanted);
+        let is_spared = |path: &str| spared_below(&spared, Path::new(path)).is_some();
+        assert!(is_spared("/c/batch") && is_spared("/c/other"));
+        assert!(!is_spared("/c/batch-2"));
+    }
+
+    #[test]
+    fn cgroups_of_killed_daemons_are_removed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let name = |name: &str| folder.path().join(name);
+        for path in ["luc-throttle-7/guardian", "luc-throttle-8", "other"] {
+            std::fs::create_dir_all(name(path)).expect("made");
+        }
+        clear_left(folder.path());
+        assert!(!name("luc-throttle-7").exists());
+        assert!(name("other").exists());
     }
 }

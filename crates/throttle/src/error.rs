@@ -50,6 +50,12 @@ pub enum ThrottleError {
         /// Why not.
         source: io::Error,
     },
+    /// There is a daemon already.
+    #[error(
+        "process {0} is a luc throttle daemon already: add the cgroups to its configuration, or stop it (`systemctl stop \
+         luc-throttle`, or SIGTERM)"
+    )]
+    Running(String),
     /// More tasks than the record has room for.
     #[error("more than {0} tasks: name fewer cgroups")]
     TooMany(usize),

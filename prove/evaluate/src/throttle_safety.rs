@@ -10,7 +10,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use luc_claims::report::{Page, Table, Target, number, spread};
-use luc_host::interrupt;
+use luc_host::{interrupt, run_dir};
 use luc_stats::random;
 use rand::RngExt as _;
 use rustix::process::Signal;
@@ -125,7 +125,8 @@ fn longest(harness: &Harness, services: &[Service], config: &Path) -> Result<f64
     let daemon = Daemon::start(harness, config)?;
     wait_for_freeze(services)?;
     sleep(WATCHED);
-    let status = harness.json(&["throttle", "status", "--json"])?;
+    let mut command = harness.luc(&["throttle", "status", "--json"]);
+    let status = harness.json_of(command.env(run_dir::VARIABLE, harness.path("run")))?;
     daemon.end();
     let tasks = status["tasks"]
         .as_array()

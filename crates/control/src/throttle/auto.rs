@@ -167,6 +167,10 @@ impl Auto {
             self.size = Some(1);
             return;
         }
+        if self.config.sequence != Sequence::FairSojourn {
+            self.size = Some(1);
+            return;
+        }
         self.trials.look(&self.table, &mut self.learned, now_ns);
         if waiting < 2 {
             self.trials.stop();

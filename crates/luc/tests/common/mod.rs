@@ -35,9 +35,16 @@ pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// What is said where something is refused: one line, and status 2.
+/// What is said where something is refused: one line, and status 2. What a test beside this one left, and was restored
+/// first, is said as well.
 pub(crate) fn refusal(output: &Output) -> String {
     let text = stderr(output);
+    let is_of_this = |line: &&str| !line.ends_with(": restored");
+    let text = text
+        .lines()
+        .filter(is_of_this)
+        .map(|line| format!("{line}\n"))
+        .collect::<String>();
     assert_eq!(output.status.code(), Some(2), "{text}");
     assert_eq!(text.lines().count(), 1, "{text}");
     text

@@ -32,6 +32,8 @@
 #define STILL_MS 60
 /* The writer gives up: what was waited for did not come. */
 #define LONGEST_S 40
+/* So do the others, later: the holder was never frozen. */
+#define ALARM_S 60
 #define BYTES 4096
 
 static struct shared {
@@ -263,6 +265,7 @@ int main(int count, char **words)
 		if (out < 0)
 			fail(words[5]);
 	}
+	alarm(ALARM_S);
 	if (!strcmp(words[4], "holder"))
 		hold(rounds);
 	else if (!strcmp(words[4], "waiter"))

@@ -24,9 +24,7 @@ const POLL: Duration = Duration::from_millis(20);
 
 /// Where notes are.
 fn folder() -> PathBuf {
-    let root = std::env::var_os(luc_disk::RUN_DIR_VARIABLE);
-    root.map_or_else(|| "/run/luc".into(), PathBuf::from)
-        .join("sweep")
+    luc_host::run_dir::path().join("sweep")
 }
 
 /// A note, open and locked.

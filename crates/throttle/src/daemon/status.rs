@@ -11,7 +11,10 @@ use crate::clock::now_ns;
 use crate::engine::{Engine, OrderCount};
 
 /// Where it is written.
-pub const STATUS: &str = "/run/luc/throttle/status.json";
+#[must_use]
+pub fn path() -> PathBuf {
+    luc_host::run_dir::path().join("throttle/status.json")
+}
 
 /// The daemon's state at one moment.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -123,7 +126,7 @@ impl Status {
     }
 
     pub(super) fn write(&self) -> io::Result<()> {
-        write_whole(Path::new(STATUS), &serde_json::to_vec(self)?)
+        write_whole(&path(), &serde_json::to_vec(self)?)
     }
 
     /// Reads the daemon's; `None` if none runs.
@@ -132,7 +135,7 @@ impl Status {
     ///
     /// The system's, or the file is no status.
     pub fn read() -> io::Result<Option<Self>> {
-        let Some(text) = luc_host::owned::read(Path::new(STATUS))? else {
+        let Some(text) = luc_host::owned::read(&path())? else {
             return Ok(None);
         };
         let status: Self = serde_json::from_str(&text)?;
@@ -143,7 +146,7 @@ impl Status {
 
 /// Removes the file at the end.
 pub(super) fn remove() {
-    let _ = fs::remove_file(STATUS);
+    let _ = fs::remove_file(path());
 }
 
 fn class_name(class: Class) -> &'static str {

@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use luc_host::run_dir;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::PATIENCE;
@@ -70,6 +71,8 @@ impl Daemon {
     pub(super) fn start(harness: &Harness, config: &Path) -> Result<Self, EvaluateError> {
         let mut command = harness.luc(&["throttle", "daemon", "--policy", "fcfs", "--config"]);
         command.arg(config).stderr(Stdio::null());
+        // Beside a daemon of the machine's own.
+        command.env(run_dir::VARIABLE, harness.path("run"));
         let child = command.spawn();
         Ok(Self(
             child.map_err(EvaluateError::file("run", harness.luc_path()))?,

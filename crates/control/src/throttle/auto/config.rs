@@ -6,9 +6,9 @@ pub enum Sequence {
     /// By the fair sojourn protocol.
     #[default]
     FairSojourn,
-    /// As they came, each to its end (an ablation: *fcfs*).
+    /// As they came, one at a time, each to its end (an ablation: *fcfs*).
     Arrival,
-    /// Each for a turn (an ablation: *turns*).
+    /// One at a time, each for a turn (an ablation: *turns*).
     RoundRobin,
 }
 

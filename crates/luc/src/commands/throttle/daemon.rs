@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use luc_throttle::config::{Config, EXAMPLE, PATH};
-use luc_throttle::daemon::{STATUS, Status, run};
+use luc_throttle::daemon::{Status, run, status_path};
 use luc_throttle::{Hierarchy, PolicyChoice};
 use luc_units::figures::{Size, Time};
 use luc_units::plain;
@@ -93,7 +93,8 @@ fn luc() -> anyhow::Result<PathBuf> {
 }
 
 pub(super) fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {
-    let status = Status::read().with_context(|| format!("{STATUS} cannot be read"))?;
+    let status =
+        Status::read().with_context(|| format!("{} cannot be read", status_path().display()))?;
     let Some(status) = status else {
         anyhow::bail!("no luc throttle daemon runs here: start one by `luc throttle daemon`");
     };

@@ -1,0 +1,14 @@
+//! Where what runs now is noted: `/run/luc`, in memory, gone after a reboot.
+
+use std::env;
+use std::path::PathBuf;
+
+/// Names another place: for tests, and for a second set of disks and services beside the first.
+pub const VARIABLE: &str = "LUC_RUN_DIR";
+const DEFAULT: &str = "/run/luc";
+
+/// The directory.
+#[must_use]
+pub fn path() -> PathBuf {
+    env::var_os(VARIABLE).map_or_else(|| DEFAULT.into(), PathBuf::from)
+}
