@@ -239,14 +239,19 @@ impl Place {
 
     /// What a task did, once nothing of it is under way.
     pub(crate) fn done(&self, task: TaskSlot) -> TaskSums {
+        self.done_on(task, self.slot)
+    }
+
+    /// The same, on another disk than the place's.
+    pub(crate) fn done_on(&self, task: TaskSlot, disk: DiskSlot) -> TaskSums {
         for _ in 0..5000 {
-            let sums = self.contention.task(task, self.slot);
+            let sums = self.contention.task(task, disk);
             if sums.outstanding == 0 {
                 return sums;
             }
             thread::sleep(Duration::from_millis(2));
         }
-        panic!("{:?}", self.contention.task(task, self.slot));
+        panic!("{:?}", self.contention.task(task, disk));
     }
 
     /// Whether there are notifications, at the latest after 10 s.
