@@ -27,7 +27,8 @@ const FOREIGN: Duration = Duration::from_secs(6);
 const PROTECTED: &str = "i=0; while [ $i -lt 200 ]; do dd if=\"$M/file-0\" of=/dev/null bs=4k count=1 skip=$((i * 29 % 6000)) \
     iflag=direct 2>/dev/null; sleep 0.05; i=$((i + 1)); done";
 
-/// What services do; `M` is the disk, `N` a number of their own. A full disk is no error.
+/// What services do; `M` is the disk, `E` a file elsewhere for what dd says, `N` a number of their own. A full disk is no
+/// error.
 const WORKS: [(&str, &str); 5] = [
     (
         "reads",
@@ -35,16 +36,16 @@ const WORKS: [(&str, &str); 5] = [
     ),
     (
         "writes",
-        "dd if=/dev/zero of=\"$M/w-$N\" bs=64k count=300 conv=fsync 2>\"$M/e-$N\" || no_space; rm -f \"$M/w-$N\" \"$M/e-$N\"",
+        "dd if=/dev/zero of=\"$M/w-$N\" bs=64k count=300 conv=fsync 2>\"$E\" || no_space; rm -f \"$M/w-$N\"",
     ),
     (
         "fsyncs",
         "i=0; while [ $i -lt 40 ]; do dd if=/dev/zero of=\"$M/s-$N\" bs=4k count=1 oflag=append conv=notrunc,fsync \
-         2>\"$M/e-$N\" || no_space; i=$((i + 1)); done; rm -f \"$M/s-$N\" \"$M/e-$N\"",
+         2>\"$E\" || no_space; i=$((i + 1)); done; rm -f \"$M/s-$N\"",
     ),
     (
         "fills the disk",
-        "dd if=/dev/zero of=\"$M/f-$N\" bs=1M oflag=direct 2>\"$M/e-$N\" || :; rm -f \"$M/f-$N\" \"$M/e-$N\"",
+        "dd if=/dev/zero of=\"$M/f-$N\" bs=1M oflag=direct 2>/dev/null || :; rm -f \"$M/f-$N\"",
     ),
     ("sleeps", "sleep $((N % 7 + 1))"),
 ];
@@ -323,7 +324,8 @@ impl<'a> Site<'a> {
 
 fn script(mount: &Path, number: usize, work: &str) -> String {
     format!(
-        "M='{}' N={number} FILES={FILES}; no_space() {{ grep -q 'No space' \"$M/e-$N\"; }}; set -e; {work}",
+        "M='{}' N={number} FILES={FILES}; E=\"$M.said-$N\"; no_space() {{ grep -q 'No space' \"$E\"; }}; set -e; {work}; \
+         rm -f \"$E\"",
         mount.display()
     )
 }
