@@ -9,7 +9,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use common::{Disk, LUC, is_root, refusal, stderr, stdout, until, without_privileges};
+use common::{
+    Disk, LUC, compiled_statically, is_root, refusal, stderr, stdout, until, without_privileges,
+};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use throttle::{cgroups, device, is_frozen, processes, tasks_of};
@@ -261,6 +263,76 @@ fn refusals_are_one_line_and_leave_nothing() {
     assert!(said.contains("no.such"), "{said}");
 }
 
+/// A program whose threads read a file each, and how many.
+fn readers(disk: &Disk) -> Option<(String, u64)> {
+    const THREADS: u64 = 6;
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/readers.c");
+    let program = disk.path("readers");
+    for number in 0..THREADS {
+        let path = format!("{}/{number}", disk.mount());
+        fs::write(path, vec![1; 8 << 20]).expect("written");
+    }
+    compiled_statically(&source, Path::new(&program)).then_some((program, THREADS))
+}
+
+#[test]
+fn threads_of_a_task_take_turns_and_leave_no_cgroup() {
+    let Some(disk) = Disk::new("throttle-threads", "ext4", "") else {
+        return;
+    };
+    let Some((program, threads)) = readers(&disk) else {
+        return;
+    };
+    let (json, device) = (disk.path("json"), device(&disk));
+    let task = format!("{program} {} {threads}", disk.mount());
+    let output = run(&[
+        "--policy",
+        "fcfs",
+        "--disk",
+        &device,
+        "--json",
+        &json,
+        "--threads",
+        "--task",
+        &task,
+    ]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let figures: Value = serde_json::from_slice(&fs::read(&json).expect("written")).expect("JSON");
+    let freezes = figures["tasks"][0]["freezes"].as_u64().expect("a number");
+    assert!(freezes >= threads - 1, "{figures}");
+    let cgroup = figures["tasks"][0]["cgroup"].as_str().expect("a path");
+    assert!(!Path::new(cgroup).exists());
+}
+
+#[test]
+fn a_daemon_tells_threads_apart_and_gives_the_cgroup_back_as_it_was() {
+    let Some(disk) = Disk::new("throttle-daemon-threads", "ext4", "") else {
+        return;
+    };
+    let Some((program, threads)) = readers(&disk) else {
+        return;
+    };
+    let name = format!("luc-test-{}-threads", std::process::id());
+    let work = format!("while :; do {program} {} {threads}; done", disk.mount());
+    let service = Service::run(&name, &work);
+    let config = format!(
+        "disks = ['{}']\n[[task]]\nmatch = '{name}'\nclass = 'batch'\nthreads = true\n",
+        device(&disk)
+    );
+    let daemon = Daemon::start(Path::new(&disk.path("")), &config);
+    let threads_of = || -> Vec<PathBuf> {
+        let below = fs::read_dir(&service.0).expect("readable").flatten();
+        let below = below.map(|entry| entry.path());
+        below.filter(|path| path.is_dir()).collect()
+    };
+    until("a frozen thread", || {
+        threads_of().iter().any(|thread| is_frozen(thread))
+    });
+    drop(daemon);
+    assert!(threads_of().is_empty());
+    assert!(!is_frozen(&service.0));
+}
+
 /// A daemon with a configuration of its own, ended when dropped.
 struct Daemon(Child);
 
@@ -288,14 +360,14 @@ struct Service(PathBuf);
 
 impl Service {
     fn start(name: &str, disk: &Disk) -> Self {
+        Self::run(name, &writer(disk, name, None))
+    }
+
+    fn run(name: &str, work: &str) -> Self {
         let path = cgroups().join(name);
         fs::create_dir(&path).expect("made");
         let this = Self(path);
-        let script = format!(
-            "echo $$ >{}/cgroup.procs; {}",
-            this.0.display(),
-            writer(disk, name, None)
-        );
+        let script = format!("echo $$ >{}/cgroup.procs; {work}", this.0.display());
         let mut command = Command::new("sh");
         command.args(["-c", &script]);
         // It is waited for by the cgroup's end.

@@ -14,6 +14,8 @@ pub(crate) const MADE: &str = "luc-throttle-";
 const FREEZE: &str = "cgroup.freeze";
 const EVENTS: &str = "cgroup.events";
 pub(crate) const PROCESSES: &str = "cgroup.procs";
+pub(crate) const THREADS: &str = "cgroup.threads";
+const TYPE: &str = "cgroup.type";
 const CONTROLLERS: &str = "cgroup.controllers";
 const SUBTREE: &str = "cgroup.subtree_control";
 
@@ -24,6 +26,7 @@ pub struct Cgroup {
     path: PathBuf,
     id: u64,
     freeze: File,
+    is_threaded: bool,
 }
 
 impl Cgroup {
@@ -45,10 +48,12 @@ impl Cgroup {
                     ThrottleError::cgroup("open", &file)(error)
                 }
             })?;
+        let kind = fs::read_to_string(path.join(TYPE)).unwrap_or_default();
         Ok(Self {
             path: path.to_owned(),
             id: about.ino(),
             freeze,
+            is_threaded: kind.trim() == "threaded",
         })
     }
 
@@ -116,6 +121,19 @@ impl Cgroup {
     /// The system's.
     pub fn processes(&self) -> io::Result<Vec<u32>> {
         let text = fs::read_to_string(self.path.join(PROCESSES))?;
+        Ok(text.lines().filter_map(|line| line.parse().ok()).collect())
+    }
+
+    /// Its threads, where it has single threads and no processes.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    pub fn single_threads(&self) -> io::Result<Vec<u32>> {
+        if !self.is_threaded {
+            return Ok(Vec::new());
+        }
+        let text = fs::read_to_string(self.path.join(THREADS))?;
         Ok(text.lines().filter_map(|line| line.parse().ok()).collect())
     }
 

@@ -34,6 +34,8 @@ pub struct Rule {
     pub pattern: String,
     /// What may be done to them.
     pub class: Class,
+    /// Their threads take turns as if they were tasks; only batch.
+    pub threads: bool,
 }
 
 /// What is wrong with a configuration.
@@ -71,6 +73,8 @@ struct TaskTable {
     #[serde(rename = "match")]
     pattern: String,
     class: ClassName,
+    #[serde(default)]
+    threads: bool,
 }
 
 #[derive(Deserialize)]
@@ -148,13 +152,19 @@ impl Config {
                     "is no path below the root cgroup, such as system.slice/backup-*.service";
                 return Err(failed(at, format!("match = {:?} {reason}", table.pattern)));
             }
+            let class = match table.class {
+                ClassName::Batch => Class::Batch,
+                ClassName::Protect => Class::Protected,
+                ClassName::Ignore => Class::Ignored,
+            };
+            if table.threads && class != Class::Batch {
+                let reason = "threads = true: only those of class batch take turns";
+                return Err(failed(at, reason.to_owned()));
+            }
             rules.push(Rule {
                 pattern: table.pattern,
-                class: match table.class {
-                    ClassName::Batch => Class::Batch,
-                    ClassName::Protect => Class::Protected,
-                    ClassName::Ignore => Class::Ignored,
-                },
+                class,
+                threads: table.threads,
             });
         }
         if !rules.iter().any(|rule| rule.class == Class::Batch) {

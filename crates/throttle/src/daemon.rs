@@ -18,6 +18,7 @@ use crate::cgroup::Cgroup;
 use crate::clock::now_ns;
 use crate::config::Config;
 use crate::engine::{Engine, EngineOptions};
+use crate::threads::{self, Threads};
 use crate::{Hierarchy, PolicyChoice, ThrottleError, exempt};
 use lock::Lock;
 use notify::Notifier;
@@ -41,12 +42,26 @@ struct Daemon {
     refused: BTreeSet<PathBuf>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Watched {
-    id: TaskId,
-    class: Class,
+    work: Work,
+    rule: Kind,
     /// The cgroup's number: another one may have come under its name.
     cgroup_id: u64,
+}
+
+/// What of a cgroup takes turns.
+#[derive(Debug)]
+enum Work {
+    Whole(TaskId),
+    Threads(Threads),
+}
+
+/// What a rule says of a cgroup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Kind {
+    class: Class,
+    threads: bool,
 }
 
 /// Runs until SIGINT, SIGTERM or SIGHUP; the caller has installed [`luc_host::interrupt`]. `luc` is this program, `say`
@@ -125,6 +140,7 @@ impl Daemon {
                 is_ready = true;
             }
             let until_ns = self.engine.look()?.min(rescan_ns);
+            let until_ns = until_ns.min(self.look_at_threads(say)?);
             for notice in self.engine.take_notices() {
                 say(&notice.to_string());
             }
@@ -142,23 +158,21 @@ impl Daemon {
             .tasks
             .iter()
             .filter(|(path, task)| {
-                wanted.get(*path).is_none_or(|class| *class != task.class)
-                    || (task.class == Class::Batch && spared_below(&spared, path).is_some())
+                wanted.get(*path).is_none_or(|rule| *rule != task.rule)
+                    || (task.rule.class == Class::Batch && spared_below(&spared, path).is_some())
                     || std::fs::metadata(path).is_ok_and(|now| now.ino() != task.cgroup_id)
             })
             .map(|(path, _)| path.clone())
             .collect();
         for path in gone {
-            if let Some(task) = self.tasks.remove(&path) {
-                self.engine.ended(task.id)?;
-            }
+            self.forget(&path)?;
         }
         self.refused.retain(|path| wanted.contains_key(path));
-        for (path, class) in wanted {
+        for (path, rule) in wanted {
             if self.tasks.contains_key(&path) || self.refused.contains(&path) {
                 continue;
             }
-            if class == Class::Batch
+            if rule.class == Class::Batch
                 && let Some(reason) =
                     exempt::reason(&self.hierarchy, &path).or_else(|| spared_below(&spared, &path))
             {
@@ -171,11 +185,16 @@ impl Daemon {
                 continue;
             };
             let cgroup_id = cgroup.id();
-            match self.engine.add(cgroup, class, None) {
-                Ok(id) => {
+            let work = if rule.threads {
+                Ok(Work::Threads(Threads::of(&path)))
+            } else {
+                self.engine.add(cgroup, rule.class, None).map(Work::Whole)
+            };
+            match work {
+                Ok(work) => {
                     let task = Watched {
-                        id,
-                        class,
+                        work,
+                        rule,
                         cgroup_id,
                     };
                     self.tasks.insert(path, task);
@@ -189,15 +208,51 @@ impl Daemon {
         Ok(())
     }
 
+    fn forget(&mut self, path: &Path) -> Result<(), ThrottleError> {
+        match self.tasks.remove(path).map(|task| task.work) {
+            Some(Work::Whole(id)) => self.engine.ended(id).map(|_| ()),
+            Some(Work::Threads(mut threads)) => threads.end(&mut self.engine).map(|_| ()),
+            None => Ok(()),
+        }
+    }
+
+    /// Finds new threads. Returns when to look again, ns.
+    fn look_at_threads(&mut self, say: &mut dyn FnMut(&str)) -> Result<u64, ThrottleError> {
+        let mut look_again_ns = u64::MAX;
+        let mut unfit = Vec::new();
+        for (path, task) in &mut self.tasks {
+            let Work::Threads(threads) = &mut task.work else {
+                continue;
+            };
+            match threads.look(&mut self.engine) {
+                Ok(again_ns) => look_again_ns = look_again_ns.min(again_ns),
+                Err(error) => {
+                    say(&format!("{} is left alone: {error}", path.display()));
+                    unfit.push(path.clone());
+                }
+            }
+        }
+        for path in unfit {
+            self.forget(&path)?;
+            self.refused.insert(path);
+        }
+        Ok(look_again_ns)
+    }
+
     /// Cgroups that a rule matches, by the first; of one below another only the upper one.
-    fn wanted(&self) -> BTreeMap<PathBuf, Class> {
-        let mut wanted: BTreeMap<PathBuf, Class> = BTreeMap::new();
+    fn wanted(&self) -> BTreeMap<PathBuf, Kind> {
+        let mut wanted: BTreeMap<PathBuf, Kind> = BTreeMap::new();
         for rule in &self.config.rules {
             let pattern = self.hierarchy.root().join(&rule.pattern);
             let found = glob::glob(&pattern.to_string_lossy());
+            let kind = Kind {
+                class: rule.class,
+                threads: rule.threads,
+            };
             for path in found.into_iter().flatten().flatten() {
-                if path.is_dir() && !path.starts_with(self.parent.path()) {
-                    wanted.entry(path).or_insert(rule.class);
+                let is_another = path.is_dir() && !path.starts_with(self.parent.path());
+                if is_another && !threads::is_of_thread(&path) {
+                    wanted.entry(path).or_insert(kind);
                 }
             }
         }
@@ -209,7 +264,7 @@ impl Daemon {
         // What a protected one in another does is counted as its own.
         let left_out: Vec<PathBuf> = wanted
             .iter()
-            .filter(|(path, class)| **class == Class::Batch && below_another(path))
+            .filter(|(path, rule)| rule.class == Class::Batch && below_another(path))
             .map(|(path, _)| path.clone())
             .collect();
         for path in left_out {
@@ -234,13 +289,25 @@ impl Daemon {
     fn tasks(&self) -> Vec<(PathBuf, TaskId, Class)> {
         let root = self.hierarchy.root();
         let name = |path: &Path| path.strip_prefix(root).unwrap_or(path).to_owned();
-        let tasks = self.tasks.iter();
-        tasks
-            .map(|(path, task)| (name(path), task.id, task.class))
-            .collect()
+        let mut all = Vec::new();
+        for (path, task) in &self.tasks {
+            let class = task.rule.class;
+            match &task.work {
+                Work::Whole(id) => all.push((name(path), *id, class)),
+                Work::Threads(threads) => {
+                    let threads = threads.tasks();
+                    all.extend(threads.map(|(path, id)| (name(&path), id, class)));
+                }
+            }
+        }
+        all
     }
 
-    fn end(self) -> Result<(), ThrottleError> {
+    fn end(mut self) -> Result<(), ThrottleError> {
+        let paths: Vec<PathBuf> = self.tasks.keys().cloned().collect();
+        for path in paths {
+            self.forget(&path)?;
+        }
         let ended = self.engine.end();
         status::remove();
         ended.and(self.parent.remove(self.hierarchy.root()))
@@ -248,9 +315,9 @@ impl Daemon {
 }
 
 /// Cgroups that are not to be frozen by name.
-fn spared(wanted: &BTreeMap<PathBuf, Class>) -> Vec<PathBuf> {
-    let is_spared = |class: Class| class != Class::Batch;
-    let spared = wanted.iter().filter(|(_, class)| is_spared(**class));
+fn spared(wanted: &BTreeMap<PathBuf, Kind>) -> Vec<PathBuf> {
+    let is_spared = |rule: &Kind| rule.class != Class::Batch;
+    let spared = wanted.iter().filter(|(_, rule)| is_spared(rule));
     spared.map(|(path, _)| path.clone()).collect()
 }
 
@@ -273,6 +340,14 @@ mod tests {
             (PathBuf::from("/c/other/quiet"), Class::Ignored),
             (PathBuf::from("/c/other"), Class::Batch),
         ]);
+        let kind = |class| Kind {
+            class,
+            threads: false,
+        };
+        let wanted = wanted
+            .into_iter()
+            .map(|(path, class)| (path, kind(class)))
+            .collect();
         let spared = spared(&wanted);
         let is_spared = |path: &str| spared_below(&spared, Path::new(path)).is_some();
         assert!(is_spared("/c/batch") && is_spared("/c/other"));

@@ -26,6 +26,7 @@ pub mod observer;
 pub mod policy;
 pub mod record;
 pub mod run;
+mod threads;
 
 pub use error::ThrottleError;
 pub use hierarchy::Hierarchy;

@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::cgroup::{Cgroup, MADE};
 use crate::clock::now_ns;
 use crate::engine::{Engine, EngineOptions, OrderCount, wait};
+use crate::threads::Threads;
 use crate::{Hierarchy, PolicyChoice, ThrottleError};
 use child::Child;
 
@@ -39,6 +40,8 @@ pub struct RunOptions {
     pub engine: EngineOptions,
     /// Files of each task's cgroup and what is written into them before it starts, such as `io.max`.
     pub settings: Vec<(String, String)>,
+    /// Threads of batch tasks take turns as tasks do.
+    pub tell_threads_apart: bool,
     /// Tasks' standard output goes to /dev/null.
     pub discard_output: bool,
 }
@@ -140,7 +143,13 @@ impl Run {
         for (task, place) in ready {
             let (child, cgroup) = Child::start(&task.command, place, options.discard_output)?;
             self.children.push(child);
-            if let Some(engine) = &mut self.engine {
+            let is_apart = options.tell_threads_apart && task.class == Class::Batch;
+            if is_apart
+                && self.engine.is_some()
+                && let Some(child) = self.children.last_mut()
+            {
+                child.threads = Some(Threads::of(cgroup.path()));
+            } else if let Some(engine) = &mut self.engine {
                 let id = engine.add(cgroup, task.class, task.size_bytes)?;
                 if let Some(child) = self.children.last_mut() {
                     child.id = Some(id);
@@ -167,7 +176,13 @@ impl Run {
                 self.signal(libc::SIGKILL);
             }
             let until_ns = match &mut self.engine {
-                Some(engine) if give_up_ns.is_none() => engine.look()?,
+                Some(engine) if give_up_ns.is_none() => {
+                    let mut until_ns = engine.look()?;
+                    for child in &mut self.children {
+                        until_ns = until_ns.min(child.look_at_threads(engine)?);
+                    }
+                    until_ns
+                }
                 _ => now_ns() + LOOK_EVERY_NS,
             };
             let pidfds: Vec<_> = self.children.iter().filter_map(Child::pidfd).collect();
@@ -186,9 +201,9 @@ impl Run {
     fn reap(&mut self) -> Result<(), ThrottleError> {
         for child in &mut self.children {
             if child.has_just_ended()?
-                && let (Some(engine), Some(id)) = (&mut self.engine, child.id)
+                && let Some(engine) = &mut self.engine
             {
-                child.totals = engine.ended(id)?;
+                child.take_totals(engine)?;
             }
         }
         Ok(())
@@ -238,6 +253,7 @@ impl Run {
         self.signal(libc::SIGKILL);
         for child in &mut self.children {
             child.wait();
+            child.clear_threads();
         }
         let mut removed = Ok(());
         for folder in std::fs::read_dir(self.parent.path())

@@ -51,6 +51,15 @@ pub struct Totals {
     pub longest_ns: u64,
 }
 
+impl Totals {
+    /// Adds those of another task.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.freezes += other.freezes;
+        self.frozen_ns += other.frozen_ns;
+        self.longest_ns = self.longest_ns.max(other.longest_ns);
+    }
+}
+
 impl Task {
     pub(super) fn new(
         id: TaskId,

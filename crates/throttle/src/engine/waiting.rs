@@ -14,6 +14,14 @@ const MOST_THREADS: usize = 64;
 
 /// Whether a thread of the cgroup sleeps uninterruptibly.
 pub(super) fn is_waiting(cgroup: &Cgroup) -> bool {
+    let threads = cgroup.single_threads().unwrap_or_default();
+    let own = |thread: u32| Path::new("/proc").join(thread.to_string());
+    if threads
+        .into_iter()
+        .any(|thread| sleeps_in_disk(&own(thread)))
+    {
+        return true;
+    }
     let processes = cgroup.processes().unwrap_or_default();
     processes.into_iter().take(MOST_PROCESSES).any(|process| {
         let threads = fs::read_dir(Path::new("/proc").join(process.to_string()).join("task"));
@@ -22,11 +30,14 @@ pub(super) fn is_waiting(cgroup: &Cgroup) -> bool {
             .flatten()
             .flatten()
             .take(MOST_THREADS)
-            .any(|thread| {
-                let stat = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
-                state(&stat) == Some('D')
-            })
+            .any(|thread| sleeps_in_disk(&thread.path()))
     })
+}
+
+/// `folder` is a thread's in /proc.
+fn sleeps_in_disk(folder: &Path) -> bool {
+    let stat = fs::read_to_string(folder.join("stat")).unwrap_or_default();
+    state(&stat) == Some('D')
 }
 
 /// The state in `/proc/PID/stat`, which follows the name in parentheses; the name may have some itself.

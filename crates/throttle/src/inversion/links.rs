@@ -1,9 +1,10 @@
 //! Who waits for a task with which it shares a pipe, a socket or memory.
 //!
-//! Two tasks are linked by a pipe (named or not) that both have open, by the two ends of a Unix socket, and by memory that both have mapped shared and
-//! may write, as a futex is in. Links are looked for every [`SCAN_EVERY_NS`]. A thread of a running task waits for a
-//! frozen one that is linked with its process if it sleeps at two successive looks, without having run in between:
-//! for memory in futex, for the others in a read or write of it, or in poll and the like.
+//! Two tasks are linked by a pipe (named or not) that both have open, by the two ends of a Unix socket, and by memory
+//! that both have mapped shared and may write, as a futex is in; threads of one process that are tasks of their own by
+//! all of its memory. Links are looked for every [`SCAN_EVERY_NS`]. A thread of a running task waits for a frozen one
+//! that is linked with its process if it sleeps at two successive looks, without having run in between: for memory in
+//! futex, for the others in a read or write of it, or in poll and the like.
 //!
 //! That is a guess where a thread polls much else. So whoever did not wake when the other was thawed for it is not
 //! listened to for a time that doubles each time.
@@ -72,7 +73,10 @@ pub(super) struct Links {
 #[derive(Debug)]
 struct Process {
     task: TaskId,
+    /// Of the process, or of the one thread of it that is this task.
     id: u32,
+    /// The process of a thread that is a task.
+    of: Option<u32>,
     shares: BTreeSet<Shared>,
 }
 
@@ -104,11 +108,14 @@ impl Links {
             .partition(|process| is_frozen(process.task));
         for holder in &frozen {
             for waiter in &running {
-                let common = || holder.shares.intersection(&waiter.shares);
+                let is_of_one = holder.of.is_some() && holder.of == waiter.of;
+                // Threads have all files in common, and seldom talk by them.
+                let is_meant = |shared: &&Shared| !is_of_one || shared.0 == Kind::Memory;
+                let common = || holder.shares.intersection(&waiter.shares).filter(is_meant);
                 let Some((kind, _, _)) = common().next() else {
                     continue;
                 };
-                let asleep = asleep(waiter.id, &common().collect::<Vec<_>>(), &self.peers);
+                let asleep = asleep(waiter, &common().collect::<Vec<_>>(), &self.peers);
                 let pair = self.pairs.entry((holder.task, waiter.task)).or_default();
                 if pair.waits(asleep, now_ns) {
                     found.push(Found {
@@ -126,6 +133,7 @@ impl Links {
     fn scan(&mut self, tasks: &[(TaskId, &Cgroup, bool)]) {
         self.processes.clear();
         self.peers = peers();
+        let mut of_processes: BTreeMap<u32, BTreeSet<Shared>> = BTreeMap::new();
         for (task, cgroup, _) in tasks {
             let processes = cgroup.processes().unwrap_or_default();
             for id in processes.into_iter().take(MOST_PROCESSES) {
@@ -133,6 +141,23 @@ impl Links {
                 self.processes.push(Process {
                     task: *task,
                     id,
+                    of: None,
+                    shares,
+                });
+            }
+            for id in cgroup.single_threads().unwrap_or_default() {
+                let Some(process) = process_of(id) else {
+                    continue;
+                };
+                let of_process = of_processes
+                    .entry(process)
+                    .or_insert_with(|| shares(&folder(process), &self.peers));
+                let mut shares = of_process.clone();
+                shares.insert((Kind::Memory, String::new(), process.into()));
+                self.processes.push(Process {
+                    task: *task,
+                    id,
+                    of: Some(process),
                     shares,
                 });
             }
@@ -174,6 +199,14 @@ fn folder(process: u32) -> PathBuf {
     Path::new("/proc").join(process.to_string())
 }
 
+/// The process of a thread.
+fn process_of(thread: u32) -> Option<u32> {
+    let status = fs::read(folder(thread).join("status")).ok()?;
+    let status = String::from_utf8_lossy(&status);
+    let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
+    line.trim().parse().ok()
+}
+
 /// Pipes and sockets that a process has open, and memory that it shares and may write.
 fn shares(folder: &Path, peers: &BTreeMap<u64, u64>) -> BTreeSet<Shared> {
     let files = fs::read_dir(folder.join("fd")).into_iter().flatten();
@@ -208,11 +241,13 @@ fn memory(line: &str) -> Option<Shared> {
 }
 
 /// Threads of a process that sleep in a system call that may wait for one of these.
-fn asleep(process: u32, shared: &[&Shared], peers: &BTreeMap<u64, u64>) -> BTreeSet<Sleep> {
-    let folder = folder(process);
+fn asleep(process: &Process, shared: &[&Shared], peers: &BTreeMap<u64, u64>) -> BTreeSet<Sleep> {
+    let folder = folder(process.id);
     let threads = fs::read_dir(folder.join("task")).into_iter().flatten();
+    let own = process.id.to_string();
     threads
         .flatten()
+        .filter(|thread| process.of.is_none() || thread.file_name() == *own)
         .take(MOST_THREADS)
         .filter_map(|thread| {
             let id = thread.file_name().to_string_lossy().parse().ok()?;

@@ -13,7 +13,8 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use crate::ThrottleError;
 use crate::cgroup::Cgroup;
 use crate::clock::now_ns;
-use crate::engine::Totals;
+use crate::engine::{Engine, Totals};
+use crate::threads::Threads;
 
 /// What ends a command that cannot be waited for.
 const LOST: i32 = 255;
@@ -42,6 +43,8 @@ impl Place {
 #[derive(Debug)]
 pub(super) struct Child {
     pub(super) id: Option<TaskId>,
+    /// Where its threads are tasks, not the whole.
+    pub(super) threads: Option<Threads>,
     pub(super) command: String,
     pub(super) cgroup: PathBuf,
     pub(super) start_ns: u64,
@@ -81,6 +84,7 @@ impl Child {
         let pidfd = pidfd_open(pid, PidfdFlags::empty()).map_err(|error| failed()(error.into()))?;
         let child = Self {
             id: None,
+            threads: None,
             command: text.clone(),
             cgroup: place.cgroup.path().to_owned(),
             start_ns,
@@ -123,6 +127,32 @@ impl Child {
             .unwrap_or(LOST);
         self.pidfd = None;
         Ok(true)
+    }
+
+    /// Finds new threads. Returns when to look again, ns.
+    pub(super) fn look_at_threads(&mut self, engine: &mut Engine) -> Result<u64, ThrottleError> {
+        match &mut self.threads {
+            Some(threads) if self.pidfd.is_some() => threads.look(engine),
+            _ => Ok(u64::MAX),
+        }
+    }
+
+    /// Notes what was done to it, now that it has ended.
+    pub(super) fn take_totals(&mut self, engine: &mut Engine) -> Result<(), ThrottleError> {
+        if let Some(id) = self.id {
+            self.totals = engine.ended(id)?;
+        }
+        if let Some(threads) = &mut self.threads {
+            self.totals = threads.end(engine)?;
+        }
+        Ok(())
+    }
+
+    /// Removes the cgroups of its threads.
+    pub(super) fn clear_threads(&self) {
+        if let Some(threads) = &self.threads {
+            threads.clear();
+        }
     }
 
     pub(super) fn signal(&self, signal: libc::c_int) {

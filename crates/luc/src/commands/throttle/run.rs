@@ -55,6 +55,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration_ns)]
     max_frozen: u64,
 
+    /// Let the threads of each --task take turns, too, as if they were tasks
+    #[arg(long)]
+    threads: bool,
+
     /// Only look at this disk, such as sda; give it once for each [default: all]
     #[arg(long, value_name = "DISK")]
     disk: Vec<String>,
@@ -146,6 +150,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<ExitCode> {
             max_frozen_ns: args.max_frozen,
         },
         settings: args.set.clone(),
+        tell_threads_apart: args.threads,
         discard_output: args.quiet,
     };
     if let Some(rounds) = args.compare {

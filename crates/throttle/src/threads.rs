@@ -1,0 +1,184 @@
+//! The threads of a task as tasks of their own, so that those of one program take turns, too.
+//!
+//! Each thread gets a threaded cgroup (`cgroup.type`) below the task's, whose `cgroup.freeze` stops it alone. A new
+//! thread begins in the cgroup of the one that made it, so all are looked through again and again. The task's cgroup is
+//! of type `domain threaded` meanwhile: it cannot give controllers of block I/O or memory to cgroups below it.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use luc_control::throttle::sample::{Class, TaskId};
+
+use crate::cgroup::{Cgroup, THREADS};
+use crate::engine::{Engine, Totals};
+use crate::{ThrottleError, clock};
+
+/// Time between two looks for new threads, ns.
+pub(crate) const LOOK_EVERY_NS: u64 = 20_000_000;
+/// What the names of the cgroups begin with; the thread's id follows.
+const NAME: &str = "luc-thread-";
+
+/// A task whose threads are told apart.
+#[derive(Debug)]
+pub(crate) struct Threads {
+    task: PathBuf,
+    threads: BTreeMap<u32, TaskId>,
+    /// Of threads that have ended.
+    totals: Totals,
+    look_ns: u64,
+}
+
+impl Threads {
+    /// Of the cgroup at `task`. What a killed throttle has left there is taken over.
+    pub(crate) fn of(task: &Path) -> Self {
+        Self {
+            task: task.to_owned(),
+            threads: BTreeMap::new(),
+            totals: Totals::default(),
+            look_ns: 0,
+        }
+    }
+
+    fn folder(&self, thread: u32) -> PathBuf {
+        self.task.join(format!("{NAME}{thread}"))
+    }
+
+    /// Gives new threads a cgroup and forgets those that have ended. Returns when to look again, ns.
+    ///
+    /// # Errors
+    ///
+    /// [`ThrottleError::Cgroup`]: the task's cgroup cannot have threaded ones. Those of [`Engine::add`].
+    pub(crate) fn look(&mut self, engine: &mut Engine) -> Result<u64, ThrottleError> {
+        let now_ns = clock::now_ns();
+        if now_ns < self.look_ns {
+            return Ok(self.look_ns);
+        }
+        self.look_ns = now_ns + LOOK_EVERY_NS;
+        for thread in members(&self.task) {
+            self.adopt(engine, thread)?;
+        }
+        for folder in self.folders() {
+            let Some(own) = thread_of(&folder) else {
+                continue;
+            };
+            let members = members(&folder);
+            if members.is_empty() {
+                self.forget(engine, own)?;
+                continue;
+            }
+            for thread in members {
+                if thread != own || !self.threads.contains_key(&own) {
+                    self.adopt(engine, thread)?;
+                }
+            }
+        }
+        Ok(self.look_ns)
+    }
+
+    /// The threads with their cgroups.
+    pub(crate) fn tasks(&self) -> impl Iterator<Item = (PathBuf, TaskId)> {
+        let threads = self.threads.iter();
+        threads.map(|(thread, id)| (self.folder(*thread), *id))
+    }
+
+    /// The cgroups of threads, this throttle's and those that a killed one has left.
+    fn folders(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(&self.task).into_iter().flatten().flatten();
+        entries
+            .map(|entry| entry.path())
+            .filter(|path| thread_of(path).is_some())
+            .collect()
+    }
+
+    fn adopt(&mut self, engine: &mut Engine, thread: u32) -> Result<(), ThrottleError> {
+        let folder = self.folder(thread);
+        let failed = |what| ThrottleError::cgroup(what, &folder);
+        match fs::create_dir(&folder) {
+            Ok(()) => fs::write(folder.join("cgroup.type"), "threaded")
+                .map_err(failed("make a threaded cgroup of"))?,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            // The task has ended.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(failed("make")(error)),
+        }
+        if let Err(error) = fs::write(folder.join(THREADS), thread.to_string()) {
+            // It has ended.
+            let _ = fs::remove_dir(&folder);
+            return match error.raw_os_error() {
+                Some(libc::ESRCH) => Ok(()),
+                _ => Err(failed("move a thread into")(error)),
+            };
+        }
+        if let Entry::Vacant(place) = self.threads.entry(thread) {
+            place.insert(engine.add(Cgroup::open(&folder)?, Class::Batch, None)?);
+        }
+        Ok(())
+    }
+
+    fn forget(&mut self, engine: &mut Engine, thread: u32) -> Result<(), ThrottleError> {
+        if let Some(id) = self.threads.remove(&thread) {
+            self.totals.add(engine.ended(id)?);
+        }
+        // One that is born in it this moment keeps it.
+        let _ = fs::remove_dir(self.folder(thread));
+        Ok(())
+    }
+
+    /// Moves all back into the task's cgroup. Returns what was done to them: together, and the longest of all.
+    ///
+    /// # Errors
+    ///
+    /// [`ThrottleError::Record`].
+    pub(crate) fn end(&mut self, engine: &mut Engine) -> Result<Totals, ThrottleError> {
+        for id in std::mem::take(&mut self.threads).into_values() {
+            self.totals.add(engine.ended(id)?);
+        }
+        self.clear();
+        Ok(self.totals)
+    }
+
+    /// Removes the cgroups, which are thawed.
+    pub(crate) fn clear(&self) {
+        for folder in self.folders() {
+            // Twice: a thread may be born while its maker is moved.
+            for _ in 0..2 {
+                for thread in members(&folder) {
+                    let _ = fs::write(self.task.join(THREADS), thread.to_string());
+                }
+            }
+            let _ = fs::remove_dir(&folder);
+        }
+    }
+}
+
+/// Threads in a cgroup; none if it is gone.
+fn members(cgroup: &Path) -> Vec<u32> {
+    let text = fs::read_to_string(cgroup.join(THREADS)).unwrap_or_default();
+    text.lines().filter_map(|line| line.parse().ok()).collect()
+}
+
+/// Whether a throttle has made this cgroup for a thread.
+pub(crate) fn is_of_thread(path: &Path) -> bool {
+    thread_of(path).is_some()
+}
+
+/// The thread of which this is the cgroup.
+fn thread_of(path: &Path) -> Option<u32> {
+    let name = path.file_name()?.to_str()?;
+    name.strip_prefix(NAME)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_cgroups_of_threads_are_ours() {
+        assert_eq!(thread_of(Path::new("/c/task-0/luc-thread-17")), Some(17));
+        assert_eq!(thread_of(Path::new("/c/task-0/luc-thread-x")), None);
+        assert_eq!(thread_of(Path::new("/c/task-0/other")), None);
+    }
+}
