@@ -246,7 +246,9 @@ impl<'a> Analysis<'a> {
         if !self.step(row) {
             return;
         }
-        self.totals.disks.entry(row.dev).or_default().add(row);
+        let totals = &mut self.totals;
+        let disk = totals.disks.entry(row.dev).or_default();
+        disk.add(row, &totals.threads);
     }
 
     pub(crate) fn lost(&mut self, row: &Lost) {

@@ -1,10 +1,13 @@
 //! Maps keyed by small integers of our own: a multiplying hash instead of one against attackers.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A map with the fast hash.
 pub(crate) type FastMap<K, V> = HashMap<K, V, BuildHasherDefault<Multiply>>;
+
+/// A set with the fast hash.
+pub(crate) type FastSet<K> = HashSet<K, BuildHasherDefault<Multiply>>;
 
 /// Fibonacci hashing, word by word.
 #[derive(Default)]

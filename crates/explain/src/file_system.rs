@@ -158,6 +158,7 @@ impl FileSystemSums {
             (write_model.y.writes + write_model.z.writes) as f64 / commits.max(1) as f64;
         FileSystemReport {
             dev: row.dev,
+            disk: row.disk,
             kind: row.kind,
             mount_point: row.mount_point,
             options: row.options,

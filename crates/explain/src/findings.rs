@@ -1,8 +1,10 @@
 //! What was found, what would help, and what to beware of.
 
 mod actors;
+mod contention;
 mod figures;
 mod find;
+mod storage;
 
 use luc_events::Dev;
 use serde::Serialize;
@@ -21,6 +23,8 @@ pub enum FindingKind {
     WriteDelayBound,
     /// Calls wait for a transaction that takes no more handles.
     LockUp,
+    /// Tasks make a disk move between them, so that it serves all of them slowly.
+    DiskContention,
     /// Commits are slow because of another process' data.
     SomeoneElsesData,
     /// Calls wait for space in the journal.
@@ -50,6 +54,7 @@ impl FindingKind {
             Self::SynchronizationBound => "synchronization_bound",
             Self::WriteDelayBound => "write_delay_bound",
             Self::LockUp => "lock_up",
+            Self::DiskContention => "disk_contention",
             Self::SomeoneElsesData => "someone_elses_data",
             Self::CheckpointPressure => "checkpoint_pressure",
             Self::DirectoryLock => "directory_lock",
@@ -138,6 +143,10 @@ pub enum RemedyKind {
     LargerJournal,
     /// Several directories instead of one.
     MoreDirectories,
+    /// `luc throttle`: tasks that take turns at the disk.
+    Turns,
+    /// More read-ahead.
+    ReadAhead,
     /// A faster device, or one that does not need flushes.
     FasterDevice,
 }

@@ -12,6 +12,7 @@ mod actor;
 mod analysis;
 mod batching;
 mod blame;
+mod contention;
 mod fast;
 mod file_system;
 mod findings;
@@ -38,6 +39,7 @@ use luc_events::store::{Reader, StoreError};
 pub use actor::Actor;
 pub use analysis::Analysis;
 pub use batching::Batching;
+pub use contention::{Contention, DiskTask, Slowed};
 pub use findings::{
     Evidence, Finding, FindingKind, Remedy, RemedyKind, Unit, Warning, WarningKind,
 };

@@ -4,11 +4,15 @@
 //! throughput grows to 1 / (1 - f). That is an upper bound, since something else may then limit them. Only the gate's
 //! gain comes from a model of its own.
 
+use crate::contention::Contention;
 use crate::findings::{Finding, FindingKind, Remedy, RemedyKind};
 use crate::report::{FileSystemReport, Report};
 
 /// What the bound rests on.
 const BOUND: &str = "upper bound: all of the time lost to this goes away";
+
+/// Read-ahead is named from this part of the throughput on that turns would reach.
+const ENOUGH: f64 = 0.75;
 
 /// Remedies for the findings of a report.
 pub(crate) fn propose(report: &Report) -> Vec<Remedy> {
@@ -16,6 +20,15 @@ pub(crate) fn propose(report: &Report) -> Vec<Remedy> {
         .findings
         .iter()
         .flat_map(|finding| {
+            if finding.kind == FindingKind::DiskContention {
+                let disk = report
+                    .disks
+                    .iter()
+                    .find(|disk| Some(disk.dev) == finding.dev);
+                return disk
+                    .and_then(|disk| disk.contention.as_ref())
+                    .map_or_else(Vec::new, |found| apart(finding, found));
+            }
             let file_system = report
                 .file_systems
                 .iter()
@@ -23,6 +36,36 @@ pub(crate) fn propose(report: &Report) -> Vec<Remedy> {
             file_system.map_or_else(Vec::new, |found| against(finding, found))
         })
         .collect()
+}
+
+/// What helps tasks that share a disk.
+fn apart(finding: &Finding, found: &Contention) -> Vec<Remedy> {
+    let remedy = |kind, sentence: &str, gain, basis| Remedy {
+        kind,
+        sentence: sentence.to_owned(),
+        against: finding.kind,
+        dev: finding.dev,
+        predicted_gain: Some(gain),
+        basis,
+    };
+    let mut remedies = vec![remedy(
+        RemedyKind::Turns,
+        "let them take turns: `luc throttle run` for commands, `luc throttle daemon` for services; \
+         `luc throttle advise` says beforehand what it would do",
+        found.gain,
+        "the busy time without what switches cost, and the tasks' own pauses, against the time together",
+    )];
+    let enough = |gain: f64| 1.0 + gain >= ENOUGH * (1.0 + found.gain);
+    if let Some(gain) = found.read_ahead_gain.filter(|&gain| enough(gain)) {
+        remedies.push(remedy(
+            RemedyKind::ReadAhead,
+            "more read-ahead is nearly enough, as they read on where they stopped: \
+             `blockdev --setra 8192 DEVICE` (4 MiB)",
+            gain,
+            "the same with a switch for each 4 MiB",
+        ));
+    }
+    remedies
 }
 
 fn against(finding: &Finding, file_system: &FileSystemReport) -> Vec<Remedy> {
@@ -123,6 +166,7 @@ fn against(finding: &Finding, file_system: &FileSystemReport) -> Vec<Remedy> {
         | FindingKind::FastCommitBound
         | FindingKind::ProcessorBound
         | FindingKind::OtherLog
+        | FindingKind::DiskContention
         | FindingKind::NotStorage => Vec::new(),
     }
 }

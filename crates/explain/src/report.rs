@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::actor::Actor;
 use crate::batching::Batching;
+use crate::contention::Contention;
 use crate::findings::{Finding, Remedy, Warning};
 use crate::histogram::Latency;
 use crate::parts::{Part, Parts};
@@ -98,6 +99,8 @@ pub struct Omitted {
 pub struct FileSystemReport {
     /// Its device.
     pub dev: Dev,
+    /// The whole disk that it is on; 0:0: none, several or not known.
+    pub disk: Dev,
     /// Its type; empty if unknown.
     pub kind: String,
     /// Where it is mounted.
@@ -286,6 +289,8 @@ pub struct DiskReport {
     pub bytes: u64,
     /// Requests that failed.
     pub errors: u64,
+    /// Who shares it; none if one task alone has used it.
+    pub contention: Option<Contention>,
 }
 
 /// One process' calls.

@@ -6,7 +6,7 @@ use luc_events::codes::WaitState;
 use luc_events::tables::{BriefWait, Task, Wait};
 use luc_events::{Cause, Cgroup, Pid, Tgid};
 
-use crate::fast::FastMap;
+use crate::fast::{FastMap, FastSet};
 use crate::report::{Account, Accounts};
 use crate::split::Piece;
 
@@ -70,11 +70,16 @@ pub(crate) struct Thread {
     task: Option<(u64, u64)>,
 }
 
+/// The parent of all threads of the kernel.
+const KTHREADD: Tgid = Tgid(2);
+
 /// All threads.
 #[derive(Debug, Default)]
 pub(crate) struct Threads {
     threads: FastMap<Pid, Thread>,
     comms: FastMap<Tgid, String>,
+    /// Processes that are threads of the kernel.
+    kernel: FastSet<Tgid>,
     exited: Vec<Account>,
     exited_sums: FastMap<(u32, u64), Sums>,
     pub(crate) forgotten_waits: u64,
@@ -172,6 +177,9 @@ impl Threads {
         let (start_ns, at_ns) = (self.start_ns, row.at_ns);
         if row.process.0 == row.thread.0 || !self.comms.contains_key(&row.process) {
             self.comms.insert(row.process, row.comm.clone());
+            if row.process == KTHREADD || row.parent == KTHREADD {
+                self.kernel.insert(row.process);
+            }
         }
         let is_new = row.start_ns >= start_ns && row.start_ns > 0;
         let seen_ns = if is_new { row.start_ns } else { at_ns };
@@ -214,6 +222,11 @@ impl Threads {
     /// A process' name; empty if no row has it.
     pub(crate) fn comm(&self, process: Tgid) -> &str {
         self.comms.get(&process).map_or("", String::as_str)
+    }
+
+    /// Whether a process is a thread of the kernel; `None` if no row has it.
+    pub(crate) fn is_kernel(&self, process: Tgid) -> Option<bool> {
+        (self.comms.contains_key(&process)).then(|| self.kernel.contains(&process))
     }
 
     /// The accounts as of `end_ns`, longest waits for storage first.

@@ -18,6 +18,7 @@ mod findings;
 mod island;
 mod meaning;
 mod page;
+mod sharing;
 mod tables;
 mod timeline;
 

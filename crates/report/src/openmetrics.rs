@@ -13,6 +13,7 @@ use luc_explain::{Account, CallReport, FileSystemReport, Latency, Observer, Part
 use crate::Export;
 
 mod families;
+mod sharing;
 
 use families::{Families, Kind, Labels};
 
@@ -230,6 +231,7 @@ fn disks(families: &mut Families, report: &Report) {
         families
             .family("luc_request_errors", Kind::Counter, help)
             .sample("_total", &labels, disk.errors as f64);
+        sharing::sharing(families, disk);
     }
 }
 

@@ -330,6 +330,7 @@ fn disks(totals: &Totals) -> Vec<DiskReport> {
             queued: sums.queued.summary(),
             bytes: sums.bytes,
             errors: sums.errors,
+            contention: sums.sharing.report(&totals.threads),
         })
         .collect();
     disks.sort_by_key(|disk| (Reverse(disk.bytes), disk.dev));

@@ -7,6 +7,7 @@ use luc_events::tables::{Request, Row, Trace};
 use luc_events::{Cgroup, Dev, Tgid};
 
 use super::ledgers::Ledgers;
+use crate::contention::Sharing;
 use crate::fast::FastMap;
 use crate::file_system::FileSystemSums;
 use crate::histogram::Histogram;
@@ -66,14 +67,16 @@ pub(super) struct DiskSums {
     pub(super) by_kind: BTreeMap<RequestKind, Histogram>,
     pub(super) queued: Histogram,
     pub(super) service: Service,
+    pub(super) sharing: Sharing,
     pub(super) bytes: u64,
     pub(super) errors: u64,
 }
 
 impl DiskSums {
-    pub(super) fn add(&mut self, row: &Request) {
+    pub(super) fn add(&mut self, row: &Request, threads: &Threads) {
         let device_ns = row.complete_ns.saturating_sub(row.issue_ns);
         self.service.add(row);
+        self.sharing.add(row, threads);
         self.by_kind.entry(row.kind).or_default().record(device_ns);
         if row.insert_ns > 0 {
             self.queued

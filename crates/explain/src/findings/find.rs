@@ -6,7 +6,9 @@
 use luc_events::Dev;
 
 use super::actors::{with_dirtier, with_filler, with_holder, with_victim};
+use super::contention::on_disks;
 use super::figures::{Figures, evidence};
+use super::storage::{not_storage, storage_ns};
 use super::{Evidence, Finding, FindingKind, Unit};
 use crate::actor::Actor;
 use crate::parts::{Part, Parts};
@@ -16,8 +18,6 @@ use crate::report::{Blame, FileSystemReport, Report};
 const LISTED_SHARE: f64 = 0.02;
 /// and this one to come before the limits.
 const LEADING_SHARE: f64 = 0.10;
-/// Below this share of the time that is not idle, storage is not the matter.
-const STORAGE_SHARE: f64 = 0.10;
 
 /// What the device takes for a caller's own work.
 const DEVICE_PARTS: [Part; 8] = [
@@ -38,20 +38,30 @@ pub(crate) fn find(report: &Report) -> Vec<Finding> {
         .iter()
         .map(|process| process.sync_ns.saturating_add(process.call_ns))
         .fold(0, u64::saturating_add);
-    let found = report
+    let contention = on_disks(report);
+    let in_file_systems = report
         .file_systems
         .iter()
-        .flat_map(|file_system| in_file_system(report, file_system))
-        .collect();
+        .flat_map(|file_system| in_file_system(report, file_system, &contention));
+    let mut found: Vec<Finding> = in_file_systems.collect();
+    found.extend(contention);
     ranked(report, found, total_ns)
 }
 
 /// Findings with their shares of `total_ns`, most important first, without those below [`LISTED_SHARE`].
 pub(crate) fn ranked(report: &Report, found: Vec<Finding>, total_ns: u64) -> Vec<Finding> {
+    let share = |finding: &Finding| {
+        let of_ns = match finding.kind {
+            // Not all that waits for a disk is a call on a file.
+            FindingKind::DiskContention => total_ns.max(storage_ns(report)).max(finding.cost_ns),
+            _ => total_ns,
+        };
+        finding.cost_ns as f64 / of_ns.max(1) as f64
+    };
     let mut found: Vec<Finding> = found
         .into_iter()
         .map(|finding| Finding {
-            share: finding.cost_ns as f64 / total_ns.max(1) as f64,
+            share: share(&finding),
             ..finding
         })
         .filter(|finding| finding.share >= LISTED_SHARE)
@@ -171,7 +181,12 @@ const RULES: [Rule; 9] = [
     },
 ];
 
-fn in_file_system(report: &Report, file_system: &FileSystemReport) -> Vec<Finding> {
+/// `contention` is what was found on the disks, whose cost is not the file systems' as well.
+fn in_file_system(
+    report: &Report,
+    file_system: &FileSystemReport,
+    contention: &[Finding],
+) -> Vec<Finding> {
     let (syncs, calls) = time(file_system);
     let foreign = foreign_data(report, file_system.dev);
     let place = Place {
@@ -186,7 +201,13 @@ fn in_file_system(report: &Report, file_system: &FileSystemReport) -> Vec<Findin
     let mut found: Vec<Finding> = RULES.iter().map(|rule| place.by_rule(rule)).collect();
     found.push(place.other_log());
     if place.figures.has_journal() {
-        found.push(place.device(report));
+        let mut device = place.device(report);
+        for on_disk in contention {
+            if on_disk.dev == Some(file_system.disk) {
+                device.cost_ns = device.cost_ns.saturating_sub(on_disk.cost_ns);
+            }
+        }
+        found.push(device);
     }
     if let Some(foreign) = foreign {
         found.push(foreign.into_finding(file_system, &place.figures.place()));
@@ -380,53 +401,10 @@ impl Foreign<'_> {
 }
 
 /// A process in words.
-fn in_words(actor: &Actor) -> String {
+pub(super) fn in_words(actor: &Actor) -> String {
     if actor.comm.is_empty() {
         format!("process {}", actor.process)
     } else {
         format!("{} ({})", actor.comm, actor.process)
     }
-}
-
-/// Whether little of the time that processes were not idle went into storage.
-fn not_storage(report: &Report) -> Option<Finding> {
-    let (mut active_ns, mut storage_ns, mut processor_ns, mut lock_ns) = (0, 0, 0, 0);
-    let is_summary = report.is_of_sums();
-    for account in &report.accounts.processes {
-        // Sums have neither idleness nor waits for locks of user space: all that is left over.
-        let left_ns = if is_summary {
-            account.unaccounted_ns.max(0).unsigned_abs()
-        } else {
-            account.idle_ns
-        };
-        let on_processors_ns = account.user_ns.saturating_add(account.system_ns);
-        let locks_ns = account.blocked.get("futex").copied().unwrap_or(0);
-        let grow = |sum: &mut u64, ns: u64| *sum = sum.saturating_add(ns);
-        grow(&mut active_ns, account.wall_ns.saturating_sub(left_ns));
-        grow(&mut storage_ns, account.storage_ns);
-        grow(&mut processor_ns, on_processors_ns);
-        grow(&mut lock_ns, locks_ns);
-    }
-    let share = storage_ns as f64 / active_ns.max(1) as f64;
-    (active_ns > 0 && share < STORAGE_SHARE).then(|| {
-        let part = |ns: u64| ns as f64 / active_ns as f64;
-        Finding {
-            kind: FindingKind::NotStorage,
-            sentence: "little time goes into files and disks".to_owned(),
-            dev: None,
-            cost_ns: active_ns.saturating_sub(storage_ns),
-            share: 1.0 - share,
-            victim: None,
-            culprit: None,
-            evidence: vec![
-                evidence(
-                    "share of the time not idle that is spent on storage",
-                    share,
-                    Unit::Share,
-                ),
-                evidence("share on processors", part(processor_ns), Unit::Share),
-                evidence("share on locks of user space", part(lock_ns), Unit::Share),
-            ],
-        }
-    })
 }

@@ -143,6 +143,16 @@ impl Disk {
     /// A disk with a file system of `kind`, made with `mkfs_options`. `None`, and a line that says why, where this
     /// cannot be had.
     pub(crate) fn new(test: &str, kind: &str, mkfs_options: &str) -> Option<Self> {
+        let latencies = ["--flush", "6ms", "--write", "20us"];
+        Self::made(test, &latencies, kind, mkfs_options)
+    }
+
+    /// A disk of a model, with ext4. `None`, and a line that says why, where this cannot be had.
+    pub(crate) fn with_model(test: &str, model: &str) -> Option<Self> {
+        Self::made(test, &["--model", model], "ext4", "")
+    }
+
+    fn made(test: &str, about: &[&str], kind: &str, mkfs_options: &str) -> Option<Self> {
         if !is_root() {
             return None;
         }
@@ -161,23 +171,11 @@ impl Disk {
         fs::create_dir_all(root.join("mnt")).expect("made");
         let disk = Self { root };
         let mount = disk.mount();
-        let made = disk.luc(&[
-            "disk",
-            "create",
-            "disk",
-            "--flush",
-            "6ms",
-            "--write",
-            "20us",
-            "--size",
-            "512M",
-            "--mkfs",
-            kind,
-            "--mkfs-options",
-            mkfs_options,
-            "--mount",
-            &mount,
-        ]);
+        let mut words = vec!["disk", "create", "disk"];
+        words.extend(about);
+        words.extend(["--size", "512M", "--mkfs", kind]);
+        words.extend(["--mkfs-options", mkfs_options, "--mount", &mount]);
+        let made = disk.luc(&words);
         assert!(made.status.success(), "{}", stderr(&made));
         Some(disk)
     }

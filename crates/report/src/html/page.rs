@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::island::island;
 use super::timeline::Timeline;
-use super::{file_system, findings, meaning, tables};
+use super::{file_system, findings, meaning, sharing, tables};
 
 const SCRIPT: &str = include_str!("script.js");
 
@@ -57,6 +57,7 @@ fn write_page(out: &mut String, report: &Report, timeline: &Timeline) -> fmt::Re
         file_system::section(out, report, found, timeline, number)?;
     }
     quiet_ones(out, report, &shown)?;
+    sharing::section(out, report)?;
     tables::blame(out, report)?;
     tables::slowest(out, report)?;
     tables::accounts(out, report)?;

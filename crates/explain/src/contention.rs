@@ -1,0 +1,239 @@
+//! Who shares a disk with whom, and what that costs.
+//!
+//! A disk's time is divided among its requests: a request has the device from its issue, or from the end of the one
+//! before it if that is later, until its own end. On a disk that serves several requests at once these are the steps
+//! by which it gets on, and they are short; on one with an arm they hold its moves. So what a *switch* from one task
+//! to another costs is what a request takes after another task's request beyond what it would take after its own
+//! task's ([`estimate`]).
+//!
+//! A task is a process. Kernel threads write for others, and processes of which only the number is known may be such,
+//! so neither counts as a task; their time counts as the disk's.
+
+mod estimate;
+mod report;
+mod task;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+use luc_events::Tgid;
+use luc_events::codes::RequestKind;
+use luc_events::tables::Request;
+
+use crate::fast::FastMap;
+use crate::threads::Threads;
+
+pub use report::{Contention, DiskTask, Slowed};
+
+use task::{Before, Kind, Task};
+
+/// Contention is judged over stretches of this length: a turn that costs little has 250 ms, a disk with an arm serves
+/// some 20 requests in it.
+const WINDOW_NS: u64 = 200_000_000;
+/// A stretch counts if the disk was busy for this share of it,
+const MIN_BUSY: f64 = 0.85;
+/// and switched this often between tasks.
+const MIN_SWITCHES: u32 = 4;
+/// Tasks that are told apart on a disk; the first place is for all others.
+const MAX_TASKS: usize = 64;
+/// The place of tasks that are not told apart.
+const OTHERS: u16 = 0;
+/// What was served lately, for those that waited meanwhile: more than a queue holds.
+const MEMORY: usize = 1_024;
+
+/// What a disk did for whom.
+#[derive(Debug)]
+pub(crate) struct Sharing {
+    tasks: Vec<Task>,
+    places: FastMap<u32, u16>,
+    /// Who was served last, unless a flush came after it.
+    last: Option<u16>,
+    /// The two places that were looked up last: mostly one of them is the next, too.
+    recent: [u16; 2],
+    /// Whether the stretch before this one had switches.
+    had_switches: bool,
+    /// Until when the disk has been busy.
+    until_ns: u64,
+    served: VecDeque<Served>,
+    busy_ns: u64,
+    window: Window,
+    together: Together,
+}
+
+/// One request's time at the device.
+#[derive(Clone, Copy, Debug)]
+struct Served {
+    begin_ns: u64,
+    end_ns: u64,
+    place: u16,
+}
+
+/// The stretch that is under way.
+#[derive(Debug, Default)]
+struct Window {
+    begin_ns: u64,
+    busy_ns: u64,
+    bytes: u64,
+    switches: u32,
+}
+
+/// All stretches in which tasks contended.
+#[derive(Clone, Debug, Default)]
+struct Together {
+    wall_ns: u64,
+    busy_ns: u64,
+    bytes: u64,
+}
+
+impl Default for Sharing {
+    fn default() -> Self {
+        Self {
+            tasks: vec![Task::default()],
+            places: FastMap::default(),
+            last: None,
+            recent: [OTHERS; 2],
+            had_switches: false,
+            until_ns: 0,
+            served: VecDeque::new(),
+            busy_ns: 0,
+            window: Window::default(),
+            together: Together::default(),
+        }
+    }
+}
+
+impl Sharing {
+    /// Takes in a request; they come in the order of their ends.
+    pub(crate) fn add(&mut self, row: &Request, threads: &Threads) {
+        if row.complete_ns >= self.window.begin_ns.saturating_add(WINDOW_NS) {
+            self.end_window(row.complete_ns, threads);
+        }
+        let begin_ns = row.issue_ns.max(self.until_ns).min(row.complete_ns);
+        let service_ns = row.complete_ns - begin_ns;
+        self.until_ns = self.until_ns.max(row.complete_ns);
+        self.busy_ns = self.busy_ns.saturating_add(service_ns);
+        self.window.busy_ns = self.window.busy_ns.saturating_add(service_ns);
+        if !matches!(row.kind, RequestKind::Read | RequestKind::Write) {
+            self.last = None;
+            return;
+        }
+        self.window.bytes = self.window.bytes.saturating_add(row.bytes);
+        let place = self.place(row.issuer_process, threads);
+        let before = self.before(place);
+        self.window.switches += u32::from(before == Before::Another);
+        let last = self.last.replace(place);
+        let task = &mut self.tasks[usize::from(place)];
+        let waiting_ns = task.serve(row, service_ns, before, last);
+        // Most disks have one task most of the time.
+        if self.had_switches || self.window.switches > 0 {
+            self.charge_wait(place, waiting_ns, row.complete_ns);
+            if self.served.len() == MEMORY {
+                self.served.pop_front();
+            }
+            self.served.push_back(Served {
+                begin_ns,
+                end_ns: row.complete_ns,
+                place,
+            });
+        }
+    }
+
+    /// Whom the disk served before `place`.
+    fn before(&self, place: u16) -> Before {
+        let is_user = |place: u16| self.tasks[usize::from(place)].kind == Kind::User;
+        match self.last {
+            Some(last) if last == place && place != OTHERS => Before::Itself,
+            Some(last) if is_user(last) && is_user(place) => Before::Another,
+            _ => Before::Unknown,
+        }
+    }
+
+    /// Charges what was served for others between two times to them, for a task that waited.
+    fn charge_wait(&mut self, place: u16, from_ns: u64, to_ns: u64) {
+        let task = &mut self.tasks[usize::from(place)];
+        for served in self.served.iter().rev() {
+            if served.end_ns <= from_ns {
+                break;
+            }
+            if served.place != place {
+                let waited_ns =
+                    (served.end_ns.min(to_ns)).saturating_sub(served.begin_ns.max(from_ns));
+                task.wait_for(served.place, waited_ns);
+            }
+        }
+    }
+
+    /// The process' place; the one that has used the disk least makes room.
+    fn place(&mut self, process: Tgid, threads: &Threads) -> u16 {
+        for place in self.recent {
+            if place != OTHERS && self.tasks[usize::from(place)].process == process {
+                return place;
+            }
+        }
+        let place = match self.places.get(&process.0) {
+            Some(&place) => place,
+            None => self.new_place(process, threads),
+        };
+        self.recent = [place, self.recent[0]];
+        place
+    }
+
+    fn new_place(&mut self, process: Tgid, threads: &Threads) -> u16 {
+        let task = Task::new(process, threads);
+        let place = if self.tasks.len() <= MAX_TASKS {
+            self.tasks.push(task);
+            (self.tasks.len() - 1) as u16
+        } else {
+            let place = self.least_used();
+            self.forget(place);
+            self.tasks[usize::from(place)] = task;
+            place
+        };
+        self.places.insert(process.0, place);
+        place
+    }
+
+    fn least_used(&self) -> u16 {
+        let told_apart = (1..self.tasks.len()).filter(|&place| self.last != Some(place as u16));
+        let least = told_apart.min_by_key(|&place| self.tasks[place].device_ns());
+        least.unwrap_or(1) as u16
+    }
+
+    /// Counts a task among the others from here on.
+    fn forget(&mut self, place: u16) {
+        let gone = std::mem::take(&mut self.tasks[usize::from(place)]);
+        self.places.remove(&gone.process.0);
+        self.tasks[usize::from(OTHERS)].take_in(&gone);
+        for task in &mut self.tasks {
+            task.forget(place, OTHERS);
+        }
+        for served in &mut self.served {
+            if served.place == place {
+                served.place = OTHERS;
+            }
+        }
+    }
+
+    /// Ends a stretch and begins the next one at `now_ns`.
+    fn end_window(&mut self, now_ns: u64, threads: &Threads) {
+        let window = std::mem::take(&mut self.window);
+        let wall_ns = now_ns.saturating_sub(window.begin_ns);
+        let is_busy = window.busy_ns as f64 >= MIN_BUSY * wall_ns as f64;
+        let is_contended = is_busy && window.switches >= MIN_SWITCHES;
+        if is_contended {
+            self.together.wall_ns += wall_ns;
+            self.together.busy_ns += window.busy_ns.min(wall_ns);
+            self.together.bytes = self.together.bytes.saturating_add(window.bytes);
+        }
+        self.had_switches = window.switches > 0;
+        if !self.had_switches {
+            self.served.clear();
+        }
+        for task in &mut self.tasks {
+            task.end_window(is_contended);
+            task.learn(threads);
+        }
+        self.window.begin_ns = now_ns;
+    }
+}

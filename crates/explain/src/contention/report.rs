@@ -1,0 +1,232 @@
+//! What is reported of a disk that tasks share.
+
+use std::cmp::Reverse;
+
+use serde::Serialize;
+
+use super::estimate::{self, Estimate, Undisturbed};
+use super::task::{Kind, Task};
+use super::{OTHERS, Sharing};
+use crate::actor::Actor;
+use crate::threads::Threads;
+
+/// Tasks that are reported of a disk,
+const REPORTED_TASKS: usize = 20;
+/// and pairs of them.
+const REPORTED_PAIRS: usize = 50;
+/// What a read-ahead of this size does is predicted: the most that `advise` would set.
+const READ_AHEAD_BYTES: f64 = 4.0 * (1 << 20) as f64;
+/// Read-ahead helps where at least this share of the requests reads on where the last one ended.
+const MIN_CONTINUING: f64 = 0.75;
+
+/// A disk that tasks share. Times are nanoseconds.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Contention {
+    /// Time that the disk was busy.
+    pub busy_ns: u64,
+    /// Length of the stretches in which it was busy nearly all the time and went from task to task.
+    pub together_ns: u64,
+    /// Bytes read and written in these.
+    pub bytes_together: u64,
+    /// The same without switches: of each request what it takes after one of the same task.
+    pub apart_ns: u64,
+    /// Together over apart, less 1: how much faster the tasks would be done one after the other. 0: nothing is gained,
+    /// or the trace does not tell.
+    pub gain: f64,
+    /// The same for read-ahead of 4 MiB instead of turns; none if the tasks do not read on.
+    pub read_ahead_gain: Option<f64>,
+    /// The bandwidth together over what the same requests reach without switches, as a fraction of 1.
+    pub efficiency: f64,
+    /// Requests in these stretches that came after another task's.
+    pub switches: u64,
+    /// What a switch cost in the mean.
+    pub switch_cost_ns: u64,
+    /// Thread time that tasks lost in these stretches to being served in turns too short.
+    pub lost_ns: u64,
+    /// Who used the disk, most device time first; those with no name in the trace are left out.
+    pub tasks: Vec<DiskTask>,
+    /// Who slowed whom, longest first.
+    pub slowed: Vec<Slowed>,
+}
+
+/// A task's use of a disk, over the whole trace. Times are nanoseconds.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct DiskTask {
+    /// Who; a kernel thread works for others.
+    #[serde(rename = "party")]
+    pub actor: Actor,
+    /// Whether it is a thread of the kernel.
+    pub is_kernel: bool,
+    /// The device's time for its requests.
+    pub device_ns: u64,
+    /// Its reads and writes.
+    pub requests: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The part of its requests that continued its last one, as a fraction of 1.
+    pub continuing: f64,
+    /// Requests that came after another task's.
+    pub switches: u64,
+    /// What these switches cost.
+    pub switch_ns: u64,
+    /// A request's mean time from being queued to its end.
+    pub await_ns: u64,
+    /// The device's part of it; the rest is the wait for others.
+    pub service_ns: u64,
+    /// Bytes per second that it reaches while nobody comes between; none if the trace does not tell.
+    pub undisturbed_bytes_per_s: Option<f64>,
+    /// Time in which it had a request out while the device was at another's.
+    pub waited_ns: u64,
+}
+
+/// What one task cost another on a disk. Times are nanoseconds.
+#[derive(Clone, Debug, Serialize)]
+pub struct Slowed {
+    /// Who had to wait.
+    pub victim: Actor,
+    /// Whom the disk served meanwhile.
+    pub culprit: Actor,
+    /// Time in which the victim had a request out while the device was at the culprit's.
+    pub waited_ns: u64,
+    /// Times that the device went from the culprit to the victim.
+    pub switches: u64,
+    /// What these cost.
+    pub switch_ns: u64,
+}
+
+impl Sharing {
+    /// What is known so far; none if only one task has used the disk.
+    pub(crate) fn report(&self, threads: &Threads) -> Option<Contention> {
+        // One alone shares it with nobody.
+        estimate::users(self).nth(1)?;
+        let Estimate {
+            switch_ns,
+            apart_ns,
+        } = estimate::estimate(self);
+        let together = &self.together;
+        let wall_ns = together.wall_ns as f64;
+        let gain = |apart_ns: f64| {
+            if apart_ns > 0.0 {
+                (wall_ns / apart_ns - 1.0).max(0.0)
+            } else {
+                0.0
+            }
+        };
+        let switches = switches(self);
+        let in_play_ns: u64 = estimate::users(self)
+            .map(|task| {
+                task.contended
+                    .service_ns
+                    .saturating_add(task.contended.waited_ns)
+            })
+            .fold(0, u64::saturating_add);
+        let saved = 1.0 - apart_ns / wall_ns.max(1.0);
+        Some(Contention {
+            busy_ns: self.busy_ns,
+            together_ns: together.wall_ns,
+            bytes_together: together.bytes,
+            apart_ns: apart_ns as u64,
+            gain: gain(apart_ns),
+            read_ahead_gain: with_read_ahead(self, switch_ns, apart_ns).map(gain),
+            efficiency: 1.0 - switch_ns / (together.busy_ns as f64).max(1.0),
+            switches,
+            switch_cost_ns: (switch_ns / switches.max(1) as f64) as u64,
+            lost_ns: (in_play_ns as f64 * saved.max(0.0)) as u64,
+            tasks: tasks(self, threads),
+            slowed: slowed(self, threads),
+        })
+    }
+}
+
+fn switches(sharing: &Sharing) -> u64 {
+    estimate::users(sharing)
+        .map(|task| task.contended.switched)
+        .map(|switched| switched.continuing.count + switched.elsewhere.count)
+        .sum()
+}
+
+/// The time with as many switches as there are pieces of the read-ahead's size; none if it is no read-ahead's matter.
+fn with_read_ahead(sharing: &Sharing, switch_ns: f64, apart_ns: f64) -> Option<f64> {
+    let (mut requests, mut reading_on) = (0, 0);
+    for task in estimate::users(sharing).filter(|task| task.contended.bytes > 0) {
+        requests += task.requests;
+        reading_on += task.continuing.min(task.read_requests);
+    }
+    let bytes = sharing.together.bytes as f64;
+    let switches = switches(sharing) as f64;
+    let left = bytes / READ_AHEAD_BYTES / switches.max(1.0);
+    (reading_on as f64 >= MIN_CONTINUING * requests as f64 && left < 1.0)
+        .then_some(apart_ns + switch_ns * left)
+}
+
+fn tasks(sharing: &Sharing, threads: &Threads) -> Vec<DiskTask> {
+    let disk = estimate::continuing(sharing);
+    let known = (sharing.tasks.iter()).filter(|task| task.kind != Kind::Unknown);
+    let mut tasks: Vec<DiskTask> = known
+        .map(|task| {
+            let undisturbed = Undisturbed::of(task, &disk);
+            let (mut switched, mut waited_ns, mut switch_ns) = (0, 0, 0.0);
+            for (_, from) in task.others() {
+                switched += from.switched.continuing.count + from.switched.elsewhere.count;
+                waited_ns += from.waited_ns;
+                switch_ns += undisturbed.switch_ns(&from.switched);
+            }
+            DiskTask {
+                actor: actor(task, threads),
+                is_kernel: task.kind == Kind::Kernel,
+                device_ns: task.device_ns(),
+                requests: task.requests,
+                bytes: task.bytes(),
+                continuing: task.continuing as f64 / task.requests.max(1) as f64,
+                switches: switched,
+                switch_ns: switch_ns.max(0.0) as u64,
+                await_ns: task.response_ns / task.requests.max(1),
+                service_ns: task.device_ns() / task.requests.max(1),
+                undisturbed_bytes_per_s: undisturbed.bytes_per_s(),
+                waited_ns,
+            }
+        })
+        .collect();
+    tasks.sort_by_key(|task| (Reverse(task.device_ns), task.actor.process));
+    tasks.truncate(REPORTED_TASKS);
+    tasks
+}
+
+fn slowed(sharing: &Sharing, threads: &Threads) -> Vec<Slowed> {
+    let disk = estimate::continuing(sharing);
+    let mut pairs = Vec::new();
+    for victim in estimate::users(sharing) {
+        let undisturbed = Undisturbed::of(victim, &disk);
+        for (place, from) in victim.others() {
+            let culprit = &sharing.tasks[place];
+            if place == usize::from(OTHERS) || culprit.kind == Kind::Unknown {
+                continue;
+            }
+            let switches = from.switched.continuing.count + from.switched.elsewhere.count;
+            if from.waited_ns == 0 && switches == 0 {
+                continue;
+            }
+            pairs.push(Slowed {
+                victim: actor(victim, threads),
+                culprit: actor(culprit, threads),
+                waited_ns: from.waited_ns,
+                switches,
+                switch_ns: undisturbed.switch_ns(&from.switched).max(0.0) as u64,
+            });
+        }
+    }
+    pairs.sort_by_key(|pair| {
+        let lost_ns = pair.waited_ns.saturating_add(pair.switch_ns);
+        (Reverse(lost_ns), pair.victim.process, pair.culprit.process)
+    });
+    pairs.truncate(REPORTED_PAIRS);
+    pairs
+}
+
+fn actor(task: &Task, threads: &Threads) -> Actor {
+    Actor {
+        process: task.process,
+        comm: threads.comm(task.process).to_owned(),
+        cgroup: task.cgroup,
+    }
+}

@@ -1,0 +1,294 @@
+//! Tasks on disks whose times are known.
+
+use luc_events::codes::RequestKind;
+use luc_events::tables::{FileSystem, Request, Task, Trace};
+use luc_events::{Cgroup, Dev, Event, Pid, Tgid};
+
+use crate::analysis::Analysis;
+use crate::findings::{FindingKind, RemedyKind};
+use crate::report::Report;
+
+const US: u64 = 1_000;
+const MS: u64 = 1_000_000;
+const DISK: Dev = Dev(8 << 20);
+const PARTITION: Dev = Dev(8 << 20 | 1);
+const KIB: u64 = 1 << 10;
+
+fn task(process: u32, parent: u32, comm: &str) -> Event {
+    Event::from(Task {
+        at_ns: 1,
+        thread: Pid(process),
+        process: Tgid(process),
+        parent: Tgid(parent),
+        comm: comm.to_owned(),
+        cgroup: Cgroup(u64::from(process) * 100),
+        ..Task::default()
+    })
+}
+
+/// A disk that serves one request after the other, and an analysis of what it does.
+struct Model {
+    analysis: Analysis<'static>,
+    now_ns: u64,
+    last: u32,
+    /// Where each process is.
+    sectors: Vec<u64>,
+}
+
+impl Model {
+    fn new() -> Self {
+        let mut analysis = Analysis::new(Trace {
+            end_ns: 1_000_000 * MS,
+            ..Trace::default()
+        });
+        analysis.add(Event::from(FileSystem {
+            dev: PARTITION,
+            disk: DISK,
+            mount_point: "/srv".to_owned(),
+            ..FileSystem::default()
+        }));
+        for (process, comm) in [(10, "backup"), (11, "scan"), (12, "index")] {
+            analysis.add(task(process, 1, comm));
+        }
+        analysis.add(task(20, 2, "jbd2/sda1-8"));
+        Self {
+            analysis,
+            now_ns: 1_000 * MS,
+            last: 0,
+            sectors: (0..100).map(|process| process << 30).collect(),
+        }
+    }
+
+    /// A request of `process` that has been queued for `queued_ns` and takes `service_ns`.
+    fn request(&mut self, process: u32, (bytes, queued_ns, service_ns): (u64, u64, u64)) {
+        let issue_ns = self.now_ns;
+        self.now_ns += service_ns;
+        self.last = process;
+        let sector = &mut self.sectors[process as usize];
+        let row = Request {
+            dev: DISK,
+            sector: *sector,
+            bytes,
+            kind: RequestKind::Read,
+            insert_ns: issue_ns - queued_ns,
+            issue_ns,
+            complete_ns: self.now_ns,
+            issuer: Pid(process),
+            issuer_process: Tgid(process),
+            ..Request::default()
+        };
+        *sector += bytes / 512;
+        self.analysis.add(Event::from(row));
+    }
+
+    /// A piece of a stream, read on a disk with an arm: 1.2 ms, and 12 ms more after somebody else's.
+    fn read_on(&mut self, process: u32) {
+        let (queued_ns, seek_ns) = if self.last == process {
+            (0, 0)
+        } else {
+            (13_200 * US, 12 * MS)
+        };
+        self.request(process, (128 * KIB, queued_ns, seek_ns + 1_200 * US));
+    }
+
+    /// A block at random: 8 ms whoever was before.
+    fn read_at_random(&mut self, process: u32) {
+        self.sectors[process as usize] += 1_000;
+        let jitter_ns = self.now_ns % (500 * US);
+        self.request(process, (4 * KIB, 8 * MS, 8 * MS + jitter_ns));
+    }
+
+    fn report(self) -> Report {
+        self.analysis.finish()
+    }
+}
+
+fn finds(report: &Report) -> bool {
+    let mut kinds = report.findings.iter().map(|finding| finding.kind);
+    kinds.any(|kind| kind == FindingKind::DiskContention)
+}
+
+/// Two streams that are served in turn, but for `alone` requests of each before.
+fn two_streams(alone: usize) -> Model {
+    let mut model = Model::new();
+    for process in [10, 11] {
+        (0..alone).for_each(|_| model.read_on(process));
+    }
+    model.now_ns += 500 * MS;
+    for _ in 0..200 {
+        model.read_on(10);
+        model.read_on(11);
+    }
+    model
+}
+
+#[test]
+fn streams_in_turn_ruin_each_others_disk() {
+    let report = two_streams(20).report();
+    assert!(finds(&report), "{:?}", report.findings);
+    let found = report.disks[0].contention.as_ref().expect("shared");
+    // 13.2 ms each against 1.2.
+    assert!((found.gain - 10.0).abs() < 0.5, "{}", found.gain);
+    assert!((found.efficiency - 1.2 / 13.2).abs() < 0.01, "{found:?}");
+    assert_eq!(found.switch_cost_ns / (100 * US), 120);
+    let pair = &found.slowed[0];
+    assert!(pair.switches.abs_diff(200) <= 1, "{pair:?}");
+    // While one is served the other waits.
+    assert!(pair.waited_ns > 2_000 * MS, "{pair:?}");
+    let mean = &found.tasks[0];
+    assert!(mean.await_ns > mean.service_ns + 9 * MS, "{mean:?}");
+    assert_eq!(
+        mean.actor.cgroup,
+        Cgroup(u64::from(mean.actor.process.0) * 100)
+    );
+    let mut findings = report.findings.iter();
+    let finding = findings.find(|finding| finding.kind == FindingKind::DiskContention);
+    let finding = finding.expect("found");
+    assert!(finding.sentence.contains("(/srv)"), "{}", finding.sentence);
+    assert!(finding.victim.is_some() && finding.victim != finding.culprit);
+    assert!((0.0..=1.0).contains(&finding.share), "{}", finding.share);
+}
+
+#[test]
+fn turns_are_proposed_and_read_ahead_where_it_is_enough() {
+    let report = two_streams(20).report();
+    let of = |kind| {
+        let remedy = report.remedies.iter().find(|remedy| remedy.kind == kind);
+        remedy
+            .and_then(|remedy| remedy.predicted_gain)
+            .expect("proposed")
+    };
+    // 4 MiB take 38 ms, a switch 12: three quarters of what turns reach.
+    let (turns, read_ahead) = (1.0 + of(RemedyKind::Turns), 1.0 + of(RemedyKind::ReadAhead));
+    assert!(
+        (read_ahead / turns - 0.76).abs() < 0.02,
+        "{turns} {read_ahead}"
+    );
+}
+
+#[test]
+fn one_stream_is_no_contention() {
+    let mut model = Model::new();
+    (0..1_000).for_each(|_| model.read_on(10));
+    let report = model.report();
+    assert!(!finds(&report) && report.disks[0].contention.is_none());
+}
+
+#[test]
+fn one_task_and_its_journal_are_no_contention() {
+    let mut model = Model::new();
+    (0..20).for_each(|_| model.read_on(10));
+    for _ in 0..300 {
+        model.read_on(10);
+        model.read_on(20);
+    }
+    assert!(!finds(&model.report()));
+}
+
+#[test]
+fn processes_without_a_name_are_no_tasks() {
+    let mut model = Model::new();
+    for _ in 0..300 {
+        model.read_on(30);
+        model.read_on(31);
+    }
+    assert!(!finds(&model.report()));
+}
+
+#[test]
+fn random_readers_gain_nothing() {
+    let mut model = Model::new();
+    for round in 0..900_u32 {
+        // By chance twice in a row.
+        let process = if round % 7 < 2 { 10 } else { 10 + round % 2 };
+        model.read_at_random(process);
+    }
+    let report = model.report();
+    assert!(!finds(&report), "{:?}", report.findings);
+    let found = report.disks[0].contention.as_ref().expect("shared");
+    assert!(
+        found.together_ns > 1_000 * MS && found.gain < 0.05,
+        "{found:?}"
+    );
+    assert_eq!(found.read_ahead_gain, None);
+}
+
+#[test]
+fn a_disk_that_serves_several_at_once_loses_nothing() {
+    let mut model = Model::new();
+    for process in [10, 11] {
+        (0..50).for_each(|_| model.request(process, (128 * KIB, 0, 60 * US)));
+    }
+    // Twice the queue, half the time of each.
+    for _ in 0..20_000 {
+        model.request(10, (128 * KIB, 60 * US, 30 * US));
+        model.request(11, (128 * KIB, 60 * US, 30 * US));
+    }
+    let report = model.report();
+    assert!(!finds(&report), "{:?}", report.findings);
+    let found = report.disks[0].contention.as_ref().expect("shared");
+    assert!(found.switches > 10_000, "{found:?}");
+    assert_eq!(found.gain, 0.0);
+}
+
+#[test]
+fn tasks_one_after_the_other_are_no_contention() {
+    let mut model = Model::new();
+    for process in [10, 11, 12, 10] {
+        (0..500).for_each(|_| model.read_on(process));
+    }
+    assert!(!finds(&model.report()));
+}
+
+#[test]
+fn an_idle_disk_is_no_contention() {
+    let mut model = Model::new();
+    for process in [10, 11] {
+        (0..20).for_each(|_| model.read_on(process));
+    }
+    for _ in 0..200 {
+        model.read_on(10);
+        model.now_ns += 20 * MS;
+        model.read_on(11);
+        model.now_ns += 20 * MS;
+    }
+    assert!(!finds(&model.report()));
+}
+
+#[test]
+fn pauses_of_the_tasks_are_not_gained() {
+    let run = |pause_ns: u64| {
+        let mut model = Model::new();
+        for process in [10, 11] {
+            (0..20).for_each(|_| model.read_on(process));
+        }
+        model.now_ns += 500 * MS;
+        for _ in 0..200 {
+            for process in [10, 11] {
+                // It is queued when the other's request and its own pause are over.
+                let queued_ns = (13_200 * US).saturating_sub(pause_ns);
+                model.request(process, (128 * KIB, queued_ns, 13_200 * US));
+            }
+        }
+        let report = model.report();
+        report.disks[0].contention.as_ref().expect("shared").gain
+    };
+    let (without, with) = (run(0), run(5 * MS));
+    assert!(without > 9.0, "{without}");
+    // 1.2 and 5 ms each one after the other.
+    assert!((with - (13.2 / 6.2 - 1.0)).abs() < 0.1, "{with}");
+}
+
+#[test]
+fn memory_is_bounded_however_many_processes_there_are() {
+    let mut model = Model::new();
+    model.sectors = vec![0; 5_000];
+    for process in 100..5_000 {
+        model.analysis.add(task(process, 1, "cc1"));
+        model.read_at_random(process);
+    }
+    let report = model.report();
+    let found = report.disks[0].contention.as_ref().expect("shared");
+    assert!(found.tasks.len() <= 20 && found.slowed.len() <= 50);
+    assert!(!finds(&report));
+}

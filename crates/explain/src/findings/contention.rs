@@ -1,0 +1,120 @@
+//! Tasks that ruin each other's disk.
+
+use luc_events::Dev;
+
+use super::figures::evidence;
+use super::find::in_words;
+use super::{Evidence, Finding, FindingKind, Unit};
+use crate::actor::Actor;
+use crate::contention::{Contention, DiskTask};
+use crate::report::{DiskReport, Report};
+
+/// Less is within what such a prediction is wrong by.
+const MIN_GAIN: f64 = 0.2;
+/// Shorter contention is over before anybody would do something about it.
+const MIN_TOGETHER_NS: u64 = 500_000_000;
+/// A task that has less of the others' switches is not named.
+const MIN_SHARE: f64 = 0.05;
+/// Tasks that are named.
+const NAMED: usize = 3;
+
+/// The findings about disks.
+pub(super) fn on_disks(report: &Report) -> Vec<Finding> {
+    let disks = report.disks.iter();
+    disks.filter_map(|disk| on_disk(report, disk)).collect()
+}
+
+/// Whether tasks would be done sooner one after the other.
+fn on_disk(report: &Report, disk: &DiskReport) -> Option<Finding> {
+    let found = disk.contention.as_ref()?;
+    if found.gain < MIN_GAIN || found.together_ns < MIN_TOGETHER_NS {
+        return None;
+    }
+    let least = found.switches as f64 * MIN_SHARE;
+    let tasks = found.tasks.iter();
+    let tasks: Vec<&DiskTask> = tasks
+        .filter(|task| !task.is_kernel && task.switches as f64 >= least)
+        .collect();
+    if tasks.len() < 2 {
+        return None;
+    }
+    let is_task = |actor: &Actor| tasks.iter().any(|task| task.actor == *actor);
+    let mut pairs = found.slowed.iter();
+    let worst = pairs.find(|pair| is_task(&pair.victim) && is_task(&pair.culprit));
+    Some(Finding {
+        kind: FindingKind::DiskContention,
+        sentence: format!(
+            "{} ruin each other's disk ({}): it moves between them instead of reading and writing",
+            names(&tasks),
+            place(report, disk.dev)
+        ),
+        dev: Some(disk.dev),
+        cost_ns: found.lost_ns,
+        share: 0.0,
+        victim: worst.map(|pair| pair.victim.clone()),
+        culprit: worst.map(|pair| pair.culprit.clone()),
+        evidence: figures(found, &tasks),
+    })
+}
+
+fn names(tasks: &[&DiskTask]) -> String {
+    let named = tasks.iter().take(NAMED).map(|task| in_words(&task.actor));
+    let mut names: Vec<String> = named.collect();
+    match tasks.len().saturating_sub(NAMED) {
+        0 => {}
+        1 => names.push("one more".to_owned()),
+        more => names.push(format!("{more} more")),
+    }
+    let last = names.pop().unwrap_or_default();
+    format!("{} and {last}", names.join(", "))
+}
+
+/// What is mounted on the disk, or its number.
+fn place(report: &Report, dev: Dev) -> String {
+    let mut on_it = report.file_systems.iter();
+    match on_it.find(|found| found.disk == dev && !found.mount_point.is_empty()) {
+        Some(found) => found.mount_point.clone(),
+        None => format!("device {dev}"),
+    }
+}
+
+fn figures(found: &Contention, tasks: &[&DiskTask]) -> Vec<Evidence> {
+    let (mut requests, mut await_ns, mut service_ns) = (0, 0.0, 0.0);
+    for task in tasks {
+        requests += task.requests;
+        await_ns += task.await_ns as f64 * task.requests as f64;
+        service_ns += task.service_ns as f64 * task.requests as f64;
+    }
+    let mean = |sum: f64| sum / requests.max(1) as f64;
+    let rate = |ns: u64| found.bytes_together as f64 * 1e9 / ns.max(1) as f64;
+    vec![
+        evidence(
+            "time in which they had the disk together",
+            found.together_ns as f64,
+            Unit::Ns,
+        ),
+        evidence(
+            "the same one after the other",
+            found.apart_ns as f64,
+            Unit::Ns,
+        ),
+        evidence(
+            "bytes a second together",
+            rate(found.together_ns),
+            Unit::Bytes,
+        ),
+        evidence(
+            "bytes a second without switches",
+            rate(found.apart_ns),
+            Unit::Bytes,
+        ),
+        evidence("switches between tasks", found.switches as f64, Unit::Count),
+        evidence("what a switch costs", found.switch_cost_ns as f64, Unit::Ns),
+        evidence(
+            "mean time of a request, with the wait for others",
+            mean(await_ns),
+            Unit::Ns,
+        ),
+        evidence("of that at the device", mean(service_ns), Unit::Ns),
+    ]
+}

@@ -1,0 +1,105 @@
+//! Tasks that share a disk, for a terminal.
+
+use std::fmt::{self, Write as _};
+
+use luc_explain::{Contention, DiskReport, DiskTask, Slowed};
+use luc_units::figures::{Share, Size, Time};
+
+use super::{ROWS, Text, more, who};
+
+impl Text<'_> {
+    /// The disks for which tasks contended.
+    pub(super) fn sharing(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for disk in &self.report.disks {
+            match &disk.contention {
+                Some(found) if found.together_ns > 0 => self.shared_disk(f, disk, found)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn shared_disk(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        disk: &DiskReport,
+        found: &Contention,
+    ) -> fmt::Result {
+        self.title(f, &format!("Who shared the disk {}", self.place(disk.dev)))?;
+        writeln!(f, "  {}", summary(found))?;
+        writeln!(
+            f,
+            "  {:<28} {:>8} {:>10} {:>9} {:>9} {:>10} {:>8} {:>8} {:>10}",
+            "task",
+            "device",
+            "bytes",
+            "reads on",
+            "switches",
+            "they cost",
+            "await",
+            "service",
+            "alone"
+        )?;
+        for task in found.tasks.iter().take(ROWS) {
+            task_row(f, task, found)?;
+        }
+        more(f, found.tasks.len())?;
+        for pair in found.slowed.iter().take(ROWS) {
+            let Slowed {
+                victim, culprit, ..
+            } = pair;
+            writeln!(
+                f,
+                "    {} waited {} while the disk served {}, and {} for {} switches",
+                who(victim),
+                Time::from(pair.waited_ns),
+                who(culprit),
+                Time::from(pair.switch_ns),
+                pair.switches
+            )?;
+        }
+        more(f, found.slowed.len())
+    }
+}
+
+/// Time and rate, as they are and without switches.
+pub(crate) fn summary(found: &Contention) -> String {
+    let rate = |ns: u64| Size(found.bytes_together as f64 * 1e9 / ns.max(1) as f64);
+    let mut said = format!(
+        "{} together at {}/s",
+        Time::from(found.together_ns),
+        rate(found.together_ns)
+    );
+    // Writing to a string cannot fail.
+    let _ = if found.gain > 0.0 {
+        write!(
+            said,
+            "; one after the other {} at {}/s; {} switches of {}",
+            Time::from(found.apart_ns),
+            rate(found.apart_ns),
+            found.switches,
+            Time::from(found.switch_cost_ns)
+        )
+    } else {
+        write!(said, "; nothing is lost by it")
+    };
+    said
+}
+
+fn task_row(f: &mut fmt::Formatter<'_>, task: &DiskTask, found: &Contention) -> fmt::Result {
+    let alone = task
+        .undisturbed_bytes_per_s
+        .map_or_else(|| "-".to_owned(), |rate| format!("{}/s", Size(rate)));
+    writeln!(
+        f,
+        "  {:<28} {:>8} {:>10} {:>9} {:>9} {:>10} {:>8} {:>8} {alone:>10}",
+        who(&task.actor),
+        Share::of(task.device_ns, found.busy_ns),
+        Size(task.bytes as f64),
+        Share(task.continuing),
+        task.switches,
+        Time::from(task.switch_ns),
+        Time::from(task.await_ns),
+        Time::from(task.service_ns)
+    )
+}
