@@ -68,7 +68,23 @@ struct task_sums {
 	u64 last_complete_ns;
 	/* Requests that are not completed, and fsyncs in progress. */
 	u32 outstanding;
-	u32 reserved[15];
+	/* Sequential requests that were reads. */
+	u32 sequential_reads;
+	/* Completed requests that begin where the task's own request issued before ended. */
+	u64 continued;
+	/* Where that ended. */
+	u64 next_sector;
+	/* Bytes of sequential_reads, and how long the disk was at them. */
+	u64 sequential_bytes;
+	u64 sequential_ns;
+	/* Completed requests that were no reads, and how long the disk was at them. */
+	u64 writes;
+	u64 write_ns;
+	/* With something outstanding, kept as busy_ns of a disk. */
+	u64 active_ns;
+	/* From the completion before, to those of sequential_reads. */
+	u64 sequential_apart_ns;
+	u64 reserved[7];
 };
 
 /* Everybody's use of a disk. */

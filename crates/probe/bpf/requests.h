@@ -18,7 +18,7 @@ struct request_state {
 	/* When it was first issued: a part may be issued again. */
 	u32 bytes;
 	u32 sequential;
-	u32 reserved;
+	u32 continued;
 };
 
 struct request_place {

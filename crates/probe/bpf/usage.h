@@ -48,14 +48,20 @@ static __always_inline void add_outstanding(struct owner *owner, u32 disk, u64 n
 	struct task_sums *sums = sums_of(owner, disk);
 
 	sums->last_submit_ns = now;
-	if (__sync_fetch_and_add(&sums->outstanding, 1) == 0)
+	if (__sync_fetch_and_add(&sums->outstanding, 1) == 0) {
+		__sync_fetch_and_add(&sums->active_ns, -now);
 		notify(owner, disk, NOTIFY_SUBMIT, now);
+	}
 }
 
 static __always_inline void end_outstanding(struct owner *owner, u32 disk, u64 now)
 {
-	if (__sync_fetch_and_add(&sums_of(owner, disk)->outstanding, -1) == 1)
+	struct task_sums *sums = sums_of(owner, disk);
+
+	if (__sync_fetch_and_add(&sums->outstanding, -1) == 1) {
+		__sync_fetch_and_add(&sums->active_ns, now);
 		notify(owner, disk, NOTIFY_DONE, now);
+	}
 }
 
 static __always_inline void give_to_driver(struct disk_sums *disk, u64 now)
@@ -216,9 +222,15 @@ int BPF_PROG(block_rq_issue, struct request *rq)
 	known->issue_ns = now;
 	if (!known->bytes)
 		known->bytes = bytes;
-	if (bytes)
-		known->sequential = __sync_lock_test_and_set(&sums->next_sector,
-							     sector + (bytes >> 9)) == sector;
+	if (bytes) {
+		u64 end = sector + (bytes >> 9);
+
+		known->sequential = __sync_lock_test_and_set(&sums->next_sector, end) == sector;
+		if (is_valid(&known->owner))
+			known->continued =
+				__sync_lock_test_and_set(&sums_of(&known->owner, disk)->next_sector,
+							 end) == sector;
+	}
 	give_to_driver(sums, now);
 	return 0;
 }
@@ -253,7 +265,8 @@ static __always_inline void add_device_time(struct request_state *state, u32 ope
 {
 	struct disk_sums *disk = disk_sums_of(state->disk);
 	u64 bytes = operation == REQ_OP_READ || operation == REQ_OP_WRITE ? state->bytes : 0;
-	u64 since = __sync_lock_test_and_set(&disk->last_complete_ns, now), device_ns = 0;
+	u64 before = __sync_lock_test_and_set(&disk->last_complete_ns, now), device_ns = 0;
+	u64 since = before;
 	struct task_sums *task;
 
 	if (since < state->issue_ns)
@@ -273,9 +286,22 @@ static __always_inline void add_device_time(struct request_state *state, u32 ope
 		__sync_fetch_and_add(&task->bytes_read, bytes);
 	else
 		__sync_fetch_and_add(&task->bytes_written, bytes);
+	if (operation != REQ_OP_READ) {
+		__sync_fetch_and_add(&task->writes, 1);
+		__sync_fetch_and_add(&task->write_ns, device_ns);
+	}
 	__sync_fetch_and_add(&task->requests, 1);
 	if (state->sequential)
 		__sync_fetch_and_add(&task->sequential, 1);
+	if (state->sequential && operation == REQ_OP_READ) {
+		__sync_fetch_and_add(&task->sequential_reads, 1);
+		__sync_fetch_and_add(&task->sequential_bytes, bytes);
+		__sync_fetch_and_add(&task->sequential_ns, device_ns);
+		if (now > before)
+			__sync_fetch_and_add(&task->sequential_apart_ns, now - before);
+	}
+	if (state->continued)
+		__sync_fetch_and_add(&task->continued, 1);
 	if (state->issue_ns > state->submit_ns)
 		__sync_fetch_and_add(&task->queue_ns, state->issue_ns - state->submit_ns);
 	__sync_fetch_and_add(&task->device_ns, device_ns);

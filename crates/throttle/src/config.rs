@@ -1,11 +1,14 @@
 //! The daemon's configuration, and what is wrong with it in one line.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use luc_control::throttle::sample::Class;
 use luc_units::parse_duration_ns;
 use serde::Deserialize;
+
+use crate::threads::is_of_thread;
 
 /// Where it is looked for.
 pub const PATH: &str = "/etc/luc/throttle.toml";
@@ -32,9 +35,16 @@ pub struct Config {
 pub struct Rule {
     /// Their paths below the root cgroup, with `*`, `?` and `[...]`.
     pub pattern: String,
-    /// What may be done to them.
+    /// How they are treated.
+    pub kind: Kind,
+}
+
+/// How a cgroup is treated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kind {
+    /// What may be done to it.
     pub class: Class,
-    /// Their threads take turns as if they were tasks; only batch.
+    /// Its threads take turns as if they were tasks; only batch.
     pub threads: bool,
 }
 
@@ -163,11 +173,13 @@ impl Config {
             }
             rules.push(Rule {
                 pattern: table.pattern,
-                class,
-                threads: table.threads,
+                kind: Kind {
+                    class,
+                    threads: table.threads,
+                },
             });
         }
-        if !rules.iter().any(|rule| rule.class == Class::Batch) {
+        if !rules.iter().any(|rule| rule.kind.class == Class::Batch) {
             let reason = "no task of class batch: nothing could ever be frozen; add a [[task]] with match and class";
             return Err(failed(None, reason.to_owned()));
         }
@@ -177,6 +189,40 @@ impl Config {
             max_frozen_ns,
             metrics: file.metrics,
         })
+    }
+}
+
+impl Config {
+    /// Cgroups below `root` that a rule matches, by the first; of one below another only the upper one. Those below
+    /// `except` are left out.
+    #[must_use]
+    pub fn cgroups(&self, root: &Path, except: &Path) -> BTreeMap<PathBuf, Kind> {
+        let mut wanted: BTreeMap<PathBuf, Kind> = BTreeMap::new();
+        for rule in &self.rules {
+            let pattern = root.join(&rule.pattern);
+            let found = glob::glob(&pattern.to_string_lossy());
+            for path in found.into_iter().flatten().flatten() {
+                let is_another = path.is_dir() && !path.starts_with(except);
+                if is_another && !is_of_thread(&path) {
+                    wanted.entry(path).or_insert(rule.kind);
+                }
+            }
+        }
+        let below_another = |path: &Path| {
+            path.ancestors()
+                .skip(1)
+                .any(|above| wanted.contains_key(above))
+        };
+        // What a protected one in another does is counted as its own.
+        let left_out: Vec<PathBuf> = wanted
+            .iter()
+            .filter(|(path, kind)| kind.class == Class::Batch && below_another(path))
+            .map(|(path, _)| path.clone())
+            .collect();
+        for path in left_out {
+            wanted.remove(&path);
+        }
+        wanted
     }
 }
 
@@ -215,7 +261,7 @@ mod tests {
     fn the_example_is_one() {
         let config = Config::parse(EXAMPLE, Path::new("example")).expect("fine");
         assert_eq!(config.max_frozen_ns, MAX_FROZEN_NS);
-        let classes: Vec<Class> = config.rules.iter().map(|rule| rule.class).collect();
+        let classes: Vec<Class> = config.rules.iter().map(|rule| rule.kind.class).collect();
         assert_eq!(classes, [Class::Protected, Class::Batch]);
     }
 

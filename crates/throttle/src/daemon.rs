@@ -16,9 +16,9 @@ use rustix::fd::OwnedFd;
 
 use crate::cgroup::Cgroup;
 use crate::clock::now_ns;
-use crate::config::Config;
+use crate::config::{Config, Kind};
 use crate::engine::{Engine, EngineOptions};
-use crate::threads::{self, Threads};
+use crate::threads::Threads;
 use crate::{Hierarchy, PolicyChoice, ThrottleError, exempt};
 use lock::Lock;
 use notify::Notifier;
@@ -55,13 +55,6 @@ struct Watched {
 enum Work {
     Whole(TaskId),
     Threads(Threads),
-}
-
-/// What a rule says of a cgroup.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Kind {
-    class: Class,
-    threads: bool,
 }
 
 /// Runs until SIGINT, SIGTERM or SIGHUP; the caller has installed [`luc_host::interrupt`]. `luc` is this program, `say`
@@ -241,36 +234,8 @@ impl Daemon {
 
     /// Cgroups that a rule matches, by the first; of one below another only the upper one.
     fn wanted(&self) -> BTreeMap<PathBuf, Kind> {
-        let mut wanted: BTreeMap<PathBuf, Kind> = BTreeMap::new();
-        for rule in &self.config.rules {
-            let pattern = self.hierarchy.root().join(&rule.pattern);
-            let found = glob::glob(&pattern.to_string_lossy());
-            let kind = Kind {
-                class: rule.class,
-                threads: rule.threads,
-            };
-            for path in found.into_iter().flatten().flatten() {
-                let is_another = path.is_dir() && !path.starts_with(self.parent.path());
-                if is_another && !threads::is_of_thread(&path) {
-                    wanted.entry(path).or_insert(kind);
-                }
-            }
-        }
-        let below_another = |path: &Path| {
-            path.ancestors()
-                .skip(1)
-                .any(|above| wanted.contains_key(above))
-        };
-        // What a protected one in another does is counted as its own.
-        let left_out: Vec<PathBuf> = wanted
-            .iter()
-            .filter(|(path, rule)| rule.class == Class::Batch && below_another(path))
-            .map(|(path, _)| path.clone())
-            .collect();
-        for path in left_out {
-            wanted.remove(&path);
-        }
-        wanted
+        self.config
+            .cgroups(self.hierarchy.root(), self.parent.path())
     }
 
     /// Writes what `luc throttle status` and Prometheus read.

@@ -2,7 +2,6 @@
 
 mod counters;
 mod inversions;
-mod sizes;
 mod task;
 mod waiting;
 
@@ -19,6 +18,7 @@ use crate::cgroup::Cgroup;
 use crate::clock::now_ns;
 use crate::guardian::Guardian;
 use crate::inversion::Inversions;
+use crate::learn;
 use crate::observer::{Disk, Observer};
 use crate::policy::PolicyChoice;
 use crate::record::Record;
@@ -99,9 +99,11 @@ impl Engine {
             .disks()
             .iter()
             .filter_map(|disk| {
-                let policy = options
-                    .policy
-                    .controller(disk.has_arm, options.max_frozen_ns)?;
+                let policy = options.policy.controller(
+                    disk.has_arm,
+                    options.max_frozen_ns,
+                    learn::measured(disk.dev),
+                )?;
                 Some(Controller {
                     disk: disk.clone(),
                     policy,

@@ -62,6 +62,19 @@ pub enum ThrottleError {
     /// A disk that is not there.
     #[error("{0}: there is no such disk; lsblk -d lists them (a partition's disk is meant)")]
     Disk(String),
+    /// Patterns that match no cgroup.
+    #[error(
+        "{0}: no cgroup matches; give a path below the root cgroup, such as 'system.slice/backup-*.service'"
+    )]
+    NoCgroup(String),
+    /// Something that was to be learned.
+    #[error("{what}: {reason}")]
+    Learn {
+        /// The device, path or file.
+        what: String,
+        /// Why not, and what to do.
+        reason: String,
+    },
     /// Ctrl-C during a comparison.
     #[error("interrupted: no comparison without all of its runs")]
     Interrupted,

@@ -8,9 +8,11 @@
 //! - [`engine`]: observes, asks the policy, acts.
 //! - [`inversion`]: who waits for a frozen task.
 //! - [`record`], [`guardian`]: why nobody stays frozen.
+//! - [`advise`]: what it would do, and what would be gained; [`learn`]: what a disk costs to share.
 //! - [`daemon`]: cgroups by pattern as tasks, by a [`config`]uration.
 //! - [`run`]: commands as tasks; [`compare`]: with the throttle and without.
 
+pub mod advise;
 pub mod cgroup;
 mod clock;
 pub mod compare;
@@ -22,11 +24,14 @@ mod exempt;
 pub mod guardian;
 pub mod hierarchy;
 pub mod inversion;
+pub mod learn;
 pub mod observer;
 pub mod policy;
 pub mod record;
 pub mod run;
+mod sizes;
 mod threads;
+mod whole;
 
 pub use error::ThrottleError;
 pub use hierarchy::Hierarchy;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use luc_control::throttle::sample::{DiskSample, TaskSample};
 use luc_events::Dev;
-use luc_probe::contention::{Contention, DiskSlot, Notify, TaskSlot};
+use luc_probe::contention::{Contention, DiskSlot, Notify, TaskSlot, TaskSums};
 
 use crate::ThrottleError;
 use crate::cgroup::Cgroup;
@@ -96,6 +96,12 @@ impl Observer {
     #[must_use]
     pub fn has_used(&self, slot: TaskSlot, disk: &Disk) -> bool {
         self.contention.task(slot, disk.slot).last_submit_ns != 0
+    }
+
+    /// All that a task has done on a disk.
+    #[must_use]
+    pub fn sums(&self, slot: TaskSlot, disk: &Disk) -> TaskSums {
+        self.contention.task(slot, disk.slot)
     }
 
     /// What a task has done on a disk, put into `sample`.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use luc_control::throttle::auto::{Auto, AutoConfig, Prior, Sequence};
+use luc_control::throttle::auto::{Auto, AutoConfig, Measured, Prior, Sequence};
 use luc_control::throttle::sample::Policy;
 use luc_control::throttle::vector_points::VectorPoint;
 use luc_control::throttle::wise::{Wise, WiseConfig};
@@ -33,9 +33,14 @@ pub enum PolicyChoice {
 }
 
 impl PolicyChoice {
-    /// A controller for one disk; `None` where nobody is ever frozen.
+    /// A controller for one disk of which `measured` is known; `None` where nobody is ever frozen.
     #[must_use]
-    pub fn controller(self, has_arm: bool, max_frozen_ns: u64) -> Option<Box<dyn Policy>> {
+    pub fn controller(
+        self,
+        has_arm: bool,
+        max_frozen_ns: u64,
+        measured: Option<Measured>,
+    ) -> Option<Box<dyn Policy>> {
         let config = AutoConfig {
             max_frozen_ns,
             prior: if has_arm {
@@ -61,7 +66,11 @@ impl PolicyChoice {
                 ..config
             },
         };
-        Some(Box::new(Auto::new(config)))
+        let mut auto = Auto::new(config);
+        if let Some(measured) = measured {
+            auto.begin_with(measured);
+        }
+        Some(Box::new(auto))
     }
 }
 

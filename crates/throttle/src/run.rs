@@ -84,6 +84,27 @@ pub struct TaskOutcome {
     pub freezes: u64,
 }
 
+/// Somebody who looks on while commands run.
+pub trait Onlooker {
+    /// A command is about to be started in this cgroup; the first has number 0.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be watched: nothing goes on then.
+    fn will_start(&mut self, task: &Task, cgroup: &Cgroup) -> Result<(), ThrottleError>;
+
+    /// Looks, at least every 100 ms; returns when to be called again at the latest, ns of CLOCK_MONOTONIC.
+    fn look(&mut self) -> u64;
+
+    /// The command with this number has ended; its cgroup is there still.
+    fn ended(&mut self, number: usize);
+
+    /// Whether it has seen enough: the commands are then ended.
+    fn is_content(&self) -> bool {
+        false
+    }
+}
+
 /// Runs `tasks` together and waits for all. `luc` is this program. The caller has installed
 /// [`luc_host::interrupt`].
 ///
@@ -91,6 +112,20 @@ pub struct TaskOutcome {
 ///
 /// What cannot be done here; nothing is frozen or left behind then.
 pub fn run(luc: &Path, tasks: &[Task], options: &RunOptions) -> Result<RunOutcome, ThrottleError> {
+    run_watched(luc, tasks, options, None)
+}
+
+/// As [`run`], while somebody looks on.
+///
+/// # Errors
+///
+/// As [`run`], and the onlooker's.
+pub fn run_watched(
+    luc: &Path,
+    tasks: &[Task],
+    options: &RunOptions,
+    onlooker: Option<&mut dyn Onlooker>,
+) -> Result<RunOutcome, ThrottleError> {
     let hierarchy = Hierarchy::find()?;
     let own = hierarchy.of_process(std::process::id())?;
     let parent = Cgroup::create(&own.join(format!("{MADE}{}", std::process::id())))?;
@@ -100,6 +135,7 @@ pub fn run(luc: &Path, tasks: &[Task], options: &RunOptions) -> Result<RunOutcom
         own,
         engine: None,
         children: Vec::new(),
+        onlooker,
     };
     let outcome = run.go(luc, tasks, options);
     let cleared = run.clear();
@@ -109,17 +145,17 @@ pub fn run(luc: &Path, tasks: &[Task], options: &RunOptions) -> Result<RunOutcom
 }
 
 /// A run and what it has to clear.
-#[derive(Debug)]
-struct Run {
+struct Run<'o> {
     hierarchy: Hierarchy,
     /// The cgroup of this process.
     own: PathBuf,
     parent: Cgroup,
     engine: Option<Engine>,
     children: Vec<Child>,
+    onlooker: Option<&'o mut dyn Onlooker>,
 }
 
-impl Run {
+impl Run<'_> {
     fn go(
         &mut self,
         luc: &Path,
@@ -136,6 +172,9 @@ impl Run {
         let mut ready = Vec::new();
         for (number, task) in tasks.iter().enumerate() {
             let cgroup = Cgroup::create(&self.parent.path().join(format!("task-{number}")))?;
+            if let Some(onlooker) = &mut self.onlooker {
+                onlooker.will_start(task, &cgroup)?;
+            }
             let cgroup = child::Place::new(cgroup, &options.settings)?;
             ready.push((task, cgroup));
         }
@@ -156,7 +195,7 @@ impl Run {
                 }
             }
         }
-        let was_interrupted = self.wait_for_all()?;
+        let was_interrupted = self.wait_for_all()? && interrupted();
         Ok(self.outcome(options.engine.policy, start_ns, was_interrupted))
     }
 
@@ -164,7 +203,8 @@ impl Run {
     fn wait_for_all(&mut self) -> Result<bool, ThrottleError> {
         let mut give_up_ns = None;
         while self.children.iter().any(Child::is_running) {
-            if interrupted() && give_up_ns.is_none() {
+            let is_over = interrupted() || self.onlooker.as_ref().is_some_and(|by| by.is_content());
+            if is_over && give_up_ns.is_none() {
                 // Whoever is to end has to run.
                 if let Some(engine) = &mut self.engine {
                     engine.thaw_all()?;
@@ -185,6 +225,10 @@ impl Run {
                 }
                 _ => now_ns() + LOOK_EVERY_NS,
             };
+            let until_ns = match &mut self.onlooker {
+                Some(onlooker) => until_ns.min(onlooker.look()),
+                None => until_ns,
+            };
             let pidfds: Vec<_> = self.children.iter().filter_map(Child::pidfd).collect();
             match &mut self.engine {
                 Some(engine) => engine.wait(until_ns, &pidfds)?,
@@ -199,10 +243,14 @@ impl Run {
 
     /// Notes whose command has ended.
     fn reap(&mut self) -> Result<(), ThrottleError> {
-        for child in &mut self.children {
-            if child.has_just_ended()?
-                && let Some(engine) = &mut self.engine
-            {
+        for (number, child) in self.children.iter_mut().enumerate() {
+            if !child.has_just_ended()? {
+                continue;
+            }
+            if let Some(onlooker) = &mut self.onlooker {
+                onlooker.ended(number);
+            }
+            if let Some(engine) = &mut self.engine {
                 child.take_totals(engine)?;
             }
         }

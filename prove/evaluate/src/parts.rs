@@ -55,6 +55,7 @@ pub const PARTS: [Part; 32] = [
     part("kills", "Whatever is killed, the next command puts back", Here(kills::run)),
     part("throttle", "Tasks that ruin each other's disk, in virtual time", Here(throttle::run)),
     part("throttle-host", "The same on the running kernel, in real time", Here(throttle::host::run)),
+    part("throttle-advise", "What luc throttle advise predicts, and what comes", Here(throttle::advised::run)),
     part("throttle-safety", "A throttle that is killed, and what it costs", Here(throttle_safety::run)),
     part("throttle-soak", "A throttle among services that come, go and are killed, for two hours", Here(throttle_safety::soak::run)),
     part("coverage", "Whether intervals cover", Here(coverage::run)),

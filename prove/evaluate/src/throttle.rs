@@ -2,7 +2,9 @@
 //!
 //! `mixes` are the tasks, `settings` what they run under, `guest` runs both in virtual time, `figures` makes tables and
 //! targets. `host` is part `throttle-host`: the same on the running kernel, with fewer rivals.
+//! `advised` is part `throttle-advise`: what `luc throttle advise` predicts, against what comes.
 
+pub(crate) mod advised;
 mod figures;
 mod guest;
 pub(crate) mod host;

@@ -23,7 +23,7 @@ mod trial;
 
 use super::fair::{FairSharing, believed_size_ns};
 use super::sample::{Action, Class, Decision, Order, Policy, Reason, Sample, TaskId};
-pub use config::{AutoConfig, Prior, Sequence};
+pub use config::{AutoConfig, Measured, Prior, Sequence};
 use contention::Contention;
 use learn::Learned;
 use protect::Protect;
@@ -76,6 +76,8 @@ pub struct Auto {
     /// Until when protected tasks are protected on a disk that serves several at once, ns.
     protect_until_ns: u64,
     last_ns: u64,
+    /// What was measured before, until the first look.
+    measured: Option<Measured>,
 }
 
 impl Auto {
@@ -99,7 +101,13 @@ impl Auto {
             reckon_ns: 0,
             protect_until_ns: 0,
             last_ns: 0,
+            measured: None,
         }
+    }
+
+    /// Begins with what was measured of the disk before. What is seen of the tasks themselves outweighs it soon.
+    pub fn begin_with(&mut self, measured: Measured) {
+        self.measured = Some(measured);
     }
 
     /// A task that will be seen frozen at first was frozen for this policy, before its first request: the policy will
@@ -343,6 +351,9 @@ impl Policy for Auto {
             now_ns.saturating_sub(self.last_ns)
         };
         self.last_ns = now_ns;
+        if let Some(measured) = self.measured.take() {
+            self.learned.believe(&measured, now_ns);
+        }
         let batch_ran = self.table.competing().any(|task| !task.is_frozen);
         let batch_waits = self.table.competing().any(|task| task.is_frozen);
         let ended = self.table.look(sample);

@@ -1,6 +1,8 @@
 //! `luc throttle`: tasks that ruin each other's disk take turns.
 
+mod advise;
 mod daemon;
+mod learn;
 mod run;
 
 use std::process::ExitCode;
@@ -19,6 +21,8 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     Run(Box<run::Args>),
+    Advise(Box<advise::Args>),
+    Learn(learn::Args),
     Daemon(daemon::Args),
     Status(daemon::StatusArgs),
     InstallUnit(daemon::InstallArgs),
@@ -50,6 +54,8 @@ impl Args {
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     match args.command {
         Command::Run(args) => run::main(&args),
+        Command::Advise(args) => advise::main(&args),
+        Command::Learn(args) => learn::main(&args),
         Command::Daemon(args) => daemon::main(&args),
         Command::Status(args) => daemon::status(&args),
         Command::InstallUnit(args) => daemon::install(&args),

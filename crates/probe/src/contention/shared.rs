@@ -78,7 +78,16 @@ mirror! {
         last_submit_ns: AtomicU64,
         last_complete_ns: AtomicU64,
         outstanding: AtomicU32,
-        reserved: [AtomicU32; 15],
+        sequential_reads: AtomicU32,
+        continued: AtomicU64,
+        next_sector: AtomicU64,
+        sequential_bytes: AtomicU64,
+        sequential_ns: AtomicU64,
+        writes: AtomicU64,
+        write_ns: AtomicU64,
+        active_ns: AtomicU64,
+        sequential_apart_ns: AtomicU64,
+        reserved: [AtomicU64; 7],
     }
 
     /// Everybody's use of a disk.

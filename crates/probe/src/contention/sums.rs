@@ -1,5 +1,6 @@
 //! What is read out of the shared memory.
 
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::shared::{DiskMemory, TaskMemory};
@@ -28,6 +29,22 @@ pub struct TaskSums {
     pub last_submit_ns: u64,
     /// When the last of its requests was completed, ns of CLOCK_MONOTONIC; 0: never.
     pub last_complete_ns: u64,
+    /// Completed requests that begin where the task's own request before ended, whatever others did meanwhile.
+    pub continued: u64,
+    /// Those of `sequential` that were reads; it begins anew after 2^32.
+    pub sequential_reads: u32,
+    /// Bytes of them.
+    pub sequential_bytes: u64,
+    /// How long the disk was at them, ns.
+    pub sequential_ns: u64,
+    /// Time from the completion before to that of each of them, ns: with the gaps in which a disk reads ahead.
+    pub sequential_apart_ns: u64,
+    /// Completed requests that were no reads.
+    pub writes: u64,
+    /// How long the disk was at them, ns.
+    pub write_ns: u64,
+    /// How long it had something outstanding, ns, until now; 0 where that changes all the time.
+    pub active_ns: u64,
 }
 
 impl TaskSums {
@@ -42,6 +59,14 @@ impl TaskSums {
             outstanding: memory.outstanding.load(Relaxed),
             last_submit_ns: memory.last_submit_ns.load(Relaxed),
             last_complete_ns: memory.last_complete_ns.load(Relaxed),
+            continued: memory.continued.load(Relaxed),
+            sequential_reads: memory.sequential_reads.load(Relaxed),
+            sequential_bytes: memory.sequential_bytes.load(Relaxed),
+            sequential_ns: memory.sequential_ns.load(Relaxed),
+            sequential_apart_ns: memory.sequential_apart_ns.load(Relaxed),
+            writes: memory.writes.load(Relaxed),
+            write_ns: memory.write_ns.load(Relaxed),
+            active_ns: busy_now(&memory.active_ns).unwrap_or(0),
         }
     }
 }
@@ -57,10 +82,19 @@ pub(super) fn clear(memory: &TaskMemory) {
         &memory.device_ns,
         &memory.last_submit_ns,
         &memory.last_complete_ns,
+        &memory.continued,
+        &memory.next_sector,
+        &memory.sequential_bytes,
+        &memory.sequential_ns,
+        &memory.sequential_apart_ns,
+        &memory.writes,
+        &memory.write_ns,
+        &memory.active_ns,
     ] {
         sum.store(0, Relaxed);
     }
     memory.outstanding.store(0, Relaxed);
+    memory.sequential_reads.store(0, Relaxed);
 }
 
 /// Everybody's use of a disk since it has been watched. As with [`TaskSums`], members are read one by one.
@@ -82,16 +116,13 @@ pub struct DiskSums {
     pub unowned_device_ns: u64,
 }
 
-/// How often the time that a disk was busy is read while it changes.
+/// How often the time that something was busy is read while it changes.
 const TRIES: usize = 32;
 
 impl DiskSums {
     /// Reads them; `busy_ns` is `None` if it changed all the time.
     pub(super) fn read(memory: &DiskMemory) -> (Self, Option<u64>) {
-        let busy_ns = (0..TRIES).find_map(|_| {
-            let sum = memory.busy_ns.load(Relaxed);
-            busy_until(sum, now_ns())
-        });
+        let busy_ns = busy_now(&memory.busy_ns);
         let sums = Self {
             busy_ns: busy_ns.unwrap_or(0),
             bytes: memory.bytes.load(Relaxed),
@@ -103,6 +134,11 @@ impl DiskSums {
         };
         (sums, busy_ns)
     }
+}
+
+/// How long it has been busy until now, ns; `None` if that changed all the time.
+fn busy_now(sum: &AtomicU64) -> Option<u64> {
+    (0..TRIES).find_map(|_| busy_until(sum.load(Relaxed), now_ns()))
 }
 
 /// How long the disk has been busy until `now_ns`, by the sum of its times of becoming idle less those of becoming

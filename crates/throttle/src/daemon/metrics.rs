@@ -4,7 +4,8 @@ use std::fmt::{self, Write as _};
 use std::io;
 use std::path::Path;
 
-use super::status::{Status, TaskStatus, write_whole};
+use super::status::{Status, TaskStatus};
+use crate::whole::write_whole;
 
 /// Writes the metrics so that a reader never sees half of them.
 pub(super) fn write(path: &Path, status: &Status) -> io::Result<()> {

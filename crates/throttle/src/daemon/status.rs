@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::now_ns;
 use crate::engine::{Engine, OrderCount};
+use crate::whole::write_whole;
 
 /// Where it is written.
 #[must_use]
@@ -155,13 +156,4 @@ fn class_name(class: Class) -> &'static str {
         Class::Protected => "protect",
         Class::Ignored => "ignore",
     }
-}
-
-/// Whoever reads `path` sees the old content or the new one.
-pub(super) fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".new");
-    let new = PathBuf::from(name);
-    fs::write(&new, content)?;
-    fs::rename(&new, path)
 }

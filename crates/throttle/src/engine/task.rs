@@ -6,11 +6,12 @@ use luc_control::throttle::sample::{Class, TaskId, TaskSample};
 use luc_probe::contention::TaskSlot;
 use serde::Serialize;
 
-use super::{sizes, waiting};
+use super::waiting;
 use crate::ThrottleError;
 use crate::cgroup::Cgroup;
 use crate::inversion::Candidate;
 use crate::record::{Entry, Record};
+use crate::sizes;
 
 /// The sizes of a task's open files are looked at when it has moved so much more, and not more often than this.
 const SIZE_EVERY_BYTES: u64 = 8 << 20;

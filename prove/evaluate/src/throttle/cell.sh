@@ -115,9 +115,27 @@ coordinate() {
 	coordinator=
 }
 
+# The same, unthrottled, by luc throttle advise, which says what the throttle would do. advised NAME TASK...
+advised() {
+	local name=$1 task words=()
+	shift
+	for task in "$@"; do words+=(--task "bash $WORK/enter $task"); done
+	"$LUC" throttle advise --disk "$DEVICE" --json "${words[@]}" >"$OUT/$name.json" &
+	coordinator=$!
+	wait "$coordinator" || fail "luc throttle advise failed"
+	coordinator=
+}
+
+# learn NAME TIME: has luc throttle measure the disk
+learn() {
+	set_queue none 128 ''
+	"$LUC" throttle learn --for "$2" --json "$MNT" >"$OUT/$1.json" || fail "luc throttle learn failed"
+}
+
 # cell NAME "TASKS" SCHEDULER READ_AHEAD_KIB "SETTINGS" "TASK_IO" "COST" SLOTS POLICY
 # TASK_IO is a file of each task's cgroup and its content; COST what io.cost.qos gets, and after a ; io.cost.model;
-# SLOTS how many tasks may be at work at a time, or nothing; POLICY that of luc throttle, or side-loader, or nothing.
+# SLOTS how many tasks may be at work at a time, or nothing; POLICY that of luc throttle, or advise, or side-loader,
+# or nothing.
 cell() {
 	local name=$1 tasks=$2 cost=$7 task
 	set_queue "$3" "$4" "$5"
@@ -143,6 +161,7 @@ cell() {
 	case $9 in
 	'') start_tasks $tasks ;;
 	side-loader) load_aside $tasks ;;
+	advise) advised "$name" $tasks ;;
 	*) coordinate "$9" "$name" $tasks ;;
 	esac
 	if [ -n "$cost" ]; then echo "$number enable=0" >"$CGROUPS/io.cost.qos"; fi

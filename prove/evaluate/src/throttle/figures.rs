@@ -22,6 +22,11 @@ fn spread(values: &[f64]) -> String {
     }
 }
 
+/// `None` of nothing.
+pub(super) fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
 /// One run of a mix.
 #[derive(Debug, Clone)]
 struct Run {

@@ -42,6 +42,22 @@ pub(super) fn run(
     settings: &[&Setting],
     seed: u64,
 ) -> Result<Value, EvaluateError> {
+    let outcome = boot(
+        harness,
+        kernel,
+        mix,
+        script(mix, &cells(mix, settings), seed),
+    )?;
+    read(&outcome, kernel.release(), mix, settings)
+}
+
+/// Runs a script on a mix's disk.
+pub(super) fn boot(
+    harness: &Harness,
+    kernel: &Kernel,
+    mix: &Mix,
+    script: String,
+) -> Result<Outcome, EvaluateError> {
     let memory_mib = SYSTEM_MIB + 2 * (mix.bytes() >> 20);
     let mut vm = Vm::new(kernel)
         .mode(Mode::VirtualTime { shift: 0 })
@@ -51,25 +67,24 @@ pub(super) fn run(
         .program("mkfs.ext4")
         .content("/root/model.toml", mix.model.file(DISK_BYTES))
         .content("/root/cell.sh", CELLS)
-        .script(script(mix, settings, seed));
+        .script(script);
     for module in ["fuse", "bfq", "kyber-iosched"] {
         vm = vm.module(module);
     }
     for argument in ARGUMENTS {
         vm = vm.kernel_argument(argument);
     }
-    let outcome = succeed(&vm, &format!("running '{}' in a guest", mix.name))?;
-    read(&outcome, kernel.release(), mix, settings)
+    succeed(&vm, &format!("running '{}' in a guest", mix.name))
 }
 
-/// What a guest does.
-fn script(mix: &Mix, settings: &[&Setting], seed: u64) -> String {
+/// What a guest does: makes the disk and the files, then runs these lines.
+pub(super) fn script(mix: &Mix, lines: &[String], seed: u64) -> String {
     let mut script = format!(
         "{HEAD}luc disk create drive --model /root/model.toml --size {DISK_BYTES} --mkfs ext4 --mkfs-options '{MKFS}' \
          --mount /mnt --mount-options noatime,noinit_itable >/dev/null || exit 1\n. /root/cell.sh\n"
     );
     script += &mix.preparation(seed);
-    for line in cells(mix, settings) {
+    for line in lines {
         let _ = writeln!(script, "{line}"); // a String takes any text
     }
     script
@@ -97,6 +112,20 @@ pub(super) fn cells(mix: &Mix, settings: &[&Setting]) -> Vec<String> {
     alone.chain(together).collect()
 }
 
+/// What each task took alone, seconds.
+pub(super) fn alone_s(outcome: &Outcome, mix: &Mix) -> Result<Vec<f64>, EvaluateError> {
+    let mut alone = Vec::new();
+    for task in 1..=mix.kinds.len() {
+        let name = format!("alone.{task}.tasks");
+        let text = outcome.file(&name).ok_or_else(|| missing(&name))?;
+        let [(start, finish)] = times(&text)?[..] else {
+            return Err(missing("a task alone"));
+        };
+        alone.push(finish - start);
+    }
+    Ok(alone)
+}
+
 fn read(
     outcome: &Outcome,
     release: &str,
@@ -104,13 +133,7 @@ fn read(
     settings: &[&Setting],
 ) -> Result<Value, EvaluateError> {
     let file = |name: &str| outcome.file(name).ok_or_else(|| missing(name));
-    let mut alone = Vec::new();
-    for task in 1..=mix.kinds.len() {
-        let [(start, finish)] = times(&file(&format!("alone.{task}.tasks"))?)?[..] else {
-            return Err(missing("a task alone"));
-        };
-        alone.push(finish - start);
-    }
+    let alone = alone_s(outcome, mix)?;
     let mut cells = Vec::new();
     for (number, setting) in settings.iter().enumerate() {
         let of = times(&file(&format!("together.{number}.tasks"))?)?;

@@ -22,6 +22,15 @@ pub enum Prior {
     Together,
 }
 
+/// What was measured of a disk before, by `luc throttle learn`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Measured {
+    /// Cost of a switch from one task to another, ns.
+    pub switch_ns: u64,
+    /// Numbers of streams that ran together, and what they were worth: the sum of their rates over the rate of one.
+    pub speed_ups: Vec<(usize, f64)>,
+}
+
 /// Settings of [`Auto`](super::Auto).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AutoConfig {

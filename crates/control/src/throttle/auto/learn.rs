@@ -2,6 +2,7 @@
 
 use super::super::sample::TaskId;
 use super::super::vector_points::LossCurve;
+use super::Measured;
 use super::task::{Rate, Table};
 
 /// A switch is judged this long after it, ns.
@@ -10,6 +11,8 @@ const JUDGED_AFTER_NS: u64 = 200_000_000;
 const SETTLE_NS: u64 = 4_000_000;
 /// Nothing is learned while tasks that are none of ours take more than this part of the disk's time.
 const OTHERS: f64 = 0.1;
+/// What was measured before counts as if it had been watched for so long, ns.
+const MEASURED_NS: u64 = 400_000_000;
 /// Half-life of the present speed-up that is shown, ns.
 const SHOWN_NS: f64 = 1e9;
 /// Sequential rate of a disk about which nothing is known, bytes per nanosecond.
@@ -46,6 +49,14 @@ impl Learned {
             turn: None,
             speed_up: None,
             device_rate: Rate::default(),
+        }
+    }
+
+    /// Takes what was measured before.
+    pub(super) fn believe(&mut self, measured: &Measured, now_ns: u64) {
+        self.switch_ns = measured.switch_ns as f64;
+        for (tasks, speed_up) in &measured.speed_ups {
+            self.curve.add(*tasks, *speed_up, MEASURED_NS, now_ns);
         }
     }
 

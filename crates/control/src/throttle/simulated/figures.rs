@@ -2,8 +2,7 @@
 
 use super::super::auto::{Auto, AutoConfig, Prior, Sequence};
 use super::super::wise::{Wise, WiseConfig};
-use super::tasks::{BLOCK, MS, Spec};
-use super::{Disk, Nothing, Outcome, alone_ns, run};
+use super::{BLOCK, Disk, MS, Nothing, Outcome, Spec, alone_ns, run};
 
 const MB: u64 = 1_000_000;
 const LIMIT_NS: u64 = 3_600_000 * MS;

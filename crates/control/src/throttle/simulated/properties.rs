@@ -5,8 +5,7 @@ use proptest::prelude::*;
 use super::super::auto::{Auto, AutoConfig, Prior, Sequence};
 use super::super::fair::FairSharing;
 use super::super::sample::{Class, TaskId};
-use super::tasks::{MS, Spec};
-use super::{Disk, Outcome, alone_ns, run};
+use super::{Disk, MS, Outcome, Spec, alone_ns, run};
 
 const MB: u64 = 1_000_000;
 /// Batch may be frozen on an idle disk for the longest quiet time after a protected request, and until somebody was

@@ -12,7 +12,7 @@ const SMALLEST_BYTES: u64 = 1 << 20;
 const MOST_PROCESSES: usize = 16;
 
 /// Bytes from where its processes read to the ends of the files; `None` where nothing large is read.
-pub(super) fn remaining_bytes(cgroup: &Cgroup) -> Option<u64> {
+pub(crate) fn remaining_bytes(cgroup: &Cgroup) -> Option<u64> {
     let processes = cgroup.processes().ok()?;
     let mut remaining = None;
     for process in processes.into_iter().take(MOST_PROCESSES) {

@@ -1,100 +1,14 @@
-//! Tasks of the simulated disk.
+//! A task of a forecast at work.
 
 use std::collections::VecDeque;
 
 use super::super::sample::{Action, Class, TaskId, TaskSample};
+use super::Spec;
 
-pub(in super::super) const MS: u64 = 1_000_000;
-/// A request of a stream, bytes.
-pub(super) const BLOCK: u64 = 128 << 10;
-
-/// What a task does.
-#[derive(Clone, Copy, Debug)]
-pub(in super::super) struct Spec {
-    pub(super) class: Class,
-    pub(super) weight: u32,
-    pub(super) start_ns: u64,
-    /// Bytes in all; `u64::MAX`: it does not end.
-    pub(super) bytes: u64,
-    pub(super) request_bytes: u64,
-    /// Requests that it has out at a time.
-    pub(super) depth: u32,
-    pub(super) is_sequential: bool,
-    /// Processor time after each request, ns.
-    pub(super) pause_ns: u64,
-    /// After so many requests it computes for so long, ns.
-    pub(super) phase: Option<(u64, u64)>,
-    /// It submits at multiples of this time, or when its last request is done, ns.
-    pub(super) period_ns: Option<u64>,
-    /// Whether the policy is told what it has yet to move.
-    pub(super) is_size_known: bool,
-}
-
-impl Spec {
-    /// Reads a file from end to end.
-    pub(in super::super) fn stream(bytes: u64) -> Self {
-        Self {
-            class: Class::Batch,
-            weight: 100,
-            start_ns: 0,
-            bytes,
-            request_bytes: BLOCK,
-            depth: 1,
-            is_sequential: true,
-            pause_ns: 0,
-            phase: None,
-            period_ns: None,
-            is_size_known: true,
-        }
-    }
-
-    /// Reads 4 KiB here and there.
-    pub(super) fn random(requests: u64) -> Self {
-        Self {
-            bytes: requests * 4096,
-            request_bytes: 4096,
-            is_sequential: false,
-            ..Self::stream(0)
-        }
-    }
-
-    /// Reads 4 KiB here and there every so often, is protected, and does not end.
-    pub(super) fn client(period_ns: u64) -> Self {
-        Self {
-            class: Class::Protected,
-            bytes: u64::MAX,
-            period_ns: Some(period_ns),
-            is_size_known: false,
-            ..Self::random(1)
-        }
-    }
-
-    pub(super) fn unknown(self) -> Self {
-        Self {
-            is_size_known: false,
-            ..self
-        }
-    }
-
-    pub(super) fn deep(self, depth: u32) -> Self {
-        Self { depth, ..self }
-    }
-
-    pub(super) fn pausing(self, pause_ns: u64) -> Self {
-        Self { pause_ns, ..self }
-    }
-
-    pub(super) fn computing(self, requests: u64, compute_ns: u64) -> Self {
-        Self {
-            phase: Some((requests, compute_ns)),
-            ..self
-        }
-    }
-
-    pub(super) fn from(self, start_ns: u64) -> Self {
-        Self { start_ns, ..self }
-    }
-}
+/// A millisecond, ns. Simulated time begins at one: 0 is "never".
+pub(super) const MS: u64 = 1_000_000;
+/// Bits of a position within a task's files; the others are its number.
+const FILE_BITS: u32 = 48;
 
 /// A request: where, how much, since when.
 #[derive(Clone, Copy, Debug)]
@@ -112,6 +26,9 @@ pub(super) struct State {
     pub(super) queue: VecDeque<Request>,
     submitted_bytes: u64,
     submitted: u64,
+    position: u64,
+    /// Whether it is in the call that ends it, which no freeze interrupts.
+    is_in_last_call: bool,
     /// It computes until then, ns.
     ready_ns: u64,
     /// What it had yet to compute when it was frozen, ns.
@@ -133,10 +50,17 @@ impl State {
             queue: VecDeque::new(),
             submitted_bytes: 0,
             submitted: 0,
+            position: 0,
+            is_in_last_call: false,
             ready_ns: spec.start_ns + MS,
             held_ns: 0,
             frozen_since_ns: 0,
-            finish_ns: 0,
+            // Who has nothing to do is done.
+            finish_ns: if spec.bytes == 0 {
+                spec.start_ns + MS
+            } else {
+                0
+            },
             longest_frozen_ns: 0,
             latencies_ns: Vec::new(),
         }
@@ -159,25 +83,52 @@ impl State {
             remaining_bytes: self
                 .spec
                 .is_size_known
-                .then(|| self.spec.bytes - self.sample.bytes),
+                .then(|| self.first_bytes().saturating_sub(self.sample.bytes)),
             ..self.sample
+        }
+    }
+
+    /// Whether a position is in the files of the task with this number.
+    pub(super) fn is_of(position: u64, number: usize) -> bool {
+        position >> FILE_BITS == number as u64
+    }
+
+    /// Bytes before those of its last call.
+    fn first_bytes(&self) -> u64 {
+        let last_bytes = self.spec.last_call.map_or(0, |last| last.bytes);
+        self.spec.bytes.saturating_sub(last_bytes)
+    }
+
+    /// What is to be submitted next: bytes of a request, the part of the requests that jump, and bytes that are left.
+    fn part(&self) -> (u64, f64, u64) {
+        let first_bytes = self.first_bytes();
+        match self.spec.last_call {
+            Some(last) if self.submitted_bytes >= first_bytes => (
+                last.request_bytes,
+                last.jumps,
+                self.spec.bytes - self.submitted_bytes,
+            ),
+            _ => (
+                self.spec.request_bytes,
+                self.spec.jumps,
+                first_bytes - self.submitted_bytes,
+            ),
         }
     }
 
     /// Submits what it can.
     pub(super) fn submit(&mut self, now_ns: u64) {
         while self.is_there(now_ns) && self.can_submit() && now_ns >= self.ready_ns {
-            let bytes = self
-                .spec
-                .request_bytes
-                .min(self.spec.bytes - self.submitted_bytes);
-            let file = u64::from(self.sample.task.0) << 48;
-            let offset = if self.spec.is_sequential {
-                self.submitted_bytes
-            } else {
-                // Never the end of another request.
-                (self.submitted * 7_919 % 1_000_003) * 2 * self.spec.request_bytes + 1
-            };
+            self.is_in_last_call = self.submitted_bytes >= self.first_bytes();
+            let (request_bytes, jumps, left_bytes) = self.part();
+            let bytes = request_bytes.max(1).min(left_bytes);
+            // Never the end of another request.
+            let is_jump = (self.submitted as f64 * jumps).floor()
+                < ((self.submitted + 1) as f64 * jumps).floor();
+            self.position += u64::from(is_jump);
+            let file = u64::from(self.sample.task.0) << FILE_BITS;
+            let offset = self.position;
+            self.position += bytes;
             self.queue.push_back(Request {
                 position: file + offset,
                 bytes,
@@ -191,7 +142,7 @@ impl State {
     }
 
     fn can_submit(&self) -> bool {
-        !self.sample.frozen
+        (!self.sample.frozen || self.is_in_last_call)
             && self.sample.outstanding < self.spec.depth
             && self.submitted_bytes < self.spec.bytes
     }
@@ -226,14 +177,15 @@ impl State {
         if let Some(period_ns) = self.spec.period_ns {
             busy_ns += (request.submitted_ns + period_ns).saturating_sub(now_ns);
         }
-        if sample.frozen {
+        if self.is_in_last_call {
+            self.ready_ns = now_ns;
+        } else if sample.frozen {
             self.held_ns = busy_ns;
         } else if busy_ns > 0 {
             self.ready_ns = now_ns + busy_ns;
         }
-        if sample.bytes == self.spec.bytes {
-            self.note_frozen(now_ns);
-            self.sample.frozen = false;
+        // A frozen one ends when it is thawed.
+        if sample.bytes == self.spec.bytes && !sample.frozen {
             self.finish_ns = now_ns;
         }
     }
@@ -249,6 +201,9 @@ impl State {
                 self.note_frozen(now_ns);
                 self.ready_ns = now_ns + self.held_ns;
                 self.sample.frozen = false;
+                if self.sample.bytes == self.spec.bytes {
+                    self.finish_ns = now_ns;
+                }
             }
         }
     }

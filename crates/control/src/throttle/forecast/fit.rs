@@ -1,0 +1,256 @@
+//! From what was seen of tasks on a disk to models of both.
+//!
+//! The disk: its rate is that of reads that followed one another without a gap; what they took longer elsewhere is the
+//! cost of getting there. The tasks: what each did, in as many requests, with as much time between. Work that nobody
+//! saw is not there: a task that runs on has as much to do as it did while it was watched.
+
+use super::super::sample::Class;
+use super::{DiskModel, LastCall, Spec};
+
+/// Fewer sequential bytes than this say nothing about the rate.
+const LEAST_BYTES: u64 = 1 << 20;
+/// Fewer requests than this say nothing about the cost of getting there.
+const LEAST_REQUESTS: u64 = 16;
+/// Sequential rate of a disk about which nothing is known, bytes per second: with an arm, and without.
+const TYPICAL: [f64; 2] = [120e6, 400e6];
+/// Within the files of one task an arm moves less far, and waits as long for the rotation.
+const NEAR_PART: f64 = 0.55;
+/// Fewer jumps than this part of the requests are the file system's, not the task's.
+const STREAM_JUMPS: f64 = 0.5;
+
+/// What was seen of a task on one disk, in all.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Seen {
+    /// Bytes that it read.
+    pub bytes_read: u64,
+    /// Bytes that it wrote.
+    pub bytes_written: u64,
+    /// Its requests that were reads.
+    pub reads: u64,
+    /// Its other requests.
+    pub writes: u64,
+    /// Its requests that continued its own last one.
+    pub continued: u64,
+    /// Its reads that continued the disk's last request.
+    pub sequential_reads: u64,
+    /// Bytes of them.
+    pub sequential_bytes: u64,
+    /// How long the disk was at them, ns.
+    pub sequential_ns: u64,
+    /// Time from the completion before to that of each of them, ns: a disk reads on between two requests.
+    pub sequential_apart_ns: u64,
+    /// How long the disk was at all its reads, ns.
+    pub read_ns: u64,
+    /// How long the disk was at its writes, ns.
+    pub write_ns: u64,
+    /// Time in which it did not wait for the disk, ns.
+    pub think_ns: u64,
+    /// The same of what it did while nobody else used the disk.
+    pub alone: SeenAlone,
+    /// When it began, ns from the beginning.
+    pub start_ns: u64,
+    /// How long it took, or was seen, ns.
+    pub took_ns: u64,
+    /// Whether it wrote after it had read, in the call that ended it.
+    pub writes_last: bool,
+    /// Whether a policy can know how much it has yet to read.
+    pub is_size_known: bool,
+    /// Whether it may be frozen.
+    pub is_batch: bool,
+}
+
+/// What a task did while nobody else used the disk; reads only.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SeenAlone {
+    /// Bytes.
+    pub bytes: u64,
+    /// Requests.
+    pub requests: u64,
+    /// Those that continued its last one.
+    pub continued: u64,
+    /// How long the disk was at them, ns.
+    pub device_ns: u64,
+}
+
+impl Seen {
+    fn requests(&self) -> u64 {
+        self.reads + self.writes
+    }
+
+    /// The part of its requests that did not continue its own last one: 0 to 1.
+    #[must_use]
+    pub fn jumps(&self) -> f64 {
+        if self.requests() == 0 {
+            return 0.0;
+        }
+        1.0 - self.continued.min(self.requests()) as f64 / self.requests() as f64
+    }
+}
+
+/// A model of the disk by what tasks did on it. What was measured before is taken where less was seen.
+#[must_use]
+pub fn disk(tasks: &[Seen], measured: Option<&DiskModel>, has_arm: bool) -> DiskModel {
+    let sum = |of: fn(&Seen) -> u64| tasks.iter().map(of).sum::<u64>();
+    let bytes_per_s = rate(tasks, measured, has_arm);
+    let ns_of = |bytes: u64| bytes as f64 * 1e9 / bytes_per_s;
+    let elsewhere = sum(|task| task.reads.saturating_sub(task.sequential_reads));
+    let elsewhere_ns = sum(|task| task.read_ns.saturating_sub(task.sequential_ns)) as f64
+        - ns_of(sum(|task| {
+            task.bytes_read.saturating_sub(task.sequential_bytes)
+        }));
+    let far_seen =
+        (elsewhere >= LEAST_REQUESTS).then(|| (elsewhere_ns / elsewhere as f64).max(0.0) as u64);
+    let far_ns = far_seen
+        .or(measured.map(|disk| disk.far_ns))
+        .unwrap_or(if has_arm { 12_000_000 } else { 0 });
+    let jumps = sum(|task| task.alone.requests.saturating_sub(task.alone.continued));
+    let jumps_ns = sum(|task| task.alone.device_ns) as f64 - ns_of(sum(|task| task.alone.bytes));
+    let near_seen = (jumps >= LEAST_REQUESTS).then(|| (jumps_ns / jumps as f64).max(0.0) as u64);
+    let near_ns = near_seen
+        .or(measured.map(|disk| disk.near_ns))
+        .unwrap_or((far_ns as f64 * if has_arm { NEAR_PART } else { 1.0 }) as u64);
+    DiskModel {
+        bytes_per_s,
+        near_ns: near_ns.min(far_ns.max(near_seen.unwrap_or(0))),
+        far_ns,
+        request_ns: 0,
+        slots: measured.map_or(1, |disk| disk.slots),
+    }
+}
+
+fn rate(tasks: &[Seen], measured: Option<&DiskModel>, has_arm: bool) -> f64 {
+    if let Some(disk) = measured {
+        return disk.bytes_per_s;
+    }
+    let rates = tasks.iter().filter_map(sequential_rate);
+    rates
+        .reduce(f64::max)
+        .unwrap_or(TYPICAL[usize::from(!has_arm)])
+}
+
+/// What a task's sequential reads moved, gaps included, bytes per second. Whoever thinks has larger gaps, so the fastest
+/// task tells the disk's rate.
+#[must_use]
+pub fn sequential_rate(task: &Seen) -> Option<f64> {
+    let is_enough = task.sequential_bytes >= LEAST_BYTES && task.sequential_apart_ns > 0;
+    is_enough.then(|| task.sequential_bytes as f64 * 1e9 / task.sequential_apart_ns as f64)
+}
+
+/// A task that does what was seen of this one; `from_ns` is when the first of all began.
+#[must_use]
+pub fn task(seen: &Seen, from_ns: u64) -> Spec {
+    let is_mixed = !seen.writes_last && seen.writes > 0;
+    let (bytes, requests) = if is_mixed {
+        (seen.bytes_read + seen.bytes_written, seen.requests())
+    } else {
+        (seen.bytes_read, seen.reads)
+    };
+    let jumps = seen.jumps();
+    let last_call = (seen.writes_last && seen.bytes_written > 0).then(|| LastCall {
+        bytes: seen.bytes_written,
+        request_bytes: (seen.bytes_written / seen.writes.max(1)).max(1),
+        jumps: if seen.reads > 0 { 0.0 } else { jumps },
+    });
+    let each_ns = seen.think_ns / requests.max(1);
+    let is_stream = jumps < STREAM_JUMPS;
+    // What is thought before a last call alone is before it begins.
+    let before_ns = if requests == 0 { seen.think_ns } else { 0 };
+    Spec {
+        class: if seen.is_batch {
+            Class::Batch
+        } else {
+            Class::Protected
+        },
+        start_ns: seen.start_ns.saturating_sub(from_ns) + before_ns,
+        bytes: bytes + last_call.map_or(0, |last| last.bytes),
+        request_bytes: bytes.checked_div(requests).unwrap_or(1).max(1),
+        jumps,
+        pause_ns: if is_stream { 0 } else { each_ns },
+        period_ns: is_stream.then_some(each_ns),
+        last_call,
+        is_size_known: seen.is_size_known,
+        ..Spec::stream(0)
+    }
+}
+
+/// The same task with a larger read-ahead, where it reads a stream.
+#[must_use]
+pub fn read_ahead(spec: &Spec, bytes: u64) -> Spec {
+    if spec.jumps >= STREAM_JUMPS || spec.request_bytes >= bytes {
+        return *spec;
+    }
+    let times = bytes as f64 / spec.request_bytes.max(1) as f64;
+    Spec {
+        request_bytes: bytes,
+        period_ns: spec.period_ns.map(|ns| (ns as f64 * times) as u64),
+        ..*spec
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Nothing, alone_ns, run};
+    use super::*;
+
+    const ARM: DiskModel = DiskModel {
+        bytes_per_s: 105e6,
+        near_ns: 6_000_000,
+        far_ns: 12_000_000,
+        request_ns: 0,
+        slots: 1,
+    };
+
+    fn stream(bytes: u64) -> Seen {
+        let requests = bytes >> 17;
+        Seen {
+            bytes_read: bytes,
+            reads: requests,
+            continued: requests - 1,
+            // Each from another's place.
+            read_ns: bytes * 1_000 / 105 + requests * 12_000_000,
+            is_size_known: true,
+            is_batch: true,
+            ..Seen::default()
+        }
+    }
+
+    #[test]
+    fn what_is_not_the_rate_is_the_way() {
+        let seen = [stream(64 << 20), stream(64 << 20)];
+        let fitted = disk(&seen, Some(&ARM), true);
+        assert!(fitted.far_ns.abs_diff(12_000_000) < 20_000, "{fitted:?}");
+        let unknown = disk(&seen, None, true);
+        assert!(
+            unknown.far_ns > 12_000_000,
+            "the rate is taken to be higher"
+        );
+        assert!(unknown.near_ns < unknown.far_ns);
+    }
+
+    #[test]
+    fn a_stream_alone_takes_its_bytes_and_a_thinking_one_its_thoughts() {
+        let think = Seen {
+            think_ns: 512 * 2_000_000,
+            ..stream(64 << 20)
+        };
+        let specs = [task(&stream(64 << 20), 0), task(&think, 0)];
+        let alone = alone_ns(&ARM, &specs);
+        assert!(alone[0].abs_diff((64 << 20) * 1_000 / 105) < 20_000_000);
+        assert!(alone[1].abs_diff(1_024_000_000) < 20_000_000, "{alone:?}");
+    }
+
+    #[test]
+    fn larger_requests_lose_less() {
+        let specs = [task(&stream(64 << 20), 0); 4];
+        let ahead = specs.map(|spec| read_ahead(&spec, 2 << 20));
+        let all_done = |specs: &[Spec]| run(&ARM, specs, &mut Nothing, u64::MAX).makespan_ns();
+        assert!(all_done(&ahead) * 4 < all_done(&specs));
+    }
+
+    #[test]
+    fn nothing_seen_is_no_work() {
+        let spec = task(&Seen::default(), 0);
+        assert_eq!(spec.bytes, 0);
+        assert!(disk(&[], None, true).far_ns > 0);
+    }
+}

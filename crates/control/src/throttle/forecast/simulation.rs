@@ -1,0 +1,234 @@
+//! The events of a disk and its tasks, one after the other in virtual time.
+
+use super::super::sample::{Class, DiskSample, Policy, Sample, TaskSample};
+use super::task::{MS, Request, State};
+use super::{Access, DiskModel, Outcome, Spec};
+
+/// A request that the disk works on.
+#[derive(Clone, Copy, Debug)]
+struct InService {
+    task: usize,
+    slot: usize,
+    request: Request,
+    issued_ns: u64,
+    ends_ns: u64,
+    is_sequential: bool,
+}
+
+/// A disk and tasks at work.
+struct Simulation {
+    disk: DiskModel,
+    tasks: Vec<State>,
+    in_service: Vec<InService>,
+    /// Where the disk's arms stand: the end of their last requests.
+    heads: Vec<u64>,
+    last_dispatched: usize,
+    sums: DiskSample,
+    now_ns: u64,
+    look_at_ns: u64,
+    /// Since when the disk does nothing while all are frozen.
+    stalled_since_ns: Option<u64>,
+    outcome: Outcome,
+}
+
+/// As [`super::run`].
+pub(super) fn run(
+    disk: &DiskModel,
+    specs: &[Spec],
+    policy: &mut dyn Policy,
+    limit_ns: u64,
+) -> Outcome {
+    let mut simulation = Simulation {
+        disk: *disk,
+        tasks: specs
+            .iter()
+            .enumerate()
+            .map(|(i, spec)| State::new(i, *spec))
+            .collect(),
+        in_service: Vec::new(),
+        heads: vec![u64::MAX; disk.slots.max(1)],
+        last_dispatched: 0,
+        sums: DiskSample::default(),
+        now_ns: MS,
+        look_at_ns: MS,
+        stalled_since_ns: None,
+        outcome: Outcome::default(),
+    };
+    let until_ns = simulation.now_ns.saturating_add(limit_ns);
+    while simulation.now_ns < until_ns && simulation.tasks.iter().any(State::will_end) {
+        simulation.step(policy);
+    }
+    simulation.finish()
+}
+
+impl Simulation {
+    fn step(&mut self, policy: &mut dyn Policy) {
+        let is_waiting = self.is_protected_waiting();
+        self.complete();
+        for task in &mut self.tasks {
+            task.submit(self.now_ns);
+        }
+        self.dispatch();
+        self.note_stall();
+        if self.now_ns >= self.look_at_ns || is_waiting != self.is_protected_waiting() {
+            self.look(policy);
+            for task in &mut self.tasks {
+                task.submit(self.now_ns);
+            }
+            self.dispatch();
+            self.note_stall();
+        }
+        let next_ns = self.next_event_ns();
+        if !self.in_service.is_empty() {
+            self.sums.busy_ns += next_ns - self.now_ns;
+        }
+        self.now_ns = next_ns;
+    }
+
+    fn is_protected_waiting(&self) -> Vec<bool> {
+        let protected = self
+            .tasks
+            .iter()
+            .filter(|task| task.spec.class == Class::Protected);
+        protected.map(|task| task.sample.outstanding > 0).collect()
+    }
+
+    fn complete(&mut self) {
+        let now_ns = self.now_ns;
+        let (done, rest): (Vec<InService>, Vec<InService>) = self
+            .in_service
+            .iter()
+            .partition(|service| service.ends_ns <= now_ns);
+        self.in_service = rest;
+        for service in done {
+            let device_ns = now_ns - service.issued_ns.max(self.sums.last_complete_ns);
+            self.tasks[service.task].complete(
+                service.request,
+                service.issued_ns,
+                device_ns,
+                service.is_sequential,
+                now_ns,
+            );
+            self.sums.last_complete_ns = now_ns;
+            self.sums.bytes += service.request.bytes;
+            self.sums.requests += 1;
+        }
+        self.sums.in_flight = self.in_service.len() as u32;
+    }
+
+    /// Gives requests to the disk, one of each task in turn.
+    fn dispatch(&mut self) {
+        while self.in_service.len() < self.heads.len() {
+            let n = self.tasks.len();
+            let turns = (1..=n).map(|i| (self.last_dispatched + i) % n);
+            let Some(task) = turns.into_iter().find(|i| !self.tasks[*i].queue.is_empty()) else {
+                return;
+            };
+            let Some(request) = self.tasks[task].queue.pop_front() else {
+                return;
+            };
+            self.last_dispatched = task;
+            let head = self.heads.iter().position(|head| *head == request.position);
+            let is_free =
+                |slot: &usize| self.in_service.iter().all(|service| service.slot != *slot);
+            let is_near = |slot: &usize| State::is_of(self.heads[*slot], task);
+            let mut free = (0..self.heads.len()).filter(is_free);
+            let slot = head
+                .or_else(|| free.clone().find(is_near))
+                .or_else(|| free.next())
+                .unwrap_or(0);
+            let access = if head.is_some() {
+                Access::Next
+            } else if is_near(&slot) {
+                Access::Near
+            } else {
+                Access::Far
+            };
+            self.heads[slot] = request.position + request.bytes;
+            self.in_service.push(InService {
+                task,
+                slot,
+                request,
+                issued_ns: self.now_ns,
+                ends_ns: self.now_ns + self.disk.service_ns(request.bytes, access),
+                is_sequential: head.is_some(),
+            });
+        }
+        self.sums.in_flight = self.in_service.len() as u32;
+    }
+
+    fn note_stall(&mut self) {
+        let mut batch = self
+            .tasks
+            .iter()
+            .filter(|task| task.is_there(self.now_ns) && task.is_batch())
+            .peekable();
+        let is_stalled = self.in_service.is_empty()
+            && batch.peek().is_some()
+            && batch.all(|task| task.sample.frozen);
+        if is_stalled {
+            let since_ns = *self.stalled_since_ns.get_or_insert(self.now_ns);
+            self.outcome.idle_frozen_ns = self.outcome.idle_frozen_ns.max(self.now_ns - since_ns);
+        } else {
+            self.stalled_since_ns = None;
+        }
+    }
+
+    fn look(&mut self, policy: &mut dyn Policy) {
+        let there: Vec<TaskSample> = self
+            .tasks
+            .iter()
+            .filter(|task| task.is_there(self.now_ns))
+            .map(State::sample)
+            .collect();
+        let decision = policy.decide(&Sample {
+            now_ns: self.now_ns,
+            disk: self.sums,
+            tasks: &there,
+        });
+        self.outcome.orders += decision.orders.len();
+        for order in &decision.orders {
+            if let Some(task) = self
+                .tasks
+                .iter_mut()
+                .find(|task| task.sample.task == order.task)
+            {
+                task.order(order.action, self.now_ns);
+            }
+        }
+        self.look_at_ns = decision.look_again_ns.max(self.now_ns + 100_000);
+    }
+
+    fn next_event_ns(&self) -> u64 {
+        let ends = self.in_service.iter().map(|service| service.ends_ns);
+        let ready = self
+            .tasks
+            .iter()
+            .filter_map(|task| task.next_ns(self.now_ns));
+        ends.chain(ready)
+            .chain([self.look_at_ns])
+            .filter(|at_ns| *at_ns > self.now_ns)
+            .min()
+            .unwrap_or(self.now_ns + MS)
+    }
+
+    fn finish(mut self) -> Outcome {
+        let now_ns = self.now_ns;
+        for task in &mut self.tasks {
+            task.note_frozen(now_ns);
+            self.outcome
+                .finish_ns
+                .push(task.finish_ns.saturating_sub(MS));
+            self.outcome
+                .took_ns
+                .push(task.finish_ns.saturating_sub(MS + task.spec.start_ns));
+            self.outcome.longest_frozen_ns.push(task.longest_frozen_ns);
+            self.outcome
+                .latencies_ns
+                .push(std::mem::take(&mut task.latencies_ns));
+            self.outcome.bytes.push(task.sample.bytes);
+        }
+        self.outcome.end_ns = now_ns - MS;
+        self.outcome
+    }
+}

@@ -1,0 +1,147 @@
+//! Advice as text.
+
+use std::fmt;
+
+use luc_throttle::advise::{Advice, DiskAdvice};
+use luc_units::figures::{Size, Time};
+use luc_units::plain;
+
+/// A name longer than this is cut.
+const NAME_CHARS: usize = 40;
+/// So many of those who slow somebody are named.
+const SLOWED: usize = 6;
+
+/// All of it.
+pub(super) struct Text<'a>(pub(super) &'a Advice);
+
+fn time(seconds: f64) -> String {
+    Time(seconds * 1e9).to_string()
+}
+
+fn name(text: &str) -> String {
+    plain(text).chars().take(NAME_CHARS).collect()
+}
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "luc throttle: watched for {}", time(self.0.watched_s))?;
+        if self.0.disks.is_empty() {
+            return writeln!(f, "nothing to be gained: no task used a disk");
+        }
+        for disk in &self.0.disks {
+            of_disk(f, disk)?;
+        }
+        Ok(())
+    }
+}
+
+fn of_disk(f: &mut fmt::Formatter<'_>, disk: &DiskAdvice) -> fmt::Result {
+    writeln!(
+        f,
+        "\n{}: busy {:.0} %, of its rate {:.0} %; of the time that tasks wait {:.0} % is for others",
+        disk.disk,
+        100.0 * disk.busy,
+        100.0 * disk.efficiency,
+        100.0 * disk.soft
+    )?;
+    writeln!(
+        f,
+        "     {}/s in place, {} to another task's data, {} to the same task's ({})",
+        Size(disk.model.bytes_per_s),
+        time(disk.model.far_s),
+        time(disk.model.near_s),
+        if disk.is_learned {
+            "measured by luc throttle learn"
+        } else {
+            "from what was seen"
+        }
+    )?;
+    tasks(f, disk)?;
+    for slowed in disk.slowed.iter().take(SLOWED) {
+        writeln!(
+            f,
+            "     task {} waited {} for task {}",
+            slowed.task,
+            time(slowed.seconds),
+            slowed.by
+        )?;
+    }
+    if !disk.gains {
+        return writeln!(f, "nothing to be gained: {}", disk.reason);
+    }
+    gains(f, disk)
+}
+
+fn tasks(f: &mut fmt::Formatter<'_>, disk: &DiskAdvice) -> fmt::Result {
+    writeln!(
+        f,
+        "{:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}  task",
+        "at disk", "moved", "in order", "thinks", "alone", "now", "then"
+    )?;
+    for (number, task) in (1..).zip(&disk.tasks) {
+        writeln!(
+            f,
+            "{:>9} {:>9} {:>7.0} % {:>9} {:>9} {:>9} {:>9}  {number}: {}",
+            time(task.device_s),
+            Size((task.bytes_read + task.bytes_written) as f64).to_string(),
+            100.0 * task.continued,
+            time(task.think_s),
+            time(task.alone_s),
+            time(task.now_s),
+            time(task.then_s),
+            name(&task.task)
+        )?;
+    }
+    Ok(())
+}
+
+fn gains(f: &mut fmt::Formatter<'_>, disk: &DiskAdvice) -> fmt::Result {
+    writeln!(
+        f,
+        "with the throttle, predicted: {} ({} freezes and thaws)",
+        disk.reason, disk.orders
+    )?;
+    let (now, then) = (&disk.now, &disk.then);
+    let longest = disk.tasks.iter().map(|task| task.longest_frozen_s);
+    writeln!(
+        f,
+        "     all done after {} instead of {}, tasks per hour {:.0} instead of {:.0}",
+        time(then.all_done_s),
+        time(now.all_done_s),
+        3600.0 * then.throughput_per_s,
+        3600.0 * now.throughput_per_s
+    )?;
+    writeln!(
+        f,
+        "     weighted speedup (WS) {:.2} instead of {:.2}; longest freeze {}",
+        then.weighted_speedup,
+        now.weighted_speedup,
+        time(longest.fold(0.0, f64::max))
+    )?;
+    if let Some(worst) = &disk.worst {
+        writeln!(
+            f,
+            "     worst off: {}, {} instead of {}",
+            name(&worst.task),
+            time(worst.then_s),
+            time(worst.now_s)
+        )?;
+    }
+    let losers: Vec<String> = disk.losers().map(|task| name(&task.task)).collect();
+    if losers.is_empty() {
+        writeln!(f, "     nobody would lose")?;
+    } else {
+        writeln!(f, "     would lose: {}", losers.join("; "))?;
+    }
+    writeln!(
+        f,
+        "     without the throttle, read_ahead_kb = {}: all done after {}{}",
+        disk.read_ahead.kib,
+        time(disk.read_ahead.all_done_s),
+        if disk.read_ahead.is_enough {
+            ", which may be enough"
+        } else {
+            ""
+        }
+    )
+}

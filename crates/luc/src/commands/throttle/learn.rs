@@ -1,0 +1,128 @@
+//! `luc throttle learn`: what a disk costs to share.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use indicatif::{ProgressBar, ProgressStyle};
+use luc_throttle::learn::measure::{Plan, measure};
+use luc_throttle::learn::profile::{DIRECTORY, Learned};
+use luc_throttle::{Hierarchy, ThrottleError};
+use luc_units::figures::{Size, Time};
+use luc_units::{format_size, parse_duration_ns, plain};
+
+use crate::commands::INTERRUPTED;
+
+/// Measure what a disk costs to share, for run, daemon and advise (root)
+///
+/// 1 to 8 probes of `luc bench ranking` read together, each a cold file of its own, and once a probe reads at random.
+/// From what each loses follow the cost of a switch and of a random read, how many streams are worth running together,
+/// and the Vector Points. The files are made on the file system of the path, which needs four times their space free,
+/// and removed afterwards.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  luc throttle learn --dry-run /dev/sda
+  luc throttle learn /srv
+  luc throttle learn --for 2m --json /srv
+
+Exit status: 0; 2 if it cannot be measured; 130 after Ctrl-C.")]
+pub(super) struct Args {
+    /// A disk with a mounted file system, such as /dev/sda, or a folder on it
+    #[arg(value_name = "DEVICE_OR_PATH")]
+    target: PathBuf,
+
+    /// Measure for TIME; making the files takes more
+    #[arg(long = "for", value_name = "TIME", default_value = "40s", value_parser = parse_duration_ns)]
+    measuring: u64,
+
+    /// Only say what would be done
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Print what was learned as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the subcommand.
+pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
+    Hierarchy::find()?;
+    let plan = Plan::new(&args.target, args.measuring)?;
+    let said = format!(
+        "luc throttle: {} by files in {}: writes {}, reads at most {}, for {} and the time to write",
+        plan.disk,
+        plain(&plan.folder.to_string_lossy()),
+        format_size(plan.written_bytes()),
+        format_size(plan.read_bytes()),
+        Time(plan.measuring_ns as f64)
+    );
+    if args.dry_run {
+        println!("{said}");
+        return Ok(ExitCode::SUCCESS);
+    }
+    eprintln!("{said}");
+    luc_host::interrupt::install()?;
+    let luc = std::env::current_exe().context("cannot find the luc binary: reinstall it")?;
+    let bar = ProgressBar::new(100);
+    if let Ok(style) = ProgressStyle::with_template("measuring {bar:32} {eta} left") {
+        bar.set_style(style);
+    }
+    let learned = measure(&luc, &plan, &mut |part| {
+        bar.set_position((100.0 * part) as u64);
+    });
+    bar.finish_and_clear();
+    let learned = match learned {
+        Err(error @ ThrottleError::Interrupted) => {
+            eprintln!("luc: interrupted: {} was not learned ({error})", plan.disk);
+            return Ok(ExitCode::from(INTERRUPTED));
+        }
+        other => other?,
+    };
+    let path = learned
+        .write()
+        .with_context(|| format!("{DIRECTORY} cannot be written: what was learned is lost"))?;
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&learned)?);
+    } else {
+        print(&learned);
+        println!("     kept in {}", path.display());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print(learned: &Learned) {
+    println!(
+        "{}: {}/s, a switch {}, a random read in one file {}",
+        plain(&learned.disk.name),
+        Size(learned.peak_bytes_per_s),
+        Time(learned.switch_ns as f64),
+        Time(learned.random_ns as f64)
+    );
+    println!(
+        "{:>8} {:>10} {:>12} {:>6}",
+        "together", "block", "alone", "loss"
+    );
+    for curve in &learned.curves {
+        println!(
+            "{:>8} {:>10} {:>10}/s {:>4.0} %",
+            curve.tasks,
+            Size(curve.block_bytes as f64).to_string(),
+            Size(curve.demand_bytes_per_s).to_string(),
+            100.0 * curve.loss
+        );
+    }
+    for (tasks, worth) in &learned.speed_ups {
+        println!("     {tasks} streams together move {worth:.2} of what one does");
+    }
+    for (tasks, demand) in &learned.vector_points {
+        if *demand > 0.0 {
+            println!(
+                "     {tasks} tasks bear {}/s each (Vector Point)",
+                Size(*demand)
+            );
+        } else {
+            println!("     {tasks} tasks bear none of these demands (Vector Point)");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! How long a cgroup's processes waited, by the kernel's pressure files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A cgroup's pressure files, where this kernel has them.
+#[derive(Debug)]
+pub(super) struct Pressure {
+    io: PathBuf,
+    processor: PathBuf,
+    last: Option<Waited>,
+}
+
+/// Time for which all of a cgroup's threads that had something to do waited, ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Waited {
+    /// For block I/O, none of them running.
+    pub(super) io_ns: u64,
+    /// For a processor: at least one of them.
+    pub(super) processor_ns: u64,
+}
+
+impl Pressure {
+    pub(super) fn of(cgroup: &Path) -> Self {
+        let mut this = Self {
+            io: cgroup.join("io.pressure"),
+            processor: cgroup.join("cpu.pressure"),
+            last: None,
+        };
+        this.last = this.read();
+        this
+    }
+
+    /// Since the last call; `None` where the kernel does not say.
+    pub(super) fn take(&mut self) -> Option<Waited> {
+        let now = self.read()?;
+        let last = self.last.replace(now)?;
+        Some(Waited {
+            io_ns: now.io_ns.saturating_sub(last.io_ns),
+            processor_ns: now.processor_ns.saturating_sub(last.processor_ns),
+        })
+    }
+
+    fn read(&self) -> Option<Waited> {
+        let text = fs::read_to_string(&self.io).ok()?;
+        let processor = fs::read_to_string(&self.processor).unwrap_or_default();
+        Some(Waited {
+            io_ns: total_ns(&text, "full")?,
+            processor_ns: total_ns(&processor, "some").unwrap_or(0),
+        })
+    }
+}
+
+/// `total=` of a line, which is in microseconds.
+fn total_ns(text: &str, line: &str) -> Option<u64> {
+    let line = text.lines().find(|text| text.starts_with(line))?;
+    let (_, total) = line.rsplit_once("total=")?;
+    total.trim().parse::<u64>().ok()?.checked_mul(1_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn totals_are_read() {
+        let text = "some avg10=0.22 avg60=0.17 avg300=1.11 total=58761459\n\
+                    full avg10=0.00 avg60=0.13 avg300=0.96 total=57\n";
+        assert_eq!(total_ns(text, "full"), Some(57_000));
+        assert_eq!(total_ns(text, "some"), Some(58_761_459_000));
+        assert_eq!(total_ns("", "full"), None);
+        assert_eq!(Pressure::of(Path::new("/nonexistent")).take(), None);
+    }
+}

@@ -1,0 +1,130 @@
+//! What one task does on one disk, added up between looks.
+
+use luc_control::throttle::forecast::fit::Seen;
+use luc_probe::contention::TaskSums;
+
+/// Writes that come after this part of the reads come after them.
+const AFTER: f64 = 0.9;
+/// A task that reads less than this part of what it writes is a writer.
+const WRITER: f64 = 0.05;
+
+/// Sums of a task on a disk.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tally {
+    pub(super) seen: Seen,
+    /// Time that its completed requests waited for the disk, ns.
+    pub(super) queue_ns: u64,
+    /// Time for which it had something outstanding, ns.
+    pub(super) active_ns: u64,
+    last: TaskSums,
+    /// Bytes written, weighted with the bytes that had been read by then.
+    written_after: f64,
+    /// Whether it was seen in a call that writes many requests.
+    has_call: bool,
+}
+
+/// What a task did on a disk between two looks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Step {
+    pub(super) requests: u64,
+    pub(super) bytes: u64,
+    pub(super) device_ns: u64,
+    /// Time with something outstanding, ns.
+    pub(super) active_ns: u64,
+    /// Time for which it waited for any disk, ns.
+    pub(super) waited_ns: u64,
+    /// Whether it only wrote, or waited for what it had written.
+    pub(super) is_writing: bool,
+}
+
+impl Tally {
+    /// Takes what there is by now.
+    pub(super) fn look(&mut self, now: TaskSums) -> Step {
+        let last = self.last;
+        let since = |now: u64, last: u64| now.saturating_sub(last);
+        let read = since(now.bytes_read, last.bytes_read);
+        let written = since(now.bytes_written, last.bytes_written);
+        let requests = since(now.requests, last.requests);
+        let writes = since(now.writes, last.writes).min(requests);
+        let device_ns = since(now.device_ns, last.device_ns);
+        let write_ns = since(now.write_ns, last.write_ns).min(device_ns);
+        let active_ns = since(now.active_ns, last.active_ns);
+        let seen = &mut self.seen;
+        seen.bytes_read += read;
+        seen.bytes_written += written;
+        seen.reads += requests - writes;
+        seen.writes += writes;
+        seen.continued += since(now.continued, last.continued);
+        let sequential = now.sequential_reads.wrapping_sub(last.sequential_reads);
+        seen.sequential_reads += u64::from(sequential);
+        seen.sequential_bytes += since(now.sequential_bytes, last.sequential_bytes);
+        seen.sequential_ns += since(now.sequential_ns, last.sequential_ns);
+        seen.sequential_apart_ns += since(now.sequential_apart_ns, last.sequential_apart_ns);
+        seen.read_ns += device_ns - write_ns;
+        seen.write_ns += write_ns;
+        self.queue_ns += since(now.queue_ns, last.queue_ns);
+        self.active_ns += active_ns;
+        self.written_after += written as f64 * seen.bytes_read as f64;
+        let is_writing = requests == writes && (writes > 0 || now.outstanding > 0);
+        self.has_call |= is_writing && now.outstanding >= 2;
+        self.last = now;
+        Step {
+            requests,
+            bytes: read + written,
+            device_ns,
+            active_ns,
+            waited_ns: 0,
+            is_writing,
+        }
+    }
+
+    /// The task had the disk to itself since the look before: `before` is what was seen by then.
+    pub(super) fn note_alone(&mut self, before: &Seen) {
+        let (seen, alone) = (self.seen, &mut self.seen.alone);
+        if seen.writes == before.writes {
+            alone.bytes += seen.bytes_read - before.bytes_read;
+            alone.requests += seen.reads - before.reads;
+            alone.continued += seen.continued - before.continued;
+            alone.device_ns += seen.read_ns - before.read_ns;
+        }
+    }
+
+    /// Whether it wrote in a call at its end.
+    pub(super) fn writes_last(&self) -> bool {
+        let (read, written) = (self.seen.bytes_read as f64, self.seen.bytes_written as f64);
+        let is_writer = read < WRITER * written;
+        self.has_call && (is_writer || self.written_after > AFTER * read * written)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_that_is_synced_writes_last_and_a_database_does_not() {
+        let mut copy = Tally::default();
+        let mut sums = TaskSums::default();
+        for _ in 0..10 {
+            sums.bytes_read += 1000;
+            sums.requests += 1;
+            copy.look(sums);
+        }
+        let mut database = copy.clone();
+        sums.outstanding = 2;
+        for _ in 0..10 {
+            sums.bytes_written += 1000;
+            sums.requests += 1;
+            sums.writes += 1;
+            copy.look(sums);
+            sums.bytes_read += 1000;
+            sums.requests += 1;
+            database.look(sums);
+            sums.bytes_read -= 1000;
+            sums.requests -= 1;
+        }
+        assert!(copy.writes_last());
+        assert!(!database.writes_last());
+        assert_eq!(copy.seen.writes, 10);
+    }
+}

@@ -1,0 +1,306 @@
+//! Watches tasks on disks, and freezes nobody.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use luc_control::throttle::forecast::fit::Seen;
+use luc_control::throttle::sample::{Class, DiskSample};
+use luc_probe::contention::{Notify, TaskSlot};
+
+use super::advice::{Advice, SeenDisk, SeenTask};
+use super::pressure::Pressure;
+use super::tally::{Step, Tally};
+use crate::ThrottleError;
+use crate::cgroup::Cgroup;
+use crate::clock::now_ns;
+use crate::config::Kind;
+use crate::observer::Observer;
+use crate::run::{Onlooker, Task};
+use crate::sizes;
+
+/// Time between two looks, ns.
+const LOOK_EVERY_NS: u64 = 100_000_000;
+
+/// Tasks and what they have done so far.
+pub struct Watch<'t> {
+    observer: Observer,
+    disks: Vec<WatchedDisk>,
+    tasks: Vec<Watched>,
+    began_ns: u64,
+    looked_ns: u64,
+    /// Cgroups that cannot be watched, by path.
+    refused: BTreeSet<PathBuf>,
+    /// When enough was seen, ns; `None`: never.
+    until_ns: Option<u64>,
+    tick: &'t mut dyn FnMut(f64),
+}
+
+#[derive(Debug, Default)]
+struct WatchedDisk {
+    first: DiskSample,
+    last: DiskSample,
+    /// Time by which a task was slowed by another, ns: by both numbers.
+    slowed_ns: BTreeMap<(usize, usize), f64>,
+}
+
+#[derive(Debug)]
+struct Watched {
+    name: String,
+    class: Class,
+    cgroup: Cgroup,
+    slot: TaskSlot,
+    pressure: Pressure,
+    start_ns: u64,
+    /// `None`: it is there still.
+    end_ns: Option<u64>,
+    think_ns: u64,
+    is_size_known: bool,
+    /// By disk.
+    tallies: Vec<Tally>,
+}
+
+impl std::fmt::Debug for Watch<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Watch")
+            .field("tasks", &self.tasks)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'t> Watch<'t> {
+    /// Watches disks by name, or all. `tick` is told the seconds that have passed.
+    ///
+    /// # Errors
+    ///
+    /// [`ThrottleError::Probe`], [`ThrottleError::Disk`].
+    pub fn open(disks: &[String], tick: &'t mut dyn FnMut(f64)) -> Result<Self, ThrottleError> {
+        let observer = Observer::open(disks)?;
+        let disk = |disk| {
+            let first = observer.disk(disk);
+            WatchedDisk {
+                first,
+                last: first,
+                slowed_ns: BTreeMap::new(),
+            }
+        };
+        let disks = observer.disks().iter().map(disk).collect();
+        let now = now_ns();
+        Ok(Self {
+            observer,
+            disks,
+            tasks: Vec::new(),
+            began_ns: now,
+            looked_ns: now,
+            refused: BTreeSet::new(),
+            until_ns: None,
+            tick,
+        })
+    }
+
+    /// Commands are ended after `for_ns` from now.
+    pub(crate) fn only_for(&mut self, for_ns: u64) {
+        self.until_ns = Some(now_ns() + for_ns);
+    }
+
+    /// What each task did on the first disk.
+    pub(crate) fn seen_on_first(&self) -> Vec<Seen> {
+        let tasks = self.tasks.iter();
+        tasks.map(|task| self.seen(task, 0).seen).collect()
+    }
+
+    fn add(&mut self, name: String, class: Class, cgroup: &Path) -> Result<(), ThrottleError> {
+        let cgroup = Cgroup::open(cgroup)?;
+        let slot = self.observer.watch(&cgroup, Notify::default())?;
+        self.tasks.push(Watched {
+            name,
+            class,
+            pressure: Pressure::of(cgroup.path()),
+            cgroup,
+            slot,
+            start_ns: now_ns(),
+            end_ns: None,
+            think_ns: 0,
+            is_size_known: false,
+            tallies: vec![Tally::default(); self.disks.len()],
+        });
+        Ok(())
+    }
+
+    /// Watches these cgroups from now on, and no longer those that have gone.
+    pub(super) fn follow(&mut self, wanted: &BTreeMap<PathBuf, Kind>, root: &Path) {
+        for (path, kind) in wanted {
+            let is_there = self
+                .tasks
+                .iter()
+                .any(|task| task.end_ns.is_none() && task.cgroup.path() == path);
+            if is_there || kind.class == Class::Ignored || self.refused.contains(path) {
+                continue;
+            }
+            let name = path.strip_prefix(root).unwrap_or(path);
+            // One that is too many, or has gone this moment, is left out.
+            if self
+                .add(name.display().to_string(), kind.class, path)
+                .is_err()
+            {
+                self.refused.insert(path.clone());
+            }
+        }
+        let now = now_ns();
+        for task in &mut self.tasks {
+            if task.end_ns.is_none() && !wanted.contains_key(task.cgroup.path()) {
+                task.end_ns = Some(now);
+            }
+        }
+    }
+
+    /// Looks once; returns when to look again, ns.
+    pub(super) fn look_now(&mut self) -> u64 {
+        let now = now_ns();
+        let elapsed_ns = now.saturating_sub(self.looked_ns);
+        self.looked_ns = now;
+        let before: Vec<Vec<Seen>> = self
+            .tasks
+            .iter()
+            .map(|task| task.tallies.iter().map(|tally| tally.seen).collect())
+            .collect();
+        let steps: Vec<Vec<Step>> = (0..self.tasks.len())
+            .map(|task| self.look_at(task, elapsed_ns, now))
+            .collect();
+        for (number, disk) in self.disks.iter_mut().enumerate() {
+            let sample = self.observer.disk(&self.observer.disks()[number]);
+            let requests = sample.requests.saturating_sub(disk.last.requests);
+            disk.last = sample;
+            let of: Vec<Step> = steps.iter().map(|of| of[number]).collect();
+            for (task, step) in of.iter().enumerate() {
+                if step.requests > 0 && step.requests >= requests {
+                    self.tasks[task].tallies[number].note_alone(&before[task][number]);
+                }
+            }
+            blame(&of, &mut disk.slowed_ns);
+        }
+        (self.tick)(now.saturating_sub(self.began_ns) as f64 / 1e9);
+        now + LOOK_EVERY_NS
+    }
+
+    /// What a task did on each disk since the last look.
+    fn look_at(&mut self, number: usize, elapsed_ns: u64, now: u64) -> Vec<Step> {
+        let task = &mut self.tasks[number];
+        if task.end_ns.is_some() {
+            return vec![Step::default(); self.disks.len()];
+        }
+        let mut steps: Vec<Step> = self
+            .observer
+            .disks()
+            .iter()
+            .zip(&mut task.tallies)
+            .map(|(disk, tally)| tally.look(self.observer.sums(task.slot, disk)))
+            .collect();
+        let elapsed_ns = elapsed_ns.min(now.saturating_sub(task.start_ns));
+        let active_ns = steps.iter().map(|step| step.active_ns).max().unwrap_or(0);
+        let is_writing = steps.iter().any(|step| step.is_writing);
+        let waited_ns = match task.pressure.take() {
+            // A task that reads ahead has requests outstanding while it thinks; one that syncs may wait for a commit,
+            // which the kernel does not count as I/O.
+            Some(waited) if is_writing => waited.io_ns.max(active_ns) + waited.processor_ns,
+            Some(waited) => waited.io_ns + waited.processor_ns,
+            None => active_ns,
+        };
+        task.think_ns += elapsed_ns.saturating_sub(waited_ns);
+        for step in &mut steps {
+            step.waited_ns = waited_ns.min(elapsed_ns);
+        }
+        let has_moved = steps.iter().any(|step| step.bytes > 0);
+        if has_moved && !task.is_size_known {
+            task.is_size_known = sizes::remaining_bytes(&task.cgroup).is_some();
+        }
+        steps
+    }
+
+    /// What it means.
+    #[must_use]
+    pub fn advice(&self, max_frozen_ns: u64) -> Advice {
+        let seen_ns = self.looked_ns.saturating_sub(self.began_ns);
+        let disks = self.observer.disks().iter().zip(&self.disks);
+        let disks = disks.enumerate().map(|(number, (disk, watched))| SeenDisk {
+            name: disk.name.clone(),
+            has_arm: disk.has_arm,
+            measured: crate::learn::learned(disk.dev),
+            busy_ns: watched.last.busy_ns.saturating_sub(watched.first.busy_ns),
+            bytes: watched.last.bytes.saturating_sub(watched.first.bytes),
+            slowed_ns: watched.slowed_ns.clone(),
+            tasks: self
+                .tasks
+                .iter()
+                .map(|task| self.seen(task, number))
+                .collect(),
+        });
+        Advice::of(disks.collect(), seen_ns, max_frozen_ns)
+    }
+
+    fn seen(&self, task: &Watched, disk: usize) -> SeenTask {
+        let tally = &task.tallies[disk];
+        let end_ns = task.end_ns.unwrap_or(self.looked_ns);
+        SeenTask {
+            name: task.name.clone(),
+            queue_ns: tally.queue_ns,
+            active_ns: tally.active_ns,
+            seen: Seen {
+                think_ns: task.think_ns,
+                start_ns: task.start_ns.saturating_sub(self.began_ns),
+                took_ns: end_ns.saturating_sub(task.start_ns),
+                writes_last: tally.writes_last(),
+                is_size_known: task.is_size_known,
+                is_batch: task.class == Class::Batch,
+                ..tally.seen
+            },
+        }
+    }
+}
+
+/// Says who slowed whom: the time for which a task waited while others were served, by their parts of the disk's time.
+fn blame(steps: &[Step], slowed_ns: &mut BTreeMap<(usize, usize), f64>) {
+    let all_ns: u64 = steps.iter().map(|step| step.device_ns).sum();
+    for (slow, step) in steps.iter().enumerate() {
+        let others_ns = all_ns - step.device_ns;
+        let waited_ns = step.waited_ns.saturating_sub(step.device_ns).min(others_ns);
+        if waited_ns == 0 {
+            continue;
+        }
+        for (by, other) in steps.iter().enumerate() {
+            if by != slow && other.device_ns > 0 {
+                let part = other.device_ns as f64 / others_ns as f64;
+                *slowed_ns.entry((slow, by)).or_default() += waited_ns as f64 * part;
+            }
+        }
+    }
+}
+
+impl Onlooker for Watch<'_> {
+    fn will_start(&mut self, task: &Task, cgroup: &Cgroup) -> Result<(), ThrottleError> {
+        if self.tasks.is_empty() {
+            self.began_ns = now_ns();
+            self.looked_ns = self.began_ns;
+        }
+        let name = task.command.to_string_lossy().into_owned();
+        self.add(name, task.class, cgroup.path())
+    }
+
+    fn look(&mut self) -> u64 {
+        let due_ns = self.looked_ns + LOOK_EVERY_NS;
+        if now_ns() < due_ns {
+            return due_ns;
+        }
+        self.look_now()
+    }
+
+    fn ended(&mut self, number: usize) {
+        self.look_now();
+        if let Some(task) = self.tasks.get_mut(number) {
+            task.end_ns.get_or_insert_with(now_ns);
+        }
+    }
+
+    fn is_content(&self) -> bool {
+        self.until_ns.is_some_and(|until_ns| now_ns() >= until_ns)
+    }
+}

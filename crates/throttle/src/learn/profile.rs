@@ -1,0 +1,251 @@
+//! What was learned of a disk: a file for each in `/var/lib/luc/throttle`.
+//!
+//! A file is JSON with a version. One of another version, of another disk that has got the name since, that others than
+//! root could have written, or that is damaged counts as none; [`read`] says why.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use luc_control::throttle::auto::Measured;
+use luc_control::throttle::forecast::DiskModel;
+use luc_events::Dev;
+use serde::{Deserialize, Serialize};
+
+use crate::whole::write_whole;
+
+/// Where the files are.
+pub const DIRECTORY: &str = "/var/lib/luc/throttle";
+/// The version of the file.
+const VERSION: u32 = 1;
+const SECTOR_BYTES: u64 = 512;
+
+/// What was learned of a disk.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Learned {
+    /// The version of the file.
+    pub version: u32,
+    /// Which disk it is.
+    pub disk: Identity,
+    /// What one stream moves, bytes per second.
+    pub peak_bytes_per_s: f64,
+    /// Cost of a switch between streams, ns.
+    pub switch_ns: u64,
+    /// Cost of a read at random in one file, ns.
+    pub random_ns: u64,
+    /// What numbers of streams together move, over what one does.
+    pub speed_ups: Vec<(usize, f64)>,
+    /// Degradation curves: tasks of equal demand beside each other.
+    pub curves: Vec<Curve>,
+    /// Vector Points: so many tasks of this mean demand, bytes per second, are what the disk bears.
+    pub vector_points: Vec<(u32, f64)>,
+}
+
+/// A point of a degradation curve.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Curve {
+    /// How many ran together.
+    pub tasks: u32,
+    /// Bytes of the probe's blocks.
+    pub block_bytes: u64,
+    /// Its pause after each, ns.
+    pub think_ns: u64,
+    /// What each moves alone, bytes per second.
+    pub demand_bytes_per_s: f64,
+    /// The part of that which it lost: 0 nothing, 1 everything.
+    pub loss: f64,
+}
+
+/// What a disk is known by.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Identity {
+    /// Its model and serial number, or its device number where it has none.
+    pub name: String,
+    /// Its size, bytes.
+    pub size_bytes: u64,
+}
+
+impl Identity {
+    /// That of a disk that is there.
+    ///
+    /// # Errors
+    ///
+    /// The system's: there is no such disk.
+    pub fn of(dev: Dev) -> io::Result<Self> {
+        let folder = PathBuf::from(format!("/sys/dev/block/{}:{}", dev.major(), dev.minor()));
+        let sectors = fs::read_to_string(folder.join("size"))?;
+        let sectors: u64 = sectors.trim().parse().map_err(io::Error::other)?;
+        let text = |name: &str| {
+            let text = fs::read_to_string(folder.join("device").join(name)).unwrap_or_default();
+            text.trim().to_owned()
+        };
+        let words = [text("model"), text("serial"), text("wwid")];
+        let known: Vec<&str> = words
+            .iter()
+            .map(String::as_str)
+            .filter(|word| !word.is_empty())
+            .collect();
+        let mut name = known.join(" ");
+        if words[1].is_empty() && words[2].is_empty() {
+            // A model alone may be there twice.
+            name = format!("{name} {}:{}", dev.major(), dev.minor());
+        }
+        Ok(Self {
+            name: name.trim().to_owned(),
+            size_bytes: sectors * SECTOR_BYTES,
+        })
+    }
+
+    /// The file's name: what may not be in one is left out.
+    fn file(&self) -> PathBuf {
+        let name: String = self
+            .name
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+            .take(128)
+            .collect();
+        Path::new(DIRECTORY).join(format!("{name}-{}.json", self.size_bytes))
+    }
+}
+
+impl Learned {
+    /// With the present version.
+    #[must_use]
+    pub fn new(disk: Identity) -> Self {
+        Self {
+            version: VERSION,
+            disk,
+            peak_bytes_per_s: 0.0,
+            switch_ns: 0,
+            random_ns: 0,
+            speed_ups: Vec::new(),
+            curves: Vec::new(),
+            vector_points: Vec::new(),
+        }
+    }
+
+    /// The disk for forecasts.
+    #[must_use]
+    pub fn model(&self) -> DiskModel {
+        let most = self.speed_ups.iter().map(|(_, worth)| *worth);
+        DiskModel {
+            bytes_per_s: self.peak_bytes_per_s,
+            near_ns: self.random_ns,
+            far_ns: self.switch_ns,
+            request_ns: 0,
+            slots: (most.fold(1.0, f64::max).round() as usize).clamp(1, 64),
+        }
+    }
+
+    /// What a policy begins with.
+    #[must_use]
+    pub fn for_policy(&self) -> Measured {
+        Measured {
+            switch_ns: self.switch_ns,
+            speed_ups: self.speed_ups.clone(),
+        }
+    }
+
+    /// Keeps it; returns the file. Whoever reads meanwhile sees the old one or the new one.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    pub fn write(&self) -> io::Result<PathBuf> {
+        fs::create_dir_all(DIRECTORY)?;
+        let path = self.disk.file();
+        write_whole(&path, &serde_json::to_vec_pretty(self)?)?;
+        Ok(path)
+    }
+
+    /// Whether its figures can be.
+    fn is_sane(&self) -> bool {
+        let is_rate = |rate: f64| rate.is_finite() && rate > 0.0;
+        let is_time = |ns: u64| ns < 60_000_000_000;
+        let is_worth =
+            |(tasks, worth): &(usize, f64)| *tasks > 1 && *tasks <= 1024 && is_rate(*worth);
+        self.version == VERSION
+            && is_rate(self.peak_bytes_per_s)
+            && is_time(self.switch_ns)
+            && is_time(self.random_ns)
+            && self.speed_ups.iter().all(is_worth)
+    }
+}
+
+/// What was learned of a disk; `None` if nothing was.
+///
+/// # Errors
+///
+/// There is a file and it is no good: damaged, of another version, or written by somebody else.
+pub fn read(dev: Dev) -> io::Result<Option<Learned>> {
+    let identity = Identity::of(dev)?;
+    let Some(text) = luc_host::owned::read(&identity.file())? else {
+        return Ok(None);
+    };
+    parse(&text, &identity).map(Some)
+}
+
+fn parse(text: &str, identity: &Identity) -> io::Result<Learned> {
+    let learned: Learned = serde_json::from_str(text)?;
+    if learned.disk != *identity {
+        return Err(io::Error::other("it is of another disk"));
+    }
+    if !learned.is_sane() {
+        return Err(io::Error::other("it has figures that cannot be"));
+    }
+    Ok(learned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn learned() -> Learned {
+        Learned {
+            peak_bytes_per_s: 1e8,
+            speed_ups: vec![(2, 0.3)],
+            ..Learned::new(Identity {
+                name: "Model/X 1".to_owned(),
+                size_bytes: 5,
+            })
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let learned = learned();
+        let text = serde_json::to_string(&learned).expect("JSON");
+        assert_eq!(parse(&text, &learned.disk).expect("good"), learned);
+        let file = learned.disk.file();
+        assert_eq!(file, Path::new(DIRECTORY).join("Model-X-1-5.json"));
+        assert_eq!(learned.model().slots, 1);
+    }
+
+    #[test]
+    fn others_and_older_ones_are_refused() {
+        let learned = learned();
+        let other = Identity {
+            size_bytes: 6,
+            ..learned.disk.clone()
+        };
+        let text = serde_json::to_string(&learned).expect("JSON");
+        assert!(parse(&text, &other).is_err());
+        let newer = text.replace("\"version\":1", "\"version\":2");
+        assert!(parse(&newer, &learned.disk).is_err());
+        let no_rate = text.replace("100000000.0", "-1.0");
+        assert!(parse(&no_rate, &learned.disk).is_err());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text: String, cut in 0_usize..200) {
+            let learned = learned();
+            let whole = serde_json::to_string(&learned).expect("JSON");
+            let _ = parse(&text, &learned.disk);
+            let _ = parse(&whole[..cut.min(whole.len())], &learned.disk);
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Part `throttle-advise`: what `luc throttle advise` predicts of mixes, against what `luc throttle` makes of them.
+
+use luc_claims::report::{Page, Table, Target, number};
+use luc_vm::Kernel;
+use serde_json::{Value, json};
+
+use super::guest::{alone_s, boot, cells, script, times};
+use super::mixes::{Mix, Model};
+use super::settings::{Setting, plain};
+use super::{KERNEL, figures};
+use crate::error::EvaluateError;
+use crate::harness::{Harness, missing};
+use crate::progress::Progress;
+use crate::safety::resume::Runs;
+
+/// How long the guest's disk is measured.
+const LEARN: &str = "13s";
+/// What is predicted is to be this near, as a part of what comes, on average.
+const NEAR: f64 = 0.10;
+/// What advice rests on.
+const KNOWLEDGE: [&str; 2] = ["seen", "learned"];
+const PREDICTED: [&str; 3] = ["WS", "TP", "worst task"];
+
+/// Ten mixes.
+fn mixes() -> Vec<Mix> {
+    let mut all = vec![
+        Mix::streams(4, 32),
+        Mix::streams(8, 32),
+        Mix {
+            name: "4 long streams".to_owned(),
+            ..Mix::streams(4, 128)
+        },
+        Mix::unequal(4, 16),
+    ];
+    all.extend((0..5).map(Mix::compounded));
+    all.push(Mix::on(Model::Ssd, 64));
+    all
+}
+
+pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+    if let Some(reason) = luc_vm::missing() {
+        return Err(reason.into());
+    }
+    let kernel = Kernel::find(KERNEL)?;
+    let all: Vec<Mix> = mixes()
+        .into_iter()
+        .filter(|mix| harness.options.wants(&mix.name))
+        .collect();
+    if all.is_empty() {
+        return Err(EvaluateError::NoCell(
+            harness.options.only.clone().unwrap_or_default(),
+        ));
+    }
+    let seeds = harness.options.repeats.unwrap_or(1) as u64;
+    let runs = Runs::open(harness);
+    let mut progress = Progress::new(harness.part, all.len() * seeds as usize);
+    let mut compared = Vec::new();
+    for mix in &all {
+        for seed in harness.options.seed..harness.options.seed + seeds {
+            let key = json!({ "mix": mix.name, "places": seed });
+            let result = runs.get(&key, || in_guest(harness, &kernel, mix, seed))?;
+            for knowledge in KNOWLEDGE {
+                compared.push(Compared::of(mix, knowledge, &result)?);
+            }
+            progress.step(&format!("{}, places {seed}", mix.name));
+        }
+    }
+    Ok(page(&compared, kernel.release()))
+}
+
+/// Alone, advised and throttled; then the same after the disk was measured.
+fn in_guest(
+    harness: &Harness,
+    kernel: &Kernel,
+    mix: &Mix,
+    seed: u64,
+) -> Result<Value, EvaluateError> {
+    let setting = |policy| Setting { policy, ..plain() };
+    let (advise, auto) = (setting("advise"), setting("auto"));
+    let mut lines = cells(mix, &[]);
+    for knowledge in KNOWLEDGE {
+        if knowledge == "learned" {
+            lines.push(format!("learn learn {LEARN}"));
+        }
+        for (name, setting) in [("advise", &advise), ("auto", &auto)] {
+            let mut together = cells(mix, &[setting]).pop().unwrap_or_default();
+            together = together.replacen("together.0", &format!("{name}.{knowledge}"), 1);
+            lines.push(together);
+        }
+    }
+    let outcome = boot(harness, kernel, mix, script(mix, &lines, seed))?;
+    let file = |name: String| outcome.file(&name).ok_or_else(|| missing(&name));
+    let mut result = json!({ "tasks": mix.about(), "alone_s": alone_s(&outcome, mix)? });
+    for knowledge in KNOWLEDGE {
+        let advice: Value = serde_json::from_str(&file(format!("advise.{knowledge}.json"))?)
+            .map_err(|_| missing("advice"))?;
+        result[knowledge] = json!({
+            "advice": advice,
+            "none": times(&file(format!("advise.{knowledge}.tasks"))?)?,
+            "auto": times(&file(format!("auto.{knowledge}.tasks"))?)?,
+        });
+    }
+    result["learn"] = serde_json::from_str(&file("learn.json".to_owned())?)
+        .map_err(|_| missing("what was learned"))?;
+    Ok(result)
+}
+
+/// Predictions for a mix beside what came.
+#[derive(Debug)]
+struct Compared {
+    mix: String,
+    knowledge: &'static str,
+    predicted: [f64; 3],
+    obtained: [f64; 3],
+    /// Mean error of the times alone, as a part of them.
+    alone_error: f64,
+    /// The model without a throttle, over what was seen.
+    model_over_seen: f64,
+}
+
+impl Compared {
+    fn of(mix: &Mix, knowledge: &'static str, result: &Value) -> Result<Self, EvaluateError> {
+        let list = |value: &Value| -> Result<Vec<(f64, f64)>, EvaluateError> {
+            serde_json::from_value(value.clone()).map_err(|_| missing("the times of tasks"))
+        };
+        let alone: Vec<f64> = serde_json::from_value(result["alone_s"].clone())
+            .map_err(|_| missing("the times alone"))?;
+        let of = &result[knowledge];
+        let (none, auto) = (list(&of["none"])?, list(&of["auto"])?);
+        let advice = &of["advice"]["disks"][0];
+        let tasks = advice["tasks"]
+            .as_array()
+            .filter(|tasks| tasks.len() == alone.len())
+            .ok_or_else(|| missing("advice on each task"))?;
+        let number = |value: &Value| value.as_f64().ok_or_else(|| missing("a prediction"));
+        let finish = |times: &[(f64, f64)]| times.iter().map(|time| time.1).collect::<Vec<f64>>();
+        let (none, auto) = (finish(&none), finish(&auto));
+        let worst = auto.iter().zip(&none).map(|(auto, none)| auto / none);
+        let parts = alone.iter().zip(&auto).map(|(alone, auto)| alone / auto);
+        let all_done = auto.iter().copied().fold(0.0, f64::max);
+        let mut alone_error = 0.0;
+        for (task, alone) in tasks.iter().zip(&alone) {
+            alone_error += (number(&task["alone_s"])? / alone - 1.0).abs() / tasks.len() as f64;
+        }
+        Ok(Self {
+            mix: mix.name.clone(),
+            knowledge,
+            predicted: [
+                number(&advice["then"]["weighted_speedup"])?,
+                number(&advice["then"]["throughput_per_s"])?,
+                number(&advice["worst"]["then_s"])? / number(&advice["worst"]["now_s"])?,
+            ],
+            obtained: [
+                parts.sum(),
+                auto.len() as f64 / all_done,
+                worst.fold(0.0, f64::max),
+            ],
+            alone_error,
+            model_over_seen: number(&advice["model_over_seen"])?,
+        })
+    }
+
+    /// By how much each prediction was off, as a part of what came.
+    fn errors(&self) -> [f64; 3] {
+        [0, 1, 2].map(|i| self.predicted[i] / self.obtained[i] - 1.0)
+    }
+}
+
+fn percent(part: f64) -> String {
+    format!("{:+.1} %", 100.0 * part)
+}
+
+fn page(compared: &[Compared], release: &str) -> Page {
+    let mut table = Table::new(&[
+        "mix",
+        "model from",
+        "WS predicted",
+        "came",
+        "off by",
+        "TP predicted, 1/s",
+        "came",
+        "off by",
+        "worst task predicted",
+        "came",
+        "off by",
+        "times alone off by",
+        "model over seen, unthrottled",
+    ]);
+    for one in compared {
+        let mut row = vec![one.mix.clone(), one.knowledge.to_owned()];
+        for (i, error) in one.errors().into_iter().enumerate() {
+            row.push(number(one.predicted[i]));
+            row.push(number(one.obtained[i]));
+            row.push(percent(error));
+        }
+        row.push(percent(one.alone_error));
+        row.push(number(one.model_over_seen));
+        table.row(row);
+    }
+    let mut targets = Vec::new();
+    for knowledge in KNOWLEDGE {
+        let of: Vec<&Compared> = compared
+            .iter()
+            .filter(|one| one.knowledge == knowledge)
+            .collect();
+        let mut all = Vec::new();
+        for (i, what) in PREDICTED.iter().enumerate() {
+            let errors: Vec<f64> = of.iter().map(|one| one.errors()[i].abs()).collect();
+            all.extend(&errors);
+            targets.push(Target::below(
+                format!("{what}, model as {knowledge}: mean error, as a part of what comes"),
+                figures::mean(&errors),
+                NEAR,
+            ));
+        }
+        targets.push(Target::below(
+            format!("all three, model as {knowledge}: mean error"),
+            figures::mean(&all),
+            NEAR,
+        ));
+    }
+    Page {
+        title: "What advice predicts, and what comes".to_owned(),
+        about: about(release),
+        tables: vec![("Predictions and what came.".to_owned(), table)],
+        targets,
+    }
+}
+
+fn about(release: &str) -> String {
+    format!(
+        "In guests with Linux {release} in virtual time, on the disks and mixes of [throttle](throttle.md). `luc throttle \
+         advise --task ...` runs a mix without a throttle and predicts what the throttle would make of it; then \
+         `luc throttle run` with policy auto runs the same mix, and each task runs alone. WS is the sum of time alone over \
+         time together, predicted with the predicted times alone; TP is tasks over the time until all are done; the worst \
+         task is the one whose time with the throttle is the largest part of its time without, and the figure is that \
+         part. The model of the disk is fitted to what was seen of the mix itself (*seen*), or `luc throttle learn` has \
+         measured the disk before, for {LEARN} (*learned*); its policy then begins with that, too."
+    )
+}
