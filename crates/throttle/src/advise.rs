@@ -49,7 +49,7 @@ pub fn of_commands(
     tick: &mut dyn FnMut(f64),
 ) -> Result<Advice, ThrottleError> {
     Hierarchy::find()?;
-    let mut watch = Watch::open(&options.disks, tick)?;
+    let mut watch = Watch::open(&options.disks, Box::new(tick))?;
     let tasks: Vec<Task> = commands
         .iter()
         .map(|command| Task {
@@ -95,7 +95,7 @@ pub fn of_cgroups(
             patterns.collect::<Vec<_>>().join(", "),
         ));
     }
-    let mut watch = Watch::open(&options.disks, tick)?;
+    let mut watch = Watch::open(&options.disks, Box::new(tick))?;
     let end_ns = now_ns() + for_ns;
     let nothing: [OwnedFd; 0] = [];
     let mut rescan_ns = 0;

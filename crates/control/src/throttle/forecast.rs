@@ -70,6 +70,8 @@ pub struct Spec {
     pub class: Class,
     /// Its share of the disk against that of others; 100 is usual.
     pub weight: u32,
+    /// What the disk moves where this task's data is, bytes per second; `None`: as anywhere.
+    pub bytes_per_s: Option<f64>,
     /// When it begins, ns.
     pub start_ns: u64,
     /// Bytes in all; `u64::MAX`: it does not end.
@@ -99,6 +101,7 @@ impl Spec {
         Self {
             class: Class::Batch,
             weight: 100,
+            bytes_per_s: None,
             start_ns: 0,
             bytes,
             request_bytes: STREAM_REQUEST_BYTES,

@@ -33,7 +33,9 @@ pub struct TaskSums {
     pub continued: u64,
     /// Those of `sequential` that were reads; it begins anew after 2^32.
     pub sequential_reads: u32,
-    /// Bytes of them.
+    /// Where on the disk the request that it was issued last ends, sectors of 512 bytes.
+    pub next_sector: u64,
+    /// Bytes of `sequential_reads`.
     pub sequential_bytes: u64,
     /// How long the disk was at them, ns.
     pub sequential_ns: u64,
@@ -60,6 +62,7 @@ impl TaskSums {
             last_submit_ns: memory.last_submit_ns.load(Relaxed),
             last_complete_ns: memory.last_complete_ns.load(Relaxed),
             continued: memory.continued.load(Relaxed),
+            next_sector: memory.next_sector.load(Relaxed),
             sequential_reads: memory.sequential_reads.load(Relaxed),
             sequential_bytes: memory.sequential_bytes.load(Relaxed),
             sequential_ns: memory.sequential_ns.load(Relaxed),

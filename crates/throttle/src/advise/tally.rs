@@ -17,6 +17,8 @@ pub(super) struct Tally {
     /// Time for which it had something outstanding, ns.
     pub(super) active_ns: u64,
     last: TaskSums,
+    /// Sum of the places of its requests, each weighted with its bytes, and these.
+    places: (f64, f64),
     /// Bytes written, weighted with the bytes that had been read by then.
     written_after: f64,
     /// Whether it was seen in a call that writes many requests.
@@ -64,6 +66,8 @@ impl Tally {
         seen.write_ns += write_ns;
         self.queue_ns += since(now.queue_ns, last.queue_ns);
         self.active_ns += active_ns;
+        self.places.0 += now.next_sector as f64 * (read + written) as f64;
+        self.places.1 += (read + written) as f64;
         self.written_after += written as f64 * seen.bytes_read as f64;
         let is_writing = requests == writes && (writes > 0 || now.outstanding > 0);
         self.has_call |= is_writing && now.outstanding >= 2;
@@ -87,6 +91,11 @@ impl Tally {
             alone.continued += seen.continued - before.continued;
             alone.device_ns += seen.read_ns - before.read_ns;
         }
+    }
+
+    /// Where its data is on average, in sectors; `None`: it moved none.
+    pub(super) fn sector(&self) -> Option<f64> {
+        (self.places.1 > 0.0).then(|| self.places.0 / self.places.1)
     }
 
     /// Whether it wrote in a call at its end.

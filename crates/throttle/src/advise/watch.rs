@@ -14,6 +14,7 @@ use crate::ThrottleError;
 use crate::cgroup::Cgroup;
 use crate::clock::now_ns;
 use crate::config::Kind;
+use crate::learn::Learned;
 use crate::observer::Observer;
 use crate::run::{Onlooker, Task};
 use crate::sizes;
@@ -32,7 +33,7 @@ pub struct Watch<'t> {
     refused: BTreeSet<PathBuf>,
     /// When enough was seen, ns; `None`: never.
     until_ns: Option<u64>,
-    tick: &'t mut dyn FnMut(f64),
+    tick: Box<dyn FnMut(f64) + 't>,
 }
 
 #[derive(Debug, Default)]
@@ -73,7 +74,7 @@ impl<'t> Watch<'t> {
     /// # Errors
     ///
     /// [`ThrottleError::Probe`], [`ThrottleError::Disk`].
-    pub fn open(disks: &[String], tick: &'t mut dyn FnMut(f64)) -> Result<Self, ThrottleError> {
+    pub fn open(disks: &[String], tick: Box<dyn FnMut(f64) + 't>) -> Result<Self, ThrottleError> {
         let observer = Observer::open(disks)?;
         let disk = |disk| {
             let first = observer.disk(disk);
@@ -105,7 +106,12 @@ impl<'t> Watch<'t> {
     /// What each task did on the first disk.
     pub(crate) fn seen_on_first(&self) -> Vec<Seen> {
         let tasks = self.tasks.iter();
-        tasks.map(|task| self.seen(task, 0).seen).collect()
+        tasks.map(|task| self.seen(task, 0, None).seen).collect()
+    }
+
+    /// Where the data of the first task is on the first disk, in sectors.
+    pub(crate) fn sector_of_first(&self) -> Option<f64> {
+        self.tasks.first()?.tallies.first()?.sector()
     }
 
     fn add(&mut self, name: String, class: Class, cgroup: &Path) -> Result<(), ThrottleError> {
@@ -221,23 +227,24 @@ impl<'t> Watch<'t> {
     pub fn advice(&self, max_frozen_ns: u64) -> Advice {
         let seen_ns = self.looked_ns.saturating_sub(self.began_ns);
         let disks = self.observer.disks().iter().zip(&self.disks);
-        let disks = disks.enumerate().map(|(number, (disk, watched))| SeenDisk {
-            name: disk.name.clone(),
-            has_arm: disk.has_arm,
-            measured: crate::learn::learned(disk.dev),
-            busy_ns: watched.last.busy_ns.saturating_sub(watched.first.busy_ns),
-            bytes: watched.last.bytes.saturating_sub(watched.first.bytes),
-            slowed_ns: watched.slowed_ns.clone(),
-            tasks: self
-                .tasks
-                .iter()
-                .map(|task| self.seen(task, number))
-                .collect(),
+        let disks = disks.enumerate().map(|(number, (disk, watched))| {
+            let measured = crate::learn::learned(disk.dev);
+            let tasks = self.tasks.iter();
+            let tasks = tasks.map(|task| self.seen(task, number, measured.as_ref()));
+            SeenDisk {
+                name: disk.name.clone(),
+                has_arm: disk.has_arm,
+                busy_ns: watched.last.busy_ns.saturating_sub(watched.first.busy_ns),
+                bytes: watched.last.bytes.saturating_sub(watched.first.bytes),
+                slowed_ns: watched.slowed_ns.clone(),
+                tasks: tasks.collect(),
+                measured,
+            }
         });
         Advice::of(disks.collect(), seen_ns, max_frozen_ns)
     }
 
-    fn seen(&self, task: &Watched, disk: usize) -> SeenTask {
+    fn seen(&self, task: &Watched, disk: usize, measured: Option<&Learned>) -> SeenTask {
         let tally = &task.tallies[disk];
         let end_ns = task.end_ns.unwrap_or(self.looked_ns);
         SeenTask {
@@ -245,6 +252,9 @@ impl<'t> Watch<'t> {
             queue_ns: tally.queue_ns,
             active_ns: tally.active_ns,
             seen: Seen {
+                measured_bytes_per_s: measured
+                    .zip(tally.sector())
+                    .map(|(learned, sector)| learned.bytes_per_s_at(sector)),
                 think_ns: task.think_ns,
                 start_ns: task.start_ns.saturating_sub(self.began_ns),
                 took_ns: end_ns.saturating_sub(task.start_ns),

@@ -27,8 +27,10 @@ const STACKED: [u32; 4] = [1, 2, 4, 8];
 const DEMANDS: [(u64, u64); 3] = [(128 << 10, 0), (32 << 10, 1_000_000), (4 << 10, 1_000_000)];
 /// Blocks that are read at random.
 const RANDOM_BYTES: u64 = 64 << 10;
-/// Cells: each demand with each number, and reads at random alone.
-const CELLS: u64 = (STACKED.len() * DEMANDS.len()) as u64 + 1;
+/// Cells: each demand with each number, reads at random alone, and each file alone.
+const CELLS: u64 = (STACKED.len() * DEMANDS.len()) as u64 + 1 + MOST as u64;
+/// The most at a time, each with a file of its own.
+const MOST: u32 = 8;
 /// Files are no larger than this, and together no more than this part of what is free.
 const LARGEST_BYTES: u64 = 64 << 20;
 const SMALLEST_BYTES: u64 = 8 << 20;
@@ -81,7 +83,7 @@ impl Plan {
         let (disk, dev) = disk_of(about.dev()).map_err(refused)?;
         let identity = Identity::of(dev).map_err(|error| refused(error.to_string()))?;
         let space = rustix::fs::statvfs(&folder).map_err(|error| refused(error.to_string()))?;
-        let files = u64::from(STACKED.into_iter().max().unwrap_or(1));
+        let files = u64::from(MOST);
         let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
         let file_bytes = (free_bytes / FREE_PART / files).min(LARGEST_BYTES) >> 20 << 20;
         if file_bytes < SMALLEST_BYTES {
@@ -105,7 +107,7 @@ impl Plan {
     #[must_use]
     pub fn read_bytes(&self) -> u64 {
         let stacked: u32 = STACKED.iter().sum();
-        (u64::from(stacked) * DEMANDS.len() as u64 + 1) * self.file_bytes
+        (u64::from(stacked) * DEMANDS.len() as u64 + 1 + self.files) * self.file_bytes
     }
 
     /// Bytes that are written.
@@ -209,6 +211,7 @@ pub fn measure(
         tick,
     };
     let random = stand.cell(1, RANDOM_BYTES, 0, true)?;
+    let rates = stand.rates()?;
     let mut fastest: Vec<Vec<Seen>> = Vec::new();
     let mut curves = Vec::new();
     for (block_bytes, think_ns) in DEMANDS {
@@ -229,7 +232,7 @@ pub fn measure(
             }
         }
     }
-    learned(plan, &random, &fastest, curves).ok_or_else(|| ThrottleError::Learn {
+    learned(plan, &random, &fastest, (curves, rates)).ok_or_else(|| ThrottleError::Learn {
         what: plan.disk.clone(),
         reason: "nothing was read from it: is the file system on another disk?".to_owned(),
     })
@@ -283,9 +286,37 @@ impl Stand<'_> {
         // The farthest apart: all of them for 8, the first and the last for 2.
         let last = self.files.len() - 1;
         let steps = (tasks as usize - 1).max(1);
-        let commands: Vec<Task> = (0..tasks as usize)
-            .map(|number| {
-                let file = &self.files[number * last / steps];
+        let files: Vec<&Path> = (0..tasks as usize)
+            .map(|number| self.files[number * last / steps].as_path())
+            .collect();
+        Ok(self
+            .run(&files, (block_bytes, think_ns), is_random)?
+            .seen_on_first())
+    }
+
+    /// What a stream moves at each file's place: its sector, and bytes per second; ascending.
+    fn rates(&mut self) -> Result<Vec<(f64, f64)>, ThrottleError> {
+        let mut rates = Vec::new();
+        for file in self.files {
+            let watch = self.run(&[file], DEMANDS[0], false)?;
+            let seen = watch.seen_on_first();
+            let rate = seen.first().and_then(fit::sequential_rate);
+            rates.extend(watch.sector_of_first().zip(rate));
+        }
+        rates.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Ok(rates)
+    }
+
+    /// Runs a probe on each file for a cell's time.
+    fn run(
+        &mut self,
+        files: &[&Path],
+        (block_bytes, think_ns): (u64, u64),
+        is_random: bool,
+    ) -> Result<Watch<'static>, ThrottleError> {
+        let commands: Vec<Task> = files
+            .iter()
+            .map(|file| {
                 let mut words = format!(
                     "exec {} bench ranking {} --cold --block {block_bytes}",
                     quoted(self.luc),
@@ -314,8 +345,7 @@ impl Stand<'_> {
             settings: Vec::new(),
             discard_output: true,
         };
-        let mut nothing = |_| {};
-        let mut watch = Watch::open(&options.engine.disks, &mut nothing)?;
+        let mut watch = Watch::open(&options.engine.disks, Box::new(|_| {}))?;
         watch.only_for(self.plan.measuring_ns / CELLS);
         let outcome = run_watched(self.luc, &commands, &options, Some(&mut watch))?;
         if outcome.interrupted {
@@ -323,7 +353,7 @@ impl Stand<'_> {
         }
         self.cells += 1;
         (self.tick)(self.cells as f64 / CELLS as f64);
-        Ok(watch.seen_on_first())
+        Ok(watch)
     }
 }
 
@@ -343,13 +373,15 @@ fn learned(
     plan: &Plan,
     random: &[Seen],
     fastest: &[Vec<Seen>],
-    curves: Vec<Curve>,
+    (curves, rates): (Vec<Curve>, Vec<(f64, f64)>),
 ) -> Option<Learned> {
     let alone = fastest.first()?;
-    let rates = alone.iter().filter_map(fit::sequential_rate);
-    let peak_bytes_per_s = rates.reduce(f64::max)?;
+    let peak_bytes_per_s = rates.iter().map(|(_, rate)| *rate).reduce(f64::max)?;
     let mut learned = Learned::new(plan.identity.clone());
     learned.peak_bytes_per_s = peak_bytes_per_s;
+    // The places of what runs together are those of the rates, on average.
+    let mean_bytes_per_s = rates.iter().map(|(_, rate)| *rate).sum::<f64>() / rates.len() as f64;
+    learned.rates = rates;
     learned.speed_ups = STACKED
         .into_iter()
         .zip(fastest)
@@ -358,7 +390,7 @@ fn learned(
         .filter(|(_, worth)| worth.is_finite() && *worth > 0.0)
         .collect();
     let model = |far_ns, near_ns| luc_control::throttle::forecast::DiskModel {
-        bytes_per_s: peak_bytes_per_s,
+        bytes_per_s: mean_bytes_per_s,
         near_ns,
         far_ns,
         request_ns: 0,

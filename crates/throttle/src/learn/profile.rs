@@ -17,7 +17,7 @@ use crate::whole::write_whole;
 /// Where the files are.
 pub const DIRECTORY: &str = "/var/lib/luc/throttle";
 /// The version of the file.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const SECTOR_BYTES: u64 = 512;
 
 /// What was learned of a disk.
@@ -28,8 +28,10 @@ pub struct Learned {
     pub version: u32,
     /// Which disk it is.
     pub disk: Identity,
-    /// What one stream moves, bytes per second.
+    /// What one stream moves where that is most, bytes per second.
     pub peak_bytes_per_s: f64,
+    /// What one stream moves by where it is, in sectors of 512 bytes and bytes per second; ascending.
+    pub rates: Vec<(f64, f64)>,
     /// Cost of a switch between streams, ns.
     pub switch_ns: u64,
     /// Cost of a read at random in one file, ns.
@@ -119,6 +121,7 @@ impl Learned {
             version: VERSION,
             disk,
             peak_bytes_per_s: 0.0,
+            rates: Vec::new(),
             switch_ns: 0,
             random_ns: 0,
             speed_ups: Vec::new(),
@@ -127,12 +130,29 @@ impl Learned {
         }
     }
 
+    /// What one stream moves at this sector, bytes per second: between the places that were measured.
+    #[must_use]
+    pub fn bytes_per_s_at(&self, sector: f64) -> f64 {
+        let after = self.rates.partition_point(|(place, _)| *place <= sector);
+        match (
+            after.checked_sub(1).and_then(|i| self.rates.get(i)),
+            self.rates.get(after),
+        ) {
+            (Some((a, low)), Some((b, high))) if b > a => {
+                low + (high - low) * (sector - a) / (b - a)
+            }
+            (Some((_, rate)), _) | (_, Some((_, rate))) => *rate,
+            _ => self.peak_bytes_per_s,
+        }
+    }
+
     /// The disk for forecasts.
     #[must_use]
     pub fn model(&self) -> DiskModel {
         let most = self.speed_ups.iter().map(|(_, worth)| *worth);
         DiskModel {
-            bytes_per_s: self.peak_bytes_per_s,
+            bytes_per_s: self
+                .bytes_per_s_at(self.disk.size_bytes as f64 / 2.0 / SECTOR_BYTES as f64),
             near_ns: self.random_ns,
             far_ns: self.switch_ns,
             request_ns: 0,
@@ -164,11 +184,17 @@ impl Learned {
     /// Whether its figures can be.
     fn is_sane(&self) -> bool {
         let is_rate = |rate: f64| rate.is_finite() && rate > 0.0;
+        let are_rates = self
+            .rates
+            .iter()
+            .all(|(sector, rate)| sector.is_finite() && is_rate(*rate));
         let is_time = |ns: u64| ns < 60_000_000_000;
         let is_worth =
             |(tasks, worth): &(usize, f64)| *tasks > 1 && *tasks <= 1024 && is_rate(*worth);
         self.version == VERSION
             && is_rate(self.peak_bytes_per_s)
+            && are_rates
+            && self.rates.is_sorted_by(|a, b| a.0 <= b.0)
             && is_time(self.switch_ns)
             && is_time(self.random_ns)
             && self.speed_ups.iter().all(is_worth)
@@ -222,6 +248,13 @@ mod tests {
         let file = learned.disk.file();
         assert_eq!(file, Path::new(DIRECTORY).join("Model-X-1-5.json"));
         assert_eq!(learned.model().slots, 1);
+        let zoned = Learned {
+            rates: vec![(100.0, 2e8), (200.0, 1e8)],
+            ..learned
+        };
+        for (sector, rate) in [(0.0, 2e8), (150.0, 1.5e8), (900.0, 1e8)] {
+            assert!((zoned.bytes_per_s_at(sector) - rate).abs() < 1.0);
+        }
     }
 
     #[test]
@@ -233,7 +266,7 @@ mod tests {
         };
         let text = serde_json::to_string(&learned).expect("JSON");
         assert!(parse(&text, &other).is_err());
-        let newer = text.replace("\"version\":1", "\"version\":2");
+        let newer = text.replace("\"version\":2", "\"version\":3");
         assert!(parse(&newer, &learned.disk).is_err());
         let no_rate = text.replace("100000000.0", "-1.0");
         assert!(parse(&no_rate, &learned.disk).is_err());

@@ -11,8 +11,9 @@ use super::{DiskModel, LastCall, Spec};
 const LEAST_BYTES: u64 = 1 << 20;
 /// Fewer requests than this say nothing about the cost of getting there.
 const LEAST_REQUESTS: u64 = 16;
-/// Sequential rate of a disk about which nothing is known, bytes per second: with an arm, and without.
-const TYPICAL: [f64; 2] = [120e6, 400e6];
+/// Sequential rate of a disk about which nothing is known, bytes per second: with an arm, between the outer and the
+/// inner edge, and without.
+const TYPICAL: [f64; 2] = [92e6, 400e6];
 /// Within the files of one task an arm moves less far, and waits as long for the rotation.
 const NEAR_PART: f64 = 0.55;
 /// Fewer jumps than this part of the requests are the file system's, not the task's.
@@ -51,6 +52,8 @@ pub struct Seen {
     pub start_ns: u64,
     /// How long it took, or was seen, ns.
     pub took_ns: u64,
+    /// The rate that was measured before where its data is, bytes per second.
+    pub measured_bytes_per_s: Option<f64>,
     /// Whether it wrote after it had read, in the call that ended it.
     pub writes_last: bool,
     /// Whether a policy can know how much it has yet to read.
@@ -92,19 +95,25 @@ impl Seen {
 pub fn disk(tasks: &[Seen], measured: Option<&DiskModel>, has_arm: bool) -> DiskModel {
     let sum = |of: fn(&Seen) -> u64| tasks.iter().map(of).sum::<u64>();
     let bytes_per_s = rate(tasks, measured, has_arm);
-    let ns_of = |bytes: u64| bytes as f64 * 1e9 / bytes_per_s;
+    let move_ns =
+        |task: &Seen, bytes: u64| bytes as f64 * 1e9 / rate_of(task).unwrap_or(bytes_per_s);
     let elsewhere = sum(|task| task.reads.saturating_sub(task.sequential_reads));
     let elsewhere_ns = sum(|task| task.read_ns.saturating_sub(task.sequential_ns)) as f64
-        - ns_of(sum(|task| {
-            task.bytes_read.saturating_sub(task.sequential_bytes)
-        }));
+        - tasks
+            .iter()
+            .map(|task| move_ns(task, task.bytes_read.saturating_sub(task.sequential_bytes)))
+            .sum::<f64>();
     let far_seen =
         (elsewhere >= LEAST_REQUESTS).then(|| (elsewhere_ns / elsewhere as f64).max(0.0) as u64);
     let far_ns = far_seen
         .or(measured.map(|disk| disk.far_ns))
         .unwrap_or(if has_arm { 12_000_000 } else { 0 });
     let jumps = sum(|task| task.alone.requests.saturating_sub(task.alone.continued));
-    let jumps_ns = sum(|task| task.alone.device_ns) as f64 - ns_of(sum(|task| task.alone.bytes));
+    let jumps_ns = sum(|task| task.alone.device_ns) as f64
+        - tasks
+            .iter()
+            .map(|task| move_ns(task, task.alone.bytes))
+            .sum::<f64>();
     let near_seen = (jumps >= LEAST_REQUESTS).then(|| (jumps_ns / jumps as f64).max(0.0) as u64);
     let near_ns = near_seen
         .or(measured.map(|disk| disk.near_ns))
@@ -122,10 +131,18 @@ fn rate(tasks: &[Seen], measured: Option<&DiskModel>, has_arm: bool) -> f64 {
     if let Some(disk) = measured {
         return disk.bytes_per_s;
     }
-    let rates = tasks.iter().filter_map(sequential_rate);
-    rates
-        .reduce(f64::max)
-        .unwrap_or(TYPICAL[usize::from(!has_arm)])
+    let rates: Vec<f64> = tasks.iter().filter_map(sequential_rate).collect();
+    if rates.is_empty() {
+        return TYPICAL[usize::from(!has_arm)];
+    }
+    rates.iter().copied().fold(0.0, f64::max)
+}
+
+/// The rate where a task's data is: as measured, or as it was seen to read there, bytes per second.
+fn rate_of(task: &Seen) -> Option<f64> {
+    let is_stream = task.jumps() < STREAM_JUMPS && task.think_ns < task.took_ns / 4;
+    task.measured_bytes_per_s
+        .or_else(|| sequential_rate(task).filter(|_| is_stream))
 }
 
 /// What a task's sequential reads moved, gaps included, bytes per second. Whoever thinks has larger gaps, so the fastest
@@ -161,6 +178,7 @@ pub fn task(seen: &Seen, from_ns: u64) -> Spec {
         } else {
             Class::Protected
         },
+        bytes_per_s: rate_of(seen),
         start_ns: seen.start_ns.saturating_sub(from_ns) + before_ns,
         bytes: bytes + last_call.map_or(0, |last| last.bytes),
         request_bytes: bytes.checked_div(requests).unwrap_or(1).max(1),

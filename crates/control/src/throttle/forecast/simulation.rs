@@ -145,12 +145,19 @@ impl Simulation {
                 Access::Far
             };
             self.heads[slot] = request.position + request.bytes;
+            let disk = DiskModel {
+                bytes_per_s: self.tasks[task]
+                    .spec
+                    .bytes_per_s
+                    .unwrap_or(self.disk.bytes_per_s),
+                ..self.disk
+            };
             self.in_service.push(InService {
                 task,
                 slot,
                 request,
                 issued_ns: self.now_ns,
-                ends_ns: self.now_ns + self.disk.service_ns(request.bytes, access),
+                ends_ns: self.now_ns + disk.service_ns(request.bytes, access),
                 is_sequential: head.is_some(),
             });
         }
