@@ -121,7 +121,7 @@ fn config(args: &Args) -> anyhow::Result<Config> {
         config
             .rules
             .iter()
-            .all(|rule: &Rule| rule.class == Class::Batch)
+            .all(|rule: &Rule| rule.kind.class == Class::Batch)
     );
     Ok(config)
 }
