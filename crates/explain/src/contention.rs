@@ -10,6 +10,7 @@
 //! so neither counts as a task; their time counts as the disk's.
 
 mod estimate;
+pub(crate) mod figures;
 mod report;
 mod task;
 #[cfg(test)]
@@ -24,7 +25,7 @@ use luc_events::tables::Request;
 use crate::fast::FastMap;
 use crate::threads::Threads;
 
-pub use report::{Contention, DiskTask, Slowed};
+pub use figures::{Contention, DiskTask, Slowed};
 
 use task::{Before, Kind, Task};
 

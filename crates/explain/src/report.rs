@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::actor::Actor;
 use crate::batching::Batching;
-use crate::contention::Contention;
+use crate::contention::figures::Contention;
 use crate::findings::{Finding, Remedy, Warning};
 use crate::histogram::Latency;
 use crate::parts::{Part, Parts};

@@ -80,3 +80,12 @@ pub(super) fn with_holder(file_system: &FileSystemReport, part: Part, finding: F
         ..finding
     }
 }
+
+/// A process in words.
+pub(super) fn in_words(actor: &Actor) -> String {
+    if actor.comm.is_empty() {
+        format!("process {}", actor.process)
+    } else {
+        format!("{} ({})", actor.comm, actor.process)
+    }
+}

@@ -2,8 +2,8 @@
 
 use luc_events::Dev;
 
+use super::actors::in_words;
 use super::figures::evidence;
-use super::find::in_words;
 use super::{Evidence, Finding, FindingKind, Unit};
 use crate::actor::Actor;
 use crate::contention::{Contention, DiskTask};

@@ -5,12 +5,11 @@
 
 use luc_events::Dev;
 
-use super::actors::{with_dirtier, with_filler, with_holder, with_victim};
+use super::actors::{in_words, with_dirtier, with_filler, with_holder, with_victim};
 use super::contention::on_disks;
 use super::figures::{Figures, evidence};
 use super::storage::{not_storage, storage_ns};
 use super::{Evidence, Finding, FindingKind, Unit};
-use crate::actor::Actor;
 use crate::parts::{Part, Parts};
 use crate::report::{Blame, FileSystemReport, Report};
 
@@ -397,14 +396,5 @@ impl Foreign<'_> {
                 ),
             ],
         }
-    }
-}
-
-/// A process in words.
-pub(super) fn in_words(actor: &Actor) -> String {
-    if actor.comm.is_empty() {
-        format!("process {}", actor.process)
-    } else {
-        format!("{} ({})", actor.comm, actor.process)
     }
 }
