@@ -104,7 +104,7 @@ fn a_disk_is_learned_and_nothing_is_left_on_it() {
     }
     assert!(said.contains("writes") && said.contains("reads"), "{said}");
     assert_eq!(names(&folder), before);
-    let output = luc(&["learn", "--for", "4s", "--json", &folder]);
+    let output = luc(&["learn", "--for", "8s", "--json", &folder]);
     assert!(output.status.success(), "{}", stderr(&output));
     let learned: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
     assert!(learned["peak_bytes_per_s"].as_f64().expect("a number") > 1e6);

@@ -5,6 +5,8 @@ use luc_probe::contention::TaskSums;
 
 /// Writes that come after this part of the reads come after them.
 const AFTER: f64 = 0.9;
+/// Requests that are this large on average were written back from the page cache.
+const WRITTEN_BACK_BYTES: f64 = 262_144.0;
 /// A task that reads less than this part of what it writes is a writer.
 const WRITER: f64 = 0.05;
 
@@ -102,7 +104,9 @@ impl Tally {
     pub(super) fn writes_last(&self) -> bool {
         let (read, written) = (self.seen.bytes_read as f64, self.seen.bytes_written as f64);
         let is_writer = read < WRITER * written;
-        self.has_call && (is_writer || self.written_after > AFTER * read * written)
+        let request_bytes = written / self.seen.writes.max(1) as f64;
+        let has_call = self.has_call || request_bytes >= WRITTEN_BACK_BYTES;
+        has_call && (is_writer || self.written_after > AFTER * read * written)
     }
 }
 

@@ -59,6 +59,15 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Whether this machine lets disks be watched.
+    ///
+    /// # Errors
+    ///
+    /// [`ThrottleError::Probe`], [`ThrottleError::Disk`].
+    pub fn check(&self) -> Result<(), ThrottleError> {
+        Watch::open(std::slice::from_ref(&self.disk), Box::new(|_| {})).map(|_| ())
+    }
+
     /// For a device with a mounted file system, or any path; `for_ns` is what measuring may take.
     ///
     /// # Errors
@@ -389,29 +398,17 @@ fn learned(
         .map(|(tasks, seen)| (tasks as usize, rate(seen) / rate(alone)))
         .filter(|(_, worth)| worth.is_finite() && *worth > 0.0)
         .collect();
-    let model = |far_ns, near_ns| luc_control::throttle::forecast::DiskModel {
+    let still = luc_control::throttle::forecast::DiskModel {
         bytes_per_s: mean_bytes_per_s,
-        near_ns,
-        far_ns,
+        near_ns: 0,
+        far_ns: 0,
         request_ns: 0,
         slots: 1,
     };
     // What is not seen is no cost.
     let together: Vec<Seen> = fastest.iter().skip(1).flatten().copied().collect();
-    let far_ns = fit::disk(&together, Some(&model(0, 0)), false).far_ns;
-    let as_alone: Vec<Seen> = random
-        .iter()
-        .map(|seen| Seen {
-            alone: fit::SeenAlone {
-                bytes: seen.bytes_read,
-                requests: seen.reads,
-                continued: seen.continued,
-                device_ns: seen.read_ns,
-            },
-            ..*seen
-        })
-        .collect();
-    let near_ns = fit::disk(&as_alone, Some(&model(far_ns, 0)), false).near_ns;
+    let far_ns = fit::disk(&together, Some(&still), false).far_ns;
+    let near_ns = jump_ns(random, mean_bytes_per_s).unwrap_or(far_ns);
     learned.switch_ns = far_ns;
     learned.random_ns = near_ns;
     let points: Vec<Degradation> = curves
@@ -429,4 +426,13 @@ fn learned(
         .collect();
     learned.curves = curves;
     Some(learned)
+}
+
+/// What each read at random took longer than its bytes alone, ns.
+fn jump_ns(random: &[Seen], bytes_per_s: f64) -> Option<u64> {
+    let sum = |of: fn(&Seen) -> u64| random.iter().map(of).sum::<u64>();
+    let jumps = sum(|seen| seen.reads.saturating_sub(seen.continued));
+    let moving_ns = sum(|seen| seen.bytes_read) as f64 * 1e9 / bytes_per_s;
+    (jumps > 0)
+        .then(|| ((sum(|seen| seen.read_ns) as f64 - moving_ns) / jumps as f64).max(0.0) as u64)
 }

@@ -8,7 +8,7 @@ use super::super::sample::Class;
 use super::{DiskModel, LastCall, Spec};
 
 /// Fewer sequential bytes than this say nothing about the rate.
-const LEAST_BYTES: u64 = 1 << 20;
+const LEAST_BYTES: u64 = 8 << 20;
 /// Fewer requests than this say nothing about the cost of getting there.
 const LEAST_REQUESTS: u64 = 16;
 /// Sequential rate of a disk about which nothing is known, bytes per second: with an arm, between the outer and the
@@ -115,12 +115,15 @@ pub fn disk(tasks: &[Seen], measured: Option<&DiskModel>, has_arm: bool) -> Disk
             .map(|task| move_ns(task, task.alone.bytes))
             .sum::<f64>();
     let near_seen = (jumps >= LEAST_REQUESTS).then(|| (jumps_ns / jumps as f64).max(0.0) as u64);
-    let near_ns = near_seen
-        .or(measured.map(|disk| disk.near_ns))
+    // What was measured with nobody else on the disk is better than what was seen between others, whose writes a disk
+    // may still be at.
+    let near_ns = measured
+        .map(|disk| disk.near_ns)
+        .or(near_seen.map(|ns| ns.min(far_ns)))
         .unwrap_or((far_ns as f64 * if has_arm { NEAR_PART } else { 1.0 }) as u64);
     DiskModel {
         bytes_per_s,
-        near_ns: near_ns.min(far_ns.max(near_seen.unwrap_or(0))),
+        near_ns,
         far_ns,
         request_ns: 0,
         slots: measured.map_or(1, |disk| disk.slots),

@@ -61,6 +61,7 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         println!("{said}");
         return Ok(ExitCode::SUCCESS);
     }
+    plan.check()?;
     eprintln!("{said}");
     luc_host::interrupt::install()?;
     let luc = std::env::current_exe().context("cannot find the luc binary: reinstall it")?;
