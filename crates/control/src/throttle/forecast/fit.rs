@@ -241,10 +241,7 @@ mod tests {
         let fitted = disk(&seen, Some(&ARM), true);
         assert!(fitted.far_ns.abs_diff(12_000_000) < 20_000, "{fitted:?}");
         let unknown = disk(&seen, None, true);
-        assert!(
-            unknown.far_ns > 12_000_000,
-            "the rate is taken to be higher"
-        );
+        assert!(unknown.far_ns.abs_diff(12_000_000) < 500_000, "{unknown:?}");
         assert!(unknown.near_ns < unknown.far_ns);
     }
 
