@@ -124,17 +124,18 @@ mod tests {
             copy.look(sums);
         }
         let mut database = copy.clone();
-        sums.outstanding = 2;
+        let mut both = sums;
         for _ in 0..10 {
+            sums.outstanding = 2;
             sums.bytes_written += 1000;
             sums.requests += 1;
             sums.writes += 1;
             copy.look(sums);
-            sums.bytes_read += 1000;
-            sums.requests += 1;
-            database.look(sums);
-            sums.bytes_read -= 1000;
-            sums.requests -= 1;
+            both.bytes_read += 1000;
+            both.bytes_written += 1000;
+            both.requests += 2;
+            both.writes += 1;
+            database.look(both);
         }
         assert!(copy.writes_last());
         assert!(!database.writes_last());
