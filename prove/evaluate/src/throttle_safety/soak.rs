@@ -6,7 +6,7 @@ mod growth;
 mod watch;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ use crate::error::EvaluateError;
 use crate::groups;
 use crate::harness::{Harness, missing};
 use crate::progress::Progress;
-use events::{Count, FILES, Site};
+use events::{Count, Site};
 use growth::Growth;
 use watch::Watch;
 
@@ -34,7 +34,8 @@ const SECONDS: f64 = 7200.0;
 const PAUSE: Duration = Duration::from_millis(700);
 /// What services that run at the end have to finish.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// MiB of each file that services read.
+/// Files that services read, and MiB of each.
+pub(super) const FILES: usize = 8;
 const FILE_MIB: u64 = 24;
 /// Files and what services write fill it now and then.
 const DISK: DiskSpec = DiskSpec {
@@ -127,7 +128,7 @@ fn page(seconds: f64, count: &Count, longest_s: f64, growth: &Growth, left: &Lef
     for (what, times) in count.rows() {
         events.row(vec![what.to_owned(), times.to_string()]);
     }
-    let mut sizes = Table::new(&["daemon", "first", "last"]);
+    let mut sizes = Table::new(&["at most", "first 1000 looks", "after them"]);
     for (what, first, last) in growth.rows() {
         sizes.row(vec![what.to_owned(), first, last]);
     }
@@ -169,10 +170,15 @@ fn page(seconds: f64, count: &Count, longest_s: f64, growth: &Growth, left: &Lef
                 format!("{} frozen, {} records", left.frozen, left.records),
             ),
             Target::new(
-                "the daemon does not grow: memory by less than 1 MiB, no descriptors",
+                "the daemon does not grow: memory by less than 1 MiB, descriptors by less than a service's",
                 growth.is_none(),
                 growth.text(),
             ),
         ],
     }
+}
+
+/// A process's file in /proc.
+fn of_process(process: u32, name: &str) -> PathBuf {
+    Path::new("/proc").join(process.to_string()).join(name)
 }

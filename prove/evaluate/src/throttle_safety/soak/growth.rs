@@ -1,9 +1,10 @@
 //! Whether a process grows.
 
 use std::fs;
-use std::path::Path;
 
 use serde::Serialize;
+
+use super::of_process;
 
 /// What a process holds.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
@@ -12,7 +13,7 @@ struct Size {
     descriptors: u64,
 }
 
-/// What a process held when it had worked for a while, and what it held last.
+/// The most that a process held in the first part of its time, and after it.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Growth {
     looks: u64,
@@ -20,27 +21,32 @@ pub(super) struct Growth {
     last: Size,
 }
 
-/// Looks until a process has everything that it needs: tables grow to the number of services that run at a time.
-const WARM_LOOKS: u64 = 100;
+/// Looks of the first part: by then there were as many services at a time as there ever are.
+const FIRST_LOOKS: u64 = 1000;
 /// Memory by which it may differ, KiB: the allocator's doing.
 const ALLOWED_KIB: u64 = 1024;
+/// Descriptors by which it may differ: a service has some, and there may be one more at a time.
+const ALLOWED_DESCRIPTORS: u64 = 4;
 
 impl Growth {
     /// Looks at a process; one that has just ended is not counted.
     pub(super) fn look(&mut self, process: u32) {
         let Some(size) = size(process) else { return };
         self.looks += 1;
-        if self.looks <= WARM_LOOKS {
-            self.first = size;
-        }
-        self.last = size;
+        let most = if self.looks <= FIRST_LOOKS {
+            &mut self.first
+        } else {
+            &mut self.last
+        };
+        most.resident_kib = most.resident_kib.max(size.resident_kib);
+        most.descriptors = most.descriptors.max(size.descriptors);
     }
 
     /// Whether it was watched for long enough, and did not grow.
     pub(super) fn is_none(&self) -> bool {
-        self.looks > 2 * WARM_LOOKS
+        self.looks > 2 * FIRST_LOOKS
             && self.last.resident_kib <= self.first.resident_kib + ALLOWED_KIB
-            && self.last.descriptors <= self.first.descriptors + 2
+            && self.last.descriptors <= self.first.descriptors + ALLOWED_DESCRIPTORS
     }
 
     pub(super) fn text(&self) -> String {
@@ -71,14 +77,13 @@ impl Growth {
 }
 
 fn size(process: u32) -> Option<Size> {
-    let own = Path::new("/proc").join(process.to_string());
-    let status = fs::read_to_string(own.join("status")).ok()?;
+    let status = fs::read_to_string(of_process(process, "status")).ok()?;
     let resident = status
         .lines()
         .find_map(|line| line.strip_prefix("VmRSS:"))?;
     Some(Size {
         resident_kib: resident.split_whitespace().next()?.parse().ok()?,
-        descriptors: fs::read_dir(own.join("fd")).ok()?.count() as u64,
+        descriptors: fs::read_dir(of_process(process, "fd")).ok()?.count() as u64,
     })
 }
 
