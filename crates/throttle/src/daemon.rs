@@ -102,15 +102,19 @@ pub fn run(
     outcome.and(daemon.end())
 }
 
-/// Removes the cgroups of killed daemons and their guardians: those that nobody is in.
+/// Removes the cgroups of killed daemons and their guardians. One of a living process stays: it may be about to fill it.
 fn clear_left(root: &Path) {
     let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
-    let is_ours = |name: &OsStr| name.as_encoded_bytes().starts_with(OWN.as_bytes());
-    for left in entries.filter(|entry| is_ours(&entry.file_name())) {
+    for left in entries.filter(|entry| is_of_dead(&entry.file_name())) {
         // The kernel refuses both while a process is in the first.
         let guardian = std::fs::remove_dir(left.path().join(crate::engine::GUARDIAN));
         let _ = guardian.and(std::fs::remove_dir(left.path()));
     }
+}
+
+fn is_of_dead(name: &OsStr) -> bool {
+    let process = name.to_str().and_then(|name| name.strip_prefix(OWN));
+    process.is_some_and(|id| id.parse::<u32>().is_ok() && !Path::new("/proc").join(id).exists())
 }
 
 impl Daemon {
@@ -323,11 +327,14 @@ mod tests {
     fn cgroups_of_killed_daemons_are_removed() {
         let folder = tempfile::tempdir().expect("a folder");
         let name = |name: &str| folder.path().join(name);
-        for path in ["luc-throttle-7/guardian", "luc-throttle-8", "other"] {
+        let own = format!("luc-throttle-{}", std::process::id());
+        // Above the highest process number that the kernel gives.
+        let dead = "luc-throttle-4194305";
+        for path in [&format!("{dead}/guardian"), &own, "luc-throttle-x", "other"] {
             std::fs::create_dir_all(name(path)).expect("made");
         }
         clear_left(folder.path());
-        assert!(!name("luc-throttle-7").exists());
-        assert!(name("other").exists());
+        assert!(!name(dead).exists());
+        assert!(name(&own).exists() && name("luc-throttle-x").exists() && name("other").exists());
     }
 }
