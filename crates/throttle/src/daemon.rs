@@ -3,6 +3,7 @@
 mod lock;
 mod metrics;
 mod notify;
+mod publish;
 mod status;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,6 +23,7 @@ use crate::threads::Threads;
 use crate::{Hierarchy, PolicyChoice, ThrottleError, exempt};
 use lock::Lock;
 use notify::Notifier;
+use publish::Publisher;
 pub use status::{Status, TaskStatus, path as status_path};
 
 /// How often cgroups are looked for, and the status is written, ns.
@@ -36,6 +38,7 @@ struct Daemon {
     config: Config,
     engine: Engine,
     parent: Cgroup,
+    publisher: Publisher,
     /// Tasks by their cgroup.
     tasks: BTreeMap<PathBuf, Watched>,
     /// Cgroups that match and are not to be frozen: said once.
@@ -92,6 +95,7 @@ pub fn run(
     };
     let mut daemon = Daemon {
         hierarchy,
+        publisher: Publisher::start(config.metrics.clone()),
         config,
         engine,
         parent,
@@ -242,16 +246,12 @@ impl Daemon {
             .cgroups(self.hierarchy.root(), self.parent.path())
     }
 
-    /// Writes what `luc throttle status` and Prometheus read.
+    /// Has written what `luc throttle status` and Prometheus read.
     fn publish(&self, say: &mut dyn FnMut(&str)) {
-        let status = Status::of(&self.engine, &self.tasks());
-        if let Err(error) = status.write() {
-            say(&format!("the status cannot be written: {error}"));
-        }
-        if let Some(path) = &self.config.metrics
-            && let Err(error) = metrics::write(path, &status)
-        {
-            say(&format!("{}: {error}", path.display()));
+        self.publisher
+            .publish(Status::of(&self.engine, &self.tasks()));
+        for line in self.publisher.said() {
+            say(&line);
         }
     }
 
@@ -278,7 +278,7 @@ impl Daemon {
             self.forget(&path)?;
         }
         let ended = self.engine.end();
-        status::remove();
+        drop(self.publisher);
         ended.and(self.parent.remove(self.hierarchy.root()))
     }
 }
