@@ -422,6 +422,15 @@ fn a_daemon_freezes_batch_and_nothing_else() {
     let said = refusal(&second.output().expect("luc runs"));
     let daemon_id = daemon.0.id();
     assert!(said.contains(&format!("process {daemon_id} is")), "{said}");
+    let top = ["throttle", "top", "--once", "--json", "--delay", "3s"];
+    let seen: Value = serde_json::from_slice(&disk.luc(&top).stdout).expect("JSON");
+    assert_eq!(seen["daemon"], figures["process"], "{seen}");
+    let shown = seen["tasks"].as_array().expect("tasks");
+    // One has the turn, the other is frozen for it; the third is not the daemon's.
+    assert_eq!(shown.len(), 2, "{seen}");
+    assert!(shown.iter().all(|task| task["class"] == "batch"), "{seen}");
+    assert!(shown.iter().any(|task| task["why"] != ""), "{seen}");
+    assert!(seen["disks"][0]["busy"].as_f64() > Some(0.1), "{seen}");
     drop(daemon);
     assert!(services.iter().all(|service| !is_frozen(&service.0)));
     let left = fs::read_dir(cgroups()).expect("read").flatten();

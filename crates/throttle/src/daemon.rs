@@ -24,7 +24,7 @@ use crate::{Hierarchy, PolicyChoice, ThrottleError, exempt};
 use lock::Lock;
 use notify::Notifier;
 use publish::Publisher;
-pub use status::{Status, TaskStatus, path as status_path};
+pub use status::{DiskStatus, Status, TaskStatus, UseStatus, path as status_path};
 
 /// How often cgroups are looked for, and the status is written, ns.
 const RESCAN_EVERY_NS: u64 = 1_000_000_000;

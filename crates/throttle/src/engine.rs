@@ -9,7 +9,9 @@ use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use luc_control::throttle::sample::{Action, Class, Order, Policy, Sample, TaskId, TaskSample};
+use luc_control::throttle::sample::{
+    Action, Class, Order, Policy, Reason, Sample, TaskId, TaskSample,
+};
 use luc_probe::contention::Notify;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -182,6 +184,12 @@ impl Engine {
         Some((task.totals(now_ns()), task.is_frozen()))
     }
 
+    /// Since when a task is frozen, ns, and why it was frozen or thawed last.
+    #[must_use]
+    pub fn state(&self, id: TaskId) -> (Option<u64>, Option<Reason>) {
+        self.tasks.get(&id).map_or((None, None), Task::state)
+    }
+
     /// What was done so far.
     #[must_use]
     pub fn counters(&self) -> &Counters {
@@ -291,6 +299,7 @@ impl Engine {
         }
         let key = (order.action, order.reason);
         *self.counters.orders.entry(key).or_default() += 1;
+        task.reason = Some(order.reason);
         match order.action {
             Action::Thaw => task.release(controller, now, &self.record),
             Action::Freeze => {

@@ -10,6 +10,7 @@
 //! - [`record`], [`guardian`]: why nobody stays frozen.
 //! - [`advise`]: what it would do, and what would be gained; [`learn`]: what a disk costs to share.
 //! - [`daemon`]: cgroups by pattern as tasks, by a [`config`]uration.
+//! - [`watch`]: what goes on, for people who watch.
 //! - [`run`]: commands as tasks; [`compare`]: with the throttle and without.
 
 pub mod advise;
@@ -31,6 +32,7 @@ pub mod record;
 pub mod run;
 mod sizes;
 mod threads;
+pub mod watch;
 mod whole;
 
 pub use error::ThrottleError;

@@ -66,7 +66,16 @@ impl Observer {
     ///
     /// [`ThrottleError::Probe`].
     pub fn watch(&mut self, cgroup: &Cgroup, notify: Notify) -> Result<TaskSlot, ThrottleError> {
-        Ok(self.contention.watch_cgroup(cgroup.id(), notify)?)
+        self.watch_id(cgroup.id(), notify)
+    }
+
+    /// The same by a cgroup's number, for one that is only looked at.
+    ///
+    /// # Errors
+    ///
+    /// [`ThrottleError::Probe`].
+    pub fn watch_id(&mut self, cgroup: u64, notify: Notify) -> Result<TaskSlot, ThrottleError> {
+        Ok(self.contention.watch_cgroup(cgroup, notify)?)
     }
 
     /// Changes what a task gives notice of.

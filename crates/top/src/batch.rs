@@ -58,7 +58,7 @@ impl fmt::Display for Text<'_> {
     }
 }
 
-fn table<'a, R: 'a>(
+pub(super) fn table<'a, R: 'a>(
     f: &mut fmt::Formatter<'_>,
     columns: &[Column<R>],
     rows: impl Iterator<Item = &'a R>,

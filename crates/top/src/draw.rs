@@ -162,7 +162,7 @@ impl Top {
 }
 
 /// A rectangle in the middle, as large as there is room.
-fn centred(area: Rect, width: u16, height: u16) -> Rect {
+pub(super) fn centred(area: Rect, width: u16, height: u16) -> Rect {
     let (width, height) = (width.min(area.width), height.min(area.height));
     Rect {
         x: area.x + (area.width - width) / 2,
@@ -226,16 +226,16 @@ impl Places {
 }
 
 /// One table.
-struct Table<'a, R: 'static> {
-    columns: &'static [Column<R>],
-    rows: &'a [&'a R],
-    list: &'a List,
-    active: bool,
-    theme: Theme,
+pub(super) struct Table<'a, R: 'static> {
+    pub(super) columns: &'static [Column<R>],
+    pub(super) rows: &'a [&'a R],
+    pub(super) list: &'a List,
+    pub(super) active: bool,
+    pub(super) theme: Theme,
 }
 
 impl<R> Table<'_, R> {
-    fn render(&self, area: Rect, buffer: &mut Buffer) {
+    pub(super) fn render(&self, area: Rect, buffer: &mut Buffer) {
         if area.is_empty() {
             return;
         }

@@ -3,6 +3,7 @@
 use std::io;
 
 use luc_probe::ProbeError;
+use luc_throttle::ThrottleError;
 
 /// Why nothing can be shown, or nothing more. The text is one line.
 #[derive(Debug, thiserror::Error)]
@@ -10,6 +11,9 @@ pub enum TopError {
     /// Nothing can be recorded here.
     #[error(transparent)]
     Probe(#[from] ProbeError),
+    /// Nothing is known of the tasks at the disks.
+    #[error(transparent)]
+    Throttle(#[from] ThrottleError),
     /// The recorder's thread is gone.
     #[error("the recorder ended")]
     RecorderEnded,

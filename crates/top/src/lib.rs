@@ -10,6 +10,7 @@
 //! - [`Interval`] is what happened between two reports of it: rates, parts, victims, culprits;
 //! - [`Top`] is the view's state: pure, changed by [`Top::update`] and [`Top::key`], shown by [`Top::draw`];
 //! - [`batch`] writes intervals as lines;
+//! - [`throttle`] is another view: disks that tasks share, and `luc throttle`;
 //! - [`Live`] is the recorder and the window, [`show`] the loop in a terminal, [`print()`] the one that writes lines.
 
 pub mod batch;
@@ -28,6 +29,7 @@ mod print;
 mod row;
 mod screen;
 mod theme;
+pub mod throttle;
 mod window;
 
 #[cfg(test)]

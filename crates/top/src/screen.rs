@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::{Hide, Show};
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
@@ -14,6 +13,7 @@ use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 use ratatui::layout::Rect;
+use ratatui::{Frame, Terminal};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use signal_hook::consts::{SIGCONT, SIGTSTP};
@@ -49,7 +49,7 @@ fn go_round(
     let mut draw = true;
     while !ended.load(Ordering::Relaxed) {
         if draw {
-            screen.draw(top)?;
+            screen.draw(|frame| top.draw(frame))?;
             draw = false;
         }
         if !is_there(STEP)? {
@@ -97,7 +97,7 @@ fn go_round(
 
 /// Waits until the terminal has something to say, for `step`, below a second, at most. `false` if it is gone: crossterm would read its
 /// end for ever.
-fn is_there(step: Duration) -> Result<bool, TopError> {
+pub(crate) fn is_there(step: Duration) -> Result<bool, TopError> {
     let stdin = stdin();
     let step = Timespec {
         tv_sec: 0,
@@ -113,13 +113,13 @@ fn is_there(step: Duration) -> Result<bool, TopError> {
 }
 
 /// Signals that only note that they came.
-struct Signals {
-    stop: Arc<AtomicBool>,
-    go_on: Arc<AtomicBool>,
+pub(crate) struct Signals {
+    pub(crate) stop: Arc<AtomicBool>,
+    pub(crate) go_on: Arc<AtomicBool>,
 }
 
 impl Signals {
-    fn new() -> Result<Self, TopError> {
+    pub(crate) fn new() -> Result<Self, TopError> {
         let signals = Self {
             stop: Arc::default(),
             go_on: Arc::default(),
@@ -133,12 +133,12 @@ impl Signals {
 }
 
 /// The terminal while it is ours; dropped, it is as it was before.
-struct Screen {
+pub(crate) struct Screen {
     terminal: Terminal<CrosstermBackend<Stdout>>,
 }
 
 impl Screen {
-    fn take() -> Result<Self, TopError> {
+    pub(crate) fn take() -> Result<Self, TopError> {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             give_back();
@@ -152,16 +152,16 @@ impl Screen {
         })
     }
 
-    fn draw(&mut self, top: &mut Top) -> Result<(), TopError> {
+    pub(crate) fn draw(&mut self, draw: impl FnOnce(&mut Frame<'_>)) -> Result<(), TopError> {
         self.terminal
-            .draw(|frame| top.draw(frame))
+            .draw(draw)
             .map_err(failed("the terminal cannot be written"))?;
         Ok(())
     }
 
     /// Empties the terminal, whatever its size is now. `Terminal::clear` would ask it for the cursor's place, and
     /// wait for the answer.
-    fn clear(&mut self) -> Result<(), TopError> {
+    pub(crate) fn clear(&mut self) -> Result<(), TopError> {
         let size = self.terminal.size();
         size.and_then(|size| {
             self.terminal
@@ -171,14 +171,14 @@ impl Screen {
     }
 
     /// Gives the terminal back and stops this process, until it is continued.
-    fn suspend(&mut self) -> Result<(), TopError> {
+    pub(crate) fn suspend(&mut self) -> Result<(), TopError> {
         give_back();
         emulate_default_handler(SIGTSTP).map_err(failed("the program cannot be stopped"))?;
         self.retake()
     }
 
     /// Takes the terminal again, whatever has become of it.
-    fn retake(&mut self) -> Result<(), TopError> {
+    pub(crate) fn retake(&mut self) -> Result<(), TopError> {
         enter()?;
         self.clear()
     }
@@ -205,7 +205,7 @@ fn give_back() {
 }
 
 /// A key that the view knows.
-fn key(pressed: KeyEvent) -> Option<Key> {
+pub(crate) fn key(pressed: KeyEvent) -> Option<Key> {
     if pressed.kind == KeyEventKind::Release {
         return None;
     }

@@ -21,7 +21,7 @@ use super::error::EvaluateError;
 use super::groups;
 use super::harness::{Harness, missing};
 use super::progress::Progress;
-use services::{Daemon, Service, kill};
+use services::{Daemon, PATIENCE, Service, kill};
 
 const KILLS: u64 = 1000;
 /// Cgroups that write without an end while daemons are killed.
@@ -34,8 +34,6 @@ const LIMIT_MS: f64 = 100.0;
 const MAX_FROZEN_S: f64 = 1.0;
 /// How long freezes are watched, and processor time is measured.
 const WATCHED: Duration = Duration::from_secs(60);
-/// The most that a daemon takes to freeze the first task.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Waits until something is frozen.
 fn wait_for_freeze(services: &[Service]) -> Result<(), EvaluateError> {

@@ -4,6 +4,8 @@ mod advise;
 mod daemon;
 mod learn;
 mod run;
+#[cfg(feature = "top")]
+mod top;
 
 use std::process::ExitCode;
 
@@ -25,6 +27,8 @@ enum Command {
     Learn(learn::Args),
     Daemon(daemon::Args),
     Status(daemon::StatusArgs),
+    #[cfg(feature = "top")]
+    Top(top::Args),
     InstallUnit(daemon::InstallArgs),
     Thaw(ThawArgs),
     /// Watches a throttle and thaws what it leaves frozen
@@ -58,6 +62,8 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
         Command::Learn(args) => learn::main(&args),
         Command::Daemon(args) => daemon::main(&args),
         Command::Status(args) => daemon::status(&args),
+        #[cfg(feature = "top")]
+        Command::Top(args) => top::main(&args),
         Command::InstallUnit(args) => daemon::install(&args),
         Command::Thaw(_) => thaw(),
         Command::Guardian => {

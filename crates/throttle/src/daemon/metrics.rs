@@ -152,6 +152,9 @@ mod tests {
             bytes: 4096,
             device_s: 0.25,
             queue_s: 0.5,
+            frozen_since_ns: None,
+            why: String::new(),
+            on: Vec::new(),
         };
         let status = Status {
             process: 1,

@@ -61,6 +61,30 @@ pub struct TaskStatus {
     pub device_s: f64,
     /// Time that its requests have waited before the disks, s.
     pub queue_s: f64,
+    /// Since when it is frozen, CLOCK_MONOTONIC, ns; none: it is not.
+    #[serde(default)]
+    pub frozen_since_ns: Option<u64>,
+    /// Why it was frozen or thawed last; empty: never.
+    #[serde(default)]
+    pub why: String,
+    /// What it did on each disk, in their order.
+    #[serde(default)]
+    pub on: Vec<UseStatus>,
+}
+
+/// What a task did on a disk.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct UseStatus {
+    /// Bytes that it has read and written.
+    pub bytes: u64,
+    /// Its requests.
+    pub requests: u64,
+    /// Those that continued the disk's last one.
+    pub sequential: u64,
+    /// The disk's time for them, ns.
+    pub device_ns: u64,
+    /// Requests that are not completed, and calls of fsync in progress.
+    pub outstanding: u32,
 }
 
 /// A disk.
@@ -84,11 +108,20 @@ impl Status {
             let (totals, frozen) = engine.totals(*id).unwrap_or_default();
             let samples = disks.iter().filter_map(|disk| engine.sample(*id, disk));
             let (mut bytes, mut device_ns, mut queue_ns) = (0, 0, 0);
+            let mut on = Vec::new();
             for sample in samples {
+                on.push(UseStatus {
+                    bytes: sample.bytes,
+                    requests: sample.requests,
+                    sequential: sample.sequential,
+                    device_ns: sample.device_ns,
+                    outstanding: sample.outstanding,
+                });
                 bytes += sample.bytes;
                 device_ns += sample.device_ns;
                 queue_ns += sample.queue_ns;
             }
+            let (frozen_since_ns, reason) = engine.state(*id);
             TaskStatus {
                 cgroup: cgroup.clone(),
                 class: class_name(*class).to_owned(),
@@ -99,6 +132,9 @@ impl Status {
                 bytes,
                 device_s: seconds(device_ns),
                 queue_s: seconds(queue_ns),
+                frozen_since_ns,
+                why: reason.map_or_else(String::new, |reason| reason.name().to_owned()),
+                on,
             }
         };
         let counters = engine.counters();

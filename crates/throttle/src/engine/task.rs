@@ -2,7 +2,7 @@
 
 use std::io;
 
-use luc_control::throttle::sample::{Class, TaskId, TaskSample};
+use luc_control::throttle::sample::{Class, Reason, TaskId, TaskSample};
 use luc_probe::contention::TaskSlot;
 use serde::Serialize;
 
@@ -34,6 +34,8 @@ pub(super) struct Task {
     /// A bit for each disk that it has used.
     used: u64,
     frozen_since_ns: Option<u64>,
+    /// Of the last order.
+    pub(super) reason: Option<Reason>,
     totals: Totals,
     size_bytes: Option<u64>,
     remaining_bytes: Option<u64>,
@@ -79,6 +81,7 @@ impl Task {
             frozen_for: 0,
             used: 0,
             frozen_since_ns: None,
+            reason: None,
             totals: Totals::default(),
             size_bytes,
             remaining_bytes: None,
@@ -102,6 +105,11 @@ impl Task {
 
     pub(super) fn is_frozen(&self) -> bool {
         self.frozen_since_ns.is_some()
+    }
+
+    /// Since when it is frozen, and why it was frozen or thawed last.
+    pub(super) fn state(&self) -> (Option<u64>, Option<Reason>) {
+        (self.frozen_since_ns, self.reason)
     }
 
     pub(super) fn is_frozen_for(&self, controller: usize) -> bool {

@@ -9,10 +9,12 @@ use std::time::{Duration, Instant};
 use luc_host::run_dir;
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::PATIENCE;
 use crate::error::EvaluateError;
 use crate::groups::Group;
 use crate::harness::Harness;
+
+/// The most that a daemon takes to freeze the first task, and a cgroup to be empty.
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A cgroup with a shell that writes without an end, or sleeps.
 pub(super) struct Service {

@@ -6,7 +6,7 @@ mod growth;
 mod watch;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ use crate::error::EvaluateError;
 use crate::groups;
 use crate::harness::{Harness, missing};
 use crate::progress::Progress;
-use events::{Count, Site};
+use events::{Count, FILES, Site};
 use growth::Growth;
 use watch::Watch;
 
@@ -34,8 +34,7 @@ const SECONDS: f64 = 7200.0;
 const PAUSE: Duration = Duration::from_millis(700);
 /// What services that run at the end have to finish.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Files that services read, and MiB of each.
-pub(super) const FILES: usize = 8;
+/// MiB of each file that services read.
 const FILE_MIB: u64 = 24;
 /// Files and what services write fill it now and then.
 const DISK: DiskSpec = DiskSpec {
@@ -176,9 +175,4 @@ fn page(seconds: f64, count: &Count, longest_s: f64, growth: &Growth, left: &Lef
             ),
         ],
     }
-}
-
-/// A process's file in /proc.
-fn of_process(process: u32, name: &str) -> PathBuf {
-    Path::new("/proc").join(process.to_string()).join(name)
 }

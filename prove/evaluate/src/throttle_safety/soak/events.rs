@@ -11,12 +11,13 @@ use rustix::process::Signal;
 use serde::Serialize;
 
 use super::super::services::{Daemon, Service, kill};
-use super::FILES;
 use super::watch::{Watch, is_frozen};
 use crate::disks::Disk;
 use crate::error::EvaluateError;
 use crate::harness::Harness;
 
+/// Files that services read.
+pub(super) const FILES: usize = 8;
 /// The most services at a time.
 const MOST: usize = 12;
 /// A stopped process goes on after this time, ms.

@@ -1,10 +1,9 @@
 //! Whether a process grows.
 
 use std::fs;
+use std::path::Path;
 
 use serde::Serialize;
-
-use super::of_process;
 
 /// What a process holds.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
@@ -77,13 +76,14 @@ impl Growth {
 }
 
 fn size(process: u32) -> Option<Size> {
-    let status = fs::read_to_string(of_process(process, "status")).ok()?;
+    let own = Path::new("/proc").join(process.to_string());
+    let status = fs::read_to_string(own.join("status")).ok()?;
     let resident = status
         .lines()
         .find_map(|line| line.strip_prefix("VmRSS:"))?;
     Some(Size {
         resident_kib: resident.split_whitespace().next()?.parse().ok()?,
-        descriptors: fs::read_dir(of_process(process, "fd")).ok()?.count() as u64,
+        descriptors: fs::read_dir(own.join("fd")).ok()?.count() as u64,
     })
 }
 

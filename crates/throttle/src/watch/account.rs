@@ -1,0 +1,211 @@
+//! From sums to what went on.
+
+use std::collections::BTreeMap;
+
+use super::seen::{DiskSeen, Seen, State, TaskSeen};
+use super::sums::{Sums, TaskSums, UseSums};
+
+/// A task that had this share of the device's time of a step was alone.
+const ALONE: f64 = 0.95;
+/// Fewer bytes tell no rate.
+const MIN_BYTES: u64 = 1 << 20;
+/// Of this share of the device's time the rate alone must be known to tell a disk's efficiency.
+const MIN_KNOWN: f64 = 0.9;
+/// A task with a smaller share of the device's time waits rather than uses.
+const MIN_SHARE: f64 = 0.02;
+/// Before fair sharing would have given a task so much time, nothing is said of its slowdown, ns.
+const MIN_FAIR_NS: f64 = 500e6;
+
+/// Keeps what is needed to tell what went on.
+#[derive(Debug, Default)]
+pub(super) struct Account {
+    /// The sums when the last [`Seen`] was made.
+    before: Option<Sums>,
+    last: Option<Sums>,
+    /// What a byte takes a task on a disk while it is alone, ns.
+    alone: BTreeMap<(String, usize), f64>,
+    /// The disk's time that fair sharing would have given each task, and what it got, ns.
+    fair: BTreeMap<String, (f64, f64)>,
+}
+
+/// The difference of two sums, if both are there.
+fn since(now: &TaskSums, before: Option<&TaskSums>, disk: usize) -> UseSums {
+    let after = now.on.get(disk).copied().unwrap_or_default();
+    let was = before.and_then(|before| before.on.get(disk));
+    let was = was.copied().unwrap_or(after);
+    UseSums {
+        bytes: after.bytes.saturating_sub(was.bytes),
+        requests: after.requests.saturating_sub(was.requests),
+        sequential: after.sequential.saturating_sub(was.sequential),
+        device_ns: after.device_ns.saturating_sub(was.device_ns),
+        outstanding: after.outstanding,
+    }
+}
+
+fn find<'a>(sums: &'a Sums, cgroup: &str) -> Option<&'a TaskSums> {
+    sums.tasks.iter().find(|task| task.cgroup == cgroup)
+}
+
+/// Whether it wants a disk: it used it, has a request out, or is frozen and has used it before.
+fn wants(task: &TaskSums, used: &UseSums, disk: usize) -> bool {
+    let has_used = || task.on.get(disk).is_some_and(|on| on.requests > 0);
+    used.device_ns > 0 || used.outstanding > 0 || task.frozen_since_ns.is_some() && has_used()
+}
+
+impl Account {
+    /// Takes in sums.
+    pub(super) fn step(&mut self, now: Sums) {
+        let Some(last) = self.last.take() else {
+            self.before = Some(now.clone());
+            self.last = Some(now);
+            return;
+        };
+        if now.at_ns <= last.at_ns {
+            self.last = Some(last);
+            return;
+        }
+        for (disk, sums) in now.disks.iter().enumerate() {
+            let uses = now.tasks.iter().map(|task| {
+                let used = since(task, find(&last, &task.cgroup), disk);
+                (task, used)
+            });
+            let uses: Vec<_> = uses
+                .filter(|(task, used)| wants(task, used, disk))
+                .collect();
+            let was_busy_ns = last.disks.get(disk).map_or(sums.busy_ns, |was| was.busy_ns);
+            let busy_ns = sums.busy_ns.saturating_sub(was_busy_ns) as f64;
+            let device_ns: u64 = uses.iter().map(|(_, used)| used.device_ns).sum();
+            for (task, used) in &uses {
+                let sum = self.fair.entry(task.cgroup.clone()).or_default();
+                sum.0 += busy_ns / uses.len() as f64;
+                sum.1 += used.device_ns as f64;
+                if used.bytes >= MIN_BYTES && used.device_ns as f64 >= ALONE * device_ns as f64 {
+                    let new = used.device_ns as f64 / used.bytes as f64;
+                    let known = self.alone.entry((task.cgroup.clone(), disk)).or_insert(new);
+                    *known = (*known + new) / 2.0;
+                }
+            }
+        }
+        self.fair.retain(|cgroup, _| find(&now, cgroup).is_some());
+        self.alone
+            .retain(|(cgroup, _), _| find(&now, cgroup).is_some());
+        self.last = Some(now);
+    }
+
+    /// What went on since the last call.
+    pub(super) fn seen(&mut self) -> Seen {
+        let (Some(before), Some(now)) = (&self.before, &self.last) else {
+            return Seen::default();
+        };
+        let seconds = now.at_ns.saturating_sub(before.at_ns) as f64 / 1e9;
+        let disks = (0..now.disks.len()).map(|disk| self.disk(before, now, disk));
+        let mut tasks: Vec<TaskSeen> = (now.tasks.iter())
+            .map(|task| self.task(before, now, task))
+            .filter(|task| task.state != State::Idle || task.class.is_some())
+            .collect();
+        tasks.sort_by(|a, b| {
+            let by_share = b.share.total_cmp(&a.share);
+            by_share.then_with(|| a.cgroup.cmp(&b.cgroup))
+        });
+        let seen = Seen {
+            seconds,
+            daemon: now.daemon,
+            unwatched: now.unwatched,
+            disks: disks.collect(),
+            tasks,
+        };
+        self.before = Some(now.clone());
+        seen
+    }
+
+    fn disk(&self, before: &Sums, now: &Sums, disk: usize) -> DiskSeen {
+        let sums = &now.disks[disk];
+        let was = before.disks.get(disk).unwrap_or(sums);
+        let wall_ns = (now.at_ns.saturating_sub(before.at_ns) as f64).max(1.0);
+        let bytes = sums.bytes.saturating_sub(was.bytes) as f64;
+        let mut seen = DiskSeen {
+            name: sums.name.clone(),
+            busy: (sums.busy_ns.saturating_sub(was.busy_ns) as f64 / wall_ns).min(1.0),
+            bytes_per_s: bytes * 1e9 / wall_ns,
+            ..DiskSeen::default()
+        };
+        let (mut device_ns, mut known_ns, mut alone_ns, mut switches) = (0.0, 0.0, 0.0, 0);
+        for task in &now.tasks {
+            let used = since(task, find(before, &task.cgroup), disk);
+            if !wants(task, &used, disk) {
+                continue;
+            }
+            seen.tasks += 1;
+            let waits = used.outstanding > 0 || task.frozen_since_ns.is_some();
+            seen.waiting += usize::from(waits);
+            device_ns += used.device_ns as f64;
+            if let Some(&ns_per_byte) = self.alone.get(&(task.cgroup.clone(), disk)) {
+                known_ns += used.device_ns as f64;
+                alone_ns += (used.bytes as f64 * ns_per_byte).min(used.device_ns as f64);
+                switches += used.requests.saturating_sub(used.sequential);
+            }
+        }
+        if known_ns > 0.0 && known_ns >= MIN_KNOWN * device_ns {
+            let efficiency = alone_ns / known_ns;
+            seen.efficiency = Some(efficiency);
+            seen.switch_ns = (switches > 0).then(|| (known_ns - alone_ns) / switches as f64);
+            seen.lost_bytes_per_s =
+                (efficiency > 0.0).then(|| seen.bytes_per_s * (1.0 / efficiency - 1.0));
+        }
+        seen
+    }
+
+    fn task(&self, before: &Sums, now: &Sums, task: &TaskSums) -> TaskSeen {
+        let was = find(before, &task.cgroup);
+        let wall_ns = (now.at_ns.saturating_sub(before.at_ns) as f64).max(1.0);
+        let mut bytes = 0;
+        let mut outstanding = 0;
+        let mut share = 0.0;
+        let mut most = (0, 0);
+        for (disk, on) in task.on.iter().enumerate() {
+            let used = since(task, was, disk);
+            bytes += used.bytes;
+            outstanding += used.outstanding;
+            let weight = (used.device_ns, on.device_ns);
+            if weight > most || disk == 0 {
+                most = weight;
+                share = used.device_ns as f64 / wall_ns;
+            }
+        }
+        let disk = task
+            .on
+            .iter()
+            .enumerate()
+            .max_by_key(|&(disk, on)| (since(task, was, disk).device_ns, on.device_ns));
+        let has_used = task.on.iter().any(|on| on.requests > 0);
+        let fair = self.fair.get(&task.cgroup);
+        TaskSeen {
+            cgroup: task.cgroup.clone(),
+            class: task.class.clone(),
+            state: if task.frozen_since_ns.is_some() {
+                State::Frozen
+            } else if share >= MIN_SHARE {
+                State::Uses
+            } else if outstanding > 0 {
+                State::Waits
+            } else if bytes > 0 {
+                State::Uses
+            } else {
+                State::Idle
+            },
+            why: task.why.clone(),
+            disk: disk
+                .filter(|_| has_used)
+                .and_then(|(disk, _)| now.disks.get(disk))
+                .map_or_else(String::new, |disk| disk.name.clone()),
+            share: share.min(1.0),
+            bytes_per_s: bytes as f64 * 1e9 / wall_ns,
+            slowdown: fair
+                .filter(|(fair_ns, got_ns)| *fair_ns >= MIN_FAIR_NS && *got_ns > 0.0)
+                .map(|(fair_ns, got_ns)| fair_ns / got_ns),
+            frozen_ns: task
+                .frozen_since_ns
+                .map_or(0, |since_ns| now.at_ns.saturating_sub(since_ns)),
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! A live view of disks that tasks share: what switching costs them, who waits, who is frozen and why.
+//!
+//! [`View`] is its state, pure; [`show`] the loop in a terminal, [`print()`] the one that writes lines.
+
+mod columns;
+mod print;
+mod screen;
+#[cfg(test)]
+mod tests;
+mod view;
+
+pub use print::{Text, print};
+pub use screen::show;
+pub use view::View;
