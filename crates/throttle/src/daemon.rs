@@ -19,6 +19,7 @@ use crate::cgroup::Cgroup;
 use crate::clock::now_ns;
 use crate::config::{Config, Kind};
 use crate::engine::{Engine, EngineOptions};
+use crate::resident::stay_resident;
 use crate::threads::Threads;
 use crate::{Hierarchy, PolicyChoice, ThrottleError, exempt};
 use lock::Lock;
@@ -102,6 +103,11 @@ pub fn run(
         tasks: BTreeMap::new(),
         refused: BTreeSet::new(),
     };
+    if let Err(error) = stay_resident() {
+        say(&format!(
+            "memory cannot be locked: {error}; a thaw may wait for a page from a disk"
+        ));
+    }
     let outcome = daemon.serve(say);
     outcome.and(daemon.end())
 }

@@ -18,6 +18,7 @@ use rustix::process::{Pid, PidfdFlags, getppid, pidfd_open, setsid};
 use crate::cgroup::{Cgroup, is_made};
 use crate::clock::now_ns;
 use crate::record::Record;
+use crate::resident::stay_resident;
 use crate::{Hierarchy, ThrottleError};
 
 /// A throttle that has said nothing for so long hangs.
@@ -120,6 +121,8 @@ pub fn main() -> io::Result<()> {
     ignore_signals_to_all();
     // Refused in a container without CAP_SYS_RESOURCE: the guardian then has the throttle's own chances.
     let _ = fs::write("/proc/self/oom_score_adj", "-1000");
+    // Too little memory to lock: it then works as long as its pages stay.
+    let _ = stay_resident();
     let throttle = match getppid().map(|parent| pidfd_open(parent, PidfdFlags::empty())) {
         Some(Ok(pidfd)) if !is_orphan() => pidfd,
         // It died before this process could look.

@@ -29,6 +29,7 @@ pub mod learn;
 pub mod observer;
 pub mod policy;
 pub mod record;
+mod resident;
 pub mod run;
 mod sizes;
 mod threads;
