@@ -1,9 +1,10 @@
 //! What the throttle would do, without freezing anybody: watches tasks, and has the policy run on a model of the disk.
 //!
-//! [`watch`] adds up what each task does, [`advice`] says what that means and what would become of it. How good the
+//! [`watch`] adds up what each task does, `advice` makes [`figures`] of it: what that means and what would become of it. How good the
 //! predictions are is measured by part `throttle-advise` of the evaluation.
 
-pub mod advice;
+mod advice;
+pub mod figures;
 mod pressure;
 mod tally;
 pub mod watch;
@@ -20,7 +21,7 @@ use crate::config::Config;
 use crate::engine::{EngineOptions, wait};
 use crate::run::{RunOptions, Task, run_watched};
 use crate::{Hierarchy, PolicyChoice, ThrottleError};
-pub use advice::{Advice, DiskAdvice};
+pub use figures::{Advice, DiskAdvice};
 use watch::Watch;
 
 /// How often cgroups that have come are looked for, ns.

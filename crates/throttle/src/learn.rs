@@ -1,8 +1,9 @@
 //! What a disk costs to share: measured by the probe of `luc bench ranking`, kept for later.
 //!
-//! [`profile`] is what is kept and where, [`measure`] how it is measured.
+//! [`plan`] says what will be done, [`measure`] does it, [`profile`] is what is kept and where.
 
 pub mod measure;
+pub mod plan;
 pub mod profile;
 
 use luc_control::throttle::auto::Measured;

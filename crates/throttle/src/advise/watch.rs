@@ -7,7 +7,8 @@ use luc_control::throttle::forecast::fit::Seen;
 use luc_control::throttle::sample::{Class, DiskSample};
 use luc_probe::contention::{Notify, TaskSlot};
 
-use super::advice::{Advice, SeenDisk, SeenTask};
+use super::advice::{SeenDisk, SeenTask};
+use super::figures::Advice;
 use super::pressure::Pressure;
 use super::tally::{Step, Tally};
 use crate::ThrottleError;

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
-use luc_throttle::learn::measure::{Plan, measure};
+use luc_throttle::learn::measure::measure;
+use luc_throttle::learn::plan::Plan;
 use luc_throttle::learn::profile::{DIRECTORY, Learned};
 use luc_throttle::{Hierarchy, ThrottleError};
 use luc_units::figures::{Size, Time};

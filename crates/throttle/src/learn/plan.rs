@@ -1,0 +1,166 @@
+//! What will be measured, where, and what that takes.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use luc_events::Dev;
+use luc_host::mountinfo;
+
+use super::profile::Identity;
+use crate::ThrottleError;
+use crate::advise::watch::Watch;
+
+/// How many probes run together.
+pub(super) const STACKED: [u32; 4] = [1, 2, 4, 8];
+/// Blocks and pauses of the probe: bytes, ns. The first is the fastest.
+pub(super) const DEMANDS: [(u64, u64); 3] =
+    [(128 << 10, 0), (32 << 10, 1_000_000), (4 << 10, 1_000_000)];
+/// Cells: each demand with each number, reads at random alone, and each file alone.
+pub(super) const CELLS: u64 = (STACKED.len() * DEMANDS.len()) as u64 + 1 + MOST as u64;
+/// The most at a time, each with a file of its own.
+const MOST: u32 = 8;
+/// Files are no larger than this, and together no more than this part of what is free.
+const LARGEST_BYTES: u64 = 64 << 20;
+const SMALLEST_BYTES: u64 = 8 << 20;
+const FREE_PART: u64 = 4;
+/// The shortest time of a cell, ns.
+const SHORTEST_NS: u64 = 250_000_000;
+/// What will be measured, and what that takes.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Name of the disk.
+    pub disk: String,
+    /// The folder in which files are made.
+    pub folder: PathBuf,
+    /// Files that are made, and removed afterwards.
+    pub files: u64,
+    /// Bytes of each.
+    pub file_bytes: u64,
+    /// Time of all measurements, ns, without that for making the files.
+    pub measuring_ns: u64,
+    pub(super) identity: Identity,
+}
+
+impl Plan {
+    /// Whether this machine lets disks be watched.
+    ///
+    /// # Errors
+    ///
+    /// [`ThrottleError::Probe`], [`ThrottleError::Disk`].
+    pub fn check(&self) -> Result<(), ThrottleError> {
+        Watch::open(std::slice::from_ref(&self.disk), Box::new(|_| {})).map(|_| ())
+    }
+
+    /// For a device with a mounted file system, or any path; `for_ns` is what measuring may take.
+    ///
+    /// # Errors
+    ///
+    /// [`ThrottleError::Learn`]: there is no disk, no file system or not enough space.
+    pub fn new(target: &Path, for_ns: u64) -> Result<Self, ThrottleError> {
+        let refused = |reason: String| ThrottleError::Learn {
+            what: target.display().to_string(),
+            reason,
+        };
+        if for_ns < CELLS * SHORTEST_NS {
+            return Err(ThrottleError::Learn {
+                what: "--for".to_owned(),
+                reason: format!(
+                    "{CELLS} measurements need {} s at least",
+                    (CELLS * SHORTEST_NS).div_ceil(1_000_000_000)
+                ),
+            });
+        }
+        let folder = folder_of(target).map_err(refused)?;
+        let about = fs::metadata(&folder).map_err(|error| refused(error.to_string()))?;
+        let (disk, dev) = disk_of(about.dev()).map_err(refused)?;
+        let identity = Identity::of(dev).map_err(|error| refused(error.to_string()))?;
+        let space = rustix::fs::statvfs(&folder).map_err(|error| refused(error.to_string()))?;
+        let files = u64::from(MOST);
+        let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
+        let file_bytes = (free_bytes / FREE_PART / files).min(LARGEST_BYTES) >> 20 << 20;
+        if file_bytes < SMALLEST_BYTES {
+            return Err(refused(format!(
+                "{} MiB are free and {} are needed: give a path on the same disk with more space",
+                free_bytes >> 20,
+                (files * FREE_PART * SMALLEST_BYTES) >> 20
+            )));
+        }
+        Ok(Self {
+            disk,
+            folder,
+            files,
+            file_bytes,
+            measuring_ns: for_ns,
+            identity,
+        })
+    }
+
+    /// Bytes that are read at most.
+    #[must_use]
+    pub fn read_bytes(&self) -> u64 {
+        let stacked: u32 = STACKED.iter().sum();
+        (u64::from(stacked) * DEMANDS.len() as u64 + 1 + self.files) * self.file_bytes
+    }
+
+    /// Bytes that are written.
+    #[must_use]
+    pub fn written_bytes(&self) -> u64 {
+        self.files * self.file_bytes
+    }
+}
+
+/// The folder on the file system of a path, or on that of a device.
+fn folder_of(target: &Path) -> Result<PathBuf, String> {
+    use std::os::unix::fs::FileTypeExt as _;
+    let target = fs::canonicalize(target)
+        .map_err(|error| format!("{error}; give a disk such as /dev/sda, or a folder on it"))?;
+    let about = fs::metadata(&target).map_err(|error| error.to_string())?;
+    if about.is_dir() {
+        return Ok(target);
+    }
+    if !about.file_type().is_block_device() {
+        return target
+            .parent()
+            .map(Path::to_owned)
+            .ok_or_else(|| "it is in no folder".to_owned());
+    }
+    let mounts = mountinfo::mounts().map_err(|error| error.to_string())?;
+    let wanted = disk_of(about.rdev())?.1;
+    let is_on = |mount: &&mountinfo::Mount| {
+        let about = fs::metadata(&mount.mount_point);
+        about.is_ok_and(|about| disk_of(about.dev()).is_ok_and(|(_, dev)| dev == wanted))
+    };
+    mounts
+        .iter()
+        .find(is_on)
+        .map(|mount| mount.mount_point.clone())
+        .ok_or_else(|| {
+            "no file system of it is mounted: mount one, as files are needed to measure".to_owned()
+        })
+}
+
+/// The disk of a device number, which may be a partition's: its name and number.
+fn disk_of(number: u64) -> Result<(String, Dev), String> {
+    let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
+    let no_disk = || {
+        format!(
+            "its file system ({major}:{minor}) is on no disk of its own: give a path on a disk's"
+        )
+    };
+    let folder =
+        fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")).map_err(|_| no_disk())?;
+    let disk = if folder.join("partition").exists() {
+        folder.parent().ok_or_else(no_disk)?
+    } else {
+        &folder
+    };
+    let dev = fs::read_to_string(disk.join("dev")).map_err(|_| no_disk())?;
+    let (major, minor) = dev.trim().split_once(':').ok_or_else(no_disk)?;
+    let number = |text: &str| text.parse().map_err(|_| no_disk());
+    let name = disk.file_name().ok_or_else(no_disk)?;
+    Ok((
+        name.to_string_lossy().into_owned(),
+        Dev::new(number(major)?, number(minor)?),
+    ))
+}
