@@ -137,14 +137,16 @@ impl Simulation {
                 .or_else(|| free.clone().find(is_near))
                 .or_else(|| free.next())
                 .unwrap_or(0);
-            let access = if head.is_some() {
+            let access = if head.is_some() || request.is_written_back {
                 Access::Next
             } else if is_near(&slot) {
                 Access::Near
             } else {
                 Access::Far
             };
-            self.heads[slot] = request.position + request.bytes;
+            if !request.is_written_back {
+                self.heads[slot] = request.position + request.bytes;
+            }
             let disk = DiskModel {
                 bytes_per_s: self.tasks[task]
                     .spec

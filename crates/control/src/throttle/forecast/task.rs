@@ -15,6 +15,8 @@ const FILE_BITS: u32 = 48;
 pub(super) struct Request {
     pub(super) position: u64,
     pub(super) bytes: u64,
+    /// Whether it is written back: the disk collects such requests and puts them in order.
+    pub(super) is_written_back: bool,
     submitted_ns: u64,
 }
 
@@ -119,7 +121,8 @@ impl State {
     /// Submits what it can.
     pub(super) fn submit(&mut self, now_ns: u64) {
         while self.is_there(now_ns) && self.can_submit() && now_ns >= self.ready_ns {
-            self.is_in_last_call = self.submitted_bytes >= self.first_bytes();
+            self.is_in_last_call =
+                self.spec.last_call.is_some() && self.submitted_bytes >= self.first_bytes();
             let (request_bytes, jumps, left_bytes) = self.part();
             let bytes = request_bytes.max(1).min(left_bytes);
             // Never the end of another request.
@@ -132,6 +135,7 @@ impl State {
             self.queue.push_back(Request {
                 position: file + offset,
                 bytes,
+                is_written_back: self.is_in_last_call,
                 submitted_ns: now_ns,
             });
             self.submitted_bytes += bytes;
@@ -184,8 +188,11 @@ impl State {
         } else if busy_ns > 0 {
             self.ready_ns = now_ns + busy_ns;
         }
-        // A frozen one ends when it is thawed.
-        if sample.bytes == self.spec.bytes && !sample.frozen {
+        // One that is frozen in its last call leaves that when it is thawed.
+        let is_held = self.is_in_last_call && self.sample.frozen;
+        if self.sample.bytes == self.spec.bytes && !is_held {
+            self.note_frozen(now_ns);
+            self.sample.frozen = false;
             self.finish_ns = now_ns;
         }
     }
