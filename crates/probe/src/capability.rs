@@ -78,6 +78,12 @@ impl Capability {
 }
 
 /// Whether this process has the capabilities that tracing programs need.
+/// Whether this is a user namespace within another one: its root's capabilities load no BPF programs.
+fn is_in_user_namespace() -> bool {
+    let everybody = ["0", "0", "4294967295"];
+    fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| map.split_whitespace().ne(everybody))
+}
+
 fn privileged() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let effective = status
@@ -117,10 +123,13 @@ impl Types {
     ///
     /// # Errors
     ///
-    /// No privileges, no BTF.
+    /// No privileges, or only those of a user namespace; no BTF.
     pub(crate) fn if_allowed() -> Result<Self, ProbeError> {
         if !privileged() {
             return Err(ProbeError::Privileges);
+        }
+        if is_in_user_namespace() {
+            return Err(ProbeError::UserNamespace);
         }
         if !Path::new("/sys/kernel/btf/vmlinux").exists() {
             return Err(ProbeError::NoBtf);

@@ -9,8 +9,16 @@ use luc_events::store::StoreError;
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
     /// This process may not load BPF programs.
-    #[error("recording needs root (or CAP_BPF and CAP_PERFMON): run it by sudo")]
+    #[error(
+        "watching the kernel needs root (in a container CAP_BPF and CAP_PERFMON, too): run it by sudo"
+    )]
     Privileges,
+    /// This process is root of a user namespace only.
+    #[error(
+        "watching the kernel needs root of the machine, and this is a user namespace, as of a rootless container: run \
+         luc on the host"
+    )]
+    UserNamespace,
     /// The kernel has no type information.
     #[error(
         "this kernel has no BTF (/sys/kernel/btf/vmlinux): recording needs Linux 5.15 or later built with CONFIG_DEBUG_INFO_BTF"
