@@ -270,6 +270,7 @@ impl Engine {
             }
             let mut sample = task.sample();
             self.observer.fill(&mut sample, task.slot, &controller.disk);
+            task.note_submit(sample.last_submit_ns);
             if task.may_wait_without_request(&sample, now) {
                 sample.outstanding = 1;
             }

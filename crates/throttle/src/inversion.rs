@@ -8,8 +8,10 @@
 //! - `links`: threads of tasks that wait for a frozen task with which they share a pipe, a socket
 //!   (`sockets`) or memory.
 
+mod candidate;
 mod links;
 mod locks;
+mod processes;
 mod sockets;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -19,7 +21,7 @@ use std::path::{Path, PathBuf};
 use luc_control::throttle::sample::TaskId;
 
 use crate::Hierarchy;
-use crate::cgroup::Cgroup;
+pub(crate) use candidate::Candidate;
 use links::{Kind, Links};
 use locks::Wait;
 
@@ -33,17 +35,6 @@ const TELL_EVERY_NS: u64 = 10_000_000_000;
 const MOST_NOTICES: usize = 256;
 /// Processes of a frozen task that are asked whether they have an open file with a lock, at most.
 const MOST_PROCESSES: usize = 64;
-
-/// A task, as it is looked at for inversions.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Candidate<'a> {
-    /// Which task.
-    pub(crate) id: TaskId,
-    /// Its cgroup.
-    pub(crate) cgroup: &'a Cgroup,
-    /// Whether it is frozen.
-    pub(crate) is_frozen: bool,
-}
 
 /// What is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -150,11 +141,7 @@ impl Inversions {
                 found.push(inversion);
             }
         }
-        let tasks: Vec<_> = candidates
-            .iter()
-            .map(|candidate| (candidate.id, candidate.cgroup, candidate.is_frozen))
-            .collect();
-        for link in self.links.look(&tasks, now_ns) {
+        for link in self.links.look(candidates, now_ns) {
             let waiter = candidates
                 .iter()
                 .find(|candidate| candidate.id == link.waiter);

@@ -17,7 +17,8 @@ impl Engine {
         if now < self.inversions.look_ns() || !self.tasks.values().any(Task::is_frozen) {
             return Ok(());
         }
-        let candidates: Vec<Candidate<'_>> = self.tasks.values().map(Task::candidate).collect();
+        let tasks = self.tasks.values();
+        let candidates: Vec<Candidate<'_>> = tasks.map(|task| task.candidate(now)).collect();
         let found = self.inversions.look(&self.hierarchy, &candidates, now);
         for inversion in found {
             self.resolve(&inversion, now)?;

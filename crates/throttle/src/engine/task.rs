@@ -21,6 +21,9 @@ const SIZE_EVERY_NS: u64 = 500_000_000;
 /// it does not count as idle yet; after, it computes.
 const WAITS_NS: std::ops::Range<u64> = 8_000_000..1_000_000_000;
 
+/// A task that submitted a request within this time has used the disk lately, ns.
+const ACTIVE_NS: u64 = 1_000_000_000;
+
 /// A cgroup under the throttle.
 #[derive(Debug)]
 pub(super) struct Task {
@@ -33,6 +36,8 @@ pub(super) struct Task {
     frozen_for: u64,
     /// A bit for each disk that it has used.
     used: u64,
+    /// When it last submitted a request, ns; 0: never.
+    last_submit_ns: u64,
     frozen_since_ns: Option<u64>,
     /// Of the last order.
     pub(super) reason: Option<Reason>,
@@ -80,6 +85,7 @@ impl Task {
             cgroup,
             frozen_for: 0,
             used: 0,
+            last_submit_ns: 0,
             frozen_since_ns: None,
             reason: None,
             totals: Totals::default(),
@@ -95,12 +101,20 @@ impl Task {
     }
 
     /// What is looked at for inversions.
-    pub(super) fn candidate(&self) -> Candidate<'_> {
+    pub(super) fn candidate(&self, now: u64) -> Candidate<'_> {
+        let since_ns = now.saturating_sub(self.last_submit_ns);
         Candidate {
             id: self.id,
             cgroup: &self.cgroup,
             is_frozen: self.is_frozen(),
+            is_active: self.class == Class::Protected
+                || (self.last_submit_ns > 0 && since_ns < ACTIVE_NS),
         }
+    }
+
+    /// Notes when it last submitted a request to a disk; 0: never.
+    pub(super) fn note_submit(&mut self, at_ns: u64) {
+        self.last_submit_ns = self.last_submit_ns.max(at_ns);
     }
 
     pub(super) fn is_frozen(&self) -> bool {

@@ -8,46 +8,35 @@
 //!
 //! That is a guess where a thread polls much else. So whoever did not wake when the other was thawed for it is not
 //! listened to for a time that doubles each time.
+//!
+//! Looking at a hundred tasks each time would be most of a throttle's cost. So a look takes [`LOOK_NS`]: first tasks
+//! that have used a disk lately or are protected, and those that slept for the first time at the look before; then
+//! others, in turn.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
-use std::path::{Path, PathBuf};
 
 use luc_control::throttle::sample::TaskId;
 
+use super::candidate::Candidate;
+pub(super) use super::processes::Kind;
+use super::processes::{Shared, Sleep, calls, folder, process_of, shares};
 use super::sockets::peers;
-use crate::cgroup::Cgroup;
 use crate::clock;
 
 /// How often links are looked for, ns, and how many times as long as looking took passes before at least: reading all
 /// files and memory maps of a hundred tasks is dear.
 const SCAN_EVERY_NS: u64 = 1_000_000_000;
 const SCAN_REST: u64 = 400;
+/// No other waiter is looked at after this time, ns.
+const LOOK_NS: u64 = 40_000;
 /// A thaw should have woken the waiter within this time, ns.
 const HELPS_WITHIN_NS: u64 = 250_000_000;
 /// A waiter that thaws did not wake is not listened to for at most this long, ns.
 const LONGEST_DEAF_NS: u64 = 60_000_000_000;
 /// A pair for which so many thaws helped is coupled.
 const COUPLED_AFTER: u32 = 2;
-/// Processes of a task, open files and threads of a process that are looked at, at most.
+/// Processes of a task that are looked at, at most.
 const MOST_PROCESSES: usize = 64;
-const MOST_FILES: usize = 1024;
-const MOST_THREADS: usize = 256;
-
-/// What two processes may share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
-    Pipe,
-    Socket,
-    Memory,
-}
-
-/// Something that may be shared: its kind, device and inode. Of two sockets that are connected the smaller inode.
-type Shared = (Kind, String, u64);
-
-/// A thread that sleeps, and how often it did before: while that is so, it has not run.
-type Sleep = (u32, u64);
 
 /// Somebody who waits for a frozen task.
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +55,14 @@ pub(super) struct Links {
     /// Inodes of connected sockets.
     peers: BTreeMap<u64, u64>,
     processes: Vec<Process>,
+    /// The tasks that were frozen when `waiters` was made.
+    frozen: BTreeSet<TaskId>,
+    /// Who is linked with them.
+    waiters: Vec<Waiter>,
+    /// The first of `waiters` to be looked at.
+    next: usize,
+    /// Those that slept for the first time when they were last looked at.
+    fallen_asleep: BTreeSet<TaskId>,
     /// Of the holder and the waiter.
     pairs: BTreeMap<(TaskId, TaskId), Pair>,
 }
@@ -80,6 +77,22 @@ struct Process {
     shares: BTreeSet<Shared>,
 }
 
+/// A running task that is linked with frozen ones.
+#[derive(Debug)]
+struct Waiter {
+    task: TaskId,
+    processes: Vec<Linked>,
+}
+
+/// A process of it, or the one thread that is this task.
+#[derive(Debug)]
+struct Linked {
+    id: u32,
+    of: Option<u32>,
+    /// What it shares with each frozen task; never nothing.
+    holders: BTreeMap<TaskId, Vec<Shared>>,
+}
+
 #[derive(Debug, Default)]
 struct Pair {
     asleep: BTreeSet<Sleep>,
@@ -92,60 +105,114 @@ struct Pair {
 }
 
 impl Links {
-    /// Who waits for a frozen one of these tasks, given with their cgroups and whether they are frozen.
-    pub(super) fn look(&mut self, tasks: &[(TaskId, &Cgroup, bool)], now_ns: u64) -> Vec<Found> {
-        if now_ns >= self.scan_ns {
+    /// Who waits for a frozen one of these tasks.
+    pub(super) fn look(&mut self, tasks: &[Candidate<'_>], now_ns: u64) -> Vec<Found> {
+        let frozen: BTreeSet<TaskId> = tasks
+            .iter()
+            .filter(|task| task.is_frozen)
+            .map(|task| task.id)
+            .collect();
+        let is_scan_due = now_ns >= self.scan_ns;
+        if is_scan_due {
             let begun_ns = clock::now_ns();
             self.scan(tasks);
             let rest_ns = SCAN_REST * clock::now_ns().saturating_sub(begun_ns);
             self.scan_ns = now_ns + rest_ns.max(SCAN_EVERY_NS);
         }
+        if is_scan_due || frozen != self.frozen {
+            self.waiters = waiters(&self.processes, &frozen);
+            self.frozen = frozen;
+        }
+        let active = tasks.iter().filter(|task| task.is_active);
+        let active: BTreeSet<TaskId> = active.map(|task| task.id).collect();
+        let begun_ns = clock::now_ns();
         let mut found = Vec::new();
-        let is_frozen = |id| tasks.iter().any(|task| task.0 == id && task.2);
-        let (frozen, running): (Vec<_>, Vec<_>) = self
-            .processes
-            .iter()
-            .partition(|process| is_frozen(process.task));
-        for holder in &frozen {
-            for waiter in &running {
-                let is_of_one = holder.of.is_some() && holder.of == waiter.of;
-                // Threads have all files in common, and seldom talk by them.
-                let is_meant = |shared: &&Shared| !is_of_one || shared.0 == Kind::Memory;
-                let common = || holder.shares.intersection(&waiter.shares).filter(is_meant);
-                let Some((kind, _, _)) = common().next() else {
-                    continue;
-                };
-                let asleep = asleep(waiter, &common().collect::<Vec<_>>(), &self.peers);
-                let pair = self.pairs.entry((holder.task, waiter.task)).or_default();
-                if pair.waits(asleep, now_ns) {
-                    found.push(Found {
-                        holder: holder.task,
-                        waiter: waiter.task,
-                        kind: *kind,
-                        is_usual: pair.helped >= COUPLED_AFTER,
-                    });
-                }
+        for index in self.order(&active, now_ns) {
+            self.next = index + 1;
+            self.look_at(index, now_ns, &mut found);
+            if clock::now_ns().saturating_sub(begun_ns) > LOOK_NS {
+                break;
             }
         }
         found
     }
 
-    fn scan(&mut self, tasks: &[(TaskId, &Cgroup, bool)]) {
+    /// Waiters in the order in which they are to be looked at, without those that nobody listens to.
+    fn order(&self, active: &BTreeSet<TaskId>, now_ns: u64) -> Vec<usize> {
+        let count = self.waiters.len();
+        let (mut first, mut later) = (Vec::new(), Vec::new());
+        for index in (0..count).map(|offset| (self.next + offset) % count) {
+            let waiter = &self.waiters[index];
+            let mut holders = waiter
+                .processes
+                .iter()
+                .flat_map(|process| process.holders.keys());
+            let is_heard = |holder: &TaskId| {
+                let pair = self.pairs.get(&(*holder, waiter.task));
+                pair.is_none_or(|pair| now_ns >= pair.deaf_until_ns)
+            };
+            if !holders.any(is_heard) {
+                continue;
+            }
+            if active.contains(&waiter.task) || self.fallen_asleep.contains(&waiter.task) {
+                first.push(index);
+            } else {
+                later.push(index);
+            }
+        }
+        first.extend(later);
+        first
+    }
+
+    fn look_at(&mut self, index: usize, now_ns: u64, found: &mut Vec<Found>) {
+        let waiter = &self.waiters[index];
+        let mut asleep: BTreeMap<TaskId, (BTreeSet<Sleep>, Kind)> = BTreeMap::new();
+        for process in &waiter.processes {
+            let calls = calls(process.id, process.of);
+            for (holder, common) in &process.holders {
+                let Some((kind, _, _)) = common.first() else {
+                    continue;
+                };
+                let (sleeps, _) = asleep.entry(*holder).or_insert((BTreeSet::new(), *kind));
+                let waits = calls
+                    .iter()
+                    .filter(|call| call.may_wait_for(common, &self.peers));
+                sleeps.extend(waits.filter_map(|call| call.sleep()));
+            }
+        }
+        self.fallen_asleep.remove(&waiter.task);
+        for (holder, (sleeps, kind)) in asleep {
+            let pair = self.pairs.entry((holder, waiter.task)).or_default();
+            if !sleeps.is_subset(&pair.asleep) {
+                self.fallen_asleep.insert(waiter.task);
+            }
+            if pair.waits(sleeps, now_ns) {
+                found.push(Found {
+                    holder,
+                    waiter: waiter.task,
+                    kind,
+                    is_usual: pair.helped >= COUPLED_AFTER,
+                });
+            }
+        }
+    }
+
+    fn scan(&mut self, tasks: &[Candidate<'_>]) {
         self.processes.clear();
         self.peers = peers();
         let mut of_processes: BTreeMap<u32, BTreeSet<Shared>> = BTreeMap::new();
-        for (task, cgroup, _) in tasks {
-            let processes = cgroup.processes().unwrap_or_default();
+        for task in tasks {
+            let processes = task.cgroup.processes().unwrap_or_default();
             for id in processes.into_iter().take(MOST_PROCESSES) {
                 let shares = shares(&folder(id), &self.peers);
                 self.processes.push(Process {
-                    task: *task,
+                    task: task.id,
                     id,
                     of: None,
                     shares,
                 });
             }
-            for id in cgroup.single_threads().unwrap_or_default() {
+            for id in task.cgroup.single_threads().unwrap_or_default() {
                 let Some(process) = process_of(id) else {
                     continue;
                 };
@@ -155,17 +222,62 @@ impl Links {
                 let mut shares = of_process.clone();
                 shares.insert((Kind::Memory, String::new(), process.into()));
                 self.processes.push(Process {
-                    task: *task,
+                    task: task.id,
                     id,
                     of: Some(process),
                     shares,
                 });
             }
         }
-        let is_there = |id| tasks.iter().any(|task| task.0 == id);
+        let is_there = |id: &TaskId| tasks.iter().any(|task| task.id == *id);
         self.pairs
-            .retain(|(holder, waiter), _| is_there(*holder) && is_there(*waiter));
+            .retain(|(holder, waiter), _| is_there(holder) && is_there(waiter));
+        self.fallen_asleep.retain(is_there);
     }
+}
+
+/// The running tasks that share something with frozen ones.
+fn waiters(processes: &[Process], frozen: &BTreeSet<TaskId>) -> Vec<Waiter> {
+    let (holders, running): (Vec<_>, Vec<_>) = processes
+        .iter()
+        .partition(|process| frozen.contains(&process.task));
+    let mut having: BTreeMap<&Shared, Vec<&Process>> = BTreeMap::new();
+    for holder in holders {
+        for shared in &holder.shares {
+            having.entry(shared).or_default().push(holder);
+        }
+    }
+    let mut waiters: Vec<Waiter> = Vec::new();
+    for process in running {
+        let mut common: BTreeMap<TaskId, Vec<Shared>> = BTreeMap::new();
+        for shared in &process.shares {
+            for holder in having.get(shared).into_iter().flatten() {
+                // Threads have all files in common, and seldom talk by them.
+                let is_of_one = holder.of.is_some() && holder.of == process.of;
+                let of_holder = common.entry(holder.task).or_default();
+                if (!is_of_one || shared.0 == Kind::Memory) && of_holder.last() != Some(shared) {
+                    of_holder.push(shared.clone());
+                }
+            }
+        }
+        common.retain(|_, shared| !shared.is_empty());
+        if common.is_empty() {
+            continue;
+        }
+        let linked = Linked {
+            id: process.id,
+            of: process.of,
+            holders: common,
+        };
+        match waiters.last_mut().filter(|last| last.task == process.task) {
+            Some(last) => last.processes.push(linked),
+            None => waiters.push(Waiter {
+                task: process.task,
+                processes: vec![linked],
+            }),
+        }
+    }
+    waiters
 }
 
 impl Pair {
@@ -193,124 +305,6 @@ impl Pair {
         self.thawed_for = still.map(|sleep| (sleep, now_ns));
         still.is_some()
     }
-}
-
-fn folder(process: u32) -> PathBuf {
-    Path::new("/proc").join(process.to_string())
-}
-
-/// The process of a thread.
-fn process_of(thread: u32) -> Option<u32> {
-    let status = fs::read(folder(thread).join("status")).ok()?;
-    let status = String::from_utf8_lossy(&status);
-    let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
-    line.trim().parse().ok()
-}
-
-/// Pipes and sockets that a process has open, and memory that it shares and may write.
-fn shares(folder: &Path, peers: &BTreeMap<u64, u64>) -> BTreeSet<Shared> {
-    let files = fs::read_dir(folder.join("fd")).into_iter().flatten();
-    let mut shares: BTreeSet<Shared> = files
-        .flatten()
-        .take(MOST_FILES)
-        .filter_map(|file| end(&file.path(), peers))
-        .collect();
-    let maps = fs::read(folder.join("maps")).unwrap_or_default();
-    shares.extend(String::from_utf8_lossy(&maps).lines().filter_map(memory));
-    shares
-}
-
-/// The pipe or the connection of which an open file is an end, if it is one.
-fn end(path: &Path, peers: &BTreeMap<u64, u64>) -> Option<Shared> {
-    let about = fs::metadata(path).ok()?;
-    let (kind, inode) = (about.file_type(), about.ino());
-    if kind.is_fifo() {
-        return Some((Kind::Pipe, about.dev().to_string(), inode));
-    }
-    let peer = peers.get(&inode).filter(|_| kind.is_socket())?;
-    Some((Kind::Socket, String::new(), inode.min(*peer)))
-}
-
-/// The shared, writable memory that a line of `/proc/PID/maps` tells of.
-fn memory(line: &str) -> Option<Shared> {
-    let mut words = line.split_whitespace().skip(1);
-    let (rights, _, device, inode) = (words.next()?, words.next()?, words.next()?, words.next()?);
-    let is_shared = rights.starts_with("rw") && rights.ends_with('s');
-    let inode = inode.parse().ok().filter(|inode| *inode > 0)?;
-    is_shared.then(|| (Kind::Memory, device.to_owned(), inode))
-}
-
-/// Threads of a process that sleep in a system call that may wait for one of these.
-fn asleep(process: &Process, shared: &[&Shared], peers: &BTreeMap<u64, u64>) -> BTreeSet<Sleep> {
-    let folder = folder(process.id);
-    let threads = fs::read_dir(folder.join("task")).into_iter().flatten();
-    let own = process.id.to_string();
-    threads
-        .flatten()
-        .filter(|thread| process.of.is_none() || thread.file_name() == *own)
-        .take(MOST_THREADS)
-        .filter_map(|thread| {
-            let id = thread.file_name().to_string_lossy().parse().ok()?;
-            let call = fs::read_to_string(thread.path().join("syscall")).ok()?;
-            let end_of = |file: &str| end(&folder.join("fd").join(file), peers);
-            if !may_wait(&call, shared, end_of) {
-                return None;
-            }
-            let status = fs::read(thread.path().join("status")).ok()?;
-            Some((id, sleeps(&String::from_utf8_lossy(&status))?))
-        })
-        .collect()
-}
-
-/// Whether a system call, as `/proc/PID/syscall` shows it, may wait for one of these.
-fn may_wait(call: &str, shared: &[&Shared], end_of: impl Fn(&str) -> Option<Shared>) -> bool {
-    let mut words = call.split_whitespace();
-    let Some(number) = words.next().and_then(|word| word.parse().ok()) else {
-        // It runs.
-        return false;
-    };
-    let has = |kind| shared.iter().any(|(other, _, _)| *other == kind);
-    if number == libc::SYS_futex {
-        return has(Kind::Memory);
-    }
-    if TRANSFERS.contains(&number) {
-        let file = words.next().and_then(|word| word.strip_prefix("0x"));
-        let file = file.and_then(|digits| u64::from_str_radix(digits, 16).ok());
-        let end = file.and_then(|file| end_of(&file.to_string()));
-        return end.is_some_and(|end| shared.contains(&&end));
-    }
-    (has(Kind::Pipe) || has(Kind::Socket)) && POLLS.contains(&number)
-}
-
-const TRANSFERS: [libc::c_long; 8] = [
-    libc::SYS_recvfrom,
-    libc::SYS_recvmsg,
-    libc::SYS_sendto,
-    libc::SYS_sendmsg,
-    libc::SYS_read,
-    libc::SYS_readv,
-    libc::SYS_write,
-    libc::SYS_writev,
-];
-#[cfg(target_arch = "x86_64")]
-const POLLS: [libc::c_long; 6] = [
-    libc::SYS_poll,
-    libc::SYS_ppoll,
-    libc::SYS_select,
-    libc::SYS_pselect6,
-    libc::SYS_epoll_wait,
-    libc::SYS_epoll_pwait,
-];
-#[cfg(not(target_arch = "x86_64"))]
-const POLLS: [libc::c_long; 3] = [libc::SYS_ppoll, libc::SYS_pselect6, libc::SYS_epoll_pwait];
-
-/// How often a thread that sleeps interruptibly has gone to sleep, by `/proc/PID/status`.
-fn sleeps(status: &str) -> Option<u64> {
-    let value = |name: &str| status.lines().find_map(|line| line.strip_prefix(name));
-    if !value("State:")?.trim().starts_with('S') {
-        return None;
-    }
-    value("voluntary_ctxt_switches:")?.trim().parse().ok()
 }
 
 #[cfg(test)]
@@ -352,37 +346,65 @@ mod tests {
         }
     }
 
+    fn process(task: u32, id: u32, shares: &[Shared]) -> Process {
+        Process {
+            task: TaskId(task),
+            id,
+            of: None,
+            shares: shares.iter().cloned().collect(),
+        }
+    }
+
     #[test]
-    fn calls_that_may_wait() {
+    fn waiters_are_tasks_with_all_of_their_processes() {
         let pipe: Shared = (Kind::Pipe, "12".to_owned(), 5);
-        let memory: Shared = (Kind::Memory, "fe:00".to_owned(), 6);
-        let of = |file: &str| (file == "10").then(|| pipe.clone());
-        let both = [&pipe, &memory];
-        let line =
-            |number: libc::c_long, file: &str| format!("{number} {file} 0x1 0x2 0x7f 0x7f\n");
-        assert!(may_wait(&line(libc::SYS_read, "0xa"), &both, of));
-        assert!(!may_wait(&line(libc::SYS_read, "0xb"), &both, of));
-        assert!(may_wait(&line(libc::SYS_ppoll, "0x7f00"), &[&pipe], of));
-        assert!(!may_wait(&line(libc::SYS_ppoll, "0x7f00"), &[&memory], of));
-        assert!(may_wait(&line(libc::SYS_futex, "0x7f00"), &both, of));
-        assert!(!may_wait(&line(libc::SYS_futex, "0x7f00"), &[&pipe], of));
-        assert!(!may_wait(&line(libc::SYS_nanosleep, "0x7f"), &both, of));
-        assert!(!may_wait("running\n", &both, of));
+        let memory: Shared = (Kind::Memory, "12".to_owned(), 6);
+        let only = std::slice::from_ref;
+        let processes = [
+            process(1, 10, &[pipe.clone(), memory.clone()]),
+            process(1, 11, only(&pipe)),
+            process(2, 20, only(&pipe)),
+            process(2, 21, only(&memory)),
+            process(3, 30, &[]),
+            process(4, 40, only(&memory)),
+        ];
+        let frozen = BTreeSet::from([TaskId(1), TaskId(4)]);
+        let waiters = waiters(&processes, &frozen);
+        assert_eq!(waiters.len(), 1);
+        let of = |index: usize| &waiters[0].processes[index];
+        assert_eq!((of(0).id, of(1).id), (20, 21));
+        // Once, though two processes of the holder have it.
+        assert_eq!(of(0).holders, BTreeMap::from([(TaskId(1), vec![pipe])]));
+        assert_eq!(of(1).holders.keys().count(), 2);
     }
 
     #[test]
-    fn shared_memory_is_what_both_may_write() {
-        let line = "7f00-7f01 rw-s 00000000 fe:00 1234   /tmp/a file";
-        assert_eq!(memory(line), Some((Kind::Memory, "fe:00".to_owned(), 1234)));
-        assert_eq!(memory(&line.replace("rw-s", "r--s")), None);
-        assert_eq!(memory(&line.replace("rw-s", "rw-p")), None);
-        assert_eq!(memory(""), None);
-    }
-
-    #[test]
-    fn status_of_a_sleeper() {
-        let status = "Name:\ta\nState:\tS (sleeping)\nvoluntary_ctxt_switches:\t12\n";
-        assert_eq!(sleeps(status), Some(12));
-        assert_eq!(sleeps(&status.replace("S (", "D (")), None);
+    fn who_uses_the_disk_is_looked_at_first_and_the_others_in_turn() {
+        let mut links = Links {
+            waiters: (0..5)
+                .map(|task| Waiter {
+                    task: TaskId(task),
+                    processes: vec![Linked {
+                        id: 1,
+                        of: None,
+                        holders: BTreeMap::from([(TaskId(9), Vec::new())]),
+                    }],
+                })
+                .collect(),
+            next: 5,
+            ..Links::default()
+        };
+        let active = BTreeSet::from([TaskId(3)]);
+        assert_eq!(links.order(&active, 1), [3, 0, 1, 2, 4]);
+        links.next = 2;
+        links.fallen_asleep.insert(TaskId(4));
+        assert_eq!(links.order(&active, 1), [3, 4, 2, 0, 1]);
+        let deaf = Pair {
+            deaf_until_ns: 7,
+            ..Pair::default()
+        };
+        links.pairs.insert((TaskId(9), TaskId(2)), deaf);
+        assert_eq!(links.order(&active, 6), [3, 4, 0, 1]);
+        assert_eq!(links.order(&active, 7), [3, 4, 2, 0, 1]);
     }
 }
