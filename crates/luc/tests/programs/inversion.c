@@ -42,7 +42,7 @@
 
 static struct shared {
 	unsigned long beat, want, have, got;
-	unsigned long started, waiter_done, writer_done;
+	unsigned long opened, started, waiter_done, writer_done;
 	unsigned int word;
 } *shared;
 
@@ -170,6 +170,7 @@ static void hold(unsigned long rounds)
 {
 	unsigned long round;
 
+	SET(opened, 1);
 	while (!GET(started))
 		usleep(1000);
 	connect_both(1);
@@ -238,9 +239,13 @@ static int wait_for_it(unsigned long rounds)
 
 static void write_on(void)
 {
-	double begun = now();
 	unsigned long writes;
+	double begun;
 
+	/* Or the holder may be frozen while it reads a bitmap to create its file. */
+	while (!GET(opened))
+		usleep(1000);
+	begun = now();
 	for (writes = 0; !GET(waiter_done) && now() - begun < LONGEST_S; writes++) {
 		write_once();
 		if (writes == 100)
