@@ -11,6 +11,7 @@
 mod candidate;
 mod links;
 mod locks;
+mod pair;
 mod processes;
 mod sockets;
 

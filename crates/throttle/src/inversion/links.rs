@@ -18,6 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use luc_control::throttle::sample::TaskId;
 
 use super::candidate::Candidate;
+use super::pair::Pair;
 pub(super) use super::processes::Kind;
 use super::processes::{Shared, Sleep, calls, folder, process_of, shares};
 use super::sockets::peers;
@@ -29,10 +30,6 @@ const SCAN_EVERY_NS: u64 = 1_000_000_000;
 const SCAN_REST: u64 = 400;
 /// No other waiter is looked at after this time, ns.
 const LOOK_NS: u64 = 40_000;
-/// A thaw should have woken the waiter within this time, ns.
-const HELPS_WITHIN_NS: u64 = 250_000_000;
-/// A waiter that thaws did not wake is not listened to for at most this long, ns.
-const LONGEST_DEAF_NS: u64 = 60_000_000_000;
 /// A pair for which so many thaws helped is coupled.
 const COUPLED_AFTER: u32 = 2;
 /// Processes of a task that are looked at, at most.
@@ -91,17 +88,6 @@ struct Linked {
     of: Option<u32>,
     /// What it shares with each frozen task; never nothing.
     holders: BTreeMap<TaskId, Vec<Shared>>,
-}
-
-#[derive(Debug, Default)]
-struct Pair {
-    asleep: BTreeSet<Sleep>,
-    /// For whom the holder was thawed last, and when, ns.
-    thawed_for: Option<(Sleep, u64)>,
-    helped: u32,
-    in_vain: u32,
-    /// It is not thawed for the waiter before, ns.
-    deaf_until_ns: u64,
 }
 
 impl Links {
@@ -280,71 +266,9 @@ fn waiters(processes: &[Process], frozen: &BTreeSet<TaskId>) -> Vec<Waiter> {
     waiters
 }
 
-impl Pair {
-    /// Whether one of the threads that sleep now did so at the last look, and the holder is to be thawed for it.
-    fn waits(&mut self, asleep: BTreeSet<Sleep>, now_ns: u64) -> bool {
-        let before = std::mem::replace(&mut self.asleep, asleep);
-        let still = self.asleep.intersection(&before).next().copied();
-        if let Some((sleep, at_ns)) = self.thawed_for {
-            if !self.asleep.contains(&sleep) {
-                self.thawed_for = None;
-                self.helped += 1;
-                self.in_vain = 0;
-            } else if now_ns < at_ns + HELPS_WITHIN_NS {
-                return false;
-            } else {
-                self.thawed_for = None;
-                self.in_vain += 1;
-                let deaf_ns = HELPS_WITHIN_NS << self.in_vain.min(20);
-                self.deaf_until_ns = now_ns + deaf_ns.min(LONGEST_DEAF_NS);
-            }
-        }
-        if now_ns < self.deaf_until_ns {
-            return false;
-        }
-        self.thawed_for = still.map(|sleep| (sleep, now_ns));
-        still.is_some()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const MS: u64 = 1_000_000;
-
-    fn only(sleeps: u64) -> BTreeSet<Sleep> {
-        BTreeSet::from([(7, sleeps)])
-    }
-
-    #[test]
-    fn one_look_is_not_enough_and_thaws_that_help_count() {
-        let mut pair = Pair::default();
-        for round in 0..3 {
-            let now_ns = round * 300 * MS;
-            assert!(!pair.waits(only(round), now_ns));
-            assert!(pair.waits(only(round), now_ns + 20 * MS));
-            assert!(!pair.waits(only(round), now_ns + 40 * MS), "give it time");
-        }
-        assert_eq!((pair.helped, pair.in_vain), (2, 0));
-    }
-
-    #[test]
-    fn who_does_not_wake_is_listened_to_ever_more_rarely() {
-        let mut pair = Pair::default();
-        let thaws = (0..6_000).filter(|look| pair.waits(only(1), look * 20 * MS));
-        let thaws = thaws.count();
-        assert!((4..10).contains(&thaws), "{thaws} in two minutes");
-        assert_eq!(pair.helped, 0);
-    }
-
-    #[test]
-    fn a_thread_that_ran_in_between_does_not_wait() {
-        let mut pair = Pair::default();
-        for sleeps in 0..50 {
-            assert!(!pair.waits(only(sleeps), sleeps * 20 * MS));
-        }
-    }
 
     fn process(task: u32, id: u32, shares: &[Shared]) -> Process {
         Process {
@@ -399,10 +323,8 @@ mod tests {
         links.next = 2;
         links.fallen_asleep.insert(TaskId(4));
         assert_eq!(links.order(&active, 1), [3, 4, 2, 0, 1]);
-        let deaf = Pair {
-            deaf_until_ns: 7,
-            ..Pair::default()
-        };
+        let mut deaf = Pair::default();
+        deaf.deaf_until_ns = 7;
         links.pairs.insert((TaskId(9), TaskId(2)), deaf);
         assert_eq!(links.order(&active, 6), [3, 4, 0, 1]);
         assert_eq!(links.order(&active, 7), [3, 4, 2, 0, 1]);
