@@ -42,14 +42,14 @@
 
 static struct shared {
 	unsigned long beat, want, have, got;
-	unsigned long opened, started, waiter_done, writer_done;
+	unsigned long started, waiter_done, writer_done;
 	unsigned int word;
 } *shared;
 
 #define SET(member, value) __atomic_store_n(&shared->member, value, __ATOMIC_SEQ_CST)
 #define GET(member) __atomic_load_n(&shared->member, __ATOMIC_SEQ_CST)
 
-static const char *kind, *folder;
+static const char *kind, *folder, *file_path;
 static int stream = -1, lock_file = -1, out = -1;
 static void *buffer;
 
@@ -162,6 +162,14 @@ static void write_once(void)
 {
 	static unsigned long at;
 
+	/*
+	 * Not before: creating a file reads from the disk, so the holder could be frozen
+	 * before it is known to wake the waiter.
+	 */
+	if (out < 0)
+		out = open(file_path, O_WRONLY | O_CREAT | O_DIRECT, 0600);
+	if (out < 0)
+		fail(file_path);
 	if (pwrite(out, buffer, BYTES, at++ % 4096 * BYTES) != BYTES)
 		fail("pwrite");
 }
@@ -170,7 +178,6 @@ static void hold(unsigned long rounds)
 {
 	unsigned long round;
 
-	SET(opened, 1);
 	while (!GET(started))
 		usleep(1000);
 	connect_both(1);
@@ -239,13 +246,9 @@ static int wait_for_it(unsigned long rounds)
 
 static void write_on(void)
 {
+	double begun = now();
 	unsigned long writes;
-	double begun;
 
-	/* Or the holder may be frozen while it reads a bitmap to create its file. */
-	while (!GET(opened))
-		usleep(1000);
-	begun = now();
 	for (writes = 0; !GET(waiter_done) && now() - begun < LONGEST_S; writes++) {
 		write_once();
 		if (writes == 100)
@@ -271,11 +274,7 @@ int main(int count, char **words)
 	if (shared == MAP_FAILED || posix_memalign(&buffer, BYTES, BYTES))
 		fail("memory");
 	memset(buffer, 1, BYTES);
-	if (count > 5) {
-		out = open(words[5], O_WRONLY | O_CREAT | O_DIRECT, 0600);
-		if (out < 0)
-			fail(words[5]);
-	}
+	file_path = words[5];
 	alarm(ALARM_S);
 	if (!strcmp(words[4], "holder"))
 		hold(rounds);
