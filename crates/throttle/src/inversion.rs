@@ -6,7 +6,7 @@
 //!
 //! - `locks`: processes that wait for a file lock of a frozen task.
 //! - `links`: threads of tasks that wait for a frozen task with which they share a pipe, a socket
-//!   (`sockets`) or memory.
+//!   (`sockets`) or memory, by `/proc` (`processes`). Whether a thaw would help them is remembered in `pair`.
 
 mod candidate;
 mod links;

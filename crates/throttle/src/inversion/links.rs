@@ -9,9 +9,10 @@
 //! That is a guess where a thread polls much else. So whoever did not wake when the other was thawed for it is not
 //! listened to for a time that doubles each time.
 //!
-//! Looking at a hundred tasks each time would be most of a throttle's cost. So a look takes [`LOOK_NS`]: first tasks
-//! that have used a disk lately or are protected, and those that slept for the first time at the look before; then
-//! others, in turn.
+//! Looking at a hundred tasks each time would be most of a throttle's cost. So a look takes about [`LOOK_NS`]. Tasks
+//! that have used a disk lately or are protected, and those that had just fallen asleep when they were last looked at,
+//! are urgent. They come first, but for one of the others in each look; of both the one comes first that was looked at
+//! the longest ago.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,8 +29,9 @@ use crate::clock;
 /// files and memory maps of a hundred tasks is dear.
 const SCAN_EVERY_NS: u64 = 1_000_000_000;
 const SCAN_REST: u64 = 400;
-/// No other waiter is looked at after this time, ns.
+/// No other waiter is looked at after this time, ns, once so many are.
 const LOOK_NS: u64 = 40_000;
+const LEAST_WAITERS: usize = 2;
 /// A pair for which so many thaws helped is coupled.
 const COUPLED_AFTER: u32 = 2;
 /// Processes of a task that are looked at, at most.
@@ -56,9 +58,9 @@ pub(super) struct Links {
     frozen: BTreeSet<TaskId>,
     /// Who is linked with them.
     waiters: Vec<Waiter>,
-    /// The first of `waiters` to be looked at.
-    next: usize,
-    /// Those that slept for the first time when they were last looked at.
+    /// When each was last looked at, ns.
+    looked_ns: BTreeMap<TaskId, u64>,
+    /// Those that had just fallen asleep then.
     fallen_asleep: BTreeSet<TaskId>,
     /// Of the holder and the waiter.
     pairs: BTreeMap<(TaskId, TaskId), Pair>,
@@ -113,41 +115,39 @@ impl Links {
         let active: BTreeSet<TaskId> = active.map(|task| task.id).collect();
         let begun_ns = clock::now_ns();
         let mut found = Vec::new();
-        for index in self.order(&active, now_ns) {
-            self.next = index + 1;
-            self.look_at(index, now_ns, &mut found);
-            if clock::now_ns().saturating_sub(begun_ns) > LOOK_NS {
+        for (count, index) in self.order(&active, now_ns).into_iter().enumerate() {
+            if count >= LEAST_WAITERS && clock::now_ns().saturating_sub(begun_ns) > LOOK_NS {
                 break;
             }
+            self.look_at(index, now_ns, &mut found);
         }
         found
     }
 
     /// Waiters in the order in which they are to be looked at, without those that nobody listens to.
     fn order(&self, active: &BTreeSet<TaskId>, now_ns: u64) -> Vec<usize> {
-        let count = self.waiters.len();
-        let (mut first, mut later) = (Vec::new(), Vec::new());
-        for index in (0..count).map(|offset| (self.next + offset) % count) {
-            let waiter = &self.waiters[index];
-            let mut holders = waiter
-                .processes
-                .iter()
-                .flat_map(|process| process.holders.keys());
-            let is_heard = |holder: &TaskId| {
+        let is_heard = |index: &usize| {
+            let waiter = &self.waiters[*index];
+            let processes = waiter.processes.iter();
+            let mut holders = processes.flat_map(|process| process.holders.keys());
+            holders.any(|holder| {
                 let pair = self.pairs.get(&(*holder, waiter.task));
                 pair.is_none_or(|pair| now_ns >= pair.deaf_until_ns)
-            };
-            if !holders.any(is_heard) {
-                continue;
-            }
-            if active.contains(&waiter.task) || self.fallen_asleep.contains(&waiter.task) {
-                first.push(index);
-            } else {
-                later.push(index);
-            }
-        }
-        first.extend(later);
-        first
+            })
+        };
+        let (mut urgent, mut others): (Vec<_>, Vec<_>) =
+            (0..self.waiters.len()).filter(is_heard).partition(|index| {
+                let task = self.waiters[*index].task;
+                active.contains(&task) || self.fallen_asleep.contains(&task)
+            });
+        let looked_ns = |index: &usize| self.looked_ns.get(&self.waiters[*index].task);
+        urgent.sort_by_key(looked_ns);
+        others.sort_by_key(looked_ns);
+        // However many are urgent, one of the others has its turn.
+        let second = urgent.len().min(1);
+        urgent.splice(second..second, others.drain(..others.len().min(1)));
+        urgent.extend(others);
+        urgent
     }
 
     fn look_at(&mut self, index: usize, now_ns: u64, found: &mut Vec<Found>) {
@@ -166,6 +166,7 @@ impl Links {
                 sleeps.extend(waits.filter_map(|call| call.sleep()));
             }
         }
+        self.looked_ns.insert(waiter.task, now_ns);
         self.fallen_asleep.remove(&waiter.task);
         for (holder, (sleeps, kind)) in asleep {
             let pair = self.pairs.entry((holder, waiter.task)).or_default();
@@ -218,6 +219,7 @@ impl Links {
         let is_there = |id: &TaskId| tasks.iter().any(|task| task.id == *id);
         self.pairs
             .retain(|(holder, waiter), _| is_there(holder) && is_there(waiter));
+        self.looked_ns.retain(|task, _| is_there(task));
         self.fallen_asleep.retain(is_there);
     }
 }
@@ -302,31 +304,48 @@ mod tests {
         assert_eq!(of(1).holders.keys().count(), 2);
     }
 
+    /// Tasks that share something with task 9.
+    fn linked(tasks: u32) -> Links {
+        let waiter = |task| Waiter {
+            task: TaskId(task),
+            processes: vec![Linked {
+                id: 1,
+                of: None,
+                holders: BTreeMap::from([(TaskId(9), Vec::new())]),
+            }],
+        };
+        Links {
+            waiters: (0..tasks).map(waiter).collect(),
+            ..Links::default()
+        }
+    }
+
     #[test]
     fn who_uses_the_disk_is_looked_at_first_and_the_others_in_turn() {
-        let mut links = Links {
-            waiters: (0..5)
-                .map(|task| Waiter {
-                    task: TaskId(task),
-                    processes: vec![Linked {
-                        id: 1,
-                        of: None,
-                        holders: BTreeMap::from([(TaskId(9), Vec::new())]),
-                    }],
-                })
-                .collect(),
-            next: 5,
-            ..Links::default()
-        };
+        let mut links = linked(5);
         let active = BTreeSet::from([TaskId(3)]);
         assert_eq!(links.order(&active, 1), [3, 0, 1, 2, 4]);
-        links.next = 2;
+        links.looked_ns = BTreeMap::from([(TaskId(0), 1), (TaskId(1), 1), (TaskId(3), 1)]);
+        assert_eq!(links.order(&active, 2), [3, 2, 4, 0, 1]);
         links.fallen_asleep.insert(TaskId(4));
-        assert_eq!(links.order(&active, 1), [3, 4, 2, 0, 1]);
+        assert_eq!(links.order(&active, 2), [4, 2, 3, 0, 1]);
         let mut deaf = Pair::default();
         deaf.deaf_until_ns = 7;
         links.pairs.insert((TaskId(9), TaskId(2)), deaf);
-        assert_eq!(links.order(&active, 6), [3, 4, 0, 1]);
-        assert_eq!(links.order(&active, 7), [3, 4, 2, 0, 1]);
+        assert_eq!(links.order(&active, 6), [4, 0, 3, 1]);
+        assert_eq!(links.order(&active, 7), [4, 2, 3, 0, 1]);
+    }
+
+    #[test]
+    fn everybody_has_a_turn_however_many_are_urgent() {
+        let mut links = linked(8);
+        let active: BTreeSet<TaskId> = (0..6).map(TaskId).collect();
+        for now_ns in 1..=6 {
+            for index in links.order(&active, now_ns).into_iter().take(LEAST_WAITERS) {
+                let task = links.waiters[index].task;
+                links.looked_ns.insert(task, now_ns);
+            }
+        }
+        assert_eq!(links.looked_ns.len(), 8);
     }
 }
