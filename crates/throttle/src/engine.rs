@@ -208,6 +208,7 @@ impl Engine {
         let task = self.tasks.get(&id)?;
         let mut sample = task.sample();
         self.observer.fill(&mut sample, task.slot, disk);
+        sample.remaining_bytes = task.remaining_bytes(sample.bytes);
         Some(sample)
     }
 
@@ -275,7 +276,7 @@ impl Engine {
                 sample.outstanding = 1;
             }
             task.learn_size(sample.bytes, now);
-            sample.remaining_bytes = task.remaining_bytes();
+            sample.remaining_bytes = task.remaining_bytes(sample.bytes);
             samples.push(sample);
         }
         let decision = controller.policy.decide(&Sample {

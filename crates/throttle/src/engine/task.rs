@@ -43,6 +43,7 @@ pub(super) struct Task {
     pub(super) reason: Option<Reason>,
     totals: Totals,
     size_bytes: Option<u64>,
+    /// What it had yet to move when it had moved `sized_bytes`.
     remaining_bytes: Option<u64>,
     sized_ns: u64,
     sized_bytes: u64,
@@ -221,9 +222,10 @@ impl Task {
         totals
     }
 
-    /// Bytes that it will yet move, if somebody said how many in all, or by the files that it reads.
-    pub(super) fn remaining_bytes(&self) -> Option<u64> {
-        self.remaining_bytes
+    /// Bytes that it will yet move, after `bytes`, if somebody said how many in all, or by the files that it reads.
+    pub(super) fn remaining_bytes(&self, bytes: u64) -> Option<u64> {
+        let since = bytes.saturating_sub(self.sized_bytes);
+        Some(self.remaining_bytes?.saturating_sub(since))
     }
 
     /// Whether it is about to count as one that wants nothing, and does wait.
@@ -257,7 +259,6 @@ impl Task {
         TaskSample {
             class: self.class,
             frozen: self.is_frozen(),
-            remaining_bytes: self.remaining_bytes,
             ..TaskSample::new(self.id)
         }
     }
