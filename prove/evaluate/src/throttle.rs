@@ -42,13 +42,21 @@ fn mixes() -> Vec<(Mix, Vec<Setting>)> {
     let batches = [16, 32].map(|count| Mix::batch(count, 16));
     let compounded = (0..5).map(Mix::compounded);
     let others = [Model::Ssd, Model::Cloud].map(|model| Mix::on(model, 64));
+    let long_others = [Model::Ssd, Model::Cloud].map(|model| Mix {
+        name: format!("4 long streams, {}", model.name()),
+        ..Mix::on(model, 256)
+    });
     let alone = Mix {
         name: "1 stream".to_owned(),
         ..Mix::streams(1, 64)
     };
     let mut all: Vec<(Mix, Vec<Setting>)> = streams.into();
     let rest = [long, unequal].into_iter().chain(batches).chain(compounded);
-    all.extend(rest.chain(others).map(|mix| (mix, main_rivals())));
+    all.extend(
+        rest.chain(others)
+            .chain(long_others)
+            .map(|mix| (mix, main_rivals())),
+    );
     all.push((alone, vec![settings::plain()]));
     all
 }

@@ -8,6 +8,7 @@
 //! [`fair`]: super::fair
 //! [`vector_points`]: super::vector_points
 
+mod assumed;
 mod bounds;
 mod config;
 mod contention;
@@ -40,6 +41,8 @@ const TURN_SWITCHES: u64 = 50;
 const ENGAGED_LOOK_NS: u64 = 10_000_000;
 /// Time between looks while something is tried, ns: trials are short.
 const TRIAL_LOOK_NS: u64 = 2_000_000;
+/// Time between looks while several tasks use the disk as they like, ns: short tasks gain only by what begins soon.
+const SHARED_LOOK_NS: u64 = 20_000_000;
 /// Time between looks otherwise, ns.
 const IDLE_LOOK_NS: u64 = 100_000_000;
 /// Tasks that take turns and leave the disk idle more than this are let run together.
@@ -179,6 +182,7 @@ impl Auto {
             self.size = Some(1);
             return;
         }
+        let alone = self.trials.alone();
         self.trials.look(&self.table, &mut self.learned, now_ns);
         if waiting < 2 {
             self.trials.stop();
@@ -200,8 +204,13 @@ impl Auto {
                 self.is_engaged = true;
                 self.contention.busy = 1.0;
                 self.size = best;
+                // Whoever runs goes on: another switch would gain nothing.
+                if let Some(task) = alone {
+                    self.token.begin(task, Reason::Trial);
+                }
             } else {
-                self.trials.begin_alone(&mut self.table, now_ns);
+                let in_order = self.in_order(now_ns);
+                self.trials.begin_alone(&mut self.table, in_order, now_ns);
             }
             return;
         }
@@ -326,6 +335,8 @@ impl Auto {
             TRIAL_LOOK_NS
         } else if is_watchful || is_frozen {
             ENGAGED_LOOK_NS
+        } else if waiting >= 2 {
+            SHARED_LOOK_NS
         } else {
             IDLE_LOOK_NS
         };

@@ -1,9 +1,9 @@
 //! Whether there is anything to do at all: is the disk contended?
 
 /// A disk is contended when it was so for this long, ns.
-const CONTENDED_NS: u64 = 150_000_000;
+const CONTENDED_NS: u64 = 40_000_000;
 /// The disk's busy time is judged over at least this long, ns.
-const BUSY_WINDOW_NS: u64 = 50_000_000;
+const BUSY_WINDOW_NS: u64 = 20_000_000;
 /// A disk is busy enough to be contended above this part of the time.
 const CONTENDED_BUSY: f64 = 0.9;
 

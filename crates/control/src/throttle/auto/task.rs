@@ -11,7 +11,7 @@ const ORDER_SHOWS_NS: u64 = 100_000_000;
 /// Rates are learned over this much time, then the older half is forgotten, ns.
 const MEMORY_NS: f64 = 10e9;
 /// A rate is known when it was watched for this long, ns.
-const KNOWN_NS: f64 = 30e6;
+pub(super) const KNOWN_NS: f64 = 30e6;
 
 /// A rate with a memory: amounts and the time that they took.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -101,6 +101,12 @@ impl Token {
         self.couples.retain(|couple| couple.until_ns > now_ns);
     }
 
+    /// Turns begin, with this task's.
+    pub(super) fn begin(&mut self, task: TaskId, reason: Reason) {
+        self.holders.clear();
+        self.holders.insert(task, Holder::new(task, reason));
+    }
+
     fn partners(&self, task: TaskId) -> impl Iterator<Item = TaskId> {
         self.couples
             .iter()

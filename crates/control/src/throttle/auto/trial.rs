@@ -3,12 +3,17 @@
 //! Two things are tried. *Alone*: tasks run one at a time for a moment, so that their solo rates are known, and with
 //! them what running together is worth. *Size*: another number of tasks runs for a moment. What trials cost is taken
 //! from an allowance of a hundredth of the time in which there is a contest at all.
+//!
+//! Where the first task alone moves as much as all together did, turns lose nothing while it runs. They begin at once
+//! then, on the assumption that the others are like it; each of them shows in its first turn whether it is
+//! (`assumed`).
 
 use std::collections::BTreeMap;
 
 use super::super::sample::TaskId;
+use super::assumed::Assumed;
 use super::learn::Learned;
-use super::task::{Rate, Table, Task};
+use super::task::{Rate, Table};
 use super::{AutoConfig, Prior};
 
 /// Part of the time that trials may cost.
@@ -18,13 +23,17 @@ const AGAIN_NS: u64 = 60_000_000_000;
 /// A window is at least about this long, ns.
 const WINDOW_NS: u64 = 60_000_000;
 /// A window that is not clear is ended after this time, ns.
-const LONGEST_WINDOW_NS: u64 = 250_000_000;
+pub(super) const LONGEST_WINDOW_NS: u64 = 250_000_000;
 /// A task alone is watched for at least this long before running together is judged the better, ns,
 const GLANCE_NS: f64 = 6e6;
 /// and over at least so many requests.
 const GLANCE_REQUESTS: u64 = 8;
 /// What that costs at most, ns. The first glance is free.
 const GLANCE_COST_NS: f64 = 12e6;
+/// A task alone that moves as much as all together is believed after this time, ns,
+const CLEAR_NS: f64 = 20e6;
+/// where it reaches this part of what they moved.
+const AS_MUCH: f64 = 0.99;
 /// A task that is this much of its solo rate beside the others is not hurt.
 const UNHURT: f64 = 0.7;
 /// Running together is worth so much that nothing else need be tried.
@@ -56,6 +65,13 @@ pub(super) struct Alone {
     then: Option<usize>,
 }
 
+/// What becomes of tasks that are tried alone at a look.
+enum After {
+    Stage(Stage),
+    /// Turns begin, on an assumption.
+    Engage(Assumed),
+}
+
 /// Trials of one disk.
 #[derive(Clone, Debug)]
 pub(super) struct Trials {
@@ -66,6 +82,8 @@ pub(super) struct Trials {
     tried_ns: BTreeMap<usize, u64>,
     /// When tasks may be tried alone again, ns.
     alone_again_ns: u64,
+    /// What turns rest on until each task has shown its rate alone.
+    assumed: Option<Assumed>,
 }
 
 impl Trials {
@@ -76,6 +94,7 @@ impl Trials {
             allowance_ns: GLANCE_COST_NS,
             tried_ns: BTreeMap::new(),
             alone_again_ns: 0,
+            assumed: None,
         }
     }
 
@@ -104,10 +123,10 @@ impl Trials {
         self.allowance_ns += elapsed_ns as f64 * BUDGET;
     }
 
-    /// Everybody runs, and the disk is contended: is it better to run them one at a time?
-    pub(super) fn begin_alone(&mut self, table: &mut Table, now_ns: u64) {
+    /// Everybody runs, and the disk is contended: is it better to run them one at a time? `queue` is in the order in
+    /// which they would.
+    pub(super) fn begin_alone(&mut self, table: &mut Table, queue: Vec<TaskId>, now_ns: u64) {
         let is_due = now_ns >= self.alone_again_ns;
-        let queue: Vec<TaskId> = table.competing().map(Task::id).collect();
         let known = |id: &TaskId| table.get(*id).is_some_and(|task| task.together.is_known());
         let is_affordable = self.allowance_ns >= GLANCE_COST_NS;
         if self.is_on() || !is_due || !is_affordable || queue.len() < 2 || !queue.iter().all(known)
@@ -116,6 +135,7 @@ impl Trials {
         }
         self.allowance_ns -= GLANCE_COST_NS;
         self.alone_again_ns = now_ns + AGAIN_NS;
+        self.assumed = None;
         self.start_alone(table, queue, None, now_ns);
     }
 
@@ -211,9 +231,20 @@ impl Trials {
 
     /// Goes on with what is being tried.
     pub(super) fn look(&mut self, table: &Table, learned: &mut Learned, now_ns: u64) {
+        if let Some(assumed) = &mut self.assumed
+            && assumed.look(table, &mut learned.curve, now_ns)
+        {
+            self.assumed = None;
+        }
         self.stage = match std::mem::take(&mut self.stage) {
             Stage::None => Stage::None,
-            Stage::Alone(alone) => alone.look(table, learned, now_ns),
+            Stage::Alone(alone) => match alone.look(table, learned, now_ns) {
+                After::Stage(stage) => stage,
+                After::Engage(assumed) => {
+                    self.assumed = Some(assumed);
+                    Stage::None
+                }
+            },
             Stage::Size { tasks, began_ns } => {
                 let elapsed_ns = now_ns.saturating_sub(began_ns);
                 let seen = learned.curve.speed_up(tasks, now_ns);
@@ -239,7 +270,7 @@ impl Trials {
 impl Alone {
     /// Goes on with the next task when this one's solo rate is known. Ends early where together is better: a first
     /// glance is enough for that, so where nothing is to be gained little is lost.
-    fn look(mut self, table: &Table, learned: &mut Learned, now_ns: u64) -> Stage {
+    fn look(mut self, table: &Table, learned: &mut Learned, now_ns: u64) -> After {
         let Some(task) = self
             .queue
             .last()
@@ -247,7 +278,7 @@ impl Alone {
             .filter(|task| task.competes())
         else {
             // It ended, or has something else to do: what it would be worth stays unknown.
-            return self.next(now_ns);
+            return After::Stage(self.next(now_ns));
         };
         let beside = task.together.per_ns();
         let part = |alone: f64| beside.map_or(0.0, |beside| beside / alone);
@@ -266,7 +297,15 @@ impl Alone {
                 LONGEST_WINDOW_NS,
                 now_ns,
             );
-            return Stage::None;
+            return After::Stage(Stage::None);
+        }
+        if self.then.is_none()
+            && self.queue.len() == self.tasks
+            && let Some(assumed) = Assumed::new(table, &self.queue, task, CLEAR_NS)
+            && assumed.speed_up() * AS_MUCH <= 1.0
+        {
+            assumed.write(&mut learned.curve, now_ns);
+            return After::Engage(assumed);
         }
         let wanted_ns = if self.then.is_some() {
             WINDOW_NS / 2
@@ -275,7 +314,7 @@ impl Alone {
         };
         let alone = task.solo.per_ns_after(wanted_ns as f64);
         if alone.is_none() && now_ns.saturating_sub(self.began_ns) < LONGEST_WINDOW_NS {
-            return Stage::Alone(self);
+            return After::Stage(Stage::Alone(self));
         }
         self.speed_up += alone.map_or(1.0, part);
         if self.then.is_none() && self.queue.len() == 1 {
@@ -284,7 +323,7 @@ impl Alone {
                 .curve
                 .add(self.tasks, self.speed_up, LONGEST_WINDOW_NS, now_ns);
         }
-        self.next(now_ns)
+        After::Stage(self.next(now_ns))
     }
 
     fn next(mut self, now_ns: u64) -> Stage {
