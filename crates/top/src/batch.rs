@@ -2,10 +2,11 @@
 
 use std::fmt;
 
-use luc_units::figures::{Share, Time};
+use luc_units::figures::{Share, Size, Time};
 
 use super::columns::{Column, FILE_SYSTEMS, PARTIES, fitting};
 use super::interval::Interval;
+use super::sharing::SHARED;
 
 /// Width of the lines.
 const WIDTH: u16 = 110;
@@ -52,9 +53,51 @@ impl fmt::Display for Text<'_> {
                 )?;
             }
         }
+        sharing(f, interval)?;
         writeln!(f)?;
         table(f, PARTIES, interval.processes.iter().take(PROCESSES))?;
         writeln!(f)
+    }
+}
+
+/// Disks that tasks share, and the throttle, where there are any.
+fn sharing(f: &mut fmt::Formatter<'_>, interval: &Interval) -> fmt::Result {
+    if !interval.shared_disks.is_empty() {
+        writeln!(f)?;
+        table(f, SHARED, interval.shared_disks.iter())?;
+    }
+    for disk in &interval.shared_disks {
+        for used in &disk.users {
+            writeln!(
+                f,
+                "  {}: {} of its time for {}, {}/s",
+                disk.name,
+                Share(used.device),
+                used.task,
+                Size(used.bytes_per_s)
+            )?;
+        }
+        for (victim, culprit, ns_per_s) in disk.slowed.iter().take(3) {
+            writeln!(
+                f,
+                "  {}: {victim} waits {} a second while it serves {culprit}",
+                disk.name,
+                Time(*ns_per_s)
+            )?;
+        }
+        if let Some(gain) = disk.predicted_gain.filter(|gain| *gain > 0.0) {
+            writeln!(
+                f,
+                "  {}: one after the other, predicted {:+.0} %",
+                disk.name,
+                gain * 100.0
+            )?;
+        }
+    }
+    match (&interval.machine.throttle, interval.shared_disks.is_empty()) {
+        (Some(throttle), _) => writeln!(f, "luc throttle: {throttle}"),
+        (None, false) => writeln!(f, "luc throttle: no daemon runs"),
+        (None, true) => Ok(()),
     }
 }
 

@@ -31,11 +31,11 @@ fn rate(value: f64) -> String {
     three_digits(value)
 }
 
-fn share(value: Option<f64>) -> String {
+pub(super) fn share(value: Option<f64>) -> String {
     value.map_or_else(nothing, |share| format!("{:.0}%", share * 100.0))
 }
 
-fn time(ns: Option<f64>) -> String {
+pub(super) fn time(ns: Option<f64>) -> String {
     ns.map_or_else(nothing, |ns| Time(ns).to_string())
 }
 
@@ -43,15 +43,15 @@ fn positive(value: f64) -> Option<f64> {
     (value > 0.0).then_some(value)
 }
 
-fn nothing() -> String {
+pub(super) fn nothing() -> String {
     "-".to_owned()
 }
 
-fn number(value: f64) -> Value {
+pub(super) fn number(value: f64) -> Value {
     Value::Number(Some(value))
 }
 
-fn integer(value: Option<u64>) -> Value {
+pub(super) fn integer(value: Option<u64>) -> Value {
     Value::Number(value.map(|value| value as f64))
 }
 

@@ -15,6 +15,7 @@ use super::theme::Theme;
 
 mod detail;
 mod header;
+mod sharing;
 
 /// Terminals at least this high have the detail of the selected line,
 const HEIGHT_FOR_DETAIL: u16 = 18;
@@ -29,8 +30,14 @@ impl Top {
     }
 
     fn render(&mut self, area: Rect, buffer: &mut Buffer) {
-        let places = Places::of(area, self.pane, self.ids(Pane::FileSystems).len());
+        let places = Places::of(
+            area,
+            self.pane,
+            self.ids(Pane::FileSystems).len(),
+            sharing::height(self.interval.as_ref()),
+        );
         header::render(self, places.header, buffer);
+        sharing::render(self, places.sharing, buffer);
         self.tables(&places, buffer);
         detail::render(self, places.detail, buffer);
         self.bottom(places.bottom, buffer);
@@ -175,6 +182,7 @@ pub(super) fn centred(area: Rect, width: u16, height: u16) -> Rect {
 /// Areas of the screen.
 struct Places {
     header: Rect,
+    sharing: Rect,
     file_systems: Rect,
     actors: Rect,
     detail: Rect,
@@ -182,7 +190,7 @@ struct Places {
 }
 
 impl Places {
-    fn of(area: Rect, pane: Pane, file_systems: usize) -> Self {
+    fn of(area: Rect, pane: Pane, file_systems: usize, sharing: u16) -> Self {
         let mut y = area.y;
         let mut take = |height: u16| {
             let place = Rect { y, height, ..area };
@@ -198,7 +206,11 @@ impl Places {
             height if height >= HEIGHT_FOR_DETAIL => (height / 3).clamp(6, 10),
             _ => 0,
         };
-        let rest = area.height - bottom - header - detail;
+        let sharing = match area.height {
+            height if height >= HEIGHT_FOR_DETAIL => sharing.min(height / 4),
+            _ => 0,
+        };
+        let rest = area.height - bottom - header - sharing - detail;
         let wanted = u16::try_from(file_systems)
             .unwrap_or(u16::MAX)
             .saturating_add(1);
@@ -210,6 +222,7 @@ impl Places {
         };
         Self {
             header: take(header),
+            sharing: take(sharing),
             file_systems: take(first),
             actors: take(rest - first),
             detail: take(detail),

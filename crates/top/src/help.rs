@@ -2,6 +2,7 @@
 
 use super::columns::{Column, FILE_SYSTEMS, PARTIES};
 use super::group::Group;
+use super::sharing::SHARED;
 
 const KEYS: &[(&str, &str)] = &[
     ("arrows PgUp PgDn Home End", "select a line"),
@@ -29,12 +30,21 @@ pub(super) fn lines(missing: &[String]) -> Vec<String> {
     lines.push(String::new());
     columns("File systems", FILE_SYSTEMS, &mut lines);
     columns("Processes", PARTIES, &mut lines);
+    columns(
+        "Disks that tasks share, where they contend",
+        SHARED,
+        &mut lines,
+    );
     let letters: Vec<String> = Group::ALL
         .iter()
         .map(|group| group.name().to_owned())
         .collect();
     lines.push(format!("Bars, from the left: {}.", letters.join(", ")));
-    lines.push("Findings are of the last 10 to 20 seconds; figures are 1.4 s old.".to_owned());
+    lines
+        .push("Findings, EFFIC, SWITCH: of the last 10 to 20 s; figures are 1.4 s old.".to_owned());
+    lines.push(
+        "luc throttle top shows cgroups on shared disks, and what the throttle does.".to_owned(),
+    );
     if !missing.is_empty() {
         lines.push(String::new());
         lines.push("What cannot be recorded here".to_owned());

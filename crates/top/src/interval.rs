@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::group::Groups;
 use super::row::{ActorRow, FileSystemRow, Found, Other};
+use super::sharing::{self, SharedDisk, Throttled};
 
 /// Others that a line names at most.
 const OTHERS: usize = 8;
@@ -39,6 +40,11 @@ pub struct Machine {
     /// Share of the interval in which each file system's disk had something to do.
     #[serde(skip)]
     pub busy: BTreeMap<Dev, f64>,
+    /// The kernel's names of disks that tasks share.
+    #[serde(skip)]
+    pub disk_names: BTreeMap<Dev, String>,
+    /// The throttle's daemon; none if none runs.
+    pub throttle: Option<Throttled>,
 }
 
 /// Shares of the last ten seconds in which some, or all, runnable threads were stalled by I/O.
@@ -63,6 +69,8 @@ pub struct Interval {
     pub machine: Machine,
     /// File systems, busiest first.
     pub file_systems: Vec<FileSystemRow>,
+    /// Disks for which tasks contended, busiest first.
+    pub shared_disks: Vec<SharedDisk>,
     /// Processes that called or were waited for, most time lost first.
     pub processes: Vec<ActorRow>,
     /// Threads that waited for storage, longest first.
@@ -100,6 +108,7 @@ impl Interval {
                 processors: after.trace.processors,
             },
             seconds,
+            shared_disks: sharing::between(before, after, seconds, &machine.disk_names),
             machine,
             file_systems,
             processes: processes(before, after, &blame, seconds),
@@ -232,19 +241,12 @@ fn worst(blame: &[Blamed], dev: Dev) -> Vec<(Other, Other, f64)> {
         .take(OTHERS)
         .map(|blamed| {
             (
-                other(&blamed.victim),
-                other(&blamed.culprit),
+                Other::of(&blamed.victim),
+                Other::of(&blamed.culprit),
                 blamed.ns_per_s,
             )
         })
         .collect()
-}
-
-fn other(actor: &Actor) -> Other {
-    Other {
-        process: actor.process,
-        comm: clean(&actor.comm),
-    }
 }
 
 type ActorKey = (Tgid, Cgroup);
@@ -320,7 +322,7 @@ fn add_other(others: &mut Vec<(Other, f64)>, actor: &Actor, ns_per_s: f64) {
         .find(|(known, _)| known.process == actor.process)
     {
         Some((_, sum)) => *sum += ns_per_s,
-        None => others.push((other(actor), ns_per_s)),
+        None => others.push((Other::of(actor), ns_per_s)),
     }
     others.sort_by(|a, b| b.1.total_cmp(&a.1));
     others.truncate(OTHERS);

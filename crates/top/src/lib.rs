@@ -10,6 +10,7 @@
 //! - [`Interval`] is what happened between two reports of it: rates, parts, victims, culprits;
 //! - [`Top`] is the view's state: pure, changed by [`Top::update`] and [`Top::key`], shown by [`Top::draw`];
 //! - [`batch`] writes intervals as lines;
+//! - [`SharedDisk`] is a disk for which tasks contended, [`Throttled`] what the throttle's daemon does;
 //! - [`throttle`] is another view: disks that tasks share, and `luc throttle`;
 //! - [`Live`] is the recorder and the window, [`show`] the loop in a terminal, [`print()`] the one that writes lines.
 
@@ -28,6 +29,7 @@ mod model;
 mod print;
 mod row;
 mod screen;
+mod sharing;
 mod theme;
 pub mod throttle;
 mod window;
@@ -44,4 +46,5 @@ pub use model::Top;
 pub use print::print;
 pub use row::{ActorRow, FileSystemRow, Found};
 pub use screen::show;
+pub use sharing::{DiskUser, FrozenTask, SharedDisk, Throttled};
 pub use window::Window;

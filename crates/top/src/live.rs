@@ -9,7 +9,7 @@ use luc_probe::{Filter, Forward, Options, Recorder};
 
 use crate::error::TopError;
 use crate::machine::{self, Disks};
-use crate::{Interval, Machine, Window};
+use crate::{Interval, Machine, Throttled, Window};
 
 /// How often the recorder's events are taken in.
 pub(crate) const STEP: Duration = Duration::from_millis(50);
@@ -108,6 +108,8 @@ impl Live {
             lost: self.lost,
             pressure: machine::pressure(),
             busy: self.disks.look(self.window.file_systems()),
+            disk_names: machine::disk_names(&after),
+            throttle: Throttled::read(),
         };
         Ok(Interval::between(&before, &after, seconds, machine))
     }

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use luc_events::Dev;
 use luc_events::tables::FileSystem;
+use luc_explain::Report;
 
 use crate::Pressure;
 
@@ -26,6 +27,17 @@ fn parse_pressure(text: &str) -> Option<Pressure> {
         some: share("some ")?,
         full: share("full ").unwrap_or(0.0),
     })
+}
+
+/// The kernel's names of disks that tasks share.
+pub(crate) fn disk_names(report: &Report) -> BTreeMap<Dev, String> {
+    let shared = report.disks.iter().filter(|disk| disk.contention.is_some());
+    let name = |dev: Dev| {
+        let link = fs::read_link(format!("/sys/dev/block/{dev}")).ok()?;
+        let name = link.file_name()?.to_string_lossy().into_owned();
+        Some((dev, luc_units::plain(&name)))
+    };
+    shared.filter_map(|disk| name(disk.dev)).collect()
 }
 
 /// How long each disk had something to do, at the last look.

@@ -1,6 +1,7 @@
 //! Data of one line of the view.
 
 use luc_events::{Cgroup, Dev, Pid, Tgid};
+use luc_explain::Actor;
 use serde::Serialize;
 
 use super::group::Groups;
@@ -82,6 +83,16 @@ pub struct Other {
     pub process: Tgid,
     /// Its name; empty if unknown.
     pub comm: String,
+}
+
+impl Other {
+    /// Names come from processes: what would steer a terminal is left out.
+    pub(super) fn of(actor: &Actor) -> Self {
+        Self {
+            process: actor.process,
+            comm: luc_units::plain(&actor.comm),
+        }
+    }
 }
 
 impl std::fmt::Display for Other {

@@ -17,8 +17,9 @@ use super::selection::{Selection, ring_bytes};
 /// Show live where fsyncs wait, for which commits, and whose work that was (root)
 ///
 /// The first table lists file systems with their commits. The second lists processes with the time they lost and the
-/// time that others lost to them. Below are the parts of the selected line's time, findings and remedies. F1 explains
-/// keys and columns. The options select what is recorded, as in luc record; commits are recorded of all processes.
+/// time that others lost to them. Above them are disks for which tasks contend, with what that costs. Below are the
+/// parts of the selected line's time, findings and remedies. F1 explains keys and columns. The options select what is
+/// recorded, as in luc record; commits are recorded of all processes.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:

@@ -262,8 +262,17 @@ impl Bench {
 
     /// The same with options of mkfs.
     pub(crate) fn with(test: &str, mkfs_options: &str) -> Option<Self> {
+        Self::on(|| Disk::new(test, "ext4", mkfs_options))
+    }
+
+    /// The same on a disk of a model.
+    pub(crate) fn with_model(test: &str, model: &str) -> Option<Self> {
+        Self::on(|| Disk::with_model(test, model))
+    }
+
+    fn on(disk: impl FnOnce() -> Option<Disk>) -> Option<Self> {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        let disk = Disk::new(test, "ext4", mkfs_options)?;
+        let disk = disk()?;
         let bench = Self { disk, _turn: turn };
         let probe = bench.luc(&["record", "-q", "--out", &bench.path("probe"), "--", "true"]);
         if !probe.status.success() {

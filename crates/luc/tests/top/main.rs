@@ -4,6 +4,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod sharing;
 mod terminal;
 
 use std::io::Read as _;

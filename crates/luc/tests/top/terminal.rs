@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
-use super::common::{Bench, LUC, TIMEOUT};
+use super::common::{Disk, LUC, TIMEOUT};
 
 /// `luc top` in a terminal.
 pub(crate) struct Terminal {
@@ -24,7 +24,7 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    pub(crate) fn open(bench: &Bench, arguments: &[&str], columns: u16, rows: u16) -> Self {
+    pub(crate) fn open(bench: &Disk, arguments: &[&str], columns: u16, rows: u16) -> Self {
         let (child, master) = start(bench, arguments, columns, rows);
         let (sender, output) = channel();
         let mut reader = master.try_clone().expect("copied");
@@ -114,7 +114,7 @@ impl Drop for Terminal {
 }
 
 /// Starts `luc top` in a new terminal, whose other end is returned.
-pub(crate) fn start(bench: &Bench, arguments: &[&str], columns: u16, rows: u16) -> (Child, File) {
+pub(crate) fn start(bench: &Disk, arguments: &[&str], columns: u16, rows: u16) -> (Child, File) {
     let master =
         openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
     grantpt(&master).expect("granted");

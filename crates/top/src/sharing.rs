@@ -1,0 +1,192 @@
+//! Disks that tasks share in one interval, and what a throttle does about it.
+//!
+//! Requests are among the recorder's events, and the analysis has the figures of each disk: nothing else is recorded or
+//! read for them. The throttle's daemon writes down what it does; that file is read once an interval.
+
+mod columns;
+#[cfg(test)]
+mod tests;
+mod throttled;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+
+use luc_events::{Dev, Tgid};
+use luc_explain::{Contention, DiskTask, Report, Slowed};
+use serde::Serialize;
+
+use crate::row::Other;
+
+pub(crate) use columns::SHARED;
+pub use throttled::{FrozenTask, Throttled};
+
+/// Tasks and pairs of a disk that are kept.
+const KEPT: usize = 8;
+
+/// A disk for which tasks contended in an interval. Shares are fractions of 1.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct SharedDisk {
+    /// Which.
+    pub dev: Dev,
+    /// The kernel's name for it, or its number.
+    pub name: String,
+    /// Share of the time in which it served requests.
+    pub busy: f64,
+    /// Share of the time in which it was busy nearly all the time and went from task to task.
+    pub together: f64,
+    /// Tasks that used it.
+    pub tasks: usize,
+    /// Bandwidth over what the same requests reach without switches, in the last 10 to 20 seconds; none: nothing was
+    /// seen without switches.
+    pub efficiency: Option<f64>,
+    /// How much faster the tasks would be done one after the other, as predicted of the last 10 to 20 seconds; none: as
+    /// for `efficiency`.
+    pub predicted_gain: Option<f64>,
+    /// Requests per second that came after another task's while tasks contended.
+    pub switches_per_s: f64,
+    /// What such a request took longer in the mean of the last 10 to 20 seconds, in nanoseconds; none: as for
+    /// `efficiency`.
+    pub switch_ns: Option<u64>,
+    /// A request's mean time from being queued to its end, in nanoseconds; none without one.
+    pub await_ns: Option<u64>,
+    /// The device's part of it, in nanoseconds. The rest is the wait for other requests.
+    pub service_ns: Option<u64>,
+    /// Its users, most device time first.
+    pub users: Vec<DiskUser>,
+    /// Who waited while the disk served whom, in nanoseconds per second, longest first.
+    pub slowed: Vec<(Other, Other, f64)>,
+}
+
+/// What a task did on a shared disk in an interval.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct DiskUser {
+    /// The task.
+    pub task: Other,
+    /// Share of the time in which the disk served it.
+    pub device: f64,
+    /// Bytes per second.
+    pub bytes_per_s: f64,
+}
+
+impl SharedDisk {
+    /// The part of a request's time that is not the device's; none without a request.
+    pub fn soft(&self) -> Option<f64> {
+        let (await_ns, service_ns) = (self.await_ns?, self.service_ns?);
+        (await_ns > 0).then(|| 1.0 - service_ns.min(await_ns) as f64 / await_ns as f64)
+    }
+}
+
+/// The disks for which tasks contended from `before` to `after`, `seconds` apart, busiest first.
+pub(crate) fn between(
+    before: &Report,
+    after: &Report,
+    seconds: f64,
+    names: &BTreeMap<Dev, String>,
+) -> Vec<SharedDisk> {
+    let none = Contention::default();
+    let disks = after.disks.iter().filter_map(|disk| {
+        let new = disk.contention.as_ref()?;
+        let mut was = before.disks.iter().filter(|was| was.dev == disk.dev);
+        let old = was.find_map(|was| was.contention.as_ref());
+        let shared = shared(old.unwrap_or(&none), new, seconds)?;
+        Some(SharedDisk {
+            dev: disk.dev,
+            name: (names.get(&disk.dev).cloned()).unwrap_or_else(|| disk.dev.to_string()),
+            ..shared
+        })
+    });
+    let mut disks: Vec<SharedDisk> = disks.collect();
+    disks.sort_by(|a, b| b.busy.total_cmp(&a.busy).then(a.dev.cmp(&b.dev)));
+    disks
+}
+
+/// What changed; none if tasks did not contend.
+fn shared(old: &Contention, new: &Contention, seconds: f64) -> Option<SharedDisk> {
+    let together_ns = new.together_ns.saturating_sub(old.together_ns);
+    if together_ns == 0 {
+        return None;
+    }
+    let of_time = |ns: u64| (ns as f64 / 1e9 / seconds).min(1.0);
+    let users = users(old, new);
+    let (mut requests, mut await_ns, mut service_ns) = (0, 0, 0_u64);
+    for used in users.iter().filter(|used| !used.is_kernel) {
+        requests += used.requests;
+        await_ns += used.await_ns;
+        service_ns = service_ns.saturating_add(used.device_ns);
+    }
+    // Where nothing was seen without switches, no cost is known, and none is the same as nothing.
+    let mut alone = new.tasks.iter().map(|task| task.undisturbed_bytes_per_s);
+    let is_known = new.switch_cost_ns > 0 || alone.any(|alone| alone.is_some());
+    Some(SharedDisk {
+        busy: of_time(new.busy_ns.saturating_sub(old.busy_ns)),
+        together: of_time(together_ns),
+        tasks: users.iter().filter(|used| !used.is_kernel).count(),
+        efficiency: is_known.then_some(new.efficiency),
+        predicted_gain: is_known.then_some(new.gain),
+        switches_per_s: new.switches.saturating_sub(old.switches) as f64 / seconds,
+        switch_ns: is_known.then_some(new.switch_cost_ns),
+        await_ns: await_ns.checked_div(requests),
+        service_ns: service_ns.checked_div(requests),
+        users: (users.into_iter().take(KEPT))
+            .map(|used| DiskUser {
+                task: used.task,
+                device: of_time(used.device_ns),
+                bytes_per_s: used.bytes as f64 / seconds,
+            })
+            .collect(),
+        slowed: slowed(old, new, seconds),
+        ..SharedDisk::default()
+    })
+}
+
+/// Sums of one task over an interval.
+struct Used {
+    task: Other,
+    is_kernel: bool,
+    requests: u64,
+    bytes: u64,
+    device_ns: u64,
+    await_ns: u64,
+}
+
+fn users(old: &Contention, new: &Contention) -> Vec<Used> {
+    let was: HashMap<Tgid, &DiskTask> = (old.tasks.iter())
+        .map(|task| (task.actor.process, task))
+        .collect();
+    let none = DiskTask::default();
+    let response_ns = |task: &DiskTask| task.await_ns.saturating_mul(task.requests);
+    let used = new.tasks.iter().map(|task| {
+        let was = was.get(&task.actor.process).copied().unwrap_or(&none);
+        Used {
+            task: Other::of(&task.actor),
+            is_kernel: task.is_kernel,
+            requests: task.requests.saturating_sub(was.requests),
+            bytes: task.bytes.saturating_sub(was.bytes),
+            device_ns: task.device_ns.saturating_sub(was.device_ns),
+            await_ns: response_ns(task).saturating_sub(response_ns(was)),
+        }
+    });
+    let mut used: Vec<Used> = used.filter(|used| used.requests > 0).collect();
+    used.sort_by_key(|used| Reverse(used.device_ns));
+    used
+}
+
+fn slowed(old: &Contention, new: &Contention, seconds: f64) -> Vec<(Other, Other, f64)> {
+    let key = |pair: &Slowed| (pair.victim.process, pair.culprit.process);
+    let was: HashMap<(Tgid, Tgid), u64> = (old.slowed.iter())
+        .map(|pair| (key(pair), pair.waited_ns))
+        .collect();
+    let pairs = new.slowed.iter().map(|pair| {
+        let was_ns = was.get(&key(pair)).copied().unwrap_or(0);
+        let waited_ns = pair.waited_ns.saturating_sub(was_ns);
+        (
+            Other::of(&pair.victim),
+            Other::of(&pair.culprit),
+            waited_ns as f64 / seconds,
+        )
+    });
+    let mut pairs: Vec<_> = pairs.filter(|(.., waited)| *waited > 0.0).collect();
+    pairs.sort_by(|a, b| b.2.total_cmp(&a.2));
+    pairs.truncate(KEPT);
+    pairs
+}

@@ -1,0 +1,249 @@
+//! Figures of disks that tasks share, and how they are shown.
+
+use luc_events::{Cgroup, Dev, Tgid};
+use luc_explain::{Actor, Contention, DiskReport, DiskTask, Report, Slowed};
+use luc_throttle::daemon::Status;
+use proptest::prelude::*;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+
+use super::*;
+use crate::{Interval, Key, Machine, Top, batch};
+
+const DISK: Dev = Dev(8 << 20);
+const MS: u64 = 1_000_000;
+
+fn actor(process: u32) -> Actor {
+    Actor {
+        process: Tgid(process),
+        comm: "dd".to_owned(),
+        cgroup: Cgroup(1),
+    }
+}
+
+/// Of a second: 450 ms of the device, 50 requests of 128 KiB, 18 ms each, half of it at the device.
+fn task(process: u32, seconds: u64) -> DiskTask {
+    DiskTask {
+        actor: actor(process),
+        device_ns: 450 * MS * seconds,
+        requests: 50 * seconds,
+        bytes: (6_400 << 10) * seconds,
+        await_ns: 18 * MS,
+        service_ns: 9 * MS,
+        undisturbed_bytes_per_s: Some(1e8),
+        ..DiskTask::default()
+    }
+}
+
+/// After so many seconds in which two readers and a journal shared a disk.
+fn report(seconds: u64) -> Report {
+    let journal = DiskTask {
+        is_kernel: true,
+        device_ns: 50 * MS * seconds,
+        ..task(30, seconds)
+    };
+    let slowed = |victim, culprit, each_ns| Slowed {
+        victim: actor(victim),
+        culprit: actor(culprit),
+        waited_ns: each_ns * seconds,
+        switches: 40 * seconds,
+        switch_ns: 0,
+    };
+    let contention = Contention {
+        busy_ns: 950 * MS * seconds,
+        together_ns: 1_000 * MS * seconds,
+        gain: 8.0,
+        efficiency: 0.1,
+        switches: 80 * seconds,
+        switch_cost_ns: 12 * MS,
+        tasks: vec![task(10, seconds), task(11, seconds), journal],
+        slowed: vec![slowed(10, 11, 400 * MS), slowed(11, 10, 440 * MS)],
+        ..Contention::default()
+    };
+    Report {
+        disks: vec![DiskReport {
+            dev: DISK,
+            contention: Some(contention),
+            ..DiskReport::default()
+        }],
+        ..Report::default()
+    }
+}
+
+fn throttled() -> Throttled {
+    let task = |cgroup: &str, since_ns: Option<u64>| {
+        serde_json::json!({
+            "cgroup": cgroup, "class": "batch", "frozen": since_ns.is_some(), "freezes": 3, "frozen_s": 1.0,
+            "longest_frozen_s": 1.0, "bytes": 0, "device_s": 0.0, "queue_s": 0.0, "frozen_since_ns": since_ns,
+            "why": "turn",
+        })
+    };
+    let status = serde_json::json!({
+        "process": 77, "at_ns": 5_000 * MS, "disks": [], "orders": [], "thawed_by_guardian": 0, "thawed_at_limit": 0,
+        "looks": 1, "looking_s": 0.0,
+        "tasks": [
+            task("system.slice/short.service", Some(4_500 * MS)),
+            task("system.slice/backup.service", Some(3_800 * MS)),
+            task("system.slice/runs.service", None),
+        ],
+    });
+    Throttled::of(&serde_json::from_value::<Status>(status).unwrap())
+}
+
+fn interval(throttle: Option<Throttled>) -> Interval {
+    let machine = Machine {
+        disk_names: [(DISK, "sda".to_owned())].into(),
+        throttle,
+        ..Machine::default()
+    };
+    Interval::between(&report(3), &report(5), 2.0, machine)
+}
+
+fn screen(interval: Interval, width: u16, height: u16) -> Vec<String> {
+    let mut top = Top::new(2_000, false, Vec::new());
+    top.update(interval);
+    drawn(&mut top, width, height)
+}
+
+fn drawn(top: &mut Top, width: u16, height: u16) -> Vec<String> {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal.draw(|frame| top.draw(frame)).unwrap();
+    let buffer = terminal.backend().buffer().clone();
+    let lines = buffer.content.chunks(usize::from(width).max(1));
+    lines
+        .map(|line| line.iter().map(|cell| cell.symbol()).collect())
+        .collect()
+}
+
+#[test]
+fn figures_are_of_the_interval_alone() {
+    let found = interval(None).shared_disks.remove(0);
+    assert_eq!((found.name.as_str(), found.tasks), ("sda", 2));
+    assert_eq!((found.busy, found.together), (0.95, 1.0));
+    assert_eq!(found.switches_per_s, 80.0);
+    assert_eq!(
+        (found.efficiency, found.switch_ns),
+        (Some(0.1), Some(12 * MS))
+    );
+    assert_eq!(found.predicted_gain, Some(8.0));
+    assert_eq!(
+        (found.await_ns, found.service_ns),
+        (Some(18 * MS), Some(9 * MS))
+    );
+    assert_eq!(found.soft(), Some(0.5));
+    assert_eq!(found.users.len(), 3, "the journal uses it, too");
+    assert_eq!(found.users[0].device, 0.45);
+    assert_eq!(found.users[0].bytes_per_s, f64::from(6_400 << 10));
+    let (victim, culprit, ns_per_s) = &found.slowed[0];
+    assert_eq!((victim.process, culprit.process), (Tgid(11), Tgid(10)));
+    assert_eq!(*ns_per_s, 440e6);
+}
+
+#[test]
+fn a_disk_without_contention_in_the_interval_is_not_shown() {
+    let quiet = Interval::between(&report(5), &report(5), 2.0, Machine::default());
+    assert_eq!(quiet.shared_disks, []);
+    let with = screen(interval(None), 80, 24);
+    let without = screen(quiet, 80, 24);
+    assert!(with.concat().contains("EFFIC") && with.concat().contains("luc throttle top"));
+    assert!(!without.concat().contains("EFFIC") && !without.concat().contains("luc throttle"));
+}
+
+#[test]
+fn what_was_never_seen_without_switches_is_not_known() {
+    let unknown = |seconds| {
+        let mut report = report(seconds);
+        let found = report.disks[0].contention.as_mut().unwrap();
+        (found.efficiency, found.gain, found.switch_cost_ns) = (1.0, 0.0, 0);
+        for task in &mut found.tasks {
+            task.undisturbed_bytes_per_s = None;
+        }
+        report
+    };
+    let between = Interval::between(&unknown(3), &unknown(5), 2.0, Machine::default());
+    let found = &between.shared_disks[0];
+    assert_eq!(
+        (found.efficiency, found.switch_ns, found.predicted_gain),
+        (None, None, None)
+    );
+    assert_eq!(found.name, "8:0", "without a name its number");
+}
+
+#[test]
+fn a_terminal_of_80_columns_has_the_disk_and_whom_the_throttle_has_frozen() {
+    let lines = screen(interval(Some(throttled())), 80, 24);
+    let disk = lines
+        .iter()
+        .find(|line| line.trim_start().starts_with("sda"))
+        .unwrap();
+    for figure in [
+        "95%",
+        " 2 ",
+        "10%",
+        "50%",
+        "12 ms",
+        "80",
+        "440 ms dd (11) for 10",
+    ] {
+        assert!(disk.contains(figure), "{figure}: {disk}");
+    }
+    let throttle = lines
+        .iter()
+        .find(|line| line.starts_with("luc throttle top: "))
+        .unwrap();
+    let said = "backup.service is frozen for 1.20 s (turn), and 1 more ";
+    assert!(throttle.contains(said), "{throttle}");
+}
+
+#[test]
+fn the_throttle_is_shown_where_nobody_contends() {
+    let machine = Machine {
+        throttle: Some(throttled()),
+        ..Machine::default()
+    };
+    let lines = screen(
+        Interval::between(&report(5), &report(5), 2.0, machine),
+        80,
+        24,
+    );
+    assert!(lines.concat().contains("1 more") && !lines.concat().contains("EFFIC"));
+}
+
+#[test]
+fn lines_for_scripts_have_the_same_figures() {
+    let text = batch::Text(&interval(Some(throttled()))).to_string();
+    for said in [
+        "EFFIC",
+        "sda: 45.0 % of its time for dd (10), 6.25 MiB/s",
+        "sda: dd (11) waits 440 ms a second while it serves dd (10)",
+        "sda: one after the other, predicted +800 %",
+        "luc throttle: backup.service is frozen for 1.20 s (turn), and 1 more",
+    ] {
+        assert!(text.contains(said), "no {said:?} in\n{text}");
+    }
+    let json = serde_json::to_value(interval(Some(throttled()))).unwrap();
+    assert_eq!(json["shared_disks"][0]["switch_ns"], 12 * MS);
+    assert_eq!(
+        json["machine"]["throttle"]["frozen"][0]["cgroup"],
+        "system.slice/backup.service"
+    );
+}
+
+#[test]
+fn the_help_explains_the_columns() {
+    let mut top = Top::new(2_000, false, Vec::new());
+    top.key(Key::Char('?'));
+    let lines = drawn(&mut top, 80, 90);
+    for column in SHARED {
+        let is_there = |line: &String| line.contains(column.title) && line.contains(column.about);
+        assert!(lines.iter().any(is_there), "{}", column.title);
+    }
+}
+
+proptest! {
+    /// Nothing panics on a screen of any size.
+    #[test]
+    fn it_can_be_drawn_at_any_size(width in 0..130_u16, height in 0..50_u16) {
+        screen(interval(Some(throttled())), width, height);
+    }
+}

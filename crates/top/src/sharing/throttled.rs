@@ -1,0 +1,72 @@
+//! What the throttle's daemon does, in few words.
+
+use std::cmp::Reverse;
+use std::fmt;
+
+use luc_throttle::daemon::{Status, TaskStatus};
+use luc_units::figures::Time;
+use luc_units::plain;
+use serde::Serialize;
+
+/// The daemon of `luc throttle` and whom it has frozen.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Throttled {
+    /// Its process.
+    pub daemon: u32,
+    /// Frozen tasks, longest first.
+    pub frozen: Vec<FrozenTask>,
+    /// Freezes since the daemon began.
+    pub freezes: u64,
+}
+
+/// A task that is frozen.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct FrozenTask {
+    /// Its cgroup, below the root.
+    pub cgroup: String,
+    /// Why it was frozen.
+    pub why: String,
+    /// For how long so far, in nanoseconds.
+    pub frozen_ns: u64,
+}
+
+impl Throttled {
+    /// What the daemon has written down; none if none runs, or nobody may read it.
+    pub(crate) fn read() -> Option<Self> {
+        Some(Self::of(&Status::read().ok()??))
+    }
+
+    pub(super) fn of(status: &Status) -> Self {
+        let frozen = |task: &TaskStatus| {
+            let since_ns = task.frozen_since_ns?;
+            Some(FrozenTask {
+                cgroup: plain(&task.cgroup.to_string_lossy()),
+                why: plain(&task.why),
+                frozen_ns: status.at_ns.saturating_sub(since_ns),
+            })
+        };
+        let mut frozen: Vec<FrozenTask> = status.tasks.iter().filter_map(frozen).collect();
+        frozen.sort_by_key(|task| Reverse(task.frozen_ns));
+        Self {
+            daemon: status.process,
+            frozen,
+            freezes: status.tasks.iter().map(|task| task.freezes).sum(),
+        }
+    }
+}
+
+/// The one that has been frozen longest, and how many more.
+impl fmt::Display for Throttled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some((task, more)) = self.frozen.split_first() else {
+            return write!(f, "nobody is frozen");
+        };
+        let name = task.cgroup.rsplit('/').next().unwrap_or_default();
+        let time = Time::from(task.frozen_ns);
+        write!(f, "{name} is frozen for {time} ({})", task.why)?;
+        if !more.is_empty() {
+            write!(f, ", and {} more", more.len())?;
+        }
+        Ok(())
+    }
+}
