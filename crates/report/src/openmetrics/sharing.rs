@@ -1,6 +1,9 @@
 //! Tasks that share a disk, as metrics.
 
-use luc_explain::DiskReport;
+use std::collections::BTreeMap;
+
+use luc_events::Cgroup;
+use luc_explain::{Contention, DiskReport};
 
 use super::families::{Families, Kind, Labels};
 use super::seconds;
@@ -32,6 +35,11 @@ pub(super) fn sharing(families: &mut Families, disk: &DiskReport) {
             "What a switch from task to task costs in the mean.",
             seconds(found.switch_cost_ns),
         ),
+        (
+            "luc_disk_turns_predicted_gain_ratio",
+            "Predicted gain in bytes per second of one task after the other, as a fraction.",
+            found.gain,
+        ),
     ];
     for (name, help, value) in gauges {
         families
@@ -42,4 +50,62 @@ pub(super) fn sharing(families: &mut Families, disk: &DiskReport) {
     families
         .family("luc_disk_switches", Kind::Counter, help)
         .sample("_total", &labels, found.switches as f64);
+    cgroups(families, &labels, found);
+    slowed(families, &labels, found);
+}
+
+/// What cgroups used of the disk. Time from being queued on less time at the device is waiting for other requests.
+fn cgroups(families: &mut Families, labels: &Labels, found: &Contention) {
+    let mut sums: BTreeMap<Cgroup, (u64, u64, u64)> = BTreeMap::new();
+    for task in found.tasks.iter().filter(|task| !task.is_kernel) {
+        let sum = sums.entry(task.actor.cgroup).or_default();
+        let response_ns = task.await_ns.saturating_mul(task.requests);
+        *sum = (
+            sum.0.saturating_add(task.device_ns),
+            sum.1.saturating_add(response_ns),
+            sum.2.saturating_add(task.switch_ns),
+        );
+    }
+    for (cgroup, (device_ns, response_ns, switch_ns)) in sums {
+        let labels = labels.with("cgroup", cgroup);
+        let counters = [
+            (
+                "luc_disk_cgroup_device_seconds",
+                "A shared disk's time for requests of a cgroup.",
+                device_ns,
+            ),
+            (
+                "luc_disk_cgroup_await_seconds",
+                "Time of these requests from being queued to their end.",
+                response_ns,
+            ),
+            (
+                "luc_disk_cgroup_switch_seconds",
+                "What these requests took longer since they came after another task's.",
+                switch_ns,
+            ),
+        ];
+        for (name, help, ns) in counters {
+            families
+                .family(name, Kind::Counter, help)
+                .sample("_total", &labels, seconds(ns));
+        }
+    }
+}
+
+/// Who waited for whom, by cgroup.
+fn slowed(families: &mut Families, labels: &Labels, found: &Contention) {
+    let mut sums: BTreeMap<(Cgroup, Cgroup), u64> = BTreeMap::new();
+    for pair in found.slowed.iter().filter(|pair| pair.waited_ns > 0) {
+        let of = (pair.victim.cgroup, pair.culprit.cgroup);
+        let sum = sums.entry(of).or_default();
+        *sum = sum.saturating_add(pair.waited_ns);
+    }
+    for ((victim, culprit), ns) in sums {
+        let labels = labels.with("victim", victim).with("culprit", culprit);
+        let help = "Time in which a cgroup had a request out while a shared disk served a task of another, or of itself.";
+        families
+            .family("luc_disk_waited_seconds", Kind::Counter, help)
+            .sample("_total", &labels, seconds(ns));
+    }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use luc_events::Cgroup;
-use luc_explain::Account;
+use luc_events::{Cgroup, Tgid};
+use luc_explain::{Account, Actor, Contention, DiskReport, DiskTask, Slowed};
 use proptest::prelude::*;
 
 use super::*;
@@ -163,4 +163,63 @@ fn cgroups_beyond_the_first_are_summed() {
     assert_eq!(user.len(), MAX_SERIES + 1);
     assert_eq!(user.iter().map(|sample| sample.2).sum::<f64>(), 150.0);
     assert_eq!(user[MAX_SERIES].1[0].1, "other");
+}
+
+/// A task of a cgroup: a second of the device for 100 requests of 30 ms.
+fn task(process: u32, cgroup: u64) -> DiskTask {
+    DiskTask {
+        actor: Actor {
+            process: Tgid(process),
+            cgroup: Cgroup(cgroup),
+            ..Actor::default()
+        },
+        device_ns: 1_000_000_000,
+        requests: 100,
+        await_ns: 30_000_000,
+        switch_ns: 500_000_000,
+        ..DiskTask::default()
+    }
+}
+
+#[test]
+fn what_tasks_use_of_a_shared_disk_is_summed_by_cgroup() {
+    let journal = DiskTask {
+        is_kernel: true,
+        ..task(3, 0)
+    };
+    let tasks = vec![task(1, 7), task(2, 7), task(4, 8), journal];
+    let slowed = |victim: usize, culprit: usize, waited_ns| Slowed {
+        victim: tasks[victim].actor.clone(),
+        culprit: tasks[culprit].actor.clone(),
+        waited_ns,
+        switches: 1,
+        switch_ns: 0,
+    };
+    let slowed = vec![
+        slowed(0, 2, 2_000_000_000),
+        slowed(1, 2, 1_000_000_000),
+        slowed(2, 0, 0),
+    ];
+    let report = Report {
+        disks: vec![DiskReport {
+            contention: Some(Contention {
+                gain: 4.0,
+                tasks,
+                slowed,
+                ..Contention::default()
+            }),
+            ..DiskReport::default()
+        }],
+        ..Report::default()
+    };
+    let samples = check(&text(&report));
+    let values = |name: &str| {
+        let of = samples.iter().filter(|(found, ..)| found == name);
+        of.map(|(.., value)| *value).collect::<Vec<f64>>()
+    };
+    assert_eq!(values("luc_disk_turns_predicted_gain_ratio"), [4.0]);
+    assert_eq!(values("luc_disk_cgroup_device_seconds_total"), [2.0, 1.0]);
+    assert_eq!(values("luc_disk_cgroup_await_seconds_total"), [6.0, 3.0]);
+    assert_eq!(values("luc_disk_cgroup_switch_seconds_total"), [1.0, 0.5]);
+    assert_eq!(values("luc_disk_waited_seconds_total"), [3.0]);
 }

@@ -83,7 +83,27 @@ pub(crate) fn summary(found: &Contention) -> String {
     } else {
         write!(said, "; nothing is lost by it")
     };
+    if found.efficiency < 1.0 {
+        let _ = write!(said, "; efficiency {}", Share(found.efficiency));
+    }
+    if let Some(soft) = soft(found) {
+        let _ = write!(
+            said,
+            "; {} of a request's time is waiting for other requests",
+            Share(soft)
+        );
+    }
     said
+}
+
+/// The part of the tasks' requests' time that was not the device's; none without requests.
+fn soft(found: &Contention) -> Option<f64> {
+    let (mut response_ns, mut service_ns) = (0.0, 0.0);
+    for task in found.tasks.iter().filter(|task| !task.is_kernel) {
+        response_ns += task.await_ns as f64 * task.requests as f64;
+        service_ns += task.service_ns.min(task.await_ns) as f64 * task.requests as f64;
+    }
+    (response_ns > 0.0).then(|| 1.0 - service_ns / response_ns)
 }
 
 fn task_row(f: &mut fmt::Formatter<'_>, task: &DiskTask, found: &Contention) -> fmt::Result {

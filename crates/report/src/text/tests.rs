@@ -63,3 +63,26 @@ fn an_empty_trace_says_so() {
         "{text}"
     );
 }
+
+#[test]
+fn a_shared_disk_has_its_gaps_of_bandwidth_and_service_time() {
+    let found = luc_explain::Contention {
+        together_ns: 2_000_000_000,
+        apart_ns: 500_000_000,
+        gain: 3.0,
+        efficiency: 0.25,
+        tasks: vec![luc_explain::DiskTask {
+            requests: 10,
+            await_ns: 20_000_000,
+            service_ns: 5_000_000,
+            ..luc_explain::DiskTask::default()
+        }],
+        ..luc_explain::Contention::default()
+    };
+    let said = super::summary(&found);
+    assert!(said.contains("efficiency 25.0 %"), "{said}");
+    assert!(
+        said.contains("75.0 % of a request's time is waiting for other requests"),
+        "{said}"
+    );
+}
