@@ -57,7 +57,8 @@ fn mixes() -> Vec<(Mix, Vec<Setting>)> {
             .chain(long_others)
             .map(|mix| (mix, main_rivals())),
     );
-    all.push((alone, vec![settings::plain()]));
+    let nothing_to_gain = [alone, Mix::light(4, 16)];
+    all.extend(nothing_to_gain.map(|mix| (mix, vec![settings::plain()])));
     all
 }
 

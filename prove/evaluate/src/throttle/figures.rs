@@ -232,7 +232,7 @@ impl Group {
             .map_or("-", |row| row.name.as_str());
         let on_best = format!("{name}: throughput against the best rival ({best})");
         let on_plain = self.throughput_against(self.row(PLAIN));
-        if self.mix.kinds.len() == 1 {
+        if self.mix.has_nothing_to_gain() {
             let what = format!("{name}: run time over that without luc throttle");
             let slower = on_plain.map(|ratio| 1.0 / ratio);
             return vec![Target::below(what, slower, 1.01)];

@@ -159,6 +159,24 @@ impl Mix {
         }
     }
 
+    /// Tasks that think most of the time, on a disk that serves each at once.
+    pub(super) fn light(count: usize, file_mib: u64) -> Self {
+        Self {
+            model: Model::Ssd,
+            ..Self::of(
+                format!("{count} thinking tasks, {}", Model::Ssd.name()),
+                vec![Kind::Think; count],
+                file_mib,
+            )
+        }
+    }
+
+    /// Whether nothing is to be gained from order: one task, or all think.
+    pub(super) fn has_nothing_to_gain(&self) -> bool {
+        let all_think = self.kinds.iter().all(|kind| *kind == Kind::Think);
+        self.kinds.len() == 1 || (self.model == Model::Ssd && all_think)
+    }
+
     /// The paper's batch mode: 8 of `count` at a time, streams and others in turn.
     pub(super) fn batch(count: usize, file_mib: u64) -> Self {
         let kinds = (0..count).map(|number| match number % 4 {
