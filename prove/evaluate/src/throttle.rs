@@ -21,23 +21,26 @@ use super::progress::Progress;
 use super::safety::resume::Runs;
 use figures::Group;
 use mixes::{Mix, Model};
-use settings::{Setting, main_rivals, ours, rivals};
+use settings::{Setting, main_ours, main_rivals, ours, rivals};
 
 /// Debian's kernel with all rivals.
 const KERNEL: &str = "6.1";
 /// Places of the files that are tried; more make intervals narrower.
 const SEEDS: usize = 3;
 
-/// All mixes, each with its rivals.
-fn mixes() -> Vec<(Mix, Vec<Setting>)> {
+/// A mix, the rivals that it is run under, and our settings.
+type Case = (Mix, Vec<Setting>, Vec<Setting>);
+
+/// All mixes.
+fn cases() -> Vec<Case> {
     let streams = [(4, 32), (8, 32)].map(|(count, file_mib)| {
         let mix = Mix::streams(count, file_mib);
-        (mix, rivals(count))
+        (mix, rivals(count), ours())
     });
-    let long = Mix {
-        name: "4 long streams".to_owned(),
-        ..Mix::streams(4, 128)
-    };
+    let long = [4, 8].map(|count| Mix {
+        name: format!("{count} long streams"),
+        ..Mix::streams(count, 128)
+    });
     let unequal = Mix::unequal(4, 16);
     let batches = [16, 32].map(|count| Mix::batch(count, 16));
     let compounded = (0..5).map(Mix::compounded);
@@ -50,15 +53,13 @@ fn mixes() -> Vec<(Mix, Vec<Setting>)> {
         name: "1 stream".to_owned(),
         ..Mix::streams(1, 64)
     };
-    let mut all: Vec<(Mix, Vec<Setting>)> = streams.into();
-    let rest = [long, unequal].into_iter().chain(batches).chain(compounded);
-    all.extend(
-        rest.chain(others)
-            .chain(long_others)
-            .map(|mix| (mix, main_rivals())),
-    );
+    let mut all: Vec<Case> = streams.into();
+    let rest = long.into_iter().chain([unequal]);
+    let rest = rest.chain(batches).chain(compounded);
+    let rest = rest.chain(others).chain(long_others);
+    all.extend(rest.map(|mix| (mix, main_rivals(), main_ours())));
     let nothing_to_gain = [alone, Mix::light(4, 16)];
-    all.extend(nothing_to_gain.map(|mix| (mix, vec![settings::plain()])));
+    all.extend(nothing_to_gain.map(|mix| (mix, vec![settings::plain()], main_ours())));
     all
 }
 
@@ -68,9 +69,9 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     }
     let kernel = Kernel::find(KERNEL)?;
     let seeds = harness.options.repeats.unwrap_or(SEEDS);
-    let all: Vec<(Mix, Vec<Setting>)> = mixes()
+    let all: Vec<Case> = cases()
         .into_iter()
-        .filter(|(mix, _)| harness.options.wants(&mix.name))
+        .filter(|(mix, ..)| harness.options.wants(&mix.name))
         .collect();
     if all.is_empty() {
         return Err(EvaluateError::NoCell(
@@ -82,12 +83,12 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         .is_ok();
     let runs = Runs::open(harness);
     let mut progress = Progress::new(harness.part, all.len() * seeds);
-    let mut groups: Vec<Group> = all.iter().map(|(mix, _)| Group::new(mix)).collect();
+    let mut groups: Vec<Group> = all.iter().map(|(mix, ..)| Group::new(mix)).collect();
     // Seed by seed: an evaluation that is ended early has all mixes.
     for seed in 0..seeds as u64 {
-        for ((mix, rivals), group) in all.iter().zip(&mut groups) {
-            let ours = if has_throttle { ours() } else { Vec::new() };
-            let settings: Vec<&Setting> = rivals.iter().chain(&ours).collect();
+        for ((mix, rivals, ours), group) in all.iter().zip(&mut groups) {
+            let ours = ours.iter().filter(|_| has_throttle);
+            let settings: Vec<&Setting> = rivals.iter().chain(ours).collect();
             let result = results(
                 harness,
                 &runs,

@@ -161,6 +161,14 @@ pub(super) fn ours() -> Vec<Setting> {
     ]
 }
 
+/// The same without turns of fixed length and larger read-ahead.
+pub(super) fn main_ours() -> Vec<Setting> {
+    let is_wanted = |setting: &Setting| {
+        setting.read_ahead_kib == READ_AHEAD_KIB && !setting.policy.starts_with("turns")
+    };
+    ours().into_iter().filter(is_wanted).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
