@@ -61,7 +61,7 @@ start_tasks() {
 		mkdir "$parent/$task"
 		(
 			echo $BASHPID >"$parent/$task/cgroup.procs"
-			exec bash "$WORK/enter" "$task"
+			exec bash "$WORK/enter" "$task" 7>&-
 		) &
 		started+=("$!")
 	done
@@ -109,7 +109,7 @@ coordinate() {
 	shift 2
 	give_io "$CGROUPS"
 	for task in "$@"; do words+=(--task "bash $WORK/enter $task"); done
-	"$LUC" throttle run --policy "$policy" --json "$OUT/$name.json" "${words[@]}" >/dev/null &
+	"$LUC" throttle run --policy "$policy" --json "$OUT/$name.json" "${words[@]}" >/dev/null 7>&- &
 	coordinator=$!
 	wait "$coordinator" || fail "luc throttle run --policy $policy failed"
 	coordinator=
@@ -120,7 +120,7 @@ advised() {
 	local name=$1 task words=()
 	shift
 	for task in "$@"; do words+=(--task "bash $WORK/enter $task"); done
-	"$LUC" throttle advise --disk "$DEVICE" --json "${words[@]}" >"$OUT/$name.json" &
+	"$LUC" throttle advise --disk "$DEVICE" --json "${words[@]}" >"$OUT/$name.json" 7>&- &
 	coordinator=$!
 	wait "$coordinator" || fail "luc throttle advise failed"
 	coordinator=
@@ -143,6 +143,7 @@ cell() {
 	rm -f "$WORK/done" "$WORK/slots"
 	write_enter
 	if [ -n "$SLOTS" ]; then
+		# No task keeps it open: who waits for a place would seem to wait for all that are frozen.
 		mkfifo "$WORK/slots"
 		exec 7<>"$WORK/slots"
 		for _ in $(seq "$SLOTS"); do echo >&7; done
