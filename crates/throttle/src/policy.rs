@@ -1,23 +1,25 @@
 //! Policies by name.
 
+mod wise;
+
 use std::fmt;
 use std::str::FromStr;
 
 use luc_control::throttle::auto::{Auto, AutoConfig, Measured, Prior, Sequence};
 use luc_control::throttle::sample::Policy;
-use luc_control::throttle::vector_points::VectorPoint;
-use luc_control::throttle::wise::{Wise, WiseConfig};
-use luc_units::{format_duration, format_size, parse_duration_ns, parse_size_bytes};
+use luc_control::throttle::wise::Wise;
+use luc_units::{format_duration, parse_duration_ns};
 
 use crate::ThrottleError;
+pub use wise::WiseChoice;
 
 /// What may be given, for help texts and errors.
-pub const KNOWN: &str = "auto, off, fcfs, turns[:TIME], wise:PEAK";
+pub const KNOWN: &str = "auto, off, fcfs, turns[:TIME], wise:PEAK[,KEY=VALUE]...";
 /// The usual turn of `turns`.
 const TURN_NS: u64 = 250_000_000;
 
 /// Who may use a disk, as a user chooses it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum PolicyChoice {
     /// Everybody, always.
     Off,
@@ -28,15 +30,15 @@ pub enum PolicyChoice {
     FirstComeFirstServed,
     /// One at a time, for this long, ns, in a ring.
     Turns(u64),
-    /// The rules of the paper (WiseThrottling), as printed, for a disk of this peak, bytes per second.
-    Wise(u64),
+    /// The rules of the paper (WiseThrottling).
+    Wise(WiseChoice),
 }
 
 impl PolicyChoice {
     /// A controller for one disk of which `measured` is known; `None` where nobody is ever frozen.
     #[must_use]
     pub fn controller(
-        self,
+        &self,
         has_arm: bool,
         max_frozen_ns: u64,
         measured: Option<Measured>,
@@ -52,7 +54,7 @@ impl PolicyChoice {
         };
         let config = match self {
             Self::Off => return None,
-            Self::Wise(peak) => return Some(Box::new(Wise::new(paper(peak as f64)))),
+            Self::Wise(choice) => return Some(Box::new(Wise::new(choice.config()))),
             Self::Auto => config,
             Self::FirstComeFirstServed => AutoConfig {
                 sequence: Sequence::Arrival,
@@ -61,7 +63,7 @@ impl PolicyChoice {
             },
             Self::Turns(turn_ns) => AutoConfig {
                 sequence: Sequence::RoundRobin,
-                turn_ns: Some(turn_ns),
+                turn_ns: Some(*turn_ns),
                 prior: Prior::Engaged,
                 ..config
             },
@@ -74,15 +76,6 @@ impl PolicyChoice {
     }
 }
 
-/// The paper's settings. The only Vector Point that it prints is <24.3 MB/s, 2> on its disk of 90 MB/s.
-fn paper(peak_bytes_per_s: f64) -> WiseConfig {
-    let point = VectorPoint {
-        demand_bytes_per_s: peak_bytes_per_s * 24.3 / 90.0,
-        tasks: 2,
-    };
-    WiseConfig::paper(peak_bytes_per_s, vec![point])
-}
-
 impl fmt::Display for PolicyChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -90,7 +83,7 @@ impl fmt::Display for PolicyChoice {
             Self::Auto => f.write_str("auto"),
             Self::FirstComeFirstServed => f.write_str("fcfs"),
             Self::Turns(turn_ns) => write!(f, "turns:{}", format_duration(*turn_ns)),
-            Self::Wise(peak) => write!(f, "wise:{}", format_size(*peak)),
+            Self::Wise(choice) => write!(f, "wise:{choice}"),
         }
     }
 }
@@ -118,11 +111,7 @@ impl FromStr for PolicyChoice {
                 Ok(ns) => Ok(Self::Turns(ns)),
                 Err(error) => Err(refused(error.to_string())),
             },
-            ("wise", Some(peak)) => match parse_size_bytes(peak) {
-                Ok(0) => Err(refused("a disk without any rate".to_owned())),
-                Ok(bytes) => Ok(Self::Wise(bytes)),
-                Err(error) => Err(refused(error.to_string())),
-            },
+            ("wise", Some(text)) => text.parse().map(Self::Wise).map_err(refused),
             ("wise", None) => Err(refused(
                 "it needs the disk's peak rate, such as wise:100M".to_owned(),
             )),
@@ -145,6 +134,7 @@ mod tests {
             "turns:250ms",
             "turns:1s",
             "wise:100M",
+            "wise:100M,point=28M:2,point=9M:4,order=lowest,tuning=off,resume=0%,check=100ms",
         ] {
             let choice: PolicyChoice = text.parse().expect("known");
             assert_eq!(choice.to_string(), text);
@@ -158,7 +148,14 @@ mod tests {
     #[test]
     fn a_wrong_one_names_what_is_known() {
         for text in [
-            "wise?", "wise", "wise:0", "turns:0s", "turns:x", "auto:1", "",
+            "wise?",
+            "wise",
+            "wise:0",
+            "wise:1M,x=1",
+            "turns:0s",
+            "turns:x",
+            "auto:1",
+            "",
         ] {
             let said = text
                 .parse::<PolicyChoice>()

@@ -196,7 +196,7 @@ impl Run<'_> {
             }
         }
         let was_interrupted = self.wait_for_all()? && interrupted();
-        Ok(self.outcome(options.engine.policy, start_ns, was_interrupted))
+        Ok(self.outcome(&options.engine.policy, start_ns, was_interrupted))
     }
 
     /// Whether it was interrupted.
@@ -263,7 +263,7 @@ impl Run<'_> {
         }
     }
 
-    fn outcome(&self, policy: PolicyChoice, start_ns: u64, interrupted: bool) -> RunOutcome {
+    fn outcome(&self, policy: &PolicyChoice, start_ns: u64, interrupted: bool) -> RunOutcome {
         let seconds = |ns: u64| ns as f64 / 1e9;
         let since = |ns: u64| seconds(ns.saturating_sub(start_ns));
         let tasks: Vec<TaskOutcome> = self

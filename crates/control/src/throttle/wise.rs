@@ -15,6 +15,18 @@ use super::sample::{Action, Class, Decision, Order, Policy, Reason, Sample, Task
 use super::vector_points::{BW_RATIO_LIMIT, VectorPoint, bw_ratio, violated};
 pub use profile::{Profile, profile};
 
+/// Who is suspended first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SuspendFirst {
+    /// The task with the highest sensitivity, as the paper has it.
+    #[default]
+    MostSensitive,
+    /// The task with the lowest (an ablation).
+    LeastSensitive,
+    /// The task that came first (an ablation).
+    Oldest,
+}
+
 /// Settings of [`Wise`], by the paper's names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WiseConfig {
@@ -36,6 +48,10 @@ pub struct WiseConfig {
     pub factor: u64,
     /// RESUME_GROUP: part of the co-runners that are resumed at a check at most.
     pub resume_group: f64,
+    /// In which order candidates are suspended.
+    pub suspend_first: SuspendFirst,
+    /// Whether `dtimeslice` follows what a task does (SelfTuning_Adaptive_Dtimeslice).
+    pub self_tuning: bool,
 }
 
 impl WiseConfig {
@@ -53,6 +69,8 @@ impl WiseConfig {
             turnable_sht: 5,
             factor: 2,
             resume_group: 0.25,
+            suspend_first: SuspendFirst::default(),
+            self_tuning: true,
         }
     }
 }
@@ -139,7 +157,7 @@ impl Wise {
         task.demand > self.config.busy_bytes_per_s as f64
     }
 
-    /// Candidate_Queue_Setup (Fig. 18a): due, busy and running tasks, highest sensitivity first.
+    /// Candidate_Queue_Setup (Fig. 18a): due, busy and running tasks, in the order in which they are suspended.
     fn candidates(&mut self, check: u64) -> Vec<TaskId> {
         let busy_above = self.config.busy_bytes_per_s as f64;
         let mut queue: Vec<(f64, TaskId)> = Vec::new();
@@ -150,7 +168,12 @@ impl Wise {
                 queue.push((task.sensitivity, *id));
             }
         }
-        queue.sort_by(|a, b| b.0.total_cmp(&a.0));
+        match self.config.suspend_first {
+            SuspendFirst::MostSensitive => queue.sort_by(|a, b| b.0.total_cmp(&a.0)),
+            SuspendFirst::LeastSensitive => queue.sort_by(|a, b| a.0.total_cmp(&b.0)),
+            // Numbers are given in the order of arrival.
+            SuspendFirst::Oldest => queue.sort_by_key(|(_, id)| *id),
+        }
         queue.into_iter().map(|(_, id)| id).collect()
     }
 
@@ -238,7 +261,9 @@ impl Wise {
             .collect();
         let candidates = self.candidates(check);
         let orders = self.coordinate(&candidates, check);
-        self.tune(&due);
+        if self.config.self_tuning {
+            self.tune(&due);
+        }
         orders
     }
 }

@@ -155,3 +155,29 @@ fn nobody_is_ordered_between_checks() {
     driver.now_ns += 500_000_000;
     assert!(driver.look().is_empty());
 }
+
+#[test]
+fn ablations_change_who_is_suspended_and_when() {
+    use Action::Freeze;
+    let first = |suspend_first| {
+        let config = WiseConfig {
+            suspend_first,
+            ..config()
+        };
+        Driver::new(config, &[1, 1, 1]).second(&[20, 30, 10])
+    };
+    assert_eq!(first(SuspendFirst::MostSensitive), [(1, Freeze)]);
+    assert_eq!(first(SuspendFirst::LeastSensitive)[0], (2, Freeze));
+    assert_eq!(first(SuspendFirst::Oldest)[0], (0, Freeze));
+    let mut fixed = Driver::new(
+        WiseConfig {
+            self_tuning: false,
+            ..config()
+        },
+        &[1],
+    );
+    for _ in 0..30 {
+        fixed.second(&[0]);
+    }
+    assert_eq!(fixed.dtimeslice(0), 1);
+}

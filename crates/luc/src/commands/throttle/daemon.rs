@@ -82,7 +82,7 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         "--policy off: the daemon would never freeze anything; do not start it"
     );
     luc_host::interrupt::install()?;
-    run(&luc()?, config, args.policy, &mut |line| {
+    run(&luc()?, config, args.policy.clone(), &mut |line| {
         eprintln!("luc throttle: {line}");
     })?;
     Ok(ExitCode::SUCCESS)

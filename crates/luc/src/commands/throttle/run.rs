@@ -47,7 +47,7 @@ pub(crate) struct Args {
     #[arg(
         long,
         default_value = "auto",
-        help = "Who runs when: auto, off (everybody, always), fcfs (one after the other), turns[:TIME] or, for comparison, the paper's rules for a disk of a peak rate: wise:PEAK"
+        help = "Who runs when: auto, off (everybody, always), fcfs (one after the other), turns[:TIME] or, for comparison, the paper's rules for a disk of a peak rate: wise:PEAK[,KEY=VALUE]..."
     )]
     policy: PolicyChoice,
 
@@ -145,7 +145,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         .transpose()?;
     let options = RunOptions {
         engine: EngineOptions {
-            policy: args.policy,
+            policy: args.policy.clone(),
             disks: args.disk.clone(),
             max_frozen_ns: args.max_frozen,
         },

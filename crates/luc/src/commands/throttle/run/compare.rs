@@ -55,7 +55,7 @@ pub(super) fn main(
         }
         other => other?,
     };
-    report(&comparison, args.policy, tasks.len());
+    report(&comparison, &args.policy, tasks.len());
     if let Some(file) = json {
         serde_json::to_writer_pretty(file, &comparison).context("the JSON could not be written")?;
     }
@@ -89,7 +89,7 @@ fn bar(runs: u64) -> ProgressBar {
     bar
 }
 
-fn report(all: &Comparison, policy: PolicyChoice, tasks: usize) {
+fn report(all: &Comparison, policy: &PolicyChoice, tasks: usize) {
     eprintln!(
         "luc throttle: {tasks} tasks, policy {policy}, {} rounds; medians",
         all.rounds.len()
