@@ -1,8 +1,10 @@
 # shellcheck shell=bash
 # One cell: tasks that run together on one disk under one rival, each in a cgroup of its own. Set before: $LUC, the
 # program; $DEVICE, as loop0; $CGROUPS, where cgroup v2 is mounted; $BLKIO, where the blkio controller of version 1 is
-# mounted, or nothing; $WORK, a folder with task.1, task.2 and on, each the commands of a task; $OUT, for the results.
-# What a cell leaves there is NAME.tasks, a line for each task: its number, start and end in seconds, exit status.
+# mounted, or nothing; $WORK, a folder with task.1, task.2 and on, each the commands of a task, and memory.1 and on,
+# what memory.max of a task is where it has one; $OUT, for the results; $THROTTLE_OPTIONS, more words for luc throttle.
+# What a cell leaves there is NAME.tasks, a line for each task: its number, start and end in seconds, exit status;
+# NAME.disk, the disk's figures in sysfs before and after; and NAME.stalls, how long each task waited for I/O, us.
 queue=/sys/block/$DEVICE/queue
 number=$(cat "/sys/block/$DEVICE/dev")
 # Where tasks are put that no coordinator starts.
@@ -19,8 +21,13 @@ write_enter() {
 	cat >"$WORK/enter" <<-END
 		task=\$1
 		cgroup=$CGROUPS\$(sed -n 's/^0:://p' /proc/self/cgroup)
+		cgroup=\${cgroup%/luc-thread-*}
 		if [ -n "\$TASK_IO" ]; then
 		    echo "$number \${TASK_IO#*=}" >"\$cgroup/\${TASK_IO%%=*}" || exit 99
+		fi
+		if [ -f "$WORK/memory.\$task" ]; then
+		    echo +memory >"\${cgroup%/*}/cgroup.subtree_control" || exit 99
+		    cat "$WORK/memory.\$task" >"\$cgroup/memory.max" || exit 99
 		fi
 		if [ -n "$BLKIO" ]; then echo \$\$ >"$BLKIO/luc-evaluate-tasks/\$task/cgroup.procs" || exit 99; fi
 		if [ -n "\$SLOTS" ]; then read -r _ <"$WORK/slots"; fi
@@ -29,6 +36,7 @@ write_enter() {
 		status=\$?
 		echo "\$task \$start \$EPOCHREALTIME \$status" >>"$WORK/done"
 		if [ -n "\$SLOTS" ]; then echo >"$WORK/slots"; fi
+		if [ -r "\$cgroup/io.pressure" ]; then sed -n 's/^some.*total=//p' "\$cgroup/io.pressure" >>"$WORK/stalls"; fi
 		exit \$status
 	END
 }
@@ -109,7 +117,8 @@ coordinate() {
 	shift 2
 	give_io "$CGROUPS"
 	for task in "$@"; do words+=(--task "bash $WORK/enter $task"); done
-	"$LUC" throttle run --policy "$policy" --json "$OUT/$name.json" "${words[@]}" >/dev/null 7>&- &
+	# shellcheck disable=SC2086
+	"$LUC" throttle run ${THROTTLE_OPTIONS-} --policy "$policy" --json "$OUT/$name.json" "${words[@]}" >/dev/null 7>&- &
 	coordinator=$!
 	wait "$coordinator" || fail "luc throttle run --policy $policy failed"
 	coordinator=
@@ -140,7 +149,7 @@ cell() {
 	local name=$1 tasks=$2 cost=$7 task
 	set_queue "$3" "$4" "$5"
 	export TASK_IO=$6 SLOTS=$8
-	rm -f "$WORK/done" "$WORK/slots"
+	rm -f "$WORK/done" "$WORK/slots" "$WORK/stalls"
 	write_enter
 	if [ -n "$SLOTS" ]; then
 		# No task keeps it open: who waits for a place would seem to wait for all that are frozen.
@@ -158,6 +167,7 @@ cell() {
 	if [ -n "$BEFORE" ]; then bash -c "$BEFORE" || fail "the files cannot be put back"; fi
 	sync
 	echo 3 >/proc/sys/vm/drop_caches
+	cat "/sys/block/$DEVICE/stat" >"$OUT/$name.disk"
 	# shellcheck disable=SC2086
 	case $9 in
 	'') start_tasks $tasks ;;
@@ -165,6 +175,8 @@ cell() {
 	advise) advised "$name" $tasks ;;
 	*) coordinate "$9" "$name" $tasks ;;
 	esac
+	cat "/sys/block/$DEVICE/stat" >>"$OUT/$name.disk"
+	if [ -f "$WORK/stalls" ]; then cp "$WORK/stalls" "$OUT/$name.stalls"; fi
 	if [ -n "$cost" ]; then echo "$number enable=0" >"$CGROUPS/io.cost.qos"; fi
 	if [ -n "$SLOTS" ]; then exec 7>&-; fi
 	if [ -n "$BLKIO" ]; then

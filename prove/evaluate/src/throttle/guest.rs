@@ -6,7 +6,7 @@ use std::time::Duration;
 use luc_vm::{Kernel, Mode, Outcome, Vm};
 use serde_json::{Value, json};
 
-use super::mixes::Mix;
+use super::mixes::{Mix, Model};
 use super::settings::{Setting, plain};
 use crate::error::EvaluateError;
 use crate::harness::{Harness, missing};
@@ -58,31 +58,46 @@ pub(super) fn boot(
     mix: &Mix,
     script: String,
 ) -> Result<Outcome, EvaluateError> {
-    let memory_mib = SYSTEM_MIB + 2 * (mix.bytes() >> 20);
+    let vm = machine(harness, kernel, mix.model, mix.bytes()).script(script);
+    succeed(&vm, &format!("running '{}' in a guest", mix.name))
+}
+
+/// A guest with `luc`, what makes a disk of this model, and memory for so many bytes of files.
+pub(super) fn machine<'a>(
+    harness: &Harness,
+    kernel: &'a Kernel,
+    model: Model,
+    file_bytes: u64,
+) -> Vm<'a> {
+    let memory_mib = SYSTEM_MIB + 2 * (file_bytes >> 20);
     let mut vm = Vm::new(kernel)
         .mode(Mode::VirtualTime { shift: 0 })
         .memory_mib(memory_mib as u32)
         .timeout(LIMIT)
         .program(harness.luc_path())
         .program("mkfs.ext4")
-        .content("/root/model.toml", mix.model.file(DISK_BYTES))
-        .content("/root/cell.sh", CELLS)
-        .script(script);
+        .content("/root/model.toml", model.file(DISK_BYTES))
+        .content("/root/cell.sh", CELLS);
     for module in ["fuse", "bfq", "kyber-iosched"] {
         vm = vm.module(module);
     }
     for argument in ARGUMENTS {
         vm = vm.kernel_argument(argument);
     }
-    succeed(&vm, &format!("running '{}' in a guest", mix.name))
+    vm
+}
+
+/// What each guest does first: makes the disk, and defines what runs cells.
+pub(super) fn beginning() -> String {
+    format!(
+        "{HEAD}luc disk create drive --model /root/model.toml --size {DISK_BYTES} --mkfs ext4 --mkfs-options '{MKFS}' \
+         --mount /mnt --mount-options noatime,noinit_itable >/dev/null || exit 1\n. /root/cell.sh\n"
+    )
 }
 
 /// What a guest does: makes the disk and the files, then runs these lines.
 pub(super) fn script(mix: &Mix, lines: &[String], seed: u64) -> String {
-    let mut script = format!(
-        "{HEAD}luc disk create drive --model /root/model.toml --size {DISK_BYTES} --mkfs ext4 --mkfs-options '{MKFS}' \
-         --mount /mnt --mount-options noatime,noinit_itable >/dev/null || exit 1\n. /root/cell.sh\n"
-    );
+    let mut script = beginning();
     script += &mix.preparation(seed);
     for line in lines {
         let _ = writeln!(script, "{line}"); // a String takes any text
