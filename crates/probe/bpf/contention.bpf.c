@@ -23,6 +23,7 @@
 #include "requests.h"
 #include "usage.h"
 #include "wait.h"
+#include "locks.h"
 
 /* Some helpers are for programs under the GPL only. */
 char _license[] SEC("license") = "Dual BSD/GPL";

@@ -15,6 +15,8 @@
 #define LUC_TASKS 1024
 /* Disks, and devices above them whose file systems wait for them. */
 #define LUC_DEVS 32
+/* File locks whose refusals are remembered, a power of two. */
+#define LUC_LOCKS 64
 /* In the place of a task: nobody who is watched. */
 #define LUC_NOBODY 0xffffffff
 
@@ -24,6 +26,8 @@ enum notify {
 	NOTIFY_SUBMIT = 1,
 	/* Its last request was completed, or its last fsync was left. */
 	NOTIFY_DONE = 2,
+	/* Somebody, watched or not, waits for a file lock: by notify_lock. */
+	NOTIFY_LOCK = 4,
 };
 
 /* Where something could not be kept: the index of a counter. */
@@ -106,6 +110,29 @@ struct disk_sums {
 	u32 reserved;
 };
 
+/*
+ * A file lock that the processes of a cgroup tried to take and were refused. Two
+ * processors may write one place at once and mix what they write: it is a hint.
+ */
+struct refused_lock {
+	u64 cgroup;
+	u64 inode;
+	u64 first_byte;
+	u64 last_byte;
+	/* When it was refused last. */
+	u64 last_ns;
+	u32 dev;
+	/* Whether it is one of flock. */
+	u32 is_flock;
+	/* Who was refused last. */
+	u32 process;
+	/* How often in a row; 0 once one of the cgroup took it. */
+	u32 refusals;
+	/* How often one of the cgroup took it after a refusal. */
+	u32 takings;
+	u32 reserved;
+};
+
 struct contention {
 	/* Written by user space. A task's place that was found in another generation holds no
 	 * longer. */
@@ -117,7 +144,16 @@ struct contention {
 	struct task_control tasks[LUC_TASKS];
 	/* Written by the programs. */
 	u64 unkept[UNKEPT_PLACES];
-	u64 reserved[2];
+	/* Waits for file locks that began. */
+	u64 lock_waits;
+	/* Refusals of locks that were refused before. */
+	u64 lock_refusals;
+	/* Set by user space, to be told of the next of both; the programs take it back. */
+	u32 notify_lock;
+	/* Whether a lock was ever refused. */
+	u32 lock_refused;
+	u32 reserved[14];
+	struct refused_lock refused[LUC_LOCKS];
 	struct disk_sums disks[LUC_DISKS];
 	struct task_sums sums[LUC_DISKS][LUC_TASKS];
 };

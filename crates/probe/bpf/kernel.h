@@ -71,6 +71,10 @@ enum {
 #define S_IFREG 0100000
 #define EXT4_SUPER_MAGIC 0xEF53
 #define O_CREAT 0100
+#define F_UNLCK 2
+#define EAGAIN 11
+/* What a lock call that is to wait comes back with first. */
+#define FILE_LOCK_DEFERRED 1
 #define MS_SYNC 4
 #define PAGE_SHIFT_4K 12
 /* x86-64 has the kernel and its modules from here on (__START_KERNEL_map). */
@@ -121,6 +125,24 @@ struct address_space {
 
 struct file {
 	struct inode *f_inode;
+};
+
+struct file_lock {
+	s64 fl_start;
+	s64 fl_end;
+};
+
+struct file_lock_core {
+	unsigned char flc_type;
+};
+
+/* Since Linux 6.9. */
+struct file_lock___core {
+	struct file_lock_core c;
+};
+
+struct file_lock___flat {
+	unsigned char fl_type;
 };
 
 struct fdtable {

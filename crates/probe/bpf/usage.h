@@ -22,12 +22,10 @@ struct {
 	__uint(max_entries, 64 * 1024);
 } notifications SEC(".maps");
 
-static __always_inline void notify(struct owner *owner, u32 disk, u32 kind, u64 now)
+static __always_inline void send(struct owner *owner, u32 disk, u32 kind, u64 now)
 {
 	struct notification *notification;
 
-	if (!(control_of(owner->task)->notify & kind))
-		return;
 	notification = bpf_ringbuf_reserve(&notifications, sizeof(*notification), 0);
 	if (!notification) {
 		count_unkept(UNKEPT_NOTIFICATION);
@@ -40,6 +38,12 @@ static __always_inline void notify(struct owner *owner, u32 disk, u32 kind, u64 
 	notification->kind = kind;
 	/* Wakes unless there is something that was not taken yet, of which was told. */
 	bpf_ringbuf_submit(notification, 0);
+}
+
+static __always_inline void notify(struct owner *owner, u32 disk, u32 kind, u64 now)
+{
+	if (control_of(owner->task)->notify & kind)
+		send(owner, disk, kind, now);
 }
 
 /* The task has one more thing that it may wait for. */

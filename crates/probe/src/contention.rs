@@ -16,8 +16,12 @@
 //!   the journal: on all file systems where the kernel allows programs on its functions, else on ext4 only.
 //!   `sync_file_range` waits for the task's own requests, so needs nothing; `sync` and `syncfs` are not looked at.
 //!
+//! - *File locks*, anybody's: [`Contention::lock_news`] counts waits for them, and [`Contention::refused_locks`] says
+//!   who tries again and again to take one that is another's.
+//!
 //! Nothing wakes this process but what is asked for with [`Notify`]. Nothing is pinned: when it ends, all is gone.
 
+mod locks;
 mod places;
 mod programs;
 mod shared;
@@ -32,9 +36,10 @@ use std::sync::mpsc::{Receiver, channel};
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle, RingBuffer, RingBufferBuilder};
 use luc_events::Dev;
 
+pub use self::locks::{LockNews, RefusedLock};
 use self::places::{Places, Subject};
 use self::programs::Programs;
-use self::shared::{DEVS, Mapping, NOTIFY_DONE, NOTIFY_SUBMIT, Sent};
+use self::shared::{DEVS, Mapping, NOTIFY_DONE, NOTIFY_LOCK, NOTIFY_SUBMIT, Sent};
 pub use self::shared::{MAX_DISKS, MAX_TASKS};
 pub use self::sums::{DiskSums, TaskSums};
 use crate::ProbeError;
@@ -369,6 +374,31 @@ impl Contention {
         }
     }
 
+    /// What was heard of file locks so far. No system call; `None`: this kernel does not tell.
+    #[must_use]
+    pub fn lock_news(&self) -> Option<LockNews> {
+        self.programs.sees_locks.then(|| LockNews {
+            waits: self.shared.lock_waits.load(Relaxed),
+            refusals: self.shared.lock_refusals.load(Relaxed),
+        })
+    }
+
+    /// Has the next change of [`Self::lock_news`] make [`Self::notifications`] readable, once. No system call.
+    pub fn notify_lock(&self) {
+        self.shared.notify_lock.store(1, Relaxed);
+    }
+
+    /// The file locks that were refused to somebody more than once in a row, not longer ago than `since_ns`. No system
+    /// call.
+    #[must_use]
+    pub fn refused_locks(&self, since_ns: u64) -> Vec<RefusedLock> {
+        let places = self.shared.refused.iter();
+        places
+            .map(RefusedLock::read)
+            .filter(|lock| lock.refusals > 1 && lock.last_ns >= since_ns)
+            .collect()
+    }
+
     /// For poll and epoll: readable while there are notifications.
     #[must_use]
     pub fn notifications(&self) -> BorrowedFd<'_> {
@@ -381,6 +411,9 @@ impl Contention {
         let _ = self.ring.consume();
         let mut taken = Vec::new();
         while let Ok(sent) = self.received.try_recv() {
+            if sent.kind == NOTIFY_LOCK {
+                continue;
+            }
             let notification = Notification {
                 task: TaskSlot {
                     place: sent.task,

@@ -336,8 +336,7 @@ impl Engine {
     /// [`ThrottleError::Process`].
     pub fn wait<F: AsFd>(&mut self, until_ns: u64, others: &[F]) -> Result<(), ThrottleError> {
         let notified = wait(Some(self.observer.notified()), until_ns, others)?;
-        if notified {
-            self.observer.take_notifications();
+        if notified && self.observer.take_notifications() {
             for controller in &mut self.controllers {
                 controller.look_at_all_ns = 0;
             }

@@ -2,17 +2,20 @@
 //!
 //! Kernel locks cannot be held by a frozen task, but what user space shares can be: file locks, and whatever one
 //! process gives another by a futex, a pipe or a socket. While anything is frozen, it is looked for every
-//! `LOOK_EVERY_NS`:
+//! `LOOK_EVERY_NS`, and once more when somebody is heard to wait for a file lock:
 //!
-//! - `locks`: processes that wait for a file lock of a frozen task.
+//! - `file_locks`: processes that wait for a file lock of a frozen task, or try to take it (`refusals`), by
+//!   `/proc/locks` (`locks`).
 //! - `links`: threads of tasks that wait for a frozen task with which they share a pipe, a socket
 //!   (`sockets`) or memory, by `/proc` (`processes`). Whether a thaw would help them is remembered in `pair`.
 
 mod candidate;
+mod file_locks;
 mod links;
 mod locks;
 mod pair;
 mod processes;
+mod refusals;
 mod sockets;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -22,9 +25,10 @@ use std::path::{Path, PathBuf};
 use luc_control::throttle::sample::TaskId;
 
 use crate::Hierarchy;
+use crate::observer::Observer;
 pub(crate) use candidate::Candidate;
+use file_locks::FileLocks;
 use links::{Kind, Links};
-use locks::Wait;
 
 /// How often it is looked for while something is frozen, ns.
 pub(crate) const LOOK_EVERY_NS: u64 = 20_000_000;
@@ -34,8 +38,6 @@ pub(crate) const COUPLED_NS: u64 = 3_600_000_000_000;
 const TELL_EVERY_NS: u64 = 10_000_000_000;
 /// Notices that nobody took, at most; older ones are forgotten.
 const MOST_NOTICES: usize = 256;
-/// Processes of a frozen task that are asked whether they have an open file with a lock, at most.
-const MOST_PROCESSES: usize = 64;
 
 /// What is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -109,6 +111,7 @@ impl fmt::Display for Notice {
 pub(crate) struct Inversions {
     /// When they are looked for next, ns.
     look_ns: u64,
+    file_locks: FileLocks,
     links: Links,
     notices: VecDeque<Notice>,
     told: BTreeMap<(PathBuf, Option<PathBuf>, Resource), Told>,
@@ -128,20 +131,27 @@ impl Inversions {
         self.look_ns
     }
 
-    /// Who waits for a frozen task now.
+    /// Whether it is time to look.
+    pub(crate) fn is_due(&self, observer: &Observer, now_ns: u64) -> bool {
+        now_ns >= self.look_ns || self.file_locks.has_news(observer, now_ns)
+    }
+
+    /// Who waits for a frozen task now. `changes` counts freezes and thaws.
     pub(crate) fn look(
         &mut self,
         hierarchy: &Hierarchy,
+        observer: &Observer,
         candidates: &[Candidate<'_>],
+        changes: u64,
         now_ns: u64,
     ) -> Vec<Inversion> {
-        self.look_ns = now_ns + LOOK_EVERY_NS;
-        let mut found = Vec::new();
-        for wait in locks::waits() {
-            if let Some(inversion) = behind_lock(hierarchy, candidates, &wait) {
-                found.push(inversion);
-            }
+        let mut found = self
+            .file_locks
+            .look(hierarchy, observer, candidates, changes, now_ns);
+        if now_ns < self.look_ns {
+            return found;
         }
+        self.look_ns = now_ns + LOOK_EVERY_NS;
         for link in self.links.look(candidates, now_ns) {
             let waiter = candidates
                 .iter()
@@ -192,62 +202,6 @@ impl Inversions {
     pub(crate) fn take_notices(&mut self) -> Vec<Notice> {
         self.notices.drain(..).collect()
     }
-}
-
-/// Whether a wait for a lock is one for a frozen task.
-fn behind_lock(
-    hierarchy: &Hierarchy,
-    candidates: &[Candidate<'_>],
-    wait: &Wait,
-) -> Option<Inversion> {
-    // Frozen is frozen from any level; tasks are told apart by the innermost.
-    let frozen = |path: &Path| {
-        let above = innermost(candidates, path, |candidate| candidate.is_frozen)?;
-        Some(above.id)
-    };
-    let cgroup_of = |process: u32| hierarchy.of_process(process).ok();
-    let holder = match wait.holder.and_then(cgroup_of) {
-        Some(cgroup) => frozen(&cgroup)?,
-        None => heir(candidates, wait)?,
-    };
-    let waiter_cgroup = wait.waiter.and_then(cgroup_of);
-    let of = waiter_cgroup.as_deref();
-    // Who is frozen as well would not go on.
-    if of.is_some_and(|cgroup| frozen(cgroup).is_some()) {
-        return None;
-    }
-    let waiter = of.and_then(|cgroup| innermost(candidates, cgroup, |_| true));
-    let waiter = waiter.map(|candidate| candidate.id);
-    Some(Inversion {
-        holder,
-        waiter,
-        waiter_cgroup,
-        resource: Resource::FileLock,
-        is_usual: true,
-    })
-}
-
-/// The innermost task of those wanted to which a cgroup belongs.
-fn innermost<'a, 'b>(
-    candidates: &'a [Candidate<'b>],
-    cgroup: &Path,
-    is_wanted: impl Fn(&Candidate<'b>) -> bool,
-) -> Option<&'a Candidate<'b>> {
-    candidates
-        .iter()
-        .filter(|candidate| is_wanted(candidate) && cgroup.starts_with(candidate.cgroup.path()))
-        .max_by_key(|candidate| candidate.cgroup.path().components().count())
-}
-
-/// The frozen task that has the open file with a lock, where whoever took it is gone or not known.
-fn heir(candidates: &[Candidate<'_>], wait: &Wait) -> Option<TaskId> {
-    let has = |candidate: &&Candidate<'_>| {
-        let processes = candidate.cgroup.processes().unwrap_or_default();
-        let mut processes = processes.into_iter().take(MOST_PROCESSES);
-        processes.any(|process| locks::is_held_by(process, &wait.lock))
-    };
-    let mut frozen = candidates.iter().filter(|candidate| candidate.is_frozen);
-    frozen.find(has).map(|candidate| candidate.id)
 }
 
 #[cfg(test)]

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use luc_control::throttle::sample::{DiskSample, TaskSample};
 use luc_events::Dev;
-use luc_probe::contention::{Contention, DiskSlot, Notify, TaskSlot, TaskSums};
+use luc_probe::contention::{
+    Contention, DiskSlot, LockNews, Notify, RefusedLock, TaskSlot, TaskSums,
+};
 
 use crate::ThrottleError;
 use crate::cgroup::Cgroup;
@@ -125,15 +127,32 @@ impl Observer {
         sample.last_submit_ns = sums.last_submit_ns;
     }
 
+    /// What was heard of file locks so far; `None`: this kernel does not tell.
+    #[must_use]
+    pub fn lock_news(&self) -> Option<LockNews> {
+        self.contention.lock_news()
+    }
+
+    /// Has the next change of [`Observer::lock_news`] make [`Observer::notified`] readable.
+    pub fn notify_lock(&self) {
+        self.contention.notify_lock();
+    }
+
+    /// The file locks that somebody tried in vain to take more than once, the last time at `since_ns` or later.
+    #[must_use]
+    pub fn refused_locks(&self, since_ns: u64) -> Vec<RefusedLock> {
+        self.contention.refused_locks(since_ns)
+    }
+
     /// Readable when a task did what it was to be notified of.
     #[must_use]
     pub fn notified(&self) -> BorrowedFd<'_> {
         self.contention.notifications()
     }
 
-    /// Forgets the notifications that have come.
-    pub fn take_notifications(&mut self) {
-        self.contention.take_notifications();
+    /// Forgets the notifications that have come, and says whether one of them was a task's.
+    pub fn take_notifications(&mut self) -> bool {
+        !self.contention.take_notifications().is_empty()
     }
 }
 

@@ -7,8 +7,8 @@
  * then gives it. The waiter wants it when the holder has not written for a while, so is frozen, and notes what it took
  * to get it, a line of microseconds for each round, in FOLDER/stalls. It fails if the writer was done before.
  *
- * KIND: flock, fcntl, ofd (file locks); futex, pipe, socket (the holder wakes the waiter, at first while it does not
- * write, so that it is known to).
+ * KIND: flock, fcntl, ofd (file locks); sqlite (likewise, which are tried to take again and again, as SQLite does);
+ * futex, pipe, socket (the holder wakes the waiter, at first while it does not write, so that it is known to).
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -74,7 +74,7 @@ static int is(const char *name)
 
 static int is_lock(void)
 {
-	return is("flock") || is("fcntl") || is("ofd");
+	return is("flock") || is("fcntl") || is("ofd") || is("sqlite");
 }
 
 static int open_in(const char *name, int flags)
@@ -89,11 +89,60 @@ static int open_in(const char *name, int flags)
 	return fd;
 }
 
+/* The bytes that SQLite locks (os.h): a reader has the shared ones, a writer the reserved one as well. */
+#define PENDING 0x40000000
+#define RESERVED (PENDING + 1)
+#define SHARED_FIRST (PENDING + 2)
+#define SHARED_SIZE 510
+
+static int try_range(int type, off_t first, off_t length)
+{
+	struct flock range = { .l_type = type, .l_start = first, .l_len = length };
+
+	if (!fcntl(lock_file, F_SETLK, &range))
+		return 1;
+	if (errno != EAGAIN && errno != EACCES)
+		fail("F_SETLK");
+	return 0;
+}
+
+/* As `unixLock` does for a transaction that begins with a write. */
+static int try_like_sqlite(void)
+{
+	int taken = try_range(F_RDLCK, PENDING, 1) && try_range(F_RDLCK, SHARED_FIRST, SHARED_SIZE) &&
+		    try_range(F_UNLCK, PENDING, 1) && try_range(F_WRLCK, RESERVED, 1);
+
+	if (!taken)
+		try_range(F_UNLCK, 0, 0);
+	return taken;
+}
+
+/* As `sqliteDefaultBusyCallback` does. */
+static void lock_like_sqlite(int take)
+{
+	static const int delays_ms[] = { 1, 2, 5, 10, 15, 20, 25, 25, 25, 50, 50, 100 };
+	int last = sizeof(delays_ms) / sizeof(*delays_ms) - 1, count = 0;
+
+	if (!take) {
+		try_range(F_UNLCK, 0, 0);
+		return;
+	}
+	while (!try_like_sqlite()) {
+		usleep(delays_ms[count] * 1000);
+		if (count < last)
+			count++;
+	}
+}
+
 static void lock(int take)
 {
 	struct flock range = { .l_type = take ? F_WRLCK : F_UNLCK };
 	int failed;
 
+	if (is("sqlite")) {
+		lock_like_sqlite(take);
+		return;
+	}
 	do {
 		if (is("flock"))
 			failed = flock(lock_file, take ? LOCK_EX : LOCK_UN);

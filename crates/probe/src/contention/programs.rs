@@ -49,6 +49,12 @@ const FLUSHER: &[Hook] = &[
     hook("writeback_single_inode_start", 1),
     hook("writeback_single_inode", 0),
 ];
+/// Who waits for a file lock, or is refused one.
+const LOCKS: &[Hook] = &[
+    hook("posix_lock_inode", 3),
+    hook("flock_lock_inode", 3),
+    hook("break_lease_block", 0),
+];
 /// fsyncs on ext4.
 const EXT4_SYNC: &[Hook] = &[
     hook("ext4_sync_file_enter", 1),
@@ -63,6 +69,8 @@ pub(super) struct Programs {
     /// Before the object: dropped first.
     _links: Vec<Link>,
     object: Object,
+    /// Whether waits for file locks are seen.
+    pub(super) sees_locks: bool,
     /// What cannot be seen here, one line each.
     pub(super) missing: Vec<String>,
 }
@@ -93,6 +101,12 @@ impl Programs {
             (true, _, true) => [DIRTY_PAGE, FLUSHER].into_iter().for_each(&mut add),
             _ => missing.push("whose data the kernel writes back".to_owned()),
         }
+        let sees_locks = has(LOCKS);
+        if sees_locks {
+            add(LOCKS);
+        } else {
+            missing.push("who tries again and again to take a file lock".to_owned());
+        }
         // Not every kernel has fentry, and not everyone may use it: that shows when it is loaded or attached.
         let mut with_any = names.clone();
         with_any.extend(ANY_SYNC);
@@ -100,6 +114,7 @@ impl Programs {
             return Ok(Self {
                 _links: links,
                 object,
+                sees_locks,
                 missing,
             });
         }
@@ -113,6 +128,7 @@ impl Programs {
         Ok(Self {
             _links: links,
             object,
+            sees_locks,
             missing,
         })
     }

@@ -13,10 +13,13 @@ pub const MAX_DISKS: usize = 16;
 pub const MAX_TASKS: usize = 1024;
 /// Disks and devices above them.
 pub(super) const DEVS: usize = 32;
+/// File locks whose refusals are remembered.
+pub(super) const LOCKS: usize = 64;
 
 /// Values of [`Sent::kind`], and flags in [`TaskControl::notify`].
 pub(super) const NOTIFY_SUBMIT: u32 = 1;
 pub(super) const NOTIFY_DONE: u32 = 2;
+pub(super) const NOTIFY_LOCK: u32 = 4;
 
 /// What could not be kept, in the order of the counters.
 pub(super) const UNKEPT_PLACES: usize = 4;
@@ -103,6 +106,21 @@ mirror! {
         reserved: AtomicU32,
     }
 
+    /// A file lock that a cgroup was refused.
+    struct LockMemory = "refused_lock" {
+        cgroup: AtomicU64,
+        inode: AtomicU64,
+        first_byte: AtomicU64,
+        last_byte: AtomicU64,
+        last_ns: AtomicU64,
+        dev: AtomicU32,
+        is_flock: AtomicU32,
+        process: AtomicU32,
+        refusals: AtomicU32,
+        takings: AtomicU32,
+        reserved: AtomicU32,
+    }
+
     /// All of it.
     struct Shared = "contention" {
         generation: AtomicU32,
@@ -112,7 +130,12 @@ mirror! {
         devs: [WatchedDev; DEVS],
         tasks: [TaskControl; MAX_TASKS],
         unkept: [AtomicU64; UNKEPT_PLACES],
-        reserved: [AtomicU64; 2],
+        lock_waits: AtomicU64,
+        lock_refusals: AtomicU64,
+        notify_lock: AtomicU32,
+        lock_refused: AtomicU32,
+        reserved: [AtomicU32; 14],
+        refused: [LockMemory; LOCKS],
         disks: [DiskMemory; MAX_DISKS],
         sums: [[TaskMemory; MAX_TASKS]; MAX_DISKS],
     }
@@ -198,9 +221,11 @@ mod tests {
             ("LUC_DISKS", MAX_DISKS),
             ("LUC_TASKS", MAX_TASKS),
             ("LUC_DEVS", DEVS),
+            ("LUC_LOCKS", LOCKS),
             ("UNKEPT_PLACES", UNKEPT_PLACES),
             ("NOTIFY_SUBMIT", NOTIFY_SUBMIT as usize),
             ("NOTIFY_DONE", NOTIFY_DONE as usize),
+            ("NOTIFY_LOCK", NOTIFY_LOCK as usize),
         ];
         layout::agree("contention.h", &layouts(), &numbers);
     }

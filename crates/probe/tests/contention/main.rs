@@ -2,6 +2,7 @@
 //! devices, cgroup v2 or BPF.
 
 mod guests;
+mod locks;
 mod place;
 
 use std::fs::{self, OpenOptions};

@@ -14,12 +14,16 @@ impl Engine {
 
     /// Thaws the frozen tasks for which somebody waits.
     pub(super) fn heed_inversions(&mut self, now: u64) -> Result<(), ThrottleError> {
-        if now < self.inversions.look_ns() || !self.tasks.values().any(Task::is_frozen) {
+        if !self.tasks.values().any(Task::is_frozen) || !self.inversions.is_due(&self.observer, now)
+        {
             return Ok(());
         }
+        let changes = self.tasks.values().map(Task::changes).sum();
         let tasks = self.tasks.values();
         let candidates: Vec<Candidate<'_>> = tasks.map(|task| task.candidate(now)).collect();
-        let found = self.inversions.look(&self.hierarchy, &candidates, now);
+        let found =
+            self.inversions
+                .look(&self.hierarchy, &self.observer, &candidates, changes, now);
         for inversion in found {
             self.resolve(&inversion, now)?;
         }

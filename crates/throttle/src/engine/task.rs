@@ -122,6 +122,11 @@ impl Task {
         self.frozen_since_ns.is_some()
     }
 
+    /// How often it was frozen and thawed.
+    pub(super) fn changes(&self) -> u64 {
+        2 * self.totals.freezes - u64::from(self.is_frozen())
+    }
+
     /// Since when it is frozen, and why it was frozen or thawed last.
     pub(super) fn state(&self) -> (Option<u64>, Option<Reason>) {
         (self.frozen_since_ns, self.reason)
