@@ -128,12 +128,13 @@ struct Told {
 impl Inversions {
     /// When to look next, ns.
     pub(crate) fn look_ns(&self) -> u64 {
-        self.look_ns
+        let again_ns = self.links.again_ns().unwrap_or(self.look_ns);
+        self.look_ns.min(again_ns)
     }
 
     /// Whether it is time to look.
     pub(crate) fn is_due(&self, observer: &Observer, now_ns: u64) -> bool {
-        now_ns >= self.look_ns || self.file_locks.has_news(observer, now_ns)
+        now_ns >= self.look_ns() || self.file_locks.has_news(observer, now_ns)
     }
 
     /// Who waits for a frozen task now. `changes` counts freezes and thaws.
@@ -148,11 +149,15 @@ impl Inversions {
         let mut found = self
             .file_locks
             .look(hierarchy, observer, candidates, changes, now_ns);
-        if now_ns < self.look_ns {
-            return found;
-        }
-        self.look_ns = now_ns + LOOK_EVERY_NS;
-        for link in self.links.look(candidates, now_ns) {
+        let links = if now_ns >= self.look_ns {
+            self.look_ns = now_ns + LOOK_EVERY_NS;
+            self.links.look(candidates, now_ns)
+        } else if now_ns >= self.look_ns() {
+            self.links.look_again(now_ns)
+        } else {
+            Vec::new()
+        };
+        for link in links {
             let waiter = candidates
                 .iter()
                 .find(|candidate| candidate.id == link.waiter);

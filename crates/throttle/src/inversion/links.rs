@@ -4,7 +4,8 @@
 //! that both have mapped shared and may write, as a futex is in; threads of one process that are tasks of their own by
 //! all of its memory. Links are looked for every [`SCAN_EVERY_NS`]. A thread of a running task waits for a frozen one
 //! that is linked with its process if it sleeps at two successive looks, without having run in between: for memory in
-//! futex, for the others in a read or write of it, or in poll and the like.
+//! futex, for the others in a read or write of it, or in poll and the like. Who has just fallen asleep is looked at
+//! again after [`AGAIN_NS`], unless it was found to have run then [`MOST_RESTLESS`] times in a row.
 //!
 //! That is a guess where a thread polls much else. So whoever did not wake when the other was thawed for it is not
 //! listened to for a time that doubles each time.
@@ -21,7 +22,7 @@ use luc_control::throttle::sample::TaskId;
 use super::candidate::Candidate;
 use super::pair::Pair;
 pub(super) use super::processes::Kind;
-use super::processes::{Shared, Sleep, calls, folder, process_of, shares};
+use super::processes::{Shared, Sleep, calls, folder, has_one_thread, process_of, shares};
 use super::sockets::peers;
 use crate::clock;
 
@@ -32,6 +33,10 @@ const SCAN_REST: u64 = 400;
 /// No other waiter is looked at after this time, ns, once so many are.
 const LOOK_NS: u64 = 40_000;
 const LEAST_WAITERS: usize = 2;
+/// Who has fallen asleep is looked at again after this time, ns.
+const AGAIN_NS: u64 = 10_000_000;
+/// And so many times in a row where it has run meanwhile.
+const MOST_RESTLESS: u32 = 8;
 /// A pair for which so many thaws helped is coupled.
 const COUPLED_AFTER: u32 = 2;
 /// Processes of a task that are looked at, at most.
@@ -62,6 +67,10 @@ pub(super) struct Links {
     looked_ns: BTreeMap<TaskId, u64>,
     /// Those that had just fallen asleep then.
     fallen_asleep: BTreeSet<TaskId>,
+    /// How often in a row they had run when they were looked at again.
+    restless: BTreeMap<TaskId, u32>,
+    /// When they are looked at again, ns; 0: nobody is.
+    again_ns: u64,
     /// Of the holder and the waiter.
     pairs: BTreeMap<(TaskId, TaskId), Pair>,
 }
@@ -73,6 +82,7 @@ struct Process {
     id: u32,
     /// The process of a thread that is a task.
     of: Option<u32>,
+    has_one_thread: bool,
     shares: BTreeSet<Shared>,
 }
 
@@ -87,7 +97,7 @@ struct Waiter {
 #[derive(Debug)]
 struct Linked {
     id: u32,
-    of: Option<u32>,
+    has_one_thread: bool,
     /// What it shares with each frozen task; never nothing.
     holders: BTreeMap<TaskId, Vec<Shared>>,
 }
@@ -121,7 +131,42 @@ impl Links {
             }
             self.look_at(index, now_ns, &mut found);
         }
+        let is_looked_at_again = self.fallen_asleep.iter().any(|task| self.is_calm(*task));
+        self.again_ns = if is_looked_at_again {
+            now_ns + AGAIN_NS
+        } else {
+            0
+        };
         found
+    }
+
+    /// When to look again at those who have just fallen asleep, ns, if at any.
+    pub(super) fn again_ns(&self) -> Option<u64> {
+        Some(self.again_ns).filter(|again_ns| *again_ns > 0)
+    }
+
+    /// Who of those who had just fallen asleep waits for a frozen task.
+    pub(super) fn look_again(&mut self, now_ns: u64) -> Vec<Found> {
+        self.again_ns = 0;
+        let begun_ns = clock::now_ns();
+        let mut found = Vec::new();
+        for index in 0..self.waiters.len() {
+            let task = self.waiters[index].task;
+            if !self.fallen_asleep.contains(&task) || !self.is_calm(task) {
+                continue;
+            }
+            self.look_at(index, now_ns, &mut found);
+            if clock::now_ns().saturating_sub(begun_ns) > LOOK_NS {
+                break;
+            }
+        }
+        found
+    }
+
+    fn is_calm(&self, task: TaskId) -> bool {
+        self.restless
+            .get(&task)
+            .is_none_or(|times| *times < MOST_RESTLESS)
     }
 
     /// Waiters in the order in which they are to be looked at, without those that nobody listens to.
@@ -154,7 +199,7 @@ impl Links {
         let waiter = &self.waiters[index];
         let mut asleep: BTreeMap<TaskId, (BTreeSet<Sleep>, Kind)> = BTreeMap::new();
         for process in &waiter.processes {
-            let calls = calls(process.id, process.of);
+            let calls = calls(process.id, process.has_one_thread);
             for (holder, common) in &process.holders {
                 let Some((kind, _, _)) = common.first() else {
                     continue;
@@ -167,7 +212,7 @@ impl Links {
             }
         }
         self.looked_ns.insert(waiter.task, now_ns);
-        self.fallen_asleep.remove(&waiter.task);
+        let had_fallen_asleep = self.fallen_asleep.remove(&waiter.task);
         for (holder, (sleeps, kind)) in asleep {
             let pair = self.pairs.entry((holder, waiter.task)).or_default();
             if !sleeps.is_subset(&pair.asleep) {
@@ -181,6 +226,11 @@ impl Links {
                     is_usual: pair.helped >= COUPLED_AFTER,
                 });
             }
+        }
+        if !self.fallen_asleep.contains(&waiter.task) {
+            self.restless.remove(&waiter.task);
+        } else if had_fallen_asleep {
+            *self.restless.entry(waiter.task).or_default() += 1;
         }
     }
 
@@ -196,6 +246,7 @@ impl Links {
                     task: task.id,
                     id,
                     of: None,
+                    has_one_thread: has_one_thread(id),
                     shares,
                 });
             }
@@ -212,6 +263,7 @@ impl Links {
                     task: task.id,
                     id,
                     of: Some(process),
+                    has_one_thread: true,
                     shares,
                 });
             }
@@ -221,6 +273,7 @@ impl Links {
             .retain(|(holder, waiter), _| is_there(holder) && is_there(waiter));
         self.looked_ns.retain(|task, _| is_there(task));
         self.fallen_asleep.retain(is_there);
+        self.restless.retain(|task, _| is_there(task));
     }
 }
 
@@ -254,7 +307,7 @@ fn waiters(processes: &[Process], frozen: &BTreeSet<TaskId>) -> Vec<Waiter> {
         }
         let linked = Linked {
             id: process.id,
-            of: process.of,
+            has_one_thread: process.has_one_thread,
             holders: common,
         };
         match waiters.last_mut().filter(|last| last.task == process.task) {
@@ -277,6 +330,7 @@ mod tests {
             task: TaskId(task),
             id,
             of: None,
+            has_one_thread: true,
             shares: shares.iter().cloned().collect(),
         }
     }
@@ -310,7 +364,7 @@ mod tests {
             task: TaskId(task),
             processes: vec![Linked {
                 id: 1,
-                of: None,
+                has_one_thread: true,
                 holders: BTreeMap::from([(TaskId(9), Vec::new())]),
             }],
         };
@@ -334,6 +388,18 @@ mod tests {
         links.pairs.insert((TaskId(9), TaskId(2)), deaf);
         assert_eq!(links.order(&active, 6), [4, 0, 3, 1]);
         assert_eq!(links.order(&active, 7), [4, 2, 3, 0, 1]);
+    }
+
+    #[test]
+    fn who_never_sleeps_through_is_not_looked_at_again() {
+        let mut links = linked(2);
+        links.restless.insert(TaskId(0), MOST_RESTLESS);
+        links.fallen_asleep.insert(TaskId(0));
+        assert!(!links.is_calm(TaskId(0)) && links.is_calm(TaskId(1)));
+        links.again_ns = 7;
+        assert!(links.look_again(7).is_empty());
+        assert_eq!(links.again_ns(), None);
+        assert!(links.looked_ns.is_empty(), "nobody was looked at");
     }
 
     #[test]

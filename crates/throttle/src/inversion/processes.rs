@@ -1,7 +1,8 @@
 //! What processes share, and what their threads wait for, by `/proc`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
@@ -68,20 +69,32 @@ fn memory(line: &str) -> Option<Shared> {
     is_shared.then(|| (Kind::Memory, device.to_owned(), inode))
 }
 
-/// What the threads of a process, or the one thread of it that is a task, are in the middle of.
-pub(super) fn calls(process: u32, of: Option<u32>) -> Vec<Call> {
-    let folder = folder(process);
-    let threads = fs::read_dir(folder.join("task")).into_iter().flatten();
-    let own = process.to_string();
+/// Whether a process has one thread only.
+pub(super) fn has_one_thread(process: u32) -> bool {
+    // A folder has one more link for itself, one for its parent's entry, and one for each thread.
+    fs::metadata(folder(process).join("task")).is_ok_and(|about| about.nlink() == 3)
+}
+
+/// What the threads of a process are in the middle of; of one that is a task, or its process' only one, that one.
+pub(super) fn calls(process: u32, has_one_thread: bool) -> Vec<Call> {
+    let threads = folder(process).join("task");
+    if has_one_thread {
+        return Call::of(threads.join(process.to_string()))
+            .into_iter()
+            .collect();
+    }
+    let threads = fs::read_dir(threads).into_iter().flatten().flatten();
     threads
-        .flatten()
-        .filter(|thread| of.is_none() || thread.file_name() == *own)
         .take(MOST_THREADS)
-        .filter_map(|thread| {
-            let text = fs::read_to_string(thread.path().join("syscall")).ok()?;
-            Call::parse(thread.path(), &text)
-        })
+        .filter_map(|thread| Call::of(thread.path()))
         .collect()
+}
+
+/// The beginning of a file in /proc, in one read.
+fn beginning(path: &Path) -> Option<String> {
+    let mut bytes = [0; 4096];
+    let length = File::open(path).ok()?.read(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes[..length]).into_owned())
 }
 
 /// A system call in which a thread is.
@@ -95,6 +108,12 @@ pub(super) struct Call {
 }
 
 impl Call {
+    /// That of a thread whose folder in /proc this is.
+    fn of(folder: PathBuf) -> Option<Self> {
+        let text = beginning(&folder.join("syscall"))?;
+        Self::parse(folder, &text)
+    }
+
     /// What `/proc/PID/syscall` shows, of those that may wait for somebody.
     fn parse(folder: PathBuf, text: &str) -> Option<Self> {
         let mut words = text.split_whitespace();
@@ -131,8 +150,8 @@ impl Call {
     /// The thread, if it sleeps.
     pub(super) fn sleep(&self) -> Option<Sleep> {
         let id = self.folder.file_name()?.to_string_lossy().parse().ok()?;
-        let status = fs::read(self.folder.join("status")).ok()?;
-        Some((id, sleeps(&String::from_utf8_lossy(&status))?))
+        let status = beginning(&self.folder.join("status"))?;
+        Some((id, sleeps(&status)?))
     }
 }
 
@@ -201,6 +220,18 @@ mod tests {
         assert_eq!(memory(&line.replace("rw-s", "r--s")), None);
         assert_eq!(memory(&line.replace("rw-s", "rw-p")), None);
         assert_eq!(memory(""), None);
+    }
+
+    #[test]
+    fn threads_are_counted() {
+        let process = std::process::id();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || ended.recv());
+        assert!(!has_one_thread(process));
+        drop(end);
+        assert!(thread.join().expect("ends").is_err());
+        assert!(has_one_thread(1) || folder(1).join("task/1").exists());
+        assert!(!has_one_thread(u32::MAX));
     }
 
     #[test]
