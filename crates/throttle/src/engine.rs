@@ -1,11 +1,12 @@
 //! Observes, asks the policy of each disk, freezes and thaws.
 
 mod counters;
+mod frozen;
 mod inversions;
 mod task;
 mod waiting;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::AsFd;
 use std::path::Path;
 
@@ -26,11 +27,14 @@ use crate::policy::PolicyChoice;
 use crate::record::Record;
 use crate::{Hierarchy, ThrottleError};
 pub use counters::{Counters, OrderCount};
+use frozen::Frozen;
 use task::Task;
 pub use task::Totals;
 
 /// The longest time between two looks: the guardian takes a throttle that says nothing for a second for a dead one.
 const LONGEST_NS: u64 = 100_000_000;
+/// How often the throttle tells the guardian that it is alive, and looks what the guardian did, ns.
+const UPKEEP_EVERY_NS: u64 = 50_000_000;
 /// The cgroup of the guardian, below that of the tasks.
 pub(crate) const GUARDIAN: &str = "guardian";
 
@@ -53,6 +57,9 @@ pub struct Engine {
     observer: Observer,
     controllers: Vec<Controller>,
     tasks: BTreeMap<TaskId, Task>,
+    frozen: Frozen,
+    /// When the guardian is told of again, ns.
+    upkeep_ns: u64,
     next: u32,
     counters: Counters,
     inversions: Inversions,
@@ -68,6 +75,8 @@ struct Controller {
     /// Requests of the disk when the policy last looked.
     requests: u64,
     look_again_ns: u64,
+    /// The tasks that have used the disk.
+    users: BTreeSet<TaskId>,
     /// When tasks that have not used the disk so far are looked at again.
     look_at_all_ns: u64,
 }
@@ -111,6 +120,7 @@ impl Engine {
                     policy,
                     requests: 0,
                     look_again_ns: 0,
+                    users: BTreeSet::new(),
                     look_at_all_ns: 0,
                 })
             })
@@ -126,6 +136,8 @@ impl Engine {
             observer,
             controllers,
             tasks: BTreeMap::new(),
+            frozen: Frozen::default(),
+            upkeep_ns: 0,
             next: 0,
             counters: Counters::default(),
             inversions: Inversions::default(),
@@ -156,7 +168,8 @@ impl Engine {
         })?;
         let id = TaskId(self.next);
         self.next += 1;
-        let task = Task::new(id, cgroup, class, slot, entry, size_bytes);
+        let frozen = self.frozen.clone();
+        let task = Task::new(id, cgroup, class, slot, entry, size_bytes, frozen);
         self.tasks.insert(id, task);
         Ok(id)
     }
@@ -171,6 +184,9 @@ impl Engine {
         let Some(mut task) = self.tasks.remove(&id) else {
             return Ok(Totals::default());
         };
+        for controller in &mut self.controllers {
+            controller.users.remove(&id);
+        }
         task.thaw(now, &self.record)?;
         self.record.forget(task.entry);
         self.observer.unwatch(task.slot);
@@ -220,18 +236,9 @@ impl Engine {
     /// the guardian.
     pub fn look(&mut self) -> Result<u64, ThrottleError> {
         let now = now_ns();
-        self.record.beat(now)?;
-        if let Some(guardian) = &mut self.guardian
-            && guardian.restart_if_gone(&self.record)?
-        {
-            self.counters.guardians_lost += 1;
-        }
-        self.heed_guardian(now)?;
-        for task in self.tasks.values_mut() {
-            if task.is_frozen_longer_than(self.options.max_frozen_ns, now) {
-                task.thaw(now, &self.record)?;
-                self.counters.thawed_at_limit += 1;
-            }
+        if now >= self.upkeep_ns {
+            self.upkeep_ns = now + UPKEEP_EVERY_NS;
+            self.upkeep(now)?;
         }
         self.heed_inversions(now)?;
         let mut look_again_ns = now + LONGEST_NS;
@@ -244,31 +251,57 @@ impl Engine {
         Ok(look_again_ns)
     }
 
+    /// Tells the guardian that all is well, and sees to it that nobody stays frozen.
+    fn upkeep(&mut self, now: u64) -> Result<(), ThrottleError> {
+        self.record.beat(now)?;
+        if let Some(guardian) = &mut self.guardian
+            && guardian.restart_if_gone(&self.record)?
+        {
+            self.counters.guardians_lost += 1;
+        }
+        if !self.frozen.any() {
+            return Ok(());
+        }
+        self.heed_guardian(now)?;
+        for task in self.tasks.values_mut() {
+            if task.is_frozen_longer_than(self.options.max_frozen_ns, now) {
+                task.thaw(now, &self.record)?;
+                self.counters.thawed_at_limit += 1;
+            }
+        }
+        Ok(())
+    }
+
     fn look_at(&mut self, index: usize, now: u64) -> Result<u64, ThrottleError> {
         let controller = &mut self.controllers[index];
         let disk = self.observer.disk(&controller.disk);
-        let wants_frozen = self.tasks.values().any(|task| task.is_frozen_for(index));
         let is_idle = disk.requests == controller.requests && disk.in_flight == 0;
-        if is_idle && !wants_frozen && now < controller.look_again_ns {
+        let wants_frozen =
+            || self.frozen.any() && self.tasks.values().any(|task| task.is_frozen_for(index));
+        if is_idle && now < controller.look_again_ns && !wants_frozen() {
             return Ok(now + LONGEST_NS);
         }
         controller.requests = disk.requests;
-        let looks_at_all = now >= controller.look_at_all_ns;
-        if looks_at_all {
+        // Reading what a hundred idle tasks did would be most of a look's cost.
+        if now >= controller.look_at_all_ns {
             controller.look_at_all_ns = now + LONGEST_NS;
-        }
-        let mut samples = Vec::new();
-        for task in self.tasks.values_mut() {
-            if !task.has_used(index) {
-                // Reading what a hundred idle tasks did would be most of a look's cost.
-                if !looks_at_all || !self.observer.has_used(task.slot, &controller.disk) {
+            for (id, task) in &self.tasks {
+                if controller.users.contains(id)
+                    || !self.observer.has_used(task.slot, &controller.disk)
+                {
                     continue;
                 }
-                task.note_use(index);
+                controller.users.insert(*id);
                 if task.class == Class::Batch {
                     self.observer.notify(task.slot, Notify::default());
                 }
             }
+        }
+        let mut samples = Vec::with_capacity(controller.users.len());
+        for id in &controller.users {
+            let Some(task) = self.tasks.get_mut(id) else {
+                continue;
+            };
             let mut sample = task.sample();
             self.observer.fill(&mut sample, task.slot, &controller.disk);
             task.note_submit(sample.last_submit_ns);
@@ -313,9 +346,6 @@ impl Engine {
 
     /// What the guardian has thawed is thawed.
     fn heed_guardian(&mut self, now: u64) -> Result<(), ThrottleError> {
-        if !self.tasks.values().any(Task::is_frozen) {
-            return Ok(());
-        }
         let deadlines = self
             .record
             .deadlines_ns()

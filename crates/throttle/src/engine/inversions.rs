@@ -2,7 +2,7 @@
 
 use luc_control::throttle::sample::{Action, Reason};
 
-use super::{Engine, Task};
+use super::Engine;
 use crate::ThrottleError;
 use crate::inversion::{COUPLED_NS, Candidate, Inversion, Notice};
 
@@ -14,11 +14,10 @@ impl Engine {
 
     /// Thaws the frozen tasks for which somebody waits.
     pub(super) fn heed_inversions(&mut self, now: u64) -> Result<(), ThrottleError> {
-        if !self.tasks.values().any(Task::is_frozen) || !self.inversions.is_due(&self.observer, now)
-        {
+        if !self.frozen.any() || !self.inversions.is_due(&self.observer, now) {
             return Ok(());
         }
-        let changes = self.tasks.values().map(Task::changes).sum();
+        let changes = self.frozen.changes();
         let tasks = self.tasks.values();
         let candidates: Vec<Candidate<'_>> = tasks.map(|task| task.candidate(now)).collect();
         let found =
@@ -55,7 +54,7 @@ impl Engine {
 
     /// When to look for inversions again at the latest, ns.
     pub(super) fn inversions_look_ns(&self, now: u64) -> u64 {
-        if self.tasks.values().any(Task::is_frozen) {
+        if self.frozen.any() {
             self.inversions.look_ns().max(now)
         } else {
             u64::MAX

@@ -6,6 +6,7 @@ use luc_control::throttle::sample::{Class, Reason, TaskId, TaskSample};
 use luc_probe::contention::TaskSlot;
 use serde::Serialize;
 
+use super::frozen::Frozen;
 use super::waiting;
 use crate::ThrottleError;
 use crate::cgroup::Cgroup;
@@ -34,11 +35,11 @@ pub(super) struct Task {
     cgroup: Cgroup,
     /// A bit for each disk whose policy wants it frozen.
     frozen_for: u64,
-    /// A bit for each disk that it has used.
-    used: u64,
     /// When it last submitted a request, ns; 0: never.
     last_submit_ns: u64,
     frozen_since_ns: Option<u64>,
+    /// Told when it is frozen and thawed.
+    frozen: Frozen,
     /// Of the last order.
     pub(super) reason: Option<Reason>,
     totals: Totals,
@@ -77,6 +78,7 @@ impl Task {
         slot: TaskSlot,
         entry: Entry,
         size_bytes: Option<u64>,
+        frozen: Frozen,
     ) -> Self {
         Self {
             id,
@@ -85,9 +87,9 @@ impl Task {
             entry,
             cgroup,
             frozen_for: 0,
-            used: 0,
             last_submit_ns: 0,
             frozen_since_ns: None,
+            frozen,
             reason: None,
             totals: Totals::default(),
             size_bytes,
@@ -122,11 +124,6 @@ impl Task {
         self.frozen_since_ns.is_some()
     }
 
-    /// How often it was frozen and thawed.
-    pub(super) fn changes(&self) -> u64 {
-        2 * self.totals.freezes - u64::from(self.is_frozen())
-    }
-
     /// Since when it is frozen, and why it was frozen or thawed last.
     pub(super) fn state(&self) -> (Option<u64>, Option<Reason>) {
         (self.frozen_since_ns, self.reason)
@@ -134,14 +131,6 @@ impl Task {
 
     pub(super) fn is_frozen_for(&self, controller: usize) -> bool {
         self.frozen_for & bit(controller) != 0
-    }
-
-    pub(super) fn has_used(&self, controller: usize) -> bool {
-        self.used & bit(controller) != 0
-    }
-
-    pub(super) fn note_use(&mut self, controller: usize) {
-        self.used |= bit(controller);
     }
 
     pub(super) fn is_frozen_longer_than(&self, limit_ns: u64, now: u64) -> bool {
@@ -171,6 +160,7 @@ impl Task {
             Ok(()) => {
                 self.frozen_for |= bit(controller);
                 self.frozen_since_ns = Some(now);
+                self.frozen.note_freeze();
                 self.totals.freezes += 1;
                 Ok(())
             }
@@ -201,6 +191,7 @@ impl Task {
         let Some(since) = self.frozen_since_ns.take() else {
             return Ok(());
         };
+        self.frozen.note_thaw();
         let frozen_ns = now.saturating_sub(since);
         self.totals.frozen_ns += frozen_ns;
         self.totals.longest_ns = self.totals.longest_ns.max(frozen_ns);

@@ -1,0 +1,37 @@
+//! How many tasks are frozen, known without looking at each.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Counts what all tasks of an engine tell it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Frozen(Arc<Counts>);
+
+#[derive(Debug, Default)]
+struct Counts {
+    now: AtomicU64,
+    changes: AtomicU64,
+}
+
+impl Frozen {
+    /// Whether a task is frozen.
+    pub(super) fn any(&self) -> bool {
+        self.0.now.load(Relaxed) > 0
+    }
+
+    /// How often tasks were frozen and thawed.
+    pub(super) fn changes(&self) -> u64 {
+        self.0.changes.load(Relaxed)
+    }
+
+    pub(super) fn note_freeze(&self) {
+        self.0.now.fetch_add(1, Relaxed);
+        self.0.changes.fetch_add(1, Relaxed);
+    }
+
+    pub(super) fn note_thaw(&self) {
+        self.0.now.fetch_sub(1, Relaxed);
+        self.0.changes.fetch_add(1, Relaxed);
+    }
+}
