@@ -31,7 +31,7 @@ use Made::{Here, Planned as ByPlan};
 
 /// All parts, in the order in which they are run.
 #[rustfmt::skip]
-pub const PARTS: [Part; 34] = [
+pub const PARTS: [Part; 35] = [
     part("metarates", "File creation, with and without the gate", ByPlan(planned!("metarates"))),
     part("varmail", "The mail server on a hard disk", ByPlan(planned!("varmail"))),
     part("head-to-head", "ext4, fast commits and XFS, each with and without the gate", ByPlan(planned!("head-to-head"))),
@@ -58,6 +58,7 @@ pub const PARTS: [Part; 34] = [
     part("throttle-advise", "What luc throttle advise predicts, and what comes", Here(throttle::advised::run)),
     part("throttle-paper", "WiseThrottling's experiments and rules, beside its figures", Here(throttle::paper::run)),
     part("throttle-safety", "A throttle that is killed, and what it costs", Here(throttle_safety::run)),
+    part("throttle-inversions", "How long somebody waits for what a frozen task has", Here(throttle_safety::inversions::run)),
     part("throttle-soak", "A throttle among services that come, go and are killed, for two hours", Here(throttle_safety::soak::run)),
     part("coverage", "Whether intervals cover", Here(coverage::run)),
     part("kernel-powercut", "Power cuts with luc.ko", Here(safety::powercut::run)),
@@ -97,7 +98,7 @@ impl Part {
     /// All parts and what they are about, a line each, for a help text.
     #[must_use]
     pub fn list() -> String {
-        let lines = PARTS.map(|Part { name, about, .. }| format!("  {name:<17}{about}"));
+        let lines = PARTS.map(|Part { name, about, .. }| format!("  {name:<21}{about}"));
         format!("Parts:\n{}", lines.join("\n"))
     }
 }

@@ -1,11 +1,13 @@
 //! Part `throttle-safety`: whatever is killed, nobody stays frozen, and nobody is frozen for longer than is allowed; and
-//! what a throttle of a hundred cgroups costs. `soak` is part `throttle-soak`.
+//! what a throttle of a hundred cgroups costs. `soak` is part `throttle-soak`, `inversions` part `throttle-inversions`.
 
+pub(super) mod inversions;
 mod services;
 pub(super) mod soak;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -28,6 +30,14 @@ const KILLS: u64 = 1000;
 const WRITERS: usize = 3;
 /// Cgroups of the throttle whose processor time is measured.
 const CGROUPS: usize = 100;
+/// What the others do.
+const SLEEPER: &str = "while :; do sleep 1; done";
+/// What they are when that is measured.
+const BUSY: &str = "three write";
+const IDLE: &str = "none uses the disk";
+const LINKED: &str = "three write, all have one pipe open";
+/// The most that it may be.
+const MOST_SHARE: f64 = 0.005;
 /// Nobody may be frozen so long after a kill.
 const LIMIT_MS: f64 = 100.0;
 /// What the daemon may freeze a task for, s.
@@ -164,7 +174,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let root = groups::root().ok_or_else(|| missing("a mount of cgroup2"))?;
     let disk = Disk::create(harness, &EXT4)?;
     let config = config(harness, &disk)?;
-    let steps = harness.options.cuts.unwrap_or(KILLS) as usize / 50 + 3;
+    let steps = harness.options.cuts.unwrap_or(KILLS) as usize / 50 + 4;
     let mut progress = Progress::new(harness.part, steps);
     let start = |number, script: &str| Service::start(&root, number, script);
     let mut services = (0..WRITERS)
@@ -174,21 +184,35 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let longest_s = longest(harness, &services, &config)?;
     progress.step("longest freeze");
     for number in WRITERS..CGROUPS {
-        services.push(start(number, "while :; do sleep 1; done")?);
+        services.push(start(number, SLEEPER)?);
     }
-    let busy = processor_share(harness, &config, "three write")?;
+    let busy = processor_share(harness, &config, BUSY)?;
     progress.step("processor time under load");
     services.drain(..WRITERS);
     for number in 0..WRITERS {
-        services.push(start(number, "while :; do sleep 1; done")?);
+        services.push(start(number, SLEEPER)?);
     }
-    let idle = processor_share(harness, &config, "none uses the disk")?;
+    let idle = processor_share(harness, &config, IDLE)?;
     progress.step("processor time without load");
+    services.clear();
+    let pipe = harness.path("pipe");
+    harness.execute(Command::new("mkfifo").arg(&pipe), &[0])?;
+    let with_pipe = |script: &str| format!("exec 3<>{}; {script}", pipe.display());
+    for number in 0..CGROUPS {
+        let script = match number {
+            ..WRITERS => writer(&disk, number),
+            _ => SLEEPER.to_owned(),
+        };
+        services.push(start(number, &with_pipe(&script))?);
+    }
+    let linked = processor_share(harness, &config, LINKED)?;
+    progress.step("processor time with a pipe");
     drop(services);
-    Ok(page(&killed, longest_s, busy, idle))
+    let costs = [(BUSY, busy), (IDLE, idle), (LINKED, linked)];
+    Ok(page(&killed, longest_s, &costs))
 }
 
-fn page(killed: &[Kill], longest_s: f64, busy: f64, idle: f64) -> Page {
+fn page(killed: &[Kill], longest_s: f64, shares: &[(&str, f64)]) -> Page {
     let late = killed
         .iter()
         .filter(|kill| kill.thawed_ms > LIMIT_MS)
@@ -216,12 +240,16 @@ fn page(killed: &[Kill], longest_s: f64, busy: f64, idle: f64) -> Page {
         ]);
     }
     let mut costs = Table::new(&["100 cgroups, of which", "part of one processor"]);
-    for (what, share) in [
-        ("three write without an end", busy),
-        ("none uses the disk", idle),
-    ] {
-        costs.row(vec![what.to_owned(), format!("{:.2} %", share * 100.0)]);
+    for (what, share) in shares {
+        costs.row(vec![(*what).to_owned(), format!("{:.2} %", share * 100.0)]);
     }
+    let cost_targets = shares.iter().map(|(what, share)| {
+        Target::new(
+            format!("100 cgroups, {what}: <= 0.5 % of one processor"),
+            *share <= MOST_SHARE,
+            format!("{:.2} %", share * 100.0),
+        )
+    });
     Page {
         title: "A throttle that is killed, and what it costs".to_owned(),
         about: format!(
@@ -241,7 +269,7 @@ fn page(killed: &[Kill], longest_s: f64, busy: f64, idle: f64) -> Page {
                 costs,
             ),
         ],
-        targets: vec![
+        targets: [
             Target::new(
                 format!(
                     "{} kills: something frozen {LIMIT_MS} ms later: never",
@@ -255,16 +283,9 @@ fn page(killed: &[Kill], longest_s: f64, busy: f64, idle: f64) -> Page {
                 longest_s <= MAX_FROZEN_S + 0.1 && longest_s > 0.0,
                 format!("{longest_s:.3} s"),
             ),
-            Target::new(
-                "100 cgroups, three write: <= 0.5 % of one processor",
-                busy <= 0.005,
-                format!("{:.2} %", busy * 100.0),
-            ),
-            Target::new(
-                "100 cgroups, none uses the disk: <= 0.5 % of one processor",
-                idle <= 0.005,
-                format!("{:.2} %", idle * 100.0),
-            ),
-        ],
+        ]
+        .into_iter()
+        .chain(cost_targets)
+        .collect(),
     }
 }
