@@ -130,7 +130,8 @@ struct refused_lock {
 	u32 refusals;
 	/* How often one of the cgroup took it after a refusal. */
 	u32 takings;
-	u32 reserved;
+	/* How often another one took it meanwhile. */
+	u32 takings_by_others;
 };
 
 struct contention {

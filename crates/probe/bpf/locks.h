@@ -21,22 +21,32 @@ static __always_inline void notify_lock(void)
 		send(&nobody, 0, NOTIFY_LOCK, bpf_ktime_get_ns());
 }
 
+static __always_inline bool has_same_bytes(struct refused_lock *one, struct refused_lock *other)
+{
+	return one->inode == other->inode && one->first_byte == other->first_byte &&
+	       one->dev == other->dev && one->is_flock == other->is_flock;
+}
+
 static __always_inline bool is_same_lock(struct refused_lock *one, struct refused_lock *other)
 {
-	return one->cgroup == other->cgroup && one->inode == other->inode &&
-	       one->first_byte == other->first_byte && one->dev == other->dev &&
-	       one->is_flock == other->is_flock;
+	return one->cgroup == other->cgroup && has_same_bytes(one, other);
+}
+
+/* The same for all cgroups. */
+static __always_inline u32 first_place_of(struct refused_lock *lock)
+{
+	return (u32)lock->inode * 17 + (u32)lock->first_byte;
 }
 
 /* The lock's place, or that of the one of which was heard the longest time ago. */
 static __always_inline struct refused_lock *place_of_lock(struct refused_lock *lock)
 {
-	u32 hash = (u32)lock->cgroup * 31 + (u32)lock->inode * 17 + (u32)lock->first_byte;
 	struct refused_lock *place, *oldest = NULL;
+	u32 first = first_place_of(lock);
 	int i;
 
 	for (i = 0; i < LOCKS_TRIES; i++) {
-		place = &shared.refused[within(hash + i, LUC_LOCKS)];
+		place = &shared.refused[within(first + i, LUC_LOCKS)];
 		if (is_same_lock(place, lock))
 			return place;
 		if (!oldest || place->last_ns < oldest->last_ns)
@@ -71,11 +81,20 @@ static __always_inline void note_refusal(struct refused_lock *lock)
 
 static __always_inline void note_taking(struct refused_lock *lock)
 {
-	struct refused_lock *place = place_of_lock(lock);
+	u32 first = first_place_of(lock);
+	struct refused_lock *place;
+	int i;
 
-	if (is_same_lock(place, lock) && place->refusals) {
-		place->refusals = 0;
-		place->takings++;
+	for (i = 0; i < LOCKS_TRIES; i++) {
+		place = &shared.refused[within(first + i, LUC_LOCKS)];
+		if (!place->refusals || !has_same_bytes(place, lock))
+			continue;
+		if (place->cgroup == lock->cgroup) {
+			place->refusals = 0;
+			place->takings++;
+		} else {
+			place->takings_by_others++;
+		}
 	}
 }
 

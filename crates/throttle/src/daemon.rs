@@ -42,6 +42,8 @@ struct Daemon {
     publisher: Publisher,
     /// Tasks by their cgroup.
     tasks: BTreeMap<PathBuf, Watched>,
+    /// Whether a rule makes threads tasks.
+    has_threads: bool,
     /// Cgroups that match and are not to be frozen: said once.
     refused: BTreeSet<PathBuf>,
 }
@@ -101,6 +103,7 @@ pub fn run(
         engine,
         parent,
         tasks: BTreeMap::new(),
+        has_threads: false,
         refused: BTreeSet::new(),
     };
     if let Err(error) = stay_resident() {
@@ -175,6 +178,7 @@ impl Daemon {
             self.forget(&path)?;
         }
         self.refused.retain(|path| wanted.contains_key(path));
+        self.has_threads = wanted.values().any(|rule| rule.threads);
         for (path, rule) in wanted {
             if self.tasks.contains_key(&path) || self.refused.contains(&path) {
                 continue;
@@ -226,6 +230,9 @@ impl Daemon {
     /// Finds new threads. Returns when to look again, ns.
     fn look_at_threads(&mut self, say: &mut dyn FnMut(&str)) -> Result<u64, ThrottleError> {
         let mut look_again_ns = u64::MAX;
+        if !self.has_threads {
+            return Ok(look_again_ns);
+        }
         let mut unfit = Vec::new();
         for (path, task) in &mut self.tasks {
             let Work::Threads(threads) = &mut task.work else {

@@ -138,26 +138,27 @@ impl Inversions {
     }
 
     /// Who waits for a frozen task now. `changes` counts freezes and thaws.
-    pub(crate) fn look(
+    pub(crate) fn look<'a>(
         &mut self,
         hierarchy: &Hierarchy,
         observer: &Observer,
-        candidates: &[Candidate<'_>],
+        candidates: impl Fn() -> Vec<Candidate<'a>>,
         changes: u64,
         now_ns: u64,
     ) -> Vec<Inversion> {
         let mut found = self
             .file_locks
-            .look(hierarchy, observer, candidates, changes, now_ns);
+            .look(hierarchy, observer, &candidates, changes, now_ns);
         let links = if now_ns >= self.look_ns {
             self.look_ns = now_ns + LOOK_EVERY_NS;
-            self.links.look(candidates, now_ns)
+            self.links.look(&candidates, changes, now_ns)
         } else if now_ns >= self.look_ns() {
             self.links.look_again(now_ns)
         } else {
             Vec::new()
         };
         for link in links {
+            let candidates = candidates();
             let waiter = candidates
                 .iter()
                 .find(|candidate| candidate.id == link.waiter);

@@ -38,6 +38,8 @@ pub struct RefusedLock {
     pub refusals: u32,
     /// How often the cgroup took it after all.
     pub takings: u32,
+    /// How often another cgroup took it while this one was refused it.
+    pub takings_by_others: u32,
     /// When it was refused last, ns of CLOCK_MONOTONIC.
     pub last_ns: u64,
 }
@@ -54,6 +56,7 @@ impl RefusedLock {
             is_flock: memory.is_flock.load(Relaxed) != 0,
             refusals: memory.refusals.load(Relaxed),
             takings: memory.takings.load(Relaxed),
+            takings_by_others: memory.takings_by_others.load(Relaxed),
             last_ns: memory.last_ns.load(Relaxed),
         }
     }

@@ -118,7 +118,7 @@ mirror! {
         process: AtomicU32,
         refusals: AtomicU32,
         takings: AtomicU32,
-        reserved: AtomicU32,
+        takings_by_others: AtomicU32,
     }
 
     /// All of it.

@@ -18,8 +18,10 @@ impl Engine {
             return Ok(());
         }
         let changes = self.frozen.changes();
-        let tasks = self.tasks.values();
-        let candidates: Vec<Candidate<'_>> = tasks.map(|task| task.candidate(now)).collect();
+        let candidates = || -> Vec<Candidate<'_>> {
+            let tasks = self.tasks.values();
+            tasks.map(|task| task.candidate(now)).collect()
+        };
         let found =
             self.inversions
                 .look(&self.hierarchy, &self.observer, &candidates, changes, now);

@@ -73,11 +73,11 @@ impl FileLocks {
     }
 
     /// Who waits for a frozen task now. `changes` counts freezes and thaws.
-    pub(super) fn look(
+    pub(super) fn look<'a>(
         &mut self,
         hierarchy: &Hierarchy,
         observer: &Observer,
-        candidates: &[Candidate<'_>],
+        candidates: impl Fn() -> Vec<Candidate<'a>>,
         changes: u64,
         now_ns: u64,
     ) -> Vec<Inversion> {
@@ -101,6 +101,7 @@ impl FileLocks {
             return Vec::new();
         }
         self.last.read_ns = now_ns;
+        let candidates = &candidates()[..];
         let held = Locks::read();
         let waits = held.waits();
         self.last.has_waiters = !waits.is_empty();
@@ -123,6 +124,11 @@ impl FileLocks {
             for inversion in &mut found[before..] {
                 inversion.is_usual = helped >= USUAL_AFTER;
             }
+        }
+        if !found.is_empty() {
+            // Thaws are few: whoever waits next is heard at once.
+            self.rests_until_ns = now_ns;
+            observer.notify_lock();
         }
         found
     }

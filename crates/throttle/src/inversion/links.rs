@@ -56,6 +56,8 @@ pub(super) struct Found {
 #[derive(Debug, Default)]
 pub(super) struct Links {
     scan_ns: u64,
+    /// Freezes and thaws until the last look.
+    changes: u64,
     /// Inodes of connected sockets.
     peers: BTreeMap<u64, u64>,
     processes: Vec<Process>,
@@ -103,14 +105,25 @@ struct Linked {
 }
 
 impl Links {
-    /// Who waits for a frozen one of these tasks.
-    pub(super) fn look(&mut self, tasks: &[Candidate<'_>], now_ns: u64) -> Vec<Found> {
+    /// Who waits for a frozen one of these tasks. `changes` counts freezes and thaws.
+    pub(super) fn look<'a>(
+        &mut self,
+        tasks: impl FnOnce() -> Vec<Candidate<'a>>,
+        changes: u64,
+        now_ns: u64,
+    ) -> Vec<Found> {
+        let is_scan_due = now_ns >= self.scan_ns;
+        if !is_scan_due && changes == self.changes && self.waiters.is_empty() {
+            self.again_ns = 0;
+            return Vec::new();
+        }
+        self.changes = changes;
+        let tasks = &tasks()[..];
         let frozen: BTreeSet<TaskId> = tasks
             .iter()
             .filter(|task| task.is_frozen)
             .map(|task| task.id)
             .collect();
-        let is_scan_due = now_ns >= self.scan_ns;
         if is_scan_due {
             let begun_ns = clock::now_ns();
             self.scan(tasks);

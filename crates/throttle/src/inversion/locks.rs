@@ -229,6 +229,7 @@ mod tests {
             is_flock,
             refusals: 2,
             takings: 0,
+            takings_by_others: 0,
             last_ns: 1,
         };
         let locks = Locks::parse(TEXT.as_bytes());
