@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::disks::{Disk, EXT4};
 use crate::error::EvaluateError;
-use crate::harness::{Harness, missing};
+use crate::harness::{Harness, missing, read_json};
 use crate::progress::Progress;
 
 /// The holder, the waiter and the writer: that of the tests.
@@ -32,7 +32,10 @@ const KINDS: [(&str, &str); 7] = [
     ("pipe", "a pipe"),
     ("socket", "a Unix socket"),
 ];
+/// Between transactions of sqlite3, s: whoever only tries finds no gap where there is none.
+const PAUSE_S: f64 = 0.1;
 const DATABASE: &str = "a database of SQLite (sqlite3)";
+const DATABASE_ALONE: &str = "the same without a throttle";
 
 /// Waits of one kind.
 struct Waits {
@@ -51,7 +54,7 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         return Err(EvaluateError::NoCell(only));
     }
     let runs = harness.options.repeats.unwrap_or(RUNS);
-    let steps = runs * (kinds.len() + usize::from(has_database));
+    let steps = runs * (kinds.len() + 2 * usize::from(has_database));
     let mut progress = Progress::new(harness.part, steps);
     let mut all: Vec<Waits> = Vec::new();
     let mut add =
@@ -65,8 +68,10 @@ pub(crate) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
             progress.step(&format!("{kind}, run {}", run + 1));
         }
         if has_database {
-            add(DATABASE, of_database(harness, &disk)?);
-            progress.step(&format!("database, run {}", run + 1));
+            for (what, policy) in [(DATABASE, "fcfs"), (DATABASE_ALONE, "off")] {
+                add(what, of_database(harness, &disk, policy)?);
+                progress.step(&format!("database, {policy}, run {}", run + 1));
+            }
         }
     }
     Ok(page(&all))
@@ -85,19 +90,21 @@ fn of_program(
         format!("exec {program} {kind} {folder} {ROUNDS} {role} {mount}/{file}")
     };
     let tasks = [task("writer", "writer"), task("holder", "holder")];
-    throttle(
-        harness,
-        disk,
+    let run = Run {
         kind,
-        &folder,
-        &tasks,
-        &task("waiter", "none"),
-    )
+        policy: "fcfs",
+        tasks: &tasks,
+        protected: &task("waiter", "none"),
+    };
+    run.waits(harness, disk, &folder)
 }
 
-/// The same of sqlite3: a batch task writes in one transaction after the other, a protected one begins and gives up a
-/// transaction.
-fn of_database(harness: &Harness, disk: &Disk<'_>) -> Result<Vec<f64>, EvaluateError> {
+/// The same of sqlite3: a batch task writes in transactions, a protected one begins one and gives it up.
+fn of_database(
+    harness: &Harness,
+    disk: &Disk<'_>,
+    policy: &str,
+) -> Result<Vec<f64>, EvaluateError> {
     let folder = harness.path("inversion-folder");
     let (mount, stalls) = (disk.mount.display(), folder.join("stalls"));
     let done = folder.join("done").display().to_string();
@@ -118,9 +125,8 @@ fn of_database(harness: &Harness, disk: &Disk<'_>) -> Result<Vec<f64>, EvaluateE
     let writer = until_done(&format!(
         "dd if=/dev/zero of={mount}/writer bs=4k count=1000 oflag=direct conv=notrunc 2>/dev/null"
     ));
-    let holder = until_done(&sql(
-        "BEGIN IMMEDIATE; UPDATE rows SET blob = randomblob(4000); COMMIT;",
-    ));
+    let transaction = sql("BEGIN IMMEDIATE; UPDATE rows SET blob = randomblob(4000); COMMIT;");
+    let holder = until_done(&format!("{transaction}; sleep {PAUSE_S}"));
     let waiter = format!(
         "trap 'touch {done}' EXIT; for round in $(seq {ROUNDS}); do sleep 0.5; begun=$(date +%s%N); {} || exit 1; \
          echo $((($(date +%s%N) - begun) / 1000)) >>{}; done",
@@ -128,41 +134,54 @@ fn of_database(harness: &Harness, disk: &Disk<'_>) -> Result<Vec<f64>, EvaluateE
         stalls.display()
     );
     let tasks = [writer, format!("sleep 0.2; {holder}")];
-    throttle(harness, disk, "database", &folder, &tasks, &waiter)
+    let run = Run {
+        kind: "database",
+        policy,
+        tasks: &tasks,
+        protected: &waiter,
+    };
+    run.waits(harness, disk, &folder)
 }
 
-/// Runs batch tasks and a protected one, and returns the waits that it notes, ms.
-fn throttle(
-    harness: &Harness,
-    disk: &Disk<'_>,
-    kind: &str,
-    folder: &Path,
-    tasks: &[String],
-    protected: &str,
-) -> Result<Vec<f64>, EvaluateError> {
-    fs::create_dir(folder).map_err(EvaluateError::file("make", folder))?;
-    let report = harness.path("inversion.json");
-    let mut command = harness.luc(&["throttle", "run", "--policy", "fcfs", "--max-frozen", "60s"]);
-    let device = disk.device();
-    command.args(["--disk", device, "--json"]).arg(&report);
-    for task in tasks {
-        command.args(["--task", task]);
+/// Batch tasks and a protected one.
+struct Run<'a> {
+    kind: &'a str,
+    policy: &'a str,
+    tasks: &'a [String],
+    protected: &'a str,
+}
+
+impl Run<'_> {
+    /// The waits that the protected one notes in a folder, ms.
+    fn waits(
+        &self,
+        harness: &Harness,
+        disk: &Disk<'_>,
+        folder: &Path,
+    ) -> Result<Vec<f64>, EvaluateError> {
+        fs::create_dir(folder).map_err(EvaluateError::file("make", folder))?;
+        let path = harness.path("inversion.json");
+        let mut command = harness.luc(&["throttle", "run", "--policy", self.policy]);
+        command.args(["--max-frozen", "60s", "--disk", disk.device(), "--json"]);
+        command.arg(&path);
+        for task in self.tasks {
+            command.args(["--task", task]);
+        }
+        command.args(["--protect", self.protected]);
+        harness.execute(&mut command, &[0])?;
+        let stalls = folder.join("stalls");
+        let text = fs::read_to_string(&stalls).map_err(EvaluateError::file("read", &stalls))?;
+        fs::remove_dir_all(folder).map_err(EvaluateError::file("remove", folder))?;
+        let us = text.lines().filter_map(|line| line.parse::<f64>().ok());
+        let ms: Vec<f64> = us.map(|us| us / 1e3).collect();
+        if ms.len() != ROUNDS {
+            return Err(missing("all waits"));
+        }
+        let orders = &read_json(&path)?["orders"];
+        let (kind, policy) = (self.kind, self.policy);
+        harness.keep(json!({ "kind": kind, "policy": policy, "wait_ms": ms, "orders": orders }));
+        Ok(ms)
     }
-    command.args(["--protect", protected]);
-    harness.execute(&mut command, &[0])?;
-    let stalls = folder.join("stalls");
-    let text = fs::read_to_string(&stalls).map_err(EvaluateError::file("read", &stalls))?;
-    fs::remove_dir_all(folder).map_err(EvaluateError::file("remove", folder))?;
-    let ms: Vec<f64> = text
-        .lines()
-        .filter_map(|line| Some(line.parse::<f64>().ok()? / 1e3))
-        .collect();
-    if ms.len() != ROUNDS {
-        return Err(missing("all waits"));
-    }
-    let report = crate::harness::read_json(&report)?;
-    harness.keep(json!({ "kind": kind, "wait_ms": ms, "orders": report["orders"] }));
-    Ok(ms)
 }
 
 fn longest(ms: &[f64]) -> f64 {
@@ -179,6 +198,9 @@ fn page(all: &[Waits]) -> Page {
             spread(ms),
             number(longest(ms)),
         ]);
+        if *what == DATABASE_ALONE {
+            continue;
+        }
         targets.push(Target::new(
             format!("{what}: <= {LIMIT_MS} ms"),
             !ms.is_empty() && longest(ms) <= LIMIT_MS,
@@ -194,9 +216,9 @@ fn page(all: &[Waits]) -> Page {
              waits, it stays so for a minute. The protected task notes how long it takes from wanting it to having \
              it: {ROUNDS} times a run. The holder gives it as soon as it runs. \"{KIND}\" is fcntl's F_SETLK on \
              SQLite's bytes, with SQLite's pauses of 1 to 100 ms between tries. With sqlite3 the batch task rewrites \
-             64 rows of 4 kB in one transaction after the other; the protected one begins one and gives it up, with \
-             `.timeout 20000`: its time is that of the whole process, and it may also wait for a transaction of a \
-             task that is not frozen.",
+             64 rows of 4 kB in one transaction each {PAUSE_S} s; the protected one begins one and gives it up, with \
+             `.timeout 20000`: its time is that of the whole process, and it waits until the other's transaction, \
+             which needs several flushes of 6 ms, is committed. Without a throttle it finds one only now and then.",
             KIND = "locks tried as SQLite does",
         ),
         tables: vec![("Waits:".to_owned(), table)],
