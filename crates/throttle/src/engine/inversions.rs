@@ -22,9 +22,9 @@ impl Engine {
             let tasks = self.tasks.values();
             tasks.map(|task| task.candidate(now)).collect()
         };
-        let found =
-            self.inversions
-                .look(&self.hierarchy, &self.observer, &candidates, changes, now);
+        let found = self
+            .inversions
+            .look(&self.hierarchy, &self.observer, candidates, changes, now);
         for inversion in found {
             self.resolve(&inversion, now)?;
         }
