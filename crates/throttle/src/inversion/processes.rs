@@ -105,6 +105,8 @@ pub(super) struct Call {
     number: libc::c_long,
     /// Its first argument: the open file of a transfer.
     argument: Option<u64>,
+    /// Whose end it waits for, if it is a futex call as pthread_join makes it.
+    joined: Option<u32>,
 }
 
 impl Call {
@@ -121,12 +123,30 @@ impl Call {
         let number = words.next()?.parse().ok()?;
         let is_known =
             number == libc::SYS_futex || TRANSFERS.contains(&number) || POLLS.contains(&number);
-        let argument = words.next().and_then(|word| word.strip_prefix("0x"));
-        is_known.then(|| Self {
+        let mut arguments = words.map(|word| {
+            let digits = word.strip_prefix("0x")?;
+            u64::from_str_radix(digits, 16).ok()
+        });
+        let argument = arguments.next().flatten();
+        let (operation, value) = (arguments.next().flatten(), arguments.next().flatten());
+        let joined = operation
+            .zip(value)
+            .filter(|_| number == libc::SYS_futex)
+            .and_then(|(operation, value)| joined(operation, value));
+        is_known.then_some(Self {
             folder,
             number,
-            argument: argument.and_then(|digits| u64::from_str_radix(digits, 16).ok()),
+            argument,
+            joined,
         })
+    }
+
+    /// Whether it waits until a thread of its own process has ended. A thaw does not help it: the thread may have much
+    /// to do before, and gets its turns for that.
+    fn is_join(&self) -> bool {
+        let threads = self.folder.parent();
+        let thread = threads.zip(self.joined);
+        thread.is_some_and(|(threads, thread)| threads.join(thread.to_string()).exists())
     }
 
     /// Whether it may wait for one of these.
@@ -138,7 +158,7 @@ impl Call {
     fn may_wait(&self, shared: &[Shared], end_of: impl Fn(u64) -> Option<Shared>) -> bool {
         let has = |kind| shared.iter().any(|(other, _, _)| *other == kind);
         if self.number == libc::SYS_futex {
-            return has(Kind::Memory);
+            return has(Kind::Memory) && !self.is_join();
         }
         if TRANSFERS.contains(&self.number) {
             let end = self.argument.and_then(end_of);
@@ -153,6 +173,15 @@ impl Call {
         let status = beginning(&self.folder.join("status"))?;
         Some((id, sleeps(&status)?))
     }
+}
+
+/// The thread that a futex call may join: the kernel clears the word with its number when it ends, and glibc's
+/// pthread_join waits while the word has that value.
+fn joined(operation: u64, value: u64) -> Option<u32> {
+    let command = operation as libc::c_int & libc::FUTEX_CMD_MASK;
+    let waits = matches!(command, libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET);
+    // The call's third argument is an int.
+    waits.then_some(value as u32).filter(|thread| *thread > 0)
 }
 
 const TRANSFERS: [libc::c_long; 8] = [
@@ -232,6 +261,33 @@ mod tests {
         assert!(thread.join().expect("ends").is_err());
         assert!(has_one_thread(1) || folder(1).join("task/1").exists());
         assert!(!has_one_thread(u32::MAX));
+    }
+
+    #[test]
+    fn whoever_joins_a_thread_does_not_wait_for_what_it_holds() {
+        let memory: Shared = (Kind::Memory, String::new(), 6);
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let joined = std::thread::spawn(move || ended.recv());
+        let joining = std::thread::spawn(move || joined.join().is_ok());
+        let calls = || calls(std::process::id(), false);
+        let begun = std::time::Instant::now();
+        let mut joins = Vec::new();
+        while joins.is_empty() && begun.elapsed() < std::time::Duration::from_secs(30) {
+            joins = calls().into_iter().filter(Call::is_join).collect();
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        assert!(!joins.is_empty());
+        assert!(
+            joins
+                .iter()
+                .all(|call| !call.may_wait(&[memory.clone()], |_| None))
+        );
+        drop(end);
+        assert!(joining.join().expect("ends"));
+        // The value of any other word is no thread's number.
+        let other = format!("{} 0x7f00 0x189 0x2 0x0 0x0 0xffffffff\n", libc::SYS_futex);
+        let other = Call::parse(folder(1).join("task/1"), &other).expect("a call");
+        assert!(other.may_wait(&[memory], |_| None));
     }
 
     #[test]
