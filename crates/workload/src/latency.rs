@@ -144,6 +144,13 @@ impl Latency {
         }
     }
 
+    /// Counts one latency of `ns` nanoseconds.
+    pub(crate) fn add(&mut self, ns: u64) {
+        self.histogram.saturating_record(ns);
+        self.sum_ns += ns;
+        self.max_ns = self.max_ns.max(ns);
+    }
+
     /// Operations counted.
     #[must_use]
     pub fn count(&self) -> u64 {

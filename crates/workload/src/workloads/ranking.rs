@@ -21,6 +21,7 @@ use rand::seq::SliceRandom as _;
 use serde::Serialize;
 
 use crate::error::BenchError;
+use crate::latency::{Latency, LatencyFigures};
 use crate::workers::now_ns;
 use files::{MARK, fill};
 
@@ -30,6 +31,8 @@ const BUFFER_BYTES: usize = 4096;
 const MOST_BLOCK_BYTES: u64 = 64 << 20;
 /// The longest pause, ns.
 const LONGEST_THINK_NS: u64 = 10_000_000_000;
+/// The longest time after which a probe may end, ns.
+const LONGEST_NS: u64 = 24 * 3_600_000_000_000;
 /// Most blocks whose order is drawn: it is kept in memory.
 const MOST_RANDOM_BLOCKS: u64 = 1 << 26;
 /// The longest log.
@@ -71,6 +74,8 @@ pub struct Ranking {
     pub cold: bool,
     /// Interval of the log, ns.
     pub interval_ns: u64,
+    /// Ends after this time, ns, if the file has not ended before.
+    pub for_ns: Option<u64>,
 }
 
 /// What was measured.
@@ -100,7 +105,9 @@ pub struct Report {
     pub interval_s: f64,
     /// Bytes of each interval.
     pub bytes_per_interval: Vec<u64>,
-    /// Whether a signal ended it before the end of the file.
+    /// How long a block took, from the end of the pause before it.
+    pub latency: LatencyFigures,
+    /// Whether a signal ended it before its end.
     pub interrupted: bool,
 }
 
@@ -126,9 +133,18 @@ pub fn run(plan: &Ranking, tick: &mut dyn FnMut(f64)) -> Result<Report, BenchErr
     let mut log = Log::begin(plan.interval_ns);
     let mut paced = |log: &mut Log, bytes: usize| {
         log.add(bytes as u64);
-        tick(log.bytes as f64 / size_bytes.max(1) as f64);
+        let of_file = log.bytes as f64 / size_bytes.max(1) as f64;
+        let of_time = plan
+            .for_ns
+            .map_or(0.0, |for_ns| log.elapsed_ns() as f64 / for_ns.max(1) as f64);
+        tick(of_file.max(of_time));
+        log.is_interrupted = interrupt::interrupted();
+        if log.is_interrupted || of_time >= 1.0 {
+            return false;
+        }
         pause(plan.pace);
-        !interrupt::interrupted()
+        log.next_block();
+        true
     };
     let mut block = vec![0; plan.block_bytes as usize];
     if let Some(seed) = plan.random {
@@ -166,7 +182,7 @@ pub fn run(plan: &Ranking, tick: &mut dyn FnMut(f64)) -> Result<Report, BenchErr
     if plan.direction == Direction::Write {
         file.sync_all().map_err(failed("fsync"))?;
     }
-    Ok(log.report(plan, cached_bytes, size_bytes))
+    Ok(log.report(plan, cached_bytes))
 }
 
 fn check(plan: &Ranking) -> Result<(), BenchError> {
@@ -191,6 +207,10 @@ fn check(plan: &Ranking) -> Result<(), BenchError> {
             "not between 1ms and 1 hour",
             advice,
         ));
+    }
+    if plan.for_ns.is_some_and(|ns| !(1..=LONGEST_NS).contains(&ns)) {
+        let advice = "write a time such as 10s";
+        return Err(input("--for".into(), "no time, or longer than a day", advice));
     }
     Ok(())
 }
@@ -285,27 +305,50 @@ fn pause(pace: Pace) {
     }
 }
 
-/// Bytes by interval.
+/// Bytes by interval, and how long blocks took.
 #[derive(Debug)]
 struct Log {
     begun_ns: u64,
+    /// When the last block was complete, ns.
+    done_ns: u64,
+    /// When the block that is under way was begun, ns.
+    block_ns: u64,
     interval_ns: u64,
     bytes: u64,
     intervals: Vec<u64>,
+    latency: Latency,
+    is_interrupted: bool,
 }
 
 impl Log {
     fn begin(interval_ns: u64) -> Self {
+        let now = now_ns();
         Self {
-            begun_ns: now_ns(),
+            begun_ns: now,
+            done_ns: now,
+            block_ns: now,
             interval_ns,
             bytes: 0,
             intervals: Vec::new(),
+            latency: Latency::empty(),
+            is_interrupted: false,
         }
     }
 
     fn add(&mut self, bytes: u64) {
-        self.add_at(bytes, now_ns() - self.begun_ns);
+        self.done_ns = now_ns();
+        self.latency.add(self.done_ns - self.block_ns);
+        self.add_at(bytes, self.elapsed_ns());
+    }
+
+    /// From the beginning to the end of the last block, ns.
+    fn elapsed_ns(&self) -> u64 {
+        self.done_ns - self.begun_ns
+    }
+
+    /// A block is begun.
+    fn next_block(&mut self) {
+        self.block_ns = now_ns();
     }
 
     /// Bytes that were complete so long after the start. What comes after the longest log goes into its last interval.
@@ -318,7 +361,7 @@ impl Log {
         self.intervals[interval] += bytes;
     }
 
-    fn report(self, plan: &Ranking, cached_bytes: Option<u64>, size_bytes: u64) -> Report {
+    fn report(self, plan: &Ranking, cached_bytes: Option<u64>) -> Report {
         let measured_ns = now_ns() - self.begun_ns;
         let (nops, think_ns) = match plan.pace {
             Pace::Nops(nops) => (nops, 0),
@@ -337,7 +380,8 @@ impl Log {
             mb_per_second: self.bytes as f64 * 1e3 / measured_ns.max(1) as f64,
             interval_s: self.interval_ns as f64 / 1e9,
             bytes_per_interval: self.intervals,
-            interrupted: self.bytes < size_bytes,
+            latency: self.latency.figures("block"),
+            interrupted: self.is_interrupted,
         }
     }
 }

@@ -15,8 +15,8 @@ use super::{or_interrupted, show, status};
 /// Read or write a file once, block by block: the probe for disks that tasks share
 ///
 /// It is IO_RANKING(block_size, nops) of the paper on I/O contention. Nothing is read twice, so how much it asks of the
-/// disk follows from the block and the pause after each. It prints MB/s, and with --json also the bytes of each second.
-/// Several at once, each on a cold file of its own, show what it costs to share the disk.
+/// disk follows from the block and the pause after each. It prints MB/s, and with --json also the bytes of each second
+/// and how long blocks took. Several at once, each on a cold file of its own, show what it costs to share the disk.
 ///
 /// --create makes the files and drops them from the page cache. With --spread they lie far apart on the disk, in their
 /// order, as the files of different users do after years; it takes the free space of the file system for a moment.
@@ -29,14 +29,14 @@ use super::{or_interrupted, show, status};
   luc bench ranking /mnt/x/1 --cold --block 32 --nops 5000 --json
   luc bench ranking /mnt/x/2 --cold --think 2ms
   luc bench ranking /mnt/x/3 --write
-  luc bench ranking /mnt/x/3 --random 1 --block 4K --think 10ms
+  luc bench ranking /mnt/x/3 --random 1 --block 4K --think 10ms --for 10s --json   # a client and its latencies
   for i in 1 2 3 4; do luc bench ranking --cold /mnt/x/$i & done; wait   # all at once")]
 pub(crate) struct Args {
     /// File to use; with --create, files to make
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Make the files, each of this size, such as 192M
-    #[arg(long, value_name = "SIZE", conflicts_with_all = ["block", "nops", "think", "write", "random", "cold", "interval"])]
+    #[arg(long, value_name = "SIZE", conflicts_with_all = ["block", "nops", "think", "write", "random", "cold", "interval", "for_time"])]
     create: Option<String>,
     /// Make the files far apart: at equal distances over the free space
     #[arg(long, requires = "create")]
@@ -59,6 +59,9 @@ pub(crate) struct Args {
     /// Drop the file from the page cache first
     #[arg(long)]
     cold: bool,
+    /// End after this time, such as 10s, if the file has not ended before
+    #[arg(long = "for", value_name = "DUR")]
+    for_time: Option<String>,
     /// Interval of the log of bytes
     #[arg(long, value_name = "DUR", default_value = "1s")]
     interval: String,
@@ -105,6 +108,7 @@ fn plan(args: &Args) -> Result<Ranking, BenchError> {
             advice: "start it once for each, or add --create SIZE to make them",
         });
     };
+    let for_time = args.for_time.as_deref();
     let think = args.think.as_deref();
     let think_ns = think.map(|text| duration_ns("--think", text)).transpose()?;
     Ok(Ranking {
@@ -119,6 +123,9 @@ fn plan(args: &Args) -> Result<Ranking, BenchError> {
         random: args.random,
         cold: args.cold,
         interval_ns: duration_ns("--interval", &args.interval)?,
+        for_ns: for_time
+            .map(|text| duration_ns("--for", text))
+            .transpose()?,
     })
 }
 

@@ -31,6 +31,7 @@ fn plan(file: PathBuf, direction: Direction) -> Ranking {
         random: None,
         cold: false,
         interval_ns: 1_000_000_000,
+        for_ns: None,
     }
 }
 
@@ -91,6 +92,24 @@ fn pauses_take_their_time() {
 }
 
 #[test]
+fn a_probe_ends_after_its_time_and_tells_how_long_blocks_took() {
+    let directory = TempDir::new().expect("directory");
+    let files = made(&directory, &["a"], false).files;
+    let plan = Ranking {
+        block_bytes: 4096,
+        random: Some(1),
+        pace: Pace::Think(2_000_000),
+        for_ns: Some(20_000_000),
+        ..plan(files[0].clone(), Direction::Read)
+    };
+    let report = report(&plan);
+    let blocks = report.bytes / 4096;
+    assert!((2..=11).contains(&blocks), "{blocks}");
+    assert_eq!(report.latency.count, blocks);
+    assert!(report.latency.max_us > 0.0 && !report.interrupted);
+}
+
+#[test]
 fn a_writer_leaves_a_file_that_can_be_written_again() {
     let directory = TempDir::new().expect("directory");
     let files = made(&directory, &["a"], false).files;
@@ -132,6 +151,14 @@ fn options_out_of_range_are_named() {
             ..fine.clone()
         })
         .contains("--block 0")
+    );
+    let for_ns = Some(0);
+    assert!(
+        of(Ranking {
+            for_ns,
+            ..fine.clone()
+        })
+        .contains("--for")
     );
     let pace = Pace::Think(1 << 40);
     assert!(
