@@ -20,7 +20,7 @@ use crate::clock::now_ns;
 use crate::config::Config;
 use crate::engine::{EngineOptions, wait};
 use crate::run::{RunOptions, Task, run_watched};
-use crate::{Hierarchy, PolicyChoice, ThrottleError};
+use crate::{BATCH_FLOOR, Hierarchy, PolicyChoice, ThrottleError};
 pub use figures::{Advice, DiskAdvice};
 use watch::Watch;
 
@@ -57,6 +57,7 @@ pub fn of_commands(
             command: command.clone(),
             class: Class::Batch,
             size_bytes: None,
+            p99_ns: None,
         })
         .collect();
     let run_options = RunOptions {
@@ -65,6 +66,7 @@ pub fn of_commands(
             policy: PolicyChoice::Off,
             disks: options.disks.clone(),
             max_frozen_ns: options.max_frozen_ns,
+            batch_floor: BATCH_FLOOR,
         },
         settings: Vec::new(),
         discard_output: true,

@@ -8,6 +8,7 @@ use luc_control::throttle::sample::Class;
 use luc_units::parse_duration_ns;
 use serde::Deserialize;
 
+use crate::BATCH_FLOOR;
 use crate::threads::is_of_thread;
 
 /// Where it is looked for.
@@ -26,6 +27,8 @@ pub struct Config {
     pub disks: Vec<String>,
     /// Nobody is frozen longer than this at a time, ns.
     pub max_frozen_ns: u64,
+    /// Part of the time that batch gets beside protected tasks at least: 0 to 1.
+    pub batch_floor: f64,
     /// Where metrics are written for node_exporter's textfile collector.
     pub metrics: Option<PathBuf>,
 }
@@ -46,6 +49,8 @@ pub struct Kind {
     pub class: Class,
     /// Its threads take turns as if they were tasks; only batch.
     pub threads: bool,
+    /// What 99 of 100 of its waits for a disk are to take at most, ns; only protected.
+    pub p99_ns: Option<u64>,
 }
 
 /// What is wrong with a configuration.
@@ -74,6 +79,7 @@ struct File {
     #[serde(default)]
     disks: Vec<String>,
     max_frozen: Option<toml::Spanned<String>>,
+    batch_floor: Option<toml::Spanned<f64>>,
     metrics: Option<PathBuf>,
 }
 
@@ -85,6 +91,7 @@ struct TaskTable {
     class: ClassName,
     #[serde(default)]
     threads: bool,
+    p99: Option<toml::Spanned<String>>,
 }
 
 #[derive(Deserialize)]
@@ -133,15 +140,22 @@ impl Config {
             let at = error.span().map(|span| span.start);
             failed(at, with_nearest(error.message()))
         })?;
-        let max_frozen_ns = match &file.max_frozen {
-            None => MAX_FROZEN_NS,
+        let time_ns = |key: &str, given: &Option<toml::Spanned<String>>| {
+            let Some(given) = given else { return Ok(None) };
+            let at = Some(given.span().start);
+            match parse_duration_ns(given.get_ref()) {
+                Ok(0) => Err(failed(at, format!("{key} of no time"))),
+                Ok(ns) => Ok(Some(ns)),
+                Err(error) => Err(failed(at, format!("{key}: {error}"))),
+            }
+        };
+        let max_frozen_ns = time_ns("max_frozen", &file.max_frozen)?.unwrap_or(MAX_FROZEN_NS);
+        let batch_floor = match &file.batch_floor {
+            None => BATCH_FLOOR,
+            Some(given) if (0.0..=1.0).contains(given.get_ref()) => *given.get_ref(),
             Some(given) => {
-                let at = Some(given.span().start);
-                match parse_duration_ns(given.get_ref()) {
-                    Ok(0) => return Err(failed(at, "max_frozen of no time".to_owned())),
-                    Ok(ns) => ns,
-                    Err(error) => return Err(failed(at, format!("max_frozen: {error}"))),
-                }
+                let reason = "batch_floor is a part of the time, from 0 to 1, such as 0.1";
+                return Err(failed(Some(given.span().start), reason.to_owned()));
             }
         };
         let mut rules = Vec::new();
@@ -171,11 +185,17 @@ impl Config {
                 let reason = "threads = true: only those of class batch take turns";
                 return Err(failed(at, reason.to_owned()));
             }
+            let p99_ns = time_ns("p99", &table.p99)?;
+            if p99_ns.is_some() && class != Class::Protected {
+                let reason = "p99: only those of class protect have one to be held";
+                return Err(failed(at, reason.to_owned()));
+            }
             rules.push(Rule {
                 pattern: table.pattern,
                 kind: Kind {
                     class,
                     threads: table.threads,
+                    p99_ns,
                 },
             });
         }
@@ -187,6 +207,7 @@ impl Config {
             rules,
             disks: file.disks,
             max_frozen_ns,
+            batch_floor,
             metrics: file.metrics,
         })
     }
@@ -263,6 +284,8 @@ mod tests {
         assert_eq!(config.max_frozen_ns, MAX_FROZEN_NS);
         let classes: Vec<Class> = config.rules.iter().map(|rule| rule.kind.class).collect();
         assert_eq!(classes, [Class::Protected, Class::Batch]);
+        assert_eq!(config.rules[0].kind.p99_ns, Some(20_000_000));
+        assert_eq!(config.batch_floor, BATCH_FLOOR);
     }
 
     #[test]
@@ -293,6 +316,16 @@ mod tests {
         let text = format!("{TASK}[[task]]\nmatch = '/a'\nclass = 'ignore'\n");
         assert!(
             said(&text).contains("below the root cgroup"),
+            "{}",
+            said(&text)
+        );
+        let text = format!("{TASK}p99 = '20ms'\n");
+        assert!(said(&text).contains("line 1: p99"), "{}", said(&text));
+        let text = format!("{TASK}[[task]]\nmatch = 'b'\nclass = 'protect'\np99 = 'soon'\n");
+        assert!(said(&text).contains("line 7: p99"), "{}", said(&text));
+        let text = format!("batch_floor = 10.0\n{TASK}");
+        assert!(
+            said(&text).contains("line 1: batch_floor"),
             "{}",
             said(&text)
         );

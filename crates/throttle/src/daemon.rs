@@ -18,7 +18,7 @@ use rustix::fd::OwnedFd;
 use crate::cgroup::Cgroup;
 use crate::clock::now_ns;
 use crate::config::{Config, Kind};
-use crate::engine::{Engine, EngineOptions};
+use crate::engine::{Engine, EngineOptions, TaskKind};
 use crate::resident::stay_resident;
 use crate::threads::Threads;
 use crate::{Hierarchy, PolicyChoice, ThrottleError, exempt};
@@ -87,6 +87,7 @@ pub fn run(
         policy,
         disks: config.disks.clone(),
         max_frozen_ns: config.max_frozen_ns,
+        batch_floor: config.batch_floor,
     };
     let started = Engine::start(&hierarchy, parent.path(), luc, options);
     let engine = match started {
@@ -199,7 +200,13 @@ impl Daemon {
             let work = if rule.threads {
                 Ok(Work::Threads(Threads::of(&path)))
             } else {
-                self.engine.add(cgroup, rule.class, None).map(Work::Whole)
+                {
+                    let kind = TaskKind {
+                        p99_ns: rule.p99_ns,
+                        ..TaskKind::of(rule.class)
+                    };
+                    self.engine.add(cgroup, kind).map(Work::Whole)
+                }
             };
             match work {
                 Ok(work) => {
@@ -325,6 +332,7 @@ mod tests {
         let kind = |class| Kind {
             class,
             threads: false,
+            p99_ns: None,
         };
         let wanted = wanted
             .into_iter()

@@ -47,6 +47,31 @@ pub struct EngineOptions {
     pub disks: Vec<String>,
     /// Nobody is frozen longer than this at a time, ns.
     pub max_frozen_ns: u64,
+    /// Part of the time that batch gets beside protected tasks at least: 0 to 1.
+    pub batch_floor: f64,
+}
+
+/// What is known of a task when it is added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskKind {
+    /// What may be done to it.
+    pub class: Class,
+    /// Bytes that it will read and write, if known.
+    pub size_bytes: Option<u64>,
+    /// What 99 of 100 of its waits for a disk are to take at most, ns; only of class protected.
+    pub p99_ns: Option<u64>,
+}
+
+impl TaskKind {
+    /// One of which nothing else is known.
+    #[must_use]
+    pub fn of(class: Class) -> Self {
+        Self {
+            class,
+            size_bytes: None,
+            p99_ns: None,
+        }
+    }
 }
 
 /// The throttle of one machine.
@@ -113,6 +138,7 @@ impl Engine {
                 let policy = options.policy.controller(
                     disk.has_arm,
                     options.max_frozen_ns,
+                    options.batch_floor,
                     learn::measured(disk.dev),
                 )?;
                 Some(Controller {
@@ -154,9 +180,9 @@ impl Engine {
     pub fn add(
         &mut self,
         cgroup: Cgroup,
-        class: Class,
-        size_bytes: Option<u64>,
+        kind: TaskKind,
     ) -> Result<TaskId, ThrottleError> {
+        let class = kind.class;
         // Of a batch task only the first request is told, so that it is frozen before the next where it is out of turn.
         let notify = Notify {
             on_submit: class != Class::Ignored,
@@ -169,7 +195,7 @@ impl Engine {
         let id = TaskId(self.next);
         self.next += 1;
         let frozen = self.frozen.clone();
-        let task = Task::new(id, cgroup, class, slot, entry, size_bytes, frozen);
+        let task = Task::new(id, cgroup, kind, (slot, entry), frozen);
         self.tasks.insert(id, task);
         Ok(id)
     }

@@ -38,4 +38,5 @@ mod whole;
 
 pub use error::ThrottleError;
 pub use hierarchy::Hierarchy;
+pub use luc_control::throttle::auto::BATCH_FLOOR;
 pub use policy::PolicyChoice;

@@ -35,16 +35,19 @@ pub enum PolicyChoice {
 }
 
 impl PolicyChoice {
-    /// A controller for one disk of which `measured` is known; `None` where nobody is ever frozen.
+    /// A controller for one disk of which `measured` is known; `None` where nobody is ever frozen. `batch_floor` is the
+    /// part of the time that batch gets beside protected tasks at least.
     #[must_use]
     pub fn controller(
         &self,
         has_arm: bool,
         max_frozen_ns: u64,
+        batch_floor: f64,
         measured: Option<Measured>,
     ) -> Option<Box<dyn Policy>> {
         let config = AutoConfig {
             max_frozen_ns,
+            batch_floor,
             prior: if has_arm {
                 Prior::Engaged
             } else {

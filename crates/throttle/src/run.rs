@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::cgroup::{Cgroup, MADE};
 use crate::clock::now_ns;
-use crate::engine::{Engine, EngineOptions, OrderCount, wait};
+use crate::engine::{Engine, EngineOptions, OrderCount, TaskKind, wait};
 use crate::threads::Threads;
 use crate::{Hierarchy, PolicyChoice, ThrottleError};
 use child::Child;
@@ -31,6 +31,8 @@ pub struct Task {
     pub class: Class,
     /// Bytes that it will read and write, if known.
     pub size_bytes: Option<u64>,
+    /// What 99 of 100 of its waits for a disk are to take at most, ns; only of class protected.
+    pub p99_ns: Option<u64>,
 }
 
 /// How commands are run.
@@ -189,7 +191,12 @@ impl Run<'_> {
             {
                 child.threads = Some(Threads::of(cgroup.path()));
             } else if let Some(engine) = &mut self.engine {
-                let id = engine.add(cgroup, task.class, task.size_bytes)?;
+                let kind = TaskKind {
+                    class: task.class,
+                    size_bytes: task.size_bytes,
+                    p99_ns: task.p99_ns,
+                };
+                let id = engine.add(cgroup, kind)?;
                 if let Some(child) = self.children.last_mut() {
                     child.id = Some(id);
                 }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use luc_control::throttle::sample::{Class, TaskId};
 
 use crate::cgroup::{Cgroup, THREADS};
-use crate::engine::{Engine, Totals};
+use crate::engine::{Engine, TaskKind, Totals};
 use crate::{ThrottleError, clock};
 
 /// Time between two looks for new threads, ns.
@@ -113,7 +113,7 @@ impl Threads {
             };
         }
         if let Entry::Vacant(place) = self.threads.entry(thread) {
-            place.insert(engine.add(Cgroup::open(&folder)?, Class::Batch, None)?);
+            place.insert(engine.add(Cgroup::open(&folder)?, TaskKind::of(Class::Batch))?);
         }
         Ok(())
     }

@@ -24,7 +24,7 @@ mod trial;
 
 use super::fair::{FairSharing, believed_size_ns};
 use super::sample::{Action, Class, Decision, Order, Policy, Reason, Sample, TaskId};
-pub use config::{AutoConfig, Measured, Prior, Sequence};
+pub use config::{AutoConfig, BATCH_FLOOR, Measured, Prior, Sequence};
 use contention::Contention;
 use learn::Learned;
 use protect::Protect;
@@ -51,6 +51,8 @@ const LEFT_BUSY: f64 = 0.8;
 const RECKON_NS: u64 = 100_000_000;
 /// On a disk that serves several at once, protected tasks are protected for this long after it was contended, ns.
 const PROTECT_NS: u64 = 10_000_000_000;
+/// What a batch task that was frozen as long as it may be gets beside protected tasks, ns: enough for a request.
+const MOMENT_NS: u64 = 2_000_000;
 /// Tasks that would be late have ranks from here on: before any of the fair sojourn protocol.
 const FIRST: f64 = -1e15;
 /// Cost of a switch on a disk with an arm, before it is learned, ns.
@@ -275,9 +277,15 @@ impl Auto {
     fn settle(&mut self, elapsed_ns: u64, is_due: bool, now_ns: u64) {
         let waiting = self.table.competing().count();
         let turn_ns = self.turn_ns(waiting);
+        // Beside protected tasks batch is thawed for a moment: what it gets of the disk is looked after elsewhere.
+        let exempt_ns = if self.protects(now_ns) {
+            MOMENT_NS
+        } else {
+            bounds::least_turn_ns(&self.config, waiting)
+        };
         for task in self.table.iter_mut() {
             if bounds::deadline_ns(&self.config, task.since_ns) <= now_ns && task.is_frozen {
-                task.exempt_until_ns = now_ns + bounds::least_turn_ns(&self.config, waiting);
+                task.exempt_until_ns = now_ns + exempt_ns;
             }
         }
         if is_due {
@@ -369,14 +377,9 @@ impl Policy for Auto {
         let batch_waits = self.table.competing().any(|task| task.is_frozen);
         let ended = self.table.look(sample);
         self.protect.look(sample.tasks, now_ns);
-        let grain_ns = (4 * self.learned.switch_ns()).clamp(20_000_000, 100_000_000);
-        self.protect.account(
-            elapsed_ns,
-            batch_ran,
-            batch_waits,
-            self.config.batch_floor,
-            grain_ns,
-        );
+        let floor = self.config.batch_floor;
+        self.protect
+            .account(elapsed_ns, batch_ran, batch_waits, floor);
         self.learned.look(&mut self.table, elapsed_ns, now_ns);
         if self.size.is_none() && !self.trials.is_on() {
             for task in self.table.iter_mut() {

@@ -93,6 +93,8 @@ pub struct Spec {
     pub last_call: Option<LastCall>,
     /// Whether the policy is told what it has yet to move.
     pub is_size_known: bool,
+    /// What 99 of 100 of its waits are to take at most, ns; only of a protected task.
+    pub p99_ns: Option<u64>,
 }
 
 impl Spec {
@@ -113,6 +115,7 @@ impl Spec {
             period_ns: None,
             last_call: None,
             is_size_known: true,
+            p99_ns: None,
         }
     }
 }

@@ -45,6 +45,8 @@ pub struct TaskSample {
     pub last_submit_ns: u64,
     /// Bytes that it will yet move, where somebody knows.
     pub remaining_bytes: Option<u64>,
+    /// What 99 of 100 of its waits for the disk are to take at most, ns; only of a protected task.
+    pub p99_ns: Option<u64>,
 }
 
 impl TaskSample {
@@ -64,6 +66,7 @@ impl TaskSample {
             outstanding: 0,
             last_submit_ns: 0,
             remaining_bytes: None,
+            p99_ns: None,
         }
     }
 }

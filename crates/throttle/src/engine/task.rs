@@ -7,7 +7,7 @@ use luc_probe::contention::TaskSlot;
 use serde::Serialize;
 
 use super::frozen::Frozen;
-use super::waiting;
+use super::{TaskKind, waiting};
 use crate::ThrottleError;
 use crate::cgroup::Cgroup;
 use crate::inversion::Candidate;
@@ -30,6 +30,7 @@ const ACTIVE_NS: u64 = 1_000_000_000;
 pub(super) struct Task {
     id: TaskId,
     pub(super) class: Class,
+    p99_ns: Option<u64>,
     pub(super) slot: TaskSlot,
     pub(super) entry: Entry,
     cgroup: Cgroup,
@@ -74,15 +75,14 @@ impl Task {
     pub(super) fn new(
         id: TaskId,
         cgroup: Cgroup,
-        class: Class,
-        slot: TaskSlot,
-        entry: Entry,
-        size_bytes: Option<u64>,
+        kind: TaskKind,
+        (slot, entry): (TaskSlot, Entry),
         frozen: Frozen,
     ) -> Self {
         Self {
             id,
-            class,
+            class: kind.class,
+            p99_ns: kind.p99_ns,
             slot,
             entry,
             cgroup,
@@ -92,7 +92,7 @@ impl Task {
             frozen,
             reason: None,
             totals: Totals::default(),
-            size_bytes,
+            size_bytes: kind.size_bytes,
             remaining_bytes: None,
             sized_ns: 0,
             sized_bytes: 0,
@@ -255,6 +255,7 @@ impl Task {
         TaskSample {
             class: self.class,
             frozen: self.is_frozen(),
+            p99_ns: self.p99_ns,
             ..TaskSample::new(self.id)
         }
     }

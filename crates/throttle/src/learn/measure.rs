@@ -17,7 +17,7 @@ use super::profile::{Curve, Learned};
 use crate::advise::watch::Watch;
 use crate::engine::EngineOptions;
 use crate::run::{RunOptions, Task, run_watched};
-use crate::{PolicyChoice, ThrottleError};
+use crate::{BATCH_FLOOR, PolicyChoice, ThrottleError};
 
 /// Blocks that are read at random.
 const RANDOM_BYTES: u64 = 64 << 10;
@@ -186,6 +186,7 @@ impl Stand<'_> {
                     command: format!("{words} 2>/dev/null").into(),
                     class: Class::Ignored,
                     size_bytes: None,
+                    p99_ns: None,
                 }
             })
             .collect();
@@ -195,6 +196,7 @@ impl Stand<'_> {
                 policy: PolicyChoice::Off,
                 disks: vec![self.plan.disk.clone()],
                 max_frozen_ns: 0,
+                batch_floor: BATCH_FLOOR,
             },
             settings: Vec::new(),
             discard_output: true,

@@ -31,6 +31,9 @@ pub struct Measured {
     pub speed_ups: Vec<(usize, f64)>,
 }
 
+/// Part of the time that batch gets beside protected tasks, where nobody says.
+pub const BATCH_FLOOR: f64 = 0.1;
+
 /// Settings of [`Auto`](super::Auto).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AutoConfig {
@@ -40,7 +43,8 @@ pub struct AutoConfig {
     pub starve_ns: u64,
     /// Nobody of known size is to finish later than this times its time under fair sharing.
     pub max_slowdown: f64,
-    /// Part of the time that batch gets beside protected tasks at least: 0 to 1.
+    /// Part of the time that batch gets beside protected tasks at least: 0 to 1. Beside a task with a 99th percentile to
+    /// be held it gets what that leaves.
     pub batch_floor: f64,
     /// Length of a turn, ns, where it is not to follow from the cost of a switch.
     pub turn_ns: Option<u64>,
@@ -58,7 +62,7 @@ impl Default for AutoConfig {
             max_frozen_ns: 10_000_000_000,
             starve_ns: 10_000_000_000,
             max_slowdown: 1.1,
-            batch_floor: 0.1,
+            batch_floor: BATCH_FLOOR,
             turn_ns: None,
             first_class_ns: 4_000_000_000,
             sequence: Sequence::default(),

@@ -1,8 +1,15 @@
 //! Batch steps back for protected tasks: while they wait, and for a learned quiet time after.
+//!
+//! The time from a protected task's request to its next is a *gap*. Batch that uses a gap is in the way of the request
+//! that ends it, by what it has at the disk then. A gap is *closed* to batch by the quiet time, or *open*. Which are
+//! open follows from the 99th percentile that the task is to have ([`Share`]), or else from what batch is owed.
+
+mod share;
 
 use std::collections::{BTreeMap, VecDeque};
 
 use super::super::sample::{Class, TaskId, TaskSample};
+use share::Share;
 
 /// The longest quiet time, ns.
 pub(super) const MAX_QUIET_NS: u64 = 50_000_000;
@@ -14,6 +21,8 @@ const COVERED_TENTHS: usize = 9;
 const PRESENT_NS: u64 = 1_000_000_000;
 /// What batch is owed is counted over this window, ns.
 const WINDOW_NS: f64 = 1e9;
+/// Batch is given gaps when it is owed this part of what it may be owed at most.
+const PAID_BY_GAPS: f64 = 0.5;
 
 /// One protected task.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +31,12 @@ struct Client {
     gaps: VecDeque<u64>,
     quiet_ns: u64,
     is_waiting: bool,
+    /// Since when it waits, or when it last began to, ns.
+    wait_since_ns: u64,
+    /// Which gaps are open, where its waits are to be no longer than something.
+    share: Option<Share>,
+    /// Whether batch may use the present gap.
+    is_open: bool,
     /// Since when nothing is outstanding; 0: never was anything.
     idle_since_ns: u64,
     last_submit_ns: u64,
@@ -31,11 +46,22 @@ impl Client {
     fn look(&mut self, sample: &TaskSample, now_ns: u64) {
         let is_waiting = sample.outstanding > 0;
         let has_submitted = sample.last_submit_ns > self.last_submit_ns;
-        if self.idle_since_ns > 0 && has_submitted && !self.is_waiting {
-            self.add_gap(sample.last_submit_ns.saturating_sub(self.idle_since_ns));
+        if has_submitted && !self.is_waiting {
+            if self.idle_since_ns > 0 {
+                self.add_gap(sample.last_submit_ns.saturating_sub(self.idle_since_ns));
+            }
+            self.wait_since_ns = sample.last_submit_ns;
+        }
+        if sample.p99_ns.is_none() {
+            (self.share, self.is_open) = (None, false);
         }
         if !is_waiting && (self.is_waiting || has_submitted) {
             self.idle_since_ns = now_ns;
+            if let Some(p99_ns) = sample.p99_ns {
+                let share = self.share.get_or_insert_default();
+                share.note(now_ns.saturating_sub(self.wait_since_ns) > p99_ns);
+                self.is_open = share.is_next_open();
+            }
         }
         self.is_waiting = is_waiting;
         self.last_submit_ns = sample.last_submit_ns;
@@ -70,7 +96,7 @@ impl Client {
         } else if self.idle_since_ns == 0 {
             0
         } else {
-            self.idle_since_ns + self.quiet_ns
+            self.idle_since_ns + if self.is_open { 0 } else { self.quiet_ns }
         }
     }
 }
@@ -81,8 +107,10 @@ pub(super) struct Protect {
     clients: BTreeMap<TaskId, Client>,
     /// Time that batch is owed, ns; negative when it had more than its floor.
     owed_ns: f64,
-    /// Whether batch is being paid what it is owed.
+    /// Whether batch is being paid what it is owed, by open gaps.
     is_paying: bool,
+    /// Whether it is paid though protected tasks wait, since there are no gaps, or too few.
+    is_insisting: bool,
     is_present: bool,
 }
 
@@ -106,27 +134,30 @@ impl Protect {
         });
     }
 
-    /// Pays for the time since the last look. `grain_ns` is how much batch is given at a time, so that it gets
-    /// somewhere.
+    /// Pays for the time since the last look. Nothing is owed beside tasks whose waits are to be no longer than
+    /// something.
     pub(super) fn account(
         &mut self,
         elapsed_ns: u64,
         batch_ran: bool,
         batch_waits: bool,
         floor: f64,
-        grain_ns: u64,
     ) {
+        let is_owed = self.clients.values().any(|client| client.share.is_none());
+        let floor = if is_owed { floor } else { 0.0 };
         let elapsed_ns = elapsed_ns as f64;
         if batch_ran {
             self.owed_ns -= elapsed_ns * (1.0 - floor);
         } else if batch_waits {
             self.owed_ns += elapsed_ns * floor;
         }
-        self.owed_ns = self.owed_ns.clamp(-WINDOW_NS * floor, WINDOW_NS * floor);
-        if self.owed_ns >= (grain_ns as f64).min(WINDOW_NS * floor) && floor > 0.0 {
-            self.is_paying = true;
-        } else if self.owed_ns <= 0.0 {
-            self.is_paying = false;
+        let most_ns = WINDOW_NS * floor;
+        self.owed_ns = self.owed_ns.clamp(-most_ns, most_ns);
+        if self.owed_ns <= 0.0 {
+            (self.is_paying, self.is_insisting) = (false, false);
+        } else {
+            self.is_paying |= self.owed_ns >= PAID_BY_GAPS * most_ns;
+            self.is_insisting |= self.owed_ns >= most_ns;
         }
     }
 
@@ -137,12 +168,15 @@ impl Protect {
 
     /// Until when batch is to be frozen, ns; `u64::MAX` while a protected request is out.
     pub(super) fn holds_until_ns(&self) -> u64 {
-        let longest = self.clients.values().map(Client::holds_until_ns).max();
-        if self.is_paying {
-            0
-        } else {
-            longest.unwrap_or(0)
+        if self.is_insisting {
+            return 0;
         }
+        if self.is_paying {
+            let is_waited = self.clients.values().any(|client| client.is_waiting);
+            return if is_waited { u64::MAX } else { 0 };
+        }
+        let longest = self.clients.values().map(Client::holds_until_ns).max();
+        longest.unwrap_or(0)
     }
 
     /// How long batch is kept away after a protected request, ns: the longest of the learned quiet times.
@@ -217,9 +251,52 @@ mod tests {
         for _ in 0..10_000 {
             let runs = protect.holds_until_ns() == 0;
             ran_ms += u64::from(runs);
-            protect.account(MS, runs, true, 0.1, 50 * MS);
+            protect.account(MS, runs, true, 0.1);
         }
         assert!((900..=1_100).contains(&ran_ms), "{ran_ms} of 10000");
+    }
+
+    #[test]
+    fn batch_is_paid_in_gaps_where_there_are_some() {
+        let mut protect = after(&[10, 20, 30, 40]);
+        let mut ran_ms = 0;
+        for ms in 50..10_050 {
+            let since_ms = ms % 20;
+            if since_ms == 0 {
+                protect.look(&[client(1, ms * MS)], ms * MS);
+            } else if since_ms == 10 {
+                protect.look(&[client(0, (ms - 10) * MS)], ms * MS);
+            }
+            let runs = protect.holds_until_ns() <= ms * MS;
+            assert!(!runs || since_ms >= 10, "while the client waits");
+            ran_ms += u64::from(runs);
+            protect.account(MS, runs, true, 0.1);
+        }
+        assert!((900..=1_100).contains(&ran_ms), "{ran_ms} of 10000");
+    }
+
+    #[test]
+    fn as_many_gaps_are_open_as_the_percentile_allows() {
+        // A wait after an open gap is long at every fifth time.
+        let mut protect = Protect::default();
+        let (mut open, mut long, mut at) = (0, 0, 10 * MS);
+        for _ in 0..20_000 {
+            let is_open = protect.holds_until_ns() <= at;
+            open += u64::from(is_open);
+            let is_long = is_open && open % 5 == 0;
+            long += u64::from(is_long);
+            let sample = |outstanding| TaskSample {
+                p99_ns: Some(20 * MS),
+                ..client(outstanding, at)
+            };
+            protect.look(&[sample(1)], at);
+            let done = at + if is_long { 25 * MS } else { 8 * MS };
+            protect.look(&[sample(0)], done);
+            protect.account(18 * MS, is_open, true, 0.1);
+            at = done + 5 * MS;
+        }
+        assert!((80..=180).contains(&long), "{long} of 20000 are long");
+        assert!(open >= 500, "{open}");
     }
 
     #[test]

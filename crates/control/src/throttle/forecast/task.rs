@@ -46,6 +46,7 @@ impl State {
         let mut sample = TaskSample::new(TaskId(number as u32));
         sample.class = spec.class;
         sample.weight = spec.weight;
+        sample.p99_ns = spec.p99_ns;
         Self {
             spec,
             sample,

@@ -36,7 +36,11 @@ fn batch() -> impl Strategy<Value = Spec> {
 }
 
 fn others() -> impl Strategy<Value = Vec<Spec>> {
-    let client = (5_u64..200).prop_map(|ms| Spec::client(ms * MS));
+    let p99 = prop::option::of(1_u64..80);
+    let client = (5_u64..200, p99).prop_map(|(ms, p99_ms)| Spec {
+        p99_ns: p99_ms.map(|ms| ms * MS),
+        ..Spec::client(ms * MS)
+    });
     let ignored = (5_u64..50).prop_map(|ms| Spec {
         class: Class::Ignored,
         ..Spec::client(ms * MS)

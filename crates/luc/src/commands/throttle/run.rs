@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use luc_throttle::PolicyChoice;
+use luc_throttle::{BATCH_FLOOR, PolicyChoice};
 use luc_throttle::engine::EngineOptions;
 use luc_throttle::run::{Class, RunOptions, Task};
 use luc_units::{parse_duration_ns, parse_size_bytes};
@@ -37,6 +37,15 @@ pub(crate) struct Args {
     /// A command that is never frozen, and for which the others step back
     #[arg(long, value_name = "COMMAND")]
     protect: Vec<OsString>,
+
+    /// What 99 of 100 waits of each --protect for a disk are to take at most, such as 20ms: the others get what that
+    /// leaves
+    #[arg(long, value_name = "TIME", requires = "protect", value_parser = parse_duration_ns)]
+    p99: Option<u64>,
+
+    /// The part of the time, from 0 to 1, that the others get at least beside a --protect without --p99
+    #[arg(long, value_name = "PART", default_value_t = BATCH_FLOOR, value_parser = part)]
+    batch_floor: f64,
 
     /// Bytes that each --task will read and write, in their order, such as 200M; where none is given, the files that a
     /// command has open say it
@@ -90,6 +99,11 @@ pub(crate) struct Args {
     quiet: bool,
 }
 
+fn part(text: &str) -> Result<f64, String> {
+    let part = text.parse().ok().filter(|part| (0.0..=1.0).contains(part));
+    part.ok_or_else(|| "not a part from 0 to 1, such as 0.1".to_owned())
+}
+
 fn setting(text: &str) -> Result<(String, String), String> {
     let (file, value) = text
         .split_once('=')
@@ -106,11 +120,13 @@ impl Args {
             command: command.clone(),
             class: Class::Batch,
             size_bytes: self.size.get(number).copied(),
+            p99_ns: None,
         });
         let protected = self.protect.iter().map(|command| Task {
             command: command.clone(),
             class: Class::Protected,
             size_bytes: None,
+            p99_ns: self.p99,
         });
         batch.chain(protected).collect()
     }
@@ -148,6 +164,7 @@ pub(crate) fn main(args: &Args) -> anyhow::Result<ExitCode> {
             policy: args.policy.clone(),
             disks: args.disk.clone(),
             max_frozen_ns: args.max_frozen,
+            batch_floor: args.batch_floor,
         },
         settings: args.set.clone(),
         tell_threads_apart: args.threads,
