@@ -54,7 +54,10 @@ fn files_are_made_read_and_written_over() {
         assert_eq!(report["interrupted"], false);
     }
     let ended = json(&[&file, "--block", "4K", "--think", "5ms", "--for", "20ms"]);
-    assert!(ended["bytes"].as_u64().expect("bytes") <= 5 * 4096, "{ended}");
+    assert!(
+        ended["bytes"].as_u64().expect("bytes") <= 5 * 4096,
+        "{ended}"
+    );
     assert!(ended["latency"]["p99_us"].as_f64().expect("p99") > 0.0);
     let text = stdout(&ranking(&[&file, "--think", "1ms"]));
     let start = "ranking: 2M read in ";

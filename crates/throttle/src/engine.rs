@@ -177,11 +177,7 @@ impl Engine {
     /// # Errors
     ///
     /// [`ThrottleError::TooMany`], [`ThrottleError::Probe`].
-    pub fn add(
-        &mut self,
-        cgroup: Cgroup,
-        kind: TaskKind,
-    ) -> Result<TaskId, ThrottleError> {
+    pub fn add(&mut self, cgroup: Cgroup, kind: TaskKind) -> Result<TaskId, ThrottleError> {
         let class = kind.class;
         // Of a batch task only the first request is told, so that it is frozen before the next where it is out of turn.
         let notify = Notify {

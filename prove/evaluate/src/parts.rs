@@ -31,7 +31,7 @@ use Made::{Here, Planned as ByPlan};
 
 /// All parts, in the order in which they are run.
 #[rustfmt::skip]
-pub const PARTS: [Part; 35] = [
+pub const PARTS: [Part; 36] = [
     part("metarates", "File creation, with and without the gate", ByPlan(planned!("metarates"))),
     part("varmail", "The mail server on a hard disk", ByPlan(planned!("varmail"))),
     part("head-to-head", "ext4, fast commits and XFS, each with and without the gate", ByPlan(planned!("head-to-head"))),
@@ -57,6 +57,7 @@ pub const PARTS: [Part; 35] = [
     part("throttle-host", "The same on the running kernel, in real time", Here(throttle::host::run)),
     part("throttle-advise", "What luc throttle advise predicts, and what comes", Here(throttle::advised::run)),
     part("throttle-paper", "WiseThrottling's experiments and rules, beside its figures", Here(throttle::paper::run)),
+    part("throttle-protect", "A client that must be answered soon, beside batch, in virtual time", Here(throttle::protect::run)),
     part("throttle-safety", "A throttle that is killed, and what it costs", Here(throttle_safety::run)),
     part("throttle-inversions", "How long somebody waits for what a frozen task has", Here(throttle_safety::inversions::run)),
     part("throttle-soak", "A throttle among services that come, go and are killed, for two hours", Here(throttle_safety::soak::run)),

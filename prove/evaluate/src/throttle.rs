@@ -3,6 +3,7 @@
 //! `mixes` are the tasks, `settings` what they run under, `guest` runs both in virtual time, `figures` makes tables and
 //! targets. `host` is part `throttle-host`: the same on the running kernel, with fewer rivals.
 //! `paper` is part `throttle-paper`: the paper's experiments and its figures.
+//! `protect` is part `throttle-protect`: a client that must be answered soon, beside batch.
 //! `advised` is part `throttle-advise`: what `luc throttle advise` predicts, against what comes.
 
 pub(crate) mod advised;
@@ -11,6 +12,7 @@ mod guest;
 pub(crate) mod host;
 mod mixes;
 pub(crate) mod paper;
+pub(crate) mod protect;
 mod settings;
 
 use luc_claims::report::Page;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::figures::{
     Advice, DiskAdvice, Figures, ModelFigures, ReadAhead, SeenFigures, Slowed, TaskAdvice, Worst,
 };
-use crate::{BATCH_FLOOR, PolicyChoice};
 use crate::learn::Learned;
+use crate::{BATCH_FLOOR, PolicyChoice};
 use luc_control::throttle::auto::Measured;
 use luc_control::throttle::forecast::fit::{self, Seen};
 use luc_control::throttle::forecast::{DiskModel, Nothing, Outcome, Spec, alone_ns, run};
@@ -82,7 +82,8 @@ impl Predicted {
         let from_ns = tasks.iter().map(|task| task.start_ns).min().unwrap_or(0);
         let specs: Vec<Spec> = tasks.iter().map(|task| fit::task(task, from_ns)).collect();
         let measured: Option<Measured> = seen.measured.as_ref().map(Learned::for_policy);
-        let auto = PolicyChoice::Auto.controller(seen.has_arm, max_frozen_ns, BATCH_FLOOR, measured);
+        let auto =
+            PolicyChoice::Auto.controller(seen.has_arm, max_frozen_ns, BATCH_FLOOR, measured);
         let ahead: Vec<Spec> = specs
             .iter()
             .map(|spec| fit::read_ahead(spec, READ_AHEAD_BYTES))

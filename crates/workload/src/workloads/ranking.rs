@@ -208,9 +208,16 @@ fn check(plan: &Ranking) -> Result<(), BenchError> {
             advice,
         ));
     }
-    if plan.for_ns.is_some_and(|ns| !(1..=LONGEST_NS).contains(&ns)) {
+    if plan
+        .for_ns
+        .is_some_and(|ns| !(1..=LONGEST_NS).contains(&ns))
+    {
         let advice = "write a time such as 10s";
-        return Err(input("--for".into(), "no time, or longer than a day", advice));
+        return Err(input(
+            "--for".into(),
+            "no time, or longer than a day",
+            advice,
+        ));
     }
     Ok(())
 }

@@ -1,14 +1,14 @@
 //! The rivals with their settings, and the policies of `luc throttle`.
 
 /// What the disk reads or writes at most, bytes a second: what `io.max` shares out.
-const PEAK_BYTES_PER_SECOND: u64 = 105_000_000;
+pub(super) const PEAK_BYTES_PER_SECOND: u64 = 105_000_000;
 /// The kernel's read-ahead of a disk, KiB.
 pub(super) const READ_AHEAD_KIB: u64 = 128;
 /// Larger ones that are tried.
 const LARGER_KIB: [u64; 3] = [512, 2048, 4096];
 /// Coefficients of the emulated hard disk for iocost, as resctl-bench would measure them: rates from probes of one task
 /// with large and with small blocks, in order and at random; no loosening or tightening by latency.
-const COST_MEASURED: &str = "ctrl=user rpct=0 rlat=0 wpct=0 wlat=0 min=100 max=100;ctrl=user model=linear \
+pub(super) const COST_MEASURED: &str = "ctrl=user rpct=0 rlat=0 wpct=0 wlat=0 min=100 max=100;ctrl=user model=linear \
     rbps=105000000 rseqiops=7000 rrandiops=75 wbps=105000000 wseqiops=7000 wrandiops=120";
 /// iocost as the kernel sets itself up.
 const COST_AUTOMATIC: &str = "ctrl=auto;ctrl=auto";
