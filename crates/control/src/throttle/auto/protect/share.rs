@@ -4,6 +4,8 @@
 const LONG: f64 = 0.006;
 /// What a long wait takes off the part of open gaps: four in a row close them all.
 const STEP: f64 = 0.25;
+/// The part at first: what is not known yet is not to cost many long waits.
+const FIRST: f64 = 0.25;
 /// A part below 0 is what has to be made good for waits that were long.
 const LEAST: f64 = -1.0;
 
@@ -19,7 +21,7 @@ pub(super) struct Share {
 impl Default for Share {
     fn default() -> Self {
         Self {
-            part: 1.0,
+            part: FIRST,
             due: 0.0,
         }
     }
