@@ -83,6 +83,12 @@ pub struct Spec {
     pub depth: u32,
     /// The part of its requests that do not continue its request before: 0 a stream, 1 random.
     pub jumps: f64,
+    /// What it thinks before its first request, ns.
+    pub before_ns: u64,
+    /// What it thinks after its last request, ns.
+    pub after_ns: u64,
+    /// Processors that it keeps busy while it thinks: 0 where it sleeps.
+    pub processors: f64,
     /// Time after each request before the next, ns: nothing is read ahead meanwhile.
     pub pause_ns: u64,
     /// After so many requests it computes for so long, ns.
@@ -110,6 +116,9 @@ impl Spec {
             request_bytes: STREAM_REQUEST_BYTES,
             depth: 1,
             jumps: 0.0,
+            before_ns: 0,
+            after_ns: 0,
+            processors: 0.0,
             pause_ns: 0,
             phase: None,
             period_ns: None,
@@ -173,7 +182,18 @@ impl Policy for Nothing {
 
 /// Runs tasks on a disk under a policy until all that end have ended, or for `limit_ns`.
 pub fn run(disk: &DiskModel, specs: &[Spec], policy: &mut dyn Policy, limit_ns: u64) -> Outcome {
-    simulation::run(disk, specs, policy, limit_ns)
+    run_beside(disk, f64::INFINITY, specs, policy, limit_ns)
+}
+
+/// The same where the tasks share so many processors while they think.
+pub fn run_beside(
+    disk: &DiskModel,
+    processors: f64,
+    specs: &[Spec],
+    policy: &mut dyn Policy,
+    limit_ns: u64,
+) -> Outcome {
+    simulation::run(disk, processors, specs, policy, limit_ns)
 }
 
 /// How long each task takes alone, ns.

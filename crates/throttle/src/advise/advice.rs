@@ -1,5 +1,6 @@
 //! From what was seen to advice: who slows whom, what the throttle would do, and what would be gained.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use super::figures::{
@@ -9,8 +10,13 @@ use crate::learn::Learned;
 use crate::{BATCH_FLOOR, PolicyChoice};
 use luc_control::throttle::auto::Measured;
 use luc_control::throttle::forecast::fit::{self, Seen};
-use luc_control::throttle::forecast::{DiskModel, Nothing, Outcome, Spec, alone_ns, run};
+use luc_control::throttle::forecast::{DiskModel, Nothing, Outcome, Spec, alone_ns, run_beside};
 
+/// Forecasts of which the prediction is the median: which task comes first at the disk decides who waits for whom, and
+/// is a matter of milliseconds.
+const FORECASTS: usize = 9;
+/// From one forecast to the next tasks begin at moments that differ by up to so much, ns.
+const VARIED_NS: f64 = 20e6;
 /// The larger read-ahead of which is said whether it alone would do.
 const READ_AHEAD_BYTES: u64 = 2 << 20;
 /// A forecast goes on for so much longer than what was seen, ns.
@@ -28,6 +34,8 @@ pub(super) struct SeenDisk {
     pub(super) name: String,
     pub(super) has_arm: bool,
     pub(super) measured: Option<Learned>,
+    /// Processors of this machine.
+    pub(super) processors: usize,
     pub(super) busy_ns: u64,
     pub(super) bytes: u64,
     /// By the numbers of the slow and the slowing task, ns.
@@ -66,11 +74,18 @@ fn ratio(a: f64, b: f64) -> f64 {
     if b > 0.0 { a / b } else { 0.0 }
 }
 
+/// By how much times are off on average, as a part of those that were seen.
+fn mean_off(model_ns: &[u64], seen_ns: &[u64]) -> f64 {
+    let off = |(model, seen): (&u64, &u64)| (ratio(*model as f64, *seen as f64) - 1.0).abs();
+    model_ns.iter().zip(seen_ns).map(off).sum::<f64>() / seen_ns.len().max(1) as f64
+}
+
 /// Time of each task with the throttle and without, and what follows from it.
 struct Predicted {
     disk: DiskModel,
     alone_ns: Vec<u64>,
-    then: Outcome,
+    /// Of each forecast.
+    then: Vec<Outcome>,
     none: Outcome,
     ahead: Outcome,
 }
@@ -80,26 +95,95 @@ impl Predicted {
         let model = seen.measured.as_ref().map(Learned::model);
         let disk = fit::disk(tasks, model.as_ref(), seen.has_arm);
         let from_ns = tasks.iter().map(|task| task.start_ns).min().unwrap_or(0);
-        let specs: Vec<Spec> = tasks.iter().map(|task| fit::task(task, from_ns)).collect();
+        let is_even = model.is_some() || !seen.has_arm;
+        let rates = fit::placed(tasks, disk.bytes_per_s, is_even);
+        let specs: Vec<Spec> = tasks
+            .iter()
+            .zip(rates)
+            .map(|(task, rate)| fit::task(task, from_ns, Some(rate)))
+            .collect();
         let measured: Option<Measured> = seen.measured.as_ref().map(Learned::for_policy);
-        let auto =
-            PolicyChoice::Auto.controller(seen.has_arm, max_frozen_ns, BATCH_FLOOR, measured);
         let ahead: Vec<Spec> = specs
             .iter()
             .map(|spec| fit::read_ahead(spec, READ_AHEAD_BYTES))
             .collect();
-        let without = |specs: &[Spec]| run(&disk, specs, &mut Nothing, LIMIT_NS);
+        let processors = seen.processors as f64;
+        let without = |specs: &[Spec]| run_beside(&disk, processors, specs, &mut Nothing, LIMIT_NS);
         let none = without(&specs);
+        let then = |number: usize| {
+            let specs = varied(&specs, number);
+            let auto = PolicyChoice::Auto.controller(
+                seen.has_arm,
+                max_frozen_ns,
+                BATCH_FLOOR,
+                measured.clone(),
+            );
+            match auto {
+                Some(mut auto) => run_beside(&disk, processors, &specs, auto.as_mut(), LIMIT_NS),
+                None => without(&specs),
+            }
+        };
         Self {
             alone_ns: alone_ns(&disk, &specs),
-            then: match auto {
-                Some(mut auto) => run(&disk, &specs, auto.as_mut(), LIMIT_NS),
-                None => none.clone(),
-            },
+            then: (0..FORECASTS).map(then).collect(),
             ahead: without(&ahead),
             none,
             disk,
         }
+    }
+}
+
+/// The same tasks, begun at other moments; forecast 0 has them as they were seen.
+fn varied(specs: &[Spec], number: usize) -> Vec<Spec> {
+    let later = |(place, spec): (usize, &Spec)| {
+        // Spread evenly, without any chance.
+        let part = ((number * (place + 1)) as f64 * 0.618_034).fract();
+        Spec {
+            start_ns: spec.start_ns + (part * VARIED_NS) as u64,
+            ..*spec
+        }
+    };
+    specs.iter().enumerate().map(later).collect()
+}
+
+/// The middle one; 0 of nothing.
+fn middle<T: Copy + Default>(values: impl Iterator<Item = T>, by: fn(&T, &T) -> Ordering) -> T {
+    let mut all: Vec<T> = values.collect();
+    all.sort_by(by);
+    all.get(all.len() / 2).copied().unwrap_or_default()
+}
+
+impl Predicted {
+    /// Figures of each forecast.
+    fn figures(&self) -> Vec<Figures> {
+        let of = |then: &Outcome| figures(&self.alone_ns, &then.took_ns, then.makespan_ns());
+        self.then.iter().map(of).collect()
+    }
+
+    /// What a task takes in the middle forecast, ns.
+    fn then_ns(&self, task: usize) -> u64 {
+        middle(self.then.iter().map(|then| then.took_ns[task]), u64::cmp)
+    }
+
+    /// The task whose time with the throttle is the largest part of what it took, and that part.
+    fn worst(&self, now_ns: &[u64]) -> (usize, f64) {
+        let worst = |then: &Outcome| {
+            let parts = then.took_ns.iter().zip(now_ns);
+            let parts = parts.map(|(then, now)| ratio(*then as f64, *now as f64));
+            let largest = parts.enumerate().max_by(|a, b| a.1.total_cmp(&b.1));
+            largest.unwrap_or_default()
+        };
+        middle(self.then.iter().map(worst), |a, b| a.1.total_cmp(&b.1))
+    }
+}
+
+/// The middle of each figure.
+fn middle_figures(all: &[Figures]) -> Figures {
+    let of = |figure: fn(&Figures) -> f64| middle(all.iter().map(figure), f64::total_cmp);
+    Figures {
+        all_done_s: of(|figures| figures.all_done_s),
+        weighted_speedup: of(|figures| figures.weighted_speedup),
+        throughput_per_s: of(|figures| figures.throughput_per_s),
     }
 }
 
@@ -121,11 +205,16 @@ impl DiskAdvice {
         let end_ns = |task: &Seen| (task.start_ns + task.took_ns).saturating_sub(first_ns);
         let all_done_ns = tasks.iter().map(end_ns).max().unwrap_or(0);
         let now = figures(&predicted.alone_ns, &took_ns, all_done_ns);
-        let then = figures(
-            &predicted.alone_ns,
-            &predicted.then.took_ns,
-            predicted.then.makespan_ns(),
+        let forecasts = predicted.figures();
+        let then = middle_figures(&forecasts);
+        let speedups = forecasts.iter().map(|figures| figures.weighted_speedup);
+        let then_range = (
+            speedups.clone().fold(f64::INFINITY, f64::min),
+            speedups.fold(0.0, f64::max),
         );
+        let (worst, part) = predicted.worst(&took_ns);
+        let model_over_seen = ratio(predicted.none.makespan_ns() as f64, all_done_ns as f64);
+        let model_off = mean_off(&predicted.none.took_ns, &took_ns);
         let device_ns: u64 = tasks.iter().map(|task| task.read_ns + task.write_ns).sum();
         let waited_ns: u64 = tasks
             .iter()
@@ -151,9 +240,16 @@ impl DiskAdvice {
             slowed: slowed(seen, &users),
             now,
             then,
-            model_over_seen: ratio(predicted.none.makespan_ns() as f64, all_done_ns as f64),
-            orders: predicted.then.orders,
-            worst: None,
+            then_range,
+            model_over_seen,
+            model_off,
+            is_doubtful: Self::is_far_off(model_over_seen, model_off),
+            orders: middle(predicted.then.iter().map(|then| then.orders), usize::cmp),
+            worst: Some(Worst {
+                task: seen.tasks[users[worst]].name.clone(),
+                now_s: seconds(took_ns[worst]),
+                then_s: part * seconds(took_ns[worst]),
+            }),
             read_ahead: ReadAhead {
                 kib: READ_AHEAD_BYTES >> 10,
                 all_done_s: ahead_s,
@@ -168,23 +264,8 @@ impl DiskAdvice {
                 .tasks
                 .push(task(&seen.tasks[*user], &predicted, number));
         }
-        advice.worst = advice.worst_task();
         (advice.gains, advice.reason) = advice.judge();
         Some(advice)
-    }
-
-    /// The task whose time with the throttle is the largest part of what it took.
-    fn worst_task(&self) -> Option<Worst> {
-        let grows = |task: &TaskAdvice| ratio(task.then_s, task.now_s);
-        let worst = self
-            .tasks
-            .iter()
-            .max_by(|a, b| grows(a).total_cmp(&grows(b)))?;
-        Some(Worst {
-            task: worst.task.clone(),
-            now_s: worst.now_s,
-            then_s: worst.then_s,
-        })
     }
 
     fn judge(&self) -> (bool, String) {
@@ -247,8 +328,15 @@ fn task(seen: &SeenTask, predicted: &Predicted, number: usize) -> TaskAdvice {
         think_s: seconds(of.think_ns),
         alone_s: seconds(predicted.alone_ns[number]),
         now_s: seconds(of.took_ns),
-        then_s: seconds(predicted.then.took_ns[number]),
-        longest_frozen_s: seconds(predicted.then.longest_frozen_ns[number]),
+        none_s: seconds(predicted.none.took_ns[number]),
+        then_s: seconds(predicted.then_ns(number)),
+        longest_frozen_s: {
+            let longest = predicted
+                .then
+                .iter()
+                .map(|then| then.longest_frozen_ns[number]);
+            seconds(longest.max().unwrap_or(0))
+        },
         seen: SeenFigures {
             start_s: seconds(of.start_ns),
             reads: of.reads,
@@ -290,4 +378,32 @@ fn slowed(seen: &SeenDisk, users: &[usize]) -> Vec<Slowed> {
         .collect();
     all.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_forecast_is_of_what_was_seen_and_others_begin_a_little_later() {
+        let specs = [Spec::stream(1), Spec::stream(2)];
+        assert_eq!(varied(&specs, 0), specs);
+        let other = varied(&specs, 1);
+        assert_ne!(other[0].start_ns, other[1].start_ns);
+        assert!(other.iter().all(|spec| (spec.start_ns as f64) < VARIED_NS));
+    }
+
+    #[test]
+    fn the_middle_is_the_middle() {
+        assert_eq!(middle([3, 9, 1].into_iter(), i32::cmp), 3);
+        assert_eq!(middle(std::iter::empty(), i32::cmp), 0);
+    }
+
+    #[test]
+    fn a_model_that_is_far_off_is_doubtful() {
+        assert!((mean_off(&[5, 20], &[10, 10]) - 0.75).abs() < 1e-9);
+        assert!(DiskAdvice::is_far_off(1.3, 0.1));
+        assert!(DiskAdvice::is_far_off(1.0, 0.3));
+        assert!(!DiskAdvice::is_far_off(0.9, 0.1));
+    }
 }

@@ -4,6 +4,8 @@ use serde::Serialize;
 
 /// A task that takes so many times as long loses.
 const LOSES: f64 = 1.02;
+/// A model without the throttle that is off by more than this part of what was seen predicts nothing.
+const DOUBTFUL: f64 = 0.25;
 
 /// Advice on all disks. Times are seconds.
 #[derive(Clone, Debug, Serialize)]
@@ -40,10 +42,16 @@ pub struct DiskAdvice {
     pub slowed: Vec<Slowed>,
     /// As it was seen.
     pub now: Figures,
-    /// With the throttle, predicted.
+    /// With the throttle, predicted: the middle of several forecasts, in which tasks begin at slightly other moments.
     pub then: Figures,
+    /// The smallest and the largest weighted speedup of these forecasts.
+    pub then_range: (f64, f64),
     /// The model without the throttle until all are done, over what was seen: 1 is a model that fits.
     pub model_over_seen: f64,
+    /// By how much the model without the throttle is off for a task on average: part of what it took.
+    pub model_off: f64,
+    /// Whether the model is so far from what was seen that the prediction is not to be believed.
+    pub is_doubtful: bool,
     /// Freezes and thaws that the policy would order.
     pub orders: usize,
     /// The task whose time grows most, or shrinks least.
@@ -90,6 +98,8 @@ pub struct TaskAdvice {
     pub alone_s: f64,
     /// What it took, or how long it was watched.
     pub now_s: f64,
+    /// What the model makes of that, without a throttle.
+    pub none_s: f64,
     /// What it would take with the throttle, predicted.
     pub then_s: f64,
     /// The longest that it would be frozen at a time.
@@ -178,6 +188,11 @@ pub struct ReadAhead {
 }
 
 impl DiskAdvice {
+    /// Whether the model is too far from what was seen.
+    pub(super) fn is_far_off(model_over_seen: f64, model_off: f64) -> bool {
+        model_off > DOUBTFUL || (model_over_seen - 1.0).abs() > DOUBTFUL
+    }
+
     /// Those who would take longer than now.
     pub fn losers(&self) -> impl Iterator<Item = &TaskAdvice> {
         self.tasks

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 pub(super) struct Pressure {
     io: PathBuf,
     processor: PathBuf,
+    used: PathBuf,
     last: Option<Waited>,
 }
 
@@ -25,6 +26,7 @@ impl Pressure {
         let mut this = Self {
             io: cgroup.join("io.pressure"),
             processor: cgroup.join("cpu.pressure"),
+            used: cgroup.join("cpu.stat"),
             last: None,
         };
         this.last = this.read();
@@ -39,6 +41,16 @@ impl Pressure {
             io_ns: now.io_ns.saturating_sub(last.io_ns),
             processor_ns: now.processor_ns.saturating_sub(last.processor_ns),
         })
+    }
+
+    /// Time of processors that it has used in all, ns; 0 where the kernel does not say.
+    pub(super) fn processor_ns(&self) -> u64 {
+        let text = fs::read_to_string(&self.used).unwrap_or_default();
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix("usage_usec "));
+        let used_us = line.and_then(|used| used.trim().parse::<u64>().ok());
+        used_us.unwrap_or(0).saturating_mul(1_000)
     }
 
     fn read(&self) -> Option<Waited> {

@@ -37,6 +37,8 @@ pub(super) struct Step {
     pub(super) active_ns: u64,
     /// Time for which it waited for any disk, ns.
     pub(super) waited_ns: u64,
+    /// Whether it wrote.
+    pub(super) has_written: bool,
     /// Whether it only wrote, or waited for what it had written.
     pub(super) is_writing: bool,
 }
@@ -80,6 +82,7 @@ impl Tally {
             device_ns,
             active_ns,
             waited_ns: 0,
+            has_written: writes > 0,
             is_writing,
         }
     }
@@ -93,6 +96,11 @@ impl Tally {
             alone.continued += seen.continued - before.continued;
             alone.device_ns += seen.read_ns - before.read_ns;
         }
+    }
+
+    /// When its last request was completed, ns; 0: never.
+    pub(super) fn last_complete_ns(&self) -> u64 {
+        self.last.last_complete_ns
     }
 
     /// Where its data is on average, in sectors; `None`: it moved none.

@@ -16,12 +16,19 @@ use crate::cgroup::Cgroup;
 use crate::clock::now_ns;
 use crate::config::Kind;
 use crate::learn::Learned;
-use crate::observer::Observer;
+use crate::learn::profile::Identity;
+use crate::observer::{Disk, Observer};
 use crate::run::{Onlooker, Task};
 use crate::sizes;
 
 /// Time between two looks, ns.
 const LOOK_EVERY_NS: u64 = 100_000_000;
+/// Time between two looks for a task's first request, ns.
+const FIRST_EVERY_NS: u64 = 5_000_000;
+/// For so long after its start a task is looked at so often, ns.
+const FIRST_FOR_NS: u64 = 2_000_000_000;
+/// For so long after a write the disk may be at what it has in its cache, ns.
+const WRITTEN_NS: u64 = 1_000_000_000;
 
 /// Tasks and what they have done so far.
 pub struct Watch<'t> {
@@ -41,6 +48,10 @@ pub struct Watch<'t> {
 struct WatchedDisk {
     first: DiskSample,
     last: DiskSample,
+    /// Its size, where the system says it, sectors of 512 bytes.
+    size_sectors: Option<f64>,
+    /// When a task was last seen to have written, ns; 0: never.
+    written_ns: u64,
     /// Time by which a task was slowed by another, ns: by both numbers.
     slowed_ns: BTreeMap<(usize, usize), f64>,
 }
@@ -56,6 +67,12 @@ struct Watched {
     /// `None`: it is there still.
     end_ns: Option<u64>,
     think_ns: u64,
+    /// The part of it before its first request, ns; `None`: it has had none.
+    before_ns: Option<u64>,
+    /// The part of it since the last look but one, ns.
+    lately_ns: u64,
+    /// Time of processors that it has used, ns.
+    processor_ns: u64,
     is_size_known: bool,
     /// By disk.
     tallies: Vec<Tally>,
@@ -77,11 +94,16 @@ impl<'t> Watch<'t> {
     /// [`ThrottleError::Probe`], [`ThrottleError::Disk`].
     pub fn open(disks: &[String], tick: Box<dyn FnMut(f64) + 't>) -> Result<Self, ThrottleError> {
         let observer = Observer::open(disks)?;
-        let disk = |disk| {
+        let disk = |disk: &Disk| {
             let first = observer.disk(disk);
+            let size_bytes = Identity::of(disk.dev)
+                .ok()
+                .map(|identity| identity.size_bytes);
             WatchedDisk {
                 first,
                 last: first,
+                size_sectors: size_bytes.map(|bytes| bytes as f64 / 512.0),
+                written_ns: 0,
                 slowed_ns: BTreeMap::new(),
             }
         };
@@ -127,6 +149,9 @@ impl<'t> Watch<'t> {
             start_ns: now_ns(),
             end_ns: None,
             think_ns: 0,
+            before_ns: None,
+            lately_ns: 0,
+            processor_ns: 0,
             is_size_known: false,
             tallies: vec![Tally::default(); self.disks.len()],
         });
@@ -154,10 +179,25 @@ impl<'t> Watch<'t> {
         }
         let now = now_ns();
         for task in &mut self.tasks {
+            // It was at work before it was watched.
+            task.before_ns.get_or_insert(0);
             if task.end_ns.is_none() && !wanted.contains_key(task.cgroup.path()) {
                 task.end_ns = Some(now);
             }
         }
+    }
+
+    /// Whether a task has had its first request since the last look.
+    fn has_begun(&self) -> bool {
+        let has_used = |task: &Watched| {
+            let disks = self.observer.disks();
+            disks
+                .iter()
+                .any(|disk| self.observer.has_used(task.slot, disk))
+        };
+        self.tasks
+            .iter()
+            .any(|task| task.is_awaited() && has_used(task))
     }
 
     /// Looks once; returns when to look again, ns.
@@ -178,8 +218,12 @@ impl<'t> Watch<'t> {
             let requests = sample.requests.saturating_sub(disk.last.requests);
             disk.last = sample;
             let of: Vec<Step> = steps.iter().map(|of| of[number]).collect();
+            if of.iter().any(|step| step.has_written) {
+                disk.written_ns = now;
+            }
+            let is_written = disk.written_ns > 0 && now < disk.written_ns + WRITTEN_NS;
             for (task, step) in of.iter().enumerate() {
-                if step.requests > 0 && step.requests >= requests {
+                if step.requests > 0 && step.requests >= requests && !is_written {
                     self.tasks[task].tallies[number].note_alone(&before[task][number]);
                 }
             }
@@ -202,6 +246,8 @@ impl<'t> Watch<'t> {
             .zip(&mut task.tallies)
             .map(|(disk, tally)| tally.look(self.observer.sums(task.slot, disk)))
             .collect();
+        let mut disks = self.observer.disks().iter();
+        let has_used = disks.any(|disk| self.observer.has_used(task.slot, disk));
         let elapsed_ns = elapsed_ns.min(now.saturating_sub(task.start_ns));
         let active_ns = steps.iter().map(|step| step.active_ns).max().unwrap_or(0);
         let is_writing = steps.iter().any(|step| step.is_writing);
@@ -212,7 +258,12 @@ impl<'t> Watch<'t> {
             Some(waited) => waited.io_ns + waited.processor_ns,
             None => active_ns,
         };
-        task.think_ns += elapsed_ns.saturating_sub(waited_ns);
+        task.lately_ns = elapsed_ns.saturating_sub(waited_ns);
+        task.think_ns += task.lately_ns;
+        task.processor_ns = task.pressure.processor_ns();
+        if has_used {
+            task.before_ns.get_or_insert(task.think_ns);
+        }
         for step in &mut steps {
             step.waited_ns = waited_ns.min(elapsed_ns);
         }
@@ -235,6 +286,7 @@ impl<'t> Watch<'t> {
             SeenDisk {
                 name: disk.name.clone(),
                 has_arm: disk.has_arm,
+                processors: std::thread::available_parallelism().map_or(1, usize::from),
                 busy_ns: watched.last.busy_ns.saturating_sub(watched.first.busy_ns),
                 bytes: watched.last.bytes.saturating_sub(watched.first.bytes),
                 slowed_ns: watched.slowed_ns.clone(),
@@ -246,6 +298,7 @@ impl<'t> Watch<'t> {
     }
 
     fn seen(&self, task: &Watched, disk: usize, measured: Option<&Learned>) -> SeenTask {
+        let size_sectors = self.disks[disk].size_sectors;
         let tally = &task.tallies[disk];
         let end_ns = task.end_ns.unwrap_or(self.looked_ns);
         SeenTask {
@@ -253,10 +306,16 @@ impl<'t> Watch<'t> {
             queue_ns: tally.queue_ns,
             active_ns: tally.active_ns,
             seen: Seen {
+                place: size_sectors
+                    .zip(tally.sector())
+                    .map(|(size, sector)| sector / size),
                 measured_bytes_per_s: measured
                     .zip(tally.sector())
                     .map(|(learned, sector)| learned.bytes_per_s_at(sector)),
                 think_ns: task.think_ns,
+                before_ns: task.before_ns.unwrap_or(0),
+                after_ns: task.after_ns(),
+                processor_ns: task.processor_ns,
                 start_ns: task.start_ns.saturating_sub(self.began_ns),
                 took_ns: end_ns.saturating_sub(task.start_ns),
                 writes_last: tally.writes_last(),
@@ -264,6 +323,24 @@ impl<'t> Watch<'t> {
                 is_batch: task.class == Class::Batch,
                 ..tally.seen
             },
+        }
+    }
+}
+
+impl Watched {
+    /// Whether its first request is yet to come.
+    fn is_awaited(&self) -> bool {
+        self.before_ns.is_none() && self.end_ns.is_none()
+    }
+
+    /// What it thought after its last request, ns: no more than since the look before it ended.
+    fn after_ns(&self) -> u64 {
+        let last_ns = self.tallies.iter().map(Tally::last_complete_ns).max();
+        match (self.end_ns, last_ns) {
+            (Some(end_ns), Some(last_ns)) if last_ns > 0 => {
+                end_ns.saturating_sub(last_ns).min(self.lately_ns)
+            }
+            _ => 0,
         }
     }
 }
@@ -298,8 +375,16 @@ impl Onlooker for Watch<'_> {
 
     fn look(&mut self) -> u64 {
         let due_ns = self.looked_ns + LOOK_EVERY_NS;
-        if now_ns() < due_ns {
-            return due_ns;
+        let now = now_ns();
+        if now < due_ns && !self.has_begun() {
+            let is_new = |task: &Watched| now < task.start_ns + FIRST_FOR_NS;
+            let mut tasks = self.tasks.iter();
+            let is_awaited = tasks.any(|task| task.is_awaited() && is_new(task));
+            return if is_awaited {
+                due_ns.min(now + FIRST_EVERY_NS)
+            } else {
+                due_ns
+            };
         }
         self.look_now()
     }

@@ -14,6 +14,8 @@ const LEAST_REQUESTS: u64 = 16;
 /// Sequential rate of a disk about which nothing is known, bytes per second: with an arm, between the outer and the
 /// inner edge, and without.
 const TYPICAL: [f64; 2] = [92e6, 400e6];
+/// A disk with an arm moves this part less at its end than at its beginning, where its tracks are longest.
+const INNER_LOSS: f64 = 0.5;
 /// Within the files of one task an arm moves less far, and waits as long for the rotation.
 const NEAR_PART: f64 = 0.55;
 /// Fewer jumps than this part of the requests are the file system's, not the task's.
@@ -46,12 +48,20 @@ pub struct Seen {
     pub write_ns: u64,
     /// Time in which it did not wait for the disk, ns.
     pub think_ns: u64,
+    /// The part of it before its first request, ns.
+    pub before_ns: u64,
+    /// The part of it after its last request, ns.
+    pub after_ns: u64,
+    /// Time of processors that it used, ns.
+    pub processor_ns: u64,
     /// The same of what it did while nobody else used the disk.
     pub alone: SeenAlone,
     /// When it began, ns from the beginning.
     pub start_ns: u64,
     /// How long it took, or was seen, ns.
     pub took_ns: u64,
+    /// Where on the disk its data is on average: 0 its beginning, 1 its end; `None`: nobody knows.
+    pub place: Option<f64>,
     /// The rate that was measured before where its data is, bytes per second.
     pub measured_bytes_per_s: Option<f64>,
     /// Whether it wrote after it had read, in the call that ended it.
@@ -95,13 +105,16 @@ impl Seen {
 pub fn disk(tasks: &[Seen], measured: Option<&DiskModel>, has_arm: bool) -> DiskModel {
     let sum = |of: fn(&Seen) -> u64| tasks.iter().map(of).sum::<u64>();
     let bytes_per_s = rate(tasks, measured, has_arm);
-    let move_ns =
-        |task: &Seen, bytes: u64| bytes as f64 * 1e9 / rate_of(task).unwrap_or(bytes_per_s);
+    let known = placed(tasks, bytes_per_s, measured.is_some() || !has_arm);
+    let move_ns = |number: usize, bytes: u64| bytes as f64 * 1e9 / known[number];
     let elsewhere = sum(|task| task.reads.saturating_sub(task.sequential_reads));
     let elsewhere_ns = sum(|task| task.read_ns.saturating_sub(task.sequential_ns)) as f64
-        - tasks
-            .iter()
-            .map(|task| move_ns(task, task.bytes_read.saturating_sub(task.sequential_bytes)))
+        - (0..)
+            .zip(tasks)
+            .map(|(number, task)| {
+                let bytes = task.bytes_read.saturating_sub(task.sequential_bytes);
+                move_ns(number, bytes)
+            })
             .sum::<f64>();
     let far_seen =
         (elsewhere >= LEAST_REQUESTS).then(|| (elsewhere_ns / elsewhere as f64).max(0.0) as u64);
@@ -110,9 +123,9 @@ pub fn disk(tasks: &[Seen], measured: Option<&DiskModel>, has_arm: bool) -> Disk
         .unwrap_or(if has_arm { 12_000_000 } else { 0 });
     let jumps = sum(|task| task.alone.requests.saturating_sub(task.alone.continued));
     let jumps_ns = sum(|task| task.alone.device_ns) as f64
-        - tasks
-            .iter()
-            .map(|task| move_ns(task, task.alone.bytes))
+        - (0..)
+            .zip(tasks)
+            .map(|(number, task)| move_ns(number, task.alone.bytes))
             .sum::<f64>();
     let near_seen = (jumps >= LEAST_REQUESTS).then(|| (jumps_ns / jumps as f64).max(0.0) as u64);
     // What was measured with nobody else on the disk is better than what was seen between others, whose writes a disk
@@ -134,11 +147,30 @@ fn rate(tasks: &[Seen], measured: Option<&DiskModel>, has_arm: bool) -> f64 {
     if let Some(disk) = measured {
         return disk.bytes_per_s;
     }
-    let rates: Vec<f64> = tasks.iter().filter_map(sequential_rate).collect();
-    if rates.is_empty() {
-        return TYPICAL[usize::from(!has_arm)];
-    }
-    rates.iter().copied().fold(0.0, f64::max)
+    // Each as it would be halfway between the beginning and the end.
+    let halfway = |task: &Seen| {
+        let place = task.place.filter(|_| has_arm).unwrap_or(0.5);
+        let part = (1.0 - INNER_LOSS * place) / (1.0 - INNER_LOSS / 2.0);
+        sequential_rate(task).map(|rate| rate / part)
+    };
+    let fastest = tasks.iter().filter_map(halfway).reduce(f64::max);
+    fastest.unwrap_or(TYPICAL[usize::from(!has_arm)])
+}
+
+/// The rate where the data of each task is, bytes per second. Where nobody measured it, a disk with an arm moves the
+/// less the further from its beginning, and `bytes_per_s` halfway; `is_even`: it moves as much everywhere.
+#[must_use]
+pub fn placed(tasks: &[Seen], bytes_per_s: f64, is_even: bool) -> Vec<f64> {
+    let of_place = |task: &Seen| match task.place {
+        Some(place) if !is_even => {
+            bytes_per_s * (1.0 - INNER_LOSS * place) / (1.0 - INNER_LOSS / 2.0)
+        }
+        _ => bytes_per_s,
+    };
+    let tasks = tasks.iter();
+    tasks
+        .map(|task| rate_of(task).unwrap_or_else(|| of_place(task)))
+        .collect()
 }
 
 /// The rate where a task's data is: as measured, or as it was seen to read there, bytes per second.
@@ -156,9 +188,10 @@ pub fn sequential_rate(task: &Seen) -> Option<f64> {
     is_enough.then(|| task.sequential_bytes as f64 * 1e9 / task.sequential_apart_ns as f64)
 }
 
-/// A task that does what was seen of this one; `from_ns` is when the first of all began.
+/// A task that does what was seen of this one; `from_ns` is when the first of all began, `bytes_per_s` the rate where
+/// its data is.
 #[must_use]
-pub fn task(seen: &Seen, from_ns: u64) -> Spec {
+pub fn task(seen: &Seen, from_ns: u64, bytes_per_s: Option<f64>) -> Spec {
     let is_mixed = !seen.writes_last && seen.writes > 0;
     let (bytes, requests) = if is_mixed {
         (seen.bytes_read + seen.bytes_written, seen.requests())
@@ -171,21 +204,30 @@ pub fn task(seen: &Seen, from_ns: u64) -> Spec {
         request_bytes: (seen.bytes_written / seen.writes.max(1)).max(1),
         jumps: if seen.reads > 0 { 0.0 } else { jumps },
     });
-    let each_ns = seen.think_ns / requests.max(1);
+    let after_ns = seen.after_ns.min(seen.think_ns);
+    let rest_ns = seen.think_ns - after_ns;
+    // What is thought before a last call alone is before its first request.
+    let before_ns = if requests == 0 {
+        rest_ns
+    } else {
+        seen.before_ns.min(rest_ns)
+    };
+    let each_ns = (rest_ns - before_ns) / requests.max(1);
     let is_stream = jumps < STREAM_JUMPS;
-    // What is thought before a last call alone is before it begins.
-    let before_ns = if requests == 0 { seen.think_ns } else { 0 };
     Spec {
         class: if seen.is_batch {
             Class::Batch
         } else {
             Class::Protected
         },
-        bytes_per_s: rate_of(seen),
-        start_ns: seen.start_ns.saturating_sub(from_ns) + before_ns,
+        bytes_per_s,
+        start_ns: seen.start_ns.saturating_sub(from_ns),
         bytes: bytes + last_call.map_or(0, |last| last.bytes),
         request_bytes: bytes.checked_div(requests).unwrap_or(1).max(1),
         jumps,
+        before_ns,
+        after_ns,
+        processors: seen.processor_ns as f64 / seen.think_ns.max(1) as f64,
         pause_ns: if is_stream { 0 } else { each_ns },
         period_ns: is_stream.then_some(each_ns),
         last_call,
@@ -251,15 +293,49 @@ mod tests {
             think_ns: 512 * 2_000_000,
             ..stream(64 << 20)
         };
-        let specs = [task(&stream(64 << 20), 0), task(&think, 0)];
+        let specs = [task(&stream(64 << 20), 0, None), task(&think, 0, None)];
         let alone = alone_ns(&ARM, &specs);
         assert!(alone[0].abs_diff((64 << 20) * 1_000 / 105) < 20_000_000);
         assert!(alone[1].abs_diff(1_024_000_000) < 20_000_000, "{alone:?}");
     }
 
     #[test]
+    fn what_is_thought_before_and_after_is_a_part_of_the_time() {
+        let writer = Seen {
+            bytes_written: 64 << 20,
+            writes: 64,
+            think_ns: 150_000_000,
+            after_ns: 50_000_000,
+            writes_last: true,
+            is_batch: true,
+            ..Seen::default()
+        };
+        let spec = task(&writer, 0, None);
+        assert_eq!((spec.before_ns, spec.after_ns), (100_000_000, 50_000_000));
+        let alone = alone_ns(&ARM, &[spec])[0];
+        let moved_ns = (64 << 20) * 1_000 / 105;
+        assert!(
+            alone.abs_diff(moved_ns + 150_000_000) < 20_000_000,
+            "{alone}"
+        );
+    }
+
+    #[test]
+    fn an_arm_moves_less_at_the_end_of_the_disk() {
+        let at = |place| Seen {
+            place: Some(place),
+            ..Seen::default()
+        };
+        let tasks = [at(0.0), at(0.5), at(1.0)];
+        let rates = placed(&tasks, 90e6, false);
+        assert!((rates[0] - 120e6).abs() < 1.0 && (rates[1] - 90e6).abs() < 1.0);
+        assert!((rates[2] - 60e6).abs() < 1.0);
+        assert_eq!(placed(&tasks, 90e6, true), [90e6; 3]);
+    }
+
+    #[test]
     fn larger_requests_lose_less() {
-        let specs = [task(&stream(64 << 20), 0); 4];
+        let specs = [task(&stream(64 << 20), 0, None); 4];
         let ahead = specs.map(|spec| read_ahead(&spec, 2 << 20));
         let all_done = |specs: &[Spec]| run(&ARM, specs, &mut Nothing, u64::MAX).makespan_ns();
         assert!(all_done(&ahead) * 4 < all_done(&specs));
@@ -267,7 +343,7 @@ mod tests {
 
     #[test]
     fn nothing_seen_is_no_work() {
-        let spec = task(&Seen::default(), 0);
+        let spec = task(&Seen::default(), 0, None);
         assert_eq!(spec.bytes, 0);
         assert!(disk(&[], None, true).far_ns > 0);
     }

@@ -18,6 +18,7 @@ struct InService {
 /// A disk and tasks at work.
 struct Simulation {
     disk: DiskModel,
+    processors: f64,
     tasks: Vec<State>,
     in_service: Vec<InService>,
     /// Where the disk's arms stand: the end of their last requests.
@@ -31,15 +32,17 @@ struct Simulation {
     outcome: Outcome,
 }
 
-/// As [`super::run`].
+/// As [`super::run_beside`].
 pub(super) fn run(
     disk: &DiskModel,
+    processors: f64,
     specs: &[Spec],
     policy: &mut dyn Policy,
     limit_ns: u64,
 ) -> Outcome {
     let mut simulation = Simulation {
         disk: *disk,
+        processors,
         tasks: specs
             .iter()
             .enumerate()
@@ -64,13 +67,16 @@ pub(super) fn run(
 impl Simulation {
     fn step(&mut self, policy: &mut dyn Policy) {
         let is_waiting = self.is_protected_waiting();
+        let users = self.users();
         self.complete();
         for task in &mut self.tasks {
             task.submit(self.now_ns);
         }
         self.dispatch();
         self.note_stall();
-        if self.now_ns >= self.look_at_ns || is_waiting != self.is_protected_waiting() {
+        // As on a real disk, what a protected task does is told at once, and so is each task's first request.
+        let is_told = users != self.users() || is_waiting != self.is_protected_waiting();
+        if self.now_ns >= self.look_at_ns || is_told {
             self.look(policy);
             for task in &mut self.tasks {
                 task.submit(self.now_ns);
@@ -78,11 +84,28 @@ impl Simulation {
             self.dispatch();
             self.note_stall();
         }
-        let next_ns = self.next_event_ns();
+        let share = self.processor_share();
+        let next_ns = self.next_event_ns(share);
         if !self.in_service.is_empty() {
             self.sums.busy_ns += next_ns - self.now_ns;
         }
+        for task in &mut self.tasks {
+            task.think(self.now_ns, next_ns - self.now_ns, share);
+        }
         self.now_ns = next_ns;
+    }
+
+    /// What each task that thinks gets of each processor that it asks for: 0 to 1.
+    fn processor_share(&self) -> f64 {
+        let tasks = self.tasks.iter();
+        let wanted: f64 = tasks.map(|task| task.processors(self.now_ns)).sum();
+        (self.processors / wanted.max(f64::MIN_POSITIVE)).min(1.0)
+    }
+
+    /// How many tasks have used the disk.
+    fn users(&self) -> usize {
+        let tasks = self.tasks.iter();
+        tasks.filter(|task| task.sample.last_submit_ns > 0).count()
     }
 
     fn is_protected_waiting(&self) -> Vec<bool> {
@@ -208,13 +231,14 @@ impl Simulation {
         self.look_at_ns = decision.look_again_ns.max(self.now_ns + 100_000);
     }
 
-    fn next_event_ns(&self) -> u64 {
+    fn next_event_ns(&self, share: f64) -> u64 {
+        let now_ns = self.now_ns;
         let ends = self.in_service.iter().map(|service| service.ends_ns);
-        let ready = self
-            .tasks
-            .iter()
-            .filter_map(|task| task.next_ns(self.now_ns));
-        ends.chain(ready)
+        let begin = self.tasks.iter().filter_map(|task| task.begins_ns(now_ns));
+        let thought = self.tasks.iter();
+        let thought = thought.filter_map(|task| task.thought_ns(now_ns, share));
+        ends.chain(begin)
+            .chain(thought)
             .chain([self.look_at_ns])
             .filter(|at_ns| *at_ns > self.now_ns)
             .min()

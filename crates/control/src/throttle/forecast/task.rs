@@ -31,10 +31,8 @@ pub(super) struct State {
     position: u64,
     /// Whether it is in the call that ends it, which no freeze interrupts.
     is_in_last_call: bool,
-    /// It computes until then, ns.
-    ready_ns: u64,
-    /// What it had yet to compute when it was frozen, ns.
-    held_ns: u64,
+    /// How long it has yet to think before it does anything else, at full speed, ns.
+    thinks_ns: u64,
     frozen_since_ns: u64,
     pub(super) finish_ns: u64,
     pub(super) longest_frozen_ns: u64,
@@ -55,8 +53,7 @@ impl State {
             submitted: 0,
             position: 0,
             is_in_last_call: false,
-            ready_ns: spec.start_ns + MS,
-            held_ns: 0,
+            thinks_ns: spec.before_ns,
             frozen_since_ns: 0,
             // Who has nothing to do is done.
             finish_ns: if spec.bytes == 0 {
@@ -121,7 +118,7 @@ impl State {
 
     /// Submits what it can.
     pub(super) fn submit(&mut self, now_ns: u64) {
-        while self.is_there(now_ns) && self.can_submit() && now_ns >= self.ready_ns {
+        while self.is_there(now_ns) && self.can_submit() && self.thinks_ns == 0 {
             self.is_in_last_call =
                 self.spec.last_call.is_some() && self.submitted_bytes >= self.first_bytes();
             let (request_bytes, jumps, left_bytes) = self.part();
@@ -143,6 +140,11 @@ impl State {
             self.submitted += 1;
             self.sample.outstanding += 1;
             self.sample.last_submit_ns = now_ns;
+            if let Some(period_ns) = self.spec.period_ns
+                && !self.is_in_last_call
+            {
+                self.thinks_ns = period_ns;
+            }
         }
     }
 
@@ -152,9 +154,52 @@ impl State {
             && self.submitted_bytes < self.spec.bytes
     }
 
-    /// When it does something by itself.
-    pub(super) fn next_ns(&self, now_ns: u64) -> Option<u64> {
-        (self.can_submit() && self.ready_ns > now_ns).then_some(self.ready_ns)
+    /// When it begins by itself.
+    pub(super) fn begins_ns(&self, now_ns: u64) -> Option<u64> {
+        let begins_ns = self.spec.start_ns + MS;
+        (self.finish_ns == 0 && begins_ns > now_ns).then_some(begins_ns)
+    }
+
+    /// Processors that it would keep busy now.
+    pub(super) fn processors(&self, now_ns: u64) -> f64 {
+        if self.is_thinking(now_ns) {
+            self.spec.processors
+        } else {
+            0.0
+        }
+    }
+
+    fn is_thinking(&self, now_ns: u64) -> bool {
+        self.is_there(now_ns) && self.thinks_ns > 0 && !self.sample.frozen
+    }
+
+    /// How fast it thinks where it gets this `share` of each processor that it asks for: 1 is undisturbed.
+    fn pace(&self, share: f64) -> f64 {
+        let part = self.spec.processors.clamp(0.0, 1.0);
+        1.0 / (part / share + 1.0 - part)
+    }
+
+    /// When it will have thought, where nothing changes before.
+    pub(super) fn thought_ns(&self, now_ns: u64, share: f64) -> Option<u64> {
+        let left_ns = (self.thinks_ns as f64 / self.pace(share)).ceil() as u64;
+        self.is_thinking(now_ns).then_some(now_ns + left_ns)
+    }
+
+    /// It thinks for so long from `now_ns`.
+    pub(super) fn think(&mut self, now_ns: u64, elapsed_ns: u64, share: f64) {
+        if self.is_thinking(now_ns) {
+            let done_ns = (elapsed_ns as f64 * self.pace(share)).ceil() as u64;
+            self.thinks_ns = self.thinks_ns.saturating_sub(done_ns);
+            self.end_if_done(now_ns + elapsed_ns);
+        }
+    }
+
+    /// It ends when all is moved and thought; one that is frozen does so when it is thawed.
+    fn end_if_done(&mut self, now_ns: u64) {
+        let is_done = self.sample.bytes == self.spec.bytes && self.thinks_ns == 0;
+        if is_done && !self.sample.frozen {
+            self.finish_ns = now_ns;
+        }
     }
 
     pub(super) fn complete(
@@ -173,45 +218,33 @@ impl State {
         sample.device_ns += device_ns;
         sample.outstanding -= 1;
         self.latencies_ns.push(now_ns - request.submitted_ns);
-        let mut busy_ns = self.spec.pause_ns;
+        let mut pause_ns = self.spec.pause_ns;
         if let Some((requests, compute_ns)) = self.spec.phase
             && sample.requests.is_multiple_of(requests)
         {
-            busy_ns += compute_ns;
-        }
-        if let Some(period_ns) = self.spec.period_ns {
-            busy_ns += (request.submitted_ns + period_ns).saturating_sub(now_ns);
+            pause_ns += compute_ns;
         }
         if self.is_in_last_call {
-            self.ready_ns = now_ns;
-        } else if sample.frozen {
-            self.held_ns = busy_ns;
-        } else if busy_ns > 0 {
-            self.ready_ns = now_ns + busy_ns;
+            self.thinks_ns = 0;
+        } else {
+            self.thinks_ns = self.thinks_ns.max(pause_ns);
         }
-        // One that is frozen in its last call leaves that when it is thawed.
-        let is_held = self.is_in_last_call && self.sample.frozen;
-        if self.sample.bytes == self.spec.bytes && !is_held {
-            self.note_frozen(now_ns);
-            self.sample.frozen = false;
-            self.finish_ns = now_ns;
+        if self.sample.bytes == self.spec.bytes {
+            self.thinks_ns = self.spec.after_ns;
         }
+        self.end_if_done(now_ns);
     }
 
     pub(super) fn order(&mut self, action: Action, now_ns: u64) {
         match action {
             Action::Freeze => {
-                self.held_ns = self.ready_ns.saturating_sub(now_ns);
                 self.frozen_since_ns = now_ns;
                 self.sample.frozen = true;
             }
             Action::Thaw => {
                 self.note_frozen(now_ns);
-                self.ready_ns = now_ns + self.held_ns;
                 self.sample.frozen = false;
-                if self.sample.bytes == self.spec.bytes {
-                    self.finish_ns = now_ns;
-                }
+                self.end_if_done(now_ns);
             }
         }
     }
@@ -221,5 +254,40 @@ impl State {
         if self.sample.frozen {
             self.longest_frozen_ns = self.longest_frozen_ns.max(now_ns - self.frozen_since_ns);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{DiskModel, Nothing, Spec, run_beside};
+
+    const DISK: DiskModel = DiskModel {
+        bytes_per_s: 100e6,
+        near_ns: 0,
+        far_ns: 0,
+        request_ns: 0,
+        slots: 1,
+    };
+
+    /// How long each of two equal tasks takes that think 100 ms before they read.
+    fn took_ns(processors_each: f64, processors: f64) -> Vec<u64> {
+        let task = Spec {
+            before_ns: 100_000_000,
+            processors: processors_each,
+            ..Spec::stream(1_000_000)
+        };
+        run_beside(&DISK, processors, &[task; 2], &mut Nothing, u64::MAX / 2).took_ns
+    }
+
+    #[test]
+    fn tasks_that_compute_share_processors_and_those_that_sleep_do_not() {
+        let near = |took: Vec<u64>, ms: u64| {
+            took.iter()
+                .all(|ns| ns.abs_diff(ms * 1_000_000) < 25_000_000)
+        };
+        assert!(near(took_ns(1.0, 1.0), 215));
+        assert!(near(took_ns(0.0, 1.0), 115));
+        assert!(near(took_ns(1.0, 2.0), 115));
+        assert_eq!(took_ns(1.0, 2.0), took_ns(1.0, f64::INFINITY));
     }
 }

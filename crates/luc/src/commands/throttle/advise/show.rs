@@ -67,7 +67,8 @@ fn of_disk(f: &mut fmt::Formatter<'_>, disk: &DiskAdvice) -> fmt::Result {
         )?;
     }
     if !disk.gains {
-        return writeln!(f, "nothing to be gained: {}", disk.reason);
+        writeln!(f, "nothing to be gained: {}", disk.reason)?;
+        return certainty(f, disk);
     }
     gains(f, disk)
 }
@@ -95,12 +96,29 @@ fn tasks(f: &mut fmt::Formatter<'_>, disk: &DiskAdvice) -> fmt::Result {
     Ok(())
 }
 
+/// How near the model comes to what was seen.
+fn certainty(f: &mut fmt::Formatter<'_>, disk: &DiskAdvice) -> fmt::Result {
+    let (all, each) = (disk.model_over_seen, 100.0 * disk.model_off);
+    if disk.is_doubtful {
+        return writeln!(
+            f,
+            "     do not believe it: without the throttle the model takes {all:.2} times what was seen until all are done, \
+             and is off by {each:.0} % for a task on average"
+        );
+    }
+    writeln!(
+        f,
+        "     the model without the throttle takes {all:.2} times what was seen, off by {each:.0} % for a task on average"
+    )
+}
+
 fn gains(f: &mut fmt::Formatter<'_>, disk: &DiskAdvice) -> fmt::Result {
     writeln!(
         f,
         "with the throttle, predicted: {} ({} freezes and thaws)",
         disk.reason, disk.orders
     )?;
+    certainty(f, disk)?;
     let (now, then) = (&disk.now, &disk.then);
     let longest = disk.tasks.iter().map(|task| task.longest_frozen_s);
     writeln!(
@@ -113,8 +131,10 @@ fn gains(f: &mut fmt::Formatter<'_>, disk: &DiskAdvice) -> fmt::Result {
     )?;
     writeln!(
         f,
-        "     weighted speedup (WS) {:.2} instead of {:.2}; longest freeze {}",
+        "     weighted speedup (WS) {:.2} ({:.2} to {:.2}, by who comes first) instead of {:.2}; longest freeze {}",
         then.weighted_speedup,
+        disk.then_range.0,
+        disk.then_range.1,
         now.weighted_speedup,
         time(longest.fold(0.0, f64::max))
     )?;
