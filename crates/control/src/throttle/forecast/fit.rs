@@ -180,12 +180,15 @@ fn rate_of(task: &Seen) -> Option<f64> {
         .or_else(|| sequential_rate(task).filter(|_| is_stream))
 }
 
-/// What a task's sequential reads moved, gaps included, bytes per second. Whoever thinks has larger gaps, so the fastest
-/// task tells the disk's rate.
+/// What a task's sequential reads moved, gaps included, bytes per second. One that thinks for most of the time from one
+/// to the next tells how fast it thinks, not what the disk moves: `None`.
 #[must_use]
 pub fn sequential_rate(task: &Seen) -> Option<f64> {
     let is_enough = task.sequential_bytes >= LEAST_BYTES && task.sequential_apart_ns > 0;
-    is_enough.then(|| task.sequential_bytes as f64 * 1e9 / task.sequential_apart_ns as f64)
+    let apart_ns = task.sequential_apart_ns / task.sequential_reads.max(1);
+    let thinks = 2 * task.think_ns / task.requests().max(1) > apart_ns;
+    (is_enough && !thinks)
+        .then(|| task.sequential_bytes as f64 * 1e9 / task.sequential_apart_ns as f64)
 }
 
 /// A task that does what was seen of this one; `from_ns` is when the first of all began, `bytes_per_s` the rate where
@@ -318,6 +321,22 @@ mod tests {
             alone.abs_diff(moved_ns + 150_000_000) < 20_000_000,
             "{alone}"
         );
+    }
+
+    #[test]
+    fn a_task_that_thinks_all_the_time_does_not_tell_the_rate() {
+        let reads = Seen {
+            sequential_reads: 256,
+            sequential_bytes: 32 << 20,
+            sequential_apart_ns: 256 * 2_300_000,
+            ..stream(32 << 20)
+        };
+        assert!(sequential_rate(&reads).is_some());
+        let thinks = Seen {
+            think_ns: 256 * 2_200_000,
+            ..reads
+        };
+        assert_eq!(sequential_rate(&thinks), None);
     }
 
     #[test]
