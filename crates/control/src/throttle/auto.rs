@@ -157,7 +157,11 @@ impl Auto {
             if !is_new && !is_due && task.served_ns == 0 {
                 continue;
             }
-            let lacking_ns = self.learned.lacking_ns(table, task.id());
+            let lacking_ns = if task.is_about_to_end() {
+                Some(1)
+            } else {
+                self.learned.lacking_ns(table, task.id())
+            };
             let size_ns =
                 believed_size_ns(task.attained_ns(), lacking_ns, self.config.first_class_ns);
             if is_new {

@@ -10,6 +10,10 @@ pub(super) const IDLE_NS: u64 = 20_000_000;
 const ORDER_SHOWS_NS: u64 = 100_000_000;
 /// Rates are learned over this much time, then the older half is forgotten, ns.
 const MEMORY_NS: f64 = 10e9;
+/// A task that has had all that was known of it is about to end, until it has had this part of that more,
+const OUTLIVED_PART: u64 = 10;
+/// and this much, ns.
+const OUTLIVED_NS: u64 = 50_000_000;
 /// A rate is known when it was watched for this long, ns.
 pub(super) const KNOWN_NS: f64 = 30e6;
 
@@ -84,6 +88,8 @@ pub(super) struct Task {
     pub(super) solo_device: Rate,
     /// Bytes per nanosecond while everybody may run.
     pub(super) together: Rate,
+    /// Device time that it had had when nothing was left of what is known of it, ns.
+    all_done_ns: Option<u64>,
     is_seen: bool,
 }
 
@@ -108,6 +114,7 @@ impl Task {
             solo_requests: 0,
             solo_device: Rate::default(),
             together: Rate::default(),
+            all_done_ns: None,
             is_seen: true,
         }
     }
@@ -129,6 +136,13 @@ impl Task {
     /// Device time since it was first seen, ns.
     pub(super) fn attained_ns(&self) -> u64 {
         self.last.device_ns.saturating_sub(self.began_device_ns)
+    }
+
+    /// Whether nothing is left of what is known of it, and it has not gone on for long since.
+    pub(super) fn is_about_to_end(&self) -> bool {
+        self.all_done_ns.is_some_and(|done_ns| {
+            self.attained_ns() <= done_ns + done_ns / OUTLIVED_PART + OUTLIVED_NS
+        })
     }
 
     /// Notes an order to it.
@@ -153,6 +167,10 @@ impl Task {
         });
         self.last = *sample;
         self.is_seen = true;
+        self.all_done_ns = match sample.remaining_bytes {
+            Some(0) => self.all_done_ns.or(Some(self.attained_ns())),
+            _ => None,
+        };
         self.look_for_others_orders(now_ns);
         let is_active = self.active_ns > 0 && now_ns.saturating_sub(self.active_ns) < IDLE_NS;
         self.wants = self.is_frozen || is_active;
