@@ -280,7 +280,7 @@ mod tests {
         assert!(
             joins
                 .iter()
-                .all(|call| !call.may_wait(&[memory.clone()], |_| None))
+                .all(|call| !call.may_wait(std::slice::from_ref(&memory), |_| None))
         );
         drop(end);
         assert!(joining.join().expect("ends"));

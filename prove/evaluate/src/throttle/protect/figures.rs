@@ -10,6 +10,9 @@ use crate::error::EvaluateError;
 use crate::harness::missing;
 use crate::throttle::settings::PEAK_BYTES_PER_SECOND;
 
+/// A figure of a run, and its name.
+type Figure = (&'static str, fn(&Run) -> f64);
+
 /// A client beside batch once, and alone in the same guest.
 #[derive(Debug, Clone, Copy)]
 struct Run {
@@ -241,7 +244,7 @@ impl Group {
     }
 
     fn targets_of_fsyncs(&self) -> Vec<Target> {
-        let figures: [(&str, fn(&Run) -> f64); 2] = [
+        let figures: [Figure; 2] = [
             ("mean", |run| run.beside.mean_ms),
             ("99th percentile", |run| run.beside.p99_ms),
         ];
