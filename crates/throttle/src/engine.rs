@@ -3,6 +3,7 @@
 mod counters;
 mod frozen;
 mod inversions;
+mod kind;
 mod task;
 mod waiting;
 
@@ -28,6 +29,7 @@ use crate::record::Record;
 use crate::{Hierarchy, ThrottleError};
 pub use counters::{Counters, OrderCount};
 use frozen::Frozen;
+pub use kind::TaskKind;
 use task::Task;
 pub use task::Totals;
 
@@ -49,29 +51,6 @@ pub struct EngineOptions {
     pub max_frozen_ns: u64,
     /// Part of the time that batch gets beside protected tasks at least: 0 to 1.
     pub batch_floor: f64,
-}
-
-/// What is known of a task when it is added.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TaskKind {
-    /// What may be done to it.
-    pub class: Class,
-    /// Bytes that it will read and write, if known.
-    pub size_bytes: Option<u64>,
-    /// What 99 of 100 of its waits for a disk are to take at most, ns; only of class protected.
-    pub p99_ns: Option<u64>,
-}
-
-impl TaskKind {
-    /// One of which nothing else is known.
-    #[must_use]
-    pub fn of(class: Class) -> Self {
-        Self {
-            class,
-            size_bytes: None,
-            p99_ns: None,
-        }
-    }
 }
 
 /// The throttle of one machine.

@@ -11,6 +11,7 @@
 
 mod candidate;
 mod file_locks;
+mod found;
 mod links;
 mod locks;
 mod pair;
@@ -22,61 +23,20 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use luc_control::throttle::sample::TaskId;
-
 use crate::Hierarchy;
 use crate::observer::Observer;
 pub(crate) use candidate::Candidate;
 use file_locks::FileLocks;
+pub use found::Resource;
+pub(crate) use found::{Inversion, LOOK_EVERY_NS};
 use links::{Kind, Links};
 
-/// How often it is looked for while something is frozen, ns.
-pub(crate) const LOOK_EVERY_NS: u64 = 20_000_000;
 /// Tasks that waited for each other are treated as one for this long, ns.
 pub(crate) const COUPLED_NS: u64 = 3_600_000_000_000;
 /// The same inversion is told again after this time, ns.
 const TELL_EVERY_NS: u64 = 10_000_000_000;
 /// Notices that nobody took, at most; older ones are forgotten.
 const MOST_NOTICES: usize = 256;
-
-/// What is waited for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Resource {
-    /// A file lock: flock, or one of fcntl.
-    FileLock,
-    /// A pipe.
-    Pipe,
-    /// A Unix socket.
-    Socket,
-    /// A futex in shared memory.
-    Futex,
-}
-
-impl Resource {
-    fn name(self) -> &'static str {
-        match self {
-            Self::FileLock => "a file lock",
-            Self::Pipe => "a pipe",
-            Self::Socket => "a socket",
-            Self::Futex => "a futex",
-        }
-    }
-}
-
-/// Somebody who waits for a frozen task.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Inversion {
-    /// The frozen task.
-    pub(crate) holder: TaskId,
-    /// Who waits, where that is a task.
-    pub(crate) waiter: Option<TaskId>,
-    /// The cgroup of whoever waits, where it is known.
-    pub(crate) waiter_cgroup: Option<PathBuf>,
-    /// For what.
-    pub(crate) resource: Resource,
-    /// Whether the two are to be treated as one.
-    pub(crate) is_usual: bool,
-}
 
 /// A frozen task was thawed since somebody waited for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -212,6 +172,8 @@ impl Inversions {
 
 #[cfg(test)]
 mod tests {
+    use luc_control::throttle::sample::TaskId;
+
     use super::*;
 
     fn inversion() -> Inversion {

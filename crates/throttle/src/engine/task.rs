@@ -7,7 +7,8 @@ use luc_probe::contention::TaskSlot;
 use serde::Serialize;
 
 use super::frozen::Frozen;
-use super::{TaskKind, waiting};
+use super::kind::TaskKind;
+use super::waiting;
 use crate::ThrottleError;
 use crate::cgroup::Cgroup;
 use crate::inversion::Candidate;

@@ -14,9 +14,9 @@ use luc_control::throttle::sample::TaskId;
 use luc_probe::contention::{LockNews, RefusedLock};
 
 use super::candidate::Candidate;
+use super::found::{Inversion, LOOK_EVERY_NS, Resource};
 use super::locks::{self, Locks, Wait};
 use super::refusals::{Key, Refusals, key};
-use super::{Inversion, LOOK_EVERY_NS, Resource};
 use crate::Hierarchy;
 use crate::observer::Observer;
 

@@ -3,8 +3,9 @@
 use super::super::sample::TaskId;
 use super::super::vector_points::LossCurve;
 use super::task::{KNOWN_NS, Table, Task};
-use super::trial::LONGEST_WINDOW_NS;
 
+/// In the curve it counts as if it had been watched for so long, ns.
+const WATCHED_NS: u64 = 250_000_000;
 /// A task's rate alone is taken as it is after this time, ns.
 const SURE_NS: f64 = 250e6;
 
@@ -70,7 +71,7 @@ impl Assumed {
     pub(super) fn write(&self, curve: &mut LossCurve, now_ns: u64) {
         let tasks = self.parts.len();
         curve.forget(tasks);
-        curve.add(tasks, self.speed_up(), LONGEST_WINDOW_NS, now_ns);
+        curve.add(tasks, self.speed_up(), WATCHED_NS, now_ns);
     }
 
     /// Takes rates alone that were learned since; says whether all are known, so that nothing is assumed any more. A

@@ -23,7 +23,7 @@ const AGAIN_NS: u64 = 60_000_000_000;
 /// A window is at least about this long, ns.
 const WINDOW_NS: u64 = 60_000_000;
 /// A window that is not clear is ended after this time, ns.
-pub(super) const LONGEST_WINDOW_NS: u64 = 250_000_000;
+const LONGEST_WINDOW_NS: u64 = 250_000_000;
 /// A task alone is watched for at least this long before running together is judged the better, ns,
 const GLANCE_NS: f64 = 6e6;
 /// and over at least so many requests.
