@@ -1,13 +1,13 @@
 //! The parts of the evaluation: the one table of them.
 
 use luc_claims::report::Page;
+use luc_evaluate_throttle as throttle;
 
 use super::harness::Harness;
 use super::plans::{Planned, planned};
 use super::{
     EvaluateError, analysis, call_cost, coverage, engine, faults, kills, personalities, powercut,
-    prediction, recording, safety, services, sigkill, sweep_kills, throttle, throttle_safety,
-    truth,
+    prediction, recording, safety, services, sigkill, sweep_kills, truth,
 };
 
 /// A part of the evaluation.
@@ -58,9 +58,9 @@ pub const PARTS: [Part; 36] = [
     part("throttle-advise", "What luc throttle advise predicts, and what comes", Here(throttle::advised::run)),
     part("throttle-paper", "WiseThrottling's experiments and rules, beside its figures", Here(throttle::paper::run)),
     part("throttle-protect", "A client that must be answered soon, beside batch, in virtual time", Here(throttle::protect::run)),
-    part("throttle-safety", "A throttle that is killed, and what it costs", Here(throttle_safety::run)),
-    part("throttle-inversions", "How long somebody waits for what a frozen task has", Here(throttle_safety::inversions::run)),
-    part("throttle-soak", "A throttle among services that come, go and are killed, for two hours", Here(throttle_safety::soak::run)),
+    part("throttle-safety", "A throttle that is killed, and what it costs", Here(throttle::safety::run)),
+    part("throttle-inversions", "How long somebody waits for what a frozen task has", Here(throttle::safety::inversions::run)),
+    part("throttle-soak", "A throttle among services that come, go and are killed, for two hours", Here(throttle::safety::soak::run)),
     part("coverage", "Whether intervals cover", Here(coverage::run)),
     part("kernel-powercut", "Power cuts with luc.ko", Here(safety::powercut::run)),
     part("kernel-cycles", "luc.ko loaded and unloaded under load", Here(safety::cycles::run)),

@@ -4,5 +4,4 @@
 pub(super) mod cycles;
 pub(super) mod guest;
 pub(super) mod powercut;
-pub(super) mod resume;
 pub(super) mod stress;

@@ -7,11 +7,12 @@ use luc_claims::report::{Page, Table, Target};
 use luc_vm::Outcome;
 use serde_json::{Value, json};
 
-use super::guest::{Guests, succeed, warnings};
-use super::resume::Runs;
+use super::guest::{Guests, warnings};
 use crate::error::EvaluateError;
+use crate::guests::succeed;
 use crate::harness::{Harness, missing};
 use crate::progress::Progress;
+use crate::runs::Runs;
 
 /// Cycles of one boot.
 const CHUNK: u64 = 250;

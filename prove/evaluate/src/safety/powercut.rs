@@ -5,12 +5,13 @@ use std::time::Duration;
 use luc_claims::report::{Page, Table, Target};
 use serde_json::{Value, json};
 
-use super::guest::{Guests, succeed, warnings};
-use super::resume::Runs;
+use super::guest::{Guests, warnings};
 use crate::error::EvaluateError;
+use crate::guests::succeed;
 use crate::harness::{Harness, missing};
 use crate::powercut::{HEADS, Tally};
 use crate::progress::Progress;
+use crate::runs::Runs;
 
 /// The kernel.
 const VERSION: &str = "6.1";

@@ -6,11 +6,12 @@ use std::time::Duration;
 use luc_claims::report::{Page, Table, Target};
 use serde_json::{Value, json};
 
-use super::guest::{Guests, succeed, warnings};
-use super::resume::Runs;
+use super::guest::{Guests, warnings};
 use crate::error::EvaluateError;
+use crate::guests::succeed;
 use crate::harness::{Harness, missing};
 use crate::progress::Progress;
+use crate::runs::Runs;
 
 /// The settings: the first is what the others are compared with.
 const SETTINGS: [(&str, &str); 5] = [

@@ -1,0 +1,287 @@
+//! Part `throttle-advise`: what `luc throttle advise` predicts of mixes, against what `luc throttle` makes of them.
+
+use luc_claims::report::{Page, Table, Target, number};
+use luc_stats::median;
+use luc_vm::Kernel;
+use serde_json::{Value, json};
+
+use super::guest::{alone_s, boot, cells, script, times};
+use super::mixes::{Mix, Model};
+use super::settings::{Setting, plain};
+use super::{KERNEL, figures};
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{Harness, missing};
+use luc_harness::progress::Progress;
+use luc_harness::runs::Runs;
+
+/// How long the guest's disk is measured.
+const LEARN: &str = "13s";
+/// What is predicted is to be this near, as a part of what comes, on average.
+const NEAR: f64 = 0.10;
+/// How often a mix runs throttled: what comes varies with the moment at which it begins.
+const THROTTLED_RUNS: usize = 3;
+/// What advice rests on.
+const KNOWLEDGE: [&str; 2] = ["seen", "learned"];
+const PREDICTED: [&str; 3] = ["WS", "TP", "worst task"];
+
+/// Ten mixes.
+fn mixes() -> Vec<Mix> {
+    let mut all = vec![
+        Mix::streams(4, 32),
+        Mix::streams(8, 32),
+        Mix {
+            name: "4 long streams".to_owned(),
+            ..Mix::streams(4, 128)
+        },
+        Mix::unequal(4, 16),
+    ];
+    all.extend((0..5).map(Mix::compounded));
+    all.push(Mix::on(Model::Ssd, 64));
+    all
+}
+
+/// Makes the part.
+///
+/// # Errors
+/// [`EvaluateError`].
+pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+    if let Some(reason) = luc_vm::missing() {
+        return Err(reason.into());
+    }
+    let kernel = Kernel::find(KERNEL)?;
+    let all: Vec<Mix> = mixes()
+        .into_iter()
+        .filter(|mix| harness.options.wants(&mix.name))
+        .collect();
+    if all.is_empty() {
+        return Err(EvaluateError::NoCell(
+            harness.options.only.clone().unwrap_or_default(),
+        ));
+    }
+    let seeds = harness.options.repeats.unwrap_or(1) as u64;
+    let runs = Runs::open(harness);
+    let mut progress = Progress::new(harness.part, all.len() * seeds as usize);
+    let mut compared = Vec::new();
+    for mix in &all {
+        for seed in harness.options.seed..harness.options.seed + seeds {
+            let key = json!({ "mix": mix.name, "places": seed });
+            let result = runs.get(&key, || in_guest(harness, &kernel, mix, seed))?;
+            for knowledge in KNOWLEDGE {
+                compared.push(Compared::of(mix, knowledge, &result)?);
+            }
+            progress.step(&format!("{}, places {seed}", mix.name));
+        }
+    }
+    Ok(page(&compared, kernel.release()))
+}
+
+/// Alone, advised and throttled; then the same after the disk was measured.
+fn in_guest(
+    harness: &Harness,
+    kernel: &Kernel,
+    mix: &Mix,
+    seed: u64,
+) -> Result<Value, EvaluateError> {
+    let setting = |policy| Setting { policy, ..plain() };
+    let (advise, auto) = (setting("advise"), setting("auto"));
+    let mut lines = cells(mix, &[]);
+    for knowledge in KNOWLEDGE {
+        if knowledge == "learned" {
+            lines.push(format!("learn learn {LEARN}"));
+        }
+        let mut together = |name: String, setting: &Setting| {
+            let line = cells(mix, &[setting]).pop().unwrap_or_default();
+            lines.push(line.replacen("together.0", &name, 1));
+        };
+        together(format!("advise.{knowledge}"), &advise);
+        for number in 0..THROTTLED_RUNS {
+            together(format!("auto.{knowledge}.{number}"), &auto);
+        }
+    }
+    let outcome = boot(harness, kernel, mix, script(mix, &lines, seed))?;
+    let file = |name: String| outcome.file(&name).ok_or_else(|| missing(&name));
+    let mut result = json!({ "tasks": mix.about(), "alone_s": alone_s(&outcome, mix)? });
+    for knowledge in KNOWLEDGE {
+        let auto: Result<Vec<_>, EvaluateError> = (0..THROTTLED_RUNS)
+            .map(|number| times(&file(format!("auto.{knowledge}.{number}.tasks"))?))
+            .collect();
+        let advice: Value = serde_json::from_str(&file(format!("advise.{knowledge}.json"))?)
+            .map_err(|_| missing("advice"))?;
+        result[knowledge] = json!({
+            "advice": advice,
+            "none": times(&file(format!("advise.{knowledge}.tasks"))?)?,
+            "auto": auto?,
+        });
+    }
+    result["learn"] = serde_json::from_str(&file("learn.json".to_owned())?)
+        .map_err(|_| missing("what was learned"))?;
+    Ok(result)
+}
+
+/// Predictions for a mix beside what came.
+#[derive(Debug)]
+struct Compared {
+    mix: String,
+    knowledge: &'static str,
+    predicted: [f64; 3],
+    obtained: [f64; 3],
+    /// The largest WS less the smallest of the throttled runs, as a part of their median.
+    spread: f64,
+    /// Mean error of the times alone, as a part of them.
+    alone_error: f64,
+    /// The model without a throttle, over what was seen.
+    model_over_seen: f64,
+}
+
+impl Compared {
+    fn of(mix: &Mix, knowledge: &'static str, result: &Value) -> Result<Self, EvaluateError> {
+        let list = |value: &Value| -> Result<Vec<(f64, f64)>, EvaluateError> {
+            serde_json::from_value(value.clone()).map_err(|_| missing("the times of tasks"))
+        };
+        let alone: Vec<f64> = serde_json::from_value(result["alone_s"].clone())
+            .map_err(|_| missing("the times alone"))?;
+        let of = &result[knowledge];
+        let none = finish(&list(&of["none"])?);
+        let runs = of["auto"].as_array().ok_or_else(|| missing("the runs"))?;
+        let runs: Result<Vec<_>, EvaluateError> = runs
+            .iter()
+            .map(|run| Ok(obtained(&alone, &none, &finish(&list(run)?))))
+            .collect();
+        let runs = runs?;
+        let advice = &of["advice"]["disks"][0];
+        let tasks = advice["tasks"]
+            .as_array()
+            .filter(|tasks| tasks.len() == alone.len())
+            .ok_or_else(|| missing("advice on each task"))?;
+        let number = |value: &Value| value.as_f64().ok_or_else(|| missing("a prediction"));
+        let mut alone_error = 0.0;
+        for (task, alone) in tasks.iter().zip(&alone) {
+            alone_error += (number(&task["alone_s"])? / alone - 1.0).abs() / tasks.len() as f64;
+        }
+        Ok(Self {
+            mix: mix.name.clone(),
+            knowledge,
+            predicted: [
+                number(&advice["then"]["weighted_speedup"])?,
+                number(&advice["then"]["throughput_per_s"])?,
+                number(&advice["worst"]["then_s"])? / number(&advice["worst"]["now_s"])?,
+            ],
+            spread: spread(&runs.iter().map(|run| run[0]).collect::<Vec<f64>>()),
+            obtained: of_runs(&runs).ok_or_else(|| missing("a throttled run"))?,
+            alone_error,
+            model_over_seen: number(&advice["model_over_seen"])?,
+        })
+    }
+
+    /// By how much each prediction was off, as a part of what came.
+    fn errors(&self) -> [f64; 3] {
+        [0, 1, 2].map(|i| self.predicted[i] / self.obtained[i] - 1.0)
+    }
+}
+
+fn finish(times: &[(f64, f64)]) -> Vec<f64> {
+    times.iter().map(|time| time.1).collect()
+}
+
+/// WS, TP and the worst task of one run, of the times alone, unthrottled and throttled.
+fn obtained(alone: &[f64], none: &[f64], auto: &[f64]) -> [f64; 3] {
+    let parts = alone.iter().zip(auto).map(|(alone, auto)| alone / auto);
+    let worst = auto.iter().zip(none).map(|(auto, none)| auto / none);
+    let all_done = auto.iter().copied().fold(0.0, f64::max);
+    [
+        parts.sum(),
+        auto.len() as f64 / all_done,
+        worst.fold(0.0, f64::max),
+    ]
+}
+
+/// The median over all runs, figure by figure.
+fn of_runs(runs: &[[f64; 3]]) -> Option<[f64; 3]> {
+    let of = |i: usize| median(&runs.iter().map(|run| run[i]).collect::<Vec<f64>>());
+    Some([of(0)?, of(1)?, of(2)?])
+}
+
+fn spread(values: &[f64]) -> f64 {
+    let largest = values.iter().copied().fold(f64::MIN, f64::max);
+    let smallest = values.iter().copied().fold(f64::MAX, f64::min);
+    median(values).map_or(0.0, |middle| (largest - smallest) / middle)
+}
+
+fn percent(part: f64) -> String {
+    format!("{:+.1} %", 100.0 * part)
+}
+
+fn page(compared: &[Compared], release: &str) -> Page {
+    let mut table = Table::new(&[
+        "mix",
+        "model from",
+        "WS predicted",
+        "came",
+        "off by",
+        "WS of the runs apart",
+        "TP predicted, 1/s",
+        "came",
+        "off by",
+        "worst task predicted",
+        "came",
+        "off by",
+        "times alone off by",
+        "model over seen, unthrottled",
+    ]);
+    for one in compared {
+        let mut row = vec![one.mix.clone(), one.knowledge.to_owned()];
+        for (i, error) in one.errors().into_iter().enumerate() {
+            row.push(number(one.predicted[i]));
+            row.push(number(one.obtained[i]));
+            row.push(percent(error));
+            if i == 0 {
+                row.push(format!("{:.0} %", 100.0 * one.spread));
+            }
+        }
+        row.push(percent(one.alone_error));
+        row.push(number(one.model_over_seen));
+        table.row(row);
+    }
+    let mut targets = Vec::new();
+    for knowledge in KNOWLEDGE {
+        let of: Vec<&Compared> = compared
+            .iter()
+            .filter(|one| one.knowledge == knowledge)
+            .collect();
+        let mut all = Vec::new();
+        for (i, what) in PREDICTED.iter().enumerate() {
+            let errors: Vec<f64> = of.iter().map(|one| one.errors()[i].abs()).collect();
+            all.extend(&errors);
+            targets.push(Target::below(
+                format!("{what}, model as {knowledge}: mean error, as a part of what comes"),
+                figures::mean(&errors),
+                NEAR,
+            ));
+        }
+        targets.push(Target::below(
+            format!("all three, model as {knowledge}: mean error"),
+            figures::mean(&all),
+            NEAR,
+        ));
+    }
+    Page {
+        title: "What advice predicts, and what comes".to_owned(),
+        about: about(release),
+        tables: vec![("Predictions and what came.".to_owned(), table)],
+        targets,
+    }
+}
+
+fn about(release: &str) -> String {
+    format!(
+        "In guests with Linux {release} in virtual time, on the disks and mixes of [throttle](throttle.md). `luc throttle \
+         advise --task ...` runs a mix without a throttle and predicts what the throttle would make of it; then \
+         `luc throttle run` with policy auto runs the same mix, and each task runs alone. WS is the sum of time alone over \
+         time together, predicted with the predicted times alone; TP is tasks over the time until all are done; the worst \
+         task is the one whose time with the throttle is the largest part of its time without, and the figure is that \
+         part. What comes is the median of {THROTTLED_RUNS} throttled runs: each begins at another moment of the disk's \
+         rotation and of the policy's looks, and the table says how far their WS are apart, as a part of the median. The \
+         model of the disk is fitted to what was seen of the mix itself (*seen*), or `luc throttle learn` has measured \
+         the disk before, for {LEARN} (*learned*); its policy then begins with that, too."
+    )
+}

@@ -1,0 +1,159 @@
+//! Part `throttle`: tasks that ruin each other's disk, under each rival at its best and under `luc throttle`.
+//!
+//! `mixes` are the tasks, `settings` what they run under, `guest` runs both in virtual time, `figures` makes tables and
+//! targets. `host` is part `throttle-host`: the same on the running kernel, with fewer rivals.
+//! `paper` is part `throttle-paper`: the paper's experiments and its figures.
+//! `protect` is part `throttle-protect`: a client that must be answered soon, beside batch.
+//! `advised` is part `throttle-advise`: what `luc throttle advise` predicts, against what comes.
+
+pub mod advised;
+mod figures;
+mod guest;
+pub mod host;
+mod mixes;
+pub mod paper;
+pub mod protect;
+pub mod safety;
+mod settings;
+
+use luc_claims::report::Page;
+use luc_vm::Kernel;
+use serde_json::{Value, json};
+
+use figures::Group;
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{Harness, missing};
+use luc_harness::progress::Progress;
+use luc_harness::runs::Runs;
+use mixes::{Mix, Model};
+use settings::{Setting, main_ours, main_rivals, ours, rivals};
+
+/// Debian's kernel with all rivals.
+const KERNEL: &str = "6.1";
+/// Places of the files that are tried; more make intervals narrower.
+const SEEDS: usize = 3;
+
+/// A mix, the rivals that it is run under, and our settings.
+type Case = (Mix, Vec<Setting>, Vec<Setting>);
+
+/// All mixes.
+fn cases() -> Vec<Case> {
+    let streams = [(4, 32), (8, 32)].map(|(count, file_mib)| {
+        let mix = Mix::streams(count, file_mib);
+        (mix, rivals(count), ours())
+    });
+    let long = [4, 8].map(|count| Mix {
+        name: format!("{count} long streams"),
+        ..Mix::streams(count, 128)
+    });
+    let unequal = Mix::unequal(4, 16);
+    let batches = [16, 32].map(|count| Mix::batch(count, 16));
+    let compounded = (0..5).map(Mix::compounded);
+    let others = [Model::Ssd, Model::Cloud].map(|model| Mix::on(model, 64));
+    let long_others = [Model::Ssd, Model::Cloud].map(|model| Mix {
+        name: format!("4 long streams, {}", model.name()),
+        ..Mix::on(model, 256)
+    });
+    let alone = Mix {
+        name: "1 stream".to_owned(),
+        ..Mix::streams(1, 64)
+    };
+    let mut all: Vec<Case> = streams.into();
+    let rest = long.into_iter().chain([unequal]);
+    let rest = rest.chain(batches).chain(compounded);
+    let rest = rest.chain(others).chain(long_others);
+    all.extend(rest.map(|mix| (mix, main_rivals(), main_ours())));
+    let nothing_to_gain = [alone, Mix::light(4, 16)];
+    all.extend(nothing_to_gain.map(|mix| (mix, vec![settings::plain()], main_ours())));
+    all
+}
+
+/// Makes part `throttle`.
+///
+/// # Errors
+/// [`EvaluateError`].
+pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+    if let Some(reason) = luc_vm::missing() {
+        return Err(reason.into());
+    }
+    let kernel = Kernel::find(KERNEL)?;
+    let seeds = harness.options.repeats.unwrap_or(SEEDS);
+    let all: Vec<Case> = cases()
+        .into_iter()
+        .filter(|(mix, ..)| harness.options.wants(&mix.name))
+        .collect();
+    if all.is_empty() {
+        return Err(EvaluateError::NoCell(
+            harness.options.only.clone().unwrap_or_default(),
+        ));
+    }
+    let has_throttle = harness
+        .execute(&mut harness.luc(&["throttle", "--help"]), &[0])
+        .is_ok();
+    let runs = Runs::open(harness);
+    let mut progress = Progress::new(harness.part, all.len() * seeds);
+    let mut groups: Vec<Group> = all.iter().map(|(mix, ..)| Group::new(mix)).collect();
+    // Seed by seed: an evaluation that is ended early has all mixes.
+    for seed in 0..seeds as u64 {
+        for ((mix, rivals, ours), group) in all.iter().zip(&mut groups) {
+            let ours = ours.iter().filter(|_| has_throttle);
+            let settings: Vec<&Setting> = rivals.iter().chain(ours).collect();
+            let result = results(
+                harness,
+                &runs,
+                &kernel,
+                (mix, &settings),
+                harness.options.seed + seed,
+            )?;
+            group.add(&settings, &result)?;
+            progress.step(&format!("{}, places {}", mix.name, seed + 1));
+        }
+    }
+    let title = "Tasks that share a disk";
+    Ok(figures::page(title, &groups, about(kernel.release())))
+}
+
+/// What was done.
+fn about(release: &str) -> String {
+    format!(
+        "In guests with Linux {release} in virtual time tasks run together on an emulated disk, each in a cgroup (v2) of \
+         its own, on cold files at equal distances over the whole disk; which file is where is drawn anew for each \
+         repeat. The hard disk has 7200 rpm, its full stroke over 2 GiB, one request at a time; elevators hold 64. \
+         A task's time alone is of the same file without a scheduler, with the kernel's read-ahead of 128 KiB. \
+         Every rival is shown with each setting that was tried; the best is chosen by the figures. TP is tasks over the \
+         time until all are done. WS, weighted speedup, is the sum over the tasks of time alone / time together: N equal \
+         tasks under fair sharing that loses nothing have 1, one after the other 2.08 (4) or 2.72 (8), so it says nothing \
+         without the worst task's slowdown beside it. Fairness is Jain's index of time alone / time together. In a batch \
+         a task's time begins when it is its turn. Medians over the places of files, with the range. \
+         io.latency is not in these kernels."
+    )
+}
+
+/// A guest's results; one run for the rivals and one for ours, so that a change of ours repeats only that.
+fn results(
+    harness: &Harness,
+    runs: &Runs<'_>,
+    kernel: &Kernel,
+    (mix, settings): (&Mix, &[&Setting]),
+    seed: u64,
+) -> Result<Value, EvaluateError> {
+    let mut all = Vec::new();
+    let mut alone = Value::Null;
+    for is_ours in [false, true] {
+        let of: Vec<&Setting> = settings
+            .iter()
+            .copied()
+            .filter(|setting| setting.is_ours() == is_ours)
+            .collect();
+        if of.is_empty() {
+            continue;
+        }
+        let names: Vec<&str> = of.iter().map(|setting| setting.name.as_str()).collect();
+        let key = json!({ "mix": mix.name, "places": seed, "settings": names });
+        let result = runs.get(&key, || guest::run(harness, kernel, mix, &of, seed))?;
+        let cells = result["cells"].as_array().ok_or_else(|| missing("cells"))?;
+        all.extend(cells.iter().cloned());
+        alone = result["alone_s"].clone();
+    }
+    Ok(json!({ "alone_s": alone, "cells": all }))
+}

@@ -1,0 +1,255 @@
+//! Degradation curves of the emulated disk and its Vector Points (the paper's Fig. 4 and 10).
+
+use luc_claims::report::{Table, number};
+use luc_vm::{Kernel, Outcome};
+use serde_json::{Value, json};
+
+use super::super::guest::{beginning, machine};
+use super::super::mixes::Model;
+use luc_harness::error::EvaluateError;
+use luc_harness::guests::succeed;
+use luc_harness::harness::{Harness, missing};
+
+/// What one probe asks for alone, as parts of the paper's peak of 90 MB/s: of 1.5 to 26.4 MB/s.
+const DEMANDS_MB: [f64; 7] = [1.5, 3.0, 5.1, 9.0, 15.0, 24.3, 26.4];
+const PAPER_PEAK_MB: f64 = 90.0;
+/// How many probes run together.
+const STACKED: [usize; 6] = [1, 2, 3, 4, 6, 8];
+/// Bytes of a probe's block.
+const BLOCK_BYTES: f64 = 32.0 * 1024.0;
+/// Peak of the emulated disk for which pauses are chosen, bytes per second; what is asked for is measured.
+const ABOUT_PEAK: f64 = 105e6;
+const FILE_MIB: usize = 32;
+/// How long a cell is, s.
+const CELL_S: u32 = 2;
+/// The loss that is allowed, and demands that count as equal, as `luc throttle learn` has them.
+const ALLOWED_LOSS: f64 = 0.1;
+const MERGE_WITHIN: f64 = 0.15;
+const LEARN: &str = "13s";
+
+/// What was measured of the disk.
+#[derive(Debug, Clone)]
+pub(super) struct Curves {
+    /// Peak, bytes per second.
+    pub(super) peak: f64,
+    /// By demand: what one probe moves alone, bytes per second, and the loss of each number together.
+    curves: Vec<(f64, Vec<f64>)>,
+    /// Those of `luc throttle learn`: tasks and bytes per second.
+    learned: Vec<(usize, f64)>,
+}
+
+/// Measures them in a guest.
+pub(super) fn run(harness: &Harness, kernel: &Kernel, seed: u64) -> Result<Value, EvaluateError> {
+    let vm = machine(harness, kernel, Model::Hdd, 8 * (FILE_MIB << 20) as u64).script(script());
+    let outcome = succeed(&vm, "measuring degradation curves in a guest")?;
+    let mut cells = Vec::new();
+    for (demand, _) in DEMANDS_MB.iter().enumerate() {
+        for tasks in STACKED {
+            cells.push(json!({ "demand": demand, "tasks": tasks,
+                "mb_per_s": rate(&outcome, &format!("d{demand}.{tasks}"), tasks)? }));
+        }
+    }
+    let learned = outcome.file("learn.json").ok_or_else(|| missing("learn"))?;
+    let learned: Value = serde_json::from_str(&learned).map_err(|_| missing("learn"))?;
+    Ok(
+        json!({ "peak_mb_per_s": rate(&outcome, "peak", 1)?, "cells": cells, "learned": learned,
+        "seed": seed, "wall_s": outcome.wall.as_secs() }),
+    )
+}
+
+/// Files at equal distances; of fewer than all, those that are farthest apart.
+fn script() -> String {
+    let files: Vec<String> = (0..8).map(|file| format!("/mnt/{file}")).collect();
+    let mut script = beginning();
+    script += "probe() {\n\
+        \ttimeout -s INT \"$1\" luc bench ranking \"/mnt/$3\" --cold --block 32K --think \"$4\" --json >\"$OUT/$2.$3\" 2>/dev/null\n\
+        \treturn 0\n}\n";
+    script += &format!(
+        "luc bench ranking --create {FILE_MIB}M --spread {} >/dev/null || fail 'no files'\n\
+         set_queue none 128 ''\nprobe 60 peak 0 0\n",
+        files.join(" ")
+    );
+    for (demand, mb) in DEMANDS_MB.iter().enumerate() {
+        let rate = mb / PAPER_PEAK_MB * ABOUT_PEAK;
+        let pause_ns = ((BLOCK_BYTES / rate - BLOCK_BYTES / ABOUT_PEAK) * 1e9) as u64;
+        for tasks in STACKED {
+            for number in 0..tasks {
+                let file = number * 7 / (tasks - 1).max(1);
+                script += &format!("probe {CELL_S} d{demand}.{tasks} {file} {pause_ns}ns &\n");
+            }
+            script += "wait\n";
+        }
+    }
+    script += &format!("learn learn {LEARN}\n");
+    script
+}
+
+/// What probes moved each, on average, MB/s.
+fn rate(outcome: &Outcome, name: &str, tasks: usize) -> Result<f64, EvaluateError> {
+    let mut sum = 0.0;
+    for number in 0..tasks {
+        let file = format!("{name}.{}", number * 7 / (tasks - 1).max(1));
+        let text = outcome.file(&file).ok_or_else(|| missing(&file))?;
+        let report: Value = serde_json::from_str(&text).map_err(|_| missing(&file))?;
+        sum += report["mb_per_second"]
+            .as_f64()
+            .ok_or_else(|| missing(&file))?;
+    }
+    Ok(sum / tasks as f64)
+}
+
+impl Curves {
+    pub(super) fn of(result: &Value) -> Result<Self, EvaluateError> {
+        let cells = result["cells"].as_array().ok_or_else(|| missing("cells"))?;
+        let rate = |demand: usize, tasks: usize| {
+            let cell = cells.iter().find(|cell| {
+                cell["demand"].as_u64() == Some(demand as u64)
+                    && cell["tasks"].as_u64() == Some(tasks as u64)
+            });
+            let rate = cell.and_then(|cell| cell["mb_per_s"].as_f64());
+            rate.ok_or_else(|| missing("a point of a degradation curve"))
+        };
+        let mut curves = Vec::new();
+        for demand in 0..DEMANDS_MB.len() {
+            let alone = rate(demand, 1)?;
+            let mut losses = Vec::new();
+            for tasks in STACKED {
+                losses.push((1.0 - rate(demand, tasks)? / alone).max(0.0));
+            }
+            curves.push((alone * 1e6, losses));
+        }
+        let peak = result["peak_mb_per_s"].as_f64();
+        let learned: Vec<(usize, f64)> =
+            serde_json::from_value(result["learned"]["vector_points"].clone())
+                .map_err(|_| missing("the Vector Points that were learned"))?;
+        Ok(Self {
+            peak: peak.ok_or_else(|| missing("the peak"))? * 1e6,
+            curves,
+            learned,
+        })
+    }
+
+    /// Vector Points by the paper's section 3.4.1: tasks, and the highest demand up to which all losses are allowed,
+    /// bytes per second. Neighbours of nearly equal demand become the one with more tasks.
+    pub(super) fn points(&self) -> Vec<(usize, f64)> {
+        let mut points: Vec<(usize, f64)> = Vec::new();
+        for (index, tasks) in STACKED.into_iter().enumerate().skip(1) {
+            let borne = self
+                .curves
+                .iter()
+                .take_while(|curve| curve.1[index] <= ALLOWED_LOSS);
+            let demand = borne.last().map_or(0.0, |curve| curve.0);
+            match points.last_mut() {
+                Some(last) if (last.1 - demand).abs() <= MERGE_WITHIN * last.1.max(demand) => {
+                    *last = (tasks, demand);
+                }
+                _ => points.push((tasks, demand)),
+            }
+        }
+        points
+    }
+
+    /// The highest demand of two tasks that is borne, over the peak.
+    pub(super) fn of_two(&self) -> Option<f64> {
+        let borne = self
+            .curves
+            .iter()
+            .take_while(|curve| curve.1[1] <= ALLOWED_LOSS);
+        Some(borne.last()?.0 / self.peak)
+    }
+
+    /// The policy with these points, rounded to 100 kB/s: `wise:PEAK,point=...`.
+    pub(super) fn policy(&self, words: &str) -> String {
+        let rounded = |rate: f64| (rate / 1e5).round() as u64 * 100_000;
+        let mut text = format!("wise:{}", rounded(self.peak));
+        for (tasks, rate) in self.points() {
+            text += &format!(",point={}:{tasks}", rounded(rate));
+        }
+        text + words
+    }
+
+    /// Degradation curves.
+    pub(super) fn table(&self) -> (String, Table) {
+        let heads: Vec<String> = ["asked for alone, MB/s".to_owned(), "of the peak".to_owned()]
+            .into_iter()
+            .chain(
+                STACKED[1..]
+                    .iter()
+                    .map(|tasks| format!("{tasks} together, loss")),
+            )
+            .collect();
+        let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+        let mut table = Table::new(&heads);
+        for (alone, losses) in &self.curves {
+            let mut row = vec![number(alone / 1e6), number(alone / self.peak)];
+            row.extend(
+                losses[1..]
+                    .iter()
+                    .map(|loss| format!("{:.0} %", 100.0 * loss)),
+            );
+            table.row(row);
+        }
+        let said = format!(
+            "**Degradation curves** (the paper's Fig. 4): what each of so many probes loses. Peak {} MB/s.",
+            number(self.peak / 1e6)
+        );
+        (said, table)
+    }
+
+    /// Vector Points, ours and the one that is printed.
+    pub(super) fn points_table(&self) -> (String, Table) {
+        let mut table = Table::of_words(&["Vector Points", "as <A-BW, N-CO>", "A-BW of the peak"]);
+        let mut row = |name: &str, points: &[(usize, f64)], peak: f64| {
+            let point = |(tasks, rate): &(usize, f64)| format!("<{}, {tasks}>", number(rate / 1e6));
+            let part = |(_, rate): &(usize, f64)| number(rate / peak);
+            table.row(vec![
+                name.to_owned(),
+                points.iter().map(point).collect::<Vec<_>>().join(" "),
+                points.iter().map(part).collect::<Vec<_>>().join(" "),
+            ]);
+        };
+        row("of these curves", &self.points(), self.peak);
+        row(
+            "`luc throttle learn`, three demands",
+            &self.learned,
+            self.peak,
+        );
+        row("printed in the paper", &[(2, 24.3e6)], PAPER_PEAK_MB * 1e6);
+        (
+            "**Vector Points** (the paper's Fig. 10), MB/s.".to_owned(),
+            table,
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn curves() -> Curves {
+        Curves {
+            peak: 100e6,
+            curves: vec![
+                (2e6, vec![0.0, 0.0, 0.0, 0.05, 0.2, 0.3]),
+                (10e6, vec![0.0, 0.02, 0.3, 0.4, 0.5, 0.6]),
+                (30e6, vec![0.0, 0.5, 0.6, 0.7, 0.8, 0.9]),
+            ],
+            learned: vec![(2, 10e6)],
+        }
+    }
+
+    #[test]
+    fn a_point_is_the_highest_demand_that_is_borne() {
+        assert_eq!(curves().points(), [(2, 10e6), (4, 2e6), (8, 0.0)]);
+        assert_eq!(curves().of_two(), Some(0.1));
+    }
+
+    #[test]
+    fn the_policy_has_them() {
+        let text = curves().policy(",tuning=off");
+        assert_eq!(
+            text,
+            "wise:100000000,point=10000000:2,point=2000000:4,point=0:8,tuning=off"
+        );
+    }
+}

@@ -1,0 +1,181 @@
+//! Part `throttle-protect`: a client that must be answered soon, beside batch, under each rival and `luc throttle`.
+//!
+//! `settings` are what they run under, `figures` makes tables and targets; `protect.sh` runs a client beside batch.
+
+mod figures;
+mod scenario;
+mod settings;
+
+use std::fmt::Write as _;
+
+use luc_claims::report::Page;
+use luc_vm::Kernel;
+use serde_json::{Value, json};
+
+use super::KERNEL;
+use super::guest::{boot, script};
+use figures::Group;
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{Harness, missing};
+use luc_harness::progress::Progress;
+use luc_harness::runs::Runs;
+use scenario::Scenario;
+use settings::Setting;
+
+/// What runs a client beside batch.
+const BESIDE: &str = include_str!("protect.sh");
+/// Places of the files that are tried.
+const SEEDS: usize = 3;
+/// How long the client works.
+const SECONDS: f64 = 20.0;
+
+/// Makes the part.
+///
+/// # Errors
+/// [`EvaluateError`].
+pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+    if let Some(reason) = luc_vm::missing() {
+        return Err(reason.into());
+    }
+    let kernel = Kernel::find(KERNEL)?;
+    let seeds = harness.options.repeats.unwrap_or(SEEDS);
+    // A cell is, for `--only`, a scenario and a setting.
+    let wanted = |scenario: Scenario, settings: Vec<Setting>| -> Vec<Setting> {
+        let is_wanted = |setting: &Setting| {
+            let cell = format!("{}, {}", scenario.name(), setting.name);
+            harness.options.wants(&cell)
+        };
+        settings.into_iter().filter(is_wanted).collect()
+    };
+    let guests: Vec<(Scenario, Vec<Setting>)> = [Scenario::Reads, Scenario::Fsyncs]
+        .into_iter()
+        // One guest for the rivals and one for ours, so that a change of ours repeats only that.
+        .flat_map(|scenario| {
+            let both = [settings::rivals(scenario), settings::ours(scenario)];
+            both.map(|settings| (scenario, wanted(scenario, settings)))
+        })
+        .filter(|(_, settings)| !settings.is_empty())
+        .collect();
+    if guests.is_empty() {
+        return Err(EvaluateError::NoCell(
+            harness.options.only.clone().unwrap_or_default(),
+        ));
+    }
+    let runs = Runs::open(harness);
+    let mut progress = Progress::new(harness.part, guests.len() * seeds);
+    let mut groups: Vec<Group> = Vec::new();
+    // Seed by seed: an evaluation that is ended early has all settings.
+    for seed in harness.options.seed..harness.options.seed + seeds as u64 {
+        for (scenario, settings) in &guests {
+            let names: Vec<&str> = settings.iter().map(|s| s.name.as_str()).collect();
+            let key = json!({ "scenario": scenario.name(), "places": seed, "settings": names });
+            let make = || in_guest(harness, &kernel, *scenario, settings, seed);
+            let result = runs.get(&key, make)?;
+            let known = groups.iter().position(|group| group.is_of(*scenario));
+            let place = known.unwrap_or_else(|| {
+                groups.push(Group::new(*scenario));
+                groups.len() - 1
+            });
+            groups[place].add(settings, &result)?;
+            progress.step(&format!("{}, places {seed}", scenario.name()));
+        }
+    }
+    Ok(figures::page(&groups, kernel.release()))
+}
+
+/// The client alone, then beside batch under each setting.
+fn in_guest(
+    harness: &Harness,
+    kernel: &Kernel,
+    scenario: Scenario,
+    settings: &[Setting],
+    seed: u64,
+) -> Result<Value, EvaluateError> {
+    let seconds = harness.options.seconds.unwrap_or(SECONDS);
+    let mut lines = vec![BESIDE.to_owned()];
+    let mut commands = format!(
+        "cat >\"$WORK/client\" <<'END'\n{}\nEND\n",
+        scenario.client(seconds, seed)
+    );
+    for number in 1..=scenario.batch() {
+        let task = scenario.batch_task(number);
+        let _ = write!(
+            commands,
+            "cat >\"$WORK/batch.{number}\" <<'END'\n{task}\nEND\n"
+        );
+    }
+    lines.push(commands);
+    lines.push(format!("beside alone 0 {}", settings::plain().words()));
+    for (number, setting) in settings.iter().enumerate() {
+        lines.push(format!(
+            "beside {number} {} {}",
+            scenario.batch(),
+            setting.words()
+        ));
+    }
+    let files = scenario.files();
+    let outcome = boot(harness, kernel, &files, script(&files, &lines, seed))?;
+    let cell = |name: &str| -> Result<Value, EvaluateError> {
+        let file = |end: &str| {
+            let name = format!("{name}.{end}");
+            outcome.file(&name).ok_or_else(|| missing(&name))
+        };
+        let client: Value =
+            serde_json::from_str(&file("client")?).map_err(|_| missing("the client's figures"))?;
+        let throttle: Value = outcome
+            .file(&format!("{name}.json"))
+            .and_then(|text| serde_json::from_str(&text).ok())
+            .unwrap_or_default();
+        Ok(json!({
+            "client": client, "moved": moved(&file("before")?, &file("after")?)?, "throttle": throttle,
+        }))
+    };
+    let mut cells = Vec::new();
+    for (number, setting) in settings.iter().enumerate() {
+        let mut of = cell(&number.to_string())?;
+        of["setting"] = json!(setting.name);
+        cells.push(of);
+    }
+    Ok(json!({
+        "release": kernel.release(), "alone": cell("alone")?, "cells": cells,
+        "wall_s": outcome.wall.as_secs(),
+    }))
+}
+
+/// What the disk moved between two looks at its counters (Documentation/block/stat.rst), after the time each.
+fn moved(before: &str, after: &str) -> Result<Value, EvaluateError> {
+    const SECTOR_BYTES: f64 = 512.0;
+    let numbers = |text: &str| -> Vec<f64> {
+        text.split_whitespace()
+            .filter_map(|word| word.parse().ok())
+            .collect()
+    };
+    let (before, after) = (numbers(before), numbers(after));
+    let since = |place: usize| Some(after.get(place)? - before.get(place)?);
+    let of = || {
+        Some((
+            since(0)?,
+            since(3)? * SECTOR_BYTES,
+            since(7)? * SECTOR_BYTES,
+        ))
+    };
+    let (seconds, read_bytes, written_bytes) =
+        of().ok_or_else(|| missing("the disk's counters"))?;
+    Ok(json!({ "seconds": seconds, "read_bytes": read_bytes, "written_bytes": written_bytes }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_moved_is_the_difference_of_the_counters() {
+        let before = "1767225610.5 1 0 8 0 2 0 16 0 0 0 0";
+        let after = "1767225620.5 9 0 1008 0 2 0 116 0 0 0 0";
+        let moved = moved(before, after).expect("counters");
+        assert_eq!(moved["seconds"], 10.0);
+        assert_eq!(moved["read_bytes"], 512_000.0);
+        assert_eq!(moved["written_bytes"], 51_200.0);
+        assert!(super::moved("", "1").is_err());
+    }
+}

@@ -1,0 +1,196 @@
+//! What a client and batch run under.
+
+use super::scenario::Scenario;
+use crate::settings::{COST_MEASURED, PEAK_BYTES_PER_SECOND, READ_AHEAD_KIB};
+
+/// Larger read-ahead that is tried where batch reads.
+const LARGER_KIB: [u64; 4] = [256, 512, 1024, 2048];
+
+/// A setting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Setting {
+    /// Its name in tables.
+    pub(super) name: String,
+    scheduler: &'static str,
+    read_ahead_kib: u64,
+    /// Settings of the scheduler, `name=value`, separated by blanks.
+    queue: &'static str,
+    /// A file of the client's cgroup and its content, `name=content`.
+    client_io: &'static str,
+    /// The same of each batch task.
+    batch_io: String,
+    /// What `io.cost.qos` gets, and after a `;` `io.cost.model`.
+    cost: &'static str,
+    /// Options of `luc throttle run`; empty: without it.
+    throttle: String,
+}
+
+impl Setting {
+    fn of(scheduler: &'static str, name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            scheduler,
+            read_ahead_kib: READ_AHEAD_KIB,
+            queue: "",
+            client_io: "",
+            batch_io: String::new(),
+            cost: "",
+            throttle: String::new(),
+        }
+    }
+
+    fn reading_ahead(&self, read_ahead_kib: u64) -> Self {
+        Self {
+            name: format!("{}, read-ahead {read_ahead_kib} KiB", self.name),
+            read_ahead_kib,
+            ..self.clone()
+        }
+    }
+
+    /// Whether it is one of `luc throttle`.
+    pub(super) fn is_ours(&self) -> bool {
+        !self.throttle.is_empty()
+    }
+
+    /// The words of `beside` in `protect.sh` after its name and the number of batch tasks.
+    pub(super) fn words(&self) -> String {
+        format!(
+            "{} {} '{}' '{}' '{}' '{}' '{}'",
+            self.scheduler,
+            self.read_ahead_kib,
+            self.queue,
+            self.client_io,
+            self.batch_io,
+            self.cost,
+            self.throttle
+        )
+    }
+}
+
+/// No scheduler, and the kernel's own read-ahead.
+pub(super) fn plain() -> Setting {
+    Setting::of("none", "none")
+}
+
+/// BFQ with a group for each task, and weights of client and batch if they differ.
+fn bfq(is_low_latency: bool, is_weighted: bool) -> Setting {
+    let (queue, latency) = if is_low_latency {
+        ("low_latency=1", 1)
+    } else {
+        ("low_latency=0", 0)
+    };
+    let (weights, client_io, batch_io) = if is_weighted {
+        ("weights 1000 : 1", "io.bfq.weight=1000", "io.bfq.weight=1")
+    } else {
+        ("equal weights", "", "")
+    };
+    Setting {
+        queue,
+        client_io,
+        batch_io: batch_io.to_owned(),
+        ..Setting::of("bfq", &format!("BFQ, low_latency {latency}, {weights}"))
+    }
+}
+
+/// All rivals of a scenario.
+pub(super) fn rivals(scenario: Scenario) -> Vec<Setting> {
+    let deadline = Setting::of("mq-deadline", "mq-deadline");
+    let mut all = vec![
+        plain(),
+        deadline.clone(),
+        bfq(false, false),
+        bfq(true, false),
+        bfq(false, true),
+        bfq(true, true),
+        Setting {
+            client_io: "io.weight=10000",
+            batch_io: "io.weight=1".to_owned(),
+            cost: COST_MEASURED,
+            ..Setting::of("none", "iocost, weights 10000 : 1")
+        },
+    ];
+    // The batch's equal share, and less: what is not given to it is the client's.
+    for part in [4, 20, 100] {
+        let rate = PEAK_BYTES_PER_SECOND / part;
+        all.push(Setting {
+            batch_io: format!("io.max=rbps={rate} wbps={rate}"),
+            ..Setting::of(
+                "none",
+                &format!("io.max, 1/{part} of the peak for each of the batch"),
+            )
+        });
+    }
+    if scenario == Scenario::Reads {
+        let tuned = [plain(), deadline, bfq(false, false), bfq(false, true)];
+        for of in tuned {
+            all.extend(LARGER_KIB.map(|kib| of.reading_ahead(kib)));
+        }
+    }
+    all
+}
+
+/// `luc throttle`: as it is, as if the client were alone, and with a 99th percentile to be held. Below it is what a disk
+/// of its kind has by default, mq-deadline, and the others for comparison. Without an elevator a disk that takes one
+/// request at a time lets whoever submits wait for a place, which nobody can see.
+pub(super) fn ours(scenario: Scenario) -> Vec<Setting> {
+    let throttle = |name: &str, options: &str| Setting {
+        throttle: format!("--policy auto {options}"),
+        ..Setting::of("mq-deadline", &format!("luc throttle, {name}"))
+    };
+    let held = |ms: u64| throttle(&format!("p99 {ms} ms"), &format!("--p99 {ms}ms"));
+    let strict = throttle(STRICT, "--batch-floor 0");
+    let mut all = vec![throttle("default", ""), strict.clone()];
+    match scenario {
+        Scenario::Reads => {
+            all.extend([20, 25, 30, 40, 60].map(held));
+            all.extend([256, 512].map(|kib| held(30).reading_ahead(kib)));
+            all.extend([256, 512, 1024].map(|kib| held(60).reading_ahead(kib)));
+        }
+        Scenario::Fsyncs => all.extend([50, 75, 100, 200].map(held)),
+    }
+    for scheduler in ["none", "bfq"] {
+        all.push(on(scheduler, &strict));
+        all.push(on(scheduler, &held(30)));
+    }
+    all
+}
+
+/// The name of the setting that is to be as if the client were alone.
+pub(super) const STRICT: &str = "batch_floor 0";
+
+fn on(scheduler: &'static str, setting: &Setting) -> Setting {
+    Setting {
+        name: format!("{}, on {scheduler}", setting.name),
+        scheduler,
+        ..setting.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn each_setting_has_a_name_of_its_own() {
+        for scenario in [Scenario::Reads, Scenario::Fsyncs] {
+            let (rivals, ours) = (rivals(scenario), ours(scenario));
+            assert!(ours.iter().all(Setting::is_ours));
+            assert!(!rivals.iter().any(Setting::is_ours));
+            let names: HashSet<&str> = rivals
+                .iter()
+                .chain(&ours)
+                .map(|setting| setting.name.as_str())
+                .collect();
+            assert_eq!(names.len(), rivals.len() + ours.len());
+        }
+    }
+
+    #[test]
+    fn words_are_quoted() {
+        let words = bfq(false, true).words();
+        let wanted = "bfq 128 'low_latency=0' 'io.bfq.weight=1000' 'io.bfq.weight=1' '' ''";
+        assert_eq!(words, wanted);
+    }
+}

@@ -1,0 +1,101 @@
+//! What evaluations are made with: programs are run, disks, cgroups and guests made and given back, runs kept.
+//!
+//! [`harness`] runs programs in a directory of its own, [`disks`] and [`groups`] are given back with their values,
+//! [`runs`] outlive an interruption, [`guests`] are ended by a signal, [`steal`] makes runs again that the machine's
+//! host disturbed.
+
+pub mod disks;
+pub mod error;
+pub mod groups;
+pub mod guests;
+pub mod harness;
+pub mod machine;
+pub mod progress;
+pub mod runs;
+pub mod steal;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+
+pub use error::EvaluateError;
+pub use harness::Harness;
+
+/// What to evaluate, and how thoroughly.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The `luc` program.
+    pub luc: PathBuf,
+    /// This program, for its hidden subcommands.
+    pub myself: PathBuf,
+    /// Where the pages go; the raw data into `raw` below it.
+    pub out: PathBuf,
+    /// Runs of each setting; absent: the part's own number.
+    pub repeats: Option<usize>,
+    /// Seconds measured in each run; absent: the part's own number.
+    pub seconds: Option<f64>,
+    /// Power cuts of each trial, or kills; absent: the part's own number.
+    pub cuts: Option<u64>,
+    /// Only cells whose name contains this.
+    pub only: Option<String>,
+    /// Seed of the order of runs and of the trials.
+    pub seed: u64,
+    /// Guests or personalities at a time.
+    pub jobs: usize,
+    /// Pages are made of the raw data that are there; nothing is measured.
+    pub again: bool,
+    /// No repeat is begun after this time, of the parts that are plans.
+    pub budget: Option<Duration>,
+}
+
+impl Options {
+    /// Whether a cell of this name is wanted.
+    #[must_use]
+    pub fn wants(&self, cell: &str) -> bool {
+        self.only.as_ref().is_none_or(|only| cell.contains(only))
+    }
+}
+
+/// Writes raw data.
+///
+/// # Errors
+/// [`EvaluateError::File`].
+pub fn write_json(path: &Path, data: &Value) -> Result<(), EvaluateError> {
+    fs::write(path, text(data)).map_err(EvaluateError::file("write", path))
+}
+
+/// JSON for people, but each run on a line of its own, which is a third shorter.
+fn text(data: &Value) -> String {
+    let mut frame = data.clone();
+    let runs = frame["runs"].take();
+    let runs: Vec<String> = runs
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(Value::to_string)
+        .collect();
+    let lines = format!("\"runs\": [\n    {}\n  ]", runs.join(",\n    "));
+    format!("{frame:#}\n").replacen("\"runs\": null", &lines, 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn each_run_has_a_line_and_nothing_is_lost() {
+        for runs in [
+            json!([]),
+            json!([{ "a": [1, 2] }, { "b": "\"runs\": null" }]),
+        ] {
+            let data = json!({ "part": "x", "options": { "seed": 1 }, "runs": runs });
+            let text = text(&data);
+            assert_eq!(serde_json::from_str::<Value>(&text).ok(), Some(data));
+            assert!(text.lines().count() < 12, "{text}");
+        }
+    }
+}
