@@ -245,6 +245,35 @@ impl Links {
         } else if had_fallen_asleep {
             *self.restless.entry(waiter.task).or_default() += 1;
         }
+        let waiter = waiter.task;
+        found.retain(|one| one.waiter != waiter || self.is_still_linked(index, one.holder));
+    }
+
+    /// Whether a holder has still open what it shared with a waiter when links were looked for. A process that took its
+    /// turn at a queue of others has closed it since, and a thaw would help nobody. What it closed is forgotten.
+    fn is_still_linked(&mut self, index: usize, holder: TaskId) -> bool {
+        let is_memory = |one: &Shared| one.0 == Kind::Memory;
+        let mut now = BTreeSet::new();
+        for process in self.processes.iter_mut().filter(|one| one.task == holder) {
+            let has = shares(&folder(process.of.unwrap_or(process.id)), &self.peers);
+            process
+                .shares
+                .retain(|one| is_memory(one) || has.contains(one));
+            now.extend(has);
+        }
+        let waiter = &mut self.waiters[index];
+        let mut is_linked = false;
+        for process in &mut waiter.processes {
+            if let Some(common) = process.holders.get_mut(&holder) {
+                common.retain(|one| is_memory(one) || now.contains(one));
+                is_linked |= !common.is_empty();
+            }
+            process.holders.retain(|_, common| !common.is_empty());
+        }
+        if !is_linked {
+            self.pairs.remove(&(holder, waiter.task));
+        }
+        is_linked
     }
 
     fn scan(&mut self, tasks: &[Candidate<'_>]) {
@@ -385,6 +414,30 @@ mod tests {
             waiters: (0..tasks).map(waiter).collect(),
             ..Links::default()
         }
+    }
+
+    #[test]
+    fn what_the_holder_has_closed_links_it_no_longer() {
+        let own = std::process::id();
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        let all = shares(&folder(own), &BTreeMap::new());
+        let file = std::fs::File::from(std::os::fd::OwnedFd::from(writer));
+        let inode = std::os::unix::fs::MetadataExt::ino(&file.metadata().expect("about it"));
+        let pipe = all
+            .into_iter()
+            .find(|one| one.0 == Kind::Pipe && one.2 == inode);
+        let pipe = pipe.expect("the pipe is open");
+        let only = std::slice::from_ref(&pipe);
+        let processes = vec![process(9, own, only), process(1, 1, only)];
+        let mut links = Links {
+            waiters: waiters(&processes, &BTreeSet::from([TaskId(9)])),
+            processes,
+            ..Links::default()
+        };
+        assert!(links.is_still_linked(0, TaskId(9)));
+        drop((reader, file));
+        assert!(!links.is_still_linked(0, TaskId(9)));
+        assert!(links.processes[0].shares.is_empty(), "also for others");
     }
 
     #[test]
