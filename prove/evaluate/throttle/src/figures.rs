@@ -136,6 +136,42 @@ impl Group {
             .map(|(_, row)| row)
     }
 
+    /// The same, of those that leave BFQ the `timeout_sync` that the kernel gives it.
+    fn best_usual(&self, of: impl Fn(&Run) -> f64) -> Option<&Row> {
+        let is_usual = |row: &&Row| !row.is_ours && !row.name.contains("timeout_sync");
+        let figures = self.rows.iter().filter(is_usual);
+        let figures = figures.filter_map(|row| Some((row.median(&of)?, row)));
+        figures
+            .max_by(|one, other| one.0.total_cmp(&other.0))
+            .map(|(_, row)| row)
+    }
+
+    /// Ours against these: throughput, where there is a bound for it, and weighted speedup.
+    fn targets_of_usual(&self, throughput: Option<f64>, speedup: Option<f64>) -> Vec<Target> {
+        let name = &self.mix.name;
+        let of = |row: Option<&Row>| row.map_or("-", |row| row.name.as_str()).to_owned();
+        let by_throughput = self.best_usual(|run| run.together.throughput);
+        let by_speedup = self.best_usual(Run::speedup);
+        let throughput = throughput.map(|bound| {
+            let what = format!(
+                "{name}: throughput against the best rival but for timeout_sync ({})",
+                of(by_throughput)
+            );
+            Target::at_least(what, self.throughput_against(by_throughput), bound)
+        });
+        let speedup = speedup.map(|bound| {
+            let what = format!(
+                "{name}: weighted speedup against the best rival but for timeout_sync ({})",
+                of(by_speedup)
+            );
+            let ratio = self.ratio(by_speedup, |ours, rival| {
+                Some(ours.speedup() / rival.speedup())
+            });
+            Target::at_least(what, ratio, bound)
+        });
+        throughput.into_iter().chain(speedup).collect()
+    }
+
     /// The median over places of a figure of ours over a rival's.
     fn ratio(&self, rival: Option<&Row>, of: impl Fn(&Run, &Run) -> Option<f64>) -> Option<f64> {
         let runs = self.row(OURS)?.runs.iter().zip(&rival?.runs);
@@ -253,7 +289,7 @@ impl Group {
             ];
         }
         if self.mix.at_a_time.is_some() {
-            return vec![
+            let mut all = vec![
                 Target::at_least(format!("{name}: throughput against none"), on_plain, 3.0),
                 Target::at_least(
                     on_best,
@@ -261,6 +297,8 @@ impl Group {
                     1.08,
                 ),
             ];
+            all.extend(self.targets_of_usual(Some(1.08), None));
+            return all;
         }
         let streams = |few: f64, many: f64| if self.mix.kinds.len() > 4 { many } else { few };
         let speedup = |bound| {
@@ -275,7 +313,9 @@ impl Group {
         };
         let is_equal = self.mix.file_mib.windows(2).all(|pair| pair[0] == pair[1]);
         if !is_equal || !name.ends_with("streams") {
-            return vec![speedup(1.3)];
+            let mut all = vec![speedup(1.3)];
+            all.extend(self.targets_of_usual(None, Some(1.3)));
+            return all;
         }
         let mut all = vec![Target::below(
             format!("{name}: all done over the sum of the times alone"),
@@ -304,6 +344,7 @@ impl Group {
             1.08,
         ));
         all.push(speedup(streams(2.0, 2.5)));
+        all.extend(self.targets_of_usual(Some(1.08), Some(streams(2.0, 2.5))));
         let own = self
             .largest_against_best()
             .map_or_else(|| "-".to_owned(), number);
@@ -364,7 +405,7 @@ mod tests {
         assert!(close(group.worst_against_best(), 2.0 / 2.2));
         assert!(close(group.largest_against_best(), 2.0 / 2.2));
         let targets: Vec<String> = group.targets().iter().map(ToString::to_string).collect();
-        assert_eq!(targets.len(), 5);
+        assert_eq!(targets.len(), 7);
         assert!(
             targets[2].contains("BFQ, low_latency 0) >= 1.08 -> met"),
             "{targets:?}"
