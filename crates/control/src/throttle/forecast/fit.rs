@@ -151,7 +151,7 @@ fn rate(tasks: &[Seen], measured: Option<&DiskModel>, has_arm: bool) -> f64 {
     let halfway = |task: &Seen| {
         let place = task.place.filter(|_| has_arm).unwrap_or(0.5);
         let part = (1.0 - INNER_LOSS * place) / (1.0 - INNER_LOSS / 2.0);
-        sequential_rate(task).map(|rate| rate / part)
+        told_rate(task).map(|rate| rate / part)
     };
     let fastest = tasks.iter().filter_map(halfway).reduce(f64::max);
     fastest.unwrap_or(TYPICAL[usize::from(!has_arm)])
@@ -177,18 +177,22 @@ pub fn placed(tasks: &[Seen], bytes_per_s: f64, is_even: bool) -> Vec<f64> {
 fn rate_of(task: &Seen) -> Option<f64> {
     let is_stream = task.jumps() < STREAM_JUMPS && task.think_ns < task.took_ns / 4;
     task.measured_bytes_per_s
-        .or_else(|| sequential_rate(task).filter(|_| is_stream))
+        .or_else(|| told_rate(task).filter(|_| is_stream))
 }
 
-/// What a task's sequential reads moved, gaps included, bytes per second. One that thinks for most of the time from one
-/// to the next tells how fast it thinks, not what the disk moves: `None`.
+/// What a task's sequential reads moved, gaps included, bytes per second; `None` of too few.
 #[must_use]
 pub fn sequential_rate(task: &Seen) -> Option<f64> {
     let is_enough = task.sequential_bytes >= LEAST_BYTES && task.sequential_apart_ns > 0;
+    is_enough.then(|| task.sequential_bytes as f64 * 1e9 / task.sequential_apart_ns as f64)
+}
+
+/// The same, as far as it tells what the disk moves: not of a task that thinks for most of the time from one to the
+/// next.
+fn told_rate(task: &Seen) -> Option<f64> {
     let apart_ns = task.sequential_apart_ns / task.sequential_reads.max(1);
     let thinks = 2 * task.think_ns / task.requests().max(1) > apart_ns;
-    (is_enough && !thinks)
-        .then(|| task.sequential_bytes as f64 * 1e9 / task.sequential_apart_ns as f64)
+    sequential_rate(task).filter(|_| !thinks)
 }
 
 /// A task that does what was seen of this one; `from_ns` is when the first of all began, `bytes_per_s` the rate where
@@ -331,12 +335,13 @@ mod tests {
             sequential_apart_ns: 256 * 2_300_000,
             ..stream(32 << 20)
         };
-        assert!(sequential_rate(&reads).is_some());
+        assert!(told_rate(&reads).is_some());
         let thinks = Seen {
             think_ns: 256 * 2_200_000,
             ..reads
         };
-        assert_eq!(sequential_rate(&thinks), None);
+        assert_eq!(told_rate(&thinks), None);
+        assert!(sequential_rate(&thinks).is_some(), "alone it is what it is");
     }
 
     #[test]
