@@ -12,7 +12,7 @@ use crate::terminal::Terminal;
 /// Two files far from each other.
 fn make(disk: &Disk) {
     let script = format!(
-        "cd {} && head -c 96M /dev/zero >a && fallocate -l 200M gap && head -c 96M /dev/zero >b && sync",
+        "cd {} && head -c 200M /dev/zero >a && fallocate -l 100M gap && head -c 64M /dev/zero >b && sync",
         disk.mount()
     );
     let made = Command::new("sh").args(["-c", &script]).output();
@@ -57,8 +57,9 @@ fn a_disk_that_two_readers_share_is_shown_with_what_that_costs() {
         serde_json::from_str::<Value>(&line).expect("JSON")
     };
     next();
-    // Until the other has begun it is alone.
+    // What a request takes without a switch is seen while one reads alone: together each request is a switch.
     let first = reader(&bench, "a");
+    next();
     let second = reader(&bench, "b");
     let readers = [first.0.id(), second.0.id()];
     let found = (0..29).find_map(|_| shared(&next(), &readers));
