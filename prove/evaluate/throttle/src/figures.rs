@@ -129,18 +129,20 @@ impl Group {
 
     /// The rival with the largest median of a figure.
     fn best(&self, of: impl Fn(&Run) -> f64) -> Option<&Row> {
-        let rivals = self.rows.iter().filter(|row| !row.is_ours);
-        let figures = rivals.filter_map(|row| Some((row.median(&of)?, row)));
-        figures
-            .max_by(|one, other| one.0.total_cmp(&other.0))
-            .map(|(_, row)| row)
+        self.best_of(of, |_| true)
     }
 
     /// The same, of those that leave BFQ the `timeout_sync` that the kernel gives it.
     fn best_usual(&self, of: impl Fn(&Run) -> f64) -> Option<&Row> {
-        let is_usual = |row: &&Row| !row.is_ours && !row.name.contains("timeout_sync");
-        let figures = self.rows.iter().filter(is_usual);
-        let figures = figures.filter_map(|row| Some((row.median(&of)?, row)));
+        self.best_of(of, |row| !row.name.contains("timeout_sync"))
+    }
+
+    fn best_of(&self, of: impl Fn(&Run) -> f64, is_wanted: impl Fn(&Row) -> bool) -> Option<&Row> {
+        let rivals = self
+            .rows
+            .iter()
+            .filter(|row| !row.is_ours && is_wanted(row));
+        let figures = rivals.filter_map(|row| Some((row.median(&of)?, row)));
         figures
             .max_by(|one, other| one.0.total_cmp(&other.0))
             .map(|(_, row)| row)
