@@ -2,8 +2,8 @@
 /*
  * File locks that somebody waits for. Who sleeps until a lock is free is shown by
  * /proc/locks; who only tries to take it, again and again, as SQLite does, is not:
- * so refusals are remembered here. Calls that take a lock at once cost next to
- * nothing.
+ * so refusals are remembered here. Until somebody is refused a lock for the first
+ * time, calls that take one cost next to nothing.
  */
 #ifndef LUC_LOCKS_H
 #define LUC_LOCKS_H

@@ -117,8 +117,12 @@ impl Inversions {
         } else {
             Vec::new()
         };
+        let candidates = if links.is_empty() {
+            Vec::new()
+        } else {
+            candidates()
+        };
         for link in links {
-            let candidates = candidates();
             let waiter = candidates
                 .iter()
                 .find(|candidate| candidate.id == link.waiter);
