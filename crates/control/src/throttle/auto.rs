@@ -15,6 +15,7 @@ mod contention;
 mod learn;
 mod orders;
 mod protect;
+mod ranks;
 mod state;
 mod task;
 #[cfg(test)]
@@ -22,7 +23,7 @@ mod tests;
 mod token;
 mod trial;
 
-use super::fair::{FairSharing, believed_size_ns};
+use super::fair::{FairSharing, believed_lacking_ns};
 use super::sample::{Action, Class, Decision, Order, Policy, Reason, Sample, TaskId};
 pub use config::{AutoConfig, BATCH_FLOOR, Measured, Prior, Sequence};
 use contention::Contention;
@@ -30,7 +31,7 @@ use learn::Learned;
 use protect::Protect;
 pub use state::{DiskState, TaskState};
 use task::{Table, Task};
-use token::{Contest, Rank, Token};
+use token::{Contest, Token};
 use trial::Trials;
 
 /// The shortest turn, ns: it makes 0.95 of a disk that takes 12 ms to switch.
@@ -53,8 +54,6 @@ const RECKON_NS: u64 = 100_000_000;
 const PROTECT_NS: u64 = 10_000_000_000;
 /// What a batch task that was frozen as long as it may be gets beside protected tasks, ns: enough for a request.
 const MOMENT_NS: u64 = 2_000_000;
-/// Tasks that would be late have ranks from here on: before any of the fair sojourn protocol.
-const FIRST: f64 = -1e15;
 /// Cost of a switch on a disk with an arm, before it is learned, ns.
 const ARM_SWITCH_NS: u64 = 12_000_000;
 
@@ -157,13 +156,13 @@ impl Auto {
             if !is_new && !is_due && task.served_ns == 0 {
                 continue;
             }
-            let lacking_ns = if task.is_about_to_end() {
-                Some(1)
-            } else {
-                self.learned.lacking_ns(table, task.id())
+            let size_ns = match self.known_lacking_ns(task) {
+                Some(lacking_ns) => task.attained_ns().saturating_add(lacking_ns),
+                None => {
+                    let served_ns = self.fair.served_ns(task.id());
+                    served_ns.saturating_add(believed_lacking_ns(task.attained_ns()))
+                }
             };
-            let size_ns =
-                believed_size_ns(task.attained_ns(), lacking_ns, self.config.first_class_ns);
             if is_new {
                 self.fair
                     .arrive(task.id(), task.last.weight, size_ns, now_ns);
@@ -241,43 +240,6 @@ impl Auto {
         }
     }
 
-    fn rank(&self, task: &Task, is_holder: bool, turn_ns: u64, now_ns: u64) -> Rank {
-        let late = self.late.iter().position(|late| *late == task.id());
-        let (place, margin) = match self.config.sequence {
-            Sequence::Arrival => (task.arrived_ns as f64, 0.0),
-            Sequence::RoundRobin if is_holder => (now_ns as f64, 0.0),
-            Sequence::RoundRobin => (task.turn_ended_ns as f64, 0.0),
-            Sequence::FairSojourn => match late {
-                Some(place) => (FIRST + place as f64, 0.5),
-                // A turn is what taking over costs at worst, and sizes are known only so well.
-                None => (
-                    self.fair.rank(task.id(), now_ns),
-                    turn_ns as f64 + 0.05 * task.attained_ns() as f64,
-                ),
-            },
-        };
-        Rank {
-            place,
-            margin,
-            is_late: late.is_some() && self.config.sequence == Sequence::FairSojourn,
-        }
-    }
-
-    /// Those that compete, whoever holds the disk first.
-    fn in_order(&self, now_ns: u64) -> Vec<TaskId> {
-        let place = |task: &Task| match self.token.admits(task.id()) {
-            Some(_) => f64::NEG_INFINITY,
-            None => self.rank(task, false, 0, now_ns).place,
-        };
-        let mut tasks: Vec<(f64, TaskId)> = self
-            .table
-            .competing()
-            .map(|task| (place(task), task.id()))
-            .collect();
-        tasks.sort_by(|a, b| a.0.total_cmp(&b.0));
-        tasks.into_iter().map(|(_, id)| id).collect()
-    }
-
     fn settle(&mut self, elapsed_ns: u64, is_due: bool, now_ns: u64) {
         let waiting = self.table.competing().count();
         let turn_ns = self.turn_ns(waiting);
@@ -291,6 +253,7 @@ impl Auto {
             if bounds::deadline_ns(&self.config, task.since_ns) <= now_ns && task.is_frozen {
                 task.exempt_until_ns = now_ns + exempt_ns;
             }
+            task.run_on_after_call(now_ns);
         }
         if is_due {
             let lacking_ns = |id| self.learned.lacking_ns(&self.table, id);
@@ -313,6 +276,7 @@ impl Auto {
                 elapsed_ns,
                 size: self.trials.size().or(self.size).unwrap_or(usize::MAX),
                 turn_ns,
+                switch_ns: self.learned.switch_ns(),
                 least_turn_ns: bounds::least_turn_ns(&self.config, waiting),
                 starved: bounds::starved(&self.table, &self.config, now_ns),
                 rank: &|task, is_holder| self.rank(task, is_holder, turn_ns, now_ns),
@@ -323,7 +287,7 @@ impl Auto {
             if self.token.admits(id).is_none()
                 && let Some(task) = self.table.get_mut(id)
             {
-                task.turn_ended_ns = now_ns;
+                task.end_turn(now_ns);
             }
         }
     }

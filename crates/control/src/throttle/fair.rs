@@ -5,9 +5,10 @@
 //! known sizes nobody finishes later than under fair sharing, and the mean is near that of shortest remaining time
 //! first. Work is counted in device time, so that a seek is paid by whoever caused it.
 //!
-//! A size that nobody knows is believed to be the end of the size class that the task is in, and classes double. That
-//! is least attained service in classes: short tasks pass long ones, and a long one is set back only
-//! log2(size / first class) times. A known size that turns out to be wrong falls back on the same rule.
+//! A task whose size nobody knows is believed to lack as much as it has had. So it lets tasks pass that are known to be
+//! shorter. Among those of unknown size that is least attained service, in size classes that double: within a class
+//! nobody passes another, so a long task is set back only log2(size / first class) times. A known size that turns out
+//! to be wrong falls back on the same rule.
 
 use std::collections::BTreeMap;
 
@@ -180,20 +181,20 @@ pub struct Finish {
     pub finish_ns: u64,
 }
 
-/// The device time that a task is believed to need in all, ns: what it has had and what it lacks, where that is
-/// known, else the end of its size class. Classes double, and the first ends at `first_class_ns`.
+/// What a task of unknown size is believed to lack at least, ns: most tasks are short.
+const SHORT_NS: u64 = 500_000_000;
+
+/// The device time that a task of unknown size is believed to lack, ns: as much as it has had.
 #[must_use]
-pub fn believed_size_ns(attained_ns: u64, lacking_ns: Option<u64>, first_class_ns: u64) -> u64 {
-    match lacking_ns {
-        Some(lacking_ns) if lacking_ns > 0 => attained_ns.saturating_add(lacking_ns),
-        _ => {
-            let mut size_ns = first_class_ns.max(1);
-            while size_ns <= attained_ns && size_ns < u64::MAX / 2 {
-                size_ns *= 2;
-            }
-            size_ns
-        }
-    }
+pub fn believed_lacking_ns(attained_ns: u64) -> u64 {
+    attained_ns.max(SHORT_NS)
+}
+
+/// The size class of a task of unknown size. Classes double, and the first ends at `first_class_ns`.
+#[must_use]
+pub fn size_class(attained_ns: u64, first_class_ns: u64) -> u32 {
+    let past_first = (attained_ns / first_class_ns.max(1)).checked_ilog2();
+    past_first.map_or(0, |doublings| doublings + 1)
 }
 
 #[cfg(test)]
@@ -212,7 +213,11 @@ mod tests {
     }
 
     /// Finishes under fair sharing itself, and on a lossless server that serves the smallest rank first.
-    fn run(arrivals: &[Arrival], believes: impl Fn(u64, Arrival) -> u64) -> (Vec<u64>, Vec<u64>) {
+    /// `believes` is told what a job has had, there and under fair sharing, and says what it needs in all.
+    fn run(
+        arrivals: &[Arrival],
+        believes: impl Fn(u64, u64, Arrival) -> u64,
+    ) -> (Vec<u64>, Vec<u64>) {
         let mut reference = FairSharing::default();
         let mut guide = FairSharing::default();
         let mut attained = vec![0_u64; arrivals.len()];
@@ -224,7 +229,7 @@ mod tests {
                 let task = TaskId(i as u32);
                 if arrival.at_ns == now_ns {
                     reference.arrive(task, arrival.weight, arrival.size_ns, now_ns);
-                    guide.arrive(task, arrival.weight, believes(0, *arrival), now_ns);
+                    guide.arrive(task, arrival.weight, believes(0, 0, *arrival), now_ns);
                 }
             }
             let present = |i: usize| arrivals[i].at_ns <= now_ns;
@@ -244,7 +249,8 @@ mod tests {
                     real[i] = now_ns;
                     guide.leave(task, attained[i]);
                 } else {
-                    guide.believe(task, arrivals[i].weight, believes(attained[i], arrivals[i]));
+                    let size_ns = believes(attained[i], guide.served_ns(task), arrivals[i]);
+                    guide.believe(task, arrivals[i].weight, size_ns);
                 }
             }
             for finish in reference.finishes(now_ns) {
@@ -257,7 +263,7 @@ mod tests {
         (real, fair)
     }
 
-    fn knows(_: u64, arrival: Arrival) -> u64 {
+    fn knows(_: u64, _: u64, arrival: Arrival) -> u64 {
         arrival.size_ns
     }
 
@@ -291,8 +297,8 @@ mod tests {
         let (real, _) = run(&[long, short], knows);
         assert_eq!(real, [520 * STEP_NS, 70 * STEP_NS]);
         // The same without sizes: the long one has left the first class of 32 steps behind.
-        let (real, _) = run(&[long, short], |attained_ns, _| {
-            believed_size_ns(attained_ns, None, 32 * STEP_NS)
+        let (real, _) = run(&[long, short], |attained_ns, served_ns, _| {
+            served_ns + attained_ns.max(32 * STEP_NS)
         });
         assert!(real[1] <= 110 * STEP_NS, "{real:?}");
     }
@@ -314,12 +320,19 @@ mod tests {
     }
 
     #[test]
-    fn a_size_that_is_outlived_is_believed_to_double() {
-        assert_eq!(believed_size_ns(0, None, 1_000), 1_000);
-        assert_eq!(believed_size_ns(999, None, 1_000), 1_000);
-        assert_eq!(believed_size_ns(1_000, None, 1_000), 2_000);
-        assert_eq!(believed_size_ns(5_000, Some(0), 1_000), 8_000);
-        assert_eq!(believed_size_ns(5_000, Some(500), 1_000), 5_500);
+    fn a_task_of_unknown_size_lacks_what_it_has_had() {
+        assert_eq!(believed_lacking_ns(0), SHORT_NS);
+        assert_eq!(believed_lacking_ns(3 * SHORT_NS), 3 * SHORT_NS);
+    }
+
+    #[test]
+    fn classes_double() {
+        let class = |attained_ns| size_class(attained_ns, 1_000);
+        assert_eq!(
+            [0, 999, 1_000, 1_999, 2_000, 4_000].map(class),
+            [0, 0, 1, 1, 2, 3]
+        );
+        assert_eq!(size_class(u64::MAX, 0), 64);
     }
 
     #[test]
@@ -361,7 +374,9 @@ mod tests {
 
         #[test]
         fn all_work_is_done_in_the_same_time_whatever_is_believed(arrivals in arrivals()) {
-            let (real, fair) = run(&arrivals, |attained_ns, _| believed_size_ns(attained_ns, None, 10 * STEP_NS));
+            let (real, fair) = run(&arrivals, |attained_ns, served_ns, _| {
+                served_ns + attained_ns.max(10 * STEP_NS)
+            });
             prop_assert!(real.iter().max().unwrap().abs_diff(*fair.iter().max().unwrap()) <= STEP_NS);
         }
     }

@@ -106,6 +106,8 @@ pub enum Reason {
     Idle,
     /// It was frozen as long as it may be.
     Starvation,
+    /// The call in which it was frozen has ended: it may have nothing more to do than to exit.
+    Call,
     /// It would finish later than under fair sharing.
     Slowdown,
     /// A protected task uses the disk, or no longer does.
@@ -130,6 +132,7 @@ impl Reason {
             Self::Turn => "turn",
             Self::Idle => "idle",
             Self::Starvation => "starvation",
+            Self::Call => "call",
             Self::Slowdown => "slowdown",
             Self::Protect => "protect",
             Self::Trial => "trial",

@@ -3,7 +3,7 @@
 use super::super::sample::TaskId;
 use super::super::vector_points::LossCurve;
 use super::Measured;
-use super::task::{Rate, Table};
+use super::task::Table;
 
 /// A switch is judged this long after it, ns.
 const JUDGED_AFTER_NS: u64 = 200_000_000;
@@ -13,9 +13,13 @@ const SETTLE_NS: u64 = 4_000_000;
 const OTHERS: f64 = 0.1;
 /// What was measured before counts as if it had been watched for so long, ns.
 const MEASURED_NS: u64 = 400_000_000;
+/// What a task lacks is reckoned by its own rate once that was watched for this long, ns: requests of others that were
+/// under way when it began spoil the first moments.
+const TRUSTED_NS: f64 = 100e6;
 /// Half-life of the present speed-up that is shown, ns.
 const SHOWN_NS: f64 = 1e9;
-/// Sequential rate of a disk about which nothing is known, bytes per nanosecond.
+/// Sequential rate of a disk about which nothing is known, bytes per nanosecond. A task that has not shown its own is
+/// taken for a fast one, even if slow ones were seen: it had better run, to show it.
 const TYPICAL_RATE: f64 = 0.1;
 
 /// A turn that is watched from its beginning.
@@ -36,8 +40,8 @@ pub(super) struct Learned {
     turn: Option<Turn>,
     /// Speed-up of what runs now, smoothed.
     speed_up: Option<f64>,
-    /// Bytes per nanosecond of device time of tasks that had the disk to themselves.
-    device_rate: Rate,
+    /// Bytes per nanosecond of device time of the fastest task that had the disk to itself, and at least what is typical.
+    best_rate: f64,
 }
 
 impl Learned {
@@ -48,7 +52,7 @@ impl Learned {
             changed_ns: 0,
             turn: None,
             speed_up: None,
-            device_rate: Rate::default(),
+            best_rate: TYPICAL_RATE,
         }
     }
 
@@ -89,14 +93,21 @@ impl Learned {
 
     /// Learns from what was seen since the last look.
     pub(super) fn look(&mut self, table: &mut Table, elapsed_ns: u64, now_ns: u64) {
-        if elapsed_ns == 0 || !self.is_settled(now_ns - elapsed_ns.min(now_ns)) {
-            return;
-        }
         let running: Vec<TaskId> = table
             .competing()
             .filter(|task| !task.is_frozen)
             .map(super::task::Task::id)
             .collect();
+        // The request of a task that was frozen just now is still served, and moves the arm away.
+        let is_disturbed = table
+            .iter()
+            .any(|task| task.is_frozen && task.had_outstanding);
+        if is_disturbed {
+            self.changed_ns = now_ns;
+        }
+        if elapsed_ns == 0 || !self.is_settled(now_ns - elapsed_ns.min(now_ns)) {
+            return;
+        }
         let others = table.iter().filter(|task| !running.contains(&task.id()));
         let others_ns: u64 = others.map(|task| task.served_ns).sum();
         let by_others = others_ns as f64 > OTHERS * elapsed_ns as f64;
@@ -124,7 +135,8 @@ impl Learned {
             task.solo.add(task.moved_bytes, elapsed_ns);
             task.solo_requests += task.moved_requests;
             task.solo_device.add(task.moved_bytes, task.served_ns);
-            self.device_rate.add(task.moved_bytes, task.served_ns);
+            let rate = task.solo_device.per_ns_after(TRUSTED_NS);
+            self.best_rate = rate.map_or(self.best_rate, |rate| rate.max(self.best_rate));
         }
     }
 
@@ -155,7 +167,7 @@ impl Learned {
     pub(super) fn lacking_ns(&self, table: &Table, task: TaskId) -> Option<u64> {
         let task = table.get(task)?;
         let bytes = task.last.remaining_bytes?;
-        let rate = task.solo_device.per_ns().or(self.device_rate.per_ns());
-        Some((bytes as f64 / rate.unwrap_or(TYPICAL_RATE)) as u64)
+        let own = task.solo_device.per_ns_after(TRUSTED_NS);
+        Some((bytes as f64 / own.unwrap_or(self.best_rate)) as u64)
     }
 }

@@ -10,6 +10,8 @@ impl Auto {
             (true, Reason::NothingGained)
         } else if now_ns < task.exempt_until_ns {
             (true, Reason::Starvation)
+        } else if now_ns < task.runs_on_until_ns {
+            (true, Reason::Call)
         } else if self.holds_until_ns(now_ns) > now_ns && task.wants {
             (false, Reason::Protect)
         } else if let Some(alone) = self.trials.alone() {

@@ -14,6 +14,10 @@ const MEMORY_NS: f64 = 10e9;
 const OUTLIVED_PART: u64 = 10;
 /// and this much, ns.
 const OUTLIVED_NS: u64 = 50_000_000;
+/// A call in which a frozen task used the disk for so long has been worth a switch, ns.
+const LONG_CALL_NS: u64 = 50_000_000;
+/// How long a task may run on after such a call, ns: until it is seen whether it wants the disk again.
+const AFTER_CALL_NS: u64 = 25_000_000;
 /// A rate is known when it was watched for this long, ns.
 pub(super) const KNOWN_NS: f64 = 30e6;
 
@@ -64,6 +68,8 @@ pub(super) struct Task {
     pub(super) moved_requests: u64,
     /// Device time between the last two looks, ns.
     pub(super) served_ns: u64,
+    /// Whether it had a request outstanding at the last look but one, or has one now.
+    pub(super) had_outstanding: bool,
     /// The last moment at which it was seen to use the disk, or was allowed to; 0: never.
     pub(super) active_ns: u64,
     /// Whether it wants the disk.
@@ -80,6 +86,12 @@ pub(super) struct Task {
     pub(super) exempt_until_ns: u64,
     /// When its last turn ended; 0: it had none.
     pub(super) turn_ended_ns: u64,
+    /// Device time since it was frozen, ns: of a call, such as an fsync, that no freeze interrupts.
+    call_ns: u64,
+    /// Until when it runs on after such a call, ns.
+    pub(super) runs_on_until_ns: u64,
+    /// Whether it ran on after such a call since its last turn.
+    ran_on: bool,
     /// Bytes per nanosecond while it had the disk to itself.
     pub(super) solo: Rate,
     /// Requests over which that was learned.
@@ -102,6 +114,7 @@ impl Task {
             moved_bytes: 0,
             moved_requests: 0,
             served_ns: 0,
+            had_outstanding: false,
             active_ns: 0,
             wants: false,
             is_frozen: sample.frozen && is_adopted,
@@ -110,6 +123,9 @@ impl Task {
             is_foreign: sample.frozen && !is_adopted,
             exempt_until_ns: 0,
             turn_ended_ns: 0,
+            call_ns: 0,
+            runs_on_until_ns: 0,
+            ran_on: false,
             solo: Rate::default(),
             solo_requests: 0,
             solo_device: Rate::default(),
@@ -150,8 +166,28 @@ impl Task {
         self.is_frozen = is_frozen;
         self.reason = reason;
         self.since_ns = now_ns;
+        self.call_ns = 0;
         if !is_frozen {
             self.active_ns = now_ns;
+        }
+    }
+
+    /// Its turn has ended.
+    pub(super) fn end_turn(&mut self, now_ns: u64) {
+        self.turn_ended_ns = now_ns;
+        self.ran_on = false;
+    }
+
+    /// Lets it run on where it was frozen in a call that has ended, if that was long, or if nothing was left to read
+    /// before: it may have nothing more to do than to exit. It does so once between two turns, or a task that calls
+    /// fsync again and again would never stop.
+    pub(super) fn run_on_after_call(&mut self, now_ns: u64) {
+        let is_at_its_end = self.last.remaining_bytes == Some(0) && self.call_ns > 0;
+        let was_long = self.call_ns >= LONG_CALL_NS || is_at_its_end;
+        let has_returned = self.last.outstanding == 0 && was_long;
+        if self.is_frozen && has_returned && !self.ran_on {
+            self.ran_on = true;
+            self.runs_on_until_ns = now_ns + AFTER_CALL_NS;
         }
     }
 
@@ -160,6 +196,8 @@ impl Task {
         self.moved_bytes = sample.bytes.saturating_sub(self.last.bytes);
         self.moved_requests = sample.requests.saturating_sub(self.last.requests);
         self.served_ns = sample.device_ns.saturating_sub(self.last.device_ns);
+        self.call_ns += self.served_ns;
+        self.had_outstanding = self.last.outstanding > 0 || sample.outstanding > 0;
         self.active_ns = self.active_ns.max(if is_busy {
             now_ns
         } else {

@@ -8,6 +8,11 @@ use std::collections::BTreeMap;
 use super::super::sample::{Reason, TaskId};
 use super::task::{Table, Task};
 
+/// A task that passes another saves it at least this many switches.
+const PASSING_SWITCHES: u64 = 4;
+/// Nobody is passed before it has run for so long, ns: what it lacks is not known before.
+const PASSED_AFTER_NS: u64 = 50_000_000;
+
 /// A task in the running set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Holder {
@@ -18,6 +23,8 @@ pub(super) struct Holder {
     promised_ns: u64,
     /// Why it got in.
     pub(super) reason: Reason,
+    /// How long it had run when its turn should have ended, where it goes on since it is nearly done, ns.
+    ended_ns: Option<u64>,
     /// Whom it interrupted because it was starved: that task goes on after it.
     interrupted: Option<TaskId>,
 }
@@ -29,6 +36,7 @@ impl Holder {
             used_ns: 0,
             promised_ns: 0,
             reason,
+            ended_ns: None,
             interrupted: None,
         }
     }
@@ -50,12 +58,28 @@ pub(super) struct Contest<'a> {
     pub(super) size: usize,
     /// How long a turn is, ns.
     pub(super) turn_ns: u64,
+    /// Cost of a switch, ns.
+    pub(super) switch_ns: u64,
     /// How long the turn of a starved task is, ns.
     pub(super) least_turn_ns: u64,
     /// A task that must run now lest it be frozen too long.
     pub(super) starved: Option<TaskId>,
     /// Order among tasks: smaller is served first. Whether it holds the disk is the second argument.
     pub(super) rank: &'a dyn Fn(&Task, bool) -> Rank,
+}
+
+impl Contest<'_> {
+    /// Whether the first of those that wait is so much shorter that it passes the holder before its turn is over: it
+    /// is to be done in half the time that the holder lacks. So whoever passes one that passed is shorter again, and
+    /// there are few switches.
+    fn is_passed(&self, holder: &Holder, own: &Rank, (id, first): &(TaskId, Rank)) -> bool {
+        let switches_ns = PASSING_SWITCHES * self.switch_ns;
+        let is_known = holder.used_ns >= switches_ns.max(PASSED_AFTER_NS);
+        let is_shorter = first.lacking_ns + switches_ns < own.lacking_ns / 2;
+        // One that thinks between its requests gives its turn up again and again.
+        let is_new = (self.table.get(*id)).is_some_and(|task| task.turn_ended_ns == 0);
+        is_known && is_shorter && is_new && first.place < own.place
+    }
 }
 
 /// A place in the order.
@@ -67,6 +91,19 @@ pub(super) struct Rank {
     pub(super) margin: f64,
     /// Whether it is so far in front because it would be late.
     pub(super) is_late: bool,
+    /// Device time that it lacks, as far as is known or believed, ns.
+    pub(super) lacking_ns: u64,
+    /// Its size class, where its size is not known.
+    pub(super) class: Option<u32>,
+    /// Whether what it lacks is known, and so little that it had better be done first.
+    pub(super) is_nearly_done: bool,
+}
+
+impl Rank {
+    /// Whether a task that waits may take over from a holder at all.
+    fn may_pass(&self, holder: &Self) -> bool {
+        self.is_late || self.class.is_none() || self.class != holder.class
+    }
 }
 
 /// The running set.
@@ -218,24 +255,29 @@ impl Token {
             } else {
                 contest.turn_ns
             };
-            let is_over = holder.used_ns >= turn_ns;
-            let Some(task) = contest.table.get(holder.task).filter(|_| is_over) else {
+            let Some(task) = contest.table.get(holder.task) else {
                 continue;
             };
-            let Some((_, first)) = waiting.first() else {
-                return;
-            };
             let own = (contest.rank)(task, true);
+            let Some(place) = waiting.iter().position(|(_, rank)| rank.may_pass(&own)) else {
+                continue;
+            };
+            let first = &waiting[place];
+            let is_over = holder.used_ns >= turn_ns;
+            let is_passed = !is_rescued && contest.is_passed(&holder, &own, first);
+            if !is_over && !is_passed {
+                continue;
+            }
             let interrupted = waiting
                 .iter()
                 .position(|(id, _)| Some(*id) == holder.interrupted);
-            let next = if first.place + own.margin < own.place {
-                Some(0)
+            let next = if is_passed || first.1.place + own.margin < own.place {
+                Some(place)
             } else {
                 // The one that was interrupted goes on, unless it is far behind by now.
                 interrupted.filter(|i| waiting[*i].1.place < own.place + own.margin)
             };
-            if let Some(i) = next {
+            if let Some(i) = next.filter(|_| !self.is_let_finish(&holder, &own, turn_ns)) {
                 let (id, rank) = waiting.remove(i);
                 let reason = if rank.is_late {
                     Reason::Slowdown
@@ -246,6 +288,17 @@ impl Token {
                 self.admit(Holder::new(id, reason));
             }
         }
+    }
+
+    /// Whether a holder whose turn ends is so nearly done that it goes on; not for longer than half a turn, since it
+    /// may lack more than is known.
+    fn is_let_finish(&mut self, holder: &Holder, own: &Rank, turn_ns: u64) -> bool {
+        if !own.is_nearly_done {
+            return false;
+        }
+        let place = self.holders.get_mut(&holder.task);
+        let ended_ns = place.map_or(0, |held| *held.ended_ns.get_or_insert(holder.used_ns));
+        holder.used_ns < ended_ns + turn_ns / 2
     }
 
     /// Those that wait, in order.

@@ -1,6 +1,7 @@
 //! The figures that the policy must show, on the simulated disks. Virtual time: they are exact.
 
 use super::super::auto::{Auto, AutoConfig, Prior, Sequence};
+use super::super::forecast::LastCall;
 use super::super::wise::{Wise, WiseConfig};
 use super::{BLOCK, Disk, MS, Nothing, Outcome, Spec, alone_ns, run};
 
@@ -306,6 +307,77 @@ fn batch_uses_what_a_rare_client_leaves() {
         outcome.bytes[1..].iter().sum::<u64>() as f64 / outcome.end_ns as f64 * 1e3;
     println!("batch {batch_mb_per_s:.2} MB/s beside a rare client");
     assert!(batch_mb_per_s >= 90.0);
+}
+
+/// Writes a file and fsyncs it at its end.
+fn writer(bytes: u64) -> Spec {
+    let last_call = LastCall {
+        bytes,
+        request_bytes: 4 * BLOCK,
+        jumps: 0.0,
+    };
+    Spec {
+        last_call: Some(last_call),
+        ..Spec::stream(bytes).unknown()
+    }
+}
+
+#[test]
+fn a_task_whose_last_fsync_ended_while_it_was_frozen_may_exit() {
+    let mut specs = vec![Spec::stream(300 * MB)];
+    specs.extend(vec![writer(30 * MB).from(10 * MS); 3]);
+    let outcome = under_auto(Disk::Arm, &specs);
+    // The fsyncs go on while the reader has its turn; nobody waits for the end of that.
+    for took_ns in &outcome.took_ns[1..] {
+        assert!(*took_ns < outcome.took_ns[0] / 2, "{:?}", outcome.took_ns);
+    }
+}
+
+#[test]
+fn a_shorter_task_passes_before_the_turn_is_over() {
+    // The random reader is believed to be the shortest, until it is seen how slow it is.
+    let random = Spec {
+        request_bytes: BLOCK / 2,
+        jumps: 1.0,
+        ..Spec::stream(8 * MB)
+    };
+    let specs = [random, Spec::stream(10 * MB).from(20 * MS)];
+    let outcome = under_auto(Disk::Arm, &specs);
+    assert!(outcome.took_ns[1] < 400 * MS, "{:?}", outcome.took_ns);
+}
+
+#[test]
+fn tasks_of_unknown_size_are_not_last() {
+    // Row 7: a mix of readers that think, of a random reader, of a writer and of copies, as on the evaluation's page.
+    let copy = |bytes| Spec {
+        bytes: 2 * bytes,
+        is_size_known: true,
+        ..writer(bytes)
+    };
+    let think = |mb| Spec::stream(mb * MB).pausing(2 * MS);
+    let random = Spec {
+        request_bytes: BLOCK / 2,
+        jumps: 1.0,
+        ..Spec::stream(16 * MB)
+    };
+    let specs = [
+        think(64),
+        random,
+        copy(32 * MB),
+        think(64),
+        think(8),
+        writer(8 * MB),
+        think(16),
+        copy(16 * MB),
+    ];
+    let specs: Vec<Spec> = (0_u64..)
+        .zip(specs)
+        .map(|(i, spec)| spec.from(i * 10 * MS))
+        .collect();
+    let outcome = under_auto(Disk::Arm, &specs);
+    let figures = figures(Disk::Arm, &specs, &outcome);
+    assert!(figures.weighted_speedup >= 2.5);
+    assert!(figures.all_done <= 1.03);
 }
 
 #[test]
