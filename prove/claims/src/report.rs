@@ -139,7 +139,7 @@ impl fmt::Display for Target {
     }
 }
 
-/// A figure with three significant digits or more.
+/// A figure with three significant digits or more; `-` where there is none, such as a ratio to nothing.
 pub fn number(value: f64) -> String {
     let digits = match value.abs() {
         100.0.. => 0,
@@ -147,7 +147,14 @@ pub fn number(value: f64) -> String {
         1.0.. => 2,
         _ => 3,
     };
-    format!("{value:.digits$}")
+    if !value.is_finite() {
+        return "-".to_owned();
+    }
+    let text = format!("{value:.digits$}");
+    match text.strip_prefix('-') {
+        Some(rest) if rest.chars().all(|c| matches!(c, '0' | '.')) => rest.to_owned(),
+        _ => text,
+    }
 }
 
 /// The median of runs with its 95 % interval; with fewer than 6 runs their range.
@@ -216,6 +223,15 @@ mod tests {
             text(Target::below("ns", Some(12.34), 1000.0)),
             "target: ns < 1000 -> met (12.3)"
         );
+    }
+
+    #[test]
+    fn nothing_has_no_sign_and_what_is_no_figure_is_not_shown() {
+        assert_eq!(
+            [-0.0, -0.0004, -0.001].map(number),
+            ["0.000", "0.000", "-0.001"]
+        );
+        assert_eq!([f64::INFINITY, f64::NAN].map(number), ["-", "-"]);
     }
 
     #[test]

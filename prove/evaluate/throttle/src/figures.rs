@@ -1,10 +1,11 @@
 //! From times of tasks to a page: who was best, and how far ours is from it.
 
-use luc_claims::report::{self, Page, Table, Target, number};
-use luc_stats::{TaskTimes, Together, median, together, worst_against};
+use luc_claims::report::{Page, Table, Target, number};
+use luc_stats::{TaskTimes, Together, together, worst_against};
 use serde_json::Value;
 
 use super::mixes::{Mix, Model};
+use super::rows::{self, Rows, spread};
 use super::settings::Setting;
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::missing;
@@ -13,14 +14,6 @@ use luc_harness::harness::missing;
 const OURS: &str = "luc throttle, auto";
 /// What a system has that was not tuned.
 const PLAIN: &str = "none";
-
-/// The median of runs with its interval, or their range; of one run its figure.
-fn spread(values: &[f64]) -> String {
-    match values {
-        [value] => number(*value),
-        values => report::spread(values),
-    }
-}
 
 /// `None` of nothing.
 pub(super) fn mean(values: &[f64]) -> Option<f64> {
@@ -51,36 +44,21 @@ impl Run {
     }
 }
 
-/// All runs of a mix under one setting, by places of the files.
-#[derive(Debug, Clone)]
-struct Row {
-    name: String,
-    is_ours: bool,
-    runs: Vec<Run>,
-}
-
-impl Row {
-    fn figures(&self, of: impl Fn(&Run) -> f64) -> Vec<f64> {
-        self.runs.iter().map(of).collect()
-    }
-
-    fn median(&self, of: impl Fn(&Run) -> f64) -> Option<f64> {
-        median(&self.figures(of))
-    }
-}
+/// All runs of a mix under one setting.
+type Row = rows::Row<Run>;
 
 /// All runs of a mix.
 #[derive(Debug, Clone)]
 pub(super) struct Group {
     mix: Mix,
-    rows: Vec<Row>,
+    rows: Rows<Run>,
 }
 
 impl Group {
     pub(super) fn new(mix: &Mix) -> Self {
         Self {
             mix: mix.clone(),
-            rows: Vec::new(),
+            rows: Rows::new(),
         }
     }
 
@@ -111,20 +89,9 @@ impl Group {
                 .collect();
             let together = together(&tasks).map_err(|_| missing("a task's time"))?;
             let run = Run { tasks, together };
-            match self.rows.iter_mut().find(|row| row.name == name) {
-                Some(row) => row.runs.push(run),
-                None => self.rows.push(Row {
-                    name: name.to_owned(),
-                    is_ours: setting.is_ours(),
-                    runs: vec![run],
-                }),
-            }
+            self.rows.add(name, setting.is_ours(), run);
         }
         Ok(())
-    }
-
-    fn row(&self, name: &str) -> Option<&Row> {
-        self.rows.iter().find(|row| row.name == name)
     }
 
     /// The rival with the largest median of a figure.
@@ -138,10 +105,7 @@ impl Group {
     }
 
     fn best_of(&self, of: impl Fn(&Run) -> f64, is_wanted: impl Fn(&Row) -> bool) -> Option<&Row> {
-        let rivals = self
-            .rows
-            .iter()
-            .filter(|row| !row.is_ours && is_wanted(row));
+        let rivals = self.rows.rivals().filter(|row| is_wanted(row));
         let figures = rivals.filter_map(|row| Some((row.median(&of)?, row)));
         figures
             .max_by(|one, other| one.0.total_cmp(&other.0))
@@ -174,11 +138,9 @@ impl Group {
         throughput.into_iter().chain(speedup).collect()
     }
 
-    /// The median over places of a figure of ours over a rival's.
+    /// The median over places of what is said of ours and a rival's.
     fn ratio(&self, rival: Option<&Row>, of: impl Fn(&Run, &Run) -> Option<f64>) -> Option<f64> {
-        let runs = self.row(OURS)?.runs.iter().zip(&rival?.runs);
-        let ratios: Option<Vec<f64>> = runs.map(|(ours, rival)| of(ours, rival)).collect();
-        median(&ratios?)
+        self.rows.get(OURS)?.against(rival?, of)
     }
 
     fn throughput_against(&self, rival: Option<&Row>) -> Option<f64> {
@@ -230,8 +192,8 @@ impl Group {
             "mean finish, s",
             "fairness",
         ]);
-        let plain = self.row(PLAIN);
-        for row in &self.rows {
+        let plain = self.rows.get(PLAIN);
+        for row in self.rows.iter() {
             let of_plain = plain.map(|plain| {
                 let runs = row.runs.iter().zip(&plain.runs);
                 runs.map(|(run, plain)| run.together.throughput / plain.together.throughput)
@@ -269,16 +231,17 @@ impl Group {
             .best_by_throughput()
             .map_or("-", |row| row.name.as_str());
         let on_best = format!("{name}: throughput against the best rival ({best})");
-        let on_plain = self.throughput_against(self.row(PLAIN));
+        let on_plain = self.throughput_against(self.rows.get(PLAIN));
         if self.mix.has_nothing_to_gain() {
             let what = format!("{name}: run time over that without luc throttle");
             let slower = on_plain.map(|ratio| 1.0 / ratio);
             return vec![Target::below(what, slower, 1.01)];
         }
         if self.mix.model != Model::Hdd {
-            let speedup = self.row(OURS).and_then(|row| row.median(Run::speedup));
+            let speedup = self.rows.get(OURS).and_then(|row| row.median(Run::speedup));
             let worst = self
-                .row(OURS)
+                .rows
+                .get(OURS)
                 .and_then(|row| row.median(Run::worst_slowdown));
             let worst = worst.map_or_else(|| "-".to_owned(), number);
             return vec![
@@ -321,7 +284,9 @@ impl Group {
         }
         let mut all = vec![Target::below(
             format!("{name}: all done over the sum of the times alone"),
-            self.row(OURS).and_then(|row| row.median(Run::over_alone)),
+            self.rows
+                .get(OURS)
+                .and_then(|row| row.median(Run::over_alone)),
             1.03,
         )];
         let does_not_help = |row: &&Row| {

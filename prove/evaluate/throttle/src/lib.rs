@@ -13,6 +13,7 @@ pub mod host;
 mod mixes;
 pub mod paper;
 pub mod protect;
+mod rows;
 pub mod safety;
 mod settings;
 

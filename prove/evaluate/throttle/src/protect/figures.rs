@@ -1,11 +1,11 @@
 //! From a client's latencies and the batch's bytes to a page.
 
-use luc_claims::report::{self, Page, Table, Target, number};
-use luc_stats::median;
+use luc_claims::report::{Page, Table, Target, number};
 use serde_json::Value;
 
 use super::scenario::{Latency, Scenario};
 use super::settings::{STRICT, Setting};
+use crate::rows::{self, Rows};
 use crate::settings::PEAK_BYTES_PER_SECOND;
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::missing;
@@ -39,33 +39,15 @@ impl Run {
     }
 }
 
-/// All runs under one setting, by places of the files.
-#[derive(Debug, Clone)]
-struct Row {
-    name: String,
-    is_ours: bool,
-    runs: Vec<Run>,
+/// All runs under one setting.
+type Row = rows::Row<Run>;
+
+fn p99_ms(row: &Row) -> f64 {
+    median_of(row, |run| run.beside.p99_ms)
 }
 
-impl Row {
-    fn figures(&self, of: impl Fn(&Run) -> f64) -> Vec<f64> {
-        self.runs.iter().map(of).collect()
-    }
-
-    fn median(&self, of: impl Fn(&Run) -> f64) -> f64 {
-        median(&self.figures(of)).unwrap_or(f64::NAN)
-    }
-
-    fn p99_ms(&self) -> f64 {
-        self.median(|run| run.beside.p99_ms)
-    }
-
-    /// The median over the places of a figure over another setting's.
-    fn ratio(&self, other: &Self, of: impl Fn(&Run) -> f64) -> Option<f64> {
-        let pairs = self.runs.iter().zip(&other.runs);
-        let ratios: Vec<f64> = pairs.map(|(own, other)| of(own) / of(other)).collect();
-        median(&ratios)
-    }
+fn median_of(row: &Row, of: impl Fn(&Run) -> f64) -> f64 {
+    row.median(of).unwrap_or(f64::NAN)
 }
 
 /// All runs of a scenario.
@@ -73,7 +55,7 @@ impl Row {
 pub(super) struct Group {
     scenario: Scenario,
     alone: Vec<Latency>,
-    rows: Vec<Row>,
+    rows: Rows<Run>,
 }
 
 impl Group {
@@ -81,7 +63,7 @@ impl Group {
         Self {
             scenario,
             alone: Vec::new(),
-            rows: Vec::new(),
+            rows: Rows::new(),
         }
     }
 
@@ -125,36 +107,22 @@ impl Group {
                 alone,
                 batch_mb_per_s: batch_bytes / seconds / 1e6,
             };
-            match self.rows.iter_mut().find(|row| row.name == name) {
-                Some(row) => row.runs.push(run),
-                None => self.rows.push(Row {
-                    name: name.to_owned(),
-                    is_ours: setting.is_ours(),
-                    runs: vec![run],
-                }),
-            }
+            self.rows.add(name, setting.is_ours(), run);
         }
         Ok(())
     }
 
-    fn rivals(&self) -> impl Iterator<Item = &Row> {
-        self.rows.iter().filter(|row| !row.is_ours)
-    }
-
-    fn ours(&self) -> impl Iterator<Item = &Row> {
-        self.rows.iter().filter(|row| row.is_ours)
-    }
-
     /// The rival with the least of a figure.
     fn best(&self, of: impl Fn(&Run) -> f64) -> Option<&Row> {
-        self.rivals()
-            .min_by(|one, other| one.median(&of).total_cmp(&other.median(&of)))
+        self.rows
+            .rivals()
+            .min_by(|one, other| median_of(one, &of).total_cmp(&median_of(other, &of)))
     }
 
     /// Which of our settings gives the batch most at a 99th percentile that is not above a rival's, and how many times
     /// the rival's batch rate that is.
     fn against(&self, rival: &Row) -> Option<(&Row, f64)> {
-        let as_soon = self.ours().filter(|row| row.p99_ms() <= rival.p99_ms());
+        let as_soon = self.rows.ours().filter(|row| p99_ms(row) <= p99_ms(rival));
         let ratios = as_soon.filter_map(|row| Some((row, row.ratio(rival, |r| r.batch_mb_per_s)?)));
         ratios.max_by(|one, other| one.1.total_cmp(&other.1))
     }
@@ -172,10 +140,7 @@ impl Group {
             "of the peak, %",
             "ours at no higher p99: batch, times",
         ]);
-        let spread = |values: Vec<f64>| match values[..] {
-            [value] => number(value),
-            _ => report::spread(&values),
-        };
+        let spread = |values: Vec<f64>| rows::spread(&values);
         let alone = |of: fn(&Latency) -> f64| spread(self.alone.iter().map(of).collect());
         let mut first = vec![
             "alone".to_owned(),
@@ -186,7 +151,7 @@ impl Group {
         ];
         first.extend(["100", "0", "-", "-", "-"].map(str::to_owned));
         table.row(first);
-        for row in &self.rows {
+        for row in self.rows.iter() {
             let ours = match self.against(row).filter(|_| !row.is_ours) {
                 Some((ours, ratio)) => format!("{} ({})", number(ratio), ours.name),
                 None => "-".to_owned(),
@@ -219,10 +184,9 @@ impl Group {
         let best = self.best(|run| run.beside.p99_ms);
         let against = best.and_then(|rival| self.against(rival));
         let name = |row: Option<&Row>| row.map_or("none", |row| row.name.as_str()).to_owned();
-        let p99 =
-            |row: Option<&Row>| row.map_or_else(|| "-".to_owned(), |row| number(row.p99_ms()));
+        let p99 = |row: Option<&Row>| row.map_or_else(|| "-".to_owned(), |row| number(p99_ms(row)));
         let ours = against.map(|(row, _)| row);
-        let strict = self.ours().find(|row| row.name.ends_with(STRICT));
+        let strict = self.rows.ours().find(|row| row.name.ends_with(STRICT));
         vec![
             Target::at_least(
                 format!(
@@ -237,7 +201,7 @@ impl Group {
             ),
             Target::below(
                 format!("reads: mean latency ({}) over that alone", name(strict)),
-                strict.map(|row| row.median(|run| run.beside.mean_ms / run.alone.mean_ms)),
+                strict.and_then(|row| row.median(|run| run.beside.mean_ms / run.alone.mean_ms)),
                 1.1,
             ),
         ]
@@ -258,9 +222,10 @@ impl Group {
         // The one of ours whose worse ratio is least.
         let worse = |row: &&Row| ratios(row).map_or(f64::INFINITY, |[a, b]| a.max(b));
         let ours = self
+            .rows
             .ours()
             .min_by(|one, other| worse(one).total_cmp(&worse(other)));
-        let batch = |row: &Row| number(row.median(|run| run.batch_mb_per_s));
+        let batch = |row: &Row| number(median_of(row, |run| run.batch_mb_per_s));
         let mut all = Vec::new();
         for (place, (name, of)) in figures.into_iter().enumerate() {
             let about = ours.zip(self.best(of)).map(|(ours, rival)| {
