@@ -263,6 +263,37 @@ fn refusals_are_one_line_and_leave_nothing() {
     assert!(said.contains("no.such"), "{said}");
 }
 
+#[test]
+fn tasks_that_read_the_same_file_do_not_take_turns() {
+    let Some(disk) = Disk::new("throttle-same-data", "ext4", "") else {
+        return;
+    };
+    let device = device(&disk);
+    let thaws = |files: [&str; 2]| {
+        let json = disk.path("json");
+        let read = |file: &str| {
+            let path = format!("{}/{file}", disk.mount());
+            fs::write(&path, vec![1; 16 << 20]).expect("written");
+            format!("dd if={path} of=/dev/null bs=4k iflag=direct")
+        };
+        let (a, b) = (read(files[0]), read(files[1]));
+        let output = run(&[
+            "--policy", "fcfs", "--disk", &device, "--json", &json, "--task", &a, "--task", &b,
+        ]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let figures: Value =
+            serde_json::from_slice(&fs::read(&json).expect("written")).expect("JSON");
+        let orders = figures["orders"].as_array().expect("orders").clone();
+        let reasons = orders.iter().filter(|order| order["action"] == "thaw");
+        let reasons = reasons.map(|order| order["reason"].as_str().expect("a reason").to_owned());
+        reasons.collect::<Vec<String>>()
+    };
+    assert_eq!(thaws(["a", "b"]), ["turn"]);
+    // The second may have been frozen before it was seen what it reads.
+    let same = thaws(["a", "a"]);
+    assert!(same.iter().all(|reason| reason == "same-data"), "{same:?}");
+}
+
 /// A program whose threads read a file each, and how many.
 fn readers(disk: &Disk) -> Option<(String, u64)> {
     const THREADS: u64 = 6;

@@ -4,6 +4,7 @@ mod counters;
 mod frozen;
 mod inversions;
 mod kind;
+mod sharing;
 mod task;
 mod waiting;
 
@@ -37,6 +38,8 @@ pub use task::Totals;
 const LONGEST_NS: u64 = 100_000_000;
 /// How often the throttle tells the guardian that it is alive, and looks what the guardian did, ns.
 const UPKEEP_EVERY_NS: u64 = 50_000_000;
+/// Tasks that read the same file are treated as one for this long after that was seen, ns.
+const SHARED_NS: u64 = 60_000_000_000;
 /// The cgroup of the guardian, below that of the tasks.
 pub(crate) const GUARDIAN: &str = "guardian";
 
@@ -299,6 +302,7 @@ impl Engine {
             }
         }
         let mut samples = Vec::with_capacity(controller.users.len());
+        let mut looked_into = Vec::new();
         for id in &controller.users {
             let Some(task) = self.tasks.get_mut(id) else {
                 continue;
@@ -309,9 +313,15 @@ impl Engine {
             if task.may_wait_without_request(&sample, now) {
                 sample.outstanding = 1;
             }
-            task.learn_size(sample.bytes, now);
+            if task.learn_files(sample.bytes, now) {
+                looked_into.push(*id);
+            }
             sample.remaining_bytes = task.remaining_bytes(sample.bytes);
             samples.push(sample);
+        }
+        for pair in sharing::pairs(&self.tasks, &looked_into) {
+            let until_ns = now + SHARED_NS;
+            controller.policy.couple(pair, Reason::SameData, until_ns);
         }
         let decision = controller.policy.decide(&Sample {
             now_ns: now,

@@ -1,4 +1,4 @@
-//! How much a task has yet to read, by the files that its processes have open.
+//! What a task reads, and how much of it is left, by the files that its processes have open.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -11,20 +11,35 @@ const SMALLEST_BYTES: u64 = 1 << 20;
 /// Processes that are looked at, at most.
 const MOST_PROCESSES: usize = 16;
 
-/// Bytes from where its processes read to the ends of the files; `None` where nothing large is read.
-pub(crate) fn remaining_bytes(cgroup: &Cgroup) -> Option<u64> {
-    let processes = cgroup.processes().ok()?;
-    let mut remaining = None;
-    for process in processes.into_iter().take(MOST_PROCESSES) {
-        for bytes in of_process(Path::new("/proc").join(process.to_string()).as_path()) {
-            *remaining.get_or_insert(0) += bytes;
-        }
-    }
-    remaining
+/// A file, by the number of its device and its inode.
+pub(crate) type FileId = (u64, u64);
+
+/// The large files that a task has open to read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OpenFiles {
+    /// Which they are.
+    pub(crate) files: Vec<FileId>,
+    /// Bytes from where its processes read to the ends of the files; `None` where there is none.
+    pub(crate) remaining_bytes: Option<u64>,
 }
 
-/// What a process, by its folder in `/proc`, has yet to read of each large file.
-fn of_process(folder: &Path) -> Vec<u64> {
+impl OpenFiles {
+    /// Those of all processes of a cgroup.
+    pub(crate) fn of(cgroup: &Cgroup) -> Self {
+        let mut all = Self::default();
+        for process in (cgroup.processes().into_iter().flatten()).take(MOST_PROCESSES) {
+            let folder = Path::new("/proc").join(process.to_string());
+            for (file, bytes) in of_process(&folder) {
+                all.files.push(file);
+                *all.remaining_bytes.get_or_insert(0) += bytes;
+            }
+        }
+        all
+    }
+}
+
+/// The large files that a process, by its folder in `/proc`, has open to read, and what it has yet to read of each.
+fn of_process(folder: &Path) -> Vec<(FileId, u64)> {
     let Ok(open) = fs::read_dir(folder.join("fd")) else {
         return Vec::new();
     };
@@ -36,7 +51,8 @@ fn of_process(folder: &Path) -> Vec<u64> {
             }
             let info = fs::read_to_string(folder.join("fdinfo").join(entry.file_name())).ok()?;
             let (position, is_read) = position_of(&info)?;
-            is_read.then(|| about.size().saturating_sub(position))
+            let left_bytes = about.size().saturating_sub(position);
+            is_read.then_some(((about.dev(), about.ino()), left_bytes))
         })
         .collect()
 }
@@ -63,8 +79,12 @@ mod tests {
         reader.seek(SeekFrom::Start(1 << 20)).expect("sought");
         let mut byte = [0];
         reader.read_exact(&mut byte).expect("read");
+        let about = file.as_file().metadata().expect("metadata");
+        let open = of_process(Path::new("/proc/self"));
+        let of_this = |(id, _): &&(FileId, u64)| *id == (about.dev(), about.ino());
         // The file that is written is none that is read.
-        assert!(of_process(Path::new("/proc/self")).contains(&((2 << 20) - 1)));
+        let left: Vec<u64> = open.iter().filter(of_this).map(|(_, left)| *left).collect();
+        assert_eq!(left, [(2 << 20) - 1]);
     }
 
     #[test]

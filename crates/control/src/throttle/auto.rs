@@ -348,7 +348,10 @@ impl Policy for Auto {
         let floor = self.config.batch_floor;
         self.protect
             .account(elapsed_ns, batch_ran, batch_waits, floor);
-        self.learned.look(&mut self.table, elapsed_ns, now_ns);
+        // Tasks that are treated as one say nothing about how many others should run together.
+        if !self.token.has_coupled() {
+            self.learned.look(&mut self.table, elapsed_ns, now_ns);
+        }
         if self.size.is_none() && !self.trials.is_on() {
             for task in self.table.iter_mut() {
                 task.together.add(task.moved_bytes, elapsed_ns);
@@ -376,8 +379,8 @@ impl Policy for Auto {
         }
     }
 
-    fn couple(&mut self, a: TaskId, b: TaskId, until_ns: u64) {
-        self.token.couple(a, b, until_ns);
+    fn couple(&mut self, pair: (TaskId, TaskId), reason: Reason, until_ns: u64) {
+        self.token.couple(pair, reason, until_ns);
     }
 
     fn thaw_for(&mut self, task: TaskId, now_ns: u64) -> Option<Order> {

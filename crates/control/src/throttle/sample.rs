@@ -120,6 +120,8 @@ pub enum Reason {
     NotContended,
     /// Somebody waits for something that the frozen task holds.
     Inversion,
+    /// It reads the same files as the task whose turn it is.
+    SameData,
     /// A rule of the paper (policy `wise`).
     Rule,
 }
@@ -139,6 +141,7 @@ impl Reason {
             Self::NothingGained => "nothing-gained",
             Self::NotContended => "not-contended",
             Self::Inversion => "inversion",
+            Self::SameData => "same-data",
             Self::Rule => "rule",
         }
     }
@@ -179,8 +182,8 @@ pub trait Policy {
     fn decide(&mut self, sample: &Sample<'_>) -> Decision;
 
     /// Treats two tasks as one until then: while one of them runs, so may the other. For tasks that were seen to wait
-    /// for each other. A policy without turns has no use for it.
-    fn couple(&mut self, _a: TaskId, _b: TaskId, _until_ns: u64) {}
+    /// for each other, or to read the same files, which is the reason. A policy without turns has no use for it.
+    fn couple(&mut self, _pair: (TaskId, TaskId), _reason: Reason, _until_ns: u64) {}
 
     /// Somebody waits for what a frozen task holds: thaws it, and does not freeze it again at once. `None` where it is
     /// not frozen by this policy, or where the policy does not remember whom it froze.

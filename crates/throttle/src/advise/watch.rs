@@ -19,7 +19,7 @@ use crate::learn::Learned;
 use crate::learn::profile::Identity;
 use crate::observer::{Disk, Observer};
 use crate::run::{Onlooker, Task};
-use crate::sizes;
+use crate::sizes::OpenFiles;
 
 /// Time between two looks, ns.
 const LOOK_EVERY_NS: u64 = 100_000_000;
@@ -269,7 +269,7 @@ impl<'t> Watch<'t> {
         }
         let has_moved = steps.iter().any(|step| step.bytes > 0);
         if has_moved && !task.is_size_known {
-            task.is_size_known = sizes::remaining_bytes(&task.cgroup).is_some();
+            task.is_size_known = OpenFiles::of(&task.cgroup).remaining_bytes.is_some();
         }
         steps
     }

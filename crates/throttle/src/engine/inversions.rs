@@ -37,7 +37,8 @@ impl Engine {
             controller.policy.thaw_for(inversion.holder, now);
             if let Some(waiter) = inversion.waiter.filter(|_| inversion.is_usual) {
                 let until_ns = now + COUPLED_NS;
-                controller.policy.couple(inversion.holder, waiter, until_ns);
+                let pair = (inversion.holder, waiter);
+                controller.policy.couple(pair, Reason::Inversion, until_ns);
             }
         }
         let Some(task) = self.tasks.get_mut(&inversion.holder) else {

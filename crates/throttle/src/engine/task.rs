@@ -13,7 +13,7 @@ use crate::ThrottleError;
 use crate::cgroup::Cgroup;
 use crate::inversion::Candidate;
 use crate::record::{Entry, Record};
-use crate::sizes;
+use crate::sizes::{FileId, OpenFiles};
 
 /// The sizes of a task's open files are looked at when it has moved so much more, and not more often than this.
 const SIZE_EVERY_BYTES: u64 = 8 << 20;
@@ -50,6 +50,8 @@ pub(super) struct Task {
     remaining_bytes: Option<u64>,
     sized_ns: u64,
     sized_bytes: u64,
+    /// The large files that it had open to read then.
+    files: Vec<FileId>,
 }
 
 /// How often and for how long a task was frozen.
@@ -97,6 +99,7 @@ impl Task {
             remaining_bytes: None,
             sized_ns: 0,
             sized_bytes: 0,
+            files: Vec::new(),
         }
     }
 
@@ -235,20 +238,28 @@ impl Task {
             && waiting::is_waiting(&self.cgroup)
     }
 
-    /// Looks at the files that it has open, if it has moved many bytes since.
-    pub(super) fn learn_size(&mut self, bytes: u64, now: u64) {
+    /// Looks at the files that it has open, if it has moved many bytes since; says whether it did.
+    pub(super) fn learn_files(&mut self, bytes: u64, now: u64) -> bool {
         let is_due =
             bytes >= self.sized_bytes + SIZE_EVERY_BYTES && now >= self.sized_ns + SIZE_EVERY_NS;
         let is_first = self.sized_ns == 0 && bytes > 0;
         if self.class != Class::Batch || !(is_due || is_first) {
-            return;
+            return false;
         }
         self.sized_ns = now;
         self.sized_bytes = bytes;
+        let open = OpenFiles::of(&self.cgroup);
         self.remaining_bytes = match self.size_bytes {
             Some(size) => Some(size.saturating_sub(bytes)),
-            None => sizes::remaining_bytes(&self.cgroup),
+            None => open.remaining_bytes,
         };
+        self.files = open.files;
+        true
+    }
+
+    /// Whether both read a file, at the same or at different places.
+    pub(super) fn shares_a_file_with(&self, other: &Self) -> bool {
+        self.files.iter().any(|file| other.files.contains(file))
     }
 
     /// What a policy is shown, but for what it did on a disk.

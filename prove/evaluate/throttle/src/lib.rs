@@ -1,7 +1,7 @@
 //! Part `throttle`: tasks that ruin each other's disk, under each rival at its best and under `luc throttle`.
 //!
-//! `mixes` are the tasks, `settings` what they run under, `guest` runs both in virtual time, `figures` makes tables and
-//! targets. `host` is part `throttle-host`: the same on the running kernel, with fewer rivals.
+//! `mixes` are the tasks, `settings` what they run under, `guest` runs both in virtual time, `rows` and `figures` make
+//! tables and targets. `host` is part `throttle-host`: the same on the running kernel, with fewer rivals.
 //! `paper` is part `throttle-paper`: the paper's experiments and its figures.
 //! `protect` is part `throttle-protect`: a client that must be answered soon, beside batch.
 //! `advised` is part `throttle-advise`: what `luc throttle advise` predicts, against what comes.

@@ -139,15 +139,31 @@ fn a_task_that_is_waited_for_is_thawed_and_not_frozen_at_once() {
 #[test]
 fn a_couple_runs_together_until_it_is_over() {
     let mut bench = Bench::new(AutoConfig::default(), 3);
-    bench
-        .auto
-        .couple(TaskId(2), TaskId(0), bench.now_ns + 1_000 * MS);
+    bench.auto.couple(
+        (TaskId(2), TaskId(0)),
+        Reason::Inversion,
+        bench.now_ns + 1_000 * MS,
+    );
     bench.busy_look();
     assert_eq!(bench.running(), [0, 2]);
     for _ in 0..110 {
         bench.busy_look();
     }
     assert_eq!(bench.running().len(), 1);
+}
+
+#[test]
+fn a_couple_for_a_while_does_not_shorten_one_for_longer() {
+    let mut bench = Bench::new(AutoConfig::default(), 3);
+    let pair = (TaskId(0), TaskId(2));
+    for (reason, ms) in [(Reason::Inversion, 2_000), (Reason::SameData, 500)] {
+        bench.auto.couple(pair, reason, bench.now_ns + ms * MS);
+    }
+    for _ in 0..100 {
+        bench.busy_look();
+    }
+    assert_eq!(bench.running(), [0, 2]);
+    assert!(bench.now_ns > 500 * MS);
 }
 
 #[test]

@@ -47,6 +47,8 @@ impl Holder {
 pub(super) struct Couple {
     pub(super) tasks: (TaskId, TaskId),
     pub(super) until_ns: u64,
+    /// Why.
+    reason: Reason,
 }
 
 /// What the token needs to know for a look.
@@ -128,10 +130,19 @@ impl Token {
         left.min().unwrap_or(0)
     }
 
-    pub(super) fn couple(&mut self, a: TaskId, b: TaskId, until_ns: u64) {
+    /// Treats two tasks as one until then, or for longer where that was said before.
+    pub(super) fn couple(&mut self, (a, b): (TaskId, TaskId), reason: Reason, until_ns: u64) {
         let tasks = (a.min(b), a.max(b));
-        self.couples.retain(|couple| couple.tasks != tasks);
-        self.couples.push(Couple { tasks, until_ns });
+        let known = (self.couples.iter_mut()).find(|couple| couple.tasks == tasks);
+        match known {
+            Some(couple) if couple.until_ns >= until_ns => {}
+            Some(couple) => (couple.until_ns, couple.reason) = (until_ns, reason),
+            None => self.couples.push(Couple {
+                tasks,
+                until_ns,
+                reason,
+            }),
+        }
     }
 
     pub(super) fn forget_couples(&mut self, now_ns: u64) {
@@ -144,12 +155,13 @@ impl Token {
         self.holders.insert(task, Holder::new(task, reason));
     }
 
-    fn partners(&self, task: TaskId) -> impl Iterator<Item = TaskId> {
+    /// Tasks that are treated as one with this one, and why.
+    fn partners(&self, task: TaskId) -> impl Iterator<Item = (TaskId, Reason)> {
         self.couples
             .iter()
             .filter_map(move |couple| match couple.tasks {
-                (a, b) if a == task => Some(b),
-                (a, b) if b == task => Some(a),
+                (a, b) if a == task => Some((b, couple.reason)),
+                (a, b) if b == task => Some((a, couple.reason)),
                 _ => None,
             })
     }
@@ -159,15 +171,20 @@ impl Token {
         if let Some(holder) = self.holders.get(&task) {
             return Some(holder.reason);
         }
-        let is_partner = self
-            .partners(task)
-            .any(|partner| self.holders.contains_key(&partner));
-        is_partner.then_some(Reason::Inversion)
+        self.partners(task)
+            .find(|(partner, _)| self.holders.contains_key(partner))
+            .map(|(_, reason)| reason)
+    }
+
+    /// Whether a task of the running set is treated as one with another.
+    pub(super) fn has_coupled(&self) -> bool {
+        self.tasks()
+            .any(|task| self.partners(task).next().is_some())
     }
 
     fn uses_the_disk(&self, table: &Table, task: TaskId) -> bool {
         let wants = |task| table.get(task).is_some_and(Task::competes);
-        wants(task) || self.partners(task).any(wants)
+        wants(task) || self.partners(task).any(|(partner, _)| wants(partner))
     }
 
     /// Brings the running set up to date.
