@@ -23,7 +23,7 @@ mod tests;
 mod token;
 mod trial;
 
-use super::fair::{FairSharing, believed_lacking_ns};
+use super::fair::{FairSharing, believed_size_ns};
 use super::sample::{Action, Class, Decision, Order, Policy, Reason, Sample, TaskId};
 pub use config::{AutoConfig, BATCH_FLOOR, Measured, Prior, Sequence};
 use contention::Contention;
@@ -158,10 +158,7 @@ impl Auto {
             }
             let size_ns = match self.known_lacking_ns(task) {
                 Some(lacking_ns) => task.attained_ns().saturating_add(lacking_ns),
-                None => {
-                    let served_ns = self.fair.served_ns(task.id());
-                    served_ns.saturating_add(believed_lacking_ns(task.attained_ns()))
-                }
+                None => believed_size_ns(task.attained_ns()),
             };
             if is_new {
                 self.fair
@@ -256,7 +253,7 @@ impl Auto {
             task.run_on_after_call(now_ns);
         }
         if is_due {
-            let lacking_ns = |id| self.learned.lacking_ns(&self.table, id);
+            let lacking_ns = |id| Some(self.lacking_ns(self.table.get(id)?));
             let ahead_ns = self.token.busy_for_ns(turn_ns) + self.learned.switch_ns() + RECKON_NS;
             self.late = bounds::late(
                 &self.table,

@@ -5,7 +5,7 @@
 //! known sizes nobody finishes later than under fair sharing, and the mean is near that of shortest remaining time
 //! first. Work is counted in device time, so that a seek is paid by whoever caused it.
 //!
-//! A task whose size nobody knows is believed to lack as much as it has had. So it lets tasks pass that are known to be
+//! A task whose size nobody knows is believed to need twice what it has had. So it lets tasks pass that are known to be
 //! shorter. Among those of unknown size that is least attained service, in size classes that double: within a class
 //! nobody passes another, so a long task is set back only log2(size / first class) times. A known size that turns out
 //! to be wrong falls back on the same rule.
@@ -181,13 +181,13 @@ pub struct Finish {
     pub finish_ns: u64,
 }
 
-/// What a task of unknown size is believed to lack at least, ns: most tasks are short.
+/// What a task of unknown size is believed to need at least, ns: most tasks are short.
 const SHORT_NS: u64 = 500_000_000;
 
-/// The device time that a task of unknown size is believed to lack, ns: as much as it has had.
+/// The device time that a task of unknown size is believed to need in all, ns: twice what it has had.
 #[must_use]
-pub fn believed_lacking_ns(attained_ns: u64) -> u64 {
-    attained_ns.max(SHORT_NS)
+pub fn believed_size_ns(attained_ns: u64) -> u64 {
+    attained_ns.saturating_mul(2).max(SHORT_NS)
 }
 
 /// The size class of a task of unknown size. Classes double, and the first ends at `first_class_ns`.
@@ -213,11 +213,7 @@ mod tests {
     }
 
     /// Finishes under fair sharing itself, and on a lossless server that serves the smallest rank first.
-    /// `believes` is told what a job has had, there and under fair sharing, and says what it needs in all.
-    fn run(
-        arrivals: &[Arrival],
-        believes: impl Fn(u64, u64, Arrival) -> u64,
-    ) -> (Vec<u64>, Vec<u64>) {
+    fn run(arrivals: &[Arrival], believes: impl Fn(u64, Arrival) -> u64) -> (Vec<u64>, Vec<u64>) {
         let mut reference = FairSharing::default();
         let mut guide = FairSharing::default();
         let mut attained = vec![0_u64; arrivals.len()];
@@ -229,7 +225,7 @@ mod tests {
                 let task = TaskId(i as u32);
                 if arrival.at_ns == now_ns {
                     reference.arrive(task, arrival.weight, arrival.size_ns, now_ns);
-                    guide.arrive(task, arrival.weight, believes(0, 0, *arrival), now_ns);
+                    guide.arrive(task, arrival.weight, believes(0, *arrival), now_ns);
                 }
             }
             let present = |i: usize| arrivals[i].at_ns <= now_ns;
@@ -249,8 +245,7 @@ mod tests {
                     real[i] = now_ns;
                     guide.leave(task, attained[i]);
                 } else {
-                    let size_ns = believes(attained[i], guide.served_ns(task), arrivals[i]);
-                    guide.believe(task, arrivals[i].weight, size_ns);
+                    guide.believe(task, arrivals[i].weight, believes(attained[i], arrivals[i]));
                 }
             }
             for finish in reference.finishes(now_ns) {
@@ -263,7 +258,7 @@ mod tests {
         (real, fair)
     }
 
-    fn knows(_: u64, _: u64, arrival: Arrival) -> u64 {
+    fn knows(_: u64, arrival: Arrival) -> u64 {
         arrival.size_ns
     }
 
@@ -297,8 +292,8 @@ mod tests {
         let (real, _) = run(&[long, short], knows);
         assert_eq!(real, [520 * STEP_NS, 70 * STEP_NS]);
         // The same without sizes: the long one has left the first class of 32 steps behind.
-        let (real, _) = run(&[long, short], |attained_ns, served_ns, _| {
-            served_ns + attained_ns.max(32 * STEP_NS)
+        let (real, _) = run(&[long, short], |attained_ns, _| {
+            (2 * attained_ns).max(32 * STEP_NS)
         });
         assert!(real[1] <= 110 * STEP_NS, "{real:?}");
     }
@@ -320,9 +315,9 @@ mod tests {
     }
 
     #[test]
-    fn a_task_of_unknown_size_lacks_what_it_has_had() {
-        assert_eq!(believed_lacking_ns(0), SHORT_NS);
-        assert_eq!(believed_lacking_ns(3 * SHORT_NS), 3 * SHORT_NS);
+    fn a_task_of_unknown_size_needs_twice_what_it_has_had() {
+        assert_eq!(believed_size_ns(0), SHORT_NS);
+        assert_eq!(believed_size_ns(3 * SHORT_NS), 6 * SHORT_NS);
     }
 
     #[test]
@@ -374,8 +369,8 @@ mod tests {
 
         #[test]
         fn all_work_is_done_in_the_same_time_whatever_is_believed(arrivals in arrivals()) {
-            let (real, fair) = run(&arrivals, |attained_ns, served_ns, _| {
-                served_ns + attained_ns.max(10 * STEP_NS)
+            let (real, fair) = run(&arrivals, |attained_ns, _| {
+                (2 * attained_ns).max(10 * STEP_NS)
             });
             prop_assert!(real.iter().max().unwrap().abs_diff(*fair.iter().max().unwrap()) <= STEP_NS);
         }

@@ -40,8 +40,8 @@ pub(super) fn starved(table: &Table, config: &AutoConfig, now_ns: u64) -> Option
     frozen.first().filter(|_| must).map(|(_, task)| *task)
 }
 
-/// Tasks of known size that would finish later than `max_slowdown` times fair sharing, were they not served within
-/// `ahead_ns`; whoever must be done first is first.
+/// Tasks that would finish later than `max_slowdown` times fair sharing, by what they are known or believed to lack,
+/// were they not served within `ahead_ns`; whoever must be done first is first.
 pub(super) fn late(
     table: &Table,
     fair: &FairSharing,

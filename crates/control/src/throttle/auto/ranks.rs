@@ -1,6 +1,6 @@
 //! Who is served before whom, and what each lacks.
 
-use super::super::fair::{believed_lacking_ns, size_class};
+use super::super::fair::{believed_size_ns, size_class};
 use super::super::sample::TaskId;
 use super::token::Rank;
 use super::{Auto, Sequence, Task};
@@ -18,6 +18,13 @@ impl Auto {
         }
         let lacking_ns = self.learned.lacking_ns(&self.table, task.id());
         lacking_ns.filter(|ns| *ns > 0)
+    }
+
+    /// Device time that a task lacks, as far as is known or believed, ns.
+    pub(super) fn lacking_ns(&self, task: &Task) -> u64 {
+        let attained_ns = task.attained_ns();
+        self.known_lacking_ns(task)
+            .unwrap_or_else(|| believed_size_ns(attained_ns) - attained_ns)
     }
 
     /// The place of a task in the order, as the holder of the disk or as one that waits.
@@ -53,7 +60,7 @@ impl Auto {
             place,
             margin,
             is_late: late.is_some(),
-            lacking_ns: known_ns.unwrap_or_else(|| believed_lacking_ns(task.attained_ns())),
+            lacking_ns: self.lacking_ns(task),
             class: match known_ns {
                 Some(_) => None,
                 None => Some(size_class(task.attained_ns(), self.config.first_class_ns)),

@@ -104,7 +104,7 @@ pub(super) struct Rank {
 impl Rank {
     /// Whether a task that waits may take over from a holder at all.
     fn may_pass(&self, holder: &Self) -> bool {
-        self.is_late || self.class.is_none() || self.class != holder.class
+        self.class.is_none() || self.class != holder.class
     }
 }
 
