@@ -12,6 +12,7 @@
 mod estimate;
 pub(crate) mod figures;
 mod report;
+mod samples;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -25,7 +26,7 @@ use luc_events::tables::Request;
 use crate::fast::FastMap;
 use crate::threads::Threads;
 
-pub use figures::{Contention, DiskTask, Slowed};
+pub use figures::{Basis, Contention, DiskTask, Slowed};
 
 use task::{Before, Kind, Task};
 

@@ -39,7 +39,7 @@ use luc_events::store::{Reader, StoreError};
 pub use actor::Actor;
 pub use analysis::Analysis;
 pub use batching::Batching;
-pub use contention::{Contention, DiskTask, Slowed};
+pub use contention::{Basis, Contention, DiskTask, Slowed};
 pub use findings::{
     Evidence, Finding, FindingKind, Remedy, RemedyKind, Unit, Warning, WarningKind,
 };

@@ -4,7 +4,7 @@
 //! throughput grows to 1 / (1 - f). That is an upper bound, since something else may then limit them. Only the gate's
 //! gain comes from a model of its own.
 
-use crate::contention::Contention;
+use crate::contention::{Basis, Contention};
 use crate::findings::{Finding, FindingKind, Remedy, RemedyKind};
 use crate::report::{FileSystemReport, Report};
 
@@ -53,7 +53,15 @@ fn apart(finding: &Finding, found: &Contention) -> Vec<Remedy> {
         "let them take turns: `luc throttle run` for commands, `luc throttle daemon` for services; \
          `luc throttle advise` says beforehand what it would do",
         found.gain,
-        "the busy time without what switches cost, and the tasks' own pauses, against the time together",
+        match found.basis {
+            Basis::Assumed => {
+                "the busy time with 50 MB/s, as of a disk with an arm, and the tasks' own pauses, against the time \
+                 together"
+            }
+            Basis::Seen | Basis::Unknown => {
+                "the busy time without what switches cost, and the tasks' own pauses, against the time together"
+            }
+        },
     )];
     let enough = |gain: f64| 1.0 + gain >= ENOUGH * (1.0 + found.gain);
     if let Some(gain) = found.read_ahead_gain.filter(|&gain| enough(gain)) {

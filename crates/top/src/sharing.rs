@@ -12,7 +12,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use luc_events::{Dev, Tgid};
-use luc_explain::{Contention, DiskTask, Report, Slowed};
+use luc_explain::{Basis, Contention, DiskTask, Report, Slowed};
 use serde::Serialize;
 
 use crate::row::Other;
@@ -115,8 +115,7 @@ fn shared(old: &Contention, new: &Contention, seconds: f64) -> Option<SharedDisk
         service_ns = service_ns.saturating_add(used.device_ns);
     }
     // Where nothing was seen without switches, no cost is known, and none is the same as nothing.
-    let mut alone = new.tasks.iter().map(|task| task.undisturbed_bytes_per_s);
-    let is_known = new.switch_cost_ns > 0 || alone.any(|alone| alone.is_some());
+    let is_known = new.basis != Basis::Unknown;
     Some(SharedDisk {
         busy: of_time(new.busy_ns.saturating_sub(old.busy_ns)),
         together: of_time(together_ns),

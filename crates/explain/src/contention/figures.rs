@@ -4,6 +4,20 @@ use serde::Serialize;
 
 use crate::actor::Actor;
 
+/// What is known of requests that continue their task's last one when nobody comes between.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Basis {
+    /// The trace has such requests.
+    #[default]
+    Seen,
+    /// It has none. After another task's they took as long as on a disk with an arm, which is taken to read on at
+    /// 50 MB/s.
+    Assumed,
+    /// It has none for most of the switches, so nothing is predicted for these.
+    Unknown,
+}
+
 /// A disk that tasks share. Times are nanoseconds.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Contention {
@@ -15,6 +29,8 @@ pub struct Contention {
     pub bytes_together: u64,
     /// The same without switches: of each request what it takes after one of the same task.
     pub apart_ns: u64,
+    /// What this rests on.
+    pub basis: Basis,
     /// Together over apart, less 1: how much faster the tasks would be done one after the other. 0: nothing is gained,
     /// or the trace does not tell.
     pub gain: f64,

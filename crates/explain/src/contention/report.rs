@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::estimate::{self, Estimate, Undisturbed};
+use super::estimate::{self, Disk, Estimate, Undisturbed};
 use super::figures::{Contention, DiskTask, Slowed};
 use super::task::{Kind, Task};
 use super::{OTHERS, Sharing};
@@ -26,6 +26,7 @@ impl Sharing {
         let Estimate {
             switch_ns,
             apart_ns,
+            basis,
         } = estimate::estimate(self);
         let together = &self.together;
         let wall_ns = together.wall_ns as f64;
@@ -50,6 +51,7 @@ impl Sharing {
             together_ns: together.wall_ns,
             bytes_together: together.bytes,
             apart_ns: apart_ns as u64,
+            basis,
             gain: gain(apart_ns),
             read_ahead_gain: with_read_ahead(self, switch_ns, apart_ns).map(gain),
             efficiency: 1.0 - switch_ns / (together.busy_ns as f64).max(1.0),
@@ -84,7 +86,7 @@ fn with_read_ahead(sharing: &Sharing, switch_ns: f64, apart_ns: f64) -> Option<f
 }
 
 fn tasks(sharing: &Sharing, threads: &Threads) -> Vec<DiskTask> {
-    let disk = estimate::continuing(sharing);
+    let disk = Disk::of(sharing);
     let known = (sharing.tasks.iter()).filter(|task| task.kind != Kind::Unknown);
     let mut tasks: Vec<DiskTask> = known
         .map(|task| {
@@ -117,7 +119,7 @@ fn tasks(sharing: &Sharing, threads: &Threads) -> Vec<DiskTask> {
 }
 
 fn slowed(sharing: &Sharing, threads: &Threads) -> Vec<Slowed> {
-    let disk = estimate::continuing(sharing);
+    let disk = Disk::of(sharing);
     let mut pairs = Vec::new();
     for victim in estimate::users(sharing) {
         let undisturbed = Undisturbed::of(victim, &disk);

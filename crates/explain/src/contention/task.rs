@@ -4,6 +4,7 @@ use luc_events::codes::RequestKind;
 use luc_events::tables::Request;
 use luc_events::{Cgroup, Pid, Tgid};
 
+use super::samples::Samples;
 use crate::threads::Threads;
 
 /// A longer pause is no thinking between two requests: the task had other things to do.
@@ -43,7 +44,7 @@ pub(super) struct Sum {
 }
 
 impl Sum {
-    fn record(&mut self, bytes: u64, ns: u64) {
+    pub(super) fn record(&mut self, bytes: u64, ns: u64) {
         self.add(&Self {
             count: 1,
             bytes,
@@ -132,6 +133,10 @@ pub(super) struct Task {
     pub(super) response_ns: u64,
     /// Requests after one of its own.
     pub(super) alone: ByKind,
+    /// Of these, requests that continue and were issued when the device had nothing else to answer.
+    pub(super) prompt: Samples,
+    /// Requests that continue and came after another task's.
+    pub(super) late: Samples,
     pub(super) contended: Contended,
     window: Contended,
     from: Vec<FromAnother>,
@@ -201,8 +206,17 @@ impl Task {
         grow(&mut self.window.service_ns, service_ns);
         grow(&mut self.window.bytes, row.bytes);
         match before {
-            Before::Itself => self.alone.record(continues, row.bytes, service_ns),
+            Before::Itself => {
+                self.alone.record(continues, row.bytes, service_ns);
+                // It had to itself what is counted as the device's time for it.
+                if continues && service_ns == row.complete_ns - row.issue_ns {
+                    self.prompt.add(row.bytes, service_ns);
+                }
+            }
             Before::Another => {
+                if continues {
+                    self.late.add(row.bytes, service_ns);
+                }
                 let switched = &mut self.window.switched;
                 switched.record(continues, row.bytes, service_ns);
                 let thinking_ns = queued_ns.saturating_sub(self.last_complete_ns);

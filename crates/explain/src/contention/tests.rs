@@ -4,6 +4,8 @@ use luc_events::codes::RequestKind;
 use luc_events::tables::{FileSystem, Request, Task, Trace};
 use luc_events::{Cgroup, Dev, Event, Pid, Tgid};
 
+use super::Basis;
+use super::samples::Samples;
 use crate::analysis::Analysis;
 use crate::findings::{FindingKind, RemedyKind};
 use crate::report::Report;
@@ -253,6 +255,116 @@ fn an_idle_disk_is_no_contention() {
         model.now_ns += 20 * MS;
     }
     assert!(!finds(&model.report()));
+}
+
+/// Streams of one request at a time past the page cache: of `own` requests that come after one of their own task every
+/// third is prompt, the others have lost a turn.
+fn direct_streams(own: u32) -> Model {
+    let mut model = Model::new();
+    for round in 0..400 {
+        model.request(10, (128 * KIB, 9 * MS, 7 * MS));
+        let late_ns = if round % 3 == 0 {
+            1_200 * US
+        } else {
+            9_500 * US
+        };
+        if round * own / 400 != (round + 1) * own / 400 {
+            model.request(10, (128 * KIB, 0, late_ns));
+        }
+        model.request(11, (128 * KIB, 9 * MS, (5 + u64::from(round % 3)) * MS));
+    }
+    model
+}
+
+#[test]
+fn requests_that_lost_a_turn_do_not_tell_what_a_disk_can_do() {
+    let report = direct_streams(30).report();
+    let found = report.disks[0].contention.as_ref().expect("shared");
+    // 1.2 ms against 6.5; their mean is 6.7.
+    assert!(found.gain > 3.0, "{found:?}");
+    assert!((found.efficiency - 1.2 / 6.5).abs() < 0.05, "{found:?}");
+    assert_eq!(found.basis, Basis::Seen);
+    assert!(finds(&report));
+}
+
+#[test]
+fn an_arm_is_assumed_where_each_request_comes_after_anothers() {
+    let report = direct_streams(0).report();
+    let found = report.disks[0].contention.as_ref().expect("shared");
+    assert_eq!(found.basis, Basis::Assumed);
+    // 128 KiB at 50 MB/s take 2.6 ms.
+    assert!((found.efficiency - 2.6 / 6.5).abs() < 0.05, "{found:?}");
+    let mut findings = report.findings.iter();
+    let finding = findings.find(|finding| finding.kind == FindingKind::DiskContention);
+    let sentence = &finding.expect("found").sentence;
+    assert!(sentence.contains("if it has an arm"), "{sentence}");
+    let alone = found.tasks.iter().map(|task| task.undisturbed_bytes_per_s);
+    assert!(alone.flatten().next().is_none());
+}
+
+#[test]
+fn no_arm_is_assumed_where_some_requests_are_quick() {
+    let mut model = Model::new();
+    for round in 0..400 {
+        // Two at once, 9 ms each.
+        model.request(10, (128 * KIB, 8 * MS, 1_500 * US));
+        model.request(11, (128 * KIB, 8 * MS, (7 + round % 2) * MS));
+    }
+    let report = model.report();
+    let found = report.disks[0].contention.as_ref().expect("shared");
+    assert_eq!(found.basis, Basis::Unknown);
+    assert!(found.gain < 0.05, "{found:?}");
+    assert!(!finds(&report));
+}
+
+#[test]
+fn no_arm_is_assumed_where_all_requests_take_the_same() {
+    let mut model = Model::new();
+    for _ in 0..400 {
+        model.request(10, (128 * KIB, 6 * MS, 6 * MS));
+        model.request(11, (128 * KIB, 6 * MS, 6_100 * US));
+    }
+    let report = model.report();
+    let found = report.disks[0].contention.as_ref().expect("shared");
+    assert_eq!(found.basis, Basis::Unknown);
+    assert!(found.gain < 0.05, "{found:?}");
+    assert!(!finds(&report));
+}
+
+#[test]
+fn chance_is_no_gain() {
+    // Times that are spread exponentially, whoever was before.
+    for seed in 1..50 {
+        let mut random = seed;
+        let mut next = || {
+            random = u64::wrapping_mul(random, 6_364_136_223_846_793_005).wrapping_add(1);
+            (random >> 33) as f64 / f64::from(1_u32 << 31)
+        };
+        let mut model = Model::new();
+        for _ in 0..4_000 {
+            let service_ns = (-(1.0 - next()).ln() * 400_000.0) as u64 + 1;
+            let process = 10 + u32::from(next() < 0.5);
+            model.request(process, (128 * KIB, 0, service_ns));
+        }
+        let report = model.report();
+        let found = report.disks[0].contention.as_ref().expect("shared");
+        assert!(found.gain < 0.1, "{seed}: {found:?}");
+        assert!(!finds(&report), "{seed}");
+    }
+}
+
+#[test]
+fn a_sample_is_spread_over_all_requests() {
+    let mut samples = Samples::default();
+    (0..10_000).for_each(|ns| samples.add(1, ns));
+    assert!((32..=64).contains(&samples.len()), "{}", samples.len());
+    let tenth = samples.fastest(10).expect("enough");
+    assert!(tenth.abs_diff(1_000) < 300, "{tenth}");
+    assert_eq!(samples.below(0).count, 0);
+    assert_eq!(samples.below(10_000).count as usize, samples.len());
+    let mut few = Samples::default();
+    (0..9).for_each(|ns| few.add(1, ns));
+    assert_eq!(few.fastest(10), None);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::actors::in_words;
 use super::figures::evidence;
 use super::{Evidence, Finding, FindingKind, Unit};
 use crate::actor::Actor;
-use crate::contention::{Contention, DiskTask};
+use crate::contention::{Basis, Contention, DiskTask};
 use crate::report::{DiskReport, Report};
 
 /// Less is within what such a prediction is wrong by.
@@ -44,9 +44,13 @@ fn on_disk(report: &Report, disk: &DiskReport) -> Option<Finding> {
     Some(Finding {
         kind: FindingKind::DiskContention,
         sentence: format!(
-            "{} ruin each other's disk ({}): it moves between them instead of reading and writing",
+            "{} ruin each other's disk ({}): it moves between them instead of reading and writing{}",
             names(&tasks),
-            place(report, disk.dev)
+            place(report, disk.dev),
+            match found.basis {
+                Basis::Assumed => ", if it has an arm, as its times suggest",
+                Basis::Seen | Basis::Unknown => "",
+            }
         ),
         dev: Some(disk.dev),
         cost_ns: found.lost_ns,

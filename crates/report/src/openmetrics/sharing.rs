@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use luc_events::Cgroup;
-use luc_explain::{Contention, DiskReport};
+use luc_explain::{Basis, Contention, DiskReport};
 
 use super::families::{Families, Kind, Labels};
 use super::seconds;
@@ -14,12 +14,12 @@ pub(super) fn sharing(families: &mut Families, disk: &DiskReport) {
         return;
     };
     let labels = Labels::new().with("device", disk.dev);
-    let gauges = [
-        (
-            "luc_disk_together_seconds",
-            "Time in which a disk was busy with requests of several tasks in turn.",
-            seconds(found.together_ns),
-        ),
+    let together = (
+        "luc_disk_together_seconds",
+        "Time in which a disk was busy with requests of several tasks in turn.",
+        seconds(found.together_ns),
+    );
+    let predicted = [
         (
             "luc_disk_apart_seconds",
             "The same, predicted for one task after the other.",
@@ -41,7 +41,9 @@ pub(super) fn sharing(families: &mut Families, disk: &DiskReport) {
             found.gain,
         ),
     ];
-    for (name, help, value) in gauges {
+    let is_known = found.basis != Basis::Unknown;
+    let predicted = predicted.into_iter().filter(|_| is_known);
+    for (name, help, value) in [together].into_iter().chain(predicted) {
         families
             .family(name, Kind::Gauge, help)
             .sample("", &labels, value);

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use luc_explain::{Contention, DiskReport, DiskTask, Slowed};
+use luc_explain::{Basis, Contention, DiskReport, DiskTask, Slowed};
 use luc_units::figures::{Share, Size, Time};
 
 use super::{ROWS, Text, more, who};
@@ -80,12 +80,25 @@ pub(crate) fn summary(found: &Contention) -> String {
             found.switches,
             Time::from(found.switch_cost_ns)
         )
+    } else if found.basis == Basis::Unknown {
+        Ok(())
     } else {
         write!(said, "; nothing is lost by it")
     };
     if found.efficiency < 1.0 {
         let _ = write!(said, "; efficiency {}", Share(found.efficiency));
     }
+    said.push_str(match found.basis {
+        Basis::Seen => "",
+        Basis::Assumed => {
+            "; each request came after another task's, and took as long as with an arm: assumed is one that reads on \
+             at 50 MB/s"
+        }
+        Basis::Unknown => {
+            "; what is lost by it the trace does not tell, as hardly a request came after one of its own task's: \
+             `luc throttle advise` does"
+        }
+    });
     if let Some(soft) = soft(found) {
         let _ = write!(
             said,

@@ -85,4 +85,18 @@ fn a_shared_disk_has_its_gaps_of_bandwidth_and_service_time() {
         said.contains("75.0 % of a request's time is waiting for other requests"),
         "{said}"
     );
+    let of = |basis| luc_explain::Contention {
+        basis,
+        ..found.clone()
+    };
+    let assumed = super::summary(&of(luc_explain::Basis::Assumed));
+    assert!(assumed.contains("efficiency 25.0 %"), "{assumed}");
+    assert!(assumed.contains("50 MB/s"), "{assumed}");
+    let unknown = super::summary(&luc_explain::Contention {
+        gain: 0.0,
+        efficiency: 1.0,
+        ..of(luc_explain::Basis::Unknown)
+    });
+    assert!(unknown.contains("the trace does not tell"), "{unknown}");
+    assert!(!unknown.contains("nothing is lost"), "{unknown}");
 }

@@ -155,9 +155,7 @@ fn what_was_never_seen_without_switches_is_not_known() {
         let mut report = report(seconds);
         let found = report.disks[0].contention.as_mut().unwrap();
         (found.efficiency, found.gain, found.switch_cost_ns) = (1.0, 0.0, 0);
-        for task in &mut found.tasks {
-            task.undisturbed_bytes_per_s = None;
-        }
+        found.basis = Basis::Unknown;
         report
     };
     let between = Interval::between(&unknown(3), &unknown(5), 2.0, Machine::default());

@@ -1,0 +1,76 @@
+//! Some of many requests, spread evenly over all.
+
+use super::task::Sum;
+
+/// Requests that are kept at most.
+const MAX_KEPT: usize = 64;
+
+/// A sample of requests whose size is bounded: every first, then every second, fourth and so on.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Samples {
+    seen: u64,
+    /// One of two to this power is kept.
+    sparseness: u32,
+    kept: Vec<Sample>,
+}
+
+/// One request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sample {
+    pub(super) bytes: u64,
+    /// The device's time for it.
+    pub(super) ns: u64,
+}
+
+impl Samples {
+    pub(super) fn add(&mut self, bytes: u64, ns: u64) {
+        let place = self.seen;
+        self.seen += 1;
+        if !self.is_kept(place) {
+            return;
+        }
+        if self.kept.len() == MAX_KEPT {
+            let mut is_dropped = true;
+            self.kept.retain(|_| {
+                is_dropped = !is_dropped;
+                !is_dropped
+            });
+            self.sparseness += 1;
+            if !self.is_kept(place) {
+                return;
+            }
+        }
+        self.kept.push(Sample { bytes, ns });
+    }
+
+    fn is_kept(&self, place: u64) -> bool {
+        place.trailing_zeros() >= self.sparseness || place == 0
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.kept.len()
+    }
+
+    pub(super) fn times_ns(&self) -> impl Iterator<Item = u64> {
+        self.kept.iter().map(|sample| sample.ns)
+    }
+
+    /// The time that one in `part` of them does not exceed; none if there are not as many.
+    pub(super) fn fastest(&self, part: usize) -> Option<u64> {
+        if self.kept.len() < part {
+            return None;
+        }
+        let mut times: Vec<u64> = self.times_ns().collect();
+        let (_, &mut found, _) = times.select_nth_unstable(self.kept.len() / part);
+        Some(found)
+    }
+
+    /// Those that took less than `limit_ns`.
+    pub(super) fn below(&self, limit_ns: u64) -> Sum {
+        let mut sum = Sum::default();
+        for sample in self.kept.iter().filter(|sample| sample.ns < limit_ns) {
+            sum.record(sample.bytes, sample.ns);
+        }
+        sum
+    }
+}
