@@ -126,7 +126,7 @@ impl Sharing {
         self.window.switches += u32::from(before == Before::Another);
         let last = self.last.replace(place);
         let task = &mut self.tasks[usize::from(place)];
-        let waiting_ns = task.serve(row, service_ns, before, last);
+        let waiting_ns = task.serve(row, service_ns, (before, last), threads);
         // Most disks have one task most of the time.
         if self.had_switches || self.window.switches > 0 {
             self.charge_wait(place, waiting_ns, row.complete_ns);

@@ -13,6 +13,7 @@ mod analysis;
 mod batching;
 mod blame;
 mod contention;
+mod device_wait;
 mod fast;
 mod file_system;
 mod findings;

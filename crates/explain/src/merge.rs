@@ -95,7 +95,7 @@ sources! {
     handle: Handle without &["thread", "kind", "line", "requested"],
     data: Data without &["thread"],
     commit: Commit without &[],
-    request: Request without &["flags", "issuer"],
+    request: Request without &["flags"],
     call: Call without &[],
     sync: Sync without &["file_system_enter_ns", "file_system_exit_ns", "cpu_enter"],
     lost: Lost without &[],

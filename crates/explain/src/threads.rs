@@ -6,6 +6,7 @@ use luc_events::codes::WaitState;
 use luc_events::tables::{BriefWait, Task, Wait};
 use luc_events::{Cause, Cgroup, Pid, Tgid};
 
+use crate::device_wait::DeviceWait;
 use crate::fast::{FastMap, FastSet};
 use crate::report::{Account, Accounts};
 use crate::split::Piece;
@@ -63,6 +64,7 @@ pub(crate) struct Thread {
     pub(crate) process: Tgid,
     pub(crate) cgroup: Cgroup,
     cycle: Cycle,
+    device_wait: DeviceWait,
     recent: VecDeque<Piece>,
     sums: Sums,
     begin_ns: u64,
@@ -145,6 +147,7 @@ impl Threads {
         if !is_for_journal(piece.cause) {
             grow(&mut thread.cycle.thinking_ns, woken_ns - off_ns);
         }
+        thread.device_wait.add(row);
         if is_in_calls(row) {
             thread.recent.push_back(piece);
             if thread.recent.len() > MEMORY_WAITS {
@@ -217,6 +220,12 @@ impl Threads {
     pub(crate) fn actor(&self, thread: Pid) -> Option<(Tgid, Cgroup)> {
         let thread = self.threads.get(&thread)?;
         Some((thread.process, thread.cgroup))
+    }
+
+    /// The thread's last wait for a device.
+    pub(crate) fn device_wait(&self, thread: Pid) -> DeviceWait {
+        let found = self.threads.get(&thread);
+        found.map_or_else(DeviceWait::default, |found| found.device_wait)
     }
 
     /// A process' name; empty if no row has it.

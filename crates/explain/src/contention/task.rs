@@ -91,7 +91,8 @@ pub(super) struct Contended {
     pub(super) service_ns: u64,
     /// Time that it had a request out while the device was at another's.
     pub(super) waited_ns: u64,
-    /// Time between its last request's end and the next one, which others used.
+    /// Time between its last request's end and the next one, which others used, without waits for a place in the
+    /// queue.
     pub(super) thinking_ns: u64,
     pub(super) bytes: u64,
 }
@@ -185,8 +186,8 @@ impl Task {
         &mut self,
         row: &Request,
         service_ns: u64,
-        before: Before,
-        last: Option<u16>,
+        (before, last): (Before, Option<u16>),
+        threads: &Threads,
     ) -> u64 {
         let continues = row.sector == self.next_sector && self.requests > 0;
         self.next_sector = row.sector.wrapping_add(row.bytes / SECTOR_BYTES);
@@ -219,9 +220,11 @@ impl Task {
                 }
                 let switched = &mut self.window.switched;
                 switched.record(continues, row.bytes, service_ns);
-                let thinking_ns = queued_ns.saturating_sub(self.last_complete_ns);
-                if self.last_complete_ns > 0 && thinking_ns < MAX_THINKING_NS {
-                    grow(&mut self.window.thinking_ns, thinking_ns);
+                let pause_ns = queued_ns.saturating_sub(self.last_complete_ns);
+                if self.last_complete_ns > 0 && (1..MAX_THINKING_NS).contains(&pause_ns) {
+                    let waited = threads.device_wait(row.issuer);
+                    let waited_ns = waited.within(self.last_complete_ns, queued_ns);
+                    grow(&mut self.window.thinking_ns, pause_ns - waited_ns);
                 }
                 if let Some(last) = last {
                     let from = self.from(last);

@@ -1,8 +1,8 @@
 //! Tasks on disks whose times are known.
 
-use luc_events::codes::RequestKind;
-use luc_events::tables::{FileSystem, Request, Task, Trace};
-use luc_events::{Cgroup, Dev, Event, Pid, Tgid};
+use luc_events::codes::{RequestKind, WaitState};
+use luc_events::tables::{FileSystem, Request, Task, Trace, Wait};
+use luc_events::{Cause, Cgroup, Dev, Event, Pid, Tgid};
 
 use super::Basis;
 use super::samples::Samples;
@@ -389,6 +389,36 @@ fn pauses_of_the_tasks_are_not_gained() {
     assert!(without > 9.0, "{without}");
     // 1.2 and 5 ms each one after the other.
     assert!((with - (13.2 / 6.2 - 1.0)).abs() < 0.1, "{with}");
+}
+
+#[test]
+fn waits_for_a_place_in_the_queue_are_no_pauses() {
+    let mut model = Model::new();
+    for process in [10, 11] {
+        (0..20).for_each(|_| model.read_on(process));
+    }
+    model.now_ns += 500 * MS;
+    for _ in 0..200 {
+        for process in [10, 11] {
+            // It has waited since its last request, but is queued only when the other's is over.
+            let wait = Wait {
+                thread: Pid(process),
+                process: Tgid(process),
+                off_ns: model.now_ns - 13_150 * US,
+                woken_ns: model.now_ns - 10 * US,
+                on_ns: model.now_ns - 5 * US,
+                state: WaitState::Uninterruptible,
+                cause: Cause::Device,
+                ..Wait::default()
+            };
+            model.analysis.add(Event::from(wait));
+            model.request(process, (128 * KIB, 5 * US, 13_200 * US));
+        }
+    }
+    let report = model.report();
+    let found = report.disks[0].contention.as_ref().expect("shared");
+    // 1.2 ms each, and 60 us that it did not wait.
+    assert!((found.gain - 9.5).abs() < 0.2, "{found:?}");
 }
 
 #[test]

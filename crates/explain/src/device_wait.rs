@@ -1,0 +1,75 @@
+//! The last time that a thread waited for a device.
+//!
+//! A request is seen when it has a place in its disk's queue. Some schedulers (BFQ) keep places back from tasks that
+//! have had many, and the thread then waits for one for longer than the request takes: it does not think.
+
+use luc_events::tables::Wait;
+use luc_events::{Cause, codes::WaitState};
+
+/// A wait for a device goes on after so short a time on a processor: who is woken for a place may find it taken.
+const MAX_PAUSE_NS: u64 = 200_000;
+
+/// Waits for a device one right after the other, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct DeviceWait {
+    from_ns: u64,
+    to_ns: u64,
+}
+
+impl DeviceWait {
+    /// Takes in a wait of the thread.
+    pub(crate) fn add(&mut self, row: &Wait) {
+        if row.cause != Cause::Device || row.state != WaitState::Uninterruptible {
+            return;
+        }
+        if row.off_ns > self.to_ns.saturating_add(MAX_PAUSE_NS) {
+            self.from_ns = row.off_ns;
+        }
+        self.to_ns = row.woken_ns;
+    }
+
+    /// How much of the time between the two it was.
+    pub(crate) fn within(&self, from_ns: u64, to_ns: u64) -> u64 {
+        (self.to_ns.min(to_ns)).saturating_sub(self.from_ns.max(from_ns))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wait(off_ns: u64, woken_ns: u64) -> Wait {
+        Wait {
+            off_ns,
+            woken_ns,
+            on_ns: woken_ns,
+            cause: Cause::Device,
+            state: WaitState::Uninterruptible,
+            ..Wait::default()
+        }
+    }
+
+    #[test]
+    fn waits_right_after_each_other_are_one() {
+        let mut found = DeviceWait::default();
+        found.add(&wait(10_000_000, 15_000_000));
+        found.add(&wait(15_020_000, 20_000_000));
+        assert_eq!(found.within(12_000_000, 30_000_000), 8_000_000);
+        assert_eq!(found.within(0, 11_000_000), 1_000_000);
+        assert_eq!(found.within(21_000_000, 22_000_000), 0);
+        found.add(&wait(23_000_000, 24_000_000));
+        assert_eq!(found.within(0, 30_000_000), 1_000_000);
+    }
+
+    #[test]
+    fn other_waits_do_not_count() {
+        let mut found = DeviceWait::default();
+        let sleep = Wait {
+            cause: Cause::Sleep,
+            state: WaitState::Interruptible,
+            ..wait(10_000_000, 15_000_000)
+        };
+        found.add(&sleep);
+        assert_eq!(found.within(0, 30_000_000), 0);
+    }
+}
