@@ -7,7 +7,7 @@
 //! - `file_locks`: processes that wait for a file lock of a frozen task, or try to take it (`refusals`), by
 //!   `/proc/locks` (`locks`).
 //! - `links`: threads of tasks that wait for a frozen task with which they share a pipe, a socket
-//!   (`sockets`) or memory, by `/proc` (`processes`). Whether a thaw would help them is remembered in `pair`.
+//!   (`sockets`) or memory, by `/proc` (`processes`): `waiters`. Whether a thaw would help them is remembered in `pair`.
 
 mod candidate;
 mod file_locks;
@@ -18,6 +18,7 @@ mod pair;
 mod processes;
 mod refusals;
 mod sockets;
+mod waiters;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;

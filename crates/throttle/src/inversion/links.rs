@@ -22,8 +22,9 @@ use luc_control::throttle::sample::TaskId;
 use super::candidate::Candidate;
 use super::pair::Pair;
 pub(super) use super::processes::Kind;
-use super::processes::{Shared, Sleep, calls, folder, has_one_thread, process_of, shares};
+use super::processes::{Shared, Sleep, calls, folder, shares};
 use super::sockets::peers;
+use super::waiters::{Process, Waiter, processes, waiters};
 use crate::clock;
 
 /// How often links are looked for, ns, and how many times as long as looking took passes before at least: reading all
@@ -39,8 +40,6 @@ const AGAIN_NS: u64 = 10_000_000;
 const MOST_RESTLESS: u32 = 8;
 /// A pair for which so many thaws helped is coupled.
 const COUPLED_AFTER: u32 = 2;
-/// Processes of a task that are looked at, at most.
-const MOST_PROCESSES: usize = 64;
 
 /// Somebody who waits for a frozen task.
 #[derive(Clone, Copy, Debug)]
@@ -75,33 +74,6 @@ pub(super) struct Links {
     again_ns: u64,
     /// Of the holder and the waiter.
     pairs: BTreeMap<(TaskId, TaskId), Pair>,
-}
-
-#[derive(Debug)]
-struct Process {
-    task: TaskId,
-    /// Of the process, or of the one thread of it that is this task.
-    id: u32,
-    /// The process of a thread that is a task.
-    of: Option<u32>,
-    has_one_thread: bool,
-    shares: BTreeSet<Shared>,
-}
-
-/// A running task that is linked with frozen ones.
-#[derive(Debug)]
-struct Waiter {
-    task: TaskId,
-    processes: Vec<Linked>,
-}
-
-/// A process of it, or the one thread that is this task.
-#[derive(Debug)]
-struct Linked {
-    id: u32,
-    has_one_thread: bool,
-    /// What it shares with each frozen task; never nothing.
-    holders: BTreeMap<TaskId, Vec<Shared>>,
 }
 
 impl Links {
@@ -277,39 +249,8 @@ impl Links {
     }
 
     fn scan(&mut self, tasks: &[Candidate<'_>]) {
-        self.processes.clear();
         self.peers = peers();
-        let mut of_processes: BTreeMap<u32, BTreeSet<Shared>> = BTreeMap::new();
-        for task in tasks {
-            let processes = task.cgroup.processes().unwrap_or_default();
-            for id in processes.into_iter().take(MOST_PROCESSES) {
-                let shares = shares(&folder(id), &self.peers);
-                self.processes.push(Process {
-                    task: task.id,
-                    id,
-                    of: None,
-                    has_one_thread: has_one_thread(id),
-                    shares,
-                });
-            }
-            for id in task.cgroup.single_threads().unwrap_or_default() {
-                let Some(process) = process_of(id) else {
-                    continue;
-                };
-                let of_process = of_processes
-                    .entry(process)
-                    .or_insert_with(|| shares(&folder(process), &self.peers));
-                let mut shares = of_process.clone();
-                shares.insert((Kind::Memory, String::new(), process.into()));
-                self.processes.push(Process {
-                    task: task.id,
-                    id,
-                    of: Some(process),
-                    has_one_thread: true,
-                    shares,
-                });
-            }
-        }
+        self.processes = processes(tasks, &self.peers);
         let is_there = |id: &TaskId| tasks.iter().any(|task| task.id == *id);
         self.pairs
             .retain(|(holder, waiter), _| is_there(holder) && is_there(waiter));
@@ -319,86 +260,11 @@ impl Links {
     }
 }
 
-/// The running tasks that share something with frozen ones.
-fn waiters(processes: &[Process], frozen: &BTreeSet<TaskId>) -> Vec<Waiter> {
-    let (holders, running): (Vec<_>, Vec<_>) = processes
-        .iter()
-        .partition(|process| frozen.contains(&process.task));
-    let mut having: BTreeMap<&Shared, Vec<&Process>> = BTreeMap::new();
-    for holder in holders {
-        for shared in &holder.shares {
-            having.entry(shared).or_default().push(holder);
-        }
-    }
-    let mut waiters: Vec<Waiter> = Vec::new();
-    for process in running {
-        let mut common: BTreeMap<TaskId, Vec<Shared>> = BTreeMap::new();
-        for shared in &process.shares {
-            for holder in having.get(shared).into_iter().flatten() {
-                // Threads have all files in common, and seldom talk by them.
-                let is_of_one = holder.of.is_some() && holder.of == process.of;
-                let of_holder = common.entry(holder.task).or_default();
-                if (!is_of_one || shared.0 == Kind::Memory) && of_holder.last() != Some(shared) {
-                    of_holder.push(shared.clone());
-                }
-            }
-        }
-        common.retain(|_, shared| !shared.is_empty());
-        if common.is_empty() {
-            continue;
-        }
-        let linked = Linked {
-            id: process.id,
-            has_one_thread: process.has_one_thread,
-            holders: common,
-        };
-        match waiters.last_mut().filter(|last| last.task == process.task) {
-            Some(last) => last.processes.push(linked),
-            None => waiters.push(Waiter {
-                task: process.task,
-                processes: vec![linked],
-            }),
-        }
-    }
-    waiters
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::waiters::Linked;
+    use super::super::waiters::tests::process;
     use super::*;
-
-    fn process(task: u32, id: u32, shares: &[Shared]) -> Process {
-        Process {
-            task: TaskId(task),
-            id,
-            of: None,
-            has_one_thread: true,
-            shares: shares.iter().cloned().collect(),
-        }
-    }
-
-    #[test]
-    fn waiters_are_tasks_with_all_of_their_processes() {
-        let pipe: Shared = (Kind::Pipe, "12".to_owned(), 5);
-        let memory: Shared = (Kind::Memory, "12".to_owned(), 6);
-        let only = std::slice::from_ref;
-        let processes = [
-            process(1, 10, &[pipe.clone(), memory.clone()]),
-            process(1, 11, only(&pipe)),
-            process(2, 20, only(&pipe)),
-            process(2, 21, only(&memory)),
-            process(3, 30, &[]),
-            process(4, 40, only(&memory)),
-        ];
-        let frozen = BTreeSet::from([TaskId(1), TaskId(4)]);
-        let waiters = waiters(&processes, &frozen);
-        assert_eq!(waiters.len(), 1);
-        let of = |index: usize| &waiters[0].processes[index];
-        assert_eq!((of(0).id, of(1).id), (20, 21));
-        // Once, though two processes of the holder have it.
-        assert_eq!(of(0).holders, BTreeMap::from([(TaskId(1), vec![pipe])]));
-        assert_eq!(of(1).holders.keys().count(), 2);
-    }
 
     /// Tasks that share something with task 9.
     fn linked(tasks: u32) -> Links {
