@@ -19,6 +19,9 @@ use crate::sizes::{FileId, OpenFiles};
 const SIZE_EVERY_BYTES: u64 = 8 << 20;
 const SIZE_EVERY_NS: u64 = 500_000_000;
 
+/// Until it has moved so much, they are looked for after each request.
+const FIRST_BYTES: u64 = 1 << 20;
+
 /// Times since a task's last request, ns, at which it is looked for threads that wait for a place for the next one. Before,
 /// it does not count as idle yet; after, it computes.
 const WAITS_NS: std::ops::Range<u64> = 8_000_000..1_000_000_000;
@@ -242,7 +245,8 @@ impl Task {
     pub(super) fn learn_files(&mut self, bytes: u64, now: u64) -> bool {
         let is_due =
             bytes >= self.sized_bytes + SIZE_EVERY_BYTES && now >= self.sized_ns + SIZE_EVERY_NS;
-        let is_first = self.sized_ns == 0 && bytes > 0;
+        // Its first request may have been for the folder of the file that it opens next.
+        let is_first = self.files.is_empty() && bytes > self.sized_bytes && bytes < FIRST_BYTES;
         if self.class != Class::Batch || !(is_due || is_first) {
             return false;
         }

@@ -16,6 +16,8 @@ const MEASURED_NS: u64 = 400_000_000;
 /// What a task lacks is reckoned by its own rate once that was watched for this long, ns: requests of others that were
 /// under way when it began spoil the first moments.
 const TRUSTED_NS: f64 = 100e6;
+/// A task that has the disk to itself keeps it busy where it is at it for this part of the time.
+const BUSY: f64 = 0.8;
 /// Half-life of the present speed-up that is shown, ns.
 const SHOWN_NS: f64 = 1e9;
 /// Sequential rate of a disk about which nothing is known, bytes per nanosecond. A task that has not shown its own is
@@ -40,7 +42,8 @@ pub(super) struct Learned {
     turn: Option<Turn>,
     /// Speed-up of what runs now, smoothed.
     speed_up: Option<f64>,
-    /// Bytes per nanosecond of device time of the fastest task that had the disk to itself, and at least what is typical.
+    /// Bytes per nanosecond of device time of the fastest task that had the disk to itself and kept it busy, and at least
+    /// what is typical. For one that thinks the drive reads ahead meanwhile, so that it seems faster than any.
     best_rate: f64,
 }
 
@@ -136,7 +139,11 @@ impl Learned {
             task.solo_requests += task.moved_requests;
             task.solo_device.add(task.moved_bytes, task.served_ns);
             let rate = task.solo_device.per_ns_after(TRUSTED_NS);
-            self.best_rate = rate.map_or(self.best_rate, |rate| rate.max(self.best_rate));
+            if let (Some(rate), Some(with_pauses)) = (rate, task.solo.per_ns())
+                && with_pauses >= BUSY * rate
+            {
+                self.best_rate = self.best_rate.max(rate);
+            }
         }
     }
 
