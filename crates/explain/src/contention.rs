@@ -13,6 +13,7 @@ mod estimate;
 pub(crate) mod figures;
 mod report;
 mod samples;
+mod sum;
 mod task;
 #[cfg(test)]
 mod tests;

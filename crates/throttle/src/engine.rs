@@ -5,6 +5,7 @@ mod counters;
 mod frozen;
 mod inversions;
 mod kind;
+mod looks;
 mod sharing;
 mod task;
 mod waiting;

@@ -14,7 +14,8 @@
 //! The time one after the other is the busy time together, less what switches cost, and the tasks' own pauses, which
 //! others use now.
 
-use super::task::{ByKind, Kind, Sum, Task};
+use super::sum::{ByKind, Sum};
+use super::task::{Kind, Task};
 use super::{Basis, Sharing, Together};
 
 /// Fewer requests tell no mean.

@@ -1,6 +1,6 @@
 //! Some of many requests, spread evenly over all.
 
-use super::task::Sum;
+use super::sum::Sum;
 
 /// Requests that are kept at most.
 const MAX_KEPT: usize = 64;

@@ -5,6 +5,7 @@ use luc_events::tables::Request;
 use luc_events::{Cgroup, Pid, Tgid};
 
 use super::samples::Samples;
+use super::sum::ByKind;
 use crate::threads::Threads;
 
 /// A longer pause is no thinking between two requests: the task had other things to do.
@@ -33,53 +34,6 @@ pub(super) enum Before {
     Another,
     /// A kernel thread, a flush, or nobody.
     Unknown,
-}
-
-/// Requests and the device's time for them.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sum {
-    pub(super) count: u64,
-    pub(super) bytes: u64,
-    pub(super) ns: u64,
-}
-
-impl Sum {
-    pub(super) fn record(&mut self, bytes: u64, ns: u64) {
-        self.add(&Self {
-            count: 1,
-            bytes,
-            ns,
-        });
-    }
-
-    pub(super) fn add(&mut self, other: &Self) {
-        self.count += other.count;
-        self.bytes = self.bytes.saturating_add(other.bytes);
-        self.ns = self.ns.saturating_add(other.ns);
-    }
-}
-
-/// Requests that continue where the task's last one ended, and those that do not.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ByKind {
-    pub(super) continuing: Sum,
-    pub(super) elsewhere: Sum,
-}
-
-impl ByKind {
-    fn record(&mut self, continues: bool, bytes: u64, ns: u64) {
-        let sum = if continues {
-            &mut self.continuing
-        } else {
-            &mut self.elsewhere
-        };
-        sum.record(bytes, ns);
-    }
-
-    pub(super) fn add(&mut self, other: &Self) {
-        self.continuing.add(&other.continuing);
-        self.elsewhere.add(&other.elsewhere);
-    }
 }
 
 /// What happened while tasks contended.

@@ -263,7 +263,6 @@ impl Links {
 #[cfg(test)]
 mod tests {
     use super::super::waiters::Linked;
-    use super::super::waiters::tests::process;
     use super::*;
 
     /// Tasks that share something with task 9.
@@ -294,7 +293,7 @@ mod tests {
             .find(|one| one.0 == Kind::Pipe && one.2 == inode);
         let pipe = pipe.expect("the pipe is open");
         let only = std::slice::from_ref(&pipe);
-        let processes = vec![process(9, own, only), process(1, 1, only)];
+        let processes = vec![Process::having(9, own, only), Process::having(1, 1, only)];
         let mut links = Links {
             waiters: waiters(&processes, &BTreeSet::from([TaskId(9)])),
             processes,

@@ -120,11 +120,10 @@ pub(super) fn waiters(processes: &[Process], frozen: &BTreeSet<TaskId>) -> Vec<W
 }
 
 #[cfg(test)]
-pub(super) mod tests {
-    use super::*;
-
-    pub(in super::super) fn process(task: u32, id: u32, shares: &[Shared]) -> Process {
-        Process {
+impl Process {
+    /// A process of one thread, for tests.
+    pub(super) fn having(task: u32, id: u32, shares: &[Shared]) -> Self {
+        Self {
             task: TaskId(task),
             id,
             of: None,
@@ -132,6 +131,11 @@ pub(super) mod tests {
             shares: shares.iter().cloned().collect(),
         }
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
 
     #[test]
     fn waiters_are_tasks_with_all_of_their_processes() {
@@ -139,12 +143,12 @@ pub(super) mod tests {
         let memory: Shared = (Kind::Memory, "12".to_owned(), 6);
         let only = std::slice::from_ref;
         let processes = [
-            process(1, 10, &[pipe.clone(), memory.clone()]),
-            process(1, 11, only(&pipe)),
-            process(2, 20, only(&pipe)),
-            process(2, 21, only(&memory)),
-            process(3, 30, &[]),
-            process(4, 40, only(&memory)),
+            Process::having(1, 10, &[pipe.clone(), memory.clone()]),
+            Process::having(1, 11, only(&pipe)),
+            Process::having(2, 20, only(&pipe)),
+            Process::having(2, 21, only(&memory)),
+            Process::having(3, 30, &[]),
+            Process::having(4, 40, only(&memory)),
         ];
         let frozen = BTreeSet::from([TaskId(1), TaskId(4)]);
         let waiters = waiters(&processes, &frozen);
