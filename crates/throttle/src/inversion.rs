@@ -7,7 +7,8 @@
 //! - `file_locks`: processes that wait for a file lock of a frozen task, or try to take it (`refusals`), by
 //!   `/proc/locks` (`locks`).
 //! - `links`: threads of tasks that wait for a frozen task with which they share a pipe, a socket
-//!   (`sockets`) or memory, by `/proc` (`processes`): `waiters`. Whether a thaw would help them is remembered in `pair`.
+//!   (`sockets`) or memory, by `/proc` (`processes`). `waiters` says which tasks share something with frozen ones.
+//!   Whether a thaw would help them is remembered in `pair`.
 
 mod candidate;
 mod file_locks;

@@ -2,8 +2,9 @@
 //!
 //! Batch tasks that want the same disk run in turns; who is in turn is found by the fair sojourn protocol ([`fair`]),
 //! how many run together by what the disk was seen to gain from it ([`vector_points`]). Protected tasks come first.
-//! Two bounds hold whatever the order: nobody is frozen longer than `max_frozen_ns`, and nobody of known size is to
-//! finish later than `max_slowdown` times its time under fair sharing. Where nothing is gained nothing is done.
+//! Two bounds hold whatever the order: nobody is frozen longer than `max_frozen_ns`, and nobody is to finish later
+//! than `max_slowdown` times its time under fair sharing, by what it is known or believed to need. Where nothing is
+//! gained nothing is done.
 //!
 //! [`fair`]: super::fair
 //! [`vector_points`]: super::vector_points

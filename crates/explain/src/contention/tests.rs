@@ -302,6 +302,15 @@ fn an_arm_is_assumed_where_each_request_comes_after_anothers() {
     assert!(alone.flatten().next().is_none());
 }
 
+/// No gain is said, nor found.
+fn nothing_is_known_of(model: Model) {
+    let report = model.report();
+    let found = report.disks[0].contention.as_ref().expect("shared");
+    assert_eq!(found.basis, Basis::Unknown);
+    assert!(found.gain < 0.05, "{found:?}");
+    assert!(!finds(&report));
+}
+
 #[test]
 fn no_arm_is_assumed_where_some_requests_are_quick() {
     let mut model = Model::new();
@@ -310,11 +319,7 @@ fn no_arm_is_assumed_where_some_requests_are_quick() {
         model.request(10, (128 * KIB, 8 * MS, 1_500 * US));
         model.request(11, (128 * KIB, 8 * MS, (7 + round % 2) * MS));
     }
-    let report = model.report();
-    let found = report.disks[0].contention.as_ref().expect("shared");
-    assert_eq!(found.basis, Basis::Unknown);
-    assert!(found.gain < 0.05, "{found:?}");
-    assert!(!finds(&report));
+    nothing_is_known_of(model);
 }
 
 #[test]
@@ -324,11 +329,7 @@ fn no_arm_is_assumed_where_all_requests_take_the_same() {
         model.request(10, (128 * KIB, 6 * MS, 6 * MS));
         model.request(11, (128 * KIB, 6 * MS, 6_100 * US));
     }
-    let report = model.report();
-    let found = report.disks[0].contention.as_ref().expect("shared");
-    assert_eq!(found.basis, Basis::Unknown);
-    assert!(found.gain < 0.05, "{found:?}");
-    assert!(!finds(&report));
+    nothing_is_known_of(model);
 }
 
 #[test]

@@ -41,7 +41,7 @@ pub struct AutoConfig {
     pub max_frozen_ns: u64,
     /// Among tasks of unknown size each has a turn within this time, ns.
     pub starve_ns: u64,
-    /// Nobody of known size is to finish later than this times its time under fair sharing.
+    /// Nobody is to finish later than this times its time under fair sharing, by what it is known or believed to need.
     pub max_slowdown: f64,
     /// Part of the time that batch gets beside protected tasks at least: 0 to 1. Beside a task with a 99th percentile to
     /// be held it gets what that leaves.

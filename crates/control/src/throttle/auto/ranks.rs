@@ -22,9 +22,8 @@ impl Auto {
 
     /// Device time that a task lacks, as far as is known or believed, ns.
     pub(super) fn lacking_ns(&self, task: &Task) -> u64 {
-        let attained_ns = task.attained_ns();
-        self.known_lacking_ns(task)
-            .unwrap_or_else(|| believed_size_ns(attained_ns) - attained_ns)
+        let believed_ns = || believed_size_ns(task.attained_ns()) - task.attained_ns();
+        self.known_lacking_ns(task).unwrap_or_else(believed_ns)
     }
 
     /// The place of a task in the order, as the holder of the disk or as one that waits.

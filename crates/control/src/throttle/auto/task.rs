@@ -68,7 +68,7 @@ pub(super) struct Task {
     pub(super) moved_requests: u64,
     /// Device time between the last two looks, ns.
     pub(super) served_ns: u64,
-    /// Whether it had a request outstanding at the last look but one, or has one now.
+    /// Whether it had a request outstanding at the last look or the one before.
     pub(super) had_outstanding: bool,
     /// The last moment at which it was seen to use the disk, or was allowed to; 0: never.
     pub(super) active_ns: u64,
