@@ -318,6 +318,10 @@ impl<'a> Site<'a> {
 
     /// Ends the daemon in order; also gives how many services are frozen all the same.
     pub(super) fn close(self, watch: &Watch) -> (Count, usize) {
+        // A process that is still stopped could not end.
+        for (process, _) in &self.stopped {
+            kill(*process, Signal::CONT);
+        }
         self.daemon.end();
         (self.count, watch.frozen_now())
     }
