@@ -83,11 +83,16 @@ counts() {
 
 # A ballast takes away the memory that is available beyond KIB; 0 takes none. limit_memory KIB
 limit_memory() {
-	local available
+	local available ratio
 	if [ "$1" = 0 ]; then return; fi
 	available=$(awk '/MemAvailable/ { print $2 }' /proc/meminfo)
 	if [ "$available" -le "$1" ]; then fail "point $number: only $available KiB of memory"; fi
 	fallocate -l $((available - $1))k /ballast/weight || fail "point $number: no ballast"
+	# The limit of dirty pages falls with the memory, but never below what is dirty (domain_update_dirty_limit): writers
+	# would fill all memory. A changed ratio makes it anew.
+	ratio=$(cat /proc/sys/vm/dirty_ratio)
+	echo $((ratio + 1)) >/proc/sys/vm/dirty_ratio
+	echo "$ratio" >/proc/sys/vm/dirty_ratio
 }
 
 # attempt FS "OPTIONS of mkfs" "OPTIONS of mount" "SETTINGS of the module, or nothing" "DISK" SHIFT_US MEMORY_KIB
