@@ -52,6 +52,9 @@ codes! {
         Updates = 18 "updates",
         /// Another lock of the kernel.
         KernelLock = 19 "kernel_lock",
+        /// Its cgroup is frozen: by `luc throttle`, a container runtime or whoever else may. The thread's own bit tells,
+        /// not its stack, in which compilers hide `do_freezer_trap`.
+        Frozen = 20 "frozen",
     }
 }
 

@@ -4,6 +4,7 @@ mod actors;
 mod contention;
 mod figures;
 mod find;
+mod frozen;
 mod storage;
 
 use luc_events::Dev;
@@ -39,6 +40,8 @@ pub enum FindingKind {
     FastCommitBound,
     /// Callers are runnable, but do not run.
     ProcessorBound,
+    /// Somebody freezes the cgroup of tasks, as `luc throttle` does to give others their turn.
+    Frozen,
     /// The file system has no jbd2 journal, and its own log or data takes the time.
     OtherLog,
     /// The device takes the time, for the caller's own work.
@@ -62,6 +65,7 @@ impl FindingKind {
             Self::DirtyThrottling => "dirty_throttling",
             Self::FastCommitBound => "fast_commit_bound",
             Self::ProcessorBound => "processor_bound",
+            Self::Frozen => "frozen",
             Self::OtherLog => "other_log",
             Self::DeviceBound => "device_bound",
             Self::NotStorage => "not_storage",
@@ -72,7 +76,11 @@ impl FindingKind {
     pub(crate) fn is_limit(self) -> bool {
         matches!(
             self,
-            Self::DeviceBound | Self::NotStorage | Self::OtherLog | Self::FastCommitBound
+            Self::DeviceBound
+                | Self::NotStorage
+                | Self::OtherLog
+                | Self::FastCommitBound
+                | Self::Frozen
         )
     }
 }
@@ -115,7 +123,8 @@ pub struct Finding {
     pub dev: Option<Dev>,
     /// Thread time lost to it, in nanoseconds.
     pub cost_ns: u64,
-    /// `cost_ns` over the time spent in file-system calls; of "not storage", the share of time that is not.
+    /// `cost_ns` over the time spent in file-system calls; of "not storage", the share of time that is not; of
+    /// "frozen", over all the time of those that are named.
     pub share: f64,
     /// Who lost most, if it is about someone.
     pub victim: Option<Actor>,

@@ -132,6 +132,7 @@ impl Part {
             | Cause::PipeSocket
             | Cause::PageFault
             | Cause::Updates
+            | Cause::Frozen
             | Cause::Other => Self::Other,
         }
     }

@@ -174,6 +174,7 @@ fn against(finding: &Finding, file_system: &FileSystemReport) -> Vec<Remedy> {
         | FindingKind::FastCommitBound
         | FindingKind::ProcessorBound
         | FindingKind::OtherLog
+        | FindingKind::Frozen
         | FindingKind::DiskContention
         | FindingKind::NotStorage => Vec::new(),
     }

@@ -394,6 +394,10 @@ pub struct Account {
     pub storage_ns: u64,
     /// Blocked, by cause, without idleness.
     pub blocked: BTreeMap<&'static str, u64>,
+    /// How often its cgroup was frozen, brief times left out: of the thread that saw it most often.
+    pub freezes: u64,
+    /// The longest of these times.
+    pub longest_frozen_ns: u64,
     /// Waiting for work: sleeping, polling, reading pipes and sockets.
     pub idle_ns: u64,
     /// What is missing to `wall_ns`; negative if there is too much.

@@ -25,6 +25,10 @@ struct Sums {
     system: u64,
     runnable: u64,
     blocked: [u64; Cause::ALL.len()],
+    /// Of the thread that was frozen most often,
+    freezes: u64,
+    /// and longest at a time.
+    longest_frozen: u64,
 }
 
 impl Sums {
@@ -36,6 +40,8 @@ impl Sums {
         for (sum, ns) in self.blocked.iter_mut().zip(other.blocked) {
             grow(sum, ns);
         }
+        self.freezes = self.freezes.max(other.freezes);
+        self.longest_frozen = self.longest_frozen.max(other.longest_frozen);
     }
 }
 
@@ -107,7 +113,7 @@ fn is_in_calls(row: &Wait) -> bool {
     row.state == WaitState::Uninterruptible
         || !matches!(
             row.cause,
-            Cause::Futex | Cause::Sleep | Cause::Poll | Cause::PipeSocket
+            Cause::Futex | Cause::Sleep | Cause::Poll | Cause::PipeSocket | Cause::Frozen
         )
 }
 
@@ -146,6 +152,10 @@ impl Threads {
         grow(&mut thread.cycle.waited_ns, piece.on_ns - off_ns);
         if !is_for_journal(piece.cause) {
             grow(&mut thread.cycle.thinking_ns, woken_ns - off_ns);
+        }
+        if piece.cause == Cause::Frozen {
+            grow(&mut thread.sums.freezes, 1);
+            thread.sums.longest_frozen = thread.sums.longest_frozen.max(woken_ns - off_ns);
         }
         thread.device_wait.add(row);
         if is_in_calls(row) {
@@ -364,7 +374,12 @@ pub(crate) fn is_storage(cause: Cause) -> bool {
     !is_idle(cause)
         && !matches!(
             cause,
-            Cause::Futex | Cause::Preempted | Cause::Other | Cause::KernelLock | Cause::PageFault
+            Cause::Futex
+                | Cause::Preempted
+                | Cause::Other
+                | Cause::KernelLock
+                | Cause::PageFault
+                | Cause::Frozen
         )
 }
 
@@ -401,6 +416,8 @@ fn account(
         runnable_ns: sums.runnable,
         storage_ns: total(is_storage),
         blocked,
+        freezes: sums.freezes,
+        longest_frozen_ns: sums.longest_frozen,
         idle_ns,
         unaccounted_ns: 0_i64
             .saturating_add_unsigned(sums.wall)

@@ -15,7 +15,7 @@
 #define LUC_STACK_DEPTH 48
 /* Different stacks that are remembered. */
 #define LUC_STACKS 16384
-#define LUC_BRIEF 6
+#define LUC_BRIEF 7
 
 /* What a record in the ring buffer is: its first member. */
 enum record_kind {
@@ -75,6 +75,7 @@ enum brief_class {
 	BRIEF_POLL,
 	BRIEF_PIPE_SOCKET,
 	BRIEF_OTHER,
+	BRIEF_FROZEN,
 };
 
 enum wait_state {

@@ -196,6 +196,7 @@ struct task_struct {
 	char comm[16];
 	struct files_struct *files;
 	struct css_set *cgroups;
+	unsigned int frozen : 1;
 };
 
 enum pageflags {

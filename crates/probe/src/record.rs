@@ -11,7 +11,7 @@ pub(crate) const DEVICES: usize = 8;
 /// Frames of a kernel stack.
 pub(crate) const STACK_DEPTH: usize = 48;
 /// Kinds of brief waits.
-pub(crate) const BRIEF: usize = 6;
+pub(crate) const BRIEF: usize = 7;
 
 /// Kinds of records in the ring buffer: their first four bytes.
 pub(crate) mod kind {

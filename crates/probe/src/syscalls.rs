@@ -14,6 +14,7 @@ pub(crate) const BRIEF_CAUSES: [Cause; crate::record::BRIEF] = [
     Cause::Poll,
     Cause::PipeSocket,
     Cause::Other,
+    Cause::Frozen,
 ];
 
 /// The calls that make data durable.

@@ -348,7 +348,7 @@ fn threads(before: &Report, after: &Report, seconds: f64) -> Vec<ActorRow> {
                 let before = old.and_then(|old| old.blocked.get(cause));
                 let is_storage = !matches!(
                     cause,
-                    "futex" | "preempted" | "other" | "kernel_lock" | "page_fault"
+                    "futex" | "preempted" | "other" | "kernel_lock" | "page_fault" | "frozen"
                 );
                 is_storage.then(|| (cause, ns.saturating_sub(*before.unwrap_or(&0))))
             });

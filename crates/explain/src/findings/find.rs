@@ -8,6 +8,7 @@ use luc_events::Dev;
 use super::actors::{in_words, with_dirtier, with_filler, with_holder, with_victim};
 use super::contention::on_disks;
 use super::figures::{Figures, evidence};
+use super::frozen::{frozen, time_of_frozen_ns};
 use super::storage::{not_storage, storage_ns};
 use super::{Evidence, Finding, FindingKind, Unit};
 use crate::parts::{Part, Parts};
@@ -44,6 +45,7 @@ pub(crate) fn find(report: &Report) -> Vec<Finding> {
         .flat_map(|file_system| in_file_system(report, file_system, &contention));
     let mut found: Vec<Finding> = in_file_systems.collect();
     found.extend(contention);
+    found.extend(frozen(report));
     ranked(report, found, total_ns)
 }
 
@@ -53,6 +55,7 @@ pub(crate) fn ranked(report: &Report, found: Vec<Finding>, total_ns: u64) -> Vec
         let of_ns = match finding.kind {
             // Not all that waits for a disk is a call on a file.
             FindingKind::DiskContention => total_ns.max(storage_ns(report)).max(finding.cost_ns),
+            FindingKind::Frozen => time_of_frozen_ns(report),
             _ => total_ns,
         };
         finding.cost_ns as f64 / of_ns.max(1) as f64

@@ -1,0 +1,97 @@
+//! Tasks that somebody freezes.
+
+use super::actors::in_words;
+use super::figures::evidence;
+use super::{Finding, FindingKind, Unit};
+use crate::actor::Actor;
+use crate::report::{Account, Report};
+
+/// A process is named that is frozen for this share of its time
+const MIN_SHARE: f64 = 0.1;
+/// and for this long.
+const MIN_FROZEN_NS: u64 = 500_000_000;
+/// Processes that are named.
+const NAMED: usize = 3;
+
+/// Who is frozen for much of its time.
+pub(super) fn frozen(report: &Report) -> Option<Finding> {
+    let mut all: Vec<&Account> = those_frozen(report).collect();
+    all.sort_by_key(|account| std::cmp::Reverse(frozen_ns(account)));
+    let worst = all.first()?;
+    let named = all
+        .iter()
+        .take(NAMED)
+        .map(|account| in_words(&actor(account)));
+    let mut names = named.collect::<Vec<_>>().join(", ");
+    match all.len().saturating_sub(NAMED) {
+        0 => {}
+        more => names.push_str(&format!(" and {more} more")),
+    }
+    let (is, whose) = if all.len() == 1 {
+        ("is", "its cgroup")
+    } else {
+        ("are", "their cgroups")
+    };
+    let sum = |of: fn(&Account) -> u64| {
+        all.iter()
+            .map(|account| of(account))
+            .fold(0, u64::saturating_add)
+    };
+    let most = |of: fn(&Account) -> u64| all.iter().map(|account| of(account)).max().unwrap_or(0);
+    Some(Finding {
+        kind: FindingKind::Frozen,
+        sentence: format!(
+            "{names} {is} kept from running: somebody freezes {whose}; `luc throttle status` says whether it is LUC, \
+             and why"
+        ),
+        dev: None,
+        cost_ns: sum(frozen_ns),
+        share: 0.0,
+        victim: Some(actor(worst)),
+        culprit: None,
+        evidence: vec![
+            evidence("thread time frozen", sum(frozen_ns) as f64, Unit::Ns),
+            evidence(
+                "all their thread time",
+                sum(|account| account.wall_ns) as f64,
+                Unit::Ns,
+            ),
+            evidence(
+                "times that one was frozen, at most",
+                most(|account| account.freezes) as f64,
+                Unit::Count,
+            ),
+            evidence(
+                "the longest of these",
+                most(|account| account.longest_frozen_ns) as f64,
+                Unit::Ns,
+            ),
+        ],
+    })
+}
+
+/// All the thread time of those that are named.
+pub(super) fn time_of_frozen_ns(report: &Report) -> u64 {
+    those_frozen(report)
+        .map(|account| account.wall_ns)
+        .fold(0, u64::saturating_add)
+}
+
+fn those_frozen(report: &Report) -> impl Iterator<Item = &Account> {
+    report.accounts.processes.iter().filter(|account| {
+        let ns = frozen_ns(account);
+        ns >= MIN_FROZEN_NS && ns as f64 >= MIN_SHARE * account.wall_ns as f64
+    })
+}
+
+fn frozen_ns(account: &Account) -> u64 {
+    account.blocked.get("frozen").copied().unwrap_or(0)
+}
+
+fn actor(account: &Account) -> Actor {
+    Actor {
+        process: account.process.unwrap_or_default(),
+        comm: account.comm.clone(),
+        cgroup: account.cgroup,
+    }
+}
