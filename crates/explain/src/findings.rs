@@ -72,6 +72,15 @@ impl FindingKind {
         }
     }
 
+    /// What a finding's share is a part of, in words after "of".
+    pub fn share_of(self) -> &'static str {
+        match self {
+            Self::Frozen => "all their thread time",
+            Self::NotStorage => "that not idle",
+            _ => "that in calls",
+        }
+    }
+
     /// Whether this describes a limit rather than something to cure.
     pub(crate) fn is_limit(self) -> bool {
         matches!(

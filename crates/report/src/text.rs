@@ -143,10 +143,11 @@ impl Text<'_> {
         )?;
         writeln!(
             f,
-            "     {}: {} of thread time, {} of that in calls",
+            "     {}: {} of thread time, {} of {}",
             found.kind.name().replace('_', " "),
             Time::from(found.cost_ns),
-            Share(found.share)
+            Share(found.share),
+            found.kind.share_of()
         )?;
         for (role, actor) in [("lost most", &found.victim), ("whose work", &found.culprit)] {
             if let Some(actor) = actor {

@@ -5,6 +5,9 @@ use crate::actor::Actor;
 use crate::parts::Part;
 use crate::report::{CommitActor, FileSystemReport};
 
+/// Processes that a sentence names.
+const NAMED: usize = 3;
+
 /// Who lost how much to some parts, most first.
 fn victims<'a>(file_system: &'a FileSystemReport, parts: &[Part]) -> Vec<(&'a Actor, u64)> {
     let mut sums: Vec<(&Actor, u64)> = Vec::new();
@@ -88,4 +91,20 @@ pub(super) fn in_words(actor: &Actor) -> String {
     } else {
         format!("{} ({})", actor.comm, actor.process)
     }
+}
+
+/// Processes in words, those beyond [`NAMED`] as their number.
+pub(super) fn names(actors: &[&Actor]) -> String {
+    let named = actors.iter().take(NAMED).map(|actor| in_words(actor));
+    let mut names: Vec<String> = named.collect();
+    match actors.len().saturating_sub(NAMED) {
+        0 => {}
+        1 => names.push("one more".to_owned()),
+        more => names.push(format!("{more} more")),
+    }
+    let last = names.pop().unwrap_or_default();
+    if names.is_empty() {
+        return last;
+    }
+    format!("{} and {last}", names.join(", "))
 }

@@ -2,7 +2,7 @@
 
 use luc_events::Dev;
 
-use super::actors::in_words;
+use super::actors::names;
 use super::figures::evidence;
 use super::{Evidence, Finding, FindingKind, Unit};
 use crate::actor::Actor;
@@ -15,8 +15,6 @@ const MIN_GAIN: f64 = 0.2;
 const MIN_TOGETHER_NS: u64 = 500_000_000;
 /// A task that has less of the others' switches is not named.
 const MIN_SHARE: f64 = 0.05;
-/// Tasks that are named.
-const NAMED: usize = 3;
 
 /// The findings about disks.
 pub(super) fn on_disks(report: &Report) -> Vec<Finding> {
@@ -45,7 +43,7 @@ fn on_disk(report: &Report, disk: &DiskReport) -> Option<Finding> {
         kind: FindingKind::DiskContention,
         sentence: format!(
             "{} ruin each other's disk ({}): it moves between them instead of reading and writing{}",
-            names(&tasks),
+            names(&tasks.iter().map(|task| &task.actor).collect::<Vec<_>>()),
             place(report, disk.dev),
             match found.basis {
                 Basis::Assumed => ", if it has an arm, as its times suggest",
@@ -59,18 +57,6 @@ fn on_disk(report: &Report, disk: &DiskReport) -> Option<Finding> {
         culprit: worst.map(|pair| pair.culprit.clone()),
         evidence: figures(found, &tasks),
     })
-}
-
-fn names(tasks: &[&DiskTask]) -> String {
-    let named = tasks.iter().take(NAMED).map(|task| in_words(&task.actor));
-    let mut names: Vec<String> = named.collect();
-    match tasks.len().saturating_sub(NAMED) {
-        0 => {}
-        1 => names.push("one more".to_owned()),
-        more => names.push(format!("{more} more")),
-    }
-    let last = names.pop().unwrap_or_default();
-    format!("{} and {last}", names.join(", "))
 }
 
 /// What is mounted on the disk, or its number.

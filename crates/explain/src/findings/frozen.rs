@@ -1,6 +1,6 @@
 //! Tasks that somebody freezes.
 
-use super::actors::in_words;
+use super::actors::names;
 use super::figures::evidence;
 use super::{Finding, FindingKind, Unit};
 use crate::actor::Actor;
@@ -10,23 +10,14 @@ use crate::report::{Account, Report};
 const MIN_SHARE: f64 = 0.1;
 /// and for this long.
 const MIN_FROZEN_NS: u64 = 500_000_000;
-/// Processes that are named.
-const NAMED: usize = 3;
 
 /// Who is frozen for much of its time.
 pub(super) fn frozen(report: &Report) -> Option<Finding> {
     let mut all: Vec<&Account> = those_frozen(report).collect();
     all.sort_by_key(|account| std::cmp::Reverse(frozen_ns(account)));
-    let worst = all.first()?;
-    let named = all
-        .iter()
-        .take(NAMED)
-        .map(|account| in_words(&actor(account)));
-    let mut names = named.collect::<Vec<_>>().join(", ");
-    match all.len().saturating_sub(NAMED) {
-        0 => {}
-        more => names.push_str(&format!(" and {more} more")),
-    }
+    let actors: Vec<Actor> = all.iter().map(|account| actor(account)).collect();
+    let worst = actors.first()?.clone();
+    let names = names(&actors.iter().collect::<Vec<_>>());
     let (is, whose) = if all.len() == 1 {
         ("is", "its cgroup")
     } else {
@@ -47,7 +38,7 @@ pub(super) fn frozen(report: &Report) -> Option<Finding> {
         dev: None,
         cost_ns: sum(frozen_ns),
         share: 0.0,
-        victim: Some(actor(worst)),
+        victim: Some(worst),
         culprit: None,
         evidence: vec![
             evidence("thread time frozen", sum(frozen_ns) as f64, Unit::Ns),
