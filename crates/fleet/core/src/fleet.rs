@@ -1,0 +1,191 @@
+//! Many hosts at any time, on the clock of one of them.
+
+mod curve;
+mod moment;
+mod order;
+mod placed;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::bounds::Bounds;
+use crate::error::ClockError;
+use crate::fit::{Evidence, PairFit};
+use crate::host::HostId;
+use curve::{Anchor, Curve};
+use moment::Moment;
+pub use order::Order;
+pub use placed::Placed;
+
+/// Two hosts, and how their clocks relate.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pair {
+    /// The host whose time the fit is in.
+    pub a: HostId,
+    /// The other.
+    pub b: HostId,
+    /// What is known of B's clock less A's.
+    pub fit: PairFit,
+}
+
+/// Something that happened on a host, at a time of its own clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Event {
+    /// Where.
+    pub host: HostId,
+    /// When, CLOCK_MONOTONIC_RAW of that host.
+    pub at_ns: i64,
+}
+
+/// The clocks of many hosts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fleet {
+    reference: HostId,
+    pairs: BTreeMap<(HostId, HostId), PairFit>,
+    curves: BTreeMap<HostId, Curve>,
+}
+
+impl Fleet {
+    /// Relates all hosts of these pairs to `reference`. At each knot of a pair the bounds are tightened along all paths
+    /// of pairs, and the estimates are least squares over all of them ([`place`](crate::place)).
+    ///
+    /// # Errors
+    /// [`ClockError::BadPair`], [`ClockError::Contradiction`].
+    pub fn new(reference: HostId, pairs: Vec<Pair>) -> Result<Self, ClockError> {
+        let mut fits = BTreeMap::new();
+        for Pair { a, b, fit } in pairs {
+            let is_known = fits.contains_key(&(b, a)) || fits.contains_key(&(a, b));
+            if a == b || is_known {
+                return Err(ClockError::BadPair(a, b));
+            }
+            fits.insert((a, b), fit);
+        }
+        let hosts: BTreeSet<HostId> = fits
+            .keys()
+            .flat_map(|&(a, b)| [a, b])
+            .chain([reference])
+            .collect();
+        let hosts: Vec<HostId> = hosts.into_iter().collect();
+        let mut curves: BTreeMap<HostId, Curve> = BTreeMap::new();
+        let kappa = fits.values().map(PairFit::kappa).fold(0.0, f64::max);
+        for &host in &hosts {
+            curves.insert(host, Curve::new(kappa));
+        }
+        let network = moment::Network::new(&hosts, reference, &fits);
+        let mut last: Option<Moment> = None;
+        for at_ns in network.knots() {
+            let moment = network.at(at_ns)?;
+            let jumped = last.as_ref().map(|last| network.jumped(last, &moment));
+            for (index, host) in hosts.iter().enumerate() {
+                let Some(curve) = curves.get_mut(host) else {
+                    continue;
+                };
+                if jumped.as_ref().is_some_and(|jumped| jumped[index]) {
+                    curve.interrupt();
+                }
+                if let Some(anchor) = Anchor::of(&moment, index) {
+                    curve.add(anchor);
+                }
+            }
+            last = Some(moment);
+        }
+        Ok(Self {
+            reference,
+            pairs: fits,
+            curves,
+        })
+    }
+
+    /// The host on whose clock everything is placed.
+    #[must_use]
+    pub fn reference(&self) -> HostId {
+        self.reference
+    }
+
+    /// Hosts that no path of messages of both directions connects with the reference at any time.
+    pub fn disconnected(&self) -> impl Iterator<Item = HostId> {
+        let others = self
+            .curves
+            .iter()
+            .filter(|(host, _)| **host != self.reference);
+        others
+            .filter(|(_, curve)| curve.is_empty())
+            .map(|(&host, _)| host)
+    }
+
+    /// The reference's clock less the host's, when the host's shows `at_ns`: the middle and the bounds.
+    ///
+    /// # Errors
+    /// [`ClockError::UnknownHost`].
+    pub fn offset(&self, event: Event) -> Result<Placed, ClockError> {
+        let curve = self.curves.get(&event.host);
+        let curve = curve.ok_or(ClockError::UnknownHost(event.host))?;
+        if event.host == self.reference {
+            return Ok(Placed {
+                at_ns: Some(0),
+                bounds: Bounds::Both {
+                    low_ns: 0,
+                    high_ns: 0,
+                },
+            });
+        }
+        Ok(curve.at(event.at_ns))
+    }
+
+    /// When an event was on the reference's clock.
+    ///
+    /// # Errors
+    /// [`ClockError::UnknownHost`].
+    pub fn global_ns(&self, event: Event) -> Result<Placed, ClockError> {
+        let offset = self.offset(event)?;
+        let shift = |ns: Option<i64>| ns.map(|ns| ns.saturating_add(event.at_ns));
+        Ok(Placed {
+            at_ns: shift(offset.at_ns),
+            bounds: Bounds::of(
+                shift(offset.bounds.low_ns()),
+                shift(offset.bounds.high_ns()),
+            ),
+        })
+    }
+
+    /// In which order two events were.
+    ///
+    /// # Errors
+    /// [`ClockError::UnknownHost`].
+    pub fn order(&self, first: Event, second: Event) -> Result<Order, ClockError> {
+        if first.host == second.host {
+            return Ok(Order::Certain(first.at_ns.cmp(&second.at_ns)));
+        }
+        let (a, b) = (self.global_ns(first)?, self.global_ns(second)?);
+        let through_reference = order::later_by(a.bounds, b.bounds);
+        let direct = if let Some(fit) = self.pairs.get(&(first.host, second.host)) {
+            direct(fit, first, second)
+        } else if let Some(fit) = self.pairs.get(&(second.host, first.host)) {
+            direct(fit, second, first).negated()
+        } else {
+            Bounds::Unknown
+        };
+        let estimate = a
+            .at_ns
+            .zip(b.at_ns)
+            .map(|(a, b)| i128::from(b) - i128::from(a));
+        Ok(Order::of(through_reference.and(direct), estimate))
+    }
+}
+
+/// By how much the second event is later, by what the two hosts say of each other.
+fn direct(fit: &PairFit, first: Event, second: Event) -> Bounds {
+    let known = fit.at(first.at_ns);
+    if known.evidence == Evidence::Jump {
+        return Bounds::Unknown;
+    }
+    let on_second = |offset: Option<i64>| offset.map(|offset| first.at_ns.saturating_add(offset));
+    let bounds = Bounds::of(
+        on_second(known.bounds.low_ns()),
+        on_second(known.bounds.high_ns()),
+    );
+    let at = Bounds::Both {
+        low_ns: second.at_ns,
+        high_ns: second.at_ns,
+    };
+    order::later_by(bounds, at)
+}

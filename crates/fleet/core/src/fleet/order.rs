@@ -1,0 +1,91 @@
+//! Which of two events was first.
+
+use std::cmp::Ordering;
+
+use crate::bounds::Bounds;
+
+/// The order of two events, and how sure it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// The bounds leave no other. `Less`: the first event was first.
+    Certain(Ordering),
+    /// At least three quarters of what the bounds leave of the difference are on this side, and the estimate is.
+    Likely(Ordering),
+    /// Neither.
+    Unknown,
+}
+
+impl Order {
+    /// Of two events whose second is later by this.
+    pub(super) fn of(later_by: Bounds, estimate_ns: Option<i128>) -> Self {
+        if later_by.low_ns().is_some_and(|low| low > 0) {
+            return Self::Certain(Ordering::Less);
+        }
+        if later_by.high_ns().is_some_and(|high| high < 0) {
+            return Self::Certain(Ordering::Greater);
+        }
+        let (Bounds::Both { low_ns, high_ns }, Some(estimate)) = (later_by, estimate_ns) else {
+            return Self::Unknown;
+        };
+        let (before, after) = (-i128::from(low_ns), i128::from(high_ns));
+        if after >= 3 * before && estimate > 0 {
+            Self::Likely(Ordering::Less)
+        } else if before >= 3 * after && estimate < 0 {
+            Self::Likely(Ordering::Greater)
+        } else {
+            Self::Unknown
+        }
+    }
+}
+
+/// By how much the second of two times is later.
+pub(super) fn later_by(first: Bounds, second: Bounds) -> Bounds {
+    let difference = |second: Option<i64>, first: Option<i64>| {
+        second
+            .zip(first)
+            .map(|(second, first)| second.saturating_sub(first))
+    };
+    Bounds::of(
+        difference(second.low_ns(), first.high_ns()),
+        difference(second.high_ns(), first.low_ns()),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(low_ns: i64, high_ns: i64) -> Order {
+        let estimate = i128::from(low_ns.midpoint(high_ns));
+        Order::of(Bounds::Both { low_ns, high_ns }, Some(estimate))
+    }
+
+    #[test]
+    fn certain_likely_unknown() {
+        assert_eq!(order(1, 9), Order::Certain(Ordering::Less));
+        assert_eq!(order(-9, -1), Order::Certain(Ordering::Greater));
+        assert_eq!(order(-2, 6), Order::Likely(Ordering::Less));
+        assert_eq!(order(-6, 2), Order::Likely(Ordering::Greater));
+        assert_eq!(order(-3, 6), Order::Unknown);
+        assert_eq!(order(0, 0), Order::Unknown);
+        assert_eq!(order(i64::MIN, i64::MAX), Order::Unknown);
+        assert_eq!(
+            Order::of(Bounds::AtLeast(1), None),
+            Order::Certain(Ordering::Less)
+        );
+        assert_eq!(Order::of(Bounds::AtLeast(-1), None), Order::Unknown);
+    }
+
+    #[test]
+    fn differences_saturate() {
+        let far = Bounds::Both {
+            low_ns: i64::MIN,
+            high_ns: i64::MAX,
+        };
+        assert_eq!(later_by(far, far), far);
+        assert_eq!(
+            later_by(Bounds::AtMost(3), Bounds::AtLeast(5)),
+            Bounds::AtLeast(2)
+        );
+    }
+}

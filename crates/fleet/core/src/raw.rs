@@ -1,0 +1,211 @@
+//! From CLOCK_MONOTONIC, whose rate NTP changes at once, to CLOCK_MONOTONIC_RAW, which only the crystal drives.
+
+mod lines;
+mod sample;
+
+pub use sample::ClockSample;
+
+use crate::error::ClockError;
+use crate::point::MAX_TIME_NS;
+use lines::Stretch;
+
+/// A piecewise linear map from CLOCK_MONOTONIC to CLOCK_MONOTONIC_RAW.
+///
+/// Where NTP changed the rate lies between two samples. It is where the lines through the samples before and after it
+/// meet.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClockMap {
+    /// Ascending in both clocks; the first and the last only give the slopes outside.
+    corners: Vec<ClockSample>,
+    error_ns: f64,
+}
+
+impl ClockMap {
+    /// The map through samples that are in order. `reading_error_ns` is how far apart the two readings of a sample may
+    /// be, since nobody reads two clocks at once; samples that are off a line by more begin a new one.
+    ///
+    /// # Errors
+    /// [`ClockError::FewSamples`], [`ClockError::SamplesNotAscending`], [`ClockError::TimeOutOfRange`],
+    /// [`ClockError::Setting`].
+    pub fn new(samples: &[ClockSample], reading_error_ns: f64) -> Result<Self, ClockError> {
+        if !(reading_error_ns.is_finite() && reading_error_ns >= 0.0) {
+            return Err(ClockError::Setting {
+                name: "reading_error_ns",
+                value: reading_error_ns,
+            });
+        }
+        if samples.len() < 2 {
+            return Err(ClockError::FewSamples(samples.len()));
+        }
+        for sample in samples {
+            for time_ns in [sample.monotonic_ns, sample.raw_ns] {
+                if !(-MAX_TIME_NS..=MAX_TIME_NS).contains(&time_ns) {
+                    return Err(ClockError::TimeOutOfRange(time_ns));
+                }
+            }
+        }
+        let is_ascending = |pair: &[ClockSample]| {
+            pair[0].monotonic_ns < pair[1].monotonic_ns && pair[0].raw_ns < pair[1].raw_ns
+        };
+        if let Some(at) = samples.windows(2).position(|pair| !is_ascending(pair)) {
+            return Err(ClockError::SamplesNotAscending(at));
+        }
+        let corners = corners(&lines::stretches(samples, reading_error_ns));
+        let mut map = Self {
+            corners,
+            error_ns: 0.0,
+        };
+        let residual =
+            |sample: &ClockSample| (map.raw_ns(sample.monotonic_ns) - sample.raw_ns).abs();
+        let worst = samples.iter().map(residual).max().unwrap_or(0);
+        map.error_ns = worst as f64 + reading_error_ns;
+        Ok(map)
+    }
+
+    /// CLOCK_MONOTONIC_RAW when CLOCK_MONOTONIC showed this. Before the first and after the last sample the rates
+    /// there are taken to last.
+    #[must_use]
+    pub fn raw_ns(&self, monotonic_ns: i64) -> i64 {
+        let next = self
+            .corners
+            .partition_point(|corner| corner.monotonic_ns < monotonic_ns)
+            .clamp(1, self.corners.len() - 1);
+        let (a, b) = (self.corners[next - 1], self.corners[next]);
+        let length = i128::from(b.monotonic_ns) - i128::from(a.monotonic_ns);
+        let rise = i128::from(b.raw_ns) - i128::from(a.raw_ns);
+        let since = i128::from(monotonic_ns) - i128::from(a.monotonic_ns);
+        // Whole numbers, as a float has no room for months in ns; the product of two differences fits into 128 bits.
+        let raw = i128::from(a.raw_ns) + (since * rise).div_euclid(length.max(1));
+        raw.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
+    }
+
+    /// How far the map may be from the truth between samples, ns: the worst residual of a sample, and the reading
+    /// error. It belongs into [`FitOptions::timestamp_error_ns`](crate::FitOptions), those of both hosts added.
+    #[must_use]
+    pub fn error_ns(&self) -> f64 {
+        self.error_ns
+    }
+}
+
+/// Where successive lines meet, with the ends of the first and the last.
+fn corners(stretches: &[Stretch]) -> Vec<ClockSample> {
+    let mut corners: Vec<ClockSample> = Vec::with_capacity(2 * stretches.len() + 2);
+    corners.extend(stretches.first().map(|first| first.at(first.first_ns)));
+    for pair in stretches.windows(2) {
+        match pair[0].meets(&pair[1]) {
+            Some(monotonic_ns) => corners.push(pair[0].at(monotonic_ns)),
+            None => corners.extend([pair[0].at(pair[0].last_ns), pair[1].at(pair[1].first_ns)]),
+        }
+    }
+    corners.extend(stretches.last().map(|last| last.at(last.last_ns)));
+    // Of corners that meet in one moment one is enough, and a clock never goes back.
+    corners
+        .dedup_by(|next, last| next.monotonic_ns <= last.monotonic_ns || next.raw_ns < last.raw_ns);
+    corners
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const TENTH: i64 = 100_000_000;
+
+    /// Samples each 0.1 s; the rate changes by `ppm` at `change_ns`.
+    fn samples(
+        count: i64,
+        change_ns: i64,
+        ppm: i64,
+        noise: impl Fn(i64) -> i64,
+    ) -> Vec<ClockSample> {
+        let raw = |monotonic: i64| monotonic + (monotonic - change_ns).max(0) * ppm / 1_000_000;
+        (0..count)
+            .map(|at| ClockSample {
+                monotonic_ns: at * TENTH,
+                raw_ns: raw(at * TENTH) + noise(at) + 77,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_change_of_rate_is_where_the_lines_meet() {
+        let change = 2_037_000_000;
+        let map = ClockMap::new(&samples(50, change, 100, |_| 0), 20.0).expect("a map");
+        for at in (0..4_900_000_000_i64).step_by(7_777_777) {
+            let truth = at + 77 + (at - change).max(0) * 100 / 1_000_000;
+            assert!(
+                (map.raw_ns(at) - truth).abs() <= 3,
+                "{at}: {} {truth}",
+                map.raw_ns(at)
+            );
+        }
+        assert!(map.error_ns() <= 25.0, "{}", map.error_ns());
+    }
+
+    #[test]
+    fn outside_the_rates_last() {
+        let map = ClockMap::new(&samples(50, 2_000_000_000, 100, |_| 0), 20.0).expect("a map");
+        assert_eq!(map.raw_ns(-1_000_000_000), -1_000_000_000 + 77);
+        let late = map.raw_ns(10_000_000_000) - (10_000_000_000 + 77 + 800_000);
+        assert!(late.abs() < 10, "{late}");
+    }
+
+    #[test]
+    fn what_is_no_clock_is_refused() {
+        let sample = |monotonic_ns, raw_ns| ClockSample {
+            monotonic_ns,
+            raw_ns,
+        };
+        assert_eq!(ClockMap::new(&[], 1.0), Err(ClockError::FewSamples(0)));
+        let still = [sample(0, 0), sample(1, 5), sample(1, 6)];
+        assert_eq!(
+            ClockMap::new(&still, 1.0),
+            Err(ClockError::SamplesNotAscending(1))
+        );
+        let far = [sample(0, 0), sample(i64::MAX, 5)];
+        assert_eq!(
+            ClockMap::new(&far, 1.0),
+            Err(ClockError::TimeOutOfRange(i64::MAX))
+        );
+        assert!(ClockMap::new(&still, f64::NAN).is_err());
+        let wide = [
+            sample(-MAX_TIME_NS, -MAX_TIME_NS),
+            sample(MAX_TIME_NS, MAX_TIME_NS),
+        ];
+        let map = ClockMap::new(&wide, 1.0).expect("a map");
+        assert_eq!(
+            (map.raw_ns(i64::MIN), map.raw_ns(i64::MAX)),
+            (i64::MIN, i64::MAX)
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn the_truth_is_within_the_error(change in 500_000_000_i64..4_500_000_000, ppm in -400_i64..400,
+                                         noise in prop::collection::vec(-30_i64..30, 50)) {
+            let map = ClockMap::new(&samples(50, change, ppm, |at| noise[at as usize]), 30.0).expect("a map");
+            for at in (0..4_900_000_000_i64).step_by(49_999_999) {
+                let truth = at + 77 + (at - change).max(0) * ppm / 1_000_000;
+                let wrong = (map.raw_ns(at) - truth).abs() as f64;
+                prop_assert!(wrong <= map.error_ns() + 2.0, "{wrong} {}", map.error_ns());
+            }
+        }
+
+        #[test]
+        fn nothing_panics(samples in prop::collection::vec((any::<i64>(), any::<i64>()), 0..20), at in any::<i64>()) {
+            let mut samples: Vec<ClockSample> = samples
+                .into_iter()
+                .map(|(monotonic_ns, raw_ns)| ClockSample { monotonic_ns: monotonic_ns / 4, raw_ns: raw_ns / 4 })
+                .collect();
+            samples.sort_by_key(|sample| sample.monotonic_ns);
+            let mut raws: Vec<i64> = samples.iter().map(|sample| sample.raw_ns).collect();
+            raws.sort_unstable();
+            for (sample, raw_ns) in samples.iter_mut().zip(raws) {
+                sample.raw_ns = raw_ns;
+            }
+            if let Ok(map) = ClockMap::new(&samples, 50.0) {
+                let _ = map.raw_ns(at);
+            }
+        }
+    }
+}

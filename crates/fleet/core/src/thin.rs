@@ -1,0 +1,189 @@
+//! Keeping of many messages the few that bound an offset most.
+
+use std::collections::VecDeque;
+
+use crate::point::Point;
+
+/// One message is kept of each interval of this length, ns.
+const KEPT_EVERY_NS: i64 = 4_000_000;
+/// The slope is taken from the best messages of intervals of this length, ns.
+const SLOPE_EVERY_NS: i64 = 1_000_000_000;
+/// The slope is the median of this many.
+const SLOPES: usize = 15;
+
+/// Which way messages go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// From A to B: the lowest bounds most.
+    Forward,
+    /// From B to A: the highest does.
+    Backward,
+}
+
+/// Thins the messages of one direction while they come in, so that a recorder can keep them: of each 4 ms the one
+/// that bounds most, once the drift of the clocks is taken off. Leaving messages out only loosens bounds.
+///
+/// The drift is the median of the slopes between the best messages of successive seconds, so that single messages that
+/// were slow, and jumps, do not count.
+#[derive(Debug, Clone)]
+pub struct Thinner {
+    direction: Direction,
+    kept: Lowest,
+    second: Lowest,
+    last_best: Option<Point>,
+    slopes: VecDeque<f64>,
+    slope: f64,
+}
+
+/// The lowest point of an interval.
+#[derive(Debug, Clone)]
+struct Lowest {
+    length_ns: i64,
+    found: Option<Point>,
+}
+
+impl Lowest {
+    /// Adds a point; the lowest of the last interval if the point is of another one.
+    fn add(&mut self, point: Point, height: impl Fn(Point) -> f64) -> Option<Point> {
+        let interval = |point: Point| point.at_ns().div_euclid(self.length_ns);
+        match self.found {
+            Some(last) if interval(last) == interval(point) => {
+                if height(point) < height(last) {
+                    self.found = Some(point);
+                }
+                None
+            }
+            _ => self.found.replace(point),
+        }
+    }
+}
+
+impl Thinner {
+    /// For messages of a direction.
+    #[must_use]
+    pub fn new(direction: Direction) -> Self {
+        let lowest = |length_ns| Lowest {
+            length_ns,
+            found: None,
+        };
+        Self {
+            direction,
+            kept: lowest(KEPT_EVERY_NS),
+            second: lowest(SLOPE_EVERY_NS),
+            last_best: None,
+            slopes: VecDeque::with_capacity(SLOPES),
+            slope: 0.0,
+        }
+    }
+
+    /// Adds a message; the one to keep of the interval that is over, if one is. Messages come in the order of their
+    /// times; one that is late may be kept in addition.
+    pub fn add(&mut self, point: Point) -> Option<Point> {
+        // Heights are relative to the best of the last second: a float has no room for years in ns.
+        let origin = self.last_best.unwrap_or(point);
+        let (slope, sign) = (self.slope, self.sign());
+        let height = move |point: Point| {
+            let rise = (point.offset_ns() - origin.offset_ns()) as f64;
+            sign * (rise - slope * (point.at_ns() - origin.at_ns()) as f64)
+        };
+        if let Some(best) = self.second.add(point, height) {
+            self.learn(best);
+        }
+        self.kept.add(point, height)
+    }
+
+    /// The message to keep of the interval that is not over.
+    pub fn finish(self) -> Option<Point> {
+        self.kept.found
+    }
+
+    fn sign(&self) -> f64 {
+        match self.direction {
+            Direction::Forward => 1.0,
+            Direction::Backward => -1.0,
+        }
+    }
+
+    fn learn(&mut self, best: Point) {
+        let Some(last) = self.last_best.replace(best) else {
+            return;
+        };
+        let length_ns = best.at_ns() - last.at_ns();
+        if length_ns <= 0 {
+            return;
+        }
+        if self.slopes.len() == SLOPES {
+            self.slopes.pop_front();
+        }
+        let rise = (best.offset_ns() - last.offset_ns()) as f64;
+        self.slopes.push_back(rise / length_ns as f64);
+        let mut sorted: Vec<f64> = self.slopes.iter().copied().collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        self.slope = sorted[sorted.len() / 2];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn thinned(direction: Direction, points: impl Iterator<Item = Point>) -> Vec<Point> {
+        let mut thinner = Thinner::new(direction);
+        let mut kept: Vec<Point> = points.filter_map(|point| thinner.add(point)).collect();
+        kept.extend(thinner.finish());
+        kept
+    }
+
+    #[test]
+    fn one_of_each_interval_is_kept() {
+        let point = |at_us: i64, offset| Point::forward(at_us * 1000, at_us * 1000 + offset);
+        let all = [
+            (0, 9),
+            (1000, 5),
+            (3999, 7),
+            (4000, 8),
+            (9000, 3),
+            (9001, 2),
+        ];
+        let all: Vec<Point> = all
+            .iter()
+            .map(|&(at, offset)| point(at, offset).expect("in range"))
+            .collect();
+        let low = thinned(Direction::Forward, all.iter().copied());
+        assert_eq!(low, [all[1], all[3], all[5]]);
+        let high = thinned(Direction::Backward, all.iter().copied());
+        assert_eq!(high, [all[0], all[3], all[4]]);
+        assert_eq!(Thinner::new(Direction::Forward).finish(), None);
+    }
+
+    #[test]
+    fn the_drift_is_taken_off() {
+        // 500 µs/s are 2 µs in 4 ms: without taking them off the first message of each 4 ms would be the lowest.
+        let point = |index: i64| {
+            let at = index * 1_000_000;
+            let delay = if index % 4 == 2 { 0 } else { 500 };
+            Point::forward(at, at + at / 2000 + delay).expect("in range")
+        };
+        let kept = thinned(Direction::Forward, (0..5000).map(point));
+        let late = kept.iter().filter(|point| point.at_ns() > 2_500_000_000);
+        assert!(late.clone().count() > 600);
+        assert!(late.clone().all(|point| point.at_ns() / 1_000_000 % 4 == 2));
+    }
+
+    #[test]
+    fn extremes_do_not_overflow() {
+        let far = crate::MAX_TIME_NS;
+        let times = [
+            (-far, far),
+            (far, -far),
+            (0, 0),
+            (far, far),
+            (-far, -far),
+            (-far, far),
+        ];
+        for direction in [Direction::Forward, Direction::Backward] {
+            let points = times.map(|(a, b)| Point::forward(a, b).expect("in range"));
+            assert!(!thinned(direction, points.into_iter()).is_empty());
+        }
+    }
+}
