@@ -1,0 +1,98 @@
+//! Simulated messages between two hosts.
+
+use luc_fleet_core::{ClockError, Direction, PairPoints, Point, Thinner};
+use rand::RngExt as _;
+use rand_chacha::ChaCha8Rng;
+
+/// How long messages of one direction take.
+#[derive(Clone, Copy)]
+pub(super) struct Delays {
+    /// The least, ns.
+    pub(super) least: f64,
+    /// The mean of an exponential part, ns.
+    pub(super) queue: f64,
+    /// The share that waits longer, by a Pareto distribution of shape 1.5.
+    pub(super) slow_share: f64,
+    /// Its scale, ns.
+    pub(super) slow: f64,
+}
+
+impl Delays {
+    fn draw(self, random: &mut ChaCha8Rng) -> f64 {
+        // 1 less what is below 1 is above 0.
+        let unit = |random: &mut ChaCha8Rng| 1.0 - random.random::<f64>();
+        let mut delay = self.least - self.queue * unit(random).ln();
+        if random.random_bool(self.slow_share) {
+            delay += self.slow * unit(random).powf(-1.0 / 1.5);
+        }
+        delay
+    }
+}
+
+/// A way there and one back.
+#[derive(Clone, Copy)]
+pub(super) struct Ways {
+    pub(super) there: Delays,
+    pub(super) back: Delays,
+}
+
+impl Ways {
+    /// Half the smallest round trip, ns: nobody can guarantee more.
+    pub(super) fn half_round_trip(self) -> f64 {
+        f64::midpoint(self.there.least, self.back.least)
+    }
+
+    /// Half the difference of both ways, ns: nobody can see it.
+    pub(super) fn half_asymmetry(self) -> f64 {
+        (self.there.least - self.back.least) / 2.0
+    }
+}
+
+/// Messages at random times, so many each way in a second, as `read` reads both clocks at true times.
+pub(super) fn record(
+    random: &mut ChaCha8Rng,
+    (seconds, per_s): (f64, f64),
+    ways: Ways,
+    [a, b]: [&dyn Fn(f64) -> i64; 2],
+) -> Result<PairPoints, ClockError> {
+    let mut points = PairPoints::default();
+    let end = seconds * 1e9;
+    for (is_forward, delays) in [(true, ways.there), (false, ways.back)] {
+        let mut at = 0.0;
+        loop {
+            at += -(1.0 - random.random::<f64>()).ln() / per_s * 1e9;
+            if at >= end {
+                break;
+            }
+            let received = at + delays.draw(random);
+            if received >= end {
+                continue;
+            }
+            if is_forward {
+                points.add_forward(a(at), b(received))?;
+            } else {
+                points.add_backward(b(at), a(received))?;
+            }
+        }
+    }
+    Ok(points)
+}
+
+/// What a recorder keeps of messages.
+pub(super) fn thinned(points: &PairPoints) -> PairPoints {
+    let thin = |direction, points: &[Point]| {
+        let mut points = points.to_vec();
+        points.sort_unstable();
+        let mut thinner = Thinner::new(direction);
+        let mut kept: Vec<Point> = points
+            .into_iter()
+            .filter_map(|point| thinner.add(point))
+            .collect();
+        kept.extend(thinner.finish());
+        kept
+    };
+    PairPoints {
+        forward: thin(Direction::Forward, &points.forward),
+        backward: thin(Direction::Backward, &points.backward),
+    }
+}

@@ -1,0 +1,249 @@
+//! The page: tables, and targets computed from all seeds.
+
+use luc_claims::report::{Table, Target, number};
+
+use super::mesh::{self, NAME as MESH};
+use super::pair::{Row, Run};
+use super::quantile::quantile;
+
+/// Events over all scenarios.
+const FEWEST_EVENTS: usize = 1_000_000;
+
+/// A scenario with the runs of all seeds.
+pub(super) struct Measured {
+    pub(super) row: Row,
+    pub(super) runs: Vec<Run>,
+}
+
+impl Measured {
+    fn all(&self, of: impl Fn(&Run) -> &Vec<f64>) -> Vec<f64> {
+        self.runs
+            .iter()
+            .flat_map(|run| of(run).iter().copied())
+            .collect()
+    }
+
+    fn sum(&self, of: impl Fn(&Run) -> usize) -> usize {
+        self.runs.iter().map(of).sum()
+    }
+
+    fn mean(&self, of: impl Fn(&Run) -> f64) -> f64 {
+        self.runs.iter().map(of).sum::<f64>() / self.runs.len() as f64
+    }
+
+    fn worst(&self, of: impl Fn(&Run) -> f64) -> f64 {
+        self.runs.iter().map(of).fold(0.0, f64::max)
+    }
+
+    /// The mean half-width, ns.
+    fn half_width(&self) -> f64 {
+        let widths = self.all(|run| &run.half_widths);
+        widths.iter().sum::<f64>() / widths.len() as f64
+    }
+
+    /// The same beside half the smallest round trip.
+    fn width_ratio(&self) -> f64 {
+        self.half_width() / self.row.ways().half_round_trip()
+    }
+
+    /// How many times the error of one line is that of the fit, at the median, less the asymmetry.
+    fn line_ratio(&self) -> f64 {
+        quantile(&self.all(|run| &run.line_extra), 0.5) / quantile(&self.all(|run| &run.extra), 0.5)
+    }
+
+    /// The same with the asymmetry.
+    fn whole_line_ratio(&self) -> f64 {
+        quantile(&self.all(|run| &run.line_whole), 0.5) / quantile(&self.all(|run| &run.whole), 0.5)
+    }
+}
+
+/// All tables that have a row.
+pub(super) fn tables(measured: &[Measured], meshes: &[mesh::Run]) -> Vec<(String, Table)> {
+    let mesh_says = format!(
+        "{} hosts that all talk with each other, {} messages/s each way and pair for {} s, least delays of 10 to 16.9 µs \
+         drawn for each way of each pair; errors are those of the difference of two hosts:",
+        mesh::HOSTS,
+        mesh::PER_S,
+        mesh::SECONDS
+    );
+    let tables = vec![
+        ("The fit of a pair:".to_owned(), of_fits(measured)),
+        (
+            "One line per pair, on the same messages:".to_owned(),
+            of_lines(measured),
+        ),
+        (mesh_says, of_meshes(meshes)),
+    ];
+    tables
+        .into_iter()
+        .filter(|(_, table)| !table.is_empty())
+        .collect()
+}
+
+fn of_fits(measured: &[Measured]) -> Table {
+    let mut table = Table::new(&[
+        "scenario",
+        "extra error p50 / p99 / max, ns",
+        "p99 of the worst seed, ns",
+        "half-width mean / p99, µs",
+        "mean beside half the smallest round trip",
+        "truth inside",
+        "fit of all messages, ms of processor time, worst",
+    ]);
+    for one in measured {
+        let (extra, widths) = (one.all(|run| &run.extra), one.all(|run| &run.half_widths));
+        let (inside, events) = (one.sum(|run| run.inside), one.sum(|run| run.events));
+        let quantiles = [0.5, 0.99, 1.0].map(|share| number(quantile(&extra, share)));
+        table.row(vec![
+            one.row.name.to_owned(),
+            quantiles.join(" / "),
+            number(one.worst(|run| quantile(&run.extra, 0.99))),
+            format!(
+                "{:.3} / {:.3}",
+                one.half_width() / 1e3,
+                quantile(&widths, 0.99) / 1e3
+            ),
+            format!("{:.4}", one.width_ratio()),
+            format!("{inside} of {events}"),
+            number(one.worst(|run| run.fit_ms)),
+        ]);
+    }
+    table
+}
+
+fn of_lines(measured: &[Measured]) -> Table {
+    let mut table = Table::new(&[
+        "scenario",
+        "error p50 / max, µs",
+        "its messages that arrive before they were sent",
+        "the fit's",
+        "median error beside the fit's, less the asymmetry",
+        "with it",
+    ]);
+    for one in measured {
+        let line = one.all(|run| &run.line_whole);
+        let quantiles = [0.5, 1.0].map(|share| number(quantile(&line, share) / 1e3));
+        table.row(vec![
+            one.row.name.to_owned(),
+            quantiles.join(" / "),
+            format!("{:.1} %", one.mean(|run| run.line_inverted_share) * 100.0),
+            format!("{:.4} %", one.mean(|run| run.inverted_share) * 100.0),
+            number(one.line_ratio()),
+            number(one.whole_line_ratio()),
+        ]);
+    }
+    table
+}
+
+fn of_meshes(meshes: &[mesh::Run]) -> Table {
+    let mut table = Table::new(&[
+        "run",
+        "rms of a pair, ns",
+        "in the mesh, ns",
+        "ratio",
+        "half-width of a pair, µs",
+        "in the mesh, µs",
+        "truth inside",
+    ]);
+    for (at, run) in meshes.iter().enumerate() {
+        table.row(vec![
+            (at + 1).to_string(),
+            number(run.pair_rms_ns),
+            number(run.mesh_rms_ns),
+            format!("{:.3}", run.mesh_rms_ns / run.pair_rms_ns),
+            number(run.pair_half_width_ns / 1e3),
+            number(run.mesh_half_width_ns / 1e3),
+            format!("{} of {}", run.inside, run.events),
+        ]);
+    }
+    table
+}
+
+/// The targets of all scenarios that were run.
+pub(super) fn targets(measured: &[Measured], meshes: &[mesh::Run]) -> Vec<Target> {
+    let mut targets = vec![all_inside(measured, meshes)];
+    targets.extend(measured.iter().map(|one| {
+        let most = if one.row.per_s < 1000.0 { 1.05 } else { 1.01 };
+        Target::new(
+            format!(
+                "{}: half-width <= {most} x half the smallest round trip",
+                one.row.name
+            ),
+            one.width_ratio() <= most,
+            format!("{:.4}", one.width_ratio()),
+        )
+    }));
+    for one in measured {
+        let most = match one.row.per_s {
+            10_000.0 => 20.0,
+            _ if one.row.kappa >= 5000.0 => 60.0,
+            _ => continue,
+        };
+        let p99 = quantile(&one.all(|run| &run.extra), 0.99);
+        targets.push(Target::new(
+            format!(
+                "{}: p99 of the error less the asymmetry <= {most} ns",
+                one.row.name
+            ),
+            p99 <= most,
+            format!("{p99:.1} ns"),
+        ));
+    }
+    targets.extend(measured.iter().map(|one| {
+        Target::at_least(
+            format!(
+                "{}: median error of one line beside the fit's, less the asymmetry",
+                one.row.name
+            ),
+            Some(one.line_ratio()),
+            100.0,
+        )
+    }));
+    if !measured.is_empty() {
+        let inverted = measured
+            .iter()
+            .map(|one| one.worst(|run| run.inverted_share));
+        let inverted = inverted.fold(0.0, f64::max);
+        targets.push(Target::new(
+            "no message arrives before it was sent, by the fit, in any scenario",
+            inverted == 0.0,
+            format!("worst share {:.6} %", inverted * 100.0),
+        ));
+    }
+    let speed = measured.iter().filter(|one| one.row.per_s == 1000.0);
+    targets.extend(
+        speed
+            .map(|one| one.worst(|run| run.fit_ms))
+            .reduce(f64::max)
+            .map(|slowest| {
+                Target::below(
+                    "300 s of 1,000 messages/s each way, fitted, ms",
+                    Some(slowest),
+                    1000.0,
+                )
+            }),
+    );
+    let ratios = meshes.iter().map(|run| run.mesh_rms_ns / run.pair_rms_ns);
+    targets.extend(ratios.reduce(f64::max).map(|worst| {
+        Target::new(
+            format!("{MESH}: rms of the asymmetry's error <= 0.35 of a pair's, in each run"),
+            worst <= 0.35,
+            format!("{worst:.3} at worst"),
+        )
+    }));
+    targets
+}
+
+fn all_inside(measured: &[Measured], meshes: &[mesh::Run]) -> Target {
+    let mut inside: usize = measured.iter().map(|one| one.sum(|run| run.inside)).sum();
+    let mut events: usize = measured.iter().map(|one| one.sum(|run| run.events)).sum();
+    inside += meshes.iter().map(|run| run.inside).sum::<usize>();
+    events += meshes.iter().map(|run| run.events).sum::<usize>();
+    Target::new(
+        format!(
+            "the truth is within the guaranteed bounds at all of at least {FEWEST_EVENTS} events"
+        ),
+        inside == events && events >= FEWEST_EVENTS,
+        format!("{inside} of {events}"),
+    )
+}

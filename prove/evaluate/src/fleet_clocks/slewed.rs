@@ -1,0 +1,62 @@
+//! CLOCK_MONOTONIC of a simulated host: its crystal, whose rate NTP changes at once every some seconds.
+
+use luc_fleet_core::{ClockError, ClockMap, ClockSample};
+use rand::RngExt as _;
+use rand_chacha::ChaCha8Rng;
+
+use super::clocks::Clock;
+
+/// NTP changes the rate by up to this much, ns/s: 50 ppm.
+const CHANGE: f64 = 50_000.0;
+/// The readings of a sample are this far apart at most, ns.
+const READING_NS: i64 = 40;
+/// Between samples, ns.
+const SAMPLE_NS: f64 = 1e8;
+
+/// A host's CLOCK_MONOTONIC, and the map that its recorder's samples give.
+pub(super) struct Slewed<'c> {
+    clock: &'c Clock,
+    /// From each time on: what it has gained on the crystal, ns, and gains in a second.
+    rates: Vec<(f64, f64, f64)>,
+    pub(super) map: ClockMap,
+}
+
+impl<'c> Slewed<'c> {
+    pub(super) fn new(
+        clock: &'c Clock,
+        random: &mut ChaCha8Rng,
+        seconds: f64,
+    ) -> Result<Self, ClockError> {
+        let (mut at, mut gained, mut rates) = (0.0, 0.0, Vec::new());
+        while at < seconds * 1e9 {
+            let rate = random.random_range(-CHANGE..CHANGE);
+            rates.push((at, gained, rate));
+            let length = random.random_range(4.0..32.0) * 1e9;
+            gained += rate * length * 1e-9;
+            at += length;
+        }
+        let mut samples = Vec::new();
+        let mut at = 0.0;
+        while at < seconds * 1e9 {
+            samples.push(ClockSample {
+                monotonic_ns: read(clock, &rates, at),
+                raw_ns: clock.read(at) + random.random_range(-READING_NS..=READING_NS),
+            });
+            at += SAMPLE_NS;
+        }
+        // Both readings are whole ns as well.
+        let map = ClockMap::new(&samples, READING_NS as f64 + 1.0)?;
+        Ok(Self { clock, rates, map })
+    }
+
+    /// What a recorder makes of a reading at a true time: CLOCK_MONOTONIC_RAW by the map.
+    pub(super) fn mapped(&self, true_ns: f64) -> i64 {
+        self.map.raw_ns(read(self.clock, &self.rates, true_ns))
+    }
+}
+
+fn read(clock: &Clock, rates: &[(f64, f64, f64)], true_ns: f64) -> i64 {
+    let place = rates.partition_point(|rate| rate.0 <= true_ns);
+    let (from, gained, rate) = rates[place.saturating_sub(1)];
+    clock.read(true_ns) + (gained + rate * (true_ns - from) * 1e-9).floor() as i64
+}
