@@ -133,7 +133,7 @@ pub struct Finding {
     /// Thread time lost to it, in nanoseconds.
     pub cost_ns: u64,
     /// `cost_ns` over the time spent in file-system calls; of "not storage", the share of time that is not; of
-    /// "frozen", over all the time of those that are named.
+    /// "frozen", over all thread time of the processes that are frozen.
     pub share: f64,
     /// Who lost most, if it is about someone.
     pub victim: Option<Actor>,

@@ -52,6 +52,7 @@ pub use report::{
     FileSystemReport, Held, Lost, Omitted, ProcessReport, Report, SlowSync, SyncReport, TraceInfo,
 };
 pub use thesis::{FsyncModel, WriteClass, WriteModel};
+pub use threads::is_storage;
 
 /// Analyses a trace.
 ///

@@ -394,9 +394,9 @@ pub struct Account {
     pub storage_ns: u64,
     /// Blocked, by cause, without idleness.
     pub blocked: BTreeMap<&'static str, u64>,
-    /// How often its cgroup was frozen, brief times left out: of the thread that saw it most often.
+    /// How often its cgroup was frozen, without times below 1 ms; of several threads, that of the thread with most.
     pub freezes: u64,
-    /// The longest of these times.
+    /// The longest of these times, of any thread.
     pub longest_frozen_ns: u64,
     /// Waiting for work: sleeping, polling, reading pipes and sockets.
     pub idle_ns: u64,

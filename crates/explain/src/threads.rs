@@ -25,9 +25,9 @@ struct Sums {
     system: u64,
     runnable: u64,
     blocked: [u64; Cause::ALL.len()],
-    /// Of the thread that was frozen most often,
+    /// How often it was frozen; of several threads, that of the thread with most.
     freezes: u64,
-    /// and longest at a time.
+    /// The longest of these times; of several threads, the longest of all.
     longest_frozen: u64,
 }
 
@@ -370,7 +370,7 @@ pub(crate) fn is_idle(cause: Cause) -> bool {
 }
 
 /// Whether blocked time of this cause is due to files and disks.
-pub(crate) fn is_storage(cause: Cause) -> bool {
+pub fn is_storage(cause: Cause) -> bool {
     !is_idle(cause)
         && !matches!(
             cause,

@@ -49,7 +49,7 @@ static __always_inline u32 brief_class_of(struct task_struct *task)
 
 	if (task->flags & PF_KTHREAD)
 		return BRIEF_SLEEP + 1;
-	/* cgroup_enter_frozen() has set it, and the system call is the one that it froze in. */
+	/* It sleeps in get_signal(); its registers still have the system call before that. */
 	if (bpf_core_field_exists(task->frozen) && BPF_CORE_READ_BITFIELD(task, frozen))
 		return BRIEF_FROZEN + 1;
 	number = syscall_of_registers((struct pt_regs *)bpf_task_pt_regs(task));

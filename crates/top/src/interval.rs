@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use luc_events::{Cgroup, Dev, Tgid};
+use luc_events::{Cause, Cgroup, Dev, Tgid};
 use luc_explain::{
     Actor, Blame, FileSystemReport, Finding, Latency, Part, Parts, ProcessReport, Report,
+    is_storage,
 };
 use serde::Serialize;
 
@@ -346,11 +347,8 @@ fn threads(before: &Report, after: &Report, seconds: f64) -> Vec<ActorRow> {
                 .saturating_sub(old.map_or(0, |old| old.storage_ns));
             let causes = new.blocked.iter().filter_map(|(&cause, &ns)| {
                 let before = old.and_then(|old| old.blocked.get(cause));
-                let is_storage = !matches!(
-                    cause,
-                    "futex" | "preempted" | "other" | "kernel_lock" | "page_fault" | "frozen"
-                );
-                is_storage.then(|| (cause, ns.saturating_sub(*before.unwrap_or(&0))))
+                let is_for_storage = Cause::from_name(cause).is_some_and(is_storage);
+                is_for_storage.then(|| (cause, ns.saturating_sub(*before.unwrap_or(&0))))
             });
             (storage_ns > 0).then(|| ActorRow {
                 process: new.process.unwrap_or_default(),

@@ -8,7 +8,7 @@ use luc_events::Dev;
 use super::actors::{in_words, with_dirtier, with_filler, with_holder, with_victim};
 use super::contention::on_disks;
 use super::figures::{Figures, evidence};
-use super::frozen::{frozen, time_of_frozen_ns};
+use super::frozen::{self, frozen};
 use super::storage::{not_storage, storage_ns};
 use super::{Evidence, Finding, FindingKind, Unit};
 use crate::parts::{Part, Parts};
@@ -55,7 +55,7 @@ pub(crate) fn ranked(report: &Report, found: Vec<Finding>, total_ns: u64) -> Vec
         let of_ns = match finding.kind {
             // Not all that waits for a disk is a call on a file.
             FindingKind::DiskContention => total_ns.max(storage_ns(report)).max(finding.cost_ns),
-            FindingKind::Frozen => time_of_frozen_ns(report),
+            FindingKind::Frozen => frozen::thread_time_ns(report),
             _ => total_ns,
         };
         finding.cost_ns as f64 / of_ns.max(1) as f64

@@ -1,19 +1,21 @@
 //! Tasks that somebody freezes.
 
+use luc_events::Cause;
+
 use super::actors::names;
 use super::figures::evidence;
 use super::{Finding, FindingKind, Unit};
 use crate::actor::Actor;
 use crate::report::{Account, Report};
 
-/// A process is named that is frozen for this share of its time
+/// A process counts from this share of its thread time on,
 const MIN_SHARE: f64 = 0.1;
-/// and for this long.
+/// and from this long on.
 const MIN_FROZEN_NS: u64 = 500_000_000;
 
 /// Who is frozen for much of its time.
 pub(super) fn frozen(report: &Report) -> Option<Finding> {
-    let mut all: Vec<&Account> = those_frozen(report).collect();
+    let mut all: Vec<&Account> = frozen_processes(report).collect();
     all.sort_by_key(|account| std::cmp::Reverse(frozen_ns(account)));
     let actors: Vec<Actor> = all.iter().map(|account| actor(account)).collect();
     let worst = actors.first()?.clone();
@@ -61,14 +63,14 @@ pub(super) fn frozen(report: &Report) -> Option<Finding> {
     })
 }
 
-/// All the thread time of those that are named.
-pub(super) fn time_of_frozen_ns(report: &Report) -> u64 {
-    those_frozen(report)
+/// All thread time of the processes that are frozen.
+pub(super) fn thread_time_ns(report: &Report) -> u64 {
+    frozen_processes(report)
         .map(|account| account.wall_ns)
         .fold(0, u64::saturating_add)
 }
 
-fn those_frozen(report: &Report) -> impl Iterator<Item = &Account> {
+fn frozen_processes(report: &Report) -> impl Iterator<Item = &Account> {
     report.accounts.processes.iter().filter(|account| {
         let ns = frozen_ns(account);
         ns >= MIN_FROZEN_NS && ns as f64 >= MIN_SHARE * account.wall_ns as f64
@@ -76,7 +78,11 @@ fn those_frozen(report: &Report) -> impl Iterator<Item = &Account> {
 }
 
 fn frozen_ns(account: &Account) -> u64 {
-    account.blocked.get("frozen").copied().unwrap_or(0)
+    account
+        .blocked
+        .get(Cause::Frozen.name())
+        .copied()
+        .unwrap_or(0)
 }
 
 fn actor(account: &Account) -> Actor {
