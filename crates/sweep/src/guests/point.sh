@@ -11,8 +11,8 @@ if [ -n "$MODEL" ]; then
 	echo "$PAGES" >/proc/sys/vm/nr_hugepages
 	# What the kernel keeps free is made for the memory with the huge pages.
 	echo 4096 >/proc/sys/vm/min_free_kbytes
-	# And what it adds to that while memory is fragmented: in little memory it would be out of memory at once, as
-	# boost_watermark says, which knows the size of the zones only.
+	# A boost of the watermarks follows the size of the zones, which a ballast does not change. The kernel itself spares
+	# small zones, as they would run out of memory (boost_watermark).
 	echo 0 >/proc/sys/vm/watermark_boost_factor
 	mkdir -p /ballast
 	mount -t tmpfs -o size=100% none /ballast
