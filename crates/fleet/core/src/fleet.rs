@@ -65,20 +65,14 @@ impl Fleet {
             .chain([reference])
             .collect();
         let hosts: Vec<HostId> = hosts.into_iter().collect();
-        let mut curves: BTreeMap<HostId, Curve> = BTreeMap::new();
         let kappa = fits.values().map(PairFit::kappa).fold(0.0, f64::max);
-        for &host in &hosts {
-            curves.insert(host, Curve::new(kappa));
-        }
+        let mut curves = vec![Curve::new(kappa); hosts.len()];
         let network = moment::Network::new(&hosts, reference, &fits);
         let mut last: Option<Moment> = None;
         for at_ns in network.knots() {
             let moment = network.at(at_ns)?;
             let jumped = last.as_ref().map(|last| network.jumped(last, &moment));
-            for (index, host) in hosts.iter().enumerate() {
-                let Some(curve) = curves.get_mut(host) else {
-                    continue;
-                };
+            for (index, curve) in curves.iter_mut().enumerate() {
                 if jumped.as_ref().is_some_and(|jumped| jumped[index]) {
                     curve.interrupt();
                 }
@@ -90,8 +84,8 @@ impl Fleet {
         }
         Ok(Self {
             reference,
+            curves: hosts.into_iter().zip(curves).collect(),
             pairs: fits,
-            curves,
         })
     }
 
@@ -112,39 +106,17 @@ impl Fleet {
             .map(|(&host, _)| host)
     }
 
-    /// The reference's clock less the host's, when the host's shows `at_ns`: the middle and the bounds.
-    ///
-    /// # Errors
-    /// [`ClockError::UnknownHost`].
-    pub fn offset(&self, event: Event) -> Result<Placed, ClockError> {
-        let curve = self.curves.get(&event.host);
-        let curve = curve.ok_or(ClockError::UnknownHost(event.host))?;
-        if event.host == self.reference {
-            return Ok(Placed {
-                at_ns: Some(0),
-                bounds: Bounds::Both {
-                    low_ns: 0,
-                    high_ns: 0,
-                },
-            });
-        }
-        Ok(curve.at(event.at_ns))
-    }
-
     /// When an event was on the reference's clock.
     ///
     /// # Errors
     /// [`ClockError::UnknownHost`].
     pub fn global_ns(&self, event: Event) -> Result<Placed, ClockError> {
-        let offset = self.offset(event)?;
-        let shift = |ns: Option<i64>| ns.map(|ns| ns.saturating_add(event.at_ns));
-        Ok(Placed {
-            at_ns: shift(offset.at_ns),
-            bounds: Bounds::of(
-                shift(offset.bounds.low_ns()),
-                shift(offset.bounds.high_ns()),
-            ),
-        })
+        let curve = self.curves.get(&event.host);
+        let curve = curve.ok_or(ClockError::UnknownHost(event.host))?;
+        if event.host == self.reference {
+            return Ok(Placed::exactly(event.at_ns));
+        }
+        Ok(curve.place(event.at_ns))
     }
 
     /// In which order two events were.
@@ -183,9 +155,5 @@ fn direct(fit: &PairFit, first: Event, second: Event) -> Bounds {
         on_second(known.bounds.low_ns()),
         on_second(known.bounds.high_ns()),
     );
-    let at = Bounds::Both {
-        low_ns: second.at_ns,
-        high_ns: second.at_ns,
-    };
-    order::later_by(bounds, at)
+    order::later_by(bounds, Placed::exactly(second.at_ns).bounds)
 }

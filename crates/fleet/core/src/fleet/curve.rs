@@ -78,8 +78,8 @@ impl Curve {
         self.is_interrupted = false;
     }
 
-    /// The reference's clock less the host's at the host's time.
-    pub(super) fn at(&self, at_ns: i64) -> Placed {
+    /// What the reference's clock shows when the host's shows `at_ns`.
+    pub(super) fn place(&self, at_ns: i64) -> Placed {
         let nothing = Placed {
             at_ns: None,
             bounds: Bounds::Unknown,
@@ -121,9 +121,10 @@ impl Curve {
                 height(a.high, b.high) + bend,
             )
         };
+        let about_ns = a.base_ns.saturating_add(at_ns);
         Placed {
-            at_ns: Some(a.base_ns.saturating_add(offset.round() as i64)),
-            bounds: Bounds::around(a.base_ns, low, high),
+            at_ns: Some(about_ns.saturating_add(offset.round() as i64)),
+            bounds: Bounds::around(about_ns, low, high),
         }
     }
 }

@@ -10,3 +10,16 @@ pub struct Placed {
     /// The guaranteed bounds.
     pub bounds: Bounds,
 }
+
+impl Placed {
+    /// A time of the reference host's own.
+    pub(super) fn exactly(at_ns: i64) -> Self {
+        Self {
+            at_ns: Some(at_ns),
+            bounds: Bounds::Both {
+                low_ns: at_ns,
+                high_ns: at_ns,
+            },
+        }
+    }
+}
