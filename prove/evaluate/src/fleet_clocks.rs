@@ -22,7 +22,7 @@ use pair::{Row, Run};
 use quantile::quantile;
 
 /// Seeds of each scenario.
-const SEEDS: usize = 5;
+const SEEDS: usize = 20;
 
 const ROWS: [Row; 6] = [
     row("100 messages/s", 300.0, 100.0, 500.0),
@@ -39,12 +39,12 @@ const ROWS: [Row; 6] = [
     },
 ];
 
-const fn row(name: &'static str, seconds: f64, per_s: f64, kappa: f64) -> Row {
+const fn row(name: &'static str, seconds: f64, per_s: f64, kappa_ns_per_s2: f64) -> Row {
     Row {
         name,
         seconds,
         per_s,
-        kappa,
+        kappa_ns_per_s2,
         is_loaded: false,
         is_slewed: false,
     }

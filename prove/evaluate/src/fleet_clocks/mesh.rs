@@ -115,6 +115,12 @@ pub(super) fn run(seed: u64) -> Result<Run, ClockError> {
     })
 }
 
+/// The rms error in the mesh beside that of a pair, over all runs.
+pub(super) fn ratio(runs: &[Run]) -> f64 {
+    let sum = |of: fn(&Run) -> f64| runs.iter().map(|run| of(run).powi(2)).sum::<f64>();
+    (sum(|run| run.mesh_rms_ns) / sum(|run| run.pair_rms_ns)).sqrt()
+}
+
 fn id(host: usize) -> HostId {
     HostId(host as u32)
 }

@@ -3,6 +3,10 @@
 use luc_fleet_core::{ClockError, Direction, PairPoints, Point, Thinner};
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
+use rand_distr::{Exp1, Pareto};
+
+/// Of the Pareto part of a delay.
+const SHAPE: f64 = 1.5;
 
 /// How long messages of one direction take.
 #[derive(Clone, Copy)]
@@ -11,7 +15,7 @@ pub(super) struct Delays {
     pub(super) least: f64,
     /// The mean of an exponential part, ns.
     pub(super) queue: f64,
-    /// The share that waits longer, by a Pareto distribution of shape 1.5.
+    /// The share that waits longer, by a Pareto distribution.
     pub(super) slow_share: f64,
     /// Its scale, ns.
     pub(super) slow: f64,
@@ -19,11 +23,10 @@ pub(super) struct Delays {
 
 impl Delays {
     fn draw(self, random: &mut ChaCha8Rng) -> f64 {
-        // 1 less what is below 1 is above 0.
-        let unit = |random: &mut ChaCha8Rng| 1.0 - random.random::<f64>();
-        let mut delay = self.least - self.queue * unit(random).ln();
+        let queued: f64 = random.sample(Exp1);
+        let mut delay = self.least + self.queue * queued;
         if random.random_bool(self.slow_share) {
-            delay += self.slow * unit(random).powf(-1.0 / 1.5);
+            delay += random.sample(Pareto::new(self.slow, SHAPE).expect("a scale above 0"));
         }
         delay
     }
@@ -60,7 +63,8 @@ pub(super) fn record(
     for (is_forward, delays) in [(true, ways.there), (false, ways.back)] {
         let mut at = 0.0;
         loop {
-            at += -(1.0 - random.random::<f64>()).ln() / per_s * 1e9;
+            let pause: f64 = random.sample(Exp1);
+            at += pause / per_s * 1e9;
             if at >= end {
                 break;
             }

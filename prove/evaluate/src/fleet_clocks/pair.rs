@@ -22,7 +22,7 @@ pub(super) struct Row {
     /// Messages in a second, each way.
     pub(super) per_s: f64,
     /// ns/s².
-    pub(super) kappa: f64,
+    pub(super) kappa_ns_per_s2: f64,
     pub(super) is_loaded: bool,
     /// Times are of CLOCK_MONOTONIC and are mapped.
     pub(super) is_slewed: bool,
@@ -82,7 +82,7 @@ pub(super) fn run(row: Row, seed: u64) -> Result<Run, ClockError> {
     let b = Clock::new(&mut random, row.seconds, 30_000.0);
     let extent = (row.seconds, row.per_s);
     let options = FitOptions {
-        kappa_ns_per_s2: row.kappa,
+        kappa_ns_per_s2: row.kappa_ns_per_s2,
         // A clock that is read shows whole ns.
         timestamp_error_ns: 1.0,
         ..FitOptions::default()
