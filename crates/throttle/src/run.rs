@@ -95,6 +95,9 @@ pub trait Onlooker {
     /// It cannot be watched: nothing goes on then.
     fn will_start(&mut self, task: &Task, cgroup: &Cgroup) -> Result<(), ThrottleError>;
 
+    /// The command with this number was started at `at_ns` of CLOCK_MONOTONIC: others may have been started between.
+    fn started(&mut self, number: usize, at_ns: u64);
+
     /// Looks, at least every 100 ms; returns when to be called again at the latest, ns of CLOCK_MONOTONIC.
     fn look(&mut self) -> u64;
 
@@ -181,8 +184,11 @@ impl Run<'_> {
             ready.push((task, cgroup));
         }
         let start_ns = now_ns();
-        for (task, place) in ready {
+        for (number, (task, place)) in ready.into_iter().enumerate() {
             let (child, cgroup) = Child::start(&task.command, place, options.discard_output)?;
+            if let Some(onlooker) = &mut self.onlooker {
+                onlooker.started(number, child.start_ns);
+            }
             self.children.push(child);
             let is_apart = options.tell_threads_apart && task.class == Class::Batch;
             if is_apart

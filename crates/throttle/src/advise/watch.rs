@@ -373,6 +373,12 @@ impl Onlooker for Watch<'_> {
         self.add(name, task.class, cgroup.path())
     }
 
+    fn started(&mut self, number: usize, at_ns: u64) {
+        if let Some(task) = self.tasks.get_mut(number) {
+            task.start_ns = at_ns;
+        }
+    }
+
     fn look(&mut self) -> u64 {
         let due_ns = self.looked_ns + LOOK_EVERY_NS;
         let now = now_ns();

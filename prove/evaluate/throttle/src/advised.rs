@@ -1,11 +1,11 @@
 //! Part `throttle-advise`: what `luc throttle advise` predicts of mixes, against what `luc throttle` makes of them.
 
-use luc_claims::report::{Page, Table, Target, number};
+use luc_claims::report::{Page, Table, Target, number as shown};
 use luc_stats::median;
 use luc_vm::Kernel;
 use serde_json::{Value, json};
 
-use super::guest::{alone_s, boot, cells, script, times};
+use super::guest::{boot, cells, script};
 use super::mixes::{Mix, Model};
 use super::settings::{Setting, plain};
 use super::{KERNEL, figures};
@@ -83,14 +83,14 @@ fn in_guest(
     seed: u64,
 ) -> Result<Value, EvaluateError> {
     let setting = |policy| Setting { policy, ..plain() };
-    let (advise, auto) = (setting("advise"), setting("auto"));
-    let mut lines = cells(mix, &[]);
+    let (off, advise, auto) = (setting("off"), setting("advise"), setting("auto"));
+    let mut lines = cells(mix, &off, &[]);
     for knowledge in KNOWLEDGE {
         if knowledge == "learned" {
             lines.push(format!("learn learn {LEARN}"));
         }
         let mut together = |name: String, setting: &Setting| {
-            let line = cells(mix, &[setting]).pop().unwrap_or_default();
+            let line = cells(mix, &off, &[setting]).pop().unwrap_or_default();
             lines.push(line.replacen("together.0", &name, 1));
         };
         together(format!("advise.{knowledge}"), &advise);
@@ -100,21 +100,23 @@ fn in_guest(
     }
     let outcome = boot(harness, kernel, mix, script(mix, &lines, seed))?;
     let file = |name: String| outcome.file(&name).ok_or_else(|| missing(&name));
-    let mut result = json!({ "tasks": mix.about(), "alone_s": alone_s(&outcome, mix)? });
+    let report = |name: String| -> Result<Value, EvaluateError> {
+        serde_json::from_str(&file(name.clone())?).map_err(|_| missing(&name))
+    };
+    let alone: Result<Vec<Value>, EvaluateError> = (1..=mix.kinds.len())
+        .map(|task| report(format!("alone.{task}.json")))
+        .collect();
+    let mut result = json!({ "tasks": mix.about(), "alone": alone? });
     for knowledge in KNOWLEDGE {
-        let auto: Result<Vec<_>, EvaluateError> = (0..THROTTLED_RUNS)
-            .map(|number| times(&file(format!("auto.{knowledge}.{number}.tasks"))?))
+        let auto: Result<Vec<Value>, EvaluateError> = (0..THROTTLED_RUNS)
+            .map(|number| report(format!("auto.{knowledge}.{number}.json")))
             .collect();
-        let advice: Value = serde_json::from_str(&file(format!("advise.{knowledge}.json"))?)
-            .map_err(|_| missing("advice"))?;
         result[knowledge] = json!({
-            "advice": advice,
-            "none": times(&file(format!("advise.{knowledge}.tasks"))?)?,
+            "advice": report(format!("advise.{knowledge}.json"))?,
             "auto": auto?,
         });
     }
-    result["learn"] = serde_json::from_str(&file("learn.json".to_owned())?)
-        .map_err(|_| missing("what was learned"))?;
+    result["learn"] = report("learn.json".to_owned())?;
     Ok(result)
 }
 
@@ -135,25 +137,36 @@ struct Compared {
 
 impl Compared {
     fn of(mix: &Mix, knowledge: &'static str, result: &Value) -> Result<Self, EvaluateError> {
-        let list = |value: &Value| -> Result<Vec<(f64, f64)>, EvaluateError> {
-            serde_json::from_value(value.clone()).map_err(|_| missing("the times of tasks"))
-        };
-        let alone: Vec<f64> = serde_json::from_value(result["alone_s"].clone())
-            .map_err(|_| missing("the times alone"))?;
-        let of = &result[knowledge];
-        let none = finish(&list(&of["none"])?);
-        let runs = of["auto"].as_array().ok_or_else(|| missing("the runs"))?;
-        let runs: Result<Vec<_>, EvaluateError> = runs
+        let alone = result["alone"]
+            .as_array()
+            .ok_or_else(|| missing("the runs alone"))?;
+        let alone: Result<Vec<f64>, EvaluateError> = alone
             .iter()
-            .map(|run| Ok(obtained(&alone, &none, &finish(&list(run)?))))
+            .map(|run| Ok(seconds(run)?.iter().sum()))
             .collect();
-        let runs = runs?;
+        let alone = alone?;
+        let of = &result[knowledge];
         let advice = &of["advice"]["disks"][0];
         let tasks = advice["tasks"]
             .as_array()
             .filter(|tasks| tasks.len() == alone.len())
             .ok_or_else(|| missing("advice on each task"))?;
-        let number = |value: &Value| value.as_f64().ok_or_else(|| missing("a prediction"));
+        let none: Result<Vec<f64>, EvaluateError> =
+            tasks.iter().map(|task| number(&task["now_s"])).collect();
+        let none = none?;
+        let runs = of["auto"].as_array().ok_or_else(|| missing("the runs"))?;
+        let runs: Result<Vec<_>, EvaluateError> = runs
+            .iter()
+            .map(|run| {
+                Ok(obtained(
+                    &alone,
+                    &none,
+                    &seconds(run)?,
+                    number(&run["makespan_s"])?,
+                ))
+            })
+            .collect();
+        let runs = runs?;
         let mut alone_error = 0.0;
         for (task, alone) in tasks.iter().zip(&alone) {
             alone_error += (number(&task["alone_s"])? / alone - 1.0).abs() / tasks.len() as f64;
@@ -179,18 +192,25 @@ impl Compared {
     }
 }
 
-fn finish(times: &[(f64, f64)]) -> Vec<f64> {
-    times.iter().map(|time| time.1).collect()
+fn number(value: &Value) -> Result<f64, EvaluateError> {
+    value.as_f64().ok_or_else(|| missing("a figure of a run"))
 }
 
-/// WS, TP and the worst task of one run, of the times alone, unthrottled and throttled.
-fn obtained(alone: &[f64], none: &[f64], auto: &[f64]) -> [f64; 3] {
+/// How long each command of a run of `luc throttle run` took, from its own start.
+fn seconds(run: &Value) -> Result<Vec<f64>, EvaluateError> {
+    let tasks = run["tasks"]
+        .as_array()
+        .ok_or_else(|| missing("the tasks of a run"))?;
+    tasks.iter().map(|task| number(&task["seconds"])).collect()
+}
+
+/// WS, TP and the worst task of one run, of the times alone, unthrottled and throttled, and until all were done.
+fn obtained(alone: &[f64], none: &[f64], auto: &[f64], all_done_s: f64) -> [f64; 3] {
     let parts = alone.iter().zip(auto).map(|(alone, auto)| alone / auto);
     let worst = auto.iter().zip(none).map(|(auto, none)| auto / none);
-    let all_done = auto.iter().copied().fold(0.0, f64::max);
     [
         parts.sum(),
-        auto.len() as f64 / all_done,
+        auto.len() as f64 / all_done_s,
         worst.fold(0.0, f64::max),
     ]
 }
@@ -231,15 +251,15 @@ fn page(compared: &[Compared], release: &str) -> Page {
     for one in compared {
         let mut row = vec![one.mix.clone(), one.knowledge.to_owned()];
         for (i, error) in one.errors().into_iter().enumerate() {
-            row.push(number(one.predicted[i]));
-            row.push(number(one.obtained[i]));
+            row.push(shown(one.predicted[i]));
+            row.push(shown(one.obtained[i]));
             row.push(percent(error));
             if i == 0 {
                 row.push(format!("{:.0} %", 100.0 * one.spread));
             }
         }
         row.push(percent(one.alone_error));
-        row.push(number(one.model_over_seen));
+        row.push(shown(one.model_over_seen));
         table.row(row);
     }
     let mut targets = Vec::new();
@@ -276,8 +296,9 @@ fn about(release: &str) -> String {
     format!(
         "In guests with Linux {release} in virtual time, on the disks and mixes of [throttle](throttle.md). `luc throttle \
          advise --task ...` runs a mix without a throttle and predicts what the throttle would make of it; then \
-         `luc throttle run` with policy auto runs the same mix, and each task runs alone. WS is the sum of time alone over \
-         time together, predicted with the predicted times alone; TP is tasks over the time until all are done; the worst \
+         `luc throttle run` with policy auto runs the same mix, and with policy off each task alone. All times are those of \
+         luc, from a command's start to its end. WS is the sum of time alone over time together, predicted with the \
+         predicted times alone; TP is tasks over the time until all are done; the worst \
          task is the one whose time with the throttle is the largest part of its time without, and the figure is that \
          part. What comes is the median of {THROTTLED_RUNS} throttled runs: each begins at another moment of the disk's \
          rotation and of the policy's looks, and the table says how far their WS are apart, as a part of the median. The \

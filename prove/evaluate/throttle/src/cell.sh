@@ -141,6 +141,14 @@ learn() {
 	"$LUC" throttle learn --for "$2" --json "$MNT" >"$OUT/$1.json" || fail "luc throttle learn failed"
 }
 
+# A drive reads on after the last read, into its buffer: into the file behind it, which the next cell may read. It forgets
+# that when it reads elsewhere: at its end, where no file lies.
+forget_ahead() {
+	local sectors
+	sectors=$(cat "/sys/block/$DEVICE/size")
+	dd if="/dev/$DEVICE" of=/dev/null bs=4096 count=1 skip=$((sectors / 8 - 1)) iflag=direct status=none
+}
+
 # cell NAME "TASKS" SCHEDULER READ_AHEAD_KIB "SETTINGS" "TASK_IO" "COST" SLOTS POLICY
 # TASK_IO is a file of each task's cgroup and its content; COST what io.cost.qos gets, and after a ; io.cost.model;
 # SLOTS how many tasks may be at work at a time, or nothing; POLICY that of luc throttle, or advise, or side-loader,
@@ -167,6 +175,7 @@ cell() {
 	if [ -n "$BEFORE" ]; then bash -c "$BEFORE" || fail "the files cannot be put back"; fi
 	sync
 	echo 3 >/proc/sys/vm/drop_caches
+	forget_ahead
 	cat "/sys/block/$DEVICE/stat" >"$OUT/$name.disk"
 	# shellcheck disable=SC2086
 	case $9 in

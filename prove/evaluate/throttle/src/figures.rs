@@ -12,8 +12,15 @@ use luc_harness::harness::missing;
 
 /// The policy that targets are about: what `luc throttle` does unless told otherwise.
 const OURS: &str = "luc throttle, auto";
+/// A rival that has this part of the best rival's throughput or weighted speedup may be the best at other places.
+pub(super) const NEAR_BEST: f64 = 0.8;
 /// What a system has that was not tuned.
 const PLAIN: &str = "none";
+
+/// Whether a rival leaves BFQ the `timeout_sync` that the kernel gives it.
+fn is_usual(rival: &str) -> bool {
+    !rival.contains("timeout_sync")
+}
 
 /// `None` of nothing.
 pub(super) fn mean(values: &[f64]) -> Option<f64> {
@@ -94,6 +101,26 @@ impl Group {
         Ok(())
     }
 
+    /// Whether a rival may be the best where files lie elsewhere, by what it has reached so far: the best of all, or of
+    /// those with the usual `timeout_sync`. What is not an arm is held against no scheduler at all, too.
+    pub(super) fn is_near_best(&self, rival: &str) -> bool {
+        if rival == PLAIN && self.mix.model != Model::Hdd {
+            return true;
+        }
+        let is_near = |of: fn(&Run) -> f64| {
+            let own = self.rows.get(rival).and_then(|row| row.median(of));
+            let best = if is_usual(rival) {
+                self.best_usual(of)
+            } else {
+                self.best(of)
+            };
+            let best = best.and_then(|row| row.median(of));
+            own.zip(best)
+                .is_none_or(|(own, best)| own >= NEAR_BEST * best)
+        };
+        is_near(|run| run.together.throughput) || is_near(Run::speedup)
+    }
+
     /// The rival with the largest median of a figure.
     fn best(&self, of: impl Fn(&Run) -> f64) -> Option<&Row> {
         self.best_of(of, |_| true)
@@ -101,7 +128,7 @@ impl Group {
 
     /// The same, of those that leave BFQ the `timeout_sync` that the kernel gives it.
     fn best_usual(&self, of: impl Fn(&Run) -> f64) -> Option<&Row> {
-        self.best_of(of, |row| !row.name.contains("timeout_sync"))
+        self.best_of(of, |row| is_usual(&row.name))
     }
 
     fn best_of(&self, of: impl Fn(&Run) -> f64, is_wanted: impl Fn(&Row) -> bool) -> Option<&Row> {
@@ -369,6 +396,8 @@ mod tests {
             1.1
         ));
         assert!(close(group.speedup_against_best(), 1.5 / (2.0 / 2.2)));
+        let near = [&bfq.name, &plain.name, "unknown"].map(|name| group.is_near_best(name));
+        assert_eq!(near, [true, false, true]);
         assert!(close(group.worst_against_best(), 2.0 / 2.2));
         assert!(close(group.largest_against_best(), 2.0 / 2.2));
         let targets: Vec<String> = group.targets().iter().map(ToString::to_string).collect();

@@ -46,7 +46,7 @@ pub(super) fn run(
         harness,
         kernel,
         mix,
-        script(mix, &cells(mix, settings), seed),
+        script(mix, &cells(mix, &plain(), settings), seed),
     )?;
     read(&outcome, kernel.release(), mix, settings)
 }
@@ -105,8 +105,8 @@ pub(super) fn script(mix: &Mix, lines: &[String], seed: u64) -> String {
     script
 }
 
-/// The calls of `cell`: each task alone, then all together under each setting.
-pub(super) fn cells(mix: &Mix, settings: &[&Setting]) -> Vec<String> {
+/// The calls of `cell`: each task alone under one setting, then all together under each of `settings`.
+pub(super) fn cells(mix: &Mix, alone: &Setting, settings: &[&Setting]) -> Vec<String> {
     let tasks = mix.kinds.len();
     let cell = |name: String, tasks: String, setting: &Setting, slots: &str| {
         let words = setting.words().join(" ");
@@ -115,8 +115,7 @@ pub(super) fn cells(mix: &Mix, settings: &[&Setting]) -> Vec<String> {
             setting.policy
         )
     };
-    let alone =
-        (1..=tasks).map(|task| cell(format!("alone.{task}"), task.to_string(), &plain(), ""));
+    let alone = (1..=tasks).map(|task| cell(format!("alone.{task}"), task.to_string(), alone, ""));
     let all: Vec<String> = (1..=tasks).map(|task| task.to_string()).collect();
     let slots = mix
         .at_a_time
@@ -198,11 +197,11 @@ mod tests {
     #[test]
     fn each_task_is_alone_once_and_all_are_together_under_each_setting() {
         let setting = plain();
-        let all = cells(&Mix::streams(2, 8), &[&setting]);
+        let all = cells(&Mix::streams(2, 8), &plain(), &[&setting]);
         assert_eq!(all[1], "cell alone.2 '2' none 128 '' '' '' '' ''");
         assert_eq!(all[2], "cell together.0 '1 2' none 128 '' '' '' '' ''");
         assert_eq!(all.len(), 3);
-        let batch = cells(&Mix::batch(16, 8), &[&setting]);
+        let batch = cells(&Mix::batch(16, 8), &plain(), &[&setting]);
         assert!(batch[16].ends_with("'' '' '' '8' ''"), "{}", batch[16]);
     }
 }

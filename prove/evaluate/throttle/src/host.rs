@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::figures::{self, Group};
 use super::guest::{CELLS, cells, times};
 use super::mixes::{Mix, Model};
-use super::settings::{Setting, ours, schedulers};
+use super::settings::{Setting, ours, plain, schedulers};
 use luc_harness::disks::Disk;
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, missing};
@@ -143,7 +143,7 @@ impl<'a> Site<'a> {
         repeat: usize,
         progress: &mut Progress,
     ) -> Result<Value, EvaluateError> {
-        let lines = cells(mix, settings);
+        let lines = cells(mix, &plain(), settings);
         let mut order: Vec<usize> = (0..lines.len()).collect();
         order.shuffle(&mut random::stream(
             self.harness.options.seed,
