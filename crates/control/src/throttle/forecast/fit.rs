@@ -154,7 +154,17 @@ fn rate(tasks: &[Seen], measured: Option<&DiskModel>, has_arm: bool) -> f64 {
         told_rate(task).map(|rate| rate / part)
     };
     let fastest = tasks.iter().filter_map(halfway).reduce(f64::max);
-    fastest.unwrap_or(TYPICAL[usize::from(!has_arm)])
+    let typical = TYPICAL[usize::from(!has_arm)];
+    // Without an arm what comes between two reads of a task costs nothing, as long as nothing else is known.
+    let any = || (!has_arm).then(|| device_rate(tasks)).flatten();
+    fastest.or_else(any).unwrap_or(typical)
+}
+
+/// What all reads moved while the disk was at them, bytes per second; `None` of too few.
+fn device_rate(tasks: &[Seen]) -> Option<f64> {
+    let bytes: u64 = tasks.iter().map(|task| task.bytes_read).sum();
+    let device_ns: u64 = tasks.iter().map(|task| task.read_ns).sum();
+    (bytes >= LEAST_BYTES && device_ns > 0).then(|| bytes as f64 * 1e9 / device_ns as f64)
 }
 
 /// The rate where the data of each task is, bytes per second. Where nobody measured it, a disk with an arm moves the
@@ -292,6 +302,20 @@ mod tests {
         let unknown = disk(&seen, None, true);
         assert!(unknown.far_ns.abs_diff(12_000_000) < 500_000, "{unknown:?}");
         assert!(unknown.near_ns < unknown.far_ns);
+    }
+
+    #[test]
+    fn without_an_arm_all_reads_tell_the_rate_and_a_switch_costs_nothing() {
+        let seen = Seen {
+            read_ns: (64 << 20) * 1_000 / 330,
+            ..stream(64 << 20)
+        };
+        let fitted = disk(&[seen, seen], None, false);
+        assert!(
+            (fitted.bytes_per_s / 330e6 - 1.0).abs() < 0.001,
+            "{fitted:?}"
+        );
+        assert!(fitted.far_ns < 1_000, "{fitted:?}");
     }
 
     #[test]
