@@ -56,7 +56,7 @@ impl ClockMap {
             error_ns: 0.0,
         };
         let residual =
-            |sample: &ClockSample| (map.raw_ns(sample.monotonic_ns) - sample.raw_ns).abs();
+            |sample: &ClockSample| map.raw_ns(sample.monotonic_ns).abs_diff(sample.raw_ns);
         let worst = samples.iter().map(residual).max().unwrap_or(0);
         map.error_ns = worst as f64 + reading_error_ns;
         Ok(map)
@@ -177,6 +177,16 @@ mod tests {
             (map.raw_ns(i64::MIN), map.raw_ns(i64::MAX)),
             (i64::MIN, i64::MAX)
         );
+        // The line through two samples of a year passes another one by more than 63 bits.
+        let far_off = [
+            (-1_714_738_291_681_920_911, -2_152_951_546_478_288_220),
+            (-1_710_947_067_336_359_524, -1_923_821_125_506_301_066),
+            (-130_939_118_752_230_537, -411_601_873_787_575_596),
+            (767_384_383_957_690_088, -1),
+            (769_137_037_041_479_594, 0),
+        ]
+        .map(|(monotonic_ns, raw_ns)| sample(monotonic_ns, raw_ns));
+        assert!(ClockMap::new(&far_off, 50.0).is_ok());
     }
 
     proptest! {
