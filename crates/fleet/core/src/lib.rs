@@ -1,6 +1,8 @@
-//! Many hosts without an engine: how their clocks relate, with guaranteed bounds.
+//! Many hosts without an engine: how their clocks relate, with guaranteed bounds; which messages connect them.
 //!
-//! Everything here is pure: times and messages come in, offsets go out; nothing is read, written or panics.
+//! Everything here is pure: rows come in, offsets and edges go out; nothing is read, written or panics.
+//!
+//! # Clocks
 //!
 //! Clocks of two hosts are related by the messages between them, which take some time, but never less than none. Each
 //! bounds the offset on one side, and the offset's curvature is bounded, since only crystals and their temperature are
@@ -31,8 +33,17 @@
 //! assert!((found.offset_ns.expect("both ways") - 5_000_000).abs() <= 1_010);
 //! # Ok::<(), luc_fleet_core::ClockError>(())
 //! ```
+//!
+//! # Edges
+//!
+//! What hosts record of their messages are plain rows: [`End`], [`Message`], [`Packet`], [`Wait`]. What is not certain
+//! is in no result, but in a list of what is missing, and why.
+//!
+//! - [`Connections`]: which two ends are one connection, by the initial sequence numbers that both have seen.
+//! - [`Messages`]: which sends fed which receptions, by the bytes of each direction.
 
 mod bounds;
+mod connections;
 mod error;
 mod fit;
 mod fleet;
@@ -40,20 +51,25 @@ mod host;
 mod hull;
 mod line;
 mod mesh;
+mod messages;
 mod options;
 mod point;
 mod raw;
+mod rows;
 mod separate;
 mod thin;
 
 pub use bounds::Bounds;
+pub use connections::{ConnectionPair, Connections, PairEvidence, WhyUnpaired};
 pub use error::ClockError;
 pub use fit::{Estimate, Evidence, Jump, Knot, PairFit, fit};
 pub use fleet::{Event, Fleet, Order, Pair, Placed};
 pub use host::HostId;
 pub use line::{Line, one_line};
 pub use mesh::{PairBounds, Place, place};
+pub use messages::{Gap, GapKind, LeftOut, MessageEdge, Messages, Side};
 pub use options::FitOptions;
 pub use point::{MAX_TIME_NS, PairPoints, Point};
 pub use raw::{ClockMap, ClockSample};
+pub use rows::{AtStart, End, EndId, Message, Opener, Packet, Thread, ThreadId, Wait, Way};
 pub use thin::{Direction, Thinner};

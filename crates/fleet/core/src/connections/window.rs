@@ -1,0 +1,167 @@
+//! Which sequence numbers an end has seen of one direction, and whether two ends can have seen the same.
+
+use std::collections::HashMap;
+
+use crate::rows::{End, EndId, Message, Packet, Way};
+
+/// Sequence numbers come round after this many bytes.
+pub(super) const ROUND: u64 = 1 << 32;
+
+/// The offset after the last byte that an end sent and received while it was traced.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Reach {
+    sent: u64,
+    received: u64,
+}
+
+/// How far each end got.
+pub(super) fn reaches(messages: &[Message], packets: &[Packet]) -> HashMap<EndId, Reach> {
+    let mut reaches: HashMap<EndId, Reach> = HashMap::new();
+    let of_messages = messages
+        .iter()
+        .map(|row| (row.end(), row.way, row.first_byte, row.bytes));
+    let of_packets = packets
+        .iter()
+        .map(|row| (row.end(), row.way, row.first_byte, row.bytes));
+    for (end, way, first_byte, bytes) in of_messages.chain(of_packets) {
+        let reach = reaches.entry(end).or_default();
+        let reach = match way {
+            Way::Sent => &mut reach.sent,
+            Way::Received => &mut reach.received,
+        };
+        *reach = (*reach).max(first_byte.saturating_add(bytes));
+    }
+    reaches
+}
+
+/// What an end has seen of one direction: from `origin` on, `length` bytes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Window {
+    pub(super) origin: u32,
+    pub(super) length: u64,
+    /// The origin is the initial sequence number: nothing is before it.
+    is_initial: bool,
+}
+
+impl Window {
+    /// Of what an end sends; `None` if no number is known.
+    pub(super) fn sent(end: &End, reach: Reach) -> Option<Self> {
+        let origin = end.own_isn.or(end.at_start.map(|start| start.snd_nxt))?;
+        Some(Self {
+            origin,
+            length: reach.sent,
+            is_initial: end.own_isn.is_some(),
+        })
+    }
+
+    /// Of what an end receives; `None` if no number is known.
+    pub(super) fn received(end: &End, reach: Reach) -> Option<Self> {
+        if let Some(origin) = end.peer_isn {
+            return Some(Self {
+                origin,
+                length: reach.received,
+                is_initial: true,
+            });
+        }
+        let start = end.at_start?;
+        let unread = u64::from(start.rcv_nxt.wrapping_sub(start.copied_seq));
+        Some(Self {
+            origin: start.copied_seq,
+            length: reach.received.max(unread),
+            is_initial: false,
+        })
+    }
+}
+
+/// How two windows of one direction, the sender's and the receiver's, are to each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fit {
+    /// They overlap or touch: an offset of the receiver's, plus this, is the sender's.
+    Shift(i64),
+    /// They cannot be of one connection.
+    Apart,
+    /// As many bytes have passed as there are sequence numbers: they may be of one connection, but at which shift is
+    /// not known.
+    TooWide,
+}
+
+/// Compares the windows of a direction.
+pub(super) fn compare(sender: Window, receiver: Window) -> Fit {
+    if sender.is_initial && receiver.is_initial {
+        return if sender.origin == receiver.origin {
+            Fit::Shift(0)
+        } else {
+            Fit::Apart
+        };
+    }
+    if sender.length.saturating_add(receiver.length) >= ROUND {
+        return Fit::TooWide;
+    }
+    let after = u64::from(receiver.origin.wrapping_sub(sender.origin));
+    let before = ROUND - after;
+    if after == 0 {
+        Fit::Shift(0)
+    } else if after <= sender.length && !receiver.is_initial {
+        Fit::Shift(after as i64)
+    } else if before <= receiver.length && !sender.is_initial {
+        Fit::Shift(-(before as i64))
+    } else {
+        Fit::Apart
+    }
+}
+
+/// How likely windows of unrelated connections overlap or touch by chance: the numbers are random.
+pub(super) fn chance(sender: Window, receiver: Window) -> f64 {
+    let width = sender.length as f64 + receiver.length as f64 + 1.0;
+    (width / ROUND as f64).min(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn window(origin: u32, length: u64) -> Window {
+        Window {
+            origin,
+            length,
+            is_initial: false,
+        }
+    }
+
+    #[test]
+    fn windows_overlap_across_the_wrap() {
+        let shift = |a, b| compare(a, b);
+        assert_eq!(shift(window(100, 0), window(100, 0)), Fit::Shift(0));
+        assert_eq!(shift(window(100, 50), window(150, 9)), Fit::Shift(50));
+        assert_eq!(shift(window(100, 49), window(150, 9)), Fit::Apart);
+        assert_eq!(shift(window(100, 0), window(60, 40)), Fit::Shift(-40));
+        let near_the_end = u32::MAX - 9;
+        assert_eq!(
+            shift(window(near_the_end, 30), window(20, 5)),
+            Fit::Shift(30)
+        );
+        assert_eq!(
+            shift(window(20, 5), window(near_the_end, 30)),
+            Fit::Shift(-30)
+        );
+        assert_eq!(shift(window(0, ROUND - 1), window(0, 1)), Fit::TooWide);
+        assert_eq!(
+            shift(window(0, u64::MAX), window(0, u64::MAX)),
+            Fit::TooWide
+        );
+    }
+
+    #[test]
+    fn nothing_is_before_an_initial_number() {
+        let initial = |origin, length| Window {
+            is_initial: true,
+            ..window(origin, length)
+        };
+        assert_eq!(compare(initial(100, 90), window(150, 0)), Fit::Shift(50));
+        assert_eq!(compare(initial(100, 90), window(50, 80)), Fit::Apart);
+        assert_eq!(compare(window(150, 10), initial(100, 60)), Fit::Shift(-50));
+        assert_eq!(compare(window(50, 80), initial(100, 60)), Fit::Apart);
+        assert_eq!(compare(initial(7, u64::MAX), initial(7, 3)), Fit::Shift(0));
+        assert_eq!(compare(initial(7, 9), initial(8, 9)), Fit::Apart);
+    }
+}
