@@ -41,6 +41,7 @@
 //!
 //! - [`Connections`]: which two ends are one connection, by the initial sequence numbers that both have seen.
 //! - [`Messages`]: which sends fed which receptions, by the bytes of each direction.
+//! - [`Forest`]: nodes numbered so that all below one is a range; [`Sums`] over any subtree.
 
 mod bounds;
 mod connections;
@@ -58,6 +59,7 @@ mod raw;
 mod rows;
 mod separate;
 mod thin;
+mod tree;
 
 pub use bounds::Bounds;
 pub use connections::{ConnectionPair, Connections, PairEvidence, WhyUnpaired};
@@ -73,3 +75,4 @@ pub use point::{MAX_TIME_NS, PairPoints, Point};
 pub use raw::{ClockMap, ClockSample};
 pub use rows::{AtStart, End, EndId, Message, Opener, Packet, Thread, ThreadId, Wait, Way};
 pub use thin::{Direction, Thinner};
+pub use tree::{Forest, Sums, TreeError};
