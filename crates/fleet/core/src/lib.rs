@@ -1,4 +1,5 @@
-//! Many hosts without an engine: how their clocks relate, with guaranteed bounds; which messages connect them.
+//! Many hosts without an engine: how their clocks relate, with guaranteed bounds; which messages connect
+//! them, and which request was made for which other.
 //!
 //! Everything here is pure: rows come in, offsets and edges go out; nothing is read, written or panics.
 //!
@@ -41,6 +42,7 @@
 //!
 //! - [`Connections`]: which two ends are one connection, by the initial sequence numbers that both have seen.
 //! - [`Messages`]: which sends fed which receptions, by the bytes of each direction.
+//! - [`Requests`]: which thread asked for whom, and for which request another one was made, by evidence.
 //! - [`Forest`]: nodes numbered so that all below one is a range; [`Sums`] over any subtree.
 
 mod bounds;
@@ -56,6 +58,7 @@ mod messages;
 mod options;
 mod point;
 mod raw;
+mod requests;
 mod rows;
 mod separate;
 mod thin;
@@ -73,6 +76,7 @@ pub use messages::{Gap, GapKind, LeftOut, MessageEdge, Messages, Side};
 pub use options::FitOptions;
 pub use point::{MAX_TIME_NS, PairPoints, Point};
 pub use raw::{ClockMap, ClockSample};
+pub use requests::{Answer, Exchange, HandOver, Incoming, Outgoing, Requests};
 pub use rows::{AtStart, End, EndId, Message, Opener, Packet, Thread, ThreadId, Wait, Way};
 pub use thin::{Direction, Thinner};
 pub use tree::{Forest, Sums, TreeError};

@@ -21,7 +21,7 @@ pub struct Side {
 }
 
 impl Side {
-    fn of(row: &Message) -> Self {
+    pub(crate) fn of(row: &Message) -> Self {
         Self {
             host: row.host,
             thread: row.thread,

@@ -1,0 +1,220 @@
+//! Requests and answers of one end, by direction and order alone.
+
+use crate::messages::Side;
+use crate::rows::{EndId, Message, Way};
+
+/// A request and its answer, as one end has seen them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exchange {
+    /// The end.
+    pub end: EndId,
+    /// The first bytes of the request: who sent or read them, and when.
+    pub asked: Side,
+    /// The request's first byte, as the end counts that direction.
+    pub first_byte: u64,
+    /// How many bytes the request has.
+    pub bytes: u64,
+    /// The answer, if there is one.
+    pub answer: Option<Answer>,
+    /// What names the request in its bytes, where they were looked at.
+    pub token: Option<u64>,
+    /// Until when, on the host's clock, the thread that has the request works for it without doubt: rows that were lost
+    /// may hide the begin of another one.
+    pub(crate) sure_until_ns: u64,
+}
+
+/// The answer of an [`Exchange`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answer {
+    /// Who sent or read its first bytes.
+    pub first: Side,
+    /// Who sent or read its last bytes.
+    pub last: Side,
+}
+
+/// What a row is to its exchange.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// The first bytes of the request.
+    Opens,
+    /// More of the request.
+    Asks,
+    /// Some of the answer.
+    Answers,
+}
+
+/// An end's exchanges in order, and for each row of them the row's place, the exchange's and its part.
+#[derive(Debug, Default)]
+pub(super) struct Exchanges {
+    pub(super) all: Vec<Exchange>,
+    pub(super) parts: Vec<(usize, usize, Part)>,
+}
+
+impl Exchanges {
+    /// Adds those of an end, whose rows are given by their places in the order of their times. Bytes that go `asks` are
+    /// requests; those of the other direction are the answer to the last one. What is answered before anything was
+    /// asked, as a server's greeting is, belongs to no exchange.
+    pub(super) fn add(
+        &mut self,
+        rows: &[Message],
+        places: &[usize],
+        asks: Way,
+        closed_ns: Option<u64>,
+    ) {
+        let places = without_fin(rows, places, asks);
+        // The next byte of each direction.
+        let mut expected: [Option<u64>; 2] = [None, None];
+        let (mut current, mut asking_rows) = (None, 0);
+        for &place in places {
+            let row = &rows[place];
+            let side = Side::of(row);
+            let expected = &mut expected[usize::from(row.way == Way::Sent)];
+            let has_hole = expected.is_some_and(|expected| expected != row.first_byte);
+            *expected = row.first_byte.checked_add(row.bytes);
+            if row.way != asks {
+                let Some(at) = current else { continue };
+                let exchange: &mut Exchange = &mut self.all[at];
+                if has_hole && exchange.answer.is_none() && asking_rows > 1 {
+                    // The answer that is missing may be to the first of these rows: they are several requests.
+                    exchange.sure_until_ns = 0;
+                }
+                let answer = exchange.answer.get_or_insert(Answer {
+                    first: side,
+                    last: side,
+                });
+                answer.last = side;
+                self.parts.push((place, at, Part::Answers));
+                continue;
+            }
+            let last = current.map(|at| (at, &mut self.all[at]));
+            if let Some((at, exchange)) = last {
+                let Some(answer) = exchange.answer else {
+                    exchange.bytes = exchange.bytes.saturating_add(row.bytes);
+                    exchange.token = exchange.token.or(row.token);
+                    asking_rows += 1;
+                    self.parts.push((place, at, Part::Asks));
+                    continue;
+                };
+                if has_hole {
+                    // What was lost may be another request, that later parts of this answer belong to.
+                    exchange.sure_until_ns = exchange.sure_until_ns.min(answer.first.at_ns);
+                }
+            }
+            self.parts.push((place, self.all.len(), Part::Opens));
+            (current, asking_rows) = (Some(self.all.len()), 1);
+            self.all.push(Exchange {
+                end: row.end(),
+                asked: side,
+                first_byte: row.first_byte,
+                bytes: row.bytes,
+                answer: None,
+                token: row.token,
+                sure_until_ns: closed_ns.unwrap_or(u64::MAX),
+            });
+        }
+    }
+
+    /// Ends the time of each request with its answer.
+    pub(super) fn finish(&mut self) {
+        for exchange in &mut self.all {
+            if let Some(answer) = exchange.answer {
+                exchange.sure_until_ns = exchange.sure_until_ns.min(answer.last.at_ns);
+            }
+        }
+    }
+}
+
+/// The rows but for the last one, if that is the one byte of a FIN: of what is received, after all that is sent.
+fn without_fin<'p>(rows: &[Message], places: &'p [usize], asks: Way) -> &'p [usize] {
+    let Some((&last, before)) = places.split_last() else {
+        return places;
+    };
+    let is_after_an_answer = before.last().is_none_or(|&place| rows[place].way != asks);
+    let is_fin = rows[last].way == Way::Received && rows[last].bytes == 1 && is_after_an_answer;
+    if is_fin { before } else { places }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::HostId;
+    use crate::rows::Thread;
+
+    /// An exchange's first byte, bytes, times of its answer, and until when it is sure.
+    type Plain = (u64, u64, Option<(u64, u64)>, u64);
+
+    /// Of `(way, first byte, bytes)` in order, 10 ns apart.
+    fn exchanges(asks: Way, rows: &[(Way, u64, u64)]) -> Vec<Plain> {
+        let rows: Vec<Message> = rows
+            .iter()
+            .enumerate()
+            .map(|(at, &(way, first_byte, bytes))| Message {
+                host: HostId(0),
+                at_ns: 10 * at as u64,
+                thread: Thread { id: 1, start_ns: 0 },
+                process: 1,
+                connection: 1,
+                way,
+                first_byte,
+                bytes,
+                token: None,
+            })
+            .collect();
+        let places: Vec<usize> = (0..rows.len()).collect();
+        let mut found = Exchanges::default();
+        found.add(&rows, &places, asks, None);
+        found.finish();
+        let answer = |answer: Answer| (answer.first.at_ns, answer.last.at_ns);
+        let plain = |one: &Exchange| {
+            (
+                one.first_byte,
+                one.bytes,
+                one.answer.map(answer),
+                one.sure_until_ns,
+            )
+        };
+        found.all.iter().map(plain).collect()
+    }
+
+    const R: Way = Way::Received;
+    const S: Way = Way::Sent;
+
+    #[test]
+    fn directions_alternate() {
+        // A greeting, a request in two reads, an answer in two writes, another request without one, and a FIN.
+        let rows = [
+            (S, 1, 9),
+            (R, 1, 5),
+            (R, 6, 5),
+            (S, 10, 7),
+            (S, 17, 7),
+            (R, 11, 3),
+        ];
+        let found = exchanges(R, &rows);
+        assert_eq!(
+            found,
+            [(1, 10, Some((30, 40)), 40), (11, 3, None, u64::MAX)]
+        );
+        let with_fin = [&rows[..5], &[(R, 11, 1)]].concat();
+        assert_eq!(exchanges(R, &with_fin), [(1, 10, Some((30, 40)), 40)]);
+        // At the client a FIN is no part of the answer.
+        let client = [(S, 1, 5), (R, 1, 7), (R, 8, 1)];
+        assert_eq!(exchanges(S, &client), [(1, 5, Some((10, 10)), 10)]);
+    }
+
+    #[test]
+    fn holes_make_requests_less_sure() {
+        // The second request's row is lost, so its answer seems to be the first one's.
+        let lost_request = [(R, 1, 5), (S, 1, 5), (S, 6, 5), (R, 11, 5), (S, 11, 5)];
+        assert_eq!(
+            exchanges(R, &lost_request),
+            [(1, 5, Some((10, 20)), 10), (11, 5, Some((40, 40)), 40)]
+        );
+        // The first answer's row is lost, so both requests seem to be one.
+        let lost_answer = [(R, 1, 5), (S, 1, 5), (R, 6, 5), (R, 11, 5), (S, 11, 5)];
+        assert_eq!(
+            exchanges(R, &lost_answer),
+            [(1, 5, Some((10, 10)), 10), (6, 10, Some((40, 40)), 0)]
+        );
+    }
+}

@@ -1,0 +1,197 @@
+//! Which end of a connection asks, and which answers.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::net::{IpAddr, SocketAddr};
+
+use crate::connections::Connections;
+use crate::rows::{End, EndId, Opener};
+
+/// What an end does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// It opened the connection: its bytes are requests.
+    Client,
+    /// It accepted the connection: its bytes are answers.
+    Server,
+}
+
+impl Role {
+    fn other(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
+        }
+    }
+}
+
+/// An address in a network namespace of a host.
+type Place = (u32, u64, IpAddr, u16);
+
+fn place(end: &End, address: SocketAddr) -> Place {
+    (
+        end.host.0,
+        end.namespace,
+        address.ip().to_canonical(),
+        address.port(),
+    )
+}
+
+/// The roles that are known, and the ends whose rows do not contradict each other.
+///
+/// Whoever called `connect` is the client. Of a connection that is older than the trace nobody has seen that; then an
+/// address that others were seen to be accepted at, or at which several peers are connected, is a server's.
+pub(super) fn roles(
+    ends: &[End],
+    connections: &Connections,
+) -> (HashMap<EndId, Role>, BTreeMap<EndId, End>) {
+    let mut by_id: BTreeMap<EndId, End> = BTreeMap::new();
+    let mut contradictory = BTreeSet::new();
+    for &end in ends {
+        if *by_id.entry(end.id()).or_insert(end) != end {
+            contradictory.insert(end.id());
+        }
+    }
+    by_id.retain(|id, _| !contradictory.contains(id));
+    let mut listening = BTreeSet::new();
+    // Peers of each local address, and local addresses that go to each peer.
+    let (mut peers, mut callers): (
+        HashMap<Place, BTreeSet<Place>>,
+        HashMap<Place, BTreeSet<Place>>,
+    ) = (HashMap::new(), HashMap::new());
+    for end in by_id.values() {
+        let (local, remote) = (place(end, end.local), place(end, end.remote));
+        if end.opener == Some(Opener::Peer) {
+            listening.insert(local);
+        }
+        peers.entry(local).or_default().insert(remote);
+        callers.entry(remote).or_default().insert(local);
+    }
+    let has_several = |of: &HashMap<Place, BTreeSet<Place>>, place| {
+        of.get(&place).is_some_and(|all| all.len() > 1)
+    };
+    let own = |end: &End| {
+        let (local, remote) = (place(end, end.local), place(end, end.remote));
+        match end.opener {
+            Some(Opener::This) => return Some(Role::Client),
+            Some(Opener::Peer) => return Some(Role::Server),
+            None if listening.contains(&local) => return Some(Role::Server),
+            None => {}
+        }
+        match (has_several(&peers, local), has_several(&callers, remote)) {
+            (true, false) => Some(Role::Server),
+            (false, true) => Some(Role::Client),
+            _ => None,
+        }
+    };
+    let mut roles: HashMap<EndId, Role> = by_id
+        .iter()
+        .filter_map(|(&id, end)| Some((id, own(end)?)))
+        .collect();
+    for pair in &connections.pairs {
+        let [a, b] = pair.ends;
+        let sure = pair.client.map(|client| {
+            if client == a {
+                Role::Client
+            } else {
+                Role::Server
+            }
+        });
+        let found = match (roles.get(&a).copied(), roles.get(&b).copied()) {
+            _ if sure.is_some() => sure,
+            (Some(of_a), Some(of_b)) => (of_a != of_b).then_some(of_a),
+            (Some(of_a), None) => Some(of_a),
+            (None, of_b) => of_b.map(Role::other),
+        };
+        for (end, role) in [(a, found), (b, found.map(Role::other))] {
+            match role {
+                Some(role) => roles.insert(end, role),
+                None => roles.remove(&end),
+            };
+        }
+    }
+    (roles, by_id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connections::{ConnectionPair, PairEvidence};
+    use crate::host::HostId;
+
+    fn end(host: u32, connection: u64, local: u16, remote: u16, opener: Option<Opener>) -> End {
+        let address = |port| SocketAddr::from(([10, 0, 0, 1], port));
+        End {
+            host: HostId(host),
+            connection,
+            namespace: 1,
+            local: address(local),
+            remote: address(remote),
+            own_isn: None,
+            peer_isn: None,
+            at_start: None,
+            opener,
+            opened_ns: None,
+            closed_ns: None,
+        }
+    }
+
+    fn role_of(ends: &[End], pairs: &[(usize, usize)], which: usize) -> Option<Role> {
+        let pairs = pairs.iter().map(|&(a, b)| ConnectionPair {
+            ends: [ends[a].id(), ends[b].id()],
+            client: None,
+            shifts: [0, 0],
+            evidence: PairEvidence::Addresses,
+        });
+        let connections = Connections {
+            pairs: pairs.collect(),
+            unpaired: Vec::new(),
+        };
+        roles(ends, &connections).0.get(&ends[which].id()).copied()
+    }
+
+    #[test]
+    fn who_connects_is_the_client() {
+        let ends = [
+            end(0, 1, 5000, 80, Some(Opener::This)),
+            end(1, 1, 80, 5000, None),
+            end(1, 2, 80, 5001, Some(Opener::Peer)),
+            // Older than the trace, at the same address as one that was seen to be accepted.
+            end(1, 3, 80, 5002, None),
+            // Nothing is known of it.
+            end(2, 1, 7000, 7001, None),
+        ];
+        assert_eq!(role_of(&ends, &[], 0), Some(Role::Client));
+        assert_eq!(role_of(&ends, &[(0, 1)], 1), Some(Role::Server));
+        assert_eq!(role_of(&ends, &[], 3), Some(Role::Server));
+        assert_eq!(role_of(&ends, &[], 4), None);
+    }
+
+    #[test]
+    fn an_address_with_several_peers_is_a_servers() {
+        let ends = [
+            end(0, 1, 80, 5000, None),
+            end(0, 2, 80, 5001, None),
+            end(1, 1, 5000, 80, None),
+        ];
+        assert_eq!(role_of(&ends, &[(0, 2)], 0), Some(Role::Server));
+        assert_eq!(role_of(&ends, &[(0, 2)], 2), Some(Role::Client));
+        assert_eq!(role_of(&ends, &[], 2), None);
+        // From both sides: nobody knows.
+        let ends = [
+            end(0, 1, 80, 5000, None),
+            end(0, 2, 80, 5001, None),
+            end(1, 1, 5000, 80, None),
+            end(1, 2, 5000, 81, None),
+        ];
+        assert_eq!(role_of(&ends, &[(0, 2)], 0), None);
+    }
+
+    #[test]
+    fn rows_that_contradict_each_other_have_no_role() {
+        let ends = [
+            end(0, 1, 80, 5000, Some(Opener::Peer)),
+            end(0, 1, 80, 5000, Some(Opener::This)),
+        ];
+        assert_eq!(role_of(&ends, &[], 0), None);
+    }
+}
