@@ -13,6 +13,7 @@
 //!
 //! - [`ClockMap`]: from CLOCK_MONOTONIC to CLOCK_MONOTONIC_RAW, which NTP does not slew.
 //! - [`Point`], [`PairPoints`]: messages as bounds; [`Thinner`] keeps the few that bound most.
+//! - [`clock_points()`]: the points of packets that hosts have recorded.
 //! - [`fit()`], [`PairFit`]: the offset of two hosts at any time, with jumps of a clock found.
 //! - [`one_line`]: what others do, one straight line for each pair, for comparison.
 //! - [`place`]: many hosts at one moment; [`Fleet`]: at any time; [`Fleet::order`] of two events.
@@ -56,6 +57,7 @@ mod line;
 mod mesh;
 mod messages;
 mod options;
+mod packets;
 mod point;
 mod raw;
 mod requests;
@@ -74,6 +76,7 @@ pub use line::{Line, one_line};
 pub use mesh::{PairBounds, Place, place};
 pub use messages::{Gap, GapKind, LeftOut, MessageEdge, Messages, Side};
 pub use options::FitOptions;
+pub use packets::clock_points;
 pub use point::{MAX_TIME_NS, PairPoints, Point};
 pub use raw::{ClockMap, ClockSample};
 pub use requests::{Answer, Exchange, HandOver, Incoming, Outgoing, Requests};
