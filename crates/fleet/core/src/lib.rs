@@ -44,6 +44,7 @@
 //! - [`Connections`]: which two ends are one connection, by the initial sequence numbers that both have seen.
 //! - [`Messages`]: which sends fed which receptions, by the bytes of each direction.
 //! - [`Requests`]: which thread asked for whom, and for which request another one was made, by evidence.
+//! - [`Paths`]: what a request's time went into, by thread and host, to the ns.
 //! - [`Forest`]: nodes numbered so that all below one is a range; [`Sums`] over any subtree.
 
 mod bounds;
@@ -58,6 +59,7 @@ mod mesh;
 mod messages;
 mod options;
 mod packets;
+mod path;
 mod point;
 mod raw;
 mod requests;
@@ -77,6 +79,7 @@ pub use mesh::{PairBounds, Place, place};
 pub use messages::{Gap, GapKind, LeftOut, MessageEdge, Messages, Side};
 pub use options::FitOptions;
 pub use packets::clock_points;
+pub use path::{Part, PartKind, Paths};
 pub use point::{MAX_TIME_NS, PairPoints, Point};
 pub use raw::{ClockMap, ClockSample};
 pub use requests::{Answer, Exchange, HandOver, Incoming, Outgoing, Requests};

@@ -14,8 +14,8 @@ const FEWEST_TASKS: usize = 10;
 /// effect that it had before. A queue in memory shows no hand-over while its workers are busy, but each result does.
 ///
 /// A result for which nobody waits yet shows in no wake-up. The next task then seems to have begun earlier, and to have
-/// made more rounds of calls than this thread's tasks usually do; of those only as many as are usual are taken. How many
-/// that are, for each thread, is returned as well.
+/// made more rounds of calls than this thread's tasks usually do; of those only as many as are usual are taken. How
+/// many that are, for each thread, is returned as well.
 pub(super) fn backward(
     timeline: &Timeline,
     spans: &[Span],

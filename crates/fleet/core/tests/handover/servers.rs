@@ -36,6 +36,8 @@ pub(crate) struct Service {
 
 pub(crate) const CLIENT_HOST: usize = 0;
 pub(crate) const FRONT: usize = 1;
+/// How long the slow back end takes, ns; the others about 1 ms.
+const SLOW_NS: u64 = 10_000_000;
 
 /// The front end's connections to back ends that nobody uses, the last used on top.
 type Idle = Rc<RefCell<Vec<Vec<usize>>>>;
@@ -50,7 +52,17 @@ impl Service {
     }
 
     pub(crate) fn simulate(&self, seed: u64, until_ns: u64) -> Simulation {
+        self.simulate_with_slow(seed, until_ns, None)
+    }
+
+    pub(crate) fn simulate_with_slow(
+        &self,
+        seed: u64,
+        until_ns: u64,
+        slow_host: Option<usize>,
+    ) -> Simulation {
         let mut simulation = Simulation::new(seed, 2 + self.back_ends);
+        simulation.slow_host = slow_host;
         let idle: Idle = Rc::new(RefCell::new(vec![Vec::new(); self.back_ends]));
         let queue = simulation.queue();
         let workers = match self.mode {
@@ -231,7 +243,10 @@ fn calls(back_ends: Vec<usize>, request: u64, idle: Idle) -> Then {
             let last = idle.borrow_mut()[back_end].pop();
             let end = last.unwrap_or_else(|| {
                 let [client, server] = simulation.connect(FRONT, 2 + back_end);
-                simulation.thread(2 + back_end, vec![Op::Then(work_for_ever(server))]);
+                simulation.thread(
+                    2 + back_end,
+                    vec![Op::Then(work_for_ever(2 + back_end, server))],
+                );
                 client
             });
             ends.push(end);
@@ -254,14 +269,20 @@ fn calls(back_ends: Vec<usize>, request: u64, idle: Idle) -> Then {
 }
 
 /// A back end's thread of one connection.
-fn work_for_ever(end: usize) -> Then {
+fn work_for_ever(host: usize, end: usize) -> Then {
     Box::new(move |_, _| {
         let then: Then = Box::new(move |simulation, _| {
             let request = simulation.request_of(end);
+            let is_slow = simulation.slow_host == Some(host);
+            let work_ns = if is_slow {
+                SLOW_NS
+            } else {
+                simulation.about(1_000_000)
+            };
             vec![
-                Op::Run(simulation.about(1_000_000)),
+                Op::Run(work_ns),
                 Op::Then(answer(end, request)),
-                Op::Then(work_for_ever(end)),
+                Op::Then(work_for_ever(host, end)),
             ]
         });
         vec![Op::Receive { end }, Op::Then(then)]

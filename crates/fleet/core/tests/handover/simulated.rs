@@ -90,6 +90,8 @@ pub(crate) struct Simulation {
     /// Which request each message is for, by the sender's end and its first byte.
     pub(crate) truth: HashMap<(EndId, u64), u64>,
     last_request: u64,
+    /// A back end that takes much longer than the others.
+    pub(crate) slow_host: Option<usize>,
 }
 
 impl Simulation {
@@ -115,6 +117,7 @@ impl Simulation {
             waits: Vec::new(),
             truth: HashMap::new(),
             last_request: 0,
+            slow_host: None,
         }
     }
 
@@ -213,6 +216,11 @@ impl Simulation {
 
     fn on_clock(&self, host: usize) -> u64 {
         self.now_ns + self.clocks[host]
+    }
+
+    /// A host's clock less another's.
+    pub(crate) fn offset_ns(&self, from: usize, to: usize) -> i64 {
+        self.clocks[to] as i64 - self.clocks[from] as i64
     }
 
     /// Runs until this time.

@@ -1,0 +1,235 @@
+//! Critical paths of small stories whose truth is written down.
+
+use luc_fleet_core::{
+    Bounds, EndId, Event, HostId, Message, MessageEdge, Part, PartKind, Paths, Placed, Side,
+    Thread, ThreadId, Wait, Way,
+};
+use proptest::prelude::*;
+
+const FRONT: u32 = 0;
+const BACK: u32 = 1;
+/// The back end's clock less the front end's, ns.
+const OFFSET_NS: u64 = 1_000_000;
+
+fn thread(id: u32) -> Thread {
+    Thread { id, start_ns: 0 }
+}
+
+fn of(host: u32, id: u32) -> ThreadId {
+    ThreadId {
+        host: HostId(host),
+        thread: thread(id),
+    }
+}
+
+fn side(host: u32, id: u32, at_ns: u64) -> Side {
+    Side {
+        host: HostId(host),
+        thread: thread(id),
+        process: 1,
+        at_ns,
+    }
+}
+
+fn wait(host: u32, id: u32, times: (u64, u64, u64), waker: Option<u32>) -> Wait {
+    Wait {
+        host: HostId(host),
+        thread: thread(id),
+        off_ns: times.0,
+        woken_ns: Some(times.1),
+        on_ns: times.2,
+        waker: waker.map(thread),
+    }
+}
+
+/// Both rows and the edge of a message.
+fn message(sent: Side, received: Side, first_byte: u64) -> ([Message; 2], MessageEdge) {
+    let row = |side: Side, way| Message {
+        host: side.host,
+        at_ns: side.at_ns,
+        thread: side.thread,
+        process: side.process,
+        connection: 1,
+        way,
+        first_byte,
+        bytes: 10,
+        token: None,
+    };
+    let end = |side: Side| EndId {
+        host: side.host,
+        connection: 1,
+    };
+    let edge = MessageEdge {
+        from: end(sent),
+        to: end(received),
+        first_byte,
+        bytes: 10,
+        sent,
+        received,
+    };
+    ([row(sent, Way::Sent), row(received, Way::Received)], edge)
+}
+
+/// The back end's times on the front end's clock, to 300 ns.
+fn place(event: Event) -> Option<Placed> {
+    let at_ns = event.at_ns - OFFSET_NS as i64;
+    Some(Placed {
+        at_ns: Some(at_ns),
+        bounds: Bounds::Both {
+            low_ns: at_ns - 300,
+            high_ns: at_ns + 300,
+        },
+    })
+}
+
+/// The front end's thread 1 gives a request to worker 2, which asks thread 9 of the back end.
+fn story() -> (Vec<Wait>, Vec<Message>, Vec<MessageEdge>) {
+    let waits = vec![
+        // The worker waits for work until thread 1 wakes it.
+        wait(FRONT, 2, (50, 2_000, 2_100), Some(1)),
+        // Thread 1 waits for the worker.
+        wait(FRONT, 1, (2_500, 40_000, 40_700), Some(2)),
+        // The worker waits for the back end; the recorder has the name of an interrupted thread.
+        wait(FRONT, 2, (4_000, 38_000, 38_200), Some(77)),
+        // The back end waits for the request, and then for a lock that thread 8 holds.
+        wait(
+            BACK,
+            9,
+            (OFFSET_NS + 10, OFFSET_NS + 9_000, OFFSET_NS + 9_400),
+            None,
+        ),
+        wait(
+            BACK,
+            9,
+            (OFFSET_NS + 12_000, OFFSET_NS + 30_000, OFFSET_NS + 30_500),
+            Some(8),
+        ),
+    ];
+    let asks = message(side(FRONT, 2, 3_900), side(BACK, 9, OFFSET_NS + 9_500), 1);
+    let answers = message(side(BACK, 9, OFFSET_NS + 33_000), side(FRONT, 2, 38_300), 1);
+    let messages = [asks.0, answers.0].concat();
+    (waits, messages, vec![asks.1, answers.1])
+}
+
+#[test]
+fn a_path_goes_through_wakers_and_messages() {
+    let (waits, messages, edges) = story();
+    let paths = Paths::new(&waits, &messages, &edges);
+    let found = paths.critical(&side(FRONT, 1, 1_000), &side(FRONT, 1, 42_000), place);
+    let network = |from, error_ns| PartKind::Network {
+        from,
+        error_ns: Some(error_ns),
+    };
+    let plain: Vec<(ThreadId, PartKind, u64, u64)> = found
+        .iter()
+        .map(|part| (part.thread, part.kind, part.begin_ns, part.end_ns))
+        .collect();
+    assert_eq!(
+        plain,
+        [
+            (of(FRONT, 1), PartKind::Running, 1_000, 2_500),
+            (of(FRONT, 2), PartKind::Running, 2_500, 4_000),
+            (of(BACK, 9), network(of(FRONT, 2), 300), 4_000, 9_000),
+            (of(BACK, 9), PartKind::Runnable, 9_000, 9_400),
+            (of(BACK, 9), PartKind::Running, 9_400, 12_000),
+            // Thread 8 held the lock all the time; what it did before is not its concern.
+            (of(BACK, 8), PartKind::Running, 12_000, 30_000),
+            (of(BACK, 9), PartKind::Runnable, 30_000, 30_500),
+            (of(BACK, 9), PartKind::Running, 30_500, 33_000),
+            (of(FRONT, 2), network(of(BACK, 9), 300), 33_000, 38_000),
+            (of(FRONT, 2), PartKind::Runnable, 38_000, 38_200),
+            (of(FRONT, 2), PartKind::Running, 38_200, 40_000),
+            (of(FRONT, 1), PartKind::Runnable, 40_000, 40_700),
+            (of(FRONT, 1), PartKind::Running, 40_700, 42_000),
+        ]
+    );
+    let lock = found
+        .iter()
+        .find(|part| part.thread == of(BACK, 8))
+        .expect("the holder");
+    assert_eq!(lock.blocks, Some(of(BACK, 9)));
+}
+
+#[test]
+fn without_clocks_a_path_stays_on_its_host() {
+    let (waits, messages, edges) = story();
+    let paths = Paths::new(&waits, &messages, &edges);
+    let found = paths.critical(&side(FRONT, 1, 1_000), &side(FRONT, 1, 42_000), |_| None);
+    assert!(found.iter().all(|part| part.thread.host == HostId(FRONT)));
+    let blocked = found
+        .iter()
+        .find(|part| part.kind == PartKind::Blocked)
+        .expect("a wait");
+    assert_eq!((blocked.begin_ns, blocked.end_ns), (4_000, 38_000));
+    assert_sums(&found, 1_000, 42_000);
+}
+
+#[test]
+fn threads_that_wait_for_each_other_end_the_path() {
+    let waits = [
+        wait(FRONT, 1, (10, 50, 50), Some(2)),
+        wait(FRONT, 2, (10, 50, 50), Some(1)),
+    ];
+    let found =
+        Paths::new(&waits, &[], &[]).critical(&side(FRONT, 1, 5), &side(FRONT, 1, 60), |_| None);
+    assert_sums(&found, 5, 60);
+    assert!(
+        found
+            .iter()
+            .any(|part| part.kind == PartKind::Blocked && part.thread == of(FRONT, 2))
+    );
+    let nothing = Paths::default().critical(&side(FRONT, 1, 60), &side(FRONT, 1, 5), |_| None);
+    assert!(nothing.is_empty());
+}
+
+/// Parts follow each other without a gap from the begin to the end.
+fn assert_sums(parts: &[Part], begin_ns: u64, end_ns: u64) {
+    assert_eq!(parts.first().map(|part| part.begin_ns), Some(begin_ns));
+    assert_eq!(parts.last().map(|part| part.end_ns), Some(end_ns));
+    for pair in parts.windows(2) {
+        assert_eq!(pair[0].end_ns, pair[1].begin_ns);
+    }
+    let sum: u64 = parts.iter().map(|part| part.end_ns - part.begin_ns).sum();
+    assert_eq!(sum, end_ns - begin_ns);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn parts_sum_to_the_time_whatever_the_rows(
+        waits in prop::collection::vec((0_u32..2, 0_u32..4, 0_u64..100, 0_u64..100, 0_u64..100,
+                                        prop::option::of(0_u32..4), any::<bool>()), 0..60),
+        messages in prop::collection::vec((0_u32..2, 0_u32..4, 0_u64..100, 0_u32..2, 0_u32..4, 0_u64..100), 0..30),
+        far in prop::collection::vec(any::<u64>(), 3),
+        begin_ns in 0_u64..100, end_ns in 0_u64..110, is_known in any::<bool>(),
+    ) {
+        let mut rows: Vec<Wait> = waits
+            .into_iter()
+            .map(|(host, id, off_ns, woken_ns, on_ns, waker, is_woken)| Wait {
+                woken_ns: is_woken.then_some(woken_ns),
+                ..wait(host, id, (off_ns, woken_ns, on_ns), waker)
+            })
+            .collect();
+        rows.push(wait(0, 1, (far[0], far[1], far[2]), Some(2)));
+        let (mut calls, mut edges) = (Vec::new(), Vec::new());
+        for (at, (host, id, sent_ns, to, to_id, received_ns)) in messages.into_iter().enumerate() {
+            let (both, edge) = message(side(host, id, sent_ns), side(to, to_id, received_ns), at as u64);
+            calls.extend(both);
+            edges.push(edge);
+        }
+        let placed = |event: Event| is_known.then(|| Placed {
+            at_ns: Some(event.at_ns.saturating_sub(20)),
+            bounds: Bounds::AtLeast(3),
+        });
+        let paths = Paths::new(&rows, &calls, &edges);
+        for id in 0..4 {
+            let found = paths.critical(&side(0, 1, begin_ns), &side(0, id, end_ns), placed);
+            if begin_ns < end_ns {
+                assert_sums(&found, begin_ns, end_ns);
+            } else {
+                prop_assert!(found.is_empty());
+            }
+        }
+    }
+}
