@@ -1,5 +1,6 @@
 //! What the fuzz targets check. `tests/` runs the same with random input, without a fuzzer.
 
+mod fleet;
 mod trace;
 
 use std::fs;
@@ -11,6 +12,7 @@ use luc_events::store::{Reader, StoreError};
 use luc_testkit::json::difference;
 use serde_json::Value;
 
+pub use fleet::fleet;
 use trace::Pristine;
 
 /// The most places that one input changes.

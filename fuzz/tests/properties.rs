@@ -24,4 +24,9 @@ proptest! {
     fn saved(data in prop::collection::vec(any::<u8>(), 0..512)) {
         luc_fuzz::saved(&data);
     }
+
+    #[test]
+    fn fleet(data in prop::collection::vec(any::<u8>(), 0..2000)) {
+        luc_fuzz::fleet(&data);
+    }
 }

@@ -1,12 +1,22 @@
-//! How long edges and trees take on one core: `cargo bench -p luc-fleet-core`.
+//! How long edges, requests, paths and trees take on one core: `cargo bench -p luc-fleet-core`.
+
+#[expect(dead_code, reason = "the tests use all of it")]
+#[path = "../tests/handover/servers.rs"]
+mod servers;
+#[expect(dead_code, reason = "the tests use all of it")]
+#[path = "../tests/handover/simulated.rs"]
+mod simulated;
 
 use std::hint::black_box;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use luc_fleet_core::{Connections, End, Forest, HostId, Message, Messages, Sums, Thread, Way};
+use luc_fleet_core::{
+    Connections, End, Forest, HostId, Message, Messages, Paths, Requests, Sums, Thread, Way,
+};
 use luc_stats::random;
 use rand::RngExt;
+use servers::{Mode, Service};
 
 const NODES: u32 = 1_000_000;
 const CONNECTIONS: u64 = 1_000;
@@ -114,7 +124,46 @@ fn messages() {
     );
 }
 
+/// Requests of simulated servers: 16 clients of a pool of 4 workers and 3 back ends for 20 s.
+fn requests() {
+    let service = Service {
+        mode: Mode::Scatter(4),
+        clients: 16,
+        back_ends: 3,
+        think_ns: 500_000,
+        lock_ns: 0,
+    };
+    let simulation = service.simulate(1, 20_000_000_000);
+    let (ends, messages, waits) = (simulation.ends(), &simulation.messages, &simulation.waits);
+    let connections = Connections::pair(&ends, messages, &[]);
+    let rows = messages.len() + waits.len();
+    let time = best(|| Requests::find(&ends, &connections, messages, waits));
+    println!(
+        "requests: {rows} messages and waits in {time:?}, {:.1} million rows/s",
+        rows as f64 / time.as_secs_f64() * 1e-6
+    );
+    let edges = Messages::matched(&connections, messages).edges;
+    let found = Requests::find(&ends, &connections, messages, waits);
+    let paths = Paths::new(waits, messages, &edges);
+    let answered: Vec<_> = found
+        .incoming
+        .iter()
+        .filter_map(|incoming| Some((incoming.exchange.asked, incoming.exchange.answer?.last)))
+        .collect();
+    let time = best(|| {
+        let parts = answered
+            .iter()
+            .map(|(begin, end)| paths.critical(begin, end, |_| None).len());
+        parts.sum::<usize>()
+    });
+    println!(
+        "paths: of {} requests, each on its host, in {time:?}",
+        answered.len()
+    );
+}
+
 fn main() {
     trees();
     messages();
+    requests();
 }

@@ -1,5 +1,7 @@
 //! What each thread works for, told in the order of time: by what it has read, and by who woke it.
 
+use std::collections::BTreeSet;
+
 use super::timeline::{Event, Kind, Timeline};
 
 /// The requests that come in, as far as hand-over needs them: from when to when each is without doubt.
@@ -33,8 +35,8 @@ pub(super) struct Before {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Requests that it read and that may be open.
-    owes: Vec<usize>,
+    /// Requests that it read and that are open, by until when that is sure.
+    owes: BTreeSet<(u64, usize)>,
     own: Option<usize>,
     woken_for: Option<usize>,
     /// When it last asked or read an answer.
@@ -47,16 +49,20 @@ struct State {
 impl State {
     fn forget(&mut self, spans: &[Span], at_ns: u64) {
         let is_open = |request: &usize| spans[*request].contains(at_ns);
-        self.owes.retain(is_open);
+        while self
+            .owes
+            .first()
+            .is_some_and(|&(until_ns, _)| until_ns < at_ns)
+        {
+            self.owes.pop_first();
+        }
         self.own = self.own.filter(is_open);
         self.woken_for = self.woken_for.filter(is_open);
     }
 
     fn owes_one(&self) -> Option<usize> {
-        match self.owes[..] {
-            [one] => Some(one),
-            _ => None,
-        }
+        let only = self.owes.first().filter(|_| self.owes.len() == 1);
+        only.map(|&(_, request)| request)
     }
 }
 
@@ -111,9 +117,7 @@ pub(super) fn forward(
             }
             Kind::ReadsRequest(request) => {
                 let state = &mut states[thread];
-                if !state.owes.contains(&request) {
-                    state.owes.push(request);
-                }
+                state.owes.insert((spans[request].sure_until_ns, request));
                 state.own = Some(request);
                 state.woken_for = None;
                 state.forget(spans, at_ns);

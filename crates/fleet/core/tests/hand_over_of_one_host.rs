@@ -1,0 +1,214 @@
+//! Hand-over told row by row: loops that have several requests at once, helpers, and what must stay unknown.
+
+use luc_fleet_core::{
+    Connections, End, HandOver, HostId, Message, Opener, Requests, Thread, Wait, Way,
+};
+
+/// Rows of one host, 1 us apart. Connections below 10 are of clients, those above of back ends.
+#[derive(Default)]
+struct Story {
+    ends: Vec<End>,
+    messages: Vec<Message>,
+    waits: Vec<Wait>,
+    now_ns: u64,
+    passed: std::collections::BTreeMap<(u64, bool), u64>,
+}
+
+impl Story {
+    fn row(&mut self, thread: u32, connection: u64, way: Way) {
+        let is_new = self.ends.iter().all(|end| end.connection != connection);
+        let is_client = connection >= 10;
+        if is_new {
+            self.ends.push(End {
+                host: HostId(1),
+                connection,
+                namespace: 1,
+                local: (
+                    [10, 0, 0, 1],
+                    if is_client {
+                        5000 + connection as u16
+                    } else {
+                        80
+                    },
+                )
+                    .into(),
+                remote: ([10, 0, 0, 2], 6000 + connection as u16).into(),
+                own_isn: Some(1),
+                peer_isn: Some(connection as u32),
+                at_start: None,
+                opener: Some(if is_client {
+                    Opener::This
+                } else {
+                    Opener::Peer
+                }),
+                opened_ns: None,
+                closed_ns: None,
+            });
+        }
+        self.now_ns += 1000;
+        let passed = self
+            .passed
+            .entry((connection, way == Way::Sent))
+            .or_insert(1);
+        self.messages.push(Message {
+            host: HostId(1),
+            at_ns: self.now_ns,
+            thread: thread_of(thread),
+            process: 1,
+            connection,
+            way,
+            first_byte: *passed,
+            bytes: 10,
+            token: None,
+        });
+        *passed += 10;
+    }
+
+    fn reads(&mut self, thread: u32, connection: u64) {
+        self.row(thread, connection, Way::Received);
+    }
+
+    fn sends(&mut self, thread: u32, connection: u64) {
+        self.row(thread, connection, Way::Sent);
+    }
+
+    /// `thread` has waited since the last row, or for as long as told.
+    fn wakes(&mut self, waker: Option<u32>, thread: u32, waited_ns: u64) {
+        self.now_ns += 1000;
+        self.waits.push(Wait {
+            host: HostId(1),
+            thread: thread_of(thread),
+            off_ns: self.now_ns.saturating_sub(waited_ns),
+            woken_ns: Some(self.now_ns),
+            on_ns: self.now_ns + 100,
+            waker: waker.map(thread_of),
+        });
+    }
+
+    /// Each call's connection, in order of connections, with its cause's connection and evidence.
+    fn causes(&self) -> Vec<(u64, Option<(u64, HandOver)>)> {
+        let connections = Connections::pair(&self.ends, &self.messages, &[]);
+        let found = Requests::find(&self.ends, &connections, &self.messages, &self.waits);
+        let cause = |(cause, evidence): (usize, HandOver)| {
+            (found.incoming[cause].exchange.end.connection, evidence)
+        };
+        let all = found.outgoing.iter();
+        all.map(|outgoing| (outgoing.exchange.end.connection, outgoing.cause.map(cause)))
+            .collect()
+    }
+}
+
+fn thread_of(id: u32) -> Thread {
+    Thread { id, start_ns: 0 }
+}
+
+#[test]
+fn a_loop_goes_on_with_what_it_has_read() {
+    let mut story = Story::default();
+    story.reads(1, 1);
+    story.sends(1, 11);
+    story.reads(1, 2);
+    story.sends(1, 12);
+    // The answers come in the other order; each has another call behind it.
+    story.wakes(None, 1, 500);
+    story.reads(1, 12);
+    story.sends(1, 14);
+    story.reads(1, 11);
+    story.sends(1, 13);
+    story.reads(1, 13);
+    story.sends(1, 1);
+    story.reads(1, 14);
+    story.sends(1, 2);
+    let same = |connection| Some((connection, HandOver::SameThread));
+    assert_eq!(
+        story.causes(),
+        [(11, same(1)), (12, same(2)), (13, same(1)), (14, same(2))]
+    );
+}
+
+#[test]
+fn a_loop_that_helpers_wake_answers_for_them() {
+    let mut story = Story::default();
+    story.reads(1, 1);
+    story.reads(1, 2);
+    // Helpers 2 and 3 were busy: nobody wakes them. Each calls, and wakes the loop, which then answers.
+    story.sends(3, 13);
+    story.sends(2, 12);
+    story.reads(2, 12);
+    story.wakes(Some(2), 1, 20_000);
+    story.sends(1, 1);
+    story.reads(3, 13);
+    story.wakes(Some(3), 1, 20_000);
+    story.sends(1, 2);
+    let backward = |connection| Some((connection, HandOver::Backward));
+    assert_eq!(story.causes(), [(12, backward(1)), (13, backward(2))]);
+}
+
+#[test]
+fn a_loop_that_a_timer_wakes_is_not_known_to_work_for_anybody() {
+    let mut story = Story::default();
+    story.reads(1, 1);
+    story.reads(1, 2);
+    story.wakes(None, 1, 500);
+    story.sends(1, 11);
+    story.reads(1, 11);
+    assert_eq!(story.causes(), [(11, None)]);
+}
+
+#[test]
+fn work_that_nobody_waits_for_is_told_by_the_wake_up_of_an_idle_thread() {
+    let mut story = Story::default();
+    story.reads(1, 1);
+    story.wakes(Some(1), 2, 50_000);
+    story.sends(2, 11);
+    story.reads(2, 11);
+    story.sends(1, 1);
+    assert_eq!(story.causes(), [(11, Some((1, HandOver::Forward)))]);
+    // After the answer the request is over.
+    story.sends(2, 12);
+    assert_eq!(story.causes()[1], (12, None));
+}
+
+#[test]
+fn an_interrupted_thread_is_nobodys_worker() {
+    let mut story = Story::default();
+    story.sends(7, 17);
+    story.reads(1, 1);
+    story.sends(1, 11);
+    // The answer's interrupt has stopped thread 7.
+    story.wakes(Some(7), 1, 50_000);
+    story.reads(1, 11);
+    story.sends(1, 1);
+    assert_eq!(
+        story.causes(),
+        [(11, Some((1, HandOver::SameThread))), (17, None)]
+    );
+}
+
+#[test]
+fn one_pool_waits_for_another() {
+    let mut story = Story::default();
+    // Worker 2 has the request of thread 1, and waits for worker 3 of the other pool, which was busy.
+    story.reads(1, 1);
+    story.sends(3, 13);
+    story.reads(3, 13);
+    story.wakes(Some(3), 2, 50_000);
+    story.sends(2, 12);
+    story.reads(2, 12);
+    story.wakes(Some(2), 1, 50_000);
+    story.sends(1, 1);
+    let backward = Some((1, HandOver::Backward));
+    assert_eq!(story.causes(), [(12, backward), (13, backward)]);
+}
+
+#[test]
+fn a_call_before_a_request_is_not_for_it() {
+    // A thread of no request calls, and is woken by one that has one.
+    let mut story = Story::default();
+    story.sends(5, 15);
+    story.reads(1, 1);
+    story.wakes(Some(1), 5, 500);
+    story.sends(1, 1);
+    story.reads(5, 15);
+    assert_eq!(story.causes(), [(15, None)]);
+}
