@@ -7,6 +7,8 @@ use super::timeline::{Kind, Timeline};
 const USUAL: f64 = 0.9;
 /// With fewer tasks than this nothing is known of what is usual.
 const FEWEST_TASKS: usize = 10;
+/// So many effects without a call before them are looked past at most.
+const MOST_EFFECTS: usize = 64;
 
 /// The request that each outgoing one belongs to, `(call, request)`, of those that no thread has sent by itself.
 ///
@@ -84,13 +86,16 @@ impl Work {
         self.0.last().map(|task| task.request)
     }
 
-    fn begin(&mut self, request: usize) {
+    /// Begins a task, and returns one that is complete with it.
+    fn begin(&mut self, request: usize) -> Option<Task> {
+        let first = (self.0.len() == MOST_EFFECTS).then(|| self.0.remove(0));
         self.0.push(Task {
             request,
             rounds: Vec::new(),
             is_new_round: true,
             doubtful: Vec::new(),
         });
+        first.filter(|task| !task.rounds.is_empty())
     }
 
     fn doubt(&mut self, request: usize) {
@@ -157,7 +162,11 @@ impl Walk<'_> {
             let is_open = |request: &usize| self.spans[*request].contains(event.at_ns);
             let mut is_at_begin = false;
             match event.kind {
-                Kind::Answers(request) if is_open(&request) => works[thread].begin(request),
+                Kind::Answers(request) if is_open(&request) => {
+                    if let Some(task) = works[thread].begin(request) {
+                        add(thread, task);
+                    }
+                }
                 // What the answer belongs to is not known for sure.
                 Kind::Answers(_) => is_at_begin = true,
                 // Before it has read a request it worked for none that comes later.
@@ -179,7 +188,9 @@ impl Walk<'_> {
                         (waker.filter(counts), target, before.own)
                     {
                         if before.may_be_result {
-                            works[waker].begin(request);
+                            if let Some(task) = works[waker].begin(request) {
+                                add(waker, task);
+                            }
                         } else {
                             works[waker].doubt(request);
                         }
