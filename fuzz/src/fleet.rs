@@ -171,7 +171,13 @@ pub fn fleet(data: &[u8]) {
     }
     // An error names a time that is out of range.
     let _ = clock_points(&connections, &rows.packets, |_, at_ns| at_ns);
-    let requests = Requests::find(&rows.ends, &connections, &rows.messages, &rows.waits);
+    let requests = Requests::find(
+        &rows.ends,
+        &connections,
+        &rows.messages,
+        &rows.waits,
+        |host| host.0 != 2,
+    );
     for outgoing in &requests.outgoing {
         if let Some((cause, _)) = outgoing.cause {
             let cause = &requests.incoming[cause].exchange;

@@ -137,13 +137,13 @@ fn requests() {
     let (ends, messages, waits) = (simulation.ends(), &simulation.messages, &simulation.waits);
     let connections = Connections::pair(&ends, messages, &[]);
     let rows = messages.len() + waits.len();
-    let time = best(|| Requests::find(&ends, &connections, messages, waits));
+    let time = best(|| Requests::find(&ends, &connections, messages, waits, |_| true));
     println!(
         "requests: {rows} messages and waits in {time:?}, {:.1} million rows/s",
         rows as f64 / time.as_secs_f64() * 1e-6
     );
     let edges = Messages::matched(&connections, messages).edges;
-    let found = Requests::find(&ends, &connections, messages, waits);
+    let found = Requests::find(&ends, &connections, messages, waits, |_| true);
     let paths = Paths::new(waits, messages, &edges);
     let answered: Vec<_> = found
         .incoming

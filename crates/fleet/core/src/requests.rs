@@ -74,12 +74,17 @@ impl Requests {
     ///
     /// A request opens when a thread reads the first bytes of a message after having answered, and ends with the answer
     /// on that connection. What is not known is not guessed.
+    ///
+    /// `has_all_waits` says of a host whether all its waits are there, or at least all with a waker. A recorder that sums
+    /// brief waits hides results, and what a thread did for one request then seems to be for the next one. Of such a
+    /// host only answers are effects, and wake-ups tell nothing.
     #[must_use]
     pub fn find(
         ends: &[End],
         connections: &Connections,
         messages: &[Message],
         waits: &[Wait],
+        has_all_waits: impl Fn(HostId) -> bool,
     ) -> Self {
         let (roles, by_id) = roles::roles(ends, connections);
         let mut found = Self {
@@ -132,7 +137,17 @@ impl Requests {
         };
         found.outgoing = outgoing.all.iter().copied().map(plain).collect();
         found.link(connections);
-        found.hand_over(waits, &rows, [incoming.parts, outgoing.parts]);
+        let waits: Vec<Wait> = waits
+            .iter()
+            .filter(|wait| has_all_waits(wait.host))
+            .copied()
+            .collect();
+        found.hand_over(
+            &waits,
+            &rows,
+            [incoming.parts, outgoing.parts],
+            has_all_waits,
+        );
         found
     }
 
@@ -192,6 +207,7 @@ impl Requests {
         waits: &[Wait],
         rows: &[Message],
         parts: [Vec<(usize, usize, Part)>; 2],
+        has_all_waits: impl Fn(HostId) -> bool,
     ) {
         let mut part_of: Vec<Option<Place>> = vec![None; rows.len()];
         for (parts, role) in parts.into_iter().zip([Role::Server, Role::Client]) {
@@ -217,8 +233,9 @@ impl Requests {
         self.hand_over_by_token(&spans);
         // What each call was made for by the thread that sent it; each is of one host.
         let mut causes = vec![None; self.outgoing.len()];
-        for (waits, rows) in hosts.into_values() {
-            self.hand_over_on_host(&Timeline::new(&waits, &rows), &spans, &mut causes);
+        for (host, (waits, rows)) in hosts {
+            let timeline = Timeline::new(&waits, &rows, has_all_waits(host));
+            self.hand_over_on_host(&timeline, &spans, &mut causes);
         }
     }
 

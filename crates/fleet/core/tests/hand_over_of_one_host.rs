@@ -88,7 +88,13 @@ impl Story {
     /// Each call's connection, in order of connections, with its cause's connection and evidence.
     fn causes(&self) -> Vec<(u64, Option<(u64, HandOver)>)> {
         let connections = Connections::pair(&self.ends, &self.messages, &[]);
-        let found = Requests::find(&self.ends, &connections, &self.messages, &self.waits);
+        let found = Requests::find(
+            &self.ends,
+            &connections,
+            &self.messages,
+            &self.waits,
+            |_| true,
+        );
         let cause = |(cause, evidence): (usize, HandOver)| {
             (found.incoming[cause].exchange.end.connection, evidence)
         };

@@ -95,6 +95,10 @@ pub(super) fn forward(
                 .woken_for
                 .map(|request| (request, states[thread].rounds)),
         };
+        if !timeline.has_wake_ups && before.owes_many {
+            // What it has read last may be another wait ago.
+            before.own = None;
+        }
         match kind {
             Kind::Woken(waker) => {
                 before.own = waker.and_then(|waker| states[waker].own);

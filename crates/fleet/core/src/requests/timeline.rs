@@ -44,12 +44,18 @@ pub(super) type Place = (Role, usize, Part);
 pub(super) struct Timeline {
     pub(super) events: Vec<Event>,
     pub(super) threads: usize,
+    /// Whether all wake-ups are among them.
+    pub(super) has_wake_ups: bool,
 }
 
 impl Timeline {
     /// Of a host's waits and messages, each with its part in an exchange. A wake-up is no event if a message explains
     /// it: if the thread reads next. Then the waker may be a thread that an interrupt has stopped.
-    pub(super) fn new(waits: &[Wait], rows: &[(Message, Option<Place>)]) -> Self {
+    pub(super) fn new(
+        waits: &[Wait],
+        rows: &[(Message, Option<Place>)],
+        has_wake_ups: bool,
+    ) -> Self {
         let of_waits = waits
             .iter()
             .flat_map(|wait| [Some(wait.thread), wait.waker])
@@ -100,6 +106,10 @@ impl Timeline {
         }
         let mut keep = keep.into_iter().rev();
         events.retain(|_| keep.next().unwrap_or(true));
-        Self { events, threads }
+        Self {
+            events,
+            threads,
+            has_wake_ups,
+        }
     }
 }

@@ -76,7 +76,7 @@ fn trees_reach_across_hosts() {
         {
             continue;
         }
-        let request = simulation.truth[&(outgoing.exchange.end, outgoing.exchange.first_byte)];
+        let request = simulation.request_at(outgoing.exchange.end, outgoing.exchange.first_byte);
         let below = forest.below((found.incoming.len() + at) as u32);
         let incoming = below.iter().filter(|&&node| (node as usize) < truth.len());
         let hosts: Vec<u32> = incoming

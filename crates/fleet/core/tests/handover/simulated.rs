@@ -2,7 +2,7 @@
 //! for each request the truth.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::net::{Ipv4Addr, SocketAddr};
 
 use luc_fleet_core::{End, EndId, HostId, Message, Opener, Packet, Thread, Wait, Way};
@@ -88,7 +88,7 @@ pub(crate) struct Simulation {
     pub(crate) packets: Vec<Packet>,
     pub(crate) waits: Vec<Wait>,
     /// Which request each message is for, by the sender's end and its first byte.
-    pub(crate) truth: HashMap<(EndId, u64), u64>,
+    pub(crate) truth: BTreeMap<(EndId, u64), u64>,
     last_request: u64,
     /// A back end that takes much longer than the others.
     pub(crate) slow_host: Option<usize>,
@@ -115,7 +115,7 @@ impl Simulation {
             messages: Vec::new(),
             packets: Vec::new(),
             waits: Vec::new(),
-            truth: HashMap::new(),
+            truth: BTreeMap::new(),
             last_request: 0,
             slow_host: None,
         }
@@ -203,6 +203,12 @@ impl Simulation {
             });
         }
         [at, at + 1]
+    }
+
+    /// The request that a byte is for, by the sender's end.
+    pub(crate) fn request_at(&self, end: EndId, byte: u64) -> u64 {
+        let last = self.truth.range((end, 0)..=(end, byte)).next_back();
+        last.map_or(0, |(_, request)| *request)
     }
 
     /// The request of the last message that was read from a socket.
