@@ -193,9 +193,11 @@ impl Requests {
                 continue;
             };
             let outgoing = &mut self.outgoing[found];
-            let end =
-                i128::from(outgoing.exchange.first_byte) + i128::from(outgoing.exchange.bytes);
-            if first < end {
+            let begin = i128::from(outgoing.exchange.first_byte);
+            // Bytes that go back in time are of forged rows, and then the search may end anywhere. What may be several
+            // requests is only the first of them.
+            let bytes = begin..begin + i128::from(outgoing.exchange.bytes);
+            if bytes.contains(&first) && (first == begin || outgoing.exchange.sure_until_ns > 0) {
                 incoming.from = Some(found);
                 outgoing.to.get_or_insert(at);
             }
