@@ -99,11 +99,13 @@ impl Paths {
     /// The path from the end of an exchange back to its begin, the earliest part first. The parts follow each other
     /// without a gap, so that they sum to the time between exactly; empty if there is no time between.
     ///
-    /// Running, the path stays with its thread. A wait is the time of whoever ended it: of the thread that woke it, or of
-    /// the one that sent what it then read, as long as it lasted; before that the path is back with the thread. Where
-    /// that one waited itself meanwhile, it is the time of another one, and so on. `place` says when something that happened on another host was on the
-    /// clock of this one ([`Fleet::global_ns`](crate::Fleet::global_ns) with this host as the reference); where it does
-    /// not know, the path stays here.
+    /// Running, the path stays with its thread. A wait is the time of whoever ended it: of the thread that woke it, or
+    /// of the one that sent what it then read, as long as it lasted; before that the path is back with the thread. Where
+    /// that one waited itself meanwhile, it is the time of another one, and so on.
+    ///
+    /// `place` says when something that happened on another host was on the clock of this one
+    /// ([`Fleet::global_ns`](crate::Fleet::global_ns) with this host as the reference); where it does not know, the path
+    /// stays here.
     #[must_use]
     pub fn critical(
         &self,
@@ -241,7 +243,7 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
         }
     }
 
-    /// Goes back over a message's way, from when it woke the thread. Returns who sent it and when, if that was since the thread waits.
+    /// Goes back over a message's way, from when it woke the thread. Returns who sent it, and when on that host.
     fn sender(&mut self, frame: &Frame, wait: &Wait, sent: Side) -> Option<(ThreadId, u64)> {
         let from = ThreadId {
             host: sent.host,

@@ -75,9 +75,9 @@ impl Requests {
     /// A request opens when a thread reads the first bytes of a message after having answered, and ends with the answer
     /// on that connection. What is not known is not guessed.
     ///
-    /// `has_all_waits` says of a host whether all its waits are there, or at least all with a waker. A recorder that sums
-    /// brief waits hides results, and what a thread did for one request then seems to be for the next one. Of such a
-    /// host only answers are effects, and wake-ups tell nothing.
+    /// `has_all_waits` says of a host whether all its waits are there, or at least all with a waker. A recorder that
+    /// sums brief waits hides results, and what a thread did for one request then seems to be for the next one. Of such
+    /// a host only answers are effects, and wake-ups tell nothing.
     #[must_use]
     pub fn find(
         ends: &[End],

@@ -31,7 +31,11 @@ pub(super) fn backward(
         has_results,
     };
     let (mut rounds, mut found) = (vec![Vec::new(); timeline.threads], Vec::new());
-    walk.tasks(|thread, task| rounds[thread].push(task.rounds.len()));
+    walk.tasks(|thread, task| {
+        if task.doubtful.is_empty() {
+            rounds[thread].push(task.rounds.len());
+        }
+    });
     let usual: Vec<usize> = rounds.into_iter().map(usual).collect();
     walk.tasks(|thread, task| {
         let most = usual[thread];
@@ -56,7 +60,8 @@ pub(super) fn backward(
     (found, usual)
 }
 
-/// How many rounds nine in ten of these tasks have at most.
+/// How many rounds nine in ten of these tasks have at most; they are those in which no wake-up was in doubt, as several
+/// tasks that look like one have such a wake-up between them.
 fn usual(mut rounds: Vec<usize>) -> usize {
     if rounds.len() < FEWEST_TASKS {
         return usize::MAX;

@@ -119,6 +119,8 @@ fn saturated_pools_hand_over_as_they_should() {
         (Mode::Pool(16), 8, 20_000, 0.98, 0.005),
         (Mode::PoolAnswers(4), 16, 20_000, 0.98, 0.005),
         (Mode::Scatter(4), 16, 20_000, 0.98, 0.005),
+        // 32 threads that queue for the lock for two thirds of the time: some wake-ups cannot be told from results.
+        (Mode::Scatter(16), 16, 20_000, 0.9, 0.01),
     ];
     for (mode, clients, lock_ns, least_right, most_wrong) in cases {
         let service = Service {
