@@ -186,6 +186,55 @@ codes! {
     }
 }
 
+codes! {
+    /// Which way a message or a packet goes, seen from the connection's own end.
+    pub enum Flow {
+        /// To the other end.
+        #[default]
+        Sent = 0 "sent",
+        /// From the other end.
+        Received = 1 "received",
+    }
+}
+
+codes! {
+    /// What carries a connection.
+    pub enum Family {
+        /// IPv4, also where the socket is of IPv6 and its addresses are mapped.
+        #[default]
+        Ipv4 = 0 "ipv4",
+        /// IPv6.
+        Ipv6 = 1 "ipv6",
+    }
+}
+
+codes! {
+    /// Which end of a connection a socket is.
+    pub enum Side {
+        /// Not known.
+        #[default]
+        Unknown = 0 "unknown",
+        /// It connected.
+        Client = 1 "client",
+        /// It was connected to.
+        Server = 2 "server",
+    }
+}
+
+codes! {
+    /// How the initial sequence numbers of a connection are known.
+    pub enum Sequences {
+        /// They are not.
+        #[default]
+        Unknown = 0 "unknown",
+        /// It was established while it was watched.
+        Seen = 1 "seen",
+        /// It is older than the trace, and they follow from what the kernel has counted since (`bytes_sent`,
+        /// `bytes_retrans`, `bytes_acked`, `bytes_received`).
+        Counted = 2 "counted",
+    }
+}
+
 /// Flags of a block request, as bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(transparent)]

@@ -1,8 +1,8 @@
 //! Any row of any table.
 
 use crate::tables::{
-    BriefWait, Call, Commit, Data, FileSystem, Handle, Lost, Request, Row, Stack, Summary, Sync,
-    Task, Trace, Wait,
+    BriefWait, Call, ClockSample, Commit, Connection, Data, FileSystem, Handle, Lost, Message,
+    Packet, Request, Row, Stack, Summary, Sync, Task, Trace, Wait,
 };
 
 /// Defines [`Event`] with one variant per table.
@@ -45,5 +45,5 @@ macro_rules! events {
 
 events!(
     Sync, Commit, Handle, Wait, BriefWait, Call, Request, Data, Task, FileSystem, Stack, Lost,
-    Summary, Trace
+    Summary, Connection, Message, Packet, ClockSample, Trace
 );

@@ -50,6 +50,10 @@ id! {
     Inode(u64)
 }
 id! {
+    /// One end of a connection in this trace, rows of the `connection` table; 0: not known.
+    ConnectionId(u32)
+}
+id! {
     /// A kernel stack of this trace, a row of the `stack` table; 0: not recorded.
     StackId(u32)
 }

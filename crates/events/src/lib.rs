@@ -17,4 +17,4 @@ pub mod tables;
 
 pub use cause::Cause;
 pub use event::Event;
-pub use ids::{Cgroup, Dev, Inode, Pid, StackId, Tgid, Transaction};
+pub use ids::{Cgroup, ConnectionId, Dev, Inode, Pid, StackId, Tgid, Transaction};

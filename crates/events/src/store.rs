@@ -41,8 +41,13 @@ pub use group::{GroupDecoder, GroupEncoder, Row};
 pub use reader::{Reader, Rows};
 pub use writer::Writer;
 
-/// The version of the vocabulary: the tables, their columns and their meaning. A reader takes its own version only.
-pub const SCHEMA_VERSION: u32 = 1;
+/// The version of the vocabulary: the tables, their columns and their meaning. It grows with each change. Version 2
+/// added the tables `connection`, `message`, `packet` and `clock_sample`.
+pub const SCHEMA_VERSION: u32 = 2;
+
+/// The oldest version that is read. Versions from here on only added tables, and a table without files has no rows, so
+/// their traces mean the same to this version. A change of a table's columns or of their meaning raises this, too.
+pub const OLDEST_VERSION: u32 = 1;
 
 /// The most rows in one segment.
 pub const SEGMENT_ROWS: usize = 1 << 16;

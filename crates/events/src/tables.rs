@@ -4,12 +4,14 @@
 mod block;
 mod frame;
 mod journal;
+mod net;
 mod thread;
 
 pub use crate::store::Row;
 pub use block::{Data, Request};
 pub use frame::{FileSystem, Lost, Stack, Summary, Trace};
 pub use journal::{Commit, Handle, Sync};
+pub use net::{ClockSample, Connection, Message, Packet};
 pub use thread::{BriefWait, Call, Task, Wait};
 
 /// Defines a table: a struct, its name, and the column by which its rows are sorted.

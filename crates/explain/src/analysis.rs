@@ -83,7 +83,13 @@ impl<'a> Analysis<'a> {
             Event::FileSystem(row) => self.file_system(&row),
             Event::Lost(row) => self.lost(&row),
             Event::Summary(row) => self.summary(&row),
-            Event::Stack(_) | Event::Trace(_) => self.totals.rows.count += 1,
+            // What the network carried is a matter of several hosts.
+            Event::Connection(_)
+            | Event::Message(_)
+            | Event::Packet(_)
+            | Event::ClockSample(_)
+            | Event::Stack(_)
+            | Event::Trace(_) => self.totals.rows.count += 1,
         }
     }
 

@@ -26,6 +26,9 @@ enum record_kind {
 	RECORD_CALL,
 	RECORD_REQUEST,
 	RECORD_TASK,
+	RECORD_CONNECTION,
+	RECORD_MESSAGE,
+	RECORD_PACKET,
 };
 
 /* Where something could not be kept: the index of a counter. */
@@ -44,6 +47,10 @@ enum lost_place {
 	LOST_MAP_JOURNALS,
 	LOST_MAP_THREADS,
 	LOST_MAP_STACKS,
+	LOST_CONNECTION,
+	LOST_MESSAGE,
+	LOST_PACKET,
+	LOST_MAP_CONNECTIONS,
 	LOST_PLACES,
 };
 
@@ -224,6 +231,78 @@ struct record_task {
 	char comm[LUC_COMM];
 };
 
+/* Which way bytes go: luc_events::Flow. Also the index of what a connection has for each. */
+enum flow {
+	SENT,
+	RECEIVED,
+	FLOWS,
+};
+
+/* luc_events::Side */
+enum side {
+	SIDE_UNKNOWN,
+	SIDE_CLIENT,
+	SIDE_SERVER,
+};
+
+/* luc_events::Sequences */
+enum sequences {
+	SEQUENCES_UNKNOWN,
+	SEQUENCES_SEEN,
+	SEQUENCES_COUNTED,
+};
+
+/*
+ * Both ends of a connection, as its socket has them, in network order but for
+ * the ports. IPv4 addresses are mapped into IPv6 (::ffff:a.b.c.d).
+ */
+struct ends {
+	u32 namespace;
+	u16 local_port;
+	u16 remote_port;
+	u8 local[16];
+	u8 remote[16];
+};
+
+struct record_connection {
+	u32 kind;
+	u32 connection;
+	u64 at_ns;
+	u64 cookie;
+	u64 opened_ns;
+	u64 closed_ns;
+	u32 initial[FLOWS];
+	u32 opener;
+	u32 opener_process;
+	u32 retransmits;
+	u8 side;
+	u8 sequences;
+	u8 reserved[2];
+	struct ends ends;
+};
+
+struct record_message {
+	u32 kind;
+	u32 connection;
+	u32 thread;
+	u32 process;
+	u64 at_ns;
+	u64 first_byte;
+	u64 bytes;
+	u32 flow;
+	u32 reserved;
+};
+
+struct record_packet {
+	u32 kind;
+	u32 connection;
+	u64 at_ns;
+	u64 first_byte;
+	u64 ack;
+	u32 bytes;
+	u32 flow;
+};
+
 /* Handles of one kind by one thread in one transaction. */
 struct handle_key {
 	u32 dev;
@@ -305,7 +384,8 @@ struct luc_config {
 	u32 hot_mask;
 	/* The scheduler counts how long threads wait for a processor (sched_info_on). */
 	u32 run_delays;
-	u32 reserved;
+	/* The ends of receives are seen (sock_recv_length). */
+	u32 receive_ends;
 	/* By the number of the system call. */
 	u8 call_class[LUC_SYSCALLS];
 	u8 call_test[LUC_SYSCALLS];

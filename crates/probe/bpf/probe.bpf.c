@@ -25,6 +25,9 @@
 #include "block.h"
 #include "data.h"
 #include "task.h"
+#include "net.h"
+#include "message.h"
+#include "packet.h"
 
 /* Some helpers are for programs under the GPL only. */
 char _license[] SEC("license") = "Dual BSD/GPL";

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::ptr::{self, NonNull};
 
 use crate::ProbeError;
-use crate::tracepoints::{HOOKS, Hook, Need};
+use crate::tracepoints::{HOOKS, Hook, NETWORK_HOOKS, Need};
 
 /// Modules that may hold the journal's tracepoints.
 const MODULES: &[&CStr] = &[c"jbd2", c"ext4"];
@@ -22,24 +22,36 @@ const CAP_BPF: u32 = 39;
 pub struct Capability {
     /// Programs that can be loaded.
     pub(crate) hooks: Vec<Hook>,
+    /// Whether the programs that see the network are among them.
+    pub(crate) network: bool,
     /// The events that cannot be recorded, with the reason, one line each.
     pub missing: Vec<String>,
 }
 
 impl Capability {
-    /// Looks at the kernel and at this process.
+    /// Looks at the kernel and at this process; with `network`, also at whether the network can be recorded.
     ///
     /// # Errors
     ///
-    /// When nothing at all can be recorded: no privileges, no BTF, no scheduler tracepoints.
-    pub fn detect() -> Result<Self, ProbeError> {
+    /// When nothing at all can be recorded: no privileges, no BTF, no scheduler tracepoints. With `network` also when
+    /// no messages can be.
+    pub fn detect(network: bool) -> Result<Self, ProbeError> {
         let types = Types::if_allowed()?;
-        let mut found = Self::default();
+        let mut found = Self {
+            network,
+            ..Self::default()
+        };
         let mut lost: Vec<(&str, Vec<&str>)> = Vec::new();
-        for hook in HOOKS {
+        let network_hooks = if network { NETWORK_HOOKS } else { &[] };
+        for (hook, network) in HOOKS
+            .iter()
+            .map(|hook| (hook, false))
+            .chain(network_hooks.iter().map(|hook| (hook, true)))
+        {
             match types.arguments_of(hook.name) {
                 Some(arguments) if arguments >= hook.arguments => found.hooks.push(*hook),
                 _ => match hook.need {
+                    Need::Always if network => return Err(ProbeError::NoNetwork(hook.name)),
                     Need::Always => return Err(ProbeError::NoTracepoint(hook.name)),
                     Need::Extra => {}
                     Need::For(what) => match lost.iter_mut().find(|(known, _)| *known == what) {
@@ -74,6 +86,11 @@ impl Capability {
             );
         }
         Ok(found)
+    }
+
+    /// Whether the program of this name can be loaded.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.hooks.iter().any(|hook| hook.name == name)
     }
 }
 

@@ -9,7 +9,7 @@ pub(crate) fn now_ns() -> u64 {
     read_ns(ClockId::Monotonic)
 }
 
-fn read_ns(clock: ClockId) -> u64 {
+pub(crate) fn read_ns(clock: ClockId) -> u64 {
     let time = clock_gettime(clock);
     time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
 }

@@ -7,6 +7,10 @@ use luc_events::{Cause, Cgroup, Dev, Inode, Pid, StackId, Tgid, Transaction};
 use crate::record;
 use crate::syscalls::BRIEF_CAUSES;
 
+mod net;
+
+pub(crate) use net::{connection, message, packet};
+
 pub(crate) fn sync(raw: &record::Sync) -> Sync {
     Sync {
         thread: Pid(raw.thread),

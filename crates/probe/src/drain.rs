@@ -9,7 +9,8 @@ use luc_events::tables::{Lost, Trace};
 use luc_events::{Cause, Dev, Event, StackId};
 
 use crate::clock::now_ns;
-use crate::load::{END, Links, Programs};
+use crate::clock_sample::{self, Sampler};
+use crate::load::{Links, Programs};
 use crate::record::{
     self, DataKey, DataSum, HandleKey, HandleSum, LOST_PLACES, Plain, SummaryKey, SummarySum, kind,
 };
@@ -39,6 +40,8 @@ pub(crate) struct Session {
     pub(crate) stacks: Stacks,
     pub(crate) trace: Trace,
     pub(crate) summary: bool,
+    /// Whether the clocks are sampled.
+    pub(crate) clocks: bool,
 }
 
 /// Records until `stop` is set, then ends the trace.
@@ -53,6 +56,7 @@ pub(crate) fn run<S: Sink>(
         stacks,
         trace,
         summary,
+        clocks,
     } = session;
     let output = RefCell::new(Output {
         sink,
@@ -86,10 +90,14 @@ pub(crate) fn run<S: Sink>(
         activity: 0,
         last_active: Instant::now(),
     };
+    let mut sampler = clocks.then(Sampler::default);
     let mut slow_due = Instant::now();
     while !stop.load(Ordering::Acquire) {
         std::thread::park_timeout(INTERVAL);
         consume(&ring, &output)?;
+        if let Some(row) = sampler.as_mut().and_then(Sampler::sample_if_due) {
+            output.borrow_mut().send(row)?;
+        }
         calls.look(&programs, &mut links)?;
         state.look_at_sums(&programs, &output)?;
         if slow_due.elapsed() >= SLOW_INTERVAL {
@@ -100,7 +108,7 @@ pub(crate) fn run<S: Sink>(
         output.borrow_mut().sink.tick()?;
     }
     drop(links);
-    programs.visit_threads(END)?;
+    programs.visit_at_end()?;
     consume(&ring, &output)?;
     for _both in 0..2 {
         state.take(&programs, &output)?;
@@ -108,6 +116,9 @@ pub(crate) fn run<S: Sink>(
     }
     state.look_at_losses(&programs, &output)?;
     state.look_at_mounts(&output)?;
+    if clocks {
+        output.borrow_mut().send(clock_sample::read())?;
+    }
     drop(ring);
     let output = output.into_inner();
     let end_ns = now_ns();
@@ -169,6 +180,15 @@ impl<S: Sink> Output<S> {
                 self.send_if(record::Request::read(bytes).map(|raw| decode::request(&raw)))
             }
             kind::TASK => self.send_if(record::Task::read(bytes).map(|raw| decode::task(&raw))),
+            kind::CONNECTION => {
+                self.send_if(record::Connection::read(bytes).map(|raw| decode::connection(&raw)))
+            }
+            kind::MESSAGE => {
+                self.send_if(record::Message::read(bytes).map(|raw| decode::message(&raw)))
+            }
+            kind::PACKET => {
+                self.send_if(record::Packet::read(bytes).map(|raw| decode::packet(&raw)))
+            }
             kind::WAIT => match record::Wait::read(bytes) {
                 Some(raw) => {
                     let (stack, cause) = self.resolve(stacks, raw.stack, raw.brief, raw.on_ns)?;

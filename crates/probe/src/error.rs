@@ -27,6 +27,9 @@ pub enum ProbeError {
     /// A tracepoint that everything rests on is missing.
     #[error("this kernel lacks the tracepoint {0}: recording needs Linux 5.15 or later")]
     NoTracepoint(&'static str),
+    /// A tracepoint without which no messages can be recorded is missing.
+    #[error("--fleet cannot be had: this kernel lacks the tracepoint {0}, which came with Linux 6.16")]
+    NoNetwork(&'static str),
     /// The kernel refused the programs.
     #[error("the kernel refused {what}: {reason}")]
     Refused {

@@ -14,6 +14,7 @@
 
 mod capability;
 mod clock;
+mod clock_sample;
 pub mod contention;
 mod decode;
 mod drain;

@@ -17,8 +17,16 @@ use crate::{ProbeError, messages};
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/probe.bpf.o"));
 
 /// Names of the iterators over all threads: `begin` runs before recording, `end` after it.
-pub(crate) const BEGIN: &str = "begin";
-pub(crate) const END: &str = "end";
+const BEGIN: &str = "begin";
+const END: &str = "end";
+
+/// Names of the iterators over all files, which find the connections that are open when recording begins, and when it
+/// ends.
+const NETWORK_BEGIN: &str = "net_begin";
+const NETWORK_END: &str = "net_end";
+
+/// Maps of the programs that see the network, which are not made without them.
+const NETWORK_MAPS: [&str; 4] = ["connections", "inbounds", "talkers", "peers"];
 
 /// Visits, at most, before recording: after them, threads without a state are lost.
 const VISITS: u32 = 50;
@@ -32,6 +40,7 @@ const WITHOUT_STATE: &str = ".data.without";
 pub(crate) struct Programs {
     object: Object,
     hooks: Vec<&'static str>,
+    network: bool,
 }
 
 /// The attachments to tracepoints. Dropping them ends the recording.
@@ -79,11 +88,19 @@ impl Programs {
             .filter(|hook| config.summary == 0 || hook.name != "sched_waking")
             .map(|hook| hook.name)
             .collect();
+        let network = capability.network;
         for mut program in open.progs_mut() {
             let name = program.name().to_os_string();
-            let wanted =
-                name == BEGIN || name == END || hooks.iter().any(|hook| OsStr::new(hook) == name);
+            let wanted = name == BEGIN
+                || name == END
+                || network && (name == NETWORK_BEGIN || name == NETWORK_END)
+                || hooks.iter().any(|hook| OsStr::new(hook) == name);
             program.set_autoload(wanted);
+        }
+        for name in NETWORK_MAPS {
+            open_map(&mut open, name)?
+                .set_autocreate(network)
+                .map_err(ProbeError::refused("leaving out a map"))?;
         }
         open_map(&mut open, ".rodata.config")?
             .set_initial_value(config.bytes())
@@ -98,7 +115,11 @@ impl Programs {
             what: "the recorder's programs".to_owned(),
             reason: messages::reason(&error),
         })?;
-        let programs = Self { object, hooks };
+        let programs = Self {
+            object,
+            hooks,
+            network,
+        };
         for root in roots {
             programs
                 .map("roots")?
@@ -126,6 +147,9 @@ impl Programs {
         self.give_threads_state()?;
         let others = self.attach_those(|name| !birth(name) && !CALLS.contains(&name))?;
         links.always.extend(others);
+        if self.network {
+            self.visit(NETWORK_BEGIN)?;
+        }
         self.attach_calls(&mut links)?;
         Ok(links)
     }
@@ -137,7 +161,7 @@ impl Programs {
             self.map(WITHOUT_STATE)?
                 .update(&0u32.to_ne_bytes(), &0u32.to_ne_bytes(), MapFlags::ANY)
                 .map_err(ProbeError::refused("changing its maps"))?;
-            self.visit_threads(BEGIN)?;
+            self.visit(BEGIN)?;
             if self.variable(WITHOUT_STATE)? == 0 {
                 break;
             }
@@ -203,8 +227,17 @@ impl Programs {
         Ok(links)
     }
 
-    /// Runs [`BEGIN`] or [`END`] once for each thread.
-    pub(crate) fn visit_threads(&self, name: &str) -> Result<(), ProbeError> {
+    /// Says what is still there at the end: the sums and times of threads, the connections.
+    pub(crate) fn visit_at_end(&self) -> Result<(), ProbeError> {
+        self.visit(END)?;
+        if self.network {
+            self.visit(NETWORK_END)?;
+        }
+        Ok(())
+    }
+
+    /// Runs the iterator of this name, once for each thread or for each open file.
+    fn visit(&self, name: &str) -> Result<(), ProbeError> {
         let refused = || ProbeError::refused("going through all threads");
         for program in self.object.progs_mut() {
             if program.name() == OsStr::new(name) {

@@ -22,6 +22,9 @@ pub(crate) mod kind {
     pub(crate) const CALL: u32 = 5;
     pub(crate) const REQUEST: u32 = 6;
     pub(crate) const TASK: u32 = 7;
+    pub(crate) const CONNECTION: u32 = 8;
+    pub(crate) const MESSAGE: u32 = 9;
+    pub(crate) const PACKET: u32 = 10;
 }
 
 /// Values of [`Task::event`].
@@ -44,7 +47,7 @@ pub(crate) mod call_test {
 }
 
 /// Places of loss, in the order of the counters: a table, or a full map.
-pub(crate) const LOST_PLACES: [&str; 14] = [
+pub(crate) const LOST_PLACES: [&str; 18] = [
     "sync",
     "commit",
     "wait",
@@ -59,6 +62,10 @@ pub(crate) const LOST_PLACES: [&str; 14] = [
     "map journal",
     "map thread",
     "map stack",
+    "connection",
+    "message",
+    "packet",
+    "map connection",
 ];
 
 /// A structure that C fills and Rust reads, or the reverse.
@@ -104,7 +111,7 @@ macro_rules! plain {
         )+
 
         #[cfg(test)]
-        fn layouts() -> Vec<crate::layout::Layout> {
+        pub(super) fn layouts() -> Vec<crate::layout::Layout> {
             vec![$(crate::layout::Layout {
                 name: $c_name,
                 size: size_of::<$name>(),
@@ -118,6 +125,10 @@ macro_rules! plain {
         }
     };
 }
+
+mod net;
+
+pub(crate) use net::{Connection, Ends, Message, Packet};
 
 plain! {
     /// One fsync or the like.
@@ -318,7 +329,7 @@ plain! {
         summary: u32,
         hot_mask: u32,
         run_delays: u32,
-        reserved: u32,
+        receive_ends: u32,
         call_class: [u8; SYSCALLS],
         call_test: [u8; SYSCALLS],
         brief_class: [u8; SYSCALLS],
@@ -340,6 +351,9 @@ mod tests {
             ("RECORD_CALL", kind::CALL as usize),
             ("RECORD_REQUEST", kind::REQUEST as usize),
             ("RECORD_TASK", kind::TASK as usize),
+            ("RECORD_CONNECTION", kind::CONNECTION as usize),
+            ("RECORD_MESSAGE", kind::MESSAGE as usize),
+            ("RECORD_PACKET", kind::PACKET as usize),
             ("TASK_EXIT", task_event::EXIT as usize),
             ("CALL_SYNC", usize::from(call_class::SYNC)),
             ("CALL_OTHER", usize::from(call_class::OTHER)),
@@ -348,7 +362,9 @@ mod tests {
             ("LOST_PLACES", LOST_PLACES.len()),
             ("LUC_STACK_DEPTH", STACK_DEPTH),
         ];
-        layout::agree("events.h", &layouts(), &numbers);
+        let mut all = layouts();
+        all.extend(net::layouts());
+        layout::agree("events.h", &all, &numbers);
     }
 
     #[test]

@@ -50,6 +50,9 @@ pub struct Options {
     /// and a sync on ext4 begins and ends with the file system's own part, but every system call of the machine is
     /// some 0.1 us faster.
     pub calls: bool,
+    /// Whether the network is recorded as well: connections and packets of everybody, messages of recorded threads,
+    /// and samples of the clocks. In the mode of events only.
+    pub network: bool,
     /// The size of the ring buffer, a power of two of at least a page.
     pub ring_bytes: u32,
     /// The command that is recorded, for the trace's description.
@@ -62,6 +65,7 @@ impl Default for Options {
             mode: Mode::default(),
             filter: Filter::default(),
             calls: true,
+            network: false,
             ring_bytes: RING_BYTES,
             command: String::new(),
         }
@@ -89,9 +93,9 @@ impl Recorder {
         options: Options,
         open: impl FnOnce(Trace) -> Result<S, ProbeError>,
     ) -> Result<Self, ProbeError> {
-        let capability = Capability::detect()?;
+        let capability = Capability::detect(options.network)?;
         let symbols = Symbols::read()?;
-        let config = config(&options, &symbols)?;
+        let config = config(&options, &capability, &symbols)?;
         let roots = options.filter.tree_now()?;
         let stacks = Stacks::new(symbols);
         let programs = Programs::load(
@@ -116,6 +120,7 @@ impl Recorder {
             stacks,
             trace,
             summary: options.mode == Mode::Summary,
+            clocks: options.network,
         };
         let thread = std::thread::Builder::new()
             .name("luc-record".to_owned())
@@ -160,7 +165,11 @@ impl Drop for Recorder {
     }
 }
 
-fn config(options: &Options, symbols: &Symbols) -> Result<Config, ProbeError> {
+fn config(
+    options: &Options,
+    capability: &Capability,
+    symbols: &Symbols,
+) -> Result<Config, ProbeError> {
     // Other processors than x86-64's have no function of this name.
     let system_call = symbols.range("do_syscall_64").unwrap_or_default();
     let mut config = Config {
@@ -179,7 +188,7 @@ fn config(options: &Options, symbols: &Symbols) -> Result<Config, ProbeError> {
         summary: u32::from(options.mode == Mode::Summary),
         hot_mask: hot_places() - 1,
         run_delays: u32::from(counts_run_delays()),
-        reserved: 0,
+        receive_ends: u32::from(capability.has("sock_recv_length")),
         call_class: [0; SYSCALLS],
         call_test: [0; SYSCALLS],
         brief_class: [0; SYSCALLS],
@@ -216,7 +225,7 @@ mod tests {
     #[test]
     fn the_programs_load_with_the_scheduler_s_counts_and_without() {
         let (capability, symbols) =
-            match Capability::detect().and_then(|found| Ok((found, Symbols::read()?))) {
+            match Capability::detect(true).and_then(|found| Ok((found, Symbols::read()?))) {
                 Ok(found) => found,
                 Err(error) => {
                     luc_testkit::skipped!("{error}");
@@ -231,7 +240,7 @@ mod tests {
                 };
                 let config = Config {
                     run_delays,
-                    ..config(&options, &symbols).expect("no filter")
+                    ..config(&options, &capability, &symbols).expect("no filter")
                 };
                 let loaded = Programs::load(&capability, &config, 1 << 20, true, &[]);
                 assert!(loaded.is_ok(), "{mode:?} {run_delays}: {loaded:?}");

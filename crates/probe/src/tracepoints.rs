@@ -37,6 +37,7 @@ const FSYNCS: Need = Need::For("what an fsync waits for");
 const HANDLES: Need = Need::For("who made transactions large");
 const REQUESTS: Need = Need::For("block requests");
 const FAST: Need = Need::For("ext4 fast commits");
+const PACKETS: Need = Need::For("packets");
 
 /// All programs on tracepoints.
 pub(crate) const HOOKS: &[Hook] = &[
@@ -72,4 +73,16 @@ pub(crate) const HOOKS: &[Hook] = &[
     hook("block_rq_insert", 1, REQUESTS),
     hook("block_rq_issue", 1, REQUESTS),
     hook("block_rq_complete", 3, REQUESTS),
+];
+
+/// The programs that see the network.
+pub(crate) const NETWORK_HOOKS: &[Hook] = &[
+    hook("inet_sock_set_state", 3, Need::Always),
+    hook("tcp_destroy_sock", 1, Need::Always),
+    hook("tcp_sendmsg_locked", 4, Need::Always),
+    hook("sock_send_length", 3, Need::Always),
+    hook("tcp_rcv_space_adjust", 1, Need::Always),
+    hook("sock_recv_length", 3, Need::Extra),
+    hook("net_dev_start_xmit", 2, PACKETS),
+    hook("netif_receive_skb", 1, PACKETS),
 ];

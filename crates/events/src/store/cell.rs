@@ -5,9 +5,10 @@ use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 
 use crate::codes::{
-    CallKind, CommitKind, Direction, RequestFlags, RequestKind, Summarized, SyncKind, WaitState,
+    CallKind, CommitKind, Direction, Family, Flow, RequestFlags, RequestKind, Sequences, Side,
+    Summarized, SyncKind, WaitState,
 };
-use crate::{Cause, Cgroup, Dev, Inode, Pid, StackId, Tgid, Transaction};
+use crate::{Cause, Cgroup, ConnectionId, Dev, Inode, Pid, StackId, Tgid, Transaction};
 
 /// A value that its column's type cannot mean, such as a name of no cause.
 #[derive(Debug)]
@@ -72,6 +73,23 @@ impl Cell for u64 {
 
     fn load(value: &i64, _: &mut ()) -> Result<Self, BadCell> {
         Ok(value.cast_unsigned())
+    }
+}
+
+impl Cell for i64 {
+    type Physical = Int64Type;
+    type Known = ();
+
+    fn logical_type() -> Option<LogicalType> {
+        Some(LogicalType::integer(64, true))
+    }
+
+    fn store(&self) -> i64 {
+        *self
+    }
+
+    fn load(value: &i64, _: &mut ()) -> Result<Self, BadCell> {
+        Ok(*value)
     }
 }
 
@@ -156,6 +174,7 @@ wrapped!(
     Tgid(u32),
     Cgroup(u64),
     Inode(u64),
+    ConnectionId(u32),
     StackId(u32),
     Dev(u32),
     RequestFlags(u32)
@@ -226,6 +245,10 @@ named!(
     RequestKind,
     Direction,
     Summarized,
+    Flow,
+    Family,
+    Side,
+    Sequences,
     Cause
 );
 

@@ -51,14 +51,16 @@ pub enum StoreError {
         segment: u32,
     },
     /// The trace was written by another version.
-    #[error("{path}: the trace has schema version {found}, this program reads {supported}; use the version of luc that recorded it", path = .path.display())]
+    #[error("{path}: the trace has schema version {found}, this program reads {oldest} to {newest}; use the version of luc that recorded it", path = .path.display())]
     Version {
         /// The file.
         path: PathBuf,
         /// The version found.
         found: String,
-        /// The version that can be read.
-        supported: u32,
+        /// The oldest version that can be read.
+        oldest: u32,
+        /// The newest.
+        newest: u32,
     },
     /// Rows could not be encoded.
     #[error("{path}: cannot encode rows of table {table}: {reason}; please report this", path = .path.display())]

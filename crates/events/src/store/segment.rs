@@ -12,7 +12,7 @@ use parquet::file::writer::SerializedFileWriter;
 
 use super::group::{GroupBytes, GroupEncoder, Row, kind};
 use super::kind::TableKind;
-use super::{SCHEMA_VERSION, StoreError};
+use super::{OLDEST_VERSION, SCHEMA_VERSION, StoreError};
 
 /// Parquet's magic number.
 const PARQUET_MAGIC: &[u8; 4] = b"PAR1";
@@ -262,11 +262,16 @@ fn check_metadata(
             .unwrap_or_default()
     };
     let version = value(SCHEMA_KEY);
-    if version != SCHEMA_VERSION.to_string() {
+    let readable = OLDEST_VERSION..=SCHEMA_VERSION;
+    if !version
+        .parse()
+        .is_ok_and(|number: u32| readable.contains(&number))
+    {
         return Err(StoreError::Version {
             path: path.to_path_buf(),
             found: version.to_owned(),
-            supported: SCHEMA_VERSION,
+            oldest: OLDEST_VERSION,
+            newest: SCHEMA_VERSION,
         });
     }
     if value(TABLE_KEY) != kind.name {

@@ -6,12 +6,13 @@ use std::{env, fs};
 
 use luc_events::Cause;
 use luc_events::codes::{
-    CallKind, CommitKind, Direction, RequestKind, Summarized, SyncKind, WaitState,
+    CallKind, CommitKind, Direction, Family, Flow, RequestKind, Sequences, Side, Summarized,
+    SyncKind, WaitState,
 };
 use luc_events::store::SCHEMA_VERSION;
 use luc_events::tables::{
-    BriefWait, Call, Commit, Data, FileSystem, Handle, Lost, Request, Row, Stack, Summary, Sync,
-    Task, Trace, Wait,
+    BriefWait, Call, ClockSample, Commit, Connection, Data, FileSystem, Handle, Lost, Message,
+    Packet, Request, Row, Stack, Summary, Sync, Task, Trace, Wait,
 };
 
 /// Documentation's links to other items are code's business.
@@ -35,6 +36,7 @@ fn describe<T: Row>(page: &mut String) {
             None => format!("{}", column.physical_type),
         };
         let logical = match logical.as_str() {
+            text if text.contains("64") && text.contains("is_signed: true") => "i64",
             text if text.contains("64") => "u64",
             text if text.contains("32") => "u32",
             "String" => "text",
@@ -67,7 +69,7 @@ fn page() -> String {
     }
     describe_all!(
         Sync, Commit, Handle, Wait, BriefWait, Call, Request, Data, Task, FileSystem, Stack, Lost,
-        Summary, Trace
+        Summary, Connection, Message, Packet, ClockSample, Trace
     );
     page.push_str("\n## Names\n\n| column | values |\n|---|---|\n");
     macro_rules! names {
@@ -81,7 +83,8 @@ fn page() -> String {
     names!(
         "`cause`" Cause, "`sync.kind`" SyncKind, "`commit.kind`" CommitKind, "`call.kind`" CallKind,
         "`wait.state`" WaitState, "`request.kind`" RequestKind, "`data.direction`" Direction,
-        "`summary.what`" Summarized
+        "`summary.what`" Summarized, "`message.direction`, `packet.direction`" Flow, "`connection.family`" Family,
+        "`connection.side`" Side, "`connection.sequences`" Sequences
     );
     page
 }

@@ -45,6 +45,11 @@ pub(crate) struct Args {
     #[arg(long)]
     summary: bool,
 
+    /// Record what the network carries, too: sends and receives on TCP connections, packets and the clocks, by which
+    /// the traces of several hosts are put together. Connections and packets are recorded of all processes
+    #[arg(long, conflicts_with = "summary")]
+    fleet: bool,
+
     /// With a command: record all processes, not only the command's
     #[arg(long, short, requires = "command")]
     all: bool,
@@ -135,6 +140,7 @@ fn options(args: &Args) -> anyhow::Result<Options> {
             ..args.selection.filter()?
         },
         calls: !args.no_calls,
+        network: args.fleet,
         ring_bytes: ring_bytes(&args.buffer)?,
         command: command.join(" "),
     })

@@ -1,0 +1,126 @@
+//! What the network carried: connections, messages, packets; and the host's clocks, by which hosts are compared.
+
+use super::table;
+use crate::codes::{Family, Flow, Sequences, Side};
+use crate::{ConnectionId, Inode, Pid, Tgid};
+
+table! {
+    /// One end of a TCP connection that was established: a socket. A connection within one host has two rows, with the
+    /// same addresses and initial sequence numbers, exchanged. One row when it is first seen, one when its socket is
+    /// destroyed or the trace ends; the later row counts.
+    ///
+    /// The pair of initial sequence numbers names a connection on both of its hosts, because address translation does
+    /// not change them.
+    pub struct Connection in "connection" by at_ns {
+        /// When the row was taken.
+        pub at_ns: u64,
+        /// The connection's number within this trace.
+        pub connection: ConnectionId,
+        /// The kernel's own number of the socket, as `ss -e` shows it (in hexadecimal, `sk`).
+        pub cookie: u64,
+        /// Its network namespace: the inode number of `/proc/PID/ns/net`.
+        pub namespace: Inode,
+        /// What its packets are, whatever the family of the socket.
+        pub family: Family,
+        /// This end's address.
+        pub local_address: String,
+        /// This end's port.
+        pub local_port: u32,
+        /// The other end's address, as this end sees it.
+        pub remote_address: String,
+        /// The other end's port, as this end sees it.
+        pub remote_port: u32,
+        /// Whether this end connected or was connected to.
+        pub side: Side,
+        /// The initial sequence number (that of the SYN) of what this end sends; 0 if `sequences` is unknown.
+        pub initial_sent: u32,
+        /// The initial sequence number of what this end receives; 0 if `sequences` is unknown.
+        pub initial_received: u32,
+        /// How the initial sequence numbers are known.
+        pub sequences: Sequences,
+        /// When it was established; 0: before the trace.
+        pub opened_ns: u64,
+        /// When it was closed (TCP_CLOSE); 0: it had not been.
+        pub closed_ns: u64,
+        /// The thread that connected; at other connections the first recorded thread that sent or received on it.
+        pub opener: Pid,
+        /// Its process; of a connection that is older than the trace a process that has it open.
+        pub opener_process: Tgid,
+        /// Segments that it has sent again, since it was opened.
+        pub retransmits: u32,
+    }
+}
+
+table! {
+    /// One send or receive of one recorded thread on one connection; a call that moved nothing (EAGAIN) and one that
+    /// only looked (MSG_PEEK) have no row. If threads send on one connection at once, a call can have several rows.
+    ///
+    /// Bytes are counted from the first of their direction, as 0: sequence number `first_byte` + 1 + the direction's
+    /// initial sequence number, modulo 2^32, without the end of wrapping. Of a connection whose initial sequence
+    /// numbers are unknown `first_byte` begins with the sequence number itself. Who sent a byte is told by the row of
+    /// the other end, direction `sent`, whose range has that byte.
+    pub struct Message in "message" by at_ns {
+        /// Sent: when its first byte was handed to TCP, which is before any packet with it. Received: when the last of
+        /// its bytes had been copied to the thread.
+        pub at_ns: u64,
+        /// The thread.
+        pub thread: Pid,
+        /// Its process.
+        pub process: Tgid,
+        /// The connection.
+        pub connection: ConnectionId,
+        /// Sent or received.
+        pub direction: Flow,
+        /// How many bytes of this direction came before it.
+        pub first_byte: u64,
+        /// How many bytes it has.
+        pub bytes: u64,
+    }
+}
+
+table! {
+    /// A TCP packet at a network device, of whoever's connection; few of many, which both ends choose alike where
+    /// they choose from the same packets. A packet here can be several on the wire, and the reverse: devices and the
+    /// kernel cut and join them.
+    ///
+    /// Only what is new is in a row: bytes that no packet before had in this direction, and an acknowledgment beyond
+    /// all before. So a row of `sent` has the first transmission of its bytes, and one of `received` their first
+    /// arrival.
+    pub struct Packet in "packet" by at_ns {
+        /// Sent: when it was handed to the device's driver. Received: when it came from there.
+        pub at_ns: u64,
+        /// The connection.
+        pub connection: ConnectionId,
+        /// Sent or received.
+        pub direction: Flow,
+        /// How many bytes of this direction came before it.
+        pub first_byte: u64,
+        /// How many bytes it has; 0: no new ones.
+        pub bytes: u64,
+        /// How many bytes of the other direction it is the first to acknowledge all of (the end of a connection, FIN,
+        /// counts one); 0: nothing new.
+        pub ack: u64,
+    }
+}
+
+table! {
+    /// The host's clocks, ten times a second. They are read one after the other; the reading is as narrow as the best of
+    /// a few attempts.
+    pub struct ClockSample in "clock_sample" by at_ns {
+        /// CLOCK_MONOTONIC, read first.
+        pub at_ns: u64,
+        /// How long later it was when all others had been read.
+        pub width_ns: u64,
+        /// CLOCK_MONOTONIC_RAW, which nothing adjusts, read second.
+        pub raw_ns: u64,
+        /// CLOCK_BOOTTIME, read third.
+        pub boottime_ns: u64,
+        /// CLOCK_REALTIME, read last.
+        pub realtime_ns: u64,
+        /// The rate at which `adjtimex` has CLOCK_MONOTONIC run, in parts per billion of its nominal rate, less that:
+        /// `freq` and `tick` together.
+        pub rate_ppb: i64,
+        /// What `adjtimex` still slews by, in nanoseconds (`offset`).
+        pub slew_ns: i64,
+    }
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Messages: what a thread sends and receives on a connection, in the bytes of
+ * its streams. A send is noted when it begins, as its packets leave before it
+ * ends.
+ */
+#ifndef LUC_MESSAGE_H
+#define LUC_MESSAGE_H
+
+/* A thread that sends or receives. */
+struct talker {
+	/* The socket of the send that it is in, and where this began; 0: none. */
+	u64 send_sock;
+	u64 send_ns;
+	u64 send_first;
+	/* How much of the call was left to send then, and what rows there are for already. */
+	u64 send_left;
+	u64 send_done;
+	/* The socket that it receives from, and what of it; 0: none. */
+	u64 receive_sock;
+	u64 receive_ns;
+	u64 receive_first;
+	u64 receive_end;
+	u32 send_connection;
+	u32 receive_connection;
+	/* A row of the task table has been sent. */
+	u32 introduced;
+	u32 reserved;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct talker);
+} talkers SEC(".maps");
+
+static __always_inline struct talker *made_talker(struct task_struct *task)
+{
+	struct talker *talker;
+
+	talker = bpf_task_storage_get(&talkers, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!talker)
+		count_lost(LOST_MAP_THREADS);
+	return talker;
+}
+
+static __always_inline void send_message(struct task_struct *task, struct talker *talker, u32 flow,
+					 u32 connection, u64 at_ns, u64 first, u64 bytes)
+{
+	struct record_message *record;
+	struct thread *thread;
+
+	if (!talker->introduced) {
+		thread = thread_of(task);
+		if (thread)
+			introduce(task, thread);
+		talker->introduced = 1;
+	}
+	record = reserve(record_message, LOST_MESSAGE);
+	if (!record)
+		return;
+	record->kind = RECORD_MESSAGE;
+	record->connection = connection;
+	record->thread = task->pid;
+	record->process = task->tgid;
+	record->at_ns = at_ns;
+	record->first_byte = first;
+	record->bytes = bytes;
+	record->flow = flow;
+	record->reserved = 0;
+	submit(record);
+}
+
+static __always_inline void note_opener(struct task_struct *task, struct connection *connection)
+{
+	if (connection->opener)
+		return;
+	connection->opener = task->pid;
+	connection->opener_process = task->tgid;
+}
+
+/* TLS in the kernel and the like send other bytes than they are given. */
+static __always_inline bool has_upper_protocol(struct tcp_sock *tcp)
+{
+	return bpf_core_field_exists(tcp->inet_conn.icsk_ulp_ops) && tcp->inet_conn.icsk_ulp_ops;
+}
+
+/* Since Linux 6.16. Called for each piece that is copied to the socket, before it is. */
+SEC("tp_btf/tcp_sendmsg_locked")
+int BPF_PROG(tcp_sendmsg_locked, struct sock *sk, struct msghdr *message)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	u64 left = message->msg_iter.count, first, sent;
+	struct connection *connection;
+	struct talker *talker;
+	struct tcp_sock *tcp;
+
+	if (!hot_of(task))
+		return 0;
+	tcp = bpf_skc_to_tcp_sock(sk);
+	if (!tcp)
+		return 0;
+	connection = connection_of(sk, tcp);
+	talker = made_talker(task);
+	if (!connection || !talker)
+		return 0;
+	first = offset_of(connection->base[SENT], connection->message_end[SENT], tcp->write_seq);
+	connection->message_end[SENT] = first;
+	if (talker->send_sock == (u64)sk) {
+		sent = talker->send_left - left;
+		if (has_upper_protocol(tcp) || first == talker->send_first + sent)
+			return 0;
+		/* Another thread has sent while this one waited for room. */
+		send_message(task, talker, SENT, talker->send_connection, talker->send_ns,
+			     talker->send_first, sent);
+		talker->send_done += sent;
+	} else {
+		talker->send_sock = (u64)sk;
+		talker->send_connection = connection->id;
+		talker->send_done = 0;
+		note_opener(task, connection);
+	}
+	talker->send_first = first;
+	talker->send_left = left;
+	talker->send_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* Since Linux 6.3. The end of each send. */
+SEC("tp_btf/sock_send_length")
+int BPF_PROG(sock_send_length, struct sock *sk, int result)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct connection *connection;
+	struct talker *talker;
+	struct tcp_sock *tcp;
+	u64 bytes, end;
+
+	if (!hot_of(task))
+		return 0;
+	talker = bpf_task_storage_get(&talkers, task, NULL, 0);
+	if (!talker || talker->send_sock != (u64)sk)
+		return 0;
+	talker->send_sock = 0;
+	tcp = bpf_skc_to_tcp_sock(sk);
+	if (result <= 0 || !tcp)
+		return 0;
+	bytes = result - talker->send_done;
+	if (has_upper_protocol(tcp)) {
+		connection = bpf_sk_storage_get(&connections, sk, NULL, 0);
+		if (!connection)
+			return 0;
+		end = offset_of(connection->base[SENT], talker->send_first, tcp->write_seq);
+		bytes = end - talker->send_first;
+	}
+	if (bytes)
+		send_message(task, talker, SENT, talker->send_connection, talker->send_ns,
+			     talker->send_first, bytes);
+	return 0;
+}
+
+static __always_inline void send_received(struct task_struct *task, struct talker *talker)
+{
+	if (!talker->receive_sock)
+		return;
+	talker->receive_sock = 0;
+	send_message(task, talker, RECEIVED, talker->receive_connection, talker->receive_ns,
+		     talker->receive_first, talker->receive_end - talker->receive_first);
+}
+
+/*
+ * Called after each piece that was copied to the thread. Other threads than the
+ * recorded ones move the connection's end, too.
+ */
+SEC("tp_btf/tcp_rcv_space_adjust")
+int BPF_PROG(tcp_rcv_space_adjust, struct sock *sk)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct connection *connection;
+	struct talker *talker;
+	struct tcp_sock *tcp;
+	u64 first, end;
+	u32 copied;
+
+	tcp = bpf_skc_to_tcp_sock(sk);
+	if (!tcp)
+		return 0;
+	connection = connection_of(sk, tcp);
+	if (!connection)
+		return 0;
+	copied = tcp->copied_seq;
+	/* The end of the stream, FIN, is no byte. */
+	if (copied == tcp->rcv_nxt && has_received_fin(sk))
+		copied--;
+	first = connection->message_end[RECEIVED];
+	end = offset_of(connection->base[RECEIVED], first, copied);
+	if (end <= first)
+		return 0;
+	connection->message_end[RECEIVED] = end;
+	/* Without an owner no thread receives: the kernel reads ahead for an upper protocol. */
+	if (!hot_of(task) || !sk->sk_lock.owned)
+		return 0;
+	note_opener(task, connection);
+	talker = made_talker(task);
+	if (!talker)
+		return 0;
+	if (talker->receive_sock != (u64)sk || talker->receive_end != first) {
+		send_received(task, talker);
+		talker->receive_sock = (u64)sk;
+		talker->receive_connection = connection->id;
+		talker->receive_first = first;
+	}
+	talker->receive_end = end;
+	talker->receive_ns = bpf_ktime_get_ns();
+	if (!config.receive_ends)
+		send_received(task, talker);
+	return 0;
+}
+
+/* Since Linux 6.3. The end of each receive. */
+SEC("tp_btf/sock_recv_length")
+int BPF_PROG(sock_recv_length, struct sock *sk, int result)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct talker *talker;
+
+	if (!hot_of(task))
+		return 0;
+	talker = bpf_task_storage_get(&talkers, task, NULL, 0);
+	if (talker && talker->receive_sock == (u64)sk)
+		send_received(task, talker);
+	return 0;
+}
+
+#endif /* LUC_MESSAGE_H */

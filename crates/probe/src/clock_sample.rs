@@ -1,0 +1,115 @@
+//! Samples of the host's clocks, by which the clocks of hosts are compared.
+
+use std::time::{Duration, Instant};
+
+use luc_events::tables::ClockSample;
+use rustix::time::ClockId;
+
+use crate::clock::read_ns;
+
+/// How often the clocks are read.
+const INTERVAL: Duration = Duration::from_millis(100);
+/// Readings of which the narrowest is kept: some are interrupted.
+const ATTEMPTS: u32 = 5;
+
+/// Says when a sample is due.
+#[derive(Debug, Default)]
+pub(crate) struct Sampler {
+    last: Option<Instant>,
+}
+
+impl Sampler {
+    /// A sample, if the last one is old enough. To be called more often than samples are wanted.
+    pub(crate) fn sample_if_due(&mut self) -> Option<ClockSample> {
+        let now = Instant::now();
+        let due = self.last.is_none_or(|last| now - last >= INTERVAL);
+        if !due {
+            return None;
+        }
+        // In step with the clock and not with the caller, who comes a little late each time.
+        self.last = Some(match self.last {
+            Some(last) if now - last < 2 * INTERVAL => last + INTERVAL,
+            _ => now,
+        });
+        Some(read())
+    }
+}
+
+/// Reads the clocks.
+pub(crate) fn read() -> ClockSample {
+    let mut best = read_once();
+    for _ in 1..ATTEMPTS {
+        let next = read_once();
+        if next.width_ns < best.width_ns {
+            best = next;
+        }
+    }
+    let (rate_ppb, slew_ns) = adjustment();
+    ClockSample {
+        rate_ppb,
+        slew_ns,
+        ..best
+    }
+}
+
+fn read_once() -> ClockSample {
+    let at_ns = read_ns(ClockId::Monotonic);
+    let raw_ns = read_ns(ClockId::MonotonicRaw);
+    let boottime_ns = read_ns(ClockId::Boottime);
+    let realtime_ns = read_ns(ClockId::Realtime);
+    ClockSample {
+        at_ns,
+        width_ns: read_ns(ClockId::Monotonic).saturating_sub(at_ns),
+        raw_ns,
+        boottime_ns,
+        realtime_ns,
+        rate_ppb: 0,
+        slew_ns: 0,
+    }
+}
+
+/// By how much `adjtimex` has the clock run faster, parts per billion, and what it still slews by, nanoseconds.
+fn adjustment() -> (i64, i64) {
+    // SAFETY: all zeros is a value of this structure of integers; without modes the call only reads.
+    let mut state: libc::timex = unsafe { std::mem::zeroed() };
+    // SAFETY: the structure lives until the call returns.
+    if unsafe { libc::adjtimex(&raw mut state) } < 0 {
+        return (0, 0);
+    }
+    let in_ns = state.status & libc::STA_NANO != 0;
+    let slew_ns = if in_ns {
+        state.offset
+    } else {
+        state.offset.saturating_mul(1000)
+    };
+    (rate_ppb(state.freq, state.tick), slew_ns)
+}
+
+/// The rate of a `freq`, in 2^-16 parts per million, and a `tick`, in microseconds per hundredth of a second.
+fn rate_ppb(freq: i64, tick: i64) -> i64 {
+    const NOMINAL_TICK_US: i64 = 10_000;
+    (freq.saturating_mul(1000) >> 16) + (tick - NOMINAL_TICK_US) * 100_000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_is_that_of_frequency_and_tick() {
+        assert_eq!(rate_ppb(0, 10_000), 0);
+        // 1 ppm, and 100 ppm less.
+        assert_eq!(rate_ppb(1 << 16, 10_000), 1000);
+        assert_eq!(rate_ppb(-(100 << 16), 10_001), 0);
+    }
+
+    #[test]
+    fn a_sample_lies_between_two_readings() {
+        let before = read_ns(ClockId::MonotonicRaw);
+        let sample = read();
+        assert!(sample.raw_ns >= before);
+        assert!(sample.raw_ns <= read_ns(ClockId::MonotonicRaw));
+        assert!(sample.at_ns + sample.width_ns <= read_ns(ClockId::Monotonic));
+        assert!(sample.boottime_ns >= sample.at_ns);
+    }
+}

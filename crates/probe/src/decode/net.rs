@@ -1,0 +1,85 @@
+//! Connections, messages and packets.
+
+use std::net::Ipv6Addr;
+
+use luc_events::codes::{Family, Flow, Sequences, Side};
+use luc_events::tables::{Connection, Message, Packet};
+use luc_events::{ConnectionId, Inode, Pid, Tgid};
+
+use crate::record;
+
+pub(crate) fn connection(raw: &record::Connection) -> Connection {
+    let (family, local_address) = address(raw.ends.local);
+    let (_, remote_address) = address(raw.ends.remote);
+    let [initial_sent, initial_received] = raw.initial;
+    Connection {
+        at_ns: raw.at_ns,
+        connection: ConnectionId(raw.connection),
+        cookie: raw.cookie,
+        namespace: Inode(u64::from(raw.ends.namespace)),
+        family,
+        local_address,
+        local_port: u32::from(raw.ends.local_port),
+        remote_address,
+        remote_port: u32::from(raw.ends.remote_port),
+        side: Side::from_code(raw.side).unwrap_or_default(),
+        initial_sent,
+        initial_received,
+        sequences: Sequences::from_code(raw.sequences).unwrap_or_default(),
+        opened_ns: raw.opened_ns,
+        closed_ns: raw.closed_ns,
+        opener: Pid(raw.opener),
+        opener_process: Tgid(raw.opener_process),
+        retransmits: raw.retransmits,
+    }
+}
+
+/// What carries an address, and its text.
+fn address(bytes: [u8; 16]) -> (Family, String) {
+    let address = Ipv6Addr::from(bytes);
+    match address.to_ipv4_mapped() {
+        Some(mapped) => (Family::Ipv4, mapped.to_string()),
+        None => (Family::Ipv6, address.to_string()),
+    }
+}
+
+pub(crate) fn message(raw: &record::Message) -> Message {
+    Message {
+        at_ns: raw.at_ns,
+        thread: Pid(raw.thread),
+        process: Tgid(raw.process),
+        connection: ConnectionId(raw.connection),
+        direction: flow(raw.flow),
+        first_byte: raw.first_byte,
+        bytes: raw.bytes,
+    }
+}
+
+pub(crate) fn packet(raw: &record::Packet) -> Packet {
+    Packet {
+        at_ns: raw.at_ns,
+        connection: ConnectionId(raw.connection),
+        direction: flow(raw.flow),
+        first_byte: raw.first_byte,
+        bytes: u64::from(raw.bytes),
+        ack: raw.ack,
+    }
+}
+
+fn flow(code: u32) -> Flow {
+    Flow::from_code(code as u8).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mapped_addresses_are_those_of_their_packets() {
+        let mapped = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 1, 2, 3];
+        assert_eq!(address(mapped), (Family::Ipv4, "10.1.2.3".to_owned()));
+        let mut plain = [0; 16];
+        (plain[0], plain[1], plain[15]) = (0xfd, 0x11, 2);
+        assert_eq!(address(plain), (Family::Ipv6, "fd11::2".to_owned()));
+    }
+}

@@ -1,0 +1,56 @@
+//! The layouts of what the network carried.
+
+use super::Plain;
+
+plain! {
+    /// Both ends of a connection.
+    struct Ends = "ends" {
+        namespace: u32,
+        local_port: u16,
+        remote_port: u16,
+        local: [u8; 16],
+        remote: [u8; 16],
+    }
+
+    /// One end of a connection, when it is first seen or when it has ended.
+    struct Connection = "record_connection" {
+        kind: u32,
+        connection: u32,
+        at_ns: u64,
+        cookie: u64,
+        opened_ns: u64,
+        closed_ns: u64,
+        initial: [u32; 2],
+        opener: u32,
+        opener_process: u32,
+        retransmits: u32,
+        side: u8,
+        sequences: u8,
+        reserved: [u8; 2],
+        ends: Ends,
+    }
+
+    /// One send or receive.
+    struct Message = "record_message" {
+        kind: u32,
+        connection: u32,
+        thread: u32,
+        process: u32,
+        at_ns: u64,
+        first_byte: u64,
+        bytes: u64,
+        flow: u32,
+        reserved: u32,
+    }
+
+    /// One packet that was kept.
+    struct Packet = "record_packet" {
+        kind: u32,
+        connection: u32,
+        at_ns: u64,
+        first_byte: u64,
+        ack: u64,
+        bytes: u32,
+        flow: u32,
+    }
+}
