@@ -44,6 +44,22 @@ macro_rules! events {
 }
 
 events!(
-    Sync, Commit, Handle, Wait, BriefWait, Call, Request, Data, Task, FileSystem, Stack, Lost,
-    Summary, Connection, Message, Packet, ClockSample, Trace
+    Sync,
+    Commit,
+    Handle,
+    Wait,
+    BriefWait,
+    Call,
+    Request,
+    Data,
+    Task,
+    FileSystem,
+    Stack,
+    Lost,
+    Summary,
+    Connection,
+    Message,
+    Packet,
+    ClockSample,
+    Trace
 );

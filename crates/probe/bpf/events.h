@@ -85,6 +85,13 @@ enum brief_class {
 	BRIEF_FROZEN,
 };
 
+/* What a call that sends comes back with. */
+enum send_class {
+	SEND_NONE,
+	SEND_BYTES,
+	SEND_MESSAGES,
+};
+
 enum wait_state {
 	WAIT_PREEMPTED,
 	WAIT_INTERRUPTIBLE,
@@ -386,11 +393,15 @@ struct luc_config {
 	u32 run_delays;
 	/* The ends of receives are seen (sock_recv_length). */
 	u32 receive_ends;
+	/* The beginning and the end of sends are seen (tcp_sendmsg_locked, sock_send_length). */
+	u32 send_begins;
+	u32 send_ends;
 	/* By the number of the system call. */
 	u8 call_class[LUC_SYSCALLS];
 	u8 call_test[LUC_SYSCALLS];
 	/* brief_class + 1; 0: only a stack can tell why it sleeps. */
 	u8 brief_class[LUC_SYSCALLS];
+	u8 send_class[LUC_SYSCALLS];
 };
 
 #endif /* LUC_EVENTS_H */

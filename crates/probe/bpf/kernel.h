@@ -70,6 +70,7 @@ enum {
 #define TASK_DEAD 0x0080
 #define S_IFMT 0170000
 #define S_IFREG 0100000
+#define S_IFSOCK 0140000
 #define EXT4_SUPER_MAGIC 0xEF53
 #define O_CREAT 0100
 #define F_UNLCK 2
@@ -137,6 +138,7 @@ struct address_space {
 
 struct file {
 	struct inode *f_inode;
+	void *private_data;
 };
 
 struct file_lock {

@@ -127,6 +127,35 @@ int BPF_PROG(tcp_sendmsg_locked, struct sock *sk, struct msghdr *message)
 	return 0;
 }
 
+/*
+ * A send whose beginning was not seen. If threads send on one connection at once,
+ * their bytes may be taken for each other's.
+ */
+static __always_inline void sent_until_now(struct task_struct *task, struct sock *sk, int result)
+{
+	struct connection *connection;
+	struct talker *talker;
+	struct tcp_sock *tcp;
+	u64 end, bytes;
+
+	tcp = bpf_skc_to_tcp_sock(sk);
+	if (!tcp || result <= 0)
+		return;
+	connection = connection_of(sk, tcp);
+	talker = made_talker(task);
+	if (!connection || !talker)
+		return;
+	note_opener(task, connection);
+	end = offset_of(connection->base[SENT], connection->message_end[SENT], tcp->write_seq);
+	bytes = has_upper_protocol(tcp) ? end - connection->message_end[SENT] : result;
+	connection->message_end[SENT] = end;
+	if (bytes && bytes <= end)
+		send_message(task, talker, SENT, connection->id,
+			     talker->send_ns ? talker->send_ns : bpf_ktime_get_ns(), end - bytes,
+			     bytes);
+	talker->send_ns = 0;
+}
+
 /* Since Linux 6.3. The end of each send. */
 SEC("tp_btf/sock_send_length")
 int BPF_PROG(sock_send_length, struct sock *sk, int result)
@@ -139,6 +168,10 @@ int BPF_PROG(sock_send_length, struct sock *sk, int result)
 
 	if (!hot_of(task))
 		return 0;
+	if (!config.send_begins) {
+		sent_until_now(task, sk, result);
+		return 0;
+	}
 	talker = bpf_task_storage_get(&talkers, task, NULL, 0);
 	if (!talker || talker->send_sock != (u64)sk)
 		return 0;
@@ -230,6 +263,76 @@ int BPF_PROG(sock_recv_length, struct sock *sk, int result)
 	talker = bpf_task_storage_get(&talkers, task, NULL, 0);
 	if (talker && talker->receive_sock == (u64)sk)
 		send_received(task, talker);
+	return 0;
+}
+
+/* What was received and is still held of a thread, read once after recording: splice has no such
+ * end. */
+SEC("iter/task")
+int message_end(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct talker *talker;
+
+	if (!task)
+		return 0;
+	talker = bpf_task_storage_get(&talkers, task, NULL, 0);
+	if (talker)
+		send_received(task, talker);
+	return 0;
+}
+
+/* Before Linux 6.16: when a call that may send begins. */
+SEC("tp_btf/sys_enter")
+int BPF_PROG(send_enter, struct pt_regs *regs, long number)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct talker *talker;
+
+	if (number < 0 || number >= LUC_SYSCALLS || !config.send_class[number & (LUC_SYSCALLS - 1)])
+		return 0;
+	if (!hot_of(task))
+		return 0;
+	talker = made_talker(task);
+	if (talker)
+		talker->send_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* Before Linux 6.3: the end of such a call, whose first argument is the socket's file. */
+SEC("tp_btf/sys_exit")
+int BPF_PROG(send_exit, struct pt_regs *regs, long result)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	long number = syscall_of_registers(regs);
+	struct talker *talker;
+	struct sender *sender;
+	struct socket *socket;
+	struct tcp_sock *tcp;
+	struct file *file;
+	u64 address, end, bytes;
+	u32 class;
+
+	if (result <= 0 || number < 0 || number >= LUC_SYSCALLS)
+		return 0;
+	class = config.send_class[number & (LUC_SYSCALLS - 1)];
+	if (!class || !hot_of(task))
+		return 0;
+	talker = bpf_task_storage_get(&talkers, task, NULL, 0);
+	file = file_of(task, argument(regs, 0));
+	if (!talker || !file || (BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT) != S_IFSOCK)
+		return 0;
+	socket = BPF_CORE_READ(file, private_data);
+	address = (u64)BPF_CORE_READ(socket, sk);
+	sender = bpf_map_lookup_elem(&senders, &address);
+	if (!sender)
+		return 0;
+	tcp = (void *)address;
+	end = offset_of(sender->base, sender->message_end, BPF_CORE_READ(tcp, write_seq));
+	bytes = class == SEND_MESSAGES ? end - sender->message_end : result;
+	sender->message_end = end;
+	if (bytes && bytes <= end)
+		send_message(task, talker, SENT, sender->id, talker->send_ns, end - bytes, bytes);
 	return 0;
 }
 

@@ -62,6 +62,24 @@ struct {
 	__type(value, struct inbound);
 } inbounds SEC(".maps");
 
+/*
+ * What is remembered of what connections send, by their sockets, where a send is
+ * seen only as a system call: from a file no program may go on to a socket's own
+ * storage.
+ */
+struct sender {
+	u32 id;
+	u32 base;
+	u64 message_end;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__type(key, u64);
+	__type(value, struct sender);
+} senders SEC(".maps");
+
 u32 last_connection SEC(".data.connection") = 0;
 
 /*
@@ -146,9 +164,12 @@ static __always_inline void send_connection(const struct connection *connection,
 }
 
 /* Gives a connection whose sequence numbers are in place its number, and makes it known. */
-static __always_inline void announce(struct sock *sk, struct connection *connection, u32 retransmits)
+static __always_inline void announce(struct sock *sk, struct connection *connection,
+				     u32 retransmits)
 {
 	struct inbound inbound = {};
+	struct sender sender = {};
+	u64 address = (u64)sk;
 
 	connection->cookie = bpf_get_socket_cookie(sk);
 	fill_ends(sk, &connection->ends);
@@ -163,6 +184,13 @@ static __always_inline void announce(struct sock *sk, struct connection *connect
 	connection->packet_ack = connection->message_end[RECEIVED];
 	if (bpf_map_update_elem(&inbounds, &connection->ends, &inbound, BPF_ANY))
 		count_lost(LOST_MAP_CONNECTIONS);
+	if (!config.send_ends) {
+		sender.id = inbound.id;
+		sender.base = connection->base[SENT];
+		sender.message_end = connection->message_end[SENT];
+		if (bpf_map_update_elem(&senders, &address, &sender, BPF_ANY))
+			count_lost(LOST_MAP_CONNECTIONS);
+	}
 	connection->id = inbound.id;
 	send_connection(connection, retransmits);
 }
@@ -296,6 +324,7 @@ int BPF_PROG(tcp_destroy_sock, struct sock *sk)
 	struct connection *connection = bpf_sk_storage_get(&connections, sk, NULL, 0);
 	struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
 	struct inbound *inbound;
+	u64 address = (u64)sk;
 
 	if (!connection || !connection->id || !tcp)
 		return 0;
@@ -307,6 +336,8 @@ int BPF_PROG(tcp_destroy_sock, struct sock *sk)
 	inbound = bpf_map_lookup_elem(&inbounds, &connection->ends);
 	if (inbound && inbound->id == connection->id)
 		bpf_map_delete_elem(&inbounds, &connection->ends);
+	if (!config.send_ends)
+		bpf_map_delete_elem(&senders, &address);
 	connection->id = 0;
 	return 0;
 }

@@ -204,7 +204,8 @@ int BPF_PROG(net_dev_start_xmit, struct sk_buff *skb)
 	if (!connection || !connection->id)
 		return 0;
 	if (take_apart(skb->head + skb->network_header,
-		       skb->len - (u32)(skb->head + skb->network_header - skb->data), &segment, NULL))
+		       skb->len - (u32)(skb->head + skb->network_header - skb->data), &segment,
+		       NULL))
 		look_at(&segment, SENT, connection->id, connection->peer, connection->base,
 			&connection->packet_end, &connection->packet_ack);
 	return 0;

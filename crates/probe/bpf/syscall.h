@@ -34,7 +34,7 @@ static __always_inline u64 argument(struct pt_regs *regs, int index)
 	return 0;
 }
 
-static __always_inline struct inode *inode_of(struct task_struct *task, u32 fd)
+static __always_inline struct file *file_of(struct task_struct *task, u32 fd)
 {
 	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
 	struct file **files, *file = NULL;
@@ -43,6 +43,13 @@ static __always_inline struct inode *inode_of(struct task_struct *task, u32 fd)
 		return NULL;
 	files = BPF_CORE_READ(table, fd);
 	bpf_probe_read_kernel(&file, sizeof(file), &files[fd]);
+	return file;
+}
+
+static __always_inline struct inode *inode_of(struct task_struct *task, u32 fd)
+{
+	struct file *file = file_of(task, fd);
+
 	return file ? BPF_CORE_READ(file, f_inode) : NULL;
 }
 

@@ -37,41 +37,7 @@ impl Capability {
     /// no messages can be.
     pub fn detect(network: bool) -> Result<Self, ProbeError> {
         let types = Types::if_allowed()?;
-        let mut found = Self {
-            network,
-            ..Self::default()
-        };
-        let mut lost: Vec<(&str, Vec<&str>)> = Vec::new();
-        let network_hooks = if network { NETWORK_HOOKS } else { &[] };
-        for (hook, network) in HOOKS
-            .iter()
-            .map(|hook| (hook, false))
-            .chain(network_hooks.iter().map(|hook| (hook, true)))
-        {
-            match types.arguments_of(hook.name) {
-                Some(arguments) if arguments >= hook.arguments => found.hooks.push(*hook),
-                _ => match hook.need {
-                    Need::Always if network => return Err(ProbeError::NoNetwork(hook.name)),
-                    Need::Always => return Err(ProbeError::NoTracepoint(hook.name)),
-                    Need::Extra => {}
-                    Need::For(what) => match lost.iter_mut().find(|(known, _)| *known == what) {
-                        Some((_, names)) => names.push(hook.name),
-                        None => lost.push((what, vec![hook.name])),
-                    },
-                },
-            }
-        }
-        found.missing.extend(lost.into_iter().map(|(what, names)| {
-            format!(
-                "{what} cannot be recorded: no tracepoint {}{}",
-                names.join(", "),
-                if names[0].starts_with("jbd2") || names[0].starts_with("ext4") {
-                    " (is an ext4 file system mounted?)"
-                } else {
-                    " in this kernel"
-                }
-            )
-        }));
+        let mut found = Self::of(network, |name| types.arguments_of(name))?;
         if !addresses_visible() {
             found.missing.push(
                 "causes of uninterruptible waits cannot be told: kernel addresses are hidden; \
@@ -86,6 +52,60 @@ impl Capability {
             );
         }
         Ok(found)
+    }
+
+    /// What can be recorded with the tracepoints that have arguments.
+    fn of(network: bool, arguments_of: impl Fn(&str) -> Option<u32>) -> Result<Self, ProbeError> {
+        let mut found = Self {
+            network,
+            ..Self::default()
+        };
+        found.add(HOOKS, &arguments_of, ProbeError::NoTracepoint)?;
+        if network {
+            found.add(NETWORK_HOOKS, &arguments_of, ProbeError::NoNetwork)?;
+        }
+        Ok(found)
+    }
+
+    /// Takes in those of `hooks` that are possible, and says what is lost without the others.
+    fn add(
+        &mut self,
+        hooks: &[Hook],
+        arguments_of: &impl Fn(&str) -> Option<u32>,
+        refusal: impl Fn(&'static str) -> ProbeError,
+    ) -> Result<(), ProbeError> {
+        let mut lost: Vec<(&str, Vec<&str>)> = Vec::new();
+        for hook in hooks {
+            if hook
+                .instead_of
+                .is_some_and(|name| arguments_of(name).is_some())
+            {
+                continue;
+            }
+            match arguments_of(hook.tracepoint) {
+                Some(arguments) if arguments >= hook.arguments => self.hooks.push(*hook),
+                _ => match hook.need {
+                    Need::Always => return Err(refusal(hook.tracepoint)),
+                    Need::Extra => {}
+                    Need::For(what) => match lost.iter_mut().find(|(known, _)| *known == what) {
+                        Some((_, names)) => names.push(hook.name),
+                        None => lost.push((what, vec![hook.name])),
+                    },
+                },
+            }
+        }
+        self.missing.extend(lost.into_iter().map(|(what, names)| {
+            format!(
+                "{what} cannot be recorded: no tracepoint {}{}",
+                names.join(", "),
+                if names[0].starts_with("jbd2") || names[0].starts_with("ext4") {
+                    " (is an ext4 file system mounted?)"
+                } else {
+                    " in this kernel"
+                }
+            )
+        }));
+        Ok(())
     }
 
     /// Whether the program of this name can be loaded.
@@ -222,6 +242,35 @@ unsafe fn target_of(types: *const libbpf_sys::btf, id: u32) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_stands_in_for_tracepoints_is_used_where_they_are_missing() {
+        let without = |names: &'static [&'static str]| {
+            Capability::of(true, move |name| (!names.contains(&name)).then_some(9))
+        };
+        let new = without(&[]).unwrap();
+        assert!(new.has("sock_send_length") && new.has("tcp_sendmsg_locked"));
+        assert!(!new.has("send_enter") && !new.has("send_exit"));
+        let linux_6_12 = without(&["tcp_sendmsg_locked"]).unwrap();
+        assert!(linux_6_12.has("sock_send_length") && linux_6_12.has("send_enter"));
+        assert!(!linux_6_12.has("send_exit"));
+        assert_eq!(linux_6_12.missing, new.missing);
+        let linux_6_1 = without(&["tcp_sendmsg_locked", "sock_send_length", "sock_recv_length"]);
+        let linux_6_1 = linux_6_1.unwrap();
+        assert!(linux_6_1.has("send_enter") && linux_6_1.has("send_exit"));
+        assert_eq!(
+            linux_6_1.missing,
+            [
+                "sends by io_uring and splice cannot be recorded: no tracepoint sock_send_length in this kernel"
+            ]
+        );
+        let none = without(&["tcp_rcv_space_adjust"]).unwrap_err().to_string();
+        assert!(
+            none.contains("--fleet") && none.contains("tcp_rcv_space_adjust"),
+            "{none}"
+        );
+        assert_eq!(none.lines().count(), 1);
+    }
 
     #[test]
     fn tracepoints_are_found_with_their_arguments() {

@@ -28,7 +28,9 @@ pub enum ProbeError {
     #[error("this kernel lacks the tracepoint {0}: recording needs Linux 5.15 or later")]
     NoTracepoint(&'static str),
     /// A tracepoint without which no messages can be recorded is missing.
-    #[error("--fleet cannot be had: this kernel lacks the tracepoint {0}, which came with Linux 6.16")]
+    #[error(
+        "--fleet cannot be had: this kernel lacks the tracepoint {0}; Linux 6.1 and later have it"
+    )]
     NoNetwork(&'static str),
     /// The kernel refused the programs.
     #[error("the kernel refused {what}: {reason}")]

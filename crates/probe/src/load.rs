@@ -20,13 +20,15 @@ const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/probe.bpf.o"));
 const BEGIN: &str = "begin";
 const END: &str = "end";
 
-/// Names of the iterators over all files, which find the connections that are open when recording begins, and when it
-/// ends.
+/// The iterator over all files that finds the connections that are open when recording begins.
 const NETWORK_BEGIN: &str = "net_begin";
-const NETWORK_END: &str = "net_end";
+/// The iterators that say what is held of threads and of connections when it ends.
+const NETWORK_ENDS: [&str; 2] = ["message_end", "net_end"];
 
 /// Maps of the programs that see the network, which are not made without them.
 const NETWORK_MAPS: [&str; 4] = ["connections", "inbounds", "talkers", "peers"];
+/// The map for sends that are seen as system calls only.
+const SENDERS: &str = "senders";
 
 /// Visits, at most, before recording: after them, threads without a state are lost.
 const VISITS: u32 = 50;
@@ -93,13 +95,19 @@ impl Programs {
             let name = program.name().to_os_string();
             let wanted = name == BEGIN
                 || name == END
-                || network && (name == NETWORK_BEGIN || name == NETWORK_END)
+                || network && name == NETWORK_BEGIN
+                || network && NETWORK_ENDS.iter().any(|end| OsStr::new(end) == name)
                 || hooks.iter().any(|hook| OsStr::new(hook) == name);
             program.set_autoload(wanted);
         }
-        for name in NETWORK_MAPS {
+        let by_calls = network && config.send_ends == 0;
+        for (name, wanted) in NETWORK_MAPS
+            .map(|name| (name, network))
+            .into_iter()
+            .chain([(SENDERS, by_calls)])
+        {
             open_map(&mut open, name)?
-                .set_autocreate(network)
+                .set_autocreate(wanted)
                 .map_err(ProbeError::refused("leaving out a map"))?;
         }
         open_map(&mut open, ".rodata.config")?
@@ -231,7 +239,9 @@ impl Programs {
     pub(crate) fn visit_at_end(&self) -> Result<(), ProbeError> {
         self.visit(END)?;
         if self.network {
-            self.visit(NETWORK_END)?;
+            for name in NETWORK_ENDS {
+                self.visit(name)?;
+            }
         }
         Ok(())
     }

@@ -46,6 +46,12 @@ pub(crate) mod call_test {
     pub(crate) const MSYNC_3: u8 = 3;
 }
 
+/// Values of `send_class`.
+pub(crate) mod send_class {
+    pub(crate) const BYTES: u8 = 1;
+    pub(crate) const MESSAGES: u8 = 2;
+}
+
 /// Places of loss, in the order of the counters: a table, or a full map.
 pub(crate) const LOST_PLACES: [&str; 18] = [
     "sync",
@@ -128,7 +134,7 @@ macro_rules! plain {
 
 mod net;
 
-pub(crate) use net::{Connection, Ends, Message, Packet};
+pub(crate) use net::{Connection, Message, Packet};
 
 plain! {
     /// One fsync or the like.
@@ -330,9 +336,12 @@ plain! {
         hot_mask: u32,
         run_delays: u32,
         receive_ends: u32,
+        send_begins: u32,
+        send_ends: u32,
         call_class: [u8; SYSCALLS],
         call_test: [u8; SYSCALLS],
         brief_class: [u8; SYSCALLS],
+        send_class: [u8; SYSCALLS],
     }
 }
 
@@ -357,6 +366,8 @@ mod tests {
             ("TASK_EXIT", task_event::EXIT as usize),
             ("CALL_SYNC", usize::from(call_class::SYNC)),
             ("CALL_OTHER", usize::from(call_class::OTHER)),
+            ("SEND_BYTES", usize::from(send_class::BYTES)),
+            ("SEND_MESSAGES", usize::from(send_class::MESSAGES)),
             ("TEST_CREATE_3", usize::from(call_test::CREATE_3)),
             ("TEST_MSYNC_3", usize::from(call_test::MSYNC_3)),
             ("LOST_PLACES", LOST_PLACES.len()),

@@ -189,9 +189,12 @@ fn config(
         hot_mask: hot_places() - 1,
         run_delays: u32::from(counts_run_delays()),
         receive_ends: u32::from(capability.has("sock_recv_length")),
+        send_begins: u32::from(capability.has("tcp_sendmsg_locked")),
+        send_ends: u32::from(capability.has("sock_send_length")),
         call_class: [0; SYSCALLS],
         call_test: [0; SYSCALLS],
         brief_class: [0; SYSCALLS],
+        send_class: [0; SYSCALLS],
     };
     syscalls::fill(&mut config);
     options.filter.fill(&mut config)?;

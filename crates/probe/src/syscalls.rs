@@ -4,7 +4,7 @@ use libc::c_long;
 use luc_events::Cause;
 use luc_events::codes::{CallKind, SyncKind};
 
-use crate::record::{Config, SYSCALLS, call_class, call_test};
+use crate::record::{Config, SYSCALLS, call_class, call_test, send_class};
 
 /// Kinds of brief waits, in the order of their numbers, as causes.
 pub(crate) const BRIEF_CAUSES: [Cause; crate::record::BRIEF] = [
@@ -95,6 +95,16 @@ const OLD_SLEEPS: &[(c_long, Cause)] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const OLD_SLEEPS: &[(c_long, Cause)] = &[(libc::SYS_accept, Cause::PipeSocket)];
 
+/// The calls that send on a socket, their first argument, and what they come back with.
+const SENDS: &[(c_long, u8)] = &[
+    (libc::SYS_write, send_class::BYTES),
+    (libc::SYS_writev, send_class::BYTES),
+    (libc::SYS_sendto, send_class::BYTES),
+    (libc::SYS_sendmsg, send_class::BYTES),
+    (libc::SYS_sendmmsg, send_class::MESSAGES),
+    (libc::SYS_sendfile, send_class::BYTES),
+];
+
 /// Fills the tables that are indexed by the number of a system call.
 pub(crate) fn fill(config: &mut Config) {
     for &(number, kind) in SYNCS {
@@ -110,6 +120,9 @@ pub(crate) fn fill(config: &mut Config) {
             number,
             call_class::OTHER + kind.code(),
         );
+    }
+    for &(number, class) in SENDS {
+        set(&mut config.send_class, number, class);
     }
     set(&mut config.call_test, libc::SYS_msync, call_test::MSYNC_3);
     set(&mut config.call_test, libc::SYS_openat, call_test::CREATE_3);

@@ -11,11 +11,15 @@ pub(crate) enum Need {
     Extra,
 }
 
-/// A program on a tracepoint of the same name.
+/// A program on a tracepoint.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hook {
-    /// The program's and the tracepoint's name.
+    /// The program's name.
     pub(crate) name: &'static str,
+    /// The tracepoint's; most programs have the name of theirs.
+    pub(crate) tracepoint: &'static str,
+    /// The tracepoint that it stands in for, where that is missing.
+    pub(crate) instead_of: Option<&'static str>,
     /// The arguments that it reads; older kernels have fewer in some.
     pub(crate) arguments: u32,
     /// How much depends on it.
@@ -25,8 +29,25 @@ pub(crate) struct Hook {
 const fn hook(name: &'static str, arguments: u32, need: Need) -> Hook {
     Hook {
         name,
+        tracepoint: name,
+        instead_of: None,
         arguments,
         need,
+    }
+}
+
+const fn stand_in(
+    name: &'static str,
+    tracepoint: &'static str,
+    arguments: u32,
+    instead_of: &'static str,
+) -> Hook {
+    Hook {
+        name,
+        tracepoint,
+        instead_of: Some(instead_of),
+        arguments,
+        need: Need::Always,
     }
 }
 
@@ -79,8 +100,14 @@ pub(crate) const HOOKS: &[Hook] = &[
 pub(crate) const NETWORK_HOOKS: &[Hook] = &[
     hook("inet_sock_set_state", 3, Need::Always),
     hook("tcp_destroy_sock", 1, Need::Always),
-    hook("tcp_sendmsg_locked", 4, Need::Always),
-    hook("sock_send_length", 3, Need::Always),
+    hook("tcp_sendmsg_locked", 4, Need::Extra),
+    stand_in("send_enter", "sys_enter", 2, "tcp_sendmsg_locked"),
+    hook(
+        "sock_send_length",
+        3,
+        Need::For("sends by io_uring and splice"),
+    ),
+    stand_in("send_exit", "sys_exit", 2, "sock_send_length"),
     hook("tcp_rcv_space_adjust", 1, Need::Always),
     hook("sock_recv_length", 3, Need::Extra),
     hook("net_dev_start_xmit", 2, PACKETS),

@@ -68,8 +68,24 @@ fn page() -> String {
         };
     }
     describe_all!(
-        Sync, Commit, Handle, Wait, BriefWait, Call, Request, Data, Task, FileSystem, Stack, Lost,
-        Summary, Connection, Message, Packet, ClockSample, Trace
+        Sync,
+        Commit,
+        Handle,
+        Wait,
+        BriefWait,
+        Call,
+        Request,
+        Data,
+        Task,
+        FileSystem,
+        Stack,
+        Lost,
+        Summary,
+        Connection,
+        Message,
+        Packet,
+        ClockSample,
+        Trace
     );
     page.push_str("\n## Names\n\n| column | values |\n|---|---|\n");
     macro_rules! names {

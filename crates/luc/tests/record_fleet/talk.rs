@@ -1,0 +1,68 @@
+//! Planted exchanges of known bytes.
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+
+use super::place::Place;
+
+/// Requests and answers on one connection, one after the other: bytes to the server, bytes back.
+pub(crate) type Exchange = Vec<(usize, usize)>;
+
+/// Two ends of one connection.
+pub(crate) struct Pair {
+    pub(crate) client: TcpStream,
+    pub(crate) server: TcpStream,
+}
+
+impl Pair {
+    /// Connects from the client to `to`, where the server listens at `bind`.
+    pub(crate) fn new(place: &Place, bind: &str, to: &str) -> Self {
+        let listener = place
+            .server
+            .within(|| TcpListener::bind((bind, 0)).expect("bound"));
+        let port = listener.local_addr().expect("its address").port();
+        let client = place
+            .client
+            .within(|| TcpStream::connect((to, port)).expect("connected"));
+        let (server, _) = listener.accept().expect("accepted");
+        Self { client, server }
+    }
+
+    pub(crate) fn client_port(&self) -> u32 {
+        u32::from(self.client.local_addr().expect("its address").port())
+    }
+
+    /// Each request is sent by one call, and answered by one call when all of it has come.
+    pub(crate) fn exchange(&self, messages: &Exchange) {
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for (request, answer) in messages {
+                    receive(&self.server, *request);
+                    send(&self.server, *answer);
+                }
+            });
+            for (request, answer) in messages {
+                send(&self.client, *request);
+                receive(&self.client, *answer);
+            }
+        });
+    }
+}
+
+pub(crate) fn send(mut stream: &TcpStream, bytes: usize) {
+    if bytes > 0 {
+        stream.write_all(&vec![7; bytes]).expect("sent");
+    }
+}
+
+pub(crate) fn receive(mut stream: &TcpStream, bytes: usize) {
+    stream.read_exact(&mut vec![0; bytes]).expect("received");
+}
+
+/// The bytes of all requests, and of all answers.
+pub(crate) fn totals(messages: &Exchange) -> [u64; 2] {
+    let requests: usize = messages.iter().map(|message| message.0).sum();
+    let answers: usize = messages.iter().map(|message| message.1).sum();
+    [requests as u64, answers as u64]
+}
