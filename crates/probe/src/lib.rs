@@ -8,6 +8,8 @@
 //!   `luc_events` of them, `stacks` names the causes of waits, `mounts` the file systems;
 //! - a [`Sink`] takes the rows: [`StoreSink`] writes them into a trace, [`Forward`] hands them to another thread.
 //!
+//! With [`Options::network`] it sees TCP connections, messages and packets as well, and `clock_sample` reads the clocks.
+//!
 //! Beside it, [`contention`] adds up the use of disks by watched tasks, in memory that it maps.
 //!
 //! Nothing is pinned in the kernel: when the process ends, however it ends, all is gone.

@@ -72,11 +72,9 @@ fn a_bit_flipped_anywhere_is_an_error() {
     }
 }
 
-#[test]
-fn another_version_is_refused() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = trace(directory.path());
-    let mut bytes = fs::read(&path).unwrap();
+/// The file with another schema version, of one digit, and right checksums.
+fn with_version(whole: &[u8], digit: u8) -> Vec<u8> {
+    let mut bytes = whole.to_vec();
     let footer = u64::from_le_bytes(bytes[8..16].try_into().unwrap()) as usize;
     let key = b"luc.schema";
     let at = footer
@@ -85,13 +83,37 @@ fn another_version_is_refused() {
             .position(|found| found == key)
             .unwrap();
     // The value's length and its only digit follow.
-    bytes[at + key.len() + 2] = b'9';
+    bytes[at + key.len() + 2] = digit;
     let crc = crc32fast::hash(&bytes[footer..]);
     bytes[16..20].copy_from_slice(&crc.to_le_bytes());
     let crc = crc32fast::hash(&bytes[4..20]);
     bytes[20..24].copy_from_slice(&crc.to_le_bytes());
-    let error = read_with(directory.path(), &path, &bytes).unwrap_err();
-    assert!(error.to_string().contains("schema version 9"), "{error}");
+    bytes
+}
+
+#[test]
+fn other_versions_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = trace(directory.path());
+    let whole = fs::read(&path).unwrap();
+    for digit in [b'0', b'9'] {
+        let bytes = with_version(&whole, digit);
+        let error = read_with(directory.path(), &path, &bytes).unwrap_err();
+        let said = format!("schema version {}", digit as char);
+        assert!(error.to_string().contains(&said), "{error}");
+    }
+}
+
+/// Version 2 only added tables.
+#[test]
+fn traces_of_version_1_are_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = trace(directory.path());
+    let whole = fs::read(&path).unwrap();
+    let rows = read_with(directory.path(), &path, &whole).unwrap();
+    let bytes = with_version(&whole, b'1');
+    assert_ne!(bytes, whole);
+    assert_eq!(read_with(directory.path(), &path, &bytes).unwrap(), rows);
 }
 
 proptest! {

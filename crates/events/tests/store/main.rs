@@ -12,13 +12,13 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use common::{description, part_files, read, wait_row};
-use luc_events::codes::RequestFlags;
+use luc_events::codes::{Family, Flow, RequestFlags, Sequences, Side};
 use luc_events::store::{Reader, SEGMENT_ROWS, StoreError, Writer};
 use luc_events::tables::{
-    BriefWait, Call, Commit, Data, FileSystem, Handle, Lost, Request, Row, Stack, Summary, Sync,
-    Task, Trace, Wait,
+    BriefWait, Call, ClockSample, Commit, Connection, Data, FileSystem, Handle, Lost, Message,
+    Packet, Request, Row, Stack, Summary, Sync, Task, Trace, Wait,
 };
-use luc_events::{Cause, Cgroup, Dev, Event, Inode, Pid, StackId, Tgid, Transaction};
+use luc_events::{Cause, Cgroup, ConnectionId, Dev, Event, Inode, Pid, StackId, Tgid, Transaction};
 use proptest::prelude::*;
 
 /// One row of each table with a distinct value in each column. It is as long as the schema has columns, and a flat list.
@@ -192,6 +192,56 @@ fn one_of_each() -> Vec<Event> {
             total_ns: 5,
         }
         .into(),
+        Connection {
+            at_ns: 1,
+            connection: ConnectionId(2),
+            cookie: u64::MAX,
+            namespace: inode,
+            family: Family::Ipv6,
+            local_address: "fd77::1".to_owned(),
+            local_port: 3,
+            remote_address: "fd77::2".to_owned(),
+            remote_port: 65_535,
+            side: Side::Server,
+            initial_sent: u32::MAX,
+            initial_received: 4,
+            sequences: Sequences::Counted,
+            opened_ns: 5,
+            closed_ns: 6,
+            opener: thread,
+            opener_process: process,
+            retransmits: 7,
+        }
+        .into(),
+        Message {
+            at_ns: 1,
+            thread,
+            process,
+            connection: ConnectionId(2),
+            direction: Flow::Received,
+            first_byte: 1 << 40,
+            bytes: 3,
+        }
+        .into(),
+        Packet {
+            at_ns: 1,
+            connection: ConnectionId(2),
+            direction: Flow::Received,
+            first_byte: 3,
+            bytes: 4,
+            ack: 1 << 33,
+        }
+        .into(),
+        ClockSample {
+            at_ns: 1,
+            width_ns: 2,
+            raw_ns: 3,
+            boottime_ns: 4,
+            realtime_ns: u64::MAX,
+            rate_ppb: i64::MIN,
+            slew_ns: -5,
+        }
+        .into(),
     ]
 }
 
@@ -214,7 +264,7 @@ fn every_column_of_every_table_comes_back() {
     }
     collect!(
         Sync, Commit, Handle, Wait, BriefWait, Call, Request, Data, Task, FileSystem, Stack, Lost,
-        Summary
+        Summary, Connection, Message, Packet, ClockSample
     );
     assert_eq!(found, one_of_each());
 }

@@ -3,6 +3,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod guests;
 mod place;
 mod programs;
 mod talk;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use luc_events::codes::{Flow, Sequences, Side};
@@ -49,19 +50,7 @@ impl Recording {
         let text = String::from_utf8_lossy(&output.stderr);
         // `read` comes to the end of its input, and says 1.
         assert_eq!(output.status.code(), Some(1), "{text}");
-        let reader = Reader::open(&self.folder.path().join("trace")).expect("a trace");
-        assert_eq!(rows::<Lost>(&reader), [], "{text}");
-        let mut connections = BTreeMap::new();
-        for row in rows::<Connection>(&reader) {
-            connections.insert(row.connection, row);
-        }
-        Recorded {
-            connections,
-            messages: rows(&reader),
-            packets: rows(&reader),
-            clocks: rows(&reader),
-            tasks: rows(&reader),
-        }
+        Recorded::read(&self.folder.path().join("trace"), &text)
     }
 }
 
@@ -81,6 +70,23 @@ pub(crate) struct Ends<'a> {
 }
 
 impl Recorded {
+    /// Reads a trace, of which nothing may be lost; `text` is what its recorder said.
+    pub(crate) fn read(directory: &Path, text: &str) -> Self {
+        let reader = Reader::open(directory).expect("a trace");
+        assert_eq!(rows::<Lost>(&reader), [], "{text}");
+        let mut connections = BTreeMap::new();
+        for row in rows::<Connection>(&reader) {
+            connections.insert(row.connection, row);
+        }
+        Self {
+            connections,
+            messages: rows(&reader),
+            packets: rows(&reader),
+            clocks: rows(&reader),
+            tasks: rows(&reader),
+        }
+    }
+
     /// The end in `namespace` whose ports are these.
     pub(crate) fn end(
         &self,

@@ -1,0 +1,84 @@
+//! On distributions' kernels, which lack some of the tracepoints. Skipped, with the reason, where QEMU or a kernel is
+//! missing.
+
+use std::fs;
+use std::time::Duration;
+
+use luc_events::codes::{Flow, Side};
+use luc_vm::{Kernel, Vm};
+
+use super::common::LUC;
+use super::programs;
+use super::trace::{Ends, Recorded};
+
+const SCRIPT: &str = r#"
+luc record --fleet --out /run/trace -- talk || exit 1
+cp /run/trace/* "$OUT"
+"#;
+
+/// What `talk.c` plants: requests and answers, how many and how many bytes.
+const MESSAGES: u64 = 50;
+const LARGE: u64 = 1 << 20;
+const PLANTED: [u64; 2] = [
+    7 * MESSAGES * (MESSAGES + 1) / 2 + LARGE,
+    MESSAGES * MESSAGES + 1,
+];
+
+fn check(version: &str, missing: &[&str]) {
+    if let Some(reason) = luc_vm::missing() {
+        luc_testkit::skipped!("{reason}");
+        return;
+    }
+    let kernel = match Kernel::find(version) {
+        Ok(kernel) => kernel,
+        Err(error) if error.is_unavailable() => {
+            luc_testkit::skipped!("{error}");
+            return;
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let folder = tempfile::tempdir().expect("a directory");
+    let talk = programs::compiled("talk", folder.path());
+    let outcome = Vm::new(&kernel)
+        .program(LUC)
+        .program(talk)
+        .timeout(Duration::from_secs(300))
+        .script(SCRIPT)
+        .run()
+        .expect("a guest");
+    let text = outcome.text();
+    assert_eq!(outcome.status, 0, "{text}");
+    for line in missing {
+        assert!(text.contains(line), "{text}");
+    }
+    for (name, bytes) in &outcome.files {
+        fs::write(folder.path().join(name), bytes).expect("written");
+    }
+    let recorded = Recorded::read(folder.path(), &text);
+    let of_side = |side: Side| {
+        let mut found = recorded.connections.values().filter(|row| row.side == side);
+        let row = found.next().unwrap_or_else(|| panic!("{side}: {text}"));
+        assert!(found.next().is_none(), "one connection");
+        row
+    };
+    let (client, server) = (of_side(Side::Client), of_side(Side::Server));
+    assert_eq!(client.initial_sent, server.initial_received);
+    assert_eq!(client.initial_received, server.initial_sent);
+    let ends = Ends { client, server };
+    recorded.check_messages(&ends, [0, 0], PLANTED);
+    assert!(recorded.check_packets(&ends) > 0, "{text}");
+    for end in [client, server] {
+        let sends = recorded.messages_of(end, Flow::Sent).len() as u64;
+        assert_eq!(sends, MESSAGES + 1, "{text}");
+    }
+}
+
+#[test]
+fn system_calls_tell_of_sends_on_linux_6_1() {
+    check("6.1", &["sends by io_uring and splice cannot be recorded"]);
+}
+
+#[test]
+fn the_beginning_of_sends_is_told_by_system_calls_on_linux_6_12() {
+    check("6.12", &[]);
+}
