@@ -32,6 +32,7 @@ fn without_btf_one_line_says_so() {
     for arguments in [
         &["record", "--out", out, "--", "true"][..],
         &["record", "--summary", "--out", out, "--duration", "1s"],
+        &["record", "--fleet", "--out", out, "--duration", "1s"],
         &["top", "--once"],
     ] {
         let output = without_btf(arguments);

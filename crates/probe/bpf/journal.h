@@ -80,6 +80,11 @@ static __always_inline void note_sync_wait(struct task_struct *task, struct thre
 	struct journal *journal;
 	u32 requested;
 
+	/* Where ext4's module is not loaded nobody can tell what its structures look like, nor
+	 * needs to. */
+	if (!bpf_core_field_exists(struct ext4_inode_info, i_sync_tid) ||
+	    !bpf_core_field_exists(struct journal_s, j_commit_request))
+		return;
 	/* Not ext4, or not there yet. */
 	if (!thread->file_system_enter_ns)
 		return;

@@ -345,6 +345,8 @@ struct sock_common {
 	possible_net_t skc_net;
 	struct in6_addr skc_v6_daddr;
 	struct in6_addr skc_v6_rcv_saddr;
+	/* sk_flags */
+	unsigned long skc_flags;
 };
 
 typedef struct {
@@ -359,11 +361,6 @@ struct sock {
 	struct sock_common __sk_common;
 	socket_lock_t sk_lock;
 	u16 sk_protocol;
-};
-
-/* Where a socket has its flags is a macro's business: sk_flags. */
-struct sock_common___flags {
-	unsigned long skc_flags;
 };
 
 struct socket {

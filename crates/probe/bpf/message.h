@@ -9,6 +9,12 @@
 
 /* A thread that sends or receives. */
 struct talker {
+	/* Whose place in the array it is; 0: nobody's. */
+	u32 thread;
+	/* A row of the task table has been sent. */
+	u32 introduced;
+	u32 send_connection;
+	u32 receive_connection;
 	/* The socket of the send that it is in, and where this began; 0: none. */
 	u64 send_sock;
 	u64 send_ns;
@@ -18,15 +24,23 @@ struct talker {
 	u64 send_done;
 	/* The socket that it receives from, and what of it; 0: none. */
 	u64 receive_sock;
-	u64 receive_ns;
 	u64 receive_first;
 	u64 receive_end;
-	u32 send_connection;
-	u32 receive_connection;
-	/* A row of the task table has been sent. */
-	u32 introduced;
+	/* The socket's upper protocol makes other bytes of those that are sent. */
+	u32 send_upper;
 	u32 reserved;
-};
+} __attribute__((aligned(64)));
+
+/* By the thread's id, as the array of recorded threads: the task's storage costs several times as
+ * much. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct talker);
+} places SEC(".maps");
+
+/* Those whose place is another thread's. */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -35,10 +49,34 @@ struct {
 	__type(value, struct talker);
 } talkers SEC(".maps");
 
+static __always_inline struct talker *talker_place(struct task_struct *task)
+{
+	u32 index = task->pid & config.hot_mask;
+
+	return bpf_map_lookup_elem(&places, &index);
+}
+
+/* NULL: the thread has neither sent nor received. */
+static __always_inline struct talker *talker_of(struct task_struct *task)
+{
+	struct talker *place = talker_place(task);
+
+	if (!place || !place->thread)
+		return NULL;
+	if (place->thread == task->pid)
+		return place;
+	return bpf_task_storage_get(&talkers, task, NULL, 0);
+}
+
 static __always_inline struct talker *made_talker(struct task_struct *task)
 {
-	struct talker *talker;
+	struct talker *place = talker_place(task), *talker;
+	u32 thread = task->pid;
 
+	if (!place || place->thread == thread)
+		return place;
+	if (!place->thread && !__sync_val_compare_and_swap(&place->thread, 0, thread))
+		return place;
 	talker = bpf_task_storage_get(&talkers, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!talker)
 		count_lost(LOST_MAP_THREADS);
@@ -109,16 +147,18 @@ int BPF_PROG(tcp_sendmsg_locked, struct sock *sk, struct msghdr *message)
 	connection->message_end[SENT] = first;
 	if (talker->send_sock == (u64)sk) {
 		sent = talker->send_left - left;
-		if (has_upper_protocol(tcp) || first == talker->send_first + sent)
+		if (talker->send_upper || first == talker->send_first + sent)
 			return 0;
 		/* Another thread has sent while this one waited for room. */
-		send_message(task, talker, SENT, talker->send_connection, talker->send_ns,
-			     talker->send_first, sent);
+		if (sent)
+			send_message(task, talker, SENT, talker->send_connection, talker->send_ns,
+				     talker->send_first, sent);
 		talker->send_done += sent;
 	} else {
 		talker->send_sock = (u64)sk;
 		talker->send_connection = connection->id;
 		talker->send_done = 0;
+		talker->send_upper = has_upper_protocol(tcp);
 		note_opener(task, connection);
 	}
 	talker->send_first = first;
@@ -166,23 +206,22 @@ int BPF_PROG(sock_send_length, struct sock *sk, int result)
 	struct tcp_sock *tcp;
 	u64 bytes, end;
 
-	if (!hot_of(task))
-		return 0;
 	if (!config.send_begins) {
-		sent_until_now(task, sk, result);
+		if (hot_of(task))
+			sent_until_now(task, sk, result);
 		return 0;
 	}
-	talker = bpf_task_storage_get(&talkers, task, NULL, 0);
+	talker = talker_of(task);
 	if (!talker || talker->send_sock != (u64)sk)
 		return 0;
 	talker->send_sock = 0;
-	tcp = bpf_skc_to_tcp_sock(sk);
-	if (result <= 0 || !tcp)
+	if (result <= 0)
 		return 0;
 	bytes = result - talker->send_done;
-	if (has_upper_protocol(tcp)) {
+	if (talker->send_upper) {
+		tcp = bpf_skc_to_tcp_sock(sk);
 		connection = bpf_sk_storage_get(&connections, sk, NULL, 0);
-		if (!connection)
+		if (!connection || !tcp)
 			return 0;
 		end = offset_of(connection->base[SENT], talker->send_first, tcp->write_seq);
 		bytes = end - talker->send_first;
@@ -198,7 +237,7 @@ static __always_inline void send_received(struct task_struct *task, struct talke
 	if (!talker->receive_sock)
 		return;
 	talker->receive_sock = 0;
-	send_message(task, talker, RECEIVED, talker->receive_connection, talker->receive_ns,
+	send_message(task, talker, RECEIVED, talker->receive_connection, bpf_ktime_get_ns(),
 		     talker->receive_first, talker->receive_end - talker->receive_first);
 }
 
@@ -245,7 +284,6 @@ int BPF_PROG(tcp_rcv_space_adjust, struct sock *sk)
 		talker->receive_first = first;
 	}
 	talker->receive_end = end;
-	talker->receive_ns = bpf_ktime_get_ns();
 	if (!config.receive_ends)
 		send_received(task, talker);
 	return 0;
@@ -256,11 +294,8 @@ SEC("tp_btf/sock_recv_length")
 int BPF_PROG(sock_recv_length, struct sock *sk, int result)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct talker *talker;
+	struct talker *talker = talker_of(task);
 
-	if (!hot_of(task))
-		return 0;
-	talker = bpf_task_storage_get(&talkers, task, NULL, 0);
 	if (talker && talker->receive_sock == (u64)sk)
 		send_received(task, talker);
 	return 0;
@@ -276,7 +311,7 @@ int message_end(struct bpf_iter__task *ctx)
 
 	if (!task)
 		return 0;
-	talker = bpf_task_storage_get(&talkers, task, NULL, 0);
+	talker = talker_of(task);
 	if (talker)
 		send_received(task, talker);
 	return 0;
@@ -318,7 +353,7 @@ int BPF_PROG(send_exit, struct pt_regs *regs, long result)
 	class = config.send_class[number & (LUC_SYSCALLS - 1)];
 	if (!class || !hot_of(task))
 		return 0;
-	talker = bpf_task_storage_get(&talkers, task, NULL, 0);
+	talker = talker_of(task);
 	file = file_of(task, argument(regs, 0));
 	if (!talker || !file || (BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT) != S_IFSOCK)
 		return 0;

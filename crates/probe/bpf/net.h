@@ -198,11 +198,7 @@ static __always_inline void announce(struct sock *sk, struct connection *connect
 /* Whether the other end's FIN has come: rcv_nxt and copied_seq count one for it. */
 static __always_inline bool has_received_fin(struct sock *sk)
 {
-	struct sock_common___flags *flags = (void *)&sk->__sk_common;
-	unsigned long value = 0;
-
-	bpf_core_read(&value, sizeof(value), &flags->skc_flags);
-	return value >> bpf_core_enum_value(enum sock_flags, SOCK_DONE) & 1;
+	return sk->__sk_common.skc_flags >> bpf_core_enum_value(enum sock_flags, SOCK_DONE) & 1;
 }
 
 /*

@@ -28,6 +28,9 @@ struct thinning {
 	u64 since_ns;
 	u32 kept;
 	u32 level;
+	/* Packets that were not kept. */
+	u32 passed;
+	u32 reserved;
 };
 
 struct peer {
@@ -117,10 +120,18 @@ static __always_inline bool crosses(u64 from, u64 to, u32 level)
 	return from >> level != to >> level;
 }
 
-static __always_inline bool is_kept(struct thinning *thinning, u64 now, bool crossed)
+/*
+ * The time, if the packet is kept; else 0. Of packets that are not, only each
+ * eighth looks at the time, which is a good part of what a packet costs.
+ */
+static __always_inline u64 kept_at(struct thinning *thinning, bool crossed)
 {
-	u64 windows = (now - thinning->since_ns) / PEER_WINDOW_NS;
+	u64 now, windows;
 
+	if (!crossed && ++thinning->passed & 7)
+		return 0;
+	now = bpf_ktime_get_ns();
+	windows = (now - thinning->since_ns) / PEER_WINDOW_NS;
 	if (now > thinning->since_ns && windows) {
 		/* The window that has ended may have been a full one. */
 		if (thinning->kept >= PEER_PACKETS / 4)
@@ -130,10 +141,10 @@ static __always_inline bool is_kept(struct thinning *thinning, u64 now, bool cro
 		thinning->kept = 0;
 	}
 	if (!crossed)
-		return false;
+		return 0;
 	if (++thinning->kept > PEER_PACKETS && thinning->level < PEER_LEVELS)
 		thinning->level++;
-	return true;
+	return now;
 }
 
 /*
@@ -168,11 +179,10 @@ static __always_inline void look_at(const struct segment *segment, u32 flow, u32
 	if (!peer)
 		return;
 	thinning = &peer->flows[flow & 1];
-	now = bpf_ktime_get_ns();
 	level = thinning->level & 63;
-	if (!is_kept(thinning, now,
-		     (new_bytes && crosses(first, last, level)) ||
-			     (new_ack && crosses(old_ack, acknowledged, level))))
+	now = kept_at(thinning, (new_bytes && crosses(first, last, level)) ||
+					(new_ack && crosses(old_ack, acknowledged, level)));
+	if (!now)
 		return;
 	record = reserve(record_packet, LOST_PACKET);
 	if (!record)

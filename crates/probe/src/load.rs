@@ -26,7 +26,7 @@ const NETWORK_BEGIN: &str = "net_begin";
 const NETWORK_ENDS: [&str; 2] = ["message_end", "net_end"];
 
 /// Maps of the programs that see the network, which are not made without them.
-const NETWORK_MAPS: [&str; 4] = ["connections", "inbounds", "talkers", "peers"];
+const NETWORK_MAPS: [&str; 5] = ["connections", "inbounds", "places", "talkers", "peers"];
 /// The map for sends that are seen as system calls only.
 const SENDERS: &str = "senders";
 
@@ -116,9 +116,11 @@ impl Programs {
         open_map(&mut open, "records")?
             .set_max_entries(ring_bytes)
             .map_err(ProbeError::refused("the size of the buffer"))?;
-        open_map(&mut open, "hot_threads")?
-            .set_max_entries(config.hot_mask + 1)
-            .map_err(ProbeError::refused("the number of threads"))?;
+        for name in ["hot_threads", "places"] {
+            open_map(&mut open, name)?
+                .set_max_entries(config.hot_mask + 1)
+                .map_err(ProbeError::refused("the number of threads"))?;
+        }
         let object = open.load().map_err(|error| ProbeError::Refused {
             what: "the recorder's programs".to_owned(),
             reason: messages::reason(&error),

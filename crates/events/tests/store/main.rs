@@ -263,8 +263,23 @@ fn every_column_of_every_table_comes_back() {
         };
     }
     collect!(
-        Sync, Commit, Handle, Wait, BriefWait, Call, Request, Data, Task, FileSystem, Stack, Lost,
-        Summary, Connection, Message, Packet, ClockSample
+        Sync,
+        Commit,
+        Handle,
+        Wait,
+        BriefWait,
+        Call,
+        Request,
+        Data,
+        Task,
+        FileSystem,
+        Stack,
+        Lost,
+        Summary,
+        Connection,
+        Message,
+        Packet,
+        ClockSample
     );
     assert_eq!(found, one_of_each());
 }

@@ -11,6 +11,7 @@ use super::common::LUC;
 use super::programs;
 use super::trace::{Ends, Recorded};
 
+/// No file system with a journal is there, nor its module.
 const SCRIPT: &str = r#"
 luc record --fleet --out /run/trace -- talk || exit 1
 cp /run/trace/* "$OUT"
