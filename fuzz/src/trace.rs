@@ -5,10 +5,10 @@ use std::fs;
 use luc_events::codes::{CallKind, SyncKind, WaitState};
 use luc_events::store::{SCHEMA_VERSION, Writer};
 use luc_events::tables::{
-    BriefWait, Call, Commit, Data, FileSystem, Handle, Lost, Request, Stack, Summary, Sync, Task,
-    Trace, Wait,
+    BriefWait, Call, ClockSample, Commit, Connection, Data, FileSystem, Handle, Lost, Message,
+    Packet, Request, Stack, Summary, Sync, Task, Trace, Wait,
 };
-use luc_events::{Cause, Cgroup, Dev, Inode, Pid, StackId, Tgid, Transaction};
+use luc_events::{Cause, Cgroup, ConnectionId, Dev, Inode, Pid, StackId, Tgid, Transaction};
 
 const ROUNDS: u64 = 40;
 const ROUND_NS: u64 = 12_000_000;
@@ -194,7 +194,49 @@ fn add(writer: &mut Writer, round: u64) {
         }
         .into(),
     );
+    send(
+        Message {
+            at_ns: start_ns,
+            thread,
+            process,
+            connection: ConnectionId(1),
+            first_byte: round * 100,
+            bytes: 100,
+            ..Message::default()
+        }
+        .into(),
+    );
+    send(
+        Packet {
+            at_ns: start_ns + 1_000,
+            connection: ConnectionId(1),
+            first_byte: round * 100,
+            bytes: 100,
+            ack: round * 50,
+            ..Packet::default()
+        }
+        .into(),
+    );
+    send(
+        ClockSample {
+            at_ns: start_ns,
+            width_ns: 100,
+            raw_ns: start_ns + 40,
+            ..ClockSample::default()
+        }
+        .into(),
+    );
     if round == 0 {
+        send(
+            Connection {
+                at_ns: start_ns,
+                connection: ConnectionId(1),
+                local_address: "10.0.0.1".to_owned(),
+                remote_address: "10.0.0.2".to_owned(),
+                ..Connection::default()
+            }
+            .into(),
+        );
         send(
             Lost {
                 at_ns: end_ns,

@@ -90,17 +90,6 @@ enum {
 #define REQ_OP_DRV_OUT 35
 #define IOCB_WRITE (1 << 18)
 
-#define AF_INET 2
-#define AF_INET6 10
-#define IPPROTO_TCP 6
-#define TCPHDR_FIN 0x01
-#define TCPHDR_SYN 0x02
-/* Values of sk_state; they are the user-space interface's, too. */
-#define TCP_ESTABLISHED 1
-#define TCP_SYN_SENT 2
-#define TCP_CLOSE 7
-#define TCP_CLOSE_WAIT 8
-
 struct block_device;
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -311,96 +300,6 @@ struct bpf_iter__task_file {
 	struct task_struct *task;
 	u32 fd;
 	struct file *file;
-};
-
-struct ns_common {
-	unsigned int inum;
-};
-
-struct net {
-	struct ns_common ns;
-};
-
-typedef struct {
-	struct net *net;
-} possible_net_t;
-
-struct net_device {
-	possible_net_t nd_net;
-};
-
-struct in6_addr {
-	union {
-		u8 u6_addr8[16];
-	} in6_u;
-};
-
-struct sock_common {
-	__be32 skc_daddr;
-	__be32 skc_rcv_saddr;
-	__be16 skc_dport;
-	u16 skc_num;
-	unsigned short skc_family;
-	volatile unsigned char skc_state;
-	possible_net_t skc_net;
-	struct in6_addr skc_v6_daddr;
-	struct in6_addr skc_v6_rcv_saddr;
-	/* sk_flags */
-	unsigned long skc_flags;
-};
-
-typedef struct {
-	int owned;
-} socket_lock_t;
-
-enum sock_flags {
-	SOCK_DONE = 1,
-};
-
-struct sock {
-	struct sock_common __sk_common;
-	socket_lock_t sk_lock;
-	u16 sk_protocol;
-};
-
-struct socket {
-	struct sock *sk;
-};
-
-struct inet_connection_sock {
-	const void *icsk_ulp_ops;
-};
-
-struct tcp_sock {
-	struct inet_connection_sock inet_conn;
-	u32 copied_seq;
-	u32 rcv_nxt;
-	u32 snd_nxt;
-	u32 snd_una;
-	u32 write_seq;
-	u64 bytes_sent;
-	u64 bytes_retrans;
-	u64 bytes_acked;
-	u64 bytes_received;
-	u32 total_retrans;
-};
-
-struct iov_iter {
-	unsigned long count;
-};
-
-struct msghdr {
-	struct iov_iter msg_iter;
-};
-
-struct sk_buff {
-	struct net_device *dev;
-	struct sock *sk;
-	unsigned int len;
-	unsigned int data_len;
-	u16 network_header;
-	unsigned char *head;
-	unsigned char *data;
 };
 
 struct pt_regs___x86 {

@@ -145,7 +145,9 @@ int BPF_PROG(tcp_sendmsg_locked, struct sock *sk, struct msghdr *message)
 		return 0;
 	first = offset_of(connection->base[SENT], connection->message_end[SENT], tcp->write_seq);
 	connection->message_end[SENT] = first;
-	if (talker->send_sock == (u64)sk) {
+	/* If more is left than before, this is another call: the end of that one came before
+	 * recording began. */
+	if (talker->send_sock == (u64)sk && left <= talker->send_left) {
 		sent = talker->send_left - left;
 		if (talker->send_upper || first == talker->send_first + sent)
 			return 0;
@@ -218,6 +220,9 @@ int BPF_PROG(sock_send_length, struct sock *sk, int result)
 	if (result <= 0)
 		return 0;
 	bytes = result - talker->send_done;
+	/* Recording began in the middle of this call. */
+	if (bytes > talker->send_left)
+		bytes = talker->send_left;
 	if (talker->send_upper) {
 		tcp = bpf_skc_to_tcp_sock(sk);
 		connection = bpf_sk_storage_get(&connections, sk, NULL, 0);

@@ -8,9 +8,9 @@
  * acknowledges, reach across a multiple of 2^level. Both ends see the same
  * offsets, however packets were cut and joined on the way; and where the levels
  * of two hosts differ, all multiples of the higher one are multiples of the lower.
- * Each host sets the level by how many it kept, for each pair of addresses and
- * direction, so that about PEER_PACKETS in PEER_WINDOW_NS remain of any number:
- * the clocks' fit takes the best of each 4 ms.
+ * Each host sets the level by how many it kept, for each pair of addresses of a
+ * namespace and each direction, so that about PEER_PACKETS in PEER_WINDOW_NS
+ * remain of any number: the clocks' fit takes the best of each 4 ms.
  */
 #ifndef LUC_PACKET_H
 #define LUC_PACKET_H

@@ -11,6 +11,7 @@
  * so all of theirs are compared with it, though they never are.
  */
 #include "kernel.h"
+#include "kernel_net.h"
 
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
@@ -25,6 +26,7 @@
 #include "block.h"
 #include "data.h"
 #include "task.h"
+#include "connection.h"
 #include "net.h"
 #include "message.h"
 #include "packet.h"

@@ -54,6 +54,16 @@ impl Capability {
         Ok(found)
     }
 
+    /// As [`detect`](Self::detect), as if the kernel lacked these tracepoints.
+    #[cfg(test)]
+    pub(crate) fn detect_without(names: &[&str]) -> Result<Self, ProbeError> {
+        let types = Types::if_allowed()?;
+        let there = |name: &str| !names.contains(&name);
+        Self::of(true, |name| {
+            there(name).then(|| types.arguments_of(name)).flatten()
+        })
+    }
+
     /// What can be recorded with the tracepoints that have arguments.
     fn of(network: bool, arguments_of: impl Fn(&str) -> Option<u32>) -> Result<Self, ProbeError> {
         let mut found = Self {

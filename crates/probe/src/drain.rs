@@ -91,6 +91,9 @@ pub(crate) fn run<S: Sink>(
         last_active: Instant::now(),
     };
     let mut sampler = clocks.then(Sampler::default);
+    if let Some(row) = sampler.as_mut().and_then(Sampler::sample_if_due) {
+        output.borrow_mut().send(row)?;
+    }
     let mut slow_due = Instant::now();
     while !stop.load(Ordering::Acquire) {
         std::thread::park_timeout(INTERVAL);

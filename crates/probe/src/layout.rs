@@ -22,7 +22,7 @@ pub(crate) fn agree(header: &str, layouts: &[Layout], numbers: &[(&str, usize)])
     let directory = tempfile::tempdir().unwrap();
     let source = directory.path().join("layouts.c");
     let mut text = format!(
-        "#include <stddef.h>\ntypedef unsigned char u8; typedef unsigned u32;\n\
+        "#include <stddef.h>\ntypedef unsigned char u8; typedef unsigned short u16; typedef unsigned u32;\n\
          typedef unsigned long long u64;\n#include \"{header}\"\n",
     );
     for Layout {

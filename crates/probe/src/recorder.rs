@@ -250,4 +250,26 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn what_stands_in_for_tracepoints_loads_as_well() {
+        let symbols = match Capability::detect(true).and_then(|_| Symbols::read()) {
+            Ok(found) => found,
+            Err(error) => {
+                luc_testkit::skipped!("{error}");
+                return;
+            }
+        };
+        for missing in [
+            &["tcp_sendmsg_locked"][..],
+            &["tcp_sendmsg_locked", "sock_send_length"],
+            &["tcp_sendmsg_locked", "sock_send_length", "sock_recv_length"],
+        ] {
+            let capability = Capability::detect_without(missing).expect("enough is left");
+            let options = Options::default();
+            let config = config(&options, &capability, &symbols).expect("no filter");
+            let loaded = Programs::load(&capability, &config, 1 << 20, true, &[]);
+            assert!(loaded.is_ok(), "{missing:?}: {loaded:?}");
+        }
+    }
 }

@@ -41,8 +41,8 @@ SECTION("tc_lossy") int lossy(struct __sk_buff *packet)
 }
 
 static inline __attribute__((always_inline)) int translate(struct __sk_buff *packet, u32 address_at,
-							   u32 from, u32 to, u32 port_at, u16 from_port,
-							   u16 to_port)
+							   u32 from, u32 to, u32 port_at,
+							   u16 from_port, u16 to_port)
 {
 	u16 type = 0, port = 0;
 	u32 address = 0;

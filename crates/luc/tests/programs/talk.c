@@ -81,7 +81,8 @@ static void bring_loopback_up(void)
 
 int main(void)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in to = { .sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t length = sizeof(to);
 	int listener, fd, i, status;
 	pid_t server;

@@ -12,7 +12,9 @@ mod trace;
 use std::io::Read as _;
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use luc_events::codes::{Family, Flow, Sequences};
 use luc_events::tables::ClockSample;
@@ -114,13 +116,32 @@ fn large_messages_in_both_directions() {
     let recording = Recording::start(&["--all"]);
     let pair = Pair::new(&place, "0.0.0.0", SERVER_IPV4);
     pair.exchange(&messages);
-    // From now on each packet is cut before the device.
-    place.client.run("ip link set eth0 gso_max_segs 1");
+    // From now on each packet is cut before the device of the bridge, so that the server gets small ones.
+    let folder = tempfile::tempdir().expect("a directory");
+    let offload = programs::compiled("offload", folder.path());
+    place.between.run(&format!("{offload} to_server cut"));
+    // After a while without traffic all packets are kept, until they are many again.
+    thread::sleep(Duration::from_millis(600));
     let cut = Pair::new(&place, "0.0.0.0", SERVER_IPV4);
     cut.exchange(&messages);
-    let ports = [pair.client_port(), cut.client_port()];
-    drop((pair, cut));
+    // And from now on the server's device joins them.
+    place.server.run(&format!("{offload} eth0 join"));
+    thread::sleep(Duration::from_millis(600));
+    let joined = Pair::new(&place, "0.0.0.0", SERVER_IPV4);
+    joined.exchange(&messages);
+    let ports = [&pair, &cut, &joined].map(Pair::client_port);
+    drop((pair, cut, joined));
     let recorded = recording.stop();
+    let longest = |end, direction| {
+        let rows = recorded.packets_of(end, direction);
+        rows.iter().map(|row| row.bytes).max().unwrap_or(0)
+    };
+    for (port, is_small) in [(ports[0], false), (ports[1], true), (ports[2], false)] {
+        let ends = recorded.ends(place.client.inode(), place.server.inode(), port);
+        assert!(longest(ends.client, Flow::Sent) > 1500, "{port}");
+        let received = longest(ends.server, Flow::Received);
+        assert_eq!(received <= 1500, is_small, "{received}");
+    }
     for port in ports {
         let ends = recorded.ends(place.client.inode(), place.server.inode(), port);
         recorded.check_messages(&ends, [0, 0], totals(&messages));
@@ -447,4 +468,59 @@ fn counts_once_a_second_have_no_messages() {
         .expect("luc runs");
     let message = common::refusal(&output);
     assert!(message.contains("--summary"), "{message}");
+}
+
+/// A connection that is in use while recording begins: its counts change while they are read.
+#[test]
+fn a_connection_that_is_busy_when_recording_begins() {
+    const BYTES: usize = 3000;
+    let Some(place) = Place::new() else {
+        return;
+    };
+    let pair = Pair::new(&place, "0.0.0.0", SERVER_IPV4);
+    let go_on = AtomicBool::new(true);
+    let (recording, messages) = thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut room = [0; 2 * BYTES];
+            while (&pair.server).read(&mut room).expect("received") > 0 {}
+        });
+        let sender = scope.spawn(|| {
+            let mut messages = 0_u64;
+            while go_on.load(Ordering::Relaxed) {
+                talk::send(&pair.client, BYTES);
+                messages += 1;
+            }
+            pair.client.shutdown(Shutdown::Write).expect("shut down");
+            messages
+        });
+        let recording = Recording::start(&["--all"]);
+        thread::sleep(Duration::from_millis(50));
+        go_on.store(false, Ordering::Relaxed);
+        (recording, sender.join().expect("no failure"))
+    });
+    let port = pair.client_port();
+    let recorded = recording.stop();
+    let ends = recorded.ends(place.client.inode(), place.server.inode(), port);
+    let sent = recorded.messages_of(ends.client, Flow::Sent);
+    let received = recorded.messages_of(ends.server, Flow::Received);
+    // From the first row on nothing is missing, and the last byte is that of all that was ever sent.
+    for rows in [&sent, &received] {
+        let last = rows.last().expect("rows");
+        assert_eq!(last.first_byte + last.bytes, messages * BYTES as u64);
+        for pair in rows.windows(2) {
+            assert_eq!(
+                pair[0].first_byte + pair[0].bytes,
+                pair[1].first_byte,
+                "{pair:?}"
+            );
+        }
+    }
+    // Recording may have begun in the middle of a send.
+    let first = sent[0].first_byte + sent[0].bytes;
+    assert!(
+        first > BYTES as u64 && first % BYTES as u64 == 0,
+        "{:?}",
+        sent[0]
+    );
+    assert!(recorded.check_packets(&ends) > 0);
 }
