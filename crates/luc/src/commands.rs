@@ -9,6 +9,7 @@ pub(crate) mod disk;
 #[cfg(feature = "report")]
 pub(crate) mod explain;
 pub(crate) mod faults;
+pub(crate) mod fleet;
 pub(crate) mod kernel;
 #[cfg(feature = "manual")]
 pub(crate) mod man;

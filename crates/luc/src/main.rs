@@ -41,6 +41,7 @@ enum Command {
     Report(commands::report::Args),
     #[cfg(feature = "top")]
     Top(commands::top::Args),
+    Fleet(commands::fleet::Args),
     Disk(commands::disk::Args),
     Kernel(commands::kernel::Args),
     Powercut(commands::powercut::Args),
@@ -96,6 +97,7 @@ fn main() -> ExitCode {
         Command::Report(args) => commands::report::main(args),
         #[cfg(feature = "top")]
         Command::Top(args) => commands::top::main(args),
+        Command::Fleet(args) => commands::fleet::main(args),
         Command::Disk(args) => commands::disk::main(args),
         Command::Kernel(args) => commands::kernel::main(args),
         Command::Powercut(args) => commands::powercut::main(args),

@@ -120,7 +120,7 @@ fn every_arrow_is_in_the_table() {
 fn libraries_leave_the_command_line_and_the_terminal_alone() {
     for package in packages() {
         // vm has a program of its own for those who work on the module.
-        let is_program = ["luc", "evaluate", "vm"].contains(&package.name.as_str());
+        let is_program = ["luc", "fleet", "evaluate", "vm"].contains(&package.name.as_str());
         assert!(
             is_program || !package.uses.contains("clap"),
             "{}",

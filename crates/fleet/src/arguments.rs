@@ -1,0 +1,85 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand};
+use luc_fleet::Source;
+
+/// Put the traces of several hosts together: clocks, messages, requests
+#[derive(Debug, Parser)]
+#[command(
+    name = "luc-fleet",
+    bin_name = "luc-fleet",
+    version,
+    max_term_width = 100,
+    after_help = "\
+Record on each host at the same time, then copy the directories to one place:
+  luc record --fleet --duration 30s --out web.trace        # on the first host (root)
+  luc record --fleet --duration 30s --out db.trace         # on the second
+  luc-fleet explain web.trace db.trace"
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Fit(Fit),
+    Explain(Explain),
+    #[cfg(feature = "manual")]
+    Completions(crate::manual::Completions),
+    #[cfg(feature = "manual")]
+    Man(crate::manual::Man),
+}
+
+/// Which traces, and how to print.
+#[derive(Debug, Args)]
+pub(crate) struct Common {
+    /// Directories of traces, as made by luc record --fleet, one of each host. NAME=DIR gives the host a name; else it
+    /// has the one in the trace
+    #[arg(value_name = "DIR", required = true)]
+    pub(crate) sources: Vec<Source>,
+
+    /// Print everything as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Say how the hosts' clocks relate, with guaranteed bounds
+///
+/// Packets that two hosts exchange bound the offset of their clocks from both sides. The bounds hold if a clock's rate
+/// changes by at most 5 us/s each second, which is ample for a crystal. Needs no privileges.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  luc-fleet fit web.trace db.trace
+  luc-fleet fit web-1=a/trace web-2=b/trace db=c/trace
+  luc-fleet fit web.trace db.trace --json | jq '.pairs[0].offset'
+
+Exit status: 0; 2 if a trace cannot be read.")]
+pub(crate) struct Fit {
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// Show what connects the hosts: connections, messages, requests, and what the slowest request's time went into
+///
+/// Requests are found by direction and order, without instrumentation. What a host sends is put to the request that it
+/// was made for, with the evidence; what is not known is said. Times between hosts have bounds. One trace is enough
+/// for what happens on one host. Needs no privileges.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  luc-fleet explain web.trace db.trace
+  luc-fleet explain web.trace db.trace --request 2
+  luc-fleet explain web.trace db.trace --json | jq '.requests.hand_over'
+  luc-fleet explain web.trace db.trace --json | jq '.request.path[] | select(.is_between_hosts)'
+
+Exit status: 0; 2 if a trace cannot be read.")]
+pub(crate) struct Explain {
+    #[command(flatten)]
+    pub(crate) common: Common,
+
+    /// Show the request of this number: 1 is the slowest
+    #[arg(long, value_name = "N")]
+    pub(crate) request: Option<usize>,
+}

@@ -1,0 +1,251 @@
+//! How the clocks of the hosts relate.
+
+use std::collections::BTreeMap;
+
+use luc_events::tables;
+use luc_fleet_core::{
+    Bounds, ClockError, ClockMap, ClockSample, Connections, Event, FitOptions, Fleet, HostId,
+    MAX_TIME_NS, Packet, Pair, PairFit, Placed, clock_points, fit,
+};
+
+use crate::error::FleetError;
+use crate::figures::quantile;
+use crate::read::Recorded;
+
+/// Samples that took more than this many times as long as half of them do were interrupted.
+const INTERRUPTED: u64 = 4;
+
+/// The clocks of many hosts.
+#[derive(Debug, Default)]
+pub(crate) struct Clocks {
+    /// By the hosts' numbers; none where there is only one host.
+    hosts: Vec<HostClock>,
+    /// Those that exchange packets.
+    pub(crate) pairs: Vec<PairOfClocks>,
+}
+
+/// The clocks of one host.
+#[derive(Debug)]
+struct HostClock {
+    to_raw: ClockMap,
+    /// The same map the other way around.
+    to_monotonic: ClockMap,
+}
+
+/// How two clocks relate.
+#[derive(Debug)]
+pub(crate) struct PairOfClocks {
+    /// The host in whose time the fit is.
+    pub(crate) a: HostId,
+    pub(crate) b: HostId,
+    /// Packets from A to B that bound the offset, after thinning.
+    pub(crate) forward: usize,
+    /// The same from B to A.
+    pub(crate) backward: usize,
+    pub(crate) fit: Result<PairFit, ClockError>,
+}
+
+impl Clocks {
+    /// Of all hosts, by the packets of paired connections.
+    pub(crate) fn new(
+        hosts: &[Recorded],
+        connections: &Connections,
+        packets: &[Packet],
+    ) -> Result<Self, FleetError> {
+        if hosts.len() < 2 {
+            return Ok(Self::default());
+        }
+        let mut clocks = Self {
+            hosts: hosts.iter().map(host_clock).collect::<Result<_, _>>()?,
+            pairs: Vec::new(),
+        };
+        let raw_ns = |host: HostId, at_ns: i64| clocks.host(host).to_raw.raw_ns(at_ns);
+        // Where the samples are far from a packet's time, its time on the other clock may be beyond all years.
+        let is_in_range = |packet: &&Packet| {
+            let raw_ns = i64::try_from(packet.at_ns).map(|at_ns| raw_ns(packet.host, at_ns));
+            raw_ns.is_ok_and(|raw_ns| (-MAX_TIME_NS..=MAX_TIME_NS).contains(&raw_ns))
+        };
+        let packets: Vec<Packet> = packets.iter().filter(is_in_range).copied().collect();
+        let points = clock_points(connections, &packets, raw_ns)?;
+        let pairs = points.into_iter().map(|((a, b), points)| {
+            let options = FitOptions {
+                timestamp_error_ns: clocks.host(a).to_raw.error_ns()
+                    + clocks.host(b).to_raw.error_ns(),
+                ..FitOptions::default()
+            };
+            PairOfClocks {
+                a,
+                b,
+                forward: points.forward.len(),
+                backward: points.backward.len(),
+                fit: fit(&points, &options),
+            }
+        });
+        // Two hosts with connections, but without a packet that both have, have said nothing.
+        clocks.pairs = pairs
+            .filter(|pair| pair.forward + pair.backward > 0)
+            .collect();
+        Ok(clocks)
+    }
+
+    fn host(&self, host: HostId) -> &HostClock {
+        &self.hosts[host.0 as usize]
+    }
+
+    /// CLOCK_MONOTONIC of a host when its CLOCK_MONOTONIC_RAW showed this.
+    pub(crate) fn monotonic_ns(&self, host: HostId, raw_ns: i64) -> i64 {
+        self.host(host).to_monotonic.raw_ns(raw_ns)
+    }
+
+    /// All clocks, on that of one host. Where pairs contradict each other, only its own is known.
+    pub(crate) fn at_home(&self, home: HostId) -> Home<'_> {
+        let pairs = self.pairs.iter().filter_map(|pair| {
+            Some(Pair {
+                a: pair.a,
+                b: pair.b,
+                fit: pair.fit.clone().ok()?,
+            })
+        });
+        let pairs: Vec<Pair> = pairs.collect();
+        let fleet = if pairs.is_empty() {
+            None
+        } else {
+            Fleet::new(home, pairs).ok()
+        };
+        Home {
+            clocks: self,
+            home,
+            fleet,
+        }
+    }
+}
+
+/// All clocks, on that of one host.
+#[derive(Debug)]
+pub(crate) struct Home<'c> {
+    clocks: &'c Clocks,
+    home: HostId,
+    fleet: Option<Fleet>,
+}
+
+impl Home<'_> {
+    /// Whose clock it is.
+    pub(crate) fn host(&self) -> HostId {
+        self.home
+    }
+
+    /// When something that happened at a time of a host's CLOCK_MONOTONIC was on the home's CLOCK_MONOTONIC.
+    pub(crate) fn place(&self, event: Event) -> Option<Placed> {
+        if event.host == self.home {
+            return Some(Placed {
+                at_ns: Some(event.at_ns),
+                bounds: Bounds::of(Some(event.at_ns), Some(event.at_ns)),
+            });
+        }
+        let from = &self.clocks.host(event.host).to_raw;
+        let to = &self.clocks.host(self.home).to_monotonic;
+        let placed = self.fleet.as_ref()?.global_ns(Event {
+            host: event.host,
+            at_ns: from.raw_ns(event.at_ns),
+        });
+        let placed = placed.ok()?;
+        // What both maps may be off widens the bounds.
+        let error_ns = (from.error_ns() + to.error_ns()).ceil() as i64 + 1;
+        let low_ns = placed.bounds.low_ns().map(|low_ns| to.raw_ns(low_ns));
+        let high_ns = placed.bounds.high_ns().map(|high_ns| to.raw_ns(high_ns));
+        Some(Placed {
+            at_ns: placed.at_ns.map(|at_ns| to.raw_ns(at_ns)),
+            bounds: Bounds::of(
+                low_ns.map(|low_ns| low_ns.saturating_sub(error_ns)),
+                high_ns.map(|high_ns| high_ns.saturating_add(error_ns)),
+            ),
+        })
+    }
+
+    /// What a host's CLOCK_MONOTONIC shows about when the home's shows `home_ns`.
+    pub(crate) fn away_ns(&self, host: HostId, home_ns: u64) -> Option<u64> {
+        let home_ns = i64::try_from(home_ns).ok()?;
+        let home = self.clocks.hosts.get(self.home.0 as usize)?;
+        // The offset from where both clocks were sampled is closer than the answer has to be; each step is closer.
+        let mut away_ns = self.about_ns(host, home.to_raw.raw_ns(home_ns))?;
+        for _ in 0..2 {
+            let placed_ns = self
+                .place(Event {
+                    host,
+                    at_ns: away_ns,
+                })?
+                .at_ns?;
+            away_ns = away_ns.checked_add(home_ns.checked_sub(placed_ns)?)?;
+        }
+        u64::try_from(away_ns).ok()
+    }
+
+    /// A first guess of [`Self::away_ns`], by the fit of the two hosts or of any two.
+    fn about_ns(&self, host: HostId, home_raw_ns: i64) -> Option<i64> {
+        let mut pairs = self.clocks.pairs.iter();
+        let raw_ns = pairs.find_map(|pair| {
+            let fit = pair.fit.as_ref().ok()?;
+            if (pair.a, pair.b) == (self.home, host) {
+                home_raw_ns.checked_add(fit.at(home_raw_ns).offset_ns?)
+            } else if (pair.b, pair.a) == (self.home, host) {
+                let (first_ns, last_ns) = fit.span_ns();
+                let offset_ns = fit.at(first_ns.midpoint(last_ns)).offset_ns?;
+                home_raw_ns.checked_sub(offset_ns)
+            } else {
+                None
+            }
+        });
+        Some(self.clocks.monotonic_ns(host, raw_ns?))
+    }
+}
+
+fn host_clock(recorded: &Recorded) -> Result<HostClock, FleetError> {
+    let wrong = |reason| FleetError::Clock {
+        path: recorded.directory.clone(),
+        reason,
+    };
+    let mut widths_ns: Vec<u64> = recorded.clocks.iter().map(|row| row.width_ns).collect();
+    widths_ns.sort_unstable();
+    let usual_ns = quantile(&widths_ns, 0.5).unwrap_or(0);
+    let is_good = |row: &&tables::ClockSample| row.width_ns / INTERRUPTED <= usual_ns;
+    let good: Vec<&tables::ClockSample> = recorded.clocks.iter().filter(is_good).collect();
+    let sample = |row: &&tables::ClockSample| -> Result<ClockSample, ClockError> {
+        let time =
+            |at_ns: u64| i64::try_from(at_ns).map_err(|_| ClockError::TimeOutOfRange(i64::MAX));
+        // CLOCK_MONOTONIC_RAW was read at some time between the two readings of CLOCK_MONOTONIC.
+        Ok(ClockSample {
+            monotonic_ns: time(row.at_ns.saturating_add(row.width_ns / 2))?,
+            raw_ns: time(row.raw_ns)?,
+        })
+    };
+    let samples: Vec<ClockSample> = good
+        .iter()
+        .map(sample)
+        .collect::<Result<_, _>>()
+        .map_err(wrong)?;
+    let widest_ns = good.iter().map(|row| row.width_ns).max().unwrap_or(0);
+    let error_ns = widest_ns as f64 / 2.0 + 1.0;
+    let turned: Vec<ClockSample> = samples
+        .iter()
+        .map(|sample| ClockSample {
+            monotonic_ns: sample.raw_ns,
+            raw_ns: sample.monotonic_ns,
+        })
+        .collect();
+    Ok(HostClock {
+        to_raw: ClockMap::new(&samples, error_ns).map_err(wrong)?,
+        to_monotonic: ClockMap::new(&turned, error_ns).map_err(wrong)?,
+    })
+}
+
+/// The pairs of hosts that have a connection whose ends are both known.
+pub(crate) fn connected(connections: &Connections) -> BTreeMap<(HostId, HostId), u64> {
+    let mut counts = BTreeMap::new();
+    for pair in &connections.pairs {
+        let [a, b] = pair.ends.map(|end| end.host);
+        if a != b {
+            *counts.entry((a.min(b), a.max(b))).or_default() += 1;
+        }
+    }
+    counts
+}

@@ -1,0 +1,71 @@
+//! What can be wrong with the traces of many hosts, and what to do about it.
+
+use std::path::PathBuf;
+
+use luc_events::store::StoreError;
+use luc_fleet_core::{ClockError, TreeError};
+
+/// Why traces cannot be put together.
+#[derive(Debug, thiserror::Error)]
+pub enum FleetError {
+    /// A trace cannot be read.
+    #[error(transparent)]
+    Trace(#[from] StoreError),
+    /// A trace without what hosts are put together by.
+    #[error("{path}: the trace has no clock samples, so it cannot be put together with others; record it by `luc record --fleet`", path = .path.display())]
+    NotOfFleet {
+        /// The trace.
+        path: PathBuf,
+    },
+    /// Clock samples that cannot be.
+    #[error("{path}: {reason}", path = .path.display())]
+    Clock {
+        /// The trace.
+        path: PathBuf,
+        /// What is wrong.
+        reason: ClockError,
+    },
+    /// Two traces of one kernel.
+    #[error("{second}: this trace is of the same boot of the same host as {first}; give one of them", first = .first.display(), second = .second.display())]
+    SameHost {
+        /// One trace.
+        first: PathBuf,
+        /// The other.
+        second: PathBuf,
+    },
+    /// Two hosts of one name.
+    #[error("{second}: its host is named {name}, as that of {first} is; give one of them another name: OTHER={second}", first = .first.display(), second = .second.display())]
+    SameName {
+        /// The name.
+        name: String,
+        /// One trace.
+        first: PathBuf,
+        /// The other.
+        second: PathBuf,
+    },
+    /// A `NAME=DIR` without a name.
+    #[error(
+        "'{0}' has no name before the '=': write it like web-1=DIR, or give the directory alone"
+    )]
+    NoName(String),
+    /// One host has no offset.
+    #[error("{path}: the clock of one host cannot be compared; give the traces of two hosts or more", path = .path.display())]
+    OneHost {
+        /// The only trace.
+        path: PathBuf,
+    },
+    /// No request has this number.
+    #[error("there is no request {number}: {count} have an answer, and 1 is the slowest")]
+    NoSuchRequest {
+        /// What was asked for.
+        number: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// Times that no clock shows.
+    #[error(transparent)]
+    Times(#[from] ClockError),
+    /// Requests that are no forest.
+    #[error(transparent)]
+    Tree(#[from] TreeError),
+}

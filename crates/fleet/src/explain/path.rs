@@ -1,0 +1,95 @@
+//! What one request's time went into.
+
+use luc_fleet_core::{Exchange, Messages, Part, PartKind, Paths};
+use serde::Serialize;
+
+use crate::clocks::Home;
+use crate::joined::Joined;
+
+/// A part of a request's time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PathPart {
+    /// When it began, ns after the request.
+    pub after_ns: u64,
+    /// How long it was, ns.
+    pub time_ns: u64,
+    /// What it was.
+    pub what: &'static str,
+    /// Whose host.
+    pub host: String,
+    /// Whose: the thread's name.
+    pub name: String,
+    /// Whose: the thread's id.
+    pub thread: u32,
+    /// Of a message: who sent it, and where.
+    pub from: Option<String>,
+    /// Whether it is a message between two hosts.
+    pub is_between_hosts: bool,
+    /// By how much its two ends may be off, as the clocks of hosts are known to that only; `None`: not bounded.
+    pub error_ns: Option<u64>,
+    /// Of time on a processor: waits of less than 1 ms of the thread, of which the trace has only sums, that may be in
+    /// it; their sum, ns.
+    pub brief_waits_ns: Option<u64>,
+}
+
+/// The path of a request, from its begin to its answer; empty without an answer.
+pub(super) fn report(
+    joined: &Joined,
+    home: &Home<'_>,
+    messages: &Messages,
+    exchange: &Exchange,
+) -> Vec<PathPart> {
+    let Some(answer) = exchange.answer else {
+        return Vec::new();
+    };
+    let rows = &joined.rows;
+    let paths = Paths::new(&rows.waits, &rows.messages, &messages.edges);
+    let parts = paths.critical(&exchange.asked, &answer.last, |event| home.place(event));
+    let begin_ns = exchange.asked.at_ns;
+    let part = |part: &Part| report_part(joined, home, begin_ns, part);
+    parts.iter().map(part).collect()
+}
+
+fn report_part(joined: &Joined, home: &Home<'_>, begin_ns: u64, part: &Part) -> PathPart {
+    let host = joined.host(part.thread.host);
+    let thread = part.thread.thread;
+    let away_ns = |at_ns| {
+        if part.thread.host == home.host() {
+            Some(at_ns)
+        } else {
+            home.away_ns(part.thread.host, at_ns)
+        }
+    };
+    let brief_waits_ns = (part.kind == PartKind::Running).then(|| {
+        let (begin_ns, end_ns) = (away_ns(part.begin_ns)?, away_ns(part.end_ns)?);
+        host.brief_waits_ns(thread, begin_ns, end_ns)
+    });
+    let brief_waits_ns = brief_waits_ns.flatten();
+    let (from, is_between_hosts, error_ns) = match part.kind {
+        PartKind::Network { from, error_ns } => {
+            let sender = joined.host(from.host);
+            let text = format!("{} on {}", sender.thread_name(from.thread), sender.name);
+            (Some(text), from.host != part.thread.host, error_ns)
+        }
+        _ => (None, false, Some(0)),
+    };
+    PathPart {
+        after_ns: part.begin_ns.saturating_sub(begin_ns),
+        time_ns: part.end_ns - part.begin_ns,
+        what: match part.kind {
+            PartKind::Running if brief_waits_ns.is_some() => "on a processor or in brief waits",
+            PartKind::Running => "on a processor",
+            PartKind::Runnable => "waits for a processor",
+            PartKind::Blocked => "waits, for whom is not known",
+            PartKind::Network { .. } => "message",
+            PartKind::Contradictory => "rows contradict each other",
+        },
+        host: host.name.clone(),
+        name: host.thread_name(thread),
+        thread: thread.id,
+        from,
+        is_between_hosts,
+        error_ns,
+        brief_waits_ns,
+    }
+}

@@ -1,0 +1,173 @@
+//! The traces of many hosts, put together.
+
+use std::collections::{BTreeMap, HashMap};
+
+use luc_events::tables::{BriefWait, Trace};
+use luc_fleet_core::{Connections, End, EndId, HostId, Thread};
+use luc_units::plain;
+use serde::Serialize;
+
+use crate::clocks::Clocks;
+use crate::error::FleetError;
+use crate::map::{self, Rows};
+use crate::read::Recorded;
+use crate::task::Tasks;
+
+/// The traces of many hosts: their rows, which connections they share, and how their clocks relate.
+#[derive(Debug)]
+pub struct Joined {
+    pub(crate) hosts: Vec<Host>,
+    pub(crate) rows: Rows,
+    pub(crate) ends: HashMap<EndId, End>,
+    pub(crate) connections: Connections,
+    pub(crate) clocks: Clocks,
+}
+
+/// What is kept of a host beside its rows.
+#[derive(Debug)]
+pub(crate) struct Host {
+    /// Without what steers a terminal.
+    pub(crate) name: String,
+    pub(crate) trace: Trace,
+    pub(crate) summary: HostSummary,
+    tasks: Tasks,
+    brief_waits: HashMap<u32, Vec<BriefWait>>,
+}
+
+/// A host's trace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HostSummary {
+    /// What it is called.
+    pub name: String,
+    /// Where its trace is.
+    pub directory: String,
+    /// Its kernel's release.
+    pub kernel: String,
+    /// Its processors.
+    pub processors: u32,
+    /// From the first to the last thing in the trace, ns.
+    pub length_ns: u64,
+    /// Whether the recorder ended by itself; else it is still recording, or was killed.
+    pub is_complete: bool,
+    /// How many connections it has.
+    pub connections: u64,
+    /// How many sends and receives.
+    pub messages: u64,
+    /// How many packets.
+    pub packets: u64,
+    /// Segments that were sent again.
+    pub retransmits: u64,
+    /// How many rows were lost, by table.
+    pub lost: BTreeMap<String, u64>,
+}
+
+impl Joined {
+    /// Of all hosts' rows.
+    ///
+    /// # Errors
+    /// [`FleetError::Clock`] where a host's clock samples cannot be.
+    pub fn new(recorded: Vec<Recorded>) -> Result<Self, FleetError> {
+        let mut rows = Rows::default();
+        let mut hosts = Vec::with_capacity(recorded.len());
+        for (host, recorded) in recorded.iter().enumerate() {
+            let tasks = Tasks::new(&recorded.tasks);
+            map::add(HostId(host as u32), recorded, &tasks, &mut rows);
+            hosts.push(Host::new(recorded, tasks));
+        }
+        let connections = Connections::pair(&rows.ends, &rows.messages, &rows.packets);
+        let clocks = Clocks::new(&recorded, &connections, &rows.packets)?;
+        Ok(Self {
+            hosts,
+            ends: rows.ends.iter().map(|end| (end.id(), *end)).collect(),
+            rows,
+            connections,
+            clocks,
+        })
+    }
+
+    pub(crate) fn host(&self, host: HostId) -> &Host {
+        &self.hosts[host.0 as usize]
+    }
+
+    pub(crate) fn name(&self, host: HostId) -> String {
+        self.host(host).name.clone()
+    }
+}
+
+impl Host {
+    fn new(recorded: &Recorded, tasks: Tasks) -> Self {
+        let mut brief_waits: HashMap<u32, Vec<BriefWait>> = HashMap::new();
+        for row in &recorded.brief_waits {
+            brief_waits
+                .entry(row.thread.0)
+                .or_default()
+                .push(row.clone());
+        }
+        Self {
+            name: plain(&recorded.name),
+            trace: recorded.trace.clone(),
+            summary: summary(recorded),
+            tasks,
+            brief_waits,
+        }
+    }
+
+    /// A thread's name, or its id where the trace has no name.
+    pub(crate) fn thread_name(&self, thread: Thread) -> String {
+        self.comm(thread.id, thread.start_ns)
+    }
+
+    /// The name of a process as of a time: that of its first thread.
+    pub(crate) fn process_name(&self, process: u32, at_ns: u64) -> String {
+        self.comm(process, at_ns)
+    }
+
+    fn comm(&self, id: u32, at_ns: u64) -> String {
+        let name = self.tasks.name(id, at_ns).map(plain);
+        name.unwrap_or_else(|| format!("thread {id}"))
+    }
+
+    /// What the brief waits of a thread were in all, of those sums that may have some between two times, ns; `None` if
+    /// there are none.
+    pub(crate) fn brief_waits_ns(&self, thread: Thread, begin_ns: u64, end_ns: u64) -> Option<u64> {
+        let rows = self.brief_waits.get(&thread.id)?;
+        let overlapping = rows
+            .iter()
+            .filter(|row| row.since_ns < end_ns && begin_ns < row.until_ns);
+        overlapping
+            .map(|row| row.blocked_ns.saturating_add(row.runnable_ns))
+            .reduce(u64::saturating_add)
+    }
+}
+
+fn summary(recorded: &Recorded) -> HostSummary {
+    let trace = &recorded.trace;
+    let last_ns = recorded.clocks.iter().map(|row| row.at_ns).max();
+    let end_ns = if trace.end_ns > 0 {
+        trace.end_ns
+    } else {
+        last_ns.unwrap_or(0)
+    };
+    let mut lost = BTreeMap::new();
+    for row in &recorded.lost {
+        let count: &mut u64 = lost.entry(plain(&row.place)).or_default();
+        *count = count.saturating_add(row.count);
+    }
+    let retransmits = recorded
+        .connections
+        .iter()
+        .map(|row| u64::from(row.retransmits));
+    HostSummary {
+        name: plain(&recorded.name),
+        directory: plain(&recorded.directory.display().to_string()),
+        kernel: plain(&trace.kernel),
+        processors: trace.processors,
+        length_ns: end_ns.saturating_sub(trace.start_ns),
+        is_complete: trace.end_ns > 0,
+        connections: recorded.connections.len() as u64,
+        messages: recorded.messages.len() as u64,
+        packets: recorded.packets.len() as u64,
+        retransmits: retransmits.sum(),
+        lost,
+    }
+}

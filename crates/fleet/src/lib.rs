@@ -1,0 +1,30 @@
+//! Traces of many hosts, put together.
+//!
+//! Directories that `luc record --fleet` wrote go in; what [`luc_fleet_core`] finds in them comes out, for people and
+//! for programs. There is no SQL engine here.
+//!
+//! - [`Source`], [`read()`]: which traces, and their rows.
+//! - [`Joined`]: the rows of all hosts as the core wants them, connections paired, clocks related.
+//! - [`fit()`]: how the clocks relate. [`explain()`]: connections, messages, requests, and one request's time.
+//! - [`text`]: both for people. For programs they are serialized as they are.
+
+mod clocks;
+mod error;
+pub mod explain;
+mod figures;
+pub mod fit;
+mod joined;
+mod map;
+mod read;
+mod source;
+mod task;
+pub mod text;
+
+pub use error::FleetError;
+pub use explain::{Explanation, explain};
+pub use figures::Spread;
+pub use fit::{Fit, fit};
+pub use joined::{HostSummary, Joined};
+pub use map::LeftOut;
+pub use read::{Recorded, Tables, read};
+pub use source::Source;

@@ -1,0 +1,98 @@
+//! The `luc-fleet` command line: parse, dispatch, and turn an outcome into an exit status: 0 done, 2 bad input.
+
+mod arguments;
+#[cfg(feature = "manual")]
+mod manual;
+
+use std::fmt::Display;
+use std::io::{self, BufWriter, IsTerminal as _, Write as _};
+use std::process::ExitCode;
+
+use arguments::{Cli, Command, Common};
+use clap::Parser as _;
+use clap::error::ErrorKind;
+use luc_fleet::text::Text;
+use luc_fleet::{FleetError, Joined, Tables, explain, fit, read};
+use serde::Serialize;
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error(transparent)]
+    Fleet(#[from] FleetError),
+    #[error("the output cannot be written: {0}; check the space left")]
+    Output(#[from] io::Error),
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refused(&error),
+    };
+    match run(cli.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        // A reader that has seen enough (`luc-fleet ... | head`) is no error.
+        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+            ExitCode::SUCCESS
+        }
+        Err(failure) => {
+            eprintln!("luc-fleet: {}", luc_units::plain(&failure.to_string()));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Help and the version as clap prints them; a mistake in one line.
+fn refused(error: &clap::Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelp
+        | ErrorKind::DisplayVersion
+        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => error.exit(),
+        _ => {
+            let text = error.to_string();
+            let paragraph = text.split("\n\n").next().unwrap_or_default();
+            let words: Vec<&str> = paragraph.split_whitespace().collect();
+            let line = words.join(" ");
+            let line = line.trim_start_matches("error: ");
+            eprintln!(
+                "luc-fleet: {}; see `luc-fleet --help`",
+                luc_units::plain(line)
+            );
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Fit(args) => {
+            let joined = Joined::new(read(&args.common.sources, Tables::OfClocks)?)?;
+            print(&fit(&joined)?, &args.common)
+        }
+        Command::Explain(args) => {
+            let joined = Joined::new(read(&args.common.sources, Tables::All)?)?;
+            print(&explain(&joined, args.request)?, &args.common)
+        }
+        #[cfg(feature = "manual")]
+        Command::Completions(args) => Ok(manual::completions(&args)?),
+        #[cfg(feature = "manual")]
+        Command::Man(args) => Ok(manual::man(&args)?),
+    }
+}
+
+fn print<T: Serialize>(what: &T, common: &Common) -> Result<(), Failure>
+where
+    for<'a> Text<'a, T>: Display,
+{
+    let is_terminal = io::stdout().is_terminal();
+    let colours = is_terminal && std::env::var_os("NO_COLOR").is_none();
+    // Else each line would be a write of its own.
+    let mut out = BufWriter::new(io::stdout().lock());
+    if common.json {
+        serde_json::to_writer_pretty(&mut out, what).map_err(io::Error::from)?;
+        writeln!(out)?;
+    } else {
+        write!(out, "{}", Text { what, colours })?;
+    }
+    Ok(out.flush()?)
+}

@@ -1,0 +1,185 @@
+//! From the rows of a trace to those of the core.
+
+mod origins;
+
+use std::net::{IpAddr, SocketAddr};
+
+use luc_events::codes::{Flow, Sequences, Side};
+use luc_events::{Cause, tables};
+use luc_fleet_core::{AtStart, End, HostId, MAX_TIME_NS, Message, Opener, Packet, Wait, Way};
+use serde::Serialize;
+
+use crate::read::Recorded;
+use crate::task::Tasks;
+use origins::{Origin, Origins};
+
+/// Losses are noticed about once a second; a recorder that is as late as this has been stopped.
+const LOSS_WINDOW_NS: u64 = 10_000_000_000;
+
+/// The rows of many hosts.
+#[derive(Debug, Default)]
+pub(crate) struct Rows {
+    pub(crate) ends: Vec<End>,
+    pub(crate) messages: Vec<Message>,
+    pub(crate) packets: Vec<Packet>,
+    pub(crate) waits: Vec<Wait>,
+    pub(crate) left_out: LeftOut,
+}
+
+/// Rows of a trace that take no part.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// Connections whose addresses cannot be read: the rows are damaged.
+    pub unreadable_connections: u64,
+    /// Messages and packets of a connection that has no row: the row was lost.
+    pub without_connection: u64,
+    /// Packets of connections whose sequence numbers are unknown: their offsets are not sure.
+    pub uncertain_packets: u64,
+    /// Packets of times in which packets were lost: a second transmission may pass for the first.
+    pub packets_beside_lost_ones: u64,
+    /// Rows whose times or offsets cannot be: they are damaged.
+    pub out_of_range: u64,
+}
+
+/// Adds the rows of one host.
+pub(crate) fn add(host: HostId, recorded: &Recorded, tasks: &Tasks, rows: &mut Rows) {
+    let origins = Origins::of(recorded);
+    for row in &recorded.connections {
+        match end(host, row, origins.of_connection(row.connection)) {
+            Some(end) => rows.ends.push(end),
+            None => rows.left_out.unreadable_connections += 1,
+        }
+    }
+    for row in &recorded.messages {
+        let Some(origin) = origins.of_connection(row.connection) else {
+            rows.left_out.without_connection += 1;
+            continue;
+        };
+        match message(host, row, origin, tasks) {
+            Some(message) => rows.messages.push(message),
+            None => rows.left_out.out_of_range += 1,
+        }
+    }
+    for row in &recorded.packets {
+        match origins.of_connection(row.connection) {
+            None => rows.left_out.without_connection += 1,
+            Some(Origin::FirstSeen { .. }) => rows.left_out.uncertain_packets += 1,
+            Some(Origin::Initial) if is_beside_lost(row.at_ns, &recorded.lost) => {
+                rows.left_out.packets_beside_lost_ones += 1;
+            }
+            Some(Origin::Initial) => match packet(host, row) {
+                Some(packet) => rows.packets.push(packet),
+                None => rows.left_out.out_of_range += 1,
+            },
+        }
+    }
+    for row in &recorded.waits {
+        match wait(host, row, tasks) {
+            Some(wait) => rows.waits.push(wait),
+            None => rows.left_out.out_of_range += 1,
+        }
+    }
+}
+
+fn is_in_range(at_ns: u64) -> bool {
+    i64::try_from(at_ns).is_ok_and(|at_ns| at_ns <= MAX_TIME_NS)
+}
+
+fn is_beside_lost(at_ns: u64, lost: &[tables::Lost]) -> bool {
+    let mut lost = lost.iter().filter(|row| row.place == "packet");
+    lost.any(|row| at_ns <= row.at_ns && row.at_ns - at_ns <= LOSS_WINDOW_NS)
+}
+
+fn end(host: HostId, row: &tables::Connection, origin: Option<Origin>) -> Option<End> {
+    let address = |address: &str, port: u32| {
+        let address: IpAddr = address.parse().ok()?;
+        Some(SocketAddr::new(address, u16::try_from(port).ok()?))
+    };
+    let is_known = row.sequences != Sequences::Unknown;
+    let some = |at_ns: u64| Some(at_ns).filter(|&at_ns| at_ns > 0);
+    Some(End {
+        host,
+        connection: u64::from(row.connection.0),
+        namespace: row.namespace.0,
+        local: address(&row.local_address, row.local_port)?,
+        remote: address(&row.remote_address, row.remote_port)?,
+        own_isn: is_known.then_some(row.initial_sent),
+        peer_isn: is_known.then_some(row.initial_received),
+        at_start: origin.and_then(at_start),
+        opener: match row.side {
+            Side::Unknown => None,
+            Side::Client => Some(Opener::This),
+            Side::Server => Some(Opener::Peer),
+        },
+        opened_ns: some(row.opened_ns),
+        closed_ns: some(row.closed_ns),
+    })
+}
+
+/// The first numbers of both directions that a message has. What was unread before is not in the trace.
+fn at_start(origin: Origin) -> Option<AtStart> {
+    let Origin::FirstSeen { sent, received } = origin else {
+        return None;
+    };
+    Some(AtStart {
+        // The kernel's numbers have 32 bits, and so had those from which the offsets began.
+        snd_nxt: sent? as u32,
+        rcv_nxt: received? as u32,
+        copied_seq: received? as u32,
+    })
+}
+
+fn way(flow: Flow) -> Way {
+    match flow {
+        Flow::Sent => Way::Sent,
+        Flow::Received => Way::Received,
+    }
+}
+
+fn message(host: HostId, row: &tables::Message, origin: Origin, tasks: &Tasks) -> Option<Message> {
+    let way = way(row.direction);
+    is_in_range(row.at_ns).then_some(Message {
+        host,
+        at_ns: row.at_ns,
+        thread: tasks.thread(row.thread.0, row.at_ns),
+        process: row.process.0,
+        connection: u64::from(row.connection.0),
+        way,
+        first_byte: origin.offset(way, row.first_byte)?,
+        bytes: row.bytes,
+        token: None,
+    })
+}
+
+fn packet(host: HostId, row: &tables::Packet) -> Option<Packet> {
+    let way = way(row.direction);
+    let ack = if row.ack == 0 {
+        // Nothing new: no acknowledgement has this offset.
+        Some(0)
+    } else {
+        Origin::Initial.offset(way, row.ack)
+    };
+    is_in_range(row.at_ns).then_some(Packet {
+        host,
+        at_ns: row.at_ns,
+        connection: u64::from(row.connection.0),
+        way,
+        first_byte: Origin::Initial.offset(way, row.first_byte)?,
+        bytes: row.bytes,
+        ack: ack?,
+    })
+}
+
+fn wait(host: HostId, row: &tables::Wait, tasks: &Tasks) -> Option<Wait> {
+    let is_good = is_in_range(row.on_ns) && row.off_ns <= row.on_ns && row.woken_ns <= row.on_ns;
+    // A timer ends a sleep, and carries the name of the thread that it interrupts.
+    let has_waker = !row.waker.is_none() && row.cause != Cause::Sleep;
+    is_good.then(|| Wait {
+        host,
+        thread: tasks.thread(row.thread.0, row.on_ns),
+        off_ns: row.off_ns,
+        woken_ns: Some(row.woken_ns).filter(|&woken_ns| woken_ns > 0),
+        on_ns: row.on_ns,
+        waker: has_waker.then(|| tasks.thread(row.waker.0, row.woken_ns)),
+    })
+}

@@ -1,0 +1,172 @@
+//! The rows of the traces.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use luc_events::Inode;
+use luc_events::codes::Sequences;
+use luc_events::store::{Reader, StoreError};
+use luc_events::tables::{
+    BriefWait, ClockSample, Connection, Lost, Message, Packet, Row, Task, Trace, Wait,
+};
+
+use crate::error::FleetError;
+use crate::source::Source;
+
+/// Two readings of when one host was booted are not further apart: NTP moves CLOCK_REALTIME.
+const SAME_BOOT_NS: u64 = 10_000_000;
+
+/// What is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tables {
+    /// What relates clocks.
+    OfClocks,
+    /// What threads did, too.
+    All,
+}
+
+/// The rows of one host's trace.
+#[derive(Debug, Clone, Default)]
+pub struct Recorded {
+    /// What the host is called.
+    pub name: String,
+    /// Where the trace is.
+    pub directory: PathBuf,
+    /// What the trace says of itself.
+    pub trace: Trace,
+    /// Of each connection the last row.
+    pub connections: Vec<Connection>,
+    /// In the order of their times, as all that follow.
+    pub messages: Vec<Message>,
+    /// Packets that were kept.
+    pub packets: Vec<Packet>,
+    /// The host's clocks.
+    pub clocks: Vec<ClockSample>,
+    /// What was lost.
+    pub lost: Vec<Lost>,
+    /// Who threads are.
+    pub tasks: Vec<Task>,
+    /// When they were not on a processor.
+    pub waits: Vec<Wait>,
+    /// The same, of what is too brief for a row.
+    pub brief_waits: Vec<BriefWait>,
+}
+
+/// Reads all traces. Each is of another host.
+///
+/// # Errors
+/// What [`Reader`] says of a trace that cannot be read; [`FleetError::NotOfFleet`], [`FleetError::SameHost`],
+/// [`FleetError::SameName`].
+pub fn read(sources: &[Source], tables: Tables) -> Result<Vec<Recorded>, FleetError> {
+    let mut all: Vec<Recorded> = Vec::with_capacity(sources.len());
+    for source in sources {
+        let recorded = one(source, tables)?;
+        for other in &all {
+            differs(other, &recorded)?;
+        }
+        all.push(recorded);
+    }
+    Ok(all)
+}
+
+fn one(source: &Source, tables: Tables) -> Result<Recorded, FleetError> {
+    let reader = Reader::open(&source.directory)?;
+    let trace = reader.trace().clone();
+    let mut recorded = Recorded {
+        name: name(source, &trace),
+        directory: source.directory.clone(),
+        clocks: rows(&reader, &[])?,
+        trace,
+        ..Recorded::default()
+    };
+    if recorded.clocks.is_empty() {
+        return Err(FleetError::NotOfFleet {
+            path: recorded.directory,
+        });
+    }
+    // They come in the order of their times, so that the last one counts.
+    let mut connections = HashMap::new();
+    for row in rows::<Connection>(&reader, &[])? {
+        connections.insert(row.connection, row);
+    }
+    recorded.connections = connections.into_values().collect();
+    recorded
+        .connections
+        .sort_unstable_by_key(|row| row.connection);
+    recorded.messages = rows(&reader, &[])?;
+    recorded.packets = rows(&reader, &[])?;
+    recorded.lost = rows(&reader, &[])?;
+    if tables == Tables::All {
+        recorded.tasks = rows(&reader, &["cgroup", "user_ns", "system_ns"])?;
+        recorded.waits = rows(&reader, &["cgroup", "state", "stack", "dev", "transaction"])?;
+        recorded.brief_waits = rows(&reader, &["cgroup"])?;
+    }
+    Ok(recorded)
+}
+
+fn rows<T: Row>(reader: &Reader, without: &'static [&'static str]) -> Result<Vec<T>, StoreError> {
+    reader.rows_without::<T>(without)?.collect()
+}
+
+/// The user's name, else the trace's, else the directory's.
+fn name(source: &Source, trace: &Trace) -> String {
+    let own = || Some(trace.host.clone()).filter(|name| !name.is_empty());
+    let directory = || {
+        let path = source.directory.canonicalize().unwrap_or_default();
+        let name = path.file_name().unwrap_or(source.directory.as_os_str());
+        name.to_string_lossy().into_owned()
+    };
+    source.name.clone().or_else(own).unwrap_or_else(directory)
+}
+
+/// Refuses a second trace of a host, and a second host of a name.
+fn differs(first: &Recorded, second: &Recorded) -> Result<(), FleetError> {
+    let paths = || (first.directory.clone(), second.directory.clone());
+    if have_a_socket_in_common(first, second) || are_of_one_boot(&first.trace, &second.trace) {
+        let (first, second) = paths();
+        return Err(FleetError::SameHost { first, second });
+    }
+    if first.name == second.name {
+        let name = luc_units::plain(&first.name);
+        let (first, second) = paths();
+        return Err(FleetError::SameName {
+            name,
+            first,
+            second,
+        });
+    }
+    Ok(())
+}
+
+/// Whether a socket is in both: its cookie, namespace and initial sequence numbers, of which 64 bits are random.
+fn have_a_socket_in_common(first: &Recorded, second: &Recorded) -> bool {
+    type Socket = (u64, Inode, u32, u32);
+    let socket = |row: &Connection| -> Option<Socket> {
+        let is_known = row.sequences != Sequences::Unknown && row.cookie != 0;
+        is_known.then_some((
+            row.cookie,
+            row.namespace,
+            row.initial_sent,
+            row.initial_received,
+        ))
+    };
+    let of_first: std::collections::HashSet<Socket> =
+        first.connections.iter().filter_map(socket).collect();
+    let mut of_second = second.connections.iter().filter_map(socket);
+    of_second.any(|socket| of_first.contains(&socket))
+}
+
+/// Whether host, kernel and the time of the boot are the same.
+fn are_of_one_boot(first: &Trace, second: &Trace) -> bool {
+    let booted_ns = |trace: &Trace| {
+        let booted_ns = trace
+            .realtime_offset_ns
+            .checked_sub(trace.boottime_offset_ns);
+        booted_ns.filter(|&booted_ns| booted_ns > 0)
+    };
+    let (Some(first_ns), Some(second_ns)) = (booted_ns(first), booted_ns(second)) else {
+        return false;
+    };
+    (&first.host, &first.kernel) == (&second.host, &second.kernel)
+        && first_ns.abs_diff(second_ns) <= SAME_BOOT_NS
+}

@@ -1,0 +1,39 @@
+//! What was found, for people.
+
+mod clocks;
+mod explanation;
+mod hosts;
+mod request;
+mod style;
+mod table;
+
+use std::fmt;
+
+use crate::explain::Explanation;
+use crate::fit::Fit;
+use style::Style;
+
+/// Shows something, with [`fmt::Display`].
+#[derive(Debug, Clone, Copy)]
+pub struct Text<'a, T> {
+    /// What.
+    pub what: &'a T,
+    /// Whether to use colours: on a terminal only.
+    pub colours: bool,
+}
+
+impl fmt::Display for Text<'_, Fit> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let style = Style(self.colours);
+        hosts::write(f, style, &self.what.hosts, &self.what.left_out)?;
+        clocks::write(f, style, &self.what.pairs, &self.what.unrelated)
+    }
+}
+
+impl fmt::Display for Text<'_, Explanation> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let style = Style(self.colours);
+        hosts::write(f, style, &self.what.hosts, &self.what.left_out)?;
+        explanation::write(f, style, self.what)
+    }
+}

@@ -1,0 +1,190 @@
+//! How clocks relate.
+
+use std::fmt;
+
+use luc_units::figures::Time;
+
+use super::style::{Style, count, signed};
+use crate::fit::{OffsetReport, PairReport, Unrelated};
+
+/// Jumps that are listed.
+const JUMPS: usize = 10;
+
+/// Each pair in a few lines.
+pub(super) fn write(
+    f: &mut fmt::Formatter<'_>,
+    style: Style,
+    pairs: &[PairReport],
+    unrelated: &[Unrelated],
+) -> fmt::Result {
+    style.title(f, "Clocks (CLOCK_MONOTONIC_RAW; bounds are guaranteed)")?;
+    for pair in pairs {
+        writeln!(
+            f,
+            "  {} and {}: {}; {} there, {} back",
+            pair.a,
+            pair.b,
+            count(pair.connections, "connection", "connections"),
+            count(pair.packets_a_to_b as u64, "packet", "packets"),
+            count(pair.packets_b_to_a as u64, "packet", "packets")
+        )?;
+        if let Some(failure) = &pair.failure {
+            writeln!(f, "    not known: {failure}")?;
+        }
+        if let Some(offset) = &pair.offset {
+            write_offset(f, pair, offset)?;
+        }
+    }
+    write_unrelated(f, pairs, unrelated)
+}
+
+/// Each pair in a line.
+pub(super) fn write_briefly(
+    f: &mut fmt::Formatter<'_>,
+    style: Style,
+    pairs: &[PairReport],
+    unrelated: &[Unrelated],
+) -> fmt::Result {
+    style.title(f, "Clocks (more: luc-fleet fit)")?;
+    for pair in pairs {
+        let half_width = pair.offset.as_ref().and_then(|offset| offset.half_width);
+        let known = match half_width {
+            Some(half_width) => format!("known to {} either side", Time(half_width.median_ns)),
+            None => "not bounded on both sides".to_owned(),
+        };
+        let jumps = pair.offset.as_ref().map_or(0, |offset| offset.jumps.len());
+        let jumps = match jumps {
+            0 => String::new(),
+            jumps => format!(", {}", count(jumps as u64, "jump", "jumps")),
+        };
+        writeln!(f, "  {} and {}: {known}{jumps}", pair.a, pair.b)?;
+    }
+    write_unrelated(f, pairs, unrelated)
+}
+
+fn write_unrelated(
+    f: &mut fmt::Formatter<'_>,
+    pairs: &[PairReport],
+    unrelated: &[Unrelated],
+) -> fmt::Result {
+    for host in unrelated {
+        writeln!(f, "  {}: not known: {}", host.host, host.reason)?;
+    }
+    if pairs.is_empty() && unrelated.is_empty() {
+        writeln!(f, "  one host has no offset")?;
+    }
+    Ok(())
+}
+
+fn write_offset(
+    f: &mut fmt::Formatter<'_>,
+    pair: &PairReport,
+    offset: &OffsetReport,
+) -> fmt::Result {
+    let at = signed(offset.at_ns);
+    match (offset.low_ns, offset.high_ns) {
+        (Some(low_ns), Some(high_ns)) => {
+            let middle_ns = offset.offset_ns.unwrap_or(low_ns.midpoint(high_ns));
+            // An offset of days has no room for its ns in three digits.
+            writeln!(
+                f,
+                "    {} less {}: {} ns, {} ns at least, {} ns at most, at {at}",
+                pair.b,
+                pair.a,
+                digits(middle_ns),
+                digits(low_ns),
+                digits(high_ns),
+            )?;
+        }
+        (Some(low_ns), None) => {
+            writeln!(
+                f,
+                "    {} less {}: {} ns at least, at {at}",
+                pair.b,
+                pair.a,
+                digits(low_ns)
+            )?;
+        }
+        (None, Some(high_ns)) => {
+            writeln!(
+                f,
+                "    {} less {}: {} ns at most, at {at}",
+                pair.b,
+                pair.a,
+                digits(high_ns)
+            )?;
+        }
+        (None, None) => writeln!(f, "    not known at {at}")?,
+    }
+    if let Some(width) = offset.half_width {
+        writeln!(
+            f,
+            "    half-width: {} at least, {} in the middle, {} at most",
+            Time(width.min_ns),
+            Time(width.median_ns),
+            Time(width.max_ns)
+        )?;
+    }
+    if let Some(drift) = offset.drift_ppm {
+        writeln!(
+            f,
+            "    {}'s clock gains {drift:.3} ppm on {}'s",
+            pair.b, pair.a
+        )?;
+    }
+    let knots = offset.knots;
+    write!(
+        f,
+        "    evidence: {} by packets nearby, {} by packets further away, {} beside jumps, {} before or after all",
+        count(knots.packets, "knot", "knots"),
+        knots.curvature,
+        knots.jump,
+        knots.beyond
+    )?;
+    writeln!(f, "; {} without a bound", knots.without_a_bound)?;
+    if offset.is_strained {
+        writeln!(
+            f,
+            "    the offset bends more than a crystal does: bounds are of 2 s around a time each"
+        )?;
+    }
+    for jump in offset.jumps.iter().take(JUMPS) {
+        let by = jump.by_ns.map(|by_ns| format!(", by {} ns", digits(by_ns)));
+        writeln!(
+            f,
+            "    a clock jumped between {} and {}{}",
+            signed(jump.after_ns),
+            signed(jump.before_ns),
+            by.unwrap_or_default()
+        )?;
+    }
+    if offset.jumps.len() > JUMPS {
+        writeln!(f, "    and {} more jumps", offset.jumps.len() - JUMPS)?;
+    }
+    Ok(())
+}
+
+/// A number with its thousands apart.
+fn digits(number: i64) -> String {
+    let digits = number.unsigned_abs().to_string();
+    let mut text = String::from(if number < 0 { "-" } else { "" });
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_stand_apart() {
+        let shown = [0, 999, -1_000, 1_234_567].map(digits);
+        assert_eq!(shown, ["0", "999", "-1,000", "1,234,567"]);
+        assert_eq!(digits(i64::MIN), "-9,223,372,036,854,775,808");
+    }
+}

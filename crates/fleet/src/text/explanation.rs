@@ -1,0 +1,277 @@
+//! Connections, messages and requests.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use luc_units::figures::{Share, Size, Time};
+
+use super::style::{Style, count, signed, time};
+use super::table::Table;
+use super::{clocks, request};
+use crate::explain::Explanation;
+
+/// Rows of a list that is shown in part.
+const ROWS: usize = 10;
+
+pub(super) fn write(
+    f: &mut fmt::Formatter<'_>,
+    style: Style,
+    explanation: &Explanation,
+) -> fmt::Result {
+    if explanation.hosts.len() > 1 {
+        clocks::write_briefly(f, style, &explanation.clocks, &explanation.unrelated)?;
+    }
+    connections(f, style, explanation)?;
+    messages(f, style, explanation)?;
+    one_way(f, style, explanation)?;
+    requests(f, style, explanation)?;
+    services(f, style, explanation)?;
+    slowest(f, style, explanation)?;
+    match &explanation.request {
+        Some(request) => request::write(f, style, request),
+        None => Ok(()),
+    }
+}
+
+fn connections(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::Result {
+    let connections = &all.connections;
+    style.title(f, "Connections")?;
+    let paired = connections.paired;
+    writeln!(
+        f,
+        "  {} with both ends known, {} between hosts: {} by initial sequence numbers, {} by addresses and numbers, \
+         {} by numbers",
+        paired.all(),
+        connections.between_hosts,
+        paired.by_initial_numbers,
+        paired.by_addresses,
+        paired.by_numbers
+    )?;
+    let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
+    for end in &connections.unpaired {
+        *reasons.entry(end.reason).or_default() += 1;
+    }
+    for (reason, ends) in reasons {
+        writeln!(
+            f,
+            "  {} without a peer: {reason}",
+            count(ends, "end", "ends")
+        )?;
+    }
+    for end in connections.unpaired.iter().take(ROWS) {
+        writeln!(
+            f,
+            "    {} {} to {}: {}",
+            end.host, end.local, end.remote, end.reason
+        )?;
+    }
+    more(f, connections.unpaired.len())
+}
+
+/// Says how many of a list are not shown.
+fn more(f: &mut fmt::Formatter<'_>, all: usize) -> fmt::Result {
+    if all > ROWS {
+        writeln!(f, "    and {} more (--json has all)", all - ROWS)?;
+    }
+    Ok(())
+}
+
+fn messages(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::Result {
+    let messages = &all.messages;
+    style.title(f, "Messages")?;
+    writeln!(
+        f,
+        "  {} from {}: {} from a known send to a known reception",
+        count(messages.edges, "edge", "edges"),
+        count(messages.rows, "send or receive", "sends and receives"),
+        Size(messages.bytes_on_edges as f64)
+    )?;
+    for gap in &messages.gaps {
+        writeln!(
+            f,
+            "  {} in {} on no edge: {}",
+            Size(gap.bytes as f64),
+            count(gap.count, "gap", "gaps"),
+            gap.reason
+        )?;
+    }
+    let left_out = messages.left_out;
+    for (rows, what) in [
+        (left_out.unpaired, "of ends without a peer"),
+        (left_out.duplicates, "that are there twice"),
+        (left_out.empty, "without a byte"),
+        (left_out.damaged, "that are damaged"),
+    ] {
+        if rows > 0 {
+            writeln!(f, "  {rows} sends and receives left out {what}")?;
+        }
+    }
+    Ok(())
+}
+
+fn one_way(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::Result {
+    if all.one_way.is_empty() {
+        return Ok(());
+    }
+    style.title(
+        f,
+        "One-way times, from the call that sends to the end of the call that receives",
+    )?;
+    let mut table = Table::new(&[
+        "from",
+        "to",
+        ">edges",
+        ">p50",
+        ">p99",
+        ">may be off by",
+        ">up to",
+    ]);
+    let signed_or_dash = |ns: Option<i64>| ns.map_or_else(|| "-".to_owned(), signed);
+    for way in &all.one_way {
+        let error = |pick: fn(crate::figures::Spread) -> f64| match way.error {
+            Some(error) => Time(pick(error)).to_string(),
+            None if way.from == way.to => "0 ns".to_owned(),
+            None => "-".to_owned(),
+        };
+        table.row(vec![
+            way.from.clone(),
+            way.to.clone(),
+            way.edges.to_string(),
+            signed_or_dash(way.p50_ns),
+            signed_or_dash(way.p99_ns),
+            error(|error| error.median_ns),
+            error(|error| error.max_ns),
+        ]);
+    }
+    write!(f, "{table}")?;
+    for way in &all.one_way {
+        if way.without_a_time > 0 {
+            writeln!(
+                f,
+                "  {} to {}: no time of {}, as the clocks are not known then",
+                way.from,
+                way.to,
+                count(way.without_a_time, "edge", "edges")
+            )?;
+        }
+        if way.before_sent > 0 {
+            writeln!(
+                f,
+                "  {} to {}: {} arrived before they were sent: the traces contradict themselves",
+                way.from,
+                way.to,
+                count(way.before_sent, "edge", "edges")
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn requests(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::Result {
+    let requests = &all.requests;
+    style.title(f, "Requests")?;
+    writeln!(
+        f,
+        "  {} received: {} answered, {} with the client in a trace",
+        requests.incoming, requests.incoming_answered, requests.incoming_with_client
+    )?;
+    writeln!(
+        f,
+        "  {} sent: {} answered, {} with the server in a trace",
+        requests.outgoing, requests.outgoing_answered, requests.outgoing_with_server
+    )?;
+    if requests.ends_without_role > 0 {
+        writeln!(
+            f,
+            "  {} of which it is not known who asks: their messages are no requests",
+            count(requests.ends_without_role, "end", "ends")
+        )?;
+    }
+    let hand_over = requests.hand_over;
+    let servers = hand_over.of_servers();
+    writeln!(
+        f,
+        "  {} sent by processes that received none",
+        hand_over.of_clients
+    )?;
+    writeln!(
+        f,
+        "  {servers} sent by processes that receive requests; made for which one, by"
+    )?;
+    let mut table = Table::new(&["", ">requests", ">share"]);
+    for (requests, what) in [
+        (hand_over.token, "the same name in the bytes"),
+        (hand_over.same_thread, "the same thread"),
+        (hand_over.backward, "its effect on the answer"),
+        (hand_over.forward, "a wake-up of an idle thread"),
+        (hand_over.queue, "the order of a queue"),
+        (hand_over.unknown, "not known, or for none"),
+    ] {
+        table.row(vec![
+            format!("  {what}"),
+            requests.to_string(),
+            Share::of(requests, servers).to_string(),
+        ]);
+    }
+    write!(f, "{table}")
+}
+
+fn services(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::Result {
+    if all.services.is_empty() {
+        return Ok(());
+    }
+    style.title(f, "Services, by the server's own time")?;
+    let mut table = Table::new(&[
+        "host",
+        "process",
+        ">port",
+        ">requests",
+        ">answered",
+        ">p50",
+        ">p99",
+        ">max",
+    ]);
+    for service in all.services.iter().take(ROWS) {
+        table.row(vec![
+            service.host.clone(),
+            service.process.clone(),
+            service.port.to_string(),
+            service.requests.to_string(),
+            service.answered.to_string(),
+            time(service.p50_ns),
+            time(service.p99_ns),
+            time(service.max_ns),
+        ]);
+    }
+    write!(f, "{table}")?;
+    more(f, all.services.len())
+}
+
+fn slowest(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::Result {
+    let mut table = Table::new(&[
+        ">request",
+        ">time",
+        ">began at",
+        "host",
+        "process",
+        "address",
+    ]);
+    for request in &all.slowest {
+        table.row(vec![
+            request.number.to_string(),
+            Time::from(request.time_ns).to_string(),
+            Time::from(request.began_ns).to_string(),
+            request.host.clone(),
+            request.process.clone(),
+            request.address.clone(),
+        ]);
+    }
+    if table.is_empty() {
+        return Ok(());
+    }
+    style.title(
+        f,
+        "Slowest requests that were not made for another (--request N shows one)",
+    )?;
+    write!(f, "{table}")
+}

@@ -1,0 +1,133 @@
+//! One request: its tree, and its critical path.
+
+use std::fmt;
+
+use luc_units::figures::{Share, Time};
+
+use super::style::{Style, signed, time};
+use super::table::Table;
+use crate::explain::{Actor, Call, PathPart, RequestReport};
+
+/// Parts of a path that are shown: the longest.
+const PARTS: usize = 40;
+/// Calls of a tree that are shown: the first.
+const CALLS: usize = 60;
+
+pub(super) fn write(
+    f: &mut fmt::Formatter<'_>,
+    style: Style,
+    report: &RequestReport,
+) -> fmt::Result {
+    let request = &report.request;
+    let title = format!(
+        "Request {}: {} of {} on {}",
+        request.number,
+        Time::from(request.time_ns),
+        request.process,
+        request.host
+    );
+    style.title(f, &title)?;
+    tree(f, &report.calls)?;
+    path(f, style, report)
+}
+
+fn tree(f: &mut fmt::Formatter<'_>, calls: &[Call]) -> fmt::Result {
+    let mut table = Table::new(&[
+        "call",
+        ">bytes",
+        ">after",
+        ">time",
+        ">at the server",
+        "made for it by",
+    ]);
+    for call in calls.iter().take(CALLS) {
+        let indent = "  ".repeat(call.depth);
+        let text = match (&call.client, &call.server) {
+            (Some(client), Some(server)) => format!("{} -> {}", actor(client), actor(server)),
+            (Some(client), None) => format!("{} -> no trace", actor(client)),
+            (None, Some(server)) => format!("no trace -> {}", actor(server)),
+            (None, None) => "not known".to_owned(),
+        };
+        let after = call.after_ns.map_or_else(|| "-".to_owned(), signed);
+        let after = match call.after_error_ns {
+            Some(0) | None => after,
+            Some(error_ns) => format!("{after} ± {}", Time::from(error_ns)),
+        };
+        table.row(vec![
+            format!("{indent}{text} ({})", call.address),
+            call.bytes.to_string(),
+            after,
+            time(call.time_ns),
+            time(call.server_time_ns),
+            call.evidence.unwrap_or_default().to_owned(),
+        ]);
+    }
+    write!(f, "{table}")?;
+    if calls.len() > CALLS {
+        writeln!(
+            f,
+            "  and {} more calls (--json has all)",
+            calls.len() - CALLS
+        )?;
+    }
+    Ok(())
+}
+
+fn actor(actor: &Actor) -> String {
+    format!("{} {} on {}", actor.process, actor.thread, actor.host)
+}
+
+fn path(f: &mut fmt::Formatter<'_>, style: Style, report: &RequestReport) -> fmt::Result {
+    style.title(f, "Critical path, from the answer back")?;
+    let whole_ns = report.request.time_ns;
+    if report.path.is_empty() {
+        return writeln!(f, "  no time passed between the request and its answer");
+    }
+    // Where there are many, the shortest are not shown.
+    let mut lengths: Vec<u64> = report.path.iter().map(|part| part.time_ns).collect();
+    lengths.sort_unstable_by(|a, b| b.cmp(a));
+    let least_ns = lengths.get(PARTS).map_or(0, |length_ns| length_ns + 1);
+    let mut table = Table::new(&[">after", ">time", ">share", "thread", "what"]);
+    let (mut hidden, mut hidden_ns) = (0_u64, 0_u64);
+    for part in &report.path {
+        if part.time_ns < least_ns {
+            hidden += 1;
+            hidden_ns += part.time_ns;
+            continue;
+        }
+        table.row(vec![
+            Time::from(part.after_ns).to_string(),
+            Time::from(part.time_ns).to_string(),
+            Share::of(part.time_ns, whole_ns).to_string(),
+            format!("{} {} on {}", part.name, part.thread, part.host),
+            what(part),
+        ]);
+    }
+    write!(f, "{table}")?;
+    if hidden > 0 {
+        writeln!(
+            f,
+            "  {hidden} shorter parts: {} (--json has all)",
+            Time::from(hidden_ns)
+        )?;
+    }
+    let sum_ns: u64 = report.path.iter().map(|part| part.time_ns).sum();
+    writeln!(
+        f,
+        "  sum of all parts: {} of {}",
+        Time::from(sum_ns),
+        Time::from(whole_ns)
+    )
+}
+
+fn what(part: &PathPart) -> String {
+    let Some(from) = &part.from else {
+        return part.what.to_owned();
+    };
+    let error = match (part.is_between_hosts, part.error_ns) {
+        (false, _) => String::new(),
+        (true, Some(error_ns)) => format!(", ± {}", Time::from(error_ns)),
+        (true, None) => ", not bounded".to_owned(),
+    };
+    format!("{} from {from}{error}", part.what)
+}

@@ -1,0 +1,60 @@
+//! Titles, and times as people read them.
+
+use std::fmt;
+
+use luc_units::figures::Time;
+
+/// Whether there are colours.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Style(pub(super) bool);
+
+impl Style {
+    /// Begins a section.
+    pub(super) fn title(self, f: &mut fmt::Formatter<'_>, title: &str) -> fmt::Result {
+        if self.0 {
+            writeln!(f, "\n\x1b[1m{title}\x1b[0m")
+        } else {
+            writeln!(f, "\n{title}")
+        }
+    }
+}
+
+/// A time that may be negative.
+pub(super) fn signed(ns: i64) -> String {
+    let time = Time(ns.unsigned_abs() as f64);
+    if ns < 0 {
+        format!("-{time}")
+    } else {
+        time.to_string()
+    }
+}
+
+/// A time, or a dash where it is not known.
+pub(super) fn time(ns: Option<u64>) -> String {
+    ns.map_or_else(|| "-".to_owned(), |ns| Time::from(ns).to_string())
+}
+
+/// A number and what is counted, in the plural but for 1.
+pub(super) fn count(number: u64, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_a_sign_or_a_dash() {
+        assert_eq!(signed(-1_500), "-1.50 us");
+        assert_eq!(signed(0), "0 ns");
+        assert_eq!(signed(i64::MIN), "-9223372037 s");
+        assert_eq!(time(None), "-");
+        assert_eq!(time(Some(2_000_000)), "2 ms");
+    }
+
+    #[test]
+    fn one_is_no_plural() {
+        assert_eq!(count(1, "end", "ends"), "1 end");
+        assert_eq!(count(0, "end", "ends"), "0 ends");
+    }
+}

@@ -1,0 +1,68 @@
+//! Columns of text.
+
+use std::fmt;
+
+/// Rows of cells, aligned by column: text to the left, figures to the right.
+#[derive(Debug)]
+pub(super) struct Table {
+    /// The headings, which begin with '>' where the column has figures.
+    heads: Vec<&'static str>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    pub(super) fn new(heads: &[&'static str]) -> Self {
+        Self {
+            heads: heads.to_vec(),
+            rows: Vec::new(),
+        }
+    }
+
+    pub(super) fn row(&mut self, cells: Vec<String>) {
+        self.rows.push(cells);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plain = |head: &&'static str| head.trim_start_matches('>').to_owned();
+        let heads: Vec<String> = self.heads.iter().map(plain).collect();
+        let width = |column: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(column));
+            let all = cells.chain(heads.get(column));
+            all.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..heads.len()).map(width).collect();
+        for row in std::iter::once(&heads).chain(&self.rows) {
+            let mut line = String::new();
+            for ((cell, &width), head) in row.iter().zip(&widths).zip(&self.heads) {
+                let cell = if head.starts_with('>') {
+                    format!("  {cell:>width$}")
+                } else {
+                    format!("  {cell:<width$}")
+                };
+                line.push_str(&cell);
+            }
+            writeln!(f, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_stands_to_the_left_and_figures_to_the_right() {
+        let mut table = Table::new(&["host", ">time"]);
+        table.row(vec!["größe".to_owned(), "1 ms".to_owned()]);
+        table.row(vec!["b".to_owned(), "100 ms".to_owned()]);
+        let lines = ["  host     time", "  größe    1 ms", "  b      100 ms", ""];
+        assert_eq!(table.to_string(), lines.join("\n"));
+    }
+}

@@ -1,0 +1,120 @@
+//! A planted exchange: clients ask a front end, which asks a back end.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use super::place::Place;
+
+/// Requests of each client.
+pub(crate) const REQUESTS: usize = 15;
+/// Clients ask with this many bytes and the request's number.
+pub(crate) const ASKED: usize = 1_000;
+/// The front end then asks with this many more.
+pub(crate) const MORE: usize = 10_000;
+/// The second client's numbers are from here on.
+pub(crate) const SECOND: usize = 100;
+/// Both answer with so many bytes.
+const ANSWER: usize = 300;
+/// Where the back end listens.
+const BACK_END: &str = "10.77.0.3:7003";
+/// Where the front end listens.
+const FRONT_END: &str = "10.77.0.2:7002";
+/// What the back end takes. Waits below 1 ms have no rows.
+const WORK: Duration = Duration::from_millis(3);
+
+fn send(mut stream: &TcpStream, bytes: usize) {
+    stream.write_all(&vec![7; bytes]).expect("sent");
+}
+
+/// Reads a whole request: the sizes tell where one ends.
+fn receive(mut stream: &TcpStream, bytes: usize) {
+    stream.read_exact(&mut vec![0; bytes]).expect("received");
+}
+
+/// Two clients ask at once: one a thread that does all of the front end's work, the other a thread that hands over to a
+/// worker. The back end is on the third host.
+pub(crate) fn exchange(place: &Place) {
+    place.between.run("ip address add 10.77.0.3/24 dev bridge");
+    let back_end = place.between.within(|| listen(BACK_END));
+    let front_end = place.server.within(|| listen(FRONT_END));
+    thread::scope(|scope| {
+        for first in [0, SECOND] {
+            let client = place.client.within(|| connect(FRONT_END));
+            let (server, _) = front_end.accept().expect("accepted");
+            let caller = place.server.within(|| connect(BACK_END));
+            let (worker, _) = back_end.accept().expect("accepted");
+            named(scope, "back-end", move || {
+                for number in first..first + REQUESTS {
+                    receive(&worker, MORE + ASKED + number);
+                    thread::sleep(WORK);
+                    send(&worker, ANSWER);
+                }
+            });
+            named(scope, "front-end", move || {
+                if first == 0 {
+                    serve_alone(&server, &caller);
+                } else {
+                    serve_by_a_worker(&server, &caller);
+                }
+            });
+            named(scope, "client", move || {
+                for number in first..first + REQUESTS {
+                    send(&client, ASKED + number);
+                    receive(&client, ANSWER);
+                    thread::sleep(Duration::from_millis(2));
+                }
+            });
+        }
+    });
+}
+
+fn named<'scope>(
+    scope: &'scope thread::Scope<'scope, '_>,
+    name: &str,
+    work: impl FnOnce() + Send + 'scope,
+) {
+    let thread = thread::Builder::new().name(name.to_owned());
+    thread.spawn_scoped(scope, work).expect("a thread");
+}
+
+fn listen(address: &str) -> TcpListener {
+    TcpListener::bind(address).expect("bound")
+}
+
+fn connect(address: &str) -> TcpStream {
+    let address: SocketAddr = address.parse().expect("an address");
+    TcpStream::connect(address).expect("connected")
+}
+
+fn serve_alone(server: &TcpStream, caller: &TcpStream) {
+    for number in 0..REQUESTS {
+        receive(server, ASKED + number);
+        send(caller, MORE + ASKED + number);
+        receive(caller, ANSWER);
+        send(server, ANSWER);
+    }
+}
+
+fn serve_by_a_worker(server: &TcpStream, caller: &TcpStream) {
+    let (asked, to_do) = mpsc::channel();
+    let (done, answered) = mpsc::channel();
+    thread::scope(|scope| {
+        named(scope, "worker", move || {
+            for number in to_do {
+                send(caller, MORE + ASKED + number);
+                receive(caller, ANSWER);
+                done.send(()).expect("somebody waits");
+            }
+        });
+        for number in SECOND..SECOND + REQUESTS {
+            receive(server, ASKED + number);
+            asked.send(number).expect("a worker");
+            answered.recv().expect("an answer");
+            send(server, ANSWER);
+        }
+        drop(asked);
+    });
+}

@@ -1,0 +1,61 @@
+//! A recording of the whole machine beside this test.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use tempfile::TempDir;
+
+use super::common::LUC;
+
+/// `luc record --fleet` of everybody.
+pub(crate) struct Recording {
+    luc: Child,
+    folder: TempDir,
+}
+
+/// A trace, gone when dropped.
+pub(crate) struct Trace {
+    folder: TempDir,
+}
+
+impl Recording {
+    /// Begins to record. When this returns, everything is attached: the recorded command says so.
+    pub(crate) fn start() -> Self {
+        let folder = tempfile::tempdir().expect("a directory");
+        let mut luc = Command::new(LUC)
+            .args(["record", "--fleet", "--all", "--no-calls", "--out"])
+            .arg(folder.path().join("trace"))
+            .args(["--", "sh", "-c", "echo; read end"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("luc runs");
+        let mut line = String::new();
+        let out = luc.stdout.as_mut().expect("piped");
+        BufReader::new(out).read_line(&mut line).expect("a line");
+        if line.is_empty() {
+            let output = luc.wait_with_output().expect("luc ends");
+            panic!("{}", String::from_utf8_lossy(&output.stderr));
+        }
+        Self { luc, folder }
+    }
+
+    pub(crate) fn stop(mut self) -> Trace {
+        drop(self.luc.stdin.take());
+        let output = self.luc.wait_with_output().expect("luc ends");
+        let text = String::from_utf8_lossy(&output.stderr);
+        // `read` comes to the end of its input, and says 1.
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        Trace {
+            folder: self.folder,
+        }
+    }
+}
+
+impl Trace {
+    pub(crate) fn path(&self) -> PathBuf {
+        self.folder.path().join("trace")
+    }
+}
