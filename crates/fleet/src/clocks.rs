@@ -14,6 +14,10 @@ use crate::read::Recorded;
 
 /// Samples that took more than this many times as long as half of them do were interrupted.
 const INTERRUPTED: u64 = 4;
+/// So many parts of a trace are tried for a time of which an offset is known.
+const TRIES: i64 = 64;
+/// With each step towards a time, what is left is by a thousand times less.
+const STEPS: usize = 3;
 
 /// The clocks of many hosts.
 #[derive(Debug, Default)]
@@ -30,6 +34,8 @@ struct HostClock {
     to_raw: ClockMap,
     /// The same map the other way around.
     to_monotonic: ClockMap,
+    /// CLOCK_MONOTONIC of the first and the last sample.
+    sampled_ns: (i64, i64),
 }
 
 /// How two clocks relate.
@@ -165,37 +171,16 @@ impl Home<'_> {
     /// What a host's CLOCK_MONOTONIC shows about when the home's shows `home_ns`.
     pub(crate) fn away_ns(&self, host: HostId, home_ns: u64) -> Option<u64> {
         let home_ns = i64::try_from(home_ns).ok()?;
-        let home = self.clocks.hosts.get(self.home.0 as usize)?;
-        // The offset from where both clocks were sampled is closer than the answer has to be; each step is closer.
-        let mut away_ns = self.about_ns(host, home.to_raw.raw_ns(home_ns))?;
-        for _ in 0..2 {
-            let placed_ns = self
-                .place(Event {
-                    host,
-                    at_ns: away_ns,
-                })?
-                .at_ns?;
-            away_ns = away_ns.checked_add(home_ns.checked_sub(placed_ns)?)?;
+        let (first_ns, last_ns) = self.clocks.hosts.get(host.0 as usize)?.sampled_ns;
+        let placed_ns = |at_ns| self.place(Event { host, at_ns })?.at_ns;
+        // Any time of which the offset is known will do: the offset is nearly the same at others.
+        let length_ns = last_ns.checked_sub(first_ns)?;
+        let mut tries = (1..TRIES).map(|part| first_ns + length_ns / TRIES * part);
+        let mut away_ns = tries.find(|&at_ns| placed_ns(at_ns).is_some())?;
+        for _ in 0..STEPS {
+            away_ns = away_ns.checked_add(home_ns.checked_sub(placed_ns(away_ns)?)?)?;
         }
         u64::try_from(away_ns).ok()
-    }
-
-    /// A first guess of [`Self::away_ns`], by the fit of the two hosts or of any two.
-    fn about_ns(&self, host: HostId, home_raw_ns: i64) -> Option<i64> {
-        let mut pairs = self.clocks.pairs.iter();
-        let raw_ns = pairs.find_map(|pair| {
-            let fit = pair.fit.as_ref().ok()?;
-            if (pair.a, pair.b) == (self.home, host) {
-                home_raw_ns.checked_add(fit.at(home_raw_ns).offset_ns?)
-            } else if (pair.b, pair.a) == (self.home, host) {
-                let (first_ns, last_ns) = fit.span_ns();
-                let offset_ns = fit.at(first_ns.midpoint(last_ns)).offset_ns?;
-                home_raw_ns.checked_sub(offset_ns)
-            } else {
-                None
-            }
-        });
-        Some(self.clocks.monotonic_ns(host, raw_ns?))
     }
 }
 
@@ -235,6 +220,10 @@ fn host_clock(recorded: &Recorded) -> Result<HostClock, FleetError> {
     Ok(HostClock {
         to_raw: ClockMap::new(&samples, error_ns).map_err(wrong)?,
         to_monotonic: ClockMap::new(&turned, error_ns).map_err(wrong)?,
+        sampled_ns: (
+            samples.first().map_or(0, |first| first.monotonic_ns),
+            samples.last().map_or(0, |last| last.monotonic_ns),
+        ),
     })
 }
 

@@ -63,7 +63,13 @@ pub struct Explanation {
 pub fn explain(joined: &Joined, number: Option<usize>) -> Result<Explanation, FleetError> {
     let rows = &joined.rows;
     let messages = Messages::matched(&joined.connections, &rows.messages);
-    let requests = Requests::find(&rows.ends, &joined.connections, &rows.messages, &rows.waits);
+    let requests = Requests::find(
+        &rows.ends,
+        &joined.connections,
+        &rows.messages,
+        &rows.waits,
+        |host| joined.host(host).has_all_waits,
+    );
     let ranking = Ranking::new(joined, &requests);
     let request = match number {
         Some(number) => Some(ranking.get(number)?),

@@ -1,13 +1,16 @@
 //! What is known of the clocks.
 
-use luc_fleet_core::{Bounds, Evidence, HostId, Jump, Knot, PairFit};
+use luc_fleet_core::{Evidence, HostId, Jump, Knot, PairFit};
 use serde::Serialize;
 
 use crate::clocks::{PairOfClocks, connected};
 use crate::error::FleetError;
-use crate::figures::{Spread, quantile};
+use crate::figures::Spread;
 use crate::joined::{HostSummary, Joined};
 use crate::map::LeftOut;
+
+/// So many times, and one, are looked at for widths.
+const LOOKS: i128 = 1000;
 
 /// How the clocks of many hosts relate.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -52,10 +55,12 @@ pub struct OffsetReport {
     pub low_ns: Option<i64>,
     /// Its guaranteed greatest value then.
     pub high_ns: Option<i64>,
-    /// Half the distance of the bounds, over all knots that have both.
+    /// Half the distance of the bounds, at times that are evenly between the first and the last packet.
     pub half_width: Option<Spread>,
-    /// How much faster B's clock runs, parts per million: the median over time.
-    pub drift_ppm: Option<f64>,
+    /// The share of these times at which a bound is missing.
+    pub without_a_bound: f64,
+    /// How much faster B's clock runs.
+    pub drift: Option<Drift>,
     /// What the knots rest on.
     pub knots: KnotCounts,
     /// Times in which a clock jumped.
@@ -73,10 +78,19 @@ pub struct KnotCounts {
     pub curvature: u64,
     /// Packets before or after a jump.
     pub jump: u64,
-    /// Packets that are all earlier, or all later.
+    /// Packets that are all earlier, or all later: knots reach some seconds beyond all packets.
     pub beyond: u64,
-    /// Knots, of any evidence, that lack a bound.
-    pub without_a_bound: u64,
+}
+
+/// How much faster a clock runs, on the average of the longest time without a jump.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Drift {
+    /// The estimate, parts per million.
+    pub ppm: f64,
+    /// By how much it may be off: guaranteed, as the bounds of both ends are.
+    pub error_ppm: f64,
+    /// The time, ns.
+    pub over_ns: i64,
 }
 
 /// A jump of a clock, between two times since A's trace began.
@@ -176,19 +190,20 @@ fn offset(joined: &Joined, a: HostId, fit: &PairFit) -> OffsetReport {
     let middle_ns = first_ns.midpoint(last_ns);
     let middle = fit.at(middle_ns);
     let knots: Vec<Knot> = fit.knots().collect();
-    let widths = knots
+    let looked_at = times(first_ns, last_ns);
+    let widths: Vec<f64> = looked_at
         .iter()
-        .filter_map(|knot| knot.estimate.bounds.half_width_ns());
-    let mut rates: Vec<f64> = knots.iter().filter_map(|knot| knot.rate_ns_per_s).collect();
-    rates.sort_unstable_by(f64::total_cmp);
+        .filter_map(|&at_ns| fit.at(at_ns).bounds.half_width_ns())
+        .collect();
+    let missing = looked_at.len() - widths.len();
     OffsetReport {
         at_ns: since_start_ns(middle_ns),
         offset_ns: middle.offset_ns,
         low_ns: middle.bounds.low_ns(),
         high_ns: middle.bounds.high_ns(),
-        half_width: Spread::of(widths.collect()),
-        // 1000 ns each second are a millionth.
-        drift_ppm: quantile(&rates, 0.5).map(|rate| rate / 1e3),
+        without_a_bound: missing as f64 / looked_at.len() as f64,
+        half_width: Spread::of(widths),
+        drift: drift(fit),
         knots: counts(&knots),
         jumps: fit
             .jumps()
@@ -201,6 +216,36 @@ fn offset(joined: &Joined, a: HostId, fit: &PairFit) -> OffsetReport {
             .collect(),
         is_strained: fit.is_strained(),
     }
+}
+
+/// Times evenly from the first to the last.
+fn times(first_ns: i64, last_ns: i64) -> Vec<i64> {
+    let length_ns = i128::from(last_ns) - i128::from(first_ns);
+    (0..=LOOKS)
+        .map(|look| (i128::from(first_ns) + length_ns * look / LOOKS) as i64)
+        .collect()
+}
+
+/// The drift over the longest time without a jump.
+fn drift(fit: &PairFit) -> Option<Drift> {
+    let (first_ns, last_ns) = fit.span_ns();
+    let begins = std::iter::once(first_ns).chain(fit.jumps().iter().map(|jump| jump.before_ns));
+    let ends = fit.jumps().iter().map(|jump| jump.after_ns);
+    let times = begins.zip(ends.chain([last_ns]));
+    let (begin_ns, end_ns) =
+        times.max_by_key(|(begin_ns, end_ns)| end_ns.saturating_sub(*begin_ns))?;
+    let over_ns = end_ns
+        .checked_sub(begin_ns)
+        .filter(|&over_ns| over_ns > 0)?;
+    let (begin, end) = (fit.at(begin_ns), fit.at(end_ns));
+    let gained_ns = end.offset_ns?.checked_sub(begin.offset_ns?)?;
+    let error_ns = begin.bounds.half_width_ns()? + end.bounds.half_width_ns()?;
+    let per_million = |ns: f64| ns / over_ns as f64 * 1e6;
+    Some(Drift {
+        ppm: per_million(gained_ns as f64),
+        error_ppm: per_million(error_ns),
+        over_ns,
+    })
 }
 
 /// By how much the offset differs between the knots around a jump.
@@ -223,8 +268,6 @@ fn counts(knots: &[Knot]) -> KnotCounts {
             Evidence::Beyond => &mut counts.beyond,
         };
         *count += 1;
-        let has_both = matches!(knot.estimate.bounds, Bounds::Both { .. });
-        counts.without_a_bound += u64::from(!has_both);
     }
     counts
 }

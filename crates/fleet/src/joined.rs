@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use luc_events::tables::{BriefWait, Trace};
+use luc_events::tables::Trace;
 use luc_fleet_core::{Connections, End, EndId, HostId, Thread};
 use luc_units::plain;
 use serde::Serialize;
@@ -12,6 +12,7 @@ use crate::error::FleetError;
 use crate::map::{self, Rows};
 use crate::read::Recorded;
 use crate::task::Tasks;
+use crate::waits::{self, Waits};
 
 /// The traces of many hosts: their rows, which connections they share, and how their clocks relate.
 #[derive(Debug)]
@@ -30,8 +31,10 @@ pub(crate) struct Host {
     pub(crate) name: String,
     pub(crate) trace: Trace,
     pub(crate) summary: HostSummary,
+    /// Whether each wait that a thread ended has a row of its own.
+    pub(crate) has_all_waits: bool,
     tasks: Tasks,
-    brief_waits: HashMap<u32, Vec<BriefWait>>,
+    waits: Waits,
 }
 
 /// A host's trace.
@@ -96,47 +99,31 @@ impl Joined {
 
 impl Host {
     fn new(recorded: &Recorded, tasks: Tasks) -> Self {
-        let mut brief_waits: HashMap<u32, Vec<BriefWait>> = HashMap::new();
-        for row in &recorded.brief_waits {
-            brief_waits
-                .entry(row.thread.0)
-                .or_default()
-                .push(row.clone());
-        }
         Self {
             name: plain(&recorded.name),
             trace: recorded.trace.clone(),
             summary: summary(recorded),
+            has_all_waits: waits::are_all_there(recorded),
             tasks,
-            brief_waits,
+            waits: Waits::new(recorded),
         }
     }
 
-    /// A thread's name, or its id where the trace has no name.
+    /// A thread's name; its id stands beside it.
     pub(crate) fn thread_name(&self, thread: Thread) -> String {
-        self.comm(thread.id, thread.start_ns)
+        let name = self.tasks.name(thread.id, thread.start_ns);
+        name.map_or_else(|| "thread".to_owned(), plain)
     }
 
     /// The name of a process as of a time: that of its first thread.
     pub(crate) fn process_name(&self, process: u32, at_ns: u64) -> String {
-        self.comm(process, at_ns)
+        let name = self.tasks.name(process, at_ns).map(plain);
+        name.unwrap_or_else(|| format!("process {process}"))
     }
 
-    fn comm(&self, id: u32, at_ns: u64) -> String {
-        let name = self.tasks.name(id, at_ns).map(plain);
-        name.unwrap_or_else(|| format!("thread {id}"))
-    }
-
-    /// What the brief waits of a thread were in all, of those sums that may have some between two times, ns; `None` if
-    /// there are none.
-    pub(crate) fn brief_waits_ns(&self, thread: Thread, begin_ns: u64, end_ns: u64) -> Option<u64> {
-        let rows = self.brief_waits.get(&thread.id)?;
-        let overlapping = rows
-            .iter()
-            .filter(|row| row.since_ns < end_ns && begin_ns < row.until_ns);
-        overlapping
-            .map(|row| row.blocked_ns.saturating_add(row.runnable_ns))
-            .reduce(u64::saturating_add)
+    /// What is known of a thread's waits.
+    pub(crate) fn waits(&self) -> &Waits {
+        &self.waits
     }
 }
 

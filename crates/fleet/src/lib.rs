@@ -19,6 +19,7 @@ mod read;
 mod source;
 mod task;
 pub mod text;
+mod waits;
 
 pub use error::FleetError;
 pub use explain::{Explanation, explain};

@@ -1,5 +1,6 @@
 //! What one request's time went into.
 
+use luc_events::Cause;
 use luc_fleet_core::{Exchange, Messages, Part, PartKind, Paths};
 use serde::Serialize;
 
@@ -21,6 +22,8 @@ pub struct PathPart {
     pub name: String,
     /// Whose: the thread's id.
     pub thread: u32,
+    /// Of a wait that nobody of the traces is known to have ended: its cause, as the table `wait` names it.
+    pub cause: Option<&'static str>,
     /// Of a message: who sent it, and where.
     pub from: Option<String>,
     /// Whether it is a message between two hosts.
@@ -60,11 +63,17 @@ fn report_part(joined: &Joined, home: &Home<'_>, begin_ns: u64, part: &Part) -> 
             home.away_ns(part.thread.host, at_ns)
         }
     };
-    let brief_waits_ns = (part.kind == PartKind::Running).then(|| {
-        let (begin_ns, end_ns) = (away_ns(part.begin_ns)?, away_ns(part.end_ns)?);
-        host.brief_waits_ns(thread, begin_ns, end_ns)
-    });
-    let brief_waits_ns = brief_waits_ns.flatten();
+    let away_ns = away_ns(part.begin_ns).zip(away_ns(part.end_ns));
+    let brief_waits_ns = away_ns
+        .filter(|_| part.kind == PartKind::Running)
+        .and_then(|(begin_ns, end_ns)| host.waits().brief_ns(thread.id, begin_ns, end_ns));
+    let cause =
+        away_ns
+            .filter(|_| part.kind == PartKind::Blocked)
+            .and_then(|(begin_ns, end_ns)| {
+                // The clocks of hosts leave the ends a little open, but not the middle.
+                host.waits().cause(thread.id, begin_ns.midpoint(end_ns))
+            });
     let (from, is_between_hosts, error_ns) = match part.kind {
         PartKind::Network { from, error_ns } => {
             let sender = joined.host(from.host);
@@ -80,13 +89,14 @@ fn report_part(joined: &Joined, home: &Home<'_>, begin_ns: u64, part: &Part) -> 
             PartKind::Running if brief_waits_ns.is_some() => "on a processor or in brief waits",
             PartKind::Running => "on a processor",
             PartKind::Runnable => "waits for a processor",
-            PartKind::Blocked => "waits, for whom is not known",
+            PartKind::Blocked => "waits",
             PartKind::Network { .. } => "message",
             PartKind::Contradictory => "rows contradict each other",
         },
         host: host.name.clone(),
         name: host.thread_name(thread),
         thread: thread.id,
+        cause: cause.map(Cause::name),
         from,
         is_between_hosts,
         error_ns,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use luc_units::figures::Time;
+use luc_units::figures::{Share, Time};
 
 use super::style::{Style, count, signed};
 use crate::fit::{OffsetReport, PairReport, Unrelated};
@@ -125,15 +125,26 @@ fn write_offset(
             Time(width.max_ns)
         )?;
     }
-    if let Some(drift) = offset.drift_ppm {
+    if offset.without_a_bound > 0.0 {
         writeln!(
             f,
-            "    {}'s clock gains {drift:.3} ppm on {}'s",
-            pair.b, pair.a
+            "    a bound is missing in {} of the time",
+            Share(offset.without_a_bound)
+        )?;
+    }
+    if let Some(drift) = offset.drift {
+        writeln!(
+            f,
+            "    {}'s clock gains {:.3} ± {:.3} ppm on {}'s, over {}",
+            pair.b,
+            drift.ppm,
+            drift.error_ppm,
+            pair.a,
+            signed(drift.over_ns)
         )?;
     }
     let knots = offset.knots;
-    write!(
+    writeln!(
         f,
         "    evidence: {} by packets nearby, {} by packets further away, {} beside jumps, {} before or after all",
         count(knots.packets, "knot", "knots"),
@@ -141,7 +152,6 @@ fn write_offset(
         knots.jump,
         knots.beyond
     )?;
-    writeln!(f, "; {} without a bound", knots.without_a_bound)?;
     if offset.is_strained {
         writeln!(
             f,

@@ -122,7 +122,10 @@ fn path(f: &mut fmt::Formatter<'_>, style: Style, report: &RequestReport) -> fmt
 
 fn what(part: &PathPart) -> String {
     let Some(from) = &part.from else {
-        return part.what.to_owned();
+        return match part.cause {
+            Some(cause) => format!("{} ({cause})", part.what),
+            None => part.what.to_owned(),
+        };
     };
     let error = match (part.is_between_hosts, part.error_ns) {
         (false, _) => String::new(),

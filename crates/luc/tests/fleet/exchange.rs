@@ -14,10 +14,13 @@ pub(crate) const REQUESTS: usize = 15;
 pub(crate) const ASKED: usize = 1_000;
 /// The front end then asks with this many more.
 pub(crate) const MORE: usize = 10_000;
-/// The second client's numbers are from here on.
-pub(crate) const SECOND: usize = 100;
+/// Numbers of each client's first request, by who works for it.
+pub(crate) const ALONE: usize = 0;
+pub(crate) const WORKER_ANSWERS: usize = 100;
+pub(crate) const READER_ANSWERS: usize = 200;
+pub(crate) const KINDS: [usize; 3] = [ALONE, WORKER_ANSWERS, READER_ANSWERS];
 /// Both answer with so many bytes.
-const ANSWER: usize = 300;
+pub(crate) const ANSWER: usize = 300;
 /// Where the back end listens.
 const BACK_END: &str = "10.77.0.3:7003";
 /// Where the front end listens.
@@ -34,14 +37,14 @@ fn receive(mut stream: &TcpStream, bytes: usize) {
     stream.read_exact(&mut vec![0; bytes]).expect("received");
 }
 
-/// Two clients ask at once: one a thread that does all of the front end's work, the other a thread that hands over to a
-/// worker. The back end is on the third host.
+/// Three clients ask at once. A thread of the front end does all the work for the first; it hands over to a worker for
+/// the others, who answers itself or has the thread that read the request do it. The back end is on the third host.
 pub(crate) fn exchange(place: &Place) {
     place.between.run("ip address add 10.77.0.3/24 dev bridge");
     let back_end = place.between.within(|| listen(BACK_END));
     let front_end = place.server.within(|| listen(FRONT_END));
     thread::scope(|scope| {
-        for first in [0, SECOND] {
+        for first in KINDS {
             let client = place.client.within(|| connect(FRONT_END));
             let (server, _) = front_end.accept().expect("accepted");
             let caller = place.server.within(|| connect(BACK_END));
@@ -54,10 +57,10 @@ pub(crate) fn exchange(place: &Place) {
                 }
             });
             named(scope, "front-end", move || {
-                if first == 0 {
+                if first == ALONE {
                     serve_alone(&server, &caller);
                 } else {
-                    serve_by_a_worker(&server, &caller);
+                    serve_by_a_worker(&server, &caller, first);
                 }
             });
             named(scope, "client", move || {
@@ -98,7 +101,7 @@ fn serve_alone(server: &TcpStream, caller: &TcpStream) {
     }
 }
 
-fn serve_by_a_worker(server: &TcpStream, caller: &TcpStream) {
+fn serve_by_a_worker(server: &TcpStream, caller: &TcpStream, first: usize) {
     let (asked, to_do) = mpsc::channel();
     let (done, answered) = mpsc::channel();
     thread::scope(|scope| {
@@ -106,14 +109,19 @@ fn serve_by_a_worker(server: &TcpStream, caller: &TcpStream) {
             for number in to_do {
                 send(caller, MORE + ASKED + number);
                 receive(caller, ANSWER);
+                if first == WORKER_ANSWERS {
+                    send(server, ANSWER);
+                }
                 done.send(()).expect("somebody waits");
             }
         });
-        for number in SECOND..SECOND + REQUESTS {
+        for number in first..first + REQUESTS {
             receive(server, ASKED + number);
             asked.send(number).expect("a worker");
             answered.recv().expect("an answer");
-            send(server, ANSWER);
+            if first == READER_ANSWERS {
+                send(server, ANSWER);
+            }
         }
         drop(asked);
     });
