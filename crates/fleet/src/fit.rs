@@ -248,14 +248,17 @@ fn drift(fit: &PairFit) -> Option<Drift> {
     })
 }
 
-/// By how much the offset differs between the knots around a jump.
+/// By how much the offset differs between the knots around a jump that have packets nearby: on the other side of the
+/// jump, each side's knots only have packets beyond it.
 fn size_ns(jump: &Jump, knots: &[Knot]) -> Option<i64> {
-    let before = knots.iter().rfind(|knot| knot.at_ns <= jump.after_ns)?;
-    let after = knots.iter().find(|knot| knot.at_ns >= jump.before_ns)?;
-    after
-        .estimate
-        .offset_ns?
-        .checked_sub(before.estimate.offset_ns?)
+    let near: Vec<&Knot> = knots
+        .iter()
+        .filter(|knot| knot.estimate.evidence == Evidence::Messages)
+        .collect();
+    let before = near.iter().rfind(|knot| knot.at_ns <= jump.after_ns)?;
+    let after = near.iter().find(|knot| knot.at_ns >= jump.before_ns)?;
+    let (before_ns, after_ns) = (before.estimate.offset_ns?, after.estimate.offset_ns?);
+    after_ns.checked_sub(before_ns)
 }
 
 fn counts(knots: &[Knot]) -> KnotCounts {

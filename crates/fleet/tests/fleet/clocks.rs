@@ -1,0 +1,116 @@
+//! What is said of clocks, against the truth.
+
+use luc_fleet::fit::PairReport;
+use luc_fleet::text::Text;
+use luc_fleet::{Joined, explain, fit};
+
+use crate::planted::{BEGIN_NS, Clock, Connected, host, talk};
+
+const A: Clock = Clock {
+    offset_ns: 0,
+    drift_ppb: -3_000,
+    ntp_ppb: 12_000,
+    jump: None,
+};
+const B: Clock = Clock {
+    offset_ns: 777_000_000_123,
+    drift_ppb: 17_000,
+    ntp_ppb: -8_000,
+    jump: None,
+};
+
+/// Two hosts that talk, and one that nobody talks to.
+fn pair(b: &Clock, seconds: i64) -> (Joined, PairReport) {
+    let (mut one, mut two) = (host("one", &A, seconds), host("two", b, seconds));
+    talk([&mut one, &mut two], [&A, b], 1, seconds);
+    let joined = Joined::new(vec![one, two, host("alone", &A, seconds)]).expect("joined");
+    let found = fit(&joined).expect("a fit");
+    assert_eq!(found.pairs.len(), 1);
+    assert_eq!(found.unrelated.len(), 1);
+    assert_eq!(found.unrelated[0].host, "alone");
+    (joined, found.pairs[0].clone())
+}
+
+#[test]
+fn offset_and_drift_are_within_their_bounds() {
+    let (joined, pair) = pair(&B, 10);
+    let offset = pair.offset.expect("an offset");
+    let shown_ns = A.monotonic_ns(BEGIN_NS).wrapping_add_signed(offset.at_ns);
+    let at_ns = A.when_ns(shown_ns);
+    let truth = B.raw_ns(at_ns) - A.raw_ns(at_ns);
+    let (low_ns, high_ns) = offset.low_ns.zip(offset.high_ns).expect("both bounds");
+    assert!(
+        low_ns <= truth && truth <= high_ns,
+        "{low_ns} {truth} {high_ns}"
+    );
+    // Half the smallest round trip is 20 us; little comes to it.
+    let widths = offset.half_width.expect("bounds");
+    assert!(widths.median_ns < 21_000.0, "{widths:?}");
+    assert!(widths.min_ns <= widths.median_ns && widths.median_ns <= widths.max_ns);
+    let drift = offset.drift.expect("a drift");
+    assert!((drift.ppm - 20.0).abs() <= drift.error_ppm, "{drift:?}");
+    assert!(drift.error_ppm < 10.0, "{drift:?}");
+    assert!(offset.jumps.is_empty() && !offset.is_strained);
+    assert!(pair.packets_a_to_b > 1000 && pair.packets_b_to_a > 1000);
+    let what = fit(&joined).expect("a fit");
+    let text = Text {
+        what: &what,
+        colours: false,
+    }
+    .to_string();
+    for part in [
+        "one and two: 1 connection",
+        "alone: not known: no connection",
+        "ppm",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+}
+
+#[test]
+fn a_jump_is_found() {
+    let jumps = Clock {
+        jump: Some((BEGIN_NS + 6_000_000_000, 3_000_000)),
+        ..B
+    };
+    let (_, pair) = pair(&jumps, 10);
+    let offset = pair.offset.expect("an offset");
+    let [jump] = offset.jumps[..] else {
+        panic!("{:?}", offset.jumps);
+    };
+    assert!(
+        (5_990_000_000..6_010_000_000).contains(&jump.after_ns),
+        "{jump:?}"
+    );
+    let by_ns = jump.by_ns.expect("a size");
+    assert!((by_ns - 3_000_000).abs() < 100_000, "{jump:?}");
+    let drift = offset.drift.expect("a drift");
+    assert!((drift.ppm - 20.0).abs() <= drift.error_ppm, "{drift:?}");
+}
+
+#[test]
+fn one_direction_gives_one_bound() {
+    let (mut one, mut two) = (host("one", &A, 2), host("two", &B, 2));
+    let mut connected = Connected::new(&mut one, &mut two, 1);
+    for millisecond in 0..2000 {
+        let at_ns = BEGIN_NS + millisecond * 1_000_000;
+        let from = (&mut one, A.monotonic_ns(at_ns));
+        connected.packet(from, (&mut two, B.monotonic_ns(at_ns + 20_000)), 0, 10);
+    }
+    let joined = Joined::new(vec![one, two]).expect("joined");
+    let found = fit(&joined).expect("a fit");
+    let offset = found.pairs[0].offset.as_ref().expect("an offset");
+    assert_eq!((offset.low_ns, offset.offset_ns), (None, None));
+    assert!(offset.high_ns.is_some() && offset.half_width.is_none() && offset.drift.is_none());
+    assert!((offset.without_a_bound - 1.0).abs() < 1e-9);
+    let text = Text {
+        what: &found,
+        colours: true,
+    }
+    .to_string();
+    assert!(
+        text.contains("at most") && text.contains("100.0 % of the time"),
+        "{text}"
+    );
+    explain(&joined, None).expect("explained");
+}

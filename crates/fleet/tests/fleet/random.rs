@@ -1,0 +1,226 @@
+//! Rows that nobody would write: whatever they say, nothing panics.
+
+use luc_events::codes::{Flow, Sequences, Side};
+use luc_events::tables::{
+    BriefWait, ClockSample, Connection, Lost, Message, Packet, Task, Trace, Wait,
+};
+use luc_events::{Cause, ConnectionId, Pid, Tgid};
+use luc_fleet::text::Text;
+use luc_fleet::{Joined, Recorded, explain, fit};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+/// What steers a terminal, in names.
+const ESCAPE: char = '\u{1b}';
+
+/// Small most of the time, so that rows meet; sometimes any.
+fn number() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        6 => 0_u64..200,
+        2 => 1_000_000_000_u64..1_000_200_000,
+        1 => u64::MAX - 9..=u64::MAX,
+        1 => (1_u64 << 32) - 9..(1 << 32) + 9,
+        1 => any::<u64>(),
+    ]
+}
+
+fn flow() -> impl Strategy<Value = Flow> {
+    prop::sample::select(Flow::ALL)
+}
+
+fn connection() -> impl Strategy<Value = Connection> {
+    let address = prop::sample::select(vec!["10.0.0.1", "10.0.0.2", "::1", "", "x"]);
+    let port = prop_oneof![4 => 1_u32..4, 1 => any::<u32>()];
+    let codes = (
+        prop::sample::select(Side::ALL),
+        prop::sample::select(Sequences::ALL),
+    );
+    (
+        0_u32..5,
+        address.clone(),
+        address,
+        (port.clone(), port),
+        (0_u32..3, 0_u32..3),
+        codes,
+        number(),
+    )
+        .prop_map(
+            |(id, local, remote, ports, initial, (side, sequences), closed_ns)| Connection {
+                connection: ConnectionId(id),
+                local_address: local.to_owned(),
+                remote_address: remote.to_owned(),
+                local_port: ports.0,
+                remote_port: ports.1,
+                initial_sent: initial.0,
+                initial_received: initial.1,
+                side,
+                sequences,
+                closed_ns,
+                ..Connection::default()
+            },
+        )
+}
+
+fn message() -> impl Strategy<Value = Message> {
+    (number(), 0_u32..4, 0_u32..5, flow(), number(), number()).prop_map(
+        |(at_ns, thread, connection, direction, first_byte, bytes)| Message {
+            at_ns,
+            thread: Pid(thread),
+            process: Tgid(thread / 2),
+            connection: ConnectionId(connection),
+            direction,
+            first_byte,
+            bytes,
+        },
+    )
+}
+
+fn packet() -> impl Strategy<Value = Packet> {
+    (number(), 0_u32..5, flow(), number(), number(), number()).prop_map(
+        |(at_ns, connection, direction, first_byte, bytes, ack)| Packet {
+            at_ns,
+            connection: ConnectionId(connection),
+            direction,
+            first_byte,
+            bytes,
+            ack,
+        },
+    )
+}
+
+fn wait() -> impl Strategy<Value = Wait> {
+    let cause = prop::sample::select(Cause::ALL);
+    (number(), number(), number(), 0_u32..4, 0_u32..4, cause).prop_map(
+        |(off_ns, woken_ns, on_ns, thread, waker, cause)| Wait {
+            off_ns,
+            woken_ns,
+            on_ns,
+            thread: Pid(thread),
+            waker: Pid(waker),
+            cause,
+            ..Wait::default()
+        },
+    )
+}
+
+fn brief_wait() -> impl Strategy<Value = BriefWait> {
+    (number(), number(), number(), number(), 0_u32..4).prop_map(
+        |(since_ns, until_ns, blocked_ns, runnable_ns, thread)| BriefWait {
+            since_ns,
+            until_ns,
+            blocked_ns,
+            runnable_ns,
+            thread: Pid(thread),
+            ..BriefWait::default()
+        },
+    )
+}
+
+/// In order, or any.
+fn clocks() -> impl Strategy<Value = Vec<ClockSample>> {
+    let any = vec((number(), number(), number()), 0..4).prop_map(|rows| {
+        let sample = |(at_ns, raw_ns, width_ns)| ClockSample {
+            at_ns,
+            raw_ns,
+            width_ns,
+            ..ClockSample::default()
+        };
+        rows.into_iter().map(sample).collect()
+    });
+    let ordered =
+        (0_u64..1_000_000, 2_u64..20, 1_u64..100).prop_map(|(offset_ns, count, step_ns)| {
+            let sample = |at: u64| ClockSample {
+                at_ns: at * step_ns,
+                raw_ns: offset_ns + at * step_ns,
+                ..ClockSample::default()
+            };
+            (0..count).map(sample).collect()
+        });
+    prop_oneof![1 => any, 4 => ordered]
+}
+
+fn host(number_of: usize) -> impl Strategy<Value = Recorded> {
+    let net = (
+        vec(connection(), 0..6),
+        vec(message(), 0..30),
+        vec(packet(), 0..20),
+    );
+    let threads = (
+        vec(wait(), 0..20),
+        vec(brief_wait(), 0..5),
+        vec((0_u32..4, number()), 0..6),
+    );
+    let lost = vec((number(), number()), 0..2);
+    (net, threads, clocks(), number(), number(), lost).prop_map(
+        move |(
+            (connections, messages, packets),
+            (waits, brief_waits, tasks),
+            clocks,
+            start_ns,
+            end_ns,
+            lost,
+        )| {
+            let task = |(thread, start_ns): (u32, u64)| Task {
+                thread: Pid(thread),
+                start_ns,
+                comm: format!("t\u{1b}{thread}"),
+                ..Task::default()
+            };
+            let loss = |(at_ns, count)| Lost {
+                at_ns,
+                count,
+                place: "packet".to_owned(),
+            };
+            // As the reader has it: of each connection one row.
+            let mut connections = connections;
+            connections.sort_by_key(|row: &Connection| row.connection);
+            connections.dedup_by_key(|row| row.connection);
+            Recorded {
+                name: format!("h{number_of}"),
+                trace: Trace {
+                    start_ns,
+                    end_ns,
+                    ..Trace::default()
+                },
+                connections,
+                messages,
+                packets,
+                clocks,
+                lost: lost.into_iter().map(loss).collect(),
+                tasks: tasks.into_iter().map(task).collect(),
+                waits,
+                brief_waits,
+                ..Recorded::default()
+            }
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    #[test]
+    fn nothing_panics_and_paths_sum(one in host(1), two in host(2), both: bool, request in 0_usize..4) {
+        let hosts = if both { vec![one, two] } else { vec![one] };
+        let Ok(joined) = Joined::new(hosts) else {
+            return Ok(());
+        };
+        if let Ok(found) = fit(&joined) {
+            let text = Text { what: &found, colours: false }.to_string();
+            prop_assert!(!text.contains(ESCAPE));
+            serde_json::to_string(&found).expect("JSON");
+        }
+        for number in [None, Some(request)] {
+            let Ok(found) = explain(&joined, number) else {
+                continue;
+            };
+            let text = Text { what: &found, colours: false }.to_string();
+            prop_assert!(!text.contains(ESCAPE));
+            serde_json::to_string(&found).expect("JSON");
+            if let Some(request) = &found.request {
+                let sum: u64 = request.path.iter().map(|part| part.time_ns).sum();
+                prop_assert_eq!(sum, request.request.time_ns);
+            }
+        }
+    }
+}
