@@ -31,7 +31,7 @@ build: ## Build target/release/luc and target/release/libluc_gate_preload.so
 	$(CARGO) build --release --workspace --locked
 
 product: ## Build what users run, without what proves it
-	$(CARGO) build --release --locked -p luc -p luc-gate-preload
+	$(CARGO) build --release --locked -p luc -p luc-fleet -p luc-gate-preload
 
 # Without the commands that the demo does not use, which take long to compile.
 product-demo:

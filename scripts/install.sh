@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs a built luc: the program, the gate's library, the kernel module's sources for DKMS, manual pages and
-# completions. The sources go where DKMS looks for them if root installs into the running system, else below
+# Installs a built luc: the programs luc and luc-fleet, the gate's library, the kernel module's sources for DKMS,
+# manual pages and completions. The sources go where DKMS looks for them if root installs into the running system, else below
 # PREFIX. luc itself has them inside.
 #
 # usage: install.sh BUILD_DIR PREFIX [DESTDIR]
@@ -8,7 +8,7 @@ set -euo pipefail
 build=$1 prefix=$2 root=${3:-}$2
 share=$root/share
 
-for file in luc libluc_gate_preload.so; do
+for file in luc luc-fleet libluc_gate_preload.so; do
 	if [[ ! -e $build/$file ]]; then
 		echo "install: $build/$file is not there; run \`make product\` first" >&2
 		exit 2
@@ -22,6 +22,7 @@ fi
 strip=()
 if command -v strip >/dev/null; then strip=(-s); fi
 install -D "${strip[@]}" -m 755 "$build/luc" "$root/bin/luc"
+install -D "${strip[@]}" -m 755 "$build/luc-fleet" "$root/bin/luc-fleet"
 install -D "${strip[@]}" -m 644 "$build/libluc_gate_preload.so" "$root/lib/luc/libluc_gate_preload.so"
 # Its name until 0.1.0.
 rm -f "$root/lib/luc/libluc_gate.so"
@@ -32,6 +33,11 @@ install -d "$share/man/man1" "$share/bash-completion/completions" \
 "$build/luc" completions bash >"$share/bash-completion/completions/luc"
 "$build/luc" completions zsh >"$share/zsh/site-functions/_luc"
 "$build/luc" completions fish >"$share/fish/vendor_completions.d/luc.fish"
+# luc's page of `luc fleet` gives way to luc-fleet's own.
+"$build/luc-fleet" man --dir "$share/man/man1"
+"$build/luc-fleet" completions bash >"$share/bash-completion/completions/luc-fleet"
+"$build/luc-fleet" completions zsh >"$share/zsh/site-functions/_luc-fleet"
+"$build/luc-fleet" completions fish >"$share/fish/vendor_completions.d/luc-fleet.fish"
 install -D -m 644 "$(dirname "${BASH_SOURCE[0]}")/../LICENSE" "$share/doc/luc/LICENSE"
 
 module=$(dirname "${BASH_SOURCE[0]}")/../kernel/luc

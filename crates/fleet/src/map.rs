@@ -44,6 +44,9 @@ pub struct LeftOut {
 /// Adds the rows of one host.
 pub(crate) fn add(host: HostId, recorded: &Recorded, tasks: &Tasks, rows: &mut Rows) {
     let origins = Origins::of(recorded);
+    let lost = recorded.lost.iter().filter(|row| row.place == "packet");
+    let mut lost_ns: Vec<u64> = lost.map(|row| row.at_ns).collect();
+    lost_ns.sort_unstable();
     for row in &recorded.connections {
         match end(host, row, origins.of_connection(row.connection)) {
             Some(end) => rows.ends.push(end),
@@ -64,7 +67,7 @@ pub(crate) fn add(host: HostId, recorded: &Recorded, tasks: &Tasks, rows: &mut R
         match origins.of_connection(row.connection) {
             None => rows.left_out.without_connection += 1,
             Some(Origin::FirstSeen { .. }) => rows.left_out.uncertain_packets += 1,
-            Some(Origin::Initial) if is_beside_lost(row.at_ns, &recorded.lost) => {
+            Some(Origin::Initial) if is_beside_lost(row.at_ns, &lost_ns) => {
                 rows.left_out.packets_beside_lost_ones += 1;
             }
             Some(Origin::Initial) => match packet(host, row) {
@@ -85,9 +88,11 @@ fn is_in_range(at_ns: u64) -> bool {
     i64::try_from(at_ns).is_ok_and(|at_ns| at_ns <= MAX_TIME_NS)
 }
 
-fn is_beside_lost(at_ns: u64, lost: &[tables::Lost]) -> bool {
-    let mut lost = lost.iter().filter(|row| row.place == "packet");
-    lost.any(|row| at_ns <= row.at_ns && row.at_ns - at_ns <= LOSS_WINDOW_NS)
+/// Whether losses were noticed so soon afterwards that they may be of this time.
+fn is_beside_lost(at_ns: u64, lost_ns: &[u64]) -> bool {
+    let next = lost_ns.partition_point(|&lost_ns| lost_ns < at_ns);
+    let next_ns = lost_ns.get(next);
+    next_ns.is_some_and(|lost_ns| lost_ns - at_ns <= LOSS_WINDOW_NS)
 }
 
 fn end(host: HostId, row: &tables::Connection, origin: Option<Origin>) -> Option<End> {

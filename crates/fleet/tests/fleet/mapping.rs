@@ -113,6 +113,36 @@ fn offsets_of_older_connections_begin_with_the_sequence_number() {
     }
 }
 
+/// The byte after the initial sequence number is the first.
+#[test]
+fn an_older_end_is_paired_with_one_whose_numbers_are_known() {
+    let [client, mut server] = asked([0, 0]);
+    let row = &mut server.connections[0];
+    // Both come round after some messages, or at the first.
+    let [back, there] =
+        [row.initial_sent, row.initial_received].map(|initial| u64::from(initial) + 1);
+    row.sequences = Sequences::Unknown;
+    (row.initial_sent, row.initial_received) = (0, 0);
+    for message in &mut server.messages {
+        message.first_byte += match message.direction {
+            Flow::Sent => back,
+            Flow::Received => there,
+        };
+    }
+    server.messages.drain(..2);
+    let found = explained([client, server]);
+    assert_eq!(found.connections.paired.by_addresses, 1);
+    assert_eq!(
+        (found.messages.edges, found.messages.bytes_on_edges),
+        (18, 1170)
+    );
+    assert!(
+        found.requests.incoming_with_client == 9,
+        "{:?}",
+        found.requests
+    );
+}
+
 #[test]
 fn packets_beside_lost_ones_say_nothing_of_clocks() {
     let mut hosts = asked([0, 0]);

@@ -39,8 +39,8 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let Some(program) = find(&luc, std::env::split_paths(&path)) else {
         bail!(
-            "{PROGRAM} is neither beside {} nor on the PATH; build it by `cargo build --release -p {PROGRAM}` in luc's \
-             sources, and install it beside luc",
+            "{PROGRAM} is neither beside {} nor on the PATH; `make product install` in luc's sources builds and installs \
+             it",
             luc.display()
         );
     };

@@ -170,6 +170,19 @@ fn write_planted(place: &Place, trace: &Trace, to: &Path) {
     split::write(&trace.path(), &all, "planted", Warp::default(), to);
 }
 
+#[test]
+fn without_luc_fleet_it_says_how_to_get_it() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let luc = folder.path().join("luc");
+    common::copy_luc(&luc);
+    let output = Command::new(&luc)
+        .args(["fleet", "explain", "a.trace"])
+        .env("PATH", folder.path())
+        .output();
+    let line = common::refusal(&output.expect("luc runs"));
+    assert!(line.contains("make product install"), "{line}");
+}
+
 /// Records the exchange.
 fn recorded() -> Option<(Place, Trace)> {
     if !has_fleet() {
