@@ -103,8 +103,23 @@ impl Clocks {
         self.host(host).to_monotonic.raw_ns(raw_ns)
     }
 
-    /// All clocks, on that of one host. Where pairs contradict each other, only its own is known.
+    /// All clocks, on that of one host. Where pairs contradict each other nothing is known: which is wrong is not.
     pub(crate) fn at_home(&self, home: HostId) -> Home<'_> {
+        Home {
+            clocks: self,
+            home,
+            fleet: self.fleet(home).ok().flatten(),
+        }
+    }
+
+    /// At which host pairs contradict each other, and when, on the clock of the first host that has a pair.
+    pub(crate) fn contradiction(&self) -> Option<(HostId, ClockError)> {
+        let reference = self.pairs.first()?.a;
+        Some((reference, self.fleet(reference).err()?))
+    }
+
+    /// `None` where no pair is known.
+    fn fleet(&self, home: HostId) -> Result<Option<Fleet>, ClockError> {
         let pairs = self.pairs.iter().filter_map(|pair| {
             Some(Pair {
                 a: pair.a,
@@ -113,16 +128,10 @@ impl Clocks {
             })
         });
         let pairs: Vec<Pair> = pairs.collect();
-        let fleet = if pairs.is_empty() {
-            None
-        } else {
-            Fleet::new(home, pairs).ok()
-        };
-        Home {
-            clocks: self,
-            home,
-            fleet,
+        if pairs.is_empty() {
+            return Ok(None);
         }
+        Fleet::new(home, pairs).map(Some)
     }
 }
 

@@ -13,7 +13,7 @@ use luc_fleet_core::{Messages, Requests};
 use serde::Serialize;
 
 use crate::error::FleetError;
-use crate::fit::{PairReport, Unrelated, pairs, unrelated};
+use crate::fit::{PairReport, Unrelated, contradiction, pairs, unrelated};
 use crate::joined::{HostSummary, Joined};
 use crate::map::LeftOut;
 pub use connections::{ConnectionsReport, Paired, UnpairedEnd};
@@ -38,6 +38,8 @@ pub struct Explanation {
     pub clocks: Vec<PairReport>,
     /// Hosts whose clocks do not relate to any other's.
     pub unrelated: Vec<Unrelated>,
+    /// Where the pairs of more than two hosts contradict each other: times between hosts are not known then.
+    pub contradiction: Option<String>,
     /// Which ends are one connection.
     pub connections: ConnectionsReport,
     /// Which sends fed which receptions.
@@ -48,7 +50,7 @@ pub struct Explanation {
     pub requests: RequestsReport,
     /// How long services took, the busiest first.
     pub services: Vec<Service>,
-    /// The slowest requests that were not made for another one.
+    /// The slowest requests that are not known to be made for another one.
     pub slowest: Vec<Ranked>,
     /// One of them.
     pub request: Option<RequestReport>,
@@ -84,6 +86,7 @@ pub fn explain(joined: &Joined, number: Option<usize>) -> Result<Explanation, Fl
             .collect(),
         clocks: pairs(joined),
         unrelated: unrelated(joined),
+        contradiction: contradiction(joined),
         connections: connections::report(joined),
         one_way: one_way::report(joined, &messages.edges),
         messages: messages::report(joined, &messages),

@@ -1,6 +1,6 @@
 //! What is known of the clocks.
 
-use luc_fleet_core::{Evidence, HostId, Jump, Knot, PairFit};
+use luc_fleet_core::{ClockError, Evidence, HostId, Jump, Knot, PairFit};
 use serde::Serialize;
 
 use crate::clocks::{PairOfClocks, connected};
@@ -21,6 +21,8 @@ pub struct Fit {
     pub pairs: Vec<PairReport>,
     /// Hosts that exchange packets with no other.
     pub unrelated: Vec<Unrelated>,
+    /// Where the pairs of more than two hosts contradict each other: times between hosts are not known then.
+    pub contradiction: Option<String>,
     /// Rows that take no part.
     pub left_out: LeftOut,
 }
@@ -131,6 +133,7 @@ pub fn fit(joined: &Joined) -> Result<Fit, FleetError> {
             .collect(),
         pairs: pairs(joined),
         unrelated: unrelated(joined),
+        contradiction: contradiction(joined),
         left_out: joined.rows.left_out,
     })
 }
@@ -176,6 +179,23 @@ pub(crate) fn unrelated(joined: &Joined) -> Vec<Unrelated> {
         },
     };
     alone.map(report).collect()
+}
+
+/// Where pairs contradict each other, in words.
+pub(crate) fn contradiction(joined: &Joined) -> Option<String> {
+    let (reference, error) = joined.clocks.contradiction()?;
+    let ClockError::Contradiction { host, at_ns } = error else {
+        return Some(error.to_string());
+    };
+    let start_ns = i64::try_from(joined.host(reference).trace.start_ns).unwrap_or(0);
+    let at_ns = joined.clocks.monotonic_ns(reference, at_ns);
+    let after_s = at_ns.saturating_sub(start_ns) as f64 / 1e9;
+    Some(format!(
+        "around {} the offsets of the pairs contradict each other, {after_s:.3} s after the trace of {} began: a clock \
+         jumped by less than a round trip; give the traces of fewer hosts at once",
+        joined.name(host),
+        joined.name(reference)
+    ))
 }
 
 fn offset(joined: &Joined, a: HostId, fit: &PairFit) -> OffsetReport {

@@ -26,7 +26,8 @@ impl fmt::Display for Text<'_, Fit> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let style = Style(self.colours);
         hosts::write(f, style, &self.what.hosts, &self.what.left_out)?;
-        clocks::write(f, style, &self.what.pairs, &self.what.unrelated)
+        clocks::write(f, style, &self.what.pairs, &self.what.unrelated)?;
+        clocks::write_contradiction(f, self.what.contradiction.as_deref())
     }
 }
 

@@ -1,4 +1,4 @@
-//! The requests that were not made for another one, the slowest first.
+//! The requests that are not known to be made for another one, the slowest first.
 
 use luc_fleet_core::{Exchange, Requests};
 use serde::Serialize;
@@ -33,7 +33,7 @@ pub(super) struct Top {
     pub(super) ranked: Ranked,
 }
 
-/// All requests that were answered and were not made for another one.
+/// All requests that were answered and are not known to be made for another one.
 #[derive(Debug)]
 pub(super) struct Ranking(Vec<Top>);
 

@@ -62,6 +62,17 @@ pub(super) fn write_briefly(
     write_unrelated(f, pairs, unrelated)
 }
 
+/// Why times between hosts are not known, if they are not.
+pub(super) fn write_contradiction(
+    f: &mut fmt::Formatter<'_>,
+    contradiction: Option<&str>,
+) -> fmt::Result {
+    match contradiction {
+        Some(contradiction) => writeln!(f, "  times between hosts are not known: {contradiction}"),
+        None => Ok(()),
+    }
+}
+
 fn write_unrelated(
     f: &mut fmt::Formatter<'_>,
     pairs: &[PairReport],

@@ -20,6 +20,7 @@ pub(super) fn write(
 ) -> fmt::Result {
     if explanation.hosts.len() > 1 {
         clocks::write_briefly(f, style, &explanation.clocks, &explanation.unrelated)?;
+        clocks::write_contradiction(f, explanation.contradiction.as_deref())?;
     }
     connections(f, style, explanation)?;
     messages(f, style, explanation)?;
@@ -271,7 +272,7 @@ fn slowest(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::
     }
     style.title(
         f,
-        "Slowest requests that were not made for another (--request N shows one)",
+        "Slowest requests that are not known to be made for another (--request N shows one)",
     )?;
     write!(f, "{table}")
 }

@@ -51,6 +51,7 @@ fn offset_and_drift_are_within_their_bounds() {
     assert!((drift.ppm - 20.0).abs() <= drift.error_ppm, "{drift:?}");
     assert!(drift.error_ppm < 10.0, "{drift:?}");
     assert!(offset.jumps.is_empty() && !offset.is_strained);
+    assert_eq!(fit(&joined).expect("a fit").contradiction, None);
     assert!(pair.packets_a_to_b > 1000 && pair.packets_b_to_a > 1000);
     let what = fit(&joined).expect("a fit");
     let text = Text {
@@ -113,4 +114,38 @@ fn one_direction_gives_one_bound() {
         "{text}"
     );
     explain(&joined, None).expect("explained");
+}
+
+/// Around a circle of hosts the offsets must sum to nothing. Here one pair's packets tell of another clock.
+#[test]
+fn a_contradiction_among_three_is_said() {
+    let clocks = [A, B, A];
+    let [mut one, mut two, mut three] =
+        [("one", 0), ("two", 1), ("three", 2)].map(|(name, at)| host(name, &clocks[at], 3));
+    let off = Clock {
+        offset_ns: B.offset_ns + 500_000,
+        ..B
+    };
+    talk([&mut one, &mut two], [&clocks[0], &clocks[1]], 1, 3);
+    talk([&mut two, &mut three], [&off, &clocks[2]], 2, 3);
+    talk([&mut one, &mut three], [&clocks[0], &clocks[2]], 3, 3);
+    let joined = Joined::new(vec![one, two, three]).expect("joined");
+    let found = fit(&joined).expect("a fit");
+    assert_eq!(found.pairs.len(), 3);
+    let said = found.contradiction.as_ref().expect("a contradiction");
+    assert!(
+        said.contains("around ") && said.contains("s after the trace of one began"),
+        "{said}"
+    );
+    let text = Text {
+        what: &found,
+        colours: false,
+    }
+    .to_string();
+    assert!(
+        text.contains("times between hosts are not known: around"),
+        "{text}"
+    );
+    let explained = explain(&joined, None).expect("explained");
+    assert_eq!(explained.contradiction, found.contradiction);
 }
