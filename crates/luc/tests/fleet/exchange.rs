@@ -2,6 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -21,10 +22,9 @@ pub(crate) const READER_ANSWERS: usize = 200;
 pub(crate) const KINDS: [usize; 3] = [ALONE, WORKER_ANSWERS, READER_ANSWERS];
 /// Both answer with so many bytes.
 pub(crate) const ANSWER: usize = 300;
-/// Where the back end listens.
-const BACK_END: &str = "10.77.0.3:7003";
-/// Where the front end listens.
-const FRONT_END: &str = "10.77.0.2:7002";
+/// Where the front end and the back end listen.
+const FRONT_END: u16 = 7002;
+const BACK_END: u16 = 7003;
 /// What the back end takes. Waits below 1 ms have no rows.
 const WORK: Duration = Duration::from_millis(3);
 
@@ -39,15 +39,29 @@ fn receive(mut stream: &TcpStream, bytes: usize) {
 
 /// Three clients ask at once. A thread of the front end does all the work for the first; it hands over to a worker for
 /// the others, who answers itself or has the thread that read the request do it. The back end is on the third host.
+///
+/// The recorder thins packets by addresses, whatever namespace they are of. So each exchange has addresses of its own,
+/// and keeps its packets whatever other tests send at the same time.
 pub(crate) fn exchange(place: &Place) {
-    place.between.run("ip address add 10.77.0.3/24 dev bridge");
-    let back_end = place.between.within(|| listen(BACK_END));
-    let front_end = place.server.within(|| listen(FRONT_END));
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let number = std::process::id() + 101 * COUNT.fetch_add(1, Ordering::Relaxed);
+    let network = format!("10.78.{}", number % 250);
+    for (host, device, last) in [
+        (&place.client, "eth0", 1),
+        (&place.server, "eth0", 2),
+        (&place.between, "bridge", 3),
+    ] {
+        host.run(&format!("ip address add {network}.{last}/24 dev {device}"));
+    }
+    let front_address = format!("{network}.2:{FRONT_END}");
+    let back_address = format!("{network}.3:{BACK_END}");
+    let back_end = place.between.within(|| listen(&back_address));
+    let front_end = place.server.within(|| listen(&front_address));
     thread::scope(|scope| {
         for first in KINDS {
-            let client = place.client.within(|| connect(FRONT_END));
+            let client = place.client.within(|| connect(&front_address));
             let (server, _) = front_end.accept().expect("accepted");
-            let caller = place.server.within(|| connect(BACK_END));
+            let caller = place.server.within(|| connect(&back_address));
             let (worker, _) = back_end.accept().expect("accepted");
             named(scope, "back-end", move || {
                 for number in first..first + REQUESTS {
