@@ -52,6 +52,8 @@ pub struct HostSummary {
     pub length_ns: u64,
     /// Whether the recorder ended by itself; else it is still recording, or was killed.
     pub is_complete: bool,
+    /// What the recording was limited to, in words; empty: nothing. Connections and packets are everybody's anyway.
+    pub filters: String,
     /// How many connections it has.
     pub connections: u64,
     /// How many sends and receives.
@@ -151,6 +153,7 @@ fn summary(recorded: &Recorded) -> HostSummary {
         processors: trace.processors,
         length_ns: end_ns.saturating_sub(trace.start_ns),
         is_complete: trace.end_ns > 0,
+        filters: plain(&trace.filters),
         connections: recorded.connections.len() as u64,
         messages: recorded.messages.len() as u64,
         packets: recorded.packets.len() as u64,

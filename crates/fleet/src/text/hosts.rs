@@ -52,6 +52,13 @@ pub(super) fn write(
                 host.name
             )?;
         }
+        if !host.filters.is_empty() {
+            writeln!(
+                f,
+                "  {}: messages and waits are those of {} only",
+                host.name, host.filters
+            )?;
+        }
         for (place, rows) in &host.lost {
             writeln!(
                 f,

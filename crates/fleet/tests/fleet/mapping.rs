@@ -2,6 +2,7 @@
 
 use luc_events::codes::{Flow, Sequences};
 use luc_events::tables::Lost;
+use luc_fleet::text::Text;
 use luc_fleet::{Explanation, Joined, Recorded, explain, fit};
 
 use crate::planted::{BEGIN_NS, Clock, Connected, host, message, talk};
@@ -194,5 +195,27 @@ fn damaged_addresses_and_times_are_counted() {
     let found = explained([client, server]);
     assert_eq!(found.left_out.unreadable_connections, 2);
     assert_eq!(found.left_out.out_of_range, 3);
+    check(&found);
+}
+
+#[test]
+fn what_limits_a_trace_is_said() {
+    let mut hosts = asked([0, 0]);
+    hosts[1].trace.end_ns = 0;
+    hosts[0].trace.filters = "process 7".to_owned();
+    let found = explained(hosts);
+    assert!(found.hosts[0].is_complete && !found.hosts[1].is_complete);
+    // Its clock samples say how long it is.
+    assert_eq!(found.hosts[1].length_ns, 2_000_000_000);
+    let text = Text {
+        what: &found,
+        colours: false,
+    }
+    .to_string();
+    assert!(text.contains("server: the trace has no end"), "{text}");
+    assert!(
+        text.contains("client: messages and waits are those of process 7 only"),
+        "{text}"
+    );
     check(&found);
 }

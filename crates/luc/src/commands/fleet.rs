@@ -19,7 +19,7 @@ const PROGRAM: &str = "luc-fleet";
 Examples:
   luc record --fleet --duration 30s --out web.trace    # on each host, at the same time (root)
   luc fleet fit web.trace db.trace                     # how their clocks relate, with bounds
-  luc fleet explain web.trace db.trace                 # connections, messages, requests, the slowest request's path
+  luc fleet explain web.trace db.trace                 # messages, requests, the path of the slowest
 
 Exit status: that of luc-fleet; 2 if it is not installed.")]
 pub(crate) struct Args {
