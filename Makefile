@@ -27,8 +27,9 @@ setup-evaluate:
 setup-build:
 	@scripts/setup.sh build
 
+# Without the search twin, whose engine takes long to compile; its tests build it.
 build: ## Build target/release/luc and target/release/libluc_gate_preload.so
-	$(CARGO) build --release --workspace --locked
+	$(CARGO) build --release --workspace --exclude luc-twin --locked
 
 product: ## Build what users run, without what proves it
 	$(CARGO) build --release --locked -p luc -p luc-fleet -p luc-gate-preload

@@ -1,0 +1,407 @@
+//! The arguments, and what they mean to the library.
+
+use std::net::SocketAddrV4;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use luc_twin::{
+    BackEndOptions, ClientOptions, Corpus, FrontEndOptions, Loop, ProcessOptions, RunOptions,
+    Serve, Spec, TwinError,
+};
+
+/// A small scale-out search service with planted troubles, which writes down the truth about itself.
+#[derive(Debug, Parser)]
+#[command(name = "luc-twin", version)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve one partition until the standard input ends
+    BackEnd(BackEnd),
+    /// Scatter, gather and merge until the standard input ends
+    FrontEnd(FrontEnd),
+    /// Ask all queries
+    Client(Client),
+    /// Start all of it in network namespaces, and leave a folder of truth (root)
+    Run(Run),
+    /// Remove a cgroup when the standard input has ended
+    #[command(hide = true)]
+    RemoveCgroup {
+        /// Which one
+        path: PathBuf,
+    },
+}
+
+/// Of every process.
+#[derive(Debug, Args)]
+struct Process {
+    /// The name of the host, and of the file of truth
+    #[arg(long)]
+    host: String,
+    /// The folder for the file of truth
+    #[arg(long, value_name = "DIR")]
+    truth: PathBuf,
+    /// Rows of truth that each thread has room for
+    #[arg(long, default_value_t = ROWS)]
+    rows: usize,
+    /// End when this process has ended
+    #[arg(long, hide = true)]
+    parent: Option<u32>,
+    /// Make a network namespace
+    #[arg(long, hide = true)]
+    own_network: bool,
+}
+
+const ROWS: usize = 16_384;
+const DOCUMENTS: u32 = 20_000;
+const VOCABULARY: u32 = 20_000;
+const CLIENTS: u32 = 4;
+const REQUESTS: u32 = 200;
+const HITS: u8 = 10;
+const THINK_US: u64 = 1_000;
+
+impl Process {
+    fn options(self) -> ProcessOptions {
+        ProcessOptions {
+            host: self.host,
+            truth: self.truth,
+            rows: self.rows,
+            parent: self.parent,
+            own_network: self.own_network,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BackEnd {
+    #[command(flatten)]
+    process: Process,
+    /// All random numbers follow from it
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Documents of the whole corpus
+    #[arg(long, default_value_t = DOCUMENTS)]
+    documents: u32,
+    /// Different words
+    #[arg(long, default_value_t = VOCABULARY)]
+    vocabulary: u32,
+    /// How many times as large each partition is
+    #[arg(long, value_delimiter = ',', value_name = "N,...", required = true)]
+    weights: Vec<u32>,
+    /// Which of them this is, from 0
+    #[arg(long)]
+    partition: usize,
+    /// Where to listen
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: SocketAddrV4,
+    /// Which threads serve: thread, pool:W, pool:W:worker or shared:W
+    #[arg(long, default_value_t = Serve::Thread)]
+    serve: Serve,
+    /// The mean of an exponential delay before each search, us
+    #[arg(long, default_value_t = 0)]
+    delay_us: u64,
+    /// How many searches will come: troubles begin and end by it
+    #[arg(long, default_value_t = u64::from(CLIENTS * REQUESTS))]
+    searches: u64,
+    /// A trouble: cpu[:MS], disk:DIR, journal:DIR, lock[:MS], pool[:W], larger, tick[:MS], quota[:%], loss[:%]
+    #[arg(long = "plant", value_name = "KIND[:HOW]")]
+    plants: Vec<Spec>,
+    /// The cgroup v2 that this process is in, for a quota
+    #[arg(long, value_name = "DIR")]
+    cgroup: Option<PathBuf>,
+}
+
+impl BackEnd {
+    pub(crate) fn options(self) -> BackEndOptions {
+        BackEndOptions {
+            process: self.process.options(),
+            corpus: Corpus {
+                seed: self.seed,
+                documents: self.documents,
+                vocabulary: self.vocabulary,
+                weights: self.weights,
+            },
+            partition: self.partition,
+            listen: self.listen,
+            serve: self.serve,
+            delay_us: self.delay_us,
+            searches: self.searches,
+            plants: self.plants,
+            cgroup: self.cgroup,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FrontEnd {
+    #[command(flatten)]
+    process: Process,
+    /// All random numbers follow from it
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Where to listen
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: SocketAddrV4,
+    /// Which threads serve: thread, pool:W, pool:W:worker or shared:W
+    #[arg(long, default_value_t = Serve::Thread)]
+    serve: Serve,
+    /// Where the back ends listen, by partition
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "ADDRESS:PORT,...",
+        required = true
+    )]
+    back_ends: Vec<SocketAddrV4>,
+}
+
+impl FrontEnd {
+    pub(crate) fn options(self) -> FrontEndOptions {
+        FrontEndOptions {
+            process: self.process.options(),
+            seed: self.seed,
+            listen: self.listen,
+            serve: self.serve,
+            back_ends: self.back_ends,
+        }
+    }
+}
+
+/// When clients ask.
+#[derive(Debug, Args)]
+struct Times {
+    /// The mean of an exponential time between an answer and the next query, us
+    #[arg(long, default_value_t = THINK_US, conflicts_with = "per_s")]
+    think_us: u64,
+    /// Queries per second of all clients, at times that do not depend on answers
+    #[arg(long, value_name = "RATE")]
+    per_s: Option<f64>,
+}
+
+impl Times {
+    fn looped(&self) -> Loop {
+        match self.per_s {
+            Some(per_s) => Loop::Open { per_s },
+            None => Loop::Closed {
+                think_us: self.think_us,
+            },
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Client {
+    #[command(flatten)]
+    process: Process,
+    /// All random numbers follow from it
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Different words
+    #[arg(long, default_value_t = VOCABULARY)]
+    vocabulary: u32,
+    /// Where the front end listens
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    front_end: SocketAddrV4,
+    /// How many clients
+    #[arg(long, default_value_t = CLIENTS)]
+    clients: u32,
+    /// Queries of each
+    #[arg(long, default_value_t = REQUESTS)]
+    requests: u32,
+    /// Documents that a query asks for
+    #[arg(long, default_value_t = HITS)]
+    hits: u8,
+    #[command(flatten)]
+    times: Times,
+    /// Have all use one connection
+    #[arg(long)]
+    one_connection: bool,
+    /// A trouble: share
+    #[arg(long = "plant", value_name = "KIND")]
+    plants: Vec<Spec>,
+}
+
+impl Client {
+    pub(crate) fn options(self) -> ClientOptions {
+        ClientOptions {
+            process: self.process.options(),
+            corpus: Corpus {
+                seed: self.seed,
+                documents: 0,
+                vocabulary: self.vocabulary,
+                weights: Vec::new(),
+            },
+            front_end: self.front_end,
+            clients: self.clients,
+            requests: self.requests,
+            hits: self.hits,
+            looped: self.times.looped(),
+            one_connection: self.one_connection,
+            plants: self.plants,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// The folder of truth: new, or empty
+    truth: PathBuf,
+    /// All random numbers follow from it
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Partitions
+    #[arg(long, default_value_t = 2)]
+    back_ends: usize,
+    /// Documents of the whole corpus
+    #[arg(long, default_value_t = DOCUMENTS)]
+    documents: u32,
+    /// Different words
+    #[arg(long, default_value_t = VOCABULARY)]
+    vocabulary: u32,
+    /// How many clients
+    #[arg(long, default_value_t = CLIENTS)]
+    clients: u32,
+    /// Queries of each
+    #[arg(long, default_value_t = REQUESTS)]
+    requests: u32,
+    /// Documents that a query asks for
+    #[arg(long, default_value_t = HITS)]
+    hits: u8,
+    #[command(flatten)]
+    times: Times,
+    /// Which threads serve: thread, pool:W, pool:W:worker or shared:W
+    #[arg(long, default_value_t = Serve::Thread)]
+    serve: Serve,
+    /// The mean of an exponential delay before each search, us
+    #[arg(long, default_value_t = 0)]
+    delay_us: u64,
+    /// Rows of truth that each thread has room for
+    #[arg(long, default_value_t = ROWS)]
+    rows: usize,
+    /// A trouble, at a back end that is drawn: cpu[:MS], disk:DIR, journal:DIR, lock[:MS], pool[:W], larger[:TIMES],
+    /// tick[:MS], quota[:%], loss[:%], or among clients: share
+    #[arg(long = "plant", value_name = "KIND[:HOW]")]
+    plants: Vec<Spec>,
+}
+
+impl Run {
+    pub(crate) fn options(self) -> Result<RunOptions, TwinError> {
+        let program = std::env::current_exe().map_err(|source| TwinError::System {
+            what: "finding this program".into(),
+            source,
+        })?;
+        Ok(RunOptions {
+            program,
+            truth: self.truth,
+            seed: self.seed,
+            back_ends: self.back_ends,
+            documents: self.documents,
+            vocabulary: self.vocabulary,
+            clients: self.clients,
+            requests: self.requests,
+            hits: self.hits,
+            looped: self.times.looped(),
+            serve: self.serve,
+            delay_us: self.delay_us,
+            rows: self.rows,
+            plants: self.plants,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use super::*;
+
+    fn parse(arguments: Vec<OsString>) -> Command {
+        let all = ["luc-twin".into()].into_iter().chain(arguments);
+        Arguments::try_parse_from(all).expect("parsed").command
+    }
+
+    fn process(parent: Option<u32>) -> ProcessOptions {
+        ProcessOptions {
+            host: "a host".into(),
+            truth: "/a folder".into(),
+            rows: 17,
+            parent,
+            own_network: parent.is_some(),
+        }
+    }
+
+    fn corpus() -> Corpus {
+        Corpus {
+            seed: u64::MAX,
+            documents: 12,
+            vocabulary: 13,
+            weights: vec![1, 7],
+        }
+    }
+
+    fn at(address: &str) -> SocketAddrV4 {
+        address.parse().expect("an address")
+    }
+
+    #[test]
+    fn what_the_library_asks_for_is_understood() {
+        let back_end = BackEndOptions {
+            process: process(Some(3)),
+            corpus: corpus(),
+            partition: 1,
+            listen: at("1.2.3.4:5"),
+            serve: "pool:3:worker".parse().expect("valid"),
+            delay_us: 6,
+            searches: 99,
+            plants: ["cpu:4", "disk:/var/a b"]
+                .map(|spec| spec.parse().expect("valid"))
+                .into(),
+            cgroup: Some("/sys/fs/cgroup/x".into()),
+        };
+        match parse(back_end.arguments()) {
+            Command::BackEnd(parsed) => assert_eq!(parsed.options(), back_end),
+            other => panic!("{other:?}"),
+        }
+        let front_end = FrontEndOptions {
+            process: process(None),
+            seed: 5,
+            listen: at("1.2.3.4:5"),
+            serve: Serve::Shared { workers: 2 },
+            back_ends: vec![at("1.2.3.4:6"), at("1.2.3.4:7")],
+        };
+        match parse(front_end.arguments()) {
+            Command::FrontEnd(parsed) => assert_eq!(parsed.options(), front_end),
+            other => panic!("{other:?}"),
+        }
+        for looped in [Loop::Closed { think_us: 7 }, Loop::Open { per_s: 12.5 }] {
+            let client = ClientOptions {
+                process: process(Some(4)),
+                corpus: Corpus {
+                    documents: 0,
+                    weights: Vec::new(),
+                    ..corpus()
+                },
+                front_end: at("1.2.3.4:5"),
+                clients: 3,
+                requests: 4,
+                hits: 5,
+                looped,
+                one_connection: true,
+                plants: vec!["share".parse().expect("valid")],
+            };
+            match parse(client.arguments()) {
+                Command::Client(parsed) => assert_eq!(parsed.options(), client),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn the_help_is_sound() {
+        use clap::CommandFactory as _;
+        Arguments::command().debug_assert();
+    }
+}

@@ -1,0 +1,38 @@
+//! What a search finds, and which of several are the best.
+
+use std::cmp::Ordering;
+
+/// The most documents that a query may ask for.
+pub const MAX_HITS: usize = 16;
+
+/// One document that was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hit {
+    /// Its number in the whole corpus.
+    pub document: u32,
+    /// Its score, the bits of an `f32`.
+    pub score_bits: u32,
+}
+
+impl Hit {
+    /// Better ones first: by score, and of the same score the first of the corpus.
+    #[must_use]
+    pub fn order(&self, other: &Self) -> Ordering {
+        let [mine, others] = [self, other].map(|hit| f32::from_bits(hit.score_bits));
+        others
+            .total_cmp(&mine)
+            .then(self.document.cmp(&other.document))
+    }
+}
+
+/// The best `most` of what the partitions found, best first, each with the number of its partition.
+#[must_use]
+pub(crate) fn merge(found: &[Vec<Hit>], most: usize) -> Vec<(usize, Hit)> {
+    let each = found.iter().enumerate();
+    let mut all: Vec<(usize, Hit)> = each
+        .flat_map(|(partition, hits)| hits.iter().map(move |hit| (partition, *hit)))
+        .collect();
+    all.sort_by(|(_, a), (_, b)| a.order(b));
+    all.truncate(most);
+    all
+}

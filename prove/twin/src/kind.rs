@@ -1,0 +1,158 @@
+//! What can be planted.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::TwinError;
+
+/// A trouble. The unit of [`crate::truth::Planted::strength`] is its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A back end computes for nothing before it searches. Strength: ns of processor time for each search.
+    Cpu,
+    /// A back end reads a cold file before it searches. Strength: reads for each search.
+    Disk,
+    /// A back end's indexer holds the index's lock while it writes and calls fsync. Strength: bytes for each fsync.
+    Journal,
+    /// A thread of a back end holds the index's lock since before the requests came. Strength: ns of each hold.
+    Lock,
+    /// A back end has too few workers. Strength: workers.
+    Pool,
+    /// A back end's partition is larger. Strength: how many times.
+    Larger,
+    /// A thread of a back end wakes, does nothing and sleeps again. Strength: ns between.
+    Tick,
+    /// A back end's cgroup may use the processors only for a share of the time. Strength: percent of one.
+    Quota,
+    /// Packets to a back end get lost. Strength: percent.
+    Loss,
+    /// Two clients' requests share a connection. `thread` and `holder` are both clients' threads. Strength: 2.
+    Share,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::Cpu,
+        Self::Disk,
+        Self::Journal,
+        Self::Lock,
+        Self::Pool,
+        Self::Larger,
+        Self::Tick,
+        Self::Quota,
+        Self::Loss,
+        Self::Share,
+    ];
+
+    /// As it is written on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Disk => "disk",
+            Self::Journal => "journal",
+            Self::Lock => "lock",
+            Self::Pool => "pool",
+            Self::Larger => "larger",
+            Self::Tick => "tick",
+            Self::Quota => "quota",
+            Self::Loss => "loss",
+            Self::Share => "share",
+        }
+    }
+}
+
+/// What is to be planted: `KIND[:HOW]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spec {
+    /// What.
+    pub kind: Kind,
+    /// How: a directory for `disk` and `journal`, else a number in the kind's unit, which is drawn if none is given.
+    pub how: Option<String>,
+}
+
+impl Spec {
+    /// The number in `how`.
+    ///
+    /// # Errors
+    /// [`TwinError::Option`] if it is none, or 0.
+    pub(crate) fn number(&self) -> Result<Option<u64>, TwinError> {
+        let Some(how) = &self.how else {
+            return Ok(None);
+        };
+        match how.parse() {
+            Ok(number) if number > 0 => Ok(Some(number)),
+            _ => Err(self.wrong("the number after the colon is above 0")),
+        }
+    }
+
+    /// The directory in `how`.
+    ///
+    /// # Errors
+    /// [`TwinError::Option`] if there is none.
+    pub(crate) fn directory(&self) -> Result<&str, TwinError> {
+        let how = self.how.as_deref().filter(|how| !how.is_empty());
+        how.ok_or_else(|| self.wrong("a directory on a disk must follow, as in disk:/var/tmp"))
+    }
+
+    pub(crate) fn wrong(&self, why: &str) -> TwinError {
+        TwinError::Option {
+            what: format!("--plant {self}"),
+            why: why.to_owned(),
+        }
+    }
+}
+
+impl FromStr for Spec {
+    type Err = TwinError;
+
+    fn from_str(text: &str) -> Result<Self, TwinError> {
+        let (name, how) = match text.split_once(':') {
+            Some((name, how)) => (name, Some(how.to_owned())),
+            None => (text, None),
+        };
+        let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name);
+        let kind = kind.ok_or_else(|| TwinError::Option {
+            what: format!("--plant {text}"),
+            why: format!("it is one of {}", Kind::ALL.map(Kind::name).join(", ")),
+        })?;
+        Ok(Self { kind, how })
+    }
+}
+
+impl fmt::Display for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind.name())?;
+        self.how.iter().try_for_each(|how| write!(f, ":{how}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn specs_are_read_as_they_are_written() {
+        for text in ["cpu", "cpu:8", "disk:/var/tmp/a:b", "share"] {
+            let spec: Spec = text.parse().expect("valid");
+            assert_eq!(spec.to_string(), text);
+        }
+        for kind in Kind::ALL {
+            let spec: Spec = kind.name().parse().expect("valid");
+            assert_eq!(spec.kind, kind);
+        }
+        let said = "gremlin".parse::<Spec>().expect_err("unknown").to_string();
+        assert!(said.contains("journal"), "{said}");
+        let zero: Spec = "cpu:0".parse().expect("read");
+        zero.number().expect_err("no number above 0");
+        "disk"
+            .parse::<Spec>()
+            .expect("read")
+            .directory()
+            .expect_err("none");
+    }
+}

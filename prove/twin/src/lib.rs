@@ -1,0 +1,48 @@
+//! The search twin: a small scale-out search service, made to be looked at.
+//!
+//! It has the shape of the paper's: a front end scatters a query to back ends, each with a partition of the corpus,
+//! gathers each one's best documents, merges them, and asks the owners of the best for snippets. What really happened
+//! (each message, each piece of work, each planted trouble) is the [`truth`], which says how right a tool is that only
+//! looks from outside. It is no part of the product.
+//!
+//! [`RunOptions`] runs all of it in network namespaces; [`truth::Folder`] reads what a run left; [`trees()`] and
+//! [`streams()`] check it and put it together.
+
+mod back_end;
+mod call;
+mod client;
+mod clock;
+mod corpus;
+mod engine;
+mod error;
+mod failures;
+mod front_end;
+mod hit;
+mod kind;
+mod link;
+mod network;
+mod plant;
+mod process;
+mod program;
+mod run;
+mod serve;
+mod socket;
+mod stream;
+mod sync;
+mod tree;
+pub mod truth;
+mod wire;
+
+pub use back_end::BackEndOptions;
+pub use client::{ClientOptions, Loop};
+pub use corpus::Corpus;
+pub use engine::Engine;
+pub use error::TwinError;
+pub use front_end::FrontEndOptions;
+pub use hit::{Hit, MAX_HITS};
+pub use kind::{Kind, Spec};
+pub use process::ProcessOptions;
+pub use run::{RunOptions, remove_cgroup_at_end};
+pub use serve::{Answerer, Serve};
+pub use stream::{StreamFault, streams};
+pub use tree::{Question, Tree, TreeFault, trees};

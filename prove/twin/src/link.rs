@@ -1,0 +1,160 @@
+//! Both directions of a connection: messages in and out, each a row of the truth.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddrV4, TcpStream};
+
+use crate::clock::now_ns;
+use crate::error::TwinError;
+use crate::socket::Ends;
+use crate::truth::{Direction, Log, Message, Recorder};
+use crate::wire::{Frame, LENGTH_BYTES, length};
+
+/// What one call reads at most.
+const READ_BYTES: usize = 1 << 16;
+
+/// Connects, and splits the connection.
+pub(crate) fn connect(address: SocketAddrV4, log: &Log) -> Result<(Sender, Receiver), TwinError> {
+    let stream = TcpStream::connect(address)
+        .map_err(TwinError::system(format!("connecting to {address}")))?;
+    split(stream, log)
+}
+
+/// The two directions of a connection.
+pub(crate) fn split(stream: TcpStream, log: &Log) -> Result<(Sender, Receiver), TwinError> {
+    let failed = || TwinError::system("setting up a connection");
+    // A message is one call: nothing is gained by waiting for more.
+    stream.set_nodelay(true).map_err(failed())?;
+    log.watch(&stream)?;
+    let ends = Ends::of(&stream)?;
+    let sender = Sender {
+        stream: stream.try_clone().map_err(failed())?,
+        ends,
+        first_byte: 0,
+        bytes: Vec::with_capacity(READ_BYTES),
+    };
+    let receiver = Receiver {
+        stream,
+        ends,
+        first_byte: 0,
+        bytes: vec![0; READ_BYTES],
+        filled: 0,
+        read_at_ns: 0,
+    };
+    Ok((sender, receiver))
+}
+
+/// The direction out.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    stream: TcpStream,
+    ends: Ends,
+    first_byte: u64,
+    bytes: Vec<u8>,
+}
+
+impl Sender {
+    /// Sends a message.
+    pub(crate) fn send(&mut self, frame: &Frame, recorder: &Recorder) -> Result<(), TwinError> {
+        frame.encode(&mut self.bytes);
+        let at_ns = now_ns();
+        self.stream
+            .write_all(&self.bytes)
+            .map_err(TwinError::system(format!(
+                "sending to {}",
+                self.ends.remote
+            )))?;
+        recorder.message(row(
+            frame,
+            (Direction::Sent, self.ends),
+            (at_ns, self.first_byte, self.bytes.len()),
+            recorder,
+        ));
+        self.first_byte += self.bytes.len() as u64;
+        Ok(())
+    }
+}
+
+/// The direction in.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    stream: TcpStream,
+    ends: Ends,
+    /// Of the first byte in the buffer.
+    first_byte: u64,
+    bytes: Vec<u8>,
+    filled: usize,
+    read_at_ns: u64,
+}
+
+impl Receiver {
+    /// Who is at the other end.
+    pub(crate) fn remote(&self) -> SocketAddrV4 {
+        self.ends.remote
+    }
+
+    /// The next message; `None` when the other end has closed the connection after a whole one.
+    ///
+    /// One call may read several messages: those have one time.
+    pub(crate) fn receive(&mut self, recorder: &Recorder) -> Result<Option<Frame>, TwinError> {
+        let wrong = |why| TwinError::Wire {
+            from: self.ends.remote.to_string(),
+            why,
+        };
+        loop {
+            let length = length(&self.bytes[..self.filled]).map_err(wrong)?;
+            let total = length.map_or(LENGTH_BYTES, |length| LENGTH_BYTES + length);
+            if length.is_some() && total <= self.filled {
+                let frame = Frame::decode(&self.bytes[LENGTH_BYTES..total]).map_err(wrong)?;
+                recorder.message(row(
+                    &frame,
+                    (Direction::Received, self.ends),
+                    (self.read_at_ns, self.first_byte, total),
+                    recorder,
+                ));
+                self.bytes.copy_within(total..self.filled, 0);
+                self.filled -= total;
+                self.first_byte += total as u64;
+                return Ok(Some(frame));
+            }
+            if total > self.bytes.len() {
+                self.bytes.resize(total, 0);
+            }
+            let read =
+                self.stream
+                    .read(&mut self.bytes[self.filled..])
+                    .map_err(TwinError::system(format!(
+                        "receiving from {}",
+                        self.ends.remote
+                    )))?;
+            self.read_at_ns = now_ns();
+            if read == 0 {
+                return if self.filled == 0 {
+                    Ok(None)
+                } else {
+                    Err(wrong("it is cut off"))
+                };
+            }
+            self.filled += read;
+        }
+    }
+}
+
+fn row(
+    frame: &Frame,
+    (direction, ends): (Direction, Ends),
+    (at_ns, first_byte, bytes): (u64, u64, usize),
+    recorder: &Recorder,
+) -> Message {
+    Message {
+        at_ns,
+        thread: recorder.thread(),
+        request: frame.request,
+        parent: frame.parent,
+        kind: frame.body.kind(),
+        direction,
+        local: ends.local,
+        remote: ends.remote,
+        first_byte,
+        bytes: bytes.try_into().unwrap_or(u32::MAX),
+    }
+}

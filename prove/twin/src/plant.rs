@@ -1,0 +1,148 @@
+//! Planted troubles: what each is and where it is, in a file each.
+
+mod cpu;
+mod disk;
+mod journal;
+pub(crate) mod larger;
+mod lock;
+mod loss;
+mod mutex;
+mod pool;
+mod progress;
+mod quota;
+pub(crate) mod share;
+mod span;
+mod tick;
+
+use std::fmt::Debug;
+use std::path::PathBuf;
+
+use rand::SeedableRng as _;
+use rand_chacha::ChaCha8Rng;
+
+use crate::error::TwinError;
+use crate::failures::Failures;
+use crate::kind::{Kind, Spec};
+use crate::serve::Serve;
+use crate::truth::{Planted, Recorder};
+
+/// Of the random numbers for troubles.
+const TROUBLES: u64 = 6 << 40;
+
+/// A trouble in a back end.
+trait Plant: Debug + Send + Sync {
+    /// Called by the thread that serves the back end's `ordinal`th search, from 1, before it searches.
+    fn before_search(
+        &self,
+        ordinal: u64,
+        request: u64,
+        recorder: &Recorder,
+    ) -> Result<(), TwinError> {
+        let _ = (ordinal, request, recorder);
+        Ok(())
+    }
+
+    /// How the back end serves, if the trouble is that.
+    fn serve(&self) -> Option<Serve> {
+        None
+    }
+
+    /// What happened, at the end: a row for each time that it was there.
+    fn planted(&self) -> Vec<Planted>;
+}
+
+/// Where troubles are planted.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    pub(crate) seed: u64,
+    /// How many searches will come.
+    pub(crate) searches: u64,
+    /// How the back end would serve without.
+    pub(crate) serve: Serve,
+    /// Of its partition.
+    pub(crate) weight: Option<u32>,
+    /// Its cgroup.
+    pub(crate) cgroup: Option<PathBuf>,
+}
+
+/// All troubles of a back end.
+#[derive(Debug)]
+pub(crate) struct Garden {
+    serve: Serve,
+    plants: Vec<Box<dyn Plant>>,
+}
+
+impl Garden {
+    /// Makes them, before the first search. The threads that they have fail the process by `failures`.
+    pub(crate) fn make(
+        specs: &[Spec],
+        place: &Place,
+        failures: &Failures,
+    ) -> Result<Self, TwinError> {
+        let plants: Result<Vec<_>, TwinError> = specs
+            .iter()
+            .map(|spec| make(spec, place, failures.clone()))
+            .collect();
+        let plants = plants?;
+        let serve = plants.iter().find_map(|plant| plant.serve());
+        Ok(Self {
+            serve: serve.unwrap_or(place.serve),
+            plants,
+        })
+    }
+
+    /// How the back end serves.
+    pub(crate) fn serve(&self) -> Serve {
+        self.serve
+    }
+
+    pub(crate) fn before_search(
+        &self,
+        ordinal: u64,
+        request: u64,
+        recorder: &Recorder,
+    ) -> Result<(), TwinError> {
+        let mut each = self.plants.iter();
+        each.try_for_each(|plant| plant.before_search(ordinal, request, recorder))
+    }
+
+    pub(crate) fn planted(&self) -> Vec<Planted> {
+        let each = self.plants.iter();
+        each.flat_map(|plant| plant.planted()).collect()
+    }
+}
+
+fn make(spec: &Spec, place: &Place, failures: Failures) -> Result<Box<dyn Plant>, TwinError> {
+    let mut random = random(place.seed, spec.kind);
+    let random = &mut random;
+    let searches = place.searches;
+    Ok(match spec.kind {
+        Kind::Cpu => Box::new(cpu::Cpu::draw(spec.number()?, random, searches)),
+        Kind::Disk => Box::new(disk::Disk::draw(spec, random, searches)?),
+        Kind::Journal => Box::new(journal::Journal::draw(spec, random, searches, failures)?),
+        Kind::Lock => Box::new(lock::Lock::draw(
+            spec.number()?,
+            random,
+            searches,
+            failures,
+        )?),
+        Kind::Pool => Box::new(pool::Pool::new(spec)?),
+        Kind::Larger => Box::new(larger::Larger::new(spec, place.weight)?),
+        Kind::Tick => Box::new(tick::Tick::draw(spec.number()?, random)?),
+        Kind::Quota => {
+            let cgroup = place.cgroup.as_deref();
+            Box::new(quota::Quota::draw(
+                spec, random, searches, cgroup, failures,
+            )?)
+        }
+        Kind::Loss => Box::new(loss::Loss::draw(spec, random, searches, failures)?),
+        Kind::Share => return Err(spec.wrong("clients share, not back ends")),
+    })
+}
+
+/// The random numbers of a trouble: each kind has its own, so that one more leaves the others as they are.
+pub(crate) fn random(seed: u64, kind: Kind) -> ChaCha8Rng {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    random.set_stream(TROUBLES + kind as u64);
+    random
+}

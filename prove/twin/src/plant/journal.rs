@@ -1,0 +1,129 @@
+//! An indexer of the same back end, which holds the index's lock while it writes and calls fsync.
+//!
+//! A search needs the lock for a moment. So it waits for the indexer, and the indexer for the journal.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::{self, Builder};
+use std::time::Duration;
+
+use rand::RngExt as _;
+use rand_chacha::ChaCha8Rng;
+
+use super::Plant;
+use super::disk::unnamed;
+use super::mutex::Mutex;
+use super::progress::{Progress, Window};
+use super::span::Span;
+use crate::clock::now_ns;
+use crate::error::TwinError;
+use crate::failures::Failures;
+use crate::kind::{Kind, Spec};
+use crate::truth::{Planted, Recorder, WorkKind, thread_id};
+
+/// KiB that are written before each fsync, from and to.
+const DRAWN_KB: [usize; 2] = [512, 2_048];
+/// The indexer begins its file anew when it has so many bytes.
+const FILE_BYTES: u64 = 64 << 20;
+/// Between two holds, so that searches come by, us.
+const PAUSE_US: [u64; 2] = [200, 1_000];
+
+#[derive(Debug)]
+pub(super) struct Journal {
+    window: Window,
+    progress: Arc<Progress>,
+    lock: Arc<Mutex>,
+    span: Arc<Span>,
+}
+
+impl Journal {
+    pub(super) fn draw(
+        spec: &Spec,
+        random: &mut ChaCha8Rng,
+        searches: u64,
+        failures: Failures,
+    ) -> Result<Self, TwinError> {
+        let window = Window::draw(random, searches);
+        let bytes = random.random_range(DRAWN_KB[0]..=DRAWN_KB[1]) << 10;
+        let pause = Duration::from_micros(random.random_range(PAUSE_US[0]..=PAUSE_US[1]));
+        let journal = Self {
+            window,
+            progress: Progress::new(vec![window.from, window.to + 1]),
+            lock: Arc::new(Mutex::new()),
+            span: Arc::new(Span::new(Kind::Journal, bytes as u64)),
+        };
+        let indexer = Indexer {
+            window,
+            progress: Arc::clone(&journal.progress),
+            lock: Arc::clone(&journal.lock),
+            span: Arc::clone(&journal.span),
+            file: unnamed(Path::new(spec.directory()?))?,
+            bytes,
+            pause,
+        };
+        Builder::new()
+            .name("indexer".into())
+            .spawn(move || failures.note(indexer.run()))
+            .map_err(TwinError::system("starting a thread"))?;
+        Ok(journal)
+    }
+}
+
+impl Plant for Journal {
+    fn before_search(
+        &self,
+        ordinal: u64,
+        request: u64,
+        recorder: &Recorder,
+    ) -> Result<(), TwinError> {
+        self.progress.reach(ordinal);
+        let from_ns = now_ns();
+        drop(self.lock.lock()?);
+        if self.window.has(ordinal) {
+            recorder.work(request, WorkKind::Planted, [from_ns, now_ns()]);
+        }
+        Ok(())
+    }
+
+    fn planted(&self) -> Vec<Planted> {
+        self.span.planted()
+    }
+}
+
+struct Indexer {
+    window: Window,
+    progress: Arc<Progress>,
+    lock: Arc<Mutex>,
+    span: Arc<Span>,
+    file: File,
+    bytes: usize,
+    pause: Duration,
+}
+
+impl Indexer {
+    fn run(self) -> Result<(), TwinError> {
+        self.span.set_thread(thread_id());
+        self.span.set_holder(thread_id());
+        let failed = || TwinError::system("writing the index");
+        let bytes = vec![0x5a; self.bytes];
+        let mut at = 0;
+        self.progress.wait_for(self.window.from);
+        while !self.progress.is_reached(self.window.to + 1) {
+            let held = self.lock.lock()?;
+            let from_ns = now_ns();
+            if at >= FILE_BYTES {
+                self.file.set_len(0).map_err(failed())?;
+                at = 0;
+            }
+            self.file.write_all_at(&bytes, at).map_err(failed())?;
+            at += self.bytes as u64;
+            self.file.sync_all().map_err(failed())?;
+            self.span.note([from_ns, now_ns()]);
+            drop(held);
+            thread::sleep(self.pause);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,76 @@
+//! A back end whose packets get lost on their way in: questions, and what acknowledges its answers.
+
+use std::sync::Arc;
+use std::thread::Builder;
+
+use rand::RngExt as _;
+use rand_chacha::ChaCha8Rng;
+
+use super::Plant;
+use super::progress::{Progress, Window};
+use super::span::Span;
+use crate::clock::now_ns;
+use crate::error::TwinError;
+use crate::failures::Failures;
+use crate::kind::{Kind, Spec};
+use crate::network::{lose, lose_nothing};
+use crate::truth::{Planted, Recorder};
+
+/// Percent, from and to.
+const DRAWN: [u64; 2] = [4, 12];
+const MAX_PERCENT: u64 = 50;
+
+#[derive(Debug)]
+pub(super) struct Loss {
+    progress: Arc<Progress>,
+    span: Arc<Span>,
+}
+
+impl Loss {
+    pub(super) fn draw(
+        spec: &Spec,
+        random: &mut ChaCha8Rng,
+        searches: u64,
+        failures: Failures,
+    ) -> Result<Self, TwinError> {
+        let window = Window::draw(random, searches);
+        let drawn = random.random_range(DRAWN[0]..=DRAWN[1]);
+        let percent = spec.number()?.unwrap_or(drawn);
+        if percent > MAX_PERCENT {
+            return Err(spec.wrong("more than 50 % loss ends connections"));
+        }
+        // What this kernel cannot do is said before the run.
+        lose(percent)?;
+        lose_nothing()?;
+        let loss = Self {
+            progress: Progress::new(vec![window.from, window.to]),
+            span: Arc::new(Span::new(Kind::Loss, percent)),
+        };
+        let (progress, span) = (Arc::clone(&loss.progress), Arc::clone(&loss.span));
+        let switch = move || {
+            progress.wait_for(window.from);
+            let from_ns = now_ns();
+            lose(percent)?;
+            progress.wait_for(window.to);
+            lose_nothing()?;
+            span.note([from_ns, now_ns()]);
+            Ok(())
+        };
+        Builder::new()
+            .name("loss".into())
+            .spawn(move || failures.note(switch()))
+            .map_err(TwinError::system("starting a thread"))?;
+        Ok(loss)
+    }
+}
+
+impl Plant for Loss {
+    fn before_search(&self, ordinal: u64, _: u64, _: &Recorder) -> Result<(), TwinError> {
+        self.progress.reach(ordinal);
+        Ok(())
+    }
+
+    fn planted(&self) -> Vec<Planted> {
+        self.span.planted()
+    }
+}

@@ -1,0 +1,89 @@
+//! A mutex of the C library: its word in memory names its owner, which a standard library's does not.
+
+use std::cell::UnsafeCell;
+use std::fmt;
+use std::io;
+
+use crate::error::TwinError;
+
+/// A lock without data.
+pub(super) struct Mutex(Box<UnsafeCell<libc::pthread_mutex_t>>);
+
+// SAFETY: a pthread mutex may be locked by any thread that has its address, which does not change in its box.
+unsafe impl Sync for Mutex {}
+// SAFETY: as above.
+unsafe impl Send for Mutex {}
+
+impl fmt::Debug for Mutex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mutex").finish_non_exhaustive()
+    }
+}
+
+/// Holds a [`Mutex`] while it lives; of the thread that took it.
+#[derive(Debug)]
+pub(super) struct Held<'a> {
+    mutex: &'a Mutex,
+    /// A raw pointer keeps it in its thread.
+    _thread: std::marker::PhantomData<*const ()>,
+}
+
+impl Mutex {
+    pub(super) fn new() -> Self {
+        Self(Box::new(UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER)))
+    }
+
+    /// Waits until nobody holds it.
+    pub(super) fn lock(&self) -> Result<Held<'_>, TwinError> {
+        // SAFETY: the mutex is initialized, and lives as long as `self`.
+        let result = unsafe { libc::pthread_mutex_lock(self.0.get()) };
+        if result != 0 {
+            let error = io::Error::from_raw_os_error(result);
+            return Err(TwinError::system("locking a mutex")(error));
+        }
+        Ok(Held {
+            mutex: self,
+            _thread: std::marker::PhantomData,
+        })
+    }
+}
+
+impl Drop for Mutex {
+    fn drop(&mut self) {
+        // SAFETY: nobody holds it: who does has a reference.
+        unsafe { libc::pthread_mutex_destroy(self.0.get()) };
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        // SAFETY: this thread has locked it, and only this value unlocks it.
+        unsafe { libc::pthread_mutex_unlock(self.mutex.0.get()) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn one_at_a_time() {
+        let mutex = Mutex::new();
+        let count = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..10_000 {
+                        let _held = mutex.lock().expect("locked");
+                        // Two calls: without the lock some would be lost.
+                        let before = count.load(Ordering::Relaxed);
+                        count.store(before + 1, Ordering::Relaxed);
+                    }
+                });
+            }
+        });
+        assert_eq!(count.into_inner(), 40_000);
+    }
+}

@@ -1,0 +1,77 @@
+//! A back end whose cgroup may use the processors only for a share of the time.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::Builder;
+
+use rand::RngExt as _;
+use rand_chacha::ChaCha8Rng;
+
+use super::Plant;
+use super::progress::{Progress, Window};
+use super::span::Span;
+use crate::clock::now_ns;
+use crate::error::TwinError;
+use crate::failures::Failures;
+use crate::kind::{Kind, Spec};
+use crate::truth::{Planted, Recorder};
+
+/// Percent of one processor, from and to.
+const DRAWN: [u64; 2] = [2, 6];
+/// The period of a quota, us: the kernel's own default.
+const PERIOD_US: u64 = 100_000;
+const FILE: &str = "cpu.max";
+
+#[derive(Debug)]
+pub(super) struct Quota {
+    progress: Arc<Progress>,
+    span: Arc<Span>,
+}
+
+impl Quota {
+    pub(super) fn draw(
+        spec: &Spec,
+        random: &mut ChaCha8Rng,
+        searches: u64,
+        cgroup: Option<&Path>,
+        failures: Failures,
+    ) -> Result<Self, TwinError> {
+        let window = Window::draw(random, searches);
+        let drawn = random.random_range(DRAWN[0]..=DRAWN[1]);
+        let percent = spec.number()?.unwrap_or(drawn);
+        let cgroup = cgroup.ok_or_else(|| spec.wrong("--cgroup must say which cgroup this is"))?;
+        let file = cgroup.join(FILE);
+        let quota = Self {
+            progress: Progress::new(vec![window.from, window.to]),
+            span: Arc::new(Span::new(Kind::Quota, percent)),
+        };
+        let (progress, span) = (Arc::clone(&quota.progress), Arc::clone(&quota.span));
+        let switch = move || {
+            let set = |value: &str| fs::write(&file, value).map_err(TwinError::file(&file));
+            progress.wait_for(window.from);
+            let from_ns = now_ns();
+            set(&format!("{} {PERIOD_US}", PERIOD_US * percent / 100))?;
+            progress.wait_for(window.to);
+            set("max")?;
+            span.note([from_ns, now_ns()]);
+            Ok(())
+        };
+        Builder::new()
+            .name("quota".into())
+            .spawn(move || failures.note(switch()))
+            .map_err(TwinError::system("starting a thread"))?;
+        Ok(quota)
+    }
+}
+
+impl Plant for Quota {
+    fn before_search(&self, ordinal: u64, _: u64, _: &Recorder) -> Result<(), TwinError> {
+        self.progress.reach(ordinal);
+        Ok(())
+    }
+
+    fn planted(&self) -> Vec<Planted> {
+        self.span.planted()
+    }
+}

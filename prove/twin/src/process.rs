@@ -1,0 +1,148 @@
+//! What all processes of the service have in common: where they are, when they start and end, and what they leave.
+
+use std::ffi::OsString;
+use std::io::{self, BufRead as _, Read as _, Write as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+
+use crate::error::TwinError;
+use crate::failures::Failures;
+use crate::network;
+use crate::truth::{Header, Log, Planted, Role, Row, Truth, VERSION, write};
+
+/// What the process says when it has a network namespace of its own, without links.
+pub(crate) const SAYS_NETWORK: &str = "network";
+/// What it says when it serves.
+pub(crate) const SAYS_READY: &str = "ready";
+
+/// Options of every process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProcessOptions {
+    /// The host's name, and the name of the file of truth.
+    pub host: String,
+    /// The folder for the file of truth, which is there.
+    pub truth: PathBuf,
+    /// Rows that each thread has room for.
+    pub rows: usize,
+    /// Of a run: the process that started this one. This one ends when that one has ended, however.
+    pub parent: Option<u32>,
+    /// Of a run: makes a network namespace, says so, and goes on when a line comes on the standard input.
+    pub own_network: bool,
+}
+
+impl ProcessOptions {
+    pub(crate) fn arguments(&self) -> Vec<OsString> {
+        let mut arguments: Vec<OsString> = vec![
+            "--host".into(),
+            self.host.clone().into(),
+            "--truth".into(),
+            self.truth.clone().into(),
+            "--rows".into(),
+            self.rows.to_string().into(),
+        ];
+        if let Some(parent) = self.parent {
+            arguments.extend(["--parent".into(), parent.to_string().into()]);
+        }
+        if self.own_network {
+            arguments.push("--own-network".into());
+        }
+        arguments
+    }
+}
+
+/// A process that has begun.
+#[derive(Debug)]
+pub(crate) struct Process {
+    options: ProcessOptions,
+    role: Role,
+    seed: u64,
+    pub(crate) log: Arc<Log>,
+    pub(crate) failures: Failures,
+}
+
+impl Process {
+    /// To be called by the first thread, before there are others.
+    pub(crate) fn begin(
+        options: &ProcessOptions,
+        role: Role,
+        seed: u64,
+    ) -> Result<Self, TwinError> {
+        if let Some(parent) = options.parent {
+            set_parent_process_death_signal(Some(Signal::KILL))
+                .map_err(TwinError::system("asking for the parent's end"))?;
+            // It may have ended before it could be asked for.
+            let now = getppid().map(|parent| parent.as_raw_nonzero().get().unsigned_abs());
+            if now != Some(parent) {
+                return Err(TwinError::Ended {
+                    name: "the run".into(),
+                    status: "a signal".into(),
+                });
+            }
+        }
+        if options.own_network {
+            network::enter_new()?;
+            say(SAYS_NETWORK)?;
+            let mut line = String::new();
+            io::stdin()
+                .lock()
+                .read_line(&mut line)
+                .map_err(TwinError::system("waiting for the network"))?;
+        }
+        Ok(Self {
+            options: options.clone(),
+            role,
+            seed,
+            log: Log::new(options.rows),
+            failures: Failures::default(),
+        })
+    }
+
+    /// Says that it serves, and returns when its standard input ends.
+    pub(crate) fn serve(&self) -> Result<(), TwinError> {
+        say(SAYS_READY)?;
+        let mut rest = Vec::new();
+        io::stdin()
+            .lock()
+            .read_to_end(&mut rest)
+            .map_err(TwinError::system("reading the standard input"))?;
+        Ok(())
+    }
+
+    /// Writes the truth.
+    pub(crate) fn end(&self, planted: &[Planted]) -> Result<(), TwinError> {
+        let (mut rows, dropped_rows) = self.log.take()?;
+        rows.extend(planted.iter().copied().map(Row::Planted));
+        let namespace = "/proc/self/ns/net";
+        let namespace = std::fs::metadata(namespace).map_err(TwinError::file(namespace))?;
+        let header = Header {
+            version: VERSION,
+            role: self.role,
+            host: self.options.host.clone(),
+            process: std::process::id(),
+            namespace: namespace.ino(),
+            seed: self.seed,
+            options: std::env::args().skip(1).collect(),
+            dropped_rows,
+        };
+        let path = self.options.truth.join(&self.options.host);
+        let path = path.with_extension("jsonl");
+        write(&path, &Truth { header, rows }).map_err(TwinError::file(&path))?;
+        if dropped_rows > 0 {
+            return Err(TwinError::Option {
+                what: format!("--rows {}", self.options.rows),
+                why: format!("{dropped_rows} rows found no place; give more, or ask less"),
+            });
+        }
+        self.failures.check(&self.options.host)
+    }
+}
+
+fn say(line: &str) -> Result<(), TwinError> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{line}")
+        .and_then(|()| out.flush())
+        .map_err(TwinError::system("writing to the standard output"))
+}

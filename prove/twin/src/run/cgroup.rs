@@ -1,0 +1,119 @@
+//! A cgroup for a back end, with a process that removes it when the run has ended, however.
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use luc_host::mountinfo::mounts;
+
+use crate::error::TwinError;
+
+/// The file system of cgroups v2, and its controller for processors.
+const KIND: &str = "cgroup2";
+const CONTROLLER: &str = "cpu";
+/// How often, and how many times, the remover tries while processes in it still end.
+const EVERY: Duration = Duration::from_millis(50);
+const TRIES: u32 = 200;
+
+/// A cgroup of this run.
+#[derive(Debug)]
+pub(super) struct Cgroup {
+    path: PathBuf,
+    remover: Child,
+}
+
+impl Cgroup {
+    /// Makes one below the root, with the controller for processors.
+    pub(super) fn make(program: &Path) -> Result<Self, TwinError> {
+        let root = root()?;
+        let path = root.join(format!("luc-twin-{}", std::process::id()));
+        // Before the cgroup: a signal to all of a terminal's processes must not end it.
+        let remover = Command::new(program)
+            .arg("remove-cgroup")
+            .arg(&path)
+            .stdin(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .map_err(TwinError::system("starting what removes the cgroup"))?;
+        let cgroup = Self { path, remover };
+        fs::create_dir(&cgroup.path).map_err(TwinError::file(&cgroup.path))?;
+        Ok(cgroup)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Moves a process there, with all its threads.
+    pub(super) fn add(&self, process: u32) -> Result<(), TwinError> {
+        let file = self.path.join("cgroup.procs");
+        fs::write(&file, process.to_string()).map_err(TwinError::file(&file))
+    }
+
+    /// Removes it, once its processes have ended.
+    pub(super) fn end(mut self) -> Result<(), TwinError> {
+        drop(self.remover.stdin.take());
+        let failed = || TwinError::system("removing the cgroup");
+        let status = self.remover.wait().map_err(failed())?;
+        if status.success() {
+            return Ok(());
+        }
+        Err(TwinError::Ended {
+            name: "what removes the cgroup".into(),
+            status: status.to_string(),
+        })
+    }
+}
+
+/// The root of the cgroups v2, with the controller on for its children.
+fn root() -> Result<PathBuf, TwinError> {
+    let unable = |why: String| TwinError::Unable {
+        what: "--plant quota".into(),
+        why,
+    };
+    let mounts = mounts().map_err(TwinError::system("reading the mounts"))?;
+    let root = mounts.into_iter().find(|mount| mount.kind == KIND);
+    let root = root
+        .ok_or_else(|| unable("no cgroup v2 is mounted".into()))?
+        .mount_point;
+    let has = |file: &str| {
+        let text = fs::read_to_string(root.join(file)).unwrap_or_default();
+        text.split_whitespace().any(|name| name == CONTROLLER)
+    };
+    if !has("cgroup.controllers") {
+        return Err(unable(format!(
+            "the cgroup v2 at {} has no controller for processors; boot with systemd.unified_cgroup_hierarchy=1",
+            root.display()
+        )));
+    }
+    let file = root.join("cgroup.subtree_control");
+    if !has("cgroup.subtree_control") {
+        return Err(unable(format!(
+            "children of {} have no controller for processors; `echo +cpu > {}` gives it",
+            root.display(),
+            file.display()
+        )));
+    }
+    Ok(root)
+}
+
+/// The remover's own work: waits until the standard input ends, then removes the cgroup.
+///
+/// # Errors
+/// It cannot be removed.
+pub fn remove_at_end(path: &Path) -> Result<(), TwinError> {
+    // However the input ends, so does the run.
+    let _ = io::stdin().read_to_end(&mut Vec::new());
+    for _ in 1..TRIES {
+        match fs::remove_dir(path) {
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => thread::sleep(EVERY),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            result => return result.map_err(TwinError::file(path)),
+        }
+    }
+    fs::remove_dir(path).map_err(TwinError::file(path))
+}

@@ -1,0 +1,108 @@
+//! One process of a run, seen from the run.
+
+use std::ffi::OsString;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use crate::error::TwinError;
+use crate::process::{SAYS_NETWORK, SAYS_READY};
+
+/// A process; dropped, it is killed.
+#[derive(Debug)]
+pub(super) struct Host {
+    name: String,
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+impl Host {
+    /// Starts it; returns when it has a network namespace.
+    pub(super) fn start(
+        program: &Path,
+        name: &str,
+        arguments: Vec<OsString>,
+    ) -> Result<Self, TwinError> {
+        let mut child = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(TwinError::system(format!("starting {name}")))?;
+        let (input, output) = (child.stdin.take(), child.stdout.take());
+        let Some(output) = output else {
+            return Err(ended(name, "no standard output".into()));
+        };
+        let mut host = Self {
+            name: name.to_owned(),
+            child,
+            input,
+            output: BufReader::new(output),
+        };
+        host.wait_for(SAYS_NETWORK)?;
+        Ok(host)
+    }
+
+    pub(super) fn process(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Tells it that its network is there.
+    pub(super) fn enter(&mut self) -> Result<(), TwinError> {
+        let Some(input) = &mut self.input else {
+            return Ok(()); // It is ending.
+        };
+        writeln!(input).map_err(TwinError::system(format!("writing to {}", self.name)))
+    }
+
+    pub(super) fn wait_until_ready(&mut self) -> Result<(), TwinError> {
+        self.wait_for(SAYS_READY)
+    }
+
+    fn wait_for(&mut self, what: &str) -> Result<(), TwinError> {
+        let mut line = String::new();
+        self.output
+            .read_line(&mut line)
+            .map_err(TwinError::system(format!("reading from {}", self.name)))?;
+        if line.trim_end() == what {
+            return Ok(());
+        }
+        let status = self.child.wait();
+        let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
+        Err(ended(&self.name, status))
+    }
+
+    /// Waits until it has ended by itself.
+    pub(super) fn wait(mut self) -> Result<(), TwinError> {
+        let status = self
+            .child
+            .wait()
+            .map_err(TwinError::system(format!("waiting for {}", self.name)))?;
+        if status.success() {
+            return Ok(());
+        }
+        Err(ended(&self.name, status.to_string()))
+    }
+
+    /// Tells it to end, and waits until it has.
+    pub(super) fn end(mut self) -> Result<(), TwinError> {
+        self.input = None;
+        self.wait()
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        // It has ended already, or ends now.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn ended(name: &str, status: String) -> TwinError {
+    TwinError::Ended {
+        name: name.to_owned(),
+        status,
+    }
+}

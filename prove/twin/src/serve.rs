@@ -1,0 +1,186 @@
+//! How a server's threads share its requests. What hands a request over inside a process is hard to see from outside,
+//! so each way is an option.
+
+mod pool;
+mod thread;
+
+use std::fmt;
+use std::net::TcpListener;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::thread::Builder;
+
+use crate::error::TwinError;
+use crate::failures::Failures;
+use crate::truth::{Log, Recorder};
+use crate::wire::Frame;
+
+/// Workers where no number is given.
+const WORKERS: u32 = 8;
+/// The most workers.
+const MAX_WORKERS: u32 = 1_024;
+
+/// Which thread does what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Serve {
+    /// A thread for each connection reads, works and answers.
+    Thread,
+    /// Threads for each connection put what they read in one queue, from which so many workers take.
+    Pool {
+        /// How many.
+        workers: u32,
+        /// Who sends the answer.
+        answerer: Answerer,
+    },
+    /// As a pool whose workers answer themselves; and what this process asks others goes over one connection for all
+    /// threads, with several requests in flight.
+    Shared {
+        /// How many workers.
+        workers: u32,
+    },
+}
+
+/// Who sends the answer of a pool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answerer {
+    /// The connection's thread, which waits for the worker.
+    Connection,
+    /// The worker.
+    Worker,
+}
+
+impl FromStr for Serve {
+    type Err = TwinError;
+
+    fn from_str(text: &str) -> Result<Self, TwinError> {
+        let wrong = || TwinError::Option {
+            what: format!("--serve {text}"),
+            why: format!(
+                "it is thread, pool:W, pool:W:worker or shared:W, with 1 to {MAX_WORKERS} workers"
+            ),
+        };
+        let mut parts = text.split(':');
+        let name = parts.next().unwrap_or_default();
+        let mut workers = || match parts.next() {
+            None => Some(WORKERS),
+            Some(number) => {
+                let number = number.parse().ok();
+                number.filter(|number| (1..=MAX_WORKERS).contains(number))
+            }
+        };
+        let serve = match name {
+            "thread" => Self::Thread,
+            "pool" => {
+                let workers = workers().ok_or_else(wrong)?;
+                let answerer = match parts.next() {
+                    None => Answerer::Connection,
+                    Some("worker") => Answerer::Worker,
+                    Some(_) => return Err(wrong()),
+                };
+                Self::Pool { workers, answerer }
+            }
+            "shared" => Self::Shared {
+                workers: workers().ok_or_else(wrong)?,
+            },
+            _ => return Err(wrong()),
+        };
+        match parts.next() {
+            None => Ok(serve),
+            Some(_) => Err(wrong()),
+        }
+    }
+}
+
+impl fmt::Display for Serve {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Thread => f.write_str("thread"),
+            Self::Pool {
+                workers,
+                answerer: Answerer::Connection,
+            } => write!(f, "pool:{workers}"),
+            Self::Pool {
+                workers,
+                answerer: Answerer::Worker,
+            } => write!(f, "pool:{workers}:worker"),
+            Self::Shared { workers } => write!(f, "shared:{workers}"),
+        }
+    }
+}
+
+/// What a server does with requests.
+pub(crate) trait Service: fmt::Debug + Send + Sync {
+    /// What one thread needs to answer; made by that thread, before its first request.
+    fn handler(&self) -> Result<Box<dyn Handler + '_>, TwinError>;
+}
+
+/// What answers.
+pub(crate) trait Handler {
+    /// The answer to a question.
+    fn handle(&mut self, question: &Frame, recorder: &Recorder) -> Result<Frame, TwinError>;
+}
+
+/// What all threads of a server have.
+#[derive(Debug, Clone)]
+pub(crate) struct Server {
+    pub(crate) service: Arc<dyn Service>,
+    pub(crate) log: Arc<Log>,
+    pub(crate) failures: Failures,
+}
+
+impl Server {
+    /// Starts the threads that serve whoever connects. They end with the process.
+    pub(crate) fn start(self, listener: TcpListener, serve: Serve) -> Result<(), TwinError> {
+        match serve {
+            Serve::Thread => thread::start(self, listener),
+            Serve::Pool { workers, answerer } => pool::start(self, listener, workers, answerer),
+            Serve::Shared { workers } => pool::start(self, listener, workers, Answerer::Worker),
+        }
+    }
+
+    /// A thread of this name; what fails in it fails the process at its end.
+    fn spawn(
+        &self,
+        name: &str,
+        body: impl FnOnce(&Self) -> Result<(), TwinError> + Send + 'static,
+    ) -> Result<(), TwinError> {
+        let server = self.clone();
+        let body = move || {
+            let result = body(&server);
+            server.failures.note(result);
+        };
+        Builder::new()
+            .name(name.to_owned())
+            .spawn(body)
+            .map_err(TwinError::system("starting a thread"))?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ways_are_read_as_they_are_written() {
+        for text in ["thread", "pool:3", "pool:1:worker", "shared:4"] {
+            let serve: Serve = text.parse().expect("valid");
+            assert_eq!(serve.to_string(), text);
+        }
+        assert_eq!(
+            "pool".parse::<Serve>().expect("valid").to_string(),
+            "pool:8"
+        );
+        for text in [
+            "",
+            "threads",
+            "pool:0",
+            "pool:x",
+            "pool:1:me",
+            "shared:1:2",
+            "thread:1",
+        ] {
+            text.parse::<Serve>().expect_err(text);
+        }
+    }
+}

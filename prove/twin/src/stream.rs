@@ -1,0 +1,132 @@
+//! Whether the messages of the truth are all that went over each connection.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddrV4;
+
+use crate::truth::{Direction, Folder, Message, Row};
+
+/// What does not fit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{host}, {direction:?} between {local} and {remote}: {why}")]
+pub struct StreamFault {
+    /// Whose truth.
+    pub host: String,
+    /// Which way.
+    pub direction: Direction,
+    /// That host's end.
+    pub local: SocketAddrV4,
+    /// The other end.
+    pub remote: SocketAddrV4,
+    /// What is wrong.
+    pub why: String,
+}
+
+/// One direction of a connection, seen from one end.
+type Stream = (SocketAddrV4, SocketAddrV4);
+
+/// How many streams there are: each direction of each connection once. In each the messages follow each other without
+/// gap or overlap, both ends have the same ones, and the kernel has counted as many bytes at both.
+///
+/// # Errors
+/// The first stream of which this is not true.
+pub fn streams(folder: &Folder) -> Result<usize, StreamFault> {
+    let mut sent = BTreeMap::new();
+    let mut received = BTreeMap::new();
+    for process in &folder.processes {
+        let mut by_stream: BTreeMap<(bool, Stream), Vec<&Message>> = BTreeMap::new();
+        for message in process.messages() {
+            let is_sent = message.direction == Direction::Sent;
+            let ends = (message.local, message.remote);
+            by_stream.entry((is_sent, ends)).or_default().push(message);
+        }
+        let fault = |is_sent, (local, remote), why| StreamFault {
+            host: process.header.host.clone(),
+            direction: if is_sent {
+                Direction::Sent
+            } else {
+                Direction::Received
+            },
+            local,
+            remote,
+            why,
+        };
+        for ((is_sent, ends), messages) in &mut by_stream {
+            let fault = |why| fault(*is_sent, *ends, why);
+            let total = end(messages).map_err(fault)?;
+            let counted = counted(&process.rows, *ends, *is_sent);
+            if counted != Some(total) {
+                let why = format!("{total} bytes of messages, the kernel has counted {counted:?}");
+                return Err(fault(why));
+            }
+            let shapes: Vec<Shape> = messages.iter().map(|message| shape(message)).collect();
+            if *is_sent {
+                sent.insert(*ends, shapes);
+            } else {
+                received.insert((ends.1, ends.0), (process.header.host.clone(), shapes));
+            }
+        }
+    }
+    for ((remote, local), (host, shapes)) in &received {
+        if sent.get(&(*remote, *local)) != Some(shapes) {
+            return Err(StreamFault {
+                host: host.clone(),
+                direction: Direction::Received,
+                local: *local,
+                remote: *remote,
+                why: "the other end has sent other messages".into(),
+            });
+        }
+    }
+    if let Some((local, remote)) = sent.keys().find(|ends| !received.contains_key(ends)) {
+        return Err(StreamFault {
+            host: local.to_string(),
+            direction: Direction::Sent,
+            local: *local,
+            remote: *remote,
+            why: "nobody has received it".into(),
+        });
+    }
+    Ok(sent.len())
+}
+
+/// What is the same at both ends.
+type Shape = (u64, u64, u64, u32);
+
+fn shape(message: &Message) -> Shape {
+    (
+        message.first_byte,
+        message.request,
+        message.parent,
+        message.bytes,
+    )
+}
+
+/// Where a stream ends; the messages are sorted.
+fn end(messages: &mut [&Message]) -> Result<u64, String> {
+    messages.sort_by_key(|message| message.first_byte);
+    let mut end = 0;
+    for message in messages {
+        if message.first_byte != end {
+            return Err(format!(
+                "request {:x} begins at {}, the one before ends at {end}",
+                message.request, message.first_byte
+            ));
+        }
+        end += u64::from(message.bytes);
+    }
+    Ok(end)
+}
+
+/// What the kernel has counted.
+fn counted(rows: &[Row], ends: Stream, is_sent: bool) -> Option<u64> {
+    rows.iter().find_map(|row| match row {
+        Row::Connection(connection) if (connection.local, connection.remote) == ends => {
+            Some(if is_sent {
+                connection.sent_bytes
+            } else {
+                connection.received_bytes
+            })
+        }
+        _ => None,
+    })
+}

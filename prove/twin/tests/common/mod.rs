@@ -1,0 +1,51 @@
+//! Runs of the twin for tests.
+
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use luc_twin::truth::Folder;
+use tempfile::TempDir;
+
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_luc-twin");
+
+/// Whether this test may make namespaces; says so if not.
+pub(crate) fn is_root() -> bool {
+    let status = fs::read_to_string("/proc/self/status").expect("read");
+    let is_root = status.lines().any(|line| line.starts_with("Uid:\t0\t"));
+    if !is_root {
+        luc_testkit::skipped!("network namespaces need root");
+    }
+    is_root
+}
+
+/// A folder on a disk: /tmp may be in memory.
+pub(crate) fn folder() -> TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder")
+}
+
+pub(crate) fn command(truth: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(PROGRAM);
+    command.arg("run").arg(truth).args(arguments);
+    command.stdin(Stdio::null());
+    command
+}
+
+pub(crate) fn output(truth: &Path, arguments: &[&str]) -> Output {
+    command(truth, arguments).output().expect("it runs")
+}
+
+/// What a run with these arguments leaves.
+pub(crate) fn run(arguments: &[&str]) -> Folder {
+    let folder = folder();
+    let truth: PathBuf = folder.path().join("truth");
+    let output = output(&truth, arguments);
+    assert!(
+        output.status.success(),
+        "{arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Folder::read(&truth).expect("read")
+}
