@@ -27,6 +27,7 @@ need_system() {
 	need mkfs.btrfs btrfs-progs
 	need losetup mount
 	need setpriv util-linux
+	need ip iproute2
 	need sqlite3 sqlite3
 	# For the recorder: its programs are compiled by clang; libbpf needs libelf and zlib.
 	need clang clang

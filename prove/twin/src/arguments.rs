@@ -19,9 +19,9 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serve one partition until the standard input ends
+    /// Serve one partition until a line comes on the standard input, or its end
     BackEnd(BackEnd),
-    /// Scatter, gather and merge until the standard input ends
+    /// Scatter, gather and merge until a line comes on the standard input, or its end
     FrontEnd(FrontEnd),
     /// Ask all queries
     Client(Client),

@@ -79,7 +79,7 @@ impl BackEndOptions {
         arguments
     }
 
-    /// Serves until the standard input ends. To be called by a process' first thread.
+    /// Serves until a line comes on the standard input, or its end. To be called by a process' first thread.
     ///
     /// # Errors
     /// What cannot be done here; also what any thread ran into.
@@ -94,7 +94,6 @@ impl BackEndOptions {
                 weight: self.corpus.weights.get(self.partition).copied(),
                 cgroup: self.cgroup.clone(),
             },
-            &process.failures,
         )?;
         let back_end = Arc::new(BackEnd {
             engine: Engine::build(&self.corpus, self.partition)?,
@@ -109,7 +108,6 @@ impl BackEndOptions {
         let server = Server {
             service: Arc::clone(&back_end) as Arc<dyn Service>,
             log: Arc::clone(&process.log),
-            failures: process.failures.clone(),
         };
         server.start(listener, back_end.garden.serve())?;
         process.serve()?;

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::net::SocketAddrV4;
 use std::sync::{Arc, Mutex};
-use std::thread;
 
 use crate::error::TwinError;
+use crate::fatal::spawn;
 use crate::link::{Receiver, Sender, connect};
 use crate::sync::{Slot, locked};
 use crate::truth::{Log, Recorder};
@@ -93,10 +93,7 @@ impl Shared {
             open: Mutex::default(),
         });
         let (log, same) = (Arc::clone(log), Arc::clone(&shared));
-        thread::Builder::new()
-            .name("answers".into())
-            .spawn(move || same.hand_out(receiver, &log.recorder()))
-            .map_err(TwinError::system("starting a thread"))?;
+        spawn("answers", move || same.hand_out(receiver, &log.recorder()))?;
         Ok(shared)
     }
 
@@ -111,20 +108,11 @@ impl Shared {
         slot
     }
 
-    fn hand_out(&self, mut receiver: Receiver, recorder: &Recorder) {
-        loop {
-            match receiver.receive(recorder) {
-                Ok(Some(frame)) => {
-                    let slot = locked(&self.open).slots.remove(&frame.request);
-                    if let Some(slot) = slot {
-                        slot.fill(Some(frame));
-                    }
-                }
-                Ok(None) => break,
-                Err(error) => {
-                    eprintln!("luc-twin: {error}");
-                    break;
-                }
+    fn hand_out(&self, mut receiver: Receiver, recorder: &Recorder) -> Result<(), TwinError> {
+        while let Some(frame) = receiver.receive(recorder)? {
+            let slot = locked(&self.open).slots.remove(&frame.request);
+            if let Some(slot) = slot {
+                slot.fill(Some(frame));
             }
         }
         let mut open = locked(&self.open);
@@ -132,5 +120,6 @@ impl Shared {
         for (_, slot) in open.slots.drain() {
             slot.fill(None);
         }
+        Ok(())
     }
 }

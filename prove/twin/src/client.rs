@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::net::SocketAddrV4;
 use std::sync::{Arc, Barrier};
-use std::thread;
+use std::thread::{self, Builder};
 use std::time::Duration;
 
 use rand::{RngExt as _, SeedableRng as _};
@@ -14,6 +14,7 @@ use crate::call::{Caller, Shared};
 use crate::clock::now_ns;
 use crate::corpus::Corpus;
 use crate::error::TwinError;
+use crate::fatal::or_end;
 use crate::hit::{Hit, MAX_HITS};
 use crate::kind::{Kind, Spec};
 use crate::plant::share;
@@ -142,17 +143,16 @@ impl ClientOptions {
                         || sharers.is_some_and(|sharers| sharers.contains(&client));
                     let shared = connection.as_ref().filter(|_| is_shared);
                     let (process, start) = (&process, &start);
-                    scope.spawn(move || self.ask_all(client, shared, process, start))
+                    let body = move || self.ask_all(client, shared, process, start);
+                    Builder::new()
+                        .name(format!("client {client}"))
+                        .spawn_scoped(scope, move || or_end(body))
                 })
                 .collect();
             for client in started {
-                let result = client
-                    .join()
-                    .unwrap_or_else(|_| Err(TwinError::Thread(self.process.host.clone())));
-                match result {
-                    Ok(span) => spans.push(span),
-                    Err(error) => process.failures.note(Err(error)),
-                }
+                // Those that have started wait for all.
+                let client = or_end(|| client.map_err(TwinError::system("starting a thread")));
+                spans.extend(client.join());
             }
         });
         let planted = sharers.and_then(|sharers| share::planted(sharers, &spans));
@@ -167,13 +167,11 @@ impl ClientOptions {
         start: &Barrier,
     ) -> Result<share::Span, TwinError> {
         let recorder = process.log.recorder();
-        let caller = match shared {
-            Some(connection) => Ok(Caller::shared(connection)),
-            None => Caller::own(self.front_end, &process.log),
+        let mut caller = match shared {
+            Some(connection) => Caller::shared(connection),
+            None => Caller::own(self.front_end, &process.log)?,
         };
-        // Also one that cannot connect has the others begin.
         start.wait();
-        let mut caller = caller?;
         let mut random = ChaCha8Rng::seed_from_u64(self.corpus.seed);
         random.set_stream(TIMES + u64::from(client));
         let mut due_ns = now_ns();

@@ -65,9 +65,6 @@ pub enum TwinError {
         /// How.
         status: String,
     },
-    /// A thread of this process has panicked or has reported an error, which is printed above.
-    #[error("a thread of {0} has failed; see what it printed above")]
-    Thread(String),
 }
 
 impl TwinError {

@@ -50,7 +50,7 @@ impl FrontEndOptions {
         arguments
     }
 
-    /// Serves until the standard input ends. To be called by a process' first thread.
+    /// Serves until a line comes on the standard input, or its end. To be called by a process' first thread.
     ///
     /// # Errors
     /// What cannot be done here; also what any thread ran into.
@@ -78,7 +78,6 @@ impl FrontEndOptions {
         let server = Server {
             service: Arc::new(front_end),
             log: Arc::clone(&process.log),
-            failures: process.failures.clone(),
         };
         server.start(listener, self.serve)?;
         process.serve()?;

@@ -15,7 +15,7 @@ mod clock;
 mod corpus;
 mod engine;
 mod error;
-mod failures;
+mod fatal;
 mod front_end;
 mod hit;
 mod kind;

@@ -21,7 +21,6 @@ use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 
 use crate::error::TwinError;
-use crate::failures::Failures;
 use crate::kind::{Kind, Spec};
 use crate::serve::Serve;
 use crate::truth::{Planted, Recorder};
@@ -73,16 +72,10 @@ pub(crate) struct Garden {
 }
 
 impl Garden {
-    /// Makes them, before the first search. The threads that they have fail the process by `failures`.
-    pub(crate) fn make(
-        specs: &[Spec],
-        place: &Place,
-        failures: &Failures,
-    ) -> Result<Self, TwinError> {
-        let plants: Result<Vec<_>, TwinError> = specs
-            .iter()
-            .map(|spec| make(spec, place, failures.clone()))
-            .collect();
+    /// Makes them, before the first search.
+    pub(crate) fn make(specs: &[Spec], place: &Place) -> Result<Self, TwinError> {
+        let plants: Result<Vec<_>, TwinError> =
+            specs.iter().map(|spec| make(spec, place)).collect();
         let plants = plants?;
         let serve = plants.iter().find_map(|plant| plant.serve());
         Ok(Self {
@@ -112,30 +105,23 @@ impl Garden {
     }
 }
 
-fn make(spec: &Spec, place: &Place, failures: Failures) -> Result<Box<dyn Plant>, TwinError> {
+fn make(spec: &Spec, place: &Place) -> Result<Box<dyn Plant>, TwinError> {
     let mut random = random(place.seed, spec.kind);
     let random = &mut random;
     let searches = place.searches;
     Ok(match spec.kind {
         Kind::Cpu => Box::new(cpu::Cpu::draw(spec.number()?, random, searches)),
         Kind::Disk => Box::new(disk::Disk::draw(spec, random, searches)?),
-        Kind::Journal => Box::new(journal::Journal::draw(spec, random, searches, failures)?),
-        Kind::Lock => Box::new(lock::Lock::draw(
-            spec.number()?,
-            random,
-            searches,
-            failures,
-        )?),
+        Kind::Journal => Box::new(journal::Journal::draw(spec, random, searches)?),
+        Kind::Lock => Box::new(lock::Lock::draw(spec.number()?, random, searches)?),
         Kind::Pool => Box::new(pool::Pool::new(spec)?),
         Kind::Larger => Box::new(larger::Larger::new(spec, place.weight)?),
         Kind::Tick => Box::new(tick::Tick::draw(spec.number()?, random)?),
         Kind::Quota => {
             let cgroup = place.cgroup.as_deref();
-            Box::new(quota::Quota::draw(
-                spec, random, searches, cgroup, failures,
-            )?)
+            Box::new(quota::Quota::draw(spec, random, searches, cgroup)?)
         }
-        Kind::Loss => Box::new(loss::Loss::draw(spec, random, searches, failures)?),
+        Kind::Loss => Box::new(loss::Loss::draw(spec, random, searches)?),
         Kind::Share => return Err(spec.wrong("clients share, not back ends")),
     })
 }

@@ -1,7 +1,7 @@
 //! What all processes of the service have in common: where they are, when they start and end, and what they leave.
 
 use std::ffi::OsString;
-use std::io::{self, BufRead as _, Read as _, Write as _};
+use std::io::{self, BufRead as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,7 +9,6 @@ use std::sync::Arc;
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 
 use crate::error::TwinError;
-use crate::failures::Failures;
 use crate::network;
 use crate::truth::{Header, Log, Planted, Role, Row, Truth, VERSION, write};
 
@@ -60,7 +59,6 @@ pub(crate) struct Process {
     role: Role,
     seed: u64,
     pub(crate) log: Arc<Log>,
-    pub(crate) failures: Failures,
 }
 
 impl Process {
@@ -76,39 +74,35 @@ impl Process {
             // It may have ended before it could be asked for.
             let now = getppid().map(|parent| parent.as_raw_nonzero().get().unsigned_abs());
             if now != Some(parent) {
-                return Err(TwinError::Ended {
-                    name: "the run".into(),
-                    status: "a signal".into(),
-                });
+                return Err(lost_run());
             }
         }
         if options.own_network {
             network::enter_new()?;
             say(SAYS_NETWORK)?;
-            let mut line = String::new();
-            io::stdin()
-                .lock()
-                .read_line(&mut line)
-                .map_err(TwinError::system("waiting for the network"))?;
+            if !has_line("waiting for the network")? {
+                return Err(lost_run());
+            }
         }
         Ok(Self {
             options: options.clone(),
             role,
             seed,
             log: Log::new(options.rows),
-            failures: Failures::default(),
         })
     }
 
-    /// Says that it serves, and returns when its standard input ends.
+    /// Says that it serves, and returns when a line comes on the standard input.
+    ///
+    /// Without a run also when the input ends. Of a run that is killed the input ends before this process is killed as
+    /// well, and the truth would be cut off.
     pub(crate) fn serve(&self) -> Result<(), TwinError> {
         say(SAYS_READY)?;
-        let mut rest = Vec::new();
-        io::stdin()
-            .lock()
-            .read_to_end(&mut rest)
-            .map_err(TwinError::system("reading the standard input"))?;
-        Ok(())
+        let has_line = has_line("reading the standard input")?;
+        if has_line || self.options.parent.is_none() {
+            return Ok(());
+        }
+        Err(lost_run())
     }
 
     /// Writes the truth.
@@ -136,7 +130,21 @@ impl Process {
                 why: format!("{dropped_rows} rows found no place; give more, or ask less"),
             });
         }
-        self.failures.check(&self.options.host)
+        Ok(())
+    }
+}
+
+/// Waits for a line on the standard input; `false` if it ends.
+fn has_line(what: &str) -> Result<bool, TwinError> {
+    let mut line = String::new();
+    let bytes = io::stdin().lock().read_line(&mut line);
+    Ok(bytes.map_err(TwinError::system(what))? > 0)
+}
+
+fn lost_run() -> TwinError {
+    TwinError::Ended {
+        name: "the run".into(),
+        status: "a signal".into(),
     }
 }
 

@@ -101,19 +101,19 @@ impl RunOptions {
         }
         // They make their indexes at the same time.
         for host in &mut back_ends {
-            host.enter()?;
+            host.go_on()?;
         }
         for host in &mut back_ends {
             host.wait_until_ready()?;
         }
         let options = self.front_end();
         let mut front_end = self.start(&options.process.host, options.arguments(), FRONT_END)?;
-        front_end.enter()?;
+        front_end.go_on()?;
         front_end.wait_until_ready()?;
         let options = self.client(corpus);
         let mut client = self.start(&options.process.host, options.arguments(), CLIENT)?;
         says();
-        client.enter()?;
+        client.go_on()?;
         client.wait()?;
         // In this order nobody closes a connection on which somebody waits.
         front_end.end()?;

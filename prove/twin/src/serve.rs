@@ -8,10 +8,9 @@ use std::fmt;
 use std::net::TcpListener;
 use std::str::FromStr;
 use std::sync::Arc;
-use std::thread::Builder;
 
 use crate::error::TwinError;
-use crate::failures::Failures;
+use crate::fatal;
 use crate::truth::{Log, Recorder};
 use crate::wire::Frame;
 
@@ -125,7 +124,6 @@ pub(crate) trait Handler {
 pub(crate) struct Server {
     pub(crate) service: Arc<dyn Service>,
     pub(crate) log: Arc<Log>,
-    pub(crate) failures: Failures,
 }
 
 impl Server {
@@ -138,22 +136,14 @@ impl Server {
         }
     }
 
-    /// A thread of this name; what fails in it fails the process at its end.
+    /// A thread of this name; what fails in it ends the process.
     fn spawn(
         &self,
         name: &str,
         body: impl FnOnce(&Self) -> Result<(), TwinError> + Send + 'static,
     ) -> Result<(), TwinError> {
         let server = self.clone();
-        let body = move || {
-            let result = body(&server);
-            server.failures.note(result);
-        };
-        Builder::new()
-            .name(name.to_owned())
-            .spawn(body)
-            .map_err(TwinError::system("starting a thread"))?;
-        Ok(())
+        fatal::spawn(name, move || body(&server))
     }
 }
 

@@ -66,7 +66,14 @@ fn a_killed_run_leaves_nothing() {
     let truth = folder.path().join("truth");
     let before = links();
     let plant = format!("journal:{}", folder.path().display());
-    let options = ["--requests", "100000", "--plant", &plant];
+    let options = [
+        "--documents",
+        "500",
+        "--requests",
+        "100000",
+        "--plant",
+        &plant,
+    ];
     let mut run = command(&truth, &options)
         .stdout(Stdio::piped())
         .spawn()
@@ -105,27 +112,48 @@ fn a_host_that_is_killed_ends_the_run() {
     if !is_root() {
         return;
     }
+    for (role, serve) in [
+        ("front-end", "thread"),
+        ("back-end", "thread"),
+        ("back-end", "pool:2"),
+        ("back-end", "shared:2"),
+    ] {
+        kill_host(role, serve);
+    }
+}
+
+fn kill_host(role: &str, serve: &str) {
     let folder = folder();
     let truth = folder.path().join("truth");
-    let mut run = command(&truth, &["--requests", "100000"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it starts");
+    let mut run = command(
+        &truth,
+        &[
+            "--documents",
+            "500",
+            "--requests",
+            "100000",
+            "--serve",
+            serve,
+        ],
+    )
+    .stdout(Stdio::piped())
+    .stderr(Stdio::piped())
+    .spawn()
+    .expect("it starts");
     let mut line = String::new();
     BufReader::new(run.stdout.take().expect("its output"))
         .read_line(&mut line)
         .expect("it says that all processes are there");
-    let front_end = processes(&truth)
+    let host = processes(&truth)
         .into_iter()
         .find(|process| {
             let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
-            String::from_utf8_lossy(&line).contains("\0front-end\0")
+            String::from_utf8_lossy(&line).contains(&format!("\0{role}\0"))
         })
         .and_then(|process| Pid::from_raw(process as i32))
-        .expect("a front end");
+        .expect("a host");
     thread::sleep(Duration::from_millis(300));
-    kill_process(front_end, Signal::KILL).expect("killed");
+    kill_process(host, Signal::KILL).expect("killed");
     let output = run.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::Arc;
-use std::thread::{self, Builder};
+use std::thread;
 use std::time::Duration;
 
 use rand::RngExt as _;
@@ -17,11 +17,10 @@ use super::disk::unnamed;
 use super::mutex::Mutex;
 use super::progress::{Progress, Window};
 use super::span::Span;
-use crate::clock::now_ns;
 use crate::error::TwinError;
-use crate::failures::Failures;
+use crate::fatal::spawn;
 use crate::kind::{Kind, Spec};
-use crate::truth::{Planted, Recorder, WorkKind, thread_id};
+use crate::truth::{Planted, Recorder, thread_id};
 
 /// KiB that are written before each fsync, from and to.
 const DRAWN_KB: [usize; 2] = [512, 2_048];
@@ -32,7 +31,6 @@ const PAUSE_US: [u64; 2] = [200, 1_000];
 
 #[derive(Debug)]
 pub(super) struct Journal {
-    window: Window,
     progress: Arc<Progress>,
     lock: Arc<Mutex>,
     span: Arc<Span>,
@@ -43,13 +41,11 @@ impl Journal {
         spec: &Spec,
         random: &mut ChaCha8Rng,
         searches: u64,
-        failures: Failures,
     ) -> Result<Self, TwinError> {
         let window = Window::draw(random, searches);
         let bytes = random.random_range(DRAWN_KB[0]..=DRAWN_KB[1]) << 10;
         let pause = Duration::from_micros(random.random_range(PAUSE_US[0]..=PAUSE_US[1]));
         let journal = Self {
-            window,
             progress: Progress::new(vec![window.from, window.to + 1]),
             lock: Arc::new(Mutex::new()),
             span: Arc::new(Span::new(Kind::Journal, bytes as u64)),
@@ -63,10 +59,7 @@ impl Journal {
             bytes,
             pause,
         };
-        Builder::new()
-            .name("indexer".into())
-            .spawn(move || failures.note(indexer.run()))
-            .map_err(TwinError::system("starting a thread"))?;
+        spawn("indexer", move || indexer.run())?;
         Ok(journal)
     }
 }
@@ -79,12 +72,7 @@ impl Plant for Journal {
         recorder: &Recorder,
     ) -> Result<(), TwinError> {
         self.progress.reach(ordinal);
-        let from_ns = now_ns();
-        drop(self.lock.lock()?);
-        if self.window.has(ordinal) {
-            recorder.work(request, WorkKind::Planted, [from_ns, now_ns()]);
-        }
-        Ok(())
+        self.lock.pass(request, recorder)
     }
 
     fn planted(&self) -> Vec<Planted> {
@@ -104,7 +92,6 @@ struct Indexer {
 
 impl Indexer {
     fn run(self) -> Result<(), TwinError> {
-        self.span.set_thread(thread_id());
         self.span.set_holder(thread_id());
         let failed = || TwinError::system("writing the index");
         let bytes = vec![0x5a; self.bytes];
@@ -112,7 +99,7 @@ impl Indexer {
         self.progress.wait_for(self.window.from);
         while !self.progress.is_reached(self.window.to + 1) {
             let held = self.lock.lock()?;
-            let from_ns = now_ns();
+            self.span.begin();
             if at >= FILE_BYTES {
                 self.file.set_len(0).map_err(failed())?;
                 at = 0;
@@ -120,7 +107,7 @@ impl Indexer {
             self.file.write_all_at(&bytes, at).map_err(failed())?;
             at += self.bytes as u64;
             self.file.sync_all().map_err(failed())?;
-            self.span.note([from_ns, now_ns()]);
+            self.span.end();
             drop(held);
             thread::sleep(self.pause);
         }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 use std::sync::mpsc;
-use std::thread::{self, Builder};
+use std::thread;
 use std::time::Duration;
 
 use rand::RngExt as _;
@@ -14,11 +14,10 @@ use super::Plant;
 use super::mutex::Mutex;
 use super::progress::{Progress, Window};
 use super::span::Span;
-use crate::clock::now_ns;
 use crate::error::TwinError;
-use crate::failures::Failures;
+use crate::fatal::spawn;
 use crate::kind::Kind;
-use crate::truth::{Planted, Recorder, WorkKind, thread_id};
+use crate::truth::{Planted, Recorder, thread_id};
 
 /// How long it is held while a search waits, ms.
 const DRAWN_MS: [u64; 2] = [60, 200];
@@ -36,7 +35,6 @@ impl Lock {
         how_ms: Option<u64>,
         random: &mut ChaCha8Rng,
         searches: u64,
-        failures: Failures,
     ) -> Result<Self, TwinError> {
         // The holder holds it when these searches come.
         let holds = [1, Window::draw(random, searches).from + 1];
@@ -57,11 +55,8 @@ impl Lock {
             spans: plant.spans.clone(),
         };
         let (is_held, first_hold) = mpsc::channel();
-        Builder::new()
-            .name("holder".into())
-            .spawn(move || failures.note(holder.run(&is_held)))
-            .map_err(TwinError::system("starting a thread"))?;
-        // An error means that the holder has failed, and has said why.
+        spawn("holder", move || holder.run(&is_held))?;
+        // An error means that the holder has failed, which ends the process.
         let _ = first_hold.recv();
         Ok(plant)
     }
@@ -75,10 +70,7 @@ impl Plant for Lock {
         recorder: &Recorder,
     ) -> Result<(), TwinError> {
         self.progress.reach(ordinal);
-        let from_ns = now_ns();
-        drop(self.lock.lock()?);
-        recorder.work(request, WorkKind::Planted, [from_ns, now_ns()]);
-        Ok(())
+        self.lock.pass(request, recorder)
     }
 
     fn planted(&self) -> Vec<Planted> {
@@ -98,16 +90,15 @@ struct Holder {
 impl Holder {
     fn run(self, is_held: &mpsc::Sender<()>) -> Result<(), TwinError> {
         for (hold, span) in self.holds.into_iter().zip(&self.spans) {
-            span.set_thread(thread_id());
             span.set_holder(thread_id());
             self.progress.wait_for(hold - 1);
             let held = self.lock.lock()?;
-            let from_ns = now_ns();
+            span.begin();
             // Nobody listens for the second time.
             let _ = is_held.send(());
             self.progress.wait_for(hold);
             thread::sleep(self.held);
-            span.note([from_ns, now_ns()]);
+            span.end();
             drop(held);
         }
         Ok(())

@@ -1,7 +1,6 @@
 //! A back end whose packets get lost on their way in: questions, and what acknowledges its answers.
 
 use std::sync::Arc;
-use std::thread::Builder;
 
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
@@ -9,9 +8,8 @@ use rand_chacha::ChaCha8Rng;
 use super::Plant;
 use super::progress::{Progress, Window};
 use super::span::Span;
-use crate::clock::now_ns;
 use crate::error::TwinError;
-use crate::failures::Failures;
+use crate::fatal::spawn;
 use crate::kind::{Kind, Spec};
 use crate::network::{lose, lose_nothing};
 use crate::truth::{Planted, Recorder};
@@ -31,7 +29,6 @@ impl Loss {
         spec: &Spec,
         random: &mut ChaCha8Rng,
         searches: u64,
-        failures: Failures,
     ) -> Result<Self, TwinError> {
         let window = Window::draw(random, searches);
         let drawn = random.random_range(DRAWN[0]..=DRAWN[1]);
@@ -49,17 +46,14 @@ impl Loss {
         let (progress, span) = (Arc::clone(&loss.progress), Arc::clone(&loss.span));
         let switch = move || {
             progress.wait_for(window.from);
-            let from_ns = now_ns();
+            span.begin();
             lose(percent)?;
             progress.wait_for(window.to);
             lose_nothing()?;
-            span.note([from_ns, now_ns()]);
+            span.end();
             Ok(())
         };
-        Builder::new()
-            .name("loss".into())
-            .spawn(move || failures.note(switch()))
-            .map_err(TwinError::system("starting a thread"))?;
+        spawn("loss", switch)?;
         Ok(loss)
     }
 }

@@ -4,7 +4,9 @@ use std::cell::UnsafeCell;
 use std::fmt;
 use std::io;
 
+use crate::clock::now_ns;
 use crate::error::TwinError;
+use crate::truth::{Recorder, WorkKind};
 
 /// A lock without data.
 pub(super) struct Mutex(Box<UnsafeCell<libc::pthread_mutex_t>>);
@@ -45,6 +47,22 @@ impl Mutex {
             mutex: self,
             _thread: std::marker::PhantomData,
         })
+    }
+}
+
+impl Mutex {
+    /// Takes it for a moment, for a request; writes down how long that was if somebody else held it.
+    pub(super) fn pass(&self, request: u64, recorder: &Recorder) -> Result<(), TwinError> {
+        // SAFETY: the mutex is initialized, and lives as long as `self`.
+        if unsafe { libc::pthread_mutex_trylock(self.0.get()) } == 0 {
+            // SAFETY: this thread has just locked it.
+            unsafe { libc::pthread_mutex_unlock(self.0.get()) };
+            return Ok(());
+        }
+        let from_ns = now_ns();
+        drop(self.lock()?);
+        recorder.work(request, WorkKind::Planted, [from_ns, now_ns()]);
+        Ok(())
     }
 }
 

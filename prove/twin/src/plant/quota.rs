@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use std::thread::Builder;
 
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
@@ -11,9 +10,8 @@ use rand_chacha::ChaCha8Rng;
 use super::Plant;
 use super::progress::{Progress, Window};
 use super::span::Span;
-use crate::clock::now_ns;
 use crate::error::TwinError;
-use crate::failures::Failures;
+use crate::fatal::spawn;
 use crate::kind::{Kind, Spec};
 use crate::truth::{Planted, Recorder};
 
@@ -35,7 +33,6 @@ impl Quota {
         random: &mut ChaCha8Rng,
         searches: u64,
         cgroup: Option<&Path>,
-        failures: Failures,
     ) -> Result<Self, TwinError> {
         let window = Window::draw(random, searches);
         let drawn = random.random_range(DRAWN[0]..=DRAWN[1]);
@@ -50,17 +47,14 @@ impl Quota {
         let switch = move || {
             let set = |value: &str| fs::write(&file, value).map_err(TwinError::file(&file));
             progress.wait_for(window.from);
-            let from_ns = now_ns();
+            span.begin();
             set(&format!("{} {PERIOD_US}", PERIOD_US * percent / 100))?;
             progress.wait_for(window.to);
             set("max")?;
-            span.note([from_ns, now_ns()]);
+            span.end();
             Ok(())
         };
-        Builder::new()
-            .name("quota".into())
-            .spawn(move || failures.note(switch()))
-            .map_err(TwinError::system("starting a thread"))?;
+        spawn("quota", switch)?;
         Ok(quota)
     }
 }

@@ -1,7 +1,7 @@
 //! A thread that only ticks: it wakes, does nothing and sleeps again. It is no request's, and no cause of anything.
 
 use std::sync::Arc;
-use std::thread::{self, Builder};
+use std::thread;
 use std::time::Duration;
 
 use rand::RngExt as _;
@@ -11,6 +11,7 @@ use super::Plant;
 use super::span::Span;
 use crate::clock::now_ns;
 use crate::error::TwinError;
+use crate::fatal::spawn;
 use crate::kind::Kind;
 use crate::truth::{Planted, thread_id};
 
@@ -35,10 +36,7 @@ impl Tick {
                 same.note([from_ns, now_ns()]);
             }
         };
-        Builder::new()
-            .name("ticker".into())
-            .spawn(tick)
-            .map_err(TwinError::system("starting a thread"))?;
+        spawn("ticker", tick)?;
         Ok(Self(span))
     }
 }

@@ -13,7 +13,7 @@ use crate::process::{SAYS_NETWORK, SAYS_READY};
 pub(super) struct Host {
     name: String,
     child: Child,
-    input: Option<ChildStdin>,
+    input: ChildStdin,
     output: BufReader<ChildStdout>,
 }
 
@@ -30,9 +30,8 @@ impl Host {
             .stdout(Stdio::piped())
             .spawn()
             .map_err(TwinError::system(format!("starting {name}")))?;
-        let (input, output) = (child.stdin.take(), child.stdout.take());
-        let Some(output) = output else {
-            return Err(ended(name, "no standard output".into()));
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(ended(name, "no pipes".into()));
         };
         let mut host = Self {
             name: name.to_owned(),
@@ -48,12 +47,9 @@ impl Host {
         self.child.id()
     }
 
-    /// Tells it that its network is there.
-    pub(super) fn enter(&mut self) -> Result<(), TwinError> {
-        let Some(input) = &mut self.input else {
-            return Ok(()); // It is ending.
-        };
-        writeln!(input).map_err(TwinError::system(format!("writing to {}", self.name)))
+    /// Tells it to go on: its network is there, or the run is over.
+    pub(super) fn go_on(&mut self) -> Result<(), TwinError> {
+        writeln!(self.input).map_err(TwinError::system(format!("writing to {}", self.name)))
     }
 
     pub(super) fn wait_until_ready(&mut self) -> Result<(), TwinError> {
@@ -87,7 +83,7 @@ impl Host {
 
     /// Tells it to end, and waits until it has.
     pub(super) fn end(mut self) -> Result<(), TwinError> {
-        self.input = None;
+        self.go_on()?;
         self.wait()
     }
 }

@@ -88,16 +88,10 @@ fn work(server: &Server, queue: &Queue) -> Result<(), TwinError> {
         let job = queue.take();
         let waited = [job.queued_ns, now_ns()];
         recorder.work(job.question.request, WorkKind::Queue, waited);
-        let answer = handler.handle(&job.question, &recorder);
+        let answer = handler.handle(&job.question, &recorder)?;
         match job.to {
-            To::Thread(slot) => match answer {
-                Ok(answer) => slot.fill(Some(answer)),
-                Err(error) => {
-                    slot.fill(None);
-                    return Err(error);
-                }
-            },
-            To::Socket(sender) => locked(&sender).send(&answer?, &recorder)?,
+            To::Thread(slot) => slot.fill(Some(answer)),
+            To::Socket(sender) => locked(&sender).send(&answer, &recorder)?,
         }
     }
 }
@@ -116,7 +110,7 @@ fn read(
                 let slot = Arc::<Slot>::default();
                 queue.put(question, To::Thread(Arc::clone(&slot)));
                 let Some(answer) = slot.wait() else {
-                    return Ok(()); // The worker has said why.
+                    return Ok(()); // The worker has failed, which ends the process.
                 };
                 sender.send(&answer, &recorder)?;
             }

@@ -1,0 +1,40 @@
+//! Threads whose failure ends the process.
+//!
+//! Somebody waits for what a failed thread should have sent, and would wait forever on a connection that other threads
+//! keep open. When the process ends, all others notice.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::exit;
+use std::thread::Builder;
+
+use crate::error::TwinError;
+
+/// Bad input, or a machine that cannot do it.
+const STATUS_UNABLE: i32 = 2;
+/// As Rust's own of a panic in the first thread.
+const STATUS_PANIC: i32 = 101;
+
+/// Does it; prints an error and ends the process if that fails.
+pub(crate) fn or_end<T>(body: impl FnOnce() -> Result<T, TwinError>) -> T {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(value)) => value,
+        Ok(Err(error)) => {
+            eprintln!("luc-twin: {error}");
+            exit(STATUS_UNABLE)
+        }
+        // The panic has printed itself.
+        Err(_) => exit(STATUS_PANIC),
+    }
+}
+
+/// Does it in a thread of this name, which nobody joins.
+pub(crate) fn spawn(
+    name: &str,
+    body: impl FnOnce() -> Result<(), TwinError> + Send + 'static,
+) -> Result<(), TwinError> {
+    Builder::new()
+        .name(name.to_owned())
+        .spawn(move || or_end(body))
+        .map_err(TwinError::system("starting a thread"))?;
+    Ok(())
+}
