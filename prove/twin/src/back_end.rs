@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use luc_twin_truth::{Role, WorkKind};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::Exp1;
@@ -16,11 +17,11 @@ use crate::clock::now_ns;
 use crate::corpus::Corpus;
 use crate::engine::Engine;
 use crate::error::TwinError;
-use crate::kind::Spec;
+use crate::log::Recorder;
 use crate::plant::{Garden, Place};
 use crate::process::{Process, ProcessOptions};
 use crate::serve::{Handler, Serve, Server, Service};
-use crate::truth::{Recorder, Role, WorkKind};
+use crate::spec::Spec;
 use crate::wire::{Body, Frame};
 
 /// Of the random numbers for delays.

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use crate::error::TwinError;
 use crate::fatal::spawn;
 use crate::link::{Receiver, Sender, connect};
+use crate::log::{Log, Recorder};
 use crate::sync::{Slot, locked};
-use crate::truth::{Log, Recorder};
 use crate::wire::Frame;
 
 /// A way to ask one other process.

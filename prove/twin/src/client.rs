@@ -6,6 +6,7 @@ use std::sync::{Arc, Barrier};
 use std::thread::{self, Builder};
 use std::time::Duration;
 
+use luc_twin_truth::{Answer, Kind, MAX_HITS, Role};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::Exp1;
@@ -15,11 +16,11 @@ use crate::clock::now_ns;
 use crate::corpus::Corpus;
 use crate::error::TwinError;
 use crate::fatal::or_end;
-use crate::hit::{Hit, MAX_HITS};
-use crate::kind::{Kind, Spec};
+use crate::hit::Hit;
+use crate::log::Recorder;
 use crate::plant::share;
 use crate::process::{Process, ProcessOptions};
-use crate::truth::{Answer, Recorder, Role};
+use crate::spec::Spec;
 use crate::wire::{Body, Frame};
 
 /// Of the random numbers for times.

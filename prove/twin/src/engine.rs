@@ -1,5 +1,6 @@
 //! One partition's index, in memory, and what can be asked of it.
 
+use luc_twin_truth::MAX_HITS;
 use tantivy::collector::TopDocs;
 use tantivy::directory::RamDirectory;
 use tantivy::query::{Bm25StatisticsProvider, BooleanQuery, Occur, Query, TermQuery};
@@ -12,7 +13,7 @@ use tantivy::{
 
 use crate::corpus::{Corpus, Statistics};
 use crate::error::TwinError;
-use crate::hit::{Hit, MAX_HITS};
+use crate::hit::Hit;
 
 /// What the index writer may fill before it writes; the corpus is far smaller.
 const WRITER_BYTES: usize = 64 << 20;

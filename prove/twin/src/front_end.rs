@@ -4,13 +4,15 @@ use std::ffi::OsString;
 use std::net::{SocketAddrV4, TcpListener};
 use std::sync::Arc;
 
+use luc_twin_truth::{Role, WorkKind};
+
 use crate::call::{Caller, Shared};
 use crate::clock::now_ns;
 use crate::error::TwinError;
 use crate::hit::{Hit, merge};
+use crate::log::{Log, Recorder};
 use crate::process::{Process, ProcessOptions};
 use crate::serve::{Handler, Serve, Server, Service};
-use crate::truth::{Log, Recorder, Role, WorkKind};
 use crate::wire::{Body, Frame};
 
 /// The most back ends: a request's id has room for two questions to each.

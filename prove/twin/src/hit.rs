@@ -2,9 +2,6 @@
 
 use std::cmp::Ordering;
 
-/// The most documents that a query may ask for.
-pub const MAX_HITS: usize = 16;
-
 /// One document that was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hit {

@@ -5,8 +5,7 @@
 //! (each message, each piece of work, each planted trouble) is the [`truth`], which says how right a tool is that only
 //! looks from outside. It is no part of the product.
 //!
-//! [`RunOptions`] runs all of it in network namespaces; [`truth::Folder`] reads what a run left; [`trees()`] and
-//! [`streams()`] check it and put it together.
+//! [`RunOptions`] runs all of it in network namespaces; [`truth::Folder`] reads what a run left.
 
 mod back_end;
 mod call;
@@ -18,8 +17,8 @@ mod error;
 mod fatal;
 mod front_end;
 mod hit;
-mod kind;
 mod link;
+mod log;
 mod network;
 mod plant;
 mod process;
@@ -27,10 +26,8 @@ mod program;
 mod run;
 mod serve;
 mod socket;
-mod stream;
+mod spec;
 mod sync;
-mod tree;
-pub mod truth;
 mod wire;
 
 pub use back_end::BackEndOptions;
@@ -39,10 +36,9 @@ pub use corpus::Corpus;
 pub use engine::Engine;
 pub use error::TwinError;
 pub use front_end::FrontEndOptions;
-pub use hit::{Hit, MAX_HITS};
-pub use kind::{Kind, Spec};
+pub use hit::Hit;
+pub use luc_twin_truth as truth;
 pub use process::ProcessOptions;
 pub use run::{RunOptions, remove_cgroup_at_end};
 pub use serve::{Answerer, Serve};
-pub use stream::{StreamFault, streams};
-pub use tree::{Question, Tree, TreeFault, trees};
+pub use spec::Spec;

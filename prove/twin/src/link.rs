@@ -3,10 +3,12 @@
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddrV4, TcpStream};
 
+use luc_twin_truth::{Direction, Message};
+
 use crate::clock::now_ns;
 use crate::error::TwinError;
+use crate::log::{Log, Recorder};
 use crate::socket::Ends;
-use crate::truth::{Direction, Log, Message, Recorder};
 use crate::wire::{Frame, LENGTH_BYTES, length};
 
 /// What one call reads at most.

@@ -17,13 +17,14 @@ mod tick;
 use std::fmt::Debug;
 use std::path::PathBuf;
 
+use luc_twin_truth::{Kind, Planted};
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 
 use crate::error::TwinError;
-use crate::kind::{Kind, Spec};
+use crate::log::Recorder;
 use crate::serve::Serve;
-use crate::truth::{Planted, Recorder};
+use crate::spec::Spec;
 
 /// Of the random numbers for troubles.
 const TROUBLES: u64 = 6 << 40;

@@ -6,11 +6,12 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use luc_twin_truth::{Header, Planted, Role, Row, Truth, VERSION, write};
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 
 use crate::error::TwinError;
+use crate::log::Log;
 use crate::network;
-use crate::truth::{Header, Log, Planted, Role, Row, Truth, VERSION, write};
 
 /// What the process says when it has a network namespace of its own, without links.
 pub(crate) const SAYS_NETWORK: &str = "network";

@@ -11,6 +11,7 @@ use std::ffi::OsString;
 use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
 
+use luc_twin_truth::Kind;
 use rand::RngExt as _;
 
 use crate::back_end::BackEndOptions;
@@ -18,11 +19,11 @@ use crate::client::{ClientOptions, Loop};
 use crate::corpus::Corpus;
 use crate::error::TwinError;
 use crate::front_end::{FrontEndOptions, MAX_BACK_ENDS};
-use crate::kind::{Kind, Spec};
 use crate::network;
 use crate::plant::{self, larger};
 use crate::process::ProcessOptions;
 use crate::serve::{Answerer, Serve};
+use crate::spec::Spec;
 use cgroup::Cgroup;
 use host::Host;
 

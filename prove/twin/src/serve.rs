@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::error::TwinError;
 use crate::fatal;
-use crate::truth::{Log, Recorder};
+use crate::log::{Log, Recorder};
 use crate::wire::Frame;
 
 /// Workers where no number is given.

@@ -3,8 +3,9 @@
 use std::net::{SocketAddr, SocketAddrV4, TcpStream};
 use std::os::fd::AsRawFd as _;
 
+use luc_twin_truth::Connection;
+
 use crate::error::TwinError;
-use crate::truth::Connection;
 
 /// Where fields are in `struct tcp_info` of linux/tcp.h, which only grows at its end.
 const STATE: usize = 0;

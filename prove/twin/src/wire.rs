@@ -4,8 +4,9 @@
 //! the request that it is part of (8; 0 if none), what it is (1), and its body. The ids are truth and nothing else: a
 //! tool that is tested never looks at them.
 
-use crate::hit::{Hit, MAX_HITS};
-use crate::truth::MessageKind;
+use luc_twin_truth::{MAX_HITS, MessageKind};
+
+use crate::hit::Hit;
 
 /// Bytes of the length.
 pub(crate) const LENGTH_BYTES: usize = 4;

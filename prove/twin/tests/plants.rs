@@ -5,8 +5,10 @@ mod common;
 use std::collections::BTreeSet;
 
 use common::{folder, is_root, output, run};
-use luc_twin::truth::{Direction, Folder, MessageKind, Planted, Role, Truth, Work, WorkKind};
-use luc_twin::{Kind, Question, Tree, streams, trees};
+use luc_twin::truth::{
+    Direction, Folder, Kind, MessageKind, Planted, Question, Role, Row, Tree, Truth, Work,
+    WorkKind, streams, trees,
+};
 
 /// What a run with a trouble left, and where the trouble was.
 struct Scene {
@@ -274,7 +276,7 @@ fn packets_get_lost() {
     let again = |process: &Truth| -> u64 {
         let rows = process.rows.iter();
         rows.map(|row| match row {
-            luc_twin::truth::Row::Connection(connection) => connection.retransmitted_bytes,
+            Row::Connection(connection) => connection.retransmitted_bytes,
             _ => 0,
         })
         .sum()

@@ -5,8 +5,8 @@ mod common;
 use std::collections::BTreeSet;
 
 use common::{is_root, run};
-use luc_twin::truth::{Direction, Folder, MessageKind, Role, WorkKind};
-use luc_twin::{Corpus, Engine, streams, trees};
+use luc_twin::truth::{Direction, Folder, MessageKind, Role, WorkKind, streams, trees};
+use luc_twin::{Corpus, Engine};
 
 const CLIENTS: u32 = 4;
 const REQUESTS: u32 = 30;

@@ -1,5 +1,6 @@
 //! A partition that computes for nothing before each search.
 
+use luc_twin_truth::{Kind, Planted, WorkKind};
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use rustix::time::{ClockId, clock_gettime};
@@ -9,8 +10,7 @@ use super::progress::Window;
 use super::span::Span;
 use crate::clock::now_ns;
 use crate::error::TwinError;
-use crate::kind::Kind;
-use crate::truth::{Planted, Recorder, WorkKind};
+use crate::log::Recorder;
 
 /// Milliseconds of processor time for each search, from and to.
 const DRAWN_MS: [u64; 2] = [4, 12];

@@ -6,6 +6,7 @@ use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::sync::Mutex;
 
+use luc_twin_truth::{Kind, Planted, WorkKind};
 use rand::{Rng as _, RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use rustix::fs::{Advice, fadvise, fstatfs};
@@ -15,9 +16,9 @@ use super::progress::Window;
 use super::span::Span;
 use crate::clock::now_ns;
 use crate::error::TwinError;
-use crate::kind::{Kind, Spec};
+use crate::log::Recorder;
+use crate::spec::Spec;
 use crate::sync::locked;
-use crate::truth::{Planted, Recorder, WorkKind};
 
 const FILE_BYTES: u64 = 32 << 20;
 const CHUNK_BYTES: usize = 1 << 20;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use luc_twin_truth::{Kind, Planted};
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 
@@ -19,8 +20,8 @@ use super::progress::{Progress, Window};
 use super::span::Span;
 use crate::error::TwinError;
 use crate::fatal::spawn;
-use crate::kind::{Kind, Spec};
-use crate::truth::{Planted, Recorder, thread_id};
+use crate::log::{Recorder, thread_id};
+use crate::spec::Spec;
 
 /// KiB that are written before each fsync, from and to.
 const DRAWN_KB: [usize; 2] = [512, 2_048];

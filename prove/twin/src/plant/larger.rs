@@ -1,12 +1,12 @@
 //! A partition that is several times larger: its weight is in every process' options, and here is who knows it.
 
+use luc_twin_truth::{Kind, Planted};
 use rand::RngExt as _;
 
 use super::{Plant, random};
 use crate::clock::now_ns;
 use crate::error::TwinError;
-use crate::kind::{Kind, Spec};
-use crate::truth::Planted;
+use crate::spec::Spec;
 
 /// How many times, from and to.
 const DRAWN: [u32; 2] = [5, 9];

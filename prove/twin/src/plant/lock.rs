@@ -7,6 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use luc_twin_truth::{Kind, Planted};
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 
@@ -16,8 +17,7 @@ use super::progress::{Progress, Window};
 use super::span::Span;
 use crate::error::TwinError;
 use crate::fatal::spawn;
-use crate::kind::Kind;
-use crate::truth::{Planted, Recorder, thread_id};
+use crate::log::{Recorder, thread_id};
 
 /// How long it is held while a search waits, ms.
 const DRAWN_MS: [u64; 2] = [60, 200];

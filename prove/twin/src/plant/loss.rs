@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use luc_twin_truth::{Kind, Planted};
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 
@@ -10,9 +11,9 @@ use super::progress::{Progress, Window};
 use super::span::Span;
 use crate::error::TwinError;
 use crate::fatal::spawn;
-use crate::kind::{Kind, Spec};
+use crate::log::Recorder;
 use crate::network::{lose, lose_nothing};
-use crate::truth::{Planted, Recorder};
+use crate::spec::Spec;
 
 /// Percent, from and to.
 const DRAWN: [u64; 2] = [4, 12];

@@ -4,9 +4,11 @@ use std::cell::UnsafeCell;
 use std::fmt;
 use std::io;
 
+use luc_twin_truth::WorkKind;
+
 use crate::clock::now_ns;
 use crate::error::TwinError;
-use crate::truth::{Recorder, WorkKind};
+use crate::log::Recorder;
 
 /// A lock without data.
 pub(super) struct Mutex(Box<UnsafeCell<libc::pthread_mutex_t>>);

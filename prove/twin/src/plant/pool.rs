@@ -1,11 +1,12 @@
 //! A back end whose pool is too small.
 
+use luc_twin_truth::{Kind, Planted};
+
 use super::Plant;
 use crate::clock::now_ns;
 use crate::error::TwinError;
-use crate::kind::{Kind, Spec};
 use crate::serve::{Answerer, Serve};
-use crate::truth::Planted;
+use crate::spec::Spec;
 
 /// Workers where no number is given.
 const WORKERS: u32 = 1;

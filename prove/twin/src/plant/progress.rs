@@ -85,8 +85,8 @@ impl Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kind::Kind;
     use crate::plant::random;
+    use luc_twin_truth::Kind;
 
     #[test]
     fn windows_are_in_the_middle_and_differ() {

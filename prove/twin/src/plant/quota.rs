@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use luc_twin_truth::{Kind, Planted};
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 
@@ -12,8 +13,8 @@ use super::progress::{Progress, Window};
 use super::span::Span;
 use crate::error::TwinError;
 use crate::fatal::spawn;
-use crate::kind::{Kind, Spec};
-use crate::truth::{Planted, Recorder};
+use crate::log::Recorder;
+use crate::spec::Spec;
 
 /// Percent of one processor, from and to.
 const DRAWN: [u64; 2] = [2, 6];

@@ -2,12 +2,12 @@
 //!
 //! A front end with a thread for each connection answers one after the other: the second request waits for the first.
 
+use luc_twin_truth::{Kind, Planted};
 use rand::RngExt as _;
 
 use super::random;
 use crate::error::TwinError;
-use crate::kind::{Kind, Spec};
-use crate::truth::Planted;
+use crate::spec::Spec;
 
 /// When a client asked, and by which thread.
 #[derive(Debug, Clone, Copy)]

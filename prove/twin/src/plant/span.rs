@@ -2,10 +2,10 @@
 
 use std::sync::Mutex;
 
+use luc_twin_truth::{Kind, Planted};
+
 use crate::clock::now_ns;
-use crate::kind::Kind;
 use crate::sync::locked;
-use crate::truth::Planted;
 
 /// What becomes a row at the end.
 #[derive(Debug)]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use luc_twin_truth::{Kind, Planted};
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 
@@ -12,8 +13,7 @@ use super::span::Span;
 use crate::clock::now_ns;
 use crate::error::TwinError;
 use crate::fatal::spawn;
-use crate::kind::Kind;
-use crate::truth::{Planted, thread_id};
+use crate::log::thread_id;
 
 /// Milliseconds between two wake-ups, from and to.
 const DRAWN_MS: [u64; 2] = [2, 20];

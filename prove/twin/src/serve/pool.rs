@@ -4,12 +4,13 @@ use std::collections::VecDeque;
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
+use luc_twin_truth::WorkKind;
+
 use super::{Answerer, Server};
 use crate::clock::now_ns;
 use crate::error::TwinError;
 use crate::link::{Sender, split};
 use crate::sync::{Slot, locked};
-use crate::truth::WorkKind;
 use crate::wire::Frame;
 
 /// A request on its way to a worker.

@@ -6,7 +6,8 @@
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 
-use super::row::{Answer, Message, Row, Work, WorkKind};
+use luc_twin_truth::{Answer, Message, Row, Work, WorkKind};
+
 use crate::error::TwinError;
 use crate::socket;
 use crate::sync::locked;

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::truth::{Direction, Folder, Message, MessageKind, Role};
+use crate::folder::Folder;
+use crate::row::{Direction, Message, MessageKind, Role};
 
 /// A question and its answer, at both ends. Times are ns of the machine's one clock.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,9 +4,10 @@ use std::net::SocketAddrV4;
 
 use serde::{Deserialize, Serialize};
 
-use crate::hit::MAX_HITS;
 use crate::kind::Kind;
 
+/// The most documents that a query may ask for.
+pub const MAX_HITS: usize = 16;
 /// Of the files' form; another number is another form.
 pub const VERSION: u32 = 1;
 

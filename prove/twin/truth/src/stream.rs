@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
 
-use crate::truth::{Direction, Folder, Message, Row};
+use crate::folder::Folder;
+use crate::row::{Direction, Message, Row};
 
 /// What does not fit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

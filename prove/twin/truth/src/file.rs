@@ -41,7 +41,11 @@ pub struct Truth {
     pub rows: Vec<Row>,
 }
 
-pub(crate) fn write(path: &Path, truth: &Truth) -> io::Result<()> {
+/// Writes a process' file.
+///
+/// # Errors
+/// The system's.
+pub fn write(path: &Path, truth: &Truth) -> io::Result<()> {
     let mut file = BufWriter::new(File::create(path)?);
     serde_json::to_writer(&mut file, &truth.header)?;
     file.write_all(b"\n")?;
@@ -101,9 +105,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::hit::MAX_HITS;
-    use crate::truth::{
-        Answer, Connection, Direction, Message, MessageKind, Planted, Role, Work, WorkKind,
+    use crate::kind::Kind;
+    use crate::row::{
+        Answer, Connection, Direction, MAX_HITS, Message, MessageKind, Planted, Role, Work,
+        WorkKind,
     };
 
     fn truth() -> Truth {
@@ -155,7 +160,7 @@ mod tests {
                 retransmitted_bytes: 3,
             }),
             Row::Planted(Planted {
-                kind: crate::kind::Kind::Lock,
+                kind: Kind::Lock,
                 from_ns: 1,
                 to_ns: 2,
                 thread: 3,
