@@ -11,6 +11,10 @@ use std::process::Command;
 use crate::error::Error;
 use crate::tools;
 
+/// Where kernels are in a cache. The number is raised when more of a package is unpacked, so that nobody takes what an
+/// earlier version has left.
+const FOLDER: &str = "luc/vm/2";
+
 /// The kernel of a `linux-image` package in the cache: the uncompressed image and its modules.
 #[derive(Clone, Debug)]
 pub struct Kernel {
@@ -83,7 +87,7 @@ fn headers(release: &str) -> Option<PathBuf> {
     folder.join("Makefile").is_file().then_some(folder)
 }
 
-/// `$XDG_CACHE_HOME/luc/vm`, or `~/.cache/luc/vm`.
+/// [`FOLDER`] in `$XDG_CACHE_HOME` or `~/.cache`.
 fn cache_folder() -> Result<PathBuf, Error> {
     let variable = |name| {
         std::env::var_os(name)
@@ -97,7 +101,7 @@ fn cache_folder() -> Result<PathBuf, Error> {
             version: "any".to_owned(),
             reason: "there is no cache folder: set HOME or XDG_CACHE_HOME".to_owned(),
         })?
-        .join("luc/vm");
+        .join(FOLDER);
     fs::create_dir_all(&folder).map_err(|source| Error::File {
         path: folder.clone(),
         source,

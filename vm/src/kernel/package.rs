@@ -8,8 +8,8 @@ use super::{bzimage, headers};
 use crate::error::Error;
 use crate::tools;
 
-/// The parts of a package that a guest can use: file systems, block devices and what they need.
-const PARTS: [&str; 9] = [
+/// The parts of a package that a guest can use: file systems, block devices, networks and what they need.
+const PARTS: [&str; 10] = [
     "arch",
     "block",
     "crypto",
@@ -19,7 +19,10 @@ const PARTS: [&str; 9] = [
     "drivers/virtio",
     "fs",
     "lib",
+    "net",
 ];
+/// Single modules of parts that are large.
+const MODULES: [&str; 1] = ["drivers/net/veth.ko"];
 
 /// The release that `version` stands for.
 pub(super) fn release(version: &str, cache: &Path) -> Result<String, Error> {
@@ -197,6 +200,7 @@ fn extract(package: &Path, release: &str, vmlinuz: &str, work: &Path) -> Result<
         .args(["--wildcards", vmlinuz]);
     tar.arg(format!("*lib/modules/{release}/modules.*"));
     tar.args(PARTS.map(|part| format!("*lib/modules/{release}/kernel/{part}/*")));
+    tar.args(MODULES.map(|module| format!("*lib/modules/{release}/kernel/{module}*")));
     if let Some(stdout) = source.stdout.take() {
         tar.stdin(stdout);
     }
