@@ -281,6 +281,9 @@ pub(crate) struct Run {
     /// Rows of truth that each thread has room for
     #[arg(long, default_value_t = ROWS)]
     rows: usize,
+    /// Wait for a line on the standard input before the first query, when all processes are there
+    #[arg(long)]
+    wait: bool,
     /// A trouble, at a back end that is drawn: cpu[:MS], disk:DIR, journal:DIR, lock[:MS], pool[:W], larger[:TIMES],
     /// tick[:MS], quota[:%], loss[:%], or among clients: share
     #[arg(long = "plant", value_name = "KIND[:HOW]")]
@@ -288,6 +291,11 @@ pub(crate) struct Run {
 }
 
 impl Run {
+    /// Whether somebody says when to begin.
+    pub(crate) fn waits(&self) -> bool {
+        self.wait
+    }
+
     pub(crate) fn options(self) -> Result<RunOptions, TwinError> {
         let program = std::env::current_exe().map_err(|source| TwinError::System {
             what: "finding this program".into(),

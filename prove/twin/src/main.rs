@@ -2,6 +2,7 @@
 
 mod arguments;
 
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -28,11 +29,23 @@ fn run(command: Command) -> Result<(), TwinError> {
         Command::FrontEnd(arguments) => arguments.options().run(),
         Command::Client(arguments) => arguments.options().run(),
         Command::Run(arguments) => {
+            let waits = arguments.waits();
             let options = arguments.options()?;
-            options.run(|| println!("all processes are there"))?;
-            println!("the truth is in {}", options.truth.display());
+            options.run(|| {
+                say("all processes are there");
+                if waits {
+                    // Also the end of the input, or that there is none, says to go on.
+                    let _ = io::stdin().read_line(&mut String::new());
+                }
+            })?;
+            say(&format!("the truth is in {}", options.truth.display()));
             Ok(())
         }
         Command::RemoveCgroup { path } => remove_cgroup_at_end(&path),
     }
+}
+
+/// Prints a line. That nobody reads it any more is no error.
+fn say(line: &str) {
+    let _ = writeln!(io::stdout(), "{line}");
 }

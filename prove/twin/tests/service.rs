@@ -3,10 +3,13 @@
 mod common;
 
 use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::Stdio;
 
-use common::{is_root, run};
+use common::{command, folder, is_root, run};
 use luc_twin::truth::{Direction, Folder, MessageKind, Role, WorkKind, streams, trees};
 use luc_twin::{Corpus, Engine};
+use rustix::time::{ClockId, clock_gettime};
 
 const CLIENTS: u32 = 4;
 const REQUESTS: u32 = 30;
@@ -165,6 +168,35 @@ fn times_of_an_open_loop_do_not_depend_on_answers() {
         });
         assert!(asked.expect("asked").at_ns >= answer.due_ns);
     }
+}
+
+#[test]
+fn queries_begin_when_somebody_says_so() {
+    if !is_root() {
+        return;
+    }
+    let folder = folder();
+    let truth = folder.path().join("truth");
+    let mut run = command(&truth, &arguments(&["--wait", "--plant", "lock"]))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut line = String::new();
+    BufReader::new(run.stdout.take().expect("its output"))
+        .read_line(&mut line)
+        .expect("it says that all processes are there");
+    let now = clock_gettime(ClockId::Monotonic);
+    let now_ns = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
+    // Who records begins here: the lock is held already.
+    let mut input = run.stdin.take().expect("its input");
+    writeln!(input).expect("it waits");
+    assert!(run.wait().expect("ended").success());
+    let folder = Folder::read(&truth).expect("read");
+    let trees = trees(&folder).expect("whole");
+    assert!(trees[0].query.asked_ns > now_ns);
+    let holds = folder.planted().filter(|(_, hold)| hold.from_ns < now_ns);
+    assert_eq!(holds.count(), 1);
 }
 
 #[test]
