@@ -10,6 +10,8 @@ mod folder;
 mod kind;
 mod row;
 mod stream;
+#[cfg(test)]
+mod tests;
 mod tree;
 
 pub use file::{Truth, TruthError, read, write};
