@@ -58,19 +58,19 @@ impl Sender {
     /// Sends a message.
     pub(crate) fn send(&mut self, frame: &Frame, recorder: &Recorder) -> Result<(), TwinError> {
         frame.encode(&mut self.bytes);
-        let at_ns = now_ns();
+        // Before the call: the last answer may end the run before this thread goes on.
+        recorder.message(row(
+            frame,
+            (Direction::Sent, self.ends),
+            (now_ns(), self.first_byte, self.bytes.len()),
+            recorder,
+        ));
         self.stream
             .write_all(&self.bytes)
             .map_err(TwinError::system(format!(
                 "sending to {}",
                 self.ends.remote
             )))?;
-        recorder.message(row(
-            frame,
-            (Direction::Sent, self.ends),
-            (at_ns, self.first_byte, self.bytes.len()),
-            recorder,
-        ));
         self.first_byte += self.bytes.len() as u64;
         Ok(())
     }

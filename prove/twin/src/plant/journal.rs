@@ -47,7 +47,7 @@ impl Journal {
         let bytes = random.random_range(DRAWN_KB[0]..=DRAWN_KB[1]) << 10;
         let pause = Duration::from_micros(random.random_range(PAUSE_US[0]..=PAUSE_US[1]));
         let journal = Self {
-            progress: Progress::new(vec![window.from, window.to + 1]),
+            progress: Progress::new(),
             lock: Arc::new(Mutex::new()),
             span: Arc::new(Span::new(Kind::Journal, bytes as u64)),
         };
@@ -98,7 +98,7 @@ impl Indexer {
         let bytes = vec![0x5a; self.bytes];
         let mut at = 0;
         self.progress.wait_for(self.window.from);
-        while !self.progress.is_reached(self.window.to + 1) {
+        while self.progress.seen() <= self.window.to {
             let held = self.lock.lock()?;
             self.span.begin();
             if at >= FILE_BYTES {

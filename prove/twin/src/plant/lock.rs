@@ -41,9 +41,8 @@ impl Lock {
         let drawn_ms = random.random_range(DRAWN_MS[0]..=DRAWN_MS[1]);
         let held = Duration::from_millis(how_ms.unwrap_or(drawn_ms));
         let strength_ns = u64::try_from(held.as_nanos()).unwrap_or(u64::MAX);
-        let marks = holds.iter().flat_map(|hold| [hold - 1, *hold]).collect();
         let plant = Self {
-            progress: Progress::new(marks),
+            progress: Progress::new(),
             lock: Arc::new(Mutex::new()),
             spans: [0; 2].map(|_| Arc::new(Span::new(Kind::Lock, strength_ns))),
         };

@@ -1,5 +1,6 @@
 //! How far a run is: counted in searches, so that a plant meets requests however fast the machine is.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use rand::RngExt as _;
@@ -32,58 +33,70 @@ impl Window {
         }
     }
 
+    /// How many searches it has.
+    pub(super) fn length(&self) -> u64 {
+        self.to - self.from + 1
+    }
+
     pub(super) fn has(&self, ordinal: u64) -> bool {
         (self.from..=self.to).contains(&ordinal)
     }
 }
 
-/// Tells threads of a plant how many searches have come.
+/// Tells one thread of a plant how many searches have come.
 #[derive(Debug)]
 pub(super) struct Progress {
-    /// Of these alone somebody is told, sorted.
-    marks: Vec<u64>,
-    reached: Mutex<u64>,
+    /// The last search.
+    seen: AtomicU64,
+    /// Which one the thread waits for.
+    awaited: AtomicU64,
+    turn: Mutex<()>,
     changed: Condvar,
 }
 
 impl Progress {
-    pub(super) fn new(mut marks: Vec<u64>) -> Arc<Self> {
-        marks.sort_unstable();
+    pub(super) fn new() -> Arc<Self> {
         Arc::new(Self {
-            marks,
-            reached: Mutex::new(0),
+            seen: AtomicU64::new(0),
+            awaited: AtomicU64::new(u64::MAX),
+            turn: Mutex::new(()),
             changed: Condvar::new(),
         })
     }
 
     /// The `ordinal`th search is there.
     pub(super) fn reach(&self, ordinal: u64) {
-        if self.marks.binary_search(&ordinal).is_ok() {
-            let mut reached = locked(&self.reached);
-            *reached = ordinal.max(*reached);
+        self.seen.fetch_max(ordinal, Ordering::SeqCst);
+        // The thread says what it waits for before it looks at what has come: one of both sees the other.
+        if ordinal >= self.awaited.load(Ordering::SeqCst) {
+            let _turn = locked(&self.turn);
             self.changed.notify_all();
         }
     }
 
-    /// Whether a mark has been reached.
-    pub(super) fn is_reached(&self, mark: u64) -> bool {
-        *locked(&self.reached) >= mark
+    /// How many searches have come.
+    pub(super) fn seen(&self) -> u64 {
+        self.seen.load(Ordering::SeqCst)
     }
 
-    /// Waits for one of the marks.
-    pub(super) fn wait_for(&self, mark: u64) {
-        let mut reached = locked(&self.reached);
-        while *reached < mark {
-            reached = self
+    /// Waits until so many searches have come.
+    pub(super) fn wait_for(&self, ordinal: u64) {
+        let mut turn = locked(&self.turn);
+        self.awaited.store(ordinal, Ordering::SeqCst);
+        while self.seen() < ordinal {
+            turn = self
                 .changed
-                .wait(reached)
+                .wait(turn)
                 .unwrap_or_else(PoisonError::into_inner);
         }
+        self.awaited.store(u64::MAX, Ordering::SeqCst);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
+
     use super::*;
     use crate::plant::random;
     use luc_twin_truth::Kind;
@@ -102,12 +115,25 @@ mod tests {
     }
 
     #[test]
-    fn marks_are_told() {
-        let progress = Progress::new(vec![7, 3]);
-        progress.reach(2);
-        assert!(!progress.is_reached(1));
-        progress.reach(3);
-        progress.wait_for(3);
-        assert!(progress.is_reached(3) && !progress.is_reached(7));
+    fn a_thread_is_woken_when_its_search_has_come() {
+        let progress = Progress::new();
+        progress.wait_for(0);
+        let same = Arc::clone(&progress);
+        let waiter = thread::spawn(move || {
+            same.wait_for(3);
+            let woken = same.seen();
+            same.wait_for(200);
+            [woken, same.seen()]
+        });
+        // In no order, as from several threads.
+        for ordinal in [2, 1, 4, 3] {
+            progress.reach(ordinal);
+        }
+        for ordinal in 5..=200 {
+            progress.reach(ordinal);
+        }
+        let [woken, end] = waiter.join().expect("joined");
+        assert!(woken >= 3);
+        assert_eq!(end, 200);
     }
 }

@@ -41,7 +41,7 @@ impl Quota {
         let cgroup = cgroup.ok_or_else(|| spec.wrong("--cgroup must say which cgroup this is"))?;
         let file = cgroup.join(FILE);
         let quota = Self {
-            progress: Progress::new(vec![window.from, window.to]),
+            progress: Progress::new(),
             span: Arc::new(Span::new(Kind::Quota, percent)),
         };
         let (progress, span) = (Arc::clone(&quota.progress), Arc::clone(&quota.span));
