@@ -5,7 +5,8 @@
  * Only a thread that sleeps uninterruptibly, or in a system call that does not
  * say why, costs a stack. Others are told by the system call, and if they are
  * brief they are summed per thread: a program that switches 100,000 times a
- * second would otherwise pay for 100,000 records.
+ * second would otherwise pay for 100,000 records. Where several hosts are put
+ * together it does: who woke whom tells for which request a thread has worked.
  */
 #ifndef LUC_SCHED_H
 #define LUC_SCHED_H
@@ -234,6 +235,16 @@ static __always_inline void summarize_wait(struct task_struct *task, struct thre
 	summarize(&key, thread->cgroup, duration_ns);
 }
 
+/* Whether a wait is summed if it was brief. */
+static __always_inline bool may_be_summed(struct hot *hot)
+{
+	if (hot->stack || hot->in_sync || hot->off_state == WAIT_UNINTERRUPTIBLE)
+		return false;
+	/* Nobody ends a sleep for a time, or the wait for a processor. */
+	return !config.wake_ups || hot->off_brief == BRIEF_SLEEP ||
+	       hot->off_brief == BRIEF_PREEMPTED;
+}
+
 static __always_inline void arrive(struct task_struct *task, struct hot *hot, u64 clock)
 {
 	/* Clocks of two processors may differ by a little. */
@@ -241,8 +252,7 @@ static __always_inline void arrive(struct task_struct *task, struct hot *hot, u6
 	struct thread *thread;
 	bool brief;
 
-	brief = !hot->stack && !hot->in_sync && duration_ns < config.brief_ns &&
-		hot->off_state != WAIT_UNINTERRUPTIBLE;
+	brief = duration_ns < config.brief_ns && may_be_summed(hot);
 	if (!brief || add_brief(task, hot, clock, duration_ns)) {
 		thread = thread_of(task);
 		if (thread) {

@@ -338,6 +338,8 @@ plain! {
         receive_ends: u32,
         send_begins: u32,
         send_ends: u32,
+        wake_ups: u32,
+        reserved: u32,
         call_class: [u8; SYSCALLS],
         call_test: [u8; SYSCALLS],
         brief_class: [u8; SYSCALLS],

@@ -191,6 +191,8 @@ fn config(
         receive_ends: u32::from(capability.has("sock_recv_length")),
         send_begins: u32::from(capability.has("tcp_sendmsg_locked")),
         send_ends: u32::from(capability.has("sock_send_length")),
+        wake_ups: u32::from(options.network),
+        reserved: 0,
         call_class: [0; SYSCALLS],
         call_test: [0; SYSCALLS],
         brief_class: [0; SYSCALLS],

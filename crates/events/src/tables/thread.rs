@@ -37,7 +37,9 @@ table! {
 table! {
     /// Brief waits of one thread and one cause, summed: waits below a threshold (1 ms, in the
     /// recorder) whose cause was told without a stack and that were not inside a sync. They are in no row
-    /// of `wait`, so that an account of a thread needs both. Complete at `until_ns`.
+    /// of `wait`, so that an account of a thread needs both. Where the network is recorded, only sleeps
+    /// for a time and waits for a processor are summed: who ended another wait tells for which request it
+    /// worked. Complete at `until_ns`.
     pub struct BriefWait in "brief_wait" by until_ns {
         /// The thread.
         pub thread: Pid,

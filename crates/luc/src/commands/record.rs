@@ -46,7 +46,8 @@ pub(crate) struct Args {
     summary: bool,
 
     /// Record what the network carries, too: sends and receives on TCP connections, packets and the clocks, by which
-    /// the traces of several hosts are put together. Connections and packets are recorded of all processes
+    /// the traces of several hosts are put together. Connections and packets are recorded of all processes, and brief waits
+    /// are not summed if a thread ended them
     #[arg(long, conflicts_with = "summary")]
     fleet: bool,
 

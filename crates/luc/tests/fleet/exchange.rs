@@ -25,7 +25,7 @@ pub(crate) const ANSWER: usize = 300;
 /// Where the front end and the back end listen.
 const FRONT_END: u16 = 7002;
 const BACK_END: u16 = 7003;
-/// What the back end takes. Waits below 1 ms have no rows.
+/// What the back end takes.
 const WORK: Duration = Duration::from_millis(3);
 
 fn send(mut stream: &TcpStream, bytes: usize) {
