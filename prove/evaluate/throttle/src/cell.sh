@@ -141,9 +141,9 @@ learn() {
 	"$LUC" throttle learn --for "$2" --json "$MNT" >"$OUT/$1.json" || fail "luc throttle learn failed"
 }
 
-# A drive reads on after the last read, into its buffer: into the file behind it, which the next cell may read. It forgets
-# that when it reads elsewhere: at its end, where no file lies.
-forget_ahead() {
+# Empties the drive's buffer. A drive reads ahead after the last read, maybe into the file that the next cell reads. It
+# drops what it has read ahead when it reads elsewhere. No file lies at the disk's end.
+drop_read_ahead() {
 	local sectors
 	sectors=$(cat "/sys/block/$DEVICE/size")
 	dd if="/dev/$DEVICE" of=/dev/null bs=4096 count=1 skip=$((sectors / 8 - 1)) iflag=direct status=none
@@ -175,7 +175,7 @@ cell() {
 	if [ -n "$BEFORE" ]; then bash -c "$BEFORE" || fail "the files cannot be put back"; fi
 	sync
 	echo 3 >/proc/sys/vm/drop_caches
-	forget_ahead
+	drop_read_ahead
 	cat "/sys/block/$DEVICE/stat" >"$OUT/$name.disk"
 	# shellcheck disable=SC2086
 	case $9 in

@@ -101,8 +101,8 @@ impl Group {
         Ok(())
     }
 
-    /// Whether a rival may be the best where files lie elsewhere, by what it has reached so far: the best of all, or of
-    /// those with the usual `timeout_sync`. What is not an arm is held against no scheduler at all, too.
+    /// Whether a rival may be the best at further places, by its medians so far: against the best of all, or of those
+    /// with the usual `timeout_sync`. On a disk without an arm targets compare with `none`, so that is always kept.
     pub(super) fn is_near_best(&self, rival: &str) -> bool {
         if rival == PLAIN && self.mix.model != Model::Hdd {
             return true;
