@@ -22,8 +22,7 @@ use luc_units::format_size;
 use super::error::SweepError;
 use super::plan::{Plan, Target, least_bytes};
 
-pub use about::DeviceAbout;
-pub(crate) use about::shown_size;
+pub use about::{DeviceAbout, shown_size};
 pub(super) use held::Held;
 use identity::Signature;
 pub(super) use identity::{identified, own_identity};

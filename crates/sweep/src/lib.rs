@@ -8,22 +8,17 @@
 //!   gated.
 //! - `report` has medians, intervals and ratios, `explain` the counters that the figure is correlated with; `page` draws
 //!   both, `parquet` has all repeats as tables.
-//! - [`selection`] says which of several candidates is best and how sure that is, [`advise`] what follows for a workload
-//!   on a device.
 
-pub mod advise;
 mod axis;
 mod best;
 mod cleanup;
 mod counters;
 mod device;
-mod digits;
 mod environment;
 mod error;
 mod explain;
 mod gateable;
 mod guests;
-mod hint;
 mod journal;
 #[cfg(test)]
 mod made_up;
@@ -36,7 +31,6 @@ mod points;
 mod power;
 mod report;
 mod run;
-pub mod selection;
 mod time_scale;
 
 use std::collections::HashMap;
@@ -51,19 +45,19 @@ pub use best::Group;
 pub use cleanup::{Restored, clean_up, name_of, restore_left};
 pub use counters::Counters;
 pub use device::DeviceAbout;
-pub(crate) use device::shown_size;
+pub use device::shown_size;
 pub use environment::Environment;
 pub use error::SweepError;
 pub use explain::{ComponentReport, CounterReport, Explanation};
 pub use guests::{Needs as GuestNeeds, needs as guest_needs};
 pub use journal::{Discarded, Failure, Record};
-pub(crate) use options::option_value;
+pub use options::option_value;
 pub use page::page;
 pub use plan::{
     Batching, Bench, CopyOut, Disk, OwnDisk, Plan, Policy, Scheduler, Size, Span, Stop, Target,
     VirtualTime, Workload,
 };
-pub(crate) use plan::{LARGEST_GUEST_DISK_BYTES, distribution_has, kernel_has, least_bytes};
+pub use plan::{LARGEST_GUEST_DISK_BYTES, distribution_has, kernel_has, least_bytes};
 pub use points::Point;
 pub use report::{PointEnergy, PointReport, Ratio, Report};
 

@@ -6,9 +6,9 @@ use luc_workload::units::{duration_ns, file_size_bytes, seconds_ns};
 use toml::Value;
 
 use super::error::SweepError;
-use super::hint::meant;
 use super::plan::Bench;
 use super::time_scale::TimeScale;
+use luc_workload::nearest::meant;
 
 /// What a value must be.
 #[derive(Debug, Clone, Copy)]
@@ -82,7 +82,7 @@ const INITIAL_WRITE: &[(&str, Kind)] = &[
 ];
 
 /// A value as a plan has it, from the text of a command line.
-pub(crate) fn option_value(text: &str) -> Value {
+pub fn option_value(text: &str) -> Value {
     match text {
         "true" => Value::Boolean(true),
         "false" => Value::Boolean(false),

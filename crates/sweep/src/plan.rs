@@ -26,11 +26,11 @@ mod virtual_time;
 mod workload;
 
 pub use disk::{Disk, OwnDisk};
-pub(crate) use file_systems::{distribution_has, kernel_has, least_bytes};
+pub use file_systems::{distribution_has, kernel_has, least_bytes};
 pub use policy::{Batching, CopyOut, Policy};
 pub use quantity::{Size, Span};
 pub use scheduler::Scheduler;
-pub(crate) use virtual_time::LARGEST_GUEST_DISK_BYTES;
+pub use virtual_time::LARGEST_GUEST_DISK_BYTES;
 pub(super) use virtual_time::LONGEST_HOLD_US;
 pub use virtual_time::VirtualTime;
 pub(super) use workload::Figure;
@@ -208,7 +208,10 @@ impl Plan {
     }
 
     /// A plan that was made by a program, if it is right.
-    pub(crate) fn checked(self) -> Result<Self, SweepError> {
+    ///
+    /// # Errors
+    /// [`SweepError`], naming the value.
+    pub fn checked(self) -> Result<Self, SweepError> {
         self.check()?;
         Ok(self)
     }

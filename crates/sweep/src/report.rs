@@ -15,12 +15,12 @@ pub use energy::PointEnergy;
 
 use super::axis::Axis;
 use super::best::{self, Group};
-use super::digits::FourDigits;
 use super::explain::{Explanation, explain};
 use super::journal::{Failure, Record, Results};
 use super::order::Schedule;
 use super::plan::{Plan, VirtualTime};
 use super::points::Point;
+use luc_units::figures::FourDigits;
 
 /// A whole sweep.
 #[derive(Debug, Serialize)]

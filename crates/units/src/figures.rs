@@ -129,6 +129,17 @@ pub fn utc(seconds: u64) -> String {
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
 }
 
+/// A figure with about four digits, as tables show it.
+#[derive(Debug, Clone, Copy)]
+pub struct FourDigits(pub f64);
+
+impl fmt::Display for FourDigits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = (3 - self.0.abs().max(1e-9).log10().floor() as i32).clamp(0, 9);
+        write!(f, "{:.*}", digits.unsigned_abs() as usize, self.0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,3 +8,12 @@ pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&
         .min()
         .map(|(_, name)| name)
 }
+
+/// `; did you mean 'x'?`, if any name looks like the one given; else all names.
+#[must_use]
+pub fn meant(given: &str, known: &[&str]) -> String {
+    match nearest(given, known.iter().copied()) {
+        Some(name) => format!("; did you mean '{name}'?"),
+        None => format!("; there are {}", known.join(", ")),
+    }
+}

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
+use luc_advise::{Answer, Device, Place, Request, prepare};
 use luc_power::energy;
 use luc_sweep::Policy;
-use luc_sweep::advise::{Answer, Device, Place, Request, prepare};
 use luc_units::parse_duration_ns;
 
 use super::INTERRUPTED;
@@ -187,7 +187,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
         }
     });
     bar.finish_and_clear();
-    let report = report.map_err(luc_sweep::advise::AdviseError::from)?;
+    let report = report.map_err(luc_advise::AdviseError::from)?;
     let answer = Answer::of(&prepared, &report);
     if args.json {
         writeln!(stdout(), "{}", serde_json::to_string_pretty(&answer)?)?;

@@ -33,7 +33,7 @@ impl DeviceAbout {
     ///
     /// # Errors
     /// [`SweepError::Device`]: it is no block device.
-    pub(crate) fn of(path: &Path, sysfs: &Path) -> Result<Self, SweepError> {
+    pub fn of(path: &Path, sysfs: &Path) -> Result<Self, SweepError> {
         Ok(Self::read(&Block::open(path, sysfs)?))
     }
 
@@ -95,8 +95,8 @@ impl fmt::Display for DeviceAbout {
     }
 }
 
-/// To be read, not computed with.
-pub(crate) fn shown_size(bytes: u64) -> String {
+/// A device's size for people, rounded.
+pub fn shown_size(bytes: u64) -> String {
     for (unit, scale) in [("TiB", 1_u64 << 40), ("GiB", 1 << 30)] {
         if bytes >= scale {
             return format!("{:.1} {unit}", bytes as f64 / scale as f64);

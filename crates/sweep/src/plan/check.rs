@@ -10,7 +10,6 @@ use luc_units::parse_duration_ns;
 use luc_workload::filebench;
 
 use super::super::error::SweepError;
-use super::super::hint::meant;
 use super::super::options;
 use super::super::power::open_latency;
 use super::super::time_scale::TimeScale;
@@ -18,7 +17,8 @@ use super::file_systems::kernel_has;
 use super::unique::unique;
 use super::virtual_time::check_host;
 use super::{Bench, Disk, Plan, Policy, Stop, Target, Workload};
-use crate::selection::FEWEST_ROUNDS;
+use luc_selection::FEWEST_ROUNDS;
+use luc_workload::nearest::meant;
 
 impl Plan {
     pub(super) fn check(&self) -> Result<(), SweepError> {

@@ -16,13 +16,13 @@ pub(super) const FILE_SYSTEMS: [(&str, u64); 7] = [
 ];
 
 /// The least device that its mkfs takes, bytes; `None` of one that is not known.
-pub(crate) fn least_bytes(name: &str) -> Option<u64> {
+pub fn least_bytes(name: &str) -> Option<u64> {
     let known = FILE_SYSTEMS.iter().find(|(known, _)| *known == name);
     known.map(|(_, least)| *least)
 }
 
 /// Whether the kernel that runs can mount it: it knows it by now, or has a module for it.
-pub(crate) fn kernel_has(name: &str) -> bool {
+pub fn kernel_has(name: &str) -> bool {
     let known = fs::read_to_string("/proc/filesystems").unwrap_or_default();
     if known.split_whitespace().any(|word| word == name) {
         return true;
@@ -35,7 +35,7 @@ pub(crate) fn kernel_has(name: &str) -> bool {
 }
 
 /// Whether a distribution's kernel of that version, as `6.1`, has it: Linux 6.13 removed ReiserFS.
-pub(crate) fn distribution_has(version: &str, name: &str) -> bool {
+pub fn distribution_has(version: &str, name: &str) -> bool {
     let mut numbers = version
         .split(|c: char| !c.is_ascii_digit())
         .map(|part| part.parse().unwrap_or(0));
@@ -45,7 +45,7 @@ pub(crate) fn distribution_has(version: &str, name: &str) -> bool {
 
 impl Target {
     /// What a power cut may cost on it, beyond what the program risks itself.
-    pub(crate) fn danger(&self) -> Option<&'static str> {
+    pub fn danger(&self) -> Option<&'static str> {
         let options = |text: &str| -> Vec<String> {
             let words = text.split(|c: char| c == ',' || c.is_whitespace());
             words.map(str::to_owned).collect()

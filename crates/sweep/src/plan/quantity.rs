@@ -45,7 +45,7 @@ impl Size {
     }
 
     /// Of a number of bytes.
-    pub(crate) fn of_bytes(bytes: u64) -> Self {
+    pub fn of_bytes(bytes: u64) -> Self {
         Self {
             text: format_size(bytes),
             bytes,

@@ -9,7 +9,7 @@ use super::{Disk, Target};
 use crate::device::own_identity;
 use crate::error::SweepError;
 use crate::guests::needs;
-use crate::hint::meant;
+use luc_workload::nearest::meant;
 
 impl Target {
     pub(super) fn check(&self, disk: &Disk) -> Result<(), SweepError> {

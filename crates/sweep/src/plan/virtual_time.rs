@@ -6,16 +6,16 @@ use luc_units::format_size;
 use serde::{Deserialize, Serialize};
 
 use super::super::error::SweepError;
-use super::super::hint::meant;
 use super::file_systems::distribution_has;
 use super::policy::SETTINGS;
 use super::unique::unique;
 use super::{Disk, Plan, Policy, Span, Target, Workload, is_default};
+use luc_workload::nearest::meant;
 
 /// Files are made and written in a guest's memory, so its disk is no larger than this.
 const LARGEST_DISK_BYTES: u64 = 1 << 30;
 /// The same of one that has a model.
-pub(crate) const LARGEST_GUEST_DISK_BYTES: u64 = 4 << 30;
+pub const LARGEST_GUEST_DISK_BYTES: u64 = 4 << 30;
 /// What a benchmark and its pages need of a guest's memory.
 const LEAST_MEMORY_BYTES: u64 = 16 << 20;
 /// Speeds at which no time has to be stretched: an instruction takes a whole power of two of nanoseconds.
@@ -60,7 +60,7 @@ fn jobs() -> usize {
 
 impl VirtualTime {
     /// On the distribution's `kernel`, as `6.1`, at one speed.
-    pub(crate) fn of(version: &str, mips: u64) -> Self {
+    pub fn of(version: &str, mips: u64) -> Self {
         Self {
             kernel: version.to_owned(),
             mips: vec![mips],

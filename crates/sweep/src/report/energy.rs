@@ -6,9 +6,9 @@ use luc_power::energy::About;
 use luc_stats::{Goal, MedianInterval};
 use serde::Serialize;
 
-use super::super::digits::FourDigits;
 use super::super::journal::Record;
 use super::super::points::Point;
+use luc_units::figures::FourDigits;
 
 /// Energy of a point's repeats, with 95 % intervals; `None` of fewer than 6.
 #[derive(Debug, Serialize)]

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{Bounds, Comparison, Method, Name, Ranking, Selection, Side, Verdict};
-use crate::digits::FourDigits;
+use luc_units::figures::FourDigits;
 
 /// A selection to be shown, with what its figure is counted in.
 #[derive(Debug)]

@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use super::candidates::{NotTried, commands};
 use super::request::Prepared;
-use crate::selection::{Comparison, Method, Ranking, Selection, Side, Verdict};
-use crate::{DeviceAbout, Plan, Policy, Report, Target};
+use luc_selection::{Comparison, Method, Ranking, Selection, Side, Verdict};
+use luc_sweep::{DeviceAbout, Plan, Policy, Report, Target};
 
 /// Advice.
 #[derive(Debug, Serialize)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::candidates::{NotTried, that_fit};
 use super::error::AdviseError;
-use crate::{DeviceAbout, Target, shown_size};
+use luc_sweep::{DeviceAbout, Target, shown_size};
 
 /// What the user says of a device, all of which may go.
 #[derive(Debug, Clone)]

@@ -4,7 +4,7 @@ use luc_host::memory::available_bytes;
 use luc_units::{format_size, parse_size_bytes};
 
 use super::error::AdviseError;
-use crate::{Disk, LARGEST_GUEST_DISK_BYTES, Size};
+use luc_sweep::{Disk, LARGEST_GUEST_DISK_BYTES, Size};
 
 /// What file systems take beside the files, and what a run adds.
 const ROOM_BYTES: u64 = 2 << 30;

@@ -5,8 +5,10 @@ use luc_units::format_size;
 use serde::Serialize;
 
 use super::error::AdviseError;
-use crate::hint::meant;
-use crate::{Policy, Target, distribution_has, guest_needs, kernel_has, least_bytes, shown_size};
+use luc_sweep::{
+    Policy, Target, distribution_has, guest_needs, kernel_has, least_bytes, shown_size,
+};
+use luc_workload::nearest::meant;
 
 /// A file system, where it is found, and options for it.
 struct FileSystem {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use luc_workload::filebench::FilebenchError;
 use luc_workload::traced::TracedError;
 
-use crate::SweepError;
+use luc_sweep::SweepError;
 
 /// A request that cannot be met.
 #[derive(Debug, thiserror::Error)]

@@ -9,7 +9,7 @@ use super::devices::Device;
 use super::disks;
 use super::error::AdviseError;
 use super::workload::Asked;
-use crate::{DeviceAbout, Disk, Plan, Policy, Stop, Target, VirtualTime};
+use luc_sweep::{DeviceAbout, Disk, Plan, Policy, Stop, Target, VirtualTime};
 
 /// What somebody asks.
 #[derive(Debug, Clone)]

@@ -9,7 +9,7 @@ use luc_workload::traced::{self, Derived};
 use toml::Value;
 
 use super::error::AdviseError;
-use crate::{Bench, Workload, option_value};
+use luc_sweep::{Bench, Workload, option_value};
 
 /// Built-in workloads with their clients, where the user says nothing.
 const BUILT_IN: [(&str, Bench, usize); 4] = [
