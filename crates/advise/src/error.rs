@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use luc_workload::filebench::FilebenchError;
-use luc_workload::traced::TracedError;
+use luc_filebench::FilebenchError;
+use luc_filebench::traced::TracedError;
 
 use luc_sweep::SweepError;
 

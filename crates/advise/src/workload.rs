@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use luc_workload::filebench;
+use luc_filebench::traced::{self, Derived};
 use luc_workload::nearest::nearest;
-use luc_workload::traced::{self, Derived};
 use toml::Value;
 
 use super::error::AdviseError;
@@ -53,18 +52,18 @@ impl Asked<'_> {
         if Path::new(file).is_dir() {
             return self.trace(Path::new(file));
         }
-        if filebench::stock(file).is_none() && !Path::new(file).is_file() {
+        if luc_filebench::stock(file).is_none() && !Path::new(file).is_file() {
             let names = BUILT_IN
                 .iter()
                 .map(|known| known.0)
-                .chain(filebench::stock_names());
+                .chain(luc_filebench::stock_names());
             let hint = nearest(file, names).map(|name| format!("; did you mean '{name}'?"));
             return Err(AdviseError::UnknownWorkload {
                 given: self.given.to_owned(),
                 hint: hint.unwrap_or_default(),
             });
         }
-        self.personality(file, filebench::text(file)?)
+        self.personality(file, luc_filebench::text(file)?)
     }
 
     fn built_in(&self, name: &str, bench: Bench, threads: usize) -> Result<Resolved, AdviseError> {
@@ -150,7 +149,7 @@ impl Asked<'_> {
             .iter()
             .map(|pair| pair.replace("{threads}", &threads.to_string()))
             .collect();
-        let parsed = filebench::Workload::parse(file, &text, &given)?;
+        let parsed = luc_filebench::Workload::parse(file, &text, &given)?;
         let mut options = BTreeMap::new();
         let seconds = match self.seconds {
             None if parsed.ends_by_itself() => None,

@@ -3,9 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use luc_filebench::FilebenchError;
 use luc_power::frequency::FrequencyError;
 use luc_workload::BenchError;
-use luc_workload::filebench::FilebenchError;
 
 /// The action of reading what root restores by.
 pub(super) const TRUST: &str = "trust";

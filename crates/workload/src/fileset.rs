@@ -15,7 +15,7 @@ const BUSY: u32 = 1 << 30;
 
 /// What to pick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub enum Wanted {
     /// A file that exists.
     Existing,
     /// A file that exists and that no client has open.
@@ -26,7 +26,7 @@ pub(crate) enum Wanted {
 
 /// The state of the files, shared with forked processes.
 #[derive(Debug)]
-pub(crate) struct Fileset {
+pub struct Fileset {
     /// Per file: exists, busy, and the number of opens in the low bits.
     files: SharedSlice<AtomicU32>,
     /// Where the next pick of an existing, and of a missing, file begins.
@@ -35,7 +35,10 @@ pub(crate) struct Fileset {
 
 impl Fileset {
     /// Names of which none exists yet.
-    pub(crate) fn new(entries: usize) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// There is no memory for them.
+    pub fn new(entries: usize) -> io::Result<Self> {
         Ok(Self {
             files: SharedSlice::new(entries)?,
             rotors: SharedSlice::new(2)?,
@@ -43,13 +46,13 @@ impl Fileset {
     }
 
     /// Says that file `index` was made in advance.
-    pub(crate) fn set_existing(&self, index: usize) {
+    pub fn set_existing(&self, index: usize) {
         self.files[index].store(EXISTS, Ordering::Relaxed);
     }
 
     /// Picks a file and makes it busy; the caller then ends with one of the methods below. Waits
     /// while all candidates are busy, which lasts for one call; `None` if there is no candidate.
-    pub(crate) fn pick(&self, wanted: Wanted) -> Option<usize> {
+    pub fn pick(&self, wanted: Wanted) -> Option<usize> {
         let rotor = &self.rotors[usize::from(wanted == Wanted::Missing)];
         loop {
             let start = rotor.load(Ordering::Relaxed) as usize;
@@ -79,7 +82,7 @@ impl Fileset {
     }
 
     /// As [`Fileset::pick`], but from `start` on and without the rotor.
-    pub(crate) fn pick_from(&self, wanted: Wanted, start: usize) -> Option<usize> {
+    pub fn pick_from(&self, wanted: Wanted, start: usize) -> Option<usize> {
         loop {
             let count = self.files.len();
             let mut candidates = (0..count)
@@ -95,7 +98,7 @@ impl Fileset {
     }
 
     /// Makes file `index` busy if it is of the wanted kind and not busy; whether it was.
-    pub(crate) fn claim(&self, index: usize, wanted: Wanted) -> bool {
+    pub fn claim(&self, index: usize, wanted: Wanted) -> bool {
         let claimed = |state| (matches(state, wanted) && state & BUSY == 0).then_some(state | BUSY);
         self.files[index]
             .fetch_update(Ordering::Acquire, Ordering::Relaxed, claimed)
@@ -103,33 +106,33 @@ impl Fileset {
     }
 
     /// The picked file has neither been opened nor changed.
-    pub(crate) fn release(&self, index: usize) {
+    pub fn release(&self, index: usize) {
         self.files[index].fetch_and(!BUSY, Ordering::Release);
     }
 
     /// Whether a client has file `index` open.
-    pub(crate) fn is_open(&self, index: usize) -> bool {
+    pub fn is_open(&self, index: usize) -> bool {
         self.files[index].load(Ordering::Relaxed) & !(EXISTS | BUSY) != 0
     }
 
     /// The picked file has been opened or created: it exists, is open once more, no longer busy.
-    pub(crate) fn opened(&self, index: usize) {
+    pub fn opened(&self, index: usize) {
         let opens = self.files[index].load(Ordering::Relaxed) & !(EXISTS | BUSY);
         self.files[index].store(EXISTS | (opens + 1), Ordering::Release);
     }
 
     /// The picked file has been made, and nobody has it open.
-    pub(crate) fn made(&self, index: usize) {
+    pub fn made(&self, index: usize) {
         self.files[index].store(EXISTS, Ordering::Release);
     }
 
     /// The picked file has been deleted.
-    pub(crate) fn deleted(&self, index: usize) {
+    pub fn deleted(&self, index: usize) {
         self.files[index].store(0, Ordering::Release);
     }
 
     /// A file that [`Fileset::opened`] has been called for is closed.
-    pub(crate) fn closed(&self, index: usize) {
+    pub fn closed(&self, index: usize) {
         // Another client may open the file meanwhile and makes it busy for that.
         let busy = |state: u32| state & BUSY != 0;
         while self.files[index]

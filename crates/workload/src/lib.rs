@@ -1,17 +1,14 @@
 //! Workloads: clients that work on files, and what each operation takes.
 //!
-//! [`workloads`] has our own, each modelled on a known benchmark. [`filebench`] runs Filebench's language. [`traced`]
-//! turns a recorded trace into a text in that language. [`workers`] starts clients as threads or processes,
-//! [`latency`] measures their operations, [`scratch`] makes the directory that they work in.
+//! [`workloads`] has our own, each modelled on a known benchmark. [`workers`] starts clients as threads or processes,
+//! [`latency`] measures their operations, [`scratch`] makes the directory that they work in, [`fileset`] its files.
 
 pub mod error;
-pub mod filebench;
-mod fileset;
+pub mod fileset;
 pub mod latency;
 pub mod nearest;
 pub mod scratch;
 mod shared;
-pub mod traced;
 pub mod units;
 pub mod workers;
 pub mod workloads;

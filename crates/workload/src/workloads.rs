@@ -17,7 +17,7 @@ use crate::error::BenchError;
 use crate::workers::Failure;
 
 /// Turns a client's failure into what the user reads.
-pub(crate) fn explain(directory: &Path, operations: &[&str], failure: Failure) -> BenchError {
+pub fn explain(directory: &Path, operations: &[&str], failure: Failure) -> BenchError {
     match failure {
         Failure::Other(error) => error,
         Failure::Fault(fault) => {
@@ -32,7 +32,10 @@ pub(crate) fn explain(directory: &Path, operations: &[&str], failure: Failure) -
 }
 
 /// Lets this process hold `files` files and a few more open.
-pub(crate) fn raise_file_limit(files: usize) -> Result<(), BenchError> {
+///
+/// # Errors
+/// [`BenchError`]: the hard limit is below that.
+pub fn raise_file_limit(files: usize) -> Result<(), BenchError> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let wanted = files as u64 + 64;
     let limit = getrlimit(Resource::Nofile);

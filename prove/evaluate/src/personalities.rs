@@ -11,8 +11,8 @@ use std::sync::mpsc;
 use std::thread;
 
 use luc_claims::report::{Page, Table, Target, number};
+use luc_filebench::reference::{Counted, STOCKS, Stock, Verdict};
 use luc_host::interrupt;
-use luc_workload::filebench::reference::{Counted, STOCKS, Stock, Verdict};
 use luc_workload::scratch::Scratch;
 use serde::Deserialize;
 use serde_json::json;
@@ -166,7 +166,7 @@ impl Bench {
     }
 
     fn one(&self, stock: &'static Stock, job: usize) -> Result<Run, EvaluateError> {
-        let broken = |error: luc_workload::filebench::FilebenchError| EvaluateError::Missing {
+        let broken = |error: luc_filebench::FilebenchError| EvaluateError::Missing {
             what: format!("the personality {} ({error})", stock.name),
         };
         let whole = stock.load(&[]).map_err(broken)?;

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use luc_kernel::build::sources::{LAGDISK, LUC, Sources};
 use luc_vm::{Kernel, Mode, Vm};
-use luc_workload::filebench;
 
 use super::super::environment::mkfs_version;
 use super::super::error::SweepError;
@@ -167,5 +166,5 @@ fn file_bytes(workload: &Workload, threads: usize) -> Result<f64, SweepError> {
         return Ok(0.0);
     };
     let set = Personality::of(&workload.options, threads)?.set;
-    Ok(filebench::Workload::parse(file, &workload.text, &set)?.bytes())
+    Ok(luc_filebench::Workload::parse(file, &workload.text, &set)?.bytes())
 }

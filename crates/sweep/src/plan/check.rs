@@ -7,7 +7,6 @@ use luc_power::energy::{self, Choice};
 use luc_power::frequency::{self, Setting};
 use luc_stats::FEWEST;
 use luc_units::parse_duration_ns;
-use luc_workload::filebench;
 
 use super::super::error::SweepError;
 use super::super::options;
@@ -205,7 +204,7 @@ impl Workload {
             let personality = options::Personality::of(&self.options, count)?;
             heeds = personality.heeds_threads;
             let file = self.filebench.as_deref().unwrap_or_default();
-            filebench::Workload::parse(file, &self.text, &personality.set)?;
+            luc_filebench::Workload::parse(file, &self.text, &personality.set)?;
         }
         if threads.len() > 1 && !heeds {
             return Err(SweepError::Plan(format!(

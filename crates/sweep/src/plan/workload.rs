@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use luc_workload::filebench;
 use serde::{Deserialize, Serialize};
 
 use super::super::error::SweepError;
@@ -143,7 +142,7 @@ impl Workload {
             )));
         }
         if let Some(file) = &self.filebench {
-            self.text = filebench::text(file)?;
+            self.text = luc_filebench::text(file)?;
         }
         Ok(())
     }

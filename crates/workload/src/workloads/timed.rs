@@ -170,7 +170,7 @@ pub struct Head {
 
 impl Head {
     /// The head of a run in a directory by a seed: without warm-up, without pauses.
-    pub(crate) fn new(
+    pub fn new(
         workload: &'static str,
         (directory, seed): (&Path, u64),
         schedule: &Schedule,

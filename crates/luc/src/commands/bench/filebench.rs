@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use luc_workload::filebench::{Drawn, FilebenchError, Options, Workload};
+use luc_filebench::{Drawn, FilebenchError, Options, Workload};
 use luc_workload::units::seconds_ns;
 
 use super::{or_interrupted, show, status};

@@ -5,7 +5,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::workers::{Client, now_ns};
+use luc_workload::workers::{Client, now_ns};
 
 /// Tokens that come together.
 const BATCH: u64 = 10;

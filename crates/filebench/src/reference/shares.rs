@@ -1,7 +1,7 @@
 //! How a loop of the table is written: see `stocks`.
 
 use super::stocks::APPEND;
-use crate::filebench::plan::Task;
+use crate::plan::Task;
 
 /// A flowop of a loop.
 #[derive(Debug)]

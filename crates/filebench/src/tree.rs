@@ -11,8 +11,8 @@ use rand::{Rng, RngExt};
 
 use super::plan::Files;
 use super::variables::Number;
-use crate::error::BenchError;
-use crate::fileset::Fileset;
+use luc_workload::error::BenchError;
+use luc_workload::fileset::Fileset;
 
 /// Deeper trees would have paths that the system refuses.
 const DEEPEST: u32 = 100;
@@ -226,9 +226,9 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::filebench::plan::Access;
-    use crate::scratch::Scratch;
+    use crate::plan::Access;
     use luc_stats::random::stream;
+    use luc_workload::scratch::Scratch;
 
     fn files(entries: u64, dirwidth: u64) -> Files {
         Files {

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::workers::{Client, now_ns};
+use luc_workload::workers::{Client, now_ns};
 
 /// The longest sleep without a look at the end of the run, ns.
 const NAP_NS: u64 = 100_000_000;

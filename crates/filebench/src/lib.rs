@@ -1,4 +1,4 @@
-//! Filebench's workload language: its `.f` files, run unchanged.
+//! Filebench's workload language: its `.f` files, run unchanged, and traces turned into that language ([`traced`]).
 //!
 //! `lex` and `parse` make commands of a text, `resolve` a plan of the commands: variables looked up,
 //! references resolved, composites written out, mistakes refused before anything is touched. `tree` makes
@@ -20,6 +20,7 @@ mod resolve;
 mod slots;
 mod stock;
 mod totals;
+pub mod traced;
 mod tree;
 mod variables;
 mod waits;
@@ -35,8 +36,8 @@ pub use diagnostic::{Diagnostic, Position};
 pub use engine::{Drawn, Moved, Options, Report};
 pub use stock::{stock, stock_names};
 
-use crate::error::BenchError;
 use ast::Value;
+use luc_workload::error::BenchError;
 
 /// Draws of a random size whose mean is taken.
 const SIZES: u32 = 1000;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::nearest::nearest;
+use luc_workload::nearest::nearest;
 
 /// A place in a file, both from 1; columns count characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

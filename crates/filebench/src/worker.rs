@@ -15,7 +15,7 @@ use super::totals::{Done, Draws, Total};
 use super::tree::Tree;
 use super::variables::Number;
 use super::waits::Waits;
-use crate::workers::{Client, Fault, now_ns};
+use luc_workload::workers::{Client, Fault, now_ns};
 
 /// What all clients share.
 #[derive(Debug)]

@@ -4,21 +4,17 @@ use std::io::Seek as _;
 
 use rand::RngExt;
 
-use crate::filebench::calls;
-use crate::filebench::plan::Flowop;
-use crate::filebench::worker::{Stop, Worker};
-use crate::workers::Fault;
+use crate::calls;
+use crate::plan::Flowop;
+use crate::worker::{Stop, Worker};
+use luc_workload::workers::Fault;
 
 /// A single call moves at most this, bytes.
 const LARGEST: u64 = 1 << 30;
 
 impl Worker<'_> {
     /// The size of the flowop's next call.
-    pub(in crate::filebench) fn io_size(
-        &mut self,
-        flowop: &Flowop,
-        file: u64,
-    ) -> Result<usize, Stop> {
+    pub(crate) fn io_size(&mut self, flowop: &Flowop, file: u64) -> Result<usize, Stop> {
         let size = match self.draw(&flowop.iosize) {
             0 => file.max(1),
             size => size,
@@ -33,12 +29,7 @@ impl Worker<'_> {
     }
 
     /// A random offset in the first `file` bytes, a multiple of `size`. Filebench never draws the last.
-    pub(in crate::filebench) fn offset(
-        &mut self,
-        flowop: &Flowop,
-        file: u64,
-        size: usize,
-    ) -> Result<u64, Stop> {
+    pub(crate) fn offset(&mut self, flowop: &Flowop, file: u64, size: usize) -> Result<u64, Stop> {
         let size = size as u64;
         if size > file {
             let why = format!(
@@ -53,7 +44,7 @@ impl Worker<'_> {
         Ok(self.random.random_range(0..file / size) * size)
     }
 
-    pub(in crate::filebench) fn read(&mut self, flowop: &Flowop) -> Result<(), Stop> {
+    pub(crate) fn read(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         let (number, file_size) = self.ready(flowop)?;
         let size = self.io_size(flowop, file_size)?;
         if flowop.random {
@@ -86,7 +77,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    pub(in crate::filebench) fn read_whole(&mut self, flowop: &Flowop) -> Result<(), Stop> {
+    pub(crate) fn read_whole(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         let (number, file_size) = self.ready(flowop)?;
         let size = self.io_size(flowop, file_size)?;
         let call = |worker: &mut Self| {

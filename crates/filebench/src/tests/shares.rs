@@ -2,7 +2,7 @@
 //! `--compat` the share of each flowop and the mean size of what it moves.
 
 use super::*;
-use crate::filebench::reference::{Counted, STOCKS, Stock};
+use crate::reference::{Counted, STOCKS, Stock};
 
 #[test]
 fn the_stock_workloads_have_filebenchs_parameters() {

@@ -3,7 +3,7 @@
 /// Name and text of each file in `workloads/`.
 macro_rules! stock {
     ($($name:literal),+ $(,)?) => {
-        &[$(($name, include_str!(concat!("../../personalities/", $name, ".f")))),+]
+        &[$(($name, include_str!(concat!("../personalities/", $name, ".f")))),+]
     };
 }
 

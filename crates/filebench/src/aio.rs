@@ -14,7 +14,7 @@ use std::time::Duration;
 use rand::Rng;
 
 use super::slots::Buffer;
-use crate::workers::{Client, Fault, now_ns};
+use luc_workload::workers::{Client, Fault, now_ns};
 
 /// Threads of a client's pool at most, as many as the C library has.
 const MAX_THREADS: usize = 20;

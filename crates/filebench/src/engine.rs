@@ -21,12 +21,12 @@ use super::variables::Source;
 use super::waits::{Quirks, Waits};
 use super::worker::{Shared, Sums, Worker};
 use super::{FilebenchError, Workload};
-use crate::error::BenchError;
-use crate::latency::LatencyFigures;
-use crate::scratch::Scratch;
-use crate::workers::{self, ClientKind, Failure, Fault, Measured, Progress, Schedule};
-use crate::workloads::timed::Head;
-use crate::workloads::{explain, raise_file_limit};
+use luc_workload::error::BenchError;
+use luc_workload::latency::LatencyFigures;
+use luc_workload::scratch::Scratch;
+use luc_workload::workers::{self, ClientKind, Failure, Fault, Measured, Progress, Schedule};
+use luc_workload::workloads::timed::Head;
+use luc_workload::workloads::{explain, raise_file_limit};
 
 /// Length of a run that neither the file nor the user sets, s.
 const DEFAULT_SECONDS: u64 = 60;

@@ -5,18 +5,14 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::sync::Arc;
 
-use crate::filebench::calls;
-use crate::filebench::plan::{Access, Flowop};
-use crate::filebench::worker::{Stop, Worker};
-use crate::fileset::Wanted;
-use crate::workers::Fault;
+use crate::calls;
+use crate::plan::{Access, Flowop};
+use crate::worker::{Stop, Worker};
+use luc_workload::fileset::Wanted;
+use luc_workload::workers::Fault;
 
 impl Worker<'_> {
-    pub(in crate::filebench) fn open_flowop(
-        &mut self,
-        flowop: &Flowop,
-        create: bool,
-    ) -> Result<(), Stop> {
+    pub(crate) fn open_flowop(&mut self, flowop: &Flowop, create: bool) -> Result<(), Stop> {
         let number = self.slot(flowop);
         if self.slots.get(number).file.is_some() {
             return Err(self.fail(
@@ -82,7 +78,7 @@ impl Worker<'_> {
     }
 
     /// The slot of a flowop that moves data, opened if it is closed: one more operation in Filebench.
-    pub(in crate::filebench) fn ready(&mut self, flowop: &Flowop) -> Result<(usize, u64), Stop> {
+    pub(crate) fn ready(&mut self, flowop: &Flowop) -> Result<(usize, u64), Stop> {
         let number = self.slot(flowop);
         if self.slots.get(number).file.is_none() {
             self.open(flowop, number, false, self.shared.compat)?;
@@ -101,7 +97,7 @@ impl Worker<'_> {
         ))
     }
 
-    pub(in crate::filebench) fn close(&mut self, flowop: &Flowop) -> Result<(), Stop> {
+    pub(crate) fn close(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         let number = self.slots.number(flowop.fd, flowop.files);
         let slot = self.slots.get(number);
         let (Some(file), Some((files, index))) = (slot.file.take(), slot.identity) else {
@@ -118,7 +114,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    pub(in crate::filebench) fn delete(&mut self, flowop: &Flowop) -> Result<(), Stop> {
+    pub(crate) fn delete(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         let named = if flowop.fd > 0 {
             self.slots.get(flowop.fd).identity
         } else {
@@ -148,7 +144,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    pub(in crate::filebench) fn stat(&mut self, flowop: &Flowop) -> Result<(), Stop> {
+    pub(crate) fn stat(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         if flowop.fd > 0 && self.slots.get(flowop.fd).file.is_some() {
             let stat = |worker: &mut Self| match &worker.slots.get(flowop.fd).file {
                 Some(file) => calls::stat(file).map(|()| 0),
@@ -167,7 +163,7 @@ impl Worker<'_> {
         outcome.map(drop)
     }
 
-    pub(in crate::filebench) fn fsync(&mut self, flowop: &Flowop) -> Result<(), Stop> {
+    pub(crate) fn fsync(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         let number = self.slots.number(flowop.fd, flowop.files);
         if self.slots.get(number).file.is_none() {
             return Err(self.fail(
@@ -183,7 +179,7 @@ impl Worker<'_> {
     }
 
     /// Every file of the fileset that this client has open, an operation each.
-    pub(in crate::filebench) fn fsync_set(&mut self, flowop: &Flowop) -> Result<(), Stop> {
+    pub(crate) fn fsync_set(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         for number in 0..self.slots.count() {
             let slot = self.slots.get(number);
             let of_set = slot.identity.map(|(files, _)| files) == flowop.files;

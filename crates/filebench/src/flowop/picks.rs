@@ -2,14 +2,14 @@
 
 use rand::RngExt;
 
-use crate::filebench::ast::Mode;
-use crate::filebench::plan::Flowop;
-use crate::filebench::worker::{Stop, Worker};
-use crate::fileset::{Fileset, Wanted};
+use crate::ast::Mode;
+use crate::plan::Flowop;
+use crate::worker::{Stop, Worker};
+use luc_workload::fileset::{Fileset, Wanted};
 
 impl Worker<'_> {
     /// The fileset that a flowop names.
-    pub(in crate::filebench) fn files(&self, flowop: &Flowop) -> Result<usize, Stop> {
+    pub(crate) fn files(&self, flowop: &Flowop) -> Result<usize, Stop> {
         flowop.files.ok_or_else(|| {
             self.fail(
                 flowop,
@@ -19,11 +19,7 @@ impl Worker<'_> {
     }
 
     /// A file of the flowop's fileset, made busy: in turn as Filebench does, or at random.
-    pub(in crate::filebench) fn pick(
-        &mut self,
-        flowop: &Flowop,
-        wanted: Wanted,
-    ) -> Result<(usize, usize), Stop> {
+    pub(crate) fn pick(&mut self, flowop: &Flowop, wanted: Wanted) -> Result<(usize, usize), Stop> {
         let files = self.files(flowop)?;
         let tree = &self.shared.trees[files];
         let count = tree.paths.len();
@@ -49,7 +45,7 @@ impl Worker<'_> {
     }
 
     /// A leaf directory of the flowop's fileset, made busy.
-    pub(in crate::filebench) fn pick_leaf(
+    pub(crate) fn pick_leaf(
         &mut self,
         flowop: &Flowop,
         wanted: Wanted,

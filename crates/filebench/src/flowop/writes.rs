@@ -4,14 +4,14 @@ use std::io::{Seek as _, SeekFrom};
 
 use rand::RngExt;
 
-use crate::filebench::calls;
-use crate::filebench::plan::{Flowop, Task};
-use crate::filebench::worker::{Stop, Worker};
-use crate::workers::now_ns;
+use crate::calls;
+use crate::plan::{Flowop, Task};
+use crate::worker::{Stop, Worker};
+use luc_workload::workers::now_ns;
 
 impl Worker<'_> {
     /// Random: in the file. Sequential: on and on, as in Filebench, so that the file grows.
-    pub(in crate::filebench) fn write(&mut self, flowop: &Flowop) -> Result<(), Stop> {
+    pub(crate) fn write(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         let (number, file_size) = self.ready(flowop)?;
         let size = self.io_size(flowop, file_size)?;
         let offset = if flowop.random {
@@ -33,7 +33,7 @@ impl Worker<'_> {
     }
 
     /// As long as the file in `srcfd`, else as the file itself. Filebench rounds up to whole calls.
-    pub(in crate::filebench) fn write_whole(&mut self, flowop: &Flowop) -> Result<(), Stop> {
+    pub(crate) fn write_whole(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         let (number, mut length) = self.ready(flowop)?;
         if let (1.., Some((files, index))) = (flowop.srcfd, self.slots.get(flowop.srcfd).identity) {
             length = self.shared.trees[files].sizes[index];
@@ -58,7 +58,7 @@ impl Worker<'_> {
     }
 
     /// Filebench's random append is uniform from 0 to one byte less than `iosize`; ours from 1 to `iosize`.
-    pub(in crate::filebench) fn append(&mut self, flowop: &Flowop) -> Result<(), Stop> {
+    pub(crate) fn append(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         let (number, file_size) = self.ready(flowop)?;
         let mut size = self.io_size(flowop, file_size)?;
         if flowop.task == Task::AppendRandom {
@@ -78,7 +78,7 @@ impl Worker<'_> {
     }
 
     /// Hands a random write to the client's pool; it counts when it is handed over.
-    pub(in crate::filebench) fn aio_write(&mut self, flowop: &Flowop) -> Result<(), Stop> {
+    pub(crate) fn aio_write(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         let (number, file_size) = self.ready(flowop)?;
         let size = self.io_size(flowop, file_size)?;
         let offset = self.offset(flowop, file_size, size)?;
@@ -97,7 +97,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    pub(in crate::filebench) fn aio_wait(&mut self, flowop: &Flowop) -> Result<(), Stop> {
+    pub(crate) fn aio_wait(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         let start = now_ns();
         self.aio.reap()?;
         self.completed(flowop, start, 0);

@@ -9,7 +9,7 @@ use luc_events::{Dev, Inode, Pid};
 use tempfile::TempDir;
 
 use super::{Counts, Derived, TracedError, derive};
-use crate::filebench;
+use crate as filebench;
 
 /// A trace under way: a thread's calls follow each other, 10 us each, after a pause.
 struct Recorded {

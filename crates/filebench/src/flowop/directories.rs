@@ -6,15 +6,15 @@ use std::sync::atomic::Ordering;
 
 use rand::RngExt;
 
-use crate::filebench::plan::Flowop;
-use crate::filebench::worker::{Stop, Worker};
-use crate::fileset::Wanted;
+use crate::plan::Flowop;
+use crate::worker::{Stop, Worker};
+use luc_workload::fileset::Wanted;
 
 /// What an entry of a directory counts besides its name, bytes.
 const ENTRY_BYTES: u64 = 279;
 
 impl Worker<'_> {
-    pub(in crate::filebench) fn make_directory(&mut self, flowop: &Flowop) -> Result<(), Stop> {
+    pub(crate) fn make_directory(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         let (files, index) = self.pick_leaf(flowop, Wanted::Missing)?;
         let tree = &self.shared.trees[files];
         self.timed(flowop, |_| fs::create_dir(&tree.leaves[index]).map(|()| 0))?;
@@ -22,7 +22,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    pub(in crate::filebench) fn remove_directory(&mut self, flowop: &Flowop) -> Result<(), Stop> {
+    pub(crate) fn remove_directory(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         let (files, index) = self.pick_leaf(flowop, Wanted::Existing)?;
         let tree = &self.shared.trees[files];
         self.timed(flowop, |_| fs::remove_dir(&tree.leaves[index]).map(|()| 0))?;
@@ -31,7 +31,7 @@ impl Worker<'_> {
     }
 
     /// Lists the next directory, or any; the root is one of them.
-    pub(in crate::filebench) fn list_directory(&mut self, flowop: &Flowop) -> Result<(), Stop> {
+    pub(crate) fn list_directory(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         let files = self.files(flowop)?;
         let tree = &self.shared.trees[files];
         let count = tree.directories.len();

@@ -1,12 +1,12 @@
 //! Flowops that control the others: semaphores, limits, ends, and what only prints.
 
-use crate::filebench::plan::{Flowop, Target, Task};
-use crate::filebench::waits::Broken;
-use crate::filebench::worker::{Stop, Worker};
+use crate::plan::{Flowop, Target, Task};
+use crate::waits::Broken;
+use crate::worker::{Stop, Worker};
 
 impl Worker<'_> {
     /// `semblock`, `sempost`, `block`, `wakeup`.
-    pub(in crate::filebench) fn meet(&mut self, flowop: &Flowop) -> Result<(), Stop> {
+    pub(crate) fn meet(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         let own = flowop.point + self.member.rank;
         let points = match &flowop.target {
             Target::Points(points) => &points[..],
@@ -33,7 +33,7 @@ impl Worker<'_> {
     }
 
     /// `eventlimit`, `iopslimit`, `opslimit`, `bwlimit`: free if there is no rate.
-    pub(in crate::filebench) fn limit(&mut self, flowop: &Flowop) -> Result<(), Stop> {
+    pub(crate) fn limit(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         let Some(rate) = &self.shared.rate else {
             return Ok(());
         };
@@ -57,7 +57,7 @@ impl Worker<'_> {
     }
 
     /// `finishoncount`, `finishonbytes`.
-    pub(in crate::filebench) fn finish(&mut self, flowop: &Flowop) -> Result<(), Stop> {
+    pub(crate) fn finish(&mut self, flowop: &Flowop) -> Result<(), Stop> {
         let goal = match self.memories[flowop.memory] {
             Some(goal) => goal,
             None => {
@@ -76,7 +76,7 @@ impl Worker<'_> {
     }
 
     /// `print`.
-    pub(in crate::filebench) fn print(&mut self, flowop: &Flowop) {
+    pub(crate) fn print(&mut self, flowop: &Flowop) {
         let value = self.draw(&flowop.value);
         eprintln!("luc: {}: {value}", self.shared.plan.names[flowop.operation]);
     }

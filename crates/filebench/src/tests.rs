@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::*;
-use crate::scratch::Scratch;
+use luc_workload::scratch::Scratch;
 
 mod features;
 mod shares;
