@@ -1,0 +1,323 @@
+//! Every column keeps its value, and those that are not asked for are left out.
+
+use luc_events::codes::{Family, Flow, RequestFlags, Sequences, Side};
+use luc_events::store::{Reader, Writer};
+use luc_events::tables::{
+    BriefWait, Call, ClockSample, Commit, Connection, Data, FileSystem, Handle, Lost, Message,
+    Packet, Request, Row, Stack, Summary, Sync, Task, Wait,
+};
+use luc_events::{Cause, Cgroup, ConnectionId, Dev, Event, Inode, Pid, StackId, Tgid, Transaction};
+use proptest::prelude::*;
+
+use super::common::{description, read, wait_row};
+
+/// One row of each table with a distinct value in each column. It is as long as the schema has columns, and a flat list.
+fn one_of_each() -> Vec<Event> {
+    let (thread, process, cgroup) = (Pid(11), Tgid(12), Cgroup(u64::MAX));
+    let (dev, inode, transaction) = (Dev::new(259, 7), Inode(1 << 40), Transaction(u32::MAX));
+    vec![
+        Sync {
+            thread,
+            process,
+            cgroup,
+            dev,
+            inode,
+            kind: luc_events::codes::SyncKind::Fdatasync,
+            enter_ns: 1,
+            exit_ns: 9,
+            file_system_enter_ns: 2,
+            file_system_exit_ns: 8,
+            wanted_enter: transaction,
+            wanted_exit: Transaction(1),
+            errno: 5,
+            cpu_enter: 3,
+        }
+        .into(),
+        Commit {
+            dev,
+            transaction,
+            asked_ns: 1,
+            asked_by: thread,
+            asked_by_process: process,
+            start_ns: 2,
+            locking_ns: 3,
+            flushing_ns: 4,
+            logging_ns: 5,
+            end_ns: 6,
+            kind: luc_events::codes::CommitKind::Fast,
+            handles: 7,
+            blocks: 8,
+            blocks_logged: 9,
+            dropped: 10,
+        }
+        .into(),
+        Handle {
+            at_ns: 1,
+            dev,
+            transaction,
+            thread,
+            process,
+            cgroup,
+            kind: 2,
+            line: 3,
+            count: 4,
+            requested: 5,
+            dirtied: 6,
+            total_ns: 7,
+        }
+        .into(),
+        Wait {
+            thread,
+            process,
+            cgroup,
+            off_ns: 1,
+            woken_ns: 2,
+            on_ns: 3,
+            state: luc_events::codes::WaitState::Uninterruptible,
+            cause: Cause::ShadowBuffer,
+            stack: StackId(4),
+            waker: Pid(5),
+            dev,
+            transaction,
+        }
+        .into(),
+        BriefWait {
+            thread,
+            process,
+            cgroup,
+            since_ns: 1,
+            until_ns: 2,
+            cause: Cause::Futex,
+            count: 3,
+            blocked_ns: 4,
+            runnable_ns: 5,
+        }
+        .into(),
+        Call {
+            thread,
+            process,
+            cgroup,
+            kind: luc_events::codes::CallKind::Rename,
+            enter_ns: 1,
+            exit_ns: u64::MAX,
+            dev,
+            inode,
+            bytes: 3,
+            errno: 28,
+        }
+        .into(),
+        Request {
+            dev,
+            sector: 1,
+            bytes: 2,
+            kind: luc_events::codes::RequestKind::Flush,
+            flags: RequestFlags::FUA | RequestFlags::SYNC,
+            insert_ns: 3,
+            issue_ns: 4,
+            complete_ns: 5,
+            issuer: thread,
+            issuer_process: process,
+            errno: 6,
+        }
+        .into(),
+        Data {
+            at_ns: 1,
+            dev,
+            inode,
+            thread,
+            process,
+            cgroup,
+            bytes: 2,
+            direction: luc_events::codes::Direction::WrittenByFlusher,
+        }
+        .into(),
+        Task {
+            at_ns: 1,
+            thread,
+            process,
+            parent: Tgid(2),
+            comm: "jbd2/überlang".to_owned(),
+            cgroup,
+            start_ns: 3,
+            exit_ns: 4,
+            user_ns: 5,
+            system_ns: 6,
+        }
+        .into(),
+        FileSystem {
+            at_ns: 1,
+            dev,
+            disk: Dev::new(8, 0),
+            kind: "ext4".to_owned(),
+            mount_point: "/srv/a b".to_owned(),
+            options: "rw,data=ordered".to_owned(),
+            journal_dev: dev,
+            journal_blocks: 2,
+            block_bytes: 4096,
+            fast_commit: true,
+        }
+        .into(),
+        Stack {
+            at_ns: 1,
+            id: StackId(2),
+            symbols: "schedule;io_schedule".to_owned(),
+        }
+        .into(),
+        Lost {
+            at_ns: 1,
+            count: 2,
+            place: "wait".to_owned(),
+        }
+        .into(),
+        Summary {
+            at_ns: 1,
+            interval_ns: 2,
+            dev,
+            process,
+            cgroup,
+            what: luc_events::codes::Summarized::Request,
+            cause: Cause::Poll,
+            log2_ns: 3,
+            count: 4,
+            total_ns: 5,
+        }
+        .into(),
+        Connection {
+            at_ns: 1,
+            connection: ConnectionId(2),
+            cookie: u64::MAX,
+            namespace: inode,
+            family: Family::Ipv6,
+            local_address: "fd77::1".to_owned(),
+            local_port: 3,
+            remote_address: "fd77::2".to_owned(),
+            remote_port: 65_535,
+            side: Side::Server,
+            initial_sent: u32::MAX,
+            initial_received: 4,
+            sequences: Sequences::Counted,
+            opened_ns: 5,
+            closed_ns: 6,
+            opener: thread,
+            opener_process: process,
+            retransmits: 7,
+        }
+        .into(),
+        Message {
+            at_ns: 1,
+            thread,
+            process,
+            connection: ConnectionId(2),
+            direction: Flow::Received,
+            first_byte: 1 << 40,
+            bytes: 3,
+        }
+        .into(),
+        Packet {
+            at_ns: 1,
+            connection: ConnectionId(2),
+            direction: Flow::Received,
+            first_byte: 3,
+            bytes: 4,
+            ack: 1 << 33,
+        }
+        .into(),
+        ClockSample {
+            at_ns: 1,
+            width_ns: 2,
+            raw_ns: 3,
+            boottime_ns: 4,
+            realtime_ns: u64::MAX,
+            rate_ppb: i64::MIN,
+            slew_ns: -5,
+        }
+        .into(),
+    ]
+}
+
+#[test]
+fn every_column_of_every_table_comes_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = Writer::create(directory.path(), description(0)).unwrap();
+    for event in one_of_each() {
+        writer.add(event).unwrap();
+    }
+    writer.finish(description(77)).unwrap();
+
+    let reader = Reader::open(directory.path()).unwrap();
+    assert_eq!(reader.trace(), &description(77));
+    let mut found: Vec<Event> = Vec::new();
+    macro_rules! collect {
+        ($($table:ident),+) => {
+            $(found.extend(read::<$table>(directory.path()).into_iter().map(Event::from));)+
+        };
+    }
+    collect!(
+        Sync,
+        Commit,
+        Handle,
+        Wait,
+        BriefWait,
+        Call,
+        Request,
+        Data,
+        Task,
+        FileSystem,
+        Stack,
+        Lost,
+        Summary,
+        Connection,
+        Message,
+        Packet,
+        ClockSample
+    );
+    assert_eq!(found, one_of_each());
+}
+
+#[test]
+fn columns_can_be_left_out() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = Writer::create(directory.path(), description(0)).unwrap();
+    for at in 0..5_000 {
+        writer.add(wait_row(at)).unwrap();
+    }
+    writer.finish(description(1)).unwrap();
+    let reader = Reader::open(directory.path()).unwrap();
+    let rows = reader.rows_without::<Wait>(&["cause", "stack"]).unwrap();
+    for (at, row) in rows.enumerate() {
+        let expected = Wait {
+            cause: Cause::default(),
+            stack: StackId(0),
+            ..wait_row(at as u64)
+        };
+        assert_eq!(row.unwrap(), expected);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    /// Numbers of every size keep their value.
+    #[test]
+    fn any_numbers_come_back(rows in prop::collection::vec(any::<(u64, u64, u32, u64)>(), 1..200)) {
+        let directory = tempfile::tempdir().unwrap();
+        let mut writer = Writer::create(directory.path(), description(0)).unwrap();
+        let mut expected: Vec<Call> = rows
+            .iter()
+            .map(|&(exit_ns, inode, thread, bytes)| Call {
+                exit_ns,
+                inode: Inode(inode),
+                thread: Pid(thread),
+                bytes,
+                enter_ns: bytes ^ exit_ns,
+                ..Call::default()
+            })
+            .collect();
+        for row in &expected {
+            writer.add(row.clone()).unwrap();
+        }
+        writer.flush().unwrap();
+        expected.sort_by_key(Row::time_ns);
+        prop_assert_eq!(read::<Call>(directory.path()), expected);
+    }
+}
