@@ -9,6 +9,11 @@ use super::place::Place;
 /// Requests and answers on one connection, one after the other: bytes to the server, bytes back.
 pub(crate) type Exchange = Vec<(usize, usize)>;
 
+/// Small and larger messages, and one way only.
+pub(crate) fn some() -> Exchange {
+    vec![(1, 1), (100, 3000), (70_000, 5), (17, 0), (0, 40_000)]
+}
+
 /// Two ends of one connection.
 pub(crate) struct Pair {
     pub(crate) client: TcpStream,

@@ -1,0 +1,63 @@
+//! What is recorded of whom: filters, modes, and the clocks.
+
+use std::process::Command;
+
+use luc_events::tables::ClockSample;
+
+use super::common;
+use super::place::{Place, SERVER_IPV4};
+use super::talk::{Pair, some};
+use super::trace::Recording;
+
+/// Messages are those of recorded threads; connections and packets everybody's.
+#[test]
+fn a_filter_leaves_out_messages_only() {
+    let Some(place) = Place::new() else {
+        return;
+    };
+    // The recorded command sends nothing.
+    let recording = Recording::start(&[]);
+    let pair = Pair::new(&place, "0.0.0.0", SERVER_IPV4);
+    pair.exchange(&some());
+    let port = pair.client_port();
+    drop(pair);
+    let recorded = recording.stop();
+    assert_eq!(recorded.messages, []);
+    let ends = recorded.ends(place.client.inode(), place.server.inode(), port);
+    assert!(recorded.check_packets(&ends) > 0);
+    assert_eq!(ends.server.opener_process.0, 0);
+}
+
+#[test]
+fn the_clocks_are_sampled() {
+    if !common::is_root() {
+        return;
+    }
+    let recorded = Recording::start(&[]).stop();
+    let clocks = &recorded.clocks;
+    assert!(clocks.len() >= 2, "one at the beginning, one at the end");
+    for pair in clocks.windows(2) {
+        assert!(
+            pair[0].at_ns + pair[0].width_ns <= pair[1].at_ns,
+            "{pair:?}"
+        );
+        assert!(pair[0].raw_ns < pair[1].raw_ns, "{pair:?}");
+        let passed =
+            |clock: fn(&ClockSample) -> u64| clock(&pair[1]).abs_diff(clock(&pair[0])) as f64;
+        // NTP changes the rate by a thousandth at most.
+        let (monotonic, raw) = (passed(|row| row.at_ns), passed(|row| row.raw_ns));
+        let slack = (pair[0].width_ns + pair[1].width_ns) as f64 + raw / 1000.0;
+        assert!((monotonic - raw).abs() <= slack, "{pair:?}");
+    }
+}
+
+#[test]
+fn counts_once_a_second_have_no_messages() {
+    let words = ["record", "--fleet", "--summary", "--", "true"];
+    let output = Command::new(common::LUC)
+        .args(words)
+        .output()
+        .expect("luc runs");
+    let message = common::refusal(&output);
+    assert!(message.contains("--summary"), "{message}");
+}
