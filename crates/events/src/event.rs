@@ -1,19 +1,22 @@
 //! Any row of any table.
 
-use crate::tables::{
-    BriefWait, Call, ClockSample, Commit, Connection, Data, FileSystem, Handle, Lost, Message,
-    Packet, Request, Row, Stack, Summary, Sync, Task, Trace, Wait,
-};
+use crate::tables::{self, Row};
 
-/// Defines [`Event`] with one variant per table.
+/// Something that is done for every table, by [`visit_tables`].
+pub trait TableVisitor {
+    /// Does it for one table, whose rows are of this type.
+    fn visit<T: Row + Into<Event>>(&mut self);
+}
+
+/// Defines [`Event`] with one variant per table, and [`visit_tables`].
 macro_rules! events {
     ($($table:ident),+) => {
         /// A row of any table.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum Event {
             $(
-                #[doc = concat!("A row of [`", stringify!($table), "`].")]
-                $table($table),
+                #[doc = concat!("A row of [`tables::", stringify!($table), "`].")]
+                $table(tables::$table),
             )+
         }
 
@@ -28,21 +31,27 @@ macro_rules! events {
             /// The name of its table.
             pub fn table(&self) -> &'static str {
                 match self {
-                    $(Self::$table(_) => $table::TABLE,)+
+                    $(Self::$table(_) => tables::$table::TABLE,)+
                 }
             }
         }
 
         $(
-            impl From<$table> for Event {
-                fn from(row: $table) -> Self {
+            impl From<tables::$table> for Event {
+                fn from(row: tables::$table) -> Self {
                     Self::$table(row)
                 }
             }
         )+
+
+        /// Visits every table, in the order of the page that describes them.
+        pub fn visit_tables(visitor: &mut impl TableVisitor) {
+            $(visitor.visit::<tables::$table>();)+
+        }
     };
 }
 
+// The only list of all tables.
 events!(
     Sync,
     Commit,

@@ -3,7 +3,7 @@
 //! - [`ids`]: newtypes for devices, transactions, threads and the like.
 //! - [`codes`]: enumerations with a name each, as they stand in the files.
 //! - [`cause`]: why a thread slept, told by the symbol names of its kernel stack.
-//! - [`tables`]: one plain struct per table, and [`Event`], any of them.
+//! - [`tables`]: one plain struct per table, [`Event`], any of them, and [`visit_tables`], which goes through them.
 //! - [`store`]: the trace on disk, as Parquet.
 //!
 //! All times are `u64` nanoseconds of CLOCK_MONOTONIC; 0 means "not known" or "did not happen".
@@ -16,5 +16,5 @@ pub mod store;
 pub mod tables;
 
 pub use cause::Cause;
-pub use event::Event;
+pub use event::{Event, TableVisitor, visit_tables};
 pub use ids::{Cgroup, ConnectionId, Dev, Inode, Pid, StackId, Tgid, Transaction};

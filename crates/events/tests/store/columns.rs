@@ -1,12 +1,17 @@
 //! Every column keeps its value, and those that are not asked for are left out.
 
+use std::path::Path;
+
 use luc_events::codes::{Family, Flow, RequestFlags, Sequences, Side};
 use luc_events::store::{Reader, Writer};
 use luc_events::tables::{
     BriefWait, Call, ClockSample, Commit, Connection, Data, FileSystem, Handle, Lost, Message,
-    Packet, Request, Row, Stack, Summary, Sync, Task, Wait,
+    Packet, Request, Row, Stack, Summary, Sync, Task, Trace, Wait,
 };
-use luc_events::{Cause, Cgroup, ConnectionId, Dev, Event, Inode, Pid, StackId, Tgid, Transaction};
+use luc_events::{
+    Cause, Cgroup, ConnectionId, Dev, Event, Inode, Pid, StackId, TableVisitor, Tgid, Transaction,
+    visit_tables,
+};
 use proptest::prelude::*;
 
 use super::common::{description, read, wait_row};
@@ -235,6 +240,19 @@ fn one_of_each() -> Vec<Event> {
     ]
 }
 
+/// All rows of all tables in a directory.
+struct Found<'a> {
+    directory: &'a Path,
+    rows: Vec<Event>,
+}
+
+impl TableVisitor for Found<'_> {
+    fn visit<T: Row + Into<Event>>(&mut self) {
+        let rows = read::<T>(self.directory);
+        self.rows.extend(rows.into_iter().map(Into::into));
+    }
+}
+
 #[test]
 fn every_column_of_every_table_comes_back() {
     let directory = tempfile::tempdir().unwrap();
@@ -246,32 +264,36 @@ fn every_column_of_every_table_comes_back() {
 
     let reader = Reader::open(directory.path()).unwrap();
     assert_eq!(reader.trace(), &description(77));
-    let mut found: Vec<Event> = Vec::new();
-    macro_rules! collect {
-        ($($table:ident),+) => {
-            $(found.extend(read::<$table>(directory.path()).into_iter().map(Event::from));)+
-        };
+    let mut found = Found {
+        directory: directory.path(),
+        rows: Vec::new(),
+    };
+    visit_tables(&mut found);
+    let expected: Vec<Event> = one_of_each()
+        .into_iter()
+        .chain([description(0).into(), description(77).into()])
+        .collect();
+    assert_eq!(found.rows, expected);
+}
+
+/// Tables that [`one_of_each`] has no row of.
+struct Missing(Vec<&'static str>);
+
+impl TableVisitor for Missing {
+    fn visit<T: Row + Into<Event>>(&mut self) {
+        let is_there = one_of_each().iter().any(|row| row.table() == T::TABLE);
+        // That of the trace's description has rows of its own.
+        if !is_there && T::TABLE != Trace::TABLE {
+            self.0.push(T::TABLE);
+        }
     }
-    collect!(
-        Sync,
-        Commit,
-        Handle,
-        Wait,
-        BriefWait,
-        Call,
-        Request,
-        Data,
-        Task,
-        FileSystem,
-        Stack,
-        Lost,
-        Summary,
-        Connection,
-        Message,
-        Packet,
-        ClockSample
-    );
-    assert_eq!(found, one_of_each());
+}
+
+#[test]
+fn no_table_is_left_out() {
+    let mut missing = Missing(Vec::new());
+    visit_tables(&mut missing);
+    assert_eq!(missing.0, Vec::<&str>::new());
 }
 
 #[test]

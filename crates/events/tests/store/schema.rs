@@ -4,16 +4,13 @@ use std::fmt::Write;
 use std::path::Path;
 use std::{env, fs};
 
-use luc_events::Cause;
 use luc_events::codes::{
     CallKind, CommitKind, Direction, Family, Flow, RequestKind, Sequences, Side, Summarized,
     SyncKind, WaitState,
 };
 use luc_events::store::SCHEMA_VERSION;
-use luc_events::tables::{
-    BriefWait, Call, ClockSample, Commit, Connection, Data, FileSystem, Handle, Lost, Message,
-    Packet, Request, Row, Stack, Summary, Sync, Task, Trace, Wait,
-};
+use luc_events::tables::Row;
+use luc_events::{Cause, Event, TableVisitor, visit_tables};
 
 /// Documentation's links to other items are code's business.
 fn plain(text: &str) -> String {
@@ -52,6 +49,17 @@ fn describe<T: Row>(page: &mut String) {
     }
 }
 
+/// Describes each table on a page.
+struct Described<'a> {
+    page: &'a mut String,
+}
+
+impl TableVisitor for Described<'_> {
+    fn visit<T: Row + Into<Event>>(&mut self) {
+        describe::<T>(self.page);
+    }
+}
+
 fn page() -> String {
     let mut page = format!(
         "# The tables of a trace\n\n\
@@ -62,31 +70,7 @@ fn page() -> String {
          did not happen. Devices are the kernel's `dev_t`: major << 20 | minor. How the files are made \
          safe against a killed recorder and against damage stands in `crates/events/src/store.rs`.\n"
     );
-    macro_rules! describe_all {
-        ($($table:ident),+) => {
-            $(describe::<$table>(&mut page);)+
-        };
-    }
-    describe_all!(
-        Sync,
-        Commit,
-        Handle,
-        Wait,
-        BriefWait,
-        Call,
-        Request,
-        Data,
-        Task,
-        FileSystem,
-        Stack,
-        Lost,
-        Summary,
-        Connection,
-        Message,
-        Packet,
-        ClockSample,
-        Trace
-    );
+    visit_tables(&mut Described { page: &mut page });
     page.push_str("\n## Names\n\n| column | values |\n|---|---|\n");
     macro_rules! names {
         ($($column:literal $values:ident),+) => {
