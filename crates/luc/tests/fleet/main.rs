@@ -7,6 +7,7 @@ mod exchange;
 #[allow(dead_code, reason = "it has more than these tests use")]
 #[path = "../record_fleet/place.rs"]
 mod place;
+#[path = "../common/recording.rs"]
 mod recording;
 mod split;
 
@@ -197,7 +198,7 @@ fn recorded() -> Option<(Place, Trace)> {
         return None;
     }
     let place = Place::new()?;
-    let recording = Recording::start();
+    let recording = Recording::start(&["--all", "--no-calls"]);
     exchange::exchange(&place);
     Some((place, recording.stop()))
 }

@@ -7,8 +7,9 @@ use std::thread;
 use luc_events::codes::{Family, Flow, Sequences};
 
 use super::place::{Place, SERVER_IPV4, SERVER_IPV6};
+use super::recording::Recording;
 use super::talk::{self, Exchange, Pair, some, totals};
-use super::trace::Recording;
+use super::trace::Recorded;
 
 /// Records one exchange, and compares.
 fn exchanged(bind: &str, to: &str, family: Family, addresses: [&str; 2]) {
@@ -21,7 +22,7 @@ fn exchanged(bind: &str, to: &str, family: Family, addresses: [&str; 2]) {
     pair.exchange(&messages);
     let port = pair.client_port();
     drop(pair);
-    let recorded = recording.stop();
+    let recorded = Recorded::of(recording);
 
     let ends = recorded.ends(place.client.inode(), place.server.inode(), port);
     recorded.check_messages(&ends, [0, 0], totals(&messages));
@@ -99,7 +100,7 @@ fn many_messages_on_one_connection() {
     pair.exchange(&messages);
     let port = pair.client_port();
     drop(pair);
-    let recorded = recording.stop();
+    let recorded = Recorded::of(recording);
     let ends = recorded.ends(place.client.inode(), place.server.inode(), port);
     recorded.check_messages(&ends, [0, 0], totals(&messages));
     for end in [ends.client, ends.server] {
@@ -124,7 +125,7 @@ fn short_connections_are_told_apart() {
         pair.exchange(&messages);
         ports.push((pair.client_port(), messages));
     }
-    let recorded = recording.stop();
+    let recorded = Recorded::of(recording);
     let mut used = std::collections::BTreeSet::new();
     for (port, messages) in &ports {
         // A port can come twice: the exchange's length tells which of them it was.
@@ -176,7 +177,7 @@ fn what_moves_no_bytes_has_no_row() {
     assert_eq!((&pair.server).read(&mut room).expect("the end"), 0);
     let port = pair.client_port();
     drop(pair);
-    let recorded = recording.stop();
+    let recorded = Recorded::of(recording);
     let ends = recorded.ends(place.client.inode(), place.server.inode(), port);
     recorded.check_messages(&ends, [0, 0], [500, 300]);
     assert_eq!(recorded.messages_of(ends.server, Flow::Received).len(), 5);
@@ -200,7 +201,7 @@ fn threads_that_send_on_one_connection() {
     });
     let port = pair.client_port();
     drop(pair);
-    let recorded = recording.stop();
+    let recorded = Recorded::of(recording);
     let ends = recorded.ends(place.client.inode(), place.server.inode(), port);
     recorded.check_messages(&ends, [0, 0], [(THREADS * BYTES) as u64, 0]);
     let sent = recorded.messages_of(ends.client, Flow::Sent);

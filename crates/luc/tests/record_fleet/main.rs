@@ -9,6 +9,8 @@ mod networks;
 mod offsets;
 mod place;
 mod programs;
+#[path = "../common/recording.rs"]
+mod recording;
 mod scope;
 mod talk;
 mod trace;

@@ -8,8 +8,9 @@ use luc_events::codes::Flow;
 
 use super::place::{Place, SERVER_IPV4};
 use super::programs::{self, Network};
+use super::recording::Recording;
 use super::talk::{Pair, some, totals};
-use super::trace::Recording;
+use super::trace::Recorded;
 
 /// What a sender puts into the kernel at once is cut on its way, and joined.
 #[test]
@@ -37,7 +38,7 @@ fn large_messages_in_both_directions() {
     joined.exchange(&messages);
     let ports = [&pair, &cut, &joined].map(Pair::client_port);
     drop((pair, cut, joined));
-    let recorded = recording.stop();
+    let recorded = Recorded::of(recording);
     let longest = |end, direction| {
         let rows = recorded.packets_of(end, direction);
         rows.iter().map(|row| row.bytes).max().unwrap_or(0)
@@ -76,7 +77,7 @@ fn a_network_that_loses_packets() {
     pair.exchange(&messages);
     let port = pair.client_port();
     drop(pair);
-    let recorded = recording.stop();
+    let recorded = Recorded::of(recording);
     let ends = recorded.ends(place.client.inode(), place.server.inode(), port);
     assert!(ends.client.retransmits > 0, "{:?}", ends.client);
     recorded.check_messages(&ends, [0, 0], totals(&messages));
@@ -109,7 +110,7 @@ fn a_network_that_translates_addresses() {
     pair.exchange(&messages);
     let port = pair.client_port();
     drop(pair);
-    let recorded = recording.stop();
+    let recorded = Recorded::of(recording);
     let ends = recorded.ends(place.client.inode(), place.server.inode(), port);
     assert_eq!(
         (ends.client.local_address.as_str(), ends.client.remote_port),

@@ -10,8 +10,9 @@ use luc_events::codes::{Flow, Sequences};
 
 use super::place::{Place, SERVER_IPV4, SERVER_IPV6};
 use super::programs;
+use super::recording::Recording;
 use super::talk::{self, Pair, some, totals};
-use super::trace::Recording;
+use super::trace::Recorded;
 
 /// Connections that were there before: their sequence numbers follow from what the kernel has counted.
 #[test]
@@ -26,7 +27,7 @@ fn connections_older_than_the_trace() {
     pair.exchange(&before);
     let recording = Recording::start(&["--all"]);
     pair.exchange(&during);
-    let recorded = recording.stop();
+    let recorded = Recorded::of(recording);
     let ports = [pair.client_port(), idle.client_port()];
     let ends = ports.map(|port| recorded.ends(place.client.inode(), place.server.inode(), port));
     recorded.check_messages(&ends[0], totals(&before), totals(&during));
@@ -78,7 +79,7 @@ fn sequence_numbers_wrap_around() {
     talk::send(&server, 1000);
     drop(server);
     assert!(client.wait().expect("it ends").success());
-    let recorded = recording.stop();
+    let recorded = Recorded::of(recording);
     let port = u32::from(from.port());
     let ends = recorded.ends(place.client.inode(), place.server.inode(), port);
     assert_eq!(ends.client.initial_sent, u32::MAX - 100_000);
@@ -116,7 +117,7 @@ fn a_connection_that_is_busy_when_recording_begins() {
         (recording, sender.join().expect("no failure"))
     });
     let port = pair.client_port();
-    let recorded = recording.stop();
+    let recorded = Recorded::of(recording);
     let ends = recorded.ends(place.client.inode(), place.server.inode(), port);
     let sent = recorded.messages_of(ends.client, Flow::Sent);
     let received = recorded.messages_of(ends.server, Flow::Received);

@@ -6,8 +6,9 @@ use luc_events::tables::ClockSample;
 
 use super::common;
 use super::place::{Place, SERVER_IPV4};
+use super::recording::Recording;
 use super::talk::{Pair, some};
-use super::trace::Recording;
+use super::trace::Recorded;
 
 /// Messages are those of recorded threads; connections and packets everybody's.
 #[test]
@@ -21,7 +22,7 @@ fn a_filter_leaves_out_messages_only() {
     pair.exchange(&some());
     let port = pair.client_port();
     drop(pair);
-    let recorded = recording.stop();
+    let recorded = Recorded::of(recording);
     assert_eq!(recorded.messages, []);
     let ends = recorded.ends(place.client.inode(), place.server.inode(), port);
     assert!(recorded.check_packets(&ends) > 0);
@@ -33,7 +34,7 @@ fn the_clocks_are_sampled() {
     if !common::is_root() {
         return;
     }
-    let recorded = Recording::start(&[]).stop();
+    let recorded = Recorded::of(Recording::start(&[]));
     let clocks = &recorded.clocks;
     assert!(clocks.len() >= 2, "one at the beginning, one at the end");
     for pair in clocks.windows(2) {

@@ -1,58 +1,15 @@
-//! A recording beside this test, and what its trace says.
+//! What a trace says of connections, messages and packets.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 
 use luc_events::codes::{Flow, Sequences, Side};
 use luc_events::store::Reader;
 use luc_events::tables::{ClockSample, Connection, Lost, Message, Packet, Task};
 use luc_events::{ConnectionId, Inode};
-use tempfile::TempDir;
 
-use super::common::{LUC, rows};
-
-/// `luc record --fleet` of everybody, or with a filter.
-pub(crate) struct Recording {
-    luc: Child,
-    folder: TempDir,
-}
-
-impl Recording {
-    /// Begins to record. When this returns, everything is attached: the recorded command says so.
-    pub(crate) fn start(options: &[&str]) -> Self {
-        let folder = tempfile::tempdir().expect("a directory");
-        let mut luc = Command::new(LUC)
-            .args(["record", "--fleet", "--out"])
-            .arg(folder.path().join("trace"))
-            .args(options)
-            .args(["--", "sh", "-c", "echo; read end"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("luc runs");
-        let mut line = String::new();
-        let out = luc.stdout.as_mut().expect("piped");
-        BufReader::new(out).read_line(&mut line).expect("a line");
-        if line.is_empty() {
-            let output = luc.wait_with_output().expect("luc ends");
-            panic!("{}", String::from_utf8_lossy(&output.stderr));
-        }
-        Self { luc, folder }
-    }
-
-    /// Ends it, and reads the trace.
-    pub(crate) fn stop(mut self) -> Recorded {
-        drop(self.luc.stdin.take());
-        let output = self.luc.wait_with_output().expect("luc ends");
-        let text = String::from_utf8_lossy(&output.stderr);
-        // `read` comes to the end of its input, and says 1.
-        assert_eq!(output.status.code(), Some(1), "{text}");
-        Recorded::read(&self.folder.path().join("trace"), &text)
-    }
-}
+use super::common::rows;
+use super::recording::Recording;
 
 /// What was recorded; of connections the last rows.
 pub(crate) struct Recorded {
@@ -70,6 +27,12 @@ pub(crate) struct Ends<'a> {
 }
 
 impl Recorded {
+    /// Ends a recording, and reads its trace.
+    pub(crate) fn of(recording: Recording) -> Self {
+        let trace = recording.stop();
+        Self::read(&trace.path(), &trace.text)
+    }
+
     /// Reads a trace, of which nothing may be lost; `text` is what its recorder said.
     pub(crate) fn read(directory: &Path, text: &str) -> Self {
         let reader = Reader::open(directory).expect("a trace");

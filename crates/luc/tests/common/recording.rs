@@ -1,4 +1,6 @@
-//! A recording of the whole machine beside this test.
+//! `luc record --fleet` beside a test.
+
+#![allow(dead_code, reason = "each test program uses a part of it")]
 
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
@@ -8,7 +10,7 @@ use tempfile::TempDir;
 
 use super::common::LUC;
 
-/// `luc record --fleet` of everybody.
+/// A recording that goes on.
 pub(crate) struct Recording {
     luc: Child,
     folder: TempDir,
@@ -17,15 +19,18 @@ pub(crate) struct Recording {
 /// A trace, gone when dropped.
 pub(crate) struct Trace {
     folder: TempDir,
+    /// What its recorder said.
+    pub(crate) text: String,
 }
 
 impl Recording {
-    /// Begins to record. When this returns, everything is attached: the recorded command says so.
-    pub(crate) fn start() -> Self {
+    /// Begins to record with these options. When this returns, everything is attached: the recorded command says so.
+    pub(crate) fn start(options: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a directory");
         let mut luc = Command::new(LUC)
-            .args(["record", "--fleet", "--all", "--no-calls", "--out"])
+            .args(["record", "--fleet", "--out"])
             .arg(folder.path().join("trace"))
+            .args(options)
             .args(["--", "sh", "-c", "echo; read end"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -42,14 +47,16 @@ impl Recording {
         Self { luc, folder }
     }
 
+    /// Ends it.
     pub(crate) fn stop(mut self) -> Trace {
         drop(self.luc.stdin.take());
         let output = self.luc.wait_with_output().expect("luc ends");
-        let text = String::from_utf8_lossy(&output.stderr);
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
         // `read` comes to the end of its input, and says 1.
         assert_eq!(output.status.code(), Some(1), "{text}");
         Trace {
             folder: self.folder,
+            text,
         }
     }
 }
