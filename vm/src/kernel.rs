@@ -40,6 +40,15 @@ impl Kernel {
         Ok(Self { release, folder })
     }
 
+    /// As [`Kernel::find`], where this machine has all that a guest needs.
+    ///
+    /// # Errors
+    ///
+    /// As [`Kernel::find`], and what [`missing`](crate::missing) says.
+    pub fn bootable(version: &str) -> Result<Self, Error> {
+        tools::missing().map_or_else(|| Self::find(version), Err)
+    }
+
     /// Its release, as `uname -r` prints it.
     pub fn release(&self) -> &str {
         &self.release

@@ -22,10 +22,7 @@ const SCRIPT: &str = "modprobe ext4 && modprobe loop && modprobe fuse || exit 2\
 
 /// The report of `luc faults` in a guest with the kernel of `version`.
 pub(super) fn report(harness: &Harness, version: &str) -> Result<Value, EvaluateError> {
-    if let Some(reason) = luc_vm::missing() {
-        return Err(reason.into());
-    }
-    let kernel = Kernel::find(version)?;
+    let kernel = Kernel::bootable(version)?;
     let mut vm = Vm::new(&kernel)
         .program(harness.luc_path())
         .program(harness.luc_path().with_file_name("libluc_gate_preload.so"))

@@ -26,10 +26,7 @@ pub(super) struct Guests {
 impl Guests {
     /// Fetches the kernel of `version` and builds the modules.
     pub(super) fn prepare(harness: &Harness, version: &str) -> Result<Self, EvaluateError> {
-        if let Some(reason) = luc_vm::missing() {
-            return Err(reason.into());
-        }
-        let kernel = Kernel::find(version)?;
+        let kernel = Kernel::bootable(version)?;
         let build = |name: &str| {
             kernel.build_module(&Path::new(SOURCES).join(name), &harness.path("modules"))
         };

@@ -45,10 +45,7 @@ fn mixes() -> Vec<Mix> {
 /// # Errors
 /// [`EvaluateError`].
 pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
-    if let Some(reason) = luc_vm::missing() {
-        return Err(reason.into());
-    }
-    let kernel = Kernel::find(KERNEL)?;
+    let kernel = Kernel::bootable(KERNEL)?;
     let all: Vec<Mix> = mixes()
         .into_iter()
         .filter(|mix| harness.options.wants(&mix.name))

@@ -74,10 +74,7 @@ fn cases() -> Vec<Case> {
 /// # Errors
 /// [`EvaluateError`].
 pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
-    if let Some(reason) = luc_vm::missing() {
-        return Err(reason.into());
-    }
-    let kernel = Kernel::find(KERNEL)?;
+    let kernel = Kernel::bootable(KERNEL)?;
     let seeds = harness.options.repeats.unwrap_or(SEEDS);
     let all: Vec<Case> = cases()
         .into_iter()

@@ -85,10 +85,7 @@ fn ablations(curves: &Curves) -> Vec<Under> {
 /// # Errors
 /// [`EvaluateError`].
 pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
-    if let Some(reason) = luc_vm::missing() {
-        return Err(reason.into());
-    }
-    let kernel = Kernel::find(KERNEL)?;
+    let kernel = Kernel::bootable(KERNEL)?;
     let compiled = Compiled::of(harness)?;
     let wants = |name: &str| harness.options.wants(name);
     let stages: Vec<Stage> = stages()

@@ -34,10 +34,7 @@ const SECONDS: f64 = 20.0;
 /// # Errors
 /// [`EvaluateError`].
 pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
-    if let Some(reason) = luc_vm::missing() {
-        return Err(reason.into());
-    }
-    let kernel = Kernel::find(KERNEL)?;
+    let kernel = Kernel::bootable(KERNEL)?;
     let seeds = harness.options.repeats.unwrap_or(SEEDS);
     // A cell is, for `--only`, a scenario and a setting.
     let wanted = |scenario: Scenario, settings: Vec<Setting>| -> Vec<Setting> {
