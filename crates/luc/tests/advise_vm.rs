@@ -7,7 +7,6 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use common::{LUC, refusal, stderr, stdout};
-use luc_vm::Kernel;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -43,22 +42,11 @@ fn is_there(program: &str) -> bool {
 
 /// Whether there can be guests, after saying why not.
 fn can_run() -> bool {
-    if let Some(reason) = luc_vm::missing() {
-        luc_testkit::skipped!("{reason}");
-        return false;
-    }
     if let Some(program) = ["mke2fs", "mkreiserfs"].iter().find(|name| !is_there(name)) {
         luc_testkit::skipped!("no {program}: run scripts/setup.sh");
         return false;
     }
-    match Kernel::find("6.1") {
-        Ok(_) => true,
-        Err(error) if error.is_unavailable() => {
-            luc_testkit::skipped!("{error}");
-            false
-        }
-        Err(error) => panic!("{error}"),
-    }
+    luc_testkit::vm::kernel("6.1").is_some()
 }
 
 fn advise(folder: &Path, arguments: &[&str]) -> Output {

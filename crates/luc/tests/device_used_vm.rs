@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use luc_vm::{Kernel, Vm};
+use luc_vm::Vm;
 
 const LUC: &str = env!("CARGO_BIN_EXE_luc");
 
@@ -47,10 +47,6 @@ done
 
 #[test]
 fn parts_of_other_devices_are_left_alone() {
-    if let Some(reason) = luc_vm::missing() {
-        luc_testkit::skipped!("{reason}");
-        return;
-    }
     if !["/usr/sbin/dmsetup", "/sbin/dmsetup"]
         .iter()
         .any(|program| Path::new(program).exists())
@@ -58,13 +54,8 @@ fn parts_of_other_devices_are_left_alone() {
         luc_testkit::skipped!("dmsetup is not installed");
         return;
     }
-    let kernel = match Kernel::find("6.12") {
-        Ok(kernel) => kernel,
-        Err(error) if error.is_unavailable() => {
-            luc_testkit::skipped!("{error}");
-            return;
-        }
-        Err(error) => panic!("{error}"),
+    let Some(kernel) = luc_testkit::vm::kernel("6.12") else {
+        return;
     };
     let mut vm = Vm::new(&kernel);
     for program in [LUC, "mkfs.ext4", "wipefs", "losetup", "dmsetup"] {

@@ -80,22 +80,7 @@ fn prepare() -> Option<&'static (Kernel, PathBuf, PathBuf)> {
 }
 
 fn make() -> Option<(Kernel, PathBuf, PathBuf)> {
-    if let Some(reason) = luc_vm::missing() {
-        luc_testkit::skipped!("{reason}");
-        return None;
-    }
-    let kernel = match Kernel::find("6.1") {
-        Ok(kernel) => kernel,
-        Err(error) if error.is_unavailable() => {
-            luc_testkit::skipped!("{error}");
-            return None;
-        }
-        Err(error) => panic!("{error}"),
-    };
-    if kernel.headers().is_none() {
-        luc_testkit::skipped!("linux-headers-{} is not installed", kernel.release());
-        return None;
-    }
+    let kernel = luc_testkit::vm::kernel_with_headers("6.1")?;
     let work = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let lagdisk = kernel

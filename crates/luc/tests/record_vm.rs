@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use luc_vm::{Kernel, Vm};
+use luc_vm::Vm;
 use serde_json::Value;
 
 const LUC: &str = env!("CARGO_BIN_EXE_luc");
@@ -24,17 +24,8 @@ umount /mnt
 "#;
 
 fn check(version: &str) {
-    if let Some(reason) = luc_vm::missing() {
-        luc_testkit::skipped!("{reason}");
+    let Some(kernel) = luc_testkit::vm::kernel(version) else {
         return;
-    }
-    let kernel = match Kernel::find(version) {
-        Ok(kernel) => kernel,
-        Err(error) if error.is_unavailable() => {
-            luc_testkit::skipped!("{error}");
-            return;
-        }
-        Err(error) => panic!("{error}"),
     };
     let outcome = Vm::new(&kernel)
         .program(LUC)

@@ -10,7 +10,6 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use common::{LUC, stderr};
-use luc_vm::Kernel;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -42,23 +41,7 @@ const GUEST_TIMEOUT: Duration = Duration::from_secs(400);
 
 /// Whether there can be guests, after saying why not.
 fn can_run() -> bool {
-    if let Some(reason) = luc_vm::missing() {
-        luc_testkit::skipped!("{reason}");
-        return false;
-    }
-    match Kernel::find("6.1") {
-        Ok(kernel) if kernel.headers().is_some() => true,
-        Ok(kernel) => {
-            let release = kernel.release();
-            luc_testkit::skipped!("linux-headers-{release} is not installed");
-            false
-        }
-        Err(error) if error.is_unavailable() => {
-            luc_testkit::skipped!("{error}");
-            false
-        }
-        Err(error) => panic!("{error}"),
-    }
+    luc_testkit::vm::kernel_with_headers("6.1").is_some()
 }
 
 fn sweep(folder: &Path, out: &str) -> Command {

@@ -7,7 +7,10 @@
 pub mod events;
 #[cfg(feature = "json")]
 pub mod json;
+#[cfg(feature = "vm")]
+pub mod vm;
 
+use std::fmt::Display;
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::thread;
@@ -45,5 +48,23 @@ pub fn note_skipped(reason: &str) {
         let list = OpenOptions::new().create(true).append(true).open(list);
         list.and_then(|mut list| list.write_all(line.as_bytes()))
             .expect("the list of skipped tests is written");
+    }
+}
+
+/// What was found; `None` after saying why a test is skipped, where `is_missing` says that this machine lacks it.
+///
+/// # Panics
+/// At any other error, and as [`skipped!`].
+pub fn unless_missing<T, E: Display>(
+    found: Result<T, E>,
+    is_missing: impl FnOnce(&E) -> bool,
+) -> Option<T> {
+    match found {
+        Ok(found) => Some(found),
+        Err(error) if is_missing(&error) => {
+            skipped!("{error}");
+            None
+        }
+        Err(error) => panic!("{error}"),
     }
 }

@@ -6,7 +6,7 @@ use std::fs;
 use std::time::Duration;
 
 use luc_twin::truth::{Folder, Kind, Planted, Role, Row, streams, trees};
-use luc_vm::{Kernel, Vm};
+use luc_vm::Vm;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_luc-twin");
 
@@ -70,17 +70,8 @@ fn longest_and_median(folder: &Folder) -> (u64, u64) {
 }
 
 fn check(version: &str) {
-    if let Some(reason) = luc_vm::missing() {
-        luc_testkit::skipped!("{reason}");
+    let Some(kernel) = luc_testkit::vm::kernel(version) else {
         return;
-    }
-    let kernel = match Kernel::find(version) {
-        Ok(kernel) => kernel,
-        Err(error) if error.is_unavailable() => {
-            luc_testkit::skipped!("{error}");
-            return;
-        }
-        Err(error) => panic!("{error}"),
     };
     let outcome = Vm::new(&kernel)
         .program(PROGRAM)

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use luc_vm::{Kernel, Outcome, Vm};
+use luc_vm::{Error, Kernel, Outcome, Vm};
 
 /// The kernel of Debian 12.
 pub(crate) const STABLE: &str = "6.1";
@@ -18,18 +18,8 @@ pub(crate) fn kernel(version: &str) -> Option<Kernel> {
     let _one = PREPARING
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner());
-    if let Some(reason) = luc_vm::missing() {
-        luc_testkit::skipped!("{reason}");
-        return None;
-    }
-    match Kernel::find(version) {
-        Ok(kernel) => Some(kernel),
-        Err(error) if error.is_unavailable() => {
-            luc_testkit::skipped!("{error}");
-            None
-        }
-        Err(error) => panic!("{error}"),
-    }
+    // Not by testkit's own, which uses this crate.
+    luc_testkit::unless_missing(Kernel::bootable(version), Error::is_unavailable)
 }
 
 /// The kernel and `lagdisk.ko` for it.
@@ -39,14 +29,9 @@ pub(crate) fn kernel_and_lagdisk(version: &str) -> Option<(Kernel, PathBuf)> {
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner());
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernel/lagdisk");
-    match kernel.build_module(&source, Path::new(env!("CARGO_TARGET_TMPDIR"))) {
-        Ok(module) => Some((kernel, module)),
-        Err(error) if error.is_unavailable() => {
-            luc_testkit::skipped!("{error}");
-            None
-        }
-        Err(error) => panic!("{error}"),
-    }
+    let module = kernel.build_module(&source, Path::new(env!("CARGO_TARGET_TMPDIR")));
+    let module = luc_testkit::unless_missing(module, Error::is_unavailable)?;
+    Some((kernel, module))
 }
 
 /// The `luc` that `make test` builds before it tests.

@@ -5,7 +5,7 @@ use std::fs;
 use std::time::Duration;
 
 use luc_events::codes::{Flow, Side};
-use luc_vm::{Kernel, Vm};
+use luc_vm::Vm;
 
 use super::common::LUC;
 use super::programs;
@@ -26,17 +26,8 @@ const PLANTED: [u64; 2] = [
 ];
 
 fn check(version: &str, missing: &[&str]) {
-    if let Some(reason) = luc_vm::missing() {
-        luc_testkit::skipped!("{reason}");
+    let Some(kernel) = luc_testkit::vm::kernel(version) else {
         return;
-    }
-    let kernel = match Kernel::find(version) {
-        Ok(kernel) => kernel,
-        Err(error) if error.is_unavailable() => {
-            luc_testkit::skipped!("{error}");
-            return;
-        }
-        Err(error) => panic!("{error}"),
     };
     let folder = tempfile::tempdir().expect("a directory");
     let talk = programs::compiled("talk", folder.path());

@@ -4,7 +4,7 @@
 use std::env;
 use std::time::Duration;
 
-use luc_vm::{Kernel, Vm};
+use luc_vm::Vm;
 
 /// The other tests, all of which must run.
 const SCRIPT: &str = r#"
@@ -15,17 +15,8 @@ LUC_NO_SKIPS=1 RUST_BACKTRACE=0 "$TESTS" --skip guests --test-threads 1 --nocapt
 "#;
 
 fn check(version: &str) {
-    if let Some(reason) = luc_vm::missing() {
-        luc_testkit::skipped!("{reason}");
+    let Some(kernel) = luc_testkit::vm::kernel(version) else {
         return;
-    }
-    let kernel = match Kernel::find(version) {
-        Ok(kernel) => kernel,
-        Err(error) if error.is_unavailable() => {
-            luc_testkit::skipped!("{error}");
-            return;
-        }
-        Err(error) => panic!("{error}"),
     };
     let tests = env::current_exe().expect("this program");
     let name = tests.file_name().expect("a name").to_string_lossy();
