@@ -7,9 +7,9 @@ use luc_fleet_core::{
     Bounds, ClockError, ClockMap, ClockSample, Connections, Event, FitOptions, Fleet, HostId,
     MAX_TIME_NS, Packet, Pair, PairFit, Placed, clock_points, fit,
 };
+use luc_stats::quantile;
 
 use crate::error::FleetError;
-use crate::figures::quantile;
 use crate::read::Recorded;
 
 /// Samples that took more than this many times as long as half of them do were interrupted.

@@ -1,12 +1,7 @@
 //! Figures of many values.
 
+use luc_stats::quantile;
 use serde::Serialize;
-
-/// The value below or at which a share of the values is, by nearest rank; `None` of no values. `values` are sorted.
-pub(crate) fn quantile<T: Copy>(values: &[T], share: f64) -> Option<T> {
-    let rank = (share * values.len() as f64).ceil() as usize;
-    values.get(rank.max(1) - 1).copied()
-}
 
 /// Least, middle and greatest value.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -33,16 +28,6 @@ impl Spread {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn quantiles_are_values_that_occur() {
-        let values: Vec<u32> = (1..=100).collect();
-        assert_eq!(quantile(&values, 0.5), Some(50));
-        assert_eq!(quantile(&values, 0.99), Some(99));
-        assert_eq!(quantile(&values, 1.0), Some(100));
-        assert_eq!(quantile(&values[..1], 0.99), Some(1));
-        assert_eq!(quantile::<u32>(&[], 0.5), None);
-    }
 
     #[test]
     fn a_spread_has_the_extremes() {

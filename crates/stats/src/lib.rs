@@ -1,4 +1,4 @@
-//! How sure a comparison is: medians, their intervals, ratios of two settings, orders of runs, when to stop, what is
+//! How sure a comparison is: medians, quantiles, intervals, ratios of two settings, orders of runs, when to stop, what is
 //! correlated with a figure, and how well tasks do together.
 //!
 //! ```
@@ -20,6 +20,7 @@ mod interpolated;
 mod logs;
 mod order;
 mod paired;
+mod quantile;
 pub mod random;
 mod ranks;
 pub mod simulated;
@@ -35,6 +36,7 @@ pub use interpolated::{interpolated_interval, leaves_some_out};
 pub use logs::{MeanInterval, geometric_interval};
 pub use order::{MedianInterval, median, median_interval};
 pub use paired::paired_ratios;
+pub use quantile::quantile;
 pub use ranks::spearman;
 pub use stopping::{FEWEST, Goal, Verdict, relative_half_width};
 pub use throughput::{TaskTimes, Together, WeightedSpeedup, together, worst_against};

@@ -5,12 +5,12 @@ mod mesh;
 mod network;
 mod page;
 mod pair;
-mod quantile;
 mod slewed;
 
 use luc_claims::report::Page;
 use luc_fleet_core::ClockError;
 use luc_host::interrupt;
+use luc_stats::quantile;
 use serde_json::{Value, json};
 
 use super::EvaluateError;
@@ -19,7 +19,6 @@ use super::progress::Progress;
 use mesh::NAME as MESH;
 use page::Measured;
 use pair::{Row, Run};
-use quantile::quantile;
 
 /// Seeds of each scenario.
 const SEEDS: usize = 20;

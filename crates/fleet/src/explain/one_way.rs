@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use luc_fleet_core::{Event, HostId, MessageEdge};
+use luc_stats::quantile;
 use serde::Serialize;
 
-use crate::figures::{Spread, quantile};
+use crate::figures::Spread;
 use crate::joined::Joined;
 
 /// Messages of one direction between two hosts, or within one.

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use luc_fleet_core::{HostId, Requests};
+use luc_stats::quantile;
 use serde::Serialize;
 
-use crate::figures::quantile;
 use crate::joined::Joined;
 
 /// A process that answers at a port.

@@ -1,10 +1,10 @@
 //! The page: tables, and targets computed from all seeds.
 
 use luc_claims::report::{Table, Target, number};
+use luc_stats::quantile;
 
 use super::mesh::{self, NAME as MESH};
 use super::pair::{Row, Run};
-use super::quantile::quantile;
 
 /// Events over all scenarios.
 const FEWEST_EVENTS: usize = 1_000_000;
@@ -16,11 +16,12 @@ pub(super) struct Measured {
 }
 
 impl Measured {
+    /// Those of all runs, in ascending order.
     fn all(&self, of: impl Fn(&Run) -> &Vec<f64>) -> Vec<f64> {
-        self.runs
-            .iter()
-            .flat_map(|run| of(run).iter().copied())
-            .collect()
+        let each = self.runs.iter().flat_map(of);
+        let mut all: Vec<f64> = each.copied().collect();
+        all.sort_unstable_by(f64::total_cmp);
+        all
     }
 
     fn sum(&self, of: impl Fn(&Run) -> usize) -> usize {
@@ -48,13 +49,20 @@ impl Measured {
 
     /// How many times the error of one line is that of the fit, at the median, less the asymmetry.
     fn line_ratio(&self) -> f64 {
-        quantile(&self.all(|run| &run.line_extra), 0.5) / quantile(&self.all(|run| &run.extra), 0.5)
+        quantile_of(&self.all(|run| &run.line_extra), 0.5)
+            / quantile_of(&self.all(|run| &run.extra), 0.5)
     }
 
     /// The same with the asymmetry.
     fn whole_line_ratio(&self) -> f64 {
-        quantile(&self.all(|run| &run.line_whole), 0.5) / quantile(&self.all(|run| &run.whole), 0.5)
+        quantile_of(&self.all(|run| &run.line_whole), 0.5)
+            / quantile_of(&self.all(|run| &run.whole), 0.5)
     }
+}
+
+/// The figure that this share of figures in ascending order is not above; NaN of none.
+fn quantile_of(figures: &[f64], share: f64) -> f64 {
+    quantile(figures, share).unwrap_or(f64::NAN)
 }
 
 /// All tables that have a row.
@@ -93,15 +101,15 @@ fn of_fits(measured: &[Measured]) -> Table {
     for one in measured {
         let (extra, widths) = (one.all(|run| &run.extra), one.all(|run| &run.half_widths));
         let (inside, events) = (one.sum(|run| run.inside), one.sum(|run| run.events));
-        let quantiles = [0.5, 0.99, 1.0].map(|share| number(quantile(&extra, share)));
+        let quantiles = [0.5, 0.99, 1.0].map(|share| number(quantile_of(&extra, share)));
         table.row(vec![
             one.row.name.to_owned(),
             quantiles.join(" / "),
-            number(one.worst(|run| quantile(&run.extra, 0.99))),
+            number(one.worst(|run| quantile_of(&run.extra, 0.99))),
             format!(
                 "{:.3} / {:.3}",
                 one.half_width() / 1e3,
-                quantile(&widths, 0.99) / 1e3
+                quantile_of(&widths, 0.99) / 1e3
             ),
             format!("{:.4}", one.width_ratio()),
             format!("{inside} of {events}"),
@@ -122,7 +130,7 @@ fn of_lines(measured: &[Measured]) -> Table {
     ]);
     for one in measured {
         let line = one.all(|run| &run.line_whole);
-        let quantiles = [0.5, 1.0].map(|share| number(quantile(&line, share) / 1e3));
+        let quantiles = [0.5, 1.0].map(|share| number(quantile_of(&line, share) / 1e3));
         table.row(vec![
             one.row.name.to_owned(),
             quantiles.join(" / "),
@@ -179,7 +187,7 @@ pub(super) fn targets(measured: &[Measured], meshes: &[mesh::Run]) -> Vec<Target
             _ if one.row.kappa_ns_per_s2 >= 5000.0 => 60.0,
             _ => continue,
         };
-        let p99 = quantile(&one.all(|run| &run.extra), 0.99);
+        let p99 = quantile_of(&one.all(|run| &run.extra), 0.99);
         targets.push(Target::new(
             format!(
                 "{}: p99 of the error less the asymmetry <= {most} ns",

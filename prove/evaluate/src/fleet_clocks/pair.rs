@@ -63,7 +63,7 @@ pub(super) struct Run {
     pub(super) inverted_share: f64,
     pub(super) line_inverted_share: f64,
     pub(super) line_is_separating: bool,
-    /// Errors less half the asymmetry, with it, and half-widths, of each event, ns.
+    /// Errors less half the asymmetry, with it, and half-widths, of each event, ns, in ascending order.
     #[serde(skip)]
     pub(super) extra: Vec<f64>,
     #[serde(skip)]
@@ -151,6 +151,15 @@ fn judge(
         found.line_whole.push(line_wrong.abs());
         let half_width = known.bounds.half_width_ns();
         found.half_widths.push(half_width.unwrap_or(f64::INFINITY));
+    }
+    for figures in [
+        &mut found.extra,
+        &mut found.whole,
+        &mut found.half_widths,
+        &mut found.line_extra,
+        &mut found.line_whole,
+    ] {
+        figures.sort_unstable_by(f64::total_cmp);
     }
     Ok(found)
 }
