@@ -5,8 +5,11 @@
  * Only a thread that sleeps uninterruptibly, or in a system call that does not
  * say why, costs a stack. Others are told by the system call, and if they are
  * brief they are summed per thread: a program that switches 100,000 times a
- * second would otherwise pay for 100,000 records. Where several hosts are put
- * together it does: who woke whom tells for which request a thread has worked.
+ * second would otherwise pay for 100,000 records.
+ *
+ * config.wake_ups (luc record --fleet) wants a record of each wait that a thread
+ * ended, however brief: who woke whom tells for which request a thread has
+ * worked. Then only sleeps for a time and waits for a processor are summed.
  */
 #ifndef LUC_SCHED_H
 #define LUC_SCHED_H
