@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use common::{
-    Bench, LUC, as_nobody, is_root, refusal, rows, stderr, stdout, until, without_mkfs,
-    without_privileges,
+    Bench, LUC, as_nobody, can_make_disks, is_root, refusal, rows, stderr, stdout, until,
+    without_mkfs, without_privileges,
 };
 use luc_events::codes::CallKind;
 use luc_events::store::{Reader, Writer};
@@ -85,16 +85,6 @@ impl Place {
         );
         assert!(!self.path("out/work").exists());
     }
-}
-
-fn can_make_disks() -> bool {
-    let there = ["/dev/fuse", "/dev/loop-control"]
-        .iter()
-        .all(|device| Path::new(device).exists());
-    if !there {
-        luc_testkit::skipped!("no FUSE or no loop devices");
-    }
-    there && is_root()
 }
 
 /// Whether this machine makes these file systems.

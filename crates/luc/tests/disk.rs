@@ -1,6 +1,8 @@
 //! `luc disk` end to end, on real loop devices. Needs root and FUSE; skipped, with the reason,
 //! where they are missing.
 
+mod common;
+
 use std::fs;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::fd::AsRawFd;
@@ -17,11 +19,8 @@ struct Bench {
 impl Bench {
     /// `None`, and a line that says why, where emulated disks cannot be had.
     fn new(test: &str) -> Option<Self> {
-        for device in ["/dev/fuse", "/dev/loop-control"] {
-            if let Err(error) = fs::File::options().read(true).write(true).open(device) {
-                luc_testkit::skipped!("{device}: {error}");
-                return None;
-            }
+        if !common::can_make_disks() {
+            return None;
         }
         let prefix = format!("luc-disk-test-{test}-");
         let dir = std::env::temp_dir();

@@ -11,8 +11,8 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use common::{
-    LUC, as_nobody, compiled_statically, is_root, refusal, stderr, stdout, until, without_mkfs,
-    without_privileges,
+    LUC, as_nobody, can_make_disks, compiled_statically, is_root, refusal, stderr, stdout, until,
+    without_mkfs, without_privileges,
 };
 use serde_json::Value;
 use tempfile::TempDir;
@@ -101,16 +101,6 @@ impl Place {
         fs::read_to_string(self.path("out/results.jsonl"))
             .map_or(0, |text| text.matches('\n').count())
     }
-}
-
-fn can_make_disks() -> bool {
-    let there = ["/dev/fuse", "/dev/loop-control"]
-        .iter()
-        .all(|device| Path::new(device).exists());
-    if !there {
-        luc_testkit::skipped!("no FUSE or no loop devices");
-    }
-    there && is_root()
 }
 
 /// Key and round of every repeat, and how often it is there.

@@ -131,6 +131,20 @@ pub(crate) fn is_root() -> bool {
     root
 }
 
+/// Whether emulated disks can be had here; else says that a test is skipped.
+pub(crate) fn can_make_disks() -> bool {
+    if !is_root() {
+        return false;
+    }
+    for device in ["/dev/fuse", "/dev/loop-control"] {
+        if let Err(error) = fs::File::options().read(true).write(true).open(device) {
+            luc_testkit::skipped!("{device}: {error}");
+            return false;
+        }
+    }
+    true
+}
+
 /// An emulated disk with a file system, whose flush takes [`FLUSH_NS`], and a folder beside it; all gone when dropped.
 pub(crate) struct Disk {
     root: PathBuf,
@@ -153,14 +167,8 @@ impl Disk {
     }
 
     fn made(test: &str, about: &[&str], kind: &str, mkfs_options: &str) -> Option<Self> {
-        if !is_root() {
+        if !can_make_disks() {
             return None;
-        }
-        for device in ["/dev/fuse", "/dev/loop-control"] {
-            if let Err(error) = fs::File::options().read(true).write(true).open(device) {
-                luc_testkit::skipped!("{device}: {error}");
-                return None;
-            }
         }
         let known = fs::read_to_string("/proc/filesystems").unwrap_or_default();
         if !known.split_whitespace().any(|name| name == kind) {
