@@ -170,9 +170,18 @@ impl FrontEnd {
     }
 }
 
-/// When clients ask.
+/// How much clients ask, and when.
 #[derive(Debug, Args)]
-struct Times {
+struct Queries {
+    /// How many clients
+    #[arg(long, default_value_t = CLIENTS)]
+    clients: u32,
+    /// Queries of each
+    #[arg(long, default_value_t = REQUESTS)]
+    requests: u32,
+    /// Documents that a query asks for
+    #[arg(long, default_value_t = HITS)]
+    hits: u8,
     /// The mean of an exponential time between an answer and the next query, us
     #[arg(long, default_value_t = THINK_US, conflicts_with = "per_s")]
     think_us: u64,
@@ -181,7 +190,7 @@ struct Times {
     per_s: Option<f64>,
 }
 
-impl Times {
+impl Queries {
     fn looped(&self) -> Loop {
         match self.per_s {
             Some(per_s) => Loop::Open { per_s },
@@ -205,17 +214,8 @@ pub(crate) struct Client {
     /// Where the front end listens
     #[arg(long, value_name = "ADDRESS:PORT")]
     front_end: SocketAddrV4,
-    /// How many clients
-    #[arg(long, default_value_t = CLIENTS)]
-    clients: u32,
-    /// Queries of each
-    #[arg(long, default_value_t = REQUESTS)]
-    requests: u32,
-    /// Documents that a query asks for
-    #[arg(long, default_value_t = HITS)]
-    hits: u8,
     #[command(flatten)]
-    times: Times,
+    queries: Queries,
     /// Have all use one connection
     #[arg(long)]
     one_connection: bool,
@@ -235,10 +235,10 @@ impl Client {
                 weights: Vec::new(),
             },
             front_end: self.front_end,
-            clients: self.clients,
-            requests: self.requests,
-            hits: self.hits,
-            looped: self.times.looped(),
+            clients: self.queries.clients,
+            requests: self.queries.requests,
+            hits: self.queries.hits,
+            looped: self.queries.looped(),
             one_connection: self.one_connection,
             plants: self.plants,
         }
@@ -261,17 +261,8 @@ pub(crate) struct Run {
     /// Different words
     #[arg(long, default_value_t = VOCABULARY)]
     vocabulary: u32,
-    /// How many clients
-    #[arg(long, default_value_t = CLIENTS)]
-    clients: u32,
-    /// Queries of each
-    #[arg(long, default_value_t = REQUESTS)]
-    requests: u32,
-    /// Documents that a query asks for
-    #[arg(long, default_value_t = HITS)]
-    hits: u8,
     #[command(flatten)]
-    times: Times,
+    queries: Queries,
     /// Which threads serve: thread, pool:W, pool:W:worker or shared:W
     #[arg(long, default_value_t = Serve::Thread)]
     serve: Serve,
@@ -308,10 +299,10 @@ impl Run {
             back_ends: self.back_ends,
             documents: self.documents,
             vocabulary: self.vocabulary,
-            clients: self.clients,
-            requests: self.requests,
-            hits: self.hits,
-            looped: self.times.looped(),
+            clients: self.queries.clients,
+            requests: self.queries.requests,
+            hits: self.queries.hits,
+            looped: self.queries.looped(),
             serve: self.serve,
             delay_us: self.delay_us,
             rows: self.rows,

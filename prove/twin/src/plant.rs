@@ -12,6 +12,7 @@ mod progress;
 mod quota;
 pub(crate) mod share;
 mod span;
+mod switched;
 mod tick;
 
 use std::fmt::Debug;
@@ -120,9 +121,9 @@ fn make(spec: &Spec, place: &Place) -> Result<Box<dyn Plant>, TwinError> {
         Kind::Tick => Box::new(tick::Tick::draw(spec.number()?, random)?),
         Kind::Quota => {
             let cgroup = place.cgroup.as_deref();
-            Box::new(quota::Quota::draw(spec, random, searches, cgroup)?)
+            Box::new(quota::draw(spec, random, searches, cgroup)?)
         }
-        Kind::Loss => Box::new(loss::Loss::draw(spec, random, searches)?),
+        Kind::Loss => Box::new(loss::draw(spec, random, searches)?),
         Kind::Share => return Err(spec.wrong("clients share, not back ends")),
     })
 }

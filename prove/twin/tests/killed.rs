@@ -4,14 +4,13 @@ mod common;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{command, folder, is_root};
+use common::{command, folder, is_root, wait_for_processes};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// The kernel removes namespaces some time after their last process.
@@ -78,11 +77,7 @@ fn a_killed_run_leaves_nothing() {
         .stdout(Stdio::piped())
         .spawn()
         .expect("it starts");
-    let mut line = String::new();
-    BufReader::new(run.stdout.take().expect("its output"))
-        .read_line(&mut line)
-        .expect("it says that all processes are there");
-    assert_eq!(line, "all processes are there\n");
+    wait_for_processes(&mut run);
     let all = processes(&truth);
     assert_eq!(all.len(), 5, "the run and four hosts");
     let theirs: BTreeSet<u64> = all
@@ -140,10 +135,7 @@ fn kill_host(role: &str, serve: &str) {
     .stderr(Stdio::piped())
     .spawn()
     .expect("it starts");
-    let mut line = String::new();
-    BufReader::new(run.stdout.take().expect("its output"))
-        .read_line(&mut line)
-        .expect("it says that all processes are there");
+    wait_for_processes(&mut run);
     let host = processes(&truth)
         .into_iter()
         .find(|process| {

@@ -3,10 +3,10 @@
 mod common;
 
 use std::collections::BTreeSet;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::Write as _;
 use std::process::Stdio;
 
-use common::{command, folder, is_root, run};
+use common::{command, folder, is_root, run, wait_for_processes};
 use luc_twin::truth::{Direction, Folder, MessageKind, Role, WorkKind, streams, trees};
 use luc_twin::{Corpus, Engine};
 use rustix::time::{ClockId, clock_gettime};
@@ -182,10 +182,7 @@ fn queries_begin_when_somebody_says_so() {
         .stdout(Stdio::piped())
         .spawn()
         .expect("it starts");
-    let mut line = String::new();
-    BufReader::new(run.stdout.take().expect("its output"))
-        .read_line(&mut line)
-        .expect("it says that all processes are there");
+    wait_for_processes(&mut run);
     let now = clock_gettime(ClockId::Monotonic);
     let now_ns = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
     // Who records begins here: the lock is held already.

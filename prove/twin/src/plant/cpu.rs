@@ -1,6 +1,6 @@
 //! A partition that computes for nothing before each search.
 
-use luc_twin_truth::{Kind, Planted, WorkKind};
+use luc_twin_truth::{Kind, Planted};
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use rustix::time::{ClockId, clock_gettime};
@@ -8,7 +8,6 @@ use rustix::time::{ClockId, clock_gettime};
 use super::Plant;
 use super::progress::Window;
 use super::span::Span;
-use crate::clock::now_ns;
 use crate::error::TwinError;
 use crate::log::Recorder;
 
@@ -43,16 +42,16 @@ impl Plant for Cpu {
         request: u64,
         recorder: &Recorder,
     ) -> Result<(), TwinError> {
-        if self.window.has(ordinal) {
-            let (from_ns, begin_ns) = (now_ns(), used_ns());
+        if !self.window.has(ordinal) {
+            return Ok(());
+        }
+        self.span.work(request, recorder, || {
+            let begin_ns = used_ns();
             while used_ns() - begin_ns < self.burn_ns {
                 std::hint::spin_loop();
             }
-            let times = [from_ns, now_ns()];
-            recorder.work(request, WorkKind::Planted, times);
-            self.span.note(times);
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     fn planted(&self) -> Vec<Planted> {

@@ -6,7 +6,7 @@ use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::sync::Mutex;
 
-use luc_twin_truth::{Kind, Planted, WorkKind};
+use luc_twin_truth::{Kind, Planted};
 use rand::{Rng as _, RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use rustix::fs::{Advice, fadvise, fstatfs};
@@ -14,7 +14,6 @@ use rustix::fs::{Advice, fadvise, fstatfs};
 use super::Plant;
 use super::progress::Window;
 use super::span::Span;
-use crate::clock::now_ns;
 use crate::error::TwinError;
 use crate::log::Recorder;
 use crate::spec::Spec;
@@ -87,14 +86,10 @@ impl Plant for Disk {
         request: u64,
         recorder: &Recorder,
     ) -> Result<(), TwinError> {
-        if self.window.has(ordinal) {
-            let from_ns = now_ns();
-            self.read()?;
-            let times = [from_ns, now_ns()];
-            recorder.work(request, WorkKind::Planted, times);
-            self.span.note(times);
+        if !self.window.has(ordinal) {
+            return Ok(());
         }
-        Ok(())
+        self.span.work(request, recorder, || self.read())
     }
 
     fn planted(&self) -> Vec<Planted> {

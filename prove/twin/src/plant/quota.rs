@@ -2,18 +2,15 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 
-use luc_twin_truth::{Kind, Planted};
+use luc_twin_truth::Kind;
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 
-use super::Plant;
-use super::progress::{Progress, Window};
+use super::progress::Window;
 use super::span::Span;
+use super::switched::Switched;
 use crate::error::TwinError;
-use crate::fatal::spawn;
-use crate::log::Recorder;
 use crate::spec::Spec;
 
 /// Percent of one processor, from and to.
@@ -22,30 +19,21 @@ const DRAWN: [u64; 2] = [2, 6];
 const PERIOD_US: u64 = 100_000;
 const FILE: &str = "cpu.max";
 
-#[derive(Debug)]
-pub(super) struct Quota {
-    progress: Arc<Progress>,
-    span: Arc<Span>,
-}
-
-impl Quota {
-    pub(super) fn draw(
-        spec: &Spec,
-        random: &mut ChaCha8Rng,
-        searches: u64,
-        cgroup: Option<&Path>,
-    ) -> Result<Self, TwinError> {
-        let window = Window::draw(random, searches);
-        let drawn = random.random_range(DRAWN[0]..=DRAWN[1]);
-        let percent = spec.number()?.unwrap_or(drawn);
-        let cgroup = cgroup.ok_or_else(|| spec.wrong("--cgroup must say which cgroup this is"))?;
-        let file = cgroup.join(FILE);
-        let quota = Self {
-            progress: Progress::new(),
-            span: Arc::new(Span::new(Kind::Quota, percent)),
-        };
-        let (progress, span) = (Arc::clone(&quota.progress), Arc::clone(&quota.span));
-        let switch = move || {
+pub(super) fn draw(
+    spec: &Spec,
+    random: &mut ChaCha8Rng,
+    searches: u64,
+    cgroup: Option<&Path>,
+) -> Result<Switched, TwinError> {
+    let window = Window::draw(random, searches);
+    let drawn = random.random_range(DRAWN[0]..=DRAWN[1]);
+    let percent = spec.number()?.unwrap_or(drawn);
+    let cgroup = cgroup.ok_or_else(|| spec.wrong("--cgroup must say which cgroup this is"))?;
+    let file = cgroup.join(FILE);
+    Switched::spawn(
+        "quota",
+        Span::new(Kind::Quota, percent),
+        move |progress, span| {
             let set = |value: &str| fs::write(&file, value).map_err(TwinError::file(&file));
             progress.wait_for(window.from);
             span.begin();
@@ -54,19 +42,6 @@ impl Quota {
             set("max")?;
             span.end();
             Ok(())
-        };
-        spawn("quota", switch)?;
-        Ok(quota)
-    }
-}
-
-impl Plant for Quota {
-    fn before_search(&self, ordinal: u64, _: u64, _: &Recorder) -> Result<(), TwinError> {
-        self.progress.reach(ordinal);
-        Ok(())
-    }
-
-    fn planted(&self) -> Vec<Planted> {
-        self.span.planted()
-    }
+        },
+    )
 }

@@ -2,9 +2,11 @@
 
 use std::sync::Mutex;
 
-use luc_twin_truth::{Kind, Planted};
+use luc_twin_truth::{Kind, Planted, WorkKind};
 
 use crate::clock::now_ns;
+use crate::error::TwinError;
+use crate::log::Recorder;
 use crate::sync::locked;
 
 /// What becomes a row at the end.
@@ -56,6 +58,21 @@ impl Span {
         planted.from_ns = planted.from_ns.min(from_ns);
         planted.to_ns = planted.to_ns.max(to_ns);
         planted.times += 1;
+    }
+
+    /// Does the work by which a search meets it, and tells the recorder too.
+    pub(super) fn work(
+        &self,
+        request: u64,
+        recorder: &Recorder,
+        work: impl FnOnce() -> Result<(), TwinError>,
+    ) -> Result<(), TwinError> {
+        let from_ns = now_ns();
+        work()?;
+        let times = [from_ns, now_ns()];
+        recorder.work(request, WorkKind::Planted, times);
+        self.note(times);
+        Ok(())
     }
 
     /// Which thread is the cause.

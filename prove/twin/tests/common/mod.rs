@@ -3,8 +3,9 @@
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use luc_twin::truth::Folder;
 use tempfile::TempDir;
@@ -35,6 +36,15 @@ pub(crate) fn command(truth: &Path, arguments: &[&str]) -> Command {
 
 pub(crate) fn output(truth: &Path, arguments: &[&str]) -> Output {
     command(truth, arguments).output().expect("it runs")
+}
+
+/// Waits until a run says that all of its processes are there.
+pub(crate) fn wait_for_processes(run: &mut Child) {
+    let mut line = String::new();
+    BufReader::new(run.stdout.take().expect("its output"))
+        .read_line(&mut line)
+        .expect("it says something");
+    assert_eq!(line, "all processes are there\n");
 }
 
 /// What a run with these arguments leaves.
