@@ -17,6 +17,23 @@ pub(crate) struct Layout {
     pub(crate) members: Vec<(&'static str, usize, usize)>,
 }
 
+/// The layouts of structures, each with its name in C, its members and their types.
+macro_rules! layouts {
+    ($($name:ident = $c_name:literal { $($field:ident: $type:ty,)+ })+) => {
+        vec![$($crate::layout::Layout {
+            name: $c_name,
+            size: size_of::<$name>(),
+            of_members: 0 $(+ size_of::<$type>())+,
+            members: vec![$((
+                stringify!($field),
+                std::mem::offset_of!($name, $field),
+                size_of::<$type>(),
+            )),+],
+        }),+]
+    };
+}
+pub(crate) use layouts;
+
 /// Fails unless the header has these structures, without padding, and these constants.
 pub(crate) fn agree(header: &str, layouts: &[Layout], numbers: &[(&str, usize)]) {
     let directory = tempfile::tempdir().unwrap();

@@ -118,16 +118,9 @@ macro_rules! plain {
 
         #[cfg(test)]
         pub(super) fn layouts() -> Vec<crate::layout::Layout> {
-            vec![$(crate::layout::Layout {
-                name: $c_name,
-                size: size_of::<$name>(),
-                of_members: 0 $(+ size_of::<$type>())+,
-                members: vec![$((
-                    stringify!($field),
-                    std::mem::offset_of!($name, $field),
-                    size_of::<$type>(),
-                )),+],
-            }),+]
+            crate::layout::layouts! {
+                $($name = $c_name { $($field: $type,)+ })+
+            }
         }
     };
 }
