@@ -33,6 +33,12 @@ fn refusal(words: &[&str]) -> String {
     line
 }
 
+fn add<T: Clone + Into<Event>>(writer: &mut Writer, rows: &[T]) {
+    for row in rows {
+        writer.add(row.clone()).expect("written");
+    }
+}
+
 fn write(folder: &Path, name: &str, recorded: &Recorded) -> PathBuf {
     let path = folder.join(name);
     let begin = Trace {
@@ -41,27 +47,11 @@ fn write(folder: &Path, name: &str, recorded: &Recorded) -> PathBuf {
         ..recorded.trace.clone()
     };
     let mut writer = Writer::create(&path, begin).expect("created");
-    let mut add = |row: Event| writer.add(row).expect("written");
-    recorded
-        .connections
-        .iter()
-        .for_each(|row| add(row.clone().into()));
-    recorded
-        .messages
-        .iter()
-        .for_each(|row| add(row.clone().into()));
-    recorded
-        .packets
-        .iter()
-        .for_each(|row| add(row.clone().into()));
-    recorded
-        .clocks
-        .iter()
-        .for_each(|row| add(row.clone().into()));
-    recorded
-        .tasks
-        .iter()
-        .for_each(|row| add(row.clone().into()));
+    add(&mut writer, &recorded.connections);
+    add(&mut writer, &recorded.messages);
+    add(&mut writer, &recorded.packets);
+    add(&mut writer, &recorded.clocks);
+    add(&mut writer, &recorded.tasks);
     let end = Trace {
         at_ns: recorded.trace.end_ns,
         ..recorded.trace.clone()
