@@ -114,7 +114,7 @@ impl Target {
         Self {
             what: format!("{what} >= {bound}"),
             met: value.map(|value| value >= bound),
-            figure: value.map_or_else(|| "no figure".to_owned(), |value| format!("{value:.3}")),
+            figure: value.map_or_else(|| "no figure".to_owned(), |value| decimals(value, 3)),
         }
     }
 
@@ -147,6 +147,20 @@ pub fn number(value: f64) -> String {
         1.0.. => 2,
         _ => 3,
     };
+    decimals(value, digits)
+}
+
+/// A change in percent, `+12.3 %`, with a sign unless it rounds to nothing; `-` where there is no figure.
+pub fn change(percent: f64) -> String {
+    match decimals(percent, 1).as_str() {
+        "-" => "-".to_owned(),
+        text if percent > 0.0 && text != "0.0" => format!("+{text} %"),
+        text => format!("{text} %"),
+    }
+}
+
+/// A figure with so many decimals. Nothing has no sign; `-` is what is no figure.
+fn decimals(value: f64, digits: usize) -> String {
     if !value.is_finite() {
         return "-".to_owned();
     }
@@ -182,7 +196,10 @@ pub fn spread_as(values: &[f64], write: impl Fn(f64) -> String) -> String {
 pub fn ratio(interval: Option<&Interval>) -> String {
     interval.map_or_else(
         || "-".to_owned(),
-        |Interval { ratio, low, high }| format!("{ratio:.2} ({low:.2} to {high:.2})"),
+        |Interval { ratio, low, high }| {
+            let [ratio, low, high] = [ratio, low, high].map(|value| decimals(*value, 2));
+            format!("{ratio} ({low} to {high})")
+        },
     )
 }
 
@@ -232,6 +249,33 @@ mod tests {
             ["0.000", "0.000", "-0.001"]
         );
         assert_eq!([f64::INFINITY, f64::NAN].map(number), ["-", "-"]);
+        let figure = |value| Target::at_least("gain", Some(value), 1.0).figure;
+        assert_eq!(
+            [-0.0004, f64::INFINITY, f64::NAN].map(figure),
+            ["0.000", "-", "-"]
+        );
+        let interval = Interval {
+            ratio: -0.001,
+            low: f64::NEG_INFINITY,
+            high: 1.5,
+        };
+        assert_eq!(ratio(Some(&interval)), "0.00 (- to 1.50)");
+    }
+
+    #[test]
+    fn a_change_has_its_sign() {
+        for (percent, text) in [
+            (12.34, "+12.3 %"),
+            (-4.56, "-4.6 %"),
+            (0.04, "0.0 %"),
+            (-0.04, "0.0 %"),
+            (-0.0, "0.0 %"),
+            (f64::INFINITY, "-"),
+            (f64::NEG_INFINITY, "-"),
+            (f64::NAN, "-"),
+        ] {
+            assert_eq!(change(percent), text, "{percent}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Part `throttle-advise`: what `luc throttle advise` predicts of mixes, against what `luc throttle` makes of them.
 
-use luc_claims::report::{Page, Table, Target, number as shown};
+use luc_claims::report::{Page, Table, Target, change, number as shown};
 use luc_stats::median;
 use luc_vm::Kernel;
 use serde_json::{Value, json};
@@ -225,7 +225,7 @@ fn spread(values: &[f64]) -> f64 {
 }
 
 fn percent(part: f64) -> String {
-    format!("{:+.1} %", 100.0 * part)
+    change(100.0 * part)
 }
 
 fn page(compared: &[Compared], release: &str) -> Page {

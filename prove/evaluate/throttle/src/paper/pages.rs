@@ -1,6 +1,6 @@
 //! Tables beside the paper's figures, and targets.
 
-use luc_claims::report::{Page, Table, Target, number};
+use luc_claims::report::{Page, Table, Target, change, number};
 
 use super::points::Curves;
 use super::results::{NONE, Results, Run};
@@ -31,7 +31,7 @@ fn papers(service: &str) -> &'static str {
 }
 
 fn signed(percent: Option<f64>) -> String {
-    percent.map_or_else(|| "-".to_owned(), |percent| format!("{percent:+.1} %"))
+    percent.map_or_else(|| "-".to_owned(), change)
 }
 
 fn plain(value: Option<f64>) -> String {
@@ -63,7 +63,10 @@ fn improvements(results: &Results, kind: Kind, title: &str) -> (String, Table) {
             let is_none = under == NONE;
             let unless_none = |text: String| if is_none { "-".to_owned() } else { text };
             let tasks = results.task_gains(service, under);
-            let tasks = tasks.map(|(least, most)| format!("{least:+.1} to {most:+.1} %"));
+            let tasks = tasks.map(|(least, most)| {
+                let least = change(least);
+                format!("{} to {}", least.trim_end_matches(" %"), change(most))
+            });
             table.row(vec![
                 service.to_owned(),
                 under.to_owned(),
@@ -275,5 +278,46 @@ pub(super) fn page(results: &Results, ablations: &Results, curves: &Curves, abou
         about,
         tables,
         targets,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// One task that ends at a time, which is when the disk has done with it.
+    fn cell(service: &str, under: &str, stalled_s: f64, finish: f64) -> Value {
+        json!({ "service": service, "kind": "same", "at_a_time": null, "under": under, "alone_s": [1.0],
+            "tasks": [(0.0, finish)], "stalled_s": stalled_s, "requests": 1000, "bytes": 40.01e6 * finish,
+            "busy_s": 0.4 * finish, "freezes": 0, "longest_frozen_s": 0.0 })
+    }
+
+    #[test]
+    fn what_is_no_figure_is_shown_as_none() {
+        let service = GAPS[0];
+        // Under none nobody waits in software, so that a wait is no multiple of that.
+        let cells = [
+            cell(service, NONE, 0.4, 1.0),
+            cell(service, AUTO, 0.9, 1.0001),
+        ];
+        let mut results = Results::default();
+        results.add(&json!({ "cells": cells })).expect("results");
+        let rows = gaps(&results, 100e6).1.to_string();
+        let none = format!("| {service} | {NONE} | 0.400 | 0.400 | 0.000 | 0.000 | 0.400 | - |");
+        assert!(rows.contains(&none), "{rows}");
+        let ours = format!("| {service} | {AUTO} | 0.400 | 0.400 | 0.000 | 0.500 | 0.400 | - |");
+        assert!(rows.contains(&ours), "{rows}");
+        let rows = improvements(&results, Kind::Same, "").1.to_string();
+        assert!(rows.contains("| 0.0 % | 0.0 % | 0.0 to 0.0 % |"), "{rows}");
+        let targets: Vec<String> = targets_of_ours(&results)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        let all = rows + &targets.join("\n");
+        for text in ["inf", "NaN", "-0.0 ", "-0.000"] {
+            assert!(!all.contains(text), "{text}: {all}");
+        }
     }
 }
