@@ -17,12 +17,7 @@ fn exchanged(bind: &str, to: &str, family: Family, addresses: [&str; 2]) {
         return;
     };
     let messages = some();
-    let recording = Recording::start(&["--all"]);
-    let pair = Pair::new(&place, bind, to);
-    pair.exchange(&messages);
-    let port = pair.client_port();
-    drop(pair);
-    let recorded = Recorded::of(recording);
+    let (recorded, port) = Recorded::of_exchange(&["--all"], &place, [bind, to], &messages);
 
     let ends = recorded.ends(place.client.inode(), place.server.inode(), port);
     recorded.check_messages(&ends, [0, 0], totals(&messages));
@@ -95,12 +90,8 @@ fn many_messages_on_one_connection() {
     let messages: Exchange = (0..2000)
         .map(|number| (1 + number % 90, 1 + number % 700))
         .collect();
-    let recording = Recording::start(&["--all"]);
-    let pair = Pair::new(&place, "::", SERVER_IPV6);
-    pair.exchange(&messages);
-    let port = pair.client_port();
-    drop(pair);
-    let recorded = Recorded::of(recording);
+    let (recorded, port) =
+        Recorded::of_exchange(&["--all"], &place, ["::", SERVER_IPV6], &messages);
     let ends = recorded.ends(place.client.inode(), place.server.inode(), port);
     recorded.check_messages(&ends, [0, 0], totals(&messages));
     for end in [ends.client, ends.server] {

@@ -7,7 +7,7 @@ use luc_events::tables::ClockSample;
 use super::common;
 use super::place::{Place, SERVER_IPV4};
 use super::recording::Recording;
-use super::talk::{Pair, some};
+use super::talk::some;
 use super::trace::Recorded;
 
 /// Messages are those of recorded threads; connections and packets everybody's.
@@ -17,12 +17,8 @@ fn a_filter_leaves_out_messages_only() {
         return;
     };
     // The recorded command sends nothing.
-    let recording = Recording::start(&[]);
-    let pair = Pair::new(&place, "0.0.0.0", SERVER_IPV4);
-    pair.exchange(&some());
-    let port = pair.client_port();
-    drop(pair);
-    let recorded = Recorded::of(recording);
+    let ends = ["0.0.0.0", SERVER_IPV4];
+    let (recorded, port) = Recorded::of_exchange(&[], &place, ends, &some());
     assert_eq!(recorded.messages, []);
     let ends = recorded.ends(place.client.inode(), place.server.inode(), port);
     assert!(recorded.check_packets(&ends) > 0);

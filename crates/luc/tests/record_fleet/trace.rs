@@ -9,7 +9,9 @@ use luc_events::tables::{ClockSample, Connection, Lost, Message, Packet, Task};
 use luc_events::{ConnectionId, Inode};
 
 use super::common::rows;
+use super::place::Place;
 use super::recording::Recording;
+use super::talk::{Exchange, Pair};
 
 /// What was recorded; of connections the last rows.
 pub(crate) struct Recorded {
@@ -31,6 +33,22 @@ impl Recorded {
     pub(crate) fn of(recording: Recording) -> Self {
         let trace = recording.stop();
         Self::read(&trace.path(), &trace.text)
+    }
+
+    /// Records one exchange on a connection of its own, from the client to `to`, where the server listens at `bind`.
+    /// Returns the client's port, too.
+    pub(crate) fn of_exchange(
+        options: &[&str],
+        place: &Place,
+        [bind, to]: [&str; 2],
+        messages: &Exchange,
+    ) -> (Self, u32) {
+        let recording = Recording::start(options);
+        let pair = Pair::new(place, bind, to);
+        pair.exchange(messages);
+        let port = pair.client_port();
+        drop(pair);
+        (Self::of(recording), port)
     }
 
     /// Reads a trace, of which nothing may be lost; `text` is what its recorder said.
