@@ -136,7 +136,7 @@ fn a_connection_that_is_busy_when_recording_begins() {
     // Recording may have begun in the middle of a send.
     let first = sent[0].first_byte + sent[0].bytes;
     assert!(
-        first > BYTES as u64 && first % BYTES as u64 == 0,
+        first > BYTES as u64 && first.is_multiple_of(BYTES as u64),
         "{:?}",
         sent[0]
     );
