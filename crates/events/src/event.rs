@@ -58,6 +58,7 @@ events!(
     Handle,
     Wait,
     BriefWait,
+    Asleep,
     Call,
     Request,
     Data,

@@ -83,8 +83,9 @@ impl<'a> Analysis<'a> {
             Event::FileSystem(row) => self.file_system(&row),
             Event::Lost(row) => self.lost(&row),
             Event::Summary(row) => self.summary(&row),
-            // What the network carried is a matter of several hosts.
-            Event::Connection(_)
+            // What the network carried, and who slept before the trace, is a matter of several hosts.
+            Event::Asleep(_)
+            | Event::Connection(_)
             | Event::Message(_)
             | Event::Packet(_)
             | Event::ClockSample(_)

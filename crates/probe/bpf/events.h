@@ -16,6 +16,8 @@
 /* Different stacks that are remembered. */
 #define LUC_STACKS 16384
 #define LUC_BRIEF 7
+/* In place of a system call's number: in none, or not known. */
+#define LUC_NO_CALL 0xffffffff
 
 /* What a record in the ring buffer is: its first member. */
 enum record_kind {
@@ -29,6 +31,7 @@ enum record_kind {
 	RECORD_CONNECTION,
 	RECORD_MESSAGE,
 	RECORD_PACKET,
+	RECORD_ASLEEP,
 };
 
 /* Where something could not be kept: the index of a counter. */
@@ -51,6 +54,7 @@ enum lost_place {
 	LOST_MESSAGE,
 	LOST_PACKET,
 	LOST_MAP_CONNECTIONS,
+	LOST_ASLEEP,
 	LOST_PLACES,
 };
 
@@ -236,6 +240,26 @@ struct record_task {
 	u32 parent;
 	u32 reserved;
 	char comm[LUC_COMM];
+};
+
+/* A thread that sleeps when recording begins or ends. */
+struct record_asleep {
+	u32 kind;
+	u32 state;
+	u32 thread;
+	u32 process;
+	u64 cgroup;
+	u64 at_ns;
+	u64 since_ns;
+	/* The first two arguments of the system call. */
+	u64 argument;
+	u64 operation;
+	u32 call;
+	/* brief_class; holds where the stack does not tell. */
+	u32 brief;
+	u32 connection;
+	u32 reserved;
+	u64 stack[LUC_STACK_DEPTH];
 };
 
 /* Which way bytes go: luc_events::Flow. Also the index of what a connection has for each. */

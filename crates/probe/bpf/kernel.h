@@ -176,17 +176,20 @@ struct cfs_rq {
 
 struct sched_entity {
 	u64 sum_exec_runtime;
+	u64 prev_sum_exec_runtime;
 	struct cfs_rq *cfs_rq;
 };
 
 struct sched_info {
 	unsigned long long run_delay;
+	unsigned long long last_arrival;
 	unsigned long long last_queued;
 };
 
 struct task_struct {
 	unsigned int __state;
 	unsigned int flags;
+	int on_cpu;
 	struct sched_entity se;
 	struct sched_info sched_info;
 	int pid;

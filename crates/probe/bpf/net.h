@@ -104,10 +104,15 @@ int net_begin(struct bpf_iter__task_file *ctx)
 	}
 	if (!connection->opener_process)
 		connection->opener_process = task->tgid;
-	if (__sync_val_compare_and_swap(&connection->claimed, 0, 1))
+	if (__sync_val_compare_and_swap(&connection->claimed, 0, 1)) {
+		/* Another descriptor of the same socket, or one that has been used already. */
+		if (connection->id)
+			note_descriptor(task, ctx->fd, connection->id, false);
 		return 0;
+	}
 	if (count_back(sk, tcp, connection)) {
 		announce(sk, connection, tcp->total_retrans);
+		note_descriptor(task, ctx->fd, connection->id, false);
 		return 0;
 	}
 	connection->copied = tcp->copied_seq - has_received_fin(sk);
@@ -121,13 +126,14 @@ int net_begin(struct bpf_iter__task_file *ctx)
 SEC("iter/task_file")
 int net_end(struct bpf_iter__task_file *ctx)
 {
+	struct task_struct *task = ctx->task;
 	struct file *file = ctx->file;
 	struct connection *connection;
 	struct socket *socket;
 	struct tcp_sock *tcp;
 	struct sock *sk;
 
-	if (!file)
+	if (!task || !file)
 		return 0;
 	socket = bpf_sock_from_file(file);
 	if (!socket)
@@ -139,8 +145,11 @@ int net_end(struct bpf_iter__task_file *ctx)
 	if (!tcp)
 		return 0;
 	connection = bpf_sk_storage_get(&connections, sk, NULL, 0);
+	if (!connection || !connection->id)
+		return 0;
+	note_descriptor(task, ctx->fd, connection->id, true);
 	/* Several processes may have it open. */
-	if (connection && connection->id && !__sync_val_compare_and_swap(&connection->ended, 0, 1))
+	if (!__sync_val_compare_and_swap(&connection->ended, 0, 1))
 		send_connection(connection, tcp->total_retrans);
 	return 0;
 }

@@ -27,6 +27,7 @@
 #include "data.h"
 #include "task.h"
 #include "connection.h"
+#include "asleep.h"
 #include "net.h"
 #include "message.h"
 #include "packet.h"

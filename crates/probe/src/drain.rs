@@ -16,7 +16,7 @@ use crate::record::{
 };
 use crate::stacks::Stacks;
 use crate::sums::{self, Epoch, Summaries};
-use crate::{Outcome, ProbeError, Sink, decode, mounts};
+use crate::{Outcome, ProbeError, Sink, asleep, decode, mounts};
 
 /// How long records stay in the ring buffer. Nothing wakes the thread: a wake-up per record would be most of
 /// the cost.
@@ -84,6 +84,8 @@ pub(crate) fn run<S: Sink>(
         file_systems: Vec::new(),
         summary,
     };
+    // At once: what the threads sleep for that slept before is read from their memory.
+    consume(&ring, &output)?;
     state.look_at_mounts(&output)?;
     let mut calls = Calls {
         attached: true,
@@ -196,6 +198,16 @@ impl<S: Sink> Output<S> {
                 Some(raw) => {
                     let (stack, cause) = self.resolve(stacks, raw.stack, raw.brief, raw.on_ns)?;
                     self.send(decode::wait(&raw, stack, cause))
+                }
+                None => Ok(()),
+            },
+            kind::ASLEEP => match record::Asleep::read(bytes) {
+                Some(raw) => {
+                    let (id, cause, new) = self.stacks.resolve_addresses(&raw.stack, raw.at_ns);
+                    if let Some(row) = new {
+                        self.send(row)?;
+                    }
+                    self.send(asleep::row(&raw, id, cause))
                 }
                 None => Ok(()),
             },

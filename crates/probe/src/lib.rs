@@ -8,12 +8,14 @@
 //!   `luc_events` of them, `stacks` names the causes of waits, `mounts` the file systems;
 //! - a [`Sink`] takes the rows: [`StoreSink`] writes them into a trace, [`Forward`] hands them to another thread.
 //!
-//! With [`Options::network`] it sees TCP connections, messages and packets as well, and `clock_sample` reads the clocks.
+//! With [`Options::network`] it sees TCP connections, messages and packets as well, `clock_sample` reads the clocks, and
+//! `asleep` says what threads wait for that slept before it began, and that still sleep when it ends.
 //!
 //! Beside it, [`contention`] adds up the use of disks by watched tasks, in memory that it maps.
 //!
 //! Nothing is pinned in the kernel: when the process ends, however it ends, all is gone.
 
+mod asleep;
 mod capability;
 mod clock;
 mod clock_sample;

@@ -24,9 +24,19 @@ const END: &str = "end";
 const NETWORK_BEGIN: &str = "net_begin";
 /// The iterators that say what is held of threads and of connections when it ends.
 const NETWORK_ENDS: [&str; 2] = ["message_end", "net_end"];
+/// The iterators over threads that sleep, which run after those over files.
+const ASLEEP_BEGIN: &str = "asleep_begin";
+const ASLEEP_END: &str = "asleep_end";
 
 /// Maps of the programs that see the network, which are not made without them.
-const NETWORK_MAPS: [&str; 5] = ["connections", "inbounds", "places", "talkers", "peers"];
+const NETWORK_MAPS: [&str; 6] = [
+    "connections",
+    "inbounds",
+    "places",
+    "talkers",
+    "peers",
+    "descriptors",
+];
 /// The map for sends that are seen as system calls only.
 const SENDERS: &str = "senders";
 
@@ -95,8 +105,11 @@ impl Programs {
             let name = program.name().to_os_string();
             let wanted = name == BEGIN
                 || name == END
-                || network && name == NETWORK_BEGIN
-                || network && NETWORK_ENDS.iter().any(|end| OsStr::new(end) == name)
+                || network
+                    && [NETWORK_BEGIN, ASLEEP_BEGIN, ASLEEP_END]
+                        .iter()
+                        .chain(&NETWORK_ENDS)
+                        .any(|visitor| OsStr::new(visitor) == name)
                 || hooks.iter().any(|hook| OsStr::new(hook) == name);
             program.set_autoload(wanted);
         }
@@ -161,6 +174,10 @@ impl Programs {
             self.visit(NETWORK_BEGIN)?;
         }
         self.attach_calls(&mut links)?;
+        // The ends of their waits are seen from here on.
+        if self.network {
+            self.visit(ASLEEP_BEGIN)?;
+        }
         Ok(links)
     }
 
@@ -237,13 +254,14 @@ impl Programs {
         Ok(links)
     }
 
-    /// Says what is still there at the end: the sums and times of threads, the connections.
+    /// Says what is still there at the end: the sums and times of threads, the connections, who sleeps.
     pub(crate) fn visit_at_end(&self) -> Result<(), ProbeError> {
         self.visit(END)?;
         if self.network {
             for name in NETWORK_ENDS {
                 self.visit(name)?;
             }
+            self.visit(ASLEEP_END)?;
         }
         Ok(())
     }

@@ -25,6 +25,7 @@ pub(crate) mod kind {
     pub(crate) const CONNECTION: u32 = 8;
     pub(crate) const MESSAGE: u32 = 9;
     pub(crate) const PACKET: u32 = 10;
+    pub(crate) const ASLEEP: u32 = 11;
 }
 
 /// Values of [`Task::event`].
@@ -53,7 +54,7 @@ pub(crate) mod send_class {
 }
 
 /// Places of loss, in the order of the counters: a table, or a full map.
-pub(crate) const LOST_PLACES: [&str; 18] = [
+pub(crate) const LOST_PLACES: [&str; 19] = [
     "sync",
     "commit",
     "wait",
@@ -72,6 +73,7 @@ pub(crate) const LOST_PLACES: [&str; 18] = [
     "message",
     "packet",
     "map connection",
+    "asleep",
 ];
 
 /// A structure that C fills and Rust reads, or the reverse.
@@ -255,6 +257,24 @@ plain! {
         comm: [u8; COMM],
     }
 
+    /// A thread that sleeps when recording begins or ends.
+    struct Asleep = "record_asleep" {
+        kind: u32,
+        state: u32,
+        thread: u32,
+        process: u32,
+        cgroup: u64,
+        at_ns: u64,
+        since_ns: u64,
+        argument: u64,
+        operation: u64,
+        call: u32,
+        brief: u32,
+        connection: u32,
+        reserved: u32,
+        stack: [u64; STACK_DEPTH],
+    }
+
     /// Key of the sums of handles.
     struct HandleKey = "handle_key" {
         dev: u32,
@@ -358,6 +378,7 @@ mod tests {
             ("RECORD_CONNECTION", kind::CONNECTION as usize),
             ("RECORD_MESSAGE", kind::MESSAGE as usize),
             ("RECORD_PACKET", kind::PACKET as usize),
+            ("RECORD_ASLEEP", kind::ASLEEP as usize),
             ("TASK_EXIT", task_event::EXIT as usize),
             ("CALL_SYNC", usize::from(call_class::SYNC)),
             ("CALL_OTHER", usize::from(call_class::OTHER)),
@@ -367,6 +388,7 @@ mod tests {
             ("TEST_MSYNC_3", usize::from(call_test::MSYNC_3)),
             ("LOST_PLACES", LOST_PLACES.len()),
             ("LUC_STACK_DEPTH", STACK_DEPTH),
+            ("LUC_NO_CALL", luc_events::tables::NO_CALL as usize),
         ];
         let mut all = layouts();
         all.extend(net::layouts());

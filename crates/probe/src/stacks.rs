@@ -19,6 +19,8 @@ pub(crate) struct Stacks {
     symbols: Symbols,
     /// By index + 1.
     known: HashMap<u32, (StackId, Cause)>,
+    /// Of threads that slept, by their addresses.
+    asleep: HashMap<[u64; STACK_DEPTH], (StackId, Cause)>,
 }
 
 impl Stacks {
@@ -26,6 +28,7 @@ impl Stacks {
         Self {
             symbols,
             known: HashMap::new(),
+            asleep: HashMap::new(),
         }
     }
 
@@ -51,21 +54,42 @@ impl Stacks {
         }
         let addresses = bytes
             .chunks_exact(8)
-            .map(|chunk| chunk.try_into().map_or(0, u64::from_ne_bytes))
-            .take_while(|address| *address != 0);
+            .map(|chunk| chunk.try_into().map_or(0, u64::from_ne_bytes));
+        let (row, cause) = self.row(addresses, at_ns);
+        self.known.insert(index, (row.id, cause));
+        (row.id, cause, Some(row))
+    }
+
+    /// As [`resolve`](Self::resolve), of the return addresses themselves, up to a 0. None are no stack.
+    pub(crate) fn resolve_addresses(
+        &mut self,
+        addresses: &[u64; STACK_DEPTH],
+        at_ns: u64,
+    ) -> (StackId, Cause, Option<Stack>) {
+        if addresses[0] == 0 {
+            return (StackId(0), Cause::Other, None);
+        }
+        if let Some((id, cause)) = self.asleep.get(addresses) {
+            return (*id, *cause, None);
+        }
+        let (row, cause) = self.row(addresses.iter().copied(), at_ns);
+        self.asleep.insert(*addresses, (row.id, cause));
+        (row.id, cause, Some(row))
+    }
+
+    /// The row of a stack that was not seen before.
+    fn row(&self, addresses: impl Iterator<Item = u64>, at_ns: u64) -> (Stack, Cause) {
         let names: Vec<&str> = addresses
+            .take_while(|address| *address != 0)
             .map(|address| self.symbols.name(address).unwrap_or("?"))
             .collect();
         let names = without_own_frames(&names);
-        let cause = classify(names.iter().copied());
-        let id = StackId(self.known.len() as u32 + 1);
-        self.known.insert(index, (id, cause));
         let row = Stack {
             at_ns,
-            id,
+            id: StackId((self.known.len() + self.asleep.len()) as u32 + 1),
             symbols: names.join(";"),
         };
-        (id, cause, Some(row))
+        (row, classify(names.iter().copied()))
     }
 }
 

@@ -15,8 +15,8 @@ use super::names::{self, Part};
 use super::{FLUSH_INTERVAL, SEGMENT_ROWS, StoreError, merge, segment};
 use crate::Event;
 use crate::tables::{
-    BriefWait, Call, ClockSample, Commit, Connection, Data, FileSystem, Handle, Lost, Message,
-    Packet, Request, Row, Stack, Summary, Sync, Task, Trace, Wait,
+    Asleep, BriefWait, Call, ClockSample, Commit, Connection, Data, FileSystem, Handle, Lost,
+    Message, Packet, Request, Row, Stack, Summary, Sync, Task, Trace, Wait,
 };
 
 /// How many small files a table may have before they are merged.
@@ -261,7 +261,7 @@ macro_rules! tables {
 
 // `trace` comes last, so that a trace whose end is written down has all of its rows.
 tables! {
-    sync: Sync, commit: Commit, handle: Handle, wait: Wait, brief_wait: BriefWait, call: Call, request: Request, data: Data,
+    sync: Sync, commit: Commit, handle: Handle, wait: Wait, brief_wait: BriefWait, asleep: Asleep, call: Call, request: Request, data: Data,
     task: Task, file_system: FileSystem, stack: Stack, lost: Lost, summary: Summary, connection: Connection,
     message: Message, packet: Packet, clock_sample: ClockSample, trace: Trace,
 }

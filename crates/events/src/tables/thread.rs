@@ -2,7 +2,7 @@
 
 use super::table;
 use crate::codes::{CallKind, WaitState};
-use crate::{Cause, Cgroup, Dev, Inode, Pid, StackId, Tgid, Transaction};
+use crate::{Cause, Cgroup, ConnectionId, Dev, Inode, Pid, StackId, Tgid, Transaction};
 
 table! {
     /// One interval in which a thread was not on a processor. Complete at `on_ns`.
@@ -59,6 +59,42 @@ table! {
         pub blocked_ns: u64,
         /// From being woken to being on a processor again, in all; for `preempted` all of it.
         pub runnable_ns: u64,
+    }
+}
+
+/// [`Asleep::call`] of a thread in no system call, or in one that is not known.
+pub const NO_CALL: u32 = u32::MAX;
+
+table! {
+    /// A thread that slept when the trace began or ended, where the network is recorded: since when, and for what.
+    /// Its sleep has no row of `wait` before the trace began; one that ends later has its row from then on.
+    pub struct Asleep in "asleep" by at_ns {
+        /// When it was looked at: just after the trace began, or when it ended.
+        pub at_ns: u64,
+        /// The thread.
+        pub thread: Pid,
+        /// Its process.
+        pub process: Tgid,
+        /// Its cgroup.
+        pub cgroup: Cgroup,
+        /// When it left its processor; 0: not known. Before the trace by the scheduler's counts, which may be some
+        /// milliseconds off.
+        pub since_ns: u64,
+        /// In which state it slept.
+        pub state: WaitState,
+        /// Why, by its system call or its kernel stack.
+        pub cause: Cause,
+        /// That stack; 0: not recorded.
+        pub stack: StackId,
+        /// The number of the system call that it was in, on the host's architecture; 4294967295: in none, or not known.
+        pub call: u32,
+        /// That call's first argument: of a read or a receive the file, of a futex its address.
+        pub argument: u64,
+        /// The connection that it waited on; 0: on none, or on several, as `poll` does.
+        pub connection: ConnectionId,
+        /// The thread that had the lock that it waited for, where the lock says so: a mutex of glibc, or one with priority
+        /// inheritance, in the process' own memory; 0: not known.
+        pub holder: Pid,
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use luc_events::codes::{Family, Flow, RequestFlags, Sequences, Side};
 use luc_events::store::{Reader, Writer};
 use luc_events::tables::{
-    BriefWait, Call, ClockSample, Commit, Connection, Data, FileSystem, Handle, Lost, Message,
+    Asleep, BriefWait, Call, ClockSample, Commit, Connection, Data, FileSystem, Handle, Lost, Message,
     Packet, Request, Row, Stack, Summary, Sync, Task, Trace, Wait,
 };
 use luc_events::{
@@ -96,6 +96,21 @@ fn one_of_each() -> Vec<Event> {
             count: 3,
             blocked_ns: 4,
             runnable_ns: 5,
+        }
+        .into(),
+        Asleep {
+            at_ns: 1,
+            thread,
+            process,
+            cgroup,
+            since_ns: 2,
+            state: luc_events::codes::WaitState::Uninterruptible,
+            cause: Cause::Futex,
+            stack: StackId(3),
+            call: luc_events::tables::NO_CALL,
+            argument: u64::MAX,
+            connection: ConnectionId(4),
+            holder: Pid(5),
         }
         .into(),
         Call {

@@ -1,0 +1,149 @@
+//! Threads that slept when recording began or ended: for what, and who holds it.
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+use luc_events::codes::WaitState;
+use luc_events::tables::Asleep;
+use luc_events::{Cause, Cgroup, ConnectionId, Pid, StackId, Tgid};
+
+use crate::decode;
+use crate::record;
+
+/// Where the kernel says which namespace of process ids this process is in, and what it says in the initial one
+/// (`PROC_PID_INIT_INO`).
+const NAMESPACE: (&str, &str) = ("/proc/self/ns/pid", "pid:[4026531836]");
+/// Of the second argument of the system call futex, what says which operation it is (`FUTEX_CMD_MASK`).
+const COMMAND: i32 = !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME);
+/// The operation of `pthread_mutex_clocklock` on a mutex with priority inheritance, since Linux 5.14.
+const FUTEX_LOCK_PI2: i32 = 13;
+/// Of the word of a lock with priority inheritance, the thread that has it (`FUTEX_TID_MASK`).
+const OWNER: u32 = 0x3fff_ffff;
+/// The word of a lock of glibc that somebody has and somebody waits for.
+const CONTENDED: u32 = 2;
+
+/// The row of a thread that slept.
+pub(crate) fn row(raw: &record::Asleep, stack: StackId, by_stack: Cause) -> Asleep {
+    let by_call = decode::cause(raw.brief, None);
+    Asleep {
+        at_ns: raw.at_ns,
+        thread: Pid(raw.thread),
+        process: Tgid(raw.process),
+        cgroup: Cgroup(raw.cgroup),
+        since_ns: raw.since_ns,
+        state: WaitState::from_code(raw.state as u8).unwrap_or(WaitState::Other),
+        cause: if by_call == Cause::Other {
+            by_stack
+        } else {
+            by_call
+        },
+        stack,
+        call: raw.call,
+        argument: raw.argument,
+        connection: ConnectionId(raw.connection),
+        holder: Pid(holder(raw).unwrap_or(0)),
+    }
+}
+
+/// The thread that has the lock that a thread waits for; `None`: it waits for no lock, or for one that does not say.
+fn holder(raw: &record::Asleep) -> Option<u32> {
+    if i64::from(raw.call) != libc::SYS_futex || !is_initial_namespace() {
+        return None;
+    }
+    let mut bytes = [0; 16];
+    File::open(format!("/proc/{}/mem", raw.process))
+        .and_then(|memory| memory.read_exact_at(&mut bytes, raw.argument))
+        .ok()?;
+    let mut words = [0; 4];
+    for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(4)) {
+        *word = bytes.try_into().map_or(0, u32::from_ne_bytes);
+    }
+    let own = owner(words, raw.operation as i32)?;
+    let threads = format!("/proc/{}/task", raw.process);
+    let holder = thread_called(Path::new(&threads), own)?;
+    // It may have been woken since: then these words say nothing about its sleep.
+    (holder != raw.thread && still_waits(raw)).then_some(holder)
+}
+
+/// Whether threads have the same numbers here as in the kernel.
+fn is_initial_namespace() -> bool {
+    let (path, initial) = NAMESPACE;
+    fs::read_link(path).is_ok_and(|name| name == Path::new(initial))
+}
+
+/// The owner of a lock, by its own number: of these four words the first is what the operation waits for.
+///
+/// A lock with priority inheritance has its owner in that word, as the kernel demands. A mutex of glibc
+/// (`struct __pthread_mutex_s`) has it in the third, after the word and how often the owner has locked it; the fourth
+/// is how many use it. Other locks have none of this, and what lies behind them says nothing.
+fn owner([word, _, owner, users]: [u32; 4], operation: i32) -> Option<u32> {
+    let own = match operation & COMMAND {
+        libc::FUTEX_LOCK_PI | FUTEX_LOCK_PI2 => word & OWNER,
+        libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET if word == CONTENDED && users > 0 => owner,
+        _ => 0,
+    };
+    (own != 0).then_some(own)
+}
+
+/// The thread of a process that calls itself by this number: in a container numbers are others.
+fn thread_called(threads: &Path, own: u32) -> Option<u32> {
+    let entries = fs::read_dir(threads).ok()?;
+    entries.flatten().find_map(|entry| {
+        let status = fs::read_to_string(entry.path().join("status")).ok()?;
+        let numbers = status
+            .lines()
+            .find_map(|line| line.strip_prefix("NSpid:"))?;
+        let innermost: u32 = numbers.split_whitespace().next_back()?.parse().ok()?;
+        let outermost = entry.file_name().to_str()?.parse().ok()?;
+        (innermost == own).then_some(outermost)
+    })
+}
+
+/// Whether a thread is in the same system call with the same argument.
+fn still_waits(raw: &record::Asleep) -> bool {
+    let path = format!("/proc/{}/task/{}/syscall", raw.process, raw.thread);
+    let now = fs::read_to_string(path).unwrap_or_default();
+    now.starts_with(&format!("{} {:#x} ", raw.call, raw.argument))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_says_who_has_it_only_while_somebody_waits() {
+        let private_wait = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+        assert_eq!(owner([2, 0, 77, 1], private_wait), Some(77));
+        let until = libc::FUTEX_WAIT_BITSET | libc::FUTEX_CLOCK_REALTIME;
+        assert_eq!(owner([2, 3, 77, 1], until), Some(77));
+        // Free, locked without a waiter, without users, a condition variable.
+        for words in [[0, 0, 77, 1], [1, 0, 77, 1], [2, 0, 77, 0], [2, 0, 0, 1]] {
+            assert_eq!(owner(words, private_wait), None, "{words:?}");
+        }
+        assert_eq!(owner([2, 0, 77, 1], libc::FUTEX_WAKE), None);
+    }
+
+    #[test]
+    fn a_lock_with_priority_inheritance_names_its_owner_in_its_word() {
+        let waiters = 0x8000_0000;
+        assert_eq!(
+            owner([waiters | 78, 0, 0, 0], libc::FUTEX_LOCK_PI),
+            Some(78)
+        );
+        assert_eq!(owner([waiters | 78, 0, 5, 1], FUTEX_LOCK_PI2), Some(78));
+    }
+
+    #[test]
+    fn threads_are_found_by_their_own_numbers() {
+        let folder = tempfile::tempdir().expect("a directory");
+        for (outer, inner) in [("901", "901\t7"), ("902", "902\t8")] {
+            let path = folder.path().join(outer);
+            fs::create_dir(&path).expect("made");
+            fs::write(path.join("status"), format!("Name:\ta\nNSpid:\t{inner}\n"))
+                .expect("written");
+        }
+        assert_eq!(thread_called(folder.path(), 8), Some(902));
+        assert_eq!(thread_called(folder.path(), 902), None);
+    }
+}
