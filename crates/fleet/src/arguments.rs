@@ -1,7 +1,7 @@
 //! The command line.
 
 use clap::{Args, Parser, Subcommand};
-use luc_fleet::Source;
+use luc_fleet::{Source, Who};
 
 /// Put the traces of several hosts together: clocks, messages, requests
 #[derive(Debug, Parser)]
@@ -25,6 +25,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Fit(Fit),
     Explain(Explain),
+    Why(Why),
     #[cfg(feature = "manual")]
     Completions(crate::manual::Completions),
     #[cfg(feature = "manual")]
@@ -82,4 +83,31 @@ pub(crate) struct Explain {
     /// Show the request of this number: 1 is the slowest
     #[arg(long, value_name = "N")]
     pub(crate) request: Option<usize>,
+}
+
+/// Say why a thread does not run at a time, and whom that depends on, from thread to thread and host to host
+///
+/// A wait that ends in the trace depends on whoever ended it: on the sender of what the thread then read, or on the
+/// thread that woke it. One that does not end depends on who has the lock, also where it was taken before the trace, or on
+/// who used the other end of the connection last. Threads that sleep for the whole trace are known as well. Needs no
+/// privileges.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  luc-fleet why 4711 web.trace                          # when the trace ends
+  luc-fleet why 4711@web --at 2.5s web.trace db.trace
+  luc-fleet why pool-1@web --at 2.5s web=a/trace db=b/trace --json
+
+Exit status: 0; 2 if a trace cannot be read, or has no such thread.")]
+pub(crate) struct Why {
+    /// The thread's number or name, and its host, which may be left out where there is one trace
+    #[arg(value_name = "THREAD@HOST")]
+    pub(crate) who: Who,
+
+    #[command(flatten)]
+    pub(crate) common: Common,
+
+    /// The time after the trace of that host began, like 2.5s or 300ms [default: its end]
+    #[arg(long, value_name = "T", value_parser = luc_units::parse_duration_ns)]
+    pub(crate) at: Option<u64>,
 }

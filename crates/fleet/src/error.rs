@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use luc_events::store::StoreError;
 use luc_fleet_core::{ClockError, TreeError};
+use luc_units::figures::Time;
 
 /// Why traces cannot be put together.
 #[derive(Debug, thiserror::Error)]
@@ -61,6 +62,57 @@ pub enum FleetError {
         number: usize,
         /// How many there are.
         count: usize,
+    },
+    /// A thread without a name, or a host without one.
+    #[error(
+        "'{0}' names no thread: write it like 4711@web, or pool-1@web; without @HOST where there is one trace"
+    )]
+    NoThread(String),
+    /// No trace is of this host.
+    #[error("there is no host {name}; the traces are of {names}")]
+    NoSuchHost {
+        /// What was asked for.
+        name: String,
+        /// Those that there are.
+        names: String,
+    },
+    /// A thread without its host.
+    #[error("the thread {thread} needs its host, one of {names}: write it like {thread}@HOST")]
+    WhichHost {
+        /// What was asked for.
+        thread: String,
+        /// The hosts.
+        names: String,
+    },
+    /// No thread of a host has this id or name.
+    #[error(
+        "there is no thread {name} in the trace of {host}; `luc fleet explain` names those that matter"
+    )]
+    NoSuchThread {
+        /// What was asked for.
+        name: String,
+        /// Where.
+        host: String,
+    },
+    /// Several threads have this name.
+    #[error("several threads of {host} are named {name}: {ids}; give the number of one")]
+    WhichThread {
+        /// What was asked for.
+        name: String,
+        /// Where.
+        host: String,
+        /// Their ids.
+        ids: String,
+    },
+    /// A time that the trace does not have.
+    #[error("{after} is after the end of the trace of {host}, which is {length} long", after = Time::from(*.after_ns), length = Time::from(*.length_ns))]
+    AfterTheEnd {
+        /// What was asked for, ns after the trace began.
+        after_ns: u64,
+        /// How long the trace is, ns.
+        length_ns: u64,
+        /// Of which host.
+        host: String,
     },
     /// Times that no clock shows.
     #[error(transparent)]

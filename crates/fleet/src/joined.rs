@@ -123,6 +123,11 @@ impl Host {
         name.unwrap_or_else(|| format!("process {process}"))
     }
 
+    /// Who threads are.
+    pub(crate) fn tasks(&self) -> &Tasks {
+        &self.tasks
+    }
+
     /// What is known of a thread's waits.
     pub(crate) fn waits(&self) -> &Waits {
         &self.waits

@@ -6,7 +6,8 @@
 //! - [`Source`], [`read()`]: which traces, and their rows.
 //! - [`Joined`]: the rows of all hosts as the core wants them, connections paired, clocks related.
 //! - [`fit()`]: how the clocks relate. [`explain()`]: connections, messages, requests, and one request's time.
-//! - [`text`]: both for people. For programs they are serialized as they are.
+//! - [`why()`]: why a thread does not run, and whom that depends on.
+//! - [`text`]: all of these for people. For programs they are serialized as they are.
 
 mod clocks;
 mod error;
@@ -20,6 +21,7 @@ mod source;
 mod task;
 pub mod text;
 mod waits;
+pub mod why;
 
 pub use error::FleetError;
 pub use explain::{Explanation, explain};
@@ -29,3 +31,4 @@ pub use joined::{HostSummary, Joined};
 pub use map::LeftOut;
 pub use read::{Recorded, Tables, read};
 pub use source::Source;
+pub use why::{Who, why};

@@ -12,7 +12,7 @@ use arguments::{Cli, Command, Common};
 use clap::Parser as _;
 use clap::error::ErrorKind;
 use luc_fleet::text::Text;
-use luc_fleet::{FleetError, Joined, Tables, explain, fit, read};
+use luc_fleet::{FleetError, Joined, Tables, explain, fit, read, why};
 use serde::Serialize;
 
 /// Why there is no answer.
@@ -72,6 +72,10 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Explain(args) => {
             let joined = Joined::new(read(&args.common.sources, Tables::All)?)?;
             print(&explain(&joined, args.request)?, &args.common)
+        }
+        Command::Why(args) => {
+            let joined = Joined::new(read(&args.common.sources, Tables::All)?)?;
+            print(&why(&joined, &args.who, args.at)?, &args.common)
         }
         #[cfg(feature = "manual")]
         Command::Completions(args) => Ok(manual::completions(&args)?),

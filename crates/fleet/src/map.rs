@@ -5,8 +5,10 @@ mod origins;
 use std::net::{IpAddr, SocketAddr};
 
 use luc_events::codes::{Flow, Sequences, Side};
-use luc_events::{Cause, tables};
-use luc_fleet_core::{AtStart, End, HostId, MAX_TIME_NS, Message, Opener, Packet, Wait, Way};
+use luc_events::{Cause, Pid, tables};
+use luc_fleet_core::{
+    AtStart, End, HostId, MAX_TIME_NS, Message, Opener, Packet, Sleeper, Wait, Way,
+};
 use serde::Serialize;
 
 use crate::read::Recorded;
@@ -23,6 +25,7 @@ pub(crate) struct Rows {
     pub(crate) messages: Vec<Message>,
     pub(crate) packets: Vec<Packet>,
     pub(crate) waits: Vec<Wait>,
+    pub(crate) sleepers: Vec<Sleeper>,
     pub(crate) left_out: LeftOut,
 }
 
@@ -79,6 +82,12 @@ pub(crate) fn add(host: HostId, recorded: &Recorded, tasks: &Tasks, rows: &mut R
     for row in &recorded.waits {
         match wait(host, row, tasks) {
             Some(wait) => rows.waits.push(wait),
+            None => rows.left_out.out_of_range += 1,
+        }
+    }
+    for row in &recorded.asleep {
+        match sleeper(host, row, tasks) {
+            Some(sleeper) => rows.sleepers.push(sleeper),
             None => rows.left_out.out_of_range += 1,
         }
     }
@@ -186,5 +195,20 @@ fn wait(host: HostId, row: &tables::Wait, tasks: &Tasks) -> Option<Wait> {
         woken_ns: Some(row.woken_ns).filter(|&woken_ns| woken_ns > 0),
         on_ns: row.on_ns,
         waker: has_waker.then(|| tasks.thread(row.waker.0, row.woken_ns)),
+    })
+}
+
+fn sleeper(host: HostId, row: &tables::Asleep, tasks: &Tasks) -> Option<Sleeper> {
+    let is_good = is_in_range(row.at_ns) && row.since_ns <= row.at_ns;
+    let thread = |id: Pid| tasks.thread(id.0, row.at_ns);
+    is_good.then(|| Sleeper {
+        host,
+        thread: thread(row.thread),
+        at_ns: row.at_ns,
+        since_ns: Some(row.since_ns).filter(|&since_ns| since_ns > 0),
+        connection: Some(u64::from(row.connection.0)).filter(|&connection| connection > 0),
+        holder: Some(row.holder)
+            .filter(|holder| !holder.is_none())
+            .map(thread),
     })
 }

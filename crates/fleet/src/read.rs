@@ -7,7 +7,7 @@ use luc_events::Inode;
 use luc_events::codes::Sequences;
 use luc_events::store::{Reader, StoreError};
 use luc_events::tables::{
-    BriefWait, ClockSample, Connection, Lost, Message, Packet, Row, Task, Trace, Wait,
+    Asleep, BriefWait, ClockSample, Connection, Lost, Message, Packet, Row, Task, Trace, Wait,
 };
 
 use crate::error::FleetError;
@@ -50,6 +50,8 @@ pub struct Recorded {
     pub waits: Vec<Wait>,
     /// The same, of what is too brief for a row.
     pub brief_waits: Vec<BriefWait>,
+    /// Which slept when the trace began, and when it ended.
+    pub asleep: Vec<Asleep>,
 }
 
 /// Reads all traces. Each is of another host.
@@ -100,6 +102,7 @@ fn one(source: &Source, tables: Tables) -> Result<Recorded, FleetError> {
         recorded.tasks = rows(&reader, &["cgroup", "user_ns", "system_ns"])?;
         recorded.waits = rows(&reader, &["cgroup", "state", "stack", "dev", "transaction"])?;
         recorded.brief_waits = rows(&reader, &["cgroup"])?;
+        recorded.asleep = rows(&reader, &["cgroup", "state", "stack", "argument"])?;
     }
     Ok(recorded)
 }

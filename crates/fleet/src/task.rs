@@ -51,6 +51,14 @@ impl Tasks {
         (!name.is_empty()).then_some(name)
     }
 
+    /// The threads of this name at a time.
+    pub(crate) fn called(&self, name: &str, at_ns: u64) -> Vec<u32> {
+        let is_called = |id: &&u32| self.name(**id, at_ns) == Some(name);
+        let mut ids: Vec<u32> = self.lives.keys().filter(is_called).copied().collect();
+        ids.sort_unstable();
+        ids
+    }
+
     /// The last that began before, or the first.
     fn life(&self, id: u32, at_ns: u64) -> Option<&Life> {
         let lives = self.lives.get(&id)?;
@@ -82,6 +90,8 @@ mod tests {
         assert_eq!(tasks.thread(7, 5).start_ns, 10);
         assert_eq!(tasks.name(7, 50), Some("make"));
         assert_eq!(tasks.name(7, 91), Some("cc"));
+        assert_eq!(tasks.called("cc", 91), [7]);
+        assert!(tasks.called("cc", 50).is_empty());
         assert_eq!((tasks.thread(8, 9).start_ns, tasks.name(8, 9)), (0, None));
     }
 }

@@ -6,11 +6,13 @@ mod hosts;
 mod request;
 mod style;
 mod table;
+mod why;
 
 use std::fmt;
 
 use crate::explain::Explanation;
 use crate::fit::Fit;
+use crate::why::WhyReport;
 use style::Style;
 
 /// Shows something, with [`fmt::Display`].
@@ -36,5 +38,11 @@ impl fmt::Display for Text<'_, Explanation> {
         let style = Style(self.colours);
         hosts::write(f, style, &self.what.hosts, &self.what.left_out)?;
         explanation::write(f, style, self.what)
+    }
+}
+
+impl fmt::Display for Text<'_, WhyReport> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        why::write(f, Style(self.colours), self.what)
     }
 }

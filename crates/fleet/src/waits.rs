@@ -13,6 +13,8 @@ pub(crate) struct Waits {
     /// In the order of their ends.
     of_threads: HashMap<u32, Vec<Waited>>,
     brief: HashMap<u32, Vec<BriefWait>>,
+    /// Sleeps up to when the trace began, and up to its end.
+    asleep: HashMap<u32, Vec<Waited>>,
 }
 
 /// A wait with a row of its own.
@@ -45,6 +47,14 @@ impl Waits {
                     cause: row.cause,
                 });
         }
+        // The rest of a sleep that was under way at the begin has a row whose cause only its system call tells.
+        for row in &recorded.asleep {
+            waits.asleep.entry(row.thread.0).or_default().push(Waited {
+                off_ns: row.since_ns,
+                on_ns: row.at_ns,
+                cause: row.cause,
+            });
+        }
         for row in &recorded.brief_waits {
             waits
                 .brief
@@ -57,10 +67,19 @@ impl Waits {
 
     /// Why a thread waited at a time; `None` if it did not, or no row says so.
     pub(crate) fn cause(&self, thread: u32, at_ns: u64) -> Option<Cause> {
-        let waits = self.of_threads.get(&thread)?;
+        let waits = self.of_threads.get(&thread).map_or(&[][..], Vec::as_slice);
         let first = waits.partition_point(|wait| wait.on_ns <= at_ns);
-        let wait = waits.get(first)?;
-        (wait.off_ns <= at_ns).then_some(wait.cause)
+        let wait = waits.get(first).filter(|wait| wait.off_ns <= at_ns);
+        let asleep = self.asleep.get(&thread).map_or(&[][..], Vec::as_slice);
+        let is_around = |sleep: &&Waited| {
+            let is_rest = wait.is_some_and(|wait| wait.off_ns == sleep.on_ns);
+            // It was looked at shortly before the end of the trace.
+            let is_over =
+                at_ns > sleep.on_ns && waits.last().is_some_and(|last| last.on_ns > sleep.on_ns);
+            is_rest || (sleep.off_ns <= at_ns && !is_over)
+        };
+        let sleep = asleep.iter().find(is_around);
+        sleep.or(wait).map(|around| around.cause)
     }
 
     /// How long the waits of a thread were of which there are only sums, in all sums that may have one between two
@@ -79,7 +98,7 @@ impl Waits {
 #[cfg(test)]
 mod tests {
     use luc_events::Pid;
-    use luc_events::tables::{Lost, Wait};
+    use luc_events::tables::{Asleep, Lost, Wait};
 
     use super::*;
 
@@ -100,6 +119,33 @@ mod tests {
         assert_eq!(waits.cause(7, 49), Some(Cause::Device));
         for (thread, at_ns) in [(7, 9), (7, 20), (7, 50), (8, 12)] {
             assert_eq!(waits.cause(thread, at_ns), None);
+        }
+    }
+
+    #[test]
+    fn a_sleep_across_an_end_of_the_trace_has_the_cause_that_was_seen_there() {
+        let sleep = |thread, since_ns, at_ns| Asleep {
+            thread: Pid(thread),
+            since_ns,
+            at_ns,
+            cause: Cause::Futex,
+            ..Asleep::default()
+        };
+        let waits = Waits::new(&Recorded {
+            waits: vec![Wait {
+                thread: Pid(7),
+                off_ns: 100,
+                on_ns: 150,
+                ..Wait::default()
+            }],
+            asleep: vec![sleep(7, 40, 100), sleep(8, 300, 900)],
+            ..Recorded::default()
+        });
+        for (thread, at_ns) in [(7, 40), (7, 120), (8, 300), (8, 901)] {
+            assert_eq!(waits.cause(thread, at_ns), Some(Cause::Futex), "{at_ns}");
+        }
+        for (thread, at_ns) in [(7, 39), (7, 150), (8, 299)] {
+            assert_eq!(waits.cause(thread, at_ns), None, "{at_ns}");
         }
     }
 

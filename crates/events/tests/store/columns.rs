@@ -5,8 +5,8 @@ use std::path::Path;
 use luc_events::codes::{Family, Flow, RequestFlags, Sequences, Side};
 use luc_events::store::{Reader, Writer};
 use luc_events::tables::{
-    Asleep, BriefWait, Call, ClockSample, Commit, Connection, Data, FileSystem, Handle, Lost, Message,
-    Packet, Request, Row, Stack, Summary, Sync, Task, Trace, Wait,
+    Asleep, BriefWait, Call, ClockSample, Commit, Connection, Data, FileSystem, Handle, Lost,
+    Message, Packet, Request, Row, Stack, Summary, Sync, Task, Trace, Wait,
 };
 use luc_events::{
     Cause, Cgroup, ConnectionId, Dev, Event, Inode, Pid, StackId, TableVisitor, Tgid, Transaction,

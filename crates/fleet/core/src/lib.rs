@@ -45,6 +45,7 @@
 //! - [`Messages`]: which sends fed which receptions, by the bytes of each direction.
 //! - [`Requests`]: which thread asked for whom, and for which request another one was made, by evidence.
 //! - [`Paths`]: what a request's time went into, by thread and host, to the ns.
+//! - [`Why`]: why a thread does not run at a time, from thread to thread.
 //! - [`Forest`]: nodes numbered so that all below one is a range; [`Sums`] over any subtree.
 
 mod bounds;
@@ -67,6 +68,7 @@ mod rows;
 mod separate;
 mod thin;
 mod tree;
+mod why;
 
 pub use bounds::Bounds;
 pub use connections::{ConnectionPair, Connections, PairEvidence, WhyUnpaired};
@@ -83,6 +85,9 @@ pub use path::{Part, PartKind, Paths};
 pub use point::{MAX_TIME_NS, PairPoints, Point};
 pub use raw::{ClockMap, ClockSample};
 pub use requests::{Answer, Exchange, HandOver, Incoming, Outgoing, Requests};
-pub use rows::{AtStart, End, EndId, Message, Opener, Packet, Thread, ThreadId, Wait, Way};
+pub use rows::{
+    AtStart, End, EndId, Message, Opener, Packet, Sleeper, Thread, ThreadId, Wait, Way,
+};
 pub use thin::{Direction, Thinner};
 pub use tree::{Forest, Sums, TreeError};
+pub use why::{Chain, ChainLink, Doing, Reason, Why};

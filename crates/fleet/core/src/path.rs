@@ -141,6 +141,24 @@ impl Paths {
         walk.parts
     }
 
+    /// The wait around a time.
+    pub(crate) fn wait_at(&self, thread: ThreadId, at_ns: u64) -> Option<&Wait> {
+        self.last_wait(thread, at_ns.checked_add(1)?)
+            .filter(|wait| at_ns < wait.on_ns)
+    }
+
+    /// Whether the thread has a row.
+    pub(crate) fn knows(&self, thread: ThreadId) -> bool {
+        self.waits.contains_key(&thread) || self.calls.contains_key(&thread)
+    }
+
+    /// Whether the thread has done something after a time.
+    pub(crate) fn acts_after(&self, thread: ThreadId, at_ns: u64) -> bool {
+        let waits = self.waits.get(&thread).and_then(|waits| waits.last());
+        let calls = self.calls.get(&thread).and_then(|calls| calls.last());
+        waits.is_some_and(|wait| wait.on_ns > at_ns) || calls.is_some_and(|call| call.0 > at_ns)
+    }
+
     /// The last wait that began before a time.
     fn last_wait(&self, thread: ThreadId, at_ns: u64) -> Option<&Wait> {
         let waits = self.waits.get(&thread)?;
@@ -149,7 +167,7 @@ impl Paths {
     }
 
     /// Who sent what the thread read first after a wait. `Err` if it read something, but who sent it is not known.
-    fn sender(&self, thread: ThreadId, wait: &Wait) -> Result<Option<Side>, ()> {
+    pub(crate) fn sender(&self, thread: ThreadId, wait: &Wait) -> Result<Option<Side>, ()> {
         let calls = self.calls.get(&thread).map_or(&[][..], Vec::as_slice);
         let first = calls.partition_point(|(at_ns, _)| *at_ns < wait.on_ns);
         let until_ns = self.waits.get(&thread).and_then(|waits| {

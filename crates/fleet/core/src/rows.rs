@@ -192,3 +192,20 @@ pub struct Wait {
     /// Who woke it; `None`: not seen, or an interrupt, which only carries the name of whom it interrupted.
     pub waker: Option<Thread>,
 }
+
+/// A thread that slept when its trace began or ended, a row of the table `asleep`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Sleeper {
+    /// On which host.
+    pub host: HostId,
+    /// Which thread.
+    pub thread: Thread,
+    /// When it was looked at, CLOCK_MONOTONIC.
+    pub at_ns: u64,
+    /// When it left its processor; `None`: not known.
+    pub since_ns: Option<u64>,
+    /// The end that it waited on; `None`: on none, or on several.
+    pub connection: Option<u64>,
+    /// Who had the lock that it waited for; `None`: it waited for no lock, or the lock does not say.
+    pub holder: Option<Thread>,
+}

@@ -2,11 +2,11 @@
 
 use luc_events::codes::{Flow, Sequences, Side};
 use luc_events::tables::{
-    BriefWait, ClockSample, Connection, Lost, Message, Packet, Task, Trace, Wait,
+    Asleep, BriefWait, ClockSample, Connection, Lost, Message, Packet, Task, Trace, Wait,
 };
 use luc_events::{Cause, ConnectionId, Pid, Tgid};
 use luc_fleet::text::Text;
-use luc_fleet::{Joined, Recorded, explain, fit};
+use luc_fleet::{Joined, Recorded, Who, explain, fit, why};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -103,6 +103,19 @@ fn wait() -> impl Strategy<Value = Wait> {
     )
 }
 
+fn asleep() -> impl Strategy<Value = Asleep> {
+    (number(), number(), 0_u32..4, 0_u32..4, 0_u32..3).prop_map(
+        |(since_ns, at_ns, thread, holder, connection)| Asleep {
+            since_ns,
+            at_ns,
+            thread: Pid(thread),
+            holder: Pid(holder),
+            connection: ConnectionId(connection),
+            ..Asleep::default()
+        },
+    )
+}
+
 fn brief_wait() -> impl Strategy<Value = BriefWait> {
     (number(), number(), number(), number(), 0_u32..4).prop_map(
         |(since_ns, until_ns, blocked_ns, runnable_ns, thread)| BriefWait {
@@ -148,13 +161,14 @@ fn host(number_of: usize) -> impl Strategy<Value = Recorded> {
     let threads = (
         vec(wait(), 0..20),
         vec(brief_wait(), 0..5),
+        vec(asleep(), 0..6),
         vec((0_u32..4, number()), 0..6),
     );
     let lost = vec((number(), number()), 0..2);
     (net, threads, clocks(), number(), number(), lost).prop_map(
         move |(
             (connections, messages, packets),
-            (waits, brief_waits, tasks),
+            (waits, brief_waits, asleep, tasks),
             clocks,
             start_ns,
             end_ns,
@@ -190,6 +204,7 @@ fn host(number_of: usize) -> impl Strategy<Value = Recorded> {
                 tasks: tasks.into_iter().map(task).collect(),
                 waits,
                 brief_waits,
+                asleep,
                 ..Recorded::default()
             }
         },
@@ -200,12 +215,28 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]
-    fn nothing_panics_and_paths_sum(one in host(1), two in host(2), both: bool, request in 0_usize..4) {
+    fn nothing_panics_and_paths_sum(
+        one in host(1),
+        two in host(2),
+        both: bool,
+        request in 0_usize..4,
+        thread in 0_u32..4,
+        after_ns in number(),
+    ) {
         let hosts = if both { vec![one, two] } else { vec![one] };
         let Ok(joined) = Joined::new(hosts) else {
             return Ok(());
         };
         if let Ok(found) = fit(&joined) {
+            let text = Text { what: &found, colours: false }.to_string();
+            prop_assert!(!text.contains(ESCAPE));
+            serde_json::to_string(&found).expect("JSON");
+        }
+        let who = Who { thread: thread.to_string(), host: Some("h1".to_owned()) };
+        for after_ns in [None, Some(after_ns)] {
+            let Ok(found) = why(&joined, &who, after_ns) else {
+                continue;
+            };
             let text = Text { what: &found, colours: false }.to_string();
             prop_assert!(!text.contains(ESCAPE));
             serde_json::to_string(&found).expect("JSON");

@@ -132,6 +132,30 @@ fn what_is_no_trace_of_a_fleet_is_refused() {
 }
 
 #[test]
+fn threads_and_times_that_are_not_there_are_refused() {
+    let (_folder, [a, b]) = two();
+    let (a, b) = (text(&a), text(&b));
+    for (words, part) in [
+        (&["why", "7@three", a, b][..], "the traces are of one, two"),
+        (&["why", "7", a, b], "write it like 7@HOST"),
+        (&["why", "8@one", a, b], "no thread 8 in the trace of one"),
+        (&["why", "none", a], "no thread none"),
+        (&["why", "@one", a], "names no thread"),
+        (&["why", "7", "--at", "9m", a], "after the end of the trace"),
+        (&["why", "7", "--at", "soon", a], "soon"),
+    ] {
+        let line = refusal(words);
+        assert!(line.contains(part), "{line}");
+    }
+    let output = fleet(&["why", "oned@one", a, b]);
+    let shown = String::from_utf8(output.stdout).expect("text");
+    assert!(
+        output.status.success() && shown.contains("oned 7 on one"),
+        "{shown}"
+    );
+}
+
+#[test]
 fn hosts_that_are_the_same_are_refused() {
     let (folder, [a, b]) = two();
     let line = refusal(&["explain", text(&a), text(&a)]);

@@ -20,10 +20,11 @@ Examples:
   luc record --fleet --duration 30s --out web.trace    # on each host, at the same time (root)
   luc fleet fit web.trace db.trace                     # how their clocks relate, with bounds
   luc fleet explain web.trace db.trace                 # messages, requests, the path of the slowest
+  luc fleet why 4711@web --at 2.5s web.trace db.trace  # why a thread does not run, and because of whom
 
 Exit status: that of luc-fleet; 2 if it is not installed.")]
 pub(crate) struct Args {
-    /// The words of luc-fleet: fit or explain, and what follows
+    /// The words of luc-fleet: fit, explain or why, and what follows
     #[arg(
         trailing_var_arg = true,
         allow_hyphen_values = true,

@@ -4,6 +4,7 @@
 use std::fs;
 use std::time::Duration;
 
+use luc_events::Cause;
 use luc_events::codes::{Flow, Side};
 use luc_vm::Vm;
 
@@ -13,7 +14,7 @@ use super::trace::{Ends, Recorded};
 
 /// No file system with a journal is there, nor its module.
 const SCRIPT: &str = r#"
-luc record --fleet --out /run/trace -- talk || exit 1
+luc record --fleet --all --out /run/trace -- talk || exit 1
 cp /run/trace/* "$OUT"
 "#;
 
@@ -59,6 +60,12 @@ fn check(version: &str, missing: &[&str]) {
     let ends = Ends { client, server };
     recorded.check_messages(&ends, [0, 0], PLANTED);
     assert!(recorded.check_packets(&ends) > 0, "{text}");
+    // The script's shell waits for luc.
+    assert!(
+        recorded.asleep.iter().any(|row| row.cause == Cause::Poll),
+        "{:?}",
+        recorded.asleep
+    );
     for end in [client, server] {
         let sends = recorded.messages_of(end, Flow::Sent).len() as u64;
         assert_eq!(sends, MESSAGES + 1, "{text}");

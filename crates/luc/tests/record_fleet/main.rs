@@ -1,6 +1,7 @@
 //! `luc record --fleet` end to end: planted exchanges between network namespaces are compared with the rows of the
 //! trace, byte for byte. Needs root, iproute2 and BTF; skipped, with the reason, where they are missing.
 
+mod asleep;
 #[path = "../common/mod.rs"]
 mod common;
 mod exchanges;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use luc_events::codes::{Flow, Sequences, Side};
 use luc_events::store::Reader;
-use luc_events::tables::{ClockSample, Connection, Lost, Message, Packet, Task};
+use luc_events::tables::{Asleep, ClockSample, Connection, Lost, Message, Packet, Task, Wait};
 use luc_events::{ConnectionId, Inode};
 
 use super::common::rows;
@@ -20,6 +20,9 @@ pub(crate) struct Recorded {
     pub(crate) packets: Vec<Packet>,
     pub(crate) clocks: Vec<ClockSample>,
     pub(crate) tasks: Vec<Task>,
+    pub(crate) waits: Vec<Wait>,
+    pub(crate) asleep: Vec<Asleep>,
+    pub(crate) start_ns: u64,
 }
 
 /// Both ends of one connection.
@@ -65,6 +68,9 @@ impl Recorded {
             packets: rows(&reader),
             clocks: rows(&reader),
             tasks: rows(&reader),
+            waits: rows(&reader),
+            asleep: rows(&reader),
+            start_ns: reader.trace().start_ns,
         }
     }
 

@@ -1,0 +1,375 @@
+//! Why a thread does not run at a time: what it waits for, whom that depends on, and so on from thread to thread.
+
+use std::collections::HashMap;
+
+use crate::connections::Connections;
+use crate::host::HostId;
+use crate::path::Paths;
+use crate::rows::{EndId, Message, Sleeper, ThreadId, Wait};
+
+/// A chain of more threads is of forged rows.
+const MOST_LINKS: usize = 256;
+
+/// What a thread did at a time. Times are of its host's CLOCK_MONOTONIC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doing {
+    /// It was on a processor.
+    Running,
+    /// It could run, and waited for a processor.
+    Runnable {
+        /// Since when.
+        since_ns: u64,
+        /// Until when.
+        until_ns: u64,
+    },
+    /// It waited.
+    Waiting {
+        /// Since when; `None`: since before the trace, and not known.
+        since_ns: Option<u64>,
+        /// Until when; `None`: beyond the end of the trace.
+        until_ns: Option<u64>,
+    },
+    /// No row says.
+    NotKnown,
+}
+
+/// Why one thread's wait depends on another thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// That one sent what ended the wait.
+    Sent,
+    /// That one woke it.
+    Woke,
+    /// That one has the lock, and did not give it away in the trace.
+    Holds,
+    /// That one used the other end of the connection last, and nothing has come from there.
+    Peer,
+}
+
+/// A thread of a chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChainLink {
+    /// Which.
+    pub thread: ThreadId,
+    /// The time, on the clock of this thread's host.
+    pub at_ns: u64,
+    /// What it did.
+    pub doing: Doing,
+    /// Why the next thread is the next; `None`: it is the last.
+    pub reason: Option<Reason>,
+}
+
+/// Threads of which each waits for the next one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Chain {
+    /// The first is the one that was asked for.
+    pub links: Vec<ChainLink>,
+    /// The number of the thread that the last one waits for, if it is in the chain: a deadlock, where all of them hold
+    /// what the one before needs.
+    pub back_to: Option<usize>,
+}
+
+/// What says why threads do not run.
+#[derive(Debug)]
+pub struct Why<'p> {
+    paths: &'p Paths,
+    sleepers: HashMap<ThreadId, Vec<Sleeper>>,
+    peers: HashMap<EndId, EndId>,
+    /// Who used an end, and when.
+    users: HashMap<EndId, Vec<(u64, ThreadId)>>,
+}
+
+impl<'p> Why<'p> {
+    /// Of the rows of all hosts.
+    #[must_use]
+    pub fn new(
+        paths: &'p Paths,
+        sleepers: &[Sleeper],
+        connections: &Connections,
+        messages: &[Message],
+    ) -> Self {
+        let mut why = Self {
+            paths,
+            sleepers: HashMap::new(),
+            peers: HashMap::new(),
+            users: HashMap::new(),
+        };
+        for &row in sleepers {
+            let (host, thread) = (row.host, row.thread);
+            let of_thread = why.sleepers.entry(ThreadId { host, thread }).or_default();
+            of_thread.push(row);
+        }
+        for pair in &connections.pairs {
+            let [a, b] = pair.ends;
+            why.peers.extend([(a, b), (b, a)]);
+        }
+        for row in messages {
+            let users = why.users.entry(row.end()).or_default();
+            users.push((row.at_ns, row.thread_id()));
+        }
+        why.sleepers
+            .values_mut()
+            .for_each(|rows| rows.sort_unstable_by_key(|row| row.at_ns));
+        why.users
+            .values_mut()
+            .for_each(|users| users.sort_unstable());
+        why
+    }
+
+    /// Why a thread does not run at a time, and whom that depends on.
+    ///
+    /// A wait that ends in the trace depends on whoever ended it: on the sender of what the thread then read, else on
+    /// the thread that woke it. One that does not depends on who has the lock, or on who used the other end of the
+    /// connection last. What another host's thread did is looked at for the same moment; `away` says what that
+    /// host's clock showed when the first thread's showed a time, and ends the chain where it does not know.
+    #[must_use]
+    pub fn chain(
+        &self,
+        thread: ThreadId,
+        at_ns: u64,
+        away: impl Fn(HostId) -> Option<u64>,
+    ) -> Chain {
+        let mut chain = Chain::default();
+        let mut next = Some((thread, at_ns));
+        while let Some((thread, at_ns)) = next.take() {
+            let doing = self.doing(thread, at_ns);
+            let depends_on = match doing {
+                Doing::Waiting { .. } => self.depends_on(thread, at_ns),
+                _ => None,
+            };
+            chain.links.push(ChainLink {
+                thread,
+                at_ns,
+                doing,
+                reason: depends_on.map(|(_, reason)| reason),
+            });
+            let Some((other, _)) = depends_on else {
+                break;
+            };
+            chain.back_to = chain.links.iter().position(|link| link.thread == other);
+            if chain.back_to.is_some() || chain.links.len() >= MOST_LINKS {
+                break;
+            }
+            let there_ns = if other.host == thread.host {
+                Some(at_ns)
+            } else {
+                away(other.host)
+            };
+            next = there_ns.map(|at_ns| (other, at_ns));
+        }
+        chain
+    }
+
+    /// What a thread did at a time.
+    #[must_use]
+    pub fn doing(&self, thread: ThreadId, at_ns: u64) -> Doing {
+        let sleeper = self.sleeper(thread, at_ns);
+        if let Some(wait) = self.paths.wait_at(thread, at_ns) {
+            return match wait.woken_ns {
+                Some(woken_ns) if at_ns < woken_ns => Doing::Waiting {
+                    since_ns: self.began_ns(wait, sleeper),
+                    until_ns: Some(woken_ns),
+                },
+                woken_ns => Doing::Runnable {
+                    since_ns: woken_ns.unwrap_or(wait.off_ns),
+                    until_ns: wait.on_ns,
+                },
+            };
+        }
+        match sleeper {
+            Some(row) => Doing::Waiting {
+                since_ns: row.since_ns,
+                until_ns: None,
+            },
+            None if self.paths.knows(thread) => Doing::Running,
+            None => Doing::NotKnown,
+        }
+    }
+
+    /// When a wait began: one that was under way when the trace began has a row from then on only.
+    fn began_ns(&self, wait: &Wait, sleeper: Option<&Sleeper>) -> Option<u64> {
+        match sleeper {
+            Some(row) if row.at_ns <= wait.off_ns => row.since_ns,
+            _ => Some(wait.off_ns),
+        }
+    }
+
+    /// What is known of the sleep around a time that was under way when the trace began or ended.
+    fn sleeper(&self, thread: ThreadId, at_ns: u64) -> Option<&Sleeper> {
+        let rows = self.sleepers.get(&thread)?;
+        let covers = |row: &&Sleeper| {
+            let had_begun = row.since_ns.is_none_or(|since_ns| since_ns <= at_ns);
+            // It was looked at shortly before the end of the trace.
+            let is_over = at_ns > row.at_ns && self.paths.acts_after(thread, row.at_ns);
+            // The rest of a sleep that was under way at the begin has a row, which begins as the thread was looked at.
+            let rest = self.paths.wait_at(thread, at_ns);
+            had_begun && !is_over || rest.is_some_and(|rest| rest.off_ns == row.at_ns)
+        };
+        rows.iter().find(covers)
+    }
+
+    fn depends_on(&self, thread: ThreadId, at_ns: u64) -> Option<(ThreadId, Reason)> {
+        let host = thread.host;
+        let here = |thread| ThreadId { host, thread };
+        if let Some(wait) = self.paths.wait_at(thread, at_ns) {
+            return match self.paths.sender(thread, wait) {
+                Ok(Some(sent)) => {
+                    let sender = ThreadId {
+                        host: sent.host,
+                        thread: sent.thread,
+                    };
+                    Some((sender, Reason::Sent))
+                }
+                Ok(None) => wait.waker.map(|waker| (here(waker), Reason::Woke)),
+                Err(()) => None,
+            };
+        }
+        let row = self.sleeper(thread, at_ns)?;
+        if let Some(holder) = row.holder {
+            return Some((here(holder), Reason::Holds));
+        }
+        let connection = row.connection?;
+        let peer = self.peers.get(&EndId { host, connection })?;
+        let (_, user) = self.users.get(peer)?.last()?;
+        Some((*user, Reason::Peer))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::Thread;
+
+    const HERE: HostId = HostId(0);
+
+    fn id(id: u32) -> Thread {
+        Thread { id, start_ns: 1 }
+    }
+
+    fn thread(number: u32) -> ThreadId {
+        ThreadId {
+            host: HERE,
+            thread: id(number),
+        }
+    }
+
+    fn wait(number: u32, off_ns: u64, on_ns: u64, waker: Option<u32>) -> Wait {
+        Wait {
+            host: HERE,
+            thread: id(number),
+            off_ns,
+            woken_ns: Some(on_ns - 1),
+            on_ns,
+            waker: waker.map(id),
+        }
+    }
+
+    fn sleeper(number: u32, at_ns: u64, since_ns: u64, holder: Option<u32>) -> Sleeper {
+        Sleeper {
+            host: HERE,
+            thread: id(number),
+            at_ns,
+            since_ns: Some(since_ns),
+            connection: None,
+            holder: holder.map(id),
+        }
+    }
+
+    fn chain(waits: &[Wait], sleepers: &[Sleeper], number: u32, at_ns: u64) -> Chain {
+        let paths = Paths::new(waits, &[], &[]);
+        let why = Why::new(&paths, sleepers, &Connections::default(), &[]);
+        why.chain(thread(number), at_ns, |_| None)
+    }
+
+    fn threads(chain: &Chain) -> Vec<(u32, Option<Reason>)> {
+        let link = |link: &ChainLink| (link.thread.thread.id, link.reason);
+        chain.links.iter().map(link).collect()
+    }
+
+    #[test]
+    fn each_waits_for_the_one_that_ended_its_wait() {
+        let waits = [
+            wait(1, 100, 200, Some(2)),
+            wait(2, 50, 190, Some(3)),
+            wait(3, 160, 170, None),
+        ];
+        let found = chain(&waits, &[], 1, 150);
+        let woke = Some(Reason::Woke);
+        assert_eq!(threads(&found), [(1, woke), (2, woke), (3, None)]);
+        assert_eq!(found.links[2].doing, Doing::Running);
+        assert_eq!(
+            found.links[1].doing,
+            Doing::Waiting {
+                since_ns: Some(50),
+                until_ns: Some(189)
+            }
+        );
+        assert_eq!(found.back_to, None);
+        // Ready to run.
+        let ready = Doing::Runnable {
+            since_ns: 199,
+            until_ns: 200,
+        };
+        assert_eq!(chain(&waits, &[], 1, 199).links[0].doing, ready);
+        assert_eq!(chain(&waits, &[], 9, 150).links[0].doing, Doing::NotKnown);
+    }
+
+    #[test]
+    fn a_lock_that_is_held_beyond_the_trace_names_its_holder() {
+        let waits = [wait(2, 10, 20, None)];
+        let sleepers = [sleeper(1, 1000, 400, Some(2))];
+        let found = chain(&waits, &sleepers, 1, 500);
+        assert_eq!(threads(&found), [(1, Some(Reason::Holds)), (2, None)]);
+        assert_eq!(
+            found.links[0].doing,
+            Doing::Waiting {
+                since_ns: Some(400),
+                until_ns: None
+            }
+        );
+        // The trace may end a little later.
+        assert_eq!(threads(&chain(&waits, &sleepers, 1, 1001)), threads(&found));
+        // Before it slept nothing is known of it.
+        assert_eq!(
+            chain(&waits, &sleepers, 1, 300).links[0].doing,
+            Doing::NotKnown
+        );
+    }
+
+    #[test]
+    fn the_rest_of_a_sleep_began_before_the_trace() {
+        let waits = [wait(1, 100, 200, Some(2))];
+        let sleepers = [sleeper(1, 100, 7, Some(3))];
+        let found = chain(&waits, &sleepers, 1, 150);
+        assert_eq!(
+            found.links[0].doing,
+            Doing::Waiting {
+                since_ns: Some(7),
+                until_ns: Some(199)
+            }
+        );
+        // Who gave the lock away had it last.
+        assert_eq!(threads(&found), [(1, Some(Reason::Woke)), (2, None)]);
+        assert_eq!(
+            chain(&waits, &sleepers, 1, 250).links[0].doing,
+            Doing::Running
+        );
+        // Before the trace only what was seen at its begin is known.
+        assert_eq!(
+            threads(&chain(&waits, &sleepers, 1, 50))[0],
+            (1, Some(Reason::Holds))
+        );
+    }
+
+    #[test]
+    fn threads_that_wait_for_each_other_are_a_deadlock() {
+        let sleepers = [
+            sleeper(5, 1000, 100, Some(1)),
+            sleeper(1, 1000, 200, Some(2)),
+            sleeper(2, 1000, 300, Some(1)),
+        ];
+        let found = chain(&[], &sleepers, 5, 900);
+        assert_eq!(found.links.len(), 3);
+        assert_eq!(found.back_to, Some(1));
+    }
+}
