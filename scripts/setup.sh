@@ -36,13 +36,16 @@ need_system() {
 	if [[ ! -e /usr/include/zlib.h ]]; then missing+=(zlib1g-dev); fi
 }
 
-# The services of `make evaluate-services`, and what drives them. Debian's Python has its own modules.
+# The services of `make evaluate-services` and `make evaluate-fleet-cost`, and what drives them. Debian's
+# Python has its own modules.
 need_services() {
 	need mariadbd mariadb-server
 	if [[ ! -e /usr/lib/dovecot/lmtp ]]; then missing+=(dovecot-lmtpd); fi
 	need rabbitmq-server rabbitmq-server
 	if [[ ! -d /usr/lib/python3/dist-packages/pika ]]; then missing+=(python3-pika); fi
 	if ! compgen -G "/usr/lib/postgresql/*/bin/initdb" >/dev/null; then missing+=(postgresql); fi
+	need redis-server redis-server
+	need redis-benchmark redis-tools
 }
 
 # Installs packages as they ask for it, but starts no service, now or at the next boot: the evaluation

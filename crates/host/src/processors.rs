@@ -52,7 +52,17 @@ impl Processors {
 /// /proc/self/stat cannot be read. In steps of a clock tick, 10 ms.
 #[must_use]
 pub fn spent_s() -> Option<f64> {
-    let ticks = spent_ticks(&fs::read_to_string("/proc/self/stat").ok()?)?;
+    spent_in_s("/proc/self/stat")
+}
+
+/// The same of another process; `None` where it is gone, too.
+#[must_use]
+pub fn spent_by_s(process: u32) -> Option<f64> {
+    spent_in_s(&format!("/proc/{process}/stat"))
+}
+
+fn spent_in_s(stat: &str) -> Option<f64> {
+    let ticks = spent_ticks(&fs::read_to_string(stat).ok()?)?;
     Some(ticks as f64 / USER_HZ)
 }
 
@@ -81,6 +91,8 @@ mod tests {
         assert_eq!(spent_ticks(stat), Some(110));
         assert_eq!(spent_ticks("7 (a) S 1"), Some(0));
         assert!(spent_s().is_some());
+        assert!(spent_by_s(std::process::id()).is_some());
+        assert_eq!(spent_by_s(u32::MAX), None);
     }
 
     #[test]

@@ -10,10 +10,13 @@
 mod analysis;
 mod call_cost;
 mod coverage;
+mod drift;
 mod engine;
 mod faults;
 mod fleet_clocks;
+mod fleet_cost;
 mod kills;
+pub mod loaded;
 pub mod measured;
 mod parts;
 mod personalities;

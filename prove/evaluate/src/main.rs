@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use clap::Parser;
 use luc_evaluate::sigkill::Orders;
-use luc_evaluate::{EvaluateError, Options, PARTS, Part, measured, plant, sigkill, switches};
+use luc_evaluate::{
+    EvaluateError, Options, PARTS, Part, loaded, measured, plant, sigkill, switches,
+};
 use luc_host::interrupt;
 
 /// Measures what LUC claims and writes a page and the raw data of each part. Needs root, but for
@@ -79,6 +81,8 @@ enum Helper {
     Switches(switches::Orders),
     #[command(hide = true)]
     Measured(measured::Orders),
+    #[command(hide = true)]
+    Loaded(loaded::Orders),
 }
 
 fn main() -> ExitCode {
@@ -173,6 +177,7 @@ fn help(helper: Helper) -> Result<(), EvaluateError> {
             let measured = measured::run(&orders)?;
             say(&serde_json::json!(measured).to_string());
         }
+        Helper::Loaded(orders) => say(&serde_json::json!(loaded::run(&orders)?).to_string()),
         Helper::Plant(orders) => say(&format!("{} rounds", plant::run(&orders)?)),
         Helper::Plants { words } => say(&plant::scene::play(&words)?.to_string()),
     }

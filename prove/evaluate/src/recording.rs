@@ -10,6 +10,7 @@ use rand::seq::SliceRandom as _;
 use serde_json::{Value, json};
 
 use super::disks::{Disk, EXT4};
+use super::drift::{around, over_unrecorded};
 use super::error::EvaluateError;
 use super::harness::{Harness, directory_bytes, figure, line, missing};
 use super::progress::Progress;
@@ -151,7 +152,7 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
             recorders.shuffle(&mut random);
             let words = cell.words(harness, &disk.mount, work, seconds);
             let mut runs = Vec::new();
-            for setting in around(&recorders) {
+            for setting in around(Setting::Unrecorded, &recorders) {
                 let rival = rival.as_ref().ok().filter(|_| setting == Setting::Rival);
                 let which = (cell, setting, repeat);
                 let run = steal::undisturbed(harness, |may_repeat| {
@@ -169,21 +170,6 @@ pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         }
     }
     Ok(page(&cells, &rounds, rival.err(), (repeats, seconds)))
-}
-
-/// The order of a round: unrecorded at its beginning and its end.
-fn around(recorders: &[Setting]) -> Vec<Setting> {
-    let ends = [Setting::Unrecorded];
-    ends.iter().chain(recorders).chain(&ends).copied().collect()
-}
-
-/// The throughput of a round's run over what it would have been unrecorded just then: between those of the round's
-/// ends, as far from each as the run was. The machine's speed drifts by more than recording costs.
-fn over_unrecorded(throughputs: &[f64], index: usize) -> Option<f64> {
-    let (&first, &last) = (throughputs.first()?, throughputs.last()?);
-    let place = index as f64 / (throughputs.len().checked_sub(1)?.max(1)) as f64;
-    let unrecorded = first + (last - first) * place;
-    (unrecorded > 0.0).then(|| throughputs.get(index).map(|with| with / unrecorded))?
 }
 
 /// The work between two switches, found once and unrecorded: with it all settings do the same.
@@ -364,23 +350,5 @@ fn page(
         ),
         tables: vec![("Throughput:".to_owned(), table)],
         targets,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_steady_drift_is_not_taken_for_a_cost() {
-        let slowing = [100.0, 98.0, 96.0, 94.0];
-        for index in 0..4 {
-            let over = over_unrecorded(&slowing, index).unwrap();
-            assert!((over - 1.0).abs() < 1e-12, "{index}: {over}");
-        }
-        let over = over_unrecorded(&[100.0, 48.5, 94.0], 1).unwrap();
-        assert!((over - 0.5).abs() < 1e-12, "{over}");
-        assert_eq!(over_unrecorded(&[], 0), None);
-        assert_eq!(over_unrecorded(&[0.0, 1.0], 1), Some(1.0));
     }
 }

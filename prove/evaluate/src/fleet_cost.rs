@@ -1,0 +1,347 @@
+//! Part `fleet-cost`: what servers and their clients lose while `luc record --fleet` records what they send each other.
+
+mod page;
+mod recorded;
+mod recorder;
+mod servers;
+
+use luc_claims::report::{Page, number};
+use luc_host::processors::Processors;
+use luc_stats::random;
+use rand::seq::SliceRandom as _;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::drift::around;
+use super::error::EvaluateError;
+use super::harness::{Harness, line, missing};
+use super::loaded::Loaded;
+use super::progress::Progress;
+use super::runs::Runs;
+use super::steal;
+use recorded::Rows;
+use recorder::Recorder;
+use servers::{Server, Servers};
+
+/// Between the recorder's first file and the first request: the programs are attached, and look at system calls during
+/// the first second.
+const WARMUP_S: f64 = 2.0;
+/// How long the run is by which the length of the others is found, s.
+const CALIBRATION_S: f64 = 1.0;
+/// Requests of that run for a server whose rate is not known.
+const FIRST_REQUESTS: f64 = 20_000.0;
+
+/// What is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cell {
+    /// By how many clients.
+    Redis(u32),
+    /// A transaction is one statement.
+    Select,
+    /// A transaction is seven statements.
+    Update,
+}
+
+impl Cell {
+    const ALL: [Self; 4] = [Self::Redis(50), Self::Redis(1), Self::Select, Self::Update];
+
+    fn name(self) -> String {
+        match self {
+            Self::Redis(1) => "Redis, 1 client".to_owned(),
+            Self::Redis(clients) => format!("Redis, {clients} clients"),
+            Self::Select => "PostgreSQL, pgbench -S, 8 clients".to_owned(),
+            Self::Update => "PostgreSQL, pgbench, 8 clients".to_owned(),
+        }
+    }
+
+    fn server(self) -> Server {
+        match self {
+            Self::Redis(_) => Server::Redis,
+            Self::Select | Self::Update => Server::Postgresql,
+        }
+    }
+
+    /// Receives and sends of the server for a request, at least: a row each.
+    fn messages(self) -> f64 {
+        match self {
+            Self::Redis(_) | Self::Select => 2.0,
+            Self::Update => 14.0,
+        }
+    }
+
+    /// The client, for this many requests or for this time.
+    fn words(self, servers: &Servers, requests: f64, seconds: f64) -> Vec<String> {
+        let port = servers.port(self.server());
+        match self {
+            Self::Redis(clients) => format!(
+                "redis-benchmark -h 127.0.0.1 -p {port} -t set -d 100 --csv -c {clients} -n {requests:.0}"
+            ),
+            Self::Select | Self::Update => format!(
+                "{} -h 127.0.0.1 -p {port} -U {} -n -c 8 -T {seconds:.0} {}postgres",
+                servers.of_postgresql("pgbench"),
+                servers::USER,
+                if self == Self::Select { "-S " } else { "" }
+            ),
+        }
+        .split(' ')
+        .map(str::to_owned)
+        .collect()
+    }
+
+    /// Requests, and requests per second, that the client says to have made; `None`: it does not.
+    fn result(self, said: &str, requests: f64) -> Option<(f64, f64)> {
+        let after = |name: &str| {
+            let line = said.lines().find_map(|line| line.strip_prefix(name));
+            line?.split([' ', '/']).next()?.parse::<f64>().ok()
+        };
+        match self {
+            Self::Redis(_) => {
+                let last = said.lines().rfind(|line| !line.is_empty())?;
+                let rate = last.split(',').nth(1)?.trim_matches('"').parse().ok()?;
+                Some((requests, rate))
+            }
+            Self::Select | Self::Update => {
+                let requests = after("number of transactions actually processed: ")?;
+                // Of none pgbench tells no rate.
+                let rate = if requests > 0.0 {
+                    after("tps = ")?
+                } else {
+                    0.0
+                };
+                Some((requests, rate))
+            }
+        }
+    }
+}
+
+/// What it runs under.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Setting {
+    Unrecorded,
+    /// Of everybody, without the network.
+    Record,
+    /// Of everybody: the server and its clients.
+    Fleet,
+    /// Of the server only, as on a host whose clients are elsewhere.
+    FleetOfServer,
+}
+
+impl Setting {
+    const RECORDERS: [Self; 3] = [Self::Record, Self::Fleet, Self::FleetOfServer];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Unrecorded => "unrecorded",
+            Self::Record => "luc record",
+            Self::Fleet => "luc record --fleet",
+            Self::FleetOfServer => "luc record --fleet, server only",
+        }
+    }
+
+    /// How many ends of a connection have rows of messages.
+    fn ends(self) -> f64 {
+        match self {
+            Self::Unrecorded | Self::Record => 0.0,
+            Self::Fleet => 2.0,
+            Self::FleetOfServer => 1.0,
+        }
+    }
+
+    /// The words of `luc`; `None`: there is no recorder.
+    fn words(self, trace: &str, server: u32) -> Option<Vec<String>> {
+        let options = match self {
+            Self::Unrecorded => return None,
+            Self::Record => String::new(),
+            Self::Fleet => " --fleet".to_owned(),
+            Self::FleetOfServer => format!(" --fleet --pid {server}"),
+        };
+        let words = format!("record{options} --quiet --out {trace}");
+        Some(words.split(' ').map(str::to_owned).collect())
+    }
+}
+
+/// One run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Run {
+    setting: Setting,
+    /// The recorder's command line.
+    recorder: Option<String>,
+    command: String,
+    requests: f64,
+    requests_per_s: f64,
+    loaded: Loaded,
+    /// What is in the trace; absent: there is none.
+    rows: Option<Rows>,
+    stolen_share: f64,
+    disturbed: bool,
+}
+
+impl Run {
+    /// Processor time of client, server and recorder for a request, µs.
+    fn processor_us(&self) -> f64 {
+        let Loaded {
+            client_s,
+            server_s,
+            recorder_s,
+            ..
+        } = self.loaded;
+        (client_s + server_s + recorder_s) / self.requests.max(1.0) * 1e6
+    }
+}
+
+/// The runs of one cell in one round, unrecorded at the beginning and the end.
+#[derive(Debug, Clone)]
+struct Round {
+    cell: Cell,
+    runs: Vec<Run>,
+}
+
+pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+    let repeats = harness.options.repeats.unwrap_or(10);
+    let seconds = harness.options.seconds.unwrap_or(3.0);
+    let cells: Vec<Cell> = Cell::ALL
+        .into_iter()
+        .filter(|cell| harness.options.wants(&cell.name()))
+        .collect();
+    harness.keep_processors_awake()?;
+    harness.let_others_pass()?;
+    let servers = Servers::start(harness, cells.iter().map(|cell| cell.server()))?;
+    let mut work = Vec::new();
+    for &cell in &cells {
+        work.push((cell, calibrate(harness, &servers, cell, seconds)?));
+    }
+    let earlier = Runs::open(harness);
+    let mut progress = Progress::new(harness.part, cells.len() * repeats);
+    let mut rounds = Vec::new();
+    for repeat in 0..repeats {
+        let mut random = random::stream(harness.options.seed, repeat as u64);
+        let mut order = work.clone();
+        order.shuffle(&mut random);
+        for (cell, requests) in order {
+            let mut recorders = Setting::RECORDERS;
+            recorders.shuffle(&mut random);
+            let key = json!({ "cell": cell.name(), "round": repeat, "seconds": seconds });
+            let result = earlier.get(&key, || {
+                let mut runs = Vec::new();
+                for setting in around(Setting::Unrecorded, &recorders) {
+                    steal::undisturbed(harness, |may_repeat| {
+                        let which = (cell, setting);
+                        let run = once(harness, &servers, which, (requests, seconds), may_repeat)?;
+                        let stolen_share = run.stolen_share;
+                        runs.push(run);
+                        Ok(((), stolen_share))
+                    })?;
+                }
+                Ok(json!(runs))
+            })?;
+            let mut runs: Vec<Run> =
+                serde_json::from_value(result).map_err(|_| missing("the runs of a round"))?;
+            runs.retain(|run| !run.disturbed);
+            let rate = runs.first().map_or(0.0, |run| run.requests_per_s);
+            progress.step(&format!("{}: {}/s", cell.name(), number(rate)));
+            rounds.push(Round { cell, runs });
+        }
+    }
+    Ok(page::page(&cells, &rounds, &servers, (repeats, seconds)))
+}
+
+/// How many requests take about so long, unrecorded.
+fn calibrate(
+    harness: &Harness,
+    servers: &Servers,
+    cell: Cell,
+    seconds: f64,
+) -> Result<f64, EvaluateError> {
+    let mut requests = FIRST_REQUESTS;
+    // The second run is long enough to tell.
+    for wanted_s in [CALIBRATION_S, seconds] {
+        let words = cell.words(servers, requests, CALIBRATION_S);
+        let mut command = std::process::Command::new(&words[0]);
+        command.args(&words[1..]);
+        let said = harness.execute(&mut command, &[0])?.stdout;
+        let (_, rate) = cell
+            .result(&said, requests)
+            .ok_or_else(|| missing("the rate of requests"))?;
+        requests = (rate * wanted_s).max(1.0).round();
+    }
+    Ok(requests)
+}
+
+fn once(
+    harness: &Harness,
+    servers: &Servers,
+    (cell, setting): (Cell, Setting),
+    (requests, seconds): (f64, f64),
+    may_repeat: bool,
+) -> Result<Run, EvaluateError> {
+    let trace = harness.path("trace");
+    let server = servers.process(cell.server());
+    let recorder = setting
+        .words(&trace.display().to_string(), server)
+        .map(|words| Recorder::start(harness, &words, &trace))
+        .transpose()?;
+    let mut command = std::process::Command::new(&harness.options.myself);
+    command.args(["loaded", "--warmup", &WARMUP_S.to_string()]);
+    command.args(["--server", &server.to_string()]);
+    if let Some(recorder) = &recorder {
+        command.args(["--recorder", &recorder.process().to_string()]);
+    }
+    command.arg("--");
+    command.args(cell.words(servers, requests, seconds));
+    let before = Processors::now();
+    let output = harness.execute(&mut command, &[0])?.stdout;
+    let stolen_share = Processors::now().stolen_share_since(before);
+    let recorded_by = recorder.map(Recorder::stop).transpose()?;
+    let loaded: Loaded =
+        serde_json::from_str(&output).map_err(|_| missing("what the client did"))?;
+    let (requests, requests_per_s) = cell
+        .result(&loaded.said, requests)
+        .ok_or_else(|| missing("the rate of requests"))?;
+    let rows = recorded_by
+        .is_some()
+        .then(|| recorded::taken(&trace))
+        .transpose()?;
+    Ok(Run {
+        setting,
+        recorder: recorded_by,
+        command: line(&command),
+        requests,
+        requests_per_s,
+        loaded,
+        rows,
+        stolen_share,
+        disturbed: steal::is_disturbed(may_repeat, stolen_share),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_clients_say() {
+        let said = "\"test\",\"rps\",\"avg_latency_ms\"\n\"SET\",\"98765.43\",\"0.25\"\n";
+        assert_eq!(
+            Cell::Redis(50).result(said, 300.0),
+            Some((300.0, 98_765.43))
+        );
+        let said = "pgbench (15)\nnumber of transactions actually processed: 6103\n\
+                    latency average = 3.9 ms\ntps = 2034.5 (without initial connection time)\n";
+        assert_eq!(Cell::Update.result(said, 1.0), Some((6103.0, 2034.5)));
+        let of_each = "number of transactions actually processed: 80/80\ntps = 9\n";
+        assert_eq!(Cell::Select.result(of_each, 1.0), Some((80.0, 9.0)));
+        let of_none = "number of transactions actually processed: 0\n";
+        assert_eq!(Cell::Select.result(of_none, 1.0), Some((0.0, 0.0)));
+        assert_eq!(Cell::Select.result("FATAL", 1.0), None);
+        assert_eq!(Cell::Redis(1).result("", 1.0), None);
+    }
+
+    #[test]
+    fn the_recorder_s_words() {
+        assert_eq!(Setting::Unrecorded.words("t", 7), None);
+        let words = Setting::FleetOfServer.words("t", 7).expect("a recorder");
+        let words = words.join(" ");
+        assert_eq!(words, "record --fleet --pid 7 --quiet --out t");
+    }
+}

@@ -1,0 +1,271 @@
+//! The page of the part `fleet-cost`.
+
+use luc_claims::report::{Page, Table, Target, number, spread, spread_as};
+use luc_stats::median;
+
+use super::super::drift::over_unrecorded;
+use super::servers::Servers;
+use super::{Cell, Round, Run, Setting, WARMUP_S};
+
+/// The least share of the unrecorded throughput.
+const LEAST: f64 = 0.98;
+
+/// The runs of a cell.
+struct OfCell<'a> {
+    cell: Cell,
+    rounds: Vec<&'a Round>,
+}
+
+impl OfCell<'_> {
+    fn figures(&self, setting: Setting, of: impl Fn(&Run) -> Option<f64>) -> Vec<f64> {
+        let runs = self.rounds.iter().flat_map(|round| &round.runs);
+        runs.filter(|run| run.setting == setting)
+            .filter_map(of)
+            .collect()
+    }
+
+    /// A figure of each round over what it would have been unrecorded.
+    fn over(&self, setting: Setting, of: impl Fn(&Run) -> f64) -> Vec<f64> {
+        let ratio = |round: &&Round| {
+            let figures: Vec<f64> = round.runs.iter().map(&of).collect();
+            let index = round.runs.iter().position(|run| run.setting == setting)?;
+            over_unrecorded(&figures, index)
+        };
+        self.rounds.iter().filter_map(ratio).collect()
+    }
+
+    /// Rows of messages over those that the requests must have, of each run.
+    fn shares(&self, setting: Setting) -> Vec<f64> {
+        self.figures(setting, |run| {
+            let wanted = run.requests * self.cell.messages() * setting.ends();
+            let rows = run.rows?;
+            (wanted > 0.0).then(|| rows.messages as f64 / wanted)
+        })
+    }
+}
+
+pub(super) fn page(
+    cells: &[Cell],
+    rounds: &[Round],
+    servers: &Servers,
+    (repeats, seconds): (usize, f64),
+) -> Page {
+    let all: Vec<OfCell<'_>> = cells
+        .iter()
+        .map(|&cell| OfCell {
+            cell,
+            rounds: rounds.iter().filter(|round| round.cell == cell).collect(),
+        })
+        .collect();
+    let versions = servers.versions.join(", ");
+    Page {
+        title: "What recording the network costs".to_owned(),
+        about: format!(
+            "Requests per second of servers of the distribution ({versions}) on this machine, over loopback, while they \
+             are recorded, against the same unrecorded; {repeats} rounds of {seconds} s each. Redis keeps nothing on \
+             disk, and gets values of 100 bytes by `redis-benchmark`, a request at a time on each connection. \
+             PostgreSQL does not synchronize its files, so that no disk decides; `pgbench -S` makes transactions of one \
+             statement, `pgbench` such of seven. `luc record` and `luc record --fleet` record everybody, so that a \
+             message has rows at both ends; *server only* records the server and its children (`--pid`), as on a host \
+             whose clients are elsewhere, though these run here as well. Requests begin {WARMUP_S} s after the recorder. A round \
+             is a run under each recorder, in random order, between two unrecorded ones; each recorded run is compared \
+             with what lies between its round's two unrecorded ones, as far from each as it was in the round. The \
+             ratio given is the median over the rounds. In parentheses the 95 % interval from order statistics, or \
+             with fewer than 6 rounds the range. Processor time is that of client, server and recorder, without the \
+             recorder's start and end."
+        ),
+        tables: vec![
+            ("Requests:".to_owned(), speeds(&all)),
+            ("What was recorded:".to_owned(), rows(&all)),
+        ],
+        targets: targets(&all),
+    }
+}
+
+fn ratio(value: f64) -> String {
+    format!("{value:.3}")
+}
+
+fn speeds(cells: &[OfCell<'_>]) -> Table {
+    let mut table = Table::new(&[
+        "program",
+        "under",
+        "requests, 1/s",
+        "over unrecorded",
+        "processor time, µs/request",
+        "over unrecorded",
+        "of it the recorder's",
+    ]);
+    for of_cell in cells {
+        for setting in [Setting::Unrecorded].into_iter().chain(Setting::RECORDERS) {
+            let rates = of_cell.figures(setting, |run| Some(run.requests_per_s));
+            if rates.is_empty() {
+                continue;
+            }
+            let is_recorded = setting != Setting::Unrecorded;
+            let over = |of: fn(&Run) -> f64| {
+                let ratios = if is_recorded {
+                    of_cell.over(setting, of)
+                } else {
+                    Vec::new()
+                };
+                spread_as(&ratios, ratio)
+            };
+            let recorder = of_cell.figures(setting, |run| {
+                is_recorded.then(|| run.loaded.recorder_s / run.requests.max(1.0) * 1e6)
+            });
+            table.row(vec![
+                of_cell.cell.name(),
+                setting.name().to_owned(),
+                spread(&rates),
+                over(|run| run.requests_per_s),
+                spread(&of_cell.figures(setting, |run| Some(run.processor_us()))),
+                over(Run::processor_us),
+                spread(&recorder),
+            ]);
+        }
+    }
+    table
+}
+
+fn rows(cells: &[OfCell<'_>]) -> Table {
+    let mut table = Table::new(&[
+        "program",
+        "under",
+        "rows, 1/s",
+        "messages per request",
+        "waits per request",
+        "packets per request",
+        "lost",
+        "bytes per row",
+        "trace, kB/s",
+    ]);
+    for of_cell in cells {
+        for setting in Setting::RECORDERS {
+            let of = |figure: &dyn Fn(&Run, &super::Rows) -> f64| {
+                let figures = of_cell.figures(setting, |run| {
+                    let rows = run.rows.as_ref()?;
+                    Some(figure(run, rows))
+                });
+                median(&figures)
+            };
+            let shown = |figure: Option<f64>| figure.map_or_else(|| "-".to_owned(), number);
+            let each = |count: fn(&super::Rows) -> u64| {
+                shown(of(&|run, rows| count(rows) as f64 / run.requests.max(1.0)))
+            };
+            let lost = of_cell.figures(setting, |run| run.rows.map(|rows| rows.lost as f64));
+            table.row(vec![
+                of_cell.cell.name(),
+                setting.name().to_owned(),
+                shown(of(&|_, rows| rows.per_s())),
+                each(|rows| rows.messages),
+                each(|rows| rows.waits),
+                each(|rows| rows.packets),
+                number(lost.iter().sum()),
+                shown(of(&|_, rows| {
+                    rows.trace_bytes as f64 / (rows.per_s() * rows.trace_s).max(1.0)
+                })),
+                shown(of(&|_, rows| {
+                    rows.trace_bytes as f64 / rows.trace_s.max(1e-9) / 1e3
+                })),
+            ]);
+        }
+    }
+    table
+}
+
+fn targets(cells: &[OfCell<'_>]) -> Vec<Target> {
+    let mut targets = Vec::new();
+    let mut least_share: Option<f64> = None;
+    let mut lost = 0.0;
+    for of_cell in cells {
+        for setting in Setting::RECORDERS {
+            targets.push(Target::at_least(
+                format!(
+                    "{}: {} over unrecorded",
+                    of_cell.cell.name(),
+                    setting.name()
+                ),
+                median(&of_cell.over(setting, |run| run.requests_per_s)),
+                LEAST,
+            ));
+            let shares = of_cell.shares(setting);
+            least_share = least_share.into_iter().chain(shares).reduce(f64::min);
+            let of_setting = of_cell.figures(setting, |run| run.rows.map(|rows| rows.lost as f64));
+            lost += of_setting.iter().sum::<f64>();
+        }
+    }
+    targets.push(Target::at_least(
+        "rows of messages over those that the requests must have, in the worst run",
+        least_share,
+        1.0,
+    ));
+    targets.push(Target::new(
+        "no event lost in any recording",
+        lost == 0.0,
+        number(lost),
+    ));
+    targets
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn run(setting: &str, rate: f64, messages: Option<u64>) -> Run {
+        let rows = messages.map(|messages| {
+            json!({
+                "messages": messages, "packets": 1, "connections": 2, "waits": 3, "brief_waits": 4,
+                "lost": 5, "trace_bytes": 600, "trace_s": 2.0
+            })
+        });
+        serde_json::from_value(json!({
+            "setting": setting, "recorder": null, "command": "c", "requests": 100.0, "requests_per_s": rate,
+            "loaded": {
+                "seconds": 1.0, "client_s": 0.001, "server_s": 0.002, "recorder_s": 0.001, "said": ""
+            },
+            "rows": rows, "stolen_share": 0.0, "disturbed": false
+        }))
+        .expect("a run")
+    }
+
+    #[test]
+    fn ratios_and_shares_are_of_their_round() {
+        let round = Round {
+            cell: Cell::Redis(50),
+            runs: vec![
+                run("unrecorded", 100.0, None),
+                run("fleet", 45.0, Some(399)),
+                run("unrecorded", 80.0, None),
+            ],
+        };
+        let of_cell = OfCell {
+            cell: Cell::Redis(50),
+            rounds: vec![&round],
+        };
+        assert_eq!(
+            of_cell.over(Setting::Fleet, |run| run.requests_per_s),
+            [0.5]
+        );
+        // 100 requests, each received and answered, at both ends.
+        assert_eq!(of_cell.shares(Setting::Fleet), [399.0 / 400.0]);
+        let shown: Vec<String> = targets(&[of_cell])
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        let verdict = |what: &str| {
+            shown
+                .iter()
+                .find(|line| line.contains(what))
+                .expect("it is there")
+        };
+        assert!(
+            verdict("luc record --fleet over").contains("**not met** (0.500)"),
+            "{shown:?}"
+        );
+        assert!(verdict("worst run").contains("**not met**"), "{shown:?}");
+        assert!(verdict("lost").contains("**not met** (5.00)"), "{shown:?}");
+    }
+}

@@ -1,0 +1,61 @@
+//! What a trace has.
+
+use std::fs;
+use std::path::Path;
+
+use luc_events::store::{Reader, StoreError};
+use luc_events::tables::{BriefWait, Connection, Lost, Message, Packet, Wait};
+use serde::{Deserialize, Serialize};
+
+use super::super::error::EvaluateError;
+use super::super::harness::directory_bytes;
+
+/// Rows of a trace.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) struct Rows {
+    pub(super) messages: u64,
+    pub(super) packets: u64,
+    pub(super) connections: u64,
+    pub(super) waits: u64,
+    pub(super) brief_waits: u64,
+    /// Events that were lost, of any table.
+    pub(super) lost: u64,
+    pub(super) trace_bytes: u64,
+    /// From the beginning of the recording to its end.
+    pub(super) trace_s: f64,
+}
+
+impl Rows {
+    pub(super) fn per_s(&self) -> f64 {
+        let rows = self.messages + self.packets + self.connections + self.waits + self.brief_waits;
+        rows as f64 / self.trace_s.max(1e-9)
+    }
+}
+
+/// Counts what is in a trace, and removes it.
+pub(super) fn taken(directory: &Path) -> Result<Rows, EvaluateError> {
+    let trace_bytes = directory_bytes(directory)?;
+    let rows =
+        counted(directory, trace_bytes).map_err(|error| EvaluateError::Trace(Box::new(error)))?;
+    fs::remove_dir_all(directory).map_err(EvaluateError::file("remove", directory))?;
+    Ok(rows)
+}
+
+fn counted(directory: &Path, trace_bytes: u64) -> Result<Rows, StoreError> {
+    let reader = Reader::open(directory)?;
+    let mut lost = 0;
+    for row in reader.rows::<Lost>()? {
+        lost += row?.count;
+    }
+    let trace = reader.trace();
+    Ok(Rows {
+        messages: reader.rows::<Message>()?.rows_in_all(),
+        packets: reader.rows::<Packet>()?.rows_in_all(),
+        connections: reader.rows::<Connection>()?.rows_in_all(),
+        waits: reader.rows::<Wait>()?.rows_in_all(),
+        brief_waits: reader.rows::<BriefWait>()?.rows_in_all(),
+        lost,
+        trace_bytes,
+        trace_s: trace.end_ns.saturating_sub(trace.start_ns) as f64 / 1e9,
+    })
+}

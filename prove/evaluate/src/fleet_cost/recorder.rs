@@ -1,0 +1,98 @@
+//! `luc record` beside what it records.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use luc_host::interrupt;
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::super::error::EvaluateError;
+use super::super::harness::{Harness, line};
+
+/// The longest that it may take to begin.
+const PATIENCE: Duration = Duration::from_secs(60);
+const LOOK: Duration = Duration::from_millis(10);
+
+/// A recorder that runs. Dropped, it is ended.
+#[derive(Debug)]
+pub(super) struct Recorder {
+    child: Child,
+    command: String,
+}
+
+impl Recorder {
+    /// Runs `luc WORDS`, which records into `trace`, and waits for its first file.
+    pub(super) fn start(
+        harness: &Harness,
+        words: &[String],
+        trace: &Path,
+    ) -> Result<Self, EvaluateError> {
+        let said = harness.path("recorder");
+        let file = File::create(&said).map_err(EvaluateError::file("make", &said))?;
+        let mut command = Command::new(harness.luc_path());
+        command.args(words).stdin(Stdio::null());
+        command.stdout(Stdio::null()).stderr(file);
+        let child = command
+            .spawn()
+            .map_err(EvaluateError::file("run", harness.luc_path()))?;
+        let mut recorder = Self {
+            child,
+            command: line(&command),
+        };
+        let began = Instant::now();
+        while !fs::read_dir(trace).is_ok_and(|mut files| files.next().is_some()) {
+            let ended = recorder.child.try_wait();
+            let ended = ended.map_err(EvaluateError::file("wait for", harness.luc_path()))?;
+            if ended.is_some() || began.elapsed() > PATIENCE {
+                return Err(EvaluateError::Command {
+                    command: recorder.command.clone(),
+                    how: ended
+                        .map_or_else(|| "it does not begin".to_owned(), |how| how.to_string()),
+                    said: fs::read_to_string(&said).unwrap_or_default(),
+                });
+            }
+            if interrupt::interrupted() {
+                return Err(EvaluateError::Interrupted);
+            }
+            thread::sleep(LOOK);
+        }
+        Ok(recorder)
+    }
+
+    pub(super) fn process(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Ends it, and gives its command line. Status 1 says that events were lost, which the trace says, too.
+    pub(super) fn stop(mut self) -> Result<String, EvaluateError> {
+        let status = self.end()?;
+        match status {
+            Some(0 | 1) => Ok(self.command.clone()),
+            _ => Err(EvaluateError::Command {
+                command: self.command.clone(),
+                how: format!("status {status:?}"),
+                said: "see above".to_owned(),
+            }),
+        }
+    }
+
+    fn end(&mut self) -> Result<Option<i32>, EvaluateError> {
+        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+        let status = self.child.wait();
+        status
+            .map(|status| status.code())
+            .map_err(EvaluateError::file("wait for", "luc"))
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        // Once it has ended this finds nothing to do.
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = self.end();
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! The distribution's servers, each an instance of its own that ends with this process.
+
+use std::fs;
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::chown;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use luc_host::interrupt;
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::super::error::EvaluateError;
+use super::super::harness::{Harness, missing};
+
+/// The user that PostgreSQL is run as, since it refuses to be root.
+pub(super) const USER: &str = "nobody";
+const GROUP: &str = "nogroup";
+const USER_ID: u32 = 65_534;
+
+/// Rows of pgbench's smallest table; at least as many as it has clients.
+const SCALE: &str = "10";
+/// The longest that a server may take to answer.
+const PATIENCE: Duration = Duration::from_secs(60);
+const LOOK: Duration = Duration::from_millis(50);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Server {
+    Redis,
+    Postgresql,
+}
+
+/// A server that runs.
+#[derive(Debug)]
+struct Running {
+    server: Server,
+    child: Child,
+    port: u16,
+}
+
+impl Running {
+    /// Ends it at once: its files go, too.
+    fn end(&mut self) {
+        let signal = match self.server {
+            Server::Redis => Signal::TERM,
+            // Without waiting for its clients.
+            Server::Postgresql => Signal::INT,
+        };
+        let _ = kill_process(Pid::from_child(&self.child), signal);
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// The servers that are needed.
+#[derive(Debug)]
+pub(super) struct Servers {
+    running: Vec<Running>,
+    programs: PathBuf,
+    /// Names and versions, for the page.
+    pub(super) versions: Vec<String>,
+}
+
+impl Servers {
+    /// Starts those that are wanted, and waits until they answer.
+    pub(super) fn start(
+        harness: &Harness,
+        wanted: impl Iterator<Item = Server>,
+    ) -> Result<Self, EvaluateError> {
+        let mut servers = Self {
+            running: Vec::new(),
+            programs: PathBuf::new(),
+            versions: Vec::new(),
+        };
+        for server in wanted {
+            if servers.running.iter().any(|known| known.server == server) {
+                continue;
+            }
+            let port = free_port()?;
+            let (child, package) = match server {
+                Server::Redis => (redis(harness, port)?, "redis-server"),
+                Server::Postgresql => {
+                    servers.programs = newest_programs()?;
+                    (postgresql(harness, &servers.programs, port)?, "postgresql")
+                }
+            };
+            servers.running.push(Running {
+                server,
+                child,
+                port,
+            });
+            answers(port)?;
+            servers
+                .versions
+                .push(format!("{package} {}", version(harness, package)?));
+            if server == Server::Postgresql {
+                servers.fill(harness)?;
+            }
+        }
+        Ok(servers)
+    }
+
+    fn one(&self, server: Server) -> Option<&Running> {
+        self.running.iter().find(|known| known.server == server)
+    }
+
+    /// The port on which it listens; 0: it does not run.
+    pub(super) fn port(&self, server: Server) -> u16 {
+        self.one(server).map_or(0, |known| known.port)
+    }
+
+    /// Its first process; 0: it does not run.
+    pub(super) fn process(&self, server: Server) -> u32 {
+        self.one(server).map_or(0, |known| known.child.id())
+    }
+
+    /// The path of a program of PostgreSQL.
+    pub(super) fn of_postgresql(&self, name: &str) -> String {
+        self.programs.join(name).display().to_string()
+    }
+
+    /// Makes pgbench's tables.
+    fn fill(&self, harness: &Harness) -> Result<(), EvaluateError> {
+        let began = Instant::now();
+        loop {
+            let mut command = Command::new(self.of_postgresql("pgbench"));
+            command.args(["-i", "-q", "-s", SCALE, "-h", "127.0.0.1", "-U", USER]);
+            command
+                .arg("-p")
+                .arg(self.port(Server::Postgresql).to_string());
+            command.arg("postgres");
+            // It listens before it lets clients in.
+            match harness.execute(&mut command, &[0]) {
+                Ok(_) => return Ok(()),
+                Err(EvaluateError::Interrupted) => return Err(EvaluateError::Interrupted),
+                Err(error) if began.elapsed() > PATIENCE => return Err(error),
+                Err(_) => thread::sleep(LOOK),
+            }
+        }
+    }
+}
+
+/// A program that gets `signal` when this process ends, however it ends.
+fn bound(signal: &str, as_user: bool) -> Command {
+    let mut command = Command::new("setpriv");
+    if as_user {
+        command.args(["--reuid", USER, "--regid", GROUP, "--clear-groups"]);
+    }
+    command.args(["--pdeathsig", signal]);
+    command.stdin(Stdio::null());
+    command
+}
+
+fn log(path: &Path) -> Result<[Stdio; 2], EvaluateError> {
+    let file = fs::File::create(path).map_err(EvaluateError::file("make", path))?;
+    let copy = file
+        .try_clone()
+        .map_err(EvaluateError::file("write", path))?;
+    Ok([file.into(), copy.into()])
+}
+
+fn started(mut command: Command, log_path: &Path) -> Result<Child, EvaluateError> {
+    let [out, err] = log(log_path)?;
+    let program = command.get_program().to_owned();
+    command
+        .stdout(out)
+        .stderr(err)
+        .spawn()
+        .map_err(EvaluateError::file("run", program))
+}
+
+/// In memory only.
+fn redis(harness: &Harness, port: u16) -> Result<Child, EvaluateError> {
+    let mut command = bound("KILL", false);
+    command.args(["redis-server", "--bind", "127.0.0.1", "--port"]);
+    command.arg(port.to_string());
+    command.args(["--save", "", "--appendonly", "no", "--dir"]);
+    command.arg(harness.path(""));
+    started(command, &harness.path("redis.log"))
+}
+
+/// With data of its own that nothing synchronizes: the disk is not what is measured.
+fn postgresql(harness: &Harness, programs: &Path, port: u16) -> Result<Child, EvaluateError> {
+    let folder = harness.path("postgresql");
+    fs::create_dir(&folder).map_err(EvaluateError::file("make", &folder))?;
+    let id = Some(USER_ID);
+    chown(&folder, id, id).map_err(EvaluateError::file("hand over", &folder))?;
+    let mut command = bound("KILL", true);
+    command.arg(programs.join("initdb"));
+    command
+        .args(["--no-sync", "--auth=trust", "-D"])
+        .arg(&folder);
+    harness.execute(&mut command, &[0])?;
+    let mut command = bound("INT", true);
+    command.arg(programs.join("postgres"));
+    command.arg("-D").arg(&folder).arg("-k").arg(&folder);
+    command.arg("-p").arg(port.to_string());
+    for setting in [
+        "listen_addresses=127.0.0.1",
+        "fsync=off",
+        "full_page_writes=off",
+        "autovacuum=off",
+        "checkpoint_timeout=1h",
+        "max_wal_size=8GB",
+    ] {
+        command.arg("-c").arg(setting);
+    }
+    started(command, &harness.path("postgresql.log"))
+}
+
+/// Where the newest PostgreSQL has its programs.
+fn newest_programs() -> Result<PathBuf, EvaluateError> {
+    let all = Path::new("/usr/lib/postgresql");
+    let entries = fs::read_dir(all).map_err(EvaluateError::file("look into", all))?;
+    let versions = entries.flatten().map(|entry| entry.path());
+    versions
+        .map(|path| path.join("bin"))
+        .filter(|path| path.join("postgres").exists())
+        .max()
+        .ok_or_else(|| missing("PostgreSQL"))
+}
+
+/// A port that nobody listens on.
+fn free_port() -> Result<u16, EvaluateError> {
+    let failed = || EvaluateError::file("listen on", "127.0.0.1");
+    let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(failed())?;
+    Ok(listener.local_addr().map_err(failed())?.port())
+}
+
+/// Waits until somebody listens on a port.
+fn answers(port: u16) -> Result<(), EvaluateError> {
+    let began = Instant::now();
+    loop {
+        if interrupt::interrupted() {
+            return Err(EvaluateError::Interrupted);
+        }
+        match TcpStream::connect(("127.0.0.1", port)) {
+            Ok(_) => return Ok(()),
+            Err(_) if began.elapsed() < PATIENCE => thread::sleep(LOOK),
+            Err(error) => {
+                return Err(EvaluateError::file("connect to", format!("port {port}"))(
+                    error,
+                ));
+            }
+        }
+    }
+}
+
+/// The installed version of a package.
+fn version(harness: &Harness, package: &str) -> Result<String, EvaluateError> {
+    let mut command = Command::new("dpkg-query");
+    command.args(["--show", "--showformat", "${Version}", package]);
+    let version = harness.execute(&mut command, &[0])?.stdout;
+    if version.is_empty() {
+        return Err(missing("a package's version"));
+    }
+    Ok(version)
+}

@@ -1,0 +1,129 @@
+//! A client that loads a server: how much processor time the client, the server and a recorder of both take.
+
+use std::ffi::OsString;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use luc_host::processors::spent_by_s;
+use serde::{Deserialize, Serialize};
+
+use super::error::EvaluateError;
+use super::harness::{line, missing};
+
+/// How long a server may take to end what it had for a client: only processes that have ended are counted.
+const SETTLES: Duration = Duration::from_millis(200);
+
+/// What to run.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Orders {
+    /// The server's process, which counts with its children
+    #[arg(long, value_name = "PID")]
+    pub server: u32,
+    /// The recorder's process, if there is one
+    #[arg(long, value_name = "PID")]
+    pub recorder: Option<u32>,
+    /// How long to wait before, in seconds
+    #[arg(long, value_name = "S", default_value_t = 0.0)]
+    pub warmup: f64,
+    /// The client and its arguments
+    #[arg(trailing_var_arg = true, required = true)]
+    pub command: Vec<OsString>,
+}
+
+/// What was measured, from the client's start to its end.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Loaded {
+    /// How long it took.
+    pub seconds: f64,
+    /// Processor time of the client.
+    pub client_s: f64,
+    /// Of the server.
+    pub server_s: f64,
+    /// Of the recorder; 0: there is none.
+    pub recorder_s: f64,
+    /// What the client wrote.
+    pub said: String,
+}
+
+/// Runs it and measures.
+///
+/// # Errors
+/// [`EvaluateError`]: the client cannot be run, or it failed; the server or the recorder is gone.
+pub fn run(orders: &Orders) -> Result<Loaded, EvaluateError> {
+    let Some((program, arguments)) = orders.command.split_first() else {
+        return Err(missing("a client"));
+    };
+    thread::sleep(Duration::from_secs_f64(orders.warmup.clamp(0.0, 60.0)));
+    let of = |process| spent_by_s(process).ok_or_else(|| missing("a process that is measured"));
+    let server_s = || of(orders.server);
+    let recorder_s = || orders.recorder.map_or(Ok(0.0), of);
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit());
+    let before = (server_s()?, recorder_s()?, children_s());
+    let began = Instant::now();
+    let output = command
+        .output()
+        .map_err(EvaluateError::file("run", program))?;
+    let seconds = began.elapsed().as_secs_f64();
+    let (recorder_s, client_s) = (recorder_s()? - before.1, children_s() - before.2);
+    if !output.status.success() {
+        return Err(EvaluateError::Command {
+            command: line(&command),
+            how: output.status.to_string(),
+            said: "see above".to_owned(),
+        });
+    }
+    thread::sleep(SETTLES);
+    Ok(Loaded {
+        seconds,
+        client_s,
+        server_s: server_s()? - before.0,
+        recorder_s,
+        said: String::from_utf8_lossy(&output.stdout).into_owned(),
+    })
+}
+
+/// The processor time of children that have ended.
+fn children_s() -> f64 {
+    // SAFETY: getrusage fills a struct of plain numbers, for which all zeros are a value.
+    let usage = unsafe {
+        let mut usage = std::mem::zeroed::<libc::rusage>();
+        libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage);
+        usage
+    };
+    let time = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    time(usage.ru_utime) + time(usage.ru_stime)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn orders(words: &[&str]) -> Orders {
+        Orders {
+            server: std::process::id(),
+            recorder: None,
+            warmup: 0.0,
+            command: words.iter().map(OsString::from).collect(),
+        }
+    }
+
+    #[test]
+    fn the_client_s_time_and_words() {
+        let busy = "n=0; while [ $n -lt 200000 ]; do n=$((n+1)); done; echo done";
+        let loaded = run(&orders(&["sh", "-c", busy])).expect("a shell");
+        assert_eq!(loaded.said, "done\n");
+        assert!(loaded.client_s > 0.0, "{loaded:?}");
+        assert_eq!(loaded.recorder_s, 0.0);
+    }
+
+    #[test]
+    fn a_client_that_fails_is_no_measurement() {
+        assert!(run(&orders(&["false"])).is_err());
+        assert!(run(&orders(&[])).is_err());
+    }
+}
