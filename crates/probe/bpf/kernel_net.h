@@ -6,6 +6,7 @@
 #define AF_INET 2
 #define AF_INET6 10
 #define IPPROTO_TCP 6
+#define IFF_LOOPBACK 0x8
 #define TCPHDR_FIN 0x01
 #define TCPHDR_SYN 0x02
 /* Values of sk_state; they are the user-space interface's, too. */
@@ -29,6 +30,7 @@ typedef struct {
 } possible_net_t;
 
 struct net_device {
+	unsigned int flags;
 	possible_net_t nd_net;
 };
 

@@ -2,7 +2,8 @@
 /*
  * TCP packets at network devices. They bound how far the clocks of two hosts are
  * apart, for which a packet needs a row on both: so both hosts must choose the
- * same ones, of the many, without talking to each other.
+ * same ones, of the many, without talking to each other. What a host sends to
+ * itself by its loopback device tells nothing about another clock.
  *
  * They choose by content: a packet is kept if its new bytes, or what it newly
  * acknowledges, reach across a multiple of 2^level. Both ends see the same
@@ -197,6 +198,11 @@ static __always_inline void look_at(const struct segment *segment, u32 flow, u32
 	submit(record);
 }
 
+static __always_inline bool is_loopback(struct sk_buff *skb)
+{
+	return skb->dev->flags & IFF_LOOPBACK;
+}
+
 /*
  * A packet that passes several devices, say of a container and of its host, is
  * seen at each, and new at the first only.
@@ -208,7 +214,7 @@ int BPF_PROG(net_dev_start_xmit, struct sk_buff *skb)
 	struct segment segment;
 	struct sock *sk = skb->sk;
 
-	if (!sk)
+	if (!sk || is_loopback(skb))
 		return 0;
 	connection = bpf_sk_storage_get(&connections, sk, NULL, 0);
 	if (!connection || !connection->id)
@@ -229,7 +235,7 @@ int BPF_PROG(netif_receive_skb, struct sk_buff *skb)
 	struct segment segment;
 	struct ends ends = {};
 
-	if (skb->len - skb->data_len < IP_HEADER + TCP_HEADER)
+	if (is_loopback(skb) || skb->len - skb->data_len < IP_HEADER + TCP_HEADER)
 		return 0;
 	if (!take_apart(skb->data, skb->len, &segment, &ends))
 		return 0;

@@ -80,9 +80,9 @@ table! {
 }
 
 table! {
-    /// A TCP packet at a network device, of whoever's connection; few of many, which both ends choose alike where
-    /// they choose from the same packets. A packet here can be several on the wire, and the reverse: devices and the
-    /// kernel cut and join them.
+    /// A TCP packet at a network device other than the loopback device, of whoever's connection; few of many, which
+    /// both ends choose alike where they choose from the same packets. A packet here can be several on the wire, and the
+    /// reverse: devices and the kernel cut and join them.
     ///
     /// Only what is new is in a row: bytes that no packet before had in this direction, and an acknowledgment beyond
     /// all before. So a row of `sent` has the first transmission of its bytes, and one of `received` their first

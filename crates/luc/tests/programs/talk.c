@@ -1,16 +1,18 @@
 /*
- * Exchanges known bytes with itself over loopback, by all calls that send.
+ * talk ADDRESS NAMESPACE: exchanges known bytes with itself, by all calls that
+ * send. The server's end is at this address, in this network namespace.
  *
  * The client sends MESSAGES requests, of 7, 14, 21, ... bytes, each answered by
  * 1, 3, 5, ... bytes; then one of LARGE bytes, answered by one byte.
  */
 #define _GNU_SOURCE
-#include <net/if.h>
+#include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -68,30 +70,32 @@ static void send_by(int way, int fd, size_t bytes)
 		fail("send");
 }
 
-static void bring_loopback_up(void)
+/* A socket stays in the namespace in which it was made. */
+static void enter(int namespace)
 {
-	struct ifreq request = { .ifr_name = "lo" };
-	int fd = socket(AF_INET, SOCK_DGRAM, 0);
-
-	request.ifr_flags = IFF_UP | IFF_RUNNING;
-	if (ioctl(fd, SIOCSIFFLAGS, &request))
-		fail("lo");
-	close(fd);
+	if (setns(namespace, CLONE_NEWNET))
+		fail("setns");
 }
 
-int main(void)
+int main(int count, char **words)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET,
-				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in to = { .sin_family = AF_INET };
 	socklen_t length = sizeof(to);
-	int listener, fd, i, status;
+	int own, other, listener, fd, i, status;
 	pid_t server;
 
-	bring_loopback_up();
+	if (count != 3 || !inet_aton(words[1], &to.sin_addr)) {
+		fprintf(stderr, "usage: talk ADDRESS NAMESPACE\n");
+		return 2;
+	}
+	own = open("/proc/self/ns/net", O_RDONLY);
+	other = open(words[2], O_RDONLY);
+	enter(other);
 	listener = socket(AF_INET, SOCK_STREAM, 0);
 	if (bind(listener, (void *)&to, sizeof(to)) || listen(listener, 1) ||
 	    getsockname(listener, (void *)&to, &length))
 		fail("listen");
+	enter(own);
 	server = fork();
 	if (!server) {
 		fd = accept(listener, NULL, NULL);

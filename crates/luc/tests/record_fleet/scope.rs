@@ -1,13 +1,15 @@
 //! What is recorded of whom: filters, modes, and the clocks.
 
+use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 
+use luc_events::codes::Flow;
 use luc_events::tables::ClockSample;
 
 use super::common;
 use super::place::{Place, SERVER_IPV4};
 use super::recording::Recording;
-use super::talk::some;
+use super::talk::{Pair, some, totals};
 use super::trace::Recorded;
 
 /// Messages are those of recorded threads; connections and packets everybody's.
@@ -23,6 +25,36 @@ fn a_filter_leaves_out_messages_only() {
     let ends = recorded.ends(place.client.inode(), place.server.inode(), port);
     assert!(recorded.check_packets(&ends) > 0);
     assert_eq!(ends.server.opener_process.0, 0);
+}
+
+/// What a host sends to itself has messages at both ends, and says nothing about another host's clock.
+#[test]
+fn packets_of_the_loopback_device_have_no_rows() {
+    let Some(place) = Place::new() else {
+        return;
+    };
+    let messages = some();
+    let recording = Recording::start(&["--all"]);
+    let pair = place.server.within(|| {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("bound");
+        let to = listener.local_addr().expect("its address");
+        let client = TcpStream::connect(to).expect("connected");
+        let (server, _) = listener.accept().expect("accepted");
+        Pair { client, server }
+    });
+    pair.exchange(&messages);
+    let port = pair.client_port();
+    drop(pair);
+    let recorded = Recorded::of(recording);
+    let namespace = place.server.inode();
+    let ends = recorded.ends(namespace, namespace, port);
+    recorded.check_messages(&ends, [0, 0], totals(&messages));
+    for end in [ends.client, ends.server] {
+        for direction in [Flow::Sent, Flow::Received] {
+            let packets = recorded.packets_of(end, direction);
+            assert!(packets.is_empty(), "{packets:?}");
+        }
+    }
 }
 
 #[test]
