@@ -415,14 +415,11 @@ struct luc_config {
 	u32 hot_mask;
 	/* The scheduler counts how long threads wait for a processor (sched_info_on). */
 	u32 run_delays;
-	/* The ends of receives are seen (sock_recv_length). */
-	u32 receive_ends;
 	/* The beginning and the end of sends are seen (tcp_sendmsg_locked, sock_send_length). */
 	u32 send_begins;
 	u32 send_ends;
 	/* Who ended a sleep matters, however brief it was. */
 	u32 wake_ups;
-	u32 reserved;
 	/* By the number of the system call. */
 	u8 call_class[LUC_SYSCALLS];
 	u8 call_test[LUC_SYSCALLS];

@@ -14,7 +14,8 @@ struct talker {
 	/* A row of the task table has been sent. */
 	u32 introduced;
 	u32 send_connection;
-	u32 receive_connection;
+	/* The socket's upper protocol makes other bytes of those that are sent. */
+	u32 send_upper;
 	/* The socket of the send that it is in, and where this began; 0: none. */
 	u64 send_sock;
 	u64 send_ns;
@@ -22,13 +23,6 @@ struct talker {
 	/* How much of the call was left to send then, and what rows there are for already. */
 	u64 send_left;
 	u64 send_done;
-	/* The socket that it receives from, and what of it; 0: none. */
-	u64 receive_sock;
-	u64 receive_first;
-	u64 receive_end;
-	/* The socket's upper protocol makes other bytes of those that are sent. */
-	u32 send_upper;
-	u32 reserved;
 } __attribute__((aligned(64)));
 
 /* By the thread's id, as the array of recorded threads: the task's storage costs several times as
@@ -237,18 +231,11 @@ int BPF_PROG(sock_send_length, struct sock *sk, int result)
 	return 0;
 }
 
-static __always_inline void send_received(struct task_struct *task, struct talker *talker)
-{
-	if (!talker->receive_sock)
-		return;
-	talker->receive_sock = 0;
-	send_message(task, talker, RECEIVED, talker->receive_connection, bpf_ktime_get_ns(),
-		     talker->receive_first, talker->receive_end - talker->receive_first);
-}
-
 /*
- * Called after each piece that was copied to the thread. Other threads than the
- * recorded ones move the connection's end, too.
+ * Called after each piece that was copied to the thread: one for a call, but where
+ * it takes what came in several. The end of the call would tell nothing more, and
+ * costs a program for each call, also for those that receive nothing. Other
+ * threads than the recorded ones move the connection's end, too.
  */
 SEC("tp_btf/tcp_rcv_space_adjust")
 int BPF_PROG(tcp_rcv_space_adjust, struct sock *sk)
@@ -280,45 +267,9 @@ int BPF_PROG(tcp_rcv_space_adjust, struct sock *sk)
 		return 0;
 	note_opener(task, connection);
 	talker = made_talker(task);
-	if (!talker)
-		return 0;
-	if (talker->receive_sock != (u64)sk || talker->receive_end != first) {
-		send_received(task, talker);
-		talker->receive_sock = (u64)sk;
-		talker->receive_connection = connection->id;
-		talker->receive_first = first;
-	}
-	talker->receive_end = end;
-	if (!config.receive_ends)
-		send_received(task, talker);
-	return 0;
-}
-
-/* Since Linux 6.3. The end of each receive. */
-SEC("tp_btf/sock_recv_length")
-int BPF_PROG(sock_recv_length, struct sock *sk, int result)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct talker *talker = talker_of(task);
-
-	if (talker && talker->receive_sock == (u64)sk)
-		send_received(task, talker);
-	return 0;
-}
-
-/* What was received and is still held of a thread, read once after recording: splice has no such
- * end. */
-SEC("iter/task")
-int message_end(struct bpf_iter__task *ctx)
-{
-	struct task_struct *task = ctx->task;
-	struct talker *talker;
-
-	if (!task)
-		return 0;
-	talker = talker_of(task);
 	if (talker)
-		send_received(task, talker);
+		send_message(task, talker, RECEIVED, connection->id, bpf_ktime_get_ns(), first,
+			     end - first);
 	return 0;
 }
 

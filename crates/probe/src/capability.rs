@@ -265,7 +265,7 @@ mod tests {
         assert!(linux_6_12.has("sock_send_length") && linux_6_12.has("send_enter"));
         assert!(!linux_6_12.has("send_exit"));
         assert_eq!(linux_6_12.missing, new.missing);
-        let linux_6_1 = without(&["tcp_sendmsg_locked", "sock_send_length", "sock_recv_length"]);
+        let linux_6_1 = without(&["tcp_sendmsg_locked", "sock_send_length"]);
         let linux_6_1 = linux_6_1.unwrap();
         assert!(linux_6_1.has("send_enter") && linux_6_1.has("send_exit"));
         assert_eq!(

@@ -22,8 +22,8 @@ const END: &str = "end";
 
 /// The iterator over all files that finds the connections that are open when recording begins.
 const NETWORK_BEGIN: &str = "net_begin";
-/// The iterators that say what is held of threads and of connections when it ends.
-const NETWORK_ENDS: [&str; 2] = ["message_end", "net_end"];
+/// The same, which says how they are when it ends.
+const NETWORK_END: &str = "net_end";
 /// The iterators over threads that sleep, which run after those over files.
 const ASLEEP_BEGIN: &str = "asleep_begin";
 const ASLEEP_END: &str = "asleep_end";
@@ -106,9 +106,8 @@ impl Programs {
             let wanted = name == BEGIN
                 || name == END
                 || network
-                    && [NETWORK_BEGIN, ASLEEP_BEGIN, ASLEEP_END]
+                    && [NETWORK_BEGIN, NETWORK_END, ASLEEP_BEGIN, ASLEEP_END]
                         .iter()
-                        .chain(&NETWORK_ENDS)
                         .any(|visitor| OsStr::new(visitor) == name)
                 || hooks.iter().any(|hook| OsStr::new(hook) == name);
             program.set_autoload(wanted);
@@ -258,9 +257,7 @@ impl Programs {
     pub(crate) fn visit_at_end(&self) -> Result<(), ProbeError> {
         self.visit(END)?;
         if self.network {
-            for name in NETWORK_ENDS {
-                self.visit(name)?;
-            }
+            self.visit(NETWORK_END)?;
             self.visit(ASLEEP_END)?;
         }
         Ok(())

@@ -188,11 +188,9 @@ fn config(
         summary: u32::from(options.mode == Mode::Summary),
         hot_mask: hot_places() - 1,
         run_delays: u32::from(counts_run_delays()),
-        receive_ends: u32::from(capability.has("sock_recv_length")),
         send_begins: u32::from(capability.has("tcp_sendmsg_locked")),
         send_ends: u32::from(capability.has("sock_send_length")),
         wake_ups: u32::from(options.network),
-        reserved: 0,
         call_class: [0; SYSCALLS],
         call_test: [0; SYSCALLS],
         brief_class: [0; SYSCALLS],
@@ -265,7 +263,6 @@ mod tests {
         for missing in [
             &["tcp_sendmsg_locked"][..],
             &["tcp_sendmsg_locked", "sock_send_length"],
-            &["tcp_sendmsg_locked", "sock_send_length", "sock_recv_length"],
         ] {
             let capability = Capability::detect_without(missing).expect("enough is left");
             let options = Options::default();

@@ -109,11 +109,6 @@ pub(crate) const NETWORK_HOOKS: &[Hook] = &[
     ),
     stand_in("send_exit", "sys_exit", 2, "sock_send_length"),
     hook("tcp_rcv_space_adjust", 1, Need::Always),
-    hook("sock_recv_length", 3, Need::Extra),
-    Hook {
-        tracepoint: "sched_process_exit",
-        ..hook("message_exit", 1, Need::Always)
-    },
     hook("net_dev_start_xmit", 2, PACKETS),
     hook("netif_receive_skb", 1, PACKETS),
 ];

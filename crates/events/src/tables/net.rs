@@ -53,8 +53,9 @@ table! {
 
 table! {
     /// One send or receive of one recorded thread on one connection; a call that moved nothing (EAGAIN) and one that
-    /// only looked (MSG_PEEK) have no row, nor has a send that has not ended when the trace does. If threads send on one
-    /// connection at once, a call can have several rows.
+    /// only looked (MSG_PEEK) have no row, nor has a send that has not ended when the trace does. A call can have several
+    /// rows: a receive of what came in several pieces, which the kernel has not joined, and a send while other threads
+    /// send on the connection.
     ///
     /// Bytes are counted from the first of their direction, as 0: sequence number `first_byte` + 1 + the direction's
     /// initial sequence number, modulo 2^32, without the end of wrapping. Of a connection whose initial sequence
