@@ -7,15 +7,14 @@
 #ifndef LUC_MESSAGE_H
 #define LUC_MESSAGE_H
 
-/* A thread that sends or receives. */
+/* A thread that sends. */
 struct talker {
 	/* Whose place in the array it is; 0: nobody's. */
 	u32 thread;
-	/* A row of the task table has been sent. */
-	u32 introduced;
 	u32 send_connection;
 	/* The socket's upper protocol makes other bytes of those that are sent. */
 	u32 send_upper;
+	u32 reserved;
 	/* The socket of the send that it is in, and where this began; 0: none. */
 	u64 send_sock;
 	u64 send_ns;
@@ -50,7 +49,7 @@ static __always_inline struct talker *talker_place(struct task_struct *task)
 	return bpf_map_lookup_elem(&places, &index);
 }
 
-/* NULL: the thread has neither sent nor received. */
+/* NULL: the thread has not sent. */
 static __always_inline struct talker *talker_of(struct task_struct *task)
 {
 	struct talker *place = talker_place(task);
@@ -77,18 +76,12 @@ static __always_inline struct talker *made_talker(struct task_struct *task)
 	return talker;
 }
 
-static __always_inline void send_message(struct task_struct *task, struct talker *talker, u32 flow,
+static __always_inline void send_message(struct task_struct *task, struct hot *hot, u32 flow,
 					 u32 connection, u64 at_ns, u64 first, u64 bytes)
 {
 	struct record_message *record;
-	struct thread *thread;
 
-	if (!talker->introduced) {
-		thread = thread_of(task);
-		if (thread)
-			introduce(task, thread);
-		talker->introduced = 1;
-	}
+	introduce_hot(task, hot);
 	record = reserve(record_message, LOST_MESSAGE);
 	if (!record)
 		return;
@@ -124,11 +117,12 @@ int BPF_PROG(tcp_sendmsg_locked, struct sock *sk, struct msghdr *message)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	u64 left = message->msg_iter.count, first, sent;
+	struct hot *hot = hot_of(task);
 	struct connection *connection;
 	struct talker *talker;
 	struct tcp_sock *tcp;
 
-	if (!hot_of(task))
+	if (!hot)
 		return 0;
 	tcp = bpf_skc_to_tcp_sock(sk);
 	if (!tcp)
@@ -147,7 +141,7 @@ int BPF_PROG(tcp_sendmsg_locked, struct sock *sk, struct msghdr *message)
 			return 0;
 		/* Another thread has sent while this one waited for room. */
 		if (sent)
-			send_message(task, talker, SENT, talker->send_connection, talker->send_ns,
+			send_message(task, hot, SENT, talker->send_connection, talker->send_ns,
 				     talker->send_first, sent);
 		talker->send_done += sent;
 	} else {
@@ -167,7 +161,8 @@ int BPF_PROG(tcp_sendmsg_locked, struct sock *sk, struct msghdr *message)
  * A send whose beginning was not seen. If threads send on one connection at once,
  * their bytes may be taken for each other's.
  */
-static __always_inline void sent_until_now(struct task_struct *task, struct sock *sk, int result)
+static __always_inline void sent_until_now(struct task_struct *task, struct hot *hot,
+					   struct sock *sk, int result)
 {
 	struct connection *connection;
 	struct talker *talker;
@@ -186,7 +181,7 @@ static __always_inline void sent_until_now(struct task_struct *task, struct sock
 	bytes = has_upper_protocol(tcp) ? end - connection->message_end[SENT] : result;
 	connection->message_end[SENT] = end;
 	if (bytes && bytes <= end)
-		send_message(task, talker, SENT, connection->id,
+		send_message(task, hot, SENT, connection->id,
 			     talker->send_ns ? talker->send_ns : bpf_ktime_get_ns(), end - bytes,
 			     bytes);
 	talker->send_ns = 0;
@@ -197,14 +192,16 @@ SEC("tp_btf/sock_send_length")
 int BPF_PROG(sock_send_length, struct sock *sk, int result)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
+	struct hot *hot = hot_of(task);
 	struct connection *connection;
 	struct talker *talker;
 	struct tcp_sock *tcp;
 	u64 bytes, end;
 
+	if (!hot)
+		return 0;
 	if (!config.send_begins) {
-		if (hot_of(task))
-			sent_until_now(task, sk, result);
+		sent_until_now(task, hot, sk, result);
 		return 0;
 	}
 	talker = talker_of(task);
@@ -226,7 +223,7 @@ int BPF_PROG(sock_send_length, struct sock *sk, int result)
 		bytes = end - talker->send_first;
 	}
 	if (bytes)
-		send_message(task, talker, SENT, talker->send_connection, talker->send_ns,
+		send_message(task, hot, SENT, talker->send_connection, talker->send_ns,
 			     talker->send_first, bytes);
 	return 0;
 }
@@ -242,8 +239,8 @@ int BPF_PROG(tcp_rcv_space_adjust, struct sock *sk)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct connection *connection;
-	struct talker *talker;
 	struct tcp_sock *tcp;
+	struct hot *hot;
 	u64 first, end;
 	u32 copied;
 
@@ -263,13 +260,11 @@ int BPF_PROG(tcp_rcv_space_adjust, struct sock *sk)
 		return 0;
 	connection->message_end[RECEIVED] = end;
 	/* Without an owner no thread receives: the kernel reads ahead for an upper protocol. */
-	if (!hot_of(task) || !sk->sk_lock.owned)
+	hot = hot_of(task);
+	if (!hot || !sk->sk_lock.owned)
 		return 0;
 	note_opener(task, connection);
-	talker = made_talker(task);
-	if (talker)
-		send_message(task, talker, RECEIVED, connection->id, bpf_ktime_get_ns(), first,
-			     end - first);
+	send_message(task, hot, RECEIVED, connection->id, bpf_ktime_get_ns(), first, end - first);
 	return 0;
 }
 
@@ -301,13 +296,17 @@ int BPF_PROG(send_exit, struct pt_regs *regs, long result)
 	struct socket *socket;
 	struct tcp_sock *tcp;
 	struct file *file;
+	struct hot *hot;
 	u64 address, end, bytes;
 	u32 class;
 
 	if (result <= 0 || number < 0 || number >= LUC_SYSCALLS)
 		return 0;
 	class = config.send_class[number & (LUC_SYSCALLS - 1)];
-	if (!class || !hot_of(task))
+	if (!class)
+		return 0;
+	hot = hot_of(task);
+	if (!hot)
 		return 0;
 	talker = talker_of(task);
 	file = file_of(task, argument(regs, 0));
@@ -323,7 +322,7 @@ int BPF_PROG(send_exit, struct pt_regs *regs, long result)
 	bytes = class == SEND_MESSAGES ? end - sender->message_end : result;
 	sender->message_end = end;
 	if (bytes && bytes <= end)
-		send_message(task, talker, SENT, sender->id, talker->send_ns, end - bytes, bytes);
+		send_message(task, hot, SENT, sender->id, talker->send_ns, end - bytes, bytes);
 	return 0;
 }
 

@@ -62,8 +62,7 @@ static __always_inline u32 brief_class_of(struct task_struct *task)
 	return config.brief_class[number & (LUC_SYSCALLS - 1)];
 }
 
-static __always_inline void send_brief(struct task_struct *task, struct thread *thread,
-				       struct hot *hot, u64 now)
+static __always_inline void send_brief(struct task_struct *task, struct hot *hot, u64 now)
 {
 	struct record_brief *record;
 
@@ -74,19 +73,18 @@ static __always_inline void send_brief(struct task_struct *task, struct thread *
 	record->thread = task->pid;
 	record->process = task->tgid;
 	record->reserved = 0;
-	record->cgroup = thread->cgroup;
+	record->cgroup = hot->cgroup;
 	record->since_ns = hot->brief_since_ns;
 	record->until_ns = now;
 	__builtin_memcpy(record->sums, hot->brief, sizeof(record->sums));
 	submit(record);
 }
 
-static __always_inline void flush_brief(struct task_struct *task, struct thread *thread,
-					struct hot *hot, u64 now)
+static __always_inline void flush_brief(struct task_struct *task, struct hot *hot, u64 now)
 {
 	if (!hot->brief_since_ns)
 		return;
-	send_brief(task, thread, hot, now);
+	send_brief(task, hot, now);
 	__builtin_memset(hot->brief, 0, sizeof(hot->brief));
 	hot->brief_since_ns = 0;
 }
@@ -174,8 +172,8 @@ static __always_inline u64 runnable_ns(struct task_struct *task, struct hot *hot
 	return ready_ns < duration_ns ? ready_ns : duration_ns;
 }
 
-static __always_inline void send_wait(struct task_struct *task, struct thread *thread,
-				      struct hot *hot, u64 clock, u64 duration_ns)
+static __always_inline void send_wait(struct task_struct *task, struct hot *hot, u64 clock,
+				      u64 duration_ns)
 {
 	u64 now = bpf_ktime_get_ns(), off_ns, woken_ns;
 	struct record_wait *record;
@@ -190,7 +188,7 @@ static __always_inline void send_wait(struct task_struct *task, struct thread *t
 	record->state = hot->off_state;
 	record->thread = task->pid;
 	record->process = task->tgid;
-	record->cgroup = thread->cgroup;
+	record->cgroup = hot->cgroup;
 	record->off_ns = off_ns;
 	record->woken_ns = woken_ns;
 	record->on_ns = now;
@@ -224,8 +222,8 @@ static __always_inline bool add_brief(struct task_struct *task, struct hot *hot,
 	return clock - hot->brief_since_clock >= config.brief_flush_ns;
 }
 
-static __always_inline void summarize_wait(struct task_struct *task, struct thread *thread,
-					   struct hot *hot, u64 duration_ns)
+static __always_inline void summarize_wait(struct task_struct *task, struct hot *hot,
+					   u64 duration_ns)
 {
 	struct summary_key key = {
 		.dev = hot->off_dev,
@@ -235,7 +233,7 @@ static __always_inline void summarize_wait(struct task_struct *task, struct thre
 		.brief = hot->off_brief,
 	};
 
-	summarize(&key, thread->cgroup, duration_ns);
+	summarize(&key, hot->cgroup, duration_ns);
 }
 
 /* Whether a wait is summed if it was brief. */
@@ -252,21 +250,17 @@ static __always_inline void arrive(struct task_struct *task, struct hot *hot, u6
 {
 	/* Clocks of two processors may differ by a little. */
 	u64 duration_ns = clock > hot->off_clock ? clock - hot->off_clock : 0;
-	struct thread *thread;
 	bool brief;
 
 	brief = duration_ns < config.brief_ns && may_be_summed(hot);
 	if (!brief || add_brief(task, hot, clock, duration_ns)) {
-		thread = thread_of(task);
-		if (thread) {
-			introduce(task, thread);
-			if (brief)
-				flush_brief(task, thread, hot, bpf_ktime_get_ns());
-			else if (config.summary)
-				summarize_wait(task, thread, hot, duration_ns);
-			else
-				send_wait(task, thread, hot, clock, duration_ns);
-		}
+		introduce_hot(task, hot);
+		if (brief)
+			flush_brief(task, hot, bpf_ktime_get_ns());
+		else if (config.summary)
+			summarize_wait(task, hot, duration_ns);
+		else
+			send_wait(task, hot, clock, duration_ns);
 	}
 	hot->off_clock = 0;
 }

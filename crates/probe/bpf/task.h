@@ -54,7 +54,7 @@ int BPF_PROG(sched_process_exit, struct task_struct *task)
 		return 0;
 	hot = hot_of(task);
 	if (hot)
-		flush_brief(task, thread, hot, bpf_ktime_get_ns());
+		flush_brief(task, hot, bpf_ktime_get_ns());
 	if (thread->tracked || thread->seen)
 		send_task(task, thread, TASK_EXIT);
 	untrack(task, thread);
@@ -70,7 +70,7 @@ int BPF_PROG(cgroup_attach_task, struct cgroup *to, const char *path, struct tas
 	/* The task may not be there yet; its next look decides by where it is then. */
 	if (thread && !(task->flags & PF_KTHREAD)) {
 		decide(task, thread);
-		thread->cgroup = to->kn->id;
+		set_cgroup(task, thread, to->kn->id);
 	}
 	return 0;
 }
@@ -117,7 +117,7 @@ int end(struct bpf_iter__task *ctx)
 		return 0;
 	hot = hot_of(task);
 	if (hot)
-		flush_brief(task, thread, hot, bpf_ktime_get_ns());
+		flush_brief(task, hot, bpf_ktime_get_ns());
 	send_task(task, thread, TASK_SEEN);
 	return 0;
 }

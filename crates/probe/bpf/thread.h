@@ -47,7 +47,10 @@ struct hot {
 	u8 off_state;
 	u8 off_brief;
 	u8 in_sync;
-	u8 reserved[5];
+	/* A row of the task table has been sent. */
+	u8 introduced;
+	u8 reserved[4];
+	u64 cgroup;
 	u64 brief_since_ns;
 	u64 brief_since_clock;
 	struct brief_sum brief[LUC_BRIEF];
@@ -263,6 +266,7 @@ static __always_inline void track(struct task_struct *task, struct thread *threa
 	place->thread = task->pid;
 	place->off_clock = 0;
 	place->in_sync = 0;
+	place->introduced = 0;
 	place->brief_since_ns = 0;
 	__builtin_memset(place->brief, 0, sizeof(place->brief));
 }
@@ -292,14 +296,23 @@ static __always_inline bool is_wanted(struct task_struct *task, struct thread *t
 	return true;
 }
 
+static __always_inline void set_cgroup(struct task_struct *task, struct thread *thread, u64 cgroup)
+{
+	struct hot *hot = hot_of(task);
+
+	thread->cgroup = cgroup;
+	if (hot)
+		hot->cgroup = cgroup;
+}
+
 /* Decides anew whether the thread is recorded; after fork, exec and a move to another cgroup. */
 static __always_inline void decide(struct task_struct *task, struct thread *thread)
 {
-	thread->cgroup = cgroup_of(task);
 	if (is_wanted(task, thread))
 		track(task, thread);
 	else if (thread->tracked)
 		untrack(task, thread);
+	set_cgroup(task, thread, cgroup_of(task));
 }
 
 /*
@@ -361,6 +374,20 @@ static __always_inline void introduce(struct task_struct *task, struct thread *t
 {
 	if (!thread->seen)
 		send_task(task, thread, TASK_SEEN);
+}
+
+/* The same of a recorded thread, without a look at its storage if that was done before. */
+static __always_inline void introduce_hot(struct task_struct *task, struct hot *hot)
+{
+	struct thread *thread;
+
+	if (hot->introduced)
+		return;
+	thread = thread_of(task);
+	if (!thread)
+		return;
+	introduce(task, thread);
+	hot->introduced = thread->seen;
 }
 
 /* floor(log2), 0 for 0 */
