@@ -18,8 +18,11 @@
 #define LUC_BRIEF 7
 /* In place of a system call's number: in none, or not known. */
 #define LUC_NO_CALL 0xffffffff
+/* The most messages, or waits, of one record; a power of two. */
+#define LUC_BATCH 32
 
-/* What a record in the ring buffer is: its first member. */
+/* What a record in the ring buffer is: its first member. Messages and waits may come several in a
+ * row. */
 enum record_kind {
 	RECORD_SYNC = 1,
 	RECORD_COMMIT,
@@ -332,6 +335,13 @@ struct record_packet {
 	u64 ack;
 	u32 bytes;
 	u32 flow;
+};
+
+/* What stands before the rows that a processor has gathered. */
+struct batch_head {
+	/* A program writes to them. */
+	u32 busy;
+	u32 count;
 };
 
 /* Handles of one kind by one thread in one transaction. */

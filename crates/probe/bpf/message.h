@@ -79,22 +79,19 @@ static __always_inline struct talker *made_talker(struct task_struct *task)
 static __always_inline void send_message(struct task_struct *task, struct hot *hot, u32 flow,
 					 u32 connection, u64 at_ns, u64 first, u64 bytes)
 {
-	struct record_message *record;
+	struct record_message record = {
+		.kind = RECORD_MESSAGE,
+		.connection = connection,
+		.thread = task->pid,
+		.process = task->tgid,
+		.at_ns = at_ns,
+		.first_byte = first,
+		.bytes = bytes,
+		.flow = flow,
+	};
 
 	introduce_hot(task, hot);
-	record = reserve(record_message, LOST_MESSAGE);
-	if (!record)
-		return;
-	record->kind = RECORD_MESSAGE;
-	record->connection = connection;
-	record->thread = task->pid;
-	record->process = task->tgid;
-	record->at_ns = at_ns;
-	record->first_byte = first;
-	record->bytes = bytes;
-	record->flow = flow;
-	record->reserved = 0;
-	submit(record);
+	gather_message(&record);
 }
 
 static __always_inline void note_opener(struct task_struct *task, struct connection *connection)

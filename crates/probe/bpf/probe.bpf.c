@@ -19,6 +19,7 @@
 
 #include "events.h"
 #include "thread.h"
+#include "batch.h"
 #include "stack.h"
 #include "journal.h"
 #include "sched.h"

@@ -175,30 +175,28 @@ static __always_inline u64 runnable_ns(struct task_struct *task, struct hot *hot
 static __always_inline void send_wait(struct task_struct *task, struct hot *hot, u64 clock,
 				      u64 duration_ns)
 {
-	u64 now = bpf_ktime_get_ns(), off_ns, woken_ns;
-	struct record_wait *record;
+	u64 now = bpf_ktime_get_ns();
+	struct record_wait record = {
+		.kind = RECORD_WAIT,
+		.state = hot->off_state,
+		.thread = task->pid,
+		.process = task->tgid,
+		.cgroup = hot->cgroup,
+		.on_ns = now,
+		.stack = hot->stack,
+		.brief = hot->off_brief,
+		.waker = hot->waker,
+		.dev = hot->off_dev,
+		.transaction = hot->off_transaction,
+	};
 
-	off_ns = hot->off_ns ? hot->off_ns : now - duration_ns;
-	woken_ns = hot->off_ns ? hot->woken_ns : now - runnable_ns(task, hot, clock, duration_ns);
-
-	record = reserve(record_wait, LOST_WAIT);
-	if (!record)
-		return;
-	record->kind = RECORD_WAIT;
-	record->state = hot->off_state;
-	record->thread = task->pid;
-	record->process = task->tgid;
-	record->cgroup = hot->cgroup;
-	record->off_ns = off_ns;
-	record->woken_ns = woken_ns;
-	record->on_ns = now;
-	record->stack = hot->stack;
-	record->brief = hot->off_brief;
-	record->waker = hot->waker;
-	record->dev = hot->off_dev;
-	record->transaction = hot->off_transaction;
-	record->reserved = 0;
-	submit(record);
+	record.off_ns = hot->off_ns ? hot->off_ns : now - duration_ns;
+	record.woken_ns =
+		hot->off_ns ? hot->woken_ns : now - runnable_ns(task, hot, clock, duration_ns);
+	if (config.wake_ups)
+		gather_wait(&record);
+	else if (bpf_ringbuf_output(&records, &record, sizeof(record), BPF_RB_NO_WAKEUP))
+		count_lost(LOST_WAIT);
 }
 
 /* Returns whether the sums span enough time to be sent. */

@@ -137,12 +137,17 @@ struct {
 DEFINE_SUMS(summary_0, struct summary_key, struct summary_sum, 16384);
 DEFINE_SUMS(summary_1, struct summary_key, struct summary_sum, 16384);
 
-static __always_inline void count_lost(u32 place)
+static __always_inline void count_lost_rows(u32 place, u32 rows)
 {
 	u64 *count = bpf_map_lookup_elem(&lost, &place);
 
 	if (count)
-		(*count)++;
+		*count += rows;
+}
+
+static __always_inline void count_lost(u32 place)
+{
+	count_lost_rows(place, 1);
 }
 
 /* Room for a record; the caller fills every member and submits it. */

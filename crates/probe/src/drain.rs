@@ -21,7 +21,8 @@ use crate::{Outcome, ProbeError, Sink, asleep, decode, mounts};
 /// How long records stay in the ring buffer. Nothing wakes the thread: a wake-up per record would be most of
 /// the cost.
 const INTERVAL: Duration = Duration::from_millis(50);
-/// How often losses and mounts are looked at, and how often at least sums are taken out.
+/// How often losses and mounts are looked at, and how often at least sums are taken out and processors hand over what
+/// they have gathered.
 const SLOW_INTERVAL: Duration = Duration::from_secs(1);
 /// Sums are taken out when the maps have this many entries: a part of the smallest of these maps. Going through a
 /// map costs the more the larger it is, so it is not done more often than needed.
@@ -107,6 +108,7 @@ pub(crate) fn run<S: Sink>(
         state.look_at_sums(&programs, &output)?;
         if slow_due.elapsed() >= SLOW_INTERVAL {
             slow_due = Instant::now();
+            programs.hand_over();
             state.look_at_losses(&programs, &output)?;
             state.look_at_mounts(&output)?;
         }
@@ -115,6 +117,9 @@ pub(crate) fn run<S: Sink>(
     drop(links);
     programs.visit_at_end()?;
     consume(&ring, &output)?;
+    for record in programs.held()? {
+        output.borrow_mut().record(&stack_map, &record)?;
+    }
     for _both in 0..2 {
         state.take(&programs, &output)?;
         state.epoch.turn(&programs)?;
@@ -170,7 +175,7 @@ impl<S: Sink> Output<S> {
         }
     }
 
-    /// Sends the row of a record; what is too short or of no known kind was not sent by our programs.
+    /// Sends the rows of a record; what is too short or of no known kind was not sent by our programs.
     fn record(&mut self, stacks: &Map<'_>, bytes: &[u8]) -> Result<(), ProbeError> {
         let Some(kind) = bytes.first_chunk().map(|first| u32::from_ne_bytes(*first)) else {
             return Ok(());
@@ -188,19 +193,15 @@ impl<S: Sink> Output<S> {
             kind::CONNECTION => {
                 self.send_if(record::Connection::read(bytes).map(|raw| decode::connection(&raw)))
             }
-            kind::MESSAGE => {
-                self.send_if(record::Message::read(bytes).map(|raw| decode::message(&raw)))
-            }
+            kind::MESSAGE => record::each(bytes)
+                .try_for_each(|raw: record::Message| self.send(decode::message(&raw))),
             kind::PACKET => {
                 self.send_if(record::Packet::read(bytes).map(|raw| decode::packet(&raw)))
             }
-            kind::WAIT => match record::Wait::read(bytes) {
-                Some(raw) => {
-                    let (stack, cause) = self.resolve(stacks, raw.stack, raw.brief, raw.on_ns)?;
-                    self.send(decode::wait(&raw, stack, cause))
-                }
-                None => Ok(()),
-            },
+            kind::WAIT => record::each(bytes).try_for_each(|raw: record::Wait| {
+                let (stack, cause) = self.resolve(stacks, raw.stack, raw.brief, raw.on_ns)?;
+                self.send(decode::wait(&raw, stack, cause))
+            }),
             kind::ASLEEP => match record::Asleep::read(bytes) {
                 Some(raw) => {
                     let (id, cause, new) = self.stacks.resolve_addresses(&raw.stack, raw.at_ns);

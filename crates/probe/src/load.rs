@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use libbpf_rs::{
     Iter, Link, Map, MapCore, MapFlags, Object, ObjectBuilder, OpenMapMut, OpenObject,
+    ProgramInput, num_possible_cpus,
 };
 
 use crate::capability::Capability;
-use crate::record::{Config, LOST_PLACES, Plain};
+use crate::record::{self, BATCH, BatchHead, Config, LOST_PLACES, Plain};
 use crate::{ProbeError, messages};
 
 /// The compiled programs.
@@ -29,14 +30,20 @@ const ASLEEP_BEGIN: &str = "asleep_begin";
 const ASLEEP_END: &str = "asleep_end";
 
 /// Maps of the programs that see the network, which are not made without them.
-const NETWORK_MAPS: [&str; 6] = [
+const NETWORK_MAPS: [&str; 8] = [
     "connections",
     "inbounds",
     "places",
     "talkers",
     "peers",
     "descriptors",
+    MESSAGES,
+    WAITS,
 ];
+/// The maps in which processors gather rows, and the program by which one hands over what it has.
+const MESSAGES: &str = "message_batches";
+const WAITS: &str = "wait_batches";
+const HAND_OVER: &str = "hand_over";
 /// The map for sends that are seen as system calls only.
 const SENDERS: &str = "senders";
 
@@ -106,9 +113,15 @@ impl Programs {
             let wanted = name == BEGIN
                 || name == END
                 || network
-                    && [NETWORK_BEGIN, NETWORK_END, ASLEEP_BEGIN, ASLEEP_END]
-                        .iter()
-                        .any(|visitor| OsStr::new(visitor) == name)
+                    && [
+                        NETWORK_BEGIN,
+                        NETWORK_END,
+                        ASLEEP_BEGIN,
+                        ASLEEP_END,
+                        HAND_OVER,
+                    ]
+                    .iter()
+                    .any(|own| name == *own)
                 || hooks.iter().any(|hook| OsStr::new(hook) == name);
             program.set_autoload(wanted);
         }
@@ -261,6 +274,46 @@ impl Programs {
             self.visit(ASLEEP_END)?;
         }
         Ok(())
+    }
+
+    /// Has each processor hand over the rows that it has gathered.
+    pub(crate) fn hand_over(&self) {
+        let programs = self.object.progs_mut();
+        for program in programs.filter(|program| self.network && program.name() == HAND_OVER) {
+            for cpu in 0..num_possible_cpus().unwrap_or(0) as u32 {
+                // One that is offline refuses: `held` finds what it has.
+                let _ = program.test_run(ProgramInput {
+                    cpu,
+                    flags: libbpf_sys::BPF_F_TEST_RUN_ON_CPU,
+                    ..ProgramInput::default()
+                });
+            }
+        }
+    }
+
+    /// The rows that processors still have, as records; to be asked when the programs run no more.
+    pub(crate) fn held(&self) -> Result<Vec<Vec<u8>>, ProbeError> {
+        let mut records = Vec::new();
+        if !self.network {
+            return Ok(records);
+        }
+        for (name, row_bytes) in [
+            (MESSAGES, size_of::<record::Message>()),
+            (WAITS, size_of::<record::Wait>()),
+        ] {
+            let batches = self
+                .map(name)?
+                .lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY)
+                .map_err(ProbeError::refused("reading its maps"))?;
+            for batch in batches.unwrap_or_default() {
+                let rows = BatchHead::read(&batch).map_or(0, |head| head.count as usize);
+                let rows = batch[size_of::<BatchHead>()..]
+                    .chunks_exact(row_bytes)
+                    .take(rows.min(BATCH));
+                records.extend(rows.map(<[u8]>::to_vec));
+            }
+        }
+        Ok(records)
     }
 
     /// Runs the iterator of this name, once for each thread or for each open file.

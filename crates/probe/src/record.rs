@@ -12,6 +12,8 @@ pub(crate) const DEVICES: usize = 8;
 pub(crate) const STACK_DEPTH: usize = 48;
 /// Kinds of brief waits.
 pub(crate) const BRIEF: usize = 7;
+/// The most messages, or waits, of one record.
+pub(crate) const BATCH: usize = 32;
 
 /// Kinds of records in the ring buffer: their first four bytes.
 pub(crate) mod kind {
@@ -96,6 +98,11 @@ pub(crate) unsafe trait Plain: Copy {
         // SAFETY: the value has no padding, so that all of its bytes are initialized.
         unsafe { std::slice::from_raw_parts(std::ptr::from_ref(self).cast(), size_of::<Self>()) }
     }
+}
+
+/// The rows of a record that may have several.
+pub(crate) fn each<T: Plain>(bytes: &[u8]) -> impl Iterator<Item = T> {
+    bytes.chunks_exact(size_of::<T>()).filter_map(T::read)
 }
 
 /// Defines the mirror of a C structure, and what the test compares.
@@ -314,6 +321,12 @@ plain! {
         reserved: u32,
     }
 
+    /// What stands before the rows that a processor has gathered.
+    struct BatchHead = "batch_head" {
+        busy: u32,
+        count: u32,
+    }
+
     /// Key of the counts of the summary mode.
     struct SummaryKey = "summary_key" {
         dev: u32,
@@ -387,10 +400,22 @@ mod tests {
             ("LOST_PLACES", LOST_PLACES.len()),
             ("LUC_STACK_DEPTH", STACK_DEPTH),
             ("LUC_NO_CALL", luc_events::tables::NO_CALL as usize),
+            ("LUC_BATCH", BATCH),
         ];
         let mut all = layouts();
         all.extend(net::layouts());
         layout::agree("events.h", &all, &numbers);
+    }
+
+    #[test]
+    fn a_record_has_one_row_or_several() {
+        let head = BatchHead { busy: 1, count: 2 };
+        let bytes = [head.bytes(), head.bytes()].concat();
+        let counts =
+            |bytes: &[u8]| -> Vec<u32> { each::<BatchHead>(bytes).map(|row| row.count).collect() };
+        assert_eq!(counts(&bytes), [2, 2]);
+        assert_eq!(counts(head.bytes()), [2]);
+        assert_eq!(counts(&bytes[..7]), [0; 0]);
     }
 
     #[test]

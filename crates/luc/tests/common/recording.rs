@@ -47,6 +47,11 @@ impl Recording {
         Self { luc, folder }
     }
 
+    /// Where the trace is written.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.folder.path().join("trace")
+    }
+
     /// Ends it.
     pub(crate) fn stop(mut self) -> Trace {
         drop(self.luc.stdin.take());

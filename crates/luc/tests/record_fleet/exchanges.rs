@@ -3,6 +3,7 @@
 use std::io::Read as _;
 use std::net::Shutdown;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use luc_events::codes::{Family, Flow, Sequences};
 
@@ -101,6 +102,28 @@ fn many_messages_on_one_connection() {
     let sent = recorded.packets_of(ends.client, Flow::Sent).len();
     let pairs = recorded.check_packets(&ends);
     assert!(sent > 10 && pairs > sent / 2, "{sent} sent, {pairs} pairs");
+}
+
+/// A processor does not keep the rows that it gathers until it has many.
+#[test]
+fn a_few_messages_are_in_the_trace_while_recording_goes_on() {
+    let Some(place) = Place::new() else {
+        return;
+    };
+    let recording = Recording::start(&["--all"]);
+    let pair = Pair::new(&place, "0.0.0.0", SERVER_IPV4);
+    pair.exchange(&vec![(11, 13)]);
+    let is_there = |bytes| {
+        let messages = Recorded::messages_so_far(&recording);
+        let both = messages.iter().filter(|row| row.bytes == bytes).count();
+        both >= 2
+    };
+    let began = Instant::now();
+    while !(is_there(11) && is_there(13)) {
+        assert!(began.elapsed() < Duration::from_secs(60), "it has not come");
+        thread::sleep(Duration::from_millis(100));
+    }
+    recording.stop();
 }
 
 #[test]

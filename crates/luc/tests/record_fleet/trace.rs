@@ -54,6 +54,11 @@ impl Recorded {
         (Self::of(recording), port)
     }
 
+    /// The messages that are in a trace by now.
+    pub(crate) fn messages_so_far(recording: &Recording) -> Vec<Message> {
+        rows(&Reader::open(&recording.path()).expect("a trace"))
+    }
+
     /// Reads a trace, of which nothing may be lost; `text` is what its recorder said.
     pub(crate) fn read(directory: &Path, text: &str) -> Self {
         let reader = Reader::open(directory).expect("a trace");
