@@ -3,10 +3,10 @@
 
 use std::time::Instant;
 
-use luc_events::codes::WaitState;
+use luc_events::codes::{Flow, WaitState};
 use luc_events::store::{Reader, SEGMENT_ROWS, Writer};
-use luc_events::tables::{Trace, Wait};
-use luc_events::{Cause, Cgroup, Dev, Pid, StackId, Tgid, Transaction};
+use luc_events::tables::{Message, Row, Trace, Wait};
+use luc_events::{Cause, Cgroup, ConnectionId, Dev, Event, Pid, StackId, Tgid, Transaction};
 
 const ROWS: u64 = 40 * SEGMENT_ROWS as u64;
 
@@ -30,9 +30,33 @@ fn wait(number: u64) -> Wait {
     }
 }
 
-fn main() {
+/// Requests of 100 bytes and answers of 5 on 50 connections of a server with one thread; two processors hand over 32 rows
+/// at a time.
+fn message(number: u64) -> Message {
+    let (batch, place) = (number / 32, number % 32);
+    let turn = batch / 2 * 32 + place;
+    let connection = (turn.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) % 50;
+    let is_client = batch % 2 == 1;
+    let direction = if is_client ^ (place % 2 == 0) {
+        Flow::Received
+    } else {
+        Flow::Sent
+    };
+    let bytes = if is_client ^ (place % 2 == 1) { 5 } else { 100 };
+    Message {
+        at_ns: 5_000_000_000_000 + turn * 2_474 + batch % 2 * 613,
+        thread: Pid(if is_client { 2_300 } else { 1_200 }),
+        process: Tgid(if is_client { 2_300 } else { 1_200 }),
+        connection: ConnectionId(connection as u32 * 2 + u32::from(is_client)),
+        direction,
+        first_byte: turn / 100 * bytes,
+        bytes,
+    }
+}
+
+/// Writes all rows, and says how fast that was.
+fn write<T: Row + Into<Event>>(rows: Vec<T>, name: &str) -> tempfile::TempDir {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let rows: Vec<Wait> = (0..ROWS).map(wait).collect();
 
     let begin = Instant::now();
     let mut writer = Writer::create(directory.path(), Trace::default()).expect("a new trace");
@@ -43,7 +67,10 @@ fn main() {
         .finish(Trace::default())
         .expect("the trace is finished");
     let seconds = begin.elapsed().as_secs_f64();
-    println!("write {:>6.2} million waits/s", ROWS as f64 / seconds / 1e6);
+    println!(
+        "write {:>6.2} million {name}/s",
+        ROWS as f64 / seconds / 1e6
+    );
 
     let bytes: u64 = std::fs::read_dir(directory.path())
         .expect("the trace's directory")
@@ -54,7 +81,15 @@ fn main() {
                 .len()
         })
         .sum();
-    println!("size  {:>6.2} bytes/wait", bytes as f64 / ROWS as f64);
+    println!("size  {:>6.2} bytes each", bytes as f64 / ROWS as f64);
+    directory
+}
+
+fn main() {
+    for _ in 0..3 {
+        write((0..ROWS).map(message).collect(), "messages");
+    }
+    let directory = write((0..ROWS).map(wait).collect(), "waits");
 
     for _ in 0..3 {
         let begin = Instant::now();

@@ -24,6 +24,7 @@
 //! file and the offset, never a wrong figure.
 
 mod cell;
+mod dictionary;
 mod error;
 mod group;
 mod kind;

@@ -20,6 +20,8 @@ pub trait Cell: Sized {
     type Physical: Physical;
     /// What is remembered from value to value while a column is read.
     type Known: Default;
+    /// What tells values apart, where a column has few different ones, of which a dictionary is made.
+    const KEY: Option<fn(&Self) -> u64>;
 
     /// What the column's values mean.
     fn logical_type() -> Option<LogicalType>;
@@ -38,10 +40,13 @@ pub trait Cell: Sized {
 pub trait Physical: DataType + Sized {
     /// The reader of a column that has this type; `None` if it has another.
     fn reader(column: &mut ColumnReader) -> Option<&mut ColumnReaderImpl<Self>>;
+
+    /// Appends the value in Parquet's plain encoding.
+    fn write_plain(value: &Self::T, out: &mut Vec<u8>);
 }
 
 macro_rules! physical {
-    ($($type:ident $variant:ident),+) => {
+    ($($type:ident $variant:ident $write:expr;)+) => {
         $(impl Physical for $type {
             fn reader(column: &mut ColumnReader) -> Option<&mut ColumnReaderImpl<Self>> {
                 match column {
@@ -49,19 +54,28 @@ macro_rules! physical {
                     _ => None,
                 }
             }
+
+            fn write_plain(value: &Self::T, out: &mut Vec<u8>) {
+                let write: fn(&Self::T, &mut Vec<u8>) = $write;
+                write(value, out);
+            }
         })+
     };
 }
 physical!(
-    BoolType BoolColumnReader,
-    Int32Type Int32ColumnReader,
-    Int64Type Int64ColumnReader,
-    ByteArrayType ByteArrayColumnReader
+    BoolType BoolColumnReader |value, out| out.push(u8::from(*value));
+    Int32Type Int32ColumnReader |value, out| out.extend_from_slice(&value.to_le_bytes());
+    Int64Type Int64ColumnReader |value, out| out.extend_from_slice(&value.to_le_bytes());
+    ByteArrayType ByteArrayColumnReader |value, out| {
+        out.extend_from_slice(&(value.len() as u32).to_le_bytes());
+        out.extend_from_slice(value.data());
+    };
 );
 
 impl Cell for u64 {
     type Physical = Int64Type;
     type Known = ();
+    const KEY: Option<fn(&Self) -> u64> = Some(|value| *value);
 
     fn logical_type() -> Option<LogicalType> {
         Some(LogicalType::integer(64, false))
@@ -79,6 +93,7 @@ impl Cell for u64 {
 impl Cell for i64 {
     type Physical = Int64Type;
     type Known = ();
+    const KEY: Option<fn(&Self) -> u64> = Some(|value| value.cast_unsigned());
 
     fn logical_type() -> Option<LogicalType> {
         Some(LogicalType::integer(64, true))
@@ -96,6 +111,7 @@ impl Cell for i64 {
 impl Cell for u32 {
     type Physical = Int32Type;
     type Known = ();
+    const KEY: Option<fn(&Self) -> u64> = Some(|value| u64::from(*value));
 
     fn logical_type() -> Option<LogicalType> {
         Some(LogicalType::integer(32, false))
@@ -113,6 +129,7 @@ impl Cell for u32 {
 impl Cell for bool {
     type Physical = BoolType;
     type Known = ();
+    const KEY: Option<fn(&Self) -> u64> = None;
 
     fn logical_type() -> Option<LogicalType> {
         None
@@ -130,6 +147,7 @@ impl Cell for bool {
 impl Cell for String {
     type Physical = ByteArrayType;
     type Known = ();
+    const KEY: Option<fn(&Self) -> u64> = None;
 
     fn logical_type() -> Option<LogicalType> {
         Some(LogicalType::String)
@@ -150,6 +168,7 @@ macro_rules! wrapped {
         $(impl Cell for $name {
             type Physical = <$inner as Cell>::Physical;
             type Known = <$inner as Cell>::Known;
+            const KEY: Option<fn(&Self) -> u64> = Some(|value| u64::from(value.0));
 
             fn logical_type() -> Option<LogicalType> {
                 <$inner>::logical_type()
@@ -222,6 +241,9 @@ macro_rules! named {
         $(impl Cell for $name {
             type Physical = ByteArrayType;
             type Known = KnownNames<Self>;
+            // Where its name is: each is there once. Were it twice, it would stand twice in the dictionary.
+            const KEY: Option<fn(&Self) -> u64> =
+                Some(|value| value.name().as_ptr().addr() as u64);
 
             fn logical_type() -> Option<LogicalType> {
                 Some(LogicalType::String)

@@ -10,9 +10,11 @@ use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::file::writer::SerializedRowGroupWriter;
+use parquet::schema::types::{ColumnDescPtr, SchemaDescriptor};
 
 use super::cell::{BadCell, Cell, Column, Physical};
-use super::kind::TableKind;
+use super::dictionary::Chunk;
+use super::kind::{TableKind, is_of_differences};
 
 /// A row of some table.
 pub trait Row: Clone + Default + Sized + 'static {
@@ -59,6 +61,8 @@ pub(crate) fn kind<T: Row>() -> TableKind {
 /// Takes a group's columns in the order of the fields.
 pub struct GroupEncoder<'a, 'b> {
     group: &'a mut SerializedRowGroupWriter<'b, Vec<u8>>,
+    schema: &'a SchemaDescriptor,
+    next_column: usize,
 }
 
 impl fmt::Debug for GroupEncoder<'_, '_> {
@@ -68,8 +72,15 @@ impl fmt::Debug for GroupEncoder<'_, '_> {
 }
 
 impl<'a, 'b> GroupEncoder<'a, 'b> {
-    pub(crate) fn new(group: &'a mut SerializedRowGroupWriter<'b, Vec<u8>>) -> Self {
-        Self { group }
+    pub(crate) fn new(
+        group: &'a mut SerializedRowGroupWriter<'b, Vec<u8>>,
+        schema: &'a SchemaDescriptor,
+    ) -> Self {
+        Self {
+            group,
+            schema,
+            next_column: 0,
+        }
     }
 
     /// Writes the next column: a cell of each row.
@@ -78,6 +89,17 @@ impl<'a, 'b> GroupEncoder<'a, 'b> {
     ///
     /// When the table's schema and its rows disagree.
     pub fn column<R, C: Cell>(&mut self, rows: &[R], cell: impl Fn(&R) -> &C) -> ParquetResult<()> {
+        let descriptor = self.next_descriptor()?;
+        if let Some(key) = C::KEY
+            && !is_of_differences(descriptor.name())
+        {
+            let mut chunk = Chunk::with_capacity(rows.len());
+            for row in rows {
+                let value = cell(row);
+                chunk.add(value, key(value));
+            }
+            return self.append(chunk, descriptor);
+        }
         let mut values = Vec::with_capacity(rows.len());
         for row in rows {
             values.push(cell(row).store());
@@ -85,15 +107,27 @@ impl<'a, 'b> GroupEncoder<'a, 'b> {
         self.write::<C::Physical>(&values)
     }
 
+    fn next_descriptor(&mut self) -> ParquetResult<ColumnDescPtr> {
+        let descriptor = self.schema.columns().get(self.next_column);
+        self.next_column += 1;
+        descriptor.cloned().ok_or_else(too_many_columns)
+    }
+
+    fn append(&mut self, chunk: Chunk, descriptor: ColumnDescPtr) -> ParquetResult<()> {
+        let (bytes, close) = chunk.finish(descriptor)?;
+        self.group.append_column(&bytes, close)
+    }
+
     /// Apart from `column`, so that it is compiled once for a Parquet type and not for each field.
     fn write<P: Physical>(&mut self, values: &[P::T]) -> ParquetResult<()> {
-        let mut column = self
-            .group
-            .next_column()?
-            .ok_or_else(|| ParquetError::General("more columns than in the schema".to_owned()))?;
+        let mut column = self.group.next_column()?.ok_or_else(too_many_columns)?;
         column.typed::<P>().write_batch(values, None, None)?;
         column.close()
     }
+}
+
+fn too_many_columns() -> ParquetError {
+    ParquetError::General("more columns than in the schema".to_owned())
 }
 
 /// A row group's bytes, as they stand at `offset` in their file.

@@ -9,6 +9,14 @@ use parquet::schema::types::{ColumnPath, Type, TypePtr};
 
 use super::cell::Column;
 
+/// Columns of offsets in streams: a dictionary of their many values would be as long as the column.
+const OFFSETS: [&str; 2] = ["first_byte", "ack"];
+
+/// Whether a column stands there as the differences of its values.
+pub(crate) fn is_of_differences(column: &str) -> bool {
+    column.ends_with("_ns") || OFFSETS.contains(&column)
+}
+
 /// A table, whatever the type of its rows. Code that needs no more than this is compiled once and not for each table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TableKind {
@@ -40,7 +48,7 @@ impl TableKind {
         ))
     }
 
-    /// How the table is encoded: times as differences, which shrink to a few bits; the rest, which repeats,
+    /// How the table is encoded: times and offsets as differences, which shrink to a few bits; the rest, which repeats,
     /// by dictionary. No general compression on top: it would cost the recorder more than it saves.
     pub(crate) fn properties(&self) -> WriterProperties {
         let mut builder = WriterProperties::builder()
@@ -50,7 +58,7 @@ impl TableKind {
             .set_offset_index_disabled(true);
         for column in (self.columns)() {
             let path = ColumnPath::from(column.name);
-            if column.name.ends_with("_ns") {
+            if is_of_differences(column.name) {
                 builder = builder
                     .set_column_dictionary_enabled(path.clone(), false)
                     .set_column_encoding(path.clone(), Encoding::DELTA_BINARY_PACKED);

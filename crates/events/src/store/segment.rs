@@ -9,6 +9,7 @@ use bytes::Bytes;
 use parquet::errors::Result as ParquetResult;
 use parquet::file::metadata::{KeyValue, ParquetMetaData, ParquetMetaDataReader};
 use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::SchemaDescriptor;
 
 use super::group::{GroupBytes, GroupEncoder, Row, kind};
 use super::kind::TableKind;
@@ -104,11 +105,12 @@ fn encode_columns(
     extent: Extent,
     encode: &dyn Fn(&mut GroupEncoder<'_, '_>) -> ParquetResult<()>,
 ) -> ParquetResult<Vec<u8>> {
-    let mut file =
-        SerializedFileWriter::new(Vec::new(), kind.schema()?, Arc::new(kind.properties()))?;
+    let schema = kind.schema()?;
+    let descriptor = SchemaDescriptor::new(Arc::clone(&schema));
+    let mut file = SerializedFileWriter::new(Vec::new(), schema, Arc::new(kind.properties()))?;
     file.write_all(&[0; HEAD_BYTES])?;
     let mut group = file.next_row_group()?;
-    encode(&mut GroupEncoder::new(&mut group))?;
+    encode(&mut GroupEncoder::new(&mut group, &descriptor))?;
     group.close()?;
     file.flush()?;
     let written = &file.inner()[GROUPS_OFFSET as usize..];

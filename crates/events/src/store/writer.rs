@@ -76,6 +76,24 @@ impl Writer {
         self.tables.add(&self.directory, event.into())
     }
 
+    /// As [`add`](Self::add), of a table with many rows: for these an [`Event`], which has room for any, is a detour.
+    ///
+    /// # Errors
+    ///
+    /// As [`add`](Self::add).
+    pub fn add_message(&mut self, row: Message) -> Result<(), StoreError> {
+        self.tables.message.add(&self.directory, row)
+    }
+
+    /// The same.
+    ///
+    /// # Errors
+    ///
+    /// As [`add`](Self::add).
+    pub fn add_wait(&mut self, row: Wait) -> Result<(), StoreError> {
+        self.tables.wait.add(&self.directory, row)
+    }
+
     /// Writes out what has been in memory for [`FLUSH_INTERVAL`]. To be called a few times a second.
     ///
     /// # Errors
@@ -160,7 +178,7 @@ impl<T: Row> Table<T> {
         if self.rows.is_empty() {
             return Ok(());
         }
-        self.rows.sort_by_key(Row::time_ns);
+        sort(&mut self.rows);
         let encoded = segment::encode(&self.rows);
         self.rows.clear();
         self.files.add(kind::<T>(), directory, encoded)
@@ -169,6 +187,31 @@ impl<T: Row> Table<T> {
     fn merge(&mut self, directory: &Path) -> Result<(), StoreError> {
         self.files.merge(kind::<T>(), directory)
     }
+}
+
+/// Sorts rows by time; those of equal times keep their order. To sort their numbers and then to move each row once costs
+/// less than to move rows while they are sorted.
+fn sort<T: Row>(rows: &mut Vec<T>) {
+    const PLACE_BITS: u32 = SEGMENT_ROWS.ilog2();
+    if rows.is_sorted_by_key(Row::time_ns) {
+        return;
+    }
+    let first_ns = rows.iter().map(Row::time_ns).min().unwrap_or(0);
+    let last_ns = rows.iter().map(Row::time_ns).max().unwrap_or(0);
+    if rows.len() > SEGMENT_ROWS || (last_ns - first_ns) >> (u64::BITS - PLACE_BITS) > 0 {
+        rows.sort_by_key(Row::time_ns);
+        return;
+    }
+    let places = rows.iter().enumerate();
+    let mut numbers: Vec<u64> = places
+        .map(|(place, row)| (row.time_ns() - first_ns) << PLACE_BITS | place as u64)
+        .collect();
+    numbers.sort_unstable();
+    let place_of = |number: u64| (number & ((1 << PLACE_BITS) - 1)) as usize;
+    *rows = numbers
+        .iter()
+        .map(|&number| std::mem::take(&mut rows[place_of(number)]))
+        .collect();
 }
 
 /// A table's files so far.
