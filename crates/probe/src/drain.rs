@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use libbpf_rs::{Map, RingBuffer, RingBufferBuilder};
-use luc_events::tables::{Lost, Trace};
+use luc_events::tables::{Lost, Message, Row as _, Trace, Wait};
 use luc_events::{Cause, Dev, Event, StackId};
 
 use crate::clock::now_ns;
@@ -46,9 +46,9 @@ pub(crate) struct Session {
 }
 
 /// Records until `stop` is set, then ends the trace.
-pub(crate) fn run<S: Sink>(
+pub(crate) fn run(
     session: Session,
-    sink: S,
+    sink: Box<dyn Sink>,
     stop: &AtomicBool,
 ) -> Result<Outcome, ProbeError> {
     let Session {
@@ -63,6 +63,7 @@ pub(crate) fn run<S: Sink>(
         sink,
         stacks,
         outcome: Outcome::default(),
+        alike: ("", 0),
         failed: None,
     });
     let records = programs.map("records")?;
@@ -130,7 +131,8 @@ pub(crate) fn run<S: Sink>(
         output.borrow_mut().send(clock_sample::read())?;
     }
     drop(ring);
-    let output = output.into_inner();
+    let mut output = output.into_inner();
+    output.count_alike();
     let end_ns = now_ns();
     output.sink.finish(Trace {
         at_ns: end_ns,
@@ -141,7 +143,7 @@ pub(crate) fn run<S: Sink>(
 }
 
 /// Takes all records that are in the ring buffer now.
-fn consume<S>(ring: &RingBuffer<'_>, output: &RefCell<Output<S>>) -> Result<(), ProbeError> {
+fn consume(ring: &RingBuffer<'_>, output: &RefCell<Output>) -> Result<(), ProbeError> {
     let result = ring.consume();
     if let Some(error) = output.borrow_mut().failed.take() {
         return Err(error);
@@ -150,18 +152,36 @@ fn consume<S>(ring: &RingBuffer<'_>, output: &RefCell<Output<S>>) -> Result<(), 
 }
 
 /// Rows on their way out.
-struct Output<S> {
-    sink: S,
+struct Output {
+    sink: Box<dyn Sink>,
     stacks: Stacks,
     outcome: Outcome,
+    /// The last rows of one table, which are not counted in the outcome yet: to find a table's place there for each row
+    /// costs more than most of the rest.
+    alike: (&'static str, u64),
     failed: Option<ProbeError>,
 }
 
-impl<S: Sink> Output<S> {
+impl Output {
     fn send(&mut self, event: impl Into<Event>) -> Result<(), ProbeError> {
         let event = event.into();
-        self.outcome.count(event.table());
+        self.count(event.table());
         self.sink.take(event)
+    }
+
+    fn count(&mut self, table: &'static str) {
+        if table != self.alike.0 {
+            self.count_alike();
+            self.alike.0 = table;
+        }
+        self.alike.1 += 1;
+    }
+
+    fn count_alike(&mut self) {
+        let (table, rows) = std::mem::take(&mut self.alike);
+        if rows > 0 {
+            self.outcome.count(table, rows);
+        }
     }
 
     /// As [`record`](Self::record), in the manner of libbpf: a negative number ends the reading.
@@ -193,14 +213,17 @@ impl<S: Sink> Output<S> {
             kind::CONNECTION => {
                 self.send_if(record::Connection::read(bytes).map(|raw| decode::connection(&raw)))
             }
-            kind::MESSAGE => record::each(bytes)
-                .try_for_each(|raw: record::Message| self.send(decode::message(&raw))),
+            kind::MESSAGE => record::each(bytes).try_for_each(|raw: record::Message| {
+                self.count(Message::TABLE);
+                self.sink.take_message(decode::message(&raw))
+            }),
             kind::PACKET => {
                 self.send_if(record::Packet::read(bytes).map(|raw| decode::packet(&raw)))
             }
             kind::WAIT => record::each(bytes).try_for_each(|raw: record::Wait| {
                 let (stack, cause) = self.resolve(stacks, raw.stack, raw.brief, raw.on_ns)?;
-                self.send(decode::wait(&raw, stack, cause))
+                self.count(Wait::TABLE);
+                self.sink.take_wait(decode::wait(&raw, stack, cause))
             }),
             kind::ASLEEP => match record::Asleep::read(bytes) {
                 Some(raw) => {
@@ -287,10 +310,10 @@ struct State {
 
 impl State {
     /// Has the programs fill the other maps when it is time, and empties the former ones at the next look.
-    fn look_at_sums<S: Sink>(
+    fn look_at_sums(
         &mut self,
         programs: &Programs,
-        output: &RefCell<Output<S>>,
+        output: &RefCell<Output>,
     ) -> Result<(), ProbeError> {
         if self.turned {
             self.turned = false;
@@ -308,11 +331,7 @@ impl State {
     }
 
     /// Empties the maps that are not being filled.
-    fn take<S: Sink>(
-        &mut self,
-        programs: &Programs,
-        output: &RefCell<Output<S>>,
-    ) -> Result<(), ProbeError> {
+    fn take(&mut self, programs: &Programs, output: &RefCell<Output>) -> Result<(), ProbeError> {
         if self.summary {
             self.take_summary(programs, output)
         } else {
@@ -320,11 +339,7 @@ impl State {
         }
     }
 
-    fn take_sums<S: Sink>(
-        &self,
-        programs: &Programs,
-        output: &RefCell<Output<S>>,
-    ) -> Result<(), ProbeError> {
+    fn take_sums(&self, programs: &Programs, output: &RefCell<Output>) -> Result<(), ProbeError> {
         let mut output = output.borrow_mut();
         let map = programs.map(self.epoch.idle(sums::HANDLES))?;
         sums::drain(&map, |key: HandleKey, sum: HandleSum| {
@@ -340,10 +355,10 @@ impl State {
         rows.into_iter().try_for_each(|row| output.send(row))
     }
 
-    fn take_summary<S: Sink>(
+    fn take_summary(
         &mut self,
         programs: &Programs,
-        output: &RefCell<Output<S>>,
+        output: &RefCell<Output>,
     ) -> Result<(), ProbeError> {
         let now = now_ns();
         let mut output = output.borrow_mut();
@@ -362,10 +377,10 @@ impl State {
         Ok(())
     }
 
-    fn look_at_losses<S: Sink>(
+    fn look_at_losses(
         &mut self,
         programs: &Programs,
-        output: &RefCell<Output<S>>,
+        output: &RefCell<Output>,
     ) -> Result<(), ProbeError> {
         let counts = programs.lost()?;
         let at_ns = now_ns();
@@ -385,7 +400,7 @@ impl State {
         Ok(())
     }
 
-    fn look_at_mounts<S: Sink>(&mut self, output: &RefCell<Output<S>>) -> Result<(), ProbeError> {
+    fn look_at_mounts(&mut self, output: &RefCell<Output>) -> Result<(), ProbeError> {
         for row in mounts::new_file_systems(now_ns(), &self.file_systems) {
             self.file_systems.push(row.dev);
             output.borrow_mut().send(row)?;

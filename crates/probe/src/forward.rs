@@ -49,7 +49,7 @@ impl Sink for Forward {
         Ok(())
     }
 
-    fn finish(mut self, _trace: Trace) -> Result<(), ProbeError> {
+    fn finish(mut self: Box<Self>, _trace: Trace) -> Result<(), ProbeError> {
         self.hand_over();
         Ok(())
     }

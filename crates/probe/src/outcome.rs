@@ -12,8 +12,8 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    pub(crate) fn count(&mut self, table: &'static str) {
-        *self.rows.entry(table).or_default() += 1;
+    pub(crate) fn count(&mut self, table: &'static str, rows: u64) {
+        *self.rows.entry(table).or_default() += rows;
     }
 
     pub(crate) fn lose(&mut self, place: &'static str, count: u64) {

@@ -110,7 +110,8 @@ impl Recorder {
             options.filter.to_string(),
             options.mode.name(),
         );
-        let sink = open(trace.clone())?;
+        // What goes through all rows is compiled once, here, and not in the crate that chooses the sink.
+        let sink: Box<dyn Sink> = Box::new(open(trace.clone())?);
         let links = programs.attach()?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);

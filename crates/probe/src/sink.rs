@@ -4,7 +4,7 @@ use std::path::Path;
 
 use luc_events::Event;
 use luc_events::store::Writer;
-use luc_events::tables::Trace;
+use luc_events::tables::{Message, Trace, Wait};
 
 use crate::ProbeError;
 
@@ -16,6 +16,24 @@ pub trait Sink: Send {
     ///
     /// Whatever ends the recording.
     fn take(&mut self, event: Event) -> Result<(), ProbeError>;
+
+    /// Takes a message: there are more of these than of all else.
+    ///
+    /// # Errors
+    ///
+    /// Whatever ends the recording.
+    fn take_message(&mut self, row: Message) -> Result<(), ProbeError> {
+        self.take(row.into())
+    }
+
+    /// Takes a wait: the same.
+    ///
+    /// # Errors
+    ///
+    /// Whatever ends the recording.
+    fn take_wait(&mut self, row: Wait) -> Result<(), ProbeError> {
+        self.take(row.into())
+    }
 
     /// Called some 50 times a second, whether or not there were rows.
     ///
@@ -29,7 +47,7 @@ pub trait Sink: Send {
     /// # Errors
     ///
     /// Whatever makes the recording incomplete.
-    fn finish(self, trace: Trace) -> Result<(), ProbeError>;
+    fn finish(self: Box<Self>, trace: Trace) -> Result<(), ProbeError>;
 }
 
 /// Writes rows into a trace on disk.
@@ -52,11 +70,20 @@ impl Sink for StoreSink {
         Ok(self.0.add(event)?)
     }
 
+    fn take_message(&mut self, row: Message) -> Result<(), ProbeError> {
+        Ok(self.0.add_message(row)?)
+    }
+
+    fn take_wait(&mut self, row: Wait) -> Result<(), ProbeError> {
+        Ok(self.0.add_wait(row)?)
+    }
+
     fn tick(&mut self) -> Result<(), ProbeError> {
         Ok(self.0.tick()?)
     }
 
-    fn finish(self, trace: Trace) -> Result<(), ProbeError> {
-        Ok(self.0.finish(trace)?)
+    fn finish(self: Box<Self>, trace: Trace) -> Result<(), ProbeError> {
+        let Self(writer) = *self;
+        Ok(writer.finish(trace)?)
     }
 }
