@@ -8,13 +8,14 @@ mod roles;
 mod timeline;
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 use crate::connections::Connections;
 use crate::host::HostId;
 use crate::rows::{End, EndId, Message, Wait, Way};
 use crate::tree::TreeError;
 pub use exchange::{Answer, Exchange};
-use exchange::{Exchanges, Part};
+use exchange::{Bounds, Exchanges, Part};
 use forward::Span;
 use roles::Role;
 use timeline::{Kind, Place, Timeline};
@@ -69,6 +70,53 @@ pub struct Requests {
     pub without_role: Vec<EndId>,
 }
 
+/// The exchanges of all ends: what servers received, and what clients sent. `rows` are in the order of ends.
+fn exchanges(
+    rows: &[Message],
+    roles: &HashMap<EndId, Role>,
+    by_id: &BTreeMap<EndId, End>,
+    connections: &Connections,
+) -> (Exchanges, Exchanges) {
+    let (mut incoming, mut outgoing) = (Exchanges::default(), Exchanges::default());
+    let mut received: HashMap<EndId, Range<usize>> = HashMap::new();
+    let mut clients = Vec::new();
+    let places: Vec<usize> = (0..rows.len()).collect();
+    for places in places.chunk_by(|&a, &b| rows[a].end() == rows[b].end()) {
+        let id = rows[places[0]].end();
+        let closed_ns = by_id.get(&id).and_then(|end| end.closed_ns);
+        match roles.get(&id) {
+            Some(Role::Server) => {
+                let first = incoming.all.len();
+                incoming.add(rows, places, Way::Received, closed_ns);
+                received.insert(id, first..incoming.all.len());
+            }
+            Some(Role::Client) => clients.push((id, places.to_vec(), closed_ns)),
+            None => {}
+        }
+    }
+    let ends = connections.places();
+    for (id, places, closed_ns) in clients {
+        // Where threads share a connection, only the server knows which answer is to whom.
+        let bounds = exchange::is_shared(rows, &places, Way::Sent).then(|| {
+            let &(pair, side) = ends.get(&id)?;
+            let pair = &connections.pairs[pair];
+            let numbers = received.get(&pair.ends[1 - side])?.clone();
+            let shifts = [pair.shifts[side], pair.shifts[1 - side]];
+            numbers
+                .map(|number| incoming.bounds(number, shifts))
+                .collect()
+        });
+        let bounds: Option<Vec<Bounds>> = bounds.flatten();
+        match bounds.filter(|bounds| exchange::are_begins(bounds, rows, &places, Way::Sent)) {
+            Some(bounds) => outgoing.add_within(rows, &places, Way::Sent, closed_ns, &bounds),
+            None => outgoing.add(rows, &places, Way::Sent, closed_ns),
+        }
+    }
+    incoming.finish();
+    outgoing.finish();
+    (incoming, outgoing)
+}
+
 impl Requests {
     /// Finds requests by direction and order, and for each that a host sends the one for which it did.
     ///
@@ -112,19 +160,7 @@ impl Requests {
         };
         rows.sort_unstable_by_key(order);
         rows.dedup();
-        let (mut incoming, mut outgoing) = (Exchanges::default(), Exchanges::default());
-        let places: Vec<usize> = (0..rows.len()).collect();
-        for places in places.chunk_by(|&a, &b| rows[a].end() == rows[b].end()) {
-            let id = rows[places[0]].end();
-            let closed_ns = by_id.get(&id).and_then(|end| end.closed_ns);
-            match roles.get(&id) {
-                Some(Role::Server) => incoming.add(&rows, places, Way::Received, closed_ns),
-                Some(Role::Client) => outgoing.add(&rows, places, Way::Sent, closed_ns),
-                None => {}
-            }
-        }
-        incoming.finish();
-        outgoing.finish();
+        let (incoming, outgoing) = exchanges(&rows, &roles, &by_id, connections);
         let plain = |exchange| Incoming {
             exchange,
             from: None,
@@ -325,6 +361,9 @@ impl Requests {
 
     /// Notes what a call was made for, if nothing better is known.
     fn note(&mut self, call: usize, request: Option<usize>, evidence: HandOver) {
+        if self.outgoing[call].exchange.is_of_several {
+            return;
+        }
         if let Some(request) = request {
             self.outgoing[call].cause.get_or_insert((request, evidence));
         }

@@ -1,5 +1,8 @@
 //! Requests and answers of one end, by direction and order alone.
 
+use std::collections::BTreeSet;
+use std::ops::Range;
+
 use crate::messages::Side;
 use crate::rows::{EndId, Message, Way};
 
@@ -21,6 +24,8 @@ pub struct Exchange {
     /// Until when, on the host's clock, the thread that has the request works for it without doubt: rows that were lost
     /// may hide the begin of another one.
     pub(crate) sure_until_ns: u64,
+    /// Whether several threads have sent it: then it is several requests, and none is known to be made for one.
+    pub(crate) is_of_several: bool,
 }
 
 /// The answer of an [`Exchange`].
@@ -47,7 +52,16 @@ pub(super) enum Part {
 #[derive(Debug, Default)]
 pub(super) struct Exchanges {
     pub(super) all: Vec<Exchange>,
+    /// The bytes of each answer, as the end counts them.
+    pub(super) answers: Vec<Option<Range<u64>>>,
     pub(super) parts: Vec<(usize, usize, Part)>,
+}
+
+/// The bytes of a request and of its answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Bounds {
+    pub(super) asked: Range<u64>,
+    pub(super) answered: Option<Range<u64>>,
 }
 
 impl Exchanges {
@@ -64,7 +78,7 @@ impl Exchanges {
         let places = without_fin(rows, places, asks);
         // The next byte of each direction.
         let mut expected: [Option<u64>; 2] = [None, None];
-        let (mut current, mut asking_rows) = (None, 0);
+        let (mut current, mut asking_rows): (Option<usize>, usize) = (None, 0);
         for &place in places {
             let row = &rows[place];
             let side = Side::of(row);
@@ -73,7 +87,7 @@ impl Exchanges {
             *expected = row.first_byte.checked_add(row.bytes);
             if row.way != asks {
                 let Some(at) = current else { continue };
-                let exchange: &mut Exchange = &mut self.all[at];
+                let exchange = &mut self.all[at];
                 if has_hole && exchange.answer.is_none() && asking_rows > 1 {
                     // The answer that is missing may be to the first of these rows: they are several requests.
                     exchange.sure_until_ns = 0;
@@ -83,6 +97,9 @@ impl Exchanges {
                     last: side,
                 });
                 answer.last = side;
+                let bytes = row.first_byte..row.first_byte.saturating_add(row.bytes);
+                let all = self.answers[at].get_or_insert(bytes.clone());
+                *all = all.start.min(bytes.start)..all.end.max(bytes.end);
                 self.parts.push((place, at, Part::Answers));
                 continue;
             }
@@ -91,6 +108,7 @@ impl Exchanges {
                 let Some(answer) = exchange.answer else {
                     exchange.bytes = exchange.bytes.saturating_add(row.bytes);
                     exchange.token = exchange.token.or(row.token);
+                    exchange.is_of_several |= row.thread != exchange.asked.thread;
                     asking_rows += 1;
                     self.parts.push((place, at, Part::Asks));
                     continue;
@@ -100,18 +118,98 @@ impl Exchanges {
                     exchange.sure_until_ns = exchange.sure_until_ns.min(answer.first.at_ns);
                 }
             }
-            self.parts.push((place, self.all.len(), Part::Opens));
-            (current, asking_rows) = (Some(self.all.len()), 1);
-            self.all.push(Exchange {
-                end: row.end(),
-                asked: side,
-                first_byte: row.first_byte,
-                bytes: row.bytes,
-                answer: None,
-                token: row.token,
-                sure_until_ns: closed_ns.unwrap_or(u64::MAX),
-            });
+            (current, asking_rows) = (Some(self.open(place, row, closed_ns)), 1);
         }
+    }
+
+    /// Begins an exchange, and returns its number.
+    fn open(&mut self, place: usize, row: &Message, closed_ns: Option<u64>) -> usize {
+        let number = self.all.len();
+        self.parts.push((place, number, Part::Opens));
+        self.answers.push(None);
+        self.all.push(Exchange {
+            end: row.end(),
+            asked: Side::of(row),
+            first_byte: row.first_byte,
+            bytes: row.bytes,
+            answer: None,
+            token: row.token,
+            sure_until_ns: closed_ns.unwrap_or(u64::MAX),
+            is_of_several: false,
+        });
+        number
+    }
+
+    /// Adds those of an end on which several threads ask at once, whose peer has read and answered one after the other:
+    /// by the bytes that the peer has seen, in order. What it has not read is one more request.
+    pub(super) fn add_within(
+        &mut self,
+        rows: &[Message],
+        places: &[usize],
+        asks: Way,
+        closed_ns: Option<u64>,
+        bounds: &[Bounds],
+    ) {
+        let mut numbers: Vec<Option<usize>> = vec![None; bounds.len()];
+        let mut unread = None;
+        for &place in without_fin(rows, places, asks) {
+            let row = &rows[place];
+            if row.way == asks {
+                let number = match asked_in(bounds, row.first_byte) {
+                    Some(at) => &mut numbers[at],
+                    None => &mut unread,
+                };
+                let Some(number) = *number else {
+                    *number = Some(self.open(place, row, closed_ns));
+                    continue;
+                };
+                let exchange = &mut self.all[number];
+                exchange.bytes = exchange.bytes.saturating_add(row.bytes);
+                exchange.token = exchange.token.or(row.token);
+                exchange.is_of_several |= row.thread != exchange.asked.thread;
+                self.parts.push((place, number, Part::Asks));
+                continue;
+            }
+            // One call may read several answers.
+            let end = row.first_byte.saturating_add(row.bytes);
+            let is_before = |one: &Bounds| {
+                let answered = one.answered.as_ref();
+                answered.is_some_and(|answered| answered.end <= row.first_byte)
+            };
+            let first = bounds.partition_point(is_before);
+            let read = bounds.iter().zip(&numbers).skip(first);
+            let read = read.take_while(|(one, _)| {
+                let answered = one.answered.as_ref();
+                answered.is_some_and(|answered| answered.start < end)
+            });
+            let read: Vec<usize> = read.filter_map(|(_, number)| *number).collect();
+            for &number in &read {
+                let side = Side::of(row);
+                let answer = self.all[number].answer.get_or_insert(Answer {
+                    first: side,
+                    last: side,
+                });
+                answer.last = side;
+            }
+            self.parts
+                .extend(read.first().map(|&number| (place, number, Part::Answers)));
+        }
+    }
+
+    /// The bytes of an exchange as the other end counts them: what that sent is what this end received and the first of
+    /// `shifts`, and what this end sent is what that received and the second.
+    pub(super) fn bounds(&self, number: usize, shifts: [i64; 2]) -> Option<Bounds> {
+        let exchange = self.all.get(number)?;
+        let asked = exchange.first_byte..exchange.first_byte.checked_add(exchange.bytes)?;
+        let moved = |bytes: &Range<u64>, by: i64| -> Option<Range<u64>> {
+            Some(bytes.start.checked_add_signed(by)?..bytes.end.checked_add_signed(by)?)
+        };
+        let answered = self.answers.get(number)?.as_ref();
+        let answered = answered.map(|bytes| moved(bytes, shifts[1].checked_neg()?));
+        Some(Bounds {
+            asked: moved(&asked, shifts[0])?,
+            answered: answered.flatten(),
+        })
     }
 
     /// Ends the time of each request with its answer.
@@ -122,6 +220,29 @@ impl Exchanges {
             }
         }
     }
+}
+
+/// Whether several threads ask before the first of them has an answer.
+pub(super) fn is_shared(rows: &[Message], places: &[usize], asks: Way) -> bool {
+    places.windows(2).any(|pair| {
+        let [first, next] = [&rows[pair[0]], &rows[pair[1]]];
+        (first.way, next.way) == (asks, asks) && first.thread != next.thread
+    })
+}
+
+/// Whether each request of the peer's begins with a row of this end's.
+pub(super) fn are_begins(bounds: &[Bounds], rows: &[Message], places: &[usize], asks: Way) -> bool {
+    let asked = places.iter().map(|&place| &rows[place]);
+    let asked = asked.filter(|row| row.way == asks);
+    let begins: BTreeSet<u64> = asked.map(|row| row.first_byte).collect();
+    bounds.iter().all(|one| begins.contains(&one.asked.start))
+}
+
+/// In which of these a byte is.
+fn asked_in(bounds: &[Bounds], byte: u64) -> Option<usize> {
+    let next = bounds.partition_point(|one| one.asked.start <= byte);
+    let last = next.checked_sub(1)?;
+    bounds[last].asked.contains(&byte).then_some(last)
 }
 
 /// The rows but for the last one, if that is the one byte of a FIN: of what is received, after all that is sent.
@@ -216,5 +337,69 @@ mod tests {
             exchanges(R, &lost_answer),
             [(1, 5, Some((10, 10)), 10), (6, 10, Some((40, 40)), 0)]
         );
+    }
+
+    #[test]
+    fn threads_that_share_a_connection_have_a_request_each() {
+        // Thread 1 asks, thread 2 asks before the answer, and thread 1 again before the second one's answer. One call
+        // reads the last two answers.
+        let row = |at_ns, thread, way, first_byte, bytes| Message {
+            host: HostId(0),
+            at_ns,
+            thread: Thread {
+                id: thread,
+                start_ns: 0,
+            },
+            process: 1,
+            connection: 1,
+            way,
+            first_byte,
+            bytes,
+            token: None,
+        };
+        let rows = [
+            row(10, 1, S, 1, 5),
+            row(20, 2, S, 6, 5),
+            row(30, 9, R, 1, 7),
+            row(40, 1, S, 11, 5),
+            row(50, 9, R, 8, 14),
+            row(60, 2, S, 16, 5),
+        ];
+        let places: Vec<usize> = (0..rows.len()).collect();
+        let bounds = |first: u64, answer: u64| Bounds {
+            asked: first..first + 5,
+            answered: Some(answer..answer + 7),
+        };
+        let bounds = [bounds(1, 1), bounds(6, 8), bounds(11, 15)];
+        assert!(is_shared(&rows, &places, S));
+        assert!(!is_shared(&rows[1..4], &[0, 1, 2], S));
+        assert!(are_begins(&bounds, &rows, &places, S));
+        assert!(!are_begins(&bounds, &rows[1..], &places[..5], S));
+        let mut found = Exchanges::default();
+        found.add_within(&rows, &places, S, None, &bounds);
+        found.finish();
+        let plain: Vec<_> = found
+            .all
+            .iter()
+            .map(|one| {
+                (
+                    one.asked.thread.id,
+                    one.first_byte,
+                    one.bytes,
+                    one.answer.map(|answer| answer.last.at_ns),
+                )
+            })
+            .collect();
+        assert_eq!(
+            plain,
+            [
+                (1, 1, 5, Some(30)),
+                (2, 6, 5, Some(50)),
+                (1, 11, 5, Some(50)),
+                // The peer has not read it.
+                (2, 16, 5, None),
+            ]
+        );
+        assert_eq!(found.parts.len(), rows.len());
     }
 }
