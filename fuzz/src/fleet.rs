@@ -193,8 +193,9 @@ pub fn fleet(data: &[u8]) {
         let Some(answer) = exchange.answer else {
             continue;
         };
-        let parts = paths.critical(&exchange.asked, &answer.last, |_| None);
-        let sum: u64 = parts.iter().map(|part| part.end_ns - part.begin_ns).sum();
+        let path = paths.critical(&exchange.asked, &answer.last, |_| None);
+        let lengths = path.parts.iter().map(|part| part.end_ns - part.begin_ns);
+        let sum: u64 = lengths.sum();
         assert_eq!(sum, answer.last.at_ns.saturating_sub(exchange.asked.at_ns));
     }
 }

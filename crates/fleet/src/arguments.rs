@@ -62,7 +62,10 @@ pub(crate) struct Fit {
     pub(crate) common: Common,
 }
 
-/// Show what connects the hosts: connections, messages, requests, and what the slowest request's time went into
+/// Say why the slowest requests are slow, and what connects the hosts: connections, messages, requests
+///
+/// What the slowest requests' time went into is compared with that of usual ones: who computed, what held whom up, on
+/// whatever host.
 ///
 /// Requests are found by direction and order, without instrumentation. What a host sends is put to the request that it
 /// was made for, with the evidence; what is not known is said. Times between hosts have bounds. One trace is enough
@@ -72,6 +75,7 @@ pub(crate) struct Fit {
 Examples:
   luc-fleet explain web.trace db.trace
   luc-fleet explain web.trace db.trace --request 2
+  luc-fleet explain web.trace db.trace --json | jq -r '.findings[].findings[0].text'
   luc-fleet explain web.trace db.trace --json | jq '.requests.hand_over'
   luc-fleet explain web.trace db.trace --json | jq '.request.path[] | select(.is_between_hosts)'
 
@@ -83,6 +87,10 @@ pub(crate) struct Explain {
     /// Show the request of this number: 1 is the slowest
     #[arg(long, value_name = "N")]
     pub(crate) request: Option<usize>,
+
+    /// With --json, also print each edge and each request
+    #[arg(long, requires = "json")]
+    pub(crate) rows: bool,
 }
 
 /// Say why a thread does not run at a time, and whom that depends on, from thread to thread and host to host

@@ -144,11 +144,6 @@ pub(crate) struct Home<'c> {
 }
 
 impl Home<'_> {
-    /// Whose clock it is.
-    pub(crate) fn host(&self) -> HostId {
-        self.home
-    }
-
     /// When something that happened at a time of a host's CLOCK_MONOTONIC was on the home's CLOCK_MONOTONIC.
     pub(crate) fn place(&self, event: Event) -> Option<Placed> {
         if event.host == self.home {

@@ -11,6 +11,7 @@ use crate::clocks::Clocks;
 use crate::error::FleetError;
 use crate::map::{self, Rows};
 use crate::read::Recorded;
+use crate::syncs::Syncs;
 use crate::task::Tasks;
 use crate::waits::{self, Waits};
 
@@ -22,6 +23,8 @@ pub struct Joined {
     pub(crate) ends: HashMap<EndId, End>,
     pub(crate) connections: Connections,
     pub(crate) clocks: Clocks,
+    /// How many segments were sent again to each end, if any.
+    sent_again: HashMap<EndId, u32>,
 }
 
 /// What is kept of a host beside its rows.
@@ -35,6 +38,7 @@ pub(crate) struct Host {
     pub(crate) has_all_waits: bool,
     tasks: Tasks,
     waits: Waits,
+    syncs: Syncs,
 }
 
 /// A host's trace.
@@ -74,9 +78,19 @@ impl Joined {
     pub fn new(recorded: Vec<Recorded>) -> Result<Self, FleetError> {
         let mut rows = Rows::default();
         let mut hosts = Vec::with_capacity(recorded.len());
+        let mut retransmits = HashMap::new();
         for (host, recorded) in recorded.iter().enumerate() {
             let tasks = Tasks::new(&recorded.tasks);
-            map::add(HostId(host as u32), recorded, &tasks, &mut rows);
+            let host = HostId(host as u32);
+            map::add(host, recorded, &tasks, &mut rows);
+            for row in recorded
+                .connections
+                .iter()
+                .filter(|row| row.retransmits > 0)
+            {
+                let connection = u64::from(row.connection.0);
+                retransmits.insert(EndId { host, connection }, row.retransmits);
+            }
             hosts.push(Host::new(recorded, tasks));
         }
         let connections = Connections::pair(&rows.ends, &rows.messages, &rows.packets);
@@ -85,9 +99,15 @@ impl Joined {
             hosts,
             ends: rows.ends.iter().map(|end| (end.id(), *end)).collect(),
             rows,
+            sent_again: sent_again(&connections, &retransmits),
             connections,
             clocks,
         })
+    }
+
+    /// How many segments were sent again to an end.
+    pub(crate) fn sent_again_to(&self, end: EndId) -> u64 {
+        self.sent_again.get(&end).copied().unwrap_or(0).into()
     }
 
     pub(crate) fn host(&self, host: HostId) -> &Host {
@@ -108,6 +128,7 @@ impl Host {
             has_all_waits: waits::are_all_there(recorded),
             tasks,
             waits: Waits::new(recorded),
+            syncs: Syncs::new(recorded),
         }
     }
 
@@ -128,10 +149,28 @@ impl Host {
         &self.tasks
     }
 
+    /// The id of a thread's process; `None`: the trace does not have it.
+    pub(crate) fn process_of(&self, thread: Thread) -> Option<u32> {
+        self.tasks.process(thread.id, thread.start_ns)
+    }
+
+    /// When threads were in a call such as fsync.
+    pub(crate) fn syncs(&self) -> &Syncs {
+        &self.syncs
+    }
+
     /// What is known of a thread's waits.
     pub(crate) fn waits(&self) -> &Waits {
         &self.waits
     }
+}
+
+/// How many segments were sent again to each end, of how many each has sent again.
+fn sent_again(connections: &Connections, retransmits: &HashMap<EndId, u32>) -> HashMap<EndId, u32> {
+    let pairs = connections.pairs.iter();
+    let ways = pairs.flat_map(|pair| [pair.ends, [pair.ends[1], pair.ends[0]]]);
+    ways.filter_map(|[from, to]| Some((to, *retransmits.get(&from)?)))
+        .collect()
 }
 
 fn summary(recorded: &Recorded) -> HostSummary {

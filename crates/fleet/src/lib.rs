@@ -18,13 +18,14 @@ mod joined;
 mod map;
 mod read;
 mod source;
+mod syncs;
 mod task;
 pub mod text;
 mod waits;
 pub mod why;
 
 pub use error::FleetError;
-pub use explain::{Explanation, explain};
+pub use explain::{Explanation, Wanted, explain};
 pub use figures::Spread;
 pub use fit::{Fit, fit};
 pub use joined::{HostSummary, Joined};

@@ -12,7 +12,7 @@ use arguments::{Cli, Command, Common};
 use clap::Parser as _;
 use clap::error::ErrorKind;
 use luc_fleet::text::Text;
-use luc_fleet::{FleetError, Joined, Tables, explain, fit, read, why};
+use luc_fleet::{FleetError, Joined, Tables, Wanted, explain, fit, read, why};
 use serde::Serialize;
 
 /// Why there is no answer.
@@ -71,7 +71,11 @@ fn run(command: Command) -> Result<(), Failure> {
         }
         Command::Explain(args) => {
             let joined = Joined::new(read(&args.common.sources, Tables::All)?)?;
-            print(&explain(&joined, args.request)?, &args.common)
+            let wanted = Wanted {
+                request: args.request,
+                rows: args.rows,
+            };
+            print(&explain(&joined, wanted)?, &args.common)
         }
         Command::Why(args) => {
             let joined = Joined::new(read(&args.common.sources, Tables::All)?)?;

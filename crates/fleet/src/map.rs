@@ -186,8 +186,8 @@ fn packet(host: HostId, row: &tables::Packet) -> Option<Packet> {
 
 fn wait(host: HostId, row: &tables::Wait, tasks: &Tasks) -> Option<Wait> {
     let is_good = is_in_range(row.on_ns) && row.off_ns <= row.on_ns && row.woken_ns <= row.on_ns;
-    // A timer ends a sleep, and carries the name of the thread that it interrupts.
-    let has_waker = !row.waker.is_none() && row.cause != Cause::Sleep;
+    // An interrupt carries the name of the thread that it interrupts.
+    let has_waker = !row.waker.is_none() && !is_ended_by_interrupts(row.cause);
     is_good.then(|| Wait {
         host,
         thread: tasks.thread(row.thread.0, row.on_ns),
@@ -211,4 +211,12 @@ fn sleeper(host: HostId, row: &tables::Asleep, tasks: &Tasks) -> Option<Sleeper>
             .filter(|holder| !holder.is_none())
             .map(thread),
     })
+}
+
+/// Whether an interrupt ends such a wait, and no thread: that of a timer, or of a device that has done a request.
+fn is_ended_by_interrupts(cause: Cause) -> bool {
+    matches!(
+        cause,
+        Cause::Sleep | Cause::Device | Cause::Flush | Cause::DataWriteback
+    )
 }

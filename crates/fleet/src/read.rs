@@ -7,7 +7,7 @@ use luc_events::Inode;
 use luc_events::codes::Sequences;
 use luc_events::store::{Reader, StoreError};
 use luc_events::tables::{
-    Asleep, BriefWait, ClockSample, Connection, Lost, Message, Packet, Row, Task, Trace, Wait,
+    Asleep, BriefWait, ClockSample, Connection, Lost, Message, Packet, Row, Sync, Task, Trace, Wait,
 };
 
 use crate::error::FleetError;
@@ -15,6 +15,19 @@ use crate::source::Source;
 
 /// Two readings of when one host was booted are not further apart: NTP moves CLOCK_REALTIME.
 const SAME_BOOT_NS: u64 = 10_000_000;
+
+/// Columns of the table `sync` that say nothing of when a thread was in a call.
+const OF_FILES: &[&str] = &[
+    "cgroup",
+    "dev",
+    "inode",
+    "file_system_enter_ns",
+    "file_system_exit_ns",
+    "wanted_enter",
+    "wanted_exit",
+    "errno",
+    "cpu_enter",
+];
 
 /// What is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +65,8 @@ pub struct Recorded {
     pub brief_waits: Vec<BriefWait>,
     /// Which slept when the trace began, and when it ended.
     pub asleep: Vec<Asleep>,
+    /// When they were in a call such as fsync.
+    pub syncs: Vec<Sync>,
 }
 
 /// Reads all traces. Each is of another host.
@@ -103,6 +118,7 @@ fn one(source: &Source, tables: Tables) -> Result<Recorded, FleetError> {
         recorded.waits = rows(&reader, &["cgroup", "state", "stack", "dev", "transaction"])?;
         recorded.brief_waits = rows(&reader, &["cgroup"])?;
         recorded.asleep = rows(&reader, &["cgroup", "state", "stack", "argument"])?;
+        recorded.syncs = rows(&reader, OF_FILES)?;
     }
     Ok(recorded)
 }

@@ -17,6 +17,8 @@ struct Life {
     start_ns: u64,
     /// Its last known name.
     comm: String,
+    /// Its process' id.
+    process: u32,
 }
 
 impl Tasks {
@@ -30,6 +32,7 @@ impl Tasks {
                 None => lives.push(Life {
                     start_ns: row.start_ns,
                     comm: row.comm.clone(),
+                    process: row.process.0,
                 }),
             }
         }
@@ -59,6 +62,12 @@ impl Tasks {
         ids
     }
 
+    /// Its process' id; `None`: the trace does not have it.
+    pub(crate) fn process(&self, id: u32, at_ns: u64) -> Option<u32> {
+        let process = self.life(id, at_ns)?.process;
+        (process != 0).then_some(process)
+    }
+
     /// The last that began before, or the first.
     fn life(&self, id: u32, at_ns: u64) -> Option<&Life> {
         let lives = self.lives.get(&id)?;
@@ -69,13 +78,14 @@ impl Tasks {
 
 #[cfg(test)]
 mod tests {
-    use luc_events::Pid;
+    use luc_events::{Pid, Tgid};
 
     use super::*;
 
     fn row(thread: u32, start_ns: u64, comm: &str) -> Task {
         Task {
             thread: Pid(thread),
+            process: Tgid(thread / 2),
             start_ns,
             comm: comm.to_owned(),
             ..Task::default()
@@ -93,5 +103,6 @@ mod tests {
         assert_eq!(tasks.called("cc", 91), [7]);
         assert!(tasks.called("cc", 50).is_empty());
         assert_eq!((tasks.thread(8, 9).start_ns, tasks.name(8, 9)), (0, None));
+        assert_eq!((tasks.process(7, 91), tasks.process(8, 9)), (Some(3), None));
     }
 }

@@ -2,6 +2,7 @@
 
 mod clocks;
 mod explanation;
+mod findings;
 mod hosts;
 mod request;
 mod style;
@@ -37,6 +38,7 @@ impl fmt::Display for Text<'_, Explanation> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let style = Style(self.colours);
         hosts::write(f, style, &self.what.hosts, &self.what.left_out)?;
+        findings::write(f, style, &self.what.findings)?;
         explanation::write(f, style, self.what)
     }
 }

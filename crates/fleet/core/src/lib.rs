@@ -44,10 +44,13 @@
 //! - [`Connections`]: which two ends are one connection, by the initial sequence numbers that both have seen.
 //! - [`Messages`]: which sends fed which receptions, by the bytes of each direction.
 //! - [`Requests`]: which thread asked for whom, and for which request another one was made, by evidence.
-//! - [`Paths`]: what a request's time went into, by thread and host, to the ns.
+//! - [`Paths`]: what a request's time went into, by thread and host, to the ns; [`Effects`], [`Running`]: for whom threads
+//!   worked meanwhile, and who had the processors.
+//! - [`accounts()`]: what the slowest requests' time went into, beside that of usual ones.
 //! - [`Why`]: why a thread does not run at a time, from thread to thread.
 //! - [`Forest`]: nodes numbered so that all below one is a range; [`Sums`] over any subtree.
 
+mod account;
 mod bounds;
 mod connections;
 mod error;
@@ -70,6 +73,7 @@ mod thin;
 mod tree;
 mod why;
 
+pub use account::{Account, Charge, Portion, Sample, accounts, slow_and_usual};
 pub use bounds::Bounds;
 pub use connections::{ConnectionPair, Connections, PairEvidence, WhyUnpaired};
 pub use error::ClockError;
@@ -81,7 +85,7 @@ pub use mesh::{PairBounds, Place, place};
 pub use messages::{Gap, GapKind, LeftOut, MessageEdge, Messages, Side};
 pub use options::FitOptions;
 pub use packets::clock_points;
-pub use path::{Part, PartKind, Paths};
+pub use path::{Effects, Link, Part, PartKind, Path, Paths, Running};
 pub use point::{MAX_TIME_NS, PairPoints, Point};
 pub use raw::{ClockMap, ClockSample};
 pub use requests::{Answer, Exchange, HandOver, Incoming, Outgoing, Requests};

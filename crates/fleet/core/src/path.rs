@@ -1,5 +1,7 @@
 //! What a request's time went into: its critical path, backward from its answer.
 
+mod effects;
+mod running;
 mod walk;
 
 use std::collections::HashMap;
@@ -7,6 +9,8 @@ use std::collections::HashMap;
 use crate::fleet::{Event, Placed};
 use crate::messages::{MessageEdge, Side};
 use crate::rows::{EndId, Message, ThreadId, Wait, Way};
+pub use effects::Effects;
+pub use running::Running;
 
 /// What a part of a path was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +25,8 @@ pub enum PartKind {
     Network {
         /// Who sent it.
         from: ThreadId,
+        /// On which end it came.
+        to: EndId,
         /// By how much the part's two ends may be off, since the clocks of hosts are only known to that; `None`: not
         /// bounded. 0 within a host.
         error_ns: Option<u64>,
@@ -42,6 +48,76 @@ pub struct Part {
     pub begin_ns: u64,
     /// When it ended: when the next one begins.
     pub end_ns: u64,
+    /// The same two times on the clock of the thread's own host; `None` where that clock is not known.
+    pub own_ns: Option<[u64; 2]>,
+    /// Of a wait, also for a processor: when it began, on the clock of the thread's own host. This names the row.
+    pub wait_off_ns: Option<u64>,
+    /// How the thread came to be on the path, an index of [`Path::links`]; `None`: the path ends with it.
+    pub link: Option<usize>,
+}
+
+/// Why a thread is on a path: another one waited for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Link {
+    /// Who waited.
+    pub waiter: ThreadId,
+    /// When that wait began, on the clock of the waiter's host.
+    pub off_ns: u64,
+    /// Who ended it.
+    pub thread: ThreadId,
+    /// When that one did, on the clock of its own host: when it woke the other, or sent what that read.
+    pub at_ns: u64,
+    /// The same on the clock of the host that has the request.
+    pub home_ns: u64,
+    /// Whether by a message; else by a wake-up.
+    pub is_message: bool,
+    /// Why the waiter is on the path, an index of [`Path::links`]; `None`: the path ends with it.
+    pub above: Option<usize>,
+    /// The wait would have been shorter by this at most if this thread had needed no time: until the last of other
+    /// messages was sent that the waiter read next.
+    pub slack_ns: u64,
+}
+
+/// What a request's time went into.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Path {
+    /// The parts, the earliest first. They follow each other without a gap.
+    pub parts: Vec<Part>,
+    /// Who waited for whom. What is above comes first.
+    pub links: Vec<Link>,
+}
+
+impl Path {
+    /// The links by which a part's thread came to be on the path, the outermost first.
+    #[must_use]
+    pub fn chain(&self, part: &Part) -> Vec<usize> {
+        let mut chain: Vec<usize> =
+            std::iter::successors(part.link, |&link| self.links.get(link)?.above).collect();
+        chain.reverse();
+        chain
+    }
+
+    /// By how much the request would have been shorter at least, had parts been shorter. `removed` says of a part, by its
+    /// place, by how much; never more than its length.
+    ///
+    /// Where a thread waited for a message, it would have waited for the next one instead.
+    #[must_use]
+    pub fn saved_ns(&self, removed: impl Fn(usize) -> u64) -> u64 {
+        let mut saved_ns = vec![0_u64; self.links.len()];
+        let mut all_ns = 0_u64;
+        for (at, part) in self.parts.iter().enumerate() {
+            let removed_ns = removed(at).min(part.end_ns - part.begin_ns);
+            let sum_ns = part.link.map_or(&mut all_ns, |link| &mut saved_ns[link]);
+            *sum_ns = sum_ns.saturating_add(removed_ns);
+        }
+        // What is above has a lower number.
+        for (at, link) in self.links.iter().enumerate().rev() {
+            let of_link_ns = saved_ns[at].min(link.slack_ns);
+            let sum_ns = link.above.map_or(&mut all_ns, |above| &mut saved_ns[above]);
+            *sum_ns = sum_ns.saturating_add(of_link_ns);
+        }
+        all_ns
+    }
 }
 
 /// What paths are made of: each thread's waits and messages in order.
@@ -94,8 +170,8 @@ impl Paths {
         paths
     }
 
-    /// The path from the end of an exchange back to its begin, the earliest part first. The parts follow each other
-    /// without a gap, so that they sum to the time between exactly; empty if there is no time between.
+    /// The path from the end of an exchange back to its begin. Its parts sum to the time between exactly; there are none
+    /// if there is no time between.
     ///
     /// Running, the path stays with its thread. A wait is the time of whoever ended it: of the thread that woke it, or
     /// of the one that sent what it then read, as long as it lasted; before that the path is back with the thread. Where
@@ -110,7 +186,7 @@ impl Paths {
         begin: &Side,
         end: &Side,
         place: impl Fn(Event) -> Option<Placed>,
-    ) -> Vec<Part> {
+    ) -> Path {
         walk::back(self, begin, end, place)
     }
 
@@ -139,19 +215,43 @@ impl Paths {
         waits.get(next.checked_sub(1)?)
     }
 
-    /// Who sent what the thread read first after a wait. `Err` if it read something, but who sent it is not known.
-    pub(crate) fn sender(&self, thread: ThreadId, wait: &Wait) -> Result<Option<Side>, ()> {
+    /// Who sent what the thread read first after a wait, and on which end it came. `Err` if it read something, but who sent
+    /// it is not known.
+    pub(crate) fn sender(
+        &self,
+        thread: ThreadId,
+        wait: &Wait,
+    ) -> Result<Option<(Side, EndId)>, ()> {
+        match self.calls_after(thread, wait).first() {
+            Some(&(at_ns, Some(end))) => {
+                let sent = self.senders.get(&(end, at_ns)).copied();
+                sent.map(|sent| Some((sent, end))).ok_or(())
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Who sent the other messages that the thread read after a wait, before it waited or sent again.
+    fn other_senders(&self, thread: ThreadId, wait: &Wait, first: EndId) -> Vec<Side> {
+        let calls = self.calls_after(thread, wait).iter();
+        let read = calls.map_while(|&(at_ns, end)| Some((end?, at_ns)));
+        read.filter(|(end, _)| *end != first)
+            .filter_map(|call| self.senders.get(&call).copied())
+            .collect()
+    }
+
+    /// What a thread sent and received after a wait and before the next one.
+    fn calls_after(&self, thread: ThreadId, wait: &Wait) -> &[(u64, Option<EndId>)] {
         let calls = self.calls.get(&thread).map_or(&[][..], Vec::as_slice);
         let first = calls.partition_point(|(at_ns, _)| *at_ns < wait.on_ns);
         let until_ns = self.waits.get(&thread).and_then(|waits| {
             let next = waits.partition_point(|other| other.off_ns < wait.on_ns);
             Some(waits.get(next)?.off_ns)
         });
-        match calls.get(first) {
-            Some(&(at_ns, Some(end))) if until_ns.is_none_or(|until_ns| at_ns <= until_ns) => {
-                self.senders.get(&(end, at_ns)).copied().map(Some).ok_or(())
-            }
-            _ => Ok(None),
-        }
+        let calls = &calls[first..];
+        let end = until_ns.map_or(calls.len(), |until_ns| {
+            calls.partition_point(|(at_ns, _)| *at_ns <= until_ns)
+        });
+        &calls[..end]
     }
 }

@@ -213,7 +213,7 @@ impl<'p> Why<'p> {
         let here = |thread| ThreadId { host, thread };
         if let Some(wait) = self.paths.wait_at(thread, at_ns) {
             return match self.paths.sender(thread, wait) {
-                Ok(Some(sent)) => {
+                Ok(Some((sent, _))) => {
                     let sender = ThreadId {
                         host: sent.host,
                         thread: sent.thread,

@@ -115,9 +115,14 @@ fn story() -> (Vec<Wait>, Vec<Message>, Vec<MessageEdge>) {
 fn a_path_goes_through_wakers_and_messages() {
     let (waits, messages, edges) = story();
     let paths = Paths::new(&waits, &messages, &edges);
-    let found = paths.critical(&side(FRONT, 1, 1_000), &side(FRONT, 1, 42_000), place);
-    let network = |from, error_ns| PartKind::Network {
+    let path = paths.critical(&side(FRONT, 1, 1_000), &side(FRONT, 1, 42_000), place);
+    let found = &path.parts;
+    let network = |from, host, error_ns| PartKind::Network {
         from,
+        to: EndId {
+            host: HostId(host),
+            connection: 1,
+        },
         error_ns: Some(error_ns),
     };
     let plain: Vec<(ThreadId, PartKind, u64, u64)> = found
@@ -129,14 +134,19 @@ fn a_path_goes_through_wakers_and_messages() {
         [
             (of(FRONT, 1), PartKind::Running, 1_000, 2_500),
             (of(FRONT, 2), PartKind::Running, 2_500, 4_000),
-            (of(BACK, 9), network(of(FRONT, 2), 300), 4_000, 9_000),
+            (of(BACK, 9), network(of(FRONT, 2), BACK, 300), 4_000, 9_000),
             (of(BACK, 9), PartKind::Runnable, 9_000, 9_400),
             (of(BACK, 9), PartKind::Running, 9_400, 12_000),
             // Thread 8 held the lock all the time; what it did before is not its concern.
             (of(BACK, 8), PartKind::Running, 12_000, 30_000),
             (of(BACK, 9), PartKind::Runnable, 30_000, 30_500),
             (of(BACK, 9), PartKind::Running, 30_500, 33_000),
-            (of(FRONT, 2), network(of(BACK, 9), 300), 33_000, 38_000),
+            (
+                of(FRONT, 2),
+                network(of(BACK, 9), FRONT, 300),
+                33_000,
+                38_000
+            ),
             (of(FRONT, 2), PartKind::Runnable, 38_000, 38_200),
             (of(FRONT, 2), PartKind::Running, 38_200, 40_000),
             (of(FRONT, 1), PartKind::Runnable, 40_000, 40_700),
@@ -148,13 +158,65 @@ fn a_path_goes_through_wakers_and_messages() {
         .find(|part| part.thread == of(BACK, 8))
         .expect("the holder");
     assert_eq!(lock.blocks, Some(of(BACK, 9)));
+    // Each part knows its times on its own host, and why its thread is on the path.
+    assert_eq!(lock.own_ns, Some([OFFSET_NS + 12_000, OFFSET_NS + 30_000]));
+    let chain: Vec<_> = path
+        .chain(lock)
+        .into_iter()
+        .map(|link| path.links[link])
+        .map(|link| (link.waiter, link.thread, link.off_ns, link.is_message))
+        .collect();
+    assert_eq!(
+        chain,
+        [
+            (of(FRONT, 1), of(FRONT, 2), 2_500, false),
+            (of(FRONT, 2), of(BACK, 9), 4_000, true),
+            (of(BACK, 9), of(BACK, 8), OFFSET_NS + 12_000, false),
+        ]
+    );
+    assert!(path.chain(found.last().expect("parts")).is_empty());
+}
+
+/// A front end asks two back ends at once, and reads the answer of the slow one first.
+#[test]
+fn without_the_slow_one_it_would_wait_for_the_other() {
+    let answer = |id: u32, sent_ns, received_ns| {
+        let (mut rows, mut edge) =
+            message(side(FRONT, id, sent_ns), side(FRONT, 1, received_ns), 1);
+        rows.iter_mut()
+            .for_each(|row| row.connection = u64::from(id));
+        (edge.from.connection, edge.to.connection) = (u64::from(id), u64::from(id));
+        (rows, edge)
+    };
+    let (slow, quick) = (answer(2, 9_000, 9_300), answer(3, 4_000, 9_400));
+    let waits = [wait(FRONT, 1, (1_000, 9_100, 9_200), None)];
+    let messages = [slow.0, quick.0].concat();
+    let paths = Paths::new(&waits, &messages, &[slow.1, quick.1]);
+    let path = paths.critical(&side(FRONT, 1, 500), &side(FRONT, 1, 10_000), |_| None);
+    assert_sums(&path.parts, 500, 10_000);
+    assert_eq!(path.links.len(), 1);
+    assert_eq!(path.links[0].slack_ns, 9_100 - 4_000);
+    // The slow one's 8 us are on the path, but the quick one's answer came only after 3 us.
+    let is_slow = |at: usize| path.parts[at].thread == of(FRONT, 2);
+    let length = |at: usize| path.parts[at].end_ns - path.parts[at].begin_ns;
+    let all: u64 = (0..path.parts.len())
+        .filter(|at| is_slow(*at))
+        .map(length)
+        .sum();
+    assert_eq!(all, 8_000);
+    let without = |at| if is_slow(at) { length(at) } else { 0 };
+    assert_eq!(path.saved_ns(without), 5_100);
+    // Half of it hides nothing of the other.
+    assert_eq!(path.saved_ns(|at| without(at) / 2), 4_000);
+    assert_eq!(path.saved_ns(length), 9_500 - 8_000 + 5_100);
 }
 
 #[test]
 fn without_clocks_a_path_stays_on_its_host() {
     let (waits, messages, edges) = story();
     let paths = Paths::new(&waits, &messages, &edges);
-    let found = paths.critical(&side(FRONT, 1, 1_000), &side(FRONT, 1, 42_000), |_| None);
+    let path = paths.critical(&side(FRONT, 1, 1_000), &side(FRONT, 1, 42_000), |_| None);
+    let found = path.parts;
     assert!(found.iter().all(|part| part.thread.host == HostId(FRONT)));
     let blocked = found
         .iter()
@@ -170,8 +232,9 @@ fn threads_that_wait_for_each_other_end_the_path() {
         wait(FRONT, 1, (10, 50, 50), Some(2)),
         wait(FRONT, 2, (10, 50, 50), Some(1)),
     ];
-    let found =
-        Paths::new(&waits, &[], &[]).critical(&side(FRONT, 1, 5), &side(FRONT, 1, 60), |_| None);
+    let paths = Paths::new(&waits, &[], &[]);
+    let path = paths.critical(&side(FRONT, 1, 5), &side(FRONT, 1, 60), |_| None);
+    let found = path.parts;
     assert_sums(&found, 5, 60);
     assert!(
         found
@@ -179,7 +242,7 @@ fn threads_that_wait_for_each_other_end_the_path() {
             .any(|part| part.kind == PartKind::Blocked && part.thread == of(FRONT, 2))
     );
     let nothing = Paths::default().critical(&side(FRONT, 1, 60), &side(FRONT, 1, 5), |_| None);
-    assert!(nothing.is_empty());
+    assert!(nothing.parts.is_empty());
 }
 
 /// Parts follow each other without a gap from the begin to the end.
@@ -224,12 +287,24 @@ proptest! {
         });
         let paths = Paths::new(&rows, &calls, &edges);
         for id in 0..4 {
-            let found = paths.critical(&side(0, 1, begin_ns), &side(0, id, end_ns), placed);
+            let path = paths.critical(&side(0, 1, begin_ns), &side(0, id, end_ns), placed);
+            let found = &path.parts;
             if begin_ns < end_ns {
-                assert_sums(&found, begin_ns, end_ns);
+                assert_sums(found, begin_ns, end_ns);
             } else {
                 prop_assert!(found.is_empty());
             }
+            for part in found {
+                let chain = path.chain(part);
+                prop_assert!(chain.is_sorted());
+                let last = chain.last().map(|&link| path.links[link].thread);
+                prop_assert_eq!(last, part.link.map(|_| part.thread));
+            }
+            // Nothing is saved of nothing, and never more than is removed.
+            prop_assert_eq!(path.saved_ns(|_| 0), 0);
+            let removed = |at: usize| (found[at].end_ns - found[at].begin_ns) / 2;
+            let all: u64 = (0..found.len()).map(removed).sum();
+            prop_assert!(path.saved_ns(removed) <= all);
         }
     }
 }

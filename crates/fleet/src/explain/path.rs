@@ -1,7 +1,7 @@
 //! What one request's time went into.
 
 use luc_events::Cause;
-use luc_fleet_core::{Exchange, Messages, Part, PartKind, Paths};
+use luc_fleet_core::{Exchange, Part, PartKind, Paths};
 use serde::Serialize;
 
 use crate::clocks::Home;
@@ -39,43 +39,31 @@ pub struct PathPart {
 pub(super) fn report(
     joined: &Joined,
     home: &Home<'_>,
-    messages: &Messages,
+    paths: &Paths,
     exchange: &Exchange,
 ) -> Vec<PathPart> {
     let Some(answer) = exchange.answer else {
         return Vec::new();
     };
-    let rows = &joined.rows;
-    let paths = Paths::new(&rows.waits, &rows.messages, &messages.edges);
-    let parts = paths.critical(&exchange.asked, &answer.last, |event| home.place(event));
+    let path = paths.critical(&exchange.asked, &answer.last, |event| home.place(event));
     let begin_ns = exchange.asked.at_ns;
-    let part = |part: &Part| report_part(joined, home, begin_ns, part);
-    parts.iter().map(part).collect()
+    let part = |part: &Part| report_part(joined, begin_ns, part);
+    path.parts.iter().map(part).collect()
 }
 
-fn report_part(joined: &Joined, home: &Home<'_>, begin_ns: u64, part: &Part) -> PathPart {
+fn report_part(joined: &Joined, begin_ns: u64, part: &Part) -> PathPart {
     let host = joined.host(part.thread.host);
     let thread = part.thread.thread;
-    let away_ns = |at_ns| {
-        if part.thread.host == home.host() {
-            Some(at_ns)
-        } else {
-            home.away_ns(part.thread.host, at_ns)
-        }
-    };
-    let away_ns = away_ns(part.begin_ns).zip(away_ns(part.end_ns));
-    let brief_waits_ns = away_ns
+    let brief_waits_ns = part
+        .own_ns
         .filter(|_| part.kind == PartKind::Running)
-        .and_then(|(begin_ns, end_ns)| host.waits().brief_ns(thread.id, begin_ns, end_ns));
-    let cause =
-        away_ns
-            .filter(|_| part.kind == PartKind::Blocked)
-            .and_then(|(begin_ns, end_ns)| {
-                // The clocks of hosts leave the ends a little open, but not the middle.
-                host.waits().cause(thread.id, begin_ns.midpoint(end_ns))
-            });
+        .and_then(|[begin_ns, end_ns]| host.waits().brief_ns(thread.id, begin_ns, end_ns));
+    let cause = part
+        .wait_off_ns
+        .filter(|_| part.kind == PartKind::Blocked)
+        .and_then(|off_ns| host.waits().cause(thread.id, off_ns));
     let (from, is_between_hosts, error_ns) = match part.kind {
-        PartKind::Network { from, error_ns } => {
+        PartKind::Network { from, error_ns, .. } => {
             let sender = joined.host(from.host);
             let text = format!("{} on {}", sender.thread_name(from.thread), sender.name);
             (Some(text), from.host != part.thread.host, error_ns)

@@ -57,6 +57,11 @@ impl Ranking {
         Self(tops)
     }
 
+    /// All of them, the slowest first.
+    pub(super) fn all(&self) -> &[Top] {
+        &self.0
+    }
+
     /// The request of this number.
     pub(super) fn get(&self, number: usize) -> Result<&Top, FleetError> {
         let found = number.checked_sub(1).and_then(|at| self.0.get(at));

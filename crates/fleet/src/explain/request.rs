@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use luc_fleet_core::{Event, Exchange, Forest, Messages, Requests, Side};
+use luc_fleet_core::{Event, Exchange, Forest, Paths, Requests, Side};
 use serde::Serialize;
 
 use super::path::{self, PathPart};
@@ -74,7 +74,7 @@ impl Actor {
 pub(super) fn report(
     joined: &Joined,
     requests: &Requests,
-    messages: &Messages,
+    paths: &Paths,
     top: &Top,
 ) -> Result<RequestReport, FleetError> {
     let parents = requests.parents()?;
@@ -106,7 +106,7 @@ pub(super) fn report(
     Ok(RequestReport {
         request: top.ranked.clone(),
         calls: tree.calls,
-        path: path::report(joined, &home, messages, &top.exchange),
+        path: path::report(joined, &home, paths, &top.exchange),
     })
 }
 

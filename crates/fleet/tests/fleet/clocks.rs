@@ -2,7 +2,7 @@
 
 use luc_fleet::fit::PairReport;
 use luc_fleet::text::Text;
-use luc_fleet::{Joined, explain, fit};
+use luc_fleet::{Joined, Wanted, explain, fit};
 
 use crate::planted::{BEGIN_NS, Clock, Connected, host, talk};
 
@@ -113,7 +113,7 @@ fn one_direction_gives_one_bound() {
         text.contains("at most") && text.contains("100.0 % of the time"),
         "{text}"
     );
-    explain(&joined, None).expect("explained");
+    explain(&joined, Wanted::default()).expect("explained");
 }
 
 /// Around a circle of hosts the offsets must sum to nothing. Here one pair's packets tell of another clock.
@@ -146,6 +146,6 @@ fn a_contradiction_among_three_is_said() {
         text.contains("times between hosts are not known: around"),
         "{text}"
     );
-    let explained = explain(&joined, None).expect("explained");
+    let explained = explain(&joined, Wanted::default()).expect("explained");
     assert_eq!(explained.contradiction, found.contradiction);
 }

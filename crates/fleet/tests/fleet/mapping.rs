@@ -3,7 +3,7 @@
 use luc_events::codes::{Flow, Sequences};
 use luc_events::tables::Lost;
 use luc_fleet::text::Text;
-use luc_fleet::{Explanation, Joined, Recorded, explain, fit};
+use luc_fleet::{Explanation, Joined, Recorded, Wanted, explain, fit};
 
 use crate::planted::{BEGIN_NS, Clock, Connected, host, message, talk};
 
@@ -40,7 +40,11 @@ fn asked(base: [u64; 2]) -> [Recorded; 2] {
 }
 
 fn explained(hosts: [Recorded; 2]) -> Explanation {
-    explain(&Joined::new(hosts.to_vec()).expect("joined"), None).expect("explained")
+    explain(
+        &Joined::new(hosts.to_vec()).expect("joined"),
+        Wanted::default(),
+    )
+    .expect("explained")
 }
 
 fn check(found: &Explanation) {

@@ -6,7 +6,7 @@ use luc_events::tables::{
 };
 use luc_events::{Cause, ConnectionId, Pid, Tgid};
 use luc_fleet::text::Text;
-use luc_fleet::{Joined, Recorded, Who, explain, fit, why};
+use luc_fleet::{Joined, Recorded, Wanted, Who, explain, fit, why};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -241,8 +241,8 @@ proptest! {
             prop_assert!(!text.contains(ESCAPE));
             serde_json::to_string(&found).expect("JSON");
         }
-        for number in [None, Some(request)] {
-            let Ok(found) = explain(&joined, number) else {
+        for request in [None, Some(request)] {
+            let Ok(found) = explain(&joined, Wanted { request, rows: true }) else {
                 continue;
             };
             let text = Text { what: &found, colours: false }.to_string();
@@ -252,6 +252,15 @@ proptest! {
                 let sum: u64 = request.path.iter().map(|part| part.time_ns).sum();
                 prop_assert_eq!(sum, request.request.time_ns);
             }
+            for findings in &found.findings {
+                // All of the slowest requests' time is in some finding.
+                let sum = findings.findings.iter().map(|one| u128::from(one.time_ns)).sum::<u128>();
+                prop_assert!(sum >= u128::from(findings.slowest.time_ns));
+                let is_cut = findings.slowest.time_ns == u64::MAX;
+                prop_assert!(is_cut || sum == u128::from(findings.slowest.time_ns));
+            }
+            let rows = found.rows.as_ref().expect("they are wanted");
+            prop_assert_eq!(rows.edges.len() as u64, found.messages.edges);
         }
     }
 }

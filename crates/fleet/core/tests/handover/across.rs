@@ -140,7 +140,7 @@ fn critical_paths_find_the_slow_back_end() {
             else {
                 continue;
             };
-            let parts = paths.critical(&exchange.asked, &answer.last, place);
+            let parts = paths.critical(&exchange.asked, &answer.last, place).parts;
             let mut by_host: BTreeMap<u32, u64> = BTreeMap::new();
             let mut reached_ns = exchange.asked.at_ns;
             for part in &parts {
@@ -148,7 +148,7 @@ fn critical_paths_find_the_slow_back_end() {
                 assert_ne!(part.kind, PartKind::Contradictory);
                 reached_ns = part.end_ns;
                 *by_host.entry(part.thread.host.0).or_default() += part.end_ns - part.begin_ns;
-                if let PartKind::Network { from, error_ns } = part.kind {
+                if let PartKind::Network { from, error_ns, .. } = part.kind {
                     assert!(
                         part.thread.host == from.host
                             || error_ns.is_some_and(|error| error <= 2000)

@@ -1,0 +1,292 @@
+//! What threads did for which request: their effects.
+
+use std::collections::HashMap;
+
+use super::Paths;
+use crate::requests::Requests;
+use crate::rows::ThreadId;
+
+/// When each thread had an effect on a request: it wrote the answer, or ended the wait of the thread that had the
+/// request. What it did before, since its effect on another request, it did for this one or for nobody.
+#[derive(Debug, Clone, Default)]
+pub struct Effects {
+    /// In the order of time.
+    of: HashMap<ThreadId, Vec<(u64, usize)>>,
+    /// Who read each request, and when.
+    readers: Vec<(ThreadId, u64)>,
+    /// What threads have read.
+    owed: HashMap<ThreadId, Owed>,
+}
+
+impl Effects {
+    /// Of all threads. A wake-up by a message is no effect: the message is.
+    #[must_use]
+    pub fn new(requests: &Requests, paths: &Paths) -> Self {
+        let mut effects = Self::default();
+        let mut owed: HashMap<ThreadId, Owed> = HashMap::new();
+        for (number, incoming) in requests.incoming.iter().enumerate() {
+            let exchange = &incoming.exchange;
+            let asked = exchange.asked;
+            let reader = ThreadId {
+                host: asked.host,
+                thread: asked.thread,
+            };
+            let until_ns = exchange.sure_until_ns;
+            effects.readers.push((reader, asked.at_ns));
+            owed.entry(reader)
+                .or_default()
+                .add(asked.at_ns, until_ns, number);
+            for side in exchange.answer.iter().flat_map(|one| [one.first, one.last]) {
+                let thread = ThreadId {
+                    host: side.host,
+                    thread: side.thread,
+                };
+                effects.add(thread, side.at_ns, number);
+            }
+        }
+        owed.values_mut().for_each(Owed::sort);
+        for (thread, waits) in &paths.waits {
+            let Some(owed) = owed.get(thread) else {
+                continue;
+            };
+            for wait in waits {
+                let (Some(woken_ns), Some(waker)) = (wait.woken_ns, wait.waker) else {
+                    continue;
+                };
+                let Some(number) = owed.only(woken_ns) else {
+                    continue;
+                };
+                if matches!(paths.sender(*thread, wait), Ok(None)) {
+                    let waker = ThreadId {
+                        host: thread.host,
+                        thread: waker,
+                    };
+                    effects.add(waker, woken_ns, number);
+                }
+            }
+        }
+        for effects in effects.of.values_mut() {
+            effects.sort_unstable();
+            effects.dedup();
+        }
+        effects.owed = owed;
+        effects
+    }
+
+    fn add(&mut self, thread: ThreadId, at_ns: u64, number: usize) {
+        self.of.entry(thread).or_default().push((at_ns, number));
+    }
+
+    /// The number of the request that a thread had an effect on at this time.
+    #[must_use]
+    pub fn request_at(&self, thread: ThreadId, at_ns: u64) -> Option<usize> {
+        let effects = self.of.get(&thread)?;
+        let first = effects.partition_point(|(effect_ns, _)| *effect_ns < at_ns);
+        let &(effect_ns, number) = effects.get(first)?;
+        (effect_ns == at_ns).then_some(number)
+    }
+
+    /// When a thread that had an effect at this time had its last effect on another request before it worked for this one;
+    /// `None`: it had none, or it is not known for which request it had the one at this time.
+    ///
+    /// A thread that has read the request itself works for it since then. One that has read another one, and not answered
+    /// it, is no worker that takes requests from others: it may have held a lock.
+    #[must_use]
+    pub fn on_another_before(&self, thread: ThreadId, at_ns: u64) -> Option<u64> {
+        let number = self.request_at(thread, at_ns)?;
+        let effects = self.of.get(&thread)?;
+        let is_before = |effect_ns: u64| match self.readers.get(number) {
+            Some(&(reader, asked_ns)) if reader == thread => effect_ns <= asked_ns,
+            _ => effect_ns < at_ns,
+        };
+        let is_reader = self.readers.get(number).is_some_and(|one| one.0 == thread);
+        let owes = |owed: &Owed| owed.open_at(at_ns).next().is_some();
+        if !is_reader && self.owed.get(&thread).is_some_and(owes) {
+            return None;
+        }
+        let first = effects.partition_point(|(effect_ns, _)| is_before(*effect_ns));
+        let mut others = effects[..first].iter().rev();
+        let found = others.find(|(_, other)| *other != number);
+        found.map(|(effect_ns, _)| *effect_ns)
+    }
+}
+
+/// The requests that a thread has read: from when to when they are open.
+#[derive(Debug, Clone, Default)]
+struct Owed {
+    /// By when they were read.
+    open: Vec<(u64, u64, usize)>,
+    /// The latest end of those up to each place.
+    latest_ns: Vec<u64>,
+}
+
+impl Owed {
+    fn add(&mut self, asked_ns: u64, until_ns: u64, number: usize) {
+        self.open.push((asked_ns, until_ns, number));
+    }
+
+    fn sort(&mut self) {
+        self.open.sort_unstable();
+        let mut latest_ns = 0;
+        self.latest_ns = self
+            .open
+            .iter()
+            .map(|(_, until_ns, _)| {
+                latest_ns = latest_ns.max(*until_ns);
+                latest_ns
+            })
+            .collect();
+    }
+
+    /// The only request that is open at a time.
+    fn only(&self, at_ns: u64) -> Option<usize> {
+        let mut open = self.open_at(at_ns);
+        let found = open.next()?;
+        open.next().is_none().then_some(found)
+    }
+
+    /// The requests that are open at a time.
+    fn open_at(&self, at_ns: u64) -> impl Iterator<Item = usize> {
+        let end = self
+            .open
+            .partition_point(|(asked_ns, ..)| *asked_ns <= at_ns);
+        let places = (0..end).rev();
+        let places = places.take_while(move |&place| at_ns <= self.latest_ns[place]);
+        let open = places.map(|place| self.open[place]);
+        let open = open.filter(move |(_, until_ns, _)| at_ns <= *until_ns);
+        open.map(|(_, _, number)| number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::HostId;
+    use crate::messages::Side;
+    use crate::requests::{Answer, Exchange, Incoming};
+    use crate::rows::{EndId, Thread, Wait};
+
+    fn thread(id: u32) -> Thread {
+        Thread { id, start_ns: 0 }
+    }
+
+    fn side(id: u32, at_ns: u64) -> Side {
+        Side {
+            host: HostId(0),
+            thread: thread(id),
+            process: 1,
+            at_ns,
+        }
+    }
+
+    /// A request that a thread reads, and that it answers.
+    fn incoming(id: u32, asked_ns: u64, answered_ns: u64) -> Incoming {
+        let answer = side(id, answered_ns);
+        Incoming {
+            exchange: Exchange {
+                end: EndId {
+                    host: HostId(0),
+                    connection: u64::from(id),
+                },
+                asked: side(id, asked_ns),
+                first_byte: 0,
+                bytes: 1,
+                answer: Some(Answer {
+                    first: answer,
+                    last: answer,
+                }),
+                token: None,
+                sure_until_ns: answered_ns,
+                is_of_several: false,
+            },
+            from: None,
+        }
+    }
+
+    fn wait(id: u32, off_ns: u64, woken_ns: u64, waker: u32) -> Wait {
+        Wait {
+            host: HostId(0),
+            thread: thread(id),
+            off_ns,
+            woken_ns: Some(woken_ns),
+            on_ns: woken_ns + 1,
+            waker: Some(thread(waker)),
+        }
+    }
+
+    #[test]
+    fn a_worker_worked_for_another_request_until_its_last_effect() {
+        // Worker 9 gives thread 1 its result at 50, and then works for thread 2, whose request is open since 15.
+        let requests = Requests {
+            incoming: vec![incoming(1, 10, 60), incoming(2, 15, 95)],
+            ..Requests::default()
+        };
+        let waits = [
+            wait(1, 11, 50, 9),
+            wait(2, 16, 70, 9),
+            wait(2, 72, 80, 9),
+            // Thread 3 has no request.
+            wait(3, 5, 75, 9),
+        ];
+        let paths = Paths::new(&waits, &[], &[]);
+        let effects = Effects::new(&requests, &paths);
+        let before = |id: u32, at_ns| {
+            let host = HostId(0);
+            let thread = thread(id);
+            effects.on_another_before(ThreadId { host, thread }, at_ns)
+        };
+        let worker = ThreadId {
+            host: HostId(0),
+            thread: thread(9),
+        };
+        assert_eq!(effects.request_at(worker, 50), Some(0));
+        assert_eq!(effects.request_at(worker, 51), None);
+        assert_eq!(before(9, 70), Some(50));
+        assert_eq!(before(9, 80), Some(50));
+        assert_eq!(before(9, 50), None);
+        // It had no effect then, as far as is known.
+        assert_eq!(before(9, 75), None);
+        // Thread 1 has only answered its own request.
+        assert_eq!(before(1, 60), None);
+    }
+
+    #[test]
+    fn who_has_read_a_request_works_for_it_since_then() {
+        // Thread 1 answers its first request at 30 and reads another one at 40. It gives a lock to thread 2, whose request
+        // is open, at 50.
+        let requests = Requests {
+            incoming: vec![
+                incoming(1, 10, 30),
+                incoming(1, 40, 60),
+                incoming(2, 15, 95),
+            ],
+            ..Requests::default()
+        };
+        let paths = Paths::new(&[wait(2, 16, 50, 1)], &[], &[]);
+        let effects = Effects::new(&requests, &paths);
+        let thread = ThreadId {
+            host: HostId(0),
+            thread: thread(1),
+        };
+        // What it did for thread 2 was after it had read its own.
+        assert_eq!(effects.on_another_before(thread, 60), Some(30));
+        // It is no worker of thread 2.
+        assert_eq!(effects.on_another_before(thread, 50), None);
+    }
+
+    #[test]
+    fn of_several_open_requests_none_is_meant() {
+        let requests = Requests {
+            incoming: vec![incoming(1, 10, 60), incoming(1, 12, 90), incoming(2, 5, 30)],
+            ..Requests::default()
+        };
+        let waits = [wait(2, 6, 20, 9), wait(1, 13, 50, 9), wait(1, 61, 70, 9)];
+        let effects = Effects::new(&requests, &Paths::new(&waits, &[], &[]));
+        let thread = ThreadId {
+            host: HostId(0),
+            thread: thread(9),
+        };
+        assert_eq!(effects.on_another_before(thread, 50), None);
+        assert_eq!(effects.on_another_before(thread, 70), Some(20));
+    }
+}

@@ -1,0 +1,103 @@
+//! What a request's time can go into.
+
+use luc_events::Cause;
+
+/// What a thread did, or what it waited for, while a request waited for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    /// It ran, or kept others from running.
+    Computes,
+    /// It worked for other requests before.
+    Queue,
+    /// It was in fsync or a like call.
+    Fsync,
+    /// It waited for a journal outside of such a call.
+    Journal,
+    /// For a storage device.
+    Storage,
+    /// For memory.
+    Memory,
+    /// For a lock; of user space, or of the kernel.
+    Lock,
+    /// For a time to pass.
+    Timer,
+    /// For input, from somebody in no trace.
+    Input,
+    /// Its cgroup was frozen.
+    Frozen,
+    /// A message was on its way to it.
+    Network,
+    /// It could run, but no thread of the trace had its processor.
+    NoProcessor,
+    /// For something else.
+    Other,
+    /// Rows contradict each other.
+    Contradictory,
+}
+
+impl Kind {
+    /// Of a wait; `None`: the trace does not say why it was.
+    pub(super) fn of(cause: Option<Cause>) -> Self {
+        match cause {
+            None | Some(Cause::Other | Cause::Preempted) => Self::Other,
+            Some(
+                Cause::CommitWait
+                | Cause::ShadowBuffer
+                | Cause::TransactionLocked
+                | Cause::Checkpoint
+                | Cause::FastCommit
+                | Cause::Updates,
+            ) => Self::Journal,
+            Some(Cause::DataWriteback | Cause::Device | Cause::Flush) => Self::Storage,
+            Some(Cause::DirtyThrottle | Cause::PageFault) => Self::Memory,
+            Some(Cause::InodeLock | Cause::DirectoryLock | Cause::KernelLock | Cause::Futex) => {
+                Self::Lock
+            }
+            Some(Cause::Sleep) => Self::Timer,
+            Some(Cause::Poll | Cause::PipeSocket) => Self::Input,
+            Some(Cause::Frozen) => Self::Frozen,
+        }
+    }
+
+    /// As `--json` has it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Computes => "computes",
+            Self::Queue => "queue",
+            Self::Fsync => "fsync",
+            Self::Journal => "journal",
+            Self::Storage => "storage",
+            Self::Memory => "memory",
+            Self::Lock => "lock",
+            Self::Timer => "timer",
+            Self::Input => "input",
+            Self::Frozen => "frozen",
+            Self::Network => "network",
+            Self::NoProcessor => "no_processor",
+            Self::Other => "other",
+            Self::Contradictory => "contradictory",
+        }
+    }
+
+    /// In words, after who it is of.
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Self::Computes => "computes",
+            Self::Queue => "works for other requests first",
+            Self::Fsync => "waits until its data are safe (fsync)",
+            Self::Journal => "waits for the journal",
+            Self::Storage => "waits for the storage device",
+            Self::Memory => "waits for memory",
+            Self::Lock => "waits for a lock",
+            Self::Timer => "sleeps",
+            Self::Input => "waits for somebody who is in no trace",
+            Self::Frozen => "is frozen",
+            Self::Network => "gets its messages late",
+            Self::NoProcessor => {
+                "could run, but no thread of the trace has its processor: a limit, or somebody who is not recorded"
+            }
+            Self::Other => "waits",
+            Self::Contradictory => "has rows that contradict each other",
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Why the slowest requests are slow, of troubles that are planted in rows.
+
+use luc_events::codes::Flow;
+use luc_events::tables::{Sync, Task, Wait};
+use luc_events::{Cause, Pid, Tgid};
+use luc_fleet::explain::{Finding, Findings};
+use luc_fleet::text::Text;
+use luc_fleet::{Explanation, Joined, Recorded, Wanted, explain};
+
+use crate::planted::{BEGIN_NS, Clock, host, message, talk};
+
+const CLOCK: Clock = Clock {
+    offset_ns: 0,
+    drift_ppb: 0,
+    ntp_ppb: 0,
+    jump: None,
+};
+/// Requests, of which one in ten is slow.
+const REQUESTS: i64 = 100;
+
+fn wait(thread: u32, [off_ns, woken_ns, on_ns]: [u64; 3], cause: Cause, waker: u32) -> Wait {
+    Wait {
+        thread: Pid(thread),
+        process: Tgid(7),
+        off_ns,
+        woken_ns,
+        on_ns,
+        cause,
+        waker: Pid(waker),
+        ..Wait::default()
+    }
+}
+
+/// A client asks a server. Each request takes the server 2 ms, a slow one as much more as `trouble` makes of it, which
+/// gets a time in us from when the server has read the request.
+fn served(trouble: impl Fn(&mut Recorded, &dyn Fn(u64) -> u64), slow_us: u64) -> [Recorded; 2] {
+    let (mut client, mut server) = (host("client", &CLOCK, 4), host("server", &CLOCK, 4));
+    talk([&mut client, &mut server], [&CLOCK, &CLOCK], 1, 4);
+    let mut read_ns = CLOCK.monotonic_ns(BEGIN_NS + 400_000_000);
+    for number in 0..REQUESTS {
+        let asked_ns = CLOCK.monotonic_ns(BEGIN_NS + 500_000_000 + number * 30_000_000);
+        let is_slow = number % 10 == 3;
+        let at = |us: u64| asked_ns + 100_000 + us * 1_000;
+        let idle = [read_ns, at(0) - 20_000, at(0) - 10_000];
+        server.waits.push(wait(7, idle, Cause::PipeSocket, 0));
+        if is_slow {
+            trouble(&mut server, &|us| at(1_000 + us));
+        }
+        let sent_ns = at(2_000 + if is_slow { slow_us } else { 0 });
+        let back_ns = sent_ns + 100_000;
+        let asleep = [asked_ns + 5_000, back_ns - 20_000, back_ns - 10_000];
+        client.waits.push(wait(7, asleep, Cause::PipeSocket, 0));
+        let first = |bytes: u64| number as u64 * bytes;
+        let row = |at_ns, flow, bytes: u64| message(1, at_ns, flow, first(bytes), bytes);
+        let asked = row(asked_ns, Flow::Sent, 40);
+        client
+            .messages
+            .extend([asked, row(back_ns, Flow::Received, 90)]);
+        let read = row(at(0), Flow::Received, 40);
+        server.messages.extend([read, row(sent_ns, Flow::Sent, 90)]);
+        read_ns = sent_ns + 50_000;
+    }
+    server.waits.sort_by_key(|wait| wait.on_ns);
+    [client, server]
+}
+
+fn explained(hosts: [Recorded; 2]) -> Explanation {
+    explain(
+        &Joined::new(hosts.to_vec()).expect("joined"),
+        Wanted::default(),
+    )
+    .expect("explained")
+}
+
+/// The first finding of the only address, whose shares sum to all of the slowest requests' time.
+fn first(found: &Explanation) -> (&Findings, &Finding) {
+    let [findings] = &found.findings[..] else {
+        panic!("{:?}", found.findings);
+    };
+    assert_eq!(
+        (findings.address.as_str(), findings.requests),
+        ("10.0.0.2:80", REQUESTS as u64)
+    );
+    assert_eq!(findings.slowest.requests, 10);
+    let all_ns: u64 = findings.findings.iter().map(|one| one.time_ns).sum();
+    assert_eq!(all_ns, findings.slowest.time_ns);
+    let first = &findings.findings[0];
+    assert!(first.share_low <= first.share && first.share <= first.share_high);
+    let text = Text {
+        what: found,
+        colours: false,
+    };
+    assert!(text.to_string().contains(&first.text), "{text}");
+    (findings, first)
+}
+
+#[test]
+fn a_device_is_named_and_not_the_thread_that_was_interrupted() {
+    let read = |server: &mut Recorded, at: &dyn Fn(u64) -> u64| {
+        let times = [at(0), at(10_000), at(10_010)];
+        server.waits.push(wait(7, times, Cause::Device, 9));
+    };
+    let found = explained(served(read, 10_010));
+    let (findings, first) = first(&found);
+    assert_eq!((first.kind, first.cause), ("storage", Some("device")));
+    let who = &first.who;
+    assert_eq!(
+        (who.host.as_str(), who.name.as_str()),
+        ("server", "serverd")
+    );
+    assert_eq!((who.process_id, who.thread), (Some(7), Some(7)));
+    assert_eq!(who.service.as_deref(), Some("10.0.0.2:80"));
+    // The clocks of two hosts are known to a few ns at best.
+    assert!(first.time_ns.abs_diff(100_000_000) < 100_000, "{first:?}");
+    assert_eq!(first.usual_time_ns, 0);
+    assert_eq!(first.saved_ns, first.time_ns);
+    assert!((first.share - 10.0 / 12.21).abs() < 0.02, "{first:?}");
+    assert_eq!(findings.usual.requests, 10);
+}
+
+/// The server waits for a lock, whose holder waits for its fsync, and that for the journal's thread.
+#[test]
+fn who_holds_a_lock_is_named_with_what_it_waits_for() {
+    let lock = |server: &mut Recorded, at: &dyn Fn(u64) -> u64| {
+        let process = |thread, process, comm: &str| Task {
+            thread: Pid(thread),
+            process: Tgid(process),
+            comm: comm.to_owned(),
+            start_ns: 1,
+            ..Task::default()
+        };
+        server.tasks.push(process(8, 7, "indexer 1"));
+        server.tasks.push(process(5, 5, "jbd2/vda-8"));
+        server.waits.extend([
+            wait(8, [at(500), at(9_000), at(9_010)], Cause::CommitWait, 5),
+            wait(5, [at(600), at(8_900), at(8_910)], Cause::Device, 7),
+            wait(7, [at(0), at(10_000), at(10_010)], Cause::Futex, 8),
+        ]);
+        server.syncs.push(Sync {
+            thread: Pid(8),
+            enter_ns: at(400),
+            exit_ns: at(9_500),
+            ..Sync::default()
+        });
+    };
+    let found = explained(served(lock, 10_010));
+    let (_, first) = first(&found);
+    assert_eq!((first.kind, first.cause), ("fsync", Some("commit_wait")));
+    assert_eq!(
+        (first.who.name.as_str(), first.who.thread),
+        ("indexer", Some(8))
+    );
+    let waiter = first.waiter.as_ref().expect("somebody waits");
+    assert_eq!(
+        (waiter.name.as_str(), waiter.cause),
+        ("serverd", Some("futex"))
+    );
+    assert!(
+        first.text.contains("indexer waits until its data are safe"),
+        "{}",
+        first.text
+    );
+}
+
+/// A thread waits for the only processor.
+#[test]
+fn who_kept_a_thread_from_its_processor_is_named_or_not_known() {
+    let starve = |is_busy: bool| {
+        move |server: &mut Recorded, at: &dyn Fn(u64) -> u64| {
+            server.trace.processors = 1;
+            server.tasks.push(Task {
+                thread: Pid(20),
+                process: Tgid(19),
+                comm: "compiler".to_owned(),
+                start_ns: 1,
+                ..Task::default()
+            });
+            server
+                .waits
+                .push(wait(7, [at(0), 0, at(10_010)], Cause::Preempted, 0));
+            if is_busy {
+                server.waits.extend([
+                    wait(20, [at(0) - 9_000, at(0) - 2_000, at(0)], Cause::Sleep, 0),
+                    wait(20, [at(10_010), at(10_020), at(10_030)], Cause::Sleep, 0),
+                ]);
+            }
+        }
+    };
+    let found = explained(served(starve(true), 10_010));
+    let (_, busy) = first(&found);
+    assert_eq!(
+        (busy.kind, busy.who.name.as_str()),
+        ("computes", "compiler")
+    );
+    assert_eq!((busy.who.process_id, busy.who.thread), (Some(19), Some(20)));
+    assert_eq!(busy.kept_others_ns, busy.time_ns);
+    let found = explained(served(starve(false), 10_010));
+    let (_, idle) = first(&found);
+    assert_eq!(
+        (idle.kind, idle.who.name.as_str()),
+        ("no_processor", "serverd")
+    );
+}
