@@ -15,6 +15,7 @@ mod engine;
 mod faults;
 mod fleet_clocks;
 mod fleet_cost;
+mod fleet_truth;
 mod kills;
 pub mod loaded;
 pub mod measured;

@@ -6,8 +6,9 @@ use luc_evaluate_throttle as throttle;
 use super::harness::Harness;
 use super::plans::{Planned, planned};
 use super::{
-    EvaluateError, analysis, call_cost, coverage, engine, faults, fleet_clocks, fleet_cost, kills,
-    personalities, powercut, prediction, recording, safety, services, sigkill, sweep_kills, truth,
+    EvaluateError, analysis, call_cost, coverage, engine, faults, fleet_clocks, fleet_cost,
+    fleet_truth, kills, personalities, powercut, prediction, recording, safety, services, sigkill,
+    sweep_kills, truth,
 };
 
 /// A part of the evaluation.
@@ -31,7 +32,7 @@ use Made::{Here, Planned as ByPlan};
 
 /// All parts, in the order in which they are run.
 #[rustfmt::skip]
-pub const PARTS: [Part; 38] = [
+pub const PARTS: [Part; 39] = [
     part("metarates", "File creation, with and without the gate", ByPlan(planned!("metarates"))),
     part("varmail", "The mail server on a hard disk", ByPlan(planned!("varmail"))),
     part("head-to-head", "ext4, fast commits and XFS, each with and without the gate", ByPlan(planned!("head-to-head"))),
@@ -64,6 +65,7 @@ pub const PARTS: [Part; 38] = [
     part("coverage", "Whether intervals cover", Here(coverage::run)),
     part("fleet-clocks", "Clocks of hosts related by their messages, simulated", Here(fleet_clocks::run)),
     part("fleet-cost", "What recording the network costs servers and their clients", Here(fleet_cost::run)),
+    part("fleet-truth", "A search service with planted troubles, and what luc fleet says of it", Here(fleet_truth::run)),
     part("kernel-powercut", "Power cuts with luc.ko", Here(safety::powercut::run)),
     part("kernel-cycles", "luc.ko loaded and unloaded under load", Here(safety::cycles::run)),
     part("kernel-stress", "Stress of file systems with luc.ko", Here(safety::stress::run)),

@@ -1,0 +1,220 @@
+//! Part `fleet-truth`: the search twin with a planted trouble is recorded, and `luc fleet explain` judged by what the
+//! twin wrote down about itself.
+
+mod answer;
+mod cause;
+mod edges;
+mod guest;
+mod hosts;
+mod page;
+mod plants;
+mod requests;
+mod tables;
+mod view;
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use luc_claims::report::Page;
+use luc_twin_truth::{Folder, Role, Truth, streams, trees};
+use serde::Serialize;
+use serde_json::json;
+
+use super::error::EvaluateError;
+use super::harness::{Harness, line, missing};
+use super::progress::Progress;
+use answer::Answer;
+use hosts::Clock;
+use plants::{PLANTS, Plant};
+
+/// Seeds of each trouble.
+const SEEDS: usize = 3;
+/// The twin's program, beside this one.
+const TWIN: &str = "luc-twin";
+/// What it says where a kernel cannot do something.
+const UNABLE: &str = "cannot be done here";
+
+/// What a run came to.
+#[derive(Debug, Clone, Serialize)]
+struct Run {
+    plant: &'static str,
+    seed: u64,
+    /// Whether it was made in a guest, as the kernel here cannot plant the trouble.
+    in_guest: bool,
+    /// Why it could not be made there either; the rest is empty then.
+    unable: Option<String>,
+    queries: usize,
+    /// Rows that the recorder lost.
+    lost_rows: u64,
+    /// What is said of the trace as it is, of one host.
+    one_host: Judged,
+    /// What is said of it as the traces of four hosts with clocks of their own.
+    hosts: Judged,
+}
+
+/// What is said of a run, judged.
+#[derive(Debug, Clone, Default, Serialize)]
+struct Judged {
+    edges: edges::Counts,
+    requests: requests::Counts,
+    /// Whether the parts of each path, and the findings, sum to the requests' time.
+    sums: bool,
+    cause: Option<cause::Judgement>,
+}
+
+pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+    let twin = twin(harness)?;
+    let seeds = harness.options.repeats.unwrap_or(SEEDS).max(1) as u64;
+    let wanted = PLANTS
+        .iter()
+        .filter(|plant| harness.options.wants(plant.name));
+    let wanted: Vec<&Plant> = wanted.collect();
+    if wanted.is_empty() {
+        let only = harness.options.only.clone().unwrap_or_default();
+        return Err(EvaluateError::NoCell(only));
+    }
+    let mut progress = Progress::new(harness.part, wanted.len() * seeds as usize);
+    let mut runs = Vec::new();
+    for seed in (0..seeds).map(|seed| harness.options.seed + seed) {
+        for plant in &wanted {
+            let run = once(harness, &twin, plant, seed)?;
+            progress.step(&format!("{} {seed}: {}", plant.name, page::brief(&run)));
+            runs.push(run);
+        }
+    }
+    Ok(page::page(&runs, seeds))
+}
+
+/// The twin's program. `make build` leaves it out.
+fn twin(harness: &Harness) -> Result<PathBuf, EvaluateError> {
+    let program = harness.options.myself.with_file_name(TWIN);
+    if program.is_file() {
+        return Ok(program);
+    }
+    let how = "luc-twin beside luc-evaluate: build it by `scripts/cargo.sh build --release --locked -p luc-twin`";
+    Err(EvaluateError::file("find", how)(ErrorKind::NotFound.into()))
+}
+
+/// Records the twin, and judges what is said of it.
+fn once(harness: &Harness, twin: &Path, plant: &Plant, seed: u64) -> Result<Run, EvaluateError> {
+    let (trace, truth) = (harness.path("trace"), harness.path("truth"));
+    let files = harness.path("files");
+    fs::create_dir_all(&files).map_err(EvaluateError::file("make", &files))?;
+    let words = plant.words(seed, &files);
+    let mut command = harness.luc(&[
+        "record",
+        "--fleet",
+        "--all",
+        "--no-calls",
+        "--quiet",
+        "--out",
+    ]);
+    command
+        .arg(&trace)
+        .arg("--")
+        .arg(twin)
+        .arg("run")
+        .arg(&truth);
+    command.args(&words);
+    let finished = harness.execute(&mut command, &[0, 2])?;
+    let mut run = Run {
+        plant: plant.name,
+        seed,
+        in_guest: false,
+        unable: None,
+        queries: 0,
+        lost_rows: 0,
+        one_host: Judged::default(),
+        hosts: Judged::default(),
+    };
+    if finished.status != 0 {
+        if !finished.said.contains(UNABLE) {
+            return Err(failed(&command, finished.status, finished.said));
+        }
+        remove(&trace)?;
+        remove(&truth)?;
+        run.in_guest = true;
+        run.unable = guest::record(harness, twin, &words, [&trace, &truth])?;
+    }
+    if run.unable.is_none() {
+        judge(harness, plant, &mut run)?;
+    }
+    for folder in [&trace, &truth, &files] {
+        remove(folder)?;
+    }
+    let mut kept = json!(run);
+    kept["command"] = json!(line(&command));
+    harness.keep(kept);
+    Ok(run)
+}
+
+fn judge(harness: &Harness, plant: &Plant, run: &mut Run) -> Result<(), EvaluateError> {
+    let (trace, truth) = (harness.path("trace"), harness.path("truth"));
+    let wrong = |error: String| missing(&format!("the twin's truth ({error})"));
+    let folder = Folder::read(&truth).map_err(|error| wrong(error.to_string()))?;
+    // What is compared with must be whole.
+    streams(&folder).map_err(|error| wrong(error.to_string()))?;
+    run.queries = trees(&folder)
+        .map_err(|error| wrong(error.to_string()))?
+        .len();
+    let answer = explain(harness, &[trace.as_path()])?;
+    run.lost_rows = answer.lost_rows();
+    run.one_host = judged(plant, &folder, &answer, None);
+
+    let unwritten = |error| EvaluateError::Trace(Box::new(error));
+    let clocks = hosts::clocks(&trace, &folder).map_err(unwritten)?;
+    let all = harness.path("hosts");
+    let mut parts = Vec::new();
+    for (host, clock) in folder.processes.iter().zip(&clocks) {
+        let part = all.join(&host.header.host);
+        hosts::write(&trace, &folder, host, *clock, &part).map_err(unwritten)?;
+        parts.push(part);
+    }
+    let parts: Vec<&Path> = parts.iter().map(PathBuf::as_path).collect();
+    let answer = explain(harness, &parts)?;
+    run.hosts = judged(plant, &folder, &answer, Some(&clocks));
+    remove(&all)
+}
+
+/// What `luc fleet explain` says of traces.
+fn explain(harness: &Harness, traces: &[&Path]) -> Result<Answer, EvaluateError> {
+    let mut command = harness.luc(&["fleet", "explain", "--json", "--rows"]);
+    let said = harness.execute(command.args(traces), &[0])?.stdout;
+    serde_json::from_str(&said).map_err(|error| missing(&format!("the answer ({error})")))
+}
+
+/// `clocks` are those of the hosts, if each is one.
+fn judged(plant: &Plant, folder: &Folder, answer: &Answer, clocks: Option<&[Clock]>) -> Judged {
+    Judged {
+        edges: edges::count(folder, &answer.rows, clocks),
+        requests: requests::count(folder, &answer.rows),
+        sums: answer.sums(),
+        cause: plant
+            .kind
+            .map(|kind| cause::judge(kind, folder, answer, clocks.is_some())),
+    }
+}
+
+/// The front end of a run.
+fn front_end(folder: &Folder) -> Option<&Truth> {
+    folder.of(Role::FrontEnd).next()
+}
+
+fn remove(folder: &Path) -> Result<(), EvaluateError> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(EvaluateError::file("remove", folder)(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn failed(command: &Command, status: i32, said: String) -> EvaluateError {
+    EvaluateError::Command {
+        command: line(command),
+        how: format!("exit status: {status}"),
+        said,
+    }
+}

@@ -1,0 +1,190 @@
+//! One kernel's trace as those of several hosts: each has what happened in its network namespace, and a clock of its own.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use luc_events::store::{Reader, Row, StoreError, Writer};
+use luc_events::tables::{
+    BriefWait, ClockSample, Connection, Lost, Message, Packet, Sync, Task, Trace, Wait,
+};
+use luc_events::{ConnectionId, Event, Inode, Pid};
+use luc_twin_truth::{Folder, Truth};
+
+/// How the clocks differ from the kernel's: by so many ns, and so many more each second.
+const CLOCKS: [(i64, i64); 4] = [
+    (0, 0),
+    (86_400_000_000_123, 40_000),
+    (7_000_456, -25_000),
+    (-3_000_789, 10_000),
+];
+
+/// A host's clock.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Clock {
+    offset_ns: i64,
+    drift_ns_per_s: i64,
+    since_ns: u64,
+}
+
+impl Clock {
+    /// That of the host of this place, since a time of the kernel's clock.
+    fn of(place: usize, since_ns: u64) -> Self {
+        let (offset_ns, drift_ns_per_s) = CLOCKS[place % CLOCKS.len()];
+        Self {
+            offset_ns,
+            drift_ns_per_s,
+            since_ns,
+        }
+    }
+
+    /// What it shows when the kernel's shows `at_ns`; 0 stays "not known".
+    pub(super) fn time_ns(&self, at_ns: u64) -> u64 {
+        if at_ns == 0 {
+            return 0;
+        }
+        let since_ns = i128::from(at_ns) - i128::from(self.since_ns);
+        let drift_ns = since_ns * i128::from(self.drift_ns_per_s) / 1_000_000_000;
+        let shown_ns = i128::from(at_ns) + i128::from(self.offset_ns) + drift_ns;
+        u64::try_from(shown_ns).unwrap_or(0)
+    }
+
+    fn set(&self, times_ns: &mut [&mut u64]) {
+        for time_ns in times_ns {
+            **time_ns = self.time_ns(**time_ns);
+        }
+    }
+}
+
+/// The clocks of all hosts, in the order of the folder's processes.
+pub(super) fn clocks(from: &Path, folder: &Folder) -> Result<Vec<Clock>, StoreError> {
+    let since_ns = Reader::open(from)?.trace().start_ns;
+    let places = 0..folder.processes.len();
+    Ok(places.map(|place| Clock::of(place, since_ns)).collect())
+}
+
+/// Writes the trace of a host.
+pub(super) fn write(
+    from: &Path,
+    folder: &Folder,
+    host: &Truth,
+    clock: Clock,
+    to: &Path,
+) -> Result<(), StoreError> {
+    let reader = Reader::open(from)?;
+    let trace = Trace {
+        host: host.header.host.clone(),
+        start_ns: clock.time_ns(reader.trace().start_ns),
+        ..reader.trace().clone()
+    };
+    let begin = Trace {
+        at_ns: trace.start_ns,
+        end_ns: 0,
+        ..trace.clone()
+    };
+    let others: BTreeSet<u32> = folder
+        .processes
+        .iter()
+        .map(|process| process.header.process)
+        .filter(|process| *process != host.header.process)
+        .collect();
+    let mut writer = Writer::create(to, begin)?;
+    network(&reader, &mut writer, host, clock)?;
+    threads(&reader, &mut writer, &others, clock)?;
+    let end_ns = clock.time_ns(reader.trace().end_ns);
+    writer.finish(Trace {
+        at_ns: end_ns,
+        end_ns,
+        ..trace
+    })
+}
+
+/// What went through the host's namespace, and its clocks.
+fn network(
+    reader: &Reader,
+    writer: &mut Writer,
+    host: &Truth,
+    clock: Clock,
+) -> Result<(), StoreError> {
+    let namespace = Inode(host.header.namespace);
+    let mut sockets: BTreeSet<ConnectionId> = BTreeSet::new();
+    copy(reader, writer, |row: &mut Connection| {
+        clock.set(&mut [&mut row.at_ns, &mut row.opened_ns, &mut row.closed_ns]);
+        row.namespace == namespace && {
+            sockets.insert(row.connection);
+            true
+        }
+    })?;
+    copy(reader, writer, |row: &mut Message| {
+        clock.set(&mut [&mut row.at_ns]);
+        sockets.contains(&row.connection)
+    })?;
+    copy(reader, writer, |row: &mut Packet| {
+        clock.set(&mut [&mut row.at_ns]);
+        sockets.contains(&row.connection)
+    })?;
+    copy(reader, writer, |row: &mut ClockSample| {
+        // Both clocks are off by the same, so that their rates stay as NTP has them.
+        let off_ns = clock.time_ns(row.at_ns).wrapping_sub(row.at_ns);
+        row.at_ns = row.at_ns.wrapping_add(off_ns);
+        row.raw_ns = row.raw_ns.wrapping_add(off_ns);
+        true
+    })?;
+    copy(reader, writer, |row: &mut Lost| {
+        clock.set(&mut [&mut row.at_ns]);
+        true
+    })
+}
+
+/// What threads did, but those of other hosts' processes.
+fn threads(
+    reader: &Reader,
+    writer: &mut Writer,
+    others: &BTreeSet<u32>,
+    clock: Clock,
+) -> Result<(), StoreError> {
+    let mut elsewhere: BTreeSet<Pid> = BTreeSet::new();
+    copy(reader, writer, |row: &mut Task| {
+        clock.set(&mut [&mut row.at_ns, &mut row.start_ns, &mut row.exit_ns]);
+        let is_here = !others.contains(&row.process.0);
+        if !is_here {
+            elsewhere.insert(row.thread);
+        }
+        is_here
+    })?;
+    copy(reader, writer, |row: &mut Wait| {
+        clock.set(&mut [&mut row.off_ns, &mut row.woken_ns, &mut row.on_ns]);
+        // Between namespaces the packet of a sender wakes in the sender's name; between hosts it is an interrupt.
+        if elsewhere.contains(&row.waker) {
+            row.waker = Pid(0);
+        }
+        !others.contains(&row.process.0)
+    })?;
+    copy(reader, writer, |row: &mut BriefWait| {
+        clock.set(&mut [&mut row.since_ns, &mut row.until_ns]);
+        !others.contains(&row.process.0)
+    })?;
+    copy(reader, writer, |row: &mut Sync| {
+        clock.set(&mut [
+            &mut row.enter_ns,
+            &mut row.exit_ns,
+            &mut row.file_system_enter_ns,
+            &mut row.file_system_exit_ns,
+        ]);
+        !others.contains(&row.process.0)
+    })
+}
+
+/// Copies the rows of a table that are of the host, as `change` says and makes them.
+fn copy<T: Row + Into<Event>>(
+    reader: &Reader,
+    writer: &mut Writer,
+    mut change: impl FnMut(&mut T) -> bool,
+) -> Result<(), StoreError> {
+    for row in reader.rows::<T>()? {
+        let mut row = row?;
+        if change(&mut row) {
+            writer.add(row)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,146 @@
+//! The page's tables.
+
+use std::collections::BTreeMap;
+
+use luc_claims::report::Table;
+
+use super::cause::Judgement;
+use super::plants::{PLANTS, options_of};
+use super::view::{VIEWS, View};
+use super::{Judged, Run};
+
+/// What is said first of each trouble.
+pub(super) fn of_causes(runs: &[Run]) -> Table {
+    let mut table = Table::of_words(&[
+        "trouble",
+        "options of the twin",
+        "right, as one host",
+        "its share",
+        "right, as four hosts",
+        "its share",
+        "said by the last run, as four hosts",
+    ]);
+    for plant in PLANTS.iter().filter(|plant| plant.kind.is_some()) {
+        let of_plant = || runs.iter().filter(|run| run.plant == plant.name);
+        let Some(last) = of_plant().last() else {
+            continue;
+        };
+        let mut row = vec![
+            plant.name.to_owned(),
+            format!("`{}`", options_of(plant.name)),
+        ];
+        for (_, view) in VIEWS {
+            let causes = of_plant().filter_map(|run| view(run).cause.as_ref());
+            let causes: Vec<&Judgement> = causes.collect();
+            let right = causes.iter().filter(|cause| cause.is_right()).count();
+            row.push(format!("{right} of {}", causes.len()));
+            row.push(shares(&causes));
+        }
+        row.push(match (&last.unable, &last.hosts.cause) {
+            (Some(why), _) => format!("not made: {why}"),
+            (None, Some(cause)) if last.in_guest => format!("(in a guest) {}", cause.first),
+            (None, Some(cause)) => cause.first.clone(),
+            (None, None) => "-".to_owned(),
+        });
+        table.row(row);
+    }
+    table
+}
+
+/// The least and the greatest share.
+fn shares(causes: &[&Judgement]) -> String {
+    let shares = causes.iter().map(|cause| cause.share);
+    let (low, high) = shares.fold((f64::INFINITY, 0.0_f64), |(low, high), share| {
+        (low.min(share), high.max(share))
+    });
+    if causes.is_empty() {
+        "-".to_owned()
+    } else {
+        format!("{:.0} to {:.0} %", low * 100.0, high * 100.0)
+    }
+}
+
+/// Messages and requests, by what is planted.
+pub(super) fn of_edges(done: &[&Run], view: View) -> Table {
+    let mut table = Table::new(&[
+        "run",
+        "messages",
+        "found",
+        "missing",
+        "wrong",
+        "front end's requests",
+        "right, by evidence",
+        "wrong, by evidence",
+        "not known",
+        "no such request",
+        "rows lost",
+    ]);
+    for plant in &PLANTS {
+        let runs = done.iter().filter(|run| run.plant == plant.name);
+        let runs: Vec<&Run> = runs.copied().collect();
+        if runs.is_empty() {
+            continue;
+        }
+        let judged: Vec<&Judged> = runs.iter().map(|run| view(run)).collect();
+        let sum = |of: &dyn Fn(&Judged) -> u64| {
+            let all: u64 = judged.iter().map(|one| of(one)).sum();
+            all.to_string()
+        };
+        let right = judged.iter().map(|one| &one.requests.right);
+        let wrong = judged.iter().map(|one| &one.requests.wrong);
+        let lost: u64 = runs.iter().map(|run| run.lost_rows).sum();
+        table.row(vec![
+            plant.name.to_owned(),
+            sum(&|one| one.edges.planted),
+            sum(&|one| one.edges.found),
+            sum(&|one| one.edges.missing),
+            sum(&|one| one.edges.wrong),
+            sum(&|one| one.requests.planted),
+            by_evidence(right),
+            by_evidence(wrong),
+            sum(&|one| one.requests.unknown),
+            sum(&|one| one.requests.missing),
+            lost.to_string(),
+        ]);
+    }
+    table
+}
+
+/// Counts by evidence, as words.
+fn by_evidence<'c>(counts: impl Iterator<Item = &'c BTreeMap<String, u64>>) -> String {
+    let mut all: BTreeMap<&str, u64> = BTreeMap::new();
+    for (evidence, count) in counts.flatten() {
+        *all.entry(evidence).or_default() += count;
+    }
+    let words = all
+        .iter()
+        .map(|(evidence, count)| format!("{count} {evidence}"));
+    let words: Vec<String> = words.collect();
+    if words.is_empty() {
+        "0".to_owned()
+    } else {
+        words.join(", ")
+    }
+}
+
+/// Every run whose first cause is wrong.
+pub(super) fn of_wrong(done: &[&Run]) -> Table {
+    let mut table = Table::of_words(&["trouble", "seed", "", "wrong", "what was said", "share"]);
+    for run in done {
+        for (name, view) in VIEWS {
+            let cause = view(run).cause.as_ref();
+            let Some(cause) = cause.filter(|cause| !cause.is_right()) else {
+                continue;
+            };
+            table.row(vec![
+                run.plant.to_owned(),
+                run.seed.to_string(),
+                name.to_owned(),
+                cause.wrong.join(", "),
+                cause.first.clone(),
+                format!("{:.0} %", cause.share * 100.0),
+            ]);
+        }
+    }
+    table
+}
