@@ -22,7 +22,7 @@ pub(super) fn of_causes(runs: &[Run]) -> Table {
     ]);
     for plant in PLANTS.iter().filter(|plant| plant.kind.is_some()) {
         let of_plant = || runs.iter().filter(|run| run.plant == plant.name);
-        let Some(last) = of_plant().last() else {
+        let Some(last) = of_plant().next_back() else {
             continue;
         };
         let mut row = vec![
