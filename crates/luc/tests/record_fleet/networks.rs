@@ -72,8 +72,13 @@ fn a_network_that_loses_packets() {
     // Each of some thousand packets may be lost, and not a few large ones.
     place.client.run("ip link set eth0 gso_max_segs 1");
     let messages = vec![(BYTES, 1), (100, 100_000)];
-    let ends = ["0.0.0.0", SERVER_IPV4];
-    let (recorded, port) = Recorded::of_exchange(&["--all"], &place, ends, &messages);
+    let recording = Recording::start(&["--all"]);
+    let pair = Pair::new(&place, "0.0.0.0", SERVER_IPV4);
+    pair.exchange(&messages);
+    let recorded = Recorded::of(recording);
+    // Closed only now: where the end of a connection is lost, the socket lives on without a file, and is not found.
+    let port = pair.client_port();
+    drop(pair);
     let ends = recorded.ends(place.client.inode(), place.server.inode(), port);
     assert!(ends.client.retransmits > 0, "{:?}", ends.client);
     recorded.check_messages(&ends, [0, 0], totals(&messages));
