@@ -47,5 +47,5 @@ pub use filter::Filter;
 pub use forward::Forward;
 pub use outcome::Outcome;
 pub use recorder::{Mode, Options, Recorder};
-pub use signals::block_signals;
+pub use signals::spawn_without_signals;
 pub use sink::{Sink, StoreSink};

@@ -8,7 +8,7 @@ use luc_events::tables::Trace;
 
 use crate::load::Programs;
 use crate::record::{COMM, Config, DEVICES, SYSCALLS};
-use crate::signals::block_signals;
+use crate::signals::spawn_without_signals;
 use crate::stacks::Stacks;
 use crate::symbols::Symbols;
 use crate::{Capability, Filter, Outcome, ProbeError, Sink, clock, drain, syscalls};
@@ -123,14 +123,10 @@ impl Recorder {
             summary: options.mode == Mode::Summary,
             clocks: options.network,
         };
-        let thread = std::thread::Builder::new()
-            .name("luc-record".to_owned())
-            .spawn(move || {
-                // None ends the recorder in the middle of a row.
-                block_signals();
-                drain::run(session, sink, &stopped)
-            })
-            .map_err(ProbeError::system("start", "the recorder's thread"))?;
+        // None ends the recorder in the middle of a row.
+        let thread =
+            spawn_without_signals("luc-record", move || drain::run(session, sink, &stopped))
+                .map_err(ProbeError::system("start", "the recorder's thread"))?;
         Ok(Self {
             missing: capability.missing,
             stop,

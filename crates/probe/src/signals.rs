@@ -1,14 +1,55 @@
 //! Which thread a signal comes to.
 
+use std::io;
 use std::mem::MaybeUninit;
+use std::thread::{Builder, JoinHandle};
 
-/// Leaves all signals to the other threads. A thread beside one that waits for signals has to: a signal that only
-/// the waiting one blocks is delivered to any other, and ends the process.
-pub fn block_signals() {
-    // SAFETY: the set is initialized by sigfillset before it is used; only this thread's mask changes.
+/// Starts a thread that leaves all signals to the others. A thread beside one that waits for signals has to: a signal
+/// that only the waiting one blocks is delivered to any other, and ends the process.
+///
+/// It inherits the mask of the thread that starts it, which blocks all signals meanwhile. If it blocked them itself, it
+/// might be hit before it has begun.
+///
+/// # Errors
+/// The system's, where there can be no more threads.
+pub fn spawn_without_signals<T: Send + 'static>(
+    name: &str,
+    run: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<JoinHandle<T>> {
+    let mut all = MaybeUninit::<libc::sigset_t>::zeroed();
+    let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: sigfillset initializes `all` before it is used, pthread_sigmask `before`; only this thread's mask changes.
     unsafe {
-        let mut all = MaybeUninit::<libc::sigset_t>::zeroed();
         libc::sigfillset(all.as_mut_ptr());
-        libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), std::ptr::null_mut());
+        libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), before.as_mut_ptr());
+    }
+    let thread = Builder::new().name(name.to_owned()).spawn(run);
+    // SAFETY: `before` is this thread's mask as it was.
+    unsafe {
+        libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut());
+    }
+    thread
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The blocked signals of the running thread, as the kernel shows them.
+    fn blocked() -> u64 {
+        let status = std::fs::read_to_string("/proc/thread-self/status").expect("readable");
+        let line = status.lines().find_map(|line| line.strip_prefix("SigBlk:"));
+        u64::from_str_radix(line.expect("a mask").trim(), 16).expect("a number")
+    }
+
+    #[test]
+    fn a_thread_has_no_signals_and_its_starter_the_same_as_before() {
+        let before = blocked();
+        let inside = spawn_without_signals("test", blocked).expect("a thread");
+        let inside = inside.join().expect("no panic");
+        for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
+            assert_ne!(inside >> (signal - 1) & 1, 0, "{signal}: {inside:x}");
+        }
+        assert_eq!(blocked(), before);
     }
 }

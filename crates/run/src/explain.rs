@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::mpsc::Receiver;
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 
 use luc_events::Event;
 use luc_events::tables::Trace;
 use luc_explain::{Analysis, Part, Report};
 use luc_gate::launch::Outcome;
-use luc_probe::{Filter, Forward, Options, Recorder, block_signals};
+use luc_probe::{Filter, Forward, Options, Recorder, spawn_without_signals};
 use luc_units::figures::Time;
 use serde::Serialize;
 
@@ -242,13 +242,8 @@ impl Recording {
             Ok(sink)
         })?;
         let trace = description.ok_or(RunError::NoRecorder)?;
-        let analyst = thread::Builder::new()
-            .name("luc-why".to_owned())
-            .spawn(move || {
-                // They are for the run, which passes them on to the command.
-                block_signals();
-                analyse(trace, &batches)
-            })
+        // Signals are for the run, which passes them on to the command.
+        let analyst = spawn_without_signals("luc-why", move || analyse(trace, &batches))
             .map_err(RunError::Thread)?;
         Ok(Self { recorder, analyst })
     }
