@@ -2,9 +2,10 @@
 
 use std::net::SocketAddr;
 
+use luc_fleet_clocks::HostId;
 use luc_fleet_core::{
-    AtStart, Connections, End, Forest, HostId, Message, Messages, Opener, Packet, Paths, Requests,
-    Thread, Wait, Way, clock_points,
+    AtStart, Connections, End, Forest, Message, Messages, Opener, Packet, Paths, Requests, Thread,
+    Wait, Way, clock_points,
 };
 
 /// Takes numbers off the input; 0 when it is at its end.

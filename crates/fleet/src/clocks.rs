@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use luc_events::tables;
-use luc_fleet_core::{
-    Bounds, ClockError, ClockMap, ClockSample, Connections, Event, FitOptions, Fleet, HostId,
-    MAX_TIME_NS, Packet, Pair, PairFit, Placed, clock_points, fit,
+use luc_fleet_clocks::{
+    Bounds, ClockError, ClockMap, ClockSample, Event, FitOptions, Fleet, HostId, MAX_TIME_NS, Pair,
+    PairFit, Placed, fit,
 };
+use luc_fleet_core::{Connections, Packet, clock_points};
 use luc_stats::quantile;
 
 use crate::error::FleetError;

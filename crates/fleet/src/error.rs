@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use luc_events::store::StoreError;
-use luc_fleet_core::{ClockError, TreeError};
+use luc_fleet_clocks::ClockError;
+use luc_fleet_core::TreeError;
 use luc_units::figures::Time;
 
 /// Why traces cannot be put together.

@@ -1,6 +1,6 @@
 //! What is known of the clocks.
 
-use luc_fleet_core::{ClockError, Evidence, HostId, Jump, Knot, PairFit};
+use luc_fleet_clocks::{ClockError, Evidence, HostId, Jump, Knot, PairFit};
 use serde::Serialize;
 
 use crate::clocks::{PairOfClocks, connected};

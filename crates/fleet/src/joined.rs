@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use luc_events::tables::Trace;
-use luc_fleet_core::{Connections, End, EndId, HostId, Thread};
+use luc_fleet_clocks::HostId;
+use luc_fleet_core::{Connections, End, EndId, Thread};
 use luc_units::plain;
 use serde::Serialize;
 

@@ -6,9 +6,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use luc_events::codes::{Flow, Sequences, Side};
 use luc_events::{Cause, Pid, tables};
-use luc_fleet_core::{
-    AtStart, End, HostId, MAX_TIME_NS, Message, Opener, Packet, Sleeper, Wait, Way,
-};
+use luc_fleet_clocks::{HostId, MAX_TIME_NS};
+use luc_fleet_core::{AtStart, End, Message, Opener, Packet, Sleeper, Wait, Way};
 use serde::Serialize;
 
 use crate::read::Recorded;

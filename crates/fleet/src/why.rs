@@ -3,7 +3,8 @@
 use std::str::FromStr;
 
 use luc_events::Cause;
-use luc_fleet_core::{ChainLink, Doing, HostId, Messages, Paths, Reason, ThreadId};
+use luc_fleet_clocks::HostId;
+use luc_fleet_core::{ChainLink, Doing, Messages, Paths, Reason, ThreadId};
 use serde::Serialize;
 
 use crate::error::FleetError;

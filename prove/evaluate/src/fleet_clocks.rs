@@ -8,7 +8,7 @@ mod pair;
 mod slewed;
 
 use luc_claims::report::Page;
-use luc_fleet_core::ClockError;
+use luc_fleet_clocks::ClockError;
 use luc_host::interrupt;
 use luc_stats::quantile;
 use serde_json::{Value, json};

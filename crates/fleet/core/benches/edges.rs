@@ -11,8 +11,9 @@ use std::hint::black_box;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use luc_fleet_clocks::HostId;
 use luc_fleet_core::{
-    Connections, End, Forest, HostId, Message, Messages, Paths, Requests, Sums, Thread, Way,
+    Connections, End, Forest, Message, Messages, Paths, Requests, Sums, Thread, Way,
 };
 use luc_stats::random;
 use rand::RngExt;

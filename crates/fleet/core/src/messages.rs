@@ -2,8 +2,9 @@
 
 mod claims;
 
+use luc_fleet_clocks::HostId;
+
 use crate::connections::Connections;
-use crate::host::HostId;
 use crate::rows::{EndId, Message, Thread, Way};
 use claims::{Claim, Range, pieces};
 

@@ -2,15 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use luc_fleet_clocks::{ClockError, Direction, HostId, PairPoints, Point, Thinner};
+
 use crate::connections::{ConnectionPair, Connections};
-use crate::error::ClockError;
-use crate::host::HostId;
-use crate::point::{PairPoints, Point};
 use crate::rows::{Packet, Way};
-use crate::thin::{Direction, Thinner};
 
 /// The bounds that packets give, for each two hosts with a connection, the lower one as A; thinned ([`Thinner`]).
-/// `raw_ns` maps a host's CLOCK_MONOTONIC to its CLOCK_MONOTONIC_RAW ([`ClockMap`](crate::ClockMap)).
+/// `raw_ns` maps a host's CLOCK_MONOTONIC to its CLOCK_MONOTONIC_RAW ([`ClockMap`](luc_fleet_clocks::ClockMap)).
 ///
 /// Of each byte the first transmission and the first reception count, so that retransmission, and packets that are cut
 /// or put together on the way, only loosen a bound. A packet that begins before bytes that were sent already is a

@@ -6,7 +6,8 @@ mod walk;
 
 use std::collections::HashMap;
 
-use crate::fleet::{Event, Placed};
+use luc_fleet_clocks::{Event, Placed};
+
 use crate::messages::{MessageEdge, Side};
 use crate::rows::{EndId, Message, ThreadId, Wait, Way};
 pub use effects::Effects;
@@ -178,7 +179,7 @@ impl Paths {
     /// that one waited itself meanwhile, it is the time of another one, and so on.
     ///
     /// `place` says when something that happened on another host was on the clock of this one
-    /// ([`Fleet::global_ns`](crate::Fleet::global_ns) with this host as the reference); where it does not know, the path
+    /// ([`Fleet::global_ns`](luc_fleet_clocks::Fleet::global_ns) with this host as the reference); where it does not know, the path
     /// stays here.
     #[must_use]
     pub fn critical(

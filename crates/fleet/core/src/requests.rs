@@ -10,8 +10,9 @@ mod timeline;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
+use luc_fleet_clocks::HostId;
+
 use crate::connections::Connections;
-use crate::host::HostId;
 use crate::rows::{End, EndId, Message, Wait, Way};
 use crate::tree::TreeError;
 pub use exchange::{Answer, Exchange};

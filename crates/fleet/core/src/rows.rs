@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use crate::host::HostId;
+use luc_fleet_clocks::HostId;
 
 /// A thread of a host. The kernel uses an id again, so the start belongs to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

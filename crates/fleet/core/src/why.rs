@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use luc_fleet_clocks::HostId;
+
 use crate::connections::Connections;
-use crate::host::HostId;
 use crate::path::Paths;
 use crate::rows::{EndId, Message, Sleeper, ThreadId, Wait};
 

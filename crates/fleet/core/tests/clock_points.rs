@@ -2,9 +2,8 @@
 
 use std::net::SocketAddr;
 
-use luc_fleet_core::{
-    Connections, End, FitOptions, HostId, Packet, PairPoints, Way, clock_points, fit,
-};
+use luc_fleet_clocks::{FitOptions, HostId, PairPoints, fit};
+use luc_fleet_core::{Connections, End, Packet, Way, clock_points};
 use luc_stats::random;
 use proptest::prelude::*;
 use rand::{Rng, RngExt};
@@ -223,7 +222,7 @@ fn acknowledgements_bound_the_other_side() {
     ];
     let offsets = |rows: &[Packet]| {
         let points = points(rows);
-        let plain = |all: &[luc_fleet_core::Point]| {
+        let plain = |all: &[luc_fleet_clocks::Point]| {
             all.iter()
                 .map(|point| point.offset_ns())
                 .collect::<Vec<_>>()

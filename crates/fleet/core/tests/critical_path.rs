@@ -1,8 +1,8 @@
 //! Critical paths of small stories whose truth is written down.
 
+use luc_fleet_clocks::{Bounds, Event, HostId, Placed};
 use luc_fleet_core::{
-    Bounds, EndId, Event, HostId, Message, MessageEdge, Part, PartKind, Paths, Placed, Side,
-    Thread, ThreadId, Wait, Way,
+    EndId, Message, MessageEdge, Part, PartKind, Paths, Side, Thread, ThreadId, Wait, Way,
 };
 use proptest::prelude::*;
 

@@ -1,8 +1,7 @@
 //! Hand-over told row by row: loops that have several requests at once, helpers, and what must stay unknown.
 
-use luc_fleet_core::{
-    Connections, End, HandOver, HostId, Message, Opener, Requests, Thread, Wait, Way,
-};
+use luc_fleet_clocks::HostId;
+use luc_fleet_core::{Connections, End, HandOver, Message, Opener, Requests, Thread, Wait, Way};
 
 /// Rows of one host, 1 us apart. Connections below 10 are of clients, those above of back ends.
 #[derive(Default)]

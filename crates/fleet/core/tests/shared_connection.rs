@@ -1,6 +1,7 @@
 //! Two threads of a client share a connection, whose server takes one request after the other.
 
-use luc_fleet_core::{Connections, End, HostId, Message, Opener, Requests, Thread, Way};
+use luc_fleet_clocks::HostId;
+use luc_fleet_core::{Connections, End, Message, Opener, Requests, Thread, Way};
 
 const CLIENT: u32 = 0;
 const SERVER: u32 = 1;

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use luc_events::Cause;
+use luc_fleet_clocks::HostId;
 use luc_fleet_core::{
-    Charge, Effects, EndId, HostId, Link, Part, PartKind, Path, Running, Sample, ThreadId,
+    Charge, Effects, EndId, Link, Part, PartKind, Path, Running, Sample, ThreadId,
 };
 
 use super::kind::Kind;

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
+use luc_fleet_clocks::HostId;
 use luc_fleet_core::{
-    Account, Effects, EndId, HostId, Paths, Requests, Running, Sample, accounts, slow_and_usual,
+    Account, Effects, EndId, Paths, Requests, Running, Sample, accounts, slow_and_usual,
 };
 use serde::Serialize;
 

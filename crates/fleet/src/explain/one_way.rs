@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use luc_fleet_core::{Event, HostId, MessageEdge};
+use luc_fleet_clocks::{Event, HostId};
+use luc_fleet_core::MessageEdge;
 use luc_stats::quantile;
 use serde::Serialize;
 

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use luc_fleet_core::{Event, Exchange, Forest, Paths, Requests, Side};
+use luc_fleet_clocks::Event;
+use luc_fleet_core::{Exchange, Forest, Paths, Requests, Side};
 use serde::Serialize;
 
 use super::path::{self, PathPart};

@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use luc_fleet_core::{HandOver, HostId, Requests};
+use luc_fleet_clocks::HostId;
+use luc_fleet_core::{HandOver, Requests};
 use serde::Serialize;
 
 /// Requests of all hosts.

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use luc_fleet_core::{HostId, Requests};
+use luc_fleet_clocks::HostId;
+use luc_fleet_core::Requests;
 
 use crate::error::FleetError;
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use luc_fleet_core::{HostId, Requests};
+use luc_fleet_clocks::HostId;
+use luc_fleet_core::Requests;
 use luc_stats::quantile;
 use serde::Serialize;
 

@@ -1,6 +1,6 @@
 //! Many hosts that all talk with each other: what the asymmetry of each pair's ways leaves.
 
-use luc_fleet_core::{ClockError, Event, FitOptions, Fleet, HostId, Pair, fit};
+use luc_fleet_clocks::{ClockError, Event, FitOptions, Fleet, HostId, Pair, fit};
 use luc_stats::random;
 use rand::RngExt as _;
 use serde::Serialize;

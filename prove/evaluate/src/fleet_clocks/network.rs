@@ -1,6 +1,6 @@
 //! Simulated messages between two hosts.
 
-use luc_fleet_core::{ClockError, Direction, PairPoints, Point, Thinner};
+use luc_fleet_clocks::{ClockError, Direction, PairPoints, Point, Thinner};
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Exp1, Pareto};

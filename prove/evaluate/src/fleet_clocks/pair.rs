@@ -1,6 +1,6 @@
 //! Two hosts: the fit, and one line, against the truth.
 
-use luc_fleet_core::{ClockError, FitOptions, PairFit, PairPoints, fit, one_line};
+use luc_fleet_clocks::{ClockError, FitOptions, PairFit, PairPoints, fit, one_line};
 use luc_stats::random;
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;

@@ -1,6 +1,6 @@
 //! CLOCK_MONOTONIC of a simulated host: its crystal, whose rate NTP changes at once every some seconds.
 
-use luc_fleet_core::{ClockError, ClockMap, ClockSample};
+use luc_fleet_clocks::{ClockError, ClockMap, ClockSample};
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 

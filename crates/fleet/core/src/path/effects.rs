@@ -160,8 +160,9 @@ impl Owed {
 
 #[cfg(test)]
 mod tests {
+    use luc_fleet_clocks::HostId;
+
     use super::*;
-    use crate::host::HostId;
     use crate::messages::Side;
     use crate::requests::{Answer, Exchange, Incoming};
     use crate::rows::{EndId, Thread, Wait};

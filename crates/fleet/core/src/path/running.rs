@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use luc_fleet_clocks::HostId;
+
 use super::Paths;
-use crate::host::HostId;
 use crate::rows::{ThreadId, Wait};
 
 /// When each thread ran: between two of its waits, and before the first if it began in the trace.

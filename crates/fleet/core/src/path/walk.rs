@@ -1,8 +1,8 @@
 //! The walk backward from an answer.
 
+use luc_fleet_clocks::{Event, HostId, Placed};
+
 use super::{Link, Part, PartKind, Path, Paths};
-use crate::fleet::{Event, Placed};
-use crate::host::HostId;
 use crate::messages::Side;
 use crate::rows::{EndId, ThreadId, Wait};
 

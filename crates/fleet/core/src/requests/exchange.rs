@@ -257,8 +257,9 @@ fn without_fin<'p>(rows: &[Message], places: &'p [usize], asks: Way) -> &'p [usi
 
 #[cfg(test)]
 mod tests {
+    use luc_fleet_clocks::HostId;
+
     use super::*;
-    use crate::host::HostId;
     use crate::rows::Thread;
 
     /// An exchange's first byte, bytes, times of its answer, and until when it is sure.

@@ -114,9 +114,10 @@ pub(super) fn roles(
 
 #[cfg(test)]
 mod tests {
+    use luc_fleet_clocks::HostId;
+
     use super::*;
     use crate::connections::{ConnectionPair, PairEvidence};
-    use crate::host::HostId;
 
     fn end(host: u32, connection: u64, local: u16, remote: u16, opener: Option<Opener>) -> End {
         let address = |port| SocketAddr::from(([10, 0, 0, 1], port));

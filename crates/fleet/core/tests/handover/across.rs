@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use luc_fleet_clocks::{Bounds, Event, HostId, Placed};
 use luc_fleet_core::{
-    Bounds, Connections, EndId, Event, Forest, GapKind, HostId, LeftOut, Messages, PartKind, Paths,
-    Placed, Way,
+    Connections, EndId, Forest, GapKind, LeftOut, Messages, PartKind, Paths, Way,
 };
 
 use crate::servers::{CLIENT_HOST, FRONT, Mode, Service};

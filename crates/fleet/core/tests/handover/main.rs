@@ -6,9 +6,9 @@ mod simulated;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use luc_fleet_clocks::HostId;
 use luc_fleet_core::{
-    Connections, End, EndId, Exchange, Forest, HandOver, HostId, Message, Requests, TreeError,
-    Wait, Way,
+    Connections, End, EndId, Exchange, Forest, HandOver, Message, Requests, TreeError, Wait, Way,
 };
 use luc_stats::random;
 use proptest::prelude::*;

@@ -5,7 +5,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::net::{Ipv4Addr, SocketAddr};
 
-use luc_fleet_core::{End, EndId, HostId, Message, Opener, Packet, Thread, Wait, Way};
+use luc_fleet_clocks::HostId;
+use luc_fleet_core::{End, EndId, Message, Opener, Packet, Thread, Wait, Way};
 use luc_stats::random;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;

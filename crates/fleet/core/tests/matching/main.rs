@@ -6,9 +6,10 @@ mod properties;
 
 use std::collections::BTreeSet;
 
+use luc_fleet_clocks::HostId;
 use luc_fleet_core::{
-    Connections, End, EndId, Gap, GapKind, HostId, Message, MessageEdge, Messages, PairEvidence,
-    Side, Way, WhyUnpaired,
+    Connections, End, EndId, Gap, GapKind, Message, MessageEdge, Messages, PairEvidence, Side, Way,
+    WhyUnpaired,
 };
 use luc_stats::random;
 use planted::{Kind, Planted, plant};

@@ -2,7 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use luc_fleet_core::{AtStart, End, EndId, HostId, Message, Opener, Thread, Way};
+use luc_fleet_clocks::HostId;
+use luc_fleet_core::{AtStart, End, EndId, Message, Opener, Thread, Way};
 use rand::{Rng, RngExt};
 
 /// What a connection is to be like.

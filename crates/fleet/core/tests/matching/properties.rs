@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use luc_fleet_clocks::HostId;
 use luc_fleet_core::{
-    AtStart, Connections, End, EndId, GapKind, HostId, Message, MessageEdge, Messages, Side,
-    Thread, Way,
+    AtStart, Connections, End, EndId, GapKind, Message, MessageEdge, Messages, Side, Thread, Way,
 };
 use luc_stats::random;
 use proptest::prelude::*;

@@ -3,7 +3,7 @@
 mod clocks;
 
 use clocks::{Clocks, Message};
-use luc_fleet_core::{Bounds, FitOptions, MAX_TIME_NS, PairPoints, Point, fit, one_line};
+use luc_fleet_clocks::{Bounds, FitOptions, MAX_TIME_NS, PairPoints, Point, fit, one_line};
 use proptest::prelude::*;
 
 const KAPPA: f64 = 5000.0;

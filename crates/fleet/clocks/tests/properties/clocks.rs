@@ -1,6 +1,6 @@
 //! Two clocks whose truth is known.
 
-use luc_fleet_core::PairPoints;
+use luc_fleet_clocks::PairPoints;
 
 /// A clock's offset to another, of piecewise constant curvature.
 #[derive(Debug, Clone)]

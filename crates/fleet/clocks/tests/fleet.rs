@@ -2,7 +2,9 @@
 
 use std::cmp::Ordering;
 
-use luc_fleet_core::{ClockError, Event, FitOptions, Fleet, HostId, Order, Pair, PairPoints, fit};
+use luc_fleet_clocks::{
+    ClockError, Event, FitOptions, Fleet, HostId, Order, Pair, PairPoints, fit,
+};
 use luc_stats::random;
 use rand::RngExt;
 

@@ -1,0 +1,59 @@
+//! How the clocks of many hosts relate, with guaranteed bounds, by the messages between them.
+//!
+//! Everything here is pure: messages' times come in, offsets go out; nothing is read, written or panics.
+//!
+//! Clocks of two hosts are related by the messages between them, which take some time, but never less than none. Each
+//! bounds the offset on one side, and the offset's curvature is bounded, since only crystals and their temperature are
+//! left once NTP is taken out. So the offset has guaranteed bounds at every moment, and not only an estimate. They are
+//! at best half the smallest round trip wide on either side: nobody can do better without trusting that both ways take
+//! the same time (Lundelius and Lynch, *An Upper and Lower Bound for Clock Synchronization*, 1984).
+//!
+//! - [`ClockMap`]: from CLOCK_MONOTONIC to CLOCK_MONOTONIC_RAW, which NTP does not slew.
+//! - [`Point`], [`PairPoints`]: messages as bounds; [`Thinner`] keeps the few that bound most.
+//! - [`fit()`], [`PairFit`]: the offset of two hosts at any time, with jumps of a clock found.
+//! - [`one_line`]: what others do, one straight line for each pair, for comparison.
+//! - [`place`]: many hosts at one moment; [`Fleet`]: at any time; [`Fleet::order`] of two events.
+//!
+//! ```
+//! use luc_fleet_clocks::{FitOptions, PairPoints, fit};
+//!
+//! // B is 5 ms ahead; messages take 10 µs there and 12 µs back.
+//! let mut points = PairPoints::default();
+//! for millisecond in 0..1000 {
+//!     let at_ns = millisecond * 1_000_000;
+//!     points.add_forward(at_ns, at_ns + 5_000_000 + 10_000)?;
+//!     points.add_backward(at_ns + 5_000_000, at_ns + 12_000)?;
+//! }
+//! let fit = fit(&points, &FitOptions::default())?;
+//! let found = fit.at(500_000_000);
+//! assert!(found.bounds.contains(5_000_000));
+//! // Half the difference of the two ways is what no method can see.
+//! assert!((found.offset_ns.expect("both ways") - 5_000_000).abs() <= 1_010);
+//! # Ok::<(), luc_fleet_clocks::ClockError>(())
+//! ```
+
+mod bounds;
+mod error;
+mod fit;
+mod fleet;
+mod host;
+mod hull;
+mod line;
+mod mesh;
+mod options;
+mod point;
+mod raw;
+mod separate;
+mod thin;
+
+pub use bounds::Bounds;
+pub use error::ClockError;
+pub use fit::{Estimate, Evidence, Jump, Knot, PairFit, fit};
+pub use fleet::{Event, Fleet, Order, Pair, Placed};
+pub use host::HostId;
+pub use line::{Line, one_line};
+pub use mesh::{PairBounds, Place, place};
+pub use options::FitOptions;
+pub use point::{MAX_TIME_NS, PairPoints, Point};
+pub use raw::{ClockMap, ClockSample};
+pub use thin::{Direction, Thinner};
