@@ -2,7 +2,7 @@
 //!
 //! [`interrupt`] turns Ctrl-C into a flag. [`memory`], [`mountinfo`], [`processors`] and [`sysfs`] read the kernel's
 //! files. [`owned`] says whether root may act on a file. [`private`] makes directories that no other user can enter.
-//! [`run_dir`] says where what runs now is noted.
+//! [`run_dir`] says where what runs now is noted, [`usage`] what processes have used.
 
 pub mod interrupt;
 pub mod memory;
@@ -12,3 +12,4 @@ pub mod private;
 pub mod processors;
 pub mod run_dir;
 pub mod sysfs;
+pub mod usage;

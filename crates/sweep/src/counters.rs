@@ -12,6 +12,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use luc_host::usage::Usage;
+
 /// Figures by their names.
 pub type Counters = BTreeMap<String, f64>;
 
@@ -37,7 +39,7 @@ pub(super) struct Counting {
 struct Reading {
     machine: machine::Texts,
     file_system: file_systems::Texts,
-    usage: machine::Usage,
+    usage: Usage,
 }
 
 impl Reading {
@@ -47,7 +49,7 @@ impl Reading {
             file_system: disk.map_or_else(file_systems::Texts::default, |disk| {
                 file_systems::Texts::now(Path::new("/proc"), sysfs, &disk.name)
             }),
-            usage: machine::Usage::of_children(),
+            usage: Usage::of_children(),
         }
     }
 
@@ -55,7 +57,7 @@ impl Reading {
     fn totals(&self, disk: Option<&Disk>) -> Counters {
         let mut totals = self.machine.totals(disk);
         totals.extend(self.file_system.totals());
-        totals.extend(self.usage.totals());
+        totals.extend(machine::used_by_children(&self.usage));
         totals
     }
 }

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use luc_host::processors::spent_by_s;
+use luc_host::usage::Usage;
 use serde::{Deserialize, Serialize};
 
 use super::error::EvaluateError;
@@ -63,13 +64,14 @@ pub fn run(orders: &Orders) -> Result<Loaded, EvaluateError> {
         .args(arguments)
         .stdin(Stdio::null())
         .stderr(Stdio::inherit());
-    let before = (server_s()?, recorder_s()?, children_s());
+    let client_s = || Usage::of_children().processor_s();
+    let before = (server_s()?, recorder_s()?, client_s());
     let began = Instant::now();
     let output = command
         .output()
         .map_err(EvaluateError::file("run", program))?;
     let seconds = began.elapsed().as_secs_f64();
-    let (recorder_s, client_s) = (recorder_s()? - before.1, children_s() - before.2);
+    let (recorder_s, client_s) = (recorder_s()? - before.1, client_s() - before.2);
     if !output.status.success() {
         return Err(EvaluateError::Command {
             command: line(&command),
@@ -85,18 +87,6 @@ pub fn run(orders: &Orders) -> Result<Loaded, EvaluateError> {
         recorder_s,
         said: String::from_utf8_lossy(&output.stdout).into_owned(),
     })
-}
-
-/// The processor time of children that have ended.
-fn children_s() -> f64 {
-    // SAFETY: getrusage fills a struct of plain numbers, for which all zeros are a value.
-    let usage = unsafe {
-        let mut usage = std::mem::zeroed::<libc::rusage>();
-        libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage);
-        usage
-    };
-    let time = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
-    time(usage.ru_utime) + time(usage.ru_stime)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use luc_host::usage::Usage;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::Serialize;
@@ -64,17 +65,11 @@ pub fn run(orders: &Orders) -> Result<Measured, EvaluateError> {
             said: "see above".to_owned(),
         });
     }
-    // SAFETY: getrusage fills a struct of plain numbers, for which all zeros are a value.
-    let usage = unsafe {
-        let mut usage = std::mem::zeroed::<libc::rusage>();
-        libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage);
-        usage
-    };
-    let time = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    let usage = Usage::of_children();
     Ok(Measured {
         seconds,
-        processor_s: time(usage.ru_utime) + time(usage.ru_stime),
-        peak_bytes: usage.ru_maxrss.unsigned_abs() * 1024,
+        processor_s: usage.processor_s(),
+        peak_bytes: usage.peak_bytes,
     })
 }
 

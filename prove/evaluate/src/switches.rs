@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use luc_host::interrupt;
+use luc_host::usage::Usage;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::Serialize;
 
@@ -105,7 +106,7 @@ fn switch(
     let rounds: Vec<Rounds> = (0..pairs).map(|_| Rounds::default()).collect();
     let counts = || {
         let all = rounds.iter().map(|pair| pair.0.load(Ordering::Relaxed));
-        (all.sum::<u64>(), Usage::now())
+        (all.sum::<u64>(), Usage::of_this_process())
     };
     let (before, after, seconds) = thread::scope(|scope| -> Result<_, EvaluateError> {
         let mut workers = Vec::new();
@@ -130,11 +131,12 @@ fn switch(
         Ok((before, after, seconds))
     })?;
     let rounds = (after.0 - before.0) as f64;
+    let switches = |usage: &Usage| usage.voluntary_switches + usage.involuntary_switches;
     Ok(Done {
         work,
         rounds_per_s: rounds / seconds,
-        rounds_per_processor_s: rounds / (after.1.seconds - before.1.seconds).max(1e-9),
-        switches_per_s: (after.1.switches - before.1.switches) as f64 / seconds,
+        rounds_per_processor_s: rounds / (after.1.processor_s() - before.1.processor_s()).max(1e-9),
+        switches_per_s: (switches(&after.1) - switches(&before.1)) as f64 / seconds,
     })
 }
 
@@ -189,29 +191,6 @@ fn compute(steps: u64) {
     let mut state = 1u64;
     for _ in 0..steps {
         state = black_box(state.wrapping_mul(6_364_136_223_846_793_005));
-    }
-}
-
-/// What all threads of this process have used, also those that have ended.
-#[derive(Debug, Clone, Copy)]
-struct Usage {
-    switches: u64,
-    seconds: f64,
-}
-
-impl Usage {
-    fn now() -> Self {
-        // SAFETY: getrusage fills a struct of plain numbers, for which all zeros are a value.
-        let usage = unsafe {
-            let mut usage = std::mem::zeroed::<libc::rusage>();
-            libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
-            usage
-        };
-        let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
-        Self {
-            switches: (usage.ru_nvcsw + usage.ru_nivcsw).unsigned_abs(),
-            seconds: seconds(usage.ru_utime) + seconds(usage.ru_stime),
-        }
     }
 }
 

@@ -1,6 +1,9 @@
 //! Counters of the whole machine, of the target's disk, and of the workload's processes.
 
 use std::fs;
+use std::time::Duration;
+
+use luc_host::usage::Usage;
 
 use super::{Counters, Disk, named};
 
@@ -164,32 +167,18 @@ fn of_pressure(name: &str, text: &str) -> Counters {
 }
 
 /// What the children of this process took that have ended, and theirs.
-#[derive(Debug, Default)]
-pub(super) struct Usage([(&'static str, f64); 6]);
-
-impl Usage {
-    pub(super) fn of_children() -> Self {
-        // SAFETY: getrusage fills a struct of plain numbers, for which all zeros are a value.
-        let usage = unsafe {
-            let mut usage = std::mem::zeroed::<libc::rusage>();
-            libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage);
-            usage
-        };
-        let ms = |time: libc::timeval| time.tv_sec as f64 * 1e3 + time.tv_usec as f64 / 1e3;
-        Self([
-            ("user_ms", ms(usage.ru_utime)),
-            ("system_ms", ms(usage.ru_stime)),
-            ("minor_faults", usage.ru_minflt as f64),
-            ("major_faults", usage.ru_majflt as f64),
-            ("voluntary_switches", usage.ru_nvcsw as f64),
-            ("involuntary_switches", usage.ru_nivcsw as f64),
-        ])
-    }
-
-    pub(super) fn totals(&self) -> Counters {
-        let named = |(name, value): &(&str, f64)| (format!("workload.{name}"), *value);
-        self.0.iter().map(named).collect()
-    }
+pub(super) fn used_by_children(usage: &Usage) -> Counters {
+    let ms = |time: Duration| time.as_secs_f64() * 1e3;
+    let all = [
+        ("user_ms", ms(usage.user)),
+        ("system_ms", ms(usage.system)),
+        ("minor_faults", usage.minor_faults as f64),
+        ("major_faults", usage.major_faults as f64),
+        ("voluntary_switches", usage.voluntary_switches as f64),
+        ("involuntary_switches", usage.involuntary_switches as f64),
+    ];
+    let named = |(name, value): (&str, f64)| (format!("workload.{name}"), value);
+    all.into_iter().map(named).collect()
 }
 
 #[cfg(test)]
