@@ -5,19 +5,14 @@
 //! `plans` runs and judges. Any other part is a file here. Each writes two files: every single run as JSON, and a page
 //! with the targets. `harness` runs programs, `disks` makes disks, `rounds` runs settings in a random order, `report`
 //! turns figures into a page. The first two are in `luc-harness`; tasks that share a disk are in
-//! `luc-evaluate-throttle`.
+//! `luc-evaluate-throttle`, many hosts in `luc-evaluate-fleet`.
 
 mod analysis;
 mod call_cost;
 mod coverage;
-mod drift;
 mod engine;
 mod faults;
-mod fleet_clocks;
-mod fleet_cost;
-mod fleet_truth;
 mod kills;
-pub mod loaded;
 pub mod measured;
 mod parts;
 mod personalities;
@@ -44,7 +39,7 @@ use serde_json::json;
 
 pub use luc_harness::{EvaluateError, Options};
 use luc_harness::{
-    disks, error, groups, guests, harness, machine, progress, runs, steal, write_json,
+    disks, drift, error, groups, guests, harness, machine, progress, runs, steal, write_json,
 };
 
 use harness::Harness;

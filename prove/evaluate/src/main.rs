@@ -3,6 +3,7 @@
 //! Exit status: 0 all targets met; 1 some not met; 2 an evaluation could not be made; 130
 //! interrupted.
 
+use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,9 +11,8 @@ use std::time::Duration;
 
 use clap::Parser;
 use luc_evaluate::sigkill::Orders;
-use luc_evaluate::{
-    EvaluateError, Options, PARTS, Part, loaded, measured, plant, sigkill, switches,
-};
+use luc_evaluate::{EvaluateError, Options, PARTS, Part, measured, plant, sigkill, switches};
+use luc_evaluate_fleet::cost::loaded;
 use luc_host::interrupt;
 
 /// Measures what LUC claims and writes a page and the raw data of each part. Needs root, but for
@@ -82,7 +82,16 @@ enum Helper {
     #[command(hide = true)]
     Measured(measured::Orders),
     #[command(hide = true)]
-    Loaded(loaded::Orders),
+    Loaded {
+        #[arg(long)]
+        server: u32,
+        #[arg(long)]
+        recorder: Option<u32>,
+        #[arg(long, value_name = "S", default_value_t = 0.0)]
+        warmup: f64,
+        #[arg(required = true, trailing_var_arg = true)]
+        command: Vec<OsString>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -177,7 +186,20 @@ fn help(helper: Helper) -> Result<(), EvaluateError> {
             let measured = measured::run(&orders)?;
             say(&serde_json::json!(measured).to_string());
         }
-        Helper::Loaded(orders) => say(&serde_json::json!(loaded::run(&orders)?).to_string()),
+        Helper::Loaded {
+            server,
+            recorder,
+            warmup,
+            command,
+        } => {
+            let loaded = loaded::run(&loaded::Orders {
+                server,
+                recorder,
+                warmup: Duration::from_secs_f64(warmup.clamp(0.0, 60.0)),
+                command,
+            })?;
+            say(&serde_json::json!(loaded).to_string());
+        }
         Helper::Plant(orders) => say(&format!("{} rounds", plant::run(&orders)?)),
         Helper::Plants { words } => say(&plant::scene::play(&words)?.to_string()),
     }

@@ -1,14 +1,14 @@
 //! The parts of the evaluation: the one table of them.
 
 use luc_claims::report::Page;
+use luc_evaluate_fleet as fleet;
 use luc_evaluate_throttle as throttle;
 
 use super::harness::Harness;
 use super::plans::{Planned, planned};
 use super::{
-    EvaluateError, analysis, call_cost, coverage, engine, faults, fleet_clocks, fleet_cost,
-    fleet_truth, kills, personalities, powercut, prediction, recording, safety, services, sigkill,
-    sweep_kills, truth,
+    EvaluateError, analysis, call_cost, coverage, engine, faults, kills, personalities, powercut,
+    prediction, recording, safety, services, sigkill, sweep_kills, truth,
 };
 
 /// A part of the evaluation.
@@ -63,9 +63,9 @@ pub const PARTS: [Part; 39] = [
     part("throttle-inversions", "How long somebody waits for what a frozen task has", Here(throttle::safety::inversions::run)),
     part("throttle-soak", "A throttle among services that come, go and are killed, for two hours", Here(throttle::safety::soak::run)),
     part("coverage", "Whether intervals cover", Here(coverage::run)),
-    part("fleet-clocks", "Clocks of hosts related by their messages, simulated", Here(fleet_clocks::run)),
-    part("fleet-cost", "What recording the network costs servers and their clients", Here(fleet_cost::run)),
-    part("fleet-truth", "A search service with planted troubles, and what luc fleet says of it", Here(fleet_truth::run)),
+    part("fleet-clocks", "Clocks of hosts related by their messages, simulated", Here(fleet::clocks::run)),
+    part("fleet-cost", "What recording the network costs servers and their clients", Here(fleet::cost::run)),
+    part("fleet-truth", "A search service with planted troubles, and what luc fleet says of it", Here(fleet::truth::run)),
     part("kernel-powercut", "Power cuts with luc.ko", Here(safety::powercut::run)),
     part("kernel-cycles", "luc.ko loaded and unloaded under load", Here(safety::cycles::run)),
     part("kernel-stress", "Stress of file systems with luc.ko", Here(safety::stress::run)),

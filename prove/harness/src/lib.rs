@@ -2,9 +2,10 @@
 //!
 //! [`harness`] runs programs in a directory of its own, [`disks`] and [`groups`] are given back with their values,
 //! [`runs`] outlive an interruption, [`guests`] are ended by a signal, [`steal`] makes runs again that the machine's
-//! host disturbed.
+//! host disturbed, [`drift`] takes out how the machine's speed drifts.
 
 pub mod disks;
+pub mod drift;
 pub mod error;
 pub mod groups;
 pub mod guests;

@@ -1,5 +1,6 @@
 //! Part `fleet-cost`: what servers and their clients lose while `luc record --fleet` records what they send each other.
 
+pub mod loaded;
 mod page;
 mod recorded;
 mod recorder;
@@ -12,13 +13,13 @@ use rand::seq::SliceRandom as _;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::drift::around;
-use super::error::EvaluateError;
-use super::harness::{Harness, line, missing};
-use super::loaded::Loaded;
-use super::progress::Progress;
-use super::runs::Runs;
-use super::steal;
+use loaded::Loaded;
+use luc_harness::drift::around;
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{Harness, line, missing};
+use luc_harness::progress::Progress;
+use luc_harness::runs::Runs;
+use luc_harness::steal;
 use recorded::Rows;
 use recorder::Recorder;
 use servers::{Server, Servers};
@@ -197,7 +198,11 @@ struct Round {
     runs: Vec<Run>,
 }
 
-pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+/// Makes part `fleet-cost`.
+///
+/// # Errors
+/// A server, a client or the recorder that cannot be run, and interruption.
+pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let repeats = harness.options.repeats.unwrap_or(10);
     let seconds = harness.options.seconds.unwrap_or(3.0);
     let cells: Vec<Cell> = Cell::ALL

@@ -1,14 +1,16 @@
 //! Rounds in which recorded runs lie between unrecorded ones: the machine's speed drifts by more than recording costs.
 
 /// The order of a round: unrecorded at its beginning and its end.
-pub(super) fn around<S: Copy>(unrecorded: S, recorders: &[S]) -> Vec<S> {
+#[must_use]
+pub fn around<S: Copy>(unrecorded: S, recorders: &[S]) -> Vec<S> {
     let ends = [unrecorded];
     ends.iter().chain(recorders).chain(&ends).copied().collect()
 }
 
 /// A figure of a round's run over what it would have been unrecorded just then: between those of the round's ends, as
 /// far from each as the run was.
-pub(super) fn over_unrecorded(figures: &[f64], index: usize) -> Option<f64> {
+#[must_use]
+pub fn over_unrecorded(figures: &[f64], index: usize) -> Option<f64> {
     let (&first, &last) = (figures.first()?, figures.last()?);
     let place = index as f64 / (figures.len().checked_sub(1)?.max(1)) as f64;
     let unrecorded = first + (last - first) * place;

@@ -3,9 +3,9 @@
 use luc_claims::report::{Page, Table, Target, number, spread, spread_as};
 use luc_stats::median;
 
-use super::super::drift::over_unrecorded;
 use super::servers::Servers;
 use super::{Cell, Round, Run, Setting, WARMUP_S};
+use luc_harness::drift::over_unrecorded;
 
 /// The least share of the unrecorded throughput.
 const LEAST: f64 = 0.98;

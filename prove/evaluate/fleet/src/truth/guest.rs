@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use luc_vm::{Kernel, Vm};
 
-use super::super::error::EvaluateError;
-use super::super::guests;
-use super::super::harness::Harness;
+use luc_harness::error::EvaluateError;
+use luc_harness::guests;
+use luc_harness::harness::Harness;
 
 /// Debian's kernel of this series, which has the controller for processors in cgroups v2.
 pub(super) const KERNEL: &str = "6.12";

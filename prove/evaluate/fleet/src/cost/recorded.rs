@@ -7,8 +7,8 @@ use luc_events::store::{Reader, StoreError};
 use luc_events::tables::{BriefWait, Connection, Lost, Message, Packet, Wait};
 use serde::{Deserialize, Serialize};
 
-use super::super::error::EvaluateError;
-use super::super::harness::directory_bytes;
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::directory_bytes;
 
 /// Rows of a trace.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]

@@ -1,10 +1,10 @@
 //! Part `fleet-clocks`: clocks of hosts related by simulated messages, against the truth and against one line a pair.
 
-mod clocks;
 mod mesh;
 mod network;
 mod page;
 mod pair;
+mod simulated;
 mod slewed;
 
 use luc_claims::report::Page;
@@ -13,9 +13,9 @@ use luc_host::interrupt;
 use luc_stats::quantile;
 use serde_json::{Value, json};
 
-use super::EvaluateError;
-use super::harness::{Harness, missing};
-use super::progress::Progress;
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{Harness, missing};
+use luc_harness::progress::Progress;
 use mesh::NAME as MESH;
 use page::Measured;
 use pair::{Row, Run};
@@ -49,7 +49,11 @@ const fn row(name: &'static str, seconds: f64, per_s: f64, kappa_ns_per_s2: f64)
     }
 }
 
-pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+/// Makes part `fleet-clocks`.
+///
+/// # Errors
+/// A fit that fails, and interruption.
+pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let count = harness.options.repeats.unwrap_or(SEEDS).max(1) as u64;
     let seeds = || (0..count).map(|seed| harness.options.seed + seed);
     let wants = |name: &str| harness.options.wants(name);
@@ -107,7 +111,7 @@ fn about(seeds: u64) -> String {
          the least violation, and gets all messages. *Extra* is the error less half the asymmetry of the least delays, \
          here 1 µs, which no method can see. {seeds} seeds a scenario; figures are over the events of all of them, which \
          are at random times of the whole run.",
-        clocks::CURVATURE / 1e3
+        simulated::CURVATURE / 1e3
     )
 }
 

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use luc_host::interrupt;
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::super::error::EvaluateError;
-use super::super::harness::{Harness, line};
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{Harness, line};
 
 /// The longest that it may take to begin.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -22,11 +22,11 @@ use luc_twin_truth::{Folder, Role, Truth, streams, trees};
 use serde::Serialize;
 use serde_json::json;
 
-use super::error::EvaluateError;
-use super::harness::{Harness, line, missing};
-use super::progress::Progress;
 use answer::Answer;
 use hosts::Clock;
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{Harness, line, missing};
+use luc_harness::progress::Progress;
 use plants::{PLANTS, Plant};
 
 /// Seeds of each trouble.
@@ -64,7 +64,11 @@ struct Judged {
     cause: Option<cause::Judgement>,
 }
 
-pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+/// Makes part `fleet-truth`.
+///
+/// # Errors
+/// A twin that is not built, a recording or an explanation that fails, and interruption.
+pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let twin = twin(harness)?;
     let seeds = harness.options.repeats.unwrap_or(SEEDS).max(1) as u64;
     let wanted = PLANTS

@@ -9,26 +9,22 @@ use luc_host::processors::spent_by_s;
 use luc_host::usage::Usage;
 use serde::{Deserialize, Serialize};
 
-use super::error::EvaluateError;
-use super::harness::{line, missing};
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{line, missing};
 
 /// How long a server may take to end what it had for a client: only processes that have ended are counted.
 const SETTLES: Duration = Duration::from_millis(200);
 
 /// What to run.
-#[derive(Debug, Clone, clap::Args)]
+#[derive(Debug, Clone)]
 pub struct Orders {
-    /// The server's process, which counts with its children
-    #[arg(long, value_name = "PID")]
+    /// The server's process, which counts with its children.
     pub server: u32,
-    /// The recorder's process, if there is one
-    #[arg(long, value_name = "PID")]
+    /// The recorder's process, if there is one.
     pub recorder: Option<u32>,
-    /// How long to wait before, in seconds
-    #[arg(long, value_name = "S", default_value_t = 0.0)]
-    pub warmup: f64,
-    /// The client and its arguments
-    #[arg(trailing_var_arg = true, required = true)]
+    /// How long to wait before.
+    pub warmup: Duration,
+    /// The client and its arguments.
     pub command: Vec<OsString>,
 }
 
@@ -55,7 +51,7 @@ pub fn run(orders: &Orders) -> Result<Loaded, EvaluateError> {
     let Some((program, arguments)) = orders.command.split_first() else {
         return Err(missing("a client"));
     };
-    thread::sleep(Duration::from_secs_f64(orders.warmup.clamp(0.0, 60.0)));
+    thread::sleep(orders.warmup);
     let of = |process| spent_by_s(process).ok_or_else(|| missing("a process that is measured"));
     let server_s = || of(orders.server);
     let recorder_s = || orders.recorder.map_or(Ok(0.0), of);
@@ -97,7 +93,7 @@ mod tests {
         Orders {
             server: std::process::id(),
             recorder: None,
-            warmup: 0.0,
+            warmup: Duration::ZERO,
             command: words.iter().map(OsString::from).collect(),
         }
     }

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use luc_host::interrupt;
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::super::error::EvaluateError;
-use super::super::harness::{Harness, missing};
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{Harness, missing};
 
 /// The user that PostgreSQL is run as, since it refuses to be root.
 pub(super) const USER: &str = "nobody";
