@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::disks::{Disk, EXT4};
 use super::error::EvaluateError;
-use super::harness::{Harness, line, missing, read_json};
+use super::harness::{Harness, line, read_json};
 use super::progress::Progress;
 
 /// The user that services which refuse to be root are run as, with `luc run`: nobody.
@@ -219,7 +219,7 @@ fn compare(
     let finished = harness.execute(&mut command, &accepted)?;
     let report = read_json(&report_file)?;
     let phases = phases(&folder.join("phases"), repeats, harness.options.seed);
-    let version = version(harness, service.package)?;
+    let version = harness.package_version(service.package)?;
     harness.keep(json!({
         "cell": service.name,
         "package": service.package,
@@ -275,17 +275,6 @@ fn phases(file: &Path, repeats: usize, seed: u64) -> (Vec<f64>, Vec<f64>) {
             .collect()
     };
     (side(Side::With), side(Side::Without))
-}
-
-/// The installed version of a package.
-fn version(harness: &Harness, package: &str) -> Result<String, EvaluateError> {
-    let mut command = Command::new("dpkg-query");
-    command.args(["--show", "--showformat", "${Version}", package]);
-    let version = harness.execute(&mut command, &[0])?.stdout;
-    if version.is_empty() {
-        return Err(missing("a package's version"));
-    }
-    Ok(version)
 }
 
 #[cfg(test)]

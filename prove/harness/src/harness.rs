@@ -179,6 +179,20 @@ impl Harness {
         self.finish(command, accept, true)
     }
 
+    /// The installed version of one of the distribution's packages.
+    ///
+    /// # Errors
+    /// [`EvaluateError`]: there is no `dpkg-query`, or the package is not installed.
+    pub fn package_version(&self, package: &str) -> Result<String, EvaluateError> {
+        let mut command = Command::new("dpkg-query");
+        command.args(["--show", "--showformat", "${Version}", package]);
+        let version = self.execute(&mut command, &[0])?.stdout;
+        if version.is_empty() {
+            return Err(missing("a package's version"));
+        }
+        Ok(version)
+    }
+
     /// As [`Harness::execute`], for cleaning up: also after a signal.
     pub fn finish(
         &self,

@@ -98,7 +98,7 @@ impl Servers {
             answers(port)?;
             servers
                 .versions
-                .push(format!("{package} {}", version(harness, package)?));
+                .push(format!("{package} {}", harness.package_version(package)?));
             if server == Server::Postgresql {
                 servers.fill(harness)?;
             }
@@ -250,15 +250,4 @@ fn answers(port: u16) -> Result<(), EvaluateError> {
             }
         }
     }
-}
-
-/// The installed version of a package.
-fn version(harness: &Harness, package: &str) -> Result<String, EvaluateError> {
-    let mut command = Command::new("dpkg-query");
-    command.args(["--show", "--showformat", "${Version}", package]);
-    let version = harness.execute(&mut command, &[0])?.stdout;
-    if version.is_empty() {
-        return Err(missing("a package's version"));
-    }
-    Ok(version)
 }
