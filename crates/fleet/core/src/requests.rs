@@ -5,6 +5,7 @@ mod exchange;
 mod forward;
 mod queue;
 mod roles;
+mod shared;
 mod timeline;
 
 use std::collections::{BTreeMap, HashMap};
@@ -16,9 +17,10 @@ use crate::connections::Connections;
 use crate::rows::{End, EndId, Message, Wait, Way};
 use crate::tree::TreeError;
 pub use exchange::{Answer, Exchange};
-use exchange::{Bounds, Exchanges, Part};
+use exchange::{Exchanges, Part};
 use forward::Span;
 use roles::Role;
+use shared::Bounds;
 use timeline::{Kind, Place, Timeline};
 
 /// What says for which request another one was made, the best first.
@@ -81,9 +83,11 @@ fn exchanges(
     let (mut incoming, mut outgoing) = (Exchanges::default(), Exchanges::default());
     let mut received: HashMap<EndId, Range<usize>> = HashMap::new();
     let mut clients = Vec::new();
-    let places: Vec<usize> = (0..rows.len()).collect();
-    for places in places.chunk_by(|&a, &b| rows[a].end() == rows[b].end()) {
-        let id = rows[places[0]].end();
+    let mut next = 0;
+    for of_end in rows.chunk_by(|a, b| a.end() == b.end()) {
+        let places = next..next + of_end.len();
+        next = places.end;
+        let id = of_end[0].end();
         let closed_ns = by_id.get(&id).and_then(|end| end.closed_ns);
         match roles.get(&id) {
             Some(Role::Server) => {
@@ -91,14 +95,15 @@ fn exchanges(
                 incoming.add(rows, places, Way::Received, closed_ns);
                 received.insert(id, first..incoming.all.len());
             }
-            Some(Role::Client) => clients.push((id, places.to_vec(), closed_ns)),
+            Some(Role::Client) => clients.push((id, places, closed_ns)),
             None => {}
         }
     }
     let ends = connections.places();
     for (id, places, closed_ns) in clients {
+        let of_end = &rows[places.clone()];
         // Where threads share a connection, only the server knows which answer is to whom.
-        let bounds = exchange::is_shared(rows, &places, Way::Sent).then(|| {
+        let bounds = shared::is_shared(of_end, Way::Sent).then(|| {
             let &(pair, side) = ends.get(&id)?;
             let pair = &connections.pairs[pair];
             let numbers = received.get(&pair.ends[1 - side])?.clone();
@@ -108,9 +113,9 @@ fn exchanges(
                 .collect()
         });
         let bounds: Option<Vec<Bounds>> = bounds.flatten();
-        match bounds.filter(|bounds| exchange::are_begins(bounds, rows, &places, Way::Sent)) {
-            Some(bounds) => outgoing.add_within(rows, &places, Way::Sent, closed_ns, &bounds),
-            None => outgoing.add(rows, &places, Way::Sent, closed_ns),
+        match bounds.filter(|bounds| shared::are_begins(bounds, of_end, Way::Sent)) {
+            Some(bounds) => outgoing.add_within(rows, places, Way::Sent, closed_ns, &bounds),
+            None => outgoing.add(rows, places, Way::Sent, closed_ns),
         }
     }
     incoming.finish();

@@ -1,6 +1,5 @@
 //! Requests and answers of one end, by direction and order alone.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::messages::Side;
@@ -37,6 +36,21 @@ pub struct Answer {
     pub last: Side,
 }
 
+impl Exchange {
+    /// Adds more of the request.
+    pub(super) fn ask(&mut self, row: &Message) {
+        self.bytes = self.bytes.saturating_add(row.bytes);
+        self.token = self.token.or(row.token);
+        self.is_of_several |= row.thread != self.asked.thread;
+    }
+
+    /// Adds some of the answer.
+    pub(super) fn answer(&mut self, side: Side) {
+        let first = self.answer.map_or(side, |answer| answer.first);
+        self.answer = Some(Answer { first, last: side });
+    }
+}
+
 /// What a row is to its exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
@@ -57,21 +71,14 @@ pub(super) struct Exchanges {
     pub(super) parts: Vec<(usize, usize, Part)>,
 }
 
-/// The bytes of a request and of its answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Bounds {
-    pub(super) asked: Range<u64>,
-    pub(super) answered: Option<Range<u64>>,
-}
-
 impl Exchanges {
-    /// Adds those of an end, whose rows are given by their places in the order of their times. Bytes that go `asks` are
+    /// Adds those of an end, whose rows are at these places in the order of their times. Bytes that go `asks` are
     /// requests; those of the other direction are the answer to the last one. What is answered before anything was
     /// asked, as a server's greeting is, belongs to no exchange.
     pub(super) fn add(
         &mut self,
         rows: &[Message],
-        places: &[usize],
+        places: Range<usize>,
         asks: Way,
         closed_ns: Option<u64>,
     ) {
@@ -79,9 +86,8 @@ impl Exchanges {
         // The next byte of each direction.
         let mut expected: [Option<u64>; 2] = [None, None];
         let (mut current, mut asking_rows): (Option<usize>, usize) = (None, 0);
-        for &place in places {
+        for place in places {
             let row = &rows[place];
-            let side = Side::of(row);
             let expected = &mut expected[usize::from(row.way == Way::Sent)];
             let has_hole = expected.is_some_and(|expected| expected != row.first_byte);
             *expected = row.first_byte.checked_add(row.bytes);
@@ -92,11 +98,7 @@ impl Exchanges {
                     // The answer that is missing may be to the first of these rows: they are several requests.
                     exchange.sure_until_ns = 0;
                 }
-                let answer = exchange.answer.get_or_insert(Answer {
-                    first: side,
-                    last: side,
-                });
-                answer.last = side;
+                exchange.answer(Side::of(row));
                 let bytes = row.first_byte..row.first_byte.saturating_add(row.bytes);
                 let all = self.answers[at].get_or_insert(bytes.clone());
                 *all = all.start.min(bytes.start)..all.end.max(bytes.end);
@@ -106,9 +108,7 @@ impl Exchanges {
             let last = current.map(|at| (at, &mut self.all[at]));
             if let Some((at, exchange)) = last {
                 let Some(answer) = exchange.answer else {
-                    exchange.bytes = exchange.bytes.saturating_add(row.bytes);
-                    exchange.token = exchange.token.or(row.token);
-                    exchange.is_of_several |= row.thread != exchange.asked.thread;
+                    exchange.ask(row);
                     asking_rows += 1;
                     self.parts.push((place, at, Part::Asks));
                     continue;
@@ -123,7 +123,7 @@ impl Exchanges {
     }
 
     /// Begins an exchange, and returns its number.
-    fn open(&mut self, place: usize, row: &Message, closed_ns: Option<u64>) -> usize {
+    pub(super) fn open(&mut self, place: usize, row: &Message, closed_ns: Option<u64>) -> usize {
         let number = self.all.len();
         self.parts.push((place, number, Part::Opens));
         self.answers.push(None);
@@ -140,78 +140,6 @@ impl Exchanges {
         number
     }
 
-    /// Adds those of an end on which several threads ask at once, whose peer has read and answered one after the other:
-    /// by the bytes that the peer has seen, in order. What it has not read is one more request.
-    pub(super) fn add_within(
-        &mut self,
-        rows: &[Message],
-        places: &[usize],
-        asks: Way,
-        closed_ns: Option<u64>,
-        bounds: &[Bounds],
-    ) {
-        let mut numbers: Vec<Option<usize>> = vec![None; bounds.len()];
-        let mut unread = None;
-        for &place in without_fin(rows, places, asks) {
-            let row = &rows[place];
-            if row.way == asks {
-                let number = match asked_in(bounds, row.first_byte) {
-                    Some(at) => &mut numbers[at],
-                    None => &mut unread,
-                };
-                let Some(number) = *number else {
-                    *number = Some(self.open(place, row, closed_ns));
-                    continue;
-                };
-                let exchange = &mut self.all[number];
-                exchange.bytes = exchange.bytes.saturating_add(row.bytes);
-                exchange.token = exchange.token.or(row.token);
-                exchange.is_of_several |= row.thread != exchange.asked.thread;
-                self.parts.push((place, number, Part::Asks));
-                continue;
-            }
-            // One call may read several answers.
-            let end = row.first_byte.saturating_add(row.bytes);
-            let is_before = |one: &Bounds| {
-                let answered = one.answered.as_ref();
-                answered.is_some_and(|answered| answered.end <= row.first_byte)
-            };
-            let first = bounds.partition_point(is_before);
-            let read = bounds.iter().zip(&numbers).skip(first);
-            let read = read.take_while(|(one, _)| {
-                let answered = one.answered.as_ref();
-                answered.is_some_and(|answered| answered.start < end)
-            });
-            let read: Vec<usize> = read.filter_map(|(_, number)| *number).collect();
-            for &number in &read {
-                let side = Side::of(row);
-                let answer = self.all[number].answer.get_or_insert(Answer {
-                    first: side,
-                    last: side,
-                });
-                answer.last = side;
-            }
-            self.parts
-                .extend(read.first().map(|&number| (place, number, Part::Answers)));
-        }
-    }
-
-    /// The bytes of an exchange as the other end counts them: what that sent is what this end received and the first of
-    /// `shifts`, and what this end sent is what that received and the second.
-    pub(super) fn bounds(&self, number: usize, shifts: [i64; 2]) -> Option<Bounds> {
-        let exchange = self.all.get(number)?;
-        let asked = exchange.first_byte..exchange.first_byte.checked_add(exchange.bytes)?;
-        let moved = |bytes: &Range<u64>, by: i64| -> Option<Range<u64>> {
-            Some(bytes.start.checked_add_signed(by)?..bytes.end.checked_add_signed(by)?)
-        };
-        let answered = self.answers.get(number)?.as_ref();
-        let answered = answered.map(|bytes| moved(bytes, shifts[1].checked_neg()?));
-        Some(Bounds {
-            asked: moved(&asked, shifts[0])?,
-            answered: answered.flatten(),
-        })
-    }
-
     /// Ends the time of each request with its answer.
     pub(super) fn finish(&mut self) {
         for exchange in &mut self.all {
@@ -222,37 +150,15 @@ impl Exchanges {
     }
 }
 
-/// Whether several threads ask before the first of them has an answer.
-pub(super) fn is_shared(rows: &[Message], places: &[usize], asks: Way) -> bool {
-    places.windows(2).any(|pair| {
-        let [first, next] = [&rows[pair[0]], &rows[pair[1]]];
-        (first.way, next.way) == (asks, asks) && first.thread != next.thread
-    })
-}
-
-/// Whether each request of the peer's begins with a row of this end's.
-pub(super) fn are_begins(bounds: &[Bounds], rows: &[Message], places: &[usize], asks: Way) -> bool {
-    let asked = places.iter().map(|&place| &rows[place]);
-    let asked = asked.filter(|row| row.way == asks);
-    let begins: BTreeSet<u64> = asked.map(|row| row.first_byte).collect();
-    bounds.iter().all(|one| begins.contains(&one.asked.start))
-}
-
-/// In which of these a byte is.
-fn asked_in(bounds: &[Bounds], byte: u64) -> Option<usize> {
-    let next = bounds.partition_point(|one| one.asked.start <= byte);
-    let last = next.checked_sub(1)?;
-    bounds[last].asked.contains(&byte).then_some(last)
-}
-
-/// The rows but for the last one, if that is the one byte of a FIN: of what is received, after all that is sent.
-fn without_fin<'p>(rows: &[Message], places: &'p [usize], asks: Way) -> &'p [usize] {
-    let Some((&last, before)) = places.split_last() else {
+/// The places of an end's rows but for the last one, if that is the one byte of a FIN: of what is received, after all
+/// that is sent.
+pub(super) fn without_fin(rows: &[Message], places: Range<usize>, asks: Way) -> Range<usize> {
+    let Some((last, before)) = rows[places.clone()].split_last() else {
         return places;
     };
-    let is_after_an_answer = before.last().is_none_or(|&place| rows[place].way != asks);
-    let is_fin = rows[last].way == Way::Received && rows[last].bytes == 1 && is_after_an_answer;
-    if is_fin { before } else { places }
+    let is_after_an_answer = before.last().is_none_or(|row| row.way != asks);
+    let is_fin = last.way == Way::Received && last.bytes == 1 && is_after_an_answer;
+    places.start..places.end - usize::from(is_fin)
 }
 
 #[cfg(test)]
@@ -282,9 +188,8 @@ mod tests {
                 token: None,
             })
             .collect();
-        let places: Vec<usize> = (0..rows.len()).collect();
         let mut found = Exchanges::default();
-        found.add(&rows, &places, asks, None);
+        found.add(&rows, 0..rows.len(), asks, None);
         found.finish();
         let answer = |answer: Answer| (answer.first.at_ns, answer.last.at_ns);
         let plain = |one: &Exchange| {
@@ -338,69 +243,5 @@ mod tests {
             exchanges(R, &lost_answer),
             [(1, 5, Some((10, 10)), 10), (6, 10, Some((40, 40)), 0)]
         );
-    }
-
-    #[test]
-    fn threads_that_share_a_connection_have_a_request_each() {
-        // Thread 1 asks, thread 2 asks before the answer, and thread 1 again before the second one's answer. One call
-        // reads the last two answers.
-        let row = |at_ns, thread, way, first_byte, bytes| Message {
-            host: HostId(0),
-            at_ns,
-            thread: Thread {
-                id: thread,
-                start_ns: 0,
-            },
-            process: 1,
-            connection: 1,
-            way,
-            first_byte,
-            bytes,
-            token: None,
-        };
-        let rows = [
-            row(10, 1, S, 1, 5),
-            row(20, 2, S, 6, 5),
-            row(30, 9, R, 1, 7),
-            row(40, 1, S, 11, 5),
-            row(50, 9, R, 8, 14),
-            row(60, 2, S, 16, 5),
-        ];
-        let places: Vec<usize> = (0..rows.len()).collect();
-        let bounds = |first: u64, answer: u64| Bounds {
-            asked: first..first + 5,
-            answered: Some(answer..answer + 7),
-        };
-        let bounds = [bounds(1, 1), bounds(6, 8), bounds(11, 15)];
-        assert!(is_shared(&rows, &places, S));
-        assert!(!is_shared(&rows[1..4], &[0, 1, 2], S));
-        assert!(are_begins(&bounds, &rows, &places, S));
-        assert!(!are_begins(&bounds, &rows[1..], &places[..5], S));
-        let mut found = Exchanges::default();
-        found.add_within(&rows, &places, S, None, &bounds);
-        found.finish();
-        let plain: Vec<_> = found
-            .all
-            .iter()
-            .map(|one| {
-                (
-                    one.asked.thread.id,
-                    one.first_byte,
-                    one.bytes,
-                    one.answer.map(|answer| answer.last.at_ns),
-                )
-            })
-            .collect();
-        assert_eq!(
-            plain,
-            [
-                (1, 1, 5, Some(30)),
-                (2, 6, 5, Some(50)),
-                (1, 11, 5, Some(50)),
-                // The peer has not read it.
-                (2, 16, 5, None),
-            ]
-        );
-        assert_eq!(found.parts.len(), rows.len());
     }
 }
