@@ -5,7 +5,7 @@ mod claims;
 use luc_fleet_clocks::HostId;
 
 use crate::connections::Connections;
-use crate::rows::{EndId, Message, Thread, Way};
+use crate::rows::{EndId, Message, Thread, ThreadId, Way};
 use claims::{Claim, Range, pieces};
 
 /// Where and when bytes went through a call.
@@ -28,6 +28,15 @@ impl Side {
             thread: row.thread,
             process: row.process,
             at_ns: row.at_ns,
+        }
+    }
+
+    /// By which thread.
+    #[must_use]
+    pub fn thread_id(&self) -> ThreadId {
+        ThreadId {
+            host: self.host,
+            thread: self.thread,
         }
     }
 }

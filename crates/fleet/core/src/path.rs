@@ -1,6 +1,7 @@
 //! What a request's time went into: its critical path, backward from its answer.
 
 mod effects;
+mod intervals;
 mod running;
 mod walk;
 
@@ -121,6 +122,20 @@ impl Path {
     }
 }
 
+/// What ended a wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EndedBy {
+    /// A message that the thread then read.
+    Message {
+        /// Who sent it, and when.
+        sent: Side,
+        /// On which end it came.
+        to: EndId,
+    },
+    /// A thread of the same host, which woke it.
+    Waker(ThreadId),
+}
+
 /// What paths are made of: each thread's waits and messages in order.
 #[derive(Debug, Default)]
 pub struct Paths {
@@ -139,11 +154,7 @@ impl Paths {
         for &wait in waits {
             let is_in = |at_ns: u64| wait.off_ns <= at_ns && at_ns <= wait.on_ns;
             if wait.off_ns < wait.on_ns && wait.woken_ns.is_none_or(is_in) {
-                let thread = ThreadId {
-                    host: wait.host,
-                    thread: wait.thread,
-                };
-                paths.waits.entry(thread).or_default().push(wait);
+                paths.waits.entry(wait.thread_id()).or_default().push(wait);
             }
         }
         for row in messages {
@@ -216,25 +227,21 @@ impl Paths {
         waits.get(next.checked_sub(1)?)
     }
 
-    /// Who sent what the thread read first after a wait, and on which end it came. `Err` if it read something, but who sent
-    /// it is not known.
-    pub(crate) fn sender(
-        &self,
-        thread: ThreadId,
-        wait: &Wait,
-    ) -> Result<Option<(Side, EndId)>, ()> {
-        match self.calls_after(thread, wait).first() {
-            Some(&(at_ns, Some(end))) => {
-                let sent = self.senders.get(&(end, at_ns)).copied();
-                sent.map(|sent| Some((sent, end))).ok_or(())
-            }
-            _ => Ok(None),
+    /// What ended a wait; `None`: not known.
+    ///
+    /// Where the thread reads a message next, the message ended its wait, whoever is said to have woken it.
+    pub(crate) fn ended_by(&self, wait: &Wait) -> Option<EndedBy> {
+        if let Some(&(at_ns, Some(to))) = self.calls_after(wait).first() {
+            let sent = *self.senders.get(&(to, at_ns))?;
+            return Some(EndedBy::Message { sent, to });
         }
+        let (host, thread) = (wait.host, wait.waker?);
+        Some(EndedBy::Waker(ThreadId { host, thread }))
     }
 
     /// Who sent the other messages that the thread read after a wait, before it waited or sent again.
-    fn other_senders(&self, thread: ThreadId, wait: &Wait, first: EndId) -> Vec<Side> {
-        let calls = self.calls_after(thread, wait).iter();
+    fn other_senders(&self, wait: &Wait, first: EndId) -> Vec<Side> {
+        let calls = self.calls_after(wait).iter();
         let read = calls.map_while(|&(at_ns, end)| Some((end?, at_ns)));
         read.filter(|(end, _)| *end != first)
             .filter_map(|call| self.senders.get(&call).copied())
@@ -242,7 +249,8 @@ impl Paths {
     }
 
     /// What a thread sent and received after a wait and before the next one.
-    fn calls_after(&self, thread: ThreadId, wait: &Wait) -> &[(u64, Option<EndId>)] {
+    fn calls_after(&self, wait: &Wait) -> &[(u64, Option<EndId>)] {
+        let thread = wait.thread_id();
         let calls = self.calls.get(&thread).map_or(&[][..], Vec::as_slice);
         let first = calls.partition_point(|(at_ns, _)| *at_ns < wait.on_ns);
         let until_ns = self.waits.get(&thread).and_then(|waits| {

@@ -193,6 +193,17 @@ pub struct Wait {
     pub waker: Option<Thread>,
 }
 
+impl Wait {
+    /// Who waited.
+    #[must_use]
+    pub fn thread_id(&self) -> ThreadId {
+        ThreadId {
+            host: self.host,
+            thread: self.thread,
+        }
+    }
+}
+
 /// A thread that slept when its trace began or ended, a row of the table `asleep`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Sleeper {
@@ -208,4 +219,15 @@ pub struct Sleeper {
     pub connection: Option<u64>,
     /// Who had the lock that it waited for; `None`: it waited for no lock, or the lock does not say.
     pub holder: Option<Thread>,
+}
+
+impl Sleeper {
+    /// Who slept.
+    #[must_use]
+    pub fn thread_id(&self) -> ThreadId {
+        ThreadId {
+            host: self.host,
+            thread: self.thread,
+        }
+    }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use luc_fleet_clocks::HostId;
 
 use crate::connections::Connections;
-use crate::path::Paths;
+use crate::path::{EndedBy, Paths};
 use crate::rows::{EndId, Message, Sleeper, ThreadId, Wait};
 
 /// A chain of more threads is of forged rows.
@@ -56,6 +56,8 @@ pub struct ChainLink {
     pub at_ns: u64,
     /// What it did.
     pub doing: Doing,
+    /// The time that names the row of its wait: [`Wait::off_ns`], or [`Sleeper::at_ns`] where the trace has no end of it.
+    pub row_ns: Option<u64>,
     /// Why the next thread is the next; `None`: it is the last.
     pub reason: Option<Reason>,
 }
@@ -65,19 +67,38 @@ pub struct ChainLink {
 pub struct Chain {
     /// The first is the one that was asked for.
     pub links: Vec<ChainLink>,
-    /// The number of the thread that the last one waits for, if it is in the chain: a deadlock, where all of them hold
-    /// what the one before needs.
+    /// The number of the thread that the last one waits for, if it is in the chain.
     pub back_to: Option<usize>,
+}
+
+impl Chain {
+    /// Whether threads wait for each other for ever: each of them has the lock that the one before waits for.
+    #[must_use]
+    pub fn is_deadlock(&self) -> bool {
+        self.back_to.is_some_and(|first| {
+            let mut circle = self.links[first..].iter();
+            circle.all(|link| link.reason == Some(Reason::Holds))
+        })
+    }
+}
+
+/// The row of a wait around a time.
+#[derive(Debug, Clone, Copy)]
+enum Row<'w> {
+    /// It ends in the trace.
+    Wait(&'w Wait),
+    /// It was under way when the trace began or ended, and the trace has no end of it.
+    Sleeper(&'w Sleeper),
 }
 
 /// What says why threads do not run.
 #[derive(Debug)]
 pub struct Why<'p> {
     paths: &'p Paths,
+    /// In the order of time.
     sleepers: HashMap<ThreadId, Vec<Sleeper>>,
-    peers: HashMap<EndId, EndId>,
-    /// Who used an end, and when.
-    users: HashMap<EndId, Vec<(u64, ThreadId)>>,
+    /// Who used the other end of a connection last.
+    peers: HashMap<EndId, ThreadId>,
 }
 
 impl<'p> Why<'p> {
@@ -89,32 +110,27 @@ impl<'p> Why<'p> {
         connections: &Connections,
         messages: &[Message],
     ) -> Self {
-        let mut why = Self {
-            paths,
-            sleepers: HashMap::new(),
-            peers: HashMap::new(),
-            users: HashMap::new(),
-        };
+        let mut of_threads: HashMap<ThreadId, Vec<Sleeper>> = HashMap::new();
         for &row in sleepers {
-            let (host, thread) = (row.host, row.thread);
-            let of_thread = why.sleepers.entry(ThreadId { host, thread }).or_default();
-            of_thread.push(row);
+            of_threads.entry(row.thread_id()).or_default().push(row);
         }
-        for pair in &connections.pairs {
-            let [a, b] = pair.ends;
-            why.peers.extend([(a, b), (b, a)]);
+        for rows in of_threads.values_mut() {
+            rows.sort_unstable_by_key(|row| row.at_ns);
         }
+        let mut last: HashMap<EndId, (u64, ThreadId)> = HashMap::new();
         for row in messages {
-            let users = why.users.entry(row.end()).or_default();
-            users.push((row.at_ns, row.thread_id()));
+            let used = (row.at_ns, row.thread_id());
+            let known = last.entry(row.end()).or_insert(used);
+            *known = used.max(*known);
         }
-        why.sleepers
-            .values_mut()
-            .for_each(|rows| rows.sort_unstable_by_key(|row| row.at_ns));
-        why.users
-            .values_mut()
-            .for_each(|users| users.sort_unstable());
-        why
+        let pairs = connections.pairs.iter();
+        let ends = pairs.flat_map(|pair| [pair.ends, [pair.ends[1], pair.ends[0]]]);
+        let peers = ends.filter_map(|[end, peer]| Some((end, last.get(&peer)?.1)));
+        Self {
+            paths,
+            sleepers: of_threads,
+            peers: peers.collect(),
+        }
     }
 
     /// Why a thread does not run at a time, and whom that depends on.
@@ -133,15 +149,18 @@ impl<'p> Why<'p> {
         let mut chain = Chain::default();
         let mut next = Some((thread, at_ns));
         while let Some((thread, at_ns)) = next.take() {
-            let doing = self.doing(thread, at_ns);
-            let depends_on = match doing {
-                Doing::Waiting { .. } => self.depends_on(thread, at_ns),
-                _ => None,
-            };
+            let row = self.row(thread, at_ns);
+            let doing = self.doing(thread, at_ns, row);
+            let waits = row.filter(|_| matches!(doing, Doing::Waiting { .. }));
+            let depends_on = waits.and_then(|row| self.depends_on(row));
             chain.links.push(ChainLink {
                 thread,
                 at_ns,
                 doing,
+                row_ns: waits.map(|row| match row {
+                    Row::Wait(wait) => wait.off_ns,
+                    Row::Sleeper(row) => row.at_ns,
+                }),
                 reason: depends_on.map(|(_, reason)| reason),
             });
             let Some((other, _)) = depends_on else {
@@ -161,24 +180,34 @@ impl<'p> Why<'p> {
         chain
     }
 
-    /// What a thread did at a time.
-    #[must_use]
-    pub fn doing(&self, thread: ThreadId, at_ns: u64) -> Doing {
-        let sleeper = self.sleeper(thread, at_ns);
+    /// The row of a thread's wait around a time.
+    fn row(&self, thread: ThreadId, at_ns: u64) -> Option<Row<'_>> {
         if let Some(wait) = self.paths.wait_at(thread, at_ns) {
-            return match wait.woken_ns {
+            return Some(Row::Wait(wait));
+        }
+        let covers = |row: &&Sleeper| {
+            let had_begun = row.since_ns.is_none_or(|since_ns| since_ns <= at_ns);
+            // The recorder looks at threads shortly before the trace ends.
+            let is_over = at_ns > row.at_ns && self.paths.acts_after(thread, row.at_ns);
+            had_begun && !is_over
+        };
+        let rows = self.sleepers.get(&thread)?;
+        rows.iter().find(covers).map(Row::Sleeper)
+    }
+
+    fn doing(&self, thread: ThreadId, at_ns: u64, row: Option<Row<'_>>) -> Doing {
+        match row {
+            Some(Row::Wait(wait)) => match wait.woken_ns {
                 Some(woken_ns) if at_ns < woken_ns => Doing::Waiting {
-                    since_ns: self.began_ns(wait, sleeper),
+                    since_ns: self.began_ns(wait),
                     until_ns: Some(woken_ns),
                 },
                 woken_ns => Doing::Runnable {
                     since_ns: woken_ns.unwrap_or(wait.off_ns),
                     until_ns: wait.on_ns,
                 },
-            };
-        }
-        match sleeper {
-            Some(row) => Doing::Waiting {
+            },
+            Some(Row::Sleeper(row)) => Doing::Waiting {
                 since_ns: row.since_ns,
                 until_ns: None,
             },
@@ -187,52 +216,31 @@ impl<'p> Why<'p> {
         }
     }
 
-    /// When a wait began: one that was under way when the trace began has a row from then on only.
-    fn began_ns(&self, wait: &Wait, sleeper: Option<&Sleeper>) -> Option<u64> {
-        match sleeper {
-            Some(row) if row.at_ns <= wait.off_ns => row.since_ns,
-            _ => Some(wait.off_ns),
-        }
+    /// When a wait began; `None`: before the trace, and not known. The row of one that was under way when the trace began
+    /// starts at the time at which the recorder looked at the thread.
+    fn began_ns(&self, wait: &Wait) -> Option<u64> {
+        let mut rows = self.sleepers.get(&wait.thread_id()).into_iter().flatten();
+        let seen = rows.find(|row| row.at_ns == wait.off_ns);
+        seen.map_or(Some(wait.off_ns), |row| row.since_ns)
     }
 
-    /// What is known of the sleep around a time that was under way when the trace began or ended.
-    fn sleeper(&self, thread: ThreadId, at_ns: u64) -> Option<&Sleeper> {
-        let rows = self.sleepers.get(&thread)?;
-        let covers = |row: &&Sleeper| {
-            let had_begun = row.since_ns.is_none_or(|since_ns| since_ns <= at_ns);
-            // It was looked at shortly before the end of the trace.
-            let is_over = at_ns > row.at_ns && self.paths.acts_after(thread, row.at_ns);
-            // The rest of a sleep that was under way at the begin has a row, which begins as the thread was looked at.
-            let rest = self.paths.wait_at(thread, at_ns);
-            had_begun && !is_over || rest.is_some_and(|rest| rest.off_ns == row.at_ns)
-        };
-        rows.iter().find(covers)
-    }
-
-    fn depends_on(&self, thread: ThreadId, at_ns: u64) -> Option<(ThreadId, Reason)> {
-        let host = thread.host;
-        let here = |thread| ThreadId { host, thread };
-        if let Some(wait) = self.paths.wait_at(thread, at_ns) {
-            return match self.paths.sender(thread, wait) {
-                Ok(Some((sent, _))) => {
-                    let sender = ThreadId {
-                        host: sent.host,
-                        thread: sent.thread,
-                    };
-                    Some((sender, Reason::Sent))
+    /// Whom a wait depends on, and why.
+    fn depends_on(&self, row: Row<'_>) -> Option<(ThreadId, Reason)> {
+        match row {
+            Row::Wait(wait) => Some(match self.paths.ended_by(wait)? {
+                EndedBy::Message { sent, .. } => (sent.thread_id(), Reason::Sent),
+                EndedBy::Waker(waker) => (waker, Reason::Woke),
+            }),
+            Row::Sleeper(row) => {
+                let host = row.host;
+                if let Some(thread) = row.holder {
+                    return Some((ThreadId { host, thread }, Reason::Holds));
                 }
-                Ok(None) => wait.waker.map(|waker| (here(waker), Reason::Woke)),
-                Err(()) => None,
-            };
+                let connection = row.connection?;
+                let peer = self.peers.get(&EndId { host, connection })?;
+                Some((*peer, Reason::Peer))
+            }
         }
-        let row = self.sleeper(thread, at_ns)?;
-        if let Some(holder) = row.holder {
-            return Some((here(holder), Reason::Holds));
-        }
-        let connection = row.connection?;
-        let peer = self.peers.get(&EndId { host, connection })?;
-        let (_, user) = self.users.get(peer)?.last()?;
-        Some((*user, Reason::Peer))
     }
 }
 
@@ -321,6 +329,7 @@ mod tests {
         let sleepers = [sleeper(1, 1000, 400, Some(2))];
         let found = chain(&waits, &sleepers, 1, 500);
         assert_eq!(threads(&found), [(1, Some(Reason::Holds)), (2, None)]);
+        assert_eq!(found.links[0].row_ns, Some(1000));
         assert_eq!(
             found.links[0].doing,
             Doing::Waiting {
@@ -349,6 +358,7 @@ mod tests {
                 until_ns: Some(199)
             }
         );
+        assert_eq!(found.links[0].row_ns, Some(100));
         // Who gave the lock away had it last.
         assert_eq!(threads(&found), [(1, Some(Reason::Woke)), (2, None)]);
         assert_eq!(
@@ -372,5 +382,10 @@ mod tests {
         let found = chain(&[], &sleepers, 5, 900);
         assert_eq!(found.links.len(), 3);
         assert_eq!(found.back_to, Some(1));
+        assert!(found.is_deadlock());
+        // Who wakes each other in turn goes on.
+        let waits = [wait(1, 100, 200, Some(2)), wait(2, 120, 190, Some(1))];
+        let found = chain(&waits, &[], 1, 150);
+        assert_eq!((found.back_to, found.is_deadlock()), (Some(0), false));
     }
 }

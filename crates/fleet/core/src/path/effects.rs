@@ -1,80 +1,70 @@
 //! What threads did for which request: their effects.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 
-use super::Paths;
+use super::intervals::{Interval, Intervals};
+use super::{EndedBy, Paths};
 use crate::requests::Requests;
 use crate::rows::ThreadId;
 
 /// When each thread had an effect on a request: it wrote the answer, or ended the wait of the thread that had the
 /// request. What it did before, since its effect on another request, it did for this one or for nobody.
-#[derive(Debug, Clone, Default)]
-pub struct Effects {
-    /// In the order of time.
+#[derive(Debug, Clone)]
+pub struct Effects<'r> {
+    requests: &'r Requests,
+    /// When, and on which request: in the order of time.
     of: HashMap<ThreadId, Vec<(u64, usize)>>,
-    /// Who read each request, and when.
-    readers: Vec<(ThreadId, u64)>,
-    /// What threads have read.
-    owed: HashMap<ThreadId, Owed>,
+    /// The requests that threads have read: from when to when each is open.
+    owed: HashMap<ThreadId, Intervals<usize>>,
 }
 
-impl Effects {
+impl<'r> Effects<'r> {
     /// Of all threads. A wake-up by a message is no effect: the message is.
     #[must_use]
-    pub fn new(requests: &Requests, paths: &Paths) -> Self {
-        let mut effects = Self::default();
-        let mut owed: HashMap<ThreadId, Owed> = HashMap::new();
+    pub fn new(requests: &'r Requests, paths: &Paths) -> Self {
+        let mut of: HashMap<ThreadId, Vec<(u64, usize)>> = HashMap::new();
+        let mut add = |thread: ThreadId, at_ns: u64, number: usize| {
+            of.entry(thread).or_default().push((at_ns, number));
+        };
+        let mut owed: HashMap<ThreadId, Vec<Interval<usize>>> = HashMap::new();
         for (number, incoming) in requests.incoming.iter().enumerate() {
             let exchange = &incoming.exchange;
             let asked = exchange.asked;
-            let reader = ThreadId {
-                host: asked.host,
-                thread: asked.thread,
-            };
-            let until_ns = exchange.sure_until_ns;
-            effects.readers.push((reader, asked.at_ns));
-            owed.entry(reader)
-                .or_default()
-                .add(asked.at_ns, until_ns, number);
+            owed.entry(asked.thread_id()).or_default().push(Interval {
+                from_ns: asked.at_ns,
+                to_ns: exchange.sure_until_ns,
+                what: number,
+            });
             for side in exchange.answer.iter().flat_map(|one| [one.first, one.last]) {
-                let thread = ThreadId {
-                    host: side.host,
-                    thread: side.thread,
-                };
-                effects.add(thread, side.at_ns, number);
+                add(side.thread_id(), side.at_ns, number);
             }
         }
-        owed.values_mut().for_each(Owed::sort);
+        let owed = owed.into_iter();
+        let owed: HashMap<ThreadId, Intervals<usize>> = owed
+            .map(|(thread, open)| (thread, Intervals::new(open)))
+            .collect();
         for (thread, waits) in &paths.waits {
             let Some(owed) = owed.get(thread) else {
                 continue;
             };
             for wait in waits {
-                let (Some(woken_ns), Some(waker)) = (wait.woken_ns, wait.waker) else {
+                let Some(woken_ns) = wait.woken_ns else {
                     continue;
                 };
-                let Some(number) = owed.only(woken_ns) else {
+                let [Some(number), None] = open_at(owed, woken_ns) else {
                     continue;
                 };
-                if matches!(paths.sender(*thread, wait), Ok(None)) {
-                    let waker = ThreadId {
-                        host: thread.host,
-                        thread: waker,
-                    };
-                    effects.add(waker, woken_ns, number);
+                if let Some(EndedBy::Waker(waker)) = paths.ended_by(wait) {
+                    add(waker, woken_ns, number);
                 }
             }
         }
-        for effects in effects.of.values_mut() {
+        for effects in of.values_mut() {
             effects.sort_unstable();
             effects.dedup();
         }
-        effects.owed = owed;
-        effects
-    }
-
-    fn add(&mut self, thread: ThreadId, at_ns: u64, number: usize) {
-        self.of.entry(thread).or_default().push((at_ns, number));
+        Self { requests, of, owed }
     }
 
     /// The number of the request that a thread had an effect on at this time.
@@ -95,67 +85,34 @@ impl Effects {
     pub fn on_another_before(&self, thread: ThreadId, at_ns: u64) -> Option<u64> {
         let number = self.request_at(thread, at_ns)?;
         let effects = self.of.get(&thread)?;
-        let is_before = |effect_ns: u64| match self.readers.get(number) {
-            Some(&(reader, asked_ns)) if reader == thread => effect_ns <= asked_ns,
-            _ => effect_ns < at_ns,
+        let asked = self.requests.incoming.get(number)?.exchange.asked;
+        let before = if asked.thread_id() == thread {
+            effects.partition_point(|(effect_ns, _)| *effect_ns <= asked.at_ns)
+        } else {
+            let owes = |owed| open_at(owed, at_ns)[0].is_some();
+            if self.owed.get(&thread).is_some_and(owes) {
+                return None;
+            }
+            effects.partition_point(|(effect_ns, _)| *effect_ns < at_ns)
         };
-        let is_reader = self.readers.get(number).is_some_and(|one| one.0 == thread);
-        let owes = |owed: &Owed| owed.open_at(at_ns).next().is_some();
-        if !is_reader && self.owed.get(&thread).is_some_and(owes) {
-            return None;
-        }
-        let first = effects.partition_point(|(effect_ns, _)| is_before(*effect_ns));
-        let mut others = effects[..first].iter().rev();
+        let mut others = effects[..before].iter().rev();
         let found = others.find(|(_, other)| *other != number);
         found.map(|(effect_ns, _)| *effect_ns)
     }
 }
 
-/// The requests that a thread has read: from when to when they are open.
-#[derive(Debug, Clone, Default)]
-struct Owed {
-    /// By when they were read.
-    open: Vec<(u64, u64, usize)>,
-    /// The latest end of those up to each place.
-    latest_ns: Vec<u64>,
-}
-
-impl Owed {
-    fn add(&mut self, asked_ns: u64, until_ns: u64, number: usize) {
-        self.open.push((asked_ns, until_ns, number));
-    }
-
-    fn sort(&mut self) {
-        self.open.sort_unstable();
-        let mut latest_ns = 0;
-        self.latest_ns = self
-            .open
-            .iter()
-            .map(|(_, until_ns, _)| {
-                latest_ns = latest_ns.max(*until_ns);
-                latest_ns
-            })
-            .collect();
-    }
-
-    /// The only request that is open at a time.
-    fn only(&self, at_ns: u64) -> Option<usize> {
-        let mut open = self.open_at(at_ns);
-        let found = open.next()?;
-        open.next().is_none().then_some(found)
-    }
-
-    /// The requests that are open at a time.
-    fn open_at(&self, at_ns: u64) -> impl Iterator<Item = usize> {
-        let end = self
-            .open
-            .partition_point(|(asked_ns, ..)| *asked_ns <= at_ns);
-        let places = (0..end).rev();
-        let places = places.take_while(move |&place| at_ns <= self.latest_ns[place]);
-        let open = places.map(|place| self.open[place]);
-        let open = open.filter(move |(_, until_ns, _)| at_ns <= *until_ns);
-        open.map(|(_, _, number)| number)
-    }
+/// Two of the requests that are open at a time.
+fn open_at(owed: &Intervals<usize>, at_ns: u64) -> [Option<usize>; 2] {
+    let mut open = [None, None];
+    owed.visit([at_ns, at_ns], |one| {
+        if open[0].is_none() {
+            open[0] = Some(one.what);
+            return ControlFlow::Continue(());
+        }
+        open[1] = Some(one.what);
+        ControlFlow::Break(())
+    });
+    open
 }
 
 #[cfg(test)]

@@ -1,32 +1,25 @@
 //! Who had the processors.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::ControlFlow;
 
 use luc_fleet_clocks::HostId;
 
 use super::Paths;
-use crate::rows::{ThreadId, Wait};
+use super::intervals::{Interval, Intervals};
+use crate::rows::{Thread, ThreadId, Wait};
 
 /// When each thread ran: between two of its waits, and before the first if it began in the trace.
 #[derive(Debug)]
-pub struct Running<'p> {
-    of_host: HashMap<HostId, Vec<Runs<'p>>>,
+pub struct Running {
+    of_host: HashMap<HostId, Intervals<Thread>>,
 }
 
-/// The times of one thread.
-#[derive(Debug, Clone, Copy)]
-struct Runs<'p> {
-    thread: ThreadId,
-    /// When it began, if that was in the trace.
-    began_ns: Option<u64>,
-    waits: &'p [Wait],
-}
-
-impl<'p> Running<'p> {
+impl Running {
     /// Of all threads. What one did after its last wait is not known, nor what one did before its first that began
     /// before any wait of its host.
     #[must_use]
-    pub fn new(paths: &'p Paths) -> Self {
+    pub fn new(paths: &Paths) -> Self {
         let mut since_ns: HashMap<HostId, u64> = HashMap::new();
         for (thread, waits) in &paths.waits {
             let first_ns = since_ns.entry(thread.host).or_insert(u64::MAX);
@@ -34,57 +27,53 @@ impl<'p> Running<'p> {
                 .first()
                 .map_or(*first_ns, |wait| wait.off_ns.min(*first_ns));
         }
-        let mut of_host: HashMap<HostId, Vec<Runs<'_>>> = HashMap::new();
-        for (&thread, waits) in &paths.waits {
-            let began_ns = thread.thread.start_ns;
+        let mut of_host: HashMap<HostId, Vec<Interval<Thread>>> = HashMap::new();
+        for (&ThreadId { host, thread }, waits) in &paths.waits {
             let is_in = since_ns
-                .get(&thread.host)
-                .is_some_and(|since_ns| *since_ns < began_ns);
-            of_host.entry(thread.host).or_default().push(Runs {
-                thread,
-                began_ns: is_in.then_some(began_ns),
-                waits,
+                .get(&host)
+                .is_some_and(|since_ns| *since_ns < thread.start_ns);
+            let first = waits.first().filter(|_| is_in);
+            let first = first.map(|wait| (thread.start_ns, wait.off_ns));
+            let between = |pair: &[Wait]| (pair[0].on_ns, pair[1].off_ns);
+            let runs = first.into_iter().chain(waits.windows(2).map(between));
+            let runs = runs.map(|(from_ns, to_ns)| Interval {
+                from_ns,
+                to_ns,
+                what: thread,
             });
+            of_host.entry(host).or_default().extend(runs);
         }
-        for threads in of_host.values_mut() {
-            threads.sort_unstable_by_key(|runs| runs.thread);
+        let of_host = of_host.into_iter();
+        Self {
+            of_host: of_host
+                .map(|(host, runs)| (host, Intervals::new(runs)))
+                .collect(),
         }
-        Self { of_host }
     }
 
     /// How long each thread of a host ran between two times of its clock, in the threads' order; those that did not are
     /// left out.
     #[must_use]
     pub fn during(&self, host: HostId, begin_ns: u64, end_ns: u64) -> Vec<(ThreadId, u64)> {
-        let threads = self.of_host.get(&host).into_iter().flatten();
-        threads
-            .map(|runs| (runs.thread, runs.ran_ns(begin_ns, end_ns)))
-            .filter(|(_, ran_ns)| *ran_ns > 0)
+        let mut all_ns: BTreeMap<Thread, u64> = BTreeMap::new();
+        if let Some(runs) = self.of_host.get(&host) {
+            runs.visit([begin_ns, end_ns], |run| {
+                let ran_ns = run.to_ns.min(end_ns);
+                let ran_ns = ran_ns.saturating_sub(run.from_ns.max(begin_ns));
+                let sum_ns = all_ns.entry(run.what).or_default();
+                *sum_ns = sum_ns.saturating_add(ran_ns);
+                ControlFlow::Continue(())
+            });
+        }
+        let ran = all_ns.into_iter().filter(|(_, ran_ns)| *ran_ns > 0);
+        ran.map(|(thread, ran_ns)| (ThreadId { host, thread }, ran_ns))
             .collect()
-    }
-}
-
-impl Runs<'_> {
-    fn ran_ns(&self, begin_ns: u64, end_ns: u64) -> u64 {
-        let first = self.waits.partition_point(|wait| wait.off_ns <= begin_ns);
-        let new = self.began_ns.filter(|_| first == 0);
-        let new = new.zip(self.waits.first().map(|wait| wait.off_ns));
-        let runs = self.waits[first.saturating_sub(1)..].windows(2);
-        let runs = runs.map(|pair| (pair[0].on_ns, pair[1].off_ns));
-        let runs = new.into_iter().chain(runs);
-        let runs = runs.take_while(|(from_ns, _)| *from_ns < end_ns);
-        runs.map(|(from_ns, to_ns)| {
-            let (from_ns, to_ns) = (from_ns.max(begin_ns), to_ns.min(end_ns));
-            to_ns.saturating_sub(from_ns)
-        })
-        .fold(0, u64::saturating_add)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::Thread;
 
     fn wait(thread: u32, off_ns: u64, on_ns: u64) -> Wait {
         Wait {

@@ -2,7 +2,7 @@
 
 use luc_fleet_clocks::{Event, HostId, Placed};
 
-use super::{Link, Part, PartKind, Path, Paths};
+use super::{EndedBy, Link, Part, PartKind, Path, Paths};
 use crate::messages::Side;
 use crate::rows::{EndId, ThreadId, Wait};
 
@@ -21,10 +21,7 @@ pub(super) fn back(
         place,
         home: end.host,
         frames: vec![Frame {
-            thread: ThreadId {
-                host: end.host,
-                thread: end.thread,
-            },
+            thread: end.thread_id(),
             at_ns: end.at_ns,
             ahead_ns: Some(0),
             blocks: None,
@@ -111,19 +108,18 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
             .at_home(frame.thread.host, wait.off_ns)
             .map_or(frame.until_ns, |(home_ns, _)| home_ns);
         let until_ns = until_ns.max(frame.until_ns);
-        let ended = match self.paths.sender(frame.thread, &wait) {
-            Ok(Some((sent, end))) => self.message(frame, &wait, sent, end),
-            Ok(None) => wait.waker.map(|thread| Ended {
-                by: ThreadId {
-                    host: frame.thread.host,
-                    thread,
-                },
-                at_ns: woken_ns,
-                is_message: false,
-                slack_ns: self.reached_ns.saturating_sub(until_ns),
-            }),
-            Err(()) => None,
-        };
+        let ended = self
+            .paths
+            .ended_by(&wait)
+            .and_then(|ended_by| match ended_by {
+                EndedBy::Message { sent, to } => self.message(frame, &wait, sent, to),
+                EndedBy::Waker(by) => Some(Ended {
+                    by,
+                    at_ns: woken_ns,
+                    is_message: false,
+                    slack_ns: self.reached_ns.saturating_sub(until_ns),
+                }),
+            });
         // Nobody who waits for this thread can have ended its wait.
         let is_waiting = |thread| {
             thread == frame.thread || self.frames.iter().any(|other| other.thread == thread)
@@ -167,10 +163,7 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
 
     /// Goes back over a message's way, from when it woke the thread. Returns who sent it, and when on that host.
     fn message(&mut self, frame: &Frame, wait: &Wait, sent: Side, to: EndId) -> Option<Ended> {
-        let from = ThreadId {
-            host: sent.host,
-            thread: sent.thread,
-        };
+        let from = sent.thread_id();
         let (sent_ns, sent_error_ns) = self.at_home(sent.host, sent.at_ns)?;
         let (off_ns, _) = self.at_home(frame.thread.host, wait.off_ns)?;
         let (woken_ns, own_error_ns) = self.at_home(frame.thread.host, frame.at_ns)?;
@@ -182,7 +175,7 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
                 .map(|(a, b)| a.saturating_add(b))
         };
         // Without this message the thread would have waited for the next one.
-        let others = self.paths.other_senders(frame.thread, wait, to);
+        let others = self.paths.other_senders(wait, to);
         let others_ns = others.iter().filter_map(|other| {
             let (home_ns, _) = self.at_home(other.host, other.at_ns)?;
             Some(home_ns)
