@@ -96,10 +96,6 @@ pub fn why(joined: &Joined, who: &Who, after_ns: Option<u64>) -> Result<WhyRepor
     let why = luc_fleet_core::Why::new(&paths, &rows.sleepers, &joined.connections, &rows.messages);
     let home = joined.clocks.at_home(host);
     let chain = why.chain(thread, at_ns, |host| home.away_ns(host, at_ns));
-    let is_deadlock = chain.back_to.is_some_and(|first| {
-        let mut loops = chain.links[first..].iter();
-        loops.all(|link| link.reason == Some(Reason::Holds))
-    });
     Ok(WhyReport {
         after_ns,
         links: chain
@@ -108,7 +104,7 @@ pub fn why(joined: &Joined, who: &Who, after_ns: Option<u64>) -> Result<WhyRepor
             .map(|link| report(joined, link))
             .collect(),
         back_to: chain.back_to,
-        is_deadlock,
+        is_deadlock: chain.is_deadlock(),
     })
 }
 
@@ -183,14 +179,15 @@ fn report(joined: &Joined, link: &ChainLink) -> LinkReport {
         }
         Doing::NotKnown => ("not known", None, None),
     };
-    let is_waiting = matches!(link.doing, Doing::Waiting { .. });
-    let cause = || host.waits().cause(thread.id, link.at_ns);
+    let cause = link
+        .row_ns
+        .and_then(|row_ns| host.waits().cause(thread.id, row_ns));
     LinkReport {
         host: host.name.clone(),
         name: host.thread_name(thread),
         thread: thread.id,
         what,
-        cause: is_waiting.then(cause).flatten().map(Cause::name),
+        cause: cause.map(Cause::name),
         for_ns,
         left_ns,
         depends_on_next: link.reason.map(|reason| match reason {

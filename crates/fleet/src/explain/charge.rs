@@ -55,8 +55,8 @@ pub(super) struct Piece {
 #[derive(Debug)]
 pub(super) struct Charger<'a> {
     pub(super) joined: &'a Joined,
-    pub(super) effects: &'a Effects,
-    pub(super) running: &'a Running<'a>,
+    pub(super) effects: &'a Effects<'a>,
+    pub(super) running: &'a Running,
     pub(super) roots: &'a Roots,
 }
 

@@ -5,9 +5,9 @@ use luc_events::tables::{Sync, Task, Wait};
 use luc_events::{Cause, Pid, Tgid};
 use luc_fleet::explain::{Finding, Findings};
 use luc_fleet::text::Text;
-use luc_fleet::{Explanation, Joined, Recorded, Wanted, explain};
+use luc_fleet::{Explanation, Recorded};
 
-use crate::planted::{BEGIN_NS, Clock, host, message, talk};
+use crate::planted::{BEGIN_NS, Clock, explained, host, message, talk};
 
 const CLOCK: Clock = Clock {
     offset_ns: 0,
@@ -62,14 +62,6 @@ fn served(trouble: impl Fn(&mut Recorded, &dyn Fn(u64) -> u64), slow_us: u64) ->
     }
     server.waits.sort_by_key(|wait| wait.on_ns);
     [client, server]
-}
-
-fn explained(hosts: [Recorded; 2]) -> Explanation {
-    explain(
-        &Joined::new(hosts.to_vec()).expect("joined"),
-        Wanted::default(),
-    )
-    .expect("explained")
 }
 
 /// The first finding of the only address, whose shares sum to all of the slowest requests' time.

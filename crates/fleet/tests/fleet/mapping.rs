@@ -3,9 +3,9 @@
 use luc_events::codes::{Flow, Sequences};
 use luc_events::tables::Lost;
 use luc_fleet::text::Text;
-use luc_fleet::{Explanation, Joined, Recorded, Wanted, explain, fit};
+use luc_fleet::{Explanation, Joined, Recorded, fit};
 
-use crate::planted::{BEGIN_NS, Clock, Connected, host, message, talk};
+use crate::planted::{BEGIN_NS, Clock, Connected, explained, host, message, talk};
 
 const CLOCK: Clock = Clock {
     offset_ns: 0,
@@ -37,14 +37,6 @@ fn asked(base: [u64; 2]) -> [Recorded; 2] {
             .push(message(1, at(5), Flow::Received, first(1, 90), 90));
     }
     [client, server]
-}
-
-fn explained(hosts: [Recorded; 2]) -> Explanation {
-    explain(
-        &Joined::new(hosts.to_vec()).expect("joined"),
-        Wanted::default(),
-    )
-    .expect("explained")
 }
 
 fn check(found: &Explanation) {

@@ -4,7 +4,7 @@ use luc_events::codes::{Flow, Sequences, Side};
 use luc_events::store::SCHEMA_VERSION;
 use luc_events::tables::{ClockSample, Connection, Message, Packet, Task, Trace};
 use luc_events::{ConnectionId, Pid, Tgid};
-use luc_fleet::Recorded;
+use luc_fleet::{Explanation, Joined, Recorded, Wanted, explain};
 
 /// The true time at which all traces begin.
 pub(crate) const BEGIN_NS: i64 = 1_000_000_000_000;
@@ -173,4 +173,10 @@ pub(crate) fn talk(hosts: [&mut Recorded; 2], clocks: [&Clock; 2], number: u32, 
         let from = (&mut *server, b.monotonic_ns(back_ns));
         connected.packet(from, (&mut *client, a.monotonic_ns(home_ns)), 1, 50);
     }
+}
+
+/// What is said of two hosts.
+pub(crate) fn explained(hosts: [Recorded; 2]) -> Explanation {
+    let joined = Joined::new(hosts.to_vec()).expect("joined");
+    explain(&joined, Wanted::default()).expect("explained")
 }
