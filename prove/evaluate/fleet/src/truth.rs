@@ -24,6 +24,7 @@ use serde_json::json;
 
 use answer::Answer;
 use hosts::Clock;
+use luc_harness::disks::{Disk, DiskSpec, EXT4};
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, line, missing};
 use luc_harness::progress::Progress;
@@ -31,6 +32,12 @@ use plants::{PLANTS, Plant};
 
 /// Seeds of each trouble.
 const SEEDS: usize = 3;
+/// Where reads and fsyncs are planted: an emulated disk like a volume of a cloud, as this machine's own may do them sooner
+/// than a search takes.
+const DISK: DiskSpec = DiskSpec {
+    model: &["--model", "cloud"],
+    ..EXT4
+};
 /// The twin's program, beside this one.
 const TWIN: &str = "luc-twin";
 /// What it says where a kernel cannot do something.
@@ -104,9 +111,12 @@ fn twin(harness: &Harness) -> Result<PathBuf, EvaluateError> {
 /// Records the twin, and judges what is said of it.
 fn once(harness: &Harness, twin: &Path, plant: &Plant, seed: u64) -> Result<Run, EvaluateError> {
     let (trace, truth) = (harness.path("trace"), harness.path("truth"));
-    let files = harness.path("files");
-    fs::create_dir_all(&files).map_err(EvaluateError::file("make", &files))?;
-    let words = plant.words(seed, &files);
+    let disk = plant.needs_disk().then(|| Disk::create(harness, &DISK));
+    let disk = disk.transpose()?;
+    let folder = disk
+        .as_ref()
+        .map_or_else(|| Path::new(""), |disk| disk.mount.as_path());
+    let words = plant.words(seed, folder);
     let mut command = harness.luc(&[
         "record",
         "--fleet",
@@ -145,7 +155,7 @@ fn once(harness: &Harness, twin: &Path, plant: &Plant, seed: u64) -> Result<Run,
     if run.unable.is_none() {
         judge(harness, plant, &mut run)?;
     }
-    for folder in [&trace, &truth, &files] {
+    for folder in [&trace, &truth] {
         remove(folder)?;
     }
     let mut kept = json!(run);

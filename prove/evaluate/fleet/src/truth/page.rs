@@ -64,8 +64,8 @@ fn about(seeds: u64) -> String {
          `luc fleet explain --json --rows` is compared with what the twin wrote down about itself. All namespaces are of \
          one kernel and in one trace. It is explained twice: as it is, and as the traces of four hosts, each with the \
          messages of its namespace, the threads of its process and the kernel's, and a clock that is off by up to a day \
-         and drifts by up to 40 µs/s. What the kernel here cannot plant is \
-         planted in an emulated guest with Debian's kernel {KERNEL}. A message is *found* if each of its \
+         and drifts by up to 40 µs/s. Files are \
+         read and written on an emulated disk like a volume of a cloud. What the kernel here cannot plant is planted in an emulated guest with Debian's kernel {KERNEL}. A message is *found* if each of its \
          bytes is on an edge from the thread that sent it to the one that received it, at times between those that the \
          twin saw; *wrong* if a byte is on another edge. A request of the front end is *right* if it is put to the query \
          that it was made for. The first cause is right if the first finding on the front end's requests has the right \

@@ -8,13 +8,16 @@ use luc_twin_truth::Kind;
 /// Of every run; what comes later counts.
 const ALWAYS: &str = "--documents 2000 --clients 4 --requests 100";
 
+/// In the options of a plant, a directory on a disk.
+const DIRECTORY: &str = "DIR";
+
 /// A trouble, or a way to hand requests over.
 #[derive(Debug)]
 pub(super) struct Plant {
     pub(super) name: &'static str,
     /// What is planted; `None`: only the hand-over is looked at.
     pub(super) kind: Option<Kind>,
-    /// Options of `luc-twin run`. `DIR` is a directory on a disk.
+    /// Options of `luc-twin run`, with [`DIRECTORY`].
     words: &'static str,
 }
 
@@ -53,9 +56,14 @@ impl Plant {
         let directory = directory.display().to_string();
         words.extend(
             own.iter()
-                .map(|word| word.replace("DIR", &directory).into()),
+                .map(|word| word.replace(DIRECTORY, &directory).into()),
         );
         words
+    }
+
+    /// Whether its trouble is one of a disk.
+    pub(super) fn needs_disk(&self) -> bool {
+        self.words.contains(DIRECTORY)
     }
 
     /// The options as the page has them.
@@ -88,5 +96,7 @@ mod tests {
         let disk = PLANTS.iter().find(|plant| plant.name == "disk");
         let words = disk.expect("planted").words(7, Path::new("/x"));
         assert!(words.contains(&"disk:/x".into()), "{words:?}");
+        let disks = PLANTS.iter().filter(|plant| plant.needs_disk());
+        assert_eq!(disks.count(), 2);
     }
 }
