@@ -25,6 +25,7 @@ pub mod random;
 mod ranks;
 pub mod simulated;
 mod stopping;
+mod student;
 mod throughput;
 mod warmup;
 
@@ -39,5 +40,6 @@ pub use paired::paired_ratios;
 pub use quantile::quantile;
 pub use ranks::spearman;
 pub use stopping::{FEWEST, Goal, Verdict, relative_half_width};
+pub use student::student;
 pub use throughput::{TaskTimes, Together, WeightedSpeedup, together, worst_against};
 pub use warmup::warm_up;
