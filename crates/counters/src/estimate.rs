@@ -1,0 +1,345 @@
+//! What was counted in all, when the counter was there for only part of the time.
+//!
+//! **The model.** The load is what it is; what is random is when an event's group had the counters. The readings are cut
+//! into *rotations*, as short as they can be while every event of interest has its turn in each. In each rotation an
+//! event is taken to have gone on at the rate that was seen in its turn, so that a change of the load costs no more
+//! than the rotation in which it falls.
+//!
+//! **The variance** is estimated from neighbouring rotations: half the mean square of their differences, the estimator
+//! v2 for systematic samples (Wolter, *An Investigation of Some Estimators of Variance for Systematic Sampling*, JASA
+//! 79, 1984), times the share of the time without a counter. It is right for noise from turn to turn. Where the load
+//! itself changes between rotations it is too large, never too small: a step counts six times its true share when
+//! readings are as long as a rotation, and more when they are longer.
+//!
+//! **Where the model fails.** A load whose period is a rotation, or a divisor of it, is met in the same state at each
+//! turn. The estimate is then wrong, and the interval does not say so. What happens in few and brief moments is met by
+//! chance alone: then there is a value, but no interval.
+
+mod rotation;
+
+use std::ops::Range;
+
+use luc_stats::student;
+use rotation::cut;
+use serde::Serialize;
+
+use super::recording::{Reading, Recording};
+
+/// Below this share of the time with a counter a value is withheld.
+pub const LEAST_SHARE: f64 = 0.1;
+/// The confidence of all intervals.
+pub const CONFIDENCE: f64 = 0.95;
+/// Fewer rotations give no interval.
+const FEWEST_ROTATIONS: usize = 4;
+/// With fewer turns that have seen an event, if all had seen as much, there is no interval: the count of the turns is
+/// then about Poisson, and a symmetric interval covers less than it says.
+const FEWEST_TURNS: f64 = 16.0;
+/// An event that makes up less of a figure than this does not take its interval away.
+const LEAST_PART: f64 = 0.01;
+/// Student's t does not change beyond.
+const MOST_FREEDOM: f64 = 500.0;
+
+/// Why there is no interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoInterval {
+    /// The recording has fewer than 4 rotations.
+    FewRotations,
+    /// What was counted was seen in few turns.
+    FewTurns,
+}
+
+/// A figure of counters.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Estimate {
+    /// The figure, for all of the time for which its events were wanted.
+    pub value: f64,
+    /// The truth is within this of the value with 95 % confidence. 0: counted all the time. `None`: see `no_interval`.
+    pub half_width: Option<f64>,
+    /// Why there is none.
+    pub no_interval: Option<NoInterval>,
+    /// Share of the time for which its events had counters; of the one that had the least.
+    pub running_share: f64,
+    /// Into how many rotations the readings were cut.
+    pub rotations: usize,
+}
+
+impl Estimate {
+    /// Whether a truth is within the interval; `None` without one.
+    #[must_use]
+    pub fn covers(&self, truth: f64) -> Option<bool> {
+        let rounding = 1e-9 * self.value.abs().max(truth.abs());
+        let half_width = self.half_width?;
+        Some((self.value - truth).abs() <= half_width + rounding)
+    }
+}
+
+/// Why there is no figure.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Withheld {
+    /// An event is not in the recording.
+    #[error("{0} was not counted")]
+    NotCounted(String),
+    /// An event never had a counter.
+    #[error("{0} never had a counter")]
+    NeverRan(String),
+    /// An event had a counter for too little of the time.
+    #[error("{name} had a counter for {share:.1} % of the time, too little; count fewer events at a time", share = .share * 100.0)]
+    RanTooLittle {
+        /// The event.
+        name: String,
+        /// For which share.
+        share: f64,
+    },
+    /// A division by zero or the like.
+    #[error("it divides by zero")]
+    Undefined,
+}
+
+impl Serialize for Withheld {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// How often an event happened in all.
+///
+/// # Errors
+/// See [`Withheld`].
+pub fn total(recording: &Recording, event: usize) -> Result<Estimate, Withheld> {
+    figure(recording, &[event], |totals| (totals[0], vec![1.0]))
+}
+
+/// A figure of several events' totals, with its slopes by each of them.
+///
+/// The interval is by linearization: the slopes make one series of all events, rotation by rotation, so that what the
+/// events have in common is in it.
+///
+/// # Errors
+/// See [`Withheld`].
+pub(super) fn figure(
+    recording: &Recording,
+    events: &[usize],
+    of_totals: impl FnOnce(&[f64]) -> (f64, Vec<f64>),
+) -> Result<Estimate, Withheld> {
+    let mut running_share: f64 = 1.0;
+    let mut shares = Vec::with_capacity(events.len());
+    for &event in events {
+        let share = share(recording, event)?;
+        running_share = running_share.min(share);
+        shares.push(share);
+    }
+    let ranges = cut(recording, events, &shares);
+    let rotations = Rotations::of(recording, events, &ranges);
+    let totals: Vec<f64> = (0..events.len()).map(|at| rotations.total(at)).collect();
+    let (value, slopes) = of_totals(&totals);
+    if !value.is_finite() || slopes.iter().any(|slope| !slope.is_finite()) {
+        return Err(Withheld::Undefined);
+    }
+    let interval = if running_share < 1.0 {
+        rotations.half_width(&totals, &slopes, running_share)
+    } else {
+        Ok(0.0)
+    };
+    Ok(Estimate {
+        value,
+        half_width: interval.ok(),
+        no_interval: interval.err(),
+        running_share,
+        rotations: rotations.lengths_ns.len(),
+    })
+}
+
+/// For which share of the time an event had a counter.
+fn share(recording: &Recording, event: usize) -> Result<f64, Withheld> {
+    let readings = recording.readings(event).iter();
+    let all = readings.fold(Reading::default(), |all, one| all.and(*one));
+    let name = || recording.events()[event].to_string();
+    match all.running_share() {
+        None | Some(0.0) => Err(Withheld::NeverRan(name())),
+        Some(share) if share < LEAST_SHARE => Err(Withheld::RanTooLittle {
+            name: name(),
+            share,
+        }),
+        Some(share) => Ok(share),
+    }
+}
+
+/// The readings of some events, rotation by rotation.
+struct Rotations {
+    /// For how long events were wanted in each, ns.
+    lengths_ns: Vec<f64>,
+    /// By event, then by rotation: how often it happened, scaled.
+    scaled: Vec<Vec<f64>>,
+}
+
+impl Rotations {
+    /// What was counted in each of the ranges of readings.
+    fn of(recording: &Recording, events: &[usize], ranges: &[Range<usize>]) -> Self {
+        let mut lengths_ns = vec![0.0_f64; ranges.len()];
+        let scaled = events.iter().map(|&event| {
+            let of_ranges = ranges.iter().zip(&mut lengths_ns).map(|(range, length)| {
+                let readings = recording.readings(event)[range.clone()].iter();
+                let sum = readings.fold(Reading::default(), |all, one| all.and(*one));
+                *length = length.max(sum.enabled_ns as f64);
+                sum.value * sum.enabled_ns as f64 / sum.running_ns.max(1) as f64
+            });
+            of_ranges.collect()
+        });
+        let scaled = scaled.collect();
+        Self { lengths_ns, scaled }
+    }
+
+    fn total(&self, event: usize) -> f64 {
+        self.scaled[event].iter().sum()
+    }
+
+    fn half_width(
+        &self,
+        totals: &[f64],
+        slopes: &[f64],
+        running_share: f64,
+    ) -> Result<f64, NoInterval> {
+        let count = self.lengths_ns.len();
+        if count < FEWEST_ROTATIONS {
+            return Err(NoInterval::FewRotations);
+        }
+        let parts = || {
+            totals
+                .iter()
+                .zip(slopes)
+                .map(|(total, slope)| total * slope)
+        };
+        let whole: f64 = parts().map(f64::abs).sum();
+        let matters = |part: f64| totals.len() == 1 || part.abs() > LEAST_PART * whole;
+        for (scaled, part) in self.scaled.iter().zip(parts()) {
+            if matters(part) && turns(scaled) < FEWEST_TURNS.min(count as f64 / 2.0) {
+                return Err(NoInterval::FewTurns);
+            }
+        }
+        let rates: Vec<f64> = (0..count)
+            .map(|at| {
+                let parts = self.scaled.iter().zip(slopes);
+                let sum: f64 = parts.map(|(scaled, slope)| scaled[at] * slope).sum();
+                sum / self.lengths_ns[at]
+            })
+            .collect();
+        let pairs = rates.windows(2).zip(self.lengths_ns.windows(2));
+        let squares: f64 = pairs
+            .map(|(rates, lengths)| {
+                let length = (lengths[0].powi(2) + lengths[1].powi(2)) / 2.0;
+                length * (rates[1] - rates[0]).powi(2) / 2.0
+            })
+            .sum();
+        let n = count as f64;
+        let variance = (1.0 - running_share) * squares * n / (n - 1.0);
+        // Of the mean square of successive differences (von Neumann and others, 1941).
+        let freedom = 2.0 * (n - 1.0).powi(2) / (3.0 * n - 4.0);
+        let errors = student(freedom.min(MOST_FREEDOM) as u32, CONFIDENCE).unwrap_or(f64::INFINITY);
+        Ok(errors * variance.sqrt())
+    }
+}
+
+/// In how many turns all would have been seen, had each seen as much.
+fn turns(scaled: &[f64]) -> f64 {
+    let sum: f64 = scaled.iter().sum();
+    let squares: f64 = scaled.iter().map(|one| one * one).sum();
+    if squares > 0.0 {
+        sum * sum / squares
+    } else {
+        0.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Event, Mode};
+
+    /// One event that has a counter in one of `every` readings of 1 ms.
+    fn rotated(count: u64, every: u64, value: impl Fn(u64) -> f64) -> Recording {
+        let mut recording = Recording::new(vec![Event::new("cycles", Mode::Total)]);
+        for at in 0..count {
+            let has = at % every == 0;
+            let reading = Reading {
+                value: if has { value(at) } else { 0.0 },
+                enabled_ns: 1_000_000,
+                running_ns: if has { 1_000_000 } else { 0 },
+            };
+            recording.add((at + 1) * 1_000_000, &[reading]);
+        }
+        recording
+    }
+
+    #[test]
+    fn a_steady_rate_is_scaled_and_sure() {
+        let found = total(&rotated(700, 7, |_| 5.0), 0).expect("an estimate");
+        assert!((found.value - 3500.0).abs() < 1e-6, "{found:?}");
+        assert!(found.half_width.expect("an interval") < 1e-6, "{found:?}");
+        assert!((found.running_share - 1.0 / 7.0).abs() < 1e-9);
+        assert_eq!(found.rotations, 100);
+    }
+
+    #[test]
+    fn what_is_counted_all_the_time_has_no_error() {
+        let found = total(&rotated(9, 1, |at| at as f64), 0).expect("an estimate");
+        assert_eq!((found.value, found.half_width), (36.0, Some(0.0)));
+        assert_eq!(found.covers(36.0), Some(true));
+        assert_eq!(found.covers(37.0), Some(false));
+    }
+
+    #[test]
+    fn below_a_tenth_of_the_time_a_value_is_withheld() {
+        let refused = total(&rotated(330, 11, |_| 1.0), 0).expect_err("withheld");
+        assert!(matches!(refused, Withheld::RanTooLittle { share, .. } if share < 0.1));
+        assert!(total(&rotated(330, 10, |_| 1.0), 0).is_ok());
+        let never = rotated(0, 1, |_| 1.0);
+        assert_eq!(
+            total(&never, 0),
+            Err(Withheld::NeverRan("cycles".to_owned()))
+        );
+    }
+
+    #[test]
+    fn the_variance_of_noise_is_that_of_a_sample() {
+        // Turns see 0 and 2 in turn: the mean square of successive differences is 4, a variance of 2 by turn.
+        let found = total(&rotated(4000, 4, |at| (at / 4 % 2 * 2) as f64), 0).expect("an estimate");
+        let deviation = (0.75 * 1000.0 * 2.0_f64).sqrt() * 4.0;
+        let half_width = found.half_width.expect("an interval");
+        assert!(
+            (half_width / (1.96 * deviation) - 1.0).abs() < 0.01,
+            "{half_width} {deviation}"
+        );
+    }
+
+    #[test]
+    fn few_rotations_and_few_turns_have_no_interval() {
+        let few = total(&rotated(12, 4, |_| 1.0), 0).expect("an estimate");
+        assert_eq!(
+            (few.half_width, few.no_interval),
+            (None, Some(NoInterval::FewRotations))
+        );
+        let rare = |at| if at % 1000 == 0 { 1.0 } else { 0.0 };
+        let rare = total(&rotated(10_000, 4, rare), 0).expect("an estimate");
+        assert_eq!(
+            (rare.half_width, rare.no_interval),
+            (None, Some(NoInterval::FewTurns))
+        );
+    }
+
+    #[test]
+    fn times_in_which_nothing_is_wanted_change_nothing() {
+        let mut recording = Recording::new(vec![Event::new("cycles", Mode::Total)]);
+        for at in 0..100_u64 {
+            let wanted = at % 2 == 0;
+            let reading = Reading {
+                value: if at % 4 == 0 { 3.0 } else { 0.0 },
+                enabled_ns: if wanted { 10 } else { 0 },
+                running_ns: if at % 4 == 0 { 10 } else { 0 },
+            };
+            recording.add(at * 10, &[reading]);
+        }
+        let found = total(&recording, 0).expect("an estimate");
+        assert!((found.value - 150.0).abs() < 1e-9, "{found:?}");
+    }
+}

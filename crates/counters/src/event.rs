@@ -1,0 +1,121 @@
+//! What is counted, and in which mode of the processor.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// The mode in which the processor counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// Everything, in whatever mode.
+    Total,
+    /// Only in user space (`exclude_kernel`; perf's modifier `u`).
+    User,
+    /// Only in the kernel (`exclude_user`; perf's modifier `k`).
+    Kernel,
+}
+
+impl Mode {
+    /// All of them, in the order of reports.
+    pub const ALL: [Self; 3] = [Self::User, Self::Kernel, Self::Total];
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Total => "total",
+            Self::User => "user",
+            Self::Kernel => "kernel",
+        })
+    }
+}
+
+/// What is counted.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Event {
+    /// Its name as perf's, in lower case and without modifiers: `cycles`, `int_misc.clears_count`, `cpu/event=0x3c/`.
+    pub name: String,
+    /// In which mode.
+    pub mode: Mode,
+}
+
+impl Event {
+    /// An event in a mode.
+    #[must_use]
+    pub fn new(name: &str, mode: Mode) -> Self {
+        Self {
+            name: canonical(name),
+            mode,
+        }
+    }
+
+    /// An event as `perf stat` prints it, modifiers included: `cycles:u`, `instructions:kpp`, `cpu/event=0xc0/u`.
+    #[must_use]
+    pub fn of_perf(text: &str) -> Self {
+        let text = text.trim();
+        // A PMU's event has its modifiers after the last slash, which a colon may come before.
+        let (name, modifiers) = match text.rfind('/') {
+            Some(slash) => (&text[..=slash], text[slash + 1..].trim_start_matches(':')),
+            None => text.rsplit_once(':').unwrap_or((text, "")),
+        };
+        if modifiers.is_empty() || !modifiers.chars().all(|c| MODIFIERS.contains(c)) {
+            return Self::new(text, Mode::Total);
+        }
+        let mode = match (modifiers.contains('u'), modifiers.contains('k')) {
+            (true, false) => Mode::User,
+            (false, true) => Mode::Kernel,
+            _ => Mode::Total,
+        };
+        Self::new(name, mode)
+    }
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = &self.name;
+        let separator = if name.ends_with('/') { "" } else { ":" };
+        match self.mode {
+            Mode::Total => f.write_str(name),
+            Mode::User => write!(f, "{name}{separator}u"),
+            Mode::Kernel => write!(f, "{name}{separator}k"),
+        }
+    }
+}
+
+/// Modifiers that perf knows (`man perf-list`).
+const MODIFIERS: &str = "ukhIGHpPSDWeb";
+
+/// Names are compared without regard to case, as perf does.
+fn canonical(name: &str) -> String {
+    name.trim().to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn perf_names_have_a_mode() {
+        for (text, name, mode) in [
+            ("cycles", "cycles", Mode::Total),
+            ("cycles:u", "cycles", Mode::User),
+            ("INST_RETIRED.ANY:kpp", "inst_retired.any", Mode::Kernel),
+            ("instructions:uk", "instructions", Mode::Total),
+            ("instructions:ppp", "instructions", Mode::Total),
+            (
+                "cpu/event=0xc0,umask=0x1/u",
+                "cpu/event=0xc0,umask=0x1/",
+                Mode::User,
+            ),
+            ("cpu_core/cycles/:k", "cpu_core/cycles/", Mode::Kernel),
+            ("cpu_core/cycles/", "cpu_core/cycles/", Mode::Total),
+            ("sched:sched_switch", "sched:sched_switch", Mode::Total),
+            ("", "", Mode::Total),
+        ] {
+            let event = Event::of_perf(text);
+            assert_eq!((event.name.as_str(), event.mode), (name, mode), "{text}");
+            assert_eq!(Event::of_perf(&event.to_string()), event);
+        }
+    }
+}

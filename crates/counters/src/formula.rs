@@ -1,0 +1,377 @@
+//! Formulas of events, in the language of perf's metrics (`MetricExpr` in the kernel's tools/perf/pmu-events; its
+//! grammar is tools/perf/util/expr.y).
+//!
+//! Numbers, event names, `#literals`, `+ - * / %`, `< >`, `& ^ |`, `A if C else B`, and the functions `min`, `max`,
+//! `d_ratio` (a quotient that is 0 where its divisor is), `source_count` and `has_event`. In a name `@` stands for `/`, and
+//! `\` before `-`, `,` and `=`, as in `cpu@inst_misc.any\,cmask\=1@`.
+
+mod dual;
+mod parse;
+
+use std::collections::BTreeMap;
+
+use dual::Dual;
+
+use super::estimate::{Estimate, Withheld, figure};
+use super::event::Mode;
+use super::recording::Recording;
+
+/// Definitions that lead to definitions further than this are taken for a circle.
+const DEEPEST: usize = 32;
+
+/// What is wrong with a formula.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{text}': {what} at character {at}; formulas are written as perf's MetricExpr")]
+pub struct FormulaError {
+    text: String,
+    at: usize,
+    what: String,
+}
+
+/// A formula that was read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Formula(Node);
+
+#[derive(Debug, Clone, PartialEq)]
+enum Node {
+    Number(f64),
+    /// An event, or a formula that is defined elsewhere; in lower case.
+    Name(String),
+    /// `#name`, without the mark.
+    Literal(String),
+    Binary(Operator, Box<Node>, Box<Node>),
+    /// The condition, what is taken if it is not 0, and what else.
+    If(Box<[Node; 3]>),
+    Call(Function, Vec<Node>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Operator {
+    Or,
+    Xor,
+    And,
+    Less,
+    Greater,
+    Plus,
+    Minus,
+    Times,
+    Over,
+    Modulo,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Function {
+    Min,
+    Max,
+    Ratio,
+    SourceCount,
+    HasEvent,
+}
+
+impl Formula {
+    /// Reads a formula.
+    ///
+    /// # Errors
+    /// What is wrong, and where.
+    pub fn parse(text: &str) -> Result<Self, FormulaError> {
+        parse::parse(text).map(Self)
+    }
+
+    /// Its value by a recording, in a mode, with an interval.
+    ///
+    /// # Errors
+    /// See [`Withheld`]. A literal that is not defined was not counted.
+    pub fn evaluate(
+        &self,
+        definitions: &Definitions,
+        recording: &Recording,
+        mode: Mode,
+    ) -> Result<Estimate, Withheld> {
+        let node = definitions.expand(&self.0, recording, mode, 0)?;
+        let mut names = BTreeMap::new();
+        let mut events = Vec::new();
+        collect(&node, recording, mode, &mut names, &mut events)?;
+        figure(recording, &events, |totals| {
+            let value = evaluate(&node, &names, totals);
+            (value.value, value.slopes)
+        })
+    }
+
+    /// The events that it needs, in the order in which it names them.
+    #[must_use]
+    pub fn events(&self, definitions: &Definitions) -> Vec<String> {
+        let mut found = Vec::new();
+        definitions.names(&self.0, &mut found, 0);
+        found
+    }
+}
+
+/// Formulas by name, and what `#literals` are.
+#[derive(Debug, Clone, Default)]
+pub struct Definitions {
+    formulas: BTreeMap<String, Formula>,
+    literals: BTreeMap<String, f64>,
+}
+
+impl Definitions {
+    /// Defines a formula, which others can name.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn define(&mut self, name: &str, text: &str) -> Result<(), FormulaError> {
+        let formula = Formula::parse(text)?;
+        self.formulas.insert(name.to_ascii_lowercase(), formula);
+        Ok(())
+    }
+
+    /// Says what a literal is, named without its mark.
+    pub fn set(&mut self, literal: &str, value: f64) {
+        self.literals.insert(literal.to_ascii_lowercase(), value);
+    }
+
+    /// A formula with the definitions that it names in their places.
+    fn expand(
+        &self,
+        node: &Node,
+        recording: &Recording,
+        mode: Mode,
+        depth: usize,
+    ) -> Result<Node, Withheld> {
+        let expand = |node: &Node| self.expand(node, recording, mode, depth + 1);
+        let boxed = |node: &Node| self.expand(node, recording, mode, depth + 1).map(Box::new);
+        Ok(match node {
+            Node::Number(number) => Node::Number(*number),
+            Node::Literal(name) => {
+                let found = self.literals.get(name).copied();
+                Node::Number(found.ok_or_else(|| Withheld::NotCounted(format!("#{name}")))?)
+            }
+            Node::Name(name) => match self.formulas.get(name) {
+                Some(_) if depth > DEEPEST => return Err(Withheld::NotCounted(name.clone())),
+                Some(formula) => self.expand(&formula.0, recording, mode, depth + 1)?,
+                None => Node::Name(name.clone()),
+            },
+            Node::Binary(operator, left, right) => {
+                Node::Binary(*operator, boxed(left)?, boxed(right)?)
+            }
+            Node::If(nodes) => {
+                let [condition, then, other] = nodes.as_ref();
+                Node::If(Box::new([
+                    expand(condition)?,
+                    expand(then)?,
+                    expand(other)?,
+                ]))
+            }
+            Node::Call(Function::HasEvent, arguments) => {
+                let has = |node: &Node| match node {
+                    Node::Name(name) => recording.find(name, mode).is_some(),
+                    _ => false,
+                };
+                Node::Number(f64::from(u8::from(arguments.iter().all(has))))
+            }
+            // One source each: PMUs of several units are added up by whoever recorded them.
+            Node::Call(Function::SourceCount, _) => Node::Number(1.0),
+            Node::Call(function, arguments) => {
+                let arguments = arguments.iter().map(expand).collect::<Result<_, _>>()?;
+                Node::Call(*function, arguments)
+            }
+        })
+    }
+
+    fn names(&self, node: &Node, found: &mut Vec<String>, depth: usize) {
+        match node {
+            Node::Number(_) | Node::Literal(_) => {}
+            Node::Name(name) => match self.formulas.get(name) {
+                Some(formula) if depth <= DEEPEST => self.names(&formula.0, found, depth + 1),
+                _ if found.contains(name) => {}
+                _ => found.push(name.clone()),
+            },
+            Node::Binary(_, left, right) => {
+                self.names(left, found, depth + 1);
+                self.names(right, found, depth + 1);
+            }
+            Node::If(nodes) => {
+                let nodes = nodes.iter();
+                nodes.for_each(|node| self.names(node, found, depth + 1));
+            }
+            Node::Call(_, nodes) => {
+                let nodes = nodes.iter();
+                nodes.for_each(|node| self.names(node, found, depth + 1));
+            }
+        }
+    }
+}
+
+/// Finds each name's events: its places among all events of the formula.
+fn collect(
+    node: &Node,
+    recording: &Recording,
+    mode: Mode,
+    names: &mut BTreeMap<String, Vec<usize>>,
+    events: &mut Vec<usize>,
+) -> Result<(), Withheld> {
+    match node {
+        Node::Number(_) | Node::Literal(_) => Ok(()),
+        Node::Name(name) => {
+            if !names.contains_key(name) {
+                let missing = || {
+                    let wanted = super::event::Event::new(name, mode);
+                    Withheld::NotCounted(wanted.to_string())
+                };
+                let found = recording.find(name, mode).ok_or_else(missing)?;
+                let first = events.len();
+                events.extend(&found);
+                names.insert(name.clone(), (first..events.len()).collect());
+            }
+            Ok(())
+        }
+        Node::Binary(_, left, right) => {
+            collect(left, recording, mode, names, events)?;
+            collect(right, recording, mode, names, events)
+        }
+        Node::If(nodes) => {
+            let mut nodes = nodes.iter();
+            nodes.try_for_each(|node| collect(node, recording, mode, names, events))
+        }
+        Node::Call(_, nodes) => {
+            let mut nodes = nodes.iter();
+            nodes.try_for_each(|node| collect(node, recording, mode, names, events))
+        }
+    }
+}
+
+fn evaluate(node: &Node, names: &BTreeMap<String, Vec<usize>>, totals: &[f64]) -> Dual {
+    let of = |node: &Node| evaluate(node, names, totals);
+    let constant = |value| Dual::constant(value, totals.len());
+    match node {
+        Node::Number(number) => constant(*number),
+        // `expand` leaves none.
+        Node::Literal(_) => constant(f64::NAN),
+        Node::Name(name) => {
+            let places = names.get(name).map_or(&[][..], Vec::as_slice);
+            Dual::sum_of(places, totals)
+        }
+        Node::Binary(operator, left, right) => of(left).combine(*operator, of(right)),
+        Node::If(nodes) => {
+            let [condition, then, other] = nodes.as_ref();
+            of(if of(condition).value != 0.0 {
+                then
+            } else {
+                other
+            })
+        }
+        Node::Call(function, arguments) => {
+            let mut values = arguments.iter().map(of);
+            let (Some(first), Some(second)) = (values.next(), values.next()) else {
+                return constant(f64::NAN);
+            };
+            match function {
+                Function::Min if second.value < first.value => second,
+                Function::Max if second.value > first.value => second,
+                Function::Ratio if second.value == 0.0 => constant(0.0),
+                Function::Ratio => first.combine(Operator::Over, second),
+                Function::Min | Function::Max => first,
+                Function::SourceCount | Function::HasEvent => constant(f64::NAN),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Event;
+    use crate::recording::Reading;
+
+    /// Events of these counts, counted all the time.
+    fn counted(events: &[(&str, f64)]) -> Recording {
+        let names = events.iter().map(|(name, _)| Event::of_perf(name));
+        let mut recording = Recording::new(names.collect());
+        let readings = events.iter().map(|&(_, value)| Reading {
+            value,
+            enabled_ns: 10,
+            running_ns: 10,
+        });
+        recording.add(10, &readings.collect::<Vec<_>>());
+        recording
+    }
+
+    fn value(text: &str, recording: &Recording) -> Result<f64, Withheld> {
+        let mut definitions = Definitions::default();
+        definitions.set("slots", 8.0);
+        definitions
+            .define("CPI", "cycles / instructions")
+            .expect("a formula");
+        definitions
+            .define("circle", "circle + 1")
+            .expect("a formula");
+        let formula = Formula::parse(text).expect(text);
+        let found = formula.evaluate(&definitions, recording, Mode::Total);
+        found.map(|estimate| estimate.value)
+    }
+
+    #[test]
+    fn values_as_perf_has_them() {
+        let recording = counted(&[
+            ("cycles", 30.0),
+            ("instructions", 20.0),
+            ("zero", 0.0),
+            ("topdown-be-bound", 4.0),
+            ("cpu/any,cmask=0x6/", 7.0),
+            ("l.1_port", 3.0),
+        ]);
+        for (text, expected) in [
+            ("1 + 2 * 3 - 4 / 2", 5.0),
+            ("(1 + 2) * -3", -9.0),
+            ("- 2 + 5 % 3", 0.0),
+            ("CPI", 1.5),
+            ("CPU@any\\,cmask\\=0x6@ + topdown\\-be\\-bound", 11.0),
+            ("L.1_PORT * #slots", 24.0),
+            ("min(cycles, instructions) + max(1, 2)", 22.0),
+            ("d_ratio(cycles, zero)", 0.0),
+            ("1 if cycles > 20 else 2", 1.0),
+            ("1 if cycles < 20 else 2 if zero else 3", 3.0),
+            ("(1 if 0 | 1 else 2) + (5 & 6) + (5 ^ 6)", 8.0),
+            (
+                "source_count(cycles) + has_event(cycles) + has_event(nothing)",
+                2.0,
+            ),
+            ("1e3 + .5", 1000.5),
+        ] {
+            assert_eq!(value(text, &recording), Ok(expected), "{text}");
+        }
+        assert_eq!(value("cycles / zero", &recording), Err(Withheld::Undefined));
+        for missing in ["branches + 1", "#nothing", "circle"] {
+            let refused = value(missing, &recording);
+            assert!(matches!(refused, Err(Withheld::NotCounted(_))), "{missing}");
+        }
+    }
+
+    #[test]
+    fn modes_are_kept_apart_and_add_up() {
+        let recording = counted(&[
+            ("cycles:u", 30.0),
+            ("cycles:k", 10.0),
+            ("instructions:u", 20.0),
+            ("instructions:k", 5.0),
+        ]);
+        let formula = Formula::parse("cycles / instructions").expect("a formula");
+        let in_mode = |mode| {
+            let found = formula.evaluate(&Definitions::default(), &recording, mode);
+            found.expect("a figure").value
+        };
+        assert_eq!(Mode::ALL.map(in_mode), [1.5, 2.0, 1.6]);
+    }
+
+    #[test]
+    fn events_are_named_once_and_through_definitions() {
+        let mut definitions = Definitions::default();
+        definitions
+            .define("cpi", "cycles / instructions")
+            .expect("a formula");
+        let formula = Formula::parse("cpi * max(CYCLES, stalls) if #x else 1").expect("a formula");
+        assert_eq!(
+            formula.events(&definitions),
+            ["cycles", "instructions", "stalls"]
+        );
+    }
+}

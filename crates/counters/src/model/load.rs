@@ -1,0 +1,182 @@
+//! A load: how often each event happens in each step.
+
+use luc_stats::random;
+use rand::RngExt as _;
+use rand_chacha::ChaCha8Rng;
+
+use crate::event::Event;
+
+/// How often events happen, step by step; exact.
+#[derive(Debug, Clone)]
+pub struct Load {
+    events: Vec<Event>,
+    /// By event, then by step.
+    counts: Vec<Vec<u64>>,
+}
+
+/// When a load changes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Phases {
+    /// It never does.
+    None,
+    /// For times that are exponential with this mean, in steps, it is of one kind after the other, at random.
+    Random {
+        /// The mean time of one kind, in steps.
+        mean_steps: f64,
+        /// How many kinds there are.
+        kinds: usize,
+    },
+    /// It changes between two kinds, with this period in steps.
+    Periodic {
+        /// The period, in steps.
+        steps: usize,
+    },
+}
+
+/// How a load scatters within a phase.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Noise {
+    /// The coefficient of variation of a step's counts.
+    pub variation: f64,
+    /// The share of the steps in which an event happens at all; its rate is higher there by as much.
+    pub busy_share: f64,
+}
+
+impl Load {
+    /// A load of these events, without steps.
+    #[must_use]
+    pub fn new(events: Vec<Event>) -> Self {
+        let counts = vec![Vec::new(); events.len()];
+        Self { events, counts }
+    }
+
+    /// Adds a step: how often each event, by its place, happens.
+    pub fn add(&mut self, mut count: impl FnMut(usize) -> u64) {
+        for (event, counts) in self.counts.iter_mut().enumerate() {
+            counts.push(count(event));
+        }
+    }
+
+    /// A load of so many steps, whose events happen at `rates(kind, event)` for each step of a kind.
+    #[must_use]
+    pub fn phased(
+        events: Vec<Event>,
+        steps: usize,
+        phases: Phases,
+        noise: Noise,
+        random: &mut ChaCha8Rng,
+        rates: impl Fn(usize, usize) -> f64,
+    ) -> Self {
+        let mut load = Self::new(events);
+        let kinds = phases.by_step(steps, random);
+        for kind in kinds {
+            load.add(|event| {
+                if noise.busy_share < 1.0 && random.random::<f64>() >= noise.busy_share {
+                    return 0;
+                }
+                let mean = rates(kind, event) / noise.busy_share;
+                if noise.variation <= 0.0 {
+                    return mean.round() as u64;
+                }
+                let shape = noise.variation.powi(-2);
+                random::gamma(random, mean, shape).round() as u64
+            });
+        }
+        load
+    }
+
+    /// What happens.
+    #[must_use]
+    pub fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    /// How many steps it has.
+    #[must_use]
+    pub fn steps(&self) -> usize {
+        self.counts.first().map_or(0, Vec::len)
+    }
+
+    /// How often an event happens in a step; never beyond the load.
+    #[must_use]
+    pub fn count(&self, event: usize, step: usize) -> u64 {
+        let counts = self.counts.get(event);
+        counts
+            .and_then(|counts| counts.get(step))
+            .copied()
+            .unwrap_or(0)
+    }
+
+    /// How often an event happens in all.
+    #[must_use]
+    pub fn truth(&self, event: usize) -> u64 {
+        self.counts
+            .get(event)
+            .map_or(0, |counts| counts.iter().sum())
+    }
+}
+
+impl Phases {
+    /// The kind of each step.
+    pub fn by_step(self, steps: usize, random: &mut ChaCha8Rng) -> Vec<usize> {
+        match self {
+            Self::None => vec![0; steps],
+            Self::Periodic { steps: period } => {
+                let period = period.max(1);
+                (0..steps)
+                    .map(|step| usize::from(step % period >= period / 2))
+                    .collect()
+            }
+            Self::Random { mean_steps, kinds } => {
+                let mut all = Vec::with_capacity(steps);
+                while all.len() < steps {
+                    let kind = random.random_range(0..kinds.max(1));
+                    // 1 less a draw from [0, 1) is never 0.
+                    let length = -mean_steps * (1.0 - random.random::<f64>()).ln();
+                    let length = (length.ceil() as usize).clamp(1, steps - all.len());
+                    all.resize(all.len() + length, kind);
+                }
+                all
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Mode;
+
+    #[test]
+    fn rates_are_kept_whatever_the_noise() {
+        for (variation, busy_share) in [(0.0, 1.0), (0.5, 1.0), (0.2, 0.1)] {
+            let noise = Noise {
+                variation,
+                busy_share,
+            };
+            let events = vec![Event::new("cycles", Mode::Total)];
+            let mut random = random::stream(3, 0);
+            let load = Load::phased(events, 50_000, Phases::None, noise, &mut random, |_, _| {
+                1000.0
+            });
+            let mean = load.truth(0) as f64 / 50_000.0;
+            assert!((mean / 1000.0 - 1.0).abs() < 0.05, "{noise:?}: {mean}");
+        }
+    }
+
+    #[test]
+    fn phases_last_as_long_as_they_shall() {
+        let mut random = random::stream(3, 0);
+        let phases = Phases::Random {
+            mean_steps: 100.0,
+            kinds: 4,
+        };
+        let kinds = phases.by_step(400_000, &mut random);
+        let changes = kinds.windows(2).filter(|pair| pair[0] != pair[1]).count();
+        // A quarter of the new phases is of the kind of the one before.
+        let mean = 400_000.0 / changes as f64;
+        assert!((mean / (100.5 / 0.75) - 1.0).abs() < 0.05, "{mean}");
+        let periodic = Phases::Periodic { steps: 4 }.by_step(8, &mut random);
+        assert_eq!(periodic, [0, 0, 1, 1, 0, 0, 1, 1]);
+    }
+}

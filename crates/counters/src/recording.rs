@@ -1,0 +1,167 @@
+//! What was counted, reading by reading.
+
+use std::ops::Range;
+
+use serde::Serialize;
+
+use super::event::{Event, Mode};
+
+/// What an event's counter has counted between two readings.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Reading {
+    /// Counted while the event had a counter; not scaled. Events of time are in the unit of the source, as perf's
+    /// milliseconds of task-clock.
+    pub value: f64,
+    /// For how long the event was wanted, ns.
+    pub enabled_ns: u64,
+    /// For how long of that it had a counter, ns; at most `enabled_ns`.
+    pub running_ns: u64,
+}
+
+impl Reading {
+    /// Two readings as one.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            value: self.value + other.value,
+            enabled_ns: self.enabled_ns.saturating_add(other.enabled_ns),
+            running_ns: self.running_ns.saturating_add(other.running_ns),
+        }
+    }
+
+    /// Of the time for which the event was wanted, the share for which it had a counter. `None` if it was not wanted.
+    #[must_use]
+    pub fn running_share(&self) -> Option<f64> {
+        (self.enabled_ns > 0).then(|| self.running_ns as f64 / self.enabled_ns as f64)
+    }
+}
+
+/// Readings of several events at the same times.
+#[derive(Debug, Clone, Default)]
+pub struct Recording {
+    events: Vec<Event>,
+    /// When each reading ends, ns after the recording began.
+    ends_ns: Vec<u64>,
+    /// By event, as many as there are ends.
+    readings: Vec<Vec<Reading>>,
+}
+
+impl Recording {
+    /// A recording of these events without readings.
+    #[must_use]
+    pub fn new(events: Vec<Event>) -> Self {
+        let readings = vec![Vec::new(); events.len()];
+        Self {
+            events,
+            ends_ns: Vec::new(),
+            readings,
+        }
+    }
+
+    /// Adds a reading of all events, in their order. Events beyond those given have counted nothing; readings beyond
+    /// the events are not kept.
+    pub fn add(&mut self, end_ns: u64, readings: &[Reading]) {
+        self.ends_ns.push(end_ns);
+        for (at, of_event) in self.readings.iter_mut().enumerate() {
+            let reading = readings.get(at).copied().unwrap_or_default();
+            of_event.push(Reading {
+                running_ns: reading.running_ns.min(reading.enabled_ns),
+                ..reading
+            });
+        }
+    }
+
+    /// What is counted.
+    #[must_use]
+    pub fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    /// When each reading ends, ns after the recording began.
+    #[must_use]
+    pub fn ends_ns(&self) -> &[u64] {
+        &self.ends_ns
+    }
+
+    /// An event's readings; none of an event that is not there.
+    #[must_use]
+    pub fn readings(&self, event: usize) -> &[Reading] {
+        self.readings.get(event).map_or(&[], Vec::as_slice)
+    }
+
+    /// The readings of these places only.
+    #[must_use]
+    pub fn part(&self, range: Range<usize>) -> Self {
+        let range = range.start.min(self.ends_ns.len())..range.end.min(self.ends_ns.len());
+        let range = range.start..range.end.max(range.start);
+        let readings = self.readings.iter();
+        Self {
+            events: self.events.clone(),
+            ends_ns: self.ends_ns[range.clone()].to_vec(),
+            readings: readings.map(|all| all[range.clone()].to_vec()).collect(),
+        }
+    }
+
+    /// Which events make up a name in a mode: one, or where only both modes were counted apart, these two for the
+    /// total. `None` if it was not counted.
+    #[must_use]
+    pub fn find(&self, name: &str, mode: Mode) -> Option<Vec<usize>> {
+        let place = |mode| {
+            let wanted = Event::new(name, mode);
+            self.events.iter().position(|event| *event == wanted)
+        };
+        match (place(mode), mode) {
+            (Some(found), _) => Some(vec![found]),
+            (None, Mode::Total) => Some(vec![place(Mode::User)?, place(Mode::Kernel)?]),
+            (None, _) => None,
+        }
+    }
+
+    /// Whether anything is counted in a mode.
+    #[must_use]
+    pub fn has(&self, mode: Mode) -> bool {
+        self.events.iter().any(|event| event.mode == mode)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recording() -> Recording {
+        let events = ["cycles:u", "cycles:k", "instructions"];
+        let mut recording = Recording::new(events.map(Event::of_perf).to_vec());
+        for end_ns in [10, 20, 30] {
+            let reading = Reading {
+                value: end_ns as f64,
+                enabled_ns: 10,
+                running_ns: 50,
+            };
+            recording.add(end_ns, &[reading; 2]);
+        }
+        recording
+    }
+
+    #[test]
+    fn a_total_is_found_in_its_two_modes() {
+        let recording = recording();
+        assert_eq!(recording.find("CYCLES", Mode::User), Some(vec![0]));
+        assert_eq!(recording.find("cycles", Mode::Total), Some(vec![0, 1]));
+        assert_eq!(recording.find("instructions", Mode::Total), Some(vec![2]));
+        assert_eq!(recording.find("instructions", Mode::User), None);
+        assert_eq!(recording.find("branches", Mode::Total), None);
+    }
+
+    #[test]
+    fn nothing_runs_longer_than_it_is_wanted_and_what_is_not_given_is_nothing() {
+        let recording = recording();
+        assert_eq!(recording.readings(0)[1].running_ns, 10);
+        assert_eq!(recording.readings(2), [Reading::default(); 3]);
+        assert_eq!(recording.readings(2)[0].running_share(), None);
+        assert_eq!(recording.readings(3), []);
+        let part = recording.part(1..9);
+        assert_eq!(part.ends_ns(), [20, 30]);
+        assert_eq!(part.readings(1)[0].value, 20.0);
+        assert_eq!(recording.part(5..9).ends_ns(), [0; 0]);
+    }
+}

@@ -1,0 +1,238 @@
+//! Counters from files that `perf stat` wrote: lines of `-x,` with or without `-I`, or of `-j`.
+//!
+//! What perf prints is scaled already; here it is taken back, so that a reading is what was counted while there was a
+//! counter. perf prints for how long that was, in ns, and which share that is of the time for which the event was wanted.
+//! Rows of several processors, sockets or threads are added up. Where a row says only that nothing was counted, its
+//! event was wanted for as long as the others of that reading.
+
+mod csv;
+mod json;
+mod write;
+
+use std::collections::BTreeMap;
+
+use super::event::Event;
+use super::recording::{Reading, Recording};
+
+pub use write::{Style, write};
+
+/// Rows may leave at most this many cells of the table of events and readings empty, and so many more for each row: a
+/// hostile file must not make a large table of few rows.
+const EMPTY_CELLS: usize = 4096;
+const CELLS_OF_A_ROW: usize = 4;
+
+/// What is wrong with a file of `perf stat`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReplayError {
+    /// A line that is not perf's.
+    #[error(
+        "line {line}: {what}; it must be a line of `perf stat -I 100 -x,` or `perf stat -I 100 -j`"
+    )]
+    Line {
+        /// Its number, from 1.
+        line: usize,
+        /// What is wrong.
+        what: String,
+    },
+    /// Nothing is in it.
+    #[error("it has no counters; write it by `perf stat -I 100 -x, -e EVENTS -o FILE COMMAND`")]
+    Empty,
+    /// Readings have different events.
+    #[error("line {line}: nearly every reading has other events; give the file of one `perf stat`")]
+    Ragged {
+        /// Where that is noticed.
+        line: usize,
+    },
+}
+
+/// What a file says.
+#[derive(Debug, Clone, Default)]
+pub struct Replay {
+    /// What was counted.
+    pub recording: Recording,
+    /// The units of the recording's events, empty for plain counts.
+    pub units: Vec<String>,
+    /// Events that the machine does not have, as perf names them.
+    pub not_supported: Vec<String>,
+}
+
+/// One row: an event in a reading.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Row {
+    /// When the reading ends, ns after the recording began; `None` without `-I`.
+    end_ns: Option<u64>,
+    event: String,
+    unit: String,
+    counted: Counted,
+}
+
+/// What a row says of its event.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Counted {
+    NotSupported,
+    /// It was wanted, but never had a counter.
+    Never,
+    Reading(Reading),
+}
+
+/// Reads what `perf stat` wrote.
+///
+/// # Errors
+/// The first line that is not perf's, and files without counters.
+pub fn parse(text: &str) -> Result<Replay, ReplayError> {
+    let mut table = Table::default();
+    let mut separator = None;
+    for (at, line) in text.lines().enumerate() {
+        let line = line.trim();
+        let number = at + 1;
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let row = if line.starts_with('{') {
+            json::row(line)
+        } else {
+            let separator = *separator.get_or_insert_with(|| csv::separator(line));
+            csv::row(line, separator)
+        };
+        let row = row.map_err(|what| ReplayError::Line { line: number, what })?;
+        if let Some(row) = row {
+            table.add(row, number)?;
+        }
+    }
+    table.finish()
+}
+
+/// What perf's value, time and percentage come to. An event that was wanted for no time has 100 %.
+fn reading(value: f64, running_ns: u64, percent: f64) -> Counted {
+    if running_ns == 0 || percent <= 0.0 {
+        return if percent > 0.0 {
+            Counted::Reading(Reading::default())
+        } else {
+            Counted::Never
+        };
+    }
+    let share = (percent / 100.0).min(1.0);
+    let enabled_ns = (running_ns as f64 / share).round() as u64;
+    Counted::Reading(Reading {
+        value: value * share,
+        enabled_ns: enabled_ns.max(running_ns),
+        running_ns,
+    })
+}
+
+/// Seconds as perf prints them, in ns.
+fn nanoseconds(seconds: f64) -> Option<u64> {
+    let ns = seconds * 1e9;
+    // A century is more than any recording.
+    (0.0..3.2e18).contains(&ns).then(|| ns.round() as u64)
+}
+
+/// Rows by reading and event.
+#[derive(Default)]
+struct Table {
+    events: Vec<Event>,
+    places: BTreeMap<String, usize>,
+    units: Vec<String>,
+    supported: Vec<bool>,
+    ends_ns: Vec<u64>,
+    /// By reading, then by event; those at the end may be missing.
+    readings: Vec<Vec<Cell>>,
+    rows: usize,
+    cells: usize,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Cell {
+    reading: Reading,
+    /// Somewhere it never had a counter, and for how long it was wanted is not said.
+    is_waiting: bool,
+}
+
+impl Table {
+    fn add(&mut self, row: Row, line: usize) -> Result<(), ReplayError> {
+        let end_ns = row.end_ns.unwrap_or(0);
+        match self.ends_ns.last() {
+            Some(&last) if last == end_ns => {}
+            Some(&last) if last > end_ns => {
+                return Err(ReplayError::Line {
+                    line,
+                    what: "its time is before that of the line above, so another recording begins here"
+                        .to_owned(),
+                });
+            }
+            _ => {
+                self.ends_ns.push(end_ns);
+                self.readings.push(Vec::new());
+            }
+        }
+        let event = Event::of_perf(&row.event);
+        let place = match self.places.get(&event.to_string()) {
+            Some(&place) => place,
+            None => {
+                self.places.insert(event.to_string(), self.events.len());
+                self.events.push(event);
+                self.units.push(row.unit);
+                self.supported.push(false);
+                self.events.len() - 1
+            }
+        };
+        self.rows += 1;
+        let Some(cells) = self.readings.last_mut() else {
+            return Ok(());
+        };
+        if cells.len() <= place {
+            self.cells += place + 1 - cells.len();
+            if self.cells > EMPTY_CELLS + CELLS_OF_A_ROW * self.rows {
+                return Err(ReplayError::Ragged { line });
+            }
+            cells.resize(place + 1, Cell::default());
+        }
+        let cell = &mut cells[place];
+        match row.counted {
+            Counted::NotSupported => return Ok(()),
+            Counted::Never => cell.is_waiting = true,
+            Counted::Reading(reading) => cell.reading = cell.reading.and(reading),
+        }
+        self.supported[place] = true;
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Replay, ReplayError> {
+        if self.events.is_empty() {
+            return Err(ReplayError::Empty);
+        }
+        // The last events may be missing in each reading.
+        if self.events.len().saturating_mul(self.ends_ns.len())
+            > EMPTY_CELLS + CELLS_OF_A_ROW * self.rows
+        {
+            return Err(ReplayError::Ragged { line: self.rows });
+        }
+        let (events, missing): (Vec<usize>, Vec<usize>) =
+            (0..self.events.len()).partition(|&place| self.supported[place]);
+        let named = events.iter().map(|&place| self.events[place].clone());
+        let mut recording = Recording::new(named.collect());
+        for (end_ns, cells) in self.ends_ns.iter().zip(&self.readings) {
+            let longest = cells.iter().map(|cell| cell.reading.enabled_ns).max();
+            let readings = events.iter().map(|&place| {
+                let cell = cells.get(place).copied().unwrap_or_default();
+                let waited_ns = longest.filter(|_| cell.is_waiting).unwrap_or(0);
+                Reading {
+                    enabled_ns: cell.reading.enabled_ns.max(waited_ns),
+                    ..cell.reading
+                }
+            });
+            recording.add(*end_ns, &readings.collect::<Vec<_>>());
+        }
+        Ok(Replay {
+            recording,
+            units: events
+                .iter()
+                .map(|&place| self.units[place].clone())
+                .collect(),
+            not_supported: missing
+                .iter()
+                .map(|&place| self.events[place].to_string())
+                .collect(),
+        })
+    }
+}

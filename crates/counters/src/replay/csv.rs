@@ -1,0 +1,227 @@
+//! A line of `perf stat -x,`: `[TIME,][KEY,[COUNT,]]VALUE,UNIT,EVENT,[CGROUP,|VARIANCE,]RUNNING_NS,PERCENT,...`
+//! (`man perf-stat`, CSV FORMAT).
+
+use super::{Counted, Row, nanoseconds, reading};
+
+/// Fields that may come before the value: the time, the key of an aggregate, and how many it has.
+const MOST_BEFORE: usize = 3;
+/// Fields that may come between the event and its time: a cgroup or a variance.
+const MOST_BETWEEN: usize = 2;
+
+/// The separator that was given to `-x`, by the first line.
+pub(super) fn separator(line: &str) -> char {
+    let count = |wanted: char| line.chars().filter(|&c| c == wanted).count();
+    let all = [',', ';', '|', '\t'];
+    all.into_iter()
+        .max_by_key(|&c| (count(c), c == ','))
+        .unwrap_or(',')
+}
+
+/// What a line says; `None` for lines of metrics and sums.
+pub(super) fn row(line: &str, separator: char) -> Result<Option<Row>, String> {
+    let fields = fields(line, separator);
+    if fields[0] == "summary" {
+        return Ok(None);
+    }
+    let is_value = |field: &str| field.starts_with('<') || field.parse::<f64>().is_ok();
+    let is_word = |field: &str| !is_value(field);
+    let value_at = (0..=MOST_BEFORE.min(fields.len())).find(|&at| {
+        let [Some(value), Some(unit), Some(event)] = [at, at + 1, at + 2].map(|at| fields.get(at))
+        else {
+            return false;
+        };
+        is_value(value) && is_word(unit) && is_word(event) && !event.is_empty()
+    });
+    let Some(value_at) = value_at else {
+        // A line that has only a metric.
+        let is_metric =
+            fields.len() > 5 && fields.iter().filter(|field| field.is_empty()).count() > 3;
+        return if is_metric {
+            Ok(None)
+        } else {
+            Err("it has no value, unit and event".to_owned())
+        };
+    };
+    let end_ns = match fields[0].parse() {
+        Ok(seconds) if value_at > 0 => {
+            let time = nanoseconds(seconds);
+            Some(time.ok_or_else(|| format!("'{}' is no time", fields[0]))?)
+        }
+        _ => None,
+    };
+    Ok(Some(Row {
+        end_ns,
+        event: fields[value_at + 2].clone(),
+        unit: fields[value_at + 1].clone(),
+        counted: counted(&fields[value_at], &fields[value_at + 3..])?,
+    }))
+}
+
+fn counted(value: &str, rest: &[String]) -> Result<Counted, String> {
+    if value == "<not supported>" {
+        return Ok(Counted::NotSupported);
+    }
+    let times = (0..=MOST_BETWEEN).find_map(|at| {
+        let running_ns: u64 = rest.get(at)?.parse().ok()?;
+        let percent: f64 = rest.get(at + 1)?.parse().ok()?;
+        (0.0..=100.5)
+            .contains(&percent)
+            .then_some((running_ns, percent))
+    });
+    let Some((running_ns, percent)) = times else {
+        return Err("it does not say for how long the event had a counter".to_owned());
+    };
+    if value == "<not counted>" {
+        return Ok(reading(0.0, 0, percent));
+    }
+    let number = value
+        .parse()
+        .ok()
+        .filter(|number: &f64| number.is_finite() && *number >= 0.0);
+    let number = number.ok_or_else(|| format!("'{value}' is no count"))?;
+    Ok(reading(number, running_ns, percent))
+}
+
+/// The fields of a line. The terms of a PMU's event are separated by commas as well, but stand between slashes.
+fn fields(line: &str, separator: char) -> Vec<String> {
+    let mut fields: Vec<String> = Vec::new();
+    let mut is_open = false;
+    let mut rest = line.split(separator).peekable();
+    while let Some(field) = rest.next() {
+        match fields.last_mut() {
+            Some(last) if is_open => {
+                last.push(separator);
+                last.push_str(field);
+            }
+            _ => fields.push(field.trim().to_owned()),
+        }
+        let slashes = field.matches('/').count();
+        // A unit such as `K/sec` has a slash and no terms, a cgroup begins with one.
+        let mut terms = std::iter::once(field).chain(rest.peek().copied());
+        let opens = slashes == 1 && !field.starts_with('/') && terms.any(|term| term.contains('='));
+        is_open = if is_open { slashes % 2 == 0 } else { opens };
+    }
+    fields
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recording::Reading;
+
+    fn read(line: &str) -> (Option<u64>, String, Counted) {
+        let row = row(line, separator(line)).expect(line).expect(line);
+        (row.end_ns, row.event, row.counted)
+    }
+
+    fn counted_as(value: f64, enabled_ns: u64, running_ns: u64) -> Counted {
+        Counted::Reading(Reading {
+            value,
+            enabled_ns,
+            running_ns,
+        })
+    }
+
+    #[test]
+    fn the_layouts_that_perf_has() {
+        let full = counted_as(12.0, 1000, 1000);
+        for (line, end_ns, event, counted) in [
+            ("12,,cycles,1000,100.00,,", None, "cycles", full),
+            (
+                "1.5,12,,cycles,1000,100.00,0.5,GHz",
+                Some(1_500_000_000),
+                "cycles",
+                full,
+            ),
+            (
+                "1.5,CPU0,12,,cycles:u,1000,100.00,,",
+                Some(1_500_000_000),
+                "cycles:u",
+                full,
+            ),
+            (
+                "1.5,S0-D0-C1,2,12,,cs,1000,100.00,1.0,K/sec",
+                Some(1_500_000_000),
+                "cs",
+                full,
+            ),
+            (
+                "1.5,comm-12,12,msec,task-clock,1000,100.00,,",
+                Some(1_500_000_000),
+                "task-clock",
+                full,
+            ),
+            (
+                "1.5;12;msec;task-clock;/a=b;1000;100.00;;",
+                Some(1_500_000_000),
+                "task-clock",
+                full,
+            ),
+            (
+                "12,msec,task-clock,5.95%,1000,100.00,0.007,CPUs utilized",
+                None,
+                "task-clock",
+                full,
+            ),
+            (
+                "1.5,12,,cpu/event=0x3c,umask=0x0,cmask=0x1/u,1000,100.00,,",
+                Some(1_500_000_000),
+                "cpu/event=0x3c,umask=0x0,cmask=0x1/u",
+                full,
+            ),
+            (
+                "1.5,70,,cycles,1000,14.29,,",
+                Some(1_500_000_000),
+                "cycles",
+                counted_as(10.003, 6998, 1000),
+            ),
+            (
+                "1.5,<not counted>,,cycles,0,100.00,,",
+                Some(1_500_000_000),
+                "cycles",
+                counted_as(0.0, 0, 0),
+            ),
+            (
+                "1.5,<not counted>,,cycles,0,0.00,,",
+                Some(1_500_000_000),
+                "cycles",
+                Counted::Never,
+            ),
+            (
+                "1.5,<not supported>,,cycles,0,100.00,,",
+                Some(1_500_000_000),
+                "cycles",
+                Counted::NotSupported,
+            ),
+        ] {
+            assert_eq!(read(line), (end_ns, event.to_owned(), counted), "{line}");
+        }
+    }
+
+    #[test]
+    fn metrics_and_sums_are_passed_over() {
+        for line in [
+            "1.000103288,,,,,,51.0,%  tma_frontend_bound,bad",
+            "summary,S0-D0-C0,1,5569,,cs,152097730,100.00,36.635,K/sec",
+        ] {
+            assert_eq!(row(line, ','), Ok(None), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        for (line, what) in [
+            ("nonsense", "it has no value, unit and event"),
+            ("1.5,12,,cycles", "it does not say for how long"),
+            ("1.5,nan,,cycles,1000,100.00,,", "'nan' is no count"),
+            ("-1.5,12,,cycles,1000,100.00,,", "'-1.5' is no time"),
+            (
+                "1.5,12,,cycles,1000,900.00,,",
+                "it does not say for how long",
+            ),
+        ] {
+            let error = row(line, ',').expect_err(line);
+            assert!(error.contains(what), "{line}: {error}");
+        }
+    }
+}

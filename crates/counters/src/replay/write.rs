@@ -1,0 +1,51 @@
+//! A recording as `perf stat` would have written it, so that what is read can be compared with what was recorded.
+
+use std::fmt::Write as _;
+
+use crate::recording::Recording;
+
+/// Which of perf's forms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// `perf stat -I -x,`.
+    Csv,
+    /// `perf stat -I -j`.
+    Json,
+}
+
+/// A recording's text: scaled values as whole numbers, shares with two decimals, as perf rounds them.
+#[must_use]
+pub fn write(recording: &Recording, style: Style) -> String {
+    let mut text = "# written from a recording\n\n".to_owned();
+    for (at, end_ns) in recording.ends_ns().iter().enumerate() {
+        let seconds = *end_ns as f64 / 1e9;
+        for (place, event) in recording.events().iter().enumerate() {
+            let reading = recording.readings(place)[at];
+            let running_ns = reading.running_ns;
+            let share = reading.running_share();
+            let percent = 100.0 * share.unwrap_or(1.0);
+            let value = if running_ns == 0 {
+                "<not counted>".to_owned()
+            } else {
+                let whole = reading.value / share.unwrap_or(1.0);
+                match style {
+                    Style::Csv => format!("{whole:.0}"),
+                    Style::Json => format!("{whole:.6}"),
+                }
+            };
+            // Writing to a string does not fail.
+            let _ = match style {
+                Style::Csv => writeln!(
+                    text,
+                    "{seconds:>16.9},{value},,{event},{running_ns},{percent:.2},,"
+                ),
+                Style::Json => writeln!(
+                    text,
+                    "{{\"interval\" : {seconds:.9}, \"counter-value\" : \"{value}\", \"unit\" : \"\", \"event\" : \
+                     \"{event}\", \"event-runtime\" : {running_ns}, \"pcnt-running\" : {percent:.2}}}"
+                ),
+            };
+        }
+    }
+    text
+}

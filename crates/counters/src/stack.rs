@@ -1,0 +1,379 @@
+//! Where a processor's cycles go: the cycles of an instruction (CPI), split into those in which instructions complete
+//! and those lost to each of nine sources (*Experiences Understanding Performance in a Commercial Scale-Out Environment*,
+//! figures 2a and 2b), in user space, in the kernel and in all.
+//!
+//! What a processor can tell differs. [`PROCESSORS`] has, for each, formulas for the sources that it tells apart, and says
+//! in which other source the rest is. The shares are of the slots in which a processor could begin an operation, as in
+//! top-down analysis (Yasin, *A Top-Down Method for Performance Analysis and Counters Architecture*, ISPASS 2014).
+//!
+//! Completion and the sources come from different counters. They must sum to all cycles; what is missing is a figure of its
+//! own, with an interval.
+
+mod processors;
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::estimate::{Estimate, Withheld};
+use super::event::Mode;
+use super::formula::{Definitions, Formula, FormulaError};
+use super::recording::Recording;
+
+pub use processors::PROCESSORS;
+
+/// What cycles are lost to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// Instructions are not in the cache.
+    InstructionCache,
+    /// A branch went another way than predicted, or its target was not known.
+    BranchMisprediction,
+    /// Data are not in the first cache.
+    DataCache,
+    /// An address is not in a TLB, of instructions or data.
+    Translation,
+    /// Loads and stores wait, though their data are in the first cache.
+    LoadStore,
+    /// Work is thrown away and done again for another reason than a branch: the order of memory accesses, say.
+    Rejects,
+    /// Floating-point units and the divider.
+    FloatingPoint,
+    /// Integer units, ports and dependences.
+    Integer,
+    /// What is left: decoding, the other thread of the core.
+    Other,
+}
+
+impl Source {
+    /// All of them, in the paper's order.
+    pub const ALL: [Self; 9] = [
+        Self::InstructionCache,
+        Self::BranchMisprediction,
+        Self::DataCache,
+        Self::Translation,
+        Self::LoadStore,
+        Self::Rejects,
+        Self::FloatingPoint,
+        Self::Integer,
+        Self::Other,
+    ];
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::InstructionCache => "instruction cache",
+            Self::BranchMisprediction => "branch misprediction",
+            Self::DataCache => "data cache",
+            Self::Translation => "address translation",
+            Self::LoadStore => "load and store latency",
+            Self::Rejects => "rejects",
+            Self::FloatingPoint => "floating point, divider",
+            Self::Integer => "integer",
+            Self::Other => "other",
+        })
+    }
+}
+
+/// What a processor's counters tell of its cycles.
+#[derive(Debug, Clone, Copy)]
+pub struct Processor {
+    /// Its name on a command line.
+    pub name: &'static str,
+    /// What it is, and where the formulas come from.
+    pub about: &'static str,
+    /// The event that counts cycles.
+    pub cycles: &'static str,
+    /// The event that counts completed instructions.
+    pub instructions: &'static str,
+    /// Formulas that others name.
+    pub definitions: &'static [(&'static str, &'static str)],
+    /// The share of the cycles in which instructions complete.
+    pub completion: &'static str,
+    /// The share of the cycles that is lost to a source.
+    pub parts: &'static [(Source, &'static str)],
+    /// Sources that it does not tell apart, and where they are instead.
+    pub within: &'static [(Source, &'static str)],
+}
+
+/// A figure, or why there is none.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Figure {
+    /// It is known.
+    Known(Estimate),
+    /// It is not.
+    Withheld {
+        /// Why.
+        withheld: Withheld,
+    },
+}
+
+impl Figure {
+    /// What is known.
+    #[must_use]
+    pub fn known(&self) -> Option<&Estimate> {
+        match self {
+            Self::Known(estimate) => Some(estimate),
+            Self::Withheld { .. } => None,
+        }
+    }
+}
+
+/// What is lost to a source.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Part {
+    /// The source.
+    pub source: Source,
+    /// As a share of the cycles.
+    pub share: Figure,
+    /// As cycles of an instruction.
+    pub cpi: Figure,
+}
+
+/// Whether completion and the sources sum to all cycles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Closure {
+    /// They do, within the interval.
+    Closes,
+    /// They do not: cycles are lost to what no counter tells, or are counted twice.
+    Misses,
+    /// Something is withheld, or there is no interval.
+    Unknown,
+}
+
+/// Where the cycles go, in one mode.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Stack {
+    /// The mode.
+    pub mode: Mode,
+    /// Cycles of an instruction.
+    pub cpi: Figure,
+    /// The share of the cycles in which instructions complete.
+    pub completion: Figure,
+    /// The same as cycles of an instruction.
+    pub completion_cpi: Figure,
+    /// What is lost to each source that the processor tells apart, in the order of [`Source::ALL`].
+    pub parts: Vec<Part>,
+    /// The share of the cycles that is in none of these; below 0 where cycles are counted twice.
+    pub missing: Figure,
+    /// Whether that is none.
+    pub closure: Closure,
+}
+
+impl Processor {
+    /// The processor of a name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<&'static Self> {
+        PROCESSORS.iter().find(|processor| processor.name == name)
+    }
+
+    /// The first processor all of whose events are in a recording, in some mode.
+    #[must_use]
+    pub fn of(recording: &Recording) -> Option<&'static Self> {
+        PROCESSORS.iter().find(|processor| {
+            let has = |name: &String| {
+                let mut modes = Mode::ALL.into_iter();
+                modes.any(|mode| recording.find(name, mode).is_some())
+            };
+            processor
+                .events()
+                .is_ok_and(|events| events.iter().all(has))
+        })
+    }
+
+    /// All events that it needs, as the kernel's tables name them, cycles and instructions first.
+    ///
+    /// # Errors
+    /// A formula that cannot be read.
+    pub fn events(&self) -> Result<Vec<String>, FormulaError> {
+        let definitions = self.read()?;
+        let mut events = vec![self.cycles.to_owned(), self.instructions.to_owned()];
+        let parts = self.parts.iter().map(|(_, text)| *text);
+        for text in std::iter::once(self.completion).chain(parts) {
+            for event in Formula::parse(text)?.events(&definitions) {
+                if !events.contains(&event) {
+                    events.push(event);
+                }
+            }
+        }
+        Ok(events)
+    }
+
+    /// Where the cycles went.
+    ///
+    /// # Errors
+    /// A formula that cannot be read.
+    pub fn stack(&self, recording: &Recording, mode: Mode) -> Result<Stack, FormulaError> {
+        let definitions = self.read()?;
+        let evaluate = |text: &str| -> Result<Figure, FormulaError> {
+            let found = Formula::parse(text)?.evaluate(&definitions, recording, mode);
+            Ok(match found {
+                Ok(estimate) => Figure::Known(estimate),
+                Err(withheld) => Figure::Withheld { withheld },
+            })
+        };
+        let per_instruction = |share: &str| evaluate(&format!("({share}) * stack.cpi"));
+        let mut parts = Vec::new();
+        for (source, share) in self.parts {
+            parts.push(Part {
+                source: *source,
+                share: evaluate(share)?,
+                cpi: per_instruction(share)?,
+            });
+        }
+        parts.sort_by_key(|part| part.source);
+        let missing = evaluate("stack.missing")?;
+        let closure = match missing.known() {
+            Some(Estimate {
+                value,
+                half_width: Some(half_width),
+                ..
+            }) => {
+                // Of 1; sums of shares are not exact.
+                if value.abs() <= half_width + 1e-9 {
+                    Closure::Closes
+                } else {
+                    Closure::Misses
+                }
+            }
+            _ => Closure::Unknown,
+        };
+        Ok(Stack {
+            mode,
+            cpi: evaluate("stack.cpi")?,
+            completion: evaluate(self.completion)?,
+            completion_cpi: per_instruction(self.completion)?,
+            parts,
+            missing,
+            closure,
+        })
+    }
+
+    fn read(&self) -> Result<Definitions, FormulaError> {
+        let mut definitions = Definitions::default();
+        for (name, text) in self.definitions {
+            definitions.define(name, text)?;
+        }
+        let cpi = format!("{} / {}", self.cycles, self.instructions);
+        definitions.define("stack.cpi", &cpi)?;
+        let mut missing = format!("1 - ({})", self.completion);
+        for (_, text) in self.parts {
+            missing.push_str(&format!(" - ({text})"));
+        }
+        definitions.define("stack.missing", &missing)?;
+        Ok(definitions)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Event;
+    use crate::recording::Reading;
+
+    #[test]
+    fn each_processor_has_each_source_once_and_formulas_that_can_be_read() {
+        for processor in &PROCESSORS {
+            let parts = processor.parts.iter().map(|(source, _)| *source);
+            let within = processor.within.iter().map(|(source, _)| *source);
+            let mut sources: Vec<Source> = parts.chain(within).collect();
+            sources.sort();
+            assert_eq!(sources, Source::ALL, "{}", processor.name);
+            let events = processor.events().expect(processor.name);
+            assert!(events.len() <= 40, "{}", processor.name);
+            // What is no event is a definition that is missing.
+            for event in &events {
+                let known = event.contains(['.', '-', '_', '/'])
+                    || event == "cycles"
+                    || event == "instructions"
+                    || event == "slots";
+                assert!(known, "{}: {event}", processor.name);
+            }
+            assert_eq!(
+                Processor::named(processor.name).map(|found| found.name),
+                Some(processor.name)
+            );
+        }
+    }
+
+    /// A recording of these counts in user space, counted all the time.
+    fn counted(counts: &[(&str, f64)]) -> Recording {
+        let events = counts.iter().map(|(name, _)| Event::new(name, Mode::User));
+        let mut recording = Recording::new(events.collect());
+        let readings = counts.iter().map(|&(_, value)| Reading {
+            value,
+            enabled_ns: 10,
+            running_ns: 10,
+        });
+        recording.add(10, &readings.collect::<Vec<_>>());
+        recording
+    }
+
+    fn share(stack: &Stack, source: Source) -> f64 {
+        let part = stack.parts.iter().find(|part| part.source == source);
+        part.expect("told").share.known().expect("known").value
+    }
+
+    /// 1000 cycles of 6 slots: 1500 retire, 900 are lost in the front end, 300 to speculation, 3000 in the back end.
+    const ZEN_4: [(&str, f64); 12] = [
+        ("ls_not_halted_cyc", 1000.0),
+        ("ex_ret_instr", 500.0),
+        ("ex_ret_ops", 1500.0),
+        ("de_no_dispatch_per_slot.no_ops_from_frontend", 900.0),
+        (
+            "cpu/de_no_dispatch_per_slot.no_ops_from_frontend,cmask=0x6/",
+            100.0,
+        ),
+        ("de_src_op_disp.all", 1800.0),
+        ("de_no_dispatch_per_slot.backend_stalls", 3000.0),
+        ("de_no_dispatch_per_slot.smt_contention", 300.0),
+        ("ex_ret_brn_misp", 30.0),
+        ("resyncs_or_nc_redirects", 10.0),
+        ("ex_no_retire.load_not_complete", 300.0),
+        ("ex_no_retire.not_complete", 500.0),
+    ];
+
+    #[test]
+    fn a_stack_by_hand() {
+        let recording = counted(&ZEN_4);
+        let processor = Processor::of(&recording).expect("its events are there");
+        assert_eq!(processor.name, "amd-zen4");
+        let stack = processor.stack(&recording, Mode::User).expect("formulas");
+        assert_eq!(stack.cpi.known().expect("known").value, 2.0);
+        assert_eq!(stack.completion.known().expect("known").value, 0.25);
+        assert_eq!(stack.completion_cpi.known().expect("known").value, 0.5);
+        for (source, expected) in [
+            (Source::InstructionCache, 0.1),
+            (Source::BranchMisprediction, 0.0375),
+            (Source::Rejects, 0.0125),
+            (Source::DataCache, 0.3),
+            (Source::Integer, 0.2),
+            (Source::Other, 0.1),
+        ] {
+            let found = share(&stack, source);
+            assert!((found - expected).abs() < 1e-9, "{source}: {found}");
+        }
+        assert_eq!(stack.closure, Closure::Closes);
+        let kernel = processor.stack(&recording, Mode::Kernel).expect("formulas");
+        assert_eq!(kernel.closure, Closure::Unknown);
+        assert!(
+            matches!(&kernel.cpi, Figure::Withheld { withheld: Withheld::NotCounted(name) } if name == "ls_not_halted_cyc:k")
+        );
+    }
+
+    #[test]
+    fn what_no_counter_tells_is_missing() {
+        let mut counts = ZEN_4;
+        counts[7].1 = 0.0;
+        let recording = counted(&counts);
+        let processor = Processor::of(&recording).expect("its events are there");
+        let stack = processor.stack(&recording, Mode::User).expect("formulas");
+        assert_eq!(stack.closure, Closure::Misses);
+        let missing = stack.missing.known().expect("known").value;
+        assert!((missing - 0.05).abs() < 1e-9, "{missing}");
+    }
+}
