@@ -1,5 +1,6 @@
 //! What the fuzz targets check. `tests/` runs the same with random input, without a fuzzer.
 
+mod counters;
 mod fleet;
 mod trace;
 
@@ -12,6 +13,7 @@ use luc_events::store::{Reader, StoreError};
 use luc_testkit::json::difference;
 use serde_json::Value;
 
+pub use counters::counters;
 pub use fleet::fleet;
 use trace::Pristine;
 

@@ -29,4 +29,20 @@ proptest! {
     fn fleet(data in prop::collection::vec(any::<u8>(), 0..2000)) {
         luc_fuzz::fleet(&data);
     }
+
+    #[test]
+    fn counters(data in prop::collection::vec(any::<u8>(), 0..2000)) {
+        luc_fuzz::counters(&data);
+    }
+
+    /// Rows that are nearly perf's.
+    #[test]
+    fn counters_of_rows(
+        rows in prop::collection::vec(
+            "(1|2|3|x|9e99)(,CPU0|,S0,2|),(5|0|1e300|<not counted>|<not supported>|-1|nan),(msec|)?,(cycles|cycles:u|instructions|a/b=1,c/u|),(0|7|18446744073709551615|),(100.00|50.00|0.00|1e-9|200),,",
+            0..40,
+        )
+    ) {
+        luc_fuzz::counters(rows.join("\n").as_bytes());
+    }
 }

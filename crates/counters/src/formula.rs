@@ -7,66 +7,25 @@
 
 mod dual;
 mod parse;
+mod tree;
 
 use std::collections::BTreeMap;
 
 use dual::Dual;
+use tree::{Function, Node, Operator};
 
 use super::estimate::{Estimate, Withheld, figure};
 use super::event::Mode;
 use super::recording::Recording;
 
+pub use tree::FormulaError;
+
 /// Definitions that lead to definitions further than this are taken for a circle.
 const DEEPEST: usize = 32;
-
-/// What is wrong with a formula.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{text}': {what} at character {at}; formulas are written as perf's MetricExpr")]
-pub struct FormulaError {
-    text: String,
-    at: usize,
-    what: String,
-}
 
 /// A formula that was read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Formula(Node);
-
-#[derive(Debug, Clone, PartialEq)]
-enum Node {
-    Number(f64),
-    /// An event, or a formula that is defined elsewhere; in lower case.
-    Name(String),
-    /// `#name`, without the mark.
-    Literal(String),
-    Binary(Operator, Box<Node>, Box<Node>),
-    /// The condition, what is taken if it is not 0, and what else.
-    If(Box<[Node; 3]>),
-    Call(Function, Vec<Node>),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Operator {
-    Or,
-    Xor,
-    And,
-    Less,
-    Greater,
-    Plus,
-    Minus,
-    Times,
-    Over,
-    Modulo,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Function {
-    Min,
-    Max,
-    Ratio,
-    SourceCount,
-    HasEvent,
-}
 
 impl Formula {
     /// Reads a formula.

@@ -7,9 +7,12 @@
 
 mod csv;
 mod json;
+mod row;
 mod write;
 
 use std::collections::BTreeMap;
+
+use row::{Counted, Row};
 
 use super::event::Event;
 use super::recording::{Reading, Recording};
@@ -56,25 +59,6 @@ pub struct Replay {
     pub not_supported: Vec<String>,
 }
 
-/// One row: an event in a reading.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Row {
-    /// When the reading ends, ns after the recording began; `None` without `-I`.
-    end_ns: Option<u64>,
-    event: String,
-    unit: String,
-    counted: Counted,
-}
-
-/// What a row says of its event.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Counted {
-    NotSupported,
-    /// It was wanted, but never had a counter.
-    Never,
-    Reading(Reading),
-}
-
 /// Reads what `perf stat` wrote.
 ///
 /// # Errors
@@ -100,31 +84,6 @@ pub fn parse(text: &str) -> Result<Replay, ReplayError> {
         }
     }
     table.finish()
-}
-
-/// What perf's value, time and percentage come to. An event that was wanted for no time has 100 %.
-fn reading(value: f64, running_ns: u64, percent: f64) -> Counted {
-    if running_ns == 0 || percent <= 0.0 {
-        return if percent > 0.0 {
-            Counted::Reading(Reading::default())
-        } else {
-            Counted::Never
-        };
-    }
-    let share = (percent / 100.0).min(1.0);
-    let enabled_ns = (running_ns as f64 / share).round() as u64;
-    Counted::Reading(Reading {
-        value: value * share,
-        enabled_ns: enabled_ns.max(running_ns),
-        running_ns,
-    })
-}
-
-/// Seconds as perf prints them, in ns.
-fn nanoseconds(seconds: f64) -> Option<u64> {
-    let ns = seconds * 1e9;
-    // A century is more than any recording.
-    (0.0..3.2e18).contains(&ns).then(|| ns.round() as u64)
 }
 
 /// Rows by reading and event.

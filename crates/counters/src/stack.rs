@@ -88,6 +88,8 @@ pub struct Processor {
     pub cycles: &'static str,
     /// The event that counts completed instructions.
     pub instructions: &'static str,
+    /// Events that the hardware counts together, the leader of the group first.
+    pub together: &'static [&'static str],
     /// Formulas that others name.
     pub definitions: &'static [(&'static str, &'static str)],
     /// The share of the cycles in which instructions complete.

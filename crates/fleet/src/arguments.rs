@@ -1,5 +1,7 @@
 //! The command line.
 
+use std::path::PathBuf;
+
 use clap::{Args, Parser, Subcommand};
 use luc_fleet::{Source, Who};
 
@@ -26,6 +28,7 @@ pub(crate) enum Command {
     Fit(Fit),
     Explain(Explain),
     Why(Why),
+    Counters(Counters),
     #[cfg(feature = "manual")]
     Completions(crate::manual::Completions),
     #[cfg(feature = "manual")]
@@ -118,4 +121,40 @@ pub(crate) struct Why {
     /// The time after the trace of that host began, like 2.5s or 300ms [default: its end]
     #[arg(long, value_name = "T", value_parser = luc_units::parse_duration_ns)]
     pub(crate) at: Option<u64>,
+}
+
+/// Say where a processor's cycles go, and how far its counters are off, by a file of perf stat
+///
+/// Where more events are counted than a processor has counters, they take turns, and what is printed is scaled. This
+/// command says how far it may be off. Where all events of a known processor were counted, it splits the cycles by what
+/// they were lost to, in user space and in the kernel. Needs no privileges.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  perf stat -I 100 -x, -o web.csv -a -e $(luc-fleet counters --events amd-zen4) sleep 60
+  luc-fleet counters web.csv
+  luc-fleet counters web.csv --every 1s
+  luc-fleet counters web.csv --json | jq '.stacks[] | {mode, missing}'
+
+Exit status: 0; 2 if the file cannot be read.")]
+pub(crate) struct Counters {
+    /// What `perf stat -x,` or `perf stat -j` wrote; with -I, so that there are intervals
+    #[arg(value_name = "FILE", required_unless_present = "events")]
+    pub(crate) file: Option<PathBuf>,
+
+    /// The processor whose formulas to use: intel-icelake, amd-zen4 or arm-neoverse-v1 [default: by the events]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) processor: Option<String>,
+
+    /// Only print the events that a processor's split needs, for perf stat -e
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["file", "processor", "every", "json"])]
+    pub(crate) events: Option<String>,
+
+    /// Also split the cycles of each part of the time, like 1s
+    #[arg(long, value_name = "T", value_parser = luc_units::parse_duration_ns)]
+    pub(crate) every: Option<u64>,
+
+    /// Print everything as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }

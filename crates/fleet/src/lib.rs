@@ -7,9 +7,11 @@
 //! - [`Joined`]: the rows of all hosts as the core wants them, connections paired, clocks related.
 //! - [`fit()`]: how the clocks relate. [`explain()`]: connections, messages, requests, and one request's time.
 //! - [`why()`]: why a thread does not run, and whom that depends on.
+//! - [`counters()`]: hardware counters of a file that `perf stat` wrote.
 //! - [`text`]: all of these for people. For programs they are serialized as they are.
 
 mod clocks;
+pub mod counters;
 mod error;
 pub mod explain;
 mod figures;
@@ -24,6 +26,7 @@ pub mod text;
 mod waits;
 pub mod why;
 
+pub use counters::{Counters, Show, counters, events_of};
 pub use error::FleetError;
 pub use explain::{Explanation, Wanted, explain};
 pub use figures::Spread;

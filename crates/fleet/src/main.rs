@@ -6,13 +6,16 @@ mod manual;
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal as _, Write as _};
+use std::path::Path;
 use std::process::ExitCode;
 
-use arguments::{Cli, Command, Common};
+use arguments::{Cli, Command, Counters};
 use clap::Parser as _;
 use clap::error::ErrorKind;
 use luc_fleet::text::Text;
-use luc_fleet::{FleetError, Joined, Tables, Wanted, explain, fit, read, why};
+use luc_fleet::{
+    FleetError, Joined, Show, Tables, Wanted, counters, events_of, explain, fit, read, why,
+};
 use serde::Serialize;
 
 /// Why there is no answer.
@@ -67,7 +70,7 @@ fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Fit(args) => {
             let joined = Joined::new(read(&args.common.sources, Tables::OfClocks)?)?;
-            print(&fit(&joined)?, &args.common)
+            print(&fit(&joined)?, args.common.json)
         }
         Command::Explain(args) => {
             let joined = Joined::new(read(&args.common.sources, Tables::All)?)?;
@@ -75,12 +78,13 @@ fn run(command: Command) -> Result<(), Failure> {
                 request: args.request,
                 rows: args.rows,
             };
-            print(&explain(&joined, wanted)?, &args.common)
+            print(&explain(&joined, wanted)?, args.common.json)
         }
         Command::Why(args) => {
             let joined = Joined::new(read(&args.common.sources, Tables::All)?)?;
-            print(&why(&joined, &args.who, args.at)?, &args.common)
+            print(&why(&joined, &args.who, args.at)?, args.common.json)
         }
+        Command::Counters(args) => count(&args),
         #[cfg(feature = "manual")]
         Command::Completions(args) => Ok(manual::completions(&args)?),
         #[cfg(feature = "manual")]
@@ -88,7 +92,20 @@ fn run(command: Command) -> Result<(), Failure> {
     }
 }
 
-fn print<T: Serialize>(what: &T, common: &Common) -> Result<(), Failure>
+fn count(args: &Counters) -> Result<(), Failure> {
+    if let Some(processor) = &args.events {
+        return Ok(writeln!(io::stdout(), "{}", events_of(processor)?)?);
+    }
+    // The command line has a file or asks for events.
+    let file = args.file.as_deref().unwrap_or(Path::new(""));
+    let show = Show {
+        processor: args.processor.as_deref(),
+        every_ns: args.every,
+    };
+    print(&counters(file, show)?, args.json)
+}
+
+fn print<T: Serialize>(what: &T, is_json: bool) -> Result<(), Failure>
 where
     for<'a> Text<'a, T>: Display,
 {
@@ -96,7 +113,7 @@ where
     let colours = is_terminal && std::env::var_os("NO_COLOR").is_none();
     // Else each line would be a write of its own.
     let mut out = BufWriter::new(io::stdout().lock());
-    if common.json {
+    if is_json {
         serde_json::to_writer_pretty(&mut out, what).map_err(io::Error::from)?;
         writeln!(out)?;
     } else {

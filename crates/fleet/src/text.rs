@@ -1,6 +1,7 @@
 //! What was found, for people.
 
 mod clocks;
+mod counters;
 mod explanation;
 mod findings;
 mod hosts;
@@ -11,6 +12,7 @@ mod why;
 
 use std::fmt;
 
+use crate::counters::Counters;
 use crate::explain::Explanation;
 use crate::fit::Fit;
 use crate::why::WhyReport;
@@ -46,5 +48,11 @@ impl fmt::Display for Text<'_, Explanation> {
 impl fmt::Display for Text<'_, WhyReport> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         why::write(f, Style(self.colours), self.what)
+    }
+}
+
+impl fmt::Display for Text<'_, Counters> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        counters::write(f, Style(self.colours), self.what)
     }
 }

@@ -32,7 +32,7 @@ use Made::{Here, Planned as ByPlan};
 
 /// All parts, in the order in which they are run.
 #[rustfmt::skip]
-pub const PARTS: [Part; 39] = [
+pub const PARTS: [Part; 40] = [
     part("metarates", "File creation, with and without the gate", ByPlan(planned!("metarates"))),
     part("varmail", "The mail server on a hard disk", ByPlan(planned!("varmail"))),
     part("head-to-head", "ext4, fast commits and XFS, each with and without the gate", ByPlan(planned!("head-to-head"))),
@@ -65,6 +65,7 @@ pub const PARTS: [Part; 39] = [
     part("coverage", "Whether intervals cover", Here(coverage::run)),
     part("fleet-clocks", "Clocks of hosts related by their messages, simulated", Here(fleet::clocks::run)),
     part("fleet-cost", "What recording the network costs servers and their clients", Here(fleet::cost::run)),
+    part("fleet-counters", "Hardware counters that take turns, by a model", Here(fleet::counters::run)),
     part("fleet-truth", "A search service with planted troubles, and what luc fleet says of it", Here(fleet::truth::run)),
     part("kernel-powercut", "Power cuts with luc.ko", Here(safety::powercut::run)),
     part("kernel-cycles", "luc.ko loaded and unloaded under load", Here(safety::cycles::run)),

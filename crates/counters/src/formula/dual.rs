@@ -1,6 +1,6 @@
 //! Numbers that know their slopes by each total: forward differentiation.
 
-use super::Operator;
+use super::tree::Operator;
 
 /// A value, and how it changes with each total.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,6 +1,6 @@
 //! From text to a formula: recursive descent, of bounded depth.
 
-use super::{FormulaError, Function, Node, Operator};
+use super::tree::{FormulaError, Function, Node, Operator};
 
 /// Formulas may not be nested deeper, nor be longer, so that hostile ones do not use up the stack.
 const DEEPEST: usize = 100;

@@ -1,7 +1,7 @@
 //! A line of `perf stat -x,`: `[TIME,][KEY,[COUNT,]]VALUE,UNIT,EVENT,[CGROUP,|VARIANCE,]RUNNING_NS,PERCENT,...`
 //! (`man perf-stat`, CSV FORMAT).
 
-use super::{Counted, Row, nanoseconds, reading};
+use super::row::{Counted, Row, nanoseconds, reading};
 
 /// Fields that may come before the value: the time, the key of an aggregate, and how many it has.
 const MOST_BEFORE: usize = 3;

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Counted, Row, nanoseconds, reading};
+use super::row::{Counted, Row, nanoseconds, reading};
 
 /// What is read of it; the rest is perf's own metrics.
 #[derive(Debug, Deserialize)]

@@ -14,6 +14,13 @@ const INTEL_ICELAKE: Processor = Processor {
             (intel/perfmon; in Linux arch/x86/icelakex/icx-metrics.json)",
     cycles: "cycles",
     instructions: "instructions",
+    together: &[
+        "slots",
+        "topdown-retiring",
+        "topdown-fe-bound",
+        "topdown-bad-spec",
+        "topdown-be-bound",
+    ],
     definitions: &[
         ("recovery", "5 * int_misc.clears_count / slots"),
         ("dropping", "int_misc.uop_dropping / slots"),
@@ -108,6 +115,7 @@ const AMD_ZEN4: Processor = Processor {
             arch/x86/amdzen4/pipeline.json)",
     cycles: "ls_not_halted_cyc",
     instructions: "ex_ret_instr",
+    together: &[],
     definitions: &[
         ("slots", "6 * ls_not_halted_cyc"),
         (
@@ -158,6 +166,7 @@ const ARM_NEOVERSE_V1: Processor = Processor {
             arch/arm64/arm/neoverse-v1/metrics.json)",
     cycles: "cpu_cycles",
     instructions: "inst_retired",
+    together: &[],
     definitions: &[
         ("used", "1 - stall_slot / (8 * cpu_cycles)"),
         ("refilling", "4 * br_mis_pred / cpu_cycles"),

@@ -2,8 +2,10 @@
 //!
 //! - [`clocks`]: how well the clocks of simulated hosts are related.
 //! - [`cost`]: what servers and their clients lose while they are recorded.
+//! - [`counters`]: how far counters that take turns are off, and whether cycles are accounted for.
 //! - [`truth`]: whether what was planted in a search service is found.
 
 pub mod clocks;
 pub mod cost;
+pub mod counters;
 pub mod truth;

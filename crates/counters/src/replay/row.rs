@@ -1,0 +1,47 @@
+//! A row that perf printed, in whatever form.
+
+use crate::recording::Reading;
+
+/// One row: an event in a reading.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Row {
+    /// When the reading ends, ns after the recording began; `None` without `-I`.
+    pub(super) end_ns: Option<u64>,
+    pub(super) event: String,
+    pub(super) unit: String,
+    pub(super) counted: Counted,
+}
+
+/// What a row says of its event.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Counted {
+    NotSupported,
+    /// It was wanted, but never had a counter.
+    Never,
+    Reading(Reading),
+}
+
+/// What perf's value, time and percentage come to. An event that was wanted for no time has 100 %.
+pub(super) fn reading(value: f64, running_ns: u64, percent: f64) -> Counted {
+    if running_ns == 0 || percent <= 0.0 {
+        return if percent > 0.0 {
+            Counted::Reading(Reading::default())
+        } else {
+            Counted::Never
+        };
+    }
+    let share = (percent / 100.0).min(1.0);
+    let enabled_ns = (running_ns as f64 / share).round() as u64;
+    Counted::Reading(Reading {
+        value: value * share,
+        enabled_ns: enabled_ns.max(running_ns),
+        running_ns,
+    })
+}
+
+/// Seconds as perf prints them, in ns.
+pub(super) fn nanoseconds(seconds: f64) -> Option<u64> {
+    let ns = seconds * 1e9;
+    // A century is more than any recording.
+    (0.0..3.2e18).contains(&ns).then(|| ns.round() as u64)
+}

@@ -1,0 +1,218 @@
+//! Hardware counters of a file that `perf stat` wrote: totals with intervals, and where the cycles went.
+
+use std::fs;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use luc_counters::replay::{self, Replay};
+use luc_counters::stack::{Figure, PROCESSORS, Processor, Stack};
+use luc_counters::{Event, Mode, Recording, total};
+use serde::Serialize;
+
+use super::error::FleetError;
+
+/// What to show of a file.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Show<'s> {
+    /// The processor whose formulas are used; else the one whose events are there.
+    pub processor: Option<&'s str>,
+    /// Also show the stack of each so many ns.
+    pub every_ns: Option<u64>,
+}
+
+/// A file's counters.
+#[derive(Debug, Clone, Serialize)]
+pub struct Counters {
+    /// Which file.
+    pub file: PathBuf,
+    /// When the last reading ended, ns after the first began; 0 for a file without `-I`.
+    pub length_ns: u64,
+    /// How many readings it has.
+    pub readings: usize,
+    /// What was counted.
+    pub totals: Vec<Total>,
+    /// Events that the machine does not have.
+    pub not_supported: Vec<String>,
+    /// What to know first, if anything.
+    pub note: Option<&'static str>,
+    /// The processor whose formulas the stacks are by; `None` if not all of any processor's events were counted.
+    pub processor: Option<&'static str>,
+    /// Sources that it does not tell apart, and where they are instead.
+    pub within: Vec<(String, &'static str)>,
+    /// Where the cycles went, in each mode in which they were counted.
+    pub stacks: Vec<Stack>,
+    /// The same of each part of the time.
+    pub series: Vec<At>,
+}
+
+/// An event's total.
+#[derive(Debug, Clone, Serialize)]
+pub struct Total {
+    /// What was counted, as perf names it.
+    pub event: String,
+    /// Its unit; empty for a plain count.
+    pub unit: String,
+    /// How much.
+    #[serde(flatten)]
+    pub figure: Figure,
+}
+
+/// Stacks of a part of the time.
+#[derive(Debug, Clone, Serialize)]
+pub struct At {
+    /// When it ends, ns after the recording began.
+    pub end_ns: u64,
+    /// In each mode in which cycles were counted.
+    pub stacks: Vec<Stack>,
+}
+
+/// Reads a file that `perf stat` wrote.
+///
+/// # Errors
+/// A file that cannot be read or is not perf's, and a processor that is not known.
+pub fn counters(file: &Path, show: Show<'_>) -> Result<Counters, FleetError> {
+    let bytes = fs::read(file).map_err(|reason| FleetError::CounterFile {
+        path: file.to_owned(),
+        reason,
+    })?;
+    let parsed = replay::parse(&String::from_utf8_lossy(&bytes));
+    let Replay {
+        recording,
+        units,
+        not_supported,
+    } = parsed.map_err(|reason| FleetError::Counters {
+        path: file.to_owned(),
+        reason,
+    })?;
+    let processor = match show.processor {
+        Some(name) => Some(named(name)?),
+        None => Processor::of(&recording),
+    };
+    let stacks = |recording: &Recording| match processor {
+        Some(processor) => stacks(processor, recording),
+        None => Ok(Vec::new()),
+    };
+    let mut series = Vec::new();
+    for range in ranges(recording.ends_ns(), show.every_ns) {
+        let part = recording.part(range);
+        series.push(At {
+            end_ns: part.ends_ns().last().copied().unwrap_or(0),
+            stacks: stacks(&part)?,
+        });
+    }
+    let events = recording.events().iter().enumerate();
+    let totals = events.map(|(place, event)| Total {
+        event: event.to_string(),
+        unit: units.get(place).cloned().unwrap_or_default(),
+        figure: match total(&recording, place) {
+            Ok(estimate) => Figure::Known(estimate),
+            Err(withheld) => Figure::Withheld { withheld },
+        },
+    });
+    let within = processor.map_or(&[][..], |processor| processor.within);
+    Ok(Counters {
+        file: file.to_owned(),
+        length_ns: recording.ends_ns().last().copied().unwrap_or(0),
+        readings: recording.ends_ns().len(),
+        totals: totals.collect(),
+        note: has_none(&not_supported).then_some("no hardware counters (virtual machine)"),
+        not_supported,
+        processor: processor.map(|processor| processor.name),
+        within: within
+            .iter()
+            .map(|(source, place)| (source.to_string(), *place))
+            .collect(),
+        stacks: stacks(&recording)?,
+        series,
+    })
+}
+
+/// The events that a processor's stack needs, as `perf stat -e` wants them: in user space and in the kernel, and in a
+/// group those that the hardware counts together.
+///
+/// # Errors
+/// A processor that is not known.
+pub fn events_of(processor: &str) -> Result<String, FleetError> {
+    let processor = named(processor)?;
+    let all = processor.events()?;
+    let mut words = Vec::new();
+    for mode in [Mode::User, Mode::Kernel] {
+        let name = |name: &str| Event::new(name, mode).to_string();
+        if !processor.together.is_empty() {
+            let group: Vec<String> = processor.together.iter().map(|one| name(one)).collect();
+            words.push(format!("{{{}}}", group.join(",")));
+        }
+        let alone = all
+            .iter()
+            .filter(|one| !processor.together.contains(&one.as_str()));
+        words.extend(alone.map(|one| name(one)));
+    }
+    Ok(words.join(","))
+}
+
+fn named(name: &str) -> Result<&'static Processor, FleetError> {
+    Processor::named(name).ok_or_else(|| FleetError::NoSuchProcessor {
+        name: name.to_owned(),
+        names: PROCESSORS.map(|processor| processor.name).join(", "),
+    })
+}
+
+fn stacks(processor: &Processor, recording: &Recording) -> Result<Vec<Stack>, FleetError> {
+    let counted = |mode: &Mode| recording.find(processor.cycles, *mode).is_some();
+    let modes = Mode::ALL.into_iter().filter(counted);
+    let stacks = modes.map(|mode| Ok(processor.stack(recording, mode)?));
+    stacks.collect()
+}
+
+/// The readings that end in each part of the time.
+fn ranges(ends_ns: &[u64], every_ns: Option<u64>) -> Vec<Range<usize>> {
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    let Some(every_ns) = every_ns.filter(|&every_ns| every_ns > 0) else {
+        return ranges;
+    };
+    // A reading that is due at the end of a part may come a little after it.
+    let part = |end_ns: u64| end_ns.saturating_sub(every_ns / 20 + 1) / every_ns;
+    for (at, &end_ns) in ends_ns.iter().enumerate() {
+        match ranges.last_mut() {
+            Some(last) if part(ends_ns[last.start]) == part(end_ns) => last.end = at + 1,
+            _ => ranges.push(at..at + 1),
+        }
+    }
+    ranges
+}
+
+/// Whether the machine has no counter even for cycles.
+fn has_none(not_supported: &[String]) -> bool {
+    let mut events = not_supported.iter().map(|text| Event::of_perf(text));
+    events.any(|event| ["cycles", "cpu-cycles", "instructions"].contains(&event.name.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readings_that_are_a_little_late_are_in_their_part() {
+        let ends_ns = [500, 1_001, 1_500, 2_002, 2_500];
+        assert_eq!(ranges(&ends_ns, Some(1_000)), [0..2, 2..4, 4..5]);
+        assert_eq!(ranges(&ends_ns, None), []);
+        assert_eq!(ranges(&ends_ns, Some(0)), []);
+    }
+
+    #[test]
+    fn what_is_recorded_by_these_events_has_a_stack() {
+        for processor in &PROCESSORS {
+            let words = events_of(processor.name).expect("events");
+            for event in processor.events().expect("events") {
+                for mode in [Mode::User, Mode::Kernel] {
+                    assert!(
+                        words.contains(&Event::new(&event, mode).to_string()),
+                        "{event}"
+                    );
+                }
+            }
+        }
+        let refused = events_of("abacus").expect_err("no processor").to_string();
+        assert!(refused.contains("amd-zen4"), "{refused}");
+    }
+}

@@ -1,0 +1,217 @@
+//! Counters for people.
+
+use std::fmt;
+
+use luc_counters::NoInterval;
+use luc_counters::stack::{Closure, Figure, Source, Stack};
+use luc_units::figures::{Share, Time, digits};
+use luc_units::plain;
+
+use super::style::{Style, count};
+use super::table::Table;
+use crate::counters::{At, Counters};
+
+pub(super) fn write(f: &mut fmt::Formatter<'_>, style: Style, all: &Counters) -> fmt::Result {
+    if let Some(note) = all.note {
+        writeln!(f, "{note}")?;
+    }
+    let length = if all.length_ns > 0 {
+        format!("{}, ", Time::from(all.length_ns))
+    } else {
+        String::new()
+    };
+    writeln!(
+        f,
+        "{}: {length}{} of {}",
+        plain(&all.file.to_string_lossy()),
+        count(all.readings as u64, "reading", "readings"),
+        count(all.totals.len() as u64, "event", "events"),
+    )?;
+    if !all.not_supported.is_empty() {
+        let names = plain(&all.not_supported.join(", "));
+        writeln!(f, "not supported there: {names}")?;
+    }
+    write_totals(f, style, all)?;
+    write_stacks(f, style, all)?;
+    write_series(f, style, &all.series)
+}
+
+fn write_totals(f: &mut fmt::Formatter<'_>, style: Style, all: &Counters) -> fmt::Result {
+    if all.totals.is_empty() {
+        return Ok(());
+    }
+    style.title(f, "Totals, with 95 % intervals")?;
+    let mut table = Table::new(&["event", ">total", ">+-", ">counted for", "remark"]);
+    for total in &all.totals {
+        let mut cells = vec![plain(&total.event)];
+        match &total.figure {
+            Figure::Known(found) => {
+                let unit = if total.unit.is_empty() {
+                    String::new()
+                } else {
+                    format!(" {}", plain(&total.unit))
+                };
+                cells.push(format!("{}{unit}", digits(found.value)));
+                let half_width = found
+                    .half_width
+                    .map(|half_width| half_width / found.value.abs());
+                cells.push(
+                    half_width
+                        .map_or_else(|| "-".to_owned(), |share| Share(finite(share)).to_string()),
+                );
+                cells.push(Share(found.running_share).to_string());
+                cells.push(remark(found.no_interval).to_owned());
+            }
+            Figure::Withheld { withheld } => {
+                cells.extend(["-".to_owned(), "-".to_owned(), "-".to_owned()]);
+                cells.push(plain(&withheld.to_string()));
+            }
+        }
+        table.row(cells);
+    }
+    write!(f, "{table}")
+}
+
+/// 0 of 0 is 0.
+fn finite(share: f64) -> f64 {
+    if share.is_finite() { share } else { 0.0 }
+}
+
+fn remark(no_interval: Option<NoInterval>) -> &'static str {
+    match no_interval {
+        None => "",
+        Some(NoInterval::FewRotations) => {
+            "no interval: too few turns; read more often, or record for longer"
+        }
+        Some(NoInterval::FewTurns) => "no interval: seen in few turns",
+    }
+}
+
+fn write_stacks(f: &mut fmt::Formatter<'_>, style: Style, all: &Counters) -> fmt::Result {
+    let Some(processor) = all.processor else {
+        return writeln!(
+            f,
+            "\nwhere cycles go is not known: not all events of a processor were counted; `luc fleet counters --events \
+             NAME` lists them"
+        );
+    };
+    style.title(
+        f,
+        &format!("Where the cycles go, in % of them ({processor})"),
+    )?;
+    let heads = ["", ">user", ">kernel", ">total"];
+    let mut table = Table::new(&heads);
+    let mut row = |name: &str, cell: &dyn Fn(&Stack) -> String| {
+        let mut cells = vec![name.to_owned()];
+        for mode in luc_counters::Mode::ALL {
+            let stack = all.stacks.iter().find(|stack| stack.mode == mode);
+            cells.push(stack.map_or_else(|| "-".to_owned(), cell));
+        }
+        table.row(cells);
+    };
+    row("cycles of an instruction", &|stack| number(&stack.cpi));
+    row("completion", &|stack| share(&stack.completion));
+    for source in Source::ALL {
+        if all.stacks.iter().any(|stack| part(stack, source).is_some()) {
+            row(&source.to_string(), &|stack| {
+                part(stack, source).map_or_else(|| "-".to_owned(), share)
+            });
+        }
+    }
+    row("in none of these", &|stack| share(&stack.missing));
+    row("", &|stack| {
+        let closes = match stack.closure {
+            Closure::Closes => "closes",
+            Closure::Misses => "does not close",
+            Closure::Unknown => "not known",
+        };
+        closes.to_owned()
+    });
+    write!(f, "{table}")?;
+    for (source, place) in &all.within {
+        writeln!(f, "  {source}: {place}")?;
+    }
+    let unknown = all.stacks.iter().find_map(|stack| match &stack.missing {
+        Figure::Withheld { withheld } => Some((stack.mode, withheld)),
+        Figure::Known(_) => None,
+    });
+    if let Some((mode, withheld)) = unknown {
+        writeln!(
+            f,
+            "  not all is known of {mode}: {}",
+            plain(&withheld.to_string())
+        )?;
+    }
+    Ok(())
+}
+
+/// Stacks of each part of the time, in the last mode that there is: the total, if it was counted.
+fn write_series(f: &mut fmt::Formatter<'_>, style: Style, series: &[At]) -> fmt::Result {
+    let Some(first) = series.first().and_then(|at| at.stacks.last()) else {
+        return Ok(());
+    };
+    style.title(f, &format!("Over time, {}", first.mode))?;
+    let mut heads = vec![">until", ">CPI", ">completion"];
+    let names: Vec<Source> = first.parts.iter().map(|part| part.source).collect();
+    heads.extend(names.iter().map(|source| short(*source)));
+    heads.push(">none of these");
+    let mut table = Table::new(&heads);
+    for at in series {
+        let Some(stack) = at.stacks.last() else {
+            continue;
+        };
+        let value = |figure: &Figure| {
+            let found = figure.known();
+            found.map_or_else(|| "-".to_owned(), |found| Share(found.value).to_string())
+        };
+        let cpi = stack.cpi.known();
+        let mut cells = vec![
+            Time::from(at.end_ns).to_string(),
+            cpi.map_or_else(|| "-".to_owned(), |found| digits(found.value)),
+            value(&stack.completion),
+        ];
+        cells.extend(stack.parts.iter().map(|part| value(&part.share)));
+        cells.push(value(&stack.missing));
+        table.row(cells);
+    }
+    write!(f, "{table}")
+}
+
+fn short(source: Source) -> &'static str {
+    match source {
+        Source::InstructionCache => ">I-cache",
+        Source::BranchMisprediction => ">branches",
+        Source::DataCache => ">D-cache",
+        Source::Translation => ">TLB",
+        Source::LoadStore => ">load/store",
+        Source::Rejects => ">rejects",
+        Source::FloatingPoint => ">FP",
+        Source::Integer => ">integer",
+        Source::Other => ">other",
+    }
+}
+
+fn part(stack: &Stack, source: Source) -> Option<&Figure> {
+    let part = stack.parts.iter().find(|part| part.source == source);
+    part.map(|part| &part.share)
+}
+
+fn number(figure: &Figure) -> String {
+    let found = figure.known().map(|found| match found.half_width {
+        Some(half_width) => format!("{} +- {}", digits(found.value), digits(half_width)),
+        None => digits(found.value),
+    });
+    found.unwrap_or_else(|| "-".to_owned())
+}
+
+fn share(figure: &Figure) -> String {
+    let found = figure.known().map(|found| match found.half_width {
+        Some(half_width) => format!(
+            "{:.1} +- {:.1}",
+            100.0 * found.value + 0.0,
+            100.0 * half_width
+        ),
+        None => format!("{:.1}", 100.0 * found.value + 0.0),
+    });
+    found.unwrap_or_else(|| "-".to_owned())
+}

@@ -1,0 +1,190 @@
+//! The page: tables, and targets computed from all seeds.
+
+use luc_claims::report::{Table, Target};
+use luc_stats::quantile;
+
+use super::scaled::{Row, Run};
+use super::stacks::{Kind, Stacked};
+
+/// The error that an event's total may have at the 95th percentile.
+const MOST_ERROR: f64 = 0.03;
+/// The share of the truths that must be within their intervals.
+const LEAST_COVERED: f64 = 0.95;
+
+/// A scenario with the runs of all seeds.
+pub(super) struct Measured {
+    pub(super) row: Row,
+    pub(super) runs: Vec<Run>,
+}
+
+impl Measured {
+    fn error(&self, share: f64) -> f64 {
+        quantile_of(self.runs.iter().flat_map(|run| &run.errors), share)
+    }
+
+    fn with_interval(&self) -> usize {
+        self.runs.iter().map(|run| run.with_interval).sum()
+    }
+
+    fn covered(&self) -> usize {
+        self.runs.iter().map(|run| run.covered).sum()
+    }
+
+    fn events(&self) -> usize {
+        self.runs.iter().map(|run| run.errors.len()).sum()
+    }
+}
+
+fn quantile_of<'f>(figures: impl Iterator<Item = &'f f64>, share: f64) -> f64 {
+    let mut sorted: Vec<f64> = figures.copied().collect();
+    sorted.sort_unstable_by(f64::total_cmp);
+    quantile(&sorted, share).unwrap_or(f64::NAN)
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.2} %", share * 100.0)
+}
+
+/// All tables that have a row.
+pub(super) fn tables(
+    measured: &[Measured],
+    stacked: &[(Kind, Vec<Stacked>)],
+) -> Vec<(String, Table)> {
+    let tables = vec![
+        (
+            "Totals of events; the last four scenarios show limits, and no target is claimed of them:".to_owned(),
+            of_totals(measured),
+        ),
+        (
+            "Stacks; errors and half-widths are of CPI, completion and each source, in cycles of an instruction, \
+             relative to CPI:"
+                .to_owned(),
+            of_stacks(stacked),
+        ),
+    ];
+    tables
+        .into_iter()
+        .filter(|(_, table)| !table.is_empty())
+        .collect()
+}
+
+fn of_totals(measured: &[Measured]) -> Table {
+    let mut table = Table::new(&[
+        "scenario",
+        "error p50 / p95 / max",
+        "p95 scaled at once",
+        "half-width p50",
+        "truth within the interval",
+        "of these events",
+        "without an interval",
+    ]);
+    for one in measured {
+        let errors = [0.5, 0.95, 1.0].map(|share| percent(one.error(share)));
+        let at_once = quantile_of(one.runs.iter().flat_map(|run| &run.errors_at_once), 0.95);
+        let half_width = quantile_of(one.runs.iter().flat_map(|run| &run.half_widths), 0.5);
+        let with_interval = one.with_interval();
+        table.row(vec![
+            one.row.name.to_owned(),
+            errors.join(" / "),
+            percent(at_once),
+            percent(half_width),
+            percent(one.covered() as f64 / with_interval as f64),
+            with_interval.to_string(),
+            (one.events() - with_interval).to_string(),
+        ]);
+    }
+    table
+}
+
+fn of_stacks(stacked: &[(Kind, Vec<Stacked>)]) -> Table {
+    let mut table = Table::new(&[
+        "scenario",
+        "stacks",
+        "that close",
+        "that miss something",
+        "missing, mean / truth",
+        "its half-width p50",
+        "error p50 / p95 / max",
+        "half-width p50",
+        "truth within the interval",
+    ]);
+    for (kind, stacks) in stacked {
+        let count = |of: fn(&Stacked) -> bool| stacks.iter().filter(|one| of(one)).count();
+        let mean = |of: fn(&Stacked) -> Option<f64>| {
+            stacks.iter().filter_map(of).sum::<f64>() / stacks.len() as f64
+        };
+        let errors = || stacks.iter().flat_map(|one| &one.errors);
+        let half_widths = || stacks.iter().flat_map(|one| &one.half_widths);
+        let missing = stacks
+            .iter()
+            .filter_map(|one| one.missing_half_width.as_ref());
+        table.row(vec![
+            kind.name().to_owned(),
+            stacks.len().to_string(),
+            count(|one| one.closes).to_string(),
+            count(|one| one.misses).to_string(),
+            format!(
+                "{} / {}",
+                percent(mean(|one| one.missing)),
+                percent(mean(|one| one.missing_truth))
+            ),
+            percent(quantile_of(missing, 0.5)),
+            [0.5, 0.95, 1.0]
+                .map(|share| percent(quantile_of(errors(), share)))
+                .join(" / "),
+            percent(quantile_of(half_widths(), 0.5)),
+            percent(covered(stacks)),
+        ]);
+    }
+    table
+}
+
+fn covered(stacks: &[Stacked]) -> f64 {
+    let covered: usize = stacks.iter().map(|one| one.covered).sum();
+    let all: usize = stacks.iter().map(|one| one.half_widths.len()).sum();
+    covered as f64 / all as f64
+}
+
+/// The targets of all scenarios that were run.
+pub(super) fn targets(measured: &[Measured], stacked: &[(Kind, Vec<Stacked>)]) -> Vec<Target> {
+    let mut targets = Vec::new();
+    for one in measured.iter().filter(|one| one.row.is_claimed) {
+        let (name, error) = (one.row.name, one.error(0.95));
+        targets.push(Target::new(
+            format!("{name}: error of a total <= 3 % at p95"),
+            error <= MOST_ERROR,
+            percent(error),
+        ));
+        targets.push(covers(name, one.covered(), one.with_interval()));
+    }
+    for (kind, stacks) in stacked {
+        let name = kind.name();
+        if *kind == Kind::Planted {
+            let misses = stacks.iter().filter(|one| one.misses).count();
+            targets.push(Target::new(
+                format!("{name}: each stack says that something is missing"),
+                misses == stacks.len(),
+                format!("{misses} of {}", stacks.len()),
+            ));
+            continue;
+        }
+        let closes = stacks.iter().filter(|one| one.closes).count();
+        targets.push(Target::new(
+            format!("{name}: >= 95 % close within the interval"),
+            closes as f64 >= LEAST_COVERED * stacks.len() as f64,
+            format!("{closes} of {}", stacks.len()),
+        ));
+        let covered = stacks.iter().map(|one| one.covered).sum();
+        let all = stacks.iter().map(|one| one.half_widths.len()).sum();
+        targets.push(covers(name, covered, all));
+    }
+    targets
+}
+
+fn covers(name: &str, covered: usize, all: usize) -> Target {
+    Target::new(
+        format!("{name}: >= 95 % of the truths are within their intervals"),
+        covered as f64 >= LEAST_COVERED * all as f64,
+        format!("{covered} of {all}"),
+    )
+}

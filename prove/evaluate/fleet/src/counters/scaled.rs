@@ -1,0 +1,117 @@
+//! Totals of events that took turns, beside the truth.
+
+use luc_counters::model::{Load, Noise, Order, Phases, Pmu};
+use luc_counters::{Event, Mode, Reading, Recording, total};
+use luc_stats::random;
+use rand::RngExt as _;
+use serde::Serialize;
+
+/// Events that are counted.
+pub(super) const EVENTS: usize = 40;
+/// Counters that they share.
+pub(super) const COUNTERS: usize = 6;
+/// Kinds of phases.
+const KINDS: usize = 4;
+/// How far an event's rates in the kinds are apart: sigma of a log-normal distribution.
+const SPREAD: f64 = 0.7;
+
+/// A scenario.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Row {
+    pub(super) name: &'static str,
+    pub(super) phases: Phases,
+    pub(super) noise: Noise,
+    /// Events of a group.
+    pub(super) group: usize,
+    pub(super) order: Order,
+    pub(super) steps_per_reading: usize,
+    pub(super) steps: usize,
+    /// Whether the targets are claimed of it.
+    pub(super) is_claimed: bool,
+}
+
+/// The events of one seed.
+#[derive(Debug, Serialize)]
+pub(super) struct Run {
+    /// Relative errors, in ascending order.
+    pub(super) errors: Vec<f64>,
+    /// The same of values that are scaled at once.
+    pub(super) errors_at_once: Vec<f64>,
+    /// Relative half-widths of those that have an interval, in ascending order.
+    pub(super) half_widths: Vec<f64>,
+    /// Events with an interval.
+    pub(super) with_interval: usize,
+    /// Those whose truth is within it.
+    pub(super) covered: usize,
+}
+
+pub(super) fn run(row: Row, seed: u64) -> Run {
+    let load = load(row, seed);
+    let pmu = Pmu {
+        order: row.order,
+        ..Pmu::new(COUNTERS, &load, row.group)
+    };
+    let recording = pmu.record(&load, row.steps_per_reading, &mut random::stream(seed, 2));
+    let mut run = Run {
+        errors: Vec::new(),
+        errors_at_once: Vec::new(),
+        half_widths: Vec::new(),
+        with_interval: 0,
+        covered: 0,
+    };
+    for event in 0..EVENTS {
+        let truth = load.truth(event) as f64;
+        // Withheld is as wrong as it can be.
+        let (mut error, mut at_once) = (1.0, 1.0);
+        if let Ok(found) = total(&recording, event) {
+            error = (found.value / truth - 1.0).abs();
+            at_once = (scaled_at_once(&recording, event) / truth - 1.0).abs();
+            if let (Some(half_width), Some(covers)) = (found.half_width, found.covers(truth)) {
+                run.with_interval += 1;
+                run.covered += usize::from(covers);
+                run.half_widths.push(half_width / found.value);
+            }
+        }
+        run.errors.push(error);
+        run.errors_at_once.push(at_once);
+    }
+    for figures in [
+        &mut run.errors,
+        &mut run.errors_at_once,
+        &mut run.half_widths,
+    ] {
+        figures.sort_unstable_by(f64::total_cmp);
+    }
+    run
+}
+
+fn load(row: Row, seed: u64) -> Load {
+    let mut random = random::stream(seed, 0);
+    let means: Vec<f64> = (0..EVENTS)
+        .map(|_| 10_f64.powf(random.random_range(3.0..6.5)))
+        .collect();
+    let mut kinds = vec![vec![0.0; EVENTS]; KINDS];
+    for rates in &mut kinds {
+        for (rate, mean) in rates.iter_mut().zip(&means) {
+            *rate = mean * (SPREAD * random::normal(&mut random)).exp();
+        }
+    }
+    let events = (0..EVENTS).map(|at| Event::new(&format!("event{at}"), Mode::Total));
+    let mut random = random::stream(seed, 1);
+    let rates = |kind: usize, event: usize| kinds[kind][event];
+    Load::phased(
+        events.collect(),
+        row.steps,
+        row.phases,
+        row.noise,
+        &mut random,
+        rates,
+    )
+}
+
+/// As perf scales: over the whole recording.
+fn scaled_at_once(recording: &Recording, event: usize) -> f64 {
+    let readings = recording.readings(event).iter();
+    let sum = readings.fold(Reading::default(), |sum, one| sum.and(*one));
+    sum.value * sum.enabled_ns as f64 / sum.running_ns as f64
+}

@@ -1,0 +1,289 @@
+//! Where the model's cycles go, by counters that took turns, beside where they went.
+
+use luc_counters::model::{Load, Phases, Pmu};
+use luc_counters::replay::{self, Style};
+use luc_counters::stack::{Closure, Figure, Processor, Source, Stack};
+use luc_counters::{Event, Mode, Recording};
+use luc_stats::random;
+use rand::RngExt as _;
+use rand_chacha::ChaCha8Rng;
+use serde::Serialize;
+
+use super::scaled::{COUNTERS, EVENTS};
+
+/// Steps that a stack is recorded for.
+const STEPS: usize = 10_000;
+const PHASES: Phases = Phases::Random {
+    mean_steps: 300.0,
+    kinds: KINDS,
+};
+const KINDS: usize = 4;
+/// Cycles of a step: 3 GHz.
+const CYCLES: u64 = 3_000_000;
+
+/// A processor that tells all nine sources apart, each by a counter of its own.
+const NINE: Processor = Processor {
+    name: "model",
+    about: "a model",
+    cycles: "cycles",
+    instructions: "instructions",
+    together: &[],
+    definitions: &[],
+    completion: "completion / cycles",
+    parts: &[
+        (Source::InstructionCache, "lost.instruction_cache / cycles"),
+        (Source::BranchMisprediction, "lost.branch / cycles"),
+        (Source::DataCache, "lost.data_cache / cycles"),
+        (Source::Translation, "lost.translation / cycles"),
+        (Source::LoadStore, "lost.load_store / cycles"),
+        (Source::Rejects, "lost.rejects / cycles"),
+        (Source::FloatingPoint, "lost.floating_point / cycles"),
+        (Source::Integer, "lost.integer / cycles"),
+        (Source::Other, "lost.other / cycles"),
+    ],
+    within: &[],
+};
+/// Its counters but for cycles and instructions: completion, then the sources.
+const NINE_EVENTS: [&str; 10] = [
+    "completion",
+    "lost.instruction_cache",
+    "lost.branch",
+    "lost.data_cache",
+    "lost.translation",
+    "lost.load_store",
+    "lost.rejects",
+    "lost.floating_point",
+    "lost.integer",
+    "lost.other",
+];
+/// Zen 4's, with its slots split by these weights: retired, latency, rest of the front end, speculation, back end, the
+/// other thread.
+const ZEN_4_EVENTS: [&str; 10] = [
+    "ex_ret_ops",
+    "cpu/de_no_dispatch_per_slot.no_ops_from_frontend,cmask=0x6/",
+    "de_no_dispatch_per_slot.no_ops_from_frontend",
+    "de_src_op_disp.all",
+    "de_no_dispatch_per_slot.backend_stalls",
+    "de_no_dispatch_per_slot.smt_contention",
+    "ex_ret_brn_misp",
+    "resyncs_or_nc_redirects",
+    "ex_no_retire.load_not_complete",
+    "ex_no_retire.not_complete",
+];
+
+/// What is recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The nine sources.
+    Nine,
+    /// Zen 4's events, through a file as perf writes it.
+    Zen4,
+    /// The same, but nobody counts what is lost to the other thread of the core.
+    Planted,
+}
+
+impl Kind {
+    pub(super) const ALL: [Self; 3] = [Self::Nine, Self::Zen4, Self::Planted];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Nine => "stack of nine sources",
+            Self::Zen4 => "stack of Zen 4, from a file",
+            Self::Planted => "stack of Zen 4, one source not counted",
+        }
+    }
+}
+
+/// A stack beside the truth.
+#[derive(Debug, Serialize)]
+pub(super) struct Stacked {
+    pub(super) mode: Mode,
+    /// Whether completion and the sources sum to all cycles within the interval.
+    pub(super) closes: bool,
+    /// Whether they do not, for sure.
+    pub(super) misses: bool,
+    /// The share of the cycles that is missing, and its half-width.
+    pub(super) missing: Option<f64>,
+    pub(super) missing_half_width: Option<f64>,
+    /// Its truth.
+    pub(super) missing_truth: Option<f64>,
+    /// Errors of CPI, completion and each source, in cycles of an instruction, relative to CPI.
+    pub(super) errors: Vec<f64>,
+    /// The half-widths of these that have an interval, relative to CPI.
+    pub(super) half_widths: Vec<f64>,
+    /// How many of these have their truth within the interval.
+    pub(super) covered: usize,
+}
+
+pub(super) fn run(kind: Kind, seed: u64) -> Result<Vec<Stacked>, String> {
+    let mut random = random::stream(seed, 10);
+    let (processor, load) = match kind {
+        Kind::Nine => (&NINE, nine(&mut random)),
+        Kind::Zen4 | Kind::Planted => {
+            let processor = Processor::named("amd-zen4").ok_or("no such processor")?;
+            (processor, zen_4(&mut random, kind == Kind::Planted))
+        }
+    };
+    let steps_per_reading = if kind == Kind::Nine { 4 } else { 100 };
+    let mut recording =
+        Pmu::new(COUNTERS, &load, COUNTERS).record(&load, steps_per_reading, &mut random);
+    if kind != Kind::Nine {
+        let text = replay::write(&recording, Style::Csv);
+        recording = replay::parse(&text)
+            .map_err(|error| error.to_string())?
+            .recording;
+    }
+    // With a counter for each event nothing is scaled.
+    let exact = Pmu::new(EVENTS, &load, EVENTS).record(&load, STEPS, &mut random);
+    let stack = |recording: &Recording, mode| {
+        processor
+            .stack(recording, mode)
+            .map_err(|error| error.to_string())
+    };
+    let modes = Mode::ALL.into_iter();
+    modes
+        .map(|mode| Ok(compare(&stack(&recording, mode)?, &stack(&exact, mode)?)))
+        .collect()
+}
+
+fn compare(found: &Stack, truth: &Stack) -> Stacked {
+    let value = |figure: &Figure| figure.known().map(|estimate| estimate.value);
+    let cpi = value(&truth.cpi).unwrap_or(f64::NAN);
+    let mut stacked = Stacked {
+        mode: found.mode,
+        closes: found.closure == Closure::Closes,
+        misses: found.closure == Closure::Misses,
+        missing: value(&found.missing),
+        missing_half_width: found
+            .missing
+            .known()
+            .and_then(|estimate| estimate.half_width),
+        missing_truth: value(&truth.missing),
+        errors: Vec::new(),
+        half_widths: Vec::new(),
+        covered: 0,
+    };
+    let figures = |stack: &Stack| {
+        let parts = stack.parts.iter().map(|part| part.cpi.clone());
+        let whole = [stack.cpi.clone(), stack.completion_cpi.clone()];
+        whole.into_iter().chain(parts).collect::<Vec<_>>()
+    };
+    for (found, truth) in figures(found).iter().zip(figures(truth)) {
+        let (Some(found), Some(truth)) = (found.known(), value(&truth)) else {
+            stacked.errors.push(1.0);
+            continue;
+        };
+        stacked.errors.push((found.value - truth).abs() / cpi);
+        if let (Some(half_width), Some(covers)) = (found.half_width, found.covers(truth)) {
+            stacked.half_widths.push(half_width / cpi);
+            stacked.covered += usize::from(covers);
+        }
+    }
+    stacked
+}
+
+/// Events in user space and in the kernel, filled up with others to 40.
+fn events(names: &[&str]) -> Vec<Event> {
+    let of_mode = |mode| names.iter().map(move |name| Event::new(name, mode));
+    let both = of_mode(Mode::User).chain(of_mode(Mode::Kernel));
+    let others = (0..EVENTS).map(|at| Event::new(&format!("other{at}"), Mode::Total));
+    both.chain(others).take(EVENTS).collect()
+}
+
+/// A load in two modes: `count(weights, cycles)` has what a mode's events count in a step.
+fn load(
+    names: &[&str],
+    weights: usize,
+    random: &mut ChaCha8Rng,
+    mut count: impl FnMut(&[f64], u64, &mut ChaCha8Rng) -> Vec<u64>,
+) -> Load {
+    // By kind, then by mode: the share of the kernel, and how the cycles are split.
+    let kinds: Vec<(f64, [Vec<f64>; 2])> = (0..KINDS)
+        .map(|_| {
+            let kernel_share = random.random_range(0.1..0.4);
+            let mut draw = || {
+                (0..weights)
+                    .map(|_| random::gamma(random, 1.0, 2.0))
+                    .collect()
+            };
+            (kernel_share, [draw(), draw()])
+        })
+        .collect();
+    let mut load = Load::new(events(names));
+    for kind in PHASES.by_step(STEPS, random) {
+        let (kernel_share, splits) = &kinds[kind];
+        let kernel = (CYCLES as f64 * kernel_share * random::gamma(random, 1.0, 25.0)) as u64;
+        let kernel = kernel.min(CYCLES);
+        let mut counts = count(&splits[0], CYCLES - kernel, random);
+        counts.extend(count(&splits[1], kernel, random));
+        load.add(|event| counts.get(event).copied().unwrap_or(1000));
+    }
+    load
+}
+
+fn nine(random: &mut ChaCha8Rng) -> Load {
+    let names: Vec<&str> = ["cycles", "instructions"]
+        .into_iter()
+        .chain(NINE_EVENTS)
+        .collect();
+    load(
+        &names,
+        NINE_EVENTS.len(),
+        random,
+        |weights, cycles, random| {
+            let split = split(cycles, weights, random);
+            // Four instructions complete in a cycle.
+            let mut counts = vec![cycles, 4 * split[0]];
+            counts.extend(split);
+            counts
+        },
+    )
+}
+
+fn zen_4(random: &mut ChaCha8Rng, is_planted: bool) -> Load {
+    let names: Vec<&str> = ["ls_not_halted_cyc", "ex_ret_instr"]
+        .into_iter()
+        .chain(ZEN_4_EVENTS)
+        .collect();
+    load(&names, 8, random, |weights, cycles, random| {
+        let slots = split(6 * cycles, &weights[..6], random);
+        let [retired, latency, bandwidth, speculation, backend, other] =
+            [0, 1, 2, 3, 4, 5].map(|at| slots[at]);
+        let restarts = split(speculation / 20, &weights[6..], random);
+        let waiting = backend / 6;
+        let loads = split(waiting, &weights[6..], random)[0];
+        // Cycles without any operation are whole; what is left of them is bandwidth.
+        let empty = latency / 6;
+        let contention = if is_planted { 0 } else { other };
+        vec![
+            cycles,
+            retired * 9 / 10,
+            retired,
+            empty,
+            latency + bandwidth,
+            retired + speculation,
+            backend,
+            contention,
+            restarts[0],
+            restarts[1],
+            loads,
+            waiting,
+        ]
+    })
+}
+
+/// Splits a count exactly by weights that scatter by 20 %.
+fn split(count: u64, weights: &[f64], random: &mut ChaCha8Rng) -> Vec<u64> {
+    let weights = weights
+        .iter()
+        .map(|weight| weight * random::gamma(random, 1.0, 25.0));
+    let weights: Vec<f64> = weights.collect();
+    let sum: f64 = weights.iter().sum();
+    let share = |weight: &f64| (count as f64 * weight / sum) as u64;
+    let mut parts: Vec<u64> = weights.iter().map(share).collect();
+    let given: u64 = parts.iter().sum();
+    if let Some(first) = parts.first_mut() {
+        *first += count.saturating_sub(given);
+    }
+    parts
+}
