@@ -1,6 +1,7 @@
 //! Traces of many hosts that were made here, so that the truth is known.
 
 mod clocks;
+mod counters;
 mod findings;
 mod mapping;
 mod planted;

@@ -21,10 +21,11 @@ Examples:
   luc fleet fit web.trace db.trace                     # how their clocks relate, with bounds
   luc fleet explain web.trace db.trace                 # messages, requests, the path of the slowest
   luc fleet why 4711@web --at 2.5s web.trace db.trace  # why a thread does not run, and because of whom
+  luc fleet counters web.csv                           # where the cycles go, by a file of perf stat
 
 Exit status: that of luc-fleet; 2 if it is not installed.")]
 pub(crate) struct Args {
-    /// The words of luc-fleet: fit, explain or why, and what follows
+    /// The words of luc-fleet: fit, explain, why or counters, and what follows
     #[arg(
         trailing_var_arg = true,
         allow_hyphen_values = true,

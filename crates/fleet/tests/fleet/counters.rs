@@ -1,0 +1,185 @@
+//! `luc-fleet counters` on files as perf stat writes them.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use luc_counters::replay::{Style, write};
+use luc_counters::stack::Processor;
+use luc_counters::{Event, Mode, Reading, Recording};
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn fleet(words: &[&str]) -> Output {
+    let output = Command::new(env!("CARGO_BIN_EXE_luc-fleet"))
+        .args(words)
+        .output();
+    output.expect("luc-fleet runs")
+}
+
+fn text(output: Output) -> String {
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{errors}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+fn refusal(words: &[&str]) -> String {
+    let output = fleet(words);
+    let line = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(output.status.code(), Some(2), "{words:?}: {line}");
+    assert_eq!(line.lines().count(), 1, "{line}");
+    assert!(output.stdout.is_empty());
+    line
+}
+
+fn file(folder: &TempDir, name: &str, content: &str) -> PathBuf {
+    let path = folder.path().join(name);
+    fs::write(&path, content).expect("written");
+    path
+}
+
+/// Zen 4's events in user space for 4 s, half of the time: 1000 cycles of 6 slots in each 100 ms.
+fn zen_4() -> Recording {
+    let counts = [
+        ("ls_not_halted_cyc", 1000.0),
+        ("ex_ret_instr", 500.0),
+        ("ex_ret_ops", 1500.0),
+        ("de_no_dispatch_per_slot.no_ops_from_frontend", 900.0),
+        (
+            "cpu/de_no_dispatch_per_slot.no_ops_from_frontend,cmask=0x6/",
+            100.0,
+        ),
+        ("de_src_op_disp.all", 1800.0),
+        ("de_no_dispatch_per_slot.backend_stalls", 3000.0),
+        ("de_no_dispatch_per_slot.smt_contention", 300.0),
+        ("ex_ret_brn_misp", 30.0),
+        ("resyncs_or_nc_redirects", 10.0),
+        ("ex_no_retire.load_not_complete", 300.0),
+        ("ex_no_retire.not_complete", 500.0),
+    ];
+    let needed = Processor::named("amd-zen4")
+        .expect("a processor")
+        .events()
+        .expect("events");
+    assert_eq!(counts.len(), needed.len());
+    let mut recording = Recording::new(
+        counts
+            .map(|(name, _)| Event::new(name, Mode::User))
+            .to_vec(),
+    );
+    for at in 1..=40 {
+        let readings = counts.map(|(_, value)| Reading {
+            value: value / 2.0,
+            enabled_ns: 100_000_000,
+            running_ns: 50_000_000,
+        });
+        recording.add(at * 100_000_000, &readings);
+    }
+    recording
+}
+
+#[test]
+fn a_stack_of_a_file_in_either_form() {
+    let folder = tempfile::tempdir().expect("a directory");
+    for (name, style) in [("a.csv", Style::Csv), ("a.json", Style::Json)] {
+        let path = file(&folder, name, &write(&zen_4(), style));
+        let path = path.to_str().expect("text");
+        let report: Value =
+            serde_json::from_str(&text(fleet(&["counters", path, "--json", "--every", "1s"])))
+                .expect("JSON");
+        assert_eq!(report["processor"], "amd-zen4");
+        assert_eq!(report["readings"], 40);
+        let stack = &report["stacks"][0];
+        assert_eq!(
+            (&stack["mode"], &stack["closure"]),
+            (&"user".into(), &"closes".into())
+        );
+        let value = |figure: &Value| figure["value"].as_f64().expect("a figure");
+        assert!((value(&stack["cpi"]) - 2.0).abs() < 1e-6);
+        assert!((value(&stack["completion"]) - 0.25).abs() < 1e-6);
+        assert_eq!(report["series"].as_array().map(Vec::len), Some(4));
+        assert_eq!(report["series"][0]["end_ns"], 1_000_000_000);
+
+        let shown = text(fleet(&["counters", path, "--every", "1s"]));
+        for words in [
+            "completion",
+            "25.0 +- 0.0",
+            "closes",
+            "50.0 %",
+            "Over time, user",
+            "within data cache",
+        ] {
+            assert!(shown.contains(words), "{words}: {shown}");
+        }
+    }
+}
+
+#[test]
+fn a_machine_without_counters_is_said_to_be_one() {
+    let folder = tempfile::tempdir().expect("a directory");
+    // As perf 6.1 writes it in a virtual machine.
+    let lines = "# started on Wed Nov 25 21:31:08 2026\n\n     \
+                 0.100137159,0.77,msec,task-clock,770770,100.00,0.008,CPUs utilized\n     \
+                 0.100137159,<not supported>,,cycles,0,100.00,,\n     \
+                 0.200410754,<not counted>,msec,task-clock,0,100.00,,\n     \
+                 0.200410754,<not supported>,,cycles,0,100.00,,\n";
+    let path = file(&folder, "vm.csv", lines);
+    let shown = text(fleet(&["counters", path.to_str().expect("text")]));
+    for words in [
+        "no hardware counters (virtual machine)",
+        "not supported there: cycles",
+        "0.77 msec",
+    ] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+}
+
+#[test]
+fn what_perf_shall_count_is_listed() {
+    let events = text(fleet(&["counters", "--events", "intel-icelake"]));
+    assert!(
+        events.starts_with("{slots:u,topdown-retiring:u,"),
+        "{events}"
+    );
+    assert!(events.contains(",instructions:k,"), "{events}");
+    assert_eq!(events.lines().count(), 1);
+}
+
+#[test]
+fn what_cannot_be_read_is_refused_in_one_line() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let nowhere = folder.path().join("nothing");
+    let line = refusal(&["counters", nowhere.to_str().expect("text")]);
+    assert!(
+        line.contains("nothing") && line.contains("perf stat -I 100"),
+        "{line}"
+    );
+    for (content, words) in [
+        (
+            "1.0,5,,cycles,1000,100.00,,\nnonsense\n",
+            "line 2: it has no value",
+        ),
+        ("# started\n", "it has no counters"),
+        (
+            "2.0,5,,cycles,1000,100.00,,\n1.0,5,,cycles,1000,100.00,,\n",
+            "line 2: its time is before",
+        ),
+        ("{\"event\" : 5}\n", "line 1:"),
+    ] {
+        let path = file(&folder, "bad.csv", content);
+        let line = refusal(&["counters", path.to_str().expect("text")]);
+        assert!(line.contains("bad.csv") && line.contains(words), "{line}");
+    }
+    let good = file(&folder, "good.csv", "1.0,5,,cycles,1000,100.00,,\n");
+    let line = refusal(&[
+        "counters",
+        good.to_str().expect("text"),
+        "--processor",
+        "abacus",
+    ]);
+    assert!(
+        line.contains("abacus") && line.contains("arm-neoverse-v1"),
+        "{line}"
+    );
+    assert!(refusal(&["counters"]).contains("FILE"));
+}
