@@ -3,7 +3,6 @@
 pub mod loaded;
 mod page;
 mod recorded;
-mod recorder;
 mod servers;
 
 use luc_claims::report::{Page, number};
@@ -20,8 +19,10 @@ use luc_harness::harness::{Harness, line, missing};
 use luc_harness::progress::Progress;
 use luc_harness::runs::Runs;
 use luc_harness::steal;
+
+use crate::program;
+use crate::recorder::Recorder;
 use recorded::Rows;
-use recorder::Recorder;
 use servers::{Server, Servers};
 
 /// Between the recorder's first file and the first request: the programs are attached, and look at system calls during
@@ -80,7 +81,7 @@ impl Cell {
             Self::Select | Self::Update => format!(
                 "{} -h 127.0.0.1 -p {port} -U {} -n -c 8 -T {seconds:.0} {}postgres",
                 servers.of_postgresql("pgbench"),
-                servers::USER,
+                program::USER,
                 if self == Self::Select { "-S " } else { "" }
             ),
         }

@@ -5,7 +5,10 @@
 //! - [`counters`]: how far counters that take turns are off, and whether cycles are accounted for.
 //! - [`truth`]: whether what was planted in a search service is found.
 
+mod answer;
 pub mod clocks;
 pub mod cost;
 pub mod counters;
+mod program;
+mod recorder;
 pub mod truth;

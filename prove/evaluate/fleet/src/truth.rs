@@ -1,7 +1,6 @@
 //! Part `fleet-truth`: the search twin with a planted trouble is recorded, and `luc fleet explain` judged by what the
 //! twin wrote down about itself.
 
-mod answer;
 mod cause;
 mod edges;
 mod guest;
@@ -22,13 +21,14 @@ use luc_twin_truth::{Folder, Role, Truth, streams, trees};
 use serde::Serialize;
 use serde_json::json;
 
-use answer::Answer;
 use hosts::Clock;
 use luc_harness::disks::{Disk, DiskSpec, EXT4};
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, line, missing};
 use luc_harness::progress::Progress;
 use plants::{PLANTS, Plant};
+
+use crate::answer::Answer;
 
 /// Seeds of each trouble.
 const SEEDS: usize = 3;

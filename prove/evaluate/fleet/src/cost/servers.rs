@@ -1,29 +1,24 @@
 //! The distribution's servers, each an instance of its own that ends with this process.
 
 use std::fs;
-use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use luc_host::interrupt;
 use rustix::process::{Pid, Signal, kill_process};
 
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, missing};
 
-/// The user that PostgreSQL is run as, since it refuses to be root.
-pub(super) const USER: &str = "nobody";
-const GROUP: &str = "nogroup";
+use crate::program::{LOOK, PATIENCE, USER, answers, bound, free_port, started};
+
+/// The number of the user that PostgreSQL is run as, since it refuses to be root.
 const USER_ID: u32 = 65_534;
 
 /// Rows of pgbench's smallest table; at least as many as it has clients.
 const SCALE: &str = "10";
-/// The longest that a server may take to answer.
-const PATIENCE: Duration = Duration::from_secs(60);
-const LOOK: Duration = Duration::from_millis(50);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Server {
@@ -146,35 +141,6 @@ impl Servers {
     }
 }
 
-/// A program that gets `signal` when this process ends, however it ends.
-fn bound(signal: &str, as_user: bool) -> Command {
-    let mut command = Command::new("setpriv");
-    if as_user {
-        command.args(["--reuid", USER, "--regid", GROUP, "--clear-groups"]);
-    }
-    command.args(["--pdeathsig", signal]);
-    command.stdin(Stdio::null());
-    command
-}
-
-fn log(path: &Path) -> Result<[Stdio; 2], EvaluateError> {
-    let file = fs::File::create(path).map_err(EvaluateError::file("make", path))?;
-    let copy = file
-        .try_clone()
-        .map_err(EvaluateError::file("write", path))?;
-    Ok([file.into(), copy.into()])
-}
-
-fn started(mut command: Command, log_path: &Path) -> Result<Child, EvaluateError> {
-    let [out, err] = log(log_path)?;
-    let program = command.get_program().to_owned();
-    command
-        .stdout(out)
-        .stderr(err)
-        .spawn()
-        .map_err(EvaluateError::file("run", program))
-}
-
 /// In memory only.
 fn redis(harness: &Harness, port: u16) -> Result<Child, EvaluateError> {
     let mut command = bound("KILL", false);
@@ -224,30 +190,4 @@ fn newest_programs() -> Result<PathBuf, EvaluateError> {
         .filter(|path| path.join("postgres").exists())
         .max()
         .ok_or_else(|| missing("PostgreSQL"))
-}
-
-/// A port that nobody listens on.
-fn free_port() -> Result<u16, EvaluateError> {
-    let failed = || EvaluateError::file("listen on", "127.0.0.1");
-    let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(failed())?;
-    Ok(listener.local_addr().map_err(failed())?.port())
-}
-
-/// Waits until somebody listens on a port.
-fn answers(port: u16) -> Result<(), EvaluateError> {
-    let began = Instant::now();
-    loop {
-        if interrupt::interrupted() {
-            return Err(EvaluateError::Interrupted);
-        }
-        match TcpStream::connect(("127.0.0.1", port)) {
-            Ok(_) => return Ok(()),
-            Err(_) if began.elapsed() < PATIENCE => thread::sleep(LOOK),
-            Err(error) => {
-                return Err(EvaluateError::file("connect to", format!("port {port}"))(
-                    error,
-                ));
-            }
-        }
-    }
 }

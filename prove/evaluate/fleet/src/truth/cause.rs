@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use luc_twin_truth::{Direction, Folder, Kind, MessageKind, Truth, WorkKind};
 use serde::Serialize;
 
-use super::answer::{Answer, Finding};
 use super::front_end;
+use crate::answer::{Answer, Finding};
 
 /// Findings below are not shown to people.
 const LEAST_SHARE: f64 = 0.02;
@@ -185,8 +185,8 @@ fn served_at(front_end: &Truth) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::answer::{Party, Waiter};
     use super::*;
+    use crate::answer::{Party, Waiter};
 
     fn finding(kind: &str, process: u32, thread: u32) -> Finding {
         serde_json::from_value(serde_json::json!({

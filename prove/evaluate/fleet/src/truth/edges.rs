@@ -6,8 +6,8 @@ use std::net::SocketAddrV4;
 use luc_twin_truth::{Direction, Folder, Message};
 use serde::Serialize;
 
-use super::answer::{Edge, Rows};
 use super::hosts::Clock;
+use crate::answer::{Edge, Rows};
 
 /// Messages by what became of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -117,8 +117,8 @@ fn verdict(sent: &Message, received: &Message, edges: &[&Edge]) -> Verdict {
 mod tests {
     use luc_twin_truth::MessageKind;
 
-    use super::super::answer::Side;
     use super::*;
+    use crate::answer::Side;
 
     fn message(direction: Direction, thread: u32, at_ns: u64) -> Message {
         Message {

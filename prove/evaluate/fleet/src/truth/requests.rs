@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use luc_twin_truth::{Direction, Folder, Message, MessageKind};
 use serde::Serialize;
 
-use super::answer::{RequestRow, Rows};
 use super::front_end;
+use crate::answer::{RequestRow, Rows};
 
 /// The front end's questions, by what is said of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]

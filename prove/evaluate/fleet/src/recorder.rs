@@ -18,14 +18,14 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// A recorder that runs. Dropped, it is ended.
 #[derive(Debug)]
-pub(super) struct Recorder {
+pub(crate) struct Recorder {
     child: Child,
     command: String,
 }
 
 impl Recorder {
     /// Runs `luc WORDS`, which records into `trace`, and waits for its first file.
-    pub(super) fn start(
+    pub(crate) fn start(
         harness: &Harness,
         words: &[String],
         trace: &Path,
@@ -62,12 +62,12 @@ impl Recorder {
         Ok(recorder)
     }
 
-    pub(super) fn process(&self) -> u32 {
+    pub(crate) fn process(&self) -> u32 {
         self.child.id()
     }
 
     /// Ends it, and gives its command line. Status 1 says that events were lost, which the trace says, too.
-    pub(super) fn stop(mut self) -> Result<String, EvaluateError> {
+    pub(crate) fn stop(mut self) -> Result<String, EvaluateError> {
         let status = self.end()?;
         match status {
             Some(0 | 1) => Ok(self.command.clone()),

@@ -6,11 +6,11 @@ use serde::Deserialize;
 
 /// The answer.
 #[derive(Debug, Deserialize)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     hosts: Vec<Host>,
-    pub(super) findings: Vec<Findings>,
+    pub(crate) findings: Vec<Findings>,
     request: Option<Request>,
-    pub(super) rows: Rows,
+    pub(crate) rows: Rows,
 }
 
 #[derive(Debug, Deserialize)]
@@ -20,10 +20,10 @@ struct Host {
 
 /// Why the slowest requests to an address are slow.
 #[derive(Debug, Deserialize)]
-pub(super) struct Findings {
-    pub(super) address: String,
+pub(crate) struct Findings {
+    pub(crate) address: String,
     slowest: Group,
-    pub(super) findings: Vec<Finding>,
+    pub(crate) findings: Vec<Finding>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -32,28 +32,28 @@ struct Group {
 }
 
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct Finding {
-    pub(super) text: String,
-    pub(super) kind: String,
-    pub(super) who: Party,
-    pub(super) waiter: Option<Waiter>,
-    pub(super) retransmits: u64,
-    pub(super) time_ns: u64,
-    pub(super) share: f64,
-    pub(super) share_low: f64,
-    pub(super) share_high: f64,
+pub(crate) struct Finding {
+    pub(crate) text: String,
+    pub(crate) kind: String,
+    pub(crate) who: Party,
+    pub(crate) waiter: Option<Waiter>,
+    pub(crate) retransmits: u64,
+    pub(crate) time_ns: u64,
+    pub(crate) share: f64,
+    pub(crate) share_low: f64,
+    pub(crate) share_high: f64,
 }
 
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct Party {
-    pub(super) host: String,
-    pub(super) process_id: Option<u32>,
-    pub(super) thread: Option<u32>,
+pub(crate) struct Party {
+    pub(crate) host: String,
+    pub(crate) process_id: Option<u32>,
+    pub(crate) thread: Option<u32>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct Waiter {
-    pub(super) cause: Option<String>,
+pub(crate) struct Waiter {
+    pub(crate) cause: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -74,49 +74,49 @@ struct Part {
 
 /// All edges and requests.
 #[derive(Debug, Deserialize)]
-pub(super) struct Rows {
-    pub(super) edges: Vec<Edge>,
-    pub(super) requests: Vec<RequestRow>,
+pub(crate) struct Rows {
+    pub(crate) edges: Vec<Edge>,
+    pub(crate) requests: Vec<RequestRow>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Edge {
-    pub(super) from: String,
-    pub(super) to: String,
-    pub(super) first_byte: u64,
-    pub(super) bytes: u64,
-    pub(super) sent: Side,
-    pub(super) received: Side,
+pub(crate) struct Edge {
+    pub(crate) from: String,
+    pub(crate) to: String,
+    pub(crate) first_byte: u64,
+    pub(crate) bytes: u64,
+    pub(crate) sent: Side,
+    pub(crate) received: Side,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Side {
-    pub(super) process: u32,
-    pub(super) thread: u32,
-    pub(super) at_ns: u64,
+pub(crate) struct Side {
+    pub(crate) process: u32,
+    pub(crate) thread: u32,
+    pub(crate) at_ns: u64,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct RequestRow {
-    pub(super) is_sent: bool,
-    pub(super) local: String,
-    pub(super) remote: String,
-    pub(super) first_byte: u64,
-    pub(super) bytes: u64,
-    pub(super) asked: Side,
-    pub(super) made_for: Option<usize>,
-    pub(super) evidence: Option<String>,
+pub(crate) struct RequestRow {
+    pub(crate) is_sent: bool,
+    pub(crate) local: String,
+    pub(crate) remote: String,
+    pub(crate) first_byte: u64,
+    pub(crate) bytes: u64,
+    pub(crate) asked: Side,
+    pub(crate) made_for: Option<usize>,
+    pub(crate) evidence: Option<String>,
 }
 
 impl Answer {
     /// Rows that the recorder lost, of all tables.
-    pub(super) fn lost_rows(&self) -> u64 {
+    pub(crate) fn lost_rows(&self) -> u64 {
         self.hosts.iter().flat_map(|host| host.lost.values()).sum()
     }
 
     /// Whether the parts of the slowest request's path sum to its time, and the findings of each address to the time of
     /// its slowest requests: each path of these is a part of that sum.
-    pub(super) fn sums(&self) -> bool {
+    pub(crate) fn sums(&self) -> bool {
         let of_request = self.request.as_ref().is_none_or(|one| {
             let sum_ns: u64 = one.path.iter().map(|part| part.time_ns).sum();
             sum_ns == one.request.time_ns

@@ -1,0 +1,77 @@
+//! Programs that listen on a port, and end with this process.
+
+use std::fs;
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use luc_host::interrupt;
+
+use luc_harness::error::EvaluateError;
+
+/// The user that servers which refuse to be root are run as.
+pub(crate) const USER: &str = "nobody";
+const GROUP: &str = "nogroup";
+
+/// The longest that a server may take to answer.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// How often it is looked at.
+pub(crate) const LOOK: Duration = Duration::from_millis(50);
+
+/// A program that gets `signal` when this process ends, however it ends.
+pub(crate) fn bound(signal: &str, as_user: bool) -> Command {
+    let mut command = Command::new("setpriv");
+    if as_user {
+        command.args(["--reuid", USER, "--regid", GROUP, "--clear-groups"]);
+    }
+    command.args(["--pdeathsig", signal]);
+    command.stdin(Stdio::null());
+    command
+}
+
+fn log(path: &Path) -> Result<[Stdio; 2], EvaluateError> {
+    let file = fs::File::create(path).map_err(EvaluateError::file("make", path))?;
+    let copy = file
+        .try_clone()
+        .map_err(EvaluateError::file("write", path))?;
+    Ok([file.into(), copy.into()])
+}
+
+/// Starts a program whose output goes to a file.
+pub(crate) fn started(mut command: Command, log_path: &Path) -> Result<Child, EvaluateError> {
+    let [out, err] = log(log_path)?;
+    let program = command.get_program().to_owned();
+    command
+        .stdout(out)
+        .stderr(err)
+        .spawn()
+        .map_err(EvaluateError::file("run", program))
+}
+
+/// A port that nobody listens on.
+pub(crate) fn free_port() -> Result<u16, EvaluateError> {
+    let failed = || EvaluateError::file("listen on", "127.0.0.1");
+    let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(failed())?;
+    Ok(listener.local_addr().map_err(failed())?.port())
+}
+
+/// Waits until somebody listens on a port.
+pub(crate) fn answers(port: u16) -> Result<(), EvaluateError> {
+    let began = Instant::now();
+    loop {
+        if interrupt::interrupted() {
+            return Err(EvaluateError::Interrupted);
+        }
+        match TcpStream::connect(("127.0.0.1", port)) {
+            Ok(_) => return Ok(()),
+            Err(_) if began.elapsed() < PATIENCE => thread::sleep(LOOK),
+            Err(error) => {
+                return Err(EvaluateError::file("connect to", format!("port {port}"))(
+                    error,
+                ));
+            }
+        }
+    }
+}
