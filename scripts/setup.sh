@@ -48,6 +48,15 @@ need_services() {
 	need redis-benchmark redis-tools
 }
 
+# What the servers of `make evaluate-fleet-pools` are written in.
+need_languages() {
+	need javac default-jdk-headless
+	need go golang-go
+	need node nodejs
+	need nginx nginx
+	if [[ ! -e /usr/bin/python3 ]]; then missing+=(python3); fi
+}
+
 # Installs packages as they ask for it, but starts no service, now or at the next boot: the evaluation
 # starts instances of its own.
 install_quietly() {
@@ -211,6 +220,7 @@ look() {
 		# What the engine of Filebench's files is compared with.
 		need fio fio
 		need_services
+		need_languages
 		;;
 	esac
 }

@@ -13,6 +13,7 @@ use clap::Parser;
 use luc_evaluate::sigkill::Orders;
 use luc_evaluate::{EvaluateError, Options, PARTS, Part, measured, plant, sigkill, switches};
 use luc_evaluate_fleet::cost::loaded;
+use luc_evaluate_fleet::pools::back_end;
 use luc_host::interrupt;
 
 /// Measures what LUC claims and writes a page and the raw data of each part. Needs root, but for
@@ -91,6 +92,12 @@ enum Helper {
         warmup: f64,
         #[arg(required = true, trailing_var_arg = true)]
         command: Vec<OsString>,
+    },
+    #[command(hide = true)]
+    BackEnd {
+        port: u16,
+        seed: u64,
+        calls: PathBuf,
     },
 }
 
@@ -199,6 +206,9 @@ fn help(helper: Helper) -> Result<(), EvaluateError> {
                 command,
             })?;
             say(&serde_json::json!(loaded).to_string());
+        }
+        Helper::BackEnd { port, seed, calls } => {
+            back_end::run(&back_end::Orders { port, seed, calls })?
         }
         Helper::Plant(orders) => say(&format!("{} rounds", plant::run(&orders)?)),
         Helper::Plants { words } => say(&plant::scene::play(&words)?.to_string()),

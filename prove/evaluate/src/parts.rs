@@ -67,6 +67,7 @@ pub const PARTS: [Part; 40] = [
     part("fleet-cost", "What recording the network costs servers and their clients", Here(fleet::cost::run)),
     part("fleet-counters", "Hardware counters that take turns, by a model", Here(fleet::counters::run)),
     part("fleet-truth", "A search service with planted troubles, and what luc fleet says of it", Here(fleet::truth::run)),
+    part("fleet-pools", "Requests handed over inside servers, and what luc fleet says of them", Here(fleet::pools::run)),
     part("kernel-powercut", "Power cuts with luc.ko", Here(safety::powercut::run)),
     part("kernel-cycles", "luc.ko loaded and unloaded under load", Here(safety::cycles::run)),
     part("kernel-stress", "Stress of file systems with luc.ko", Here(safety::stress::run)),

@@ -3,12 +3,14 @@
 //! - [`clocks`]: how well the clocks of simulated hosts are related.
 //! - [`cost`]: what servers and their clients lose while they are recorded.
 //! - [`counters`]: how far counters that take turns are off, and whether cycles are accounted for.
+//! - [`pools`]: whether what servers hand over inside a process is found.
 //! - [`truth`]: whether what was planted in a search service is found.
 
 mod answer;
 pub mod clocks;
 pub mod cost;
 pub mod counters;
+pub mod pools;
 mod program;
 mod recorder;
 pub mod truth;

@@ -1,0 +1,154 @@
+//! Part `fleet-pools`: real servers that hand requests over inside a process are recorded, and `luc fleet explain` judged
+//! by the names that the requests carry, which the recorder does not see.
+
+pub mod back_end;
+mod clients;
+mod judge;
+mod page;
+mod running;
+mod subjects;
+mod wire;
+
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use luc_claims::report::Page;
+use serde::Serialize;
+use serde_json::json;
+
+use back_end::Call;
+use judge::Counts;
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{Harness, missing};
+use luc_harness::progress::Progress;
+use running::Running;
+use subjects::{Program, SUBJECTS, Subject};
+
+use crate::answer::Answer;
+use crate::program::{answers, bound, free_port};
+use crate::recorder::Recorder;
+
+/// Rounds of each subject.
+const ROUNDS: usize = 3;
+/// Requests of each client.
+const REQUESTS: u64 = 100;
+/// Between the recorder's first file and the first request: the programs are attached, and look at system calls during
+/// the first second.
+const WARMUP: Duration = Duration::from_secs(2);
+
+/// What a run came to.
+#[derive(Debug, Clone, Serialize)]
+struct Run {
+    subject: &'static str,
+    seed: u64,
+    commands: Vec<String>,
+    requests: usize,
+    counts: Counts,
+    /// Rows that the recorder lost.
+    lost_rows: u64,
+}
+
+/// The name of a request as it is in its bytes.
+fn name(number: u64) -> String {
+    format!("{number:08}")
+}
+
+/// Makes part `fleet-pools`.
+///
+/// # Errors
+/// A subject that cannot be made or does not answer, a recording or an explanation that fails, and interruption.
+pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+    let rounds = harness.options.repeats.unwrap_or(ROUNDS).max(1);
+    let wanted = SUBJECTS
+        .iter()
+        .filter(|subject| harness.options.wants(subject.name));
+    let wanted: Vec<&Subject> = wanted.collect();
+    if wanted.is_empty() {
+        let only = harness.options.only.clone().unwrap_or_default();
+        return Err(EvaluateError::NoCell(only));
+    }
+    // nginx's workers are not root.
+    harness.let_others_pass()?;
+    let (mut made, mut versions): (Vec<Program>, Vec<String>) = (Vec::new(), Vec::new());
+    for subject in &wanted {
+        if !made.contains(&subject.program()) {
+            let version = subjects::make(harness, subject.program())?;
+            made.push(subject.program());
+            if !versions.contains(&version) {
+                versions.push(version);
+            }
+        }
+    }
+    let mut progress = Progress::new(harness.part, wanted.len() * rounds);
+    let mut runs = Vec::new();
+    for round in 0..rounds {
+        for subject in &wanted {
+            let run = once(harness, subject, harness.options.seed + round as u64)?;
+            progress.step(&page::brief(&run));
+            runs.push(run);
+        }
+    }
+    Ok(page::page(&runs, &versions, rounds))
+}
+
+/// Records a subject, and judges what is said of it.
+fn once(harness: &Harness, subject: &Subject, seed: u64) -> Result<Run, EvaluateError> {
+    let (trace, calls) = (harness.path("trace"), harness.path("calls.json"));
+    let back_end_port = free_port()?;
+    let back_end = start_back_end(harness, back_end_port, seed, &calls)?;
+    answers(back_end_port)?;
+    let port = free_port()?;
+    let server = subject.start(harness, port, back_end_port)?;
+    answers(port)?;
+    let words = ["record", "--fleet", "--no-calls", "--quiet", "--out"];
+    let mut words: Vec<String> = words.map(str::to_owned).into();
+    words.push(trace.display().to_string());
+    let recorder = Recorder::start(harness, &words, &trace)?;
+    thread::sleep(WARMUP);
+    let asked = clients::ask(port, subject.clients, REQUESTS, seed)?;
+    let mut commands = vec![recorder.stop()?, server.command.clone()];
+    server.end()?;
+    commands.push(back_end.command.clone());
+    back_end.end()?;
+    let answer = explain(harness, &trace)?;
+    let calls = read_calls(&calls)?;
+    fs::remove_dir_all(&trace).map_err(EvaluateError::file("remove", &trace))?;
+    let run = Run {
+        subject: subject.name,
+        seed,
+        commands,
+        requests: asked.len(),
+        counts: judge::count(&asked, &calls, &answer.rows),
+        lost_rows: answer.lost_rows(),
+    };
+    harness.keep(json!(run));
+    Ok(run)
+}
+
+fn start_back_end(
+    harness: &Harness,
+    port: u16,
+    seed: u64,
+    calls: &Path,
+) -> Result<Running, EvaluateError> {
+    let mut command = bound("TERM", false);
+    command.arg(&harness.options.myself).arg("back-end");
+    command.arg(port.to_string()).arg(seed.to_string());
+    command.arg(calls);
+    Running::start(command, &harness.path("back-end.log"))
+}
+
+fn read_calls(path: &Path) -> Result<Vec<Call>, EvaluateError> {
+    let text = fs::read_to_string(path).map_err(EvaluateError::file("read", path))?;
+    fs::remove_file(path).map_err(EvaluateError::file("remove", path))?;
+    serde_json::from_str(&text).map_err(|error| missing(&format!("the back end's calls ({error})")))
+}
+
+/// What `luc fleet explain` says of a trace.
+fn explain(harness: &Harness, trace: &Path) -> Result<Answer, EvaluateError> {
+    let mut command = harness.luc(&["fleet", "explain", "--json", "--rows"]);
+    let said = harness.execute(command.arg(trace), &[0])?.stdout;
+    serde_json::from_str(&said).map_err(|error| missing(&format!("the answer ({error})")))
+}

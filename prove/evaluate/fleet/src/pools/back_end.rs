@@ -1,0 +1,124 @@
+//! The back end: answers each call after a while, and writes down which bytes had which name.
+
+use std::fs;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+use std::{io, mem};
+
+use luc_host::interrupt;
+use luc_stats::random;
+use rand::RngExt as _;
+use serde::{Deserialize, Serialize};
+
+use luc_harness::error::EvaluateError;
+
+use super::wire::{Connection, wrong};
+
+/// How long a call takes, µs; drawn evenly.
+const DELAY_US: std::ops::Range<u64> = 200..3000;
+const LOOK: Duration = Duration::from_millis(20);
+
+/// What the program `luc-evaluate back-end` is to do.
+#[derive(Debug, Clone)]
+pub struct Orders {
+    /// The port on which it listens.
+    pub port: u16,
+    /// The seed of how long calls take.
+    pub seed: u64,
+    /// Where it writes what it was called for.
+    pub calls: PathBuf,
+}
+
+/// A call, as the back end has received it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Call {
+    /// The name of the request that it was made for.
+    pub(super) name: u64,
+    pub(super) from: SocketAddr,
+    pub(super) to: SocketAddr,
+    /// The first byte of what its connection received.
+    pub(super) first_byte: u64,
+}
+
+/// Answers until it is interrupted, then writes its calls.
+///
+/// # Errors
+/// A port or a file that it cannot have.
+pub fn run(orders: &Orders) -> Result<(), EvaluateError> {
+    let address = ("127.0.0.1", orders.port);
+    let listener =
+        TcpListener::bind(address).map_err(EvaluateError::file("listen on", "127.0.0.1"))?;
+    let calls = Arc::new(Mutex::new(Vec::new()));
+    let (seed, of_all) = (orders.seed, Arc::clone(&calls));
+    thread::spawn(move || {
+        for socket in listener.incoming().flatten() {
+            let calls = Arc::clone(&of_all);
+            thread::spawn(move || {
+                // Who only looks whether somebody listens asks nothing.
+                if let Err(error) = serve(socket, seed, &calls) {
+                    eprintln!("back-end: {error}");
+                }
+            });
+        }
+    });
+    while !interrupt::interrupted() {
+        thread::sleep(LOOK);
+    }
+    let calls = mem::take(&mut *calls.lock().unwrap_or_else(PoisonError::into_inner));
+    let text = serde_json::json!(calls).to_string();
+    fs::write(&orders.calls, text).map_err(EvaluateError::file("write", &orders.calls))
+}
+
+/// Answers `GET /NAME` and `GET /NAME/CALL` with the name.
+fn serve(socket: TcpStream, seed: u64, calls: &Mutex<Vec<Call>>) -> io::Result<()> {
+    let mut connection = Connection::new(socket)?;
+    let (from, to) = (
+        connection.socket().peer_addr()?,
+        connection.socket().local_addr()?,
+    );
+    while let Some((first_byte, head)) = connection.head()? {
+        let (name, call) = named(&head).ok_or_else(|| wrong("a call without a name"))?;
+        let call_to_note = Call {
+            name,
+            from,
+            to,
+            first_byte,
+        };
+        calls
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(call_to_note);
+        let mut random = random::stream(seed, name << 8 | call);
+        thread::sleep(Duration::from_micros(random.random_range(DELAY_US)));
+        let body = super::name(name);
+        let length = body.len();
+        connection.send(&format!(
+            "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{body}"
+        ))?;
+    }
+    Ok(())
+}
+
+/// The name in a request, and the number of the call that is made for it.
+fn named(head: &str) -> Option<(u64, u64)> {
+    let path = head.split(' ').nth(1)?.strip_prefix('/')?;
+    let (name, call) = path.split_once('/').unwrap_or((path, "0"));
+    Some((name.parse().ok()?, call.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_in_paths() {
+        assert_eq!(named("GET /00000012/3 HTTP/1.1\r\n\r\n"), Some((12, 3)));
+        assert_eq!(named("GET /00000012 HTTP/1.0\r\n\r\n"), Some((12, 0)));
+        for wrong in ["", "GET", "GET 12 x", "GET /x/1 x", "GET /1/x x"] {
+            assert_eq!(named(wrong), None, "{wrong}");
+        }
+    }
+}

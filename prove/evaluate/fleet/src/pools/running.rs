@@ -1,0 +1,58 @@
+//! A server that runs.
+
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus};
+use std::thread;
+use std::time::Instant;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::line;
+
+use crate::program::{LOOK, PATIENCE, started};
+
+/// A server that runs. Dropped, it is ended.
+#[derive(Debug)]
+pub(super) struct Running {
+    child: Child,
+    pub(super) command: String,
+}
+
+impl Running {
+    pub(super) fn start(command: Command, log: &Path) -> Result<Self, EvaluateError> {
+        let text = line(&command);
+        Ok(Self {
+            child: started(command, log)?,
+            command: text,
+        })
+    }
+
+    /// Ends it, and waits until it has done what it does then.
+    pub(super) fn end(mut self) -> Result<ExitStatus, EvaluateError> {
+        self.terminate()
+            .map_err(EvaluateError::file("wait for", &self.command))
+    }
+
+    fn terminate(&mut self) -> std::io::Result<ExitStatus> {
+        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+        let began = Instant::now();
+        while began.elapsed() < PATIENCE {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status);
+            }
+            thread::sleep(LOOK);
+        }
+        self.child.kill()?;
+        self.child.wait()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Once it has ended this finds nothing to do.
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = self.terminate();
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! The servers that hand requests over, and how each is made and started.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::Harness;
+
+use super::Running;
+use crate::program::bound;
+
+/// A server and how it is asked.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Subject {
+    pub(super) name: &'static str,
+    program: Program,
+    pub(super) clients: u64,
+    /// Calls that it makes for each request.
+    calls: u64,
+    /// Its last argument: workers of its pool, or connections to the back end at most.
+    setting: Option<u64>,
+    /// Whether it has a target.
+    pub(super) is_target: bool,
+}
+
+/// What it is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Program {
+    Java,
+    Go,
+    Node,
+    Asyncio,
+    PythonPool,
+    Nginx,
+}
+
+const fn subject(
+    name: &'static str,
+    program: Program,
+    [clients, calls]: [u64; 2],
+    setting: Option<u64>,
+) -> Subject {
+    Subject {
+        name,
+        program,
+        clients,
+        calls,
+        setting,
+        is_target: matches!(program, Program::Java),
+    }
+}
+
+/// All of them.
+pub(super) const SUBJECTS: [Subject; 11] = [
+    subject("Java pool, 16 workers", Program::Java, [8, 3], Some(16)),
+    subject("Java pool, 2 workers", Program::Java, [8, 3], Some(2)),
+    subject("Java pool, 4 workers", Program::Java, [16, 3], Some(4)),
+    subject(
+        "Python pool, 16 workers",
+        Program::PythonPool,
+        [8, 3],
+        Some(16),
+    ),
+    subject(
+        "Python pool, 2 workers",
+        Program::PythonPool,
+        [8, 3],
+        Some(2),
+    ),
+    subject("Go", Program::Go, [8, 3], None),
+    subject("Node", Program::Node, [8, 3], Some(0)),
+    subject("Node, 4 connections", Program::Node, [8, 3], Some(4)),
+    subject("asyncio", Program::Asyncio, [8, 3], Some(0)),
+    subject("asyncio, 4 connections", Program::Asyncio, [8, 3], Some(4)),
+    subject("nginx", Program::Nginx, [8, 1], None),
+];
+
+/// The Python of the distribution.
+const PYTHON: &str = "/usr/bin/python3";
+
+impl Program {
+    /// The name of its source's file, and the source.
+    fn source(self) -> (&'static str, &'static str) {
+        macro_rules! source {
+            ($name:literal) => {
+                ($name, include_str!(concat!("../../subjects/", $name)))
+            };
+        }
+        match self {
+            Self::Java => source!("FixedPool.java"),
+            Self::Go => source!("goroutines.go"),
+            Self::Node => source!("event_loop.js"),
+            Self::Asyncio => source!("event_loop.py"),
+            Self::PythonPool => source!("thread_pool.py"),
+            Self::Nginx => source!("proxy.conf"),
+        }
+    }
+
+    /// What says its version.
+    fn version(self) -> [&'static str; 2] {
+        match self {
+            Self::Java => ["java", "--version"],
+            Self::Go => ["go", "version"],
+            Self::Node => ["node", "--version"],
+            Self::Asyncio | Self::PythonPool => [PYTHON, "--version"],
+            Self::Nginx => ["nginx", "-v"],
+        }
+    }
+
+    fn folder(self, harness: &Harness) -> PathBuf {
+        harness.path(&format!("{}.made", self.source().0))
+    }
+}
+
+impl Subject {
+    pub(super) fn program(&self) -> Program {
+        self.program
+    }
+
+    /// Starts it; it listens soon.
+    pub(super) fn start(
+        &self,
+        harness: &Harness,
+        port: u16,
+        back_end: u16,
+    ) -> Result<Running, EvaluateError> {
+        let folder = self.program.folder(harness);
+        let file = folder.join(self.program.source().0);
+        let mut command = bound("TERM", false);
+        command.current_dir(&folder);
+        match self.program {
+            Program::Java => command.args(["java", "-cp", ".", "FixedPool"]),
+            Program::Go => command.arg(folder.join("goroutines")),
+            Program::Node => command.arg("node").arg(&file),
+            Program::Asyncio | Program::PythonPool => command.arg(PYTHON).arg(&file),
+            Program::Nginx => {
+                let (_, text) = self.program.source();
+                let text = text
+                    .replace("BACK_END", &back_end.to_string())
+                    .replace("PORT", &port.to_string());
+                fs::write(&file, text).map_err(EvaluateError::file("write", &file))?;
+                command.args(["nginx", "-e", "stderr", "-p", ".", "-c", "proxy.conf"])
+            }
+        };
+        if self.program != Program::Nginx {
+            let numbers = [u64::from(port), u64::from(back_end), self.calls];
+            let numbers = numbers.into_iter().chain(self.setting);
+            command.args(numbers.map(|number| number.to_string()));
+        }
+        Running::start(command, &harness.path("subject.log"))
+    }
+}
+
+/// Makes a program, and says its version.
+pub(super) fn make(harness: &Harness, program: Program) -> Result<String, EvaluateError> {
+    let folder = program.folder(harness);
+    fs::create_dir(&folder).map_err(EvaluateError::file("make", &folder))?;
+    let (name, source) = program.source();
+    let file = folder.join(name);
+    fs::write(&file, source).map_err(EvaluateError::file("write", &file))?;
+    if let Some(mut command) = compiler(program, &folder) {
+        command.current_dir(&folder).arg(name);
+        harness.execute(&mut command, &[0])?;
+    }
+    let [words, option] = program.version();
+    let finished = harness.execute(Command::new(words).arg(option), &[0])?;
+    // nginx says it as an error.
+    let said = if finished.stdout.is_empty() {
+        finished.said
+    } else {
+        finished.stdout
+    };
+    Ok(said.lines().next().unwrap_or_default().to_owned())
+}
+
+/// What compiles the source in this folder; `None`: nothing has to.
+fn compiler(program: Program, folder: &Path) -> Option<Command> {
+    let (name, words): (&str, &[&str]) = match program {
+        Program::Java => ("javac", &[]),
+        Program::Go => ("go", &["build", "-o", "goroutines"]),
+        Program::Node | Program::Asyncio | Program::PythonPool | Program::Nginx => return None,
+    };
+    let mut command = Command::new(name);
+    command.args(words);
+    // Nothing of it is left elsewhere.
+    command.env("GOCACHE", folder.join("cache"));
+    command.env("GOPATH", folder.join("path"));
+    command.env("GO111MODULE", "off").env("CGO_ENABLED", "0");
+    Some(command)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn names_are_of_one_subject_each() {
+        let names: BTreeSet<&str> = SUBJECTS.iter().map(|one| one.name).collect();
+        assert_eq!(names.len(), SUBJECTS.len());
+        assert!(SUBJECTS.iter().filter(|one| one.is_target).count() == 3);
+    }
+}

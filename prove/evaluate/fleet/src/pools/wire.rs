@@ -1,0 +1,116 @@
+//! HTTP/1.1, as far as the clients and the back end speak it.
+
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::net::TcpStream;
+
+/// The longest head that is read, bytes.
+const LONGEST_HEAD: usize = 1 << 16;
+const END_OF_HEAD: &[u8] = b"\r\n\r\n";
+
+/// A connection on which one request follows the other.
+#[derive(Debug)]
+pub(super) struct Connection {
+    socket: TcpStream,
+    unread: Vec<u8>,
+    /// Bytes of each direction that are done with.
+    read: u64,
+    sent: u64,
+}
+
+impl Connection {
+    pub(super) fn new(socket: TcpStream) -> io::Result<Self> {
+        socket.set_nodelay(true)?;
+        Ok(Self {
+            socket,
+            unread: Vec::new(),
+            read: 0,
+            sent: 0,
+        })
+    }
+
+    pub(super) fn socket(&self) -> &TcpStream {
+        &self.socket
+    }
+
+    /// Reads a head, and says which byte of the direction its first one is. `None`: the peer has closed the connection.
+    pub(super) fn head(&mut self) -> io::Result<Option<(u64, String)>> {
+        loop {
+            let end = self
+                .unread
+                .windows(END_OF_HEAD.len())
+                .position(|bytes| bytes == END_OF_HEAD);
+            if let Some(end) = end {
+                let first_byte = self.read;
+                return Ok(Some((first_byte, self.take(end + END_OF_HEAD.len()))));
+            }
+            if self.unread.len() > LONGEST_HEAD {
+                return Err(wrong("a head without an end"));
+            }
+            if !self.more()? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Reads a body.
+    pub(super) fn body(&mut self, bytes: usize) -> io::Result<String> {
+        while self.unread.len() < bytes {
+            if !self.more()? {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+        }
+        Ok(self.take(bytes))
+    }
+
+    /// Sends by one call, and says which byte of the direction its first one is.
+    pub(super) fn send(&mut self, text: &str) -> io::Result<u64> {
+        let first_byte = self.sent;
+        self.socket.write_all(text.as_bytes())?;
+        self.sent += text.len() as u64;
+        Ok(first_byte)
+    }
+
+    fn more(&mut self) -> io::Result<bool> {
+        let mut bytes = [0; 4096];
+        let read = self.socket.read(&mut bytes)?;
+        self.unread.extend_from_slice(&bytes[..read]);
+        Ok(read > 0)
+    }
+
+    fn take(&mut self, bytes: usize) -> String {
+        let taken: Vec<u8> = self.unread.drain(..bytes).collect();
+        self.read += taken.len() as u64;
+        String::from_utf8_lossy(&taken).into_owned()
+    }
+}
+
+/// The error of a peer that says something else than it should.
+pub(super) fn wrong(what: &str) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, what.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn heads_and_bodies_have_places() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
+        let address = listener.local_addr().expect("an address");
+        let mut client =
+            Connection::new(TcpStream::connect(address).expect("connected")).expect("a connection");
+        let mut server =
+            Connection::new(listener.accept().expect("accepted").0).expect("a connection");
+        assert_eq!(client.send("A\r\n\r\nbodyB\r").expect("sent"), 0);
+        assert_eq!(client.send("\n\r\nC").expect("sent"), 11);
+        let head = |text: &str, place| Some((place, text.to_owned()));
+        assert_eq!(server.head().expect("read"), head("A\r\n\r\n", 0));
+        assert_eq!(server.body(4).expect("read"), "body");
+        assert_eq!(server.head().expect("read"), head("B\r\n\r\n", 9));
+        drop(client);
+        assert_eq!(server.head().expect("read"), None);
+        assert!(server.body(2).is_err());
+    }
+}
