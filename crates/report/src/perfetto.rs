@@ -21,8 +21,9 @@ use crate::Export;
 
 mod encode;
 mod journals;
-mod packets;
+pub mod packets;
 mod threads;
+mod track;
 
 use journals::Journals;
 use packets::Packets;

@@ -7,6 +7,7 @@
 pub mod events;
 #[cfg(feature = "json")]
 pub mod json;
+pub mod perfetto;
 #[cfg(feature = "vm")]
 pub mod vm;
 

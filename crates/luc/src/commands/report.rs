@@ -15,14 +15,12 @@ use luc_report::Exports;
 use luc_report::html::Html;
 use luc_report::json::Json;
 use luc_report::openmetrics::OpenMetrics;
+use luc_report::output::{Target, Writer};
 use luc_report::perfetto::Perfetto;
 use luc_report::text::Plain;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-mod output;
-
 use super::INTERRUPTED;
-use output::Output;
 
 /// Reading time after which progress is shown.
 const PROGRESS_AFTER: Duration = Duration::from_secs(2);
@@ -81,7 +79,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     let mut exports = Exports::new(progress(Arc::clone(&interrupted)));
     let mut outputs = Vec::new();
     for (format, path) in chosen {
-        let (output, writer) = Output::create(path)?;
+        let (output, writer) = Target::new(&path)?.begin()?;
         outputs.push(output);
         format.add(reader.trace(), writer, &mut exports);
     }
@@ -93,7 +91,9 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
         .finish(&report)
         .context("the report cannot be written; check the space left")?;
     for output in outputs {
-        output.put()?;
+        if let Some(written) = output.put()? {
+            eprintln!("luc: {written}");
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -108,7 +108,7 @@ enum Format {
 }
 
 impl Format {
-    fn add<'a>(self, trace: &Trace, out: output::Writer, exports: &mut Exports<'a>) {
+    fn add<'a>(self, trace: &Trace, out: Writer, exports: &mut Exports<'a>) {
         match self {
             Self::Html => exports.add(Html::new(trace, out)),
             Self::Perfetto => exports.add(Perfetto::new(trace, out)),

@@ -8,8 +8,9 @@ use luc_events::tables::{Commit, FileSystem};
 use luc_events::{Dev, Tgid, Transaction};
 use luc_explain::{ExplainedCommit, Part};
 
-use super::packets::{Begin, Kind, Packets, Track};
+use super::packets::{Begin, Kind, Packets};
 use super::threads::Threads;
+use super::track::Track;
 
 /// Commits of a journal that are kept back, until the calls that waited for them are known.
 const HELD_COMMITS: usize = 1_024;

@@ -1,5 +1,6 @@
 //! The packets of a Perfetto trace, streamed to a writer. Field numbers: Perfetto's
-//! `protos/perfetto/trace/trace_packet.proto`, `track_event/*.proto` and `clock_snapshot.proto`.
+//! `protos/perfetto/trace/trace_packet.proto`, `track_event/*.proto`, `clock_snapshot.proto` and
+//! `common/system_info.proto`.
 
 use std::io::{self, Write};
 
@@ -14,7 +15,9 @@ const TIMESTAMP: u64 = 8;
 const SEQUENCE_ID: u64 = 10;
 const TRACK_EVENT: u64 = 11;
 const SEQUENCE_FLAGS: u64 = 13;
+const SYSTEM_INFO: u64 = 45;
 const TRACK_DESCRIPTOR: u64 = 60;
+const MACHINE_ID: u64 = 98;
 
 /// TrackEvent
 const ANNOTATIONS: u64 = 4;
@@ -27,6 +30,7 @@ const FLOW_IDS: u64 = 47;
 
 const SLICE_BEGIN: u64 = 1;
 const SLICE_END: u64 = 2;
+const INSTANT: u64 = 3;
 const COUNTER: u64 = 4;
 
 /// BuiltinClock
@@ -34,53 +38,96 @@ const REALTIME: u64 = 1;
 const MONOTONIC: u64 = 3;
 const BOOTTIME: u64 = 6;
 
-/// All packets are of one sequence.
+/// The sequence of the first machine; each other one has its own.
 const SEQUENCE: u64 = 1;
 const SEQ_INCREMENTAL_STATE_CLEARED: u64 = 1;
 
 /// What a track is.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Kind<'a> {
-    Process { pid: u32, name: &'a str },
-    Thread { pid: u32, tid: u32, name: &'a str },
-    Named { parent: Option<u64>, name: &'a str },
-    Counter { parent: u64, name: &'a str },
+pub enum Kind<'a> {
+    /// A process of the machine.
+    Process {
+        /// Its id.
+        pid: u32,
+        /// Its name.
+        name: &'a str,
+    },
+    /// A thread of the machine.
+    Thread {
+        /// Its process' id.
+        pid: u32,
+        /// Its own.
+        tid: u32,
+        /// Its name.
+        name: &'a str,
+    },
+    /// Anything.
+    Named {
+        /// The track that it stands below.
+        parent: Option<u64>,
+        /// Its name.
+        name: &'a str,
+    },
+    /// A number over time.
+    Counter {
+        /// The track that it stands below.
+        parent: u64,
+        /// Its name.
+        name: &'a str,
+    },
 }
 
-/// The beginning of a slice.
+/// The beginning of a slice, or an instant.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Begin<'a> {
-    pub(super) name: &'a str,
-    pub(super) category: &'a str,
-    pub(super) flows: &'a [u64],
-    pub(super) numbers: &'a [(&'a str, u64)],
-    pub(super) words: &'a [(&'a str, &'a str)],
+pub struct Begin<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// What kind of thing it is.
+    pub category: &'a str,
+    /// The flows that it is on. A flow ties slices of one machine: the trace processor has a table of them for each.
+    pub flows: &'a [u64],
+    /// Arguments.
+    pub numbers: &'a [(&'a str, u64)],
+    /// Arguments in words.
+    pub words: &'a [(&'a str, &'a str)],
+}
+
+/// A machine whose tracks are in the trace.
+#[derive(Clone, Copy, Debug)]
+pub struct Machine<'a> {
+    /// Its number; 0 is the one that a trace begins with.
+    pub id: u32,
+    /// Its name, which Perfetto shows since June 2026.
+    pub name: &'a str,
+    /// Its kernel's release; empty: not known.
+    pub kernel: &'a str,
+    /// Its processors; 0: not known.
+    pub processors: u32,
 }
 
 /// Where packets go. After an error it writes nothing more.
 #[derive(Debug)]
-pub(super) struct Packets<W> {
+pub struct Packets<W> {
     out: W,
     error: Option<io::Error>,
     /// The packet being written.
     packet: Message,
     /// Perfetto's clock is CLOCK_BOOTTIME; add this to CLOCK_MONOTONIC.
     boottime_offset_ns: u64,
+    /// The machine that packets are of.
+    machine: u32,
 }
 
 impl<W: Write> Packets<W> {
     /// Begins a trace. `at_ns`, in CLOCK_MONOTONIC, is when the clocks had these offsets.
-    pub(super) fn new(
-        out: W,
-        at_ns: u64,
-        boottime_offset_ns: u64,
-        realtime_offset_ns: u64,
-    ) -> Self {
+    #[must_use]
+    pub fn new(out: W, at_ns: u64, boottime_offset_ns: u64, realtime_offset_ns: u64) -> Self {
         let mut packets = Self {
             out,
             error: None,
             packet: Message::default(),
             boottime_offset_ns,
+            machine: 0,
         };
         packets.packet(|packet| {
             packet.uint(SEQUENCE_FLAGS, SEQ_INCREMENTAL_STATE_CLEARED);
@@ -100,8 +147,30 @@ impl<W: Write> Packets<W> {
         packets
     }
 
+    /// Packets are of this machine from now on. Each is begun once; times are of the first one's clock still.
+    pub fn machine(&mut self, machine: Machine<'_>) {
+        self.machine = machine.id;
+        self.packet(|packet| {
+            if machine.id > 0 {
+                packet.uint(SEQUENCE_FLAGS, SEQ_INCREMENTAL_STATE_CLEARED);
+            }
+            packet.message(SYSTEM_INFO, |system| {
+                if !machine.kernel.is_empty() {
+                    system.message(1, |names| {
+                        names.text(1, "Linux");
+                        names.text(3, machine.kernel);
+                    });
+                }
+                if machine.processors > 0 {
+                    system.uint(8, u64::from(machine.processors));
+                }
+                system.text(17, machine.name);
+            });
+        });
+    }
+
     /// Says what a track is, before its first event; again when its name changed.
-    pub(super) fn describe(&mut self, uuid: u64, kind: Kind<'_>) {
+    pub fn describe(&mut self, uuid: u64, kind: Kind<'_>) {
         self.packet(|packet| {
             packet.message(TRACK_DESCRIPTOR, |track| {
                 track.uint(1, uuid);
@@ -131,8 +200,18 @@ impl<W: Write> Packets<W> {
         });
     }
 
-    pub(super) fn begin(&mut self, track: u64, at_ns: u64, begin: &Begin<'_>) {
-        self.event(track, at_ns, SLICE_BEGIN, |event| {
+    /// Begins a slice of a track, inside of those that are open.
+    pub fn begin(&mut self, track: u64, at_ns: u64, begin: &Begin<'_>) {
+        self.named(track, at_ns, SLICE_BEGIN, begin);
+    }
+
+    /// Marks a moment of a track.
+    pub fn instant(&mut self, track: u64, at_ns: u64, begin: &Begin<'_>) {
+        self.named(track, at_ns, INSTANT, begin);
+    }
+
+    fn named(&mut self, track: u64, at_ns: u64, kind: u64, begin: &Begin<'_>) {
+        self.event(track, at_ns, kind, |event| {
             event.text(CATEGORIES, begin.category);
             event.text(NAME, begin.name);
             for &flow in begin.flows {
@@ -153,18 +232,23 @@ impl<W: Write> Packets<W> {
         });
     }
 
-    pub(super) fn end(&mut self, track: u64, at_ns: u64) {
+    /// Ends the last slice of a track that was begun.
+    pub fn end(&mut self, track: u64, at_ns: u64) {
         self.event(track, at_ns, SLICE_END, |_| ());
     }
 
-    pub(super) fn count(&mut self, track: u64, at_ns: u64, value: u64) {
+    /// Sets the number of a counter.
+    pub fn count(&mut self, track: u64, at_ns: u64, value: u64) {
         self.event(track, at_ns, COUNTER, |event| {
             event.uint(COUNTER_VALUE, value.min(i64::MAX as u64));
         });
     }
 
     /// Ends the trace.
-    pub(super) fn finish(mut self) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// The first one of the writer.
+    pub fn finish(mut self) -> io::Result<()> {
         match self.error {
             Some(error) => Err(error),
             None => self.out.flush(),
@@ -187,30 +271,15 @@ impl<W: Write> Packets<W> {
         if self.error.is_some() {
             return;
         }
+        let machine = u64::from(self.machine);
         self.packet.bytes.clear();
         self.packet.message(PACKET, |packet| {
-            packet.uint(SEQUENCE_ID, SEQUENCE);
+            packet.uint(SEQUENCE_ID, SEQUENCE + machine);
+            if machine > 0 {
+                packet.uint(MACHINE_ID, machine);
+            }
             fill(packet);
         });
         self.error = self.out.write_all(&self.packet.bytes).err();
-    }
-}
-
-/// Track ids: what it is in the lowest bits, whose it is above, so that most take few bytes.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Track {
-    Process = 1,
-    Thread = 2,
-    OffProcessor = 3,
-    Journal = 4,
-    FastCommits = 5,
-    Served = 6,
-    Data = 7,
-    Work = 8,
-}
-
-impl Track {
-    pub(super) fn uuid(self, whose: u32) -> u64 {
-        u64::from(whose) << 4 | self as u64
     }
 }

@@ -8,7 +8,8 @@ use luc_events::tables::{Task, Wait};
 use luc_events::{Dev, Pid, Tgid};
 use luc_explain::Part;
 
-use super::packets::{Begin, Kind, Packets, Track};
+use super::packets::{Begin, Kind, Packets};
+use super::track::Track;
 
 /// A call.
 #[derive(Debug, Default)]

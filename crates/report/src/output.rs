@@ -1,0 +1,200 @@
+//! A file that appears whole or not at all.
+
+use std::fmt;
+use std::fs::{self, File, Permissions};
+use std::io::{self, BufWriter, IsTerminal as _, Stdout, Write, stdout};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use luc_units::figures::Size;
+use tempfile::NamedTempFile;
+
+/// Why a file cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub enum OutputError {
+    /// Standard output is a terminal.
+    #[error("-: standard output is a terminal; name a file or send it into a pipe")]
+    Terminal,
+    /// Something else than a file has this name.
+    #[error("{path}: this is not a regular file; name another one, or - for standard output", path = .0.display())]
+    NoFile(PathBuf),
+    /// The system says no.
+    #[error("{path}: cannot be written: {error}; check the path, its permissions and the space left", path = .path.display())]
+    Refused {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+}
+
+/// The file that a format is written to until it is complete.
+#[derive(Debug)]
+pub enum Writer {
+    /// Standard output.
+    Stdout(BufWriter<Stdout>),
+    /// A file under a temporary name.
+    File(BufWriter<File>),
+}
+
+impl Write for Writer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Stdout(out) => out.write(bytes),
+            Self::File(out) => out.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Stdout(out) => out.flush(),
+            Self::File(out) => out.flush(),
+        }
+    }
+}
+
+/// Where a file goes, which could be written there when it was looked at; `None`: standard output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target(Option<PathBuf>);
+
+/// A file under a temporary name, removed when dropped; or standard output.
+#[derive(Debug)]
+pub struct Output(Option<(NamedTempFile, PathBuf)>);
+
+/// A file that is in its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    path: PathBuf,
+    bytes: u64,
+}
+
+impl fmt::Display for Written {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "wrote {} ({})",
+            self.path.display(),
+            Size(self.bytes as f64)
+        )
+    }
+}
+
+impl Target {
+    /// Looks at a path; `-` is standard output. Nothing is made yet.
+    ///
+    /// # Errors
+    /// If something other than a file is there, or its folder is missing.
+    pub fn new(path: &Path) -> Result<Self, OutputError> {
+        if path == Path::new("-") {
+            if stdout().is_terminal() {
+                return Err(OutputError::Terminal);
+            }
+            return Ok(Self(None));
+        }
+        // A link's target is replaced, not the link.
+        let path = match fs::canonicalize(path) {
+            Ok(whole) => whole,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_owned(),
+            Err(error) => return Err(refused(path, error)),
+        };
+        if fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
+            return Err(OutputError::NoFile(path));
+        }
+        if let Err(error) = fs::metadata(folder(&path)) {
+            return Err(refused(&path, error));
+        }
+        Ok(Self(Some(path)))
+    }
+
+    /// Begins the file.
+    ///
+    /// # Errors
+    /// If nothing can be written there.
+    pub fn begin(self) -> Result<(Output, Writer), OutputError> {
+        let Some(path) = self.0 else {
+            return Ok((Output(None), Writer::Stdout(BufWriter::new(stdout()))));
+        };
+        let file = tempfile::Builder::new()
+            .prefix(".luc-report-")
+            .permissions(Permissions::from_mode(0o666))
+            .tempfile_in(folder(&path))
+            .map_err(|error| refused(&path, error))?;
+        let writer = file.as_file().try_clone();
+        let writer = writer.map_err(|error| refused(&path, error))?;
+        Ok((
+            Output(Some((file, path))),
+            Writer::File(BufWriter::with_capacity(1 << 16, writer)),
+        ))
+    }
+}
+
+impl Output {
+    /// Puts the whole file in its place; `None`: it was standard output.
+    ///
+    /// # Errors
+    /// If it cannot be put there.
+    pub fn put(self) -> Result<Option<Written>, OutputError> {
+        let Some((file, path)) = self.0 else {
+            return Ok(None);
+        };
+        let written = file
+            .as_file()
+            .sync_data()
+            .and_then(|()| file.as_file().metadata())
+            .map_err(|error| refused(&path, error))?;
+        file.persist(&path)
+            .map_err(|error| refused(&path, error.error))?;
+        Ok(Some(Written {
+            path,
+            bytes: written.len(),
+        }))
+    }
+}
+
+fn folder(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    }
+}
+
+fn refused(path: &Path, error: io::Error) -> OutputError {
+    OutputError::Refused {
+        path: path.to_owned(),
+        error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_appears_whole_or_not_at_all() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let path = folder.path().join("page");
+        let begin = || Target::new(&path).expect("good").begin().expect("begun");
+        let names = || fs::read_dir(folder.path()).expect("listed").count();
+        let (output, mut writer) = begin();
+        writer.write_all(b"half").expect("written");
+        assert!(!path.exists());
+        drop((output, writer));
+        assert_eq!(names(), 0);
+        let (output, mut writer) = begin();
+        writer.write_all(b"whole").expect("written");
+        writer.flush().expect("written");
+        let written = output.put().expect("put").expect("a file");
+        assert_eq!(fs::read(&path).expect("readable"), b"whole");
+        assert_eq!(names(), 1);
+        assert!(written.to_string().ends_with("page (5 B)"), "{written}");
+    }
+
+    #[test]
+    fn what_is_no_place_for_a_file_is_refused_before_anything_is_made() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let refused = |path: &Path| Target::new(path).expect_err("refused").to_string();
+        assert!(refused(folder.path()).contains("not a regular file"));
+        assert!(refused(&folder.path().join("missing/page")).contains("cannot be written"));
+        assert!(refused(Path::new("/dev/null")).contains("/dev/null"));
+    }
+}
