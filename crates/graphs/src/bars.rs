@@ -7,6 +7,8 @@ use crate::escape::Text;
 
 /// Longer lists are folded up.
 const MAX_OPEN: usize = 30;
+/// Where a name is longer than this, names have half of the width.
+const WORDY: usize = 60;
 
 /// The graph.
 pub(super) fn write(out: &mut String, bars: &Bars) -> fmt::Result {
@@ -21,14 +23,16 @@ pub(super) fn write(out: &mut String, bars: &Bars) -> fmt::Result {
     };
     write!(out, "<h3>{}</h3>", Text(&bars.title))?;
     let is_long = bars.bars.len() > MAX_OPEN;
+    let is_wordy = bars.bars.iter().any(|bar| bar.name.len() > WORDY);
     if is_long {
         write!(out, "<details><summary>{} rows</summary>", bars.bars.len())?;
     }
     writeln!(
         out,
-        "<div class=\"scroll\"><table class=\"bars\"><thead><tr><th scope=\"col\">{}</th>\
+        "<div class=\"scroll\"><table class=\"bars{}\"><thead><tr><th scope=\"col\">{}</th>\
          <th scope=\"col\" class=\"number\">{}</th><th scope=\"col\" class=\"wide\" aria-hidden=\"true\"></th>\
          </tr></thead><tbody>",
+        if is_wordy { " wordy" } else { "" },
         Text(&bars.row),
         Text(&bars.unit)
     )?;

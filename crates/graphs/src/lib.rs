@@ -6,11 +6,16 @@ mod bars;
 pub mod escape;
 mod lines;
 mod matrix;
+mod network;
 mod page;
 mod scale;
+mod spans;
+mod stacks;
 mod table;
 #[cfg(test)]
 mod tests;
+
+use std::fmt::{self, Write as _};
 
 use luc_units::figures::digits;
 
@@ -53,6 +58,12 @@ pub enum Graph {
     Bars(Bars),
     /// Figures of two axes.
     Matrix(Matrix),
+    /// Spans of time.
+    Spans(Spans),
+    /// What wholes are made of.
+    Stacks(Stacks),
+    /// Who is connected with whom.
+    Network(Network),
     /// Anything.
     Table(Table),
 }
@@ -156,6 +167,120 @@ pub struct Cell {
     pub is_best: bool,
 }
 
+/// Spans of time in lanes, below one axis.
+#[derive(Clone, Debug, Default)]
+pub struct Spans {
+    /// What is shown.
+    pub title: String,
+    /// What a lane is.
+    pub lane: String,
+    /// Names of the figures that each lane has beside its drawing.
+    pub columns: Vec<String>,
+    /// How long the axis is, ns.
+    pub length_ns: u64,
+    /// What spans can be, with a colour each: at most [`MOST_SERIES`].
+    pub classes: Vec<String>,
+    /// In order.
+    pub lanes: Vec<Lane>,
+}
+
+/// A lane of spans.
+#[derive(Clone, Debug, Default)]
+pub struct Lane {
+    /// Its name.
+    pub name: String,
+    /// What is said below it.
+    pub note: String,
+    /// How far it is indented: how many lanes it belongs to.
+    pub depth: usize,
+    /// Its figures, as text, one per column.
+    pub cells: Vec<String>,
+    /// In the order in which they are drawn. What is beyond the axis is cut.
+    pub spans: Vec<Span>,
+}
+
+/// A span of time.
+#[derive(Clone, Debug, Default)]
+pub struct Span {
+    /// When it begins, ns after the axis does.
+    pub begin_ns: i64,
+    /// When it ends.
+    pub end_ns: i64,
+    /// By how much its begin may be off, ns: it has an error bar there.
+    pub error_ns: Option<u64>,
+    /// What it is: a place in [`Spans::classes`].
+    pub class: usize,
+    /// Whether it is drawn inside of the one before.
+    pub is_inner: bool,
+    /// What it says when pointed at.
+    pub title: String,
+}
+
+/// Bars that are divided by parts.
+#[derive(Clone, Debug, Default)]
+pub struct Stacks {
+    /// What is shown.
+    pub title: String,
+    /// What a row is.
+    pub row: String,
+    /// What the rows' notes are.
+    pub unit: String,
+    /// The names of the parts: at most [`MOST_SERIES`].
+    pub classes: Vec<String>,
+    /// Whether a bar is as long as its parts are; else all are of one length.
+    pub is_of_one_scale: bool,
+    /// In order.
+    pub rows: Vec<Stack>,
+}
+
+/// A bar that is divided by parts.
+#[derive(Clone, Debug, Default)]
+pub struct Stack {
+    /// Its name.
+    pub name: String,
+    /// How much the whole is, in words.
+    pub note: String,
+    /// How much each part is, one per class.
+    pub parts: Vec<f64>,
+}
+
+/// Boxes with arrows between them.
+#[derive(Clone, Debug, Default)]
+pub struct Network {
+    /// What is shown.
+    pub title: String,
+    /// The boxes; of those in a column the first one is at the top.
+    pub nodes: Vec<Node>,
+    /// The arrows.
+    pub links: Vec<Link>,
+}
+
+/// A box.
+#[derive(Clone, Debug, Default)]
+pub struct Node {
+    /// Up to three lines in it.
+    pub lines: Vec<String>,
+    /// What it says when pointed at.
+    pub title: String,
+    /// Boxes of one class have one colour.
+    pub class: usize,
+}
+
+/// An arrow.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// From which box: its place.
+    pub from: usize,
+    /// To which.
+    pub to: usize,
+    /// How much there is of it: what has more is drawn wider.
+    pub weight: f64,
+    /// What stands on it.
+    pub label: String,
+    /// What it says when pointed at.
+    pub title: String,
+}
+
 /// A table.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
@@ -176,6 +301,23 @@ pub struct Entry {
     pub text: String,
     /// Where between -1 and 1 it is; it has a colour then.
     pub heat: Option<f64>,
+}
+
+/// Names of classes, with their colours.
+fn legend(out: &mut String, classes: &[String]) -> fmt::Result {
+    if classes.is_empty() {
+        return Ok(());
+    }
+    write!(out, "<p class=\"legend\">")?;
+    for (number, class) in classes.iter().enumerate() {
+        write!(
+            out,
+            "<span><i class=\"key fill c{}\"></i>{}</span>",
+            number % MOST_SERIES,
+            escape::Text(class)
+        )?;
+    }
+    writeln!(out, "</p>")
 }
 
 impl Estimate {

@@ -2,10 +2,11 @@
 
 use std::fmt::{self, Write as _};
 
-use super::{Graph, MOST_SERIES, Page, Section, bars, lines, matrix, table};
+use super::{
+    Graph, MOST_SERIES, Page, Section, bars, lines, matrix, network, spans, stacks, table,
+};
 use crate::escape::Text;
 
-/// The look that all pages have.
 /// The style that all pages have in common.
 pub const STYLE: &str = include_str!("style.css");
 const OWN_STYLE: &str = include_str!("graphs.css");
@@ -99,6 +100,9 @@ fn write_section(out: &mut String, number: usize, section: &Section) -> fmt::Res
             Graph::Lines(graph) => lines::write(out, graph)?,
             Graph::Bars(graph) => bars::write(out, graph)?,
             Graph::Matrix(graph) => matrix::write(out, graph)?,
+            Graph::Spans(graph) => spans::write(out, graph)?,
+            Graph::Stacks(graph) => stacks::write(out, graph)?,
+            Graph::Network(graph) => network::write(out, graph)?,
             Graph::Table(graph) => table::write(out, graph)?,
         }
     }
@@ -122,7 +126,7 @@ fn colours(out: &mut String) -> fmt::Result {
         writeln!(
             out,
             ".line.c{number}{{stroke:var(--c{number})}}.band.c{number},.dot.c{number}{{fill:var(--c{number});\
-             stroke:var(--c{number})}}"
+             stroke:var(--c{number})}}.fill.c{number}{{background:var(--c{number})}}"
         )?;
     }
     Ok(())
