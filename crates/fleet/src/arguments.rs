@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgGroup, Args, Parser, Subcommand};
 use luc_fleet::{Source, Who};
 
 /// Put the traces of several hosts together: clocks, messages, requests
@@ -29,6 +29,7 @@ pub(crate) enum Command {
     Explain(Explain),
     Why(Why),
     Counters(Counters),
+    Report(Report),
     #[cfg(feature = "manual")]
     Completions(crate::manual::Completions),
     #[cfg(feature = "manual")]
@@ -157,4 +158,48 @@ pub(crate) struct Counters {
     /// Print everything as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Write what was found as a page for a browser, a Perfetto trace, or spans for OpenTelemetry
+///
+/// Each FILE appears only when it is complete; `-` is standard output. Needs no privileges.
+#[derive(Debug, Args)]
+#[command(
+    group(ArgGroup::new("format").args(["html", "perfetto", "otlp"]).multiple(true).required(true)),
+    after_long_help = "\
+Examples:
+  luc-fleet report --html fleet.html web.trace db.trace
+  luc-fleet report --html slow.html --request 3 web.trace db.trace
+  luc-fleet report --perfetto fleet.pftrace web.trace db.trace      # for https://ui.perfetto.dev
+  luc-fleet report --otlp slow.json web.trace db.trace
+  luc-fleet report --otlp - --request 3 web.trace db.trace | \\
+    curl --json @- http://localhost:4318/v1/traces      # to Jaeger, Tempo or a collector
+
+Exit status: 0; 2 if a trace cannot be read or a file not written; 130 after Ctrl-C, with nothing written."
+)]
+pub(crate) struct Report {
+    /// Directories of traces, as made by luc record --fleet, one of each host. NAME=DIR gives the host a name; else it
+    /// has the one in the trace
+    #[arg(value_name = "DIR", required = true)]
+    pub(crate) sources: Vec<Source>,
+
+    /// Write one page with the findings, the slowest request across hosts, who calls whom, hosts and clocks
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+
+    /// Write all requests, messages and waits, and a request's critical path, as a trace for ui.perfetto.dev
+    #[arg(long, value_name = "FILE")]
+    pub(crate) perfetto: Option<PathBuf>,
+
+    /// Write the slowest requests, all that was made for them and their critical paths as spans, in the JSON of OTLP
+    #[arg(long, value_name = "FILE")]
+    pub(crate) otlp: Option<PathBuf>,
+
+    /// Show the request of this number, and write spans of it alone: 1 is the slowest
+    #[arg(long, value_name = "N")]
+    pub(crate) request: Option<usize>,
+
+    /// How many of the slowest requests have spans
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub(crate) slowest: usize,
 }

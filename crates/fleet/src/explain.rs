@@ -3,6 +3,7 @@
 mod charge;
 mod connections;
 mod findings;
+mod found;
 mod kind;
 mod messages;
 mod one_way;
@@ -14,7 +15,6 @@ mod roots;
 mod rows;
 mod service;
 
-use luc_fleet_core::{Messages, Paths, Requests};
 use serde::Serialize;
 
 use crate::error::FleetError;
@@ -23,12 +23,14 @@ use crate::joined::{HostSummary, Joined};
 use crate::map::LeftOut;
 pub use connections::{ConnectionsReport, Paired, UnpairedEnd};
 pub use findings::{Finding, Findings, Group, Party, Waiter};
+pub(crate) use found::Found;
+pub(crate) use kind::Kind;
 pub use messages::{GapReport, MessagesReport, RowsLeftOut};
 pub use one_way::OneWay;
 pub use path::PathPart;
 pub use ranking::Ranked;
-use ranking::Ranking;
 pub use request::{Actor, Call, RequestReport};
+pub(crate) use requests::evidence;
 pub use requests::{HandOverReport, RequestsReport};
 pub use rows::{EdgeRow, RequestRow, Rows, SideRow};
 pub use service::Service;
@@ -84,43 +86,31 @@ pub struct Explanation {
 /// # Errors
 /// [`FleetError::NoSuchRequest`], [`FleetError::Tree`].
 pub fn explain(joined: &Joined, wanted: Wanted) -> Result<Explanation, FleetError> {
-    let rows = &joined.rows;
-    let messages = Messages::matched(&joined.connections, &rows.messages);
-    let requests = Requests::find(
-        &rows.ends,
-        &joined.connections,
-        &rows.messages,
-        &rows.waits,
-        |host| joined.host(host).has_all_waits,
-    );
-    let ranking = Ranking::new(joined, &requests);
-    let paths = Paths::new(&rows.waits, &rows.messages, &messages.edges);
-    let request = match wanted.request {
-        Some(number) => Some(ranking.get(number)?),
-        None => ranking.get(1).ok(),
+    explain_found(&Found::new(joined)?, wanted)
+}
+
+/// The same, of what has been found in the traces.
+pub(crate) fn explain_found(found: &Found<'_>, wanted: Wanted) -> Result<Explanation, FleetError> {
+    let joined = found.joined;
+    let number = match wanted.request {
+        Some(number) => Some(found.top(number)?.ranked.number),
+        None => found.top(1).ok().map(|top| top.ranked.number),
     };
-    let request = request.map(|top| request::report(joined, &requests, &paths, top));
+    let summaries = joined.hosts.iter().map(|host| host.summary.clone());
     Ok(Explanation {
-        hosts: joined
-            .hosts
-            .iter()
-            .map(|host| host.summary.clone())
-            .collect(),
-        findings: findings::report(joined, &requests, &paths, &ranking)?,
+        hosts: summaries.collect(),
+        findings: findings::report(found),
         clocks: pairs(joined),
         unrelated: unrelated(joined),
         contradiction: contradiction(joined),
         connections: connections::report(joined),
-        one_way: one_way::report(joined, &messages.edges),
-        messages: messages::report(joined, &messages),
-        services: service::report(joined, &requests),
-        slowest: ranking.slowest(LISTED),
-        request: request.transpose()?,
-        rows: wanted
-            .rows
-            .then(|| rows::report(joined, &messages, &requests))
-            .transpose()?,
-        requests: requests::report(&requests),
-        left_out: rows.left_out,
+        one_way: one_way::report(joined, &found.messages.edges),
+        messages: messages::report(joined, &found.messages),
+        services: service::report(joined, &found.requests),
+        slowest: found.ranking.slowest(LISTED),
+        request: found.reports(number)?.pop(),
+        rows: wanted.rows.then(|| rows::report(found)),
+        requests: requests::report(&found.requests),
+        left_out: joined.rows.left_out,
     })
 }

@@ -14,6 +14,7 @@ use crate::map::{self, Rows};
 use crate::read::Recorded;
 use crate::syncs::Syncs;
 use crate::task::Tasks;
+use crate::times::Times;
 use crate::waits::{self, Waits};
 
 /// The traces of many hosts: their rows, which connections they share, and how their clocks relate.
@@ -37,6 +38,8 @@ pub(crate) struct Host {
     pub(crate) summary: HostSummary,
     /// Whether each wait that a thread ended has a row of its own.
     pub(crate) has_all_waits: bool,
+    /// What its threads did with their time.
+    pub(crate) times: Times,
     tasks: Tasks,
     waits: Waits,
     syncs: Syncs,
@@ -127,6 +130,7 @@ impl Host {
             trace: recorded.trace.clone(),
             summary: summary(recorded),
             has_all_waits: waits::are_all_there(recorded),
+            times: Times::new(recorded),
             tasks,
             waits: Waits::new(recorded),
             syncs: Syncs::new(recorded),

@@ -9,6 +9,7 @@
 //! - [`why()`]: why a thread does not run, and whom that depends on.
 //! - [`counters()`]: hardware counters of a file that `perf stat` wrote.
 //! - [`text`]: all of these for people. For programs they are serialized as they are.
+//! - [`report`]: requests as files for other programs.
 
 mod clocks;
 pub mod counters;
@@ -19,10 +20,12 @@ pub mod fit;
 mod joined;
 mod map;
 mod read;
+pub mod report;
 mod source;
 mod syncs;
 mod task;
 pub mod text;
+mod times;
 mod waits;
 pub mod why;
 

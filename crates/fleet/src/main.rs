@@ -3,19 +3,22 @@
 mod arguments;
 #[cfg(feature = "manual")]
 mod manual;
+mod reports;
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal as _, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use arguments::{Cli, Command, Counters};
 use clap::Parser as _;
 use clap::error::ErrorKind;
+use luc_fleet::report::ReportError;
 use luc_fleet::text::Text;
 use luc_fleet::{
     FleetError, Joined, Show, Tables, Wanted, counters, events_of, explain, fit, read, why,
 };
+use luc_report::output::OutputError;
 use serde::Serialize;
 
 /// Why there is no answer.
@@ -25,6 +28,12 @@ enum Failure {
     Fleet(#[from] FleetError),
     #[error("the output cannot be written: {0}; check the space left")]
     Output(#[from] io::Error),
+    #[error("{path}: two formats cannot go to one file; name another one", path = .0.display())]
+    SameFile(PathBuf),
+    #[error(transparent)]
+    File(#[from] OutputError),
+    #[error(transparent)]
+    Report(#[from] ReportError),
 }
 
 fn main() -> ExitCode {
@@ -33,9 +42,11 @@ fn main() -> ExitCode {
         Err(error) => return refused(&error),
     };
     match run(cli.command) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(status) => status,
         // A reader that has seen enough (`luc-fleet ... | head`) is no error.
-        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+        Err(Failure::Output(error) | Failure::Report(ReportError::Output(error)))
+            if error.kind() == io::ErrorKind::BrokenPipe =>
+        {
             ExitCode::SUCCESS
         }
         Err(failure) => {
@@ -66,11 +77,11 @@ fn refused(error: &clap::Error) -> ExitCode {
     }
 }
 
-fn run(command: Command) -> Result<(), Failure> {
+fn run(command: Command) -> Result<ExitCode, Failure> {
     match command {
         Command::Fit(args) => {
             let joined = Joined::new(read(&args.common.sources, Tables::OfClocks)?)?;
-            print(&fit(&joined)?, args.common.json)
+            print(&fit(&joined)?, args.common.json)?;
         }
         Command::Explain(args) => {
             let joined = Joined::new(read(&args.common.sources, Tables::All)?)?;
@@ -78,18 +89,20 @@ fn run(command: Command) -> Result<(), Failure> {
                 request: args.request,
                 rows: args.rows,
             };
-            print(&explain(&joined, wanted)?, args.common.json)
+            print(&explain(&joined, wanted)?, args.common.json)?;
         }
         Command::Why(args) => {
             let joined = Joined::new(read(&args.common.sources, Tables::All)?)?;
-            print(&why(&joined, &args.who, args.at)?, args.common.json)
+            print(&why(&joined, &args.who, args.at)?, args.common.json)?;
         }
-        Command::Counters(args) => count(&args),
+        Command::Counters(args) => count(&args)?,
+        Command::Report(args) => return reports::write(args),
         #[cfg(feature = "manual")]
-        Command::Completions(args) => Ok(manual::completions(&args)?),
+        Command::Completions(args) => manual::completions(&args)?,
         #[cfg(feature = "manual")]
-        Command::Man(args) => Ok(manual::man(&args)?),
+        Command::Man(args) => manual::man(&args)?,
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn count(args: &Counters) -> Result<(), Failure> {

@@ -114,7 +114,7 @@ fn one(source: &Source, tables: Tables) -> Result<Recorded, FleetError> {
     recorded.packets = rows(&reader, &[])?;
     recorded.lost = rows(&reader, &[])?;
     if tables == Tables::All {
-        recorded.tasks = rows(&reader, &["cgroup", "user_ns", "system_ns"])?;
+        recorded.tasks = rows(&reader, &["cgroup"])?;
         recorded.waits = rows(&reader, &["cgroup", "state", "stack", "dev", "transaction"])?;
         recorded.brief_waits = rows(&reader, &["cgroup"])?;
         recorded.asleep = rows(&reader, &["cgroup", "state", "stack", "argument"])?;

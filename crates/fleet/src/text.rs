@@ -5,8 +5,8 @@ mod counters;
 mod explanation;
 mod findings;
 mod hosts;
-mod request;
-mod style;
+pub(crate) mod request;
+pub(crate) mod style;
 mod table;
 mod why;
 

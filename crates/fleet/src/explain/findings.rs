@@ -5,16 +5,16 @@ use std::net::SocketAddr;
 
 use luc_fleet_clocks::HostId;
 use luc_fleet_core::{
-    Account, Effects, EndId, Paths, Requests, Running, Sample, accounts, slow_and_usual,
+    Account, Effects, EndId, Path, Requests, Running, Sample, accounts, slow_and_usual,
 };
 use serde::Serialize;
 
 use super::charge::{Charger, Key, Piece, Process};
+use super::found::Found;
 use super::kind::Kind;
-use super::ranking::{Ranking, Top};
+use super::ranking::Top;
 use super::roots::Roots;
 use crate::clocks::Home;
-use crate::error::FleetError;
 use crate::joined::Joined;
 
 /// Addresses whose requests are looked at: those that took the most time in all.
@@ -150,48 +150,53 @@ fn most<T: Copy>(times_ns: &BTreeMap<T, u64>) -> Option<T> {
     most.map(|(what, _)| *what)
 }
 
-pub(super) fn report(
-    joined: &Joined,
-    requests: &Requests,
-    paths: &Paths,
-    ranking: &Ranking,
-) -> Result<Vec<Findings>, FleetError> {
-    let roots = Roots::new(requests)?;
-    let effects = Effects::new(requests, paths);
-    let running = Running::new(paths);
-    let charger = Charger {
-        joined,
-        effects: &effects,
-        running: &running,
-        roots: &roots,
-    };
-    let services = services(joined, requests);
-    let mut homes: BTreeMap<HostId, Home<'_>> = BTreeMap::new();
-    let mut by_address: BTreeMap<&str, Vec<&Top>> = BTreeMap::new();
-    for top in ranking.all() {
-        by_address.entry(&top.ranked.address).or_default().push(top);
+/// To whom the time of paths is charged.
+#[derive(Debug)]
+pub(super) struct Charges<'a> {
+    found: &'a Found<'a>,
+    effects: Effects,
+    running: Running<'a>,
+    roots: Roots,
+    /// Where each process answers most requests.
+    services: BTreeMap<(HostId, u32), SocketAddr>,
+}
+
+impl<'a> Charges<'a> {
+    pub(super) fn new(found: &'a Found<'a>) -> Self {
+        Self {
+            found,
+            effects: Effects::new(&found.requests, &found.paths),
+            running: Running::new(&found.paths),
+            roots: Roots::new(found),
+            services: services(found.joined, &found.requests),
+        }
     }
-    let time_ns = |tops: &[&Top]| sum(tops.iter().map(|top| top.ranked.time_ns));
-    let mut by_address: Vec<(&str, Vec<&Top>)> = by_address.into_iter().collect();
-    by_address.sort_by_key(|(_, tops)| std::cmp::Reverse(time_ns(tops)));
-    by_address.truncate(ADDRESSES);
-    let mut all = Vec::new();
-    for (address, tops) in by_address {
-        let times_ns: Vec<u64> = tops.iter().map(|top| top.ranked.time_ns).collect();
+
+    fn sample(&self, path: &Path, node: u32) -> (Sample<Key>, Vec<Piece>) {
+        let charger = Charger {
+            joined: self.found.joined,
+            effects: &self.effects,
+            running: &self.running,
+            roots: &self.roots,
+        };
+        charger.sample(path, node)
+    }
+
+    /// The path of a request, if it has an answer.
+    fn path(&self, home: &Home<'_>, top: &Top) -> Option<Path> {
+        let exchange = &top.exchange;
+        let answer = exchange.answer?;
+        let paths = &self.found.paths;
+        Some(paths.critical(&exchange.asked, &answer.last, |event| home.place(event)))
+    }
+
+    /// What the slow ones' time went into, beside that of the usual ones.
+    fn findings(
+        &self,
+        slow: Vec<(Sample<Key>, Vec<Piece>)>,
+        usual: &[Sample<Key>],
+    ) -> (Group, Vec<Finding>) {
         let mut evidence: BTreeMap<Key, Evidence> = BTreeMap::new();
-        let [slow, usual] = slow_and_usual(&times_ns).map(|places| {
-            let samples = places.into_iter().filter_map(|place| {
-                let exchange = &tops[place].exchange;
-                let answer = exchange.answer?;
-                let home = exchange.end.host;
-                let home = homes
-                    .entry(home)
-                    .or_insert_with(|| joined.clocks.at_home(home));
-                let path = paths.critical(&exchange.asked, &answer.last, |event| home.place(event));
-                Some(charger.sample(&path, tops[place].node))
-            });
-            samples.collect::<Vec<(Sample<Key>, Vec<Piece>)>>()
-        });
         for piece in slow.iter().flat_map(|(_, pieces)| pieces) {
             if let Some(evidence) = evidence.get_mut(&piece.key) {
                 evidence.add(piece);
@@ -201,28 +206,68 @@ pub(super) fn report(
                 evidence.insert(piece.key.clone(), first);
             }
         }
-        let samples = |group: Vec<(Sample<Key>, Vec<Piece>)>| -> Vec<Sample<Key>> {
-            group.into_iter().map(|(sample, _)| sample).collect()
-        };
-        let [slow, usual] = [slow, usual].map(samples);
+        let slow: Vec<Sample<Key>> = slow.into_iter().map(|(sample, _)| sample).collect();
         let finding = |account: &Account<Key>| {
             let evidence = evidence.get(&account.key);
             finding(
-                joined,
-                &services,
+                self.found.joined,
+                &self.services,
                 account,
                 evidence.unwrap_or(&Evidence::default()),
             )
         };
+        let findings = accounts(&slow, usual).iter().map(finding).collect();
+        (group(&slow), findings)
+    }
+}
+
+/// What the time of one request went into, what takes the most first.
+pub(super) fn of_one(found: &Found<'_>, top: &Top) -> Vec<Finding> {
+    let charges = Charges::new(found);
+    let home = found.joined.clocks.at_home(top.exchange.end.host);
+    let sample = charges
+        .path(&home, top)
+        .map(|path| charges.sample(&path, top.node));
+    charges.findings(sample.into_iter().collect(), &[]).1
+}
+
+pub(super) fn report(found: &Found<'_>) -> Vec<Findings> {
+    let joined = found.joined;
+    let charges = Charges::new(found);
+    let mut homes: BTreeMap<HostId, Home<'_>> = BTreeMap::new();
+    let mut by_address: BTreeMap<&str, Vec<&Top>> = BTreeMap::new();
+    for top in found.ranking.all() {
+        by_address.entry(&top.ranked.address).or_default().push(top);
+    }
+    let time_ns = |tops: &[&Top]| sum(tops.iter().map(|top| top.ranked.time_ns));
+    let mut by_address: Vec<(&str, Vec<&Top>)> = by_address.into_iter().collect();
+    by_address.sort_by_key(|(_, tops)| std::cmp::Reverse(time_ns(tops)));
+    by_address.truncate(ADDRESSES);
+    let mut all = Vec::new();
+    for (address, tops) in by_address {
+        let times_ns: Vec<u64> = tops.iter().map(|top| top.ranked.time_ns).collect();
+        let [slow, usual] = slow_and_usual(&times_ns).map(|places| {
+            let samples = places.into_iter().filter_map(|place| {
+                let host = tops[place].exchange.end.host;
+                let home = homes
+                    .entry(host)
+                    .or_insert_with(|| joined.clocks.at_home(host));
+                let path = charges.path(home, tops[place])?;
+                Some(charges.sample(&path, tops[place].node))
+            });
+            samples.collect::<Vec<(Sample<Key>, Vec<Piece>)>>()
+        });
+        let usual: Vec<Sample<Key>> = usual.into_iter().map(|(sample, _)| sample).collect();
+        let (slowest, findings) = charges.findings(slow, &usual);
         all.push(Findings {
             address: address.to_owned(),
             requests: tops.len() as u64,
-            slowest: group(&slow),
+            slowest,
             usual: group(&usual),
-            findings: accounts(&slow, &usual).iter().map(finding).collect(),
+            findings,
         });
     }
-    Ok(all)
+    all
 }
 
 fn group(samples: &[Sample<Key>]) -> Group {

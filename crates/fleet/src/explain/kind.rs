@@ -4,7 +4,7 @@ use luc_events::Cause;
 
 /// What a thread did, or what it waited for, while a request waited for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// It ran, or kept others from running.
     Computes,
     /// It worked for other requests before.
@@ -37,7 +37,7 @@ pub(super) enum Kind {
 
 impl Kind {
     /// Of a wait; `None`: the trace does not say why it was.
-    pub(super) fn of(cause: Option<Cause>) -> Self {
+    pub(crate) fn of(cause: Option<Cause>) -> Self {
         match cause {
             None | Some(Cause::Other | Cause::Preempted) => Self::Other,
             Some(

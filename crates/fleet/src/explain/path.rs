@@ -22,6 +22,10 @@ pub struct PathPart {
     pub name: String,
     /// Whose: the thread's id.
     pub thread: u32,
+    /// Its process' name; `None`: not known.
+    pub process: Option<String>,
+    /// Its process' id.
+    pub process_id: Option<u32>,
     /// Of a wait that nobody of the traces is known to have ended: its cause, as the table `wait` names it.
     pub cause: Option<&'static str>,
     /// Of a message: who sent it, and where.
@@ -70,6 +74,8 @@ fn report_part(joined: &Joined, begin_ns: u64, part: &Part) -> PathPart {
         }
         _ => (None, false, Some(0)),
     };
+    let process_id = host.process_of(thread);
+    let at_ns = part.own_ns.map_or(u64::MAX, |[_, end_ns]| end_ns);
     PathPart {
         after_ns: part.begin_ns.saturating_sub(begin_ns),
         time_ns: part.end_ns - part.begin_ns,
@@ -84,6 +90,8 @@ fn report_part(joined: &Joined, begin_ns: u64, part: &Part) -> PathPart {
         host: host.name.clone(),
         name: host.thread_name(thread),
         thread: thread.id,
+        process: process_id.map(|id| host.process_name(id, at_ns)),
+        process_id,
         cause: cause.map(Cause::name),
         from,
         is_between_hosts,

@@ -17,6 +17,10 @@ pub struct Ranked {
     pub process: String,
     /// Where it was sent to or received.
     pub address: String,
+    /// The thread that asked, or that read its first bytes.
+    pub thread: u32,
+    /// The connection's number in the host's trace.
+    pub connection: u64,
     /// When it began, ns since the host's trace.
     pub began_ns: u64,
     /// From the call that sends its first bytes to the one that reads the last of its answer; where the client has no
@@ -91,6 +95,8 @@ fn top(joined: &Joined, node: usize, exchange: Exchange, is_sent: bool) -> Optio
             host: host.name.clone(),
             process: host.process_name(asked.process, asked.at_ns),
             address: address.to_string(),
+            thread: asked.thread.id,
+            connection: exchange.end.connection,
             began_ns: asked.at_ns.saturating_sub(host.trace.start_ns),
             time_ns: answer.last.at_ns.saturating_sub(asked.at_ns),
         },

@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 
 use luc_fleet_clocks::Event;
-use luc_fleet_core::{Exchange, Forest, Paths, Requests, Side};
+use luc_fleet_core::{Exchange, Side};
 use serde::Serialize;
 
+use super::found::Found;
 use super::path::{self, PathPart};
 use super::ranking::{Ranked, Top};
 use super::requests::evidence;
 use crate::clocks::Home;
-use crate::error::FleetError;
 use crate::joined::Joined;
 
 /// A request.
@@ -41,6 +41,11 @@ pub struct Call {
     pub after_ns: Option<i64>,
     /// By how much that may be off; 0 on the host of the request at the top.
     pub after_error_ns: Option<u64>,
+    /// When the server had read its first bytes, ns after the request at the top; `None` where the clocks are not known,
+    /// or the server has no trace.
+    pub server_after_ns: Option<i64>,
+    /// By how much that may be off.
+    pub server_after_error_ns: Option<u64>,
     /// The client's time; `None` without an answer or without the client's trace.
     pub time_ns: Option<u64>,
     /// The server's time.
@@ -56,39 +61,38 @@ pub struct Actor {
     pub host: String,
     /// The process' name.
     pub process: String,
+    /// The process' id.
+    pub process_id: u32,
+    /// The thread's name.
+    pub name: String,
     /// The thread's id.
     pub thread: u32,
 }
 
 impl Actor {
     fn of(joined: &Joined, side: &Side) -> Self {
+        let host = joined.host(side.host);
         Self {
-            host: joined.name(side.host),
-            process: joined
-                .host(side.host)
-                .process_name(side.process, side.at_ns),
+            host: host.name.clone(),
+            process: host.process_name(side.process, side.at_ns),
+            process_id: side.process,
+            name: host.thread_name(side.thread),
             thread: side.thread.id,
         }
     }
 }
 
-pub(super) fn report(
-    joined: &Joined,
-    requests: &Requests,
-    paths: &Paths,
-    top: &Top,
-) -> Result<RequestReport, FleetError> {
-    let parents = requests.parents()?;
-    let forest = Forest::new(&parents)?;
-    let home = joined.clocks.at_home(top.exchange.end.host);
+pub(super) fn report(found: &Found<'_>, home: &Home<'_>, top: &Top) -> RequestReport {
+    let (joined, requests) = (found.joined, &found.requests);
+    let parents = &found.trees.parents;
     let mut tree = Tree {
         joined,
-        home: &home,
+        home,
         began_ns: top.exchange.asked.at_ns,
         calls: Vec::new(),
     };
     let mut call_of: HashMap<u32, usize> = HashMap::new();
-    for &node in forest.below(top.node) {
+    for &node in found.trees.forest.below(top.node) {
         let above = parents[node as usize].and_then(|parent| call_of.get(&parent).copied());
         let at = node as usize;
         let call = match requests.incoming.get(at) {
@@ -104,11 +108,11 @@ pub(super) fn report(
         };
         call_of.insert(node, call);
     }
-    Ok(RequestReport {
+    RequestReport {
         request: top.ranked.clone(),
         calls: tree.calls,
-        path: path::report(joined, &home, paths, &top.exchange),
-    })
+        path: path::report(joined, home, &found.paths, &top.exchange),
+    }
 }
 
 /// Calls as they are put together.
@@ -125,18 +129,20 @@ impl Tree<'_> {
     fn received(&mut self, exchange: &Exchange, above: Option<usize>) -> usize {
         let server = Some(Actor::of(self.joined, &exchange.asked));
         let time_ns = time_ns(exchange);
+        let (after_ns, error_ns) = self.after(exchange);
         if let Some(at) = above
             && let Some(call) = self.calls.get_mut(at)
             && call.server.is_none()
         {
             (call.server, call.server_time_ns) = (server, time_ns);
+            (call.server_after_ns, call.server_after_error_ns) = (after_ns, error_ns);
             return at;
         }
         let call = Call {
-            client: None,
             server,
-            time_ns: None,
             server_time_ns: time_ns,
+            server_after_ns: after_ns,
+            server_after_error_ns: error_ns,
             ..self.call(exchange, above, |end| end.local)
         };
         self.calls.push(call);
@@ -152,9 +158,7 @@ impl Tree<'_> {
     ) -> usize {
         let call = Call {
             client: Some(Actor::of(self.joined, &exchange.asked)),
-            server: None,
             time_ns: time_ns(exchange),
-            server_time_ns: None,
             evidence,
             ..self.call(exchange, above, |end| end.remote)
         };
@@ -169,13 +173,7 @@ impl Tree<'_> {
         above: Option<usize>,
         address: impl Fn(&luc_fleet_core::End) -> std::net::SocketAddr,
     ) -> Call {
-        let asked = &exchange.asked;
-        let placed = i64::try_from(asked.at_ns).ok().and_then(|at_ns| {
-            let host = asked.host;
-            self.home.place(Event { host, at_ns })
-        });
-        let began_ns = i64::try_from(self.began_ns).unwrap_or(i64::MAX);
-        let half_ns = placed.and_then(|placed| placed.bounds.half_width_ns());
+        let (after_ns, after_error_ns) = self.after(exchange);
         let end = self.joined.ends.get(&exchange.end);
         Call {
             depth: above.map_or(0, |at| self.calls[at].depth + 1),
@@ -183,14 +181,30 @@ impl Tree<'_> {
             server: None,
             address: end.map_or_else(String::new, |end| address(end).to_string()),
             bytes: exchange.bytes,
-            after_ns: placed
-                .and_then(|placed| placed.at_ns)
-                .map(|at_ns| at_ns.saturating_sub(began_ns)),
-            after_error_ns: half_ns.map(|half_ns| half_ns.ceil() as u64),
+            after_ns,
+            after_error_ns,
+            server_after_ns: None,
+            server_after_error_ns: None,
             time_ns: None,
             server_time_ns: None,
             evidence: None,
         }
+    }
+
+    /// When an exchange began, after the request at the top, and by how much that may be off, ns.
+    fn after(&self, exchange: &Exchange) -> (Option<i64>, Option<u64>) {
+        let asked = &exchange.asked;
+        let placed = i64::try_from(asked.at_ns).ok().and_then(|at_ns| {
+            let host = asked.host;
+            self.home.place(Event { host, at_ns })
+        });
+        let began_ns = i64::try_from(self.began_ns).unwrap_or(i64::MAX);
+        let half_ns = placed.and_then(|placed| placed.bounds.half_width_ns());
+        let at_ns = placed.and_then(|placed| placed.at_ns);
+        (
+            at_ns.map(|at_ns| at_ns.saturating_sub(began_ns)),
+            half_ns.map(|half_ns| half_ns.ceil() as u64),
+        )
     }
 }
 

@@ -89,7 +89,7 @@ pub(super) fn report(requests: &Requests) -> RequestsReport {
 }
 
 /// What says that a request was made for another one, in words.
-pub(super) fn evidence(hand_over: HandOver) -> &'static str {
+pub(crate) fn evidence(hand_over: HandOver) -> &'static str {
     match hand_over {
         HandOver::Token => "token",
         HandOver::SameThread => "same thread",

@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 
 use luc_fleet_clocks::HostId;
-use luc_fleet_core::Requests;
 
-use crate::error::FleetError;
+use super::found::Found;
 
 /// No tree of requests is as deep as this.
 const DEEPEST: usize = 64;
@@ -13,13 +12,13 @@ const DEEPEST: usize = 64;
 /// The clients' requests at the top of the trees.
 #[derive(Debug)]
 pub(super) struct Roots {
-    /// Of each node of [`Requests::parents`].
+    /// Of each node of [`Trees`](super::found::Trees).
     of_nodes: Vec<Option<u32>>,
 }
 
 impl Roots {
-    pub(super) fn new(requests: &Requests) -> Result<Self, FleetError> {
-        let parents = requests.parents()?;
+    pub(super) fn new(found: &Found<'_>) -> Self {
+        let (requests, parents) = (&found.requests, &found.trees.parents);
         let servers: BTreeSet<(HostId, u32)> = requests
             .incoming
             .iter()
@@ -41,9 +40,9 @@ impl Roots {
                 .last();
             top.filter(|&top| above(&top).is_none() && is_of_client(top))
         };
-        Ok(Self {
+        Self {
             of_nodes: (0..parents.len()).map(|node| root(node as u32)).collect(),
-        })
+        }
     }
 
     /// The client's request that an incoming one was made for; `None`: not known.

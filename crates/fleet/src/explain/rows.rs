@@ -1,10 +1,10 @@
 //! Each edge and each request, for programs.
 
-use luc_fleet_core::{EndId, Exchange, MessageEdge, Messages, Requests, Side};
+use luc_fleet_core::{EndId, Exchange, MessageEdge, Side};
 use serde::Serialize;
 
+use super::found::Found;
 use super::requests::evidence;
-use crate::error::FleetError;
 use crate::joined::Joined;
 
 /// All edges and requests. Times are of each host's CLOCK_MONOTONIC.
@@ -70,32 +70,25 @@ pub struct RequestRow {
     pub evidence: Option<&'static str>,
 }
 
-pub(super) fn report(
-    joined: &Joined,
-    messages: &Messages,
-    requests: &Requests,
-) -> Result<Rows, FleetError> {
-    let parents = requests.parents()?;
-    let received = requests.incoming.iter();
+pub(super) fn report(found: &Found<'_>) -> Rows {
+    let joined = found.joined;
+    let received = found.requests.incoming.iter();
     let received = received.map(|incoming| (&incoming.exchange, false, None));
-    let sent = requests.outgoing.iter().map(|outgoing| {
+    let sent = found.requests.outgoing.iter().map(|outgoing| {
         let words = outgoing.cause.map(|(_, hand_over)| evidence(hand_over));
         (&outgoing.exchange, true, words)
     });
-    let rows = received.chain(sent).zip(parents);
+    let rows = received.chain(sent).zip(&found.trees.parents);
     let rows = rows.map(|((exchange, is_sent, evidence), made_for)| RequestRow {
         evidence,
-        made_for,
+        made_for: *made_for,
         ..request(joined, exchange, is_sent)
     });
-    Ok(Rows {
-        edges: messages
-            .edges
-            .iter()
-            .map(|found| edge(joined, found))
-            .collect(),
+    let edges = found.messages.edges.iter();
+    Rows {
+        edges: edges.map(|found| edge(joined, found)).collect(),
         requests: rows.collect(),
-    })
+    }
 }
 
 fn request(joined: &Joined, exchange: &Exchange, is_sent: bool) -> RequestRow {

@@ -120,7 +120,8 @@ fn path(f: &mut fmt::Formatter<'_>, style: Style, report: &RequestReport) -> fmt
     )
 }
 
-fn what(part: &PathPart) -> String {
+/// What a part of a path was, in words.
+pub(crate) fn what(part: &PathPart) -> String {
     let Some(from) = &part.from else {
         return match part.cause {
             Some(cause) => format!("{} ({cause})", part.what),

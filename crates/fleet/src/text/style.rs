@@ -20,7 +20,7 @@ impl Style {
 }
 
 /// A time that may be negative.
-pub(super) fn signed(ns: i64) -> String {
+pub(crate) fn signed(ns: i64) -> String {
     let time = Time(ns.unsigned_abs() as f64);
     if ns < 0 {
         format!("-{time}")
@@ -30,12 +30,12 @@ pub(super) fn signed(ns: i64) -> String {
 }
 
 /// A time, or a dash where it is not known.
-pub(super) fn time(ns: Option<u64>) -> String {
+pub(crate) fn time(ns: Option<u64>) -> String {
     ns.map_or_else(|| "-".to_owned(), |ns| Time::from(ns).to_string())
 }
 
 /// A number and what is counted, in the plural but for 1.
-pub(super) fn count(number: u64, one: &str, many: &str) -> String {
+pub(crate) fn count(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 

@@ -18,7 +18,12 @@ const CLOCK: Clock = Clock {
 /// Requests, of which one in ten is slow.
 const REQUESTS: i64 = 100;
 
-fn wait(thread: u32, [off_ns, woken_ns, on_ns]: [u64; 3], cause: Cause, waker: u32) -> Wait {
+pub(crate) fn wait(
+    thread: u32,
+    [off_ns, woken_ns, on_ns]: [u64; 3],
+    cause: Cause,
+    waker: u32,
+) -> Wait {
     Wait {
         thread: Pid(thread),
         process: Tgid(7),

@@ -7,3 +7,4 @@ mod mapping;
 mod planted;
 mod random;
 mod refusals;
+mod report;

@@ -1,0 +1,102 @@
+//! What all that is said of requests rests on.
+
+use std::collections::BTreeMap;
+
+use luc_fleet_clocks::HostId;
+use luc_fleet_core::{Forest, Messages, Paths, Requests};
+
+use super::findings::{self, Finding};
+use super::ranking::{Ranking, Top};
+use super::request::{self, RequestReport};
+use crate::clocks::Home;
+use crate::error::FleetError;
+use crate::joined::Joined;
+
+/// Messages and requests of all hosts.
+#[derive(Debug)]
+pub(crate) struct Found<'a> {
+    pub(crate) joined: &'a Joined,
+    pub(crate) messages: Messages,
+    pub(crate) requests: Requests,
+    /// Which was made for which.
+    pub(crate) trees: Trees,
+    pub(crate) paths: Paths,
+    pub(super) ranking: Ranking,
+}
+
+/// Requests as a forest, whose nodes are first all that were received, then all that were sent.
+#[derive(Debug)]
+pub(crate) struct Trees {
+    pub(crate) parents: Vec<Option<u32>>,
+    pub(crate) forest: Forest,
+}
+
+impl<'a> Found<'a> {
+    /// # Errors
+    /// [`FleetError::Tree`].
+    pub(crate) fn new(joined: &'a Joined) -> Result<Self, FleetError> {
+        let rows = &joined.rows;
+        let messages = Messages::matched(&joined.connections, &rows.messages);
+        let requests = Requests::find(
+            &rows.ends,
+            &joined.connections,
+            &rows.messages,
+            &rows.waits,
+            |host| joined.host(host).has_all_waits,
+        );
+        let parents = requests.parents()?;
+        Ok(Self {
+            joined,
+            ranking: Ranking::new(joined, &requests),
+            paths: Paths::new(&rows.waits, &rows.messages, &messages.edges),
+            trees: Trees {
+                forest: Forest::new(&parents)?,
+                parents,
+            },
+            messages,
+            requests,
+        })
+    }
+
+    /// How many requests were answered and are not known to be made for another one.
+    pub(crate) fn tops(&self) -> usize {
+        self.ranking.all().len()
+    }
+
+    /// The request of a number: 1 is the slowest.
+    ///
+    /// # Errors
+    /// [`FleetError::NoSuchRequest`].
+    pub(super) fn top(&self, number: usize) -> Result<&Top, FleetError> {
+        self.ranking.get(number)
+    }
+
+    /// Requests of many numbers.
+    ///
+    /// # Errors
+    /// [`FleetError::NoSuchRequest`].
+    pub(crate) fn reports(
+        &self,
+        numbers: impl IntoIterator<Item = usize>,
+    ) -> Result<Vec<RequestReport>, FleetError> {
+        let mut homes: BTreeMap<HostId, Home<'_>> = BTreeMap::new();
+        let mut reports = Vec::new();
+        for number in numbers {
+            let top = self.top(number)?;
+            let host = top.exchange.end.host;
+            let home = homes
+                .entry(host)
+                .or_insert_with(|| self.joined.clocks.at_home(host));
+            reports.push(request::report(self, home, top));
+        }
+        Ok(reports)
+    }
+
+    /// What the time of the request of a number went into, what takes the most first.
+    ///
+    /// # Errors
+    /// [`FleetError::NoSuchRequest`].
+    pub(crate) fn blame(&self, number: usize) -> Result<Vec<Finding>, FleetError> {
+        Ok(findings::of_one(self, self.top(number)?))
+    }
+}

@@ -1,0 +1,112 @@
+//! One page with what was found, for a browser: no other file, no script, no network.
+//!
+//! Names in traces are whatever programs call themselves: all of them are escaped by `luc-graphs`. The page's size is
+//! bounded for any trace: lists are cut, and say so.
+
+mod hosts;
+mod map;
+mod request;
+mod slowest;
+
+use std::io::Write;
+
+use luc_graphs::Page;
+use luc_units::figures::Time;
+
+use crate::explain::{Explanation, Wanted, explain_found};
+use crate::report::{Report, ReportError};
+use crate::text::style::count;
+
+/// Hosts whose names are in the title.
+const NAMED: usize = 6;
+
+/// Writes the page.
+///
+/// # Errors
+/// [`ReportError::Fleet`] where there is no such request, [`ReportError::Output`].
+pub fn write(report: &Report<'_>, mut out: impl Write) -> Result<(), ReportError> {
+    let found = &report.found;
+    let wanted = Wanted {
+        request: report.chosen.request,
+        rows: false,
+    };
+    let all = explain_found(found, wanted)?;
+    let mut sections = slowest::sections(&all);
+    if let Some(request) = &all.request {
+        sections.push(request::section(found, request)?);
+    }
+    sections.push(map::section(found, &all));
+    sections.push(hosts::section(found, &all));
+    sections.push(hosts::clocks(&all));
+    let page = Page {
+        title: title(&all),
+        kind: "fleet report".to_owned(),
+        facts: facts(&all),
+        warnings: warnings(&all),
+        sections,
+        footer: footer(),
+    };
+    out.write_all(luc_graphs::page(&page).as_bytes())?;
+    Ok(out.flush()?)
+}
+
+fn title(all: &Explanation) -> String {
+    let names: Vec<&str> = all.hosts.iter().map(|host| host.name.as_str()).collect();
+    let shown = names[..names.len().min(NAMED)].join(", ");
+    match names.len() {
+        0..=NAMED => shown,
+        more => format!("{shown} and {} more", more - NAMED),
+    }
+}
+
+fn facts(all: &Explanation) -> Vec<String> {
+    let longest_ns = all.hosts.iter().map(|host| host.length_ns).max();
+    let mut facts = vec![
+        count(all.hosts.len() as u64, "host", "hosts"),
+        format!("{} recorded", Time::from(longest_ns.unwrap_or(0))),
+        format!("{} connections", all.connections.paired.all()),
+        format!("{} messages", all.messages.edges),
+        format!("{} requests received", all.requests.incoming),
+    ];
+    if let Some(request) = &all.request {
+        facts.push(format!(
+            "shows request {}, {}",
+            request.request.number,
+            Time::from(request.request.time_ns)
+        ));
+    }
+    facts
+}
+
+/// What makes figures doubtful.
+fn warnings(all: &Explanation) -> Vec<String> {
+    let mut warnings: Vec<String> = Vec::new();
+    warnings.extend(all.contradiction.clone());
+    for host in &all.hosts {
+        if !host.is_complete {
+            let why = "the recorder has not ended by itself";
+            warnings.push(format!("{}: {why}", host.name));
+        }
+        for (table, rows) in &host.lost {
+            warnings.push(format!("{}: {rows} rows of {table} were lost", host.name));
+        }
+    }
+    for host in &all.unrelated {
+        warnings.push(format!(
+            "{}: its clock does not relate to any other's: {}",
+            host.host, host.reason
+        ));
+    }
+    warnings
+}
+
+fn footer() -> Vec<String> {
+    [
+        "Times of other hosts are placed on the clock of the host that has the request. An error bar shows by how much \
+         that may be off: the bounds are guaranteed if a clock's rate changes by at most 5 us/s each second.",
+        "The parts of a critical path sum to the request's time exactly. The findings of an address sum to the time of \
+         its slowest requests.",
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}

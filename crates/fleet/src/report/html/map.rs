@@ -1,0 +1,186 @@
+//! Who calls whom: a map, the figures of its arrows, and how long services take.
+
+use std::collections::BTreeMap;
+
+use luc_graphs::{Entry, Graph, Link, MOST_SERIES, Network, Node, Section, Table};
+use luc_units::figures::three_digits;
+
+use crate::explain::{Explanation, Found};
+use crate::report::calls::{Calls, Place, calls};
+use crate::text::style::time;
+
+/// Arrows on the map, and in the table: those with the most requests.
+const ARROWS: usize = 30;
+/// Services in the list.
+const SERVICES: usize = 40;
+
+pub(super) fn section(found: &Found<'_>, all: &Explanation) -> Section {
+    let mut arrows: Vec<((Place, Place), Calls)> = calls(found).into_iter().collect();
+    arrows.sort_by_key(|(_, calls)| std::cmp::Reverse(calls.requests));
+    let more = arrows.len().saturating_sub(ARROWS);
+    arrows.truncate(ARROWS);
+    let text = "Processes of one name on a host are one box; arrows go from who asks to who answers. A time is as long as \
+                the client waited, where it is in a trace.";
+    let mut graphs = Vec::new();
+    if !arrows.is_empty() {
+        graphs.push(Graph::Network(network(found, &arrows)));
+        graphs.push(Graph::Table(table(found, &arrows, more)));
+    }
+    graphs.extend(services(all));
+    Section {
+        title: "Who calls whom".to_owned(),
+        text: vec![text.to_owned()],
+        graphs,
+    }
+}
+
+fn network(found: &Found<'_>, arrows: &[((Place, Place), Calls)]) -> Network {
+    let mut places: Vec<&Place> = Vec::new();
+    // Those that have the most requests come first.
+    for place in arrows.iter().flat_map(|((from, to), _)| [from, to]) {
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    let mut received: BTreeMap<&Place, (u64, Vec<u64>)> = BTreeMap::new();
+    for ((_, to), calls) in arrows {
+        let (requests, times_ns) = received.entry(to).or_default();
+        *requests += calls.requests;
+        times_ns.extend(&calls.times_ns);
+    }
+    let node = |place: &&Place| {
+        let (name, host) = names(found, place);
+        let mut lines = vec![name.clone(), host.clone()];
+        if let Some((requests, times_ns)) = received.get(*place) {
+            let mut times_ns = times_ns.clone();
+            times_ns.sort_unstable();
+            let median_ns = luc_stats::quantile(&times_ns, 0.5);
+            lines.push(format!(
+                "{}, median {}",
+                rate(found, place, *requests),
+                time(median_ns)
+            ));
+        }
+        Node {
+            title: format!("{name}, {host}"),
+            lines,
+            class: match place {
+                Place::Process(host, _) => host.0 as usize % (MOST_SERIES - 1),
+                Place::At(_) | Place::Outside => MOST_SERIES - 1,
+            },
+        }
+    };
+    let at = |place: &Place| places.iter().position(|other| *other == place);
+    let link = |((from, to), calls): &((Place, Place), Calls)| {
+        Some(Link {
+            from: at(from)?,
+            to: at(to)?,
+            weight: calls.times_ns.iter().map(|&ns| ns as f64).sum(),
+            label: rate(found, to, calls.requests),
+            title: format!(
+                "{} requests; median {}, 99 % within {}",
+                calls.requests,
+                time(calls.time_ns(0.5)),
+                time(calls.time_ns(0.99))
+            ),
+        })
+    };
+    Network {
+        title: "Requests per second; the wider an arrow, the more time is spent in its requests"
+            .to_owned(),
+        nodes: places.iter().map(node).collect(),
+        links: arrows.iter().filter_map(link).collect(),
+    }
+}
+
+/// The name of a place, and where it is.
+fn names(found: &Found<'_>, place: &Place) -> (String, String) {
+    match place {
+        Place::Process(host, name) => (name.clone(), format!("on {}", found.joined.name(*host))),
+        Place::At(address) => (address.to_string(), "in no trace".to_owned()),
+        Place::Outside => ("clients".to_owned(), "in no trace".to_owned()),
+    }
+}
+
+/// Requests per second of the trace of a place's host; of places without one, of the longest.
+fn rate(found: &Found<'_>, place: &Place, requests: u64) -> String {
+    let hosts = found.joined.hosts.iter();
+    let length_ns = match place {
+        Place::Process(host, _) => found.joined.host(*host).summary.length_ns,
+        _ => hosts.map(|host| host.summary.length_ns).max().unwrap_or(0),
+    };
+    if length_ns == 0 {
+        return format!("{requests} requests");
+    }
+    let per_s = requests as f64 * 1e9 / length_ns as f64;
+    format!("{}/s", three_digits(per_s))
+}
+
+fn table(found: &Found<'_>, arrows: &[((Place, Place), Calls)], more: usize) -> Table {
+    let row = |((from, to), calls): &((Place, Place), Calls)| -> Vec<Entry> {
+        let place = |place| {
+            let (name, host) = names(found, place);
+            format!("{name} {host}")
+        };
+        vec![
+            place(from).into(),
+            place(to).into(),
+            calls.requests.to_string().into(),
+            rate(found, to, calls.requests).into(),
+            time(calls.time_ns(0.5)).into(),
+            time(calls.time_ns(0.99)).into(),
+            time(calls.times_ns.last().copied()).into(),
+        ]
+    };
+    Table {
+        title: "Requests, as the client sees them".to_owned(),
+        columns: vec![
+            ("from".to_owned(), false),
+            ("to".to_owned(), false),
+            ("requests".to_owned(), true),
+            ("rate".to_owned(), true),
+            ("p50".to_owned(), true),
+            ("p99".to_owned(), true),
+            ("longest".to_owned(), true),
+        ],
+        rows: arrows.iter().map(row).collect(),
+        more,
+    }
+}
+
+fn services(all: &Explanation) -> Option<Graph> {
+    if all.services.is_empty() {
+        return None;
+    }
+    let rows = all
+        .services
+        .iter()
+        .take(SERVICES)
+        .map(|service| -> Vec<Entry> {
+            vec![
+                service.process.clone().into(),
+                service.host.clone().into(),
+                service.port.to_string().into(),
+                service.requests.to_string().into(),
+                service.answered.to_string().into(),
+                time(service.p50_ns).into(),
+                time(service.p99_ns).into(),
+                time(service.max_ns).into(),
+            ]
+        });
+    Some(Graph::Table(Table {
+        title: "Services, by the server's own time".to_owned(),
+        columns: vec![
+            ("process".to_owned(), false),
+            ("host".to_owned(), false),
+            ("port".to_owned(), true),
+            ("requests".to_owned(), true),
+            ("answered".to_owned(), true),
+            ("p50".to_owned(), true),
+            ("p99".to_owned(), true),
+            ("longest".to_owned(), true),
+        ],
+        rows: rows.collect(),
+        more: all.services.len().saturating_sub(SERVICES),
+    }))
+}

@@ -1,0 +1,252 @@
+//! One request: its calls as a waterfall, its critical path, and whose time that is.
+
+use luc_graphs::{Bar, Bars, Entry, Estimate, Graph, Lane, Section, Span, Spans, Table};
+use luc_units::figures::{Share, Time};
+
+use crate::error::FleetError;
+use crate::explain::{Actor, Call, Found, PathPart, RequestReport};
+use crate::text::request::what;
+use crate::text::style::{signed, time};
+
+/// Calls of a tree that are shown: the first.
+const CALLS: usize = 200;
+/// Threads of a path that are shown.
+const THREADS: usize = 60;
+/// Parts of a path that are listed: the first.
+const PARTS: usize = 100;
+/// Findings that are shown.
+const FINDINGS: usize = 12;
+
+/// What a part of a path can be, with a colour each.
+const CLASSES: [&str; 5] = [
+    "on a processor",
+    "waits for a processor",
+    "waits",
+    "message",
+    "rows contradict each other",
+];
+
+pub(super) fn section(found: &Found<'_>, report: &RequestReport) -> Result<Section, FleetError> {
+    let request = &report.request;
+    let title = format!(
+        "Request {}: {} of {} on {}",
+        request.number,
+        Time::from(request.time_ns),
+        request.process,
+        request.host
+    );
+    let text = format!(
+        "Sent to {}, {} after the trace of {} began. All times are on the clock of {}; an error bar shows by how much the \
+         begin of what is on another host may be off.",
+        request.address,
+        Time::from(request.began_ns),
+        request.host,
+        request.host
+    );
+    let mut graphs = vec![Graph::Spans(waterfall(report))];
+    if !report.path.is_empty() {
+        graphs.push(Graph::Spans(path(report)));
+        graphs.push(Graph::Bars(blame(found, report)?));
+        graphs.push(Graph::Table(parts(report)));
+    }
+    Ok(Section {
+        title,
+        text: vec![text],
+        graphs,
+    })
+}
+
+/// All calls, on one axis.
+fn waterfall(report: &RequestReport) -> Spans {
+    let lane = |call: &Call| {
+        let mut spans = Vec::new();
+        if let (Some(after_ns), Some(client)) = (call.after_ns, &call.client) {
+            spans.push(Span {
+                begin_ns: after_ns,
+                end_ns: end(after_ns, call.time_ns),
+                error_ns: call.after_error_ns,
+                class: 0,
+                title: format!(
+                    "{} waits for the answer: {}",
+                    actor(client),
+                    time(call.time_ns)
+                ),
+                is_inner: false,
+            });
+        }
+        if let (Some(after_ns), Some(server)) = (call.server_after_ns, &call.server) {
+            spans.push(Span {
+                begin_ns: after_ns,
+                end_ns: end(after_ns, call.server_time_ns),
+                error_ns: call.server_after_error_ns,
+                class: 1,
+                title: format!("{} has it: {}", actor(server), time(call.server_time_ns)),
+                is_inner: true,
+            });
+        }
+        let place = |actor: &Option<Actor>| match actor {
+            Some(actor) => format!("{} on {}", actor.process, actor.host),
+            None => "no trace".to_owned(),
+        };
+        let made = match call.evidence {
+            Some(evidence) => format!("; made for it by: {evidence}"),
+            None => String::new(),
+        };
+        Lane {
+            name: format!("{} → {}", place(&call.client), place(&call.server)),
+            note: format!("{}, {} bytes{made}", call.address, call.bytes),
+            depth: call.depth,
+            cells: vec![
+                moment(call.after_ns, call.after_error_ns),
+                time(call.time_ns),
+                moment(call.server_after_ns, call.server_after_error_ns),
+                time(call.server_time_ns),
+            ],
+            spans,
+        }
+    };
+    Spans {
+        title: "All calls that were made for it".to_owned(),
+        lane: "call".to_owned(),
+        columns: [
+            "sent after",
+            "answered in",
+            "server begins after",
+            "and takes",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+        length_ns: report.request.time_ns,
+        classes: vec![
+            "the client waits for the answer".to_owned(),
+            "the server has the request".to_owned(),
+        ],
+        lanes: report.calls.iter().take(CALLS).map(lane).collect(),
+    }
+}
+
+fn end(after_ns: i64, time_ns: Option<u64>) -> i64 {
+    after_ns.saturating_add_unsigned(time_ns.unwrap_or(0))
+}
+
+/// A time after the request began, with by how much it may be off.
+fn moment(after_ns: Option<i64>, error_ns: Option<u64>) -> String {
+    let after = after_ns.map_or_else(|| "-".to_owned(), signed);
+    match error_ns {
+        Some(0) | None => after,
+        Some(error_ns) => format!("{after} ± {}", Time::from(error_ns)),
+    }
+}
+
+fn actor(actor: &Actor) -> String {
+    format!("{} {} on {}", actor.name, actor.thread, actor.host)
+}
+
+/// The critical path, a lane for each thread.
+fn path(report: &RequestReport) -> Spans {
+    let mut lanes: Vec<(&str, u32, Lane, u64)> = Vec::new();
+    for part in &report.path {
+        let known = lanes
+            .iter()
+            .position(|(host, thread, _, _)| (*host, *thread) == (part.host.as_str(), part.thread));
+        let at = known.unwrap_or_else(|| {
+            let lane = Lane {
+                name: format!("{} {}", part.name, part.thread),
+                note: format!(
+                    "{} on {}",
+                    part.process.as_deref().unwrap_or("process not known"),
+                    part.host
+                ),
+                ..Lane::default()
+            };
+            lanes.push((&part.host, part.thread, lane, 0));
+            lanes.len() - 1
+        });
+        let begin_ns = i64::try_from(part.after_ns).unwrap_or(i64::MAX);
+        let (_, _, lane, sum_ns) = &mut lanes[at];
+        *sum_ns = sum_ns.saturating_add(part.time_ns);
+        lane.spans.push(Span {
+            begin_ns,
+            end_ns: begin_ns.saturating_add_unsigned(part.time_ns),
+            error_ns: part.error_ns.filter(|_| part.is_between_hosts),
+            class: class(part),
+            title: format!("{}: {}", what(part), Time::from(part.time_ns)),
+            is_inner: false,
+        });
+    }
+    let whole_ns = report.request.time_ns;
+    let lanes = lanes.into_iter().take(THREADS);
+    let lanes = lanes.map(|(_, _, lane, sum_ns)| Lane {
+        cells: vec![
+            Time::from(sum_ns).to_string(),
+            Share::of(sum_ns, whole_ns).to_string(),
+        ],
+        ..lane
+    });
+    Spans {
+        title: "Critical path: what its time went into, thread by thread".to_owned(),
+        lane: "thread".to_owned(),
+        columns: vec!["time".to_owned(), "share".to_owned()],
+        length_ns: whole_ns,
+        classes: CLASSES.map(str::to_owned).to_vec(),
+        lanes: lanes.collect(),
+    }
+}
+
+fn class(part: &PathPart) -> usize {
+    let is_running = part.what.starts_with(CLASSES[0]);
+    let at = CLASSES.iter().position(|class| *class == part.what);
+    at.unwrap_or(if is_running { 0 } else { 2 })
+}
+
+/// Whose time it is.
+fn blame(found: &Found<'_>, report: &RequestReport) -> Result<Bars, FleetError> {
+    let findings = found.blame(report.request.number)?;
+    let shown = findings.iter().take(FINDINGS);
+    let bar = |one: &crate::explain::Finding| Bar {
+        name: one.text.clone(),
+        figure: Some(Estimate {
+            value: one.share * 100.0,
+            interval: None,
+        }),
+        remark: format!(
+            "{}; shorter without by {}",
+            Time::from(one.time_ns),
+            Time::from(one.saved_ns)
+        ),
+        is_aside: false,
+    };
+    Ok(Bars {
+        title: "Whose time it is".to_owned(),
+        row: "what the request's time went into".to_owned(),
+        unit: "% of its time".to_owned(),
+        bars: shown.map(bar).collect(),
+    })
+}
+
+/// The parts of the path in order.
+fn parts(report: &RequestReport) -> Table {
+    let row = |part: &PathPart| -> Vec<Entry> {
+        vec![
+            Time::from(part.after_ns).to_string().into(),
+            Time::from(part.time_ns).to_string().into(),
+            Share::of(part.time_ns, report.request.time_ns)
+                .to_string()
+                .into(),
+            format!("{} {} on {}", part.name, part.thread, part.host).into(),
+            what(part).into(),
+        ]
+    };
+    Table {
+        title: "Critical path, part by part".to_owned(),
+        columns: vec![
+            ("after".to_owned(), false),
+            ("time".to_owned(), true),
+            ("share".to_owned(), true),
+            ("thread".to_owned(), false),
+            ("what".to_owned(), false),
+        ],
+        rows: report.path.iter().take(PARTS).map(row).collect(),
+        more: report.path.len().saturating_sub(PARTS),
+    }
+}

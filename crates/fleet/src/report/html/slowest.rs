@@ -1,0 +1,138 @@
+//! Why the slowest requests are slow, and how their time differs from that of usual ones.
+
+use std::collections::BTreeMap;
+
+use luc_graphs::{Bar, Bars, Entry, Estimate, Graph, MOST_SERIES, Section, Stack, Stacks, Table};
+use luc_units::figures::{Share, Time};
+
+use crate::explain::{Explanation, Finding, Findings, Group};
+
+/// Addresses that are shown.
+const ADDRESSES: usize = 3;
+/// Findings of each that are shown, and the least share of those after the first.
+const FINDINGS: usize = 8;
+const LEAST_SHARE: f64 = 0.01;
+
+pub(super) fn sections(all: &Explanation) -> Vec<Section> {
+    let shown = all.findings.iter().take(ADDRESSES);
+    let mut text = Vec::new();
+    if all.findings.is_empty() {
+        text.push("None of the requests in these traces has an answer.".to_owned());
+    }
+    let mut sections = vec![Section {
+        title: "Why the slowest requests are slow".to_owned(),
+        text,
+        graphs: shown.clone().flat_map(why).chain(slowest(all)).collect(),
+    }];
+    if !all.findings.is_empty() {
+        let text = "The slowest are one request in 20, but at least 10 and at most 200; the usual ones are as many around \
+                    the median. Bars are as long as a request takes in the mean.";
+        sections.push(Section {
+            title: "The slowest against usual requests, by host and part".to_owned(),
+            text: vec![text.to_owned()],
+            graphs: shown.map(against).collect(),
+        });
+    }
+    sections
+}
+
+fn why(found: &Findings) -> Vec<Graph> {
+    let title = format!(
+        "{}: the slowest {} of {} requests took {} in the mean, {} usual ones {}",
+        found.address,
+        found.slowest.requests,
+        found.requests,
+        Time::from(found.slowest.mean_ns()),
+        found.usual.requests,
+        Time::from(found.usual.mean_ns())
+    );
+    let is_shown = |(at, one): &(usize, &Finding)| *at == 0 || one.share >= LEAST_SHARE;
+    let shown = found.findings.iter().enumerate().filter(is_shown);
+    let bar = |(_, one): (usize, &Finding)| Bar {
+        name: one.text.clone(),
+        figure: Some(Estimate {
+            value: one.share * 100.0,
+            interval: Some((one.share_low * 100.0, one.share_high * 100.0)),
+        }),
+        remark: format!(
+            "{} of usual ones; shorter without by {}",
+            Share::of(one.usual_time_ns, found.usual.time_ns),
+            Time::from(one.saved_ns / found.slowest.requests.max(1))
+        ),
+        is_aside: false,
+    };
+    vec![Graph::Bars(Bars {
+        title,
+        row: "what the slowest requests' time went into".to_owned(),
+        unit: "% of their time (95 % interval)".to_owned(),
+        bars: shown.take(FINDINGS).map(bar).collect(),
+    })]
+}
+
+/// The list of them.
+fn slowest(all: &Explanation) -> Option<Graph> {
+    let rows = all.slowest.iter().map(|request| -> Vec<Entry> {
+        vec![
+            request.number.to_string().into(),
+            Time::from(request.time_ns).to_string().into(),
+            Time::from(request.began_ns).to_string().into(),
+            request.host.clone().into(),
+            request.process.clone().into(),
+            request.address.clone().into(),
+        ]
+    });
+    (!all.slowest.is_empty()).then(|| {
+        Graph::Table(Table {
+            title: "The slowest requests that are not known to be made for another (--request N shows one)".to_owned(),
+            columns: vec![
+                ("request".to_owned(), false),
+                ("time".to_owned(), true),
+                ("began at".to_owned(), true),
+                ("host".to_owned(), false),
+                ("process".to_owned(), false),
+                ("address".to_owned(), false),
+            ],
+            rows: rows.collect(),
+            more: 0,
+        })
+    })
+}
+
+/// What a slow request and a usual one are made of, by host and part.
+fn against(found: &Findings) -> Graph {
+    let mut sums: BTreeMap<(&str, &str), (u64, u64)> = BTreeMap::new();
+    for one in &found.findings {
+        let (slow_ns, usual_ns) = sums.entry((&one.who.host, one.kind)).or_default();
+        *slow_ns = slow_ns.saturating_add(one.time_ns);
+        *usual_ns = usual_ns.saturating_add(one.usual_time_ns);
+    }
+    let mut sums: Vec<((&str, &str), (u64, u64))> = sums.into_iter().collect();
+    sums.sort_by_key(|(_, (slow_ns, _))| std::cmp::Reverse(*slow_ns));
+    // The last class is all the rest, of the usual ones also what no slow one has.
+    sums.truncate(MOST_SERIES - 1);
+    let mean = |sum_ns: u64, requests: u64| sum_ns as f64 / requests.max(1) as f64;
+    let row = |name: &str, group: Group, pick: fn(&(u64, u64)) -> u64| {
+        let known_ns = sums.iter().map(|(_, times)| pick(times));
+        let rest_ns = known_ns.fold(group.time_ns, u64::saturating_sub);
+        let parts = sums.iter().map(|(_, times)| pick(times)).chain([rest_ns]);
+        Stack {
+            name: format!("{} {name}", group.requests),
+            note: Time::from(group.mean_ns()).to_string(),
+            parts: parts.map(|ns| mean(ns, group.requests)).collect(),
+        }
+    };
+    let classes = sums
+        .iter()
+        .map(|((host, kind), _)| format!("{} on {host}", kind.replace('_', " ")));
+    Graph::Stacks(Stacks {
+        title: found.address.clone(),
+        row: "requests".to_owned(),
+        unit: "mean time".to_owned(),
+        classes: classes.chain(["everything else".to_owned()]).collect(),
+        is_of_one_scale: true,
+        rows: vec![
+            row("slowest", found.slowest, |times| times.0),
+            row("usual", found.usual, |times| times.1),
+        ],
+    })
+}

@@ -1,0 +1,270 @@
+//! Requests as spans for OpenTelemetry: the JSON of an `ExportTraceServiceRequest`.
+//!
+//! Each request is a trace. Each call in it is a span of its client and, below it, one of its server; the critical path
+//! is a span below the request's, and its parts are below that. All times are of CLOCK_REALTIME of the host that has the
+//! request: those of other hosts are placed on its clock, and an attribute says by how much they may be off.
+//!
+//! Source: <https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding>.
+
+mod ids;
+mod message;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use crate::explain::{Actor, Call, PathPart, RequestReport};
+use crate::report::{Report, ReportError};
+use ids::Ids;
+use message::{Attribute, Request, Resource, ResourceSpans, Scope, ScopeSpans, Span, SpanKind};
+
+/// A process that is not known, as the semantic conventions name it.
+const UNKNOWN: &str = "unknown_service";
+
+/// Writes the chosen requests.
+///
+/// # Errors
+/// [`ReportError::Fleet`] where there is no such request, [`ReportError::Output`].
+pub fn write(report: &Report<'_>, mut out: impl Write) -> Result<(), ReportError> {
+    let mut spans = Spans::default();
+    for request in report.requests()? {
+        let mut hosts = report.found.joined.hosts.iter();
+        let host = hosts.find(|host| host.name == request.request.host);
+        let began_ns = host.map_or(0, |host| {
+            let monotonic_ns = host.trace.start_ns.saturating_add(request.request.began_ns);
+            monotonic_ns.saturating_add(host.trace.realtime_offset_ns)
+        });
+        spans.add(&request, began_ns);
+    }
+    serde_json::to_writer(&mut out, &spans.request()).map_err(std::io::Error::from)?;
+    Ok(out.flush()?)
+}
+
+/// Whose spans they are.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Owner {
+    host: String,
+    process: String,
+    id: Option<u32>,
+}
+
+impl Owner {
+    fn of(actor: &Actor) -> Self {
+        Self {
+            host: actor.host.clone(),
+            process: actor.process.clone(),
+            id: Some(actor.process_id),
+        }
+    }
+}
+
+/// Spans by whose they are.
+#[derive(Debug, Default)]
+struct Spans(BTreeMap<Owner, Vec<Span>>);
+
+/// One request, as it becomes spans.
+struct Trace<'a> {
+    ids: Ids,
+    /// When it began, ns since 1970.
+    began_ns: u64,
+    request: &'a RequestReport,
+}
+
+impl Spans {
+    /// Adds a request that began at a time, ns since 1970.
+    fn add(&mut self, request: &RequestReport, began_ns: u64) {
+        let trace = Trace {
+            ids: Ids::of(&request.request, began_ns),
+            began_ns,
+            request,
+        };
+        // The span that the next calls of each depth are below.
+        let mut above: Vec<String> = Vec::new();
+        for (at, call) in request.calls.iter().enumerate() {
+            above.truncate(call.depth);
+            let id = self.call(&trace, at, call, above.last());
+            above.push(id);
+        }
+        if let Some(root) = trace.root() {
+            self.path(&trace, root);
+        }
+    }
+
+    /// Adds a call's spans. Returns the one that calls are below that were made for it.
+    fn call(
+        &mut self,
+        trace: &Trace<'_>,
+        at: usize,
+        call: &Call,
+        above: Option<&String>,
+    ) -> String {
+        let mut above = above.cloned();
+        for (is_server, actor, placed, time_ns) in [
+            (
+                false,
+                &call.client,
+                (call.after_ns, call.after_error_ns),
+                call.time_ns,
+            ),
+            (
+                true,
+                &call.server,
+                (call.server_after_ns, call.server_after_error_ns),
+                call.server_time_ns,
+            ),
+        ] {
+            let Some(actor) = actor else { continue };
+            let (after_ns, error_ns) = placed;
+            let begin_ns = trace.began_ns.saturating_add_signed(after_ns.unwrap_or(0));
+            let mut attributes = thread_attributes(&actor.name, actor.thread);
+            attributes.extend(peer(&call.address));
+            attributes.push(Attribute::number("luc.request.bytes", call.bytes));
+            if at == 0 {
+                let number = trace.request.request.number as u64;
+                attributes.push(Attribute::number("luc.request.number", number));
+            }
+            if let Some(evidence) = call.evidence.filter(|_| !is_server) {
+                attributes.push(Attribute::text("luc.evidence", evidence));
+            }
+            if time_ns.is_none() {
+                attributes.push(Attribute::flag("luc.answered", false));
+            }
+            if after_ns.is_none() {
+                attributes.push(Attribute::flag("luc.clock.known", false));
+            }
+            attributes.extend(error_ns.map(|ns| Attribute::number("luc.clock.error_ns", ns)));
+            let id = trace
+                .ids
+                .span(if is_server { "server" } else { "client" }, at);
+            let span = Span {
+                trace_id: trace.ids.trace(),
+                span_id: id.clone(),
+                parent_span_id: above.take(),
+                name: format!("{} {}", actor.process, call.address),
+                kind: if is_server {
+                    SpanKind::Server
+                } else {
+                    SpanKind::Client
+                },
+                start_time_unix_nano: begin_ns.to_string(),
+                end_time_unix_nano: begin_ns.saturating_add(time_ns.unwrap_or(0)).to_string(),
+                attributes,
+            };
+            self.0.entry(Owner::of(actor)).or_default().push(span);
+            above = Some(id);
+        }
+        above.unwrap_or_default()
+    }
+
+    /// Adds the critical path, below the span of the request.
+    fn path(&mut self, trace: &Trace<'_>, root: &Actor) {
+        let request = &trace.request.request;
+        let is_sent = trace
+            .request
+            .calls
+            .first()
+            .is_some_and(|call| call.client.is_some());
+        let whole = trace.ids.span("path", 0);
+        let span = Span {
+            trace_id: trace.ids.trace(),
+            span_id: whole.clone(),
+            parent_span_id: Some(trace.ids.span(if is_sent { "client" } else { "server" }, 0)),
+            name: "critical path".to_owned(),
+            kind: SpanKind::Internal,
+            start_time_unix_nano: trace.began_ns.to_string(),
+            end_time_unix_nano: trace.began_ns.saturating_add(request.time_ns).to_string(),
+            attributes: Vec::new(),
+        };
+        self.0.entry(Owner::of(root)).or_default().push(span);
+        for (at, part) in trace.request.path.iter().enumerate() {
+            let owner = Owner {
+                host: part.host.clone(),
+                process: part.process.clone().unwrap_or_else(|| UNKNOWN.to_owned()),
+                id: part.process_id,
+            };
+            let span = trace.part(at, part, &whole);
+            self.0.entry(owner).or_default().push(span);
+        }
+    }
+
+    fn request(self) -> Request {
+        let of_owner = |(owner, spans): (Owner, Vec<Span>)| {
+            let mut attributes = vec![
+                Attribute::text("host.name", owner.host),
+                Attribute::text("service.name", owner.process),
+            ];
+            attributes.extend(
+                owner
+                    .id
+                    .map(|id| Attribute::number("process.pid", id.into())),
+            );
+            ResourceSpans {
+                resource: Resource { attributes },
+                scope_spans: vec![ScopeSpans {
+                    scope: Scope {
+                        name: "luc-fleet",
+                        version: env!("CARGO_PKG_VERSION"),
+                    },
+                    spans,
+                }],
+            }
+        };
+        Request {
+            resource_spans: self.0.into_iter().map(of_owner).collect(),
+        }
+    }
+}
+
+impl Trace<'_> {
+    /// Who has the request.
+    fn root(&self) -> Option<&Actor> {
+        let call = self.request.calls.first()?;
+        call.client.as_ref().or(call.server.as_ref())
+    }
+
+    fn part(&self, at: usize, part: &PathPart, whole: &str) -> Span {
+        let begin_ns = self.began_ns.saturating_add(part.after_ns);
+        let mut attributes = thread_attributes(&part.name, part.thread);
+        if let Some(cause) = part.cause {
+            attributes.push(Attribute::text("luc.wait.cause", cause));
+        }
+        if let Some(from) = &part.from {
+            attributes.push(Attribute::text("luc.message.from", from.clone()));
+        }
+        if let Some(brief_ns) = part.brief_waits_ns {
+            attributes.push(Attribute::number("luc.brief_waits_ns", brief_ns));
+        }
+        match part.error_ns {
+            Some(0) => {}
+            Some(error_ns) => attributes.push(Attribute::number("luc.clock.error_ns", error_ns)),
+            None => attributes.push(Attribute::flag("luc.clock.known", false)),
+        }
+        Span {
+            trace_id: self.ids.trace(),
+            span_id: self.ids.span("part", at),
+            parent_span_id: Some(whole.to_owned()),
+            name: part.what.to_owned(),
+            kind: SpanKind::Internal,
+            start_time_unix_nano: begin_ns.to_string(),
+            end_time_unix_nano: begin_ns.saturating_add(part.time_ns).to_string(),
+            attributes,
+        }
+    }
+}
+
+fn thread_attributes(name: &str, id: u32) -> Vec<Attribute> {
+    vec![
+        Attribute::number("thread.id", id.into()),
+        Attribute::text("thread.name", name.to_owned()),
+    ]
+}
+
+/// The server's address, as the semantic conventions have it.
+fn peer(address: &str) -> Vec<Attribute> {
+    match address.parse::<std::net::SocketAddr>() {
+        Ok(address) => vec![
+            Attribute::text("server.address", address.ip().to_string()),
+            Attribute::number("server.port", address.port().into()),
+        ],
+        Err(_) => Vec::new(),
+    }
+}

@@ -1,0 +1,92 @@
+//! Ids of traces and spans: the same each time that the same request is written.
+
+use twox_hash::{XxHash3_64, XxHash3_128};
+
+use crate::explain::Ranked;
+
+/// The ids of one request.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ids(u128);
+
+impl Ids {
+    /// Of a request that began at a time, ns since 1970. Nothing else is needed to tell it from others: the same thread
+    /// asks for one thing at a time.
+    pub(super) fn of(request: &Ranked, began_ns: u64) -> Self {
+        let names = [&request.host, &request.process, &request.address];
+        let mut bytes = Vec::new();
+        for name in names {
+            bytes.extend_from_slice(name.as_bytes());
+            bytes.push(0);
+        }
+        bytes.extend_from_slice(&request.thread.to_le_bytes());
+        bytes.extend_from_slice(&request.connection.to_le_bytes());
+        bytes.extend_from_slice(&began_ns.to_le_bytes());
+        // An id is not 0.
+        Self(XxHash3_128::oneshot(&bytes).max(1))
+    }
+
+    /// The trace's id.
+    pub(super) fn trace(self) -> String {
+        format!("{:032x}", self.0)
+    }
+
+    /// The id of a span, of what it is and its number among those.
+    pub(super) fn span(self, what: &str, number: usize) -> String {
+        let mut bytes = self.0.to_le_bytes().to_vec();
+        bytes.extend_from_slice(what.as_bytes());
+        bytes.extend_from_slice(&(number as u64).to_le_bytes());
+        format!("{:016x}", XxHash3_64::oneshot(&bytes).max(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_the_same_each_time_and_differ() {
+        let request = Ranked {
+            number: 1,
+            host: "web".to_owned(),
+            process: "nginx".to_owned(),
+            address: "10.0.0.2:80".to_owned(),
+            thread: 7,
+            connection: 3,
+            began_ns: 5,
+            time_ns: 9,
+        };
+        let ids = Ids::of(&request, 1_000);
+        let again = Ids::of(
+            &Ranked {
+                number: 2,
+                ..request.clone()
+            },
+            1_000,
+        );
+        assert_eq!(ids.trace(), again.trace());
+        assert_eq!(ids.span("client", 1), again.span("client", 1));
+        assert_eq!((ids.trace().len(), ids.span("client", 1).len()), (32, 16));
+        let others = [
+            Ids::of(&request, 1_001),
+            Ids::of(
+                &Ranked {
+                    thread: 8,
+                    ..request.clone()
+                },
+                1_000,
+            ),
+            Ids::of(
+                &Ranked {
+                    connection: 4,
+                    ..request
+                },
+                1_000,
+            ),
+        ];
+        for other in others {
+            assert_ne!(ids.trace(), other.trace());
+        }
+        assert_ne!(ids.span("client", 1), ids.span("server", 1));
+        assert_ne!(ids.span("client", 1), ids.span("client", 2));
+    }
+}

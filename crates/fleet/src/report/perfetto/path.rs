@@ -1,0 +1,42 @@
+//! The critical path of one request, on a track of its own.
+
+use std::io::Write;
+
+use luc_report::perfetto::packets::Kind;
+
+use super::File;
+use super::track::{self, Item};
+use crate::explain::{PathPart, RequestReport};
+use crate::text::request::what;
+
+/// Writes the path of a request, whose host's trace began at a time.
+pub(super) fn write<W: Write>(file: &mut File<'_, W>, report: &RequestReport, start_ns: u64) {
+    let request = &report.request;
+    let name = format!("critical path of request {}", request.number);
+    let track = file.track(Kind::Named {
+        parent: None,
+        name: &name,
+    });
+    let began_ns = start_ns.saturating_add(request.began_ns);
+    let part = |part: &PathPart| {
+        let begin_ns = began_ns.saturating_add(part.after_ns);
+        let error = match part.error_ns {
+            Some(error_ns) if part.is_between_hosts => vec![("clock error ns", error_ns)],
+            _ => Vec::new(),
+        };
+        Item {
+            begin_ns,
+            end_ns: Some(begin_ns.saturating_add(part.time_ns)),
+            name: format!("{} on {}: {}", part.name, part.host, what(part)),
+            category: "critical path",
+            numbers: [("thread", u64::from(part.thread))]
+                .into_iter()
+                .chain(error)
+                .collect(),
+            words: vec![("host", part.host.clone())],
+            ..Item::default()
+        }
+    };
+    let items = report.path.iter().map(part).collect();
+    track::write(file.packets, track, items);
+}

@@ -1,0 +1,66 @@
+//! The slices and instants of one track, so that each slice is within the one before or after it.
+
+use std::io::Write;
+
+use luc_report::perfetto::packets::{Begin, Packets};
+
+/// A slice or an instant.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Item {
+    pub(super) begin_ns: u64,
+    /// `None`: an instant.
+    pub(super) end_ns: Option<u64>,
+    pub(super) name: String,
+    pub(super) category: &'static str,
+    pub(super) flows: Vec<u64>,
+    pub(super) numbers: Vec<(&'static str, u64)>,
+    pub(super) words: Vec<(&'static str, String)>,
+}
+
+/// Writes items onto a track: in the order of time, with what would reach beyond the slice around it cut.
+pub(super) fn write<W: Write>(packets: &mut Packets<W>, track: u64, mut items: Vec<Item>) {
+    // Longer slices are around shorter ones, and instants inside of both.
+    items.sort_by_key(|item| {
+        let length_ns = item
+            .end_ns
+            .map(|end_ns| end_ns.saturating_sub(item.begin_ns));
+        (item.begin_ns, std::cmp::Reverse(length_ns))
+    });
+    let mut open: Vec<u64> = Vec::new();
+    for item in &items {
+        let is_over = |end_ns: &u64| match item.end_ns {
+            Some(_) => *end_ns <= item.begin_ns,
+            // A message at a slice's end belongs to it.
+            None => *end_ns < item.begin_ns,
+        };
+        while let Some(end_ns) = open.pop_if(|end_ns| is_over(end_ns)) {
+            packets.end(track, end_ns);
+        }
+        let words: Vec<(&str, &str)> = item
+            .words
+            .iter()
+            .map(|(name, word)| (*name, word.as_str()))
+            .collect();
+        let begin = Begin {
+            name: &item.name,
+            category: item.category,
+            flows: &item.flows,
+            numbers: &item.numbers,
+            words: &words,
+        };
+        match item.end_ns {
+            Some(end_ns) => {
+                packets.begin(track, item.begin_ns, &begin);
+                let end_ns = end_ns.max(item.begin_ns);
+                open.push(
+                    open.last()
+                        .map_or(end_ns, |around_ns| end_ns.min(*around_ns)),
+                );
+            }
+            None => packets.instant(track, item.begin_ns, &begin),
+        }
+    }
+    for end_ns in open.into_iter().rev() {
+        packets.end(track, end_ns);
+    }
+}

@@ -1,0 +1,89 @@
+//! `luc-fleet report`: which formats go to which files.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use luc_fleet::report::{Chosen, Report, ReportError, html, otlp, perfetto};
+use luc_fleet::{Joined, Tables, read};
+use luc_report::output::{Target, Writer};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use crate::Failure;
+use crate::arguments;
+
+/// The exit status after Ctrl-C.
+const INTERRUPTED: u8 = 130;
+
+/// A format.
+#[derive(Debug, Clone, Copy)]
+enum Format {
+    Html,
+    Perfetto,
+    Otlp,
+}
+
+impl Format {
+    fn write(self, report: &Report<'_>, out: Writer) -> Result<(), ReportError> {
+        match self {
+            Self::Html => html::write(report, out),
+            Self::Perfetto => perfetto::write(report, out),
+            Self::Otlp => otlp::write(report, out),
+        }
+    }
+}
+
+/// Runs the subcommand.
+pub(crate) fn write(args: arguments::Report) -> Result<ExitCode, Failure> {
+    // What cannot be written is said before the traces are read.
+    let chosen = chosen(&args)?;
+    let joined = Joined::new(read(&args.sources, Tables::All)?)?;
+    let report = Report::new(
+        &joined,
+        Chosen {
+            request: args.request,
+            slowest: args.slowest,
+        },
+    )?;
+    // From here on there are files to be removed.
+    let interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
+    }
+    let mut outputs = Vec::new();
+    for (format, target) in chosen {
+        let (output, writer) = target.begin()?;
+        format.write(&report, writer)?;
+        outputs.push(output);
+        if interrupted.load(Ordering::Relaxed) {
+            return Ok(ExitCode::from(INTERRUPTED));
+        }
+    }
+    for output in outputs {
+        if let Some(written) = output.put()? {
+            eprintln!("luc-fleet: {}", luc_units::plain(&written.to_string()));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The formats to write, and where to.
+fn chosen(args: &arguments::Report) -> Result<Vec<(Format, Target)>, Failure> {
+    let asked = [
+        (Format::Html, &args.html),
+        (Format::Perfetto, &args.perfetto),
+        (Format::Otlp, &args.otlp),
+    ];
+    let mut paths: Vec<&PathBuf> = Vec::new();
+    let mut chosen = Vec::new();
+    for (format, path) in asked {
+        let Some(path) = path else { continue };
+        if paths.contains(&path) {
+            return Err(Failure::SameFile(path.clone()));
+        }
+        paths.push(path);
+        chosen.push((format, Target::new(path)?));
+    }
+    Ok(chosen)
+}

@@ -1,0 +1,128 @@
+//! What the threads of a host did with their time, all together.
+
+use std::collections::{BTreeMap, HashMap};
+
+use luc_events::Cause;
+
+use crate::explain::Kind;
+use crate::read::Recorded;
+
+/// The time of a host's threads.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Times {
+    /// On processors in user mode, ns.
+    pub(crate) user_ns: u64,
+    /// On processors in the kernel.
+    pub(crate) system_ns: u64,
+    /// Able to run, and waiting for a processor.
+    pub(crate) runnable_ns: u64,
+    /// Waiting, by what for.
+    pub(crate) waits_ns: BTreeMap<Kind, u64>,
+}
+
+impl Times {
+    /// Of rows in the order of their times.
+    pub(crate) fn new(recorded: &Recorded) -> Self {
+        let mut times = Self::default();
+        let begin_ns = recorded.trace.start_ns;
+        // What each thread had used when it was seen first, and last.
+        let mut used: HashMap<(u32, u64), [(u64, u64); 2]> = HashMap::new();
+        for row in &recorded.tasks {
+            let now = (row.user_ns, row.system_ns);
+            let is_new = row.start_ns >= begin_ns && row.start_ns > 0;
+            let first = if is_new { (0, 0) } else { now };
+            let thread = used.entry((row.thread.0, row.start_ns));
+            thread.or_insert([first, now])[1] = now;
+        }
+        for [first, last] in used.values() {
+            add(&mut times.user_ns, last.0.saturating_sub(first.0));
+            add(&mut times.system_ns, last.1.saturating_sub(first.1));
+        }
+        for row in &recorded.waits {
+            let woken_ns = match row.cause {
+                Cause::Preempted => row.off_ns,
+                _ if row.woken_ns > 0 => row.woken_ns,
+                _ => row.on_ns,
+            };
+            times.waited(row.cause, woken_ns.saturating_sub(row.off_ns.max(begin_ns)));
+            add(&mut times.runnable_ns, row.on_ns.saturating_sub(woken_ns));
+        }
+        for row in &recorded.brief_waits {
+            times.waited(row.cause, row.blocked_ns);
+            add(&mut times.runnable_ns, row.runnable_ns);
+        }
+        times
+    }
+
+    fn waited(&mut self, cause: Cause, ns: u64) {
+        if ns > 0 {
+            add(self.waits_ns.entry(Kind::of(Some(cause))).or_default(), ns);
+        }
+    }
+
+    /// How long threads waited for any of these, ns.
+    pub(crate) fn waits_for_ns(&self, kinds: &[Kind]) -> u64 {
+        let waits = kinds.iter().filter_map(|kind| self.waits_ns.get(kind));
+        waits.fold(0, |sum, ns| sum.saturating_add(*ns))
+    }
+}
+
+/// Damaged rows have times of any length.
+fn add(sum_ns: &mut u64, ns: u64) {
+    *sum_ns = sum_ns.saturating_add(ns);
+}
+
+#[cfg(test)]
+mod tests {
+    use luc_events::Pid;
+    use luc_events::tables::{BriefWait, Task, Trace, Wait};
+
+    use super::*;
+
+    #[test]
+    fn times_are_those_of_the_trace() {
+        let task = |thread, start_ns, at_ns, user_ns, system_ns| Task {
+            thread: Pid(thread),
+            start_ns,
+            at_ns,
+            user_ns,
+            system_ns,
+            ..Task::default()
+        };
+        let wait = |cause, off_ns, woken_ns, on_ns| Wait {
+            cause,
+            off_ns,
+            woken_ns,
+            on_ns,
+            ..Wait::default()
+        };
+        let times = Times::new(&Recorded {
+            trace: Trace {
+                start_ns: 100,
+                ..Trace::default()
+            },
+            tasks: vec![
+                task(1, 5, 100, 1_000, 500),
+                task(2, 150, 151, 1, 2),
+                task(1, 5, 300, 1_070, 520),
+                task(2, 150, 300, 30, 7),
+            ],
+            waits: vec![
+                wait(Cause::Futex, 40, 130, 135),
+                wait(Cause::Preempted, 140, 0, 150),
+                wait(Cause::Device, 200, 0, 220),
+            ],
+            brief_waits: vec![BriefWait {
+                cause: Cause::Device,
+                blocked_ns: 4,
+                runnable_ns: 3,
+                ..BriefWait::default()
+            }],
+            ..Recorded::default()
+        });
+        assert_eq!((times.user_ns, times.system_ns), (100, 27));
+        assert_eq!(times.runnable_ns, 5 + 10 + 3);
+        assert_eq!(times.waits_for_ns(&[Kind::Lock]), 30);
+        assert_eq!(times.waits_for_ns(&[Kind::Storage, Kind::Memory]), 24);
+    }
+}
