@@ -2,6 +2,7 @@
 
 mod charge;
 mod connections;
+mod finding;
 mod findings;
 mod found;
 mod kind;
@@ -22,13 +23,16 @@ use crate::fit::{PairReport, Unrelated, contradiction, pairs, unrelated};
 use crate::joined::{HostSummary, Joined};
 use crate::map::LeftOut;
 pub use connections::{ConnectionsReport, Paired, UnpairedEnd};
-pub use findings::{Finding, Findings, Group, Party, Waiter};
+pub use finding::{Finding, Party, Waiter};
+pub(crate) use findings::of_one;
+pub use findings::{Findings, Group};
 pub(crate) use found::Found;
 pub(crate) use kind::Kind;
 pub use messages::{GapReport, MessagesReport, RowsLeftOut};
 pub use one_way::OneWay;
 pub use path::PathPart;
 pub use ranking::Ranked;
+pub(crate) use request::reports;
 pub use request::{Actor, Call, RequestReport};
 pub(crate) use requests::evidence;
 pub use requests::{HandOverReport, RequestsReport};
@@ -108,7 +112,7 @@ pub(crate) fn explain_found(found: &Found<'_>, wanted: Wanted) -> Result<Explana
         messages: messages::report(joined, &found.messages),
         services: service::report(joined, &found.requests),
         slowest: found.ranking.slowest(LISTED),
-        request: found.reports(number)?.pop(),
+        request: request::reports(found, number)?.pop(),
         rows: wanted.rows.then(|| rows::report(found)),
         requests: requests::report(&found.requests),
         left_out: joined.rows.left_out,

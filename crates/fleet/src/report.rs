@@ -12,7 +12,7 @@ pub mod perfetto;
 use std::io;
 
 use crate::error::FleetError;
-use crate::explain::{Found, RequestReport};
+use crate::explain::{Found, RequestReport, reports};
 use crate::joined::Joined;
 
 /// Which requests a report is of.
@@ -50,7 +50,7 @@ impl<'a> Report<'a> {
     pub fn new(joined: &'a Joined, chosen: Chosen) -> Result<Self, FleetError> {
         let found = Found::new(joined)?;
         if let Some(number) = chosen.request {
-            found.reports([number])?;
+            reports(&found, [number])?;
         }
         Ok(Self { found, chosen })
     }
@@ -58,10 +58,11 @@ impl<'a> Report<'a> {
     /// The requests that are written, the slowest first.
     fn requests(&self) -> Result<Vec<RequestReport>, FleetError> {
         match self.chosen.request {
-            Some(number) => self.found.reports([number]),
-            None => self
-                .found
-                .reports(1..=self.found.tops().min(self.chosen.slowest)),
+            Some(number) => reports(&self.found, [number]),
+            None => {
+                let last = self.found.tops().min(self.chosen.slowest);
+                reports(&self.found, 1..=last)
+            }
         }
     }
 }

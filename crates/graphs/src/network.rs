@@ -28,9 +28,7 @@ pub(super) fn write(out: &mut String, network: &Network) -> fmt::Result {
         out,
         "<figure class=\"chart\"><figcaption>{}</figcaption><svg class=\"network\" viewBox=\"0 0 {width:.0} \
          {height:.0}\" style=\"max-width:{width:.0}px;min-width:{:.0}px\" role=\"img\" aria-label=\"{}: {} boxes, {} \
-         arrows; the table below has the figures\"><defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"7\" \
-         refY=\"4\" markerWidth=\"9\" markerHeight=\"9\" markerUnits=\"userSpaceOnUse\" orient=\"auto\">\
-         <path class=\"tip-of\" d=\"M0,0 L8,4 L0,8 z\"/></marker></defs>",
+         arrows; the table below has the figures\">",
         Text(&network.title),
         (width * 0.7).min(700.0),
         Text(&network.title),
@@ -55,9 +53,10 @@ pub(super) fn write(out: &mut String, network: &Network) -> fmt::Result {
         let stroke = 1.0 + (WIDEST - 1.0) * (good(link.weight) / most).sqrt();
         writeln!(
             out,
-            "<path class=\"arrow\" d=\"{curve}\" stroke-width=\"{stroke:.1}\" marker-end=\"url(#tip)\"><title>{}</title>\
-             </path>",
-            Text(&link.title)
+            "<path class=\"arrow\" d=\"{curve}\" stroke-width=\"{stroke:.1}\"><title>{}</title></path>\
+             <path class=\"tip-of\" d=\"{}\"/>",
+            Text(&link.title),
+            curve.tip()
         )?;
         let (x, y) = curve.middle();
         write!(
@@ -197,6 +196,13 @@ impl Curve {
         let end = (to.0 + BOX_WIDTH, to_y);
         let out = start.0.max(end.0) + 60.0;
         Self([start, (out, from_y), (out, to_y), end])
+    }
+
+    /// The tip of an arrow at its end, which is level.
+    fn tip(&self) -> String {
+        let [_, _, (from, _), (x, y)] = self.0;
+        let back = if from < x { -9 } else { 9 };
+        format!("M{x:.1},{y:.1} l{back},-4.5 v9 z")
     }
 
     /// The point half way.

@@ -112,9 +112,93 @@ fn whole() -> Page {
                 Graph::Bars(bars),
                 Graph::Matrix(matrix),
                 Graph::Table(table),
+                Graph::Spans(spans()),
+                Graph::Stacks(stacks(2)),
+                Graph::Stacks(stacks(9)),
+                Graph::Network(network()),
             ],
         }],
         footer: vec!["Read it so.".to_owned()],
+    }
+}
+
+fn spans() -> Spans {
+    let span = |begin_ns, end_ns, class| Span {
+        begin_ns,
+        end_ns,
+        class,
+        title: "what's <it>".to_owned(),
+        ..Span::default()
+    };
+    Spans {
+        title: "Calls".to_owned(),
+        lane: "call".to_owned(),
+        columns: vec!["time".to_owned()],
+        length_ns: 1_000,
+        classes: vec!["<client>".to_owned(), "server".to_owned()],
+        lanes: vec![
+            Lane {
+                name: "a".to_owned(),
+                note: "10.0.0.1:80".to_owned(),
+                cells: vec!["1 us".to_owned()],
+                spans: vec![
+                    span(0, 1_000, 0),
+                    Span {
+                        error_ns: Some(50),
+                        is_inner: true,
+                        ..span(100, 600, 1)
+                    },
+                ],
+                ..Lane::default()
+            },
+            Lane {
+                depth: 1,
+                spans: vec![span(i64::MIN, i64::MAX, 9), span(900, 800, 0)],
+                ..Lane::default()
+            },
+        ],
+    }
+}
+
+fn stacks(rows: usize) -> Stacks {
+    let row = |number: usize| Stack {
+        name: format!("<host {number}>"),
+        note: "3 ms".to_owned(),
+        parts: vec![(number + 1) as f64, 3.0, f64::NAN, -1.0],
+    };
+    Stacks {
+        title: "Hosts".to_owned(),
+        row: "host".to_owned(),
+        unit: "time".to_owned(),
+        classes: ["user", "system", "nothing", "less", "none"]
+            .map(str::to_owned)
+            .to_vec(),
+        is_of_one_scale: true,
+        rows: (0..rows).map(row).collect(),
+    }
+}
+
+fn network() -> Network {
+    let node = |name: &str| Node {
+        lines: vec![name.to_owned(), "on <host>".to_owned()],
+        ..Node::default()
+    };
+    let link = |from, to, weight| Link {
+        from,
+        to,
+        weight,
+        label: "5/s".to_owned(),
+        title: "5 & more".to_owned(),
+    };
+    Network {
+        title: "Map".to_owned(),
+        nodes: vec![node("web"), node(&"long ".repeat(30))],
+        links: vec![
+            link(0, 1, 4.0),
+            link(1, 0, 1.0),
+            link(1, 1, f64::NAN),
+            link(0, 7, 1.0),
+        ],
     }
 }
 
@@ -165,6 +249,57 @@ fn a_page_has_all_of_it_and_loads_nothing() {
     // One mark for each figure of a line, and one for each in the legend.
     assert_eq!(page.matches("class=\"dot c0\"").count(), 3);
     assert_eq!(page.matches("class=\"dot c1\"").count(), 2);
+}
+
+#[test]
+fn spans_are_where_their_times_are() {
+    let mut out = String::new();
+    super::spans::write(&mut out, &spans()).expect("written");
+    for part in [
+        "<i class=\"fill c1 within\" style=\"left:10.000%;width:50.000%\" title=\"what&#39;s &lt;it&gt;\">",
+        // The error bar is around the begin.
+        "<b style=\"left:5.000%;width:10.000%\"",
+        // What is beyond the axis is cut, and no span has a negative length.
+        "<i class=\"fill c1\" style=\"left:0.000%;width:100.000%\"",
+        "<i class=\"fill c0\" style=\"left:90.000%;width:0.000%\"",
+        "style=\"padding-left:1em\"",
+        "<span style=\"left:50.00%\">500 ns</span>",
+        "&lt;client&gt;",
+    ] {
+        assert!(out.contains(part), "{part} is not in {out}");
+    }
+}
+
+#[test]
+fn parts_have_their_shares() {
+    let mut out = String::new();
+    super::stacks::write(&mut out, &stacks(2)).expect("written");
+    // Of 4 and of 5, on the scale of 5.
+    for part in [
+        "<i class=\"fill c0\" style=\"width:20.000%\" title=\"user: 25.0 %\">",
+        "<i class=\"fill c1\" style=\"width:60.000%\" title=\"system: 60.0 %\">",
+        "<td class=\"number\">25.0 %</td><td class=\"number\">40.0 %</td>",
+        "&lt;host 1&gt;",
+    ] {
+        assert!(out.contains(part), "{part} is not in {out}");
+    }
+    for class in ["nothing", "less", "none"] {
+        assert!(!out.contains(class), "{out}");
+    }
+}
+
+#[test]
+fn a_map_has_arrows_with_tips() {
+    let mut out = String::new();
+    super::network::write(&mut out, &network()).expect("written");
+    assert_eq!(out.matches("class=\"node\"").count(), 2);
+    // None to a box that is not there.
+    assert_eq!(out.matches("class=\"arrow\"").count(), 3);
+    assert_eq!(out.matches("l-9,-4.5").count(), 1);
+    assert_eq!(out.matches("l9,-4.5").count(), 2);
+    assert!(out.contains("stroke-width=\"7.0\"><title>5 &amp; more</title>"));
+    assert!(out.contains("…</text>") && !out.contains("NaN"), "{out}");
+    super::network::write(&mut out, &Network::default()).expect("written");
 }
 
 #[test]

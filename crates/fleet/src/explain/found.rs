@@ -1,14 +1,8 @@
 //! What all that is said of requests rests on.
 
-use std::collections::BTreeMap;
-
-use luc_fleet_clocks::HostId;
 use luc_fleet_core::{Forest, Messages, Paths, Requests};
 
-use super::findings::{self, Finding};
 use super::ranking::{Ranking, Top};
-use super::request::{self, RequestReport};
-use crate::clocks::Home;
 use crate::error::FleetError;
 use crate::joined::Joined;
 
@@ -69,34 +63,5 @@ impl<'a> Found<'a> {
     /// [`FleetError::NoSuchRequest`].
     pub(super) fn top(&self, number: usize) -> Result<&Top, FleetError> {
         self.ranking.get(number)
-    }
-
-    /// Requests of many numbers.
-    ///
-    /// # Errors
-    /// [`FleetError::NoSuchRequest`].
-    pub(crate) fn reports(
-        &self,
-        numbers: impl IntoIterator<Item = usize>,
-    ) -> Result<Vec<RequestReport>, FleetError> {
-        let mut homes: BTreeMap<HostId, Home<'_>> = BTreeMap::new();
-        let mut reports = Vec::new();
-        for number in numbers {
-            let top = self.top(number)?;
-            let host = top.exchange.end.host;
-            let home = homes
-                .entry(host)
-                .or_insert_with(|| self.joined.clocks.at_home(host));
-            reports.push(request::report(self, home, top));
-        }
-        Ok(reports)
-    }
-
-    /// What the time of the request of a number went into, what takes the most first.
-    ///
-    /// # Errors
-    /// [`FleetError::NoSuchRequest`].
-    pub(crate) fn blame(&self, number: usize) -> Result<Vec<Finding>, FleetError> {
-        Ok(findings::of_one(self, self.top(number)?))
     }
 }

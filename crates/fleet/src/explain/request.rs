@@ -1,8 +1,8 @@
 //! One request: all calls that were made for it, and what its time went into.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use luc_fleet_clocks::Event;
+use luc_fleet_clocks::{Event, HostId};
 use luc_fleet_core::{Exchange, Side};
 use serde::Serialize;
 
@@ -11,6 +11,7 @@ use super::path::{self, PathPart};
 use super::ranking::{Ranked, Top};
 use super::requests::evidence;
 use crate::clocks::Home;
+use crate::error::FleetError;
 use crate::joined::Joined;
 
 /// A request.
@@ -82,7 +83,28 @@ impl Actor {
     }
 }
 
-pub(super) fn report(found: &Found<'_>, home: &Home<'_>, top: &Top) -> RequestReport {
+/// Requests of many numbers: 1 is the slowest.
+///
+/// # Errors
+/// [`FleetError::NoSuchRequest`].
+pub(crate) fn reports(
+    found: &Found<'_>,
+    numbers: impl IntoIterator<Item = usize>,
+) -> Result<Vec<RequestReport>, FleetError> {
+    let mut homes: BTreeMap<HostId, Home<'_>> = BTreeMap::new();
+    let mut reports = Vec::new();
+    for number in numbers {
+        let top = found.top(number)?;
+        let host = top.exchange.end.host;
+        let home = homes
+            .entry(host)
+            .or_insert_with(|| found.joined.clocks.at_home(host));
+        reports.push(report(found, home, top));
+    }
+    Ok(reports)
+}
+
+fn report(found: &Found<'_>, home: &Home<'_>, top: &Top) -> RequestReport {
     let (joined, requests) = (found.joined, &found.requests);
     let parents = &found.trees.parents;
     let mut tree = Tree {

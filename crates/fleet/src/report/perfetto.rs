@@ -18,6 +18,7 @@ use luc_fleet_clocks::{Event, HostId};
 use luc_report::perfetto::packets::{Kind, Machine, Packets};
 
 use crate::clocks::Home;
+use crate::explain::reports;
 use crate::report::{Report, ReportError};
 
 /// The name of the machine that is no host.
@@ -30,7 +31,7 @@ const ALL_HOSTS: &str = "all hosts";
 pub fn write(report: &Report<'_>, out: impl Write) -> Result<(), ReportError> {
     let found = &report.found;
     let number = report.chosen.request.or((found.tops() > 0).then_some(1));
-    let request = found.reports(number)?.pop();
+    let request = reports(found, number)?.pop();
     let hosts = &found.joined.hosts;
     let home = request.as_ref().and_then(|request| {
         let mut hosts = hosts.iter();

@@ -5,6 +5,7 @@ use luc_events::tables::{
     Asleep, BriefWait, ClockSample, Connection, Lost, Message, Packet, Task, Trace, Wait,
 };
 use luc_events::{Cause, ConnectionId, Pid, Tgid};
+use luc_fleet::report::{Chosen, Report, html, otlp, perfetto};
 use luc_fleet::text::Text;
 use luc_fleet::{Joined, Recorded, Wanted, Who, explain, fit, why};
 use proptest::collection::vec;
@@ -261,6 +262,17 @@ proptest! {
             }
             let rows = found.rows.as_ref().expect("they are wanted");
             prop_assert_eq!(rows.edges.len() as u64, found.messages.edges);
+            let report = Report::new(&joined, Chosen { request, slowest: 3 }).expect("found");
+            let mut page = Vec::new();
+            html::write(&report, &mut page).expect("written");
+            prop_assert!(!page.contains(&(ESCAPE as u8)));
+            let mut spans = Vec::new();
+            otlp::write(&report, &mut spans).expect("written");
+            serde_json::from_slice::<serde_json::Value>(&spans).expect("JSON");
+            let mut trace = Vec::new();
+            perfetto::write(&report, &mut trace).expect("written");
+            let trace = luc_testkit::perfetto::check(&trace);
+            prop_assert_eq!(trace.machines.len(), found.hosts.len() + 1);
         }
     }
 }

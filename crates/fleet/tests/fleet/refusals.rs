@@ -214,6 +214,67 @@ fn mistakes_of_the_command_line_are_one_line() {
 }
 
 #[test]
+fn reports_are_whole_files_or_none() {
+    let (folder, [a, b]) = two();
+    let (a, b) = (text(&a), text(&b));
+    let path = |name: &str| folder.path().join(name);
+    let (page, trace, spans) = (path("page.html"), path("all.pftrace"), path("spans.json"));
+    let names = || {
+        let entries = fs::read_dir(folder.path()).expect("listed");
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.expect("an entry").file_name().display().to_string())
+            .collect();
+        names.sort();
+        names
+    };
+    fs::create_dir(path("folder")).expect("made");
+    for (words, part) in [
+        (&["report", a, b][..], "--html <FILE>"),
+        (
+            &["report", a, b, "--html", text(&path("folder"))],
+            "not a regular file",
+        ),
+        (
+            &["report", a, b, "--otlp", text(&path("none/x"))],
+            "cannot be written",
+        ),
+        (
+            &["report", a, b, "--html", text(&page), "--otlp", text(&page)],
+            "two formats cannot go to one file",
+        ),
+        (
+            &["report", a, b, "--html", text(&page), "--request", "9"],
+            "there is no request 9",
+        ),
+    ] {
+        let line = refusal(words);
+        assert!(line.contains(part), "{line}");
+        assert_eq!(names(), ["a", "b", "folder"]);
+    }
+    fs::write(&page, "old").expect("written");
+    let output = fleet(&[
+        "report",
+        "--html",
+        text(&page),
+        "--perfetto",
+        text(&trace),
+        "--otlp",
+        text(&spans),
+        a,
+        b,
+    ]);
+    let said = String::from_utf8(output.stderr).expect("text");
+    assert!(output.status.success(), "{said}");
+    assert_eq!(said.lines().count(), 3, "{said}");
+    let files = ["a", "all.pftrace", "b", "folder", "page.html", "spans.json"];
+    assert_eq!(names(), files);
+    let shown = fs::read_to_string(&page).expect("readable");
+    assert!(shown.contains("Request 1: 4 ms of oned on one"), "{shown}");
+    let piped = fleet(&["report", "--otlp", "-", "--request", "1", a, b]);
+    assert_eq!(piped.stdout, fs::read(&spans).expect("readable"));
+}
+
+#[test]
 fn clocks_that_cannot_be_are_refused() {
     let (folder, [a, _]) = two();
     let few = |name: &str, change: fn(&mut Recorded)| {

@@ -4,7 +4,7 @@ use luc_graphs::{Bar, Bars, Entry, Estimate, Graph, Lane, Section, Span, Spans, 
 use luc_units::figures::{Share, Time};
 
 use crate::error::FleetError;
-use crate::explain::{Actor, Call, Found, PathPart, RequestReport};
+use crate::explain::{Actor, Call, Finding, Found, PathPart, RequestReport, of_one};
 use crate::text::request::what;
 use crate::text::style::{signed, time};
 
@@ -201,9 +201,9 @@ fn class(part: &PathPart) -> usize {
 
 /// Whose time it is.
 fn blame(found: &Found<'_>, report: &RequestReport) -> Result<Bars, FleetError> {
-    let findings = found.blame(report.request.number)?;
+    let findings = of_one(found, report.request.number)?;
     let shown = findings.iter().take(FINDINGS);
-    let bar = |one: &crate::explain::Finding| Bar {
+    let bar = |one: &Finding| Bar {
         name: one.text.clone(),
         figure: Some(Estimate {
             value: one.share * 100.0,

@@ -98,23 +98,30 @@ fn slowest(all: &Explanation) -> Option<Graph> {
     })
 }
 
+/// What a host's part is of the slowest and of the usual requests, ns.
+#[derive(Debug, Clone, Copy, Default)]
+struct Part {
+    slow_ns: u64,
+    usual_ns: u64,
+}
+
 /// What a slow request and a usual one are made of, by host and part.
 fn against(found: &Findings) -> Graph {
-    let mut sums: BTreeMap<(&str, &str), (u64, u64)> = BTreeMap::new();
+    let mut sums: BTreeMap<(&str, &str), Part> = BTreeMap::new();
     for one in &found.findings {
-        let (slow_ns, usual_ns) = sums.entry((&one.who.host, one.kind)).or_default();
-        *slow_ns = slow_ns.saturating_add(one.time_ns);
-        *usual_ns = usual_ns.saturating_add(one.usual_time_ns);
+        let part = sums.entry((&one.who.host, one.kind)).or_default();
+        part.slow_ns = part.slow_ns.saturating_add(one.time_ns);
+        part.usual_ns = part.usual_ns.saturating_add(one.usual_time_ns);
     }
-    let mut sums: Vec<((&str, &str), (u64, u64))> = sums.into_iter().collect();
-    sums.sort_by_key(|(_, (slow_ns, _))| std::cmp::Reverse(*slow_ns));
+    let mut sums: Vec<((&str, &str), Part)> = sums.into_iter().collect();
+    sums.sort_by_key(|(_, part)| std::cmp::Reverse(part.slow_ns));
     // The last class is all the rest, of the usual ones also what no slow one has.
     sums.truncate(MOST_SERIES - 1);
     let mean = |sum_ns: u64, requests: u64| sum_ns as f64 / requests.max(1) as f64;
-    let row = |name: &str, group: Group, pick: fn(&(u64, u64)) -> u64| {
-        let known_ns = sums.iter().map(|(_, times)| pick(times));
+    let row = |name: &str, group: Group, pick: fn(&Part) -> u64| {
+        let known_ns = sums.iter().map(|(_, part)| pick(part));
         let rest_ns = known_ns.fold(group.time_ns, u64::saturating_sub);
-        let parts = sums.iter().map(|(_, times)| pick(times)).chain([rest_ns]);
+        let parts = sums.iter().map(|(_, part)| pick(part)).chain([rest_ns]);
         Stack {
             name: format!("{} {name}", group.requests),
             note: Time::from(group.mean_ns()).to_string(),
@@ -131,8 +138,8 @@ fn against(found: &Findings) -> Graph {
         classes: classes.chain(["everything else".to_owned()]).collect(),
         is_of_one_scale: true,
         rows: vec![
-            row("slowest", found.slowest, |times| times.0),
-            row("usual", found.usual, |times| times.1),
+            row("slowest", found.slowest, |part| part.slow_ns),
+            row("usual", found.usual, |part| part.usual_ns),
         ],
     })
 }

@@ -76,26 +76,28 @@ pub(super) struct Attribute {
 
 /// `AnyValue`
 #[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
 enum Value {
-    StringValue(String),
-    BoolValue(bool),
+    #[serde(rename = "stringValue")]
+    Text(String),
+    #[serde(rename = "boolValue")]
+    Flag(bool),
     /// 64 bits, as text.
-    IntValue(String),
+    #[serde(rename = "intValue")]
+    Number(String),
 }
 
 impl Attribute {
     pub(super) fn text(key: &'static str, text: impl Into<String>) -> Self {
         Self {
             key,
-            value: Value::StringValue(text.into()),
+            value: Value::Text(text.into()),
         }
     }
 
     pub(super) fn flag(key: &'static str, value: bool) -> Self {
         Self {
             key,
-            value: Value::BoolValue(value),
+            value: Value::Flag(value),
         }
     }
 
@@ -104,7 +106,7 @@ impl Attribute {
         let number = i64::try_from(number).unwrap_or(i64::MAX);
         Self {
             key,
-            value: Value::IntValue(number.to_string()),
+            value: Value::Number(number.to_string()),
         }
     }
 }
