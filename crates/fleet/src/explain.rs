@@ -23,6 +23,7 @@ use crate::fit::{PairReport, Unrelated, contradiction, pairs, unrelated};
 use crate::joined::{HostSummary, Joined};
 use crate::map::LeftOut;
 pub use connections::{ConnectionsReport, Paired, UnpairedEnd};
+pub(crate) use finding::services;
 pub use finding::{Finding, Party, Waiter};
 pub(crate) use findings::of_one;
 pub use findings::{Findings, Group};

@@ -50,20 +50,27 @@ pub(super) fn write(out: &mut String, bars: &Bars) -> fmt::Result {
         };
         let percent = |value: f64| (value / most * 100.0).clamp(0.0, 100.0);
         let (low, high) = figure.bounds();
-        writeln!(
+        write!(
             out,
             "</th><td class=\"number\">{}</td><td class=\"wide\" aria-hidden=\"true\"><div class=\"ruler\">\
-             <i{} style=\"width:{:.2}%\"></i><b style=\"left:{:.2}%;width:{:.2}%\"></b></div></td></tr>",
+             <i{} style=\"width:{:.2}%\"></i>",
             figure.words(),
             if figure.value > most {
                 " class=\"cut\""
             } else {
                 ""
             },
-            percent(figure.value),
-            percent(low),
-            percent(high) - percent(low)
+            percent(figure.value)
         )?;
+        if figure.interval.is_some() {
+            write!(
+                out,
+                "<b style=\"left:{:.2}%;width:{:.2}%\"></b>",
+                percent(low),
+                percent(high) - percent(low)
+            )?;
+        }
+        writeln!(out, "</div></td></tr>")?;
     }
     let end = if is_long { "</details>" } else { "" };
     writeln!(out, "</tbody></table></div>{end}")

@@ -109,7 +109,7 @@ fn most<T: Copy>(times_ns: &BTreeMap<T, u64>) -> Option<T> {
 }
 
 /// Where each process answers most requests.
-pub(super) fn services(
+pub(crate) fn services(
     joined: &Joined,
     requests: &Requests,
 ) -> BTreeMap<(HostId, u32), SocketAddr> {

@@ -1,19 +1,19 @@
 //! Who calls whom: processes, and the requests between them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use luc_fleet_clocks::HostId;
 use luc_fleet_core::{EndId, Exchange};
 use luc_stats::quantile;
 
-use crate::explain::Found;
+use crate::explain::{Found, services};
 
 /// A place that asks or answers.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place {
-    /// Processes of one name on a host.
-    Process(HostId, String),
+    /// Processes of one name on a host that answer most requests at one address, or none.
+    Process(HostId, String, Option<SocketAddr>),
     /// Who is at an address, and in no trace.
     At(SocketAddr),
     /// Clients that are in no trace.
@@ -45,14 +45,17 @@ impl Calls {
 
 /// All requests by who asked and who answered.
 pub(crate) fn calls(found: &Found<'_>) -> BTreeMap<(Place, Place), Calls> {
-    let mut names: HashMap<(HostId, u32), String> = HashMap::new();
+    let services = services(found.joined, &found.requests);
+    let mut places: BTreeMap<(HostId, u32), Place> = BTreeMap::new();
     let mut process = |exchange: &Exchange| {
         let asked = &exchange.asked;
-        let name = names.entry((asked.host, asked.process)).or_insert_with(|| {
-            let host = found.joined.host(asked.host);
-            host.process_name(asked.process, asked.at_ns)
+        let id = (asked.host, asked.process);
+        let place = places.entry(id).or_insert_with(|| {
+            let name = found.joined.host(asked.host);
+            let name = name.process_name(asked.process, asked.at_ns);
+            Place::Process(asked.host, name, services.get(&id).copied())
         });
-        Place::Process(asked.host, name.clone())
+        place.clone()
     };
     let remote = |end: EndId| found.joined.ends.get(&end).map(|end| end.remote);
     let requests = &found.requests;

@@ -19,8 +19,8 @@ pub(super) fn section(found: &Found<'_>, all: &Explanation) -> Section {
     arrows.sort_by_key(|(_, calls)| std::cmp::Reverse(calls.requests));
     let more = arrows.len().saturating_sub(ARROWS);
     arrows.truncate(ARROWS);
-    let text = "Processes of one name on a host are one box; arrows go from who asks to who answers. A time is as long as \
-                the client waited, where it is in a trace.";
+    let text = "Processes of one name that answer at one address are one box; arrows go from who asks to who answers. A time \
+                is as long as the client waited, where it is in a trace.";
     let mut graphs = Vec::new();
     if !arrows.is_empty() {
         graphs.push(Graph::Network(network(found, &arrows)));
@@ -65,7 +65,7 @@ fn network(found: &Found<'_>, arrows: &[((Place, Place), Calls)]) -> Network {
             title: format!("{name}, {host}"),
             lines,
             class: match place {
-                Place::Process(host, _) => host.0 as usize % (MOST_SERIES - 1),
+                Place::Process(host, ..) => host.0 as usize % (MOST_SERIES - 1),
                 Place::At(_) | Place::Outside => MOST_SERIES - 1,
             },
         }
@@ -96,7 +96,11 @@ fn network(found: &Found<'_>, arrows: &[((Place, Place), Calls)]) -> Network {
 /// The name of a place, and where it is.
 fn names(found: &Found<'_>, place: &Place) -> (String, String) {
     match place {
-        Place::Process(host, name) => (name.clone(), format!("on {}", found.joined.name(*host))),
+        Place::Process(host, name, service) => {
+            let host = found.joined.name(*host);
+            let at = service.map_or_else(String::new, |service| format!(", {service}"));
+            (name.clone(), format!("on {host}{at}"))
+        }
         Place::At(address) => (address.to_string(), "in no trace".to_owned()),
         Place::Outside => ("clients".to_owned(), "in no trace".to_owned()),
     }
@@ -106,7 +110,7 @@ fn names(found: &Found<'_>, place: &Place) -> (String, String) {
 fn rate(found: &Found<'_>, place: &Place, requests: u64) -> String {
     let hosts = found.joined.hosts.iter();
     let length_ns = match place {
-        Place::Process(host, _) => found.joined.host(*host).summary.length_ns,
+        Place::Process(host, ..) => found.joined.host(*host).summary.length_ns,
         _ => hosts.map(|host| host.summary.length_ns).max().unwrap_or(0),
     };
     if length_ns == 0 {
