@@ -16,12 +16,12 @@ struct connection {
 	/* 0: not established yet, or being set up on another processor. */
 	u32 id;
 	u32 claimed;
-	/* Its final row has been sent, at the end of the trace. */
-	u32 ended;
 	/* Index of the counters for packets. */
 	u32 peer;
 	/* The sequence number of offset 0, by direction. */
 	u32 base[FLOWS];
+	/* With `has_copied`: up to here it had been received from. */
+	u32 copied;
 	/* Up to where messages were sent and received. */
 	u64 message_end[FLOWS];
 	/* Up to where data was sent in packets, and acknowledged by them. */
@@ -34,10 +34,9 @@ struct connection {
 	u32 opener_process;
 	u8 side;
 	u8 sequences;
-	/* Its sequence numbers could not be told yet; up to here, it had been received from. */
+	/* Its sequence numbers could not be told yet when recording began. */
 	u8 has_copied;
-	u8 reserved;
-	u32 copied;
+	u8 reserved[5];
 	/* Kept, because a socket that is destroyed has no port any more. */
 	struct ends ends;
 };
@@ -281,8 +280,7 @@ static __always_inline void forget(struct sock *sk, struct tcp_sock *tcp,
 
 	if (!connection->closed_ns)
 		connection->closed_ns = bpf_ktime_get_ns();
-	if (!connection->ended)
-		send_connection(connection, tcp->total_retrans);
+	send_connection(connection, tcp->total_retrans);
 	/* A new connection may have the same ends already. */
 	inbound = bpf_map_lookup_elem(&inbounds, &connection->ends);
 	if (inbound && inbound->id == connection->id)

@@ -98,6 +98,13 @@ struct msghdr {
 	struct iov_iter msg_iter;
 };
 
+struct bpf_iter__bpf_sk_storage_map {
+	struct bpf_iter_meta *meta;
+	struct bpf_map *map;
+	struct sock *sk;
+	void *value;
+};
+
 struct sk_buff {
 	struct net_device *dev;
 	struct sock *sk;

@@ -65,6 +65,14 @@ int BPF_PROG(tcp_destroy_sock, struct sock *sk)
 	return 0;
 }
 
+/* NULL: the file is no socket. */
+static __always_inline struct sock *socket_of(struct file *file)
+{
+	struct socket *socket = bpf_sock_from_file(file);
+
+	return socket ? socket->sk : NULL;
+}
+
 /*
  * Connections that exist when recording begins. Through the files of all
  * processes, since an iterator over TCP sockets sees one network namespace only
@@ -77,17 +85,13 @@ int net_begin(struct bpf_iter__task_file *ctx)
 	struct task_struct *task = ctx->task;
 	struct file *file = ctx->file;
 	struct connection *connection;
-	struct socket *socket;
 	struct tcp_sock *tcp;
 	struct sock *sk;
 	u8 state;
 
 	if (!task || !file)
 		return 0;
-	socket = bpf_sock_from_file(file);
-	if (!socket)
-		return 0;
-	sk = socket->sk;
+	sk = socket_of(file);
 	if (!sk)
 		return 0;
 	tcp = bpf_skc_to_tcp_sock(sk);
@@ -122,34 +126,42 @@ int net_begin(struct bpf_iter__task_file *ctx)
 	return 0;
 }
 
-/* Connections that are still there when it ends. */
+/* Which files are connections when recording ends. */
 SEC("iter/task_file")
-int net_end(struct bpf_iter__task_file *ctx)
+int files_end(struct bpf_iter__task_file *ctx)
 {
 	struct task_struct *task = ctx->task;
 	struct file *file = ctx->file;
 	struct connection *connection;
-	struct socket *socket;
-	struct tcp_sock *tcp;
 	struct sock *sk;
 
 	if (!task || !file)
 		return 0;
-	socket = bpf_sock_from_file(file);
-	if (!socket)
-		return 0;
-	sk = socket->sk;
+	sk = socket_of(file);
 	if (!sk)
 		return 0;
-	tcp = bpf_skc_to_tcp_sock(sk);
-	if (!tcp)
-		return 0;
 	connection = bpf_sk_storage_get(&connections, sk, NULL, 0);
-	if (!connection || !connection->id)
+	if (connection && connection->id)
+		note_descriptor(task, ctx->fd, connection->id, true);
+	return 0;
+}
+
+/*
+ * Connections that are still there when recording ends. Not through files: a
+ * socket lives on without one until the other end has acknowledged its FIN, and
+ * before it is accepted.
+ */
+SEC("iter/bpf_sk_storage_map")
+int net_end(struct bpf_iter__bpf_sk_storage_map *ctx)
+{
+	struct connection *connection = ctx->value;
+	struct sock *sk = ctx->sk;
+	struct tcp_sock *tcp;
+
+	if (!connection || !sk || !connection->id)
 		return 0;
-	note_descriptor(task, ctx->fd, connection->id, true);
-	/* Several processes may have it open. */
-	if (!__sync_val_compare_and_swap(&connection->ended, 0, 1))
+	tcp = bpf_skc_to_tcp_sock(sk);
+	if (tcp)
 		send_connection(connection, tcp->total_retrans);
 	return 0;
 }

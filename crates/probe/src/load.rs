@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io::Read as _;
+use std::os::fd::AsFd as _;
 use std::thread;
 use std::time::Duration;
 
@@ -23,15 +24,18 @@ const END: &str = "end";
 
 /// The iterator over all files that finds the connections that are open when recording begins.
 const NETWORK_BEGIN: &str = "net_begin";
-/// The same, which says how they are when it ends.
+/// The iterator over the map of this name that says how connections are when recording ends.
 const NETWORK_END: &str = "net_end";
+const CONNECTIONS: &str = "connections";
+/// The iterator over all files that finds which ones are connections then.
+const FILES_END: &str = "files_end";
 /// The iterators over threads that sleep, which run after those over files.
 const ASLEEP_BEGIN: &str = "asleep_begin";
 const ASLEEP_END: &str = "asleep_end";
 
 /// Maps of the programs that see the network, which are not made without them.
 const NETWORK_MAPS: [&str; 8] = [
-    "connections",
+    CONNECTIONS,
     "inbounds",
     "places",
     "talkers",
@@ -116,6 +120,7 @@ impl Programs {
                     && [
                         NETWORK_BEGIN,
                         NETWORK_END,
+                        FILES_END,
                         ASLEEP_BEGIN,
                         ASLEEP_END,
                         HAND_OVER,
@@ -271,6 +276,7 @@ impl Programs {
         self.visit(END)?;
         if self.network {
             self.visit(NETWORK_END)?;
+            self.visit(FILES_END)?;
             self.visit(ASLEEP_END)?;
         }
         Ok(())
@@ -316,17 +322,27 @@ impl Programs {
         Ok(records)
     }
 
-    /// Runs the iterator of this name, once for each thread or for each open file.
+    /// Runs the iterator of this name, once for each thread, open file or connection.
     fn visit(&self, name: &str) -> Result<(), ProbeError> {
-        let refused = || ProbeError::refused("going through all threads");
+        let what = match name {
+            NETWORK_END => "all connections",
+            NETWORK_BEGIN | FILES_END => "all open files",
+            _ => "all threads",
+        };
+        let refused = || ProbeError::refused(format!("going through {what}"));
         for program in self.object.progs_mut() {
             if program.name() == OsStr::new(name) {
-                let link = program.attach().map_err(refused())?;
+                let link = if name == NETWORK_END {
+                    program.attach_iter(self.map(CONNECTIONS)?.as_fd())
+                } else {
+                    program.attach()
+                }
+                .map_err(refused())?;
                 let mut iterator = Iter::new(&link).map_err(refused())?;
                 let mut output = Vec::new();
                 iterator
                     .read_to_end(&mut output)
-                    .map_err(ProbeError::system("go through", "all threads"))?;
+                    .map_err(ProbeError::system("go through", what))?;
             }
         }
         Ok(())

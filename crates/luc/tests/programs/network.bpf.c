@@ -40,6 +40,11 @@ SECTION("tc_lossy") int lossy(struct __sk_buff *packet)
 	return random_number() % 100 ? PASS : DROP;
 }
 
+SECTION("tc_lost") int lost(struct __sk_buff *packet)
+{
+	return DROP;
+}
+
 static inline __attribute__((always_inline)) int translate(struct __sk_buff *packet, u32 address_at,
 							   u32 from, u32 to, u32 port_at,
 							   u16 from_port, u16 to_port)

@@ -1,6 +1,7 @@
 /*
- * talk ADDRESS NAMESPACE: exchanges known bytes with itself, by all calls that
- * send. The server's end is at this address, in this network namespace.
+ * talk ADDRESS NAMESPACE COMMAND: exchanges known bytes with itself, by all
+ * calls that send. The server's end is at this address, in this network
+ * namespace. The client runs the command before it closes.
  *
  * The client sends MESSAGES requests, of 7, 14, 21, ... bytes, each answered by
  * 1, 3, 5, ... bytes; then one of LARGE bytes, answered by one byte.
@@ -84,8 +85,8 @@ int main(int count, char **words)
 	int own, other, listener, fd, i, status;
 	pid_t server;
 
-	if (count != 3 || !inet_aton(words[1], &to.sin_addr)) {
-		fprintf(stderr, "usage: talk ADDRESS NAMESPACE\n");
+	if (count != 4 || !inet_aton(words[1], &to.sin_addr)) {
+		fprintf(stderr, "usage: talk ADDRESS NAMESPACE COMMAND\n");
 		return 2;
 	}
 	own = open("/proc/self/ns/net", O_RDONLY);
@@ -116,6 +117,8 @@ int main(int count, char **words)
 	}
 	send_by(0, fd, LARGE);
 	receive(fd, 1, 0);
+	if (system(words[3]))
+		fail(words[3]);
 	close(fd);
 	return wait(&status) != server || status;
 }

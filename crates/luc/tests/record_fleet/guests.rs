@@ -20,7 +20,7 @@ ip netns add server || exit 1
 ip link add client type veth peer name server netns server || exit 1
 ip address add 10.77.0.1/24 dev client && ip link set client up || exit 1
 ip -n server address add 10.77.0.2/24 dev server && ip -n server link set server up || exit 1
-luc record --fleet --all --out /run/trace -- talk 10.77.0.2 /run/netns/server || exit 1
+luc record --fleet --all --out /run/trace -- talk 10.77.0.2 /run/netns/server 'ip link set client down' || exit 1
 cp /run/trace/* "$OUT"
 "#;
 
@@ -74,7 +74,11 @@ fn check(version: &str, missing: &[&str]) {
         "{:?}",
         recorded.asleep
     );
+    // The cable is cut before the client closes.
+    assert_eq!(client.closed_ns, 0, "{client:?}");
     for end in [client, server] {
+        let last = recorded.messages.iter().map(|row| row.at_ns).max();
+        assert!(Some(end.at_ns) > last, "has a last row: {end:?}");
         let sends = recorded.messages_of(end, Flow::Sent).len() as u64;
         assert_eq!(sends, MESSAGES + 1, "{text}");
     }

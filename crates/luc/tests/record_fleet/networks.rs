@@ -9,7 +9,7 @@ use luc_events::codes::Flow;
 use super::place::{Place, SERVER_IPV4};
 use super::programs::{self, Network};
 use super::recording::Recording;
-use super::talk::{Pair, some, totals};
+use super::talk::{Exchange, Pair, some, totals};
 use super::trace::Recorded;
 
 /// What a sender puts into the kernel at once is cut on its way, and joined.
@@ -57,32 +57,62 @@ fn large_messages_in_both_directions() {
     }
 }
 
+/// Loses one of a hundred packets between the two hosts, in both directions.
+fn lose_packets(place: &Place, network: &Network) {
+    for device in ["to_client", "to_server"] {
+        network.put(&place.between, device, "ingress", "lossy");
+    }
+    // Each of some thousand packets may be lost, and not a few large ones.
+    place.client.run("ip link set eth0 gso_max_segs 1");
+}
+
+/// So much that some of it is lost.
+fn much() -> Exchange {
+    vec![(4 << 20, 1), (100, 100_000)]
+}
+
 #[test]
 fn a_network_that_loses_packets() {
-    const BYTES: usize = 4 << 20;
     let Some(place) = Place::new() else {
         return;
     };
     let Some(network) = Network::new() else {
         return;
     };
-    for device in ["to_client", "to_server"] {
-        network.put(&place.between, device, "ingress", "lossy");
-    }
-    // Each of some thousand packets may be lost, and not a few large ones.
-    place.client.run("ip link set eth0 gso_max_segs 1");
-    let messages = vec![(BYTES, 1), (100, 100_000)];
-    let recording = Recording::start(&["--all"]);
-    let pair = Pair::new(&place, "0.0.0.0", SERVER_IPV4);
-    pair.exchange(&messages);
-    let recorded = Recorded::of(recording);
-    // Closed only now: where the end of a connection is lost, the socket lives on without a file, and is not found.
-    let port = pair.client_port();
-    drop(pair);
+    lose_packets(&place, &network);
+    let messages = much();
+    let (recorded, port) =
+        Recorded::of_exchange(&["--all"], &place, ["0.0.0.0", SERVER_IPV4], &messages);
     let ends = recorded.ends(place.client.inode(), place.server.inode(), port);
     assert!(ends.client.retransmits > 0, "{:?}", ends.client);
     recorded.check_messages(&ends, [0, 0], totals(&messages));
     assert!(recorded.check_packets(&ends) > 0);
+}
+
+/// A socket lives on without a file until its end of the stream, FIN, is acknowledged.
+#[test]
+fn a_connection_whose_end_is_lost() {
+    let Some(place) = Place::new() else {
+        return;
+    };
+    let Some(network) = Network::new() else {
+        return;
+    };
+    lose_packets(&place, &network);
+    let messages = much();
+    let recording = Recording::start(&["--all"]);
+    let pair = Pair::new(&place, "0.0.0.0", SERVER_IPV4);
+    pair.exchange(&messages);
+    let port = pair.client_port();
+    network.put(&place.between, "to_client", "ingress", "lost");
+    drop(pair);
+    let recorded = Recorded::of(recording);
+    // The sockets would try for a minute or two to tell each other, and keep their namespaces.
+    place.between.run("tc qdisc del dev to_client clsact");
+    let ends = recorded.ends(place.client.inode(), place.server.inode(), port);
+    assert_eq!(ends.client.closed_ns, 0, "{:?}", ends.client);
+    assert!(ends.client.retransmits > 0, "{:?}", ends.client);
+    recorded.check_messages(&ends, [0, 0], totals(&messages));
 }
 
 /// Addresses and ports are other ones at the two ends; the initial sequence numbers are not.
