@@ -9,7 +9,8 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use common::{LUC, refusal};
-use loop_device::{LoopDevice, Meanwhile, run};
+use loop_device::{LoopDevice, run};
+use luc_testkit::Meanwhile;
 
 /// `luc sweep` on `device` says one line with these words, and leaves no results; `overwrite` is given, so that nothing
 /// but its use protects it.

@@ -7,9 +7,12 @@
 pub mod events;
 #[cfg(feature = "json")]
 pub mod json;
+mod meanwhile;
 pub mod perfetto;
 #[cfg(feature = "vm")]
 pub mod vm;
+
+pub use meanwhile::Meanwhile;
 
 use std::fmt::Display;
 use std::fs::OpenOptions;

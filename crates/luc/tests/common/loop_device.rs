@@ -3,20 +3,19 @@
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader};
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
-use super::common::is_root;
+use luc_testkit::Meanwhile;
 use tempfile::TempDir;
 
-/// On a file in a folder of its own, both of which go with this process, however that ends.
+use super::common::is_root;
+
+/// On a file in a folder of its own.
 pub(crate) struct LoopDevice {
-    pub(crate) folder: TempDir,
     pub(crate) path: PathBuf,
-    /// The device is detached when the last one closes it.
-    _open: File,
+    _attached: Meanwhile,
+    pub(crate) folder: TempDir,
 }
 
 /// What a program prints, which has to succeed.
@@ -44,16 +43,11 @@ impl LoopDevice {
         let image = folder.path().join("image");
         let file = File::create(&image).expect("made");
         file.set_len(size_mib << 20).expect("sized");
-        let image = image.display().to_string();
-        let arguments = ["--find", "--show", "--partscan", &image];
-        let path = PathBuf::from(run("losetup", &arguments));
-        let open = File::open(&path).expect("opened");
-        // While it is open this only says that it goes with its last user.
-        run("losetup", &["--detach", &path.display().to_string()]);
+        let attached = Meanwhile::loop_device(&image, "--partscan");
         Some(Self {
+            path: PathBuf::from(&attached.message),
+            _attached: attached,
             folder,
-            path,
-            _open: open,
         })
     }
 
@@ -100,48 +94,6 @@ impl LoopDevice {
             format!("{}p{number}", self.name())
         };
         (1..=count).map(add).collect()
-    }
-}
-
-/// Something that is so until this is dropped, or this process ends, however it does.
-pub(crate) struct Meanwhile {
-    shell: Child,
-    /// The line that it said.
-    pub(crate) message: String,
-}
-
-impl Meanwhile {
-    /// Runs the shell's words `begin`, which say one line; at last `end`. Both have `arguments` as `$1` and on.
-    pub(crate) fn new(begin: &str, end: &str, arguments: &[&str]) -> Self {
-        Self::under(&[], begin, end, arguments)
-    }
-
-    /// The same, where the program `wrapper` runs the shell.
-    pub(crate) fn under(wrapper: &[&str], begin: &str, end: &str, arguments: &[&str]) -> Self {
-        let script = format!("{begin} || exit 1; read -r _; {end}");
-        let words = [wrapper, &["sh", "-c", &script, "sh"], arguments].concat();
-        let mut shell = Command::new(words[0])
-            .args(&words[1..])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .process_group(0)
-            .spawn()
-            .expect("a shell starts");
-        let mut message = String::new();
-        let pipe = shell.stdout.as_mut().expect("a pipe");
-        BufReader::new(pipe).read_line(&mut message).expect("read");
-        let message = message.trim_end().to_owned();
-        Self { shell, message }
-    }
-}
-
-impl Drop for Meanwhile {
-    fn drop(&mut self) {
-        // The end of its input is the shell's sign.
-        drop(self.shell.stdin.take());
-        let ended = self.shell.wait();
-        let is_fine = ended.is_ok_and(|status| status.success());
-        assert!(is_fine || self.message.is_empty() || std::thread::panicking());
     }
 }
 

@@ -5,8 +5,7 @@ mod guests;
 mod locks;
 mod place;
 
-use std::fs::{self, OpenOptions};
-use std::path::Path;
+use std::fs::{self, File, OpenOptions};
 use std::thread;
 
 use luc_events::Dev;
@@ -245,8 +244,8 @@ fn nothing_stays_outstanding_under_load() {
         return;
     };
     let below = place.disk.mount();
-    let image = below.file("image");
-    let other = Disk::on(Path::new(&image), 32);
+    let image = File::create(below.file("image")).unwrap();
+    let other = Disk::on(&image, 32);
     let above = place.contention.watch_disk(other.dev).unwrap();
     let (first, second) = (place.cgroup(), place.cgroup());
     let tasks =

@@ -1,8 +1,8 @@
-//! A disk and cgroups to test with. All of it goes when it is dropped, also when a test fails.
+//! A disk and cgroups to test with. All of it goes when it is dropped, and when this process ends, however it does.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -12,7 +12,11 @@ use std::{process, thread};
 
 use luc_events::Dev;
 use luc_probe::contention::{Contention, DiskSlot, TaskSlot, TaskSums};
-use tempfile::TempDir;
+use luc_testkit::Meanwhile;
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_string, fsmount,
+    fsopen,
+};
 
 /// What a program prints, which has to succeed.
 pub(crate) fn run(program: &str, arguments: &[&str]) -> String {
@@ -36,46 +40,37 @@ pub(crate) fn thread_id() -> u32 {
         .cast_unsigned()
 }
 
+/// The path of what this process has open, for other programs.
+fn path_of(open: impl AsFd) -> PathBuf {
+    let number = open.as_fd().as_raw_fd();
+    PathBuf::from(format!("/proc/{}/fd/{number}", process::id()))
+}
+
 /// A loop device on a sparse file.
 #[derive(Debug)]
 pub(crate) struct Disk {
     pub(crate) path: PathBuf,
     pub(crate) dev: Dev,
-    /// For its file, or what is mounted.
-    folder: TempDir,
-    /// The device is detached when the last one closes it.
-    _open: File,
+    _attached: Meanwhile,
 }
 
 impl Disk {
+    /// On a file without a name.
     fn new(size_mib: u64) -> Self {
-        let folder = TempDir::new().expect("a folder");
-        let image = folder.path().join("image");
-        Self::made(folder, &image, size_mib)
+        Self::on(&tempfile::tempfile().expect("a file"), size_mib)
     }
 
-    /// On a new file of this name.
-    pub(crate) fn on(image: &Path, size_mib: u64) -> Self {
-        Self::made(TempDir::new().expect("a folder"), image, size_mib)
-    }
-
-    fn made(folder: TempDir, image: &Path, size_mib: u64) -> Self {
-        let file = File::create(image).expect("made");
+    /// On an empty file.
+    pub(crate) fn on(file: &File, size_mib: u64) -> Self {
         file.set_len(size_mib << 20).expect("sized");
-        let path = PathBuf::from(run(
-            "losetup",
-            &["--find", "--show", &image.display().to_string()],
-        ));
-        let open = File::open(&path).expect("opened");
-        // While it is open this only says that it goes with its last user.
-        run("losetup", &["--detach", &path.display().to_string()]);
-        let number = rustix::fs::fstat(&open).expect("a device").st_rdev;
+        let attached = Meanwhile::loop_device(&path_of(file), "");
+        let path = PathBuf::from(&attached.message);
+        let number = fs::metadata(&path).expect("a device").rdev();
         let dev = Dev::new(rustix::fs::major(number), rustix::fs::minor(number));
         Self {
             path,
             dev,
-            folder,
-            _open: open,
+            _attached: attached,
         }
     }
 
@@ -83,11 +78,15 @@ impl Disk {
     pub(crate) fn mount(&self) -> Mount {
         let device = self.path.display().to_string();
         run("mke2fs", &["-q", "-F", "-t", "ext4", &device]);
-        let path = self.folder.path().join("mounted");
-        fs::create_dir_all(&path).expect("made");
-        let place = path.display().to_string();
-        run("mount", &["-t", "ext4", &device, &place]);
-        Mount { path }
+        let context = fsopen("ext4", FsOpenFlags::FSOPEN_CLOEXEC).expect("ext4");
+        fsconfig_set_string(&context, "source", &device).expect("set");
+        fsconfig_create(&context).expect("a file system");
+        let flags = FsMountFlags::FSMOUNT_CLOEXEC;
+        let root = fsmount(&context, flags, MountAttrFlags::empty()).expect("mounted");
+        Mount {
+            path: path_of(&root),
+            _root: root,
+        }
     }
 
     /// Reads `count` blocks of 64 KiB past the page cache, from the block `first` on.
@@ -110,9 +109,13 @@ impl Disk {
 pub(crate) const BLOCK: u64 = 64 << 10;
 
 /// A mounted file system.
+///
+/// It is mounted nowhere, so that nothing has to be unmounted: `umount` fails while anybody has a file of it or the
+/// device of a loop in it open, as a child does for a moment between fork and exec.
 #[derive(Debug)]
 pub(crate) struct Mount {
     pub(crate) path: PathBuf,
+    _root: OwnedFd,
 }
 
 impl Mount {
@@ -127,29 +130,31 @@ impl Mount {
     }
 }
 
-impl Drop for Mount {
-    fn drop(&mut self) {
-        let place = self.path.display().to_string();
-        // Whoever fails is not to fail again.
-        let _ = Command::new("umount").arg(place).status();
-    }
-}
-
 /// A cgroup of version 2.
 #[derive(Debug)]
 pub(crate) struct Cgroup {
     path: PathBuf,
     pub(crate) id: u64,
+    _made: Meanwhile,
 }
+
+/// A process that has ended is gone from its cgroup a moment later.
+const REMOVE: &str =
+    "for _ in $(seq 1000); do rmdir \"$1\" && exit; sleep 0.01; done 2>/dev/null; exit 1";
 
 impl Cgroup {
     pub(crate) fn new(parent: &Path) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = parent.join(format!("luc-probe-test-{}-{number}", process::id()));
-        fs::create_dir(&path).expect("a cgroup");
+        let name = path.display().to_string();
+        let made = Meanwhile::new("mkdir \"$1\" && echo made", REMOVE, &[&name]);
         let id = fs::metadata(&path).expect("a cgroup").ino();
-        Self { path, id }
+        Self {
+            path,
+            id,
+            _made: made,
+        }
     }
 
     pub(crate) fn below(&self) -> Self {
@@ -177,18 +182,6 @@ impl Cgroup {
             .expect("a shell");
         let pipe = child.stdin.take().expect("a pipe");
         (child, File::from(OwnedFd::from(pipe)))
-    }
-}
-
-impl Drop for Cgroup {
-    fn drop(&mut self) {
-        // A process that has ended is gone from it a moment later.
-        for _ in 0..1000 {
-            if fs::remove_dir(&self.path).is_ok() {
-                return;
-            }
-            thread::sleep(Duration::from_millis(2));
-        }
     }
 }
 
