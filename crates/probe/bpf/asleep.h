@@ -109,16 +109,10 @@ static __always_inline void begin_wait(struct task_struct *task, struct hot *hot
 
 	if (hot->off_clock)
 		return;
+	clear_wait(task, hot);
 	hot->off_ns = now;
-	hot->woken_ns = 0;
-	hot->waker = 0;
-	hot->stack = 0;
-	hot->off_transaction = 0;
-	hot->off_dev = 0;
 	hot->off_state = state;
 	hot->off_brief = brief;
-	if (has_scheduler_clock())
-		hot->run_delay_ns = task->sched_info.run_delay;
 	/* Unless it has left a processor meanwhile. */
 	__sync_val_compare_and_swap(&hot->off_clock, 0, clock);
 }

@@ -115,13 +115,9 @@ static __always_inline bool sleeps_uninterruptibly(u32 state)
 	return state & TASK_UNINTERRUPTIBLE && !(state & TASK_NOLOAD);
 }
 
-static __always_inline void leave(void *ctx, struct task_struct *task, struct hot *hot,
-				  bool preempted, u64 clock)
+/* What the thread's last wait left. */
+static __always_inline void clear_wait(struct task_struct *task, struct hot *hot)
 {
-	u32 state = preempted ? 0 : task->__state;
-	u32 brief;
-
-	hot->off_clock = clock;
 	if (has_scheduler_clock())
 		hot->run_delay_ns = task->sched_info.run_delay;
 	hot->off_ns = 0;
@@ -131,6 +127,16 @@ static __always_inline void leave(void *ctx, struct task_struct *task, struct ho
 	hot->off_transaction = 0;
 	hot->off_dev = 0;
 	hot->off_brief = BRIEF_OTHER;
+}
+
+static __always_inline void leave(void *ctx, struct task_struct *task, struct hot *hot,
+				  bool preempted, u64 clock)
+{
+	u32 state = preempted ? 0 : task->__state;
+	u32 brief;
+
+	hot->off_clock = clock;
+	clear_wait(task, hot);
 	if (!state) {
 		hot->off_state = WAIT_PREEMPTED;
 		hot->off_brief = BRIEF_PREEMPTED;

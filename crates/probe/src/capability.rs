@@ -124,13 +124,13 @@ impl Capability {
     }
 }
 
-/// Whether this process has the capabilities that tracing programs need.
 /// Whether this is a user namespace within another one: its root's capabilities load no BPF programs.
 fn is_in_user_namespace() -> bool {
     let everybody = ["0", "0", "4294967295"];
     fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| map.split_whitespace().ne(everybody))
 }
 
+/// Whether this process has the capabilities that tracing programs need.
 fn privileged() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let effective = status
