@@ -63,6 +63,8 @@ events!(
     Request,
     Data,
     Task,
+    ThreadStart,
+    Program,
     FileSystem,
     Stack,
     Lost,

@@ -43,8 +43,9 @@ pub use reader::{Reader, Rows};
 pub use writer::Writer;
 
 /// The version of the vocabulary: the tables, their columns and their meaning. It grows with each change. Version 2
-/// added the tables `connection`, `message`, `packet` and `clock_sample`, version 3 `asleep`.
-pub const SCHEMA_VERSION: u32 = 3;
+/// added the tables `connection`, `message`, `packet` and `clock_sample`, version 3 `asleep`, version 4 `thread_start` and
+/// `program`.
+pub const SCHEMA_VERSION: u32 = 4;
 
 /// The oldest version that is read. Versions from here on only added tables, and a table without files has no rows, so
 /// their traces mean the same to this version. A change of a table's columns or of their meaning raises this, too.

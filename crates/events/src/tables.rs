@@ -12,7 +12,7 @@ pub use block::{Data, Request};
 pub use frame::{FileSystem, Lost, Stack, Summary, Trace};
 pub use journal::{Commit, Handle, Sync};
 pub use net::{ClockSample, Connection, Message, Packet};
-pub use thread::{Asleep, BriefWait, Call, NO_CALL, Task, Wait};
+pub use thread::{Asleep, BriefWait, Call, NO_CALL, Program, Task, ThreadStart, Wait};
 
 /// Defines a table: a struct, its name, and the column by which its rows are sorted.
 macro_rules! table {

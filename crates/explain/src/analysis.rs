@@ -83,8 +83,10 @@ impl<'a> Analysis<'a> {
             Event::FileSystem(row) => self.file_system(&row),
             Event::Lost(row) => self.lost(&row),
             Event::Summary(row) => self.summary(&row),
-            // What the network carried, and who slept before the trace, is a matter of several hosts.
+            // What the network carried, who slept before the trace, and what threads run is a matter of several hosts.
             Event::Asleep(_)
+            | Event::ThreadStart(_)
+            | Event::Program(_)
             | Event::Connection(_)
             | Event::Message(_)
             | Event::Packet(_)

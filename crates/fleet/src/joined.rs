@@ -8,6 +8,7 @@ use luc_fleet_core::{Connections, End, EndId, Thread};
 use luc_units::plain;
 use serde::Serialize;
 
+use crate::brand::Brands;
 use crate::clocks::Clocks;
 use crate::error::FleetError;
 use crate::map::{self, Rows};
@@ -41,6 +42,7 @@ pub(crate) struct Host {
     /// What its threads did with their time.
     pub(crate) times: Times,
     tasks: Tasks,
+    brands: Brands,
     waits: Waits,
     syncs: Syncs,
 }
@@ -132,21 +134,36 @@ impl Host {
             has_all_waits: waits::are_all_there(recorded),
             times: Times::new(recorded),
             tasks,
+            brands: Brands::new(&recorded.starts, &recorded.programs),
             waits: Waits::new(recorded),
             syncs: Syncs::new(recorded),
         }
     }
 
-    /// A thread's name; its id stands beside it.
+    /// A thread's name; its id stands beside it. One that has only its process' name has the function that it runs
+    /// beside it.
     pub(crate) fn thread_name(&self, thread: Thread) -> String {
-        let name = self.tasks.name(thread.id, thread.start_ns);
-        name.map_or_else(|| "thread".to_owned(), plain)
+        let Thread { id, start_ns } = thread;
+        let Some(name) = self.tasks.name(id, start_ns) else {
+            return "thread".to_owned();
+        };
+        let process = self.tasks.process(id, start_ns);
+        let of_process = process.and_then(|process| self.tasks.name(process, start_ns));
+        let is_its_own = of_process != Some(name);
+        match self.brands.routine(id, start_ns).filter(|_| !is_its_own) {
+            Some(routine) => format!("{} ({routine})", plain(name)),
+            None => plain(name),
+        }
     }
 
-    /// The name of a process as of a time: that of its first thread.
+    /// The name of a process as of a time: that of its first thread, and what it interprets.
     pub(crate) fn process_name(&self, process: u32, at_ns: u64) -> String {
         let name = self.tasks.name(process, at_ns).map(plain);
-        name.unwrap_or_else(|| format!("process {process}"))
+        let name = name.unwrap_or_else(|| format!("process {process}"));
+        match self.brands.script(process, at_ns) {
+            Some(script) => format!("{name} {script}"),
+            None => name,
+        }
     }
 
     /// Who threads are.

@@ -11,6 +11,7 @@
 //! - [`text`]: all of these for people. For programs they are serialized as they are.
 //! - [`report`]: requests as files for other programs.
 
+mod brand;
 mod clocks;
 pub mod counters;
 mod error;

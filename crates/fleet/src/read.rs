@@ -7,7 +7,8 @@ use luc_events::Inode;
 use luc_events::codes::Sequences;
 use luc_events::store::{Reader, StoreError};
 use luc_events::tables::{
-    Asleep, BriefWait, ClockSample, Connection, Lost, Message, Packet, Row, Sync, Task, Trace, Wait,
+    Asleep, BriefWait, ClockSample, Connection, Lost, Message, Packet, Program, Row, Sync, Task,
+    ThreadStart, Trace, Wait,
 };
 
 use crate::error::FleetError;
@@ -59,7 +60,11 @@ pub struct Recorded {
     pub lost: Vec<Lost>,
     /// Who threads are.
     pub tasks: Vec<Task>,
-    /// When they were not on a processor.
+    /// Which functions they run.
+    pub starts: Vec<ThreadStart>,
+    /// Which programs processes run.
+    pub programs: Vec<Program>,
+    /// When threads were not on a processor.
     pub waits: Vec<Wait>,
     /// The same, of what is too brief for a row.
     pub brief_waits: Vec<BriefWait>,
@@ -115,6 +120,8 @@ fn one(source: &Source, tables: Tables) -> Result<Recorded, FleetError> {
     recorded.lost = rows(&reader, &[])?;
     if tables == Tables::All {
         recorded.tasks = rows(&reader, &["cgroup"])?;
+        recorded.starts = rows(&reader, &["creator"])?;
+        recorded.programs = rows(&reader, &["path"])?;
         recorded.waits = rows(&reader, &["cgroup", "state", "stack", "dev", "transaction"])?;
         recorded.brief_waits = rows(&reader, &["cgroup"])?;
         recorded.asleep = rows(&reader, &["cgroup", "state", "stack", "argument"])?;

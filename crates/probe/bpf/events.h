@@ -240,8 +240,13 @@ struct record_task {
 	u64 user_ns;
 	u64 system_ns;
 	u64 runtime_ns;
+	/* Where its thread-local storage is (the thread pointer); 0: it has none. */
+	u64 thread_pointer;
+	/* The function that it runs, by its C library; 0: not known. */
+	u64 routine;
 	u32 parent;
-	u32 reserved;
+	/* The thread that has just made it; 0: it was there before. */
+	u32 creator;
 	char comm[LUC_COMM];
 };
 
@@ -408,6 +413,11 @@ struct luc_config {
 	u64 brief_ns;
 	u64 brief_flush_ns;
 	u64 slot_ns;
+	/*
+	 * Where the C library keeps the function that a thread runs, from its thread
+	 * pointer on; 0: not known.
+	 */
+	u64 routine_offset;
 	/* The kernel function that all system calls go through, on x86-64; 0: not known. */
 	u64 system_call;
 	u64 system_call_bytes;

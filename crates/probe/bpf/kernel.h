@@ -186,6 +186,18 @@ struct sched_info {
 	unsigned long long last_queued;
 };
 
+struct user_thread_pointer {
+	unsigned long tp_value;
+};
+
+/* `fsbase` is of x86, `uw` of arm64. */
+struct thread_struct {
+	unsigned long fsbase;
+	struct user_thread_pointer uw;
+};
+
+struct mm_struct;
+
 struct task_struct {
 	unsigned int __state;
 	unsigned int flags;
@@ -200,8 +212,10 @@ struct task_struct {
 	u64 stime;
 	u64 start_time;
 	char comm[16];
+	struct mm_struct *mm;
 	struct files_struct *files;
 	struct css_set *cgroups;
+	struct thread_struct thread;
 	unsigned int frozen : 1;
 };
 

@@ -19,7 +19,7 @@ int BPF_PROG(sched_process_fork, struct task_struct *parent, struct task_struct 
 		thread->in_tree = 1;
 	decide(child, thread);
 	if (thread->tracked)
-		introduce(child, thread);
+		send_task(child, thread, TASK_SEEN, parent);
 	return 0;
 }
 
@@ -40,7 +40,7 @@ int BPF_PROG(sched_process_exec, struct task_struct *task, int old_thread)
 	}
 	decide(task, thread);
 	if (thread->tracked || thread->seen)
-		send_task(task, thread, TASK_EXEC);
+		send_task(task, thread, TASK_EXEC, NULL);
 	return 0;
 }
 
@@ -56,7 +56,7 @@ int BPF_PROG(sched_process_exit, struct task_struct *task)
 	if (hot)
 		flush_brief(task, hot, bpf_ktime_get_ns());
 	if (thread->tracked || thread->seen)
-		send_task(task, thread, TASK_EXIT);
+		send_task(task, thread, TASK_EXIT, NULL);
 	untrack(task, thread);
 	return 0;
 }
@@ -118,7 +118,7 @@ int end(struct bpf_iter__task *ctx)
 	hot = hot_of(task);
 	if (hot)
 		flush_brief(task, hot, bpf_ktime_get_ns());
-	send_task(task, thread, TASK_SEEN);
+	send_task(task, thread, TASK_SEEN, NULL);
 	return 0;
 }
 

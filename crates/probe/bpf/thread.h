@@ -351,12 +351,46 @@ static __always_inline struct thread *current_thread(struct task_struct *task)
 	return thread;
 }
 
-static __always_inline void send_task(struct task_struct *task, struct thread *thread, u32 event)
+static __always_inline u64 thread_pointer_of(struct task_struct *task)
+{
+	if (bpf_core_field_exists(task->thread.fsbase))
+		return task->thread.fsbase;
+	if (bpf_core_field_exists(task->thread.uw))
+		return task->thread.uw.tp_value;
+	return 0;
+}
+
+/*
+ * The function that a new thread will run, while its creator, whose memory it
+ * shares, is the current thread: many a thread has ended before user space
+ * looks. Which processes have the C library of which this is true is told there.
+ */
+static __always_inline u64 routine_of(struct task_struct *task, struct task_struct *creator,
+				      u64 thread_pointer)
+{
+	u64 routine = 0;
+
+	if (config.routine_offset && thread_pointer && task->mm == creator->mm)
+		bpf_probe_read_user(&routine, sizeof(routine),
+				    (void *)(thread_pointer + config.routine_offset));
+	return routine;
+}
+
+/* `creator` has just made it, and is the current thread; NULL: it was there before. */
+static __always_inline void send_task(struct task_struct *task, struct thread *thread, u32 event,
+				      struct task_struct *creator)
 {
 	struct record_task *record = reserve(record_task, LOST_TASK);
 
 	if (!record)
 		return;
+	record->thread_pointer = thread_pointer_of(task);
+	record->routine = 0;
+	record->creator = 0;
+	if (creator) {
+		record->creator = creator->pid;
+		record->routine = routine_of(task, creator, record->thread_pointer);
+	}
 	record->kind = RECORD_TASK;
 	record->event = event;
 	record->thread = task->pid;
@@ -368,7 +402,6 @@ static __always_inline void send_task(struct task_struct *task, struct thread *t
 	record->system_ns = task->stime;
 	record->runtime_ns = task->se.sum_exec_runtime;
 	record->parent = task->real_parent->tgid;
-	record->reserved = 0;
 	bpf_core_read_str(record->comm, LUC_COMM, &task->comm);
 	submit(record);
 	thread->seen = 1;
@@ -378,7 +411,7 @@ static __always_inline void send_task(struct task_struct *task, struct thread *t
 static __always_inline void introduce(struct task_struct *task, struct thread *thread)
 {
 	if (!thread->seen)
-		send_task(task, thread, TASK_SEEN);
+		send_task(task, thread, TASK_SEEN, NULL);
 }
 
 /* The same of a recorded thread, without a look at its storage if that was done before. */

@@ -15,6 +15,7 @@ use crate::record::{
     self, DataKey, DataSum, HandleKey, HandleSum, LOST_PLACES, Plain, SummaryKey, SummarySum, kind,
 };
 use crate::stacks::Stacks;
+use crate::starts::Starts;
 use crate::sums::{self, Epoch, Summaries};
 use crate::{Outcome, ProbeError, Sink, asleep, decode, mounts};
 
@@ -41,8 +42,8 @@ pub(crate) struct Session {
     pub(crate) stacks: Stacks,
     pub(crate) trace: Trace,
     pub(crate) summary: bool,
-    /// Whether the clocks are sampled.
-    pub(crate) clocks: bool,
+    /// Whether the trace is to be put together with those of other hosts.
+    pub(crate) network: bool,
 }
 
 /// Records until `stop` is set, then ends the trace.
@@ -57,11 +58,13 @@ pub(crate) fn run(
         stacks,
         trace,
         summary,
-        clocks,
+        network,
     } = session;
     let output = RefCell::new(Output {
         sink,
         stacks,
+        starts: network.then(Starts::default),
+        new_tasks: Vec::new(),
         outcome: Outcome::default(),
         alike: ("", 0),
         failed: None,
@@ -94,7 +97,7 @@ pub(crate) fn run(
         activity: 0,
         last_active: Instant::now(),
     };
-    let mut sampler = clocks.then(Sampler::default);
+    let mut sampler = network.then(Sampler::default);
     if let Some(row) = sampler.as_mut().and_then(Sampler::sample_if_due) {
         output.borrow_mut().send(row)?;
     }
@@ -127,7 +130,7 @@ pub(crate) fn run(
     }
     state.look_at_losses(&programs, &output)?;
     state.look_at_mounts(&output)?;
-    if clocks {
+    if network {
         output.borrow_mut().send(clock_sample::read())?;
     }
     drop(ring);
@@ -148,13 +151,18 @@ fn consume(ring: &RingBuffer<'_>, output: &RefCell<Output>) -> Result<(), ProbeE
     if let Some(error) = output.borrow_mut().failed.take() {
         return Err(error);
     }
-    result.map_err(ProbeError::refused("reading its ring buffer"))
+    result.map_err(ProbeError::refused("reading its ring buffer"))?;
+    output.borrow_mut().send_starts()
 }
 
 /// Rows on their way out.
 struct Output {
     sink: Box<dyn Sink>,
     stacks: Stacks,
+    /// If what threads run is wanted.
+    starts: Option<Starts>,
+    /// Records of threads for it.
+    new_tasks: Vec<record::Task>,
     outcome: Outcome,
     /// The last rows of one table, which are not counted in the outcome yet: to find a table's place there for each row
     /// costs more than most of the rest.
@@ -209,7 +217,16 @@ impl Output {
             kind::REQUEST => {
                 self.send_if(record::Request::read(bytes).map(|raw| decode::request(&raw)))
             }
-            kind::TASK => self.send_if(record::Task::read(bytes).map(|raw| decode::task(&raw))),
+            kind::TASK => match record::Task::read(bytes) {
+                Some(raw) => {
+                    self.send(decode::task(&raw))?;
+                    if self.starts.is_some() {
+                        self.new_tasks.push(raw);
+                    }
+                    Ok(())
+                }
+                None => Ok(()),
+            },
             kind::CONNECTION => {
                 self.send_if(record::Connection::read(bytes).map(|raw| decode::connection(&raw)))
             }
@@ -243,6 +260,16 @@ impl Output {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Sends what the threads of the last records run. Apart from these: to read files takes a while.
+    fn send_starts(&mut self) -> Result<(), ProbeError> {
+        let Some(starts) = &mut self.starts else {
+            return Ok(());
+        };
+        let tasks = std::mem::take(&mut self.new_tasks);
+        let rows: Vec<Event> = tasks.iter().flat_map(|raw| starts.rows(raw)).collect();
+        rows.into_iter().try_for_each(|row| self.send(row))
     }
 
     fn send_if(&mut self, row: Option<impl Into<Event>>) -> Result<(), ProbeError> {

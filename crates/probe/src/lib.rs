@@ -9,7 +9,8 @@
 //! - a [`Sink`] takes the rows: [`StoreSink`] writes them into a trace, [`Forward`] hands them to another thread.
 //!
 //! With [`Options::network`] it sees TCP connections, messages and packets as well, `clock_sample` reads the clocks, and
-//! `asleep` says what threads wait for that slept before it began, and that still sleep when it ends.
+//! `asleep` says what threads wait for that slept before it began, and that still sleep when it ends, `starts` which
+//! functions threads run, by `elf`, and `program` which programs processes do.
 //!
 //! Beside it, [`contention`] adds up the use of disks by watched tasks, in memory that it maps.
 //!
@@ -22,6 +23,7 @@ mod clock_sample;
 pub mod contention;
 mod decode;
 mod drain;
+mod elf;
 mod error;
 mod filter;
 mod forward;
@@ -31,11 +33,13 @@ mod load;
 mod messages;
 mod mounts;
 mod outcome;
+mod program;
 mod record;
 mod recorder;
 mod signals;
 mod sink;
 mod stacks;
+mod starts;
 mod sums;
 mod symbols;
 mod syscalls;

@@ -32,6 +32,7 @@ pub(crate) mod kind {
 
 /// Values of [`Task::event`].
 pub(crate) mod task_event {
+    pub(crate) const EXEC: u32 = 1;
     pub(crate) const EXIT: u32 = 2;
 }
 
@@ -259,8 +260,10 @@ plain! {
         user_ns: u64,
         system_ns: u64,
         runtime_ns: u64,
+        thread_pointer: u64,
+        routine: u64,
         parent: u32,
-        reserved: u32,
+        creator: u32,
         comm: [u8; COMM],
     }
 
@@ -350,6 +353,7 @@ plain! {
         brief_ns: u64,
         brief_flush_ns: u64,
         slot_ns: u64,
+        routine_offset: u64,
         system_call: u64,
         system_call_bytes: u64,
         own_process: u32,
@@ -390,6 +394,7 @@ mod tests {
             ("RECORD_MESSAGE", kind::MESSAGE as usize),
             ("RECORD_PACKET", kind::PACKET as usize),
             ("RECORD_ASLEEP", kind::ASLEEP as usize),
+            ("TASK_EXEC", task_event::EXEC as usize),
             ("TASK_EXIT", task_event::EXIT as usize),
             ("CALL_SYNC", usize::from(call_class::SYNC)),
             ("CALL_OTHER", usize::from(call_class::OTHER)),

@@ -11,7 +11,7 @@ use crate::record::{COMM, Config, DEVICES, SYSCALLS};
 use crate::signals::spawn_without_signals;
 use crate::stacks::Stacks;
 use crate::symbols::Symbols;
-use crate::{Capability, Filter, Outcome, ProbeError, Sink, clock, drain, syscalls};
+use crate::{Capability, Filter, Outcome, ProbeError, Sink, clock, drain, starts, syscalls};
 
 /// Waits shorter than this are summed, if nothing says that they matter.
 const BRIEF_NS: u64 = 1_000_000;
@@ -121,7 +121,7 @@ impl Recorder {
             stacks,
             trace,
             summary: options.mode == Mode::Summary,
-            clocks: options.network,
+            network: options.network,
         };
         // None ends the recorder in the middle of a row.
         let thread =
@@ -174,6 +174,7 @@ fn config(
         brief_ns: BRIEF_NS,
         brief_flush_ns: BRIEF_FLUSH_NS,
         slot_ns: drain::SLOT_NS,
+        routine_offset: routine_offset(options.network),
         system_call: system_call.start,
         system_call_bytes: system_call.end - system_call.start,
         own_process: 0,
@@ -196,6 +197,14 @@ fn config(
     syscalls::fill(&mut config);
     options.filter.fill(&mut config)?;
     Ok(config)
+}
+
+/// Where this machine's C library keeps the function that a thread runs; 0: not known, or not wanted.
+fn routine_offset(wanted: bool) -> u64 {
+    wanted
+        .then(starts::own_routine_offset)
+        .flatten()
+        .unwrap_or_default()
 }
 
 /// Whether the scheduler counts how long threads wait for a processor (`sched_info_on`): some kernels do so only

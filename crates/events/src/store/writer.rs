@@ -16,7 +16,7 @@ use super::{FLUSH_INTERVAL, SEGMENT_ROWS, StoreError, merge, segment};
 use crate::Event;
 use crate::tables::{
     Asleep, BriefWait, Call, ClockSample, Commit, Connection, Data, FileSystem, Handle, Lost,
-    Message, Packet, Request, Row, Stack, Summary, Sync, Task, Trace, Wait,
+    Message, Packet, Program, Request, Row, Stack, Summary, Sync, Task, ThreadStart, Trace, Wait,
 };
 
 /// How many small files a table may have before they are merged.
@@ -305,6 +305,6 @@ macro_rules! tables {
 // `trace` comes last, so that a trace whose end is written down has all of its rows.
 tables! {
     sync: Sync, commit: Commit, handle: Handle, wait: Wait, brief_wait: BriefWait, asleep: Asleep, call: Call, request: Request, data: Data,
-    task: Task, file_system: FileSystem, stack: Stack, lost: Lost, summary: Summary, connection: Connection,
+    task: Task, thread_start: ThreadStart, program: Program, file_system: FileSystem, stack: Stack, lost: Lost, summary: Summary, connection: Connection,
     message: Message, packet: Packet, clock_sample: ClockSample, trace: Trace,
 }

@@ -153,3 +153,41 @@ table! {
         pub system_ns: u64,
     }
 }
+
+table! {
+    /// A thread of a process with several, as it began or when the trace did, where the network is recorded: which thread
+    /// made it, and which function it runs. A process' first thread has no row: see `program`.
+    pub struct ThreadStart in "thread_start" by at_ns {
+        /// When it began or was first seen.
+        pub at_ns: u64,
+        /// The thread.
+        pub thread: Pid,
+        /// Its process.
+        pub process: Tgid,
+        /// When it started.
+        pub start_ns: u64,
+        /// The thread that made it; 0: it began before the trace.
+        pub creator: Pid,
+        /// The function that it runs (glibc's `start_routine`): its name; without symbols its place in the file, as
+        /// `+0x1f30`; empty: not known.
+        pub routine: String,
+        /// The file that this function is in; empty: not known.
+        pub module: String,
+    }
+}
+
+table! {
+    /// What a process runs, where the network is recorded: one row when it is first seen, one after exec. A process that
+    /// ends within milliseconds may have none.
+    pub struct Program in "program" by at_ns {
+        /// When it was first seen, or had begun the program.
+        pub at_ns: u64,
+        /// The process.
+        pub process: Tgid,
+        /// The program's file.
+        pub path: String,
+        /// Of an interpreter of Python, Java and the like: the script, module or class that it runs; else empty. Other
+        /// arguments are not kept: they may be secrets.
+        pub script: String,
+    }
+}

@@ -6,7 +6,7 @@ use luc_events::codes::{Family, Flow, RequestFlags, Sequences, Side};
 use luc_events::store::{Reader, Writer};
 use luc_events::tables::{
     Asleep, BriefWait, Call, ClockSample, Commit, Connection, Data, FileSystem, Handle, Lost,
-    Message, Packet, Request, Row, Stack, Summary, Sync, Task, Trace, Wait,
+    Message, Packet, Program, Request, Row, Stack, Summary, Sync, Task, ThreadStart, Trace, Wait,
 };
 use luc_events::{
     Cause, Cgroup, ConnectionId, Dev, Event, Inode, Pid, StackId, TableVisitor, Tgid, Transaction,
@@ -162,6 +162,23 @@ fn one_of_each() -> Vec<Event> {
             exit_ns: 4,
             user_ns: 5,
             system_ns: 6,
+        }
+        .into(),
+        ThreadStart {
+            at_ns: 1,
+            thread,
+            process,
+            start_ns: 2,
+            creator: Pid(3),
+            routine: "work".to_owned(),
+            module: "/usr/sbin/served".to_owned(),
+        }
+        .into(),
+        Program {
+            at_ns: 1,
+            process,
+            path: "/usr/bin/python3".to_owned(),
+            script: "app.py".to_owned(),
         }
         .into(),
         FileSystem {

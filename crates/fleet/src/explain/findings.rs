@@ -55,8 +55,8 @@ impl Group {
 #[derive(Debug)]
 pub(super) struct Charges<'a> {
     found: &'a Found<'a>,
-    effects: Effects,
-    running: Running<'a>,
+    effects: Effects<'a>,
+    running: Running,
     roots: Roots,
     /// Where each process answers most requests.
     services: BTreeMap<(HostId, u32), SocketAddr>,

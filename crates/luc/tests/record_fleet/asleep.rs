@@ -1,8 +1,8 @@
 //! Threads that slept before the trace began, and that still sleep when it ends: what they wait for, and who has it.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::Read as _;
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
@@ -11,59 +11,15 @@ use luc_events::{Cause, Pid};
 use serde_json::Value;
 
 use super::common::{LUC, is_root, stderr};
-use super::programs;
 use super::recording::Recording;
+use super::running::Running;
 use super::trace::Recorded;
 
-/// A running `locks.c`, which is ended.
-struct Locks {
-    program: Child,
-    output: BufReader<std::process::ChildStdout>,
-    _folder: tempfile::TempDir,
-}
-
-impl Locks {
-    /// When this returns, the waiter sleeps. `under` are words before the command.
-    fn start(kind: &str, under: &[&str]) -> Self {
-        let folder = tempfile::tempdir().expect("a directory");
-        let path = programs::compiled("locks", folder.path());
-        let mut words: Vec<&str> = under.to_vec();
-        words.extend([path.as_str(), kind]);
-        let mut program = Command::new(words[0])
-            .args(&words[1..])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("locks runs");
-        let output = BufReader::new(program.stdout.take().expect("piped"));
-        let mut locks = Self {
-            program,
-            output,
-            _folder: folder,
-        };
-        assert_eq!(locks.line(), "waits");
-        locks
-    }
-
-    fn line(&mut self) -> String {
-        let mut line = String::new();
-        self.output.read_line(&mut line).expect("a line");
-        line.trim_end().to_owned()
-    }
-
-    /// The holder gives the lock away, and the waiter has had it when this returns.
-    fn release(&mut self) {
-        let input = self.program.stdin.as_mut().expect("piped");
-        input.write_all(b"\n").expect("written");
-        assert_eq!(self.line(), "done");
-    }
-}
-
-impl Drop for Locks {
-    fn drop(&mut self) {
-        drop(self.program.stdin.take());
-        let _ = self.program.wait();
-    }
+/// A running `locks.c`, whose waiter sleeps.
+fn locks(kind: &str, under: &[&str]) -> Running {
+    let mut locks = Running::start("locks", &[kind], under);
+    assert_eq!(locks.line(), "waits");
+    locks
 }
 
 /// The thread of this name below a process; the program itself may be started by another one.
@@ -95,7 +51,7 @@ fn held(kind: &str, under: &[&str]) {
     let _alone = ALONE
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
-    let locks = Locks::start(kind, under);
+    let locks = locks(kind, under);
     let recording = Recording::start(&["--all"]);
     let trace = recording.stop();
     drop(locks);
@@ -158,9 +114,11 @@ fn a_wait_that_began_before_the_trace_ends_in_it() {
     let _alone = ALONE
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
-    let mut locks = Locks::start("plain", &[]);
+    let mut locks = locks("plain", &[]);
     let recording = Recording::start(&["--all"]);
-    locks.release();
+    // The holder gives the lock away.
+    locks.go_on();
+    assert_eq!(locks.line(), "done");
     let recorded = Recorded::of(recording);
     drop(locks);
     let (holder, waiter) = (called(&recorded, "holder"), called(&recorded, "waiter"));

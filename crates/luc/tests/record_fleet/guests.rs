@@ -10,6 +10,7 @@ use luc_vm::Vm;
 
 use super::common::LUC;
 use super::programs;
+use super::threads;
 use super::trace::{Ends, Recorded};
 
 /// Two hosts with a cable between them, as packets of a loopback device have no rows. No file system with a journal is
@@ -20,7 +21,7 @@ ip netns add server || exit 1
 ip link add client type veth peer name server netns server || exit 1
 ip address add 10.77.0.1/24 dev client && ip link set client up || exit 1
 ip -n server address add 10.77.0.2/24 dev server && ip -n server link set server up || exit 1
-luc record --fleet --all --out /run/trace -- talk 10.77.0.2 /run/netns/server 'ip link set client down' || exit 1
+luc record --fleet --all --out /run/trace -- talk 10.77.0.2 /run/netns/server 'ip link set client down; threads brief' || exit 1
 cp /run/trace/* "$OUT"
 "#;
 
@@ -38,9 +39,11 @@ fn check(version: &str, missing: &[&str]) {
     };
     let folder = tempfile::tempdir().expect("a directory");
     let talk = programs::compiled("talk", folder.path());
+    let threads = programs::compiled("threads", folder.path());
     let outcome = Vm::new(&kernel)
         .program(LUC)
         .program(talk)
+        .program(threads)
         .program("ip")
         .module("veth")
         .timeout(Duration::from_secs(300))
@@ -82,6 +85,9 @@ fn check(version: &str, missing: &[&str]) {
         let sends = recorded.messages_of(end, Flow::Sent).len() as u64;
         assert_eq!(sends, MESSAGES + 1, "{text}");
     }
+    let (_, starts) = threads::starts(&recorded, "threads");
+    let known = starts.iter().filter(|row| row.routine == "end_at_once");
+    assert_eq!(known.count(), threads::THREADS, "{starts:?}");
 }
 
 #[test]

@@ -12,6 +12,8 @@ mod place;
 mod programs;
 #[path = "../common/recording.rs"]
 mod recording;
+mod running;
 mod scope;
 mod talk;
+mod threads;
 mod trace;

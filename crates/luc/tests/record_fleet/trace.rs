@@ -5,7 +5,9 @@ use std::path::Path;
 
 use luc_events::codes::{Flow, Sequences, Side};
 use luc_events::store::Reader;
-use luc_events::tables::{Asleep, ClockSample, Connection, Lost, Message, Packet, Task, Wait};
+use luc_events::tables::{
+    Asleep, ClockSample, Connection, Lost, Message, Packet, Program, Task, ThreadStart, Wait,
+};
 use luc_events::{ConnectionId, Inode};
 
 use super::common::rows;
@@ -22,6 +24,8 @@ pub(crate) struct Recorded {
     pub(crate) tasks: Vec<Task>,
     pub(crate) waits: Vec<Wait>,
     pub(crate) asleep: Vec<Asleep>,
+    pub(crate) starts: Vec<ThreadStart>,
+    pub(crate) programs: Vec<Program>,
     pub(crate) start_ns: u64,
 }
 
@@ -75,6 +79,8 @@ impl Recorded {
             tasks: rows(&reader),
             waits: rows(&reader),
             asleep: rows(&reader),
+            starts: rows(&reader),
+            programs: rows(&reader),
             start_ns: reader.trace().start_ns,
         }
     }

@@ -1,0 +1,61 @@
+//! A program of the tests that goes on until its input ends.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use super::programs;
+
+/// It is ended when this is dropped.
+pub(crate) struct Running {
+    program: Child,
+    output: BufReader<ChildStdout>,
+    /// Where it was compiled.
+    folder: Option<tempfile::TempDir>,
+}
+
+impl Running {
+    /// Starts a program with `words`, below the command `under`.
+    pub(crate) fn start(name: &str, words: &[&str], under: &[&str]) -> Self {
+        let folder = tempfile::tempdir().expect("a directory");
+        let path = programs::compiled(name, folder.path());
+        let mut running = Self::of(&[under, &[path.as_str()], words].concat());
+        running.folder = Some(folder);
+        running
+    }
+
+    /// Starts a command.
+    pub(crate) fn of(words: &[&str]) -> Self {
+        let mut program = Command::new(words[0])
+            .args(&words[1..])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the program runs");
+        let output = BufReader::new(program.stdout.take().expect("piped"));
+        Self {
+            program,
+            output,
+            folder: None,
+        }
+    }
+
+    /// The next line that it says.
+    pub(crate) fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.output.read_line(&mut line).expect("a line");
+        line.trim_end().to_owned()
+    }
+
+    /// Has it go on.
+    pub(crate) fn go_on(&mut self) {
+        let input = self.program.stdin.as_mut().expect("piped");
+        input.write_all(b"\n").expect("written");
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        drop(self.program.stdin.take());
+        let _ = self.program.wait();
+    }
+}

@@ -1,0 +1,107 @@
+//! Which functions threads run, and who made them; which programs processes run.
+
+use std::process::Command;
+
+use luc_events::tables::ThreadStart;
+use luc_events::{Pid, Tgid};
+
+use super::common::is_root;
+use super::recording::Recording;
+use super::running::Running;
+use super::trace::Recorded;
+
+/// What `threads.c` makes.
+pub(crate) const THREADS: usize = 50;
+
+/// The process that runs the program of this name.
+fn process_of(recorded: &Recorded, name: &str) -> Tgid {
+    let path = format!("/{name}");
+    let mut found = recorded
+        .programs
+        .iter()
+        .filter(|row| row.path.ends_with(&path));
+    let first = found.next().expect("a row of the program");
+    assert!(found.all(|row| row.process == first.process), "two of them");
+    first.process
+}
+
+/// The starts of the threads of that process.
+pub(crate) fn starts<'r>(recorded: &'r Recorded, name: &str) -> (Tgid, Vec<&'r ThreadStart>) {
+    let process = process_of(recorded, name);
+    let starts = recorded.starts.iter();
+    (
+        process,
+        starts.filter(|row| row.process == process).collect(),
+    )
+}
+
+fn functions_are_known(under: &[&str]) {
+    if !is_root() {
+        return;
+    }
+    let mut program = Running::start("threads", &[], under);
+    assert_eq!(program.line(), "ready");
+    let recording = Recording::start(&["--all"]);
+    program.go_on();
+    assert_eq!(program.line(), "done");
+    let recorded = Recorded::of(recording);
+    drop(program);
+    let (process, starts) = starts(&recorded, "threads");
+    let of = |routine: &str| -> Vec<&&ThreadStart> {
+        let starts = starts.iter();
+        starts.filter(|row| row.routine == routine).collect()
+    };
+    let (old, new) = (of("stay"), of("end_at_once"));
+    assert_eq!((old.len(), new.len()), (1, THREADS), "{starts:?}");
+    assert_eq!(starts.len(), 1 + THREADS, "{starts:?}");
+    assert_eq!(old[0].creator, Pid(0));
+    assert!(old[0].start_ns < recorded.start_ns, "{old:?}");
+    for row in new {
+        assert_eq!(row.creator, Pid(process.0), "{row:?}");
+        assert!(row.module.ends_with("/threads"), "{row:?}");
+        assert!(row.start_ns > recorded.start_ns, "{row:?}");
+    }
+}
+
+/// One test at a time, since all programs here have one name.
+static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+#[test]
+fn functions_of_threads_old_and_new_are_known() {
+    let _alone = ALONE
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    functions_are_known(&[]);
+}
+
+/// There, paths and process ids are others.
+#[test]
+fn functions_of_threads_in_a_container_are_known() {
+    let _alone = ALONE
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    functions_are_known(&["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]);
+}
+
+#[test]
+fn what_an_interpreter_runs_is_known() {
+    if !is_root() {
+        return;
+    }
+    if Command::new("perl").arg("-v").output().is_err() {
+        luc_testkit::skipped!("perl is not installed");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a directory");
+    let script = folder.path().join("waits.pl");
+    std::fs::write(&script, "$| = 1; print qq(ready\n); <STDIN>;").expect("written");
+    let words = ["perl", "-w", script.to_str().expect("plain"), "secret"];
+    let mut program = Running::of(&words);
+    assert_eq!(program.line(), "ready");
+    let recorded = Recorded::of(Recording::start(&["--all"]));
+    let rows = recorded.programs.iter();
+    let script = script.to_str().expect("plain");
+    let rows: Vec<_> = rows.filter(|row| row.script == script).collect();
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    assert!(rows[0].path.contains("perl"), "{rows:?}");
+}

@@ -1,0 +1,338 @@
+//! Which functions threads run, and which programs processes run.
+//!
+//! The C library glibc keeps the function that a thread was made for (`start_routine`) in the thread's own structure,
+//! which the thread pointer points to. Where in it is said by a constant of the library for debuggers
+//! (`_thread_db_pthread_start_routine`: bits, count, offset), so any version is understood, also in a container.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use luc_events::tables::{Program, ThreadStart};
+use luc_events::{Event, Pid, Tgid};
+
+use crate::elf;
+use crate::program;
+use crate::record::{self, task_event};
+
+/// The constant of glibc that says where a thread's function is.
+const ROUTINE: &str = "_thread_db_pthread_start_routine";
+/// Where the thread pointer points behind the thread's structure, the constant that says how long that is, bytes.
+#[cfg(target_arch = "aarch64")]
+const LENGTH: &str = "_thread_db_sizeof_pthread";
+
+/// What is known of the processes that were seen.
+#[derive(Debug, Default)]
+pub(crate) struct Starts {
+    processes: HashMap<u32, Process>,
+    /// Where C libraries keep a thread's function, by their device and inode.
+    libraries: HashMap<(String, u64), Option<u64>>,
+}
+
+/// One process, until it begins another program.
+#[derive(Debug, Default)]
+struct Process {
+    mappings: Vec<Mapping>,
+    /// Where its C library keeps a thread's function, from the thread pointer on.
+    routine_offset: Option<u64>,
+    /// The threads that have a row, and when they started.
+    threads: HashMap<u32, u64>,
+    /// The functions that they run.
+    functions: HashMap<u64, Function>,
+}
+
+/// A function: its name, or its place in the file, and that file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Function {
+    name: String,
+    module: String,
+}
+
+impl Starts {
+    /// What a new record of a thread tells.
+    pub(crate) fn rows(&mut self, raw: &record::Task) -> Vec<Event> {
+        let mut rows = Vec::new();
+        let is_first = raw.thread == raw.process;
+        let has_exited = raw.event == task_event::EXIT;
+        if raw.event == task_event::EXEC || has_exited && is_first {
+            self.processes.remove(&raw.process);
+        }
+        if has_exited {
+            if let Some(process) = self.processes.get_mut(&raw.process) {
+                process.threads.remove(&raw.thread);
+            }
+            return rows;
+        }
+        if !self.processes.contains_key(&raw.process) {
+            let process = self.process(raw.process);
+            self.processes.insert(raw.process, process);
+            rows.extend(program::of(raw.process).map(|(path, script)| {
+                Event::from(Program {
+                    at_ns: raw.at_ns,
+                    process: Tgid(raw.process),
+                    path,
+                    script,
+                })
+            }));
+        }
+        let Some(process) = self.processes.get_mut(&raw.process) else {
+            return rows;
+        };
+        // At the end of the trace all threads have a record once more.
+        if !is_first && process.threads.insert(raw.thread, raw.start_ns) != Some(raw.start_ns) {
+            rows.push(process.start(raw).into());
+        }
+        rows
+    }
+
+    fn process(&mut self, id: u32) -> Process {
+        let mappings = mappings(id);
+        let mut libraries = mappings.iter().filter(|mapping| mapping.is_c_library());
+        let routine_offset = libraries.find_map(|mapping| {
+            let key = (mapping.device.clone(), mapping.inode);
+            let known = self.libraries.entry(key);
+            *known.or_insert_with(|| routine_offset(&mapping.open(id)?))
+        });
+        Process {
+            mappings,
+            routine_offset,
+            ..Process::default()
+        }
+    }
+}
+
+impl Process {
+    fn start(&mut self, raw: &record::Task) -> ThreadStart {
+        let Function { name, module } = self.function(raw).unwrap_or_default();
+        ThreadStart {
+            at_ns: raw.at_ns,
+            thread: Pid(raw.thread),
+            process: Tgid(raw.process),
+            start_ns: raw.start_ns,
+            creator: Pid(raw.creator),
+            routine: name,
+            module,
+        }
+    }
+
+    /// The function that a thread runs.
+    fn function(&mut self, raw: &record::Task) -> Option<Function> {
+        let offset = self.routine_offset?;
+        let address = match raw.routine {
+            // The programs read it where this machine's own C library has it.
+            routine if routine != 0 && Some(offset) == own_routine_offset() => routine,
+            _ => remembered(raw, offset)?,
+        };
+        if let Some(known) = self.functions.get(&address) {
+            return Some(known.clone());
+        }
+        let mut mapping = mapping_of(&self.mappings, address);
+        if mapping.is_none() {
+            // It has loaded a library since.
+            self.mappings = mappings(raw.process);
+            mapping = mapping_of(&self.mappings, address);
+        }
+        let function = mapping?.function(raw.process, address)?;
+        self.functions.insert(address, function.clone());
+        Some(function)
+    }
+}
+
+/// The function of a thread, by the memory of its process.
+fn remembered(raw: &record::Task, offset: u64) -> Option<u64> {
+    let mut bytes = [0; 8];
+    let place = raw.thread_pointer.wrapping_add(offset);
+    let memory = File::open(format!("/proc/{}/mem", raw.process)).ok()?;
+    memory.read_exact_at(&mut bytes, place).ok()?;
+    // Its structure is used again when it has ended.
+    let thread = format!("/proc/{}/task/{}", raw.process, raw.thread);
+    let is_there = Path::new(&thread).exists();
+    Some(u64::from_ne_bytes(bytes)).filter(|address| is_there && *address != 0)
+}
+
+/// Where the C library of this machine keeps a thread's function, from the thread pointer on; `None`: it is not glibc.
+pub(crate) fn own_routine_offset() -> Option<u64> {
+    static OFFSET: LazyLock<Option<u64>> = LazyLock::new(|| {
+        let id = std::process::id();
+        let mappings = mappings(id);
+        let mut libraries = mappings.iter().filter(|mapping| mapping.is_c_library());
+        libraries.find_map(|mapping| routine_offset(&mapping.open(id)?))
+    });
+    *OFFSET
+}
+
+/// The same of a library.
+fn routine_offset(library: &File) -> Option<u64> {
+    let words: [u8; 12] = elf::constant(library, ROUTINE)?;
+    let offset = u32::from_ne_bytes(*words.last_chunk()?);
+    #[cfg(target_arch = "aarch64")]
+    {
+        let length = u32::from_ne_bytes(elf::constant(library, LENGTH)?);
+        Some(u64::from(offset).wrapping_sub(u64::from(length)))
+    }
+    #[cfg(not(target_arch = "aarch64"))]
+    Some(u64::from(offset))
+}
+
+/// A part of a file that a process can execute.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Mapping {
+    /// Its name below `/proc/PID/map_files`.
+    name: String,
+    begin: u64,
+    end: u64,
+    /// Where in the file it begins.
+    offset: u64,
+    device: String,
+    inode: u64,
+    path: PathBuf,
+}
+
+impl Mapping {
+    /// Of a line of `/proc/PID/maps`.
+    fn of(line: &str) -> Option<Self> {
+        let mut words = line.splitn(6, ' ');
+        let (name, rights, offset) = (words.next()?, words.next()?, words.next()?);
+        let (device, inode, path) = (words.next()?, words.next()?, words.next()?.trim_start());
+        let (begin, end) = name.split_once('-')?;
+        let number = |text| u64::from_str_radix(text, 16).ok();
+        let is_file = path.starts_with('/') && rights.as_bytes().get(2) == Some(&b'x');
+        Some(Self {
+            name: name.to_owned(),
+            begin: number(begin)?,
+            end: number(end)?,
+            offset: number(offset)?,
+            device: device.to_owned(),
+            inode: inode.parse().ok()?,
+            path: PathBuf::from(path),
+        })
+        .filter(|_| is_file)
+    }
+
+    /// Whether it may have the constants of glibc, which were the library of threads' until glibc 2.34.
+    fn is_c_library(&self) -> bool {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        let begins = ["libc.so", "libc-", "libpthread.so", "libpthread-"];
+        begins.iter().any(|begin| name.starts_with(begin))
+    }
+
+    /// The file, whatever has become of its name.
+    fn open(&self, process: u32) -> Option<File> {
+        let path = format!("/proc/{process}/map_files/{}", self.name);
+        // To open a device may do something.
+        let is_file = fs::metadata(&path).ok()?.is_file();
+        File::open(path).ok().filter(|_| is_file)
+    }
+
+    fn function(&self, process: u32, address: u64) -> Option<Function> {
+        let offset = (address - self.begin).checked_add(self.offset)?;
+        let named = self
+            .open(process)
+            .and_then(|file| elf::function_at(&file, offset));
+        Some(Function {
+            name: named.unwrap_or_else(|| format!("+{offset:#x}")),
+            module: self.path.display().to_string(),
+        })
+    }
+}
+
+fn mappings(process: u32) -> Vec<Mapping> {
+    let text = fs::read(format!("/proc/{process}/maps")).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    text.lines().filter_map(Mapping::of).collect()
+}
+
+fn mapping_of(mappings: &[Mapping], address: u64) -> Option<&Mapping> {
+    let holds = |one: &&Mapping| one.begin <= address && address < one.end;
+    mappings.iter().find(holds)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ptr;
+    use std::sync::Barrier;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+    use crate::record::Plain as _;
+
+    #[test]
+    fn what_can_be_executed_of_files() {
+        let line = "7f8000-7f9000 r-xp 00026000 fe:00 1033    /usr/lib/a b.so (deleted)";
+        let found = Mapping::of(line).expect("a part of a file");
+        assert_eq!(
+            (found.begin, found.end, found.offset),
+            (0x7f8000, 0x7f9000, 0x26000)
+        );
+        assert_eq!(found.path, Path::new("/usr/lib/a b.so (deleted)"));
+        assert!(!found.is_c_library());
+        let data = "7f8000-7f9000 rw-p 00026000 fe:00 1033    /usr/lib/libc.so.6";
+        assert_eq!(Mapping::of(data), None);
+        let code = data.replace("rw-p", "r-xp");
+        assert!(Mapping::of(&code).expect("a part of a file").is_c_library());
+        for line in [
+            "7f80-7f90 r-xp 0 00:00 0  [vdso]",
+            "7f80-7f90 r-xp 0 00:00 0 ",
+            "x",
+            "",
+        ] {
+            assert_eq!(Mapping::of(line), None, "{line}");
+        }
+    }
+
+    /// What a thread shares with the test.
+    struct Shared {
+        barrier: Barrier,
+        thread: AtomicU32,
+    }
+
+    extern "C" fn waits(shared: *mut libc::c_void) -> *mut libc::c_void {
+        // SAFETY: the test keeps it until this thread has been joined.
+        let shared = unsafe { &*shared.cast::<Shared>() };
+        let id = rustix::thread::gettid().as_raw_nonzero().get();
+        shared.thread.store(id.cast_unsigned(), Ordering::Relaxed);
+        shared.barrier.wait();
+        shared.barrier.wait();
+        ptr::null_mut()
+    }
+
+    /// On x86-64, glibc's `pthread_t` is the thread pointer.
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn a_thread_s_function_is_read_from_its_process() {
+        if own_routine_offset().is_none() {
+            luc_testkit::skipped!("this machine's C library is not glibc");
+            return;
+        }
+        let shared = Shared {
+            barrier: Barrier::new(2),
+            thread: AtomicU32::new(0),
+        };
+        let mut thread = 0;
+        let argument = ptr::from_ref(&shared).cast_mut().cast();
+        // SAFETY: all that it is given lives until it has been joined.
+        let made = unsafe { libc::pthread_create(&raw mut thread, ptr::null(), waits, argument) };
+        assert_eq!(made, 0);
+        shared.barrier.wait();
+        let bytes = [0; size_of::<record::Task>()];
+        let mut raw = record::Task::read(&bytes).expect("all of it");
+        raw.thread = shared.thread.load(Ordering::Relaxed);
+        raw.process = std::process::id();
+        raw.start_ns = 5;
+        raw.thread_pointer = thread;
+        let mut starts = Starts::default();
+        let rows = [starts.rows(&raw), starts.rows(&raw)];
+        shared.barrier.wait();
+        // SAFETY: it was made above, and nobody else joins it.
+        unsafe { libc::pthread_join(thread, ptr::null_mut()) };
+        let [Event::Program(program), Event::ThreadStart(start)] = &rows[0][..] else {
+            panic!("{rows:?}");
+        };
+        assert!(program.path.contains("luc_probe"), "{program:?}");
+        assert!(start.routine.ends_with("tests::waits"), "{start:?}");
+        assert_eq!(start.module, program.path);
+        assert!(rows[1].is_empty(), "{rows:?}");
+    }
+}
