@@ -15,6 +15,9 @@ const KINDS: usize = 4;
 /// How far an event's rates in the kinds are apart: sigma of a log-normal distribution.
 const SPREAD: f64 = 0.7;
 
+/// Relative figures are kept in steps of one of so many, so that the raw data stay small.
+const STEPS_OF_1: f64 = 1e5;
+
 /// A scenario.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Row {
@@ -80,6 +83,9 @@ pub(super) fn run(row: Row, seed: u64) -> Run {
         &mut run.errors_at_once,
         &mut run.half_widths,
     ] {
+        for figure in figures.iter_mut() {
+            *figure = (*figure * STEPS_OF_1).round() / STEPS_OF_1;
+        }
         figures.sort_unstable_by(f64::total_cmp);
     }
     run
