@@ -128,7 +128,7 @@ fn a_machine_without_counters_is_said_to_be_one() {
     for words in [
         "no hardware counters (virtual machine)",
         "not supported there: cycles",
-        "0.77 msec",
+        "0.7700 msec",
     ] {
         assert!(shown.contains(words), "{words}: {shown}");
     }
