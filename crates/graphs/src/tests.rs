@@ -114,7 +114,6 @@ fn whole() -> Page {
                 Graph::Table(table),
                 Graph::Spans(spans()),
                 Graph::Stacks(stacks(2)),
-                Graph::Stacks(stacks(9)),
                 Graph::Network(network()),
             ],
         }],
@@ -263,7 +262,7 @@ fn spans_are_where_their_times_are() {
         "<i class=\"fill c1\" style=\"left:0.000%;width:100.000%\"",
         "<i class=\"fill c0\" style=\"left:90.000%;width:0.000%\"",
         "style=\"padding-left:1em\"",
-        "<span style=\"left:50.00%\">500 ns</span>",
+        "<span style=\"left:40.00%\">400 ns</span>",
         "&lt;client&gt;",
     ] {
         assert!(out.contains(part), "{part} is not in {out}");
@@ -286,6 +285,14 @@ fn parts_have_their_shares() {
     for class in ["nothing", "less", "none"] {
         assert!(!out.contains(class), "{out}");
     }
+    assert!(!out.contains("<details>"));
+    // Many are folded up, below a legend.
+    let mut page_of = whole();
+    page_of.sections[0].graphs = vec![Graph::Stacks(stacks(9))];
+    let page = page(&page_of);
+    assert_well_formed(&page);
+    assert!(page.contains("<details><summary>shares of 9 rows</summary>"));
+    assert!(page.contains("<i class=\"key fill c0\"></i>user</span>"));
 }
 
 #[test]
