@@ -116,7 +116,6 @@ pub struct Instant {
 ///
 /// # Panics
 /// If it is not as it has to be.
-#[must_use]
 pub fn check(bytes: &[u8]) -> Checked {
     let mut checked = Checked::default();
     let mut last: HashMap<u64, u64> = HashMap::new();
