@@ -27,16 +27,18 @@ const LENGTH: &str = "_thread_db_sizeof_pthread";
 #[derive(Debug, Default)]
 pub(crate) struct Starts {
     processes: HashMap<u32, Process>,
-    /// Where C libraries keep a thread's function, by their device and inode.
-    libraries: HashMap<(String, u64), Option<u64>>,
+    libraries: Libraries,
 }
+
+/// Where C libraries keep a thread's function, by their device and inode.
+type Libraries = HashMap<(String, u64), Option<u64>>;
 
 /// One process, until it begins another program.
 #[derive(Debug, Default)]
 struct Process {
     mappings: Vec<Mapping>,
-    /// Where its C library keeps a thread's function, from the thread pointer on.
-    routine_offset: Option<u64>,
+    /// Where its C library keeps a thread's function, from the thread pointer on, once that was looked for.
+    routine_offset: Option<Option<u64>>,
     /// The threads that have a row, and when they started.
     threads: HashMap<u32, u64>,
     /// The functions that they run.
@@ -66,8 +68,7 @@ impl Starts {
             return rows;
         }
         if !self.processes.contains_key(&raw.process) {
-            let process = self.process(raw.process);
-            self.processes.insert(raw.process, process);
+            self.processes.insert(raw.process, Process::default());
             rows.extend(program::of(raw.process).map(|(path, script)| {
                 Event::from(Program {
                     at_ns: raw.at_ns,
@@ -82,30 +83,15 @@ impl Starts {
         };
         // At the end of the trace all threads have a record once more.
         if !is_first && process.threads.insert(raw.thread, raw.start_ns) != Some(raw.start_ns) {
-            rows.push(process.start(raw).into());
+            rows.push(process.start(raw, &mut self.libraries).into());
         }
         rows
-    }
-
-    fn process(&mut self, id: u32) -> Process {
-        let mappings = mappings(id);
-        let mut libraries = mappings.iter().filter(|mapping| mapping.is_c_library());
-        let routine_offset = libraries.find_map(|mapping| {
-            let key = (mapping.device.clone(), mapping.inode);
-            let known = self.libraries.entry(key);
-            *known.or_insert_with(|| routine_offset(&mapping.open(id)?))
-        });
-        Process {
-            mappings,
-            routine_offset,
-            ..Process::default()
-        }
     }
 }
 
 impl Process {
-    fn start(&mut self, raw: &record::Task) -> ThreadStart {
-        let Function { name, module } = self.function(raw).unwrap_or_default();
+    fn start(&mut self, raw: &record::Task, libraries: &mut Libraries) -> ThreadStart {
+        let Function { name, module } = self.function(raw, libraries).unwrap_or_default();
         ThreadStart {
             at_ns: raw.at_ns,
             thread: Pid(raw.thread),
@@ -117,9 +103,24 @@ impl Process {
         }
     }
 
+    /// Looked for when the first thread needs it: a program that has just begun has no libraries yet.
+    fn routine_offset(&mut self, id: u32, libraries: &mut Libraries) -> Option<u64> {
+        if self.routine_offset.is_none() {
+            self.mappings = mappings(id);
+            let mut own = self.mappings.iter().filter(|one| one.is_c_library());
+            let found = own.find_map(|mapping| {
+                let key = (mapping.device.clone(), mapping.inode);
+                let known = libraries.entry(key);
+                *known.or_insert_with(|| routine_offset(&mapping.open(id)?))
+            });
+            self.routine_offset = Some(found);
+        }
+        self.routine_offset.flatten()
+    }
+
     /// The function that a thread runs.
-    fn function(&mut self, raw: &record::Task) -> Option<Function> {
-        let offset = self.routine_offset?;
+    fn function(&mut self, raw: &record::Task, libraries: &mut Libraries) -> Option<Function> {
+        let offset = self.routine_offset(raw.process, libraries)?;
         let address = match raw.routine {
             // The programs read it where this machine's own C library has it.
             routine if routine != 0 && Some(offset) == own_routine_offset() => routine,
