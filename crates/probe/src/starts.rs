@@ -67,8 +67,7 @@ impl Starts {
             }
             return rows;
         }
-        if !self.processes.contains_key(&raw.process) {
-            self.processes.insert(raw.process, Process::default());
+        let process = self.processes.entry(raw.process).or_insert_with(|| {
             rows.extend(program::of(raw.process).map(|(path, script)| {
                 Event::from(Program {
                     at_ns: raw.at_ns,
@@ -77,10 +76,8 @@ impl Starts {
                     script,
                 })
             }));
-        }
-        let Some(process) = self.processes.get_mut(&raw.process) else {
-            return rows;
-        };
+            Process::default()
+        });
         // At the end of the trace all threads have a record once more.
         if !is_first && process.threads.insert(raw.thread, raw.start_ns) != Some(raw.start_ns) {
             rows.push(process.start(raw, &mut self.libraries).into());
