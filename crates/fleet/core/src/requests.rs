@@ -3,6 +3,7 @@
 mod backward;
 mod exchange;
 mod forward;
+mod loops;
 mod queue;
 mod roles;
 mod shared;
@@ -19,6 +20,7 @@ use crate::tree::TreeError;
 pub use exchange::{Answer, Exchange};
 use exchange::{Exchanges, Part};
 use forward::Span;
+use loops::Loops;
 use roles::Role;
 use shared::Bounds;
 use timeline::{Kind, Place, Timeline};
@@ -318,9 +320,14 @@ impl Requests {
     ) {
         let known = forward::forward(timeline, spans, causes);
         let (by_effect, usual_rounds) = backward::backward(timeline, spans, &known);
+        let loops = Loops::new(timeline, &known, &self.incoming);
         let mut calls: Vec<(usize, Option<usize>)> = Vec::new();
         for (event, before) in timeline.events.iter().zip(&known) {
             if let Kind::Asks(call) = event.kind {
+                let process = self.outgoing[call].exchange.asked.process;
+                if !loops.follows_what_it_reads(process) {
+                    continue;
+                }
                 // A thread that makes more rounds of calls than it usually does may have begun another task.
                 let woken_for = before
                     .woken_for
@@ -330,7 +337,10 @@ impl Requests {
             }
         }
         for (call, request) in by_effect {
-            self.note(call, Some(request), HandOver::Backward);
+            let process = self.outgoing[call].exchange.asked.process;
+            if loops.follows_what_it_reads(process) {
+                self.note(call, Some(request), HandOver::Backward);
+            }
         }
         // Where wake-ups contradict the effects, they tell nothing of the calls without an effect either.
         let (mut both, mut same) = (0, 0);

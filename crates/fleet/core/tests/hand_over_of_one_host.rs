@@ -132,6 +132,27 @@ fn a_loop_goes_on_with_what_it_has_read() {
 }
 
 #[test]
+fn a_loop_that_reads_all_before_it_goes_on_is_not_followed() {
+    let mut story = Story::default();
+    story.reads(1, 1);
+    story.sends(1, 11);
+    story.reads(1, 2);
+    story.sends(1, 12);
+    // It reads both answers, and then goes on with the first request: what it has read last is for the second.
+    story.wakes(None, 1, 500);
+    story.reads(1, 11);
+    story.reads(1, 12);
+    story.sends(1, 13);
+    story.sends(1, 14);
+    story.reads(1, 13);
+    story.reads(1, 14);
+    story.sends(1, 1);
+    story.sends(1, 2);
+    let none = [11, 12, 13, 14].map(|call| (call, None));
+    assert_eq!(story.causes(), none);
+}
+
+#[test]
 fn a_loop_that_helpers_wake_answers_for_them() {
     let mut story = Story::default();
     story.reads(1, 1);
