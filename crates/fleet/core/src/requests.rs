@@ -320,7 +320,8 @@ impl Requests {
     ) {
         let known = forward::forward(timeline, spans, causes);
         let (by_effect, usual_rounds) = backward::backward(timeline, spans, &known);
-        let loops = Loops::new(timeline, &known, &self.incoming);
+        let received = |request: usize| self.incoming[request].exchange;
+        let loops = Loops::new(timeline, &known, received);
         let mut calls: Vec<(usize, Option<usize>)> = Vec::new();
         for (event, before) in timeline.events.iter().zip(&known) {
             if let Kind::Asks(call) = event.kind {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::Incoming;
+use super::exchange::Exchange;
 use super::forward::Before;
 use super::timeline::{Kind, Timeline};
 
@@ -28,14 +28,18 @@ struct Answers {
 
 impl Loops {
     /// Of a host. What is known when an answer begins is compared with what it answers; of threads that have read nothing
-    /// themselves, as those of a pool, nothing is known.
-    pub(super) fn new(timeline: &Timeline, known: &[Before], incoming: &[Incoming]) -> Self {
+    /// themselves, as those of a pool, nothing is known. `received` is the request of a number.
+    pub(super) fn new(
+        timeline: &Timeline,
+        known: &[Before],
+        received: impl Fn(usize) -> Exchange,
+    ) -> Self {
         let mut loops = Self::default();
         for (event, before) in timeline.events.iter().zip(known) {
             let (Kind::Answers(request), Some(own)) = (event.kind, before.own) else {
                 continue;
             };
-            let exchange = &incoming[request].exchange;
+            let exchange = received(request);
             let begins = exchange
                 .answer
                 .is_some_and(|answer| answer.first.at_ns == event.at_ns);
