@@ -1,8 +1,12 @@
 //! What `luc fleet explain --json --rows` says, as far as it is judged.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::Deserialize;
+
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{Harness, missing};
 
 /// The answer.
 #[derive(Debug, Deserialize)]
@@ -108,7 +112,24 @@ pub(crate) struct RequestRow {
     pub(crate) evidence: Option<String>,
 }
 
+impl RequestRow {
+    /// Whether a byte of its connection's direction is one of the request's.
+    pub(crate) fn has(&self, byte: u64) -> bool {
+        (self.first_byte..self.first_byte.saturating_add(self.bytes)).contains(&byte)
+    }
+}
+
 impl Answer {
+    /// What is said of traces.
+    ///
+    /// # Errors
+    /// A command that fails, or says something else.
+    pub(crate) fn of(harness: &Harness, traces: &[&Path]) -> Result<Self, EvaluateError> {
+        let mut command = harness.luc(&["fleet", "explain", "--json", "--rows"]);
+        let said = harness.execute(command.args(traces), &[0])?.stdout;
+        serde_json::from_str(&said).map_err(|error| missing(&format!("the answer ({error})")))
+    }
+
     /// Rows that the recorder lost, of all tables.
     pub(crate) fn lost_rows(&self) -> u64 {
         self.hosts.iter().flat_map(|host| host.lost.values()).sum()

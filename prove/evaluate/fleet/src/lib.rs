@@ -7,6 +7,7 @@
 //! - [`truth`]: whether what was planted in a search service is found.
 
 mod answer;
+mod calls;
 pub mod clocks;
 pub mod cost;
 pub mod counters;

@@ -19,7 +19,6 @@ use serde::Serialize;
 use serde_json::json;
 
 use back_end::Call;
-use judge::Counts;
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, missing};
 use luc_harness::progress::Progress;
@@ -27,6 +26,7 @@ use running::Running;
 use subjects::{Program, SUBJECTS, Subject};
 
 use crate::answer::Answer;
+use crate::calls::Calls;
 use crate::program::{answers, bound, free_port};
 use crate::recorder::Recorder;
 
@@ -45,7 +45,7 @@ struct Run {
     seed: u64,
     commands: Vec<String>,
     requests: usize,
-    counts: Counts,
+    counts: Calls,
     /// Rows that the recorder lost.
     lost_rows: u64,
 }
@@ -112,7 +112,7 @@ fn once(harness: &Harness, subject: &Subject, seed: u64) -> Result<Run, Evaluate
     server.end()?;
     commands.push(back_end.command.clone());
     back_end.end()?;
-    let answer = explain(harness, &trace)?;
+    let answer = Answer::of(harness, &[&trace])?;
     let calls = read_calls(&calls)?;
     fs::remove_dir_all(&trace).map_err(EvaluateError::file("remove", &trace))?;
     let run = Run {
@@ -144,11 +144,4 @@ fn read_calls(path: &Path) -> Result<Vec<Call>, EvaluateError> {
     let text = fs::read_to_string(path).map_err(EvaluateError::file("read", path))?;
     fs::remove_file(path).map_err(EvaluateError::file("remove", path))?;
     serde_json::from_str(&text).map_err(|error| missing(&format!("the back end's calls ({error})")))
-}
-
-/// What `luc fleet explain` says of a trace.
-fn explain(harness: &Harness, trace: &Path) -> Result<Answer, EvaluateError> {
-    let mut command = harness.luc(&["fleet", "explain", "--json", "--rows"]);
-    let said = harness.execute(command.arg(trace), &[0])?.stdout;
-    serde_json::from_str(&said).map_err(|error| missing(&format!("the answer ({error})")))
 }

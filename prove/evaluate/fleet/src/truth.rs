@@ -29,6 +29,7 @@ use luc_harness::progress::Progress;
 use plants::{PLANTS, Plant};
 
 use crate::answer::Answer;
+use crate::calls::Calls;
 
 /// Seeds of each trouble.
 const SEEDS: usize = 3;
@@ -65,7 +66,7 @@ struct Run {
 #[derive(Debug, Clone, Default, Serialize)]
 struct Judged {
     edges: edges::Counts,
-    requests: requests::Counts,
+    requests: Calls,
     /// Whether the parts of each path, and the findings, sum to the requests' time.
     sums: bool,
     cause: Option<cause::Judgement>,
@@ -173,7 +174,7 @@ fn judge(harness: &Harness, plant: &Plant, run: &mut Run) -> Result<(), Evaluate
     run.queries = trees(&folder)
         .map_err(|error| wrong(error.to_string()))?
         .len();
-    let answer = explain(harness, &[trace.as_path()])?;
+    let answer = Answer::of(harness, &[trace.as_path()])?;
     run.lost_rows = answer.lost_rows();
     run.one_host = judged(plant, &folder, &answer, None);
 
@@ -187,16 +188,9 @@ fn judge(harness: &Harness, plant: &Plant, run: &mut Run) -> Result<(), Evaluate
         parts.push(part);
     }
     let parts: Vec<&Path> = parts.iter().map(PathBuf::as_path).collect();
-    let answer = explain(harness, &parts)?;
+    let answer = Answer::of(harness, &parts)?;
     run.hosts = judged(plant, &folder, &answer, Some(&clocks));
     remove(&all)
-}
-
-/// What `luc fleet explain` says of traces.
-fn explain(harness: &Harness, traces: &[&Path]) -> Result<Answer, EvaluateError> {
-    let mut command = harness.luc(&["fleet", "explain", "--json", "--rows"]);
-    let said = harness.execute(command.args(traces), &[0])?.stdout;
-    serde_json::from_str(&said).map_err(|error| missing(&format!("the answer ({error})")))
 }
 
 /// `clocks` are those of the hosts, if each is one.

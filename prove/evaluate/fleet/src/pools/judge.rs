@@ -1,98 +1,42 @@
 //! Is each call put to the request that it was made for?
 
-use std::collections::{BTreeMap, HashMap};
-
-use serde::Serialize;
+use std::collections::HashMap;
 
 use super::back_end::Call;
 use super::clients::Asked;
 use crate::answer::{RequestRow, Rows};
-
-/// Calls of a server, by what is said of them.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub(super) struct Counts {
-    pub(super) calls: u64,
-    /// Right, by the evidence.
-    pub(super) right: BTreeMap<String, u64>,
-    /// Wrong, by the evidence.
-    pub(super) wrong: BTreeMap<String, u64>,
-    /// It is not said for which request it was made.
-    pub(super) unknown: u64,
-    /// There is no such call.
-    pub(super) missing: u64,
-}
-
-impl Counts {
-    pub(super) fn all_right(&self) -> u64 {
-        self.right.values().sum()
-    }
-
-    pub(super) fn all_wrong(&self) -> u64 {
-        self.wrong.values().sum()
-    }
-
-    pub(super) fn add(&mut self, other: &Self) {
-        self.calls += other.calls;
-        self.unknown += other.unknown;
-        self.missing += other.missing;
-        for (all, more) in [
-            (&mut self.right, &other.right),
-            (&mut self.wrong, &other.wrong),
-        ] {
-            for (evidence, count) in more {
-                *all.entry(evidence.clone()).or_default() += count;
-            }
-        }
-    }
-}
+use crate::calls::Calls;
 
 /// Compares what is said with what the clients and the back end have noted.
-pub(super) fn count(asked: &[Asked], calls: &[Call], rows: &Rows) -> Counts {
+pub(super) fn count(asked: &[Asked], calls: &[Call], rows: &Rows) -> Calls {
     let mut sent: HashMap<(&str, &str), Vec<&RequestRow>> = HashMap::new();
     for row in rows.requests.iter().filter(|row| row.is_sent) {
         let ends = (row.local.as_str(), row.remote.as_str());
         sent.entry(ends).or_default().push(row);
     }
     let asked: HashMap<u64, &Asked> = asked.iter().map(|one| (one.name, one)).collect();
-    let mut counts = Counts::default();
+    let mut counted = Calls::default();
     for call in calls {
-        counts.calls += 1;
         let ends = (call.from.to_string(), call.to.to_string());
         let rows_of_end = sent.get(&(ends.0.as_str(), ends.1.as_str()));
-        let mut rows_of_end = rows_of_end.into_iter().flatten();
-        let Some(row) = rows_of_end.find(|row| has(row, call.first_byte)) else {
-            counts.missing += 1;
-            continue;
-        };
-        let cause = row.made_for.and_then(|number| rows.requests.get(number));
-        let Some(cause) = cause else {
-            counts.unknown += 1;
-            continue;
-        };
-        let is_right = asked.get(&call.name).is_some_and(|one| {
-            !cause.is_sent
-                && cause.local == one.to.to_string()
-                && cause.remote == one.from.to_string()
-                && has(cause, one.first_byte)
+        let mut rows_of_end = rows_of_end.into_iter().flatten().copied();
+        let row = rows_of_end.find(|row| row.has(call.first_byte));
+        counted.count(row, rows, |cause| {
+            asked.get(&call.name).is_some_and(|one| {
+                !cause.is_sent
+                    && cause.local == one.to.to_string()
+                    && cause.remote == one.from.to_string()
+                    && cause.has(one.first_byte)
+            })
         });
-        let of = if is_right {
-            &mut counts.right
-        } else {
-            &mut counts.wrong
-        };
-        *of.entry(row.evidence.clone().unwrap_or_default())
-            .or_default() += 1;
     }
-    counts
-}
-
-/// Whether a byte is one of the request's.
-fn has(row: &RequestRow, byte: u64) -> bool {
-    (row.first_byte..row.first_byte.saturating_add(row.bytes)).contains(&byte)
+    counted
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::answer::Side;
 
@@ -148,7 +92,7 @@ mod tests {
         });
         let counts = count(&asked, &calls, &rows);
         let one = BTreeMap::from([("effect".to_owned(), 1)]);
-        let expected = Counts {
+        let expected = Calls {
             calls: 4,
             right: one.clone(),
             wrong: one,

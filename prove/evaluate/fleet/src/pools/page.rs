@@ -1,13 +1,11 @@
 //! The page: what was found of what the servers handed over.
 
-use std::collections::BTreeMap;
-
 use luc_claims::report::{Page, Table, Target};
 use luc_stats::share_interval;
 
-use super::judge::Counts;
 use super::subjects::{SUBJECTS, Subject};
 use super::{REQUESTS, Run, WARMUP};
+use crate::calls::{Calls, words};
 
 /// What a Java pool owes: the least share of right calls, and the greatest of wrong ones.
 const RIGHT: f64 = 0.99;
@@ -31,7 +29,7 @@ pub(super) fn brief(run: &Run) -> String {
 struct Row<'r> {
     subject: &'r Subject,
     requests: usize,
-    counts: Counts,
+    counts: Calls,
     lost_rows: u64,
 }
 
@@ -60,7 +58,7 @@ fn row<'r>(subject: &'r Subject, runs: &[Run]) -> Option<Row<'r>> {
     if of_subject.is_empty() {
         return None;
     }
-    let mut counts = Counts::default();
+    let mut counts = Calls::default();
     for run in &of_subject {
         counts.add(&run.counts);
     }
@@ -83,8 +81,7 @@ fn about(versions: &[String], rounds: usize) -> String {
          is *right* if it is put to the request of its number, *wrong* if to another one, *unknown* if to none, and \
          *missing* if there is no such call in the answer. A pool hands calls to its workers over a queue in memory, and \
          with 2 or 4 workers the queue is never empty. Of those with 4 connections at most, a call waits until a \
-         connection is free. {rounds} rounds of each server, with other seeds. Other work ran beside them on the same \
-         processors; these shares are no times.",
+         connection is free. {rounds} rounds of each server, with other seeds.",
         versions.join("; "),
         WARMUP.as_secs()
     )
@@ -143,19 +140,6 @@ fn of_evidence(rows: &[Row]) -> Table {
     table
 }
 
-/// Counts by evidence, as words.
-fn words(counts: &BTreeMap<String, u64>) -> String {
-    let words = counts
-        .iter()
-        .map(|(evidence, count)| format!("{count} {evidence}"));
-    let words: Vec<String> = words.collect();
-    if words.is_empty() {
-        "0".to_owned()
-    } else {
-        words.join(", ")
-    }
-}
-
 fn targets(row: &Row) -> [Target; 2] {
     let Row {
         subject, counts, ..
@@ -187,6 +171,8 @@ fn targets(row: &Row) -> [Target; 2] {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     #[test]
@@ -199,11 +185,11 @@ mod tests {
     fn a_pool_owes_right_calls_and_hardly_any_wrong_ones() {
         let met = |right, wrong| {
             let of = |count| BTreeMap::from([("effect".to_owned(), count)]);
-            let counts = Counts {
+            let counts = Calls {
                 calls: 1000,
                 right: of(right),
                 wrong: of(wrong),
-                ..Counts::default()
+                ..Calls::default()
             };
             let row = Row {
                 subject: &SUBJECTS[0],
@@ -218,7 +204,7 @@ mod tests {
         let row = Row {
             subject: &SUBJECTS[0],
             requests: 0,
-            counts: Counts::default(),
+            counts: Calls::default(),
             lost_rows: 0,
         };
         assert_eq!(

@@ -26,7 +26,7 @@ pub(super) fn brief(run: &Run) -> String {
             judged.edges.found,
             judged.edges.planted,
             judged.requests.all_right(),
-            judged.requests.planted
+            judged.requests.calls
         )
     });
     views.join("; ")
@@ -103,7 +103,7 @@ fn of_view(name: &str, judged: &[&Judged], not_made: usize) -> [Target; 3] {
     let wrong = sum(&|one| one.edges.wrong);
     let causes: Vec<_> = judged.iter().filter_map(|one| one.cause.as_ref()).collect();
     let right = causes.iter().filter(|cause| cause.is_right()).count();
-    let requests = sum(&|one| one.requests.planted);
+    let requests = sum(&|one| one.requests.calls);
     let requests_wrong = sum(&|one| one.requests.all_wrong());
     [
         Target::new(

@@ -1,13 +1,12 @@
 //! The page's tables.
 
-use std::collections::BTreeMap;
-
 use luc_claims::report::Table;
 
 use super::cause::Judgement;
 use super::plants::{PLANTS, options_of};
 use super::view::{VIEWS, View};
 use super::{Judged, Run};
+use crate::calls::{Calls, words};
 
 /// What is said first of each trouble.
 pub(super) fn of_causes(runs: &[Run]) -> Table {
@@ -86,8 +85,10 @@ pub(super) fn of_edges(done: &[&Run], view: View) -> Table {
             let all: u64 = judged.iter().map(|one| of(one)).sum();
             all.to_string()
         };
-        let right = judged.iter().map(|one| &one.requests.right);
-        let wrong = judged.iter().map(|one| &one.requests.wrong);
+        let mut requests = Calls::default();
+        for one in &judged {
+            requests.add(&one.requests);
+        }
         let lost: u64 = runs.iter().map(|run| run.lost_rows).sum();
         table.row(vec![
             plant.name.to_owned(),
@@ -95,32 +96,15 @@ pub(super) fn of_edges(done: &[&Run], view: View) -> Table {
             sum(&|one| one.edges.found),
             sum(&|one| one.edges.missing),
             sum(&|one| one.edges.wrong),
-            sum(&|one| one.requests.planted),
-            by_evidence(right),
-            by_evidence(wrong),
-            sum(&|one| one.requests.unknown),
-            sum(&|one| one.requests.missing),
+            requests.calls.to_string(),
+            words(&requests.right),
+            words(&requests.wrong),
+            requests.unknown.to_string(),
+            requests.missing.to_string(),
             lost.to_string(),
         ]);
     }
     table
-}
-
-/// Counts by evidence, as words.
-fn by_evidence<'c>(counts: impl Iterator<Item = &'c BTreeMap<String, u64>>) -> String {
-    let mut all: BTreeMap<&str, u64> = BTreeMap::new();
-    for (evidence, count) in counts.flatten() {
-        *all.entry(evidence).or_default() += count;
-    }
-    let words = all
-        .iter()
-        .map(|(evidence, count)| format!("{count} {evidence}"));
-    let words: Vec<String> = words.collect();
-    if words.is_empty() {
-        "0".to_owned()
-    } else {
-        words.join(", ")
-    }
 }
 
 /// Every run whose first cause is wrong.

@@ -1,0 +1,84 @@
+//! Calls, by whether they are put to the request that they were made for.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::answer::{RequestRow, Rows};
+
+/// How many calls there were, and what is said of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Calls {
+    pub(crate) calls: u64,
+    /// Right, by the evidence.
+    pub(crate) right: BTreeMap<String, u64>,
+    /// Wrong, by the evidence.
+    pub(crate) wrong: BTreeMap<String, u64>,
+    /// It is not said for which request it was made.
+    pub(crate) unknown: u64,
+    /// There is no such call.
+    pub(crate) missing: u64,
+}
+
+impl Calls {
+    pub(crate) fn all_right(&self) -> u64 {
+        self.right.values().sum()
+    }
+
+    pub(crate) fn all_wrong(&self) -> u64 {
+        self.wrong.values().sum()
+    }
+
+    /// Counts a call, whose row is this one; `is_cause` says whether a request is the one that it was made for.
+    pub(crate) fn count(
+        &mut self,
+        row: Option<&RequestRow>,
+        rows: &Rows,
+        is_cause: impl FnOnce(&RequestRow) -> bool,
+    ) {
+        self.calls += 1;
+        let Some(row) = row else {
+            self.missing += 1;
+            return;
+        };
+        let cause = row.made_for.and_then(|number| rows.requests.get(number));
+        let Some(cause) = cause else {
+            self.unknown += 1;
+            return;
+        };
+        let of = if is_cause(cause) {
+            &mut self.right
+        } else {
+            &mut self.wrong
+        };
+        *of.entry(row.evidence.clone().unwrap_or_default())
+            .or_default() += 1;
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.unknown += other.unknown;
+        self.missing += other.missing;
+        for (all, more) in [
+            (&mut self.right, &other.right),
+            (&mut self.wrong, &other.wrong),
+        ] {
+            for (evidence, count) in more {
+                *all.entry(evidence.clone()).or_default() += count;
+            }
+        }
+    }
+}
+
+/// Counts by evidence, as words.
+pub(crate) fn words(counts: &BTreeMap<String, u64>) -> String {
+    let words = counts
+        .iter()
+        .map(|(evidence, count)| format!("{count} {evidence}"));
+    let words: Vec<String> = words.collect();
+    if words.is_empty() {
+        "0".to_owned()
+    } else {
+        words.join(", ")
+    }
+}
