@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -174,6 +175,14 @@ fn run(mut command: Command) -> Result<(), Error> {
         command: shown.clone(),
         reason,
     };
+    // Who is killed must not leave a mount behind that comes afterwards, when all is thought to be cleared.
+    // SAFETY: between fork and exec only prctl is called, which is async-signal-safe.
+    unsafe {
+        command.pre_exec(|| {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            Ok(())
+        });
+    }
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::null())
