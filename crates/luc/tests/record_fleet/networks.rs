@@ -57,13 +57,15 @@ fn large_messages_in_both_directions() {
     }
 }
 
-/// Loses one of a hundred packets between the two hosts, in both directions.
-fn lose_packets(place: &Place, network: &Network) {
+/// Two hosts between which one of a hundred packets is lost, in both directions.
+fn lossy() -> Option<(Place, Network)> {
+    let (place, network) = (Place::new()?, Network::new()?);
     for device in ["to_client", "to_server"] {
         network.put(&place.between, device, "ingress", "lossy");
     }
     // Each of some thousand packets may be lost, and not a few large ones.
     place.client.run("ip link set eth0 gso_max_segs 1");
+    Some((place, network))
 }
 
 /// So much that some of it is lost.
@@ -73,13 +75,9 @@ fn much() -> Exchange {
 
 #[test]
 fn a_network_that_loses_packets() {
-    let Some(place) = Place::new() else {
+    let Some((place, _network)) = lossy() else {
         return;
     };
-    let Some(network) = Network::new() else {
-        return;
-    };
-    lose_packets(&place, &network);
     let messages = much();
     let (recorded, port) =
         Recorded::of_exchange(&["--all"], &place, ["0.0.0.0", SERVER_IPV4], &messages);
@@ -92,13 +90,9 @@ fn a_network_that_loses_packets() {
 /// A socket lives on without a file until its end of the stream, FIN, is acknowledged.
 #[test]
 fn a_connection_whose_end_is_lost() {
-    let Some(place) = Place::new() else {
+    let Some((place, network)) = lossy() else {
         return;
     };
-    let Some(network) = Network::new() else {
-        return;
-    };
-    lose_packets(&place, &network);
     let messages = much();
     let recording = Recording::start(&["--all"]);
     let pair = Pair::new(&place, "0.0.0.0", SERVER_IPV4);
