@@ -197,8 +197,14 @@ static __always_inline void send_wait(struct task_struct *task, struct hot *hot,
 	};
 
 	record.off_ns = hot->off_ns ? hot->off_ns : now - duration_ns;
-	record.woken_ns =
-		hot->off_ns ? hot->woken_ns : now - runnable_ns(task, hot, clock, duration_ns);
+	record.woken_ns = hot->woken_ns;
+	if (!hot->off_ns) {
+		if (!hot->woken_ns)
+			record.woken_ns = now - runnable_ns(task, hot, clock, duration_ns);
+		/* The scheduler's clock may be a little off. */
+		else if (hot->woken_ns < record.off_ns)
+			record.woken_ns = record.off_ns;
+	}
 	if (config.wake_ups)
 		gather_wait(&record);
 	else if (bpf_ringbuf_output(&records, &record, sizeof(record), BPF_RB_NO_WAKEUP))
@@ -306,9 +312,19 @@ int BPF_PROG(sched_switch, bool preempted, struct task_struct *prev, struct task
 }
 
 /*
- * Not in the summary mode, which does not tell blocked from runnable. When a
- * brief sleep ended is told by the scheduler's counts.
+ * Whether the time of a wake-up is read. The scheduler's counts tell when the
+ * thread came into a queue, which costs nothing, but on another processor is
+ * some microseconds after its waker has gone on: what that did next would seem
+ * to be what it did before. A message needs no waker's time.
  */
+static __always_inline bool needs_wake_up_time(struct hot *hot)
+{
+	if (hot->off_ns || !has_scheduler_clock())
+		return true;
+	return config.wake_ups && hot->off_brief != BRIEF_PIPE_SOCKET;
+}
+
+/* Not in the summary mode, which does not tell blocked from runnable. */
 SEC("tp_btf/sched_waking")
 int BPF_PROG(sched_waking, struct task_struct *task)
 {
@@ -317,7 +333,7 @@ int BPF_PROG(sched_waking, struct task_struct *task)
 	if (!hot || !hot->off_clock)
 		return 0;
 	hot->waker = bpf_get_current_pid_tgid();
-	if (hot->off_ns || !has_scheduler_clock())
+	if (needs_wake_up_time(hot))
 		hot->woken_ns = bpf_ktime_get_ns();
 	return 0;
 }

@@ -1,11 +1,13 @@
 //! Which functions threads run, and who made them; which programs processes run.
 
+use std::ops::RangeInclusive;
 use std::process::Command;
 
-use luc_events::tables::ThreadStart;
-use luc_events::{Pid, Tgid};
+use luc_events::tables::{ThreadStart, Wait};
+use luc_events::{Cause, Pid, Tgid};
 
 use super::common::is_root;
+use super::programs;
 use super::recording::Recording;
 use super::running::Running;
 use super::trace::Recorded;
@@ -81,6 +83,37 @@ fn functions_of_threads_in_a_container_are_known() {
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     functions_are_known(&["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]);
+}
+
+/// On another processor a thread comes into the queue when its waker has gone on already.
+#[test]
+fn a_wake_up_has_the_time_of_its_waker() {
+    if !is_root() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a directory");
+    let program = programs::compiled("posts", folder.path());
+    let recording = Recording::start(&["--all"]);
+    let output = Command::new(program).output().expect("it runs");
+    let recorded = Recorded::of(recording);
+    let text = String::from_utf8(output.stdout).expect("text");
+    let wake_ups: Vec<RangeInclusive<u64>> = text
+        .lines()
+        .map(|line| {
+            let (before, after) = line.split_once(' ').expect("two times");
+            before.parse().expect("a time")..=after.parse().expect("a time")
+        })
+        .collect();
+    let threads = recorded.tasks.iter().filter(|row| row.comm == "waits");
+    let threads: Vec<Pid> = threads.map(|row| row.thread).collect();
+    let is_of_thread = |row: &&Wait| threads.contains(&row.thread) && row.cause == Cause::Futex;
+    let waits: Vec<&Wait> = recorded.waits.iter().filter(is_of_thread).collect();
+    // A post finds the thread awake if it has not come back yet.
+    assert!(waits.len() > wake_ups.len() / 2, "{waits:?}");
+    for wait in waits {
+        let is_in = wake_ups.iter().any(|one| one.contains(&wait.woken_ns));
+        assert!(is_in, "{wait:?} {wake_ups:?}");
+    }
 }
 
 #[test]
