@@ -279,9 +279,10 @@ impl Requests {
         self.hand_over_by_token(&spans);
         // What each call was made for by the thread that sent it; each is of one host.
         let mut causes = vec![None; self.outgoing.len()];
+        let received = self.received();
         for (host, (waits, rows)) in hosts {
             let timeline = Timeline::new(&waits, &rows, has_all_waits(host));
-            self.hand_over_on_host(&timeline, &spans, &mut causes);
+            self.hand_over_on_host(&timeline, &spans, &received, &mut causes);
         }
     }
 
@@ -316,12 +317,13 @@ impl Requests {
         &mut self,
         timeline: &Timeline,
         spans: &[Span],
+        received: &HashMap<(HostId, u32), Vec<usize>>,
         causes: &mut [Option<usize>],
     ) {
         let known = forward::forward(timeline, spans, causes);
         let (by_effect, usual_rounds) = backward::backward(timeline, spans, &known);
-        let received = |request: usize| self.incoming[request].exchange;
-        let loops = Loops::new(timeline, &known, received);
+        let exchange = |request: usize| self.incoming[request].exchange;
+        let loops = Loops::new(timeline, &known, exchange);
         let mut calls: Vec<(usize, Option<usize>)> = Vec::new();
         for (event, before) in timeline.events.iter().zip(&known) {
             if let Kind::Asks(call) = event.kind {
@@ -368,12 +370,28 @@ impl Requests {
                 .iter()
                 .map(|&call| self.outgoing[call].cause.map(|(cause, _)| cause))
                 .collect();
-            for (place, request) in queue::between(&causes) {
+            let asked = self.outgoing[calls[0]].exchange.asked;
+            let requests = received.get(&(asked.host, asked.process));
+            let requests = requests.map_or(&[][..], Vec::as_slice);
+            for (place, request) in queue::between(&causes, requests) {
                 let call = calls[place];
                 let is_open = spans[request].contains(self.outgoing[call].exchange.asked.at_ns);
                 self.note(call, is_open.then_some(request), HandOver::Queue);
             }
         }
+    }
+
+    /// The requests that each process has received, in order.
+    fn received(&self) -> HashMap<(HostId, u32), Vec<usize>> {
+        let mut order: Vec<usize> = (0..self.incoming.len()).collect();
+        order.sort_by_key(|&number| self.incoming[number].exchange.asked.at_ns);
+        let mut received: HashMap<(HostId, u32), Vec<usize>> = HashMap::new();
+        for number in order {
+            let asked = self.incoming[number].exchange.asked;
+            let of_process = received.entry((asked.host, asked.process));
+            of_process.or_default().push(number);
+        }
+        received
     }
 
     /// Notes what a call was made for, if nothing better is known.

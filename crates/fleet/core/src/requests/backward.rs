@@ -3,8 +3,8 @@
 use super::forward::{Before, Span};
 use super::timeline::{Kind, Timeline};
 
-/// The share of a thread's tasks that are usual.
-const USUAL: f64 = 0.9;
+/// The share of a thread's tasks, the shortest ones, that are sure to be one task each.
+const USUAL: f64 = 0.1;
 /// With fewer tasks than this nothing is known of what is usual.
 const FEWEST_TASKS: usize = 10;
 /// So many effects without a call before them are looked past at most.
@@ -60,8 +60,9 @@ pub(super) fn backward(
     (found, usual)
 }
 
-/// How many rounds nine in ten of these tasks have at most; they are those in which no wake-up was in doubt, as several
-/// tasks that look like one have such a wake-up between them.
+/// How many rounds the shortest of these tasks have. Many others may be two that look like one, as the result of the first
+/// was not waited for. They are those in which no wake-up was in doubt, as several tasks that look like one have such a
+/// wake-up between them.
 fn usual(mut rounds: Vec<usize>) -> usize {
     if rounds.len() < FEWEST_TASKS {
         return usize::MAX;
