@@ -12,8 +12,10 @@
 //! where in the rotation the turn is, when readings are no longer than a rotation, and more when they are.
 //!
 //! Events of a figure that have their turns at different times may vary together: what they lose at these turns adds
-//! up, also where it cancels out in the truth, as the sources of all cycles do. Then the share without a counter is too
-//! small a factor; its ratio to the share with one, at most 1, is enough whatever they have in common.
+//! up, also where it cancels out in the truth, as the sources of all cycles do. Two bounds of the variance hold whatever
+//! the events have in common; the smaller one is taken. The first is half the mean square without the factor: what is
+//! seen varies by the truth and, independently of it, by the error. The second is the square of the sum of the events'
+//! standard errors; for a single event it is the variance above.
 //!
 //! **Where the model fails.** A load whose period is a rotation, or a divisor of it, is met in the same state at each
 //! turn. The estimate is then wrong, and the interval does not say so. What happens in few and brief moments is met by
@@ -40,7 +42,7 @@ const FEWEST_ROTATIONS: usize = 4;
 const FEWEST_TURNS: f64 = 16.0;
 /// An event that makes up less of a figure than this does not take its interval away.
 const LEAST_PART: f64 = 0.01;
-/// Student's t does not change beyond.
+/// Student's t hardly changes beyond.
 const MOST_FREEDOM: f64 = 500.0;
 
 /// Why there is no interval.
@@ -95,8 +97,8 @@ pub enum Withheld {
         /// For which share.
         share: f64,
     },
-    /// A division by zero or the like.
-    #[error("it divides by zero")]
+    /// It has no finite value or no finite interval.
+    #[error("it is not a finite number: it divides by zero, or a count is too large")]
     Undefined,
 }
 
@@ -141,10 +143,13 @@ pub(super) fn figure(
         return Err(Withheld::Undefined);
     }
     let interval = if running_share < 1.0 {
-        rotations.half_width(&totals, &slopes, running_share)
+        rotations.half_width(&totals, &slopes, &shares)
     } else {
         Ok(0.0)
     };
+    if interval.is_ok_and(|half_width| !half_width.is_finite()) {
+        return Err(Withheld::Undefined);
+    }
     Ok(Estimate {
         value,
         half_width: interval.ok(),
@@ -156,9 +161,12 @@ pub(super) fn figure(
 
 /// For which share of the time an event had a counter.
 fn share(recording: &Recording, event: usize) -> Result<f64, Withheld> {
+    let Some(known) = recording.events().get(event) else {
+        return Err(Withheld::NotCounted(format!("event {event}")));
+    };
     let readings = recording.readings(event).iter();
     let all = readings.fold(Reading::default(), |all, one| all.and(*one));
-    let name = || recording.events()[event].to_string();
+    let name = || known.to_string();
     match all.running_share() {
         None | Some(0.0) => Err(Withheld::NeverRan(name())),
         Some(share) if share < LEAST_SHARE => Err(Withheld::RanTooLittle {
@@ -198,55 +206,55 @@ impl Rotations {
         self.scaled[event].iter().sum()
     }
 
+    /// Half the width of the interval of a figure that has these slopes by its events.
     fn half_width(
         &self,
         totals: &[f64],
         slopes: &[f64],
-        running_share: f64,
+        shares: &[f64],
     ) -> Result<f64, NoInterval> {
         let count = self.lengths_ns.len();
         if count < FEWEST_ROTATIONS {
             return Err(NoInterval::FewRotations);
         }
-        let parts = || {
-            totals
-                .iter()
-                .zip(slopes)
-                .map(|(total, slope)| total * slope)
-        };
-        let whole: f64 = parts().map(f64::abs).sum();
-        let matters = |part: f64| totals.len() == 1 || part.abs() > LEAST_PART * whole;
-        for (scaled, part) in self.scaled.iter().zip(parts()) {
-            if matters(part) && turns(scaled) < FEWEST_TURNS.min(count as f64 / 2.0) {
+        let parts = totals.iter().zip(slopes);
+        let parts: Vec<f64> = parts.map(|(total, slope)| (total * slope).abs()).collect();
+        let least = LEAST_PART * parts.iter().sum::<f64>();
+        for (scaled, part) in self.scaled.iter().zip(parts) {
+            if part >= least && turns(scaled) < FEWEST_TURNS.min(count as f64 / 2.0) {
                 return Err(NoInterval::FewTurns);
             }
         }
-        let rates: Vec<f64> = (0..count)
-            .map(|at| {
-                let parts = self.scaled.iter().zip(slopes);
-                let sum: f64 = parts.map(|(scaled, slope)| scaled[at] * slope).sum();
-                sum / self.lengths_ns[at]
-            })
-            .collect();
-        let pairs = rates.windows(2).zip(self.lengths_ns.windows(2));
-        let squares: f64 = pairs
-            .map(|(rates, lengths)| {
-                let length = (lengths[0].powi(2) + lengths[1].powi(2)) / 2.0;
-                length * (rates[1] - rates[0]).powi(2) / 2.0
-            })
-            .sum();
+        let events = || self.scaled.iter().zip(slopes);
+        let together = self.mean_squares(|at| {
+            let parts = events().map(|(scaled, slope)| scaled[at] * slope);
+            parts.sum()
+        });
+        let each = events().zip(shares).map(|((scaled, slope), share)| {
+            let of_one = self.mean_squares(|at| scaled[at] * slope);
+            ((1.0 - share) * of_one).sqrt()
+        });
+        let variance = together.min(each.sum::<f64>().powi(2));
         let n = count as f64;
-        let without = 1.0 - running_share;
-        let factor = if totals.len() == 1 {
-            without
-        } else {
-            (without / running_share).min(1.0)
-        };
-        let variance = factor * squares * n / (n - 1.0);
         // Of the mean square of successive differences (von Neumann and others, 1941).
         let freedom = 2.0 * (n - 1.0).powi(2) / (3.0 * n - 4.0);
         let errors = student(freedom.min(MOST_FREEDOM) as u32, CONFIDENCE).unwrap_or(f64::INFINITY);
         Ok(errors * variance.sqrt())
+    }
+
+    /// Half the mean square of the differences of neighbouring rotations, times the number of rotations.
+    fn mean_squares(&self, scaled: impl Fn(usize) -> f64) -> f64 {
+        let lengths = &self.lengths_ns;
+        let rates: Vec<f64> = (0..lengths.len())
+            .map(|at| scaled(at) / lengths[at])
+            .collect();
+        let pairs = rates.windows(2).zip(lengths.windows(2));
+        let squares = pairs.map(|(rates, lengths)| {
+            let length = (lengths[0].powi(2) + lengths[1].powi(2)) / 2.0;
+            length * (rates[1] - rates[0]).powi(2) / 2.0
+        });
+        let n = lengths.len() as f64;
+        squares.sum::<f64>() * n / (n - 1.0)
     }
 }
 
@@ -304,6 +312,10 @@ mod tests {
         assert!(matches!(refused, Withheld::RanTooLittle { share, .. } if share < 0.1));
         assert!(total(&rotated(330, 10, |_| 1.0), 0).is_ok());
         let never = rotated(0, 1, |_| 1.0);
+        assert_eq!(
+            total(&never, 1),
+            Err(Withheld::NotCounted("event 1".to_owned()))
+        );
         assert_eq!(
             total(&never, 0),
             Err(Withheld::NeverRan("cycles".to_owned()))

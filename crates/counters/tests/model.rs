@@ -2,7 +2,7 @@
 
 use luc_counters::model::{Load, Noise, Order, Phases, Pmu};
 use luc_counters::replay::{self, Style};
-use luc_counters::{Event, Mode, Recording, total};
+use luc_counters::{Definitions, Event, Formula, Mode, Recording, total};
 use luc_stats::random;
 use proptest::prelude::*;
 
@@ -158,4 +158,26 @@ fn a_load_in_step_with_the_rotation_is_missed_unless_turns_are_shuffled() {
     assert!(in_step * 2 < all, "{in_step} of {all}");
     let (shuffled, all) = covered(phases, noise, Order::Shuffled, 3);
     assert!(shuffled * 10 >= all * 9, "{shuffled} of {all}");
+}
+
+/// Eight events that happen alike slide through six counters: each is counted for three quarters of the time.
+#[test]
+fn intervals_cover_what_cancels_out_when_events_are_counted_for_most_of_the_time() {
+    let formula = Formula::parse("event0 - event7").expect("a formula");
+    let mut inside = 0;
+    for seed in 0..200 {
+        let mut random = random::stream(seed, 0);
+        let mut load = Load::new(events(8));
+        for _ in 0..4000 {
+            let alike = random::gamma(&mut random, 1000.0, 10.0).round() as u64;
+            load.add(|_| alike);
+        }
+        let recording = record(&load, 6, 1, STEPS_PER_TURN, seed);
+        let found = formula.evaluate(&Definitions::default(), &recording, Mode::Total);
+        let found = found.expect("an estimate");
+        assert!((found.running_share - 0.75).abs() < 0.01, "{found:?}");
+        inside += u32::from(found.covers(0.0) == Some(true));
+    }
+    // 95 % of 200, less three standard deviations of the count.
+    assert!(inside >= 181, "{inside} of 200");
 }
