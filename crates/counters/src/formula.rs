@@ -20,7 +20,7 @@ use super::recording::Recording;
 
 pub use tree::FormulaError;
 
-/// Definitions that lead to definitions further than this are taken for a circle.
+/// Definitions that name definitions over more steps than this are taken for a circle.
 const DEEPEST: usize = 32;
 
 /// A formula that was read.
@@ -96,8 +96,8 @@ impl Definitions {
         mode: Mode,
         depth: usize,
     ) -> Result<Node, Withheld> {
-        let expand = |node: &Node| self.expand(node, recording, mode, depth + 1);
-        let boxed = |node: &Node| self.expand(node, recording, mode, depth + 1).map(Box::new);
+        let expand = |node: &Node| self.expand(node, recording, mode, depth);
+        let boxed = |node: &Node| expand(node).map(Box::new);
         Ok(match node {
             Node::Number(number) => Node::Number(*number),
             Node::Literal(name) => {
@@ -105,7 +105,7 @@ impl Definitions {
                 Node::Number(found.ok_or_else(|| Withheld::NotCounted(format!("#{name}")))?)
             }
             Node::Name(name) => match self.formulas.get(name) {
-                Some(_) if depth > DEEPEST => return Err(Withheld::NotCounted(name.clone())),
+                Some(_) if depth == DEEPEST => return Err(Withheld::NotCounted(name.clone())),
                 Some(formula) => self.expand(&formula.0, recording, mode, depth + 1)?,
                 None => Node::Name(name.clone()),
             },
@@ -140,21 +140,21 @@ impl Definitions {
         match node {
             Node::Number(_) | Node::Literal(_) => {}
             Node::Name(name) => match self.formulas.get(name) {
-                Some(formula) if depth <= DEEPEST => self.names(&formula.0, found, depth + 1),
+                Some(formula) if depth < DEEPEST => self.names(&formula.0, found, depth + 1),
                 _ if found.contains(name) => {}
                 _ => found.push(name.clone()),
             },
             Node::Binary(_, left, right) => {
-                self.names(left, found, depth + 1);
-                self.names(right, found, depth + 1);
+                self.names(left, found, depth);
+                self.names(right, found, depth);
             }
             Node::If(nodes) => {
                 let nodes = nodes.iter();
-                nodes.for_each(|node| self.names(node, found, depth + 1));
+                nodes.for_each(|node| self.names(node, found, depth));
             }
             Node::Call(_, nodes) => {
                 let nodes = nodes.iter();
-                nodes.for_each(|node| self.names(node, found, depth + 1));
+                nodes.for_each(|node| self.names(node, found, depth));
             }
         }
     }
@@ -299,6 +299,11 @@ mod tests {
             assert_eq!(value(text, &recording), Ok(expected), "{text}");
         }
         assert_eq!(value("cycles / zero", &recording), Err(Withheld::Undefined));
+        // However many terms come first.
+        let long = format!("{}CPI", "1 + ".repeat(100));
+        assert_eq!(value(&long, &recording), Ok(101.5));
+        let last = format!("CPI{}", " + 1".repeat(100));
+        assert_eq!(value(&last, &recording), Ok(101.5));
         for missing in ["branches + 1", "#nothing", "circle"] {
             let refused = value(missing, &recording);
             assert!(matches!(refused, Err(Withheld::NotCounted(_))), "{missing}");

@@ -315,6 +315,27 @@ mod tests {
         recording
     }
 
+    #[test]
+    fn each_figure_of_each_processor_is_known_if_all_its_events_are_counted() {
+        for processor in &PROCESSORS {
+            let events = processor.events().expect("formulas");
+            let counts: Vec<(&str, f64)> = events.iter().map(|name| (name.as_str(), 8.0)).collect();
+            let recording = counted(&counts);
+            let stack = processor.stack(&recording, Mode::User).expect("formulas");
+            let whole = [
+                &stack.cpi,
+                &stack.completion,
+                &stack.completion_cpi,
+                &stack.missing,
+            ];
+            let parts = stack.parts.iter().flat_map(|part| [&part.share, &part.cpi]);
+            for figure in whole.into_iter().chain(parts) {
+                assert!(figure.known().is_some(), "{}: {figure:?}", processor.name);
+            }
+            assert_eq!(stack.parts.len(), processor.parts.len());
+        }
+    }
+
     fn share(stack: &Stack, source: Source) -> f64 {
         let part = stack.parts.iter().find(|part| part.source == source);
         part.expect("told").share.known().expect("known").value
