@@ -83,7 +83,7 @@ pub fn parse(text: &str) -> Result<Replay, ReplayError> {
             table.add(row, number)?;
         }
     }
-    table.finish()
+    table.finish(text.lines().count())
 }
 
 /// Rows by reading and event.
@@ -156,7 +156,8 @@ impl Table {
         Ok(())
     }
 
-    fn finish(self) -> Result<Replay, ReplayError> {
+    /// The table as a recording; its text has so many lines.
+    fn finish(self, lines: usize) -> Result<Replay, ReplayError> {
         if self.events.is_empty() {
             return Err(ReplayError::Empty);
         }
@@ -164,7 +165,7 @@ impl Table {
         if self.events.len().saturating_mul(self.ends_ns.len())
             > EMPTY_CELLS + CELLS_OF_A_ROW * self.rows
         {
-            return Err(ReplayError::Ragged { line: self.rows });
+            return Err(ReplayError::Ragged { line: lines });
         }
         let (events, missing): (Vec<usize>, Vec<usize>) =
             (0..self.events.len()).partition(|&place| self.supported[place]);

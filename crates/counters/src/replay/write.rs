@@ -13,7 +13,8 @@ pub enum Style {
     Json,
 }
 
-/// A recording's text: scaled values as whole numbers, shares with two decimals, as perf rounds them.
+/// A recording's text: scaled values as whole numbers in CSV and with six decimals in JSON, shares with two decimals, as
+/// perf rounds them.
 #[must_use]
 pub fn write(recording: &Recording, style: Style) -> String {
     let mut text = "# written from a recording\n\n".to_owned();
