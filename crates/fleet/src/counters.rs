@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use luc_counters::replay::{self, Replay};
-use luc_counters::stack::{Figure, PROCESSORS, Processor, Stack};
+use luc_counters::stack::{Figure, PROCESSORS, Processor, Source, Stack};
 use luc_counters::{Event, Mode, Recording, total};
 use serde::Serialize;
 
@@ -38,7 +38,7 @@ pub struct Counters {
     /// The processor whose formulas the stacks are by; `None` if not all of any processor's events were counted.
     pub processor: Option<&'static str>,
     /// Sources that it does not tell apart, and where they are instead.
-    pub within: Vec<(String, &'static str)>,
+    pub within: &'static [(Source, &'static str)],
     /// Where the cycles went, in each mode in which they were counted.
     pub stacks: Vec<Stack>,
     /// The same of each part of the time.
@@ -109,7 +109,6 @@ pub fn counters(file: &Path, show: Show<'_>) -> Result<Counters, FleetError> {
             Err(withheld) => Figure::Withheld { withheld },
         },
     });
-    let within = processor.map_or(&[][..], |processor| processor.within);
     Ok(Counters {
         file: file.to_owned(),
         length_ns: recording.ends_ns().last().copied().unwrap_or(0),
@@ -118,10 +117,7 @@ pub fn counters(file: &Path, show: Show<'_>) -> Result<Counters, FleetError> {
         note: has_none(&not_supported).then_some("no hardware counters (virtual machine)"),
         not_supported,
         processor: processor.map(|processor| processor.name),
-        within: within
-            .iter()
-            .map(|(source, place)| (source.to_string(), *place))
-            .collect(),
+        within: processor.map_or(&[], |processor| processor.within),
         stacks: stacks(&recording)?,
         series,
     })
@@ -170,8 +166,9 @@ fn ranges(ends_ns: &[u64], every_ns: Option<u64>) -> Vec<Range<usize>> {
     let Some(every_ns) = every_ns.filter(|&every_ns| every_ns > 0) else {
         return ranges;
     };
-    // A reading that is due at the end of a part may come a little after it.
-    let part = |end_ns: u64| end_ns.saturating_sub(every_ns / 20 + 1) / every_ns;
+    // A reading that is due at the end of a part may come a little after it: by less than half a reading.
+    let reading_ns = ends_ns.last().map_or(0, |last| last / ends_ns.len() as u64);
+    let part = |end_ns: u64| end_ns.saturating_sub(reading_ns / 2 + 1) / every_ns;
     for (at, &end_ns) in ends_ns.iter().enumerate() {
         match ranges.last_mut() {
             Some(last) if part(ends_ns[last.start]) == part(end_ns) => last.end = at + 1,
@@ -195,6 +192,9 @@ mod tests {
     fn readings_that_are_a_little_late_are_in_their_part() {
         let ends_ns = [500, 1_001, 1_500, 2_002, 2_500];
         assert_eq!(ranges(&ends_ns, Some(1_000)), [0..2, 2..4, 4..5]);
+        // A part of many readings takes none of the next part.
+        let ends_ns: Vec<u64> = (1..=80).map(|at| at * 100 + 1).collect();
+        assert_eq!(ranges(&ends_ns, Some(4_000)), [0..40, 40..80]);
         assert_eq!(ranges(&ends_ns, None), []);
         assert_eq!(ranges(&ends_ns, Some(0)), []);
     }

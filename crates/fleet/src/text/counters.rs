@@ -88,12 +88,18 @@ fn remark(no_interval: Option<NoInterval>) -> &'static str {
 }
 
 fn write_stacks(f: &mut fmt::Formatter<'_>, style: Style, all: &Counters) -> fmt::Result {
-    let Some(processor) = all.processor else {
-        return writeln!(
-            f,
-            "\nwhere cycles go is not known: not all events of a processor were counted; `luc fleet counters --events \
-             NAME` lists them"
-        );
+    let processor = match all.processor {
+        Some(processor) if !all.stacks.is_empty() => processor,
+        chosen => {
+            let what = match chosen {
+                Some(processor) => format!("the cycles of {processor} were not counted"),
+                None => "not all events of a processor were counted".to_owned(),
+            };
+            return writeln!(
+                f,
+                "\nwhere cycles go is not known: {what}; `luc fleet counters --events NAME` lists the events"
+            );
+        }
     };
     style.title(
         f,
@@ -128,7 +134,7 @@ fn write_stacks(f: &mut fmt::Formatter<'_>, style: Style, all: &Counters) -> fmt
         closes.to_owned()
     });
     write!(f, "{table}")?;
-    for (source, place) in &all.within {
+    for (source, place) in all.within {
         writeln!(f, "  {source}: {place}")?;
     }
     let unknown = all.stacks.iter().find_map(|stack| match &stack.missing {
