@@ -154,9 +154,10 @@ fn about(seeds: u64) -> String {
          total, relative to the truth; half-widths are of the 95 % interval, relative to the value. *Scaled at once* is \
          the value times the time for which it was wanted by that for which it was counted, over the whole recording, as \
          perf scales it; it has no interval. Stacks split the cycles of the model by sources, in user space, in the \
-         kernel and in all; the phases last 0.3 s. Intervals that cover exactly 95 % are found to cover less as often as \
-         not, so a target of 95 % is missed only below what one in 20 such scenarios has by chance. {seeds} seeds a \
-         scenario.",
+         kernel and in all; the phases last 0.3 s. With 30 counters and no groups each event is counted for 75 % of the time, and \
+         no two events of a stack have the same turns. Where intervals cover exactly 95 %, a count of them is below 95 % about \
+         half of the time. So a target of 95 % is missed only below what one in 20 such counts falls to by chance, were \
+         all intervals independent. {seeds} seeds a scenario.",
         events = scaled::EVENTS,
         counters = scaled::COUNTERS,
     )

@@ -114,7 +114,8 @@ fn of_stacks(stacked: &[(Kind, Vec<Stacked>)]) -> Table {
     for (kind, stacks) in stacked {
         let count = |of: fn(&Stacked) -> bool| stacks.iter().filter(|one| of(one)).count();
         let mean = |of: fn(&Stacked) -> Option<f64>| {
-            stacks.iter().filter_map(of).sum::<f64>() / stacks.len() as f64
+            let known: Vec<f64> = stacks.iter().filter_map(of).collect();
+            known.iter().sum::<f64>() / known.len() as f64
         };
         let errors = || stacks.iter().flat_map(|one| &one.errors);
         let half_widths = || stacks.iter().flat_map(|one| &one.half_widths);

@@ -18,6 +18,8 @@ const PHASES: Phases = Phases::Random {
     kinds: KINDS,
 };
 const KINDS: usize = 4;
+/// So many that each event has one for three quarters of the time.
+const MANY_COUNTERS: usize = 30;
 /// Cycles of a step: 3 GHz.
 const CYCLES: u64 = 3_000_000;
 
@@ -76,6 +78,8 @@ const ZEN_4_EVENTS: [&str; 10] = [
 pub(super) enum Kind {
     /// The nine sources.
     Nine,
+    /// The same, with counters for most of the time.
+    Most,
     /// Zen 4's events, through a file as perf writes it.
     Zen4,
     /// The same, but nobody counts what is lost to the other thread of the core.
@@ -83,11 +87,12 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub(super) const ALL: [Self; 3] = [Self::Nine, Self::Zen4, Self::Planted];
+    pub(super) const ALL: [Self; 4] = [Self::Nine, Self::Most, Self::Zen4, Self::Planted];
 
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Nine => "stack of nine sources",
+            Self::Most => "stack of nine sources, 30 counters",
             Self::Zen4 => "stack of Zen 4, from a file",
             Self::Planted => "stack of Zen 4, one source not counted",
         }
@@ -118,16 +123,21 @@ pub(super) struct Stacked {
 pub(super) fn run(kind: Kind, seed: u64) -> Result<Vec<Stacked>, String> {
     let mut random = random::stream(seed, 10);
     let (processor, load) = match kind {
-        Kind::Nine => (&NINE, nine(&mut random)),
+        Kind::Nine | Kind::Most => (&NINE, nine(&mut random)),
         Kind::Zen4 | Kind::Planted => {
             let processor = Processor::named("amd-zen4").ok_or("no such processor")?;
             (processor, zen_4(&mut random, kind == Kind::Planted))
         }
     };
-    let steps_per_reading = if kind == Kind::Nine { 4 } else { 100 };
-    let mut recording =
-        Pmu::new(COUNTERS, &load, COUNTERS).record(&load, steps_per_reading, &mut random);
-    if kind != Kind::Nine {
+    let is_file = matches!(kind, Kind::Zen4 | Kind::Planted);
+    let steps_per_reading = if is_file { 100 } else { 4 };
+    let pmu = if kind == Kind::Most {
+        Pmu::new(MANY_COUNTERS, &load, 1)
+    } else {
+        Pmu::new(COUNTERS, &load, COUNTERS)
+    };
+    let mut recording = pmu.record(&load, steps_per_reading, &mut random);
+    if is_file {
         let text = replay::write(&recording, Style::Csv);
         recording = replay::parse(&text)
             .map_err(|error| error.to_string())?
