@@ -25,7 +25,7 @@ use crate::map::LeftOut;
 pub use connections::{ConnectionsReport, Paired, UnpairedEnd};
 pub(crate) use finding::services;
 pub use finding::{Finding, Party, Waiter};
-pub(crate) use findings::of_one;
+pub(crate) use findings::Charges;
 pub use findings::{Findings, Group};
 pub(crate) use found::Found;
 pub(crate) use kind::Kind;
@@ -91,11 +91,15 @@ pub struct Explanation {
 /// # Errors
 /// [`FleetError::NoSuchRequest`], [`FleetError::Tree`].
 pub fn explain(joined: &Joined, wanted: Wanted) -> Result<Explanation, FleetError> {
-    explain_found(&Found::new(joined)?, wanted)
+    explain_found(&Charges::new(&Found::new(joined)?), wanted)
 }
 
 /// The same, of what has been found in the traces.
-pub(crate) fn explain_found(found: &Found<'_>, wanted: Wanted) -> Result<Explanation, FleetError> {
+pub(crate) fn explain_found(
+    charges: &Charges<'_>,
+    wanted: Wanted,
+) -> Result<Explanation, FleetError> {
+    let found = charges.found;
     let joined = found.joined;
     let number = match wanted.request {
         Some(number) => Some(found.top(number)?.ranked.number),
@@ -104,7 +108,7 @@ pub(crate) fn explain_found(found: &Found<'_>, wanted: Wanted) -> Result<Explana
     let summaries = joined.hosts.iter().map(|host| host.summary.clone());
     Ok(Explanation {
         hosts: summaries.collect(),
-        findings: findings::report(found),
+        findings: charges.of_slowest(),
         clocks: pairs(joined),
         unrelated: unrelated(joined),
         contradiction: contradiction(joined),

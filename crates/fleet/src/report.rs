@@ -50,7 +50,7 @@ impl<'a> Report<'a> {
     pub fn new(joined: &'a Joined, chosen: Chosen) -> Result<Self, FleetError> {
         let found = Found::new(joined)?;
         if let Some(number) = chosen.request {
-            reports(&found, [number])?;
+            found.top(number)?;
         }
         Ok(Self { found, chosen })
     }

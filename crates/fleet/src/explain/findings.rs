@@ -53,8 +53,8 @@ impl Group {
 
 /// To whom the time of paths is charged.
 #[derive(Debug)]
-pub(super) struct Charges<'a> {
-    found: &'a Found<'a>,
+pub(crate) struct Charges<'a> {
+    pub(super) found: &'a Found<'a>,
     effects: Effects<'a>,
     running: Running,
     roots: Roots,
@@ -63,7 +63,7 @@ pub(super) struct Charges<'a> {
 }
 
 impl<'a> Charges<'a> {
-    pub(super) fn new(found: &'a Found<'a>) -> Self {
+    pub(crate) fn new(found: &'a Found<'a>) -> Self {
         Self {
             found,
             effects: Effects::new(&found.requests, &found.paths),
@@ -120,59 +120,58 @@ impl<'a> Charges<'a> {
         let findings = accounts(&slow, usual).iter().map(finding).collect();
         (group(&slow), findings)
     }
-}
 
-/// What the time of the request of a number went into, what takes the most first.
-///
-/// # Errors
-/// [`FleetError::NoSuchRequest`].
-pub(crate) fn of_one(found: &Found<'_>, number: usize) -> Result<Vec<Finding>, FleetError> {
-    let top = found.top(number)?;
-    let charges = Charges::new(found);
-    let home = found.joined.clocks.at_home(top.exchange.end.host);
-    let sample = charges
-        .path(&home, top)
-        .map(|path| charges.sample(&path, top.node));
-    Ok(charges.findings(sample.into_iter().collect(), &[]).1)
-}
-
-pub(super) fn report(found: &Found<'_>) -> Vec<Findings> {
-    let joined = found.joined;
-    let charges = Charges::new(found);
-    let mut homes: BTreeMap<HostId, Home<'_>> = BTreeMap::new();
-    let mut by_address: BTreeMap<&str, Vec<&Top>> = BTreeMap::new();
-    for top in found.ranking.all() {
-        by_address.entry(&top.ranked.address).or_default().push(top);
+    /// What the time of the request of a number went into, what takes the most first.
+    ///
+    /// # Errors
+    /// [`FleetError::NoSuchRequest`].
+    pub(crate) fn of_one(&self, number: usize) -> Result<Vec<Finding>, FleetError> {
+        let top = self.found.top(number)?;
+        let home = self.found.joined.clocks.at_home(top.exchange.end.host);
+        let sample = self
+            .path(&home, top)
+            .map(|path| self.sample(&path, top.node));
+        Ok(self.findings(sample.into_iter().collect(), &[]).1)
     }
-    let time_ns = |tops: &[&Top]| sum(tops.iter().map(|top| top.ranked.time_ns));
-    let mut by_address: Vec<(&str, Vec<&Top>)> = by_address.into_iter().collect();
-    by_address.sort_by_key(|(_, tops)| std::cmp::Reverse(time_ns(tops)));
-    by_address.truncate(ADDRESSES);
-    let mut all = Vec::new();
-    for (address, tops) in by_address {
-        let times_ns: Vec<u64> = tops.iter().map(|top| top.ranked.time_ns).collect();
-        let [slow, usual] = slow_and_usual(&times_ns).map(|places| {
-            let samples = places.into_iter().filter_map(|place| {
-                let host = tops[place].exchange.end.host;
-                let home = homes
-                    .entry(host)
-                    .or_insert_with(|| joined.clocks.at_home(host));
-                let path = charges.path(home, tops[place])?;
-                Some(charges.sample(&path, tops[place].node))
+
+    /// Why the slowest requests to each address are slow.
+    pub(super) fn of_slowest(&self) -> Vec<Findings> {
+        let found = self.found;
+        let mut homes: BTreeMap<HostId, Home<'_>> = BTreeMap::new();
+        let mut by_address: BTreeMap<&str, Vec<&Top>> = BTreeMap::new();
+        for top in found.ranking.all() {
+            by_address.entry(&top.ranked.address).or_default().push(top);
+        }
+        let time_ns = |tops: &[&Top]| sum(tops.iter().map(|top| top.ranked.time_ns));
+        let mut by_address: Vec<(&str, Vec<&Top>)> = by_address.into_iter().collect();
+        by_address.sort_by_key(|(_, tops)| std::cmp::Reverse(time_ns(tops)));
+        by_address.truncate(ADDRESSES);
+        let mut all = Vec::new();
+        for (address, tops) in by_address {
+            let times_ns: Vec<u64> = tops.iter().map(|top| top.ranked.time_ns).collect();
+            let [slow, usual] = slow_and_usual(&times_ns).map(|places| {
+                let samples = places.into_iter().filter_map(|place| {
+                    let host = tops[place].exchange.end.host;
+                    let home = homes
+                        .entry(host)
+                        .or_insert_with(|| found.joined.clocks.at_home(host));
+                    let path = self.path(home, tops[place])?;
+                    Some(self.sample(&path, tops[place].node))
+                });
+                samples.collect::<Vec<(Sample<Key>, Vec<Piece>)>>()
             });
-            samples.collect::<Vec<(Sample<Key>, Vec<Piece>)>>()
-        });
-        let usual: Vec<Sample<Key>> = usual.into_iter().map(|(sample, _)| sample).collect();
-        let (slowest, findings) = charges.findings(slow, &usual);
-        all.push(Findings {
-            address: address.to_owned(),
-            requests: tops.len() as u64,
-            slowest,
-            usual: group(&usual),
-            findings,
-        });
+            let usual: Vec<Sample<Key>> = usual.into_iter().map(|(sample, _)| sample).collect();
+            let (slowest, findings) = self.findings(slow, &usual);
+            all.push(Findings {
+                address: address.to_owned(),
+                requests: tops.len() as u64,
+                slowest,
+                usual: group(&usual),
+                findings,
+            });
+        }
+        all
     }
-    all
 }
 
 fn group(samples: &[Sample<Key>]) -> Group {

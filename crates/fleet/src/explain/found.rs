@@ -61,7 +61,7 @@ impl<'a> Found<'a> {
     ///
     /// # Errors
     /// [`FleetError::NoSuchRequest`].
-    pub(super) fn top(&self, number: usize) -> Result<&Top, FleetError> {
+    pub(crate) fn top(&self, number: usize) -> Result<&Top, FleetError> {
         self.ranking.get(number)
     }
 }

@@ -30,7 +30,7 @@ pub struct Ranked {
 
 /// A request at the top of a tree.
 #[derive(Debug, Clone)]
-pub(super) struct Top {
+pub(crate) struct Top {
     /// Its place in [`Requests::parents`].
     pub(super) node: u32,
     pub(super) exchange: Exchange,

@@ -13,7 +13,7 @@ use std::io::Write;
 use luc_graphs::Page;
 use luc_units::figures::Time;
 
-use crate::explain::{Explanation, Wanted, explain_found};
+use crate::explain::{Charges, Explanation, Wanted, explain_found};
 use crate::report::{Report, ReportError};
 use crate::text::style::count;
 
@@ -30,10 +30,11 @@ pub fn write(report: &Report<'_>, mut out: impl Write) -> Result<(), ReportError
         request: report.chosen.request,
         rows: false,
     };
-    let all = explain_found(found, wanted)?;
+    let charges = Charges::new(found);
+    let all = explain_found(&charges, wanted)?;
     let mut sections = slowest::sections(&all);
     if let Some(request) = &all.request {
-        sections.push(request::section(found, request)?);
+        sections.push(request::section(&charges, request)?);
     }
     sections.push(map::section(found, &all));
     sections.push(hosts::section(found, &all));

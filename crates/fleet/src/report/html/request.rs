@@ -4,7 +4,7 @@ use luc_graphs::{Bar, Bars, Entry, Estimate, Graph, Lane, Section, Span, Spans, 
 use luc_units::figures::{Share, Time};
 
 use crate::error::FleetError;
-use crate::explain::{Actor, Call, Finding, Found, PathPart, RequestReport, of_one};
+use crate::explain::{Actor, Call, Charges, Finding, PathPart, RequestReport};
 use crate::text::request::what;
 use crate::text::style::{signed, time};
 
@@ -26,7 +26,10 @@ const CLASSES: [&str; 5] = [
     "rows contradict each other",
 ];
 
-pub(super) fn section(found: &Found<'_>, report: &RequestReport) -> Result<Section, FleetError> {
+pub(super) fn section(
+    charges: &Charges<'_>,
+    report: &RequestReport,
+) -> Result<Section, FleetError> {
     let request = &report.request;
     let title = format!(
         "Request {}: {} of {} on {}",
@@ -46,7 +49,7 @@ pub(super) fn section(found: &Found<'_>, report: &RequestReport) -> Result<Secti
     let mut graphs = vec![Graph::Spans(waterfall(report))];
     if !report.path.is_empty() {
         graphs.push(Graph::Spans(path(report)));
-        graphs.push(Graph::Bars(blame(found, report)?));
+        graphs.push(Graph::Bars(blame(charges, report)?));
         graphs.push(Graph::Table(parts(report)));
     }
     Ok(Section {
@@ -200,8 +203,8 @@ fn class(part: &PathPart) -> usize {
 }
 
 /// Whose time it is.
-fn blame(found: &Found<'_>, report: &RequestReport) -> Result<Bars, FleetError> {
-    let findings = of_one(found, report.request.number)?;
+fn blame(charges: &Charges<'_>, report: &RequestReport) -> Result<Bars, FleetError> {
+    let findings = charges.of_one(report.request.number)?;
     let shown = findings.iter().take(FINDINGS);
     let bar = |one: &Finding| Bar {
         name: one.text.clone(),
