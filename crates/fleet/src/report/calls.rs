@@ -43,6 +43,20 @@ impl Calls {
     }
 }
 
+/// What each place was asked, by whomever.
+pub(crate) fn received(all: &BTreeMap<(Place, Place), Calls>) -> BTreeMap<Place, Calls> {
+    let mut received: BTreeMap<Place, Calls> = BTreeMap::new();
+    for ((_, to), calls) in all {
+        let sum = received.entry(to.clone()).or_default();
+        sum.requests += calls.requests;
+        sum.times_ns.extend(&calls.times_ns);
+    }
+    for calls in received.values_mut() {
+        calls.times_ns.sort_unstable();
+    }
+    received
+}
+
 /// All requests by who asked and who answered.
 pub(crate) fn calls(found: &Found<'_>) -> BTreeMap<(Place, Place), Calls> {
     let services = services(found.joined, &found.requests);

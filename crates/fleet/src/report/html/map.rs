@@ -6,7 +6,7 @@ use luc_graphs::{Entry, Graph, Link, MOST_SERIES, Network, Node, Section, Table}
 use luc_units::figures::three_digits;
 
 use crate::explain::{Explanation, Found};
-use crate::report::calls::{Calls, Place, calls};
+use crate::report::calls::{Calls, Place, calls, received};
 use crate::text::style::time;
 
 /// Arrows on the map, and in the table: those with the most requests.
@@ -15,7 +15,9 @@ const ARROWS: usize = 30;
 const SERVICES: usize = 40;
 
 pub(super) fn section(found: &Found<'_>, all: &Explanation) -> Section {
-    let mut arrows: Vec<((Place, Place), Calls)> = calls(found).into_iter().collect();
+    let all_calls = calls(found);
+    let received = received(&all_calls);
+    let mut arrows: Vec<((Place, Place), Calls)> = all_calls.into_iter().collect();
     arrows.sort_by_key(|(_, calls)| std::cmp::Reverse(calls.requests));
     let more = arrows.len().saturating_sub(ARROWS);
     arrows.truncate(ARROWS);
@@ -23,7 +25,7 @@ pub(super) fn section(found: &Found<'_>, all: &Explanation) -> Section {
                 is as long as the client waited, where it is in a trace.";
     let mut graphs = Vec::new();
     if !arrows.is_empty() {
-        graphs.push(Graph::Network(network(found, &arrows)));
+        graphs.push(Graph::Network(network(found, &arrows, &received)));
         graphs.push(Graph::Table(table(found, &arrows, more)));
     }
     graphs.extend(services(all));
@@ -34,7 +36,11 @@ pub(super) fn section(found: &Found<'_>, all: &Explanation) -> Section {
     }
 }
 
-fn network(found: &Found<'_>, arrows: &[((Place, Place), Calls)]) -> Network {
+fn network(
+    found: &Found<'_>,
+    arrows: &[((Place, Place), Calls)],
+    received: &BTreeMap<Place, Calls>,
+) -> Network {
     let mut places: Vec<&Place> = Vec::new();
     // Those that have the most requests come first.
     for place in arrows.iter().flat_map(|((from, to), _)| [from, to]) {
@@ -42,24 +48,12 @@ fn network(found: &Found<'_>, arrows: &[((Place, Place), Calls)]) -> Network {
             places.push(place);
         }
     }
-    let mut received: BTreeMap<&Place, (u64, Vec<u64>)> = BTreeMap::new();
-    for ((_, to), calls) in arrows {
-        let (requests, times_ns) = received.entry(to).or_default();
-        *requests += calls.requests;
-        times_ns.extend(&calls.times_ns);
-    }
     let node = |place: &&Place| {
         let (name, host) = names(found, place);
         let mut lines = vec![name.clone(), host.clone()];
-        if let Some((requests, times_ns)) = received.get(*place) {
-            let mut times_ns = times_ns.clone();
-            times_ns.sort_unstable();
-            let median_ns = luc_stats::quantile(&times_ns, 0.5);
-            lines.push(format!(
-                "{}, median {}",
-                rate(found, place, *requests),
-                time(median_ns)
-            ));
+        if let Some(calls) = received.get(*place) {
+            let rate = rate(found, place, calls.requests);
+            lines.push(format!("{rate}, median {}", time(calls.time_ns(0.5))));
         }
         Node {
             title: format!("{name}, {host}"),
