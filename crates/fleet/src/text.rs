@@ -3,7 +3,7 @@
 mod clocks;
 mod counters;
 mod explanation;
-mod findings;
+pub(crate) mod findings;
 mod hosts;
 pub(crate) mod request;
 pub(crate) mod style;

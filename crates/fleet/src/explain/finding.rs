@@ -47,6 +47,17 @@ pub struct Finding {
     pub saved_ns: u64,
 }
 
+/// The first finding, and those after it that are at least this share; at most so many.
+pub(crate) fn worth_showing(
+    findings: &[Finding],
+    most: usize,
+    least_share: f64,
+) -> impl Iterator<Item = &Finding> {
+    let is_shown = move |(at, one): &(usize, &Finding)| *at == 0 || one.share >= least_share;
+    let shown = findings.iter().enumerate().filter(is_shown);
+    shown.map(|(_, one)| one).take(most)
+}
+
 /// Threads of one name of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Party {

@@ -19,6 +19,8 @@ use crate::text::style::count;
 
 /// Hosts whose names are in the title.
 const NAMED: usize = 6;
+/// Warnings that are shown.
+const WARNINGS: usize = 50;
 
 /// Writes the page.
 ///
@@ -65,9 +67,17 @@ fn facts(all: &Explanation) -> Vec<String> {
     let mut facts = vec![
         count(all.hosts.len() as u64, "host", "hosts"),
         format!("{} recorded", Time::from(longest_ns.unwrap_or(0))),
-        format!("{} connections", all.connections.paired.all()),
-        format!("{} messages", all.messages.edges),
-        format!("{} requests received", all.requests.incoming),
+        count(
+            all.connections.paired.all(),
+            "connection with both ends known",
+            "connections with both ends known",
+        ),
+        count(all.messages.edges, "message", "messages"),
+        count(
+            all.requests.incoming,
+            "request received",
+            "requests received",
+        ),
     ];
     if let Some(request) = &all.request {
         facts.push(format!(
@@ -98,7 +108,16 @@ fn warnings(all: &Explanation) -> Vec<String> {
             host.host, host.reason
         ));
     }
+    let more = cut(warnings.len(), WARNINGS, "warnings");
+    warnings.truncate(WARNINGS);
+    warnings.extend(more);
     warnings
+}
+
+/// Says how many of a list are left out where only so many are shown.
+fn cut(all: usize, shown: usize, what: &str) -> Option<String> {
+    let more = all.checked_sub(shown).filter(|&more| more > 0)?;
+    Some(format!("{more} more {what} are not shown here."))
 }
 
 fn footer() -> Vec<String> {

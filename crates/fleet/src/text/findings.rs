@@ -6,7 +6,7 @@ use luc_units::figures::{Share, Time};
 
 use super::style::Style;
 use super::table::Table;
-use crate::explain::{Finding, Findings, Group};
+use crate::explain::{Findings, worth_showing};
 
 /// Addresses that are shown.
 const ADDRESSES: usize = 3;
@@ -20,17 +20,7 @@ pub(super) fn write(f: &mut fmt::Formatter<'_>, style: Style, all: &[Findings]) 
     }
     style.title(f, "Why the slowest requests are slow")?;
     for found in all.iter().take(ADDRESSES) {
-        let mean = |group: &Group| Time::from(group.mean_ns());
-        writeln!(
-            f,
-            "  {}: the slowest {} of {} requests took {} in the mean, {} usual ones {}",
-            found.address,
-            found.slowest.requests,
-            found.requests,
-            mean(&found.slowest),
-            found.usual.requests,
-            mean(&found.usual)
-        )?;
+        writeln!(f, "  {}", title(found))?;
         let mut table = Table::new(&[
             ">share",
             ">95 % interval",
@@ -38,9 +28,7 @@ pub(super) fn write(f: &mut fmt::Formatter<'_>, style: Style, all: &[Findings]) 
             ">shorter without by",
             "what",
         ]);
-        let is_shown = |(at, one): &(usize, &Finding)| *at == 0 || one.share >= LEAST_SHARE;
-        let shown = found.findings.iter().enumerate().filter(is_shown);
-        for (_, one) in shown.take(FINDINGS) {
+        for one in worth_showing(&found.findings, FINDINGS, LEAST_SHARE) {
             table.row(vec![
                 Share(one.share).to_string(),
                 format!("{} to {}", Share(one.share_low), Share(one.share_high)),
@@ -52,4 +40,17 @@ pub(super) fn write(f: &mut fmt::Formatter<'_>, style: Style, all: &[Findings]) 
         write!(f, "{table}")?;
     }
     Ok(())
+}
+
+/// How much slower than usual ones the slowest requests to an address are.
+pub(crate) fn title(found: &Findings) -> String {
+    format!(
+        "{}: the slowest {} of {} requests took {} in the mean, {} usual ones {}",
+        found.address,
+        found.slowest.requests,
+        found.requests,
+        Time::from(found.slowest.mean_ns()),
+        found.usual.requests,
+        Time::from(found.usual.mean_ns())
+    )
 }

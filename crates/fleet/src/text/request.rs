@@ -6,7 +6,7 @@ use luc_units::figures::{Share, Time};
 
 use super::style::{Style, signed, time};
 use super::table::Table;
-use crate::explain::{Actor, Call, PathPart, RequestReport};
+use crate::explain::{Actor, Call, PathPart, Ranked, RequestReport};
 
 /// Parts of a path that are shown: the longest.
 const PARTS: usize = 40;
@@ -18,15 +18,7 @@ pub(super) fn write(
     style: Style,
     report: &RequestReport,
 ) -> fmt::Result {
-    let request = &report.request;
-    let title = format!(
-        "Request {}: {} of {} on {}",
-        request.number,
-        Time::from(request.time_ns),
-        request.process,
-        request.host
-    );
-    style.title(f, &title)?;
+    style.title(f, &title(&report.request))?;
     tree(f, &report.calls)?;
     path(f, style, report)
 }
@@ -48,15 +40,10 @@ fn tree(f: &mut fmt::Formatter<'_>, calls: &[Call]) -> fmt::Result {
             (None, Some(server)) => format!("no trace -> {}", actor(server)),
             (None, None) => "not known".to_owned(),
         };
-        let after = call.after_ns.map_or_else(|| "-".to_owned(), signed);
-        let after = match call.after_error_ns {
-            Some(0) | None => after,
-            Some(error_ns) => format!("{after} ± {}", Time::from(error_ns)),
-        };
         table.row(vec![
             format!("{indent}{text} ({})", call.address),
             call.bytes.to_string(),
-            after,
+            moment(call.after_ns, call.after_error_ns),
             time(call.time_ns),
             time(call.server_time_ns),
             call.evidence.unwrap_or_default().to_owned(),
@@ -84,9 +71,7 @@ fn path(f: &mut fmt::Formatter<'_>, style: Style, report: &RequestReport) -> fmt
         return writeln!(f, "  no time passed between the request and its answer");
     }
     // Where there are many, the shortest are not shown.
-    let mut lengths: Vec<u64> = report.path.iter().map(|part| part.time_ns).collect();
-    lengths.sort_unstable_by(|a, b| b.cmp(a));
-    let least_ns = lengths.get(PARTS).map_or(0, |length_ns| length_ns + 1);
+    let least_ns = least_shown_ns(&report.path, PARTS);
     let mut table = Table::new(&[">after", ">time", ">share", "thread", "what"]);
     let (mut hidden, mut hidden_ns) = (0_u64, 0_u64);
     for part in &report.path {
@@ -118,6 +103,34 @@ fn path(f: &mut fmt::Formatter<'_>, style: Style, report: &RequestReport) -> fmt
         Time::from(sum_ns),
         Time::from(whole_ns)
     )
+}
+
+/// Which request it is.
+pub(crate) fn title(request: &Ranked) -> String {
+    format!(
+        "Request {}: {} of {} on {}",
+        request.number,
+        Time::from(request.time_ns),
+        request.process,
+        request.host
+    )
+}
+
+/// A time after the request began, with by how much it may be off.
+pub(crate) fn moment(after_ns: Option<i64>, error_ns: Option<u64>) -> String {
+    let after = after_ns.map_or_else(|| "-".to_owned(), signed);
+    match error_ns {
+        Some(0) | None => after,
+        Some(error_ns) => format!("{after} ± {}", Time::from(error_ns)),
+    }
+}
+
+/// How long a part of a path is at least, ns, if only so many of the longest are shown.
+pub(crate) fn least_shown_ns(path: &[PathPart], most: usize) -> u64 {
+    let mut lengths: Vec<u64> = path.iter().map(|part| part.time_ns).collect();
+    lengths.sort_unstable_by(|a, b| b.cmp(a));
+    let longest_hidden_ns = lengths.get(most);
+    longest_hidden_ns.map_or(0, |length_ns| length_ns.saturating_add(1))
 }
 
 /// What a part of a path was, in words.

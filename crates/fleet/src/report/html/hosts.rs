@@ -7,6 +7,7 @@ use crate::explain::{Explanation, Found, Kind, OneWay};
 use crate::figures::Spread;
 use crate::fit::PairReport;
 use crate::joined::{Host, HostSummary};
+use crate::report::html::cut;
 use crate::text::style::signed;
 
 /// Hosts, pairs and ways that are listed.
@@ -26,7 +27,7 @@ const WAITS: [(&str, &[Kind]); 5] = [
 
 pub(super) fn section(found: &Found<'_>, all: &Explanation) -> Section {
     let hosts = &found.joined.hosts;
-    let mut text = Vec::new();
+    let mut text = Vec::from_iter(cut(hosts.len(), LISTED, "hosts"));
     let mut graphs = Vec::new();
     if hosts.iter().any(has_processor_times) {
         graphs.push(Graph::Stacks(processors(hosts)));

@@ -4,18 +4,22 @@ use luc_graphs::{Bar, Bars, Entry, Estimate, Graph, Lane, Section, Span, Spans, 
 use luc_units::figures::{Share, Time};
 
 use crate::error::FleetError;
-use crate::explain::{Actor, Call, Charges, Finding, PathPart, RequestReport};
-use crate::text::request::what;
-use crate::text::style::{signed, time};
+use crate::explain::{Actor, Call, Charges, Finding, PathPart, RequestReport, worth_showing};
+use crate::report::html::cut;
+use crate::text::request::{least_shown_ns, moment, title, what};
+use crate::text::style::time;
 
 /// Calls of a tree that are shown: the first.
 const CALLS: usize = 200;
 /// Threads of a path that are shown.
 const THREADS: usize = 60;
+/// Parts of a path that are drawn: the longest. An axis has fewer pixels.
+const DRAWN: usize = 2_000;
 /// Parts of a path that are listed: the first.
 const PARTS: usize = 100;
-/// Findings that are shown.
+/// Findings that are shown, and the least share of those after the first.
 const FINDINGS: usize = 12;
+const LEAST_SHARE: f64 = 0.001;
 
 /// What a part of a path can be, with a colour each.
 const CLASSES: [&str; 5] = [
@@ -31,13 +35,6 @@ pub(super) fn section(
     report: &RequestReport,
 ) -> Result<Section, FleetError> {
     let request = &report.request;
-    let title = format!(
-        "Request {}: {} of {} on {}",
-        request.number,
-        Time::from(request.time_ns),
-        request.process,
-        request.host
-    );
     let text = format!(
         "Sent to {}, {} after the trace of {} began. All times are on the clock of {}; an error bar shows by how much the \
          begin of what is on another host may be off.",
@@ -46,15 +43,23 @@ pub(super) fn section(
         request.host,
         request.host
     );
+    let mut text = vec![text];
+    text.extend(cut(report.calls.len(), CALLS, "calls"));
     let mut graphs = vec![Graph::Spans(waterfall(report))];
     if !report.path.is_empty() {
-        graphs.push(Graph::Spans(path(report)));
+        let (path, left_out) = path(report);
+        text.extend(left_out);
+        let least = Share(LEAST_SHARE);
+        text.push(format!(
+            "Whose time it is has at most {FINDINGS} findings here, and after the first none of less than {least}."
+        ));
+        graphs.push(Graph::Spans(path));
         graphs.push(Graph::Bars(blame(charges, report)?));
         graphs.push(Graph::Table(parts(report)));
     }
     Ok(Section {
-        title,
-        text: vec![text],
+        title: title(request),
+        text,
         graphs,
     })
 }
@@ -132,21 +137,14 @@ fn end(after_ns: i64, time_ns: Option<u64>) -> i64 {
     after_ns.saturating_add_unsigned(time_ns.unwrap_or(0))
 }
 
-/// A time after the request began, with by how much it may be off.
-fn moment(after_ns: Option<i64>, error_ns: Option<u64>) -> String {
-    let after = after_ns.map_or_else(|| "-".to_owned(), signed);
-    match error_ns {
-        Some(0) | None => after,
-        Some(error_ns) => format!("{after} ± {}", Time::from(error_ns)),
-    }
-}
-
 fn actor(actor: &Actor) -> String {
     format!("{} {} on {}", actor.name, actor.thread, actor.host)
 }
 
-/// The critical path, a lane for each thread.
-fn path(report: &RequestReport) -> Spans {
+/// The critical path, a lane for each thread; and what is said of what is left out.
+fn path(report: &RequestReport) -> (Spans, Vec<String>) {
+    let least_ns = least_shown_ns(&report.path, DRAWN);
+    let mut drawn = 0;
     let mut lanes: Vec<(&str, u32, Lane, u64)> = Vec::new();
     for part in &report.path {
         let known = lanes
@@ -168,6 +166,10 @@ fn path(report: &RequestReport) -> Spans {
         let begin_ns = i64::try_from(part.after_ns).unwrap_or(i64::MAX);
         let (_, _, lane, sum_ns) = &mut lanes[at];
         *sum_ns = sum_ns.saturating_add(part.time_ns);
+        if part.time_ns < least_ns {
+            continue;
+        }
+        drawn += 1;
         lane.spans.push(Span {
             begin_ns,
             end_ns: begin_ns.saturating_add_unsigned(part.time_ns),
@@ -178,6 +180,8 @@ fn path(report: &RequestReport) -> Spans {
         });
     }
     let whole_ns = report.request.time_ns;
+    let threads = cut(lanes.len(), THREADS, "threads of the critical path");
+    let parts = cut(report.path.len(), drawn, "parts, the shortest,");
     let lanes = lanes.into_iter().take(THREADS);
     let lanes = lanes.map(|(_, _, lane, sum_ns)| Lane {
         cells: vec![
@@ -186,14 +190,15 @@ fn path(report: &RequestReport) -> Spans {
         ],
         ..lane
     });
-    Spans {
+    let spans = Spans {
         title: "Critical path: what its time went into, thread by thread".to_owned(),
         lane: "thread".to_owned(),
         columns: vec!["time".to_owned(), "share".to_owned()],
         length_ns: whole_ns,
         classes: CLASSES.map(str::to_owned).to_vec(),
         lanes: lanes.collect(),
-    }
+    };
+    (spans, threads.into_iter().chain(parts).collect())
 }
 
 fn class(part: &PathPart) -> usize {
@@ -205,7 +210,7 @@ fn class(part: &PathPart) -> usize {
 /// Whose time it is.
 fn blame(charges: &Charges<'_>, report: &RequestReport) -> Result<Bars, FleetError> {
     let findings = charges.of_one(report.request.number)?;
-    let shown = findings.iter().take(FINDINGS);
+    let shown = worth_showing(&findings, FINDINGS, LEAST_SHARE);
     let bar = |one: &Finding| Bar {
         name: one.text.clone(),
         figure: Some(Estimate {

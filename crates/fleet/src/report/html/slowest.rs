@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use luc_graphs::{Bar, Bars, Entry, Estimate, Graph, MOST_SERIES, Section, Stack, Stacks, Table};
 use luc_units::figures::{Share, Time};
 
-use crate::explain::{Explanation, Finding, Findings, Group};
+use crate::explain::{Explanation, Finding, Findings, Group, worth_showing};
+use crate::text::findings::title;
 
 /// Addresses that are shown.
 const ADDRESSES: usize = 3;
@@ -18,11 +19,21 @@ pub(super) fn sections(all: &Explanation) -> Vec<Section> {
     let mut text = Vec::new();
     if all.findings.is_empty() {
         text.push("None of the requests in these traces has an answer.".to_owned());
+    } else {
+        let least = Share(LEAST_SHARE);
+        text.push(format!(
+            "An address has at most {FINDINGS} findings here, and after the first none of less than {least}."
+        ));
+    }
+    if all.findings.len() > ADDRESSES {
+        text.push(format!(
+            "The {ADDRESSES} addresses whose requests took the most time in all are shown."
+        ));
     }
     let mut sections = vec![Section {
         title: "Why the slowest requests are slow".to_owned(),
         text,
-        graphs: shown.clone().flat_map(why).chain(slowest(all)).collect(),
+        graphs: shown.clone().map(why).chain(slowest(all)).collect(),
     }];
     if !all.findings.is_empty() {
         let text = "The slowest are one request in 20, but at least 10 and at most 200; the usual ones are as many around \
@@ -36,19 +47,9 @@ pub(super) fn sections(all: &Explanation) -> Vec<Section> {
     sections
 }
 
-fn why(found: &Findings) -> Vec<Graph> {
-    let title = format!(
-        "{}: the slowest {} of {} requests took {} in the mean, {} usual ones {}",
-        found.address,
-        found.slowest.requests,
-        found.requests,
-        Time::from(found.slowest.mean_ns()),
-        found.usual.requests,
-        Time::from(found.usual.mean_ns())
-    );
-    let is_shown = |(at, one): &(usize, &Finding)| *at == 0 || one.share >= LEAST_SHARE;
-    let shown = found.findings.iter().enumerate().filter(is_shown);
-    let bar = |(_, one): (usize, &Finding)| Bar {
+fn why(found: &Findings) -> Graph {
+    let shown = worth_showing(&found.findings, FINDINGS, LEAST_SHARE);
+    let bar = |one: &Finding| Bar {
         name: one.text.clone(),
         figure: Some(Estimate {
             value: one.share * 100.0,
@@ -61,12 +62,12 @@ fn why(found: &Findings) -> Vec<Graph> {
         ),
         is_aside: false,
     };
-    vec![Graph::Bars(Bars {
-        title,
+    Graph::Bars(Bars {
+        title: title(found),
         row: "what the slowest requests' time went into".to_owned(),
         unit: "% of their time (95 % interval)".to_owned(),
-        bars: shown.take(FINDINGS).map(bar).collect(),
-    })]
+        bars: shown.map(bar).collect(),
+    })
 }
 
 /// The list of them.
