@@ -6,6 +6,7 @@ use luc_events::Cause;
 
 use crate::explain::Kind;
 use crate::read::Recorded;
+use crate::waits;
 
 /// The time of a host's threads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -38,13 +39,18 @@ impl Times {
             add(&mut times.user_ns, last.0.saturating_sub(first.0));
             add(&mut times.system_ns, last.1.saturating_sub(first.1));
         }
+        let causes_at_begin = waits::causes_at_begin(recorded);
+        let causes_at_begin: HashMap<(u32, u64), Cause> = causes_at_begin.collect();
         for row in &recorded.waits {
-            let woken_ns = match row.cause {
+            let seen = causes_at_begin.get(&(row.thread.0, row.off_ns));
+            let cause = seen.copied().unwrap_or(row.cause);
+            let woken_ns = match cause {
                 Cause::Preempted => row.off_ns,
                 _ if row.woken_ns > 0 => row.woken_ns,
                 _ => row.on_ns,
             };
-            times.waited(row.cause, woken_ns.saturating_sub(row.off_ns.max(begin_ns)));
+            let woken_ns = woken_ns.max(begin_ns);
+            times.waited(cause, woken_ns.saturating_sub(row.off_ns.max(begin_ns)));
             add(&mut times.runnable_ns, row.on_ns.saturating_sub(woken_ns));
         }
         for row in &recorded.brief_waits {
@@ -75,7 +81,7 @@ fn add(sum_ns: &mut u64, ns: u64) {
 #[cfg(test)]
 mod tests {
     use luc_events::Pid;
-    use luc_events::tables::{BriefWait, Task, Trace, Wait};
+    use luc_events::tables::{Asleep, BriefWait, Task, Trace, Wait};
 
     use super::*;
 
@@ -109,9 +115,20 @@ mod tests {
             ],
             waits: vec![
                 wait(Cause::Futex, 40, 130, 135),
+                wait(Cause::Preempted, 90, 0, 102),
+                Wait {
+                    thread: Pid(3),
+                    ..wait(Cause::Other, 101, 0, 108)
+                },
                 wait(Cause::Preempted, 140, 0, 150),
                 wait(Cause::Device, 200, 0, 220),
             ],
+            asleep: vec![Asleep {
+                thread: Pid(3),
+                at_ns: 101,
+                cause: Cause::Futex,
+                ..Asleep::default()
+            }],
             brief_waits: vec![BriefWait {
                 cause: Cause::Device,
                 blocked_ns: 4,
@@ -121,8 +138,10 @@ mod tests {
             ..Recorded::default()
         });
         assert_eq!((times.user_ns, times.system_ns), (100, 27));
-        assert_eq!(times.runnable_ns, 5 + 10 + 3);
-        assert_eq!(times.waits_for_ns(&[Kind::Lock]), 30);
+        assert_eq!(times.runnable_ns, 5 + 2 + 10 + 3);
+        // One of them was seen in its system call when the trace began.
+        assert_eq!(times.waits_for_ns(&[Kind::Lock]), 30 + 7);
+        assert_eq!(times.waits_for_ns(&[Kind::Other]), 0);
         assert_eq!(times.waits_for_ns(&[Kind::Storage, Kind::Memory]), 24);
     }
 }

@@ -22,6 +22,13 @@ pub(crate) fn are_all_there(recorded: &Recorded) -> bool {
     !recorded.brief_waits.iter().any(is_ended) && !has_lost("wait") && !has_lost("brief_wait")
 }
 
+/// Why threads slept when the trace began, by the thread and the time that names the row of the rest of that sleep. That
+/// row itself does not say why: only the system call does.
+pub(crate) fn causes_at_begin(recorded: &Recorded) -> impl Iterator<Item = ((u32, u64), Cause)> {
+    let asleep = recorded.asleep.iter();
+    asleep.map(|row| ((row.thread.0, row.at_ns), row.cause))
+}
+
 impl Waits {
     /// Of rows in the order of their times.
     pub(crate) fn new(recorded: &Recorded) -> Self {
@@ -29,10 +36,7 @@ impl Waits {
         let of_waits = recorded.waits.iter();
         let of_waits = of_waits.map(|row| ((row.thread.0, row.off_ns), row.cause));
         waits.causes = of_waits.collect();
-        // The rest of a sleep that was under way at the begin has a row, too, whose cause only its system call tells.
-        let asleep = recorded.asleep.iter();
-        let asleep = asleep.map(|row| ((row.thread.0, row.at_ns), row.cause));
-        waits.causes.extend(asleep);
+        waits.causes.extend(causes_at_begin(recorded));
         for row in &recorded.brief_waits {
             waits
                 .brief
