@@ -1,5 +1,6 @@
 //! What all that is said of requests rests on.
 
+use luc_fleet_clocks::HostId;
 use luc_fleet_core::{Forest, Messages, Paths, Requests};
 
 use super::ranking::{Ranking, Top};
@@ -55,6 +56,14 @@ impl<'a> Found<'a> {
     /// How many requests were answered and are not known to be made for another one.
     pub(crate) fn tops(&self) -> usize {
         self.ranking.all().len()
+    }
+
+    /// On which host the request of a number is.
+    ///
+    /// # Errors
+    /// [`FleetError::NoSuchRequest`].
+    pub(crate) fn home(&self, number: usize) -> Result<HostId, FleetError> {
+        Ok(self.top(number)?.exchange.end.host)
     }
 
     /// The request of a number: 1 is the slowest.

@@ -27,12 +27,10 @@ const UNKNOWN: &str = "unknown_service";
 pub fn write(report: &Report<'_>, mut out: impl Write) -> Result<(), ReportError> {
     let mut spans = Spans::default();
     for request in report.requests()? {
-        let mut hosts = report.found.joined.hosts.iter();
-        let host = hosts.find(|host| host.name == request.request.host);
-        let began_ns = host.map_or(0, |host| {
-            let monotonic_ns = host.trace.start_ns.saturating_add(request.request.began_ns);
-            monotonic_ns.saturating_add(host.trace.realtime_offset_ns)
-        });
+        let home = report.found.home(request.request.number)?;
+        let trace = &report.found.joined.host(home).trace;
+        let monotonic_ns = trace.start_ns.saturating_add(request.request.began_ns);
+        let began_ns = monotonic_ns.saturating_add(trace.realtime_offset_ns);
         spans.add(&request, began_ns);
     }
     serde_json::to_writer(&mut out, &spans.request()).map_err(std::io::Error::from)?;

@@ -15,6 +15,7 @@ mod track;
 use std::io::Write;
 
 use luc_fleet_clocks::{Event, HostId};
+use luc_fleet_core::Wait;
 use luc_report::perfetto::packets::{Kind, Machine, Packets};
 
 use crate::clocks::Home;
@@ -33,11 +34,7 @@ pub fn write(report: &Report<'_>, out: impl Write) -> Result<(), ReportError> {
     let number = report.chosen.request.or((found.tops() > 0).then_some(1));
     let request = reports(found, number)?.pop();
     let hosts = &found.joined.hosts;
-    let home = request.as_ref().and_then(|request| {
-        let mut hosts = hosts.iter();
-        hosts.position(|host| host.name == request.request.host)
-    });
-    let home = HostId(home.unwrap_or(0) as u32);
+    let home = number.map_or(Ok(HostId(0)), |number| found.home(number))?;
     let trace = hosts.get(home.0 as usize).map(|host| host.trace.clone());
     let trace = trace.unwrap_or_default();
     let mut packets = Packets::new(
@@ -62,8 +59,12 @@ pub fn write(report: &Report<'_>, out: impl Write) -> Result<(), ReportError> {
         path::write(&mut file, request, trace.start_ns);
     }
     requests::write(&mut file, found);
-    for host in 0..hosts.len() {
-        machine::write(&mut file, found, HostId(host as u32));
+    let mut waits: Vec<Vec<&Wait>> = vec![Vec::new(); hosts.len()];
+    for wait in &found.joined.rows.waits {
+        waits[wait.host.0 as usize].push(wait);
+    }
+    for (host, waits) in waits.into_iter().enumerate() {
+        machine::write(&mut file, found, HostId(host as u32), waits);
     }
     Ok(packets.finish()?)
 }

@@ -13,8 +13,13 @@ use super::track::{self, Item};
 use crate::explain::Found;
 use crate::joined::Host;
 
-/// Writes a host as a machine.
-pub(super) fn write<W: Write>(file: &mut File<'_, W>, found: &Found<'_>, id: HostId) {
+/// Writes a host, whose threads had these waits, as a machine.
+pub(super) fn write<W: Write>(
+    file: &mut File<'_, W>,
+    found: &Found<'_>,
+    id: HostId,
+    waits: Vec<&Wait>,
+) {
     let host = found.joined.host(id);
     file.packets.machine(Machine {
         // 0 is no host.
@@ -24,13 +29,7 @@ pub(super) fn write<W: Write>(file: &mut File<'_, W>, found: &Found<'_>, id: Hos
         processors: host.summary.processors,
     });
     let mut threads: BTreeMap<(u32, Thread), Vec<&Wait>> = BTreeMap::new();
-    for wait in found
-        .joined
-        .rows
-        .waits
-        .iter()
-        .filter(|wait| wait.host == id)
-    {
+    for wait in waits {
         let process = host.process_of(wait.thread).unwrap_or(wait.thread.id);
         threads
             .entry((process, wait.thread))
