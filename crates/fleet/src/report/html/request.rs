@@ -51,7 +51,7 @@ pub(super) fn section(
         text.extend(left_out);
         let least = Share(LEAST_SHARE);
         text.push(format!(
-            "Whose time it is has at most {FINDINGS} findings here, and after the first none of less than {least}."
+            "The list of whose time it is has at most {FINDINGS} findings, and after the first none of less than {least}."
         ));
         graphs.push(Graph::Spans(path));
         graphs.push(Graph::Bars(blame(charges, report)?));

@@ -22,7 +22,7 @@ pub(super) fn sections(all: &Explanation) -> Vec<Section> {
     } else {
         let least = Share(LEAST_SHARE);
         text.push(format!(
-            "An address has at most {FINDINGS} findings here, and after the first none of less than {least}."
+            "An address has at most {FINDINGS} findings here, and after the first none of less than {least} of the time."
         ));
     }
     if all.findings.len() > ADDRESSES {
