@@ -1,9 +1,9 @@
 //! The `luc-fleet` command line: parse, dispatch, and turn an outcome into an exit status: 0 done, 2 bad input.
 
 mod arguments;
+mod files;
 #[cfg(feature = "manual")]
 mod manual;
-mod reports;
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal as _, Write as _};
@@ -96,7 +96,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
             print(&why(&joined, &args.who, args.at)?, args.common.json)?;
         }
         Command::Counters(args) => count(&args)?,
-        Command::Report(args) => return reports::write(args),
+        Command::Report(args) => return files::write(args),
         #[cfg(feature = "manual")]
         Command::Completions(args) => manual::completions(&args)?,
         #[cfg(feature = "manual")]

@@ -1,6 +1,5 @@
-//! `luc-fleet report`: which formats go to which files.
+//! The files that `luc-fleet report` writes: which format goes to which.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -75,15 +74,14 @@ fn chosen(args: &arguments::Report) -> Result<Vec<(Format, Target)>, Failure> {
         (Format::Perfetto, &args.perfetto),
         (Format::Otlp, &args.otlp),
     ];
-    let mut paths: Vec<&PathBuf> = Vec::new();
-    let mut chosen = Vec::new();
+    let mut chosen: Vec<(Format, Target)> = Vec::new();
     for (format, path) in asked {
         let Some(path) = path else { continue };
-        if paths.contains(&path) {
+        let target = Target::new(path)?;
+        if chosen.iter().any(|(_, other)| *other == target) {
             return Err(Failure::SameFile(path.clone()));
         }
-        paths.push(path);
-        chosen.push((format, Target::new(path)?));
+        chosen.push((format, target));
     }
     Ok(chosen)
 }
