@@ -53,7 +53,8 @@ impl Write for Writer {
     }
 }
 
-/// Where a file goes, which could be written there when it was looked at; `None`: standard output.
+/// Where a file goes, which could be written there when it was looked at; `None`: standard output. Targets are equal where
+/// they are one file, however it was named.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target(Option<PathBuf>);
 
@@ -100,10 +101,11 @@ impl Target {
         if fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
             return Err(OutputError::NoFile(path));
         }
-        if let Err(error) = fs::metadata(folder(&path)) {
-            return Err(refused(&path, error));
+        let folder = fs::canonicalize(folder(&path)).map_err(|error| refused(&path, error))?;
+        match path.file_name() {
+            Some(name) => Ok(Self(Some(folder.join(name)))),
+            None => Err(OutputError::NoFile(path)),
         }
-        Ok(Self(Some(path)))
     }
 
     /// Begins the file.
@@ -196,5 +198,18 @@ mod tests {
         assert!(refused(folder.path()).contains("not a regular file"));
         assert!(refused(&folder.path().join("missing/page")).contains("cannot be written"));
         assert!(refused(Path::new("/dev/null")).contains("/dev/null"));
+        assert!(refused(&folder.path().join("missing/..")).contains("cannot be written"));
+        assert!(refused(Path::new("")).contains("not a regular file"));
+    }
+
+    #[test]
+    fn two_names_of_a_file_are_one_target() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let target = |name: &str| Target::new(&folder.path().join(name)).expect("good");
+        assert_eq!(target("page"), target("./page"));
+        assert_ne!(target("page"), target("other"));
+        fs::write(folder.path().join("page"), "old").expect("written");
+        std::os::unix::fs::symlink("page", folder.path().join("link")).expect("made");
+        assert_eq!(target("page"), target("link"));
     }
 }

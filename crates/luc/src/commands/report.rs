@@ -78,8 +78,8 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     let reader = Reader::open(&args.trace)?;
     let mut exports = Exports::new(progress(Arc::clone(&interrupted)));
     let mut outputs = Vec::new();
-    for (format, path) in chosen {
-        let (output, writer) = Target::new(&path)?.begin()?;
+    for (format, target) in chosen {
+        let (output, writer) = target.begin()?;
         outputs.push(output);
         format.add(reader.trace(), writer, &mut exports);
     }
@@ -120,7 +120,7 @@ impl Format {
 }
 
 /// The formats to write, and their files.
-fn chosen(args: &Args) -> anyhow::Result<Vec<(Format, PathBuf)>> {
+fn chosen(args: &Args) -> anyhow::Result<Vec<(Format, Target)>> {
     let asked = [
         (Format::Html, &args.html),
         (Format::Perfetto, &args.perfetto),
@@ -128,20 +128,20 @@ fn chosen(args: &Args) -> anyhow::Result<Vec<(Format, PathBuf)>> {
         (Format::Json, &args.json),
         (Format::Text, &args.text),
     ];
-    let mut chosen: Vec<(Format, PathBuf)> = asked
-        .into_iter()
-        .filter_map(|(format, path)| Some((format, path.clone()?)))
-        .collect();
-    if chosen.is_empty() {
-        chosen.push((Format::Html, page_of(&args.trace)?));
-    }
-    for (index, (_, path)) in chosen.iter().enumerate() {
-        if chosen[..index].iter().any(|(_, other)| other == path) {
+    let mut chosen: Vec<(Format, Target)> = Vec::new();
+    for (format, path) in asked {
+        let Some(path) = path else { continue };
+        let target = Target::new(path)?;
+        if chosen.iter().any(|(_, other)| *other == target) {
             bail!(
                 "{}: two formats cannot go to one file; name another one",
                 path.display()
             );
         }
+        chosen.push((format, target));
+    }
+    if chosen.is_empty() {
+        chosen.push((Format::Html, Target::new(&page_of(&args.trace)?)?));
     }
     Ok(chosen)
 }
