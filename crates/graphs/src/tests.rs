@@ -1,5 +1,7 @@
 //! Pages of made-up figures.
 
+use luc_testkit::page::check;
+
 use super::*;
 
 fn estimate(value: f64) -> Option<Estimate> {
@@ -201,30 +203,10 @@ fn network() -> Network {
     }
 }
 
-/// Every element that is opened is closed, in order; none but those of HTML that have no end.
-fn assert_well_formed(page: &str) {
-    let mut open: Vec<String> = Vec::new();
-    let body = page.split_once("<body>").expect("a body").1;
-    for tag in body.split('<').skip(1) {
-        let (tag, _) = tag.split_once('>').expect("a whole tag");
-        let name: String = tag
-            .chars()
-            .take_while(|c| c.is_ascii_alphanumeric() || *c == '/')
-            .collect();
-        match name.strip_prefix('/') {
-            Some(name) if name == "body" || name == "html" => {}
-            Some(name) => assert_eq!(open.pop().as_deref(), Some(name), "{tag}"),
-            None if tag.ends_with('/') => {}
-            None => open.push(name),
-        }
-    }
-    assert!(open.is_empty(), "{open:?}");
-}
-
 #[test]
 fn a_page_has_all_of_it_and_loads_nothing() {
     let page = page(&whole());
-    assert_well_formed(&page);
+    check(&page);
     for words in [
         "plan &amp; &lt;script&gt;",
         "UNSAFE",
@@ -290,7 +272,7 @@ fn parts_have_their_shares() {
     let mut page_of = whole();
     page_of.sections[0].graphs = vec![Graph::Stacks(stacks(9))];
     let page = page(&page_of);
-    assert_well_formed(&page);
+    check(&page);
     assert!(page.contains("<details><summary>shares of 9 rows</summary>"));
     assert!(page.contains("<i class=\"key fill c0\"></i>user</span>"));
 }
@@ -353,7 +335,7 @@ fn long_lists_of_bars_are_folded_up() {
     bars.bars.resize(31, bar);
     let folded = "<details><summary>31 rows</summary>";
     let text = page(&page_of);
-    assert_well_formed(&text);
+    check(&text);
     assert!(text.contains(folded));
     let short = page(&whole());
     assert!(!short.contains(" rows</summary>"));

@@ -203,36 +203,9 @@ fn a_browser_shows_the_page_with_the_figures_of_explain() {
         &["report", "work.trace", "--html", "page.html"],
     );
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    let profile = folder.path().join("profile");
-    let page = folder.path().join("page.html");
-    let shown = Command::new("timeout")
-        .args([
-            "120",
-            "chromium",
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-quic",
-        ])
-        .args([
-            "--no-first-run",
-            "--disable-background-networking",
-            "--disable-component-update",
-        ])
-        .args(["--disable-sync", "--enable-logging=stderr", "--dump-dom"])
-        .arg(format!("--user-data-dir={}", profile.display()))
-        .arg(format!("file://{}", page.display()))
-        .env("HOME", folder.path())
-        .output()
-        .expect("timeout runs");
-    if shown.status.code() == Some(127) {
-        luc_testkit::skipped!("chromium is not installed");
+    let Some(dom) = luc_testkit::page::in_browser(&folder.path().join("page.html")) else {
         return;
-    }
-    let dom = String::from_utf8(shown.stdout).expect("text");
-    let message = String::from_utf8_lossy(&shown.stderr).into_owned();
-    assert!(dom.contains("</html>"), "{message}");
-    assert!(!message.contains("CONSOLE"), "{message}");
+    };
 
     let json = run(folder.path(), &["explain", "work.trace", "--json"]).stdout;
     let report: Value = serde_json::from_slice(&json).expect("JSON");

@@ -8,6 +8,7 @@ pub mod events;
 #[cfg(feature = "json")]
 pub mod json;
 mod meanwhile;
+pub mod page;
 pub mod perfetto;
 #[cfg(feature = "vm")]
 pub mod vm;

@@ -39,7 +39,7 @@ fn add<T: Clone + Into<Event>>(writer: &mut Writer, rows: &[T]) {
     }
 }
 
-fn write(folder: &Path, name: &str, recorded: &Recorded) -> PathBuf {
+pub(crate) fn write(folder: &Path, name: &str, recorded: &Recorded) -> PathBuf {
     let path = folder.join(name);
     let begin = Trace {
         at_ns: recorded.trace.start_ns,
@@ -240,6 +240,18 @@ fn reports_are_whole_files_or_none() {
         ),
         (
             &["report", a, b, "--html", text(&page), "--otlp", text(&page)],
+            "two formats cannot go to one file",
+        ),
+        (
+            &[
+                "report",
+                a,
+                b,
+                "--html",
+                text(&page),
+                "--otlp",
+                text(&path("./page.html")),
+            ],
             "two formats cannot go to one file",
         ),
         (

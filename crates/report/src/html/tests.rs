@@ -3,60 +3,12 @@
 use luc_events::codes::{SyncKind, WaitState};
 use luc_events::tables::{Commit, Sync, Wait};
 use luc_events::{Cause, Dev, Event, Pid, Tgid, Transaction};
+use luc_testkit::page::check;
 use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
 use crate::random::{events, exported};
-
-/// Panics if elements do not nest, attributes are not quoted, or anything outside of the page is named.
-fn check(page: &str) {
-    let mut open: Vec<&str> = Vec::new();
-    let mut rest = page.strip_prefix("<!doctype html>").expect("a doctype");
-    while let Some(begin) = rest.find('<') {
-        assert!(!rest[..begin].contains('>'), "{}", &rest[..begin]);
-        rest = &rest[begin + 1..];
-        let end = tag_end(rest);
-        let tag = &rest[..end];
-        rest = &rest[end + 1..];
-        if let Some(name) = tag.strip_prefix('/') {
-            assert_eq!(open.pop(), Some(name), "in {open:?}");
-            continue;
-        }
-        let name = tag.split([' ', '/', '\n']).next().unwrap();
-        assert!(
-            name.chars()
-                .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit()),
-            "<{tag}>"
-        );
-        for outside in [" src=", " href=", " onerror=", " onclick=", "url("] {
-            assert!(!tag.contains(outside), "<{tag}>");
-        }
-        if matches!(name, "script" | "style") {
-            let close = format!("</{name}>");
-            let end = rest.find(&close).expect("it is closed");
-            assert!(!rest[..end].contains("@import") && !rest[..end].contains("url("));
-            rest = &rest[end + close.len()..];
-        } else if !matches!(name, "meta" | "br") && !tag.ends_with('/') {
-            open.push(name);
-        }
-    }
-    assert_eq!(open, [""; 0]);
-}
-
-/// Where a tag ends: the first > that is not in quotes.
-fn tag_end(tag: &str) -> usize {
-    let mut quoted = false;
-    for (index, c) in tag.char_indices() {
-        match c {
-            '"' => quoted = !quoted,
-            '>' if !quoted => return index,
-            '<' => panic!("a tag in a tag: {}", &tag[..index]),
-            _ => (),
-        }
-    }
-    panic!("a tag without an end: {tag}");
-}
 
 /// What the script gets.
 fn island(page: &str) -> Value {
