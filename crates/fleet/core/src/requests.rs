@@ -95,7 +95,11 @@ fn exchanges(
             Some(Role::Server) => {
                 let first = incoming.all.len();
                 incoming.add(rows, places, Way::Received, closed_ns);
-                received.insert(id, first..incoming.all.len());
+                let numbers = first..incoming.all.len();
+                if incoming.are_mixed(numbers.clone(), |shape, _| shape.is_answered_by_several) {
+                    incoming.doubt(numbers.clone());
+                }
+                received.insert(id, numbers);
             }
             Some(Role::Client) => clients.push((id, places, closed_ns)),
             None => {}
@@ -105,19 +109,33 @@ fn exchanges(
     for (id, places, closed_ns) in clients {
         let of_end = &rows[places.clone()];
         // Where threads share a connection, only the server knows which answer is to whom.
-        let bounds = shared::is_shared(of_end, Way::Sent).then(|| {
+        let of_server = shared::is_shared(of_end, Way::Sent).then(|| {
             let &(pair, side) = ends.get(&id)?;
             let pair = &connections.pairs[pair];
             let numbers = received.get(&pair.ends[1 - side])?.clone();
             let shifts = [pair.shifts[side], pair.shifts[1 - side]];
-            numbers
+            let bounds: Option<Vec<Bounds>> = numbers
+                .clone()
                 .map(|number| incoming.bounds(number, shifts))
-                .collect()
+                .collect();
+            bounds.map(|bounds| (numbers, bounds))
         });
-        let bounds: Option<Vec<Bounds>> = bounds.flatten();
-        match bounds.filter(|bounds| shared::are_begins(bounds, of_end, Way::Sent)) {
-            Some(bounds) => outgoing.add_within(rows, places, Way::Sent, closed_ns, &bounds),
-            None => outgoing.add(rows, places, Way::Sent, closed_ns),
+        let of_server = of_server
+            .flatten()
+            .filter(|(_, bounds)| shared::are_begins(bounds, of_end, Way::Sent));
+        let Some((numbers, bounds)) = of_server else {
+            outgoing.add(rows, places, Way::Sent, closed_ns);
+            continue;
+        };
+        let first = outgoing.all.len();
+        let of_each = outgoing.add_within(rows, places, Way::Sent, closed_ns, &bounds);
+        let is_several = |at: usize| {
+            let sent = of_each.get(at).copied().flatten();
+            sent.is_some_and(|sent| outgoing.all[sent].is_of_several)
+        };
+        if incoming.are_mixed(numbers.clone(), |_, at| is_several(at)) {
+            incoming.doubt(numbers);
+            outgoing.doubt(first..outgoing.all.len());
         }
     }
     incoming.finish();

@@ -136,3 +136,65 @@ fn requests_of_several_threads_in_one_are_put_to_none() {
     }
     assert!(found.outgoing.iter().any(|sent| sent.cause.is_none()));
 }
+
+/// The server reads one request after the other, and two workers answer them in another order. Each asks a third host
+/// in between. Which answer is to which request only their bytes tell.
+fn mixed() -> (Vec<End>, Vec<Message>) {
+    let client_end = |connection: u64, port: u16| End {
+        connection,
+        ..end(SERVER, [port, 90], [1, 2], Opener::This)
+    };
+    let ends = vec![
+        end(CLIENT, [5_000, 80], [7, 9], Opener::This),
+        end(SERVER, [80, 5_000], [9, 7], Opener::Peer),
+        client_end(21, 6_021),
+        client_end(22, 6_022),
+    ];
+    let mut rows = Vec::new();
+    for round in 0..REQUESTS / 2 {
+        let begun_ns = 10_000 + 1_000 * round;
+        for (place, at_ns) in [(0, begun_ns), (1, begun_ns + 100)] {
+            let number = 2 * round + place;
+            let asks = 11 + place as u32;
+            rows.extend([
+                row(CLIENT, asks, at_ns - 50, Way::Sent, (number, ASKED)),
+                row(SERVER, 29, at_ns, Way::Received, (number, ASKED)),
+            ]);
+        }
+        // The second request's worker is the first one to answer.
+        for (place, at_ns) in [(1, begun_ns + 500), (0, begun_ns + 700)] {
+            let worker = 21 + place as u32;
+            let call = |at_ns, way| Message {
+                connection: u64::from(worker),
+                ..row(SERVER, worker, at_ns, way, (round, ASKED))
+            };
+            let number = 2 * round + 1 - place;
+            rows.extend([
+                call(at_ns - 100, Way::Sent),
+                call(at_ns - 50, Way::Received),
+                row(SERVER, worker, at_ns, Way::Sent, (number, ANSWER)),
+                row(CLIENT, 13, at_ns + 50, Way::Received, (number, ANSWER)),
+            ]);
+        }
+    }
+    (ends, rows)
+}
+
+#[test]
+fn what_is_answered_in_another_order_is_put_to_none() {
+    let (mut ends, mut rows) = mixed();
+    for has_client in [true, false] {
+        if !has_client {
+            ends.retain(|end| end.host == HostId(SERVER));
+            rows.retain(|row| row.host == HostId(SERVER));
+        }
+        let connections = Connections::pair(&ends, &rows, &[]);
+        let found = Requests::find(&ends, &connections, &rows, &[], |_| true);
+        let calls = found
+            .outgoing
+            .iter()
+            .filter(|sent| sent.exchange.end.host == HostId(SERVER));
+        let causes: Vec<_> = calls.map(|sent| sent.cause).collect();
+        assert_eq!(causes, vec![None; REQUESTS as usize]);
+    }
+}

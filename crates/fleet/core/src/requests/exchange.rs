@@ -62,12 +62,24 @@ pub(super) enum Part {
     Answers,
 }
 
+/// What tells whether an exchange may be several ones.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shape {
+    /// In how many rows it was asked.
+    pub(super) asking_rows: usize,
+    /// Whether more than one thread answered it.
+    pub(super) is_answered_by_several: bool,
+    /// Whether a row is missing before one of its own, or after its last one.
+    pub(super) has_hole: bool,
+}
+
 /// An end's exchanges in order, and for each row of them the row's place, the exchange's and its part.
 #[derive(Debug, Default)]
 pub(super) struct Exchanges {
     pub(super) all: Vec<Exchange>,
     /// The bytes of each answer, as the end counts them.
     pub(super) answers: Vec<Option<Range<u64>>>,
+    pub(super) shapes: Vec<Shape>,
     pub(super) parts: Vec<(usize, usize, Part)>,
 }
 
@@ -85,7 +97,7 @@ impl Exchanges {
         let places = without_fin(rows, places, asks);
         // The next byte of each direction.
         let mut expected: [Option<u64>; 2] = [None, None];
-        let (mut current, mut asking_rows): (Option<usize>, usize) = (None, 0);
+        let mut current: Option<usize> = None;
         for place in places {
             let row = &rows[place];
             let expected = &mut expected[usize::from(row.way == Way::Sent)];
@@ -94,10 +106,14 @@ impl Exchanges {
             if row.way != asks {
                 let Some(at) = current else { continue };
                 let exchange = &mut self.all[at];
-                if has_hole && exchange.answer.is_none() && asking_rows > 1 {
+                if has_hole && exchange.answer.is_none() && self.shapes[at].asking_rows > 1 {
                     // The answer that is missing may be to the first of these rows: they are several requests.
                     exchange.sure_until_ns = 0;
                 }
+                let answered_by = exchange.answer.map(|answer| answer.last.thread);
+                self.shapes[at].has_hole |= has_hole;
+                self.shapes[at].is_answered_by_several |=
+                    answered_by.is_some_and(|thread| thread != row.thread);
                 exchange.answer(Side::of(row));
                 let bytes = row.first_byte..row.first_byte.saturating_add(row.bytes);
                 let all = self.answers[at].get_or_insert(bytes.clone());
@@ -109,16 +125,18 @@ impl Exchanges {
             if let Some((at, exchange)) = last {
                 let Some(answer) = exchange.answer else {
                     exchange.ask(row);
-                    asking_rows += 1;
+                    self.shapes[at].asking_rows += 1;
+                    self.shapes[at].has_hole |= has_hole;
                     self.parts.push((place, at, Part::Asks));
                     continue;
                 };
                 if has_hole {
                     // What was lost may be another request, that later parts of this answer belong to.
                     exchange.sure_until_ns = exchange.sure_until_ns.min(answer.first.at_ns);
+                    self.shapes[at].has_hole = true;
                 }
             }
-            (current, asking_rows) = (Some(self.open(place, row, closed_ns)), 1);
+            current = Some(self.open(place, row, closed_ns));
         }
     }
 
@@ -127,6 +145,11 @@ impl Exchanges {
         let number = self.all.len();
         self.parts.push((place, number, Part::Opens));
         self.answers.push(None);
+        self.shapes.push(Shape {
+            asking_rows: 1,
+            is_answered_by_several: false,
+            has_hole: false,
+        });
         self.all.push(Exchange {
             end: row.end(),
             asked: Side::of(row),

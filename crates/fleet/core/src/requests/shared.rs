@@ -3,9 +3,12 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::exchange::{Exchanges, Part, without_fin};
+use super::exchange::{Exchanges, Part, Shape, without_fin};
 use crate::messages::Side;
 use crate::rows::{Message, Way};
+
+/// The share of an end's exchanges that may be several ones by chance.
+const FEW: f64 = 0.02;
 
 /// The bytes of a request and of its answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,7 +19,8 @@ pub(super) struct Bounds {
 
 impl Exchanges {
     /// Adds those of an end on which several threads ask at once, whose peer has read and answered one after the other:
-    /// by the bytes that the peer has seen, in order. What it has not read is one more request.
+    /// by the bytes that the peer has seen, in order. What it has not read is one more request. Returns the number of
+    /// the exchange that is the peer's, for each of these.
     pub(super) fn add_within(
         &mut self,
         rows: &[Message],
@@ -24,7 +28,7 @@ impl Exchanges {
         asks: Way,
         closed_ns: Option<u64>,
         bounds: &[Bounds],
-    ) {
+    ) -> Vec<Option<usize>> {
         let mut numbers: Vec<Option<usize>> = vec![None; bounds.len()];
         let mut unread = None;
         for place in without_fin(rows, places, asks) {
@@ -60,6 +64,29 @@ impl Exchanges {
             }
             self.parts
                 .extend(read.first().map(|&number| (place, number, Part::Answers)));
+        }
+        numbers
+    }
+
+    /// Whether many of these exchanges of an end are several ones that the server works for at once: it reads the next
+    /// before it has answered the one before, and then no order tells which answer is to which. `is_several` is asked
+    /// with an exchange's shape and its place among these.
+    pub(super) fn are_mixed(
+        &self,
+        numbers: Range<usize>,
+        is_several: impl Fn(Shape, usize) -> bool,
+    ) -> bool {
+        let shapes = self.shapes[numbers.clone()].iter().enumerate();
+        let several = shapes.filter(|&(at, &shape)| {
+            shape.asking_rows > 1 && !shape.has_hole && is_several(shape, at)
+        });
+        several.count() as f64 > FEW * numbers.len() as f64
+    }
+
+    /// Notes of these exchanges that none is known to be what it seems.
+    pub(super) fn doubt(&mut self, numbers: Range<usize>) {
+        for exchange in &mut self.all[numbers] {
+            exchange.sure_until_ns = 0;
         }
     }
 
