@@ -55,6 +55,8 @@ codes! {
         /// Its cgroup is frozen: by `luc throttle`, a container runtime or whoever else may. The thread's own bit tells,
         /// not its stack, in which compilers hide `do_freezer_trap`.
         Frozen = 20 "frozen",
+        /// A signal stopped it (SIGSTOP, SIGTSTP), or a debugger: the thread's state tells, not its stack.
+        Stopped = 21 "stopped",
     }
 }
 

@@ -133,6 +133,7 @@ impl Part {
             | Cause::PageFault
             | Cause::Updates
             | Cause::Frozen
+            | Cause::Stopped
             | Cause::Other => Self::Other,
         }
     }

@@ -113,7 +113,12 @@ fn is_in_calls(row: &Wait) -> bool {
     row.state == WaitState::Uninterruptible
         || !matches!(
             row.cause,
-            Cause::Futex | Cause::Sleep | Cause::Poll | Cause::PipeSocket | Cause::Frozen
+            Cause::Futex
+                | Cause::Sleep
+                | Cause::Poll
+                | Cause::PipeSocket
+                | Cause::Frozen
+                | Cause::Stopped
         )
 }
 
@@ -380,6 +385,7 @@ pub fn is_storage(cause: Cause) -> bool {
                 | Cause::KernelLock
                 | Cause::PageFault
                 | Cause::Frozen
+                | Cause::Stopped
         )
 }
 

@@ -1,4 +1,4 @@
-//! Tasks that are frozen by their cgroup while they are recorded. Needs root, cgroup v2 and BTF.
+//! Tasks that are frozen by their cgroup, or stopped by a signal, while they are recorded. Needs root, cgroup v2 and BTF.
 
 mod common;
 #[path = "common/throttle.rs"]
@@ -87,4 +87,38 @@ fn who_is_frozen_is_said_to_be_and_not_to_sleep_or_compute() {
     );
     let text = explain(&[]);
     assert!(text.contains("luc throttle status"), "{text}");
+}
+
+#[test]
+fn who_is_stopped_by_a_signal_is_said_to_be() {
+    if !is_root() || !Path::new("/sys/kernel/btf/vmlinux").exists() {
+        luc_testkit::skipped!("this needs root and the kernel's BTF");
+        return;
+    }
+    let folder = TempDir::new().expect("a folder");
+    let trace = folder.path().join("trace").display().to_string();
+    let script = format!(
+        "sleep 100 & asleep=$!
+        sleep 0.1
+        kill -STOP $asleep
+        sleep {FROZEN_S}
+        kill -CONT $asleep
+        sleep 0.1
+        kill $asleep"
+    );
+    let run = |arguments: &[&str]| {
+        let output = Command::new(LUC)
+            .args(arguments)
+            .output()
+            .expect("luc runs");
+        assert!(output.status.success(), "{}", stderr(&output));
+        stdout(&output)
+    };
+    run(&["record", "-q", "-o", &trace, "--", "sh", "-c", &script]);
+    let report: Value = serde_json::from_str(&run(&["explain", "--json", &trace])).expect("JSON");
+    let processes = report["accounts"]["processes"].as_array();
+    let stopped_s = |account: &Value| account["blocked"]["stopped"].as_f64().unwrap_or(0.0) / 1e9;
+    let longest = processes.into_iter().flatten().map(stopped_s);
+    let longest_s = longest.fold(0.0, f64::max);
+    assert!(longest_s >= FROZEN_S * 0.9, "{longest_s} s: {processes:#?}");
 }

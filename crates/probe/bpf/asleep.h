@@ -132,7 +132,7 @@ static __always_inline void look_at_sleeper(struct task_struct *task, bool at_en
 	thread = thread_of(task);
 	if (!hot || !thread)
 		return;
-	brief = BRIEF_OTHER;
+	brief = other_brief(sleeps);
 	state = WAIT_OTHER;
 	if (sleeps_uninterruptibly(sleeps)) {
 		state = WAIT_UNINTERRUPTIBLE;

@@ -62,6 +62,12 @@ static __always_inline u32 brief_class_of(struct task_struct *task)
 	return config.brief_class[number & (LUC_SYSCALLS - 1)];
 }
 
+/* Why a thread sleeps that neither waits interruptibly nor uninterruptibly. */
+static __always_inline u32 other_brief(u32 state)
+{
+	return state & (TASK_STOPPED | TASK_TRACED) ? BRIEF_STOPPED : BRIEF_OTHER;
+}
+
 static __always_inline void send_brief(struct task_struct *task, struct hot *hot, u64 now)
 {
 	struct record_brief *record;
@@ -155,6 +161,7 @@ static __always_inline void leave(void *ctx, struct task_struct *task, struct ho
 		hot->off_clock = 0;
 	} else {
 		hot->off_state = WAIT_OTHER;
+		hot->off_brief = other_brief(state);
 	}
 }
 

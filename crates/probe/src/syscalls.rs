@@ -15,6 +15,7 @@ pub(crate) const BRIEF_CAUSES: [Cause; crate::record::BRIEF] = [
     Cause::PipeSocket,
     Cause::Other,
     Cause::Frozen,
+    Cause::Stopped,
 ];
 
 /// The calls that make data durable.

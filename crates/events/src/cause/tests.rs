@@ -151,7 +151,10 @@ fn every_cause_but_those_of_other_evidence_can_be_told_by_a_stack() {
     for &cause in Cause::ALL {
         let told = SEEN.iter().any(|&(seen, _)| seen == cause);
         assert!(
-            told || matches!(cause, Cause::Preempted | Cause::KernelLock | Cause::Frozen),
+            told || matches!(
+                cause,
+                Cause::Preempted | Cause::KernelLock | Cause::Frozen | Cause::Stopped
+            ),
             "{cause}"
         );
     }

@@ -25,6 +25,8 @@ pub(crate) enum Kind {
     Input,
     /// Its cgroup was frozen.
     Frozen,
+    /// A signal or a debugger had stopped it.
+    Stopped,
     /// A message was on its way to it.
     Network,
     /// It could run, but no thread of the trace had its processor.
@@ -56,6 +58,7 @@ impl Kind {
             Some(Cause::Sleep) => Self::Timer,
             Some(Cause::Poll | Cause::PipeSocket) => Self::Input,
             Some(Cause::Frozen) => Self::Frozen,
+            Some(Cause::Stopped) => Self::Stopped,
         }
     }
 
@@ -72,6 +75,7 @@ impl Kind {
             Self::Timer => "timer",
             Self::Input => "input",
             Self::Frozen => "frozen",
+            Self::Stopped => "stopped",
             Self::Network => "network",
             Self::NoProcessor => "no_processor",
             Self::Other => "other",
@@ -92,6 +96,7 @@ impl Kind {
             Self::Timer => "sleeps",
             Self::Input => "waits for somebody who is in no trace",
             Self::Frozen => "is frozen",
+            Self::Stopped => "is stopped by a signal or a debugger",
             Self::Network => "gets its messages late",
             Self::NoProcessor => {
                 "could run, but no thread of the trace has its processor: a limit, or somebody who is not recorded"
