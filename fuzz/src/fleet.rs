@@ -93,6 +93,7 @@ impl Rows {
                     woken_ns: bytes.optional(),
                     on_ns: bytes.number(),
                     waker: (bytes.byte() & 1 == 1).then(|| bytes.thread()),
+                    may_be_input: bytes.byte() & 1 == 0,
                 }),
                 _ => rows.messages.push(Message {
                     host: bytes.host(),

@@ -23,7 +23,7 @@ use crate::fit::{PairReport, Unrelated, contradiction, pairs, unrelated};
 use crate::joined::{HostSummary, Joined};
 use crate::map::LeftOut;
 pub use connections::{ConnectionsReport, Paired, UnpairedEnd};
-pub use finding::{Finding, Party, Waiter};
+pub use finding::{Beside, Finding, Party, Waiter};
 pub(crate) use finding::{services, worth_showing};
 pub(crate) use findings::Charges;
 pub use findings::{Findings, Group};

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::brand::Brands;
 use crate::clocks::Clocks;
+use crate::disks::Disks;
 use crate::error::FleetError;
 use crate::map::{self, Rows};
 use crate::read::Recorded;
@@ -45,6 +46,7 @@ pub(crate) struct Host {
     brands: Brands,
     waits: Waits,
     syncs: Syncs,
+    disks: Disks,
 }
 
 /// A host's trace.
@@ -137,6 +139,7 @@ impl Host {
             brands: Brands::new(&recorded.starts, &recorded.programs),
             waits: Waits::new(recorded),
             syncs: Syncs::new(recorded),
+            disks: Disks::new(recorded),
         }
     }
 
@@ -179,6 +182,11 @@ impl Host {
     /// When threads were in a call such as fsync.
     pub(crate) fn syncs(&self) -> &Syncs {
         &self.syncs
+    }
+
+    /// What disks did for whom.
+    pub(crate) fn disks(&self) -> &Disks {
+        &self.disks
     }
 
     /// What is known of a thread's waits.

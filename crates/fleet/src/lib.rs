@@ -14,6 +14,7 @@
 mod brand;
 mod clocks;
 pub mod counters;
+mod disks;
 mod error;
 pub mod explain;
 mod figures;

@@ -194,6 +194,7 @@ fn wait(host: HostId, row: &tables::Wait, tasks: &Tasks) -> Option<Wait> {
         woken_ns: Some(row.woken_ns).filter(|&woken_ns| woken_ns > 0),
         on_ns: row.on_ns,
         waker: has_waker.then(|| tasks.thread(row.waker.0, row.woken_ns)),
+        may_be_input: may_be_input(row.cause),
     })
 }
 
@@ -218,4 +219,32 @@ fn is_ended_by_interrupts(cause: Cause) -> bool {
         cause,
         Cause::Sleep | Cause::Device | Cause::Flush | Cause::DataWriteback
     )
+}
+
+/// Whether a message may have ended such a wait. A lock may have been passed on by the thread that was told of the message.
+fn may_be_input(cause: Cause) -> bool {
+    match cause {
+        Cause::Poll
+        | Cause::PipeSocket
+        | Cause::Futex
+        | Cause::KernelLock
+        | Cause::Preempted
+        | Cause::Other => true,
+        Cause::Sleep
+        | Cause::Stopped
+        | Cause::Frozen
+        | Cause::CommitWait
+        | Cause::DataWriteback
+        | Cause::ShadowBuffer
+        | Cause::TransactionLocked
+        | Cause::Checkpoint
+        | Cause::InodeLock
+        | Cause::DirectoryLock
+        | Cause::DirtyThrottle
+        | Cause::Device
+        | Cause::FastCommit
+        | Cause::Flush
+        | Cause::PageFault
+        | Cause::Updates => false,
+    }
 }

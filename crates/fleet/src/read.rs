@@ -7,8 +7,8 @@ use luc_events::Inode;
 use luc_events::codes::Sequences;
 use luc_events::store::{Reader, StoreError};
 use luc_events::tables::{
-    Asleep, BriefWait, ClockSample, Connection, Lost, Message, Packet, Program, Row, Sync, Task,
-    ThreadStart, Trace, Wait,
+    Asleep, BriefWait, ClockSample, Connection, Data, Lost, Message, Packet, Program, Request, Row,
+    Sync, Task, ThreadStart, Trace, Wait,
 };
 
 use crate::error::FleetError;
@@ -72,6 +72,10 @@ pub struct Recorded {
     pub asleep: Vec<Asleep>,
     /// When they were in a call such as fsync.
     pub syncs: Vec<Sync>,
+    /// What disks did, in the order in which it was complete.
+    pub requests: Vec<Request>,
+    /// Whose data was written.
+    pub data: Vec<Data>,
 }
 
 /// Reads all traces. Each is of another host.
@@ -126,6 +130,8 @@ fn one(source: &Source, tables: Tables) -> Result<Recorded, FleetError> {
         recorded.brief_waits = rows(&reader, &["cgroup"])?;
         recorded.asleep = rows(&reader, &["cgroup", "state", "stack", "argument"])?;
         recorded.syncs = rows(&reader, OF_FILES)?;
+        recorded.requests = rows(&reader, &["sector", "kind", "flags", "errno"])?;
+        recorded.data = rows(&reader, &["cgroup"])?;
     }
     Ok(recorded)
 }

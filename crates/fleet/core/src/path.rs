@@ -229,9 +229,11 @@ impl Paths {
 
     /// What ended a wait; `None`: not known.
     ///
-    /// Where the thread reads a message next, the message ended its wait, whoever is said to have woken it.
+    /// Where the thread reads a message next, the message ended its wait, whoever is said to have woken it; but not if it
+    /// did not wait for one.
     pub(crate) fn ended_by(&self, wait: &Wait) -> Option<EndedBy> {
-        if let Some(&(at_ns, Some(to))) = self.calls_after(wait).first() {
+        let first = self.calls_after(wait).first();
+        if let Some(&(at_ns, Some(to))) = first.filter(|_| wait.may_be_input) {
             let sent = *self.senders.get(&(to, at_ns))?;
             return Some(EndedBy::Message { sent, to });
         }

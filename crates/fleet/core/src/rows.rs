@@ -191,6 +191,8 @@ pub struct Wait {
     pub on_ns: u64,
     /// Who woke it; `None`: not seen, or an interrupt, which only carries the name of whom it interrupted.
     pub waker: Option<Thread>,
+    /// Whether a message may have ended it: not if it was for a time, a disk or the like.
+    pub may_be_input: bool,
 }
 
 impl Wait {

@@ -270,6 +270,7 @@ mod tests {
             woken_ns: Some(on_ns - 1),
             on_ns,
             waker: waker.map(id),
+            may_be_input: true,
         }
     }
 

@@ -39,6 +39,7 @@ fn wait(host: u32, id: u32, times: (u64, u64, u64), waker: Option<u32>) -> Wait 
         woken_ns: Some(times.1),
         on_ns: times.2,
         waker: waker.map(thread),
+        may_be_input: true,
     }
 }
 
@@ -175,6 +176,22 @@ fn a_path_goes_through_wakers_and_messages() {
         ]
     );
     assert!(path.chain(found.last().expect("parts")).is_empty());
+}
+
+/// The back end's thread was stopped when the request came: the message waited for the thread, not the thread for it.
+#[test]
+fn a_message_ends_no_wait_that_was_for_something_else() {
+    let (mut waits, messages, edges) = story();
+    waits[3].may_be_input = false;
+    let paths = Paths::new(&waits, &messages, &edges);
+    let path = paths.critical(&side(FRONT, 1, 1_000), &side(FRONT, 1, 42_000), place);
+    assert_sums(&path.parts, 1_000, 42_000);
+    let stopped = path.parts.iter().find(|part| part.end_ns == 9_000);
+    let stopped = stopped.expect("a part");
+    assert_eq!(
+        (stopped.thread, stopped.kind, stopped.begin_ns),
+        (of(BACK, 9), PartKind::Blocked, 4_000)
+    );
 }
 
 /// A front end asks two back ends at once, and reads the answer of the slow one first.

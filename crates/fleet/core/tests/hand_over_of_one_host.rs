@@ -81,6 +81,7 @@ impl Story {
             woken_ns: Some(self.now_ns),
             on_ns: self.now_ns + 100,
             waker: waker.map(thread_of),
+            may_be_input: true,
         });
     }
 

@@ -10,6 +10,7 @@ use luc_fleet_core::{
 
 use super::kind::Kind;
 use super::roots::Roots;
+use crate::disks::Owner;
 use crate::joined::Joined;
 
 /// What a part of a request's time is charged to.
@@ -49,6 +50,8 @@ pub(super) struct Piece {
     pub(super) kept_others: bool,
     /// Where a message came in.
     pub(super) end: Option<EndId>,
+    /// What the disk that it waited for moved meanwhile: bytes, and whose they were.
+    pub(super) moved: Vec<(Process, String, u64)>,
 }
 
 /// What is needed to charge paths.
@@ -172,6 +175,9 @@ impl Charger<'_> {
                 let cause = part.wait_off_ns.and_then(|at_ns| self.cause(who, at_ns));
                 let mut piece = self.piece(who, Kind::of(cause), ns);
                 piece.cause = cause.map(Cause::name);
+                if piece.key.kind == Kind::Storage {
+                    piece.moved = self.moved(who, part);
+                }
                 vec![piece]
             }
             (None, PartKind::Network { from, to, .. }) => {
@@ -235,6 +241,7 @@ impl Charger<'_> {
             waiter_cause: None,
             kept_others: false,
             end: None,
+            moved: Vec::new(),
         }
     }
 
@@ -257,6 +264,27 @@ impl Charger<'_> {
             let syncs = self.joined.host(who.host).syncs();
             syncs.has(who.thread.id, begin_ns.midpoint(end_ns))
         })
+    }
+
+    /// What the disks for which a thread waited moved meanwhile.
+    fn moved(&self, who: ThreadId, part: &Part) -> Vec<(Process, String, u64)> {
+        let Some([begin_ns, end_ns]) = part.own_ns.filter(|_| who.host == part.thread.host) else {
+            return Vec::new();
+        };
+        let host = self.joined.host(who.host);
+        let moved = host.disks().moved(who.thread.id, begin_ns, end_ns);
+        let whose = |(owner, bytes): (Owner, u64)| {
+            let thread = ThreadId {
+                host: who.host,
+                thread: host.tasks().thread(owner.thread, begin_ns),
+            };
+            let process = Process {
+                host: who.host,
+                id: Some(owner.process).filter(|&id| id != 0),
+            };
+            (process, self.class(thread), bytes)
+        };
+        moved.into_iter().map(whose).collect()
     }
 
     /// A thread's name without the numbers of a pool.

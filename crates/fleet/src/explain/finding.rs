@@ -5,11 +5,15 @@ use std::net::SocketAddr;
 
 use luc_fleet_clocks::HostId;
 use luc_fleet_core::{Account, EndId, Requests};
+use luc_units::figures::Share;
 use serde::Serialize;
 
 use super::charge::{Key, Piece, Process};
 use super::kind::Kind;
 use crate::joined::Joined;
+
+/// The share of others in what a disk moved, from which on it is said.
+const LEAST_BESIDE: f64 = 0.1;
 
 /// What a share of the slowest requests' time went into.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -17,7 +21,7 @@ pub struct Finding {
     /// In one sentence.
     pub text: String,
     /// What it is: `computes`, `queue`, `fsync`, `journal`, `storage`, `memory`, `lock`, `timer`, `input`, `frozen`,
-    /// `network`, `no_processor`, `other` or `contradictory`.
+    /// `stopped`, `network`, `no_processor`, `other` or `contradictory`.
     pub kind: &'static str,
     /// Whose time it is.
     pub who: Party,
@@ -27,6 +31,8 @@ pub struct Finding {
     pub waiter: Option<Waiter>,
     /// For whom it waits, or who sent it messages.
     pub holder: Option<Party>,
+    /// For whom else the disk worked that it waited for, if for anybody.
+    pub beside: Option<Beside>,
     /// How much of the time is that others waited for processors that it had, ns.
     pub kept_others_ns: u64,
     /// Segments that were sent again, on connections whose messages it waited for.
@@ -86,6 +92,17 @@ pub struct Waiter {
     pub cause: Option<&'static str>,
 }
 
+/// For whom else a disk worked.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Beside {
+    /// Of the bytes that the disk moved while it was waited for, the share of others.
+    pub share: f64,
+    /// Whose most of these were. What the kernel's flusher threads wrote is that of who made it dirty.
+    pub who: Party,
+    /// The share of that one.
+    pub share_of_who: f64,
+}
+
 /// More about what is charged to a key.
 #[derive(Debug, Default)]
 pub(super) struct Evidence {
@@ -94,6 +111,7 @@ pub(super) struct Evidence {
     waiter_causes: BTreeMap<&'static str, u64>,
     kept_others_ns: u64,
     ends: BTreeSet<EndId>,
+    moved: BTreeMap<(Process, String), u64>,
 }
 
 impl Evidence {
@@ -110,6 +128,29 @@ impl Evidence {
             more(&mut self.kept_others_ns);
         }
         self.ends.extend(piece.end);
+        for (process, name, bytes) in &piece.moved {
+            let all = self.moved.entry((*process, name.clone())).or_default();
+            *all = all.saturating_add(*bytes);
+        }
+    }
+}
+
+impl Evidence {
+    /// The share of others in what the disk moved, which of them had the most, and its share.
+    fn beside(&self, process: Process) -> Option<(f64, &(Process, String), f64)> {
+        let all = sum(self.moved.values().copied());
+        let others = || {
+            self.moved
+                .iter()
+                .filter(|((other, _), _)| *other != process)
+        };
+        let (who, most) = others().max_by_key(|(_, bytes)| **bytes)?;
+        let share = |bytes: u64| bytes as f64 / all as f64;
+        Some((
+            share(sum(others().map(|(_, bytes)| *bytes))),
+            who,
+            share(*most),
+        ))
     }
 }
 
@@ -176,6 +217,16 @@ pub(super) fn finding(
             .holder
             .as_ref()
             .map(|(process, name)| party(*process, name, &BTreeMap::new())),
+        beside: evidence
+            .beside(key.process)
+            .map(|(share, most, share_of_who)| {
+                let ((process, name), who) = (most, &BTreeMap::new());
+                Beside {
+                    share,
+                    who: party(*process, name, who),
+                    share_of_who,
+                }
+            }),
         kept_others_ns: evidence.kept_others_ns,
         retransmits: sum(evidence.ends.iter().map(|end| joined.sent_again_to(*end))),
         time_ns: account.slow_ns,
@@ -215,6 +266,19 @@ fn sentence(found: &Finding, kind: Kind, several_hosts: bool) -> String {
     }
     if let Some(cause) = found.cause {
         text += &format!(" ({cause})");
+    }
+    if let Some(beside) = found
+        .beside
+        .as_ref()
+        .filter(|one| one.share >= LEAST_BESIDE)
+    {
+        let Beside { share, who, .. } = beside;
+        text += &format!(
+            "; {} of what the disk moved meanwhile was others', most of it of {} ({})",
+            Share(*share),
+            label(who, several_hosts),
+            who.name
+        );
     }
     if let Some(waiter) = &found.waiter {
         text += &format!(", and {} waits for it", waiter.name);

@@ -1,8 +1,8 @@
 //! Why the slowest requests are slow, of troubles that are planted in rows.
 
-use luc_events::codes::Flow;
-use luc_events::tables::{Sync, Task, Wait};
-use luc_events::{Cause, Pid, Tgid};
+use luc_events::codes::{Direction, Flow};
+use luc_events::tables::{Data, Request, Sync, Task, Wait};
+use luc_events::{Cause, Dev, Inode, Pid, Tgid};
 use luc_fleet::explain::{Finding, Findings};
 use luc_fleet::text::Text;
 use luc_fleet::{Explanation, Recorded};
@@ -119,15 +119,8 @@ fn a_device_is_named_and_not_the_thread_that_was_interrupted() {
 #[test]
 fn who_holds_a_lock_is_named_with_what_it_waits_for() {
     let lock = |server: &mut Recorded, at: &dyn Fn(u64) -> u64| {
-        let process = |thread, process, comm: &str| Task {
-            thread: Pid(thread),
-            process: Tgid(process),
-            comm: comm.to_owned(),
-            start_ns: 1,
-            ..Task::default()
-        };
-        server.tasks.push(process(8, 7, "indexer 1"));
-        server.tasks.push(process(5, 5, "jbd2/vda-8"));
+        server.tasks.push(task(8, 7, "indexer 1"));
+        server.tasks.push(task(5, 5, "jbd2/vda-8"));
         server.waits.extend([
             wait(8, [at(500), at(9_000), at(9_010)], Cause::CommitWait, 5),
             wait(5, [at(600), at(8_900), at(8_910)], Cause::Device, 7),
@@ -165,13 +158,7 @@ fn who_kept_a_thread_from_its_processor_is_named_or_not_known() {
     let starve = |is_busy: bool| {
         move |server: &mut Recorded, at: &dyn Fn(u64) -> u64| {
             server.trace.processors = 1;
-            server.tasks.push(Task {
-                thread: Pid(20),
-                process: Tgid(19),
-                comm: "compiler".to_owned(),
-                start_ns: 1,
-                ..Task::default()
-            });
+            server.tasks.push(task(20, 19, "compiler"));
             server
                 .waits
                 .push(wait(7, [at(0), 0, at(10_010)], Cause::Preempted, 0));
@@ -197,4 +184,89 @@ fn who_kept_a_thread_from_its_processor_is_named_or_not_known() {
         (idle.kind, idle.who.name.as_str()),
         ("no_processor", "serverd")
     );
+}
+
+fn task(thread: u32, process: u32, comm: &str) -> Task {
+    Task {
+        thread: Pid(thread),
+        process: Tgid(process),
+        comm: comm.to_owned(),
+        start_ns: 1,
+        ..Task::default()
+    }
+}
+
+#[test]
+fn who_stopped_a_process_is_named() {
+    let stop = |server: &mut Recorded, at: &dyn Fn(u64) -> u64| {
+        server.tasks.push(task(30, 30, "debugger"));
+        let times = [at(0), at(10_000), at(10_010)];
+        server.waits.push(wait(7, times, Cause::Stopped, 30));
+    };
+    let found = explained(served(stop, 10_010));
+    let (_, first) = first(&found);
+    assert_eq!((first.kind, first.cause), ("stopped", Some("stopped")));
+    let holder = first.holder.as_ref().expect("somebody let it go on");
+    assert_eq!(
+        (first.who.process_id, holder.process_id),
+        (Some(7), Some(30))
+    );
+}
+
+/// The server reads, and the disk writes meanwhile what a backup made dirty.
+#[test]
+fn for_whom_else_a_disk_worked_is_named() {
+    let dev = Dev(1);
+    let read = |server: &mut Recorded, at: &dyn Fn(u64) -> u64| {
+        let request = |issuer, begin_ns, complete_ns, bytes| Request {
+            dev,
+            issuer: Pid(issuer),
+            issuer_process: Tgid(issuer),
+            insert_ns: begin_ns,
+            complete_ns,
+            bytes,
+            ..Request::default()
+        };
+        let data = |at_ns, thread, direction| Data {
+            at_ns,
+            dev,
+            inode: Inode(5),
+            thread: Pid(thread),
+            process: Tgid(thread),
+            bytes: 1,
+            direction,
+            ..Data::default()
+        };
+        server.tasks.push(task(40, 40, "kworker/u8:1"));
+        server.tasks.push(task(50, 50, "backup"));
+        server
+            .waits
+            .push(wait(7, [at(0), at(10_000), at(10_010)], Cause::Device, 9));
+        server.data.extend([
+            data(at(0), 50, Direction::Dirtied),
+            data(at(9_000), 40, Direction::WrittenByFlusher),
+        ]);
+        let other_disk = Request {
+            dev: Dev(2),
+            ..request(60, at(20), at(8_000), 1 << 30)
+        };
+        server.requests.extend([
+            request(40, at(10), at(5_000), 9_000),
+            other_disk,
+            request(7, at(5), at(9_900), 1_000),
+            request(40, at(20), at(11_000), 1 << 30),
+        ]);
+    };
+    let found = explained(served(read, 10_010));
+    let (_, first) = first(&found);
+    assert_eq!(first.kind, "storage");
+    let beside = first.beside.as_ref().expect("the disk wrote");
+    assert_eq!(
+        (beside.who.process.as_str(), beside.who.process_id),
+        ("backup", Some(50))
+    );
+    assert_eq!((beside.share, beside.share_of_who), (0.9, 0.9));
+    let said =
+        "90 % of what the disk moved meanwhile was others', most of it of backup 50 (backup)";
+    assert!(first.text.contains(said), "{}", first.text);
 }

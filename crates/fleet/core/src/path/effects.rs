@@ -169,6 +169,7 @@ mod tests {
             woken_ns: Some(woken_ns),
             on_ns: woken_ns + 1,
             waker: Some(thread(waker)),
+            may_be_input: true,
         }
     }
 

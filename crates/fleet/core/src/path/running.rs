@@ -87,6 +87,7 @@ mod tests {
             woken_ns: None,
             on_ns,
             waker: None,
+            may_be_input: true,
         }
     }
 

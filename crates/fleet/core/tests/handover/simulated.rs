@@ -311,6 +311,7 @@ impl Simulation {
             woken_ns: Some(woken_ns),
             on_ns: woken_ns + latency_ns,
             waker: waker.map(|waker| self.threads[waker].thread),
+            may_be_input: true,
         });
         self.threads[thread].is_waiting = false;
         self.schedule(latency_ns, Event::Resume(thread));
