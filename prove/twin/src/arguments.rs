@@ -2,11 +2,12 @@
 
 use std::net::SocketAddrV4;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use luc_twin::{
-    BackEndOptions, ClientOptions, Corpus, FrontEndOptions, Loop, ProcessOptions, RunOptions,
-    Serve, Spec, TwinError,
+    BackEndOptions, ClientOptions, Corpus, FrontEndOptions, Loop, NeighbourOptions, ProcessOptions,
+    RunOptions, Serve, Spec, TwinError,
 };
 
 /// A small scale-out search service with planted troubles, which writes down the truth about itself.
@@ -33,6 +34,54 @@ pub(crate) enum Command {
         /// Which one
         path: PathBuf,
     },
+    /// Be in the way of a back end until the standard input ends
+    #[command(hide = true)]
+    Neighbour(Neighbour),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Neighbour {
+    /// The process with which it ends
+    pub(crate) parent: u32,
+    #[command(subcommand)]
+    way: Way,
+}
+
+#[derive(Debug, Subcommand)]
+enum Way {
+    /// Stop a process by a signal, and let it go on
+    Stop {
+        /// Which one
+        process: u32,
+        /// For how long, ms
+        stopped_ms: u64,
+        /// For how long it goes on, ms
+        between_ms: u64,
+    },
+    /// Write to a file, and have the kernel write that to the disk
+    Write {
+        /// Of the file, which has no name
+        directory: PathBuf,
+        /// How much at a time
+        bytes: u64,
+    },
+}
+
+impl Neighbour {
+    pub(crate) fn options(self) -> NeighbourOptions {
+        match self.way {
+            Way::Stop {
+                process,
+                stopped_ms,
+                between_ms,
+            } => NeighbourOptions::Stop {
+                process,
+                stopped: Duration::from_millis(stopped_ms),
+                between: Duration::from_millis(between_ms),
+            },
+            Way::Write { directory, bytes } => NeighbourOptions::Write { directory, bytes },
+        }
+    }
 }
 
 /// Of every process.
@@ -106,7 +155,8 @@ pub(crate) struct BackEnd {
     /// How many searches will come: troubles begin and end by it
     #[arg(long, default_value_t = u64::from(CLIENTS * REQUESTS))]
     searches: u64,
-    /// A trouble: cpu[:MS], disk:DIR, journal:DIR, lock[:MS], pool[:W], larger, tick[:MS], quota[:%], loss[:%]
+    /// A trouble: cpu[:MS], disk:DIR, journal:DIR, lock[:MS], pool[:W], larger, tick[:MS], quota[:%], loss[:%], stop[:MS],
+    /// rate[:KBIT/S], writer:DIR
     #[arg(long = "plant", value_name = "KIND[:HOW]")]
     plants: Vec<Spec>,
     /// The cgroup v2 that this process is in, for a quota
@@ -276,7 +326,7 @@ pub(crate) struct Run {
     #[arg(long)]
     wait: bool,
     /// A trouble, at a back end that is drawn: cpu[:MS], disk:DIR, journal:DIR, lock[:MS], pool[:W], larger[:TIMES],
-    /// tick[:MS], quota[:%], loss[:%], or among clients: share
+    /// tick[:MS], quota[:%], loss[:%], stop[:MS], rate[:KBIT/S], writer:DIR, or among clients: share
     #[arg(long = "plant", value_name = "KIND[:HOW]")]
     plants: Vec<Spec>,
 }

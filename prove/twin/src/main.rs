@@ -42,6 +42,10 @@ fn run(command: Command) -> Result<(), TwinError> {
             Ok(())
         }
         Command::RemoveCgroup { path } => remove_cgroup_at_end(&path),
+        Command::Neighbour(neighbour) => {
+            let parent = neighbour.parent;
+            neighbour.options().run(parent)
+        }
     }
 }
 

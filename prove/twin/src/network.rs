@@ -93,3 +93,21 @@ pub(crate) fn lose(percent: u64) -> Result<(), TwinError> {
 pub(crate) fn lose_nothing() -> Result<(), TwinError> {
     run("tc", &["qdisc", "del", "dev", LINK, "clsact"])
 }
+
+/// Has the packets that leave this host wait until they pass at so many kbit/s.
+pub(crate) fn slow_down(kbit_per_s: u64) -> Result<(), TwinError> {
+    let rate = format!("{kbit_per_s}kbit");
+    // The bucket holds one packet, and the queue more than a run's connections send at once.
+    run(
+        "tc",
+        &[
+            "qdisc", "add", "dev", LINK, "root", "tbf", "rate", &rate, "burst", "1600", "limit",
+            "1000000",
+        ],
+    )
+}
+
+/// Ends [`slow_down`].
+pub(crate) fn slow_down_nothing() -> Result<(), TwinError> {
+    run("tc", &["qdisc", "del", "dev", LINK, "root"])
+}

@@ -1,5 +1,6 @@
 //! Planted troubles: what each is and where it is, in a file each.
 
+pub(crate) mod cold;
 mod cpu;
 mod disk;
 mod journal;
@@ -10,10 +11,13 @@ mod mutex;
 mod pool;
 mod progress;
 mod quota;
+mod rate;
 pub(crate) mod share;
 mod span;
+mod stop;
 mod switched;
 mod tick;
+mod writer;
 
 use std::fmt::Debug;
 use std::path::PathBuf;
@@ -124,6 +128,9 @@ fn make(spec: &Spec, place: &Place) -> Result<Box<dyn Plant>, TwinError> {
             Box::new(quota::draw(spec, random, searches, cgroup)?)
         }
         Kind::Loss => Box::new(loss::draw(spec, random, searches)?),
+        Kind::Stop => Box::new(stop::draw(spec.number()?, random, searches)?),
+        Kind::Rate => Box::new(rate::draw(spec.number()?, random, searches)?),
+        Kind::Writer => Box::new(writer::Writer::draw(spec, random, searches)?),
         Kind::Share => return Err(spec.wrong("clients share, not back ends")),
     })
 }

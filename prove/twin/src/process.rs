@@ -69,15 +69,7 @@ impl Process {
         role: Role,
         seed: u64,
     ) -> Result<Self, TwinError> {
-        if let Some(parent) = options.parent {
-            set_parent_process_death_signal(Some(Signal::KILL))
-                .map_err(TwinError::system("asking for the parent's end"))?;
-            // It may have ended before it could be asked for.
-            let now = getppid().map(|parent| parent.as_raw_nonzero().get().unsigned_abs());
-            if now != Some(parent) {
-                return Err(lost_run());
-            }
-        }
+        options.parent.map_or(Ok(()), end_with)?;
         if options.own_network {
             network::enter_new()?;
             say(SAYS_NETWORK)?;
@@ -133,6 +125,18 @@ impl Process {
         }
         Ok(())
     }
+}
+
+/// Has this process end when its parent does.
+pub(crate) fn end_with(parent: u32) -> Result<(), TwinError> {
+    set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(TwinError::system("asking for the parent's end"))?;
+    // It may have ended before it could be asked for.
+    let now = getppid().map(|parent| parent.as_raw_nonzero().get().unsigned_abs());
+    if now == Some(parent) {
+        return Ok(());
+    }
+    Err(lost_run())
 }
 
 /// Waits for a line on the standard input; `false` if it ends.

@@ -12,7 +12,7 @@ use crate::error::TwinError;
 pub struct Spec {
     /// What.
     pub kind: Kind,
-    /// How: a directory for `disk` and `journal`, else a number in the kind's unit, which is drawn if none is given.
+    /// How: a directory for `disk`, `journal` and `writer`, else a number in the kind's unit, which is drawn if none is given.
     pub how: Option<String>,
 }
 

@@ -258,18 +258,26 @@ fn a_thread_only_ticks() {
     assert!(process.work().all(|work| work.thread != planted.thread));
 }
 
+/// Whether this kernel can do it; says so if not.
+fn can_be_done(options: &[&str]) -> bool {
+    let folder = folder();
+    let truth = folder.path().join("truth");
+    let tried = output(&truth, &[options, &["--requests", "4"]].concat());
+    let said = String::from_utf8_lossy(&tried.stderr).into_owned();
+    let can = tried.status.success() || !said.contains("cannot be done here");
+    if !can {
+        luc_testkit::skipped!("{said}");
+    }
+    can
+}
+
 #[test]
 fn packets_get_lost() {
     if !is_root() {
         return;
     }
-    let folder = folder();
-    let truth = folder.path().join("truth");
     let options = ["--plant", "loss:20", "--seed", "8"];
-    let tried = output(&truth, &[&options[..], &["--requests", "4"]].concat());
-    let said = String::from_utf8_lossy(&tried.stderr).into_owned();
-    if !tried.status.success() && said.contains("cannot be done here") {
-        luc_testkit::skipped!("{said}");
+    if !can_be_done(&options) {
         return;
     }
     let scene = Scene::run(Kind::Loss, &options);
@@ -284,9 +292,51 @@ fn packets_get_lost() {
     let asking = scene.folder.of(Role::FrontEnd).next().expect("one");
     assert!(again(asking) > 0);
     // A lost question costs at least the least retransmission timeout, which no search takes.
+    assert_longer(&scene);
+}
+
+/// Asserts that the longest search while the trouble was there took many times as long as the others.
+fn assert_longer(scene: &Scene) {
     let [met, others] = scene.searches_by_time();
     let longest = met.iter().max().expect("some");
     assert!(*longest > 3 * median(&others), "{longest} ns");
+}
+
+#[test]
+fn another_process_stops_a_back_end() {
+    if !is_root() {
+        return;
+    }
+    let scene = Scene::run(Kind::Stop, &["--plant", "stop:20", "--seed", "11"]);
+    assert_longer(&scene);
+    let planted = scene.planted[0];
+    assert_eq!(planted.strength, 20_000_000);
+    assert_ne!(planted.holder, 0);
+    assert_ne!(planted.holder, scene.process().header.process);
+}
+
+#[test]
+fn messages_leave_a_host_slowly() {
+    if !is_root() {
+        return;
+    }
+    let options = ["--plant", "rate:300", "--seed", "12"];
+    if can_be_done(&options) {
+        assert_longer(&Scene::run(Kind::Rate, &options));
+    }
+}
+
+#[test]
+fn the_kernel_writes_what_another_process_made_dirty() {
+    if !is_root() {
+        return;
+    }
+    let (_folder, plant) = plant_in_directory("writer");
+    let scene = Scene::run(Kind::Writer, &["--plant", &plant, "--seed", "13"]);
+    assert_longer(&scene);
+    let planted = scene.planted[0];
+    assert_ne!(planted.holder, 0);
+    assert_ne!(planted.holder, scene.process().header.process);
 }
 
 #[test]
@@ -340,10 +390,7 @@ fn a_cgroup_has_a_quota_or_it_is_said_why_not() {
         assert!(said.contains("--plant quota cannot be done here"), "{said}");
         return; // `stock_kernels` has a run with one.
     }
-    let scene = Scene::run(Kind::Quota, &options);
-    let [met, others] = scene.searches_by_time();
-    let longest = met.iter().max().expect("some");
-    assert!(*longest > 3 * median(&others), "{longest} ns");
+    assert_longer(&Scene::run(Kind::Quota, &options));
 }
 
 #[test]

@@ -41,6 +41,8 @@ pub(crate) struct Finding {
     pub(crate) kind: String,
     pub(crate) who: Party,
     pub(crate) waiter: Option<Waiter>,
+    pub(crate) holder: Option<Party>,
+    pub(crate) beside: Option<Beside>,
     pub(crate) retransmits: u64,
     pub(crate) time_ns: u64,
     pub(crate) share: f64,
@@ -53,6 +55,11 @@ pub(crate) struct Party {
     pub(crate) host: String,
     pub(crate) process_id: Option<u32>,
     pub(crate) thread: Option<u32>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Beside {
+    pub(crate) who: Party,
 }
 
 #[derive(Debug, Clone, Deserialize)]

@@ -14,7 +14,7 @@ use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 
 use super::Plant;
-use super::disk::unnamed;
+use super::cold::unnamed;
 use super::mutex::Mutex;
 use super::progress::{Progress, Window};
 use super::span::Span;

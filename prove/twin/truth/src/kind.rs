@@ -26,11 +26,19 @@ pub enum Kind {
     Loss,
     /// Two clients' requests share a connection. `thread` and `holder` are both clients' threads. Strength: 2.
     Share,
+    /// A process on a back end's host stops it by a signal, again and again. `holder` is that process. Strength: ns of
+    /// each stop.
+    Stop,
+    /// A back end's messages leave its host slowly. Strength: kbit/s.
+    Rate,
+    /// A process on a back end's host has the kernel write its data to the disk that the back end reads. `holder` is that
+    /// process. Strength: bytes that it writes at a time.
+    Writer,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 13] = [
         Self::Cpu,
         Self::Disk,
         Self::Journal,
@@ -41,6 +49,9 @@ impl Kind {
         Self::Quota,
         Self::Loss,
         Self::Share,
+        Self::Stop,
+        Self::Rate,
+        Self::Writer,
     ];
 
     /// As it is written on the command line.
@@ -57,6 +68,9 @@ impl Kind {
             Self::Quota => "quota",
             Self::Loss => "loss",
             Self::Share => "share",
+            Self::Stop => "stop",
+            Self::Rate => "rate",
+            Self::Writer => "writer",
         }
     }
 }

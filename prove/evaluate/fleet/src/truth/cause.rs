@@ -6,7 +6,7 @@ use luc_twin_truth::{Direction, Folder, Kind, MessageKind, Truth, WorkKind};
 use serde::Serialize;
 
 use super::front_end;
-use crate::answer::{Answer, Finding};
+use crate::answer::{Answer, Finding, Party};
 
 /// Findings below are not shown to people.
 const LEAST_SHARE: f64 = 0.02;
@@ -42,6 +42,10 @@ struct Expected {
     waiter_cause: Option<&'static str>,
     /// Whether segments were sent again.
     is_sent_again: bool,
+    /// The process that ended the waits, or that sent the messages.
+    holder: Option<u32>,
+    /// The process for which the disk worked most beside.
+    beside: Option<u32>,
 }
 
 /// `has_hosts`: each process of the twin is on a host of its own.
@@ -93,6 +97,7 @@ fn compare(expected: &Expected, first: &Finding) -> Vec<&'static str> {
         || who
             .thread
             .is_some_and(|thread| expected.threads.contains(&thread));
+    let of = |party: &Party| party.process_id;
     let waiter_cause = first.waiter.as_ref().and_then(|one| one.cause.as_deref());
     let all = [
         (first.kind == expected.kind, "cause"),
@@ -110,6 +115,15 @@ fn compare(expected: &Expected, first: &Finding) -> Vec<&'static str> {
             !expected.is_sent_again || first.retransmits > 0,
             "segments that were sent again",
         ),
+        (
+            expected.holder.is_none() || first.holder.as_ref().and_then(of) == expected.holder,
+            "holder",
+        ),
+        (
+            expected.beside.is_none()
+                || first.beside.as_ref().and_then(|one| of(&one.who)) == expected.beside,
+            "for whom the disk worked",
+        ),
     ];
     let wrong = all.into_iter().filter(|(is_right, _)| !is_right);
     wrong.map(|(_, what)| what).collect()
@@ -117,7 +131,7 @@ fn compare(expected: &Expected, first: &Finding) -> Vec<&'static str> {
 
 /// `None`: the trouble is the cause of nothing.
 fn expected(kind: Kind, folder: &Folder) -> Option<Expected> {
-    let (process, _) = folder.planted().next()?;
+    let (process, planted) = folder.planted().next()?;
     let holders = folder.planted().map(|(_, row)| row.holder).collect();
     let of = |kind, threads| Expected {
         kind,
@@ -149,6 +163,23 @@ fn expected(kind: Kind, folder: &Folder) -> Option<Expected> {
                 ..of("queue", shared(folder, process, front_end))
             }
         }
+        Kind::Stop => Expected {
+            holder: Some(planted.holder),
+            ..of("stopped", workers(process, WorkKind::Search))
+        },
+        Kind::Rate => {
+            let front_end = front_end(folder)?;
+            Expected {
+                process: Some(front_end.header.process),
+                host: Some(front_end.header.host.clone()),
+                holder: Some(process.header.process),
+                ..of("network", BTreeSet::new())
+            }
+        }
+        Kind::Writer => Expected {
+            beside: Some(planted.holder),
+            ..of("storage", workers(process, WorkKind::Planted))
+        },
         Kind::Tick => return None,
     })
 }
@@ -186,12 +217,12 @@ fn served_at(front_end: &Truth) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::{Party, Waiter};
+    use crate::answer::Waiter;
 
     fn finding(kind: &str, process: u32, thread: u32) -> Finding {
         serde_json::from_value(serde_json::json!({
             "text": "", "kind": kind, "retransmits": 0, "time_ns": 1, "share": 1.0, "share_low": 1.0, "share_high": 1.0,
-            "who": { "host": "a", "process_id": process, "thread": thread }, "waiter": null,
+            "who": { "host": "a", "process_id": process, "thread": thread }, "waiter": null, "holder": null, "beside": null,
         }))
         .expect("a finding")
     }
@@ -205,6 +236,8 @@ mod tests {
             threads: [8, 9].into(),
             waiter_cause: Some("futex"),
             is_sent_again: false,
+            holder: None,
+            beside: None,
         };
         let right = Finding {
             waiter: Some(Waiter {
@@ -237,5 +270,12 @@ mod tests {
             ..Expected::default()
         };
         assert!(compare(&lossy, &right).contains(&"segments that were sent again"));
+        let held = Expected {
+            holder: Some(5),
+            beside: Some(4),
+            ..Expected::default()
+        };
+        let wrong = compare(&held, &right);
+        assert!(wrong.contains(&"holder") && wrong.contains(&"for whom the disk worked"));
     }
 }

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use luc_events::store::{Reader, Row, StoreError, Writer};
 use luc_events::tables::{
-    BriefWait, ClockSample, Connection, Lost, Message, Packet, Sync, Task, Trace, Wait,
+    BriefWait, ClockSample, Connection, Data, Lost, Message, Packet, Request, Sync, Task, Trace,
+    Wait,
 };
 use luc_events::{ConnectionId, Event, Inode, Pid};
 use luc_twin_truth::{Folder, Truth};
@@ -90,6 +91,7 @@ pub(super) fn write(
     let mut writer = Writer::create(to, begin)?;
     network(&reader, &mut writer, host, clock)?;
     threads(&reader, &mut writer, &others, clock)?;
+    disks(&reader, &mut writer, &others, clock)?;
     let end_ns = clock.time_ns(reader.trace().end_ns);
     writer.finish(Trace {
         at_ns: end_ns,
@@ -170,6 +172,23 @@ fn threads(
             &mut row.file_system_enter_ns,
             &mut row.file_system_exit_ns,
         ]);
+        !others.contains(&row.process.0)
+    })
+}
+
+/// What disks did, but for other hosts' processes.
+fn disks(
+    reader: &Reader,
+    writer: &mut Writer,
+    others: &BTreeSet<u32>,
+    clock: Clock,
+) -> Result<(), StoreError> {
+    copy(reader, writer, |row: &mut Request| {
+        clock.set(&mut [&mut row.insert_ns, &mut row.issue_ns, &mut row.complete_ns]);
+        !others.contains(&row.issuer_process.0)
+    })?;
+    copy(reader, writer, |row: &mut Data| {
+        clock.set(&mut [&mut row.at_ns]);
         !others.contains(&row.process.0)
     })
 }

@@ -22,7 +22,7 @@ pub(super) struct Plant {
 }
 
 #[rustfmt::skip]
-pub(super) const PLANTS: [Plant; 13] = [
+pub(super) const PLANTS: [Plant; 16] = [
     plant("cpu", Some(Kind::Cpu), "--plant cpu"),
     plant("disk", Some(Kind::Disk), "--plant disk:DIR"),
     plant("journal", Some(Kind::Journal), "--plant journal:DIR"),
@@ -33,6 +33,9 @@ pub(super) const PLANTS: [Plant; 13] = [
     plant("quota", Some(Kind::Quota), "--plant quota"),
     plant("loss", Some(Kind::Loss), "--plant loss"),
     plant("share", Some(Kind::Share), "--plant share --delay-us 3000 --think-us 0"),
+    plant("stop", Some(Kind::Stop), "--plant stop"),
+    plant("rate", Some(Kind::Rate), "--plant rate"),
+    plant("writer", Some(Kind::Writer), "--plant writer:DIR"),
     plant("hand-over: pool:2", None, "--serve pool:2 --delay-us 1000"),
     plant("hand-over: pool:2:worker", None, "--serve pool:2:worker --delay-us 1000"),
     plant("hand-over: shared:4", None, "--serve shared:4 --delay-us 1000"),
@@ -97,6 +100,6 @@ mod tests {
         let words = disk.expect("planted").words(7, Path::new("/x"));
         assert!(words.contains(&"disk:/x".into()), "{words:?}");
         let disks = PLANTS.iter().filter(|plant| plant.needs_disk());
-        assert_eq!(disks.count(), 2);
+        assert_eq!(disks.count(), 3);
     }
 }
