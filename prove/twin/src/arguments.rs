@@ -159,7 +159,7 @@ pub(crate) struct BackEnd {
     /// rate[:KBIT/S], writer:DIR
     #[arg(long = "plant", value_name = "KIND[:HOW]")]
     plants: Vec<Spec>,
-    /// The cgroup v2 that this process is in, for a quota
+    /// The cgroup that this process is in, for a quota
     #[arg(long, value_name = "DIR")]
     cgroup: Option<PathBuf>,
 }

@@ -17,7 +17,10 @@ use crate::spec::Spec;
 const DRAWN: [u64; 2] = [2, 6];
 /// The period of a quota, us: the kernel's own default.
 const PERIOD_US: u64 = 100_000;
+/// Of a cgroup v2.
 const FILE: &str = "cpu.max";
+/// Of a cgroup v1.
+const OLD_FILES: [&str; 2] = ["cpu.cfs_period_us", "cpu.cfs_quota_us"];
 
 pub(super) fn draw(
     spec: &Spec,
@@ -29,19 +32,36 @@ pub(super) fn draw(
     let drawn = random.random_range(DRAWN[0]..=DRAWN[1]);
     let percent = spec.number()?.unwrap_or(drawn);
     let cgroup = cgroup.ok_or_else(|| spec.wrong("--cgroup must say which cgroup this is"))?;
-    let file = cgroup.join(FILE);
+    let cgroup = cgroup.to_owned();
     Switched::spawn(
         "quota",
         Span::new(Kind::Quota, percent),
         move |progress, span| {
-            let set = |value: &str| fs::write(&file, value).map_err(TwinError::file(&file));
             progress.wait_for(window.from);
             span.begin();
-            set(&format!("{} {PERIOD_US}", PERIOD_US * percent / 100))?;
+            set(&cgroup, Some(PERIOD_US * percent / 100))?;
             progress.wait_for(window.to);
-            set("max")?;
+            set(&cgroup, None)?;
             span.end();
             Ok(())
         },
+    )
+}
+
+/// Sets how long a cgroup may use the processors in each period, us; `None`: without a limit.
+fn set(cgroup: &Path, quota_us: Option<u64>) -> Result<(), TwinError> {
+    let write = |file: &str, value: &str| {
+        let file = cgroup.join(file);
+        fs::write(&file, value).map_err(TwinError::file(&file))
+    };
+    if cgroup.join(FILE).exists() {
+        let quota = quota_us.map_or("max".to_owned(), |quota_us| quota_us.to_string());
+        return write(FILE, &format!("{quota} {PERIOD_US}"));
+    }
+    let [period, quota] = OLD_FILES;
+    write(period, &PERIOD_US.to_string())?;
+    write(
+        quota,
+        &quota_us.map_or("-1".to_owned(), |quota_us| quota_us.to_string()),
     )
 }

@@ -8,12 +8,13 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use luc_host::mountinfo::mounts;
+use luc_host::mountinfo::{Mount, mounts};
 
 use crate::error::TwinError;
 
-/// The file system of cgroups v2, and its controller for processors.
+/// The file systems of cgroups v2 and v1, and the controller for processors.
 const KIND: &str = "cgroup2";
+const OLD_KIND: &str = "cgroup";
 const CONTROLLER: &str = "cpu";
 /// How often, and how many times, the remover tries while processes in it still end.
 const EVERY: Duration = Duration::from_millis(50);
@@ -69,17 +70,23 @@ impl Cgroup {
     }
 }
 
-/// The root of the cgroups v2, with the controller on for its children.
+/// The root of the cgroups that have the controller: those of version 1 where that has it, else version 2's.
 fn root() -> Result<PathBuf, TwinError> {
-    let unable = |why: String| TwinError::Unable {
-        what: "--plant quota".into(),
-        why,
-    };
     let mounts = mounts().map_err(TwinError::system("reading the mounts"))?;
+    let has_controller = |mount: &&Mount| {
+        let mut options = mount.super_options.split(',');
+        mount.kind == OLD_KIND && options.any(|option| option == CONTROLLER)
+    };
+    if let Some(old) = mounts.iter().find(has_controller) {
+        return Ok(old.mount_point.clone());
+    }
     let root = mounts.into_iter().find(|mount| mount.kind == KIND);
-    let root = root
-        .ok_or_else(|| unable("no cgroup v2 is mounted".into()))?
-        .mount_point;
+    let root = root.ok_or_else(|| unable("no cgroup is mounted".into()))?;
+    with_controller(root.mount_point)
+}
+
+/// The root of the cgroups v2, if its children have the controller.
+fn with_controller(root: PathBuf) -> Result<PathBuf, TwinError> {
     let has = |file: &str| {
         let text = fs::read_to_string(root.join(file)).unwrap_or_default();
         text.split_whitespace().any(|name| name == CONTROLLER)
@@ -99,6 +106,13 @@ fn root() -> Result<PathBuf, TwinError> {
         )));
     }
     Ok(root)
+}
+
+fn unable(why: String) -> TwinError {
+    TwinError::Unable {
+        what: "--plant quota".into(),
+        why,
+    }
 }
 
 /// The remover's own work: waits until the standard input ends, then removes the cgroup.
