@@ -57,6 +57,9 @@ codes! {
         Frozen = 20 "frozen",
         /// A signal stopped it (SIGSTOP, SIGTSTP), or a debugger: the thread's state tells, not its stack.
         Stopped = 21 "stopped",
+        /// Its cgroup had used up its quota of processor time (`cpu.max`): from when it left its processor, or was woken,
+        /// until it ran again. The scheduler's own count tells, not its stack.
+        Throttled = 22 "throttled",
     }
 }
 

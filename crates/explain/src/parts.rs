@@ -125,7 +125,7 @@ impl Part {
             Cause::InodeLock | Cause::KernelLock => Self::Lock,
             Cause::DirtyThrottle => Self::Throttle,
             Cause::Device => Self::Device,
-            Cause::Preempted => Self::Runnable,
+            Cause::Preempted | Cause::Throttled => Self::Runnable,
             Cause::Futex
             | Cause::Sleep
             | Cause::Poll

@@ -119,6 +119,7 @@ fn is_in_calls(row: &Wait) -> bool {
                 | Cause::PipeSocket
                 | Cause::Frozen
                 | Cause::Stopped
+                | Cause::Throttled
         )
 }
 

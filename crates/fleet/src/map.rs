@@ -232,6 +232,7 @@ fn may_be_input(cause: Cause) -> bool {
         | Cause::Other => true,
         Cause::Sleep
         | Cause::Stopped
+        | Cause::Throttled
         | Cause::Frozen
         | Cause::CommitWait
         | Cause::DataWriteback

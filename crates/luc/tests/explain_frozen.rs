@@ -1,10 +1,12 @@
-//! Tasks that are frozen by their cgroup, or stopped by a signal, while they are recorded. Needs root, cgroup v2 and BTF.
+//! Tasks that are frozen by their cgroup, stopped by a signal or kept within a quota while they are recorded. Needs root,
+//! cgroups and BTF.
 
 mod common;
 #[path = "common/throttle.rs"]
 mod throttle;
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{LUC, is_root, stderr, stdout};
@@ -95,17 +97,67 @@ fn who_is_stopped_by_a_signal_is_said_to_be() {
         luc_testkit::skipped!("this needs root and the kernel's BTF");
         return;
     }
+    let blocked_s = longest(
+        "stopped",
+        &format!(
+            "sleep 100 & asleep=$!
+            sleep 0.1
+            kill -STOP $asleep
+            sleep {FROZEN_S}
+            kill -CONT $asleep
+            sleep 0.1
+            kill $asleep"
+        ),
+    );
+    assert!(blocked_s >= FROZEN_S * 0.9, "{blocked_s} s");
+}
+
+#[test]
+fn who_has_used_up_a_quota_is_said_to_be_throttled() {
+    if !is_root() || !Path::new("/sys/kernel/btf/vmlinux").exists() {
+        luc_testkit::skipped!("this needs root and the kernel's BTF");
+        return;
+    }
+    let Some((root, quota)) = quotas() else {
+        luc_testkit::skipped!("no cgroup here has the controller for processors");
+        return;
+    };
+    let cgroup = root.join(format!("luc-explain-quota-{}", std::process::id()));
+    let cgroup = cgroup.display();
+    // 10 ms of each 100.
+    let blocked_s = longest(
+        "throttled",
+        &format!(
+            "mkdir {cgroup} || exit 3
+            trap 'kill $busy; wait; rmdir {cgroup}' EXIT
+            {quota} || exit 3
+            (echo 0 >{cgroup}/cgroup.procs; exec dd if=/dev/zero of=/dev/null bs=4k) 2>/dev/null & busy=$!
+            sleep {FROZEN_S}",
+            quota = quota.replace("CGROUP", &cgroup.to_string()),
+        ),
+    );
+    assert!(blocked_s >= FROZEN_S * 0.5, "{blocked_s} s");
+}
+
+/// Where cgroups can have a quota of processor time, and how one gets a tenth of a processor.
+fn quotas() -> Option<(PathBuf, &'static str)> {
+    let old = Path::new("/sys/fs/cgroup/cpu");
+    if old.join("cpu.cfs_quota_us").exists() || old.join("cpu.shares").exists() {
+        return Some((
+            old.to_owned(),
+            "echo 100000 >CGROUP/cpu.cfs_period_us && echo 10000 >CGROUP/cpu.cfs_quota_us",
+        ));
+    }
+    let root = cgroups();
+    let on = fs::read_to_string(root.join("cgroup.subtree_control")).ok()?;
+    let has = on.split_whitespace().any(|controller| controller == "cpu");
+    has.then_some((root, "echo 10000 100000 >CGROUP/cpu.max"))
+}
+
+/// Records a script, and returns for how long the process was blocked for a cause that was so longest, s.
+fn longest(cause: &str, script: &str) -> f64 {
     let folder = TempDir::new().expect("a folder");
     let trace = folder.path().join("trace").display().to_string();
-    let script = format!(
-        "sleep 100 & asleep=$!
-        sleep 0.1
-        kill -STOP $asleep
-        sleep {FROZEN_S}
-        kill -CONT $asleep
-        sleep 0.1
-        kill $asleep"
-    );
     let run = |arguments: &[&str]| {
         let output = Command::new(LUC)
             .args(arguments)
@@ -114,11 +166,10 @@ fn who_is_stopped_by_a_signal_is_said_to_be() {
         assert!(output.status.success(), "{}", stderr(&output));
         stdout(&output)
     };
-    run(&["record", "-q", "-o", &trace, "--", "sh", "-c", &script]);
+    run(&["record", "-q", "-o", &trace, "--", "sh", "-c", script]);
     let report: Value = serde_json::from_str(&run(&["explain", "--json", &trace])).expect("JSON");
     let processes = report["accounts"]["processes"].as_array();
-    let stopped_s = |account: &Value| account["blocked"]["stopped"].as_f64().unwrap_or(0.0) / 1e9;
-    let longest = processes.into_iter().flatten().map(stopped_s);
-    let longest_s = longest.fold(0.0, f64::max);
-    assert!(longest_s >= FROZEN_S * 0.9, "{longest_s} s: {processes:#?}");
+    let blocked_ns = |account: &Value| account["blocked"][cause].as_f64().unwrap_or(0.0);
+    let of_processes = processes.into_iter().flatten().map(blocked_ns);
+    of_processes.fold(0.0, f64::max) / 1e9
 }

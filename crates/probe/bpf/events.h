@@ -15,7 +15,7 @@
 #define LUC_STACK_DEPTH 48
 /* Different stacks that are remembered. */
 #define LUC_STACKS 16384
-#define LUC_BRIEF 8
+#define LUC_BRIEF 9
 /* In place of a system call's number: in none, or not known. */
 #define LUC_NO_CALL 0xffffffff
 /* The most messages, or waits, of one record; a power of two. */
@@ -91,6 +91,7 @@ enum brief_class {
 	BRIEF_OTHER,
 	BRIEF_FROZEN,
 	BRIEF_STOPPED,
+	BRIEF_THROTTLED,
 };
 
 /* What a call that sends comes back with. */

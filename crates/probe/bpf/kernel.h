@@ -174,6 +174,8 @@ struct rq {
 
 struct cfs_rq {
 	struct rq *rq;
+	/* Since it, or one above it, has used up its quota. */
+	int throttle_count;
 };
 
 struct sched_entity {
@@ -219,6 +221,8 @@ struct task_struct {
 	struct css_set *cgroups;
 	struct thread_struct thread;
 	unsigned int frozen : 1;
+	/* Since Linux 6.18, which throttles tasks on their way to user space. */
+	bool throttled;
 };
 
 enum pageflags {

@@ -68,6 +68,13 @@ static __always_inline u32 other_brief(u32 state)
 	return state & (TASK_STOPPED | TASK_TRACED) ? BRIEF_STOPPED : BRIEF_OTHER;
 }
 
+/* Whether the quota of a cgroup that a thread is in is used up on its processor. */
+static __always_inline bool is_throttled(struct task_struct *task)
+{
+	return bpf_core_field_exists(struct cfs_rq, throttle_count) &&
+	       task->se.cfs_rq->throttle_count > 0;
+}
+
 static __always_inline void send_brief(struct task_struct *task, struct hot *hot, u64 now)
 {
 	struct record_brief *record;
@@ -129,6 +136,7 @@ static __always_inline void clear_wait(struct task_struct *task, struct hot *hot
 	hot->off_ns = 0;
 	hot->woken_ns = 0;
 	hot->waker = 0;
+	hot->woken_throttled = 0;
 	hot->stack = 0;
 	hot->off_transaction = 0;
 	hot->off_dev = 0;
@@ -143,7 +151,10 @@ static __always_inline void leave(void *ctx, struct task_struct *task, struct ho
 
 	hot->off_clock = clock;
 	clear_wait(task, hot);
-	if (!state) {
+	if (!state && is_throttled(task)) {
+		hot->off_state = WAIT_OTHER;
+		hot->off_brief = BRIEF_THROTTLED;
+	} else if (!state) {
 		hot->off_state = WAIT_PREEMPTED;
 		hot->off_brief = BRIEF_PREEMPTED;
 	} else if (sleeps_uninterruptibly(state)) {
@@ -173,6 +184,9 @@ static __always_inline u64 runnable_ns(struct task_struct *task, struct hot *hot
 
 	if (hot->off_state == WAIT_PREEMPTED)
 		return duration_ns;
+	/* Old kernels count it as ready meanwhile. */
+	if (hot->off_brief == BRIEF_THROTTLED)
+		return 0;
 	if (!has_scheduler_clock()) {
 		ready_ns = hot->woken_ns ? clock - hot->woken_ns : 0;
 	} else {
@@ -185,6 +199,18 @@ static __always_inline u64 runnable_ns(struct task_struct *task, struct hot *hot
 	return ready_ns < duration_ns ? ready_ns : duration_ns;
 }
 
+static __always_inline void emit_wait(struct record_wait *record)
+{
+	if (config.wake_ups)
+		gather_wait(record);
+	else if (bpf_ringbuf_output(&records, record, sizeof(*record), BPF_RB_NO_WAKEUP))
+		count_lost(LOST_WAIT);
+}
+
+/*
+ * Where a quota kept the thread from running after it was woken, that is a wait
+ * of its own.
+ */
 static __always_inline void send_wait(struct task_struct *task, struct hot *hot, u64 clock,
 				      u64 duration_ns)
 {
@@ -212,10 +238,18 @@ static __always_inline void send_wait(struct task_struct *task, struct hot *hot,
 		else if (hot->woken_ns < record.off_ns)
 			record.woken_ns = record.off_ns;
 	}
-	if (config.wake_ups)
-		gather_wait(&record);
-	else if (bpf_ringbuf_output(&records, &record, sizeof(record), BPF_RB_NO_WAKEUP))
-		count_lost(LOST_WAIT);
+	if (hot->woken_throttled && now - hot->woken_ns >= config.brief_ns) {
+		record.on_ns = hot->woken_ns;
+		emit_wait(&record);
+		record.state = WAIT_OTHER;
+		record.brief = BRIEF_THROTTLED;
+		record.off_ns = hot->woken_ns;
+		record.woken_ns = now;
+		record.on_ns = now;
+		record.stack = 0;
+		record.waker = 0;
+	}
+	emit_wait(&record);
 }
 
 /* Returns whether the sums span enough time to be sent. */
@@ -224,7 +258,8 @@ static __always_inline bool add_brief(struct task_struct *task, struct hot *hot,
 {
 	u64 ready_ns = runnable_ns(task, hot, clock, duration_ns);
 	struct brief_sum *sum;
-	u32 class = hot->off_brief;
+	/* Linux 6.1 does not see that a copy of 32 bits is in bounds as well. */
+	u64 class = hot->off_brief;
 
 	if (class >= LUC_BRIEF)
 		return false;
@@ -331,6 +366,12 @@ static __always_inline bool needs_wake_up_time(struct hot *hot)
 	return config.wake_ups && hot->off_brief != BRIEF_PIPE_SOCKET;
 }
 
+/* Whether a quota that is used up keeps a thread from running in the kernel, too. */
+static __always_inline bool waits_when_woken(struct task_struct *task)
+{
+	return !bpf_core_field_exists(task->throttled) && is_throttled(task);
+}
+
 /* Not in the summary mode, which does not tell blocked from runnable. */
 SEC("tp_btf/sched_waking")
 int BPF_PROG(sched_waking, struct task_struct *task)
@@ -340,7 +381,8 @@ int BPF_PROG(sched_waking, struct task_struct *task)
 	if (!hot || !hot->off_clock)
 		return 0;
 	hot->waker = bpf_get_current_pid_tgid();
-	if (needs_wake_up_time(hot))
+	hot->woken_throttled = waits_when_woken(task);
+	if (hot->woken_throttled || needs_wake_up_time(hot))
 		hot->woken_ns = bpf_ktime_get_ns();
 	return 0;
 }

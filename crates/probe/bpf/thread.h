@@ -49,7 +49,9 @@ struct hot {
 	u8 in_sync;
 	/* A row of the task table has been sent. */
 	u8 introduced;
-	u8 reserved[4];
+	/* Its cgroup had used up its quota when it was woken. */
+	u8 woken_throttled;
+	u8 reserved[3];
 	u64 cgroup;
 	u64 brief_since_ns;
 	u64 brief_since_clock;

@@ -11,7 +11,7 @@ pub(crate) const DEVICES: usize = 8;
 /// Frames of a kernel stack.
 pub(crate) const STACK_DEPTH: usize = 48;
 /// Kinds of brief waits.
-pub(crate) const BRIEF: usize = 8;
+pub(crate) const BRIEF: usize = 9;
 /// The most messages, or waits, of one record.
 pub(crate) const BATCH: usize = 32;
 

@@ -16,6 +16,7 @@ pub(crate) const BRIEF_CAUSES: [Cause; crate::record::BRIEF] = [
     Cause::Other,
     Cause::Frozen,
     Cause::Stopped,
+    Cause::Throttled,
 ];
 
 /// The calls that make data durable.

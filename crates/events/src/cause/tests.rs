@@ -153,7 +153,11 @@ fn every_cause_but_those_of_other_evidence_can_be_told_by_a_stack() {
         assert!(
             told || matches!(
                 cause,
-                Cause::Preempted | Cause::KernelLock | Cause::Frozen | Cause::Stopped
+                Cause::Preempted
+                    | Cause::KernelLock
+                    | Cause::Frozen
+                    | Cause::Stopped
+                    | Cause::Throttled
             ),
             "{cause}"
         );

@@ -21,7 +21,7 @@ pub struct Finding {
     /// In one sentence.
     pub text: String,
     /// What it is: `computes`, `queue`, `fsync`, `journal`, `storage`, `memory`, `lock`, `timer`, `input`, `frozen`,
-    /// `stopped`, `network`, `no_processor`, `other` or `contradictory`.
+    /// `stopped`, `throttled`, `network`, `no_processor`, `other` or `contradictory`.
     pub kind: &'static str,
     /// Whose time it is.
     pub who: Party,

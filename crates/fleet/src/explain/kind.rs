@@ -27,6 +27,8 @@ pub(crate) enum Kind {
     Frozen,
     /// A signal or a debugger had stopped it.
     Stopped,
+    /// Its cgroup had used up its quota of processor time.
+    Throttled,
     /// A message was on its way to it.
     Network,
     /// It could run, but no thread of the trace had its processor.
@@ -59,6 +61,7 @@ impl Kind {
             Some(Cause::Poll | Cause::PipeSocket) => Self::Input,
             Some(Cause::Frozen) => Self::Frozen,
             Some(Cause::Stopped) => Self::Stopped,
+            Some(Cause::Throttled) => Self::Throttled,
         }
     }
 
@@ -76,6 +79,7 @@ impl Kind {
             Self::Input => "input",
             Self::Frozen => "frozen",
             Self::Stopped => "stopped",
+            Self::Throttled => "throttled",
             Self::Network => "network",
             Self::NoProcessor => "no_processor",
             Self::Other => "other",
@@ -97,6 +101,7 @@ impl Kind {
             Self::Input => "waits for somebody who is in no trace",
             Self::Frozen => "is frozen",
             Self::Stopped => "is stopped by a signal or a debugger",
+            Self::Throttled => "has used up its cgroup's quota of processor time",
             Self::Network => "gets its messages late",
             Self::NoProcessor => {
                 "could run, but no thread of the trace has its processor: a limit, or somebody who is not recorded"

@@ -21,7 +21,14 @@ ip netns add server || exit 1
 ip link add client type veth peer name server netns server || exit 1
 ip address add 10.77.0.1/24 dev client && ip link set client up || exit 1
 ip -n server address add 10.77.0.2/24 dev server && ip -n server link set server up || exit 1
-luc record --fleet --all --out /run/trace -- talk 10.77.0.2 /run/netns/server 'ip link set client down; threads brief' || exit 1
+echo +cpu >/sys/fs/cgroup/cgroup.subtree_control && mkdir /sys/fs/cgroup/quota || exit 1
+echo 10000 100000 >/sys/fs/cgroup/quota/cpu.max || exit 1
+cat >/run/busy <<EOF
+echo 0 >/sys/fs/cgroup/quota/cgroup.procs
+exec timeout 1 sh -c 'while :; do :; done'
+EOF
+luc record --fleet --all --out /run/trace -- \
+	talk 10.77.0.2 /run/netns/server 'ip link set client down; threads brief; sh /run/busy; true' || exit 1
 cp /run/trace/* "$OUT"
 "#;
 
@@ -77,6 +84,13 @@ fn check(version: &str, missing: &[&str]) {
         "{:?}",
         recorded.asleep
     );
+    // Its cgroup may use a tenth of a processor.
+    let throttled = recorded
+        .waits
+        .iter()
+        .filter(|row| row.cause == Cause::Throttled);
+    let throttled_ns: u64 = throttled.map(|row| row.on_ns - row.off_ns).sum();
+    assert!(throttled_ns > 100_000_000, "{throttled_ns} ns: {text}");
     // The cable is cut before the client closes.
     assert_eq!(client.closed_ns, 0, "{client:?}");
     for end in [client, server] {

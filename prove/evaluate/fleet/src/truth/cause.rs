@@ -150,7 +150,7 @@ fn expected(kind: Kind, folder: &Folder) -> Option<Expected> {
         },
         Kind::Pool => of("queue", workers(process, WorkKind::Queue)),
         Kind::Larger => of("computes", workers(process, WorkKind::Search)),
-        Kind::Quota => of("no_processor", BTreeSet::new()),
+        Kind::Quota => of("throttled", BTreeSet::new()),
         Kind::Loss => Expected {
             is_sent_again: true,
             ..of("network", BTreeSet::new())

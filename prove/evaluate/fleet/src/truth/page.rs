@@ -72,8 +72,8 @@ fn about(seeds: u64) -> String {
          kind, process and thread: computing or reads of the thread that the trouble is in, the fsync of the indexer, \
          the sleep of the lock's holder for which others wait by a futex, the worker or connection that works for other \
          requests first, messages to the back end on connections that sent segments again, messages late from the back \
-         end, a stop by the process that made it, reads while the disk worked for the writer, no processor although \
-         none of the trace's threads has it. A thread that only ticks must be in no finding of 2 % or more. Each trouble with {seeds} seeds, \
+         end, a stop by the process that made it, reads while the disk worked for the writer, a quota of processor \
+         time that is used up. A thread that only ticks must be in no finding of 2 % or more. Each trouble with {seeds} seeds, \
          by which its place and strength are drawn."
     )
 }
