@@ -92,7 +92,7 @@ pub(crate) struct Explain {
     #[arg(long, value_name = "N")]
     pub(crate) request: Option<usize>,
 
-    /// With --json, also print each edge and each request
+    /// With --json, also print each edge, each request and each wait for others
     #[arg(long, requires = "json")]
     pub(crate) rows: bool,
 }

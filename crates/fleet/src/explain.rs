@@ -5,6 +5,7 @@ mod connections;
 mod finding;
 mod findings;
 mod found;
+mod idle;
 mod kind;
 mod messages;
 mod one_way;
@@ -28,6 +29,8 @@ pub(crate) use finding::{services, worth_showing};
 pub(crate) use findings::Charges;
 pub use findings::{Findings, Group};
 pub(crate) use found::Found;
+pub(crate) use idle::word as awaits_word;
+pub use idle::{Idle, Ticking, WaitRow};
 pub(crate) use kind::Kind;
 pub use messages::{GapReport, MessagesReport, RowsLeftOut};
 pub use one_way::OneWay;
@@ -75,6 +78,8 @@ pub struct Explanation {
     pub requests: RequestsReport,
     /// How long services took, the busiest first.
     pub services: Vec<Service>,
+    /// Threads without work, by host.
+    pub idle: Vec<Idle>,
     /// The slowest requests that are not known to be made for another one.
     pub slowest: Vec<Ranked>,
     /// One of them.
@@ -116,9 +121,10 @@ pub(crate) fn explain_found(
         one_way: one_way::report(joined, &found.messages.edges),
         messages: messages::report(joined, &found.messages),
         services: service::report(joined, &found.requests),
+        idle: idle::report(found, charges.engaged()),
         slowest: found.ranking.slowest(LISTED),
         request: request::reports(found, number)?.pop(),
-        rows: wanted.rows.then(|| rows::report(found)),
+        rows: wanted.rows.then(|| rows::report(found, charges.engaged())),
         requests: requests::report(&found.requests),
         left_out: joined.rows.left_out,
     })

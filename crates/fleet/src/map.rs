@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use crate::read::Recorded;
 use crate::task::Tasks;
+use crate::waits::may_be_input;
 use origins::{Origin, Origins};
 
 /// Losses are noticed about once a second; a recorder that is as late as this has been stopped.
@@ -219,33 +220,4 @@ fn is_ended_by_interrupts(cause: Cause) -> bool {
         cause,
         Cause::Sleep | Cause::Device | Cause::Flush | Cause::DataWriteback
     )
-}
-
-/// Whether a message may have ended such a wait. A lock may have been passed on by the thread that was told of the message.
-fn may_be_input(cause: Cause) -> bool {
-    match cause {
-        Cause::Poll
-        | Cause::PipeSocket
-        | Cause::Futex
-        | Cause::KernelLock
-        | Cause::Preempted
-        | Cause::Other => true,
-        Cause::Sleep
-        | Cause::Stopped
-        | Cause::Throttled
-        | Cause::Frozen
-        | Cause::CommitWait
-        | Cause::DataWriteback
-        | Cause::ShadowBuffer
-        | Cause::TransactionLocked
-        | Cause::Checkpoint
-        | Cause::InodeLock
-        | Cause::DirectoryLock
-        | Cause::DirtyThrottle
-        | Cause::Device
-        | Cause::FastCommit
-        | Cause::Flush
-        | Cause::PageFault
-        | Cause::Updates => false,
-    }
 }

@@ -29,6 +29,35 @@ pub(crate) fn causes_at_begin(recorded: &Recorded) -> impl Iterator<Item = ((u32
     asleep.map(|row| ((row.thread.0, row.at_ns), row.cause))
 }
 
+/// Whether a message may have ended such a wait. A lock may have been passed on by the thread that was told of the message.
+pub(crate) fn may_be_input(cause: Cause) -> bool {
+    match cause {
+        Cause::Poll
+        | Cause::PipeSocket
+        | Cause::Futex
+        | Cause::KernelLock
+        | Cause::Preempted
+        | Cause::Other => true,
+        Cause::Sleep
+        | Cause::Stopped
+        | Cause::Throttled
+        | Cause::Frozen
+        | Cause::CommitWait
+        | Cause::DataWriteback
+        | Cause::ShadowBuffer
+        | Cause::TransactionLocked
+        | Cause::Checkpoint
+        | Cause::InodeLock
+        | Cause::DirectoryLock
+        | Cause::DirtyThrottle
+        | Cause::Device
+        | Cause::FastCommit
+        | Cause::Flush
+        | Cause::PageFault
+        | Cause::Updates => false,
+    }
+}
+
 impl Waits {
     /// Of rows in the order of their times.
     pub(crate) fn new(recorded: &Recorded) -> Self {
@@ -50,6 +79,11 @@ impl Waits {
     /// Why a thread waited, by the time that names the row: when it left its processor, or was seen asleep.
     pub(crate) fn cause(&self, thread: u32, row_ns: u64) -> Option<Cause> {
         self.causes.get(&(thread, row_ns)).copied()
+    }
+
+    /// Whether a wait was for input, a lock or another thread, by the time that names the row.
+    pub(crate) fn is_for_others(&self, thread: u32, row_ns: u64) -> bool {
+        self.cause(thread, row_ns).is_some_and(may_be_input)
     }
 
     /// How long the waits of a thread were of which there are only sums, in all sums that may have one between two

@@ -4,10 +4,11 @@ use std::str::FromStr;
 
 use luc_events::Cause;
 use luc_fleet_clocks::HostId;
-use luc_fleet_core::{ChainLink, Doing, Messages, Paths, Reason, ThreadId};
+use luc_fleet_core::{ChainLink, Doing, Effects, Engaged, Reason, ThreadId};
 use serde::Serialize;
 
 use crate::error::FleetError;
+use crate::explain::{Found, awaits_word};
 use crate::joined::Joined;
 
 /// A thread, as people name it: `THREAD@HOST`, or `THREAD` where there is one host. It has a number or a name.
@@ -63,6 +64,9 @@ pub struct LinkReport {
     pub what: &'static str,
     /// Of a wait, why: as the table `wait` names it.
     pub cause: Option<&'static str>,
+    /// Of a wait for input, a lock or another thread: for `work`, where the thread has no request that is open, else for an
+    /// `answer`; or that is `not_known`.
+    pub awaits: Option<&'static str>,
     /// For how long by then, ns; `None`: not known.
     pub for_ns: Option<u64>,
     /// For how long from then on, ns; `None`: beyond the end of the trace, or not known.
@@ -75,7 +79,7 @@ pub struct LinkReport {
 ///
 /// # Errors
 /// [`FleetError::NoSuchHost`], [`FleetError::WhichHost`], [`FleetError::NoSuchThread`], [`FleetError::WhichThread`],
-/// [`FleetError::AfterTheEnd`].
+/// [`FleetError::AfterTheEnd`], [`FleetError::Tree`].
 pub fn why(joined: &Joined, who: &Who, after_ns: Option<u64>) -> Result<WhyReport, FleetError> {
     let host = host(joined, who)?;
     let trace = &joined.host(host).trace;
@@ -91,9 +95,15 @@ pub fn why(joined: &Joined, who: &Who, after_ns: Option<u64>) -> Result<WhyRepor
     let at_ns = trace.start_ns.saturating_add(after_ns);
     let thread = thread(joined, host, &who.thread, at_ns)?;
     let rows = &joined.rows;
-    let messages = Messages::matched(&joined.connections, &rows.messages);
-    let paths = Paths::new(&rows.waits, &rows.messages, &messages.edges);
-    let why = luc_fleet_core::Why::new(&paths, &rows.sleepers, &joined.connections, &rows.messages);
+    let found = Found::new(joined)?;
+    let effects = Effects::new(&found.requests, &found.paths);
+    let engaged = Engaged::new(&found.requests, &effects);
+    let why = luc_fleet_core::Why::new(
+        &found.paths,
+        &rows.sleepers,
+        &joined.connections,
+        &rows.messages,
+    );
     let home = joined.clocks.at_home(host);
     let chain = why.chain(thread, at_ns, |host| home.away_ns(host, at_ns));
     Ok(WhyReport {
@@ -101,7 +111,7 @@ pub fn why(joined: &Joined, who: &Who, after_ns: Option<u64>) -> Result<WhyRepor
         links: chain
             .links
             .iter()
-            .map(|link| report(joined, link))
+            .map(|link| report(joined, &engaged, link))
             .collect(),
         back_to: chain.back_to,
         is_deadlock: chain.is_deadlock(),
@@ -162,7 +172,7 @@ fn thread(joined: &Joined, host: HostId, name: &str, at_ns: u64) -> Result<Threa
     Ok(ThreadId { host, thread })
 }
 
-fn report(joined: &Joined, link: &ChainLink) -> LinkReport {
+fn report(joined: &Joined, engaged: &Engaged, link: &ChainLink) -> LinkReport {
     let host = joined.host(link.thread.host);
     let thread = link.thread.thread;
     let passed_ns = |since_ns: u64| link.at_ns.saturating_sub(since_ns);
@@ -182,7 +192,11 @@ fn report(joined: &Joined, link: &ChainLink) -> LinkReport {
     let cause = link
         .row_ns
         .and_then(|row_ns| host.waits().cause(thread.id, row_ns));
+    let row_ns = link
+        .row_ns
+        .filter(|&row_ns| host.waits().is_for_others(thread.id, row_ns));
     LinkReport {
+        awaits: row_ns.map(|row_ns| awaits_word(engaged.at(link.thread, row_ns))),
         host: host.name.clone(),
         name: host.thread_name(thread),
         thread: thread.id,

@@ -14,10 +14,13 @@
 //! - [`Paths`]: what a request's time went into, by thread and host, to the ns; [`Effects`], [`Running`]: for whom threads
 //!   worked meanwhile, and who had the processors.
 //! - [`accounts()`]: what the slowest requests' time went into, beside that of usual ones.
+//! - [`Engaged`]: which waiting threads have nothing to do, and which wait for an answer; [`ticks()`]: which wake for
+//!   nothing.
 //! - [`Why`]: why a thread does not run at a time, from thread to thread.
 //! - [`Forest`]: nodes numbered so that all below one is a range; [`Sums`] over any subtree.
 
 mod account;
+mod awaits;
 mod connections;
 mod messages;
 mod packets;
@@ -28,6 +31,7 @@ mod tree;
 mod why;
 
 pub use account::{Account, Charge, Portion, Sample, accounts, slow_and_usual};
+pub use awaits::{Awaits, Engaged, Ticks, ticks};
 pub use connections::{ConnectionPair, Connections, PairEvidence, WhyUnpaired};
 pub use messages::{Gap, GapKind, LeftOut, MessageEdge, Messages, Side};
 pub use packets::clock_points;

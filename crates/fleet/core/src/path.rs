@@ -12,6 +12,7 @@ use luc_fleet_clocks::{Event, Placed};
 use crate::messages::{MessageEdge, Side};
 use crate::rows::{EndId, Message, ThreadId, Wait, Way};
 pub use effects::Effects;
+pub(crate) use intervals::{Interval, Intervals};
 pub use running::Running;
 
 /// What a part of a path was.
@@ -214,7 +215,8 @@ impl Paths {
     }
 
     /// Whether the thread has done something after a time.
-    pub(crate) fn acts_after(&self, thread: ThreadId, at_ns: u64) -> bool {
+    #[must_use]
+    pub fn acts_after(&self, thread: ThreadId, at_ns: u64) -> bool {
         let waits = self.waits.get(&thread).and_then(|waits| waits.last());
         let calls = self.calls.get(&thread).and_then(|calls| calls.last());
         waits.is_some_and(|wait| wait.on_ns > at_ns) || calls.is_some_and(|call| call.0 > at_ns)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use luc_fleet_clocks::HostId;
-use luc_fleet_core::{Account, Effects, Path, Running, Sample, accounts, slow_and_usual};
+use luc_fleet_core::{Account, Effects, Engaged, Path, Running, Sample, accounts, slow_and_usual};
 use serde::Serialize;
 
 use super::charge::{Charger, Key, Piece};
@@ -56,6 +56,7 @@ impl Group {
 pub(crate) struct Charges<'a> {
     pub(super) found: &'a Found<'a>,
     effects: Effects<'a>,
+    engaged: Engaged,
     running: Running,
     roots: Roots,
     /// Where each process answers most requests.
@@ -64,13 +65,20 @@ pub(crate) struct Charges<'a> {
 
 impl<'a> Charges<'a> {
     pub(crate) fn new(found: &'a Found<'a>) -> Self {
+        let effects = Effects::new(&found.requests, &found.paths);
         Self {
             found,
-            effects: Effects::new(&found.requests, &found.paths),
+            engaged: Engaged::new(&found.requests, &effects),
+            effects,
             running: Running::new(&found.paths),
             roots: Roots::new(found),
             services: services(found.joined, &found.requests),
         }
+    }
+
+    /// When threads had something to do.
+    pub(super) fn engaged(&self) -> &Engaged {
+        &self.engaged
     }
 
     fn sample(&self, path: &Path, node: u32) -> (Sample<Key>, Vec<Piece>) {

@@ -1,19 +1,22 @@
 //! Each edge and each request, for programs.
 
-use luc_fleet_core::{EndId, Exchange, MessageEdge, Side};
+use luc_fleet_core::{EndId, Engaged, Exchange, MessageEdge, Side};
 use serde::Serialize;
 
 use super::found::Found;
+use super::idle::{self, WaitRow};
 use super::requests::evidence;
 use crate::joined::Joined;
 
-/// All edges and requests. Times are of each host's CLOCK_MONOTONIC.
+/// All edges, requests and waits. Times are of each host's CLOCK_MONOTONIC.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Rows {
     /// The edges.
     pub edges: Vec<EdgeRow>,
     /// The requests: first those that were received, then those that were sent. Their places are their numbers.
     pub requests: Vec<RequestRow>,
+    /// Waits for input, a lock or another thread.
+    pub waits: Vec<WaitRow>,
 }
 
 /// Bytes of one send that one reception took.
@@ -70,7 +73,7 @@ pub struct RequestRow {
     pub evidence: Option<&'static str>,
 }
 
-pub(super) fn report(found: &Found<'_>) -> Rows {
+pub(super) fn report(found: &Found<'_>, engaged: &Engaged) -> Rows {
     let joined = found.joined;
     let received = found.requests.incoming.iter();
     let received = received.map(|incoming| (&incoming.exchange, false, None));
@@ -88,6 +91,7 @@ pub(super) fn report(found: &Found<'_>) -> Rows {
     Rows {
         edges: edges.map(|found| edge(joined, found)).collect(),
         requests: rows.collect(),
+        waits: idle::rows(found, engaged),
     }
 }
 

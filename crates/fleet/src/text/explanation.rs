@@ -8,7 +8,7 @@ use luc_units::figures::{Share, Size, Time};
 use super::style::{Style, count, signed, time};
 use super::table::Table;
 use super::{clocks, request};
-use crate::explain::Explanation;
+use crate::explain::{Explanation, Idle};
 
 /// Rows of a list that is shown in part.
 const ROWS: usize = 10;
@@ -27,6 +27,7 @@ pub(super) fn write(
     one_way(f, style, explanation)?;
     requests(f, style, explanation)?;
     services(f, style, explanation)?;
+    idle(f, style, &explanation.idle)?;
     slowest(f, style, explanation)?;
     match &explanation.request {
         Some(request) => request::write(f, style, request),
@@ -215,6 +216,48 @@ fn requests(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt:
         ]);
     }
     write!(f, "{table}")
+}
+
+/// Threads of a host that tick and are shown.
+const TICKING: usize = 3;
+
+fn idle(f: &mut fmt::Formatter<'_>, style: Style, all: &[Idle]) -> fmt::Result {
+    if all.is_empty() {
+        return Ok(());
+    }
+    style.title(f, "Threads without work")?;
+    for idle in all {
+        write!(
+            f,
+            "  {}: {} of {} only waited for work",
+            idle.host,
+            idle.without_work,
+            count(idle.threads, "thread", "threads")
+        )?;
+        if idle.asleep > 0 {
+            write!(f, ", {} of them all along", idle.asleep)?;
+        }
+        let ticking = idle.ticking.len();
+        if ticking > 0 {
+            write!(f, "; {ticking} woke again and again for nothing")?;
+        }
+        writeln!(f)?;
+        for one in idle.ticking.iter().take(TICKING) {
+            let id = one
+                .process_id
+                .map_or_else(String::new, |id| format!(" {id}"));
+            writeln!(
+                f,
+                "    {} {} of {}{id}: {}, about each {}",
+                one.name,
+                one.thread,
+                one.process,
+                count(one.times, "time", "times"),
+                Time::from(one.period_ns)
+            )?;
+        }
+    }
+    Ok(())
 }
 
 fn services(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::Result {

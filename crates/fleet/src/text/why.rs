@@ -51,6 +51,13 @@ fn what(link: &LinkReport) -> String {
         "not known" => "has no row: what it does is not known".to_owned(),
         other => other.to_owned(),
     };
+    if let Some(awaits) = link.awaits {
+        text += match awaits {
+            "work" => " for work",
+            "answer" => " for an answer",
+            _ => "",
+        };
+    }
     if let Some(cause) = link.cause {
         text += &format!(" ({cause})");
     }

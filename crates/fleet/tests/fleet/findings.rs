@@ -266,7 +266,30 @@ fn for_whom_else_a_disk_worked_is_named() {
         ("backup", Some(50))
     );
     assert_eq!((beside.share, beside.share_of_who), (0.9, 0.9));
-    let said =
-        "90 % of what the disk moved meanwhile was others', most of it of backup 50 (backup)";
+    let said = "90.0 % of what the disk moved meanwhile was others', most of it of backup 50 on server (backup)";
     assert!(first.text.contains(said), "{}", first.text);
+}
+
+#[test]
+fn a_server_waits_for_work_and_a_client_for_answers() {
+    let found = explained(served(|_, _| (), 0));
+    let [client, server] = &found.idle[..] else {
+        panic!("{:?}", found.idle);
+    };
+    // Between two requests the server has nothing to do, and the client waits for all of each answer.
+    assert_eq!((client.host.as_str(), client.for_work_ns), ("client", 0));
+    assert!(client.for_answers_ns > 100 * 1_000_000, "{client:?}");
+    assert_eq!((client.threads, client.without_work), (1, 0));
+    assert_eq!((server.host.as_str(), server.for_answers_ns), ("server", 0));
+    assert!(server.for_work_ns > 1_000_000_000, "{server:?}");
+    assert_eq!((server.threads, server.without_work), (1, 1));
+    let text = Text {
+        what: &found,
+        colours: false,
+    };
+    let text = text.to_string();
+    assert!(
+        text.contains("server: 1 of 1 thread only waited for work"),
+        "{text}"
+    );
 }

@@ -13,8 +13,21 @@ use luc_harness::harness::{Harness, missing};
 pub(crate) struct Answer {
     hosts: Vec<Host>,
     pub(crate) findings: Vec<Findings>,
+    pub(crate) idle: Vec<Idle>,
     request: Option<Request>,
     pub(crate) rows: Rows,
+}
+
+/// Threads without work of a host.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Idle {
+    pub(crate) ticking: Vec<Ticking>,
+}
+
+/// A thread that wakes for nothing.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Ticking {
+    pub(crate) thread: u32,
 }
 
 #[derive(Debug, Deserialize)]
@@ -83,11 +96,19 @@ struct Part {
     time_ns: u64,
 }
 
-/// All edges and requests.
+/// All edges, requests and waits.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Rows {
     pub(crate) edges: Vec<Edge>,
     pub(crate) requests: Vec<RequestRow>,
+    pub(crate) waits: Vec<WaitRow>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct WaitRow {
+    pub(crate) thread: u32,
+    pub(crate) off_ns: u64,
+    pub(crate) awaits: String,
 }
 
 #[derive(Debug, Deserialize)]

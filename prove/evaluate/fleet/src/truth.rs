@@ -5,6 +5,7 @@ mod cause;
 mod edges;
 mod guest;
 mod hosts;
+mod idle;
 mod page;
 mod plants;
 mod requests;
@@ -67,6 +68,7 @@ struct Run {
 struct Judged {
     edges: edges::Counts,
     requests: Calls,
+    waits: idle::Waits,
     /// Whether the parts of each path, and the findings, sum to the requests' time.
     sums: bool,
     cause: Option<cause::Judgement>,
@@ -198,6 +200,7 @@ fn judged(plant: &Plant, folder: &Folder, answer: &Answer, clocks: Option<&[Cloc
     Judged {
         edges: edges::count(folder, &answer.rows, clocks),
         requests: requests::count(folder, &answer.rows),
+        waits: idle::count(folder, answer, clocks),
         sums: answer.sums(),
         cause: plant
             .kind

@@ -76,6 +76,15 @@ impl<'r> Effects<'r> {
         (effect_ns == at_ns).then_some(number)
     }
 
+    /// When a thread had its next effect on a request after a time.
+    pub(crate) fn next_on(&self, number: usize, thread: ThreadId, after_ns: u64) -> Option<u64> {
+        let effects = self.of.get(&thread)?;
+        let first = effects.partition_point(|(effect_ns, _)| *effect_ns <= after_ns);
+        let mut next = effects[first..].iter();
+        let found = next.find(|(_, other)| *other == number);
+        found.map(|(effect_ns, _)| *effect_ns)
+    }
+
     /// When a thread that had an effect at this time had its last effect on another request before it worked for this one;
     /// `None`: it had none, or it is not known for which request it had the one at this time.
     ///

@@ -4,16 +4,16 @@ use std::ops::{ControlFlow, Range};
 
 /// A time of something, with both its ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Interval<T> {
-    pub(super) from_ns: u64,
-    pub(super) to_ns: u64,
-    pub(super) what: T,
+pub(crate) struct Interval<T> {
+    pub(crate) from_ns: u64,
+    pub(crate) to_ns: u64,
+    pub(crate) what: T,
 }
 
 /// Many intervals as a tree (Cormen et al., *Introduction to Algorithms*, interval trees), whose nodes are the middles of
 /// ranges: one that lasts long does not make a search among the others longer.
 #[derive(Debug, Clone)]
-pub(super) struct Intervals<T> {
+pub(crate) struct Intervals<T> {
     /// In the order of their begins.
     all: Vec<Interval<T>>,
     /// The latest end in the range of which a place is the middle.
@@ -21,7 +21,7 @@ pub(super) struct Intervals<T> {
 }
 
 impl<T: Ord> Intervals<T> {
-    pub(super) fn new(mut all: Vec<Interval<T>>) -> Self {
+    pub(crate) fn new(mut all: Vec<Interval<T>>) -> Self {
         all.sort_unstable();
         let mut intervals = Self {
             latest_ns: vec![0; all.len()],
@@ -45,7 +45,7 @@ impl<T: Ord> Intervals<T> {
     }
 
     /// Visits those that have a time between two times, which count, in the order of their begins, until `visit` breaks.
-    pub(super) fn visit(
+    pub(crate) fn visit(
         &self,
         [first_ns, last_ns]: [u64; 2],
         mut visit: impl FnMut(&Interval<T>) -> ControlFlow<()>,

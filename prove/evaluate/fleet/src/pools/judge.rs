@@ -68,6 +68,7 @@ mod tests {
         let (client, server, out, back_end) =
             ("127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3", "127.0.0.1:4");
         let rows = Rows {
+            waits: Vec::new(),
             edges: Vec::new(),
             requests: vec![
                 row(false, server, client, 0, None),

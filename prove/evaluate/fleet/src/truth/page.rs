@@ -44,6 +44,10 @@ pub(super) fn page(runs: &[Run], seeds: u64) -> Page {
             tables::of_edges(&done, view),
         ));
     }
+    tables.push((
+        "Did threads that waited for input, a lock or another thread have something to do? Wrong ones by what is said:".to_owned(),
+        tables::of_waits(&done),
+    ));
     let wrong = tables::of_wrong(&done);
     if !wrong.is_empty() {
         tables.push(("Every run whose first cause is wrong:".to_owned(), wrong));
@@ -73,7 +77,9 @@ fn about(seeds: u64) -> String {
          the sleep of the lock's holder for which others wait by a futex, the worker or connection that works for other \
          requests first, messages to the back end on connections that sent segments again, messages late from the back \
          end, a stop by the process that made it, reads while the disk worked for the writer, a quota of processor \
-         time that is used up. A thread that only ticks must be in no finding of 2 % or more. Each trouble with {seeds} seeds, \
+         time that is used up. A thread that only ticks must be in no finding of 2 % or more. A wait of a thread that sends or receives is \
+         *for an answer* if the thread has a question to answer, or one that it has asked; else it is *for work*. Workers \
+         whose answers another thread sends are left out, as the truth does not have when they have given a result away. Each trouble with {seeds} seeds, \
          by which its place and strength are drawn."
     )
 }
@@ -96,7 +102,7 @@ fn targets(runs: &[Run], done: &[&Run]) -> Vec<Target> {
     targets
 }
 
-fn of_view(name: &str, judged: &[&Judged], not_made: usize) -> [Target; 3] {
+fn of_view(name: &str, judged: &[&Judged], not_made: usize) -> [Target; 5] {
     let sum = |of: &dyn Fn(&Judged) -> u64| judged.iter().map(|one| of(one)).sum::<u64>();
     let share = |part: u64, all: u64| part as f64 / all.max(1) as f64;
     let planted = sum(&|one| one.edges.planted);
@@ -106,6 +112,16 @@ fn of_view(name: &str, judged: &[&Judged], not_made: usize) -> [Target; 3] {
     let right = causes.iter().filter(|cause| cause.is_right()).count();
     let requests = sum(&|one| one.requests.calls);
     let requests_wrong = sum(&|one| one.requests.all_wrong());
+    let of_troubles = |of: &dyn Fn(&Judged) -> u64| {
+        let troubles = judged.iter().filter(|one| one.cause.is_some());
+        troubles.map(|one| of(one)).sum::<u64>()
+    };
+    let waits = of_troubles(&|one| one.waits.all());
+    let waits_right = of_troubles(&|one| one.waits.right);
+    let tickers = [
+        sum(&|one| one.waits.tickers),
+        sum(&|one| one.waits.tickers_named),
+    ];
     [
         Target::new(
             format!("{name}: at least 99.9 % of the messages are on edges, none on a wrong one"),
@@ -124,6 +140,18 @@ fn of_view(name: &str, judged: &[&Judged], not_made: usize) -> [Target; 3] {
                 "{right} of {}; {not_made} runs could not be made",
                 causes.len()
             ),
+        ),
+        Target::new(
+            format!(
+                "{name}: of at least 98 % of the waits in runs with a trouble it is told right whether the thread had nothing to do"
+            ),
+            share(waits_right, waits) >= 0.98 && waits > 0,
+            format!("{waits_right} of {waits}"),
+        ),
+        Target::new(
+            format!("{name}: at least 98 % of the threads that only tick are named"),
+            share(tickers[1], tickers[0]) >= 0.98 && tickers[0] > 0,
+            format!("{} of {}", tickers[1], tickers[0]),
         ),
     ]
 }

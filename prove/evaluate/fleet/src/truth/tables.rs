@@ -3,6 +3,7 @@
 use luc_claims::report::Table;
 
 use super::cause::Judgement;
+use super::idle::Waits;
 use super::plants::{PLANTS, options_of};
 use super::view::{VIEWS, View};
 use super::{Judged, Run};
@@ -103,6 +104,47 @@ pub(super) fn of_edges(done: &[&Run], view: View) -> Table {
             requests.missing.to_string(),
             lost.to_string(),
         ]);
+    }
+    table
+}
+
+/// Waits for input, locks or other threads, by what is planted.
+pub(super) fn of_waits(done: &[&Run]) -> Table {
+    let mut table = Table::new(&[
+        "run",
+        "waits, as one host",
+        "told right",
+        "for work, it is said",
+        "for an answer, it is said",
+        "not known",
+        "ticking threads named",
+        "waits, as four hosts",
+        "told right",
+        "for work, it is said",
+        "for an answer, it is said",
+        "not known",
+        "ticking threads named",
+    ]);
+    for plant in &PLANTS {
+        let runs = || done.iter().filter(|run| run.plant == plant.name);
+        if runs().next().is_none() {
+            continue;
+        }
+        let mut row = vec![plant.name.to_owned()];
+        for (_, view) in VIEWS {
+            let mut waits = Waits::default();
+            runs().for_each(|run| waits.add(&view(run).waits));
+            row.push(waits.all().to_string());
+            row.push(waits.right.to_string());
+            row.push(waits.had_work.to_string());
+            row.push(waits.had_none.to_string());
+            row.push(waits.unknown.to_string());
+            row.push(match waits.tickers {
+                0 => "-".to_owned(),
+                tickers => format!("{} of {tickers}", waits.tickers_named),
+            });
+        }
+        table.row(row);
     }
     table
 }

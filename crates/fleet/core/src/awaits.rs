@@ -1,0 +1,340 @@
+//! Whether a thread that waits has nothing to do, or waits for an answer.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
+
+use crate::path::{Effects, Interval, Intervals};
+use crate::requests::{Exchange, Requests};
+use crate::rows::{Message, ThreadId, Wait};
+
+/// What a thread waits for that waits for input, a lock or another thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Awaits {
+    /// Work: it has no request that is open.
+    Work,
+    /// An answer: a request of somebody waits for it, or it has asked.
+    Answer,
+    /// One of these: which answers are to which of its requests is not known.
+    NotKnown,
+}
+
+/// The share of a thread's requests of which it may be unknown what they are, while the others tell when it has work.
+const FEW: f64 = 0.02;
+
+/// When threads had something to do.
+#[derive(Debug, Clone, Default)]
+pub struct Engaged {
+    of: HashMap<ThreadId, Intervals<()>>,
+    not_known: HashSet<ThreadId>,
+}
+
+impl Engaged {
+    /// A thread has something to do
+    ///
+    /// - from the request that it reads to the answer, if it writes that itself;
+    /// - from a request that it sends to its answer, and so has the thread that reads the answer;
+    /// - from the first request that it sends for another one to its effect on that one.
+    #[must_use]
+    pub fn new(requests: &Requests, effects: &Effects<'_>) -> Self {
+        let mut of: HashMap<ThreadId, Vec<Interval<()>>> = HashMap::new();
+        let mut add = |thread: ThreadId, from_ns: u64, to_ns: u64| {
+            of.entry(thread).or_default().push(Interval {
+                from_ns,
+                to_ns,
+                what: (),
+            });
+        };
+        for incoming in &requests.incoming {
+            let Some((asked, answered)) = ends(&incoming.exchange) else {
+                continue;
+            };
+            if asked.0 == answered.0 {
+                add(asked.0, asked.1, answered.1);
+            }
+        }
+        for outgoing in &requests.outgoing {
+            let exchange = &outgoing.exchange;
+            if let Some((asked, answered)) = ends(exchange) {
+                add(asked.0, asked.1, answered.1);
+                if answered.0 != asked.0 {
+                    add(answered.0, asked.1, answered.1);
+                }
+            }
+            let thread = exchange.asked.thread_id();
+            let effect_ns = outgoing
+                .cause
+                .and_then(|(request, _)| effects.next_on(request, thread, exchange.asked.at_ns));
+            if let Some(effect_ns) = effect_ns {
+                add(thread, exchange.asked.at_ns, effect_ns);
+            }
+        }
+        let of = of.into_iter();
+        Self {
+            of: of
+                .map(|(thread, times)| (thread, Intervals::new(times)))
+                .collect(),
+            not_known: not_known(requests),
+        }
+    }
+
+    /// What a wait was for, by whether the thread had something to do when it began; `None`: for a time, a disk or the like.
+    #[must_use]
+    pub fn awaits(&self, wait: &Wait) -> Option<Awaits> {
+        // A wait for a processor only has nobody who ended it.
+        let is_for_others =
+            wait.may_be_input && wait.woken_ns.is_some_and(|at_ns| at_ns > wait.off_ns);
+        is_for_others.then(|| self.at(wait.thread_id(), wait.off_ns))
+    }
+
+    /// What a thread waits for at a time, if it waits for input, a lock or another thread.
+    #[must_use]
+    pub fn at(&self, thread: ThreadId, at_ns: u64) -> Awaits {
+        if self.not_known.contains(&thread) {
+            return Awaits::NotKnown;
+        }
+        let Some(times) = self.of.get(&thread) else {
+            return Awaits::Work;
+        };
+        let mut awaits = Awaits::Work;
+        times.visit([at_ns, at_ns], |one| {
+            // An answer is over when it has been read or begins to be written.
+            if one.to_ns == at_ns {
+                return ControlFlow::Continue(());
+            }
+            awaits = Awaits::Answer;
+            ControlFlow::Break(())
+        });
+        awaits
+    }
+}
+
+/// Threads of which too many requests may be others than they seem.
+fn not_known(requests: &Requests) -> HashSet<ThreadId> {
+    let incoming = requests.incoming.iter().map(|one| &one.exchange);
+    let outgoing = requests.outgoing.iter().map(|one| &one.exchange);
+    // How many of each thread's are in doubt, and how many it has.
+    let mut counts: HashMap<ThreadId, (usize, usize)> = HashMap::new();
+    for exchange in incoming.chain(outgoing) {
+        let is_doubtful = exchange.is_of_several || exchange.sure_until_ns == 0;
+        let answered = exchange.answer.map(|answer| answer.last);
+        let mut threads: Vec<ThreadId> = [Some(exchange.asked), answered]
+            .into_iter()
+            .flatten()
+            .map(|side| side.thread_id())
+            .collect();
+        threads.dedup();
+        for thread in threads {
+            let (doubtful, all) = counts.entry(thread).or_default();
+            *doubtful += usize::from(is_doubtful);
+            *all += 1;
+        }
+    }
+    let many = |(doubtful, all): &(usize, usize)| *doubtful as f64 > FEW * *all as f64;
+    let threads = counts.into_iter().filter(|(_, counts)| many(counts));
+    threads.map(|(thread, _)| thread).collect()
+}
+
+/// Who asked and who answered, of its own end, and when.
+fn ends(exchange: &Exchange) -> Option<((ThreadId, u64), (ThreadId, u64))> {
+    let (asked, answered) = (exchange.asked, exchange.answer?.last);
+    Some((
+        (asked.thread_id(), asked.at_ns),
+        (answered.thread_id(), answered.at_ns),
+    ))
+}
+
+/// Times at which a thread woke by itself, found nothing to do and slept again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ticks {
+    /// Who.
+    pub thread: ThreadId,
+    /// How often.
+    pub times: u64,
+    /// The median of the times between two of them that follow each other, ns.
+    pub period_ns: u64,
+}
+
+/// Fewer are by chance.
+const FEWEST_TICKS: usize = 3;
+/// A thread that runs for longer, ns, does something, though the trace does not say what.
+const MOST_AWAKE_NS: u64 = 1_000_000;
+
+/// More often no timer ticks, ns.
+const LEAST_PERIOD_NS: u64 = 100_000;
+
+/// Threads that tick: without an open request they wake at even times by themselves, run briefly, and until they sleep
+/// again they neither send, nor receive, nor wake anybody. Those that tick most come first.
+#[must_use]
+pub fn ticks(waits: &[Wait], messages: &[Message], engaged: &Engaged) -> Vec<Ticks> {
+    let mut acts: HashMap<ThreadId, Vec<u64>> = HashMap::new();
+    for row in messages {
+        acts.entry(row.thread_id()).or_default().push(row.at_ns);
+    }
+    let mut of_threads: HashMap<ThreadId, Vec<&Wait>> = HashMap::new();
+    for wait in waits {
+        let Some(woken_ns) = wait.woken_ns.filter(|at_ns| *at_ns > wait.off_ns) else {
+            // A wait for a processor is part of what the thread does.
+            continue;
+        };
+        of_threads.entry(wait.thread_id()).or_default().push(wait);
+        if let Some(thread) = wait.waker {
+            let waker = ThreadId {
+                host: wait.host,
+                thread,
+            };
+            acts.entry(waker).or_default().push(woken_ns);
+        }
+    }
+    acts.values_mut().for_each(|times| times.sort_unstable());
+    let of_thread = |(thread, waits)| {
+        let acts = acts.get(&thread).map_or(&[][..], Vec::as_slice);
+        of_thread(thread, waits, acts, engaged)
+    };
+    let mut found: Vec<Ticks> = of_threads.into_iter().filter_map(of_thread).collect();
+    found.sort_unstable_by_key(|one| (std::cmp::Reverse(one.times), one.thread));
+    found
+}
+
+fn of_thread(
+    thread: ThreadId,
+    mut waits: Vec<&Wait>,
+    acts: &[u64],
+    engaged: &Engaged,
+) -> Option<Ticks> {
+    waits.sort_unstable_by_key(|wait| wait.off_ns);
+    let is_tick = |pair: &[&Wait]| {
+        let (woke_ns, slept_ns) = (pair[0].on_ns, pair[1].off_ns);
+        let next = acts.partition_point(|&at_ns| at_ns < woke_ns);
+        let did = acts.get(next).is_some_and(|&at_ns| at_ns <= slept_ns);
+        let is_brief = slept_ns.saturating_sub(woke_ns) <= MOST_AWAKE_NS;
+        is_brief && !did && pair[0].waker.is_none() && engaged.at(thread, woke_ns) == Awaits::Work
+    };
+    let ticks = waits.windows(2).filter(|pair| is_tick(pair));
+    let at_ns: Vec<u64> = ticks.map(|pair| pair[0].on_ns).collect();
+    if at_ns.len() < FEWEST_TICKS {
+        return None;
+    }
+    let between = at_ns.windows(2).map(|pair| pair[1].saturating_sub(pair[0]));
+    let mut between_ns: Vec<u64> = between.collect();
+    between_ns.sort_unstable();
+    let period_ns = between_ns[between_ns.len() / 2];
+    let is_even = |between_ns: &&u64| between_ns.abs_diff(period_ns) <= period_ns / 4;
+    let even = between_ns.iter().filter(is_even).count();
+    let is_periodic = period_ns >= LEAST_PERIOD_NS && 2 * even >= between_ns.len();
+    is_periodic.then_some(Ticks {
+        thread,
+        times: at_ns.len() as u64,
+        period_ns,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use luc_fleet_clocks::HostId;
+
+    use super::*;
+    use crate::messages::Side;
+    use crate::path::Paths;
+    use crate::requests::{Answer, HandOver, Incoming, Outgoing};
+    use crate::rows::{EndId, Thread};
+
+    const HERE: HostId = HostId(0);
+
+    fn thread(id: u32) -> Thread {
+        Thread { id, start_ns: 0 }
+    }
+
+    fn side(id: u32, at_ns: u64) -> Side {
+        Side {
+            host: HERE,
+            thread: thread(id),
+            process: 1,
+            at_ns,
+        }
+    }
+
+    fn exchange(asked: Side, answered: Side) -> Exchange {
+        Exchange {
+            end: EndId {
+                host: HERE,
+                connection: 1,
+            },
+            asked,
+            first_byte: 0,
+            bytes: 1,
+            answer: Some(Answer {
+                first: answered,
+                last: answered,
+            }),
+            token: None,
+            sure_until_ns: answered.at_ns,
+            is_of_several: false,
+        }
+    }
+
+    fn wait(id: u32, off_ns: u64, woken_ns: u64, waker: Option<u32>) -> Wait {
+        Wait {
+            host: HERE,
+            thread: thread(id),
+            off_ns,
+            woken_ns: Some(woken_ns),
+            on_ns: woken_ns + 5,
+            waker: waker.map(thread),
+            may_be_input: true,
+        }
+    }
+
+    /// Thread 1 reads a request and gives it to worker 2, which asks another host and wakes thread 1.
+    #[test]
+    fn who_has_an_open_request_waits_for_an_answer() {
+        let requests = Requests {
+            incoming: vec![Incoming {
+                exchange: exchange(side(1, 100), side(1, 900)),
+                from: None,
+            }],
+            outgoing: vec![Outgoing {
+                exchange: exchange(side(2, 200), side(2, 500)),
+                cause: Some((0, HandOver::Backward)),
+                to: None,
+            }],
+            without_role: Vec::new(),
+        };
+        let waits = [
+            wait(1, 10, 90, None),
+            wait(1, 120, 800, Some(2)),
+            wait(1, 910, 950, None),
+            wait(2, 10, 110, Some(1)),
+            wait(2, 210, 490, None),
+            wait(2, 550, 600, Some(3)),
+            wait(2, 810, 990, None),
+        ];
+        let paths = Paths::new(&waits, &[], &[]);
+        let effects = Effects::new(&requests, &paths);
+        let engaged = Engaged::new(&requests, &effects);
+        let found: Vec<_> = waits.iter().map(|wait| engaged.awaits(wait)).collect();
+        let (work, answer) = (Some(Awaits::Work), Some(Awaits::Answer));
+        assert_eq!(found, [work, answer, work, work, answer, answer, work]);
+        let for_a_disk = Wait {
+            may_be_input: false,
+            ..waits[1]
+        };
+        assert_eq!(engaged.awaits(&for_a_disk), None);
+    }
+
+    #[test]
+    fn who_wakes_for_nothing_ticks() {
+        let times = || (0..20).map(|at| 1_000_000 * at);
+        let mut waits: Vec<Wait> = times().map(|at| wait(1, at, at + 900_000, None)).collect();
+        // Thread 2 wakes thread 4 each time, thread 3 runs for long, and thread 5 wakes at other times each time.
+        waits.extend(times().map(|at| wait(2, at, at + 900_000, None)));
+        waits.extend(times().map(|at| wait(4, at + 10, at + 900_010, Some(2))));
+        waits.extend((0..20).map(|at| wait(3, 9_000_000 * at, 9_000_000 * at + 900, None)));
+        waits.extend((1..20).map(|at| wait(5, 1_000_000 << at, (2_000_000 << at) - 900, None)));
+        let found = ticks(&waits, &[], &Engaged::default());
+        let plain: Vec<_> = found
+            .iter()
+            .map(|one| (one.thread.thread.id, one.times, one.period_ns))
+            .collect();
+        assert_eq!(plain, [(1, 19, 1_000_000)]);
+    }
+}
