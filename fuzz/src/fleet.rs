@@ -94,6 +94,7 @@ impl Rows {
                     on_ns: bytes.number(),
                     waker: (bytes.byte() & 1 == 1).then(|| bytes.thread()),
                     may_be_input: bytes.byte() & 1 == 0,
+                    may_be_hand_over: bytes.byte() & 1 == 0,
                 }),
                 _ => rows.messages.push(Message {
                     host: bytes.host(),

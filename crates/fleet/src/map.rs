@@ -196,6 +196,8 @@ fn wait(host: HostId, row: &tables::Wait, tasks: &Tasks) -> Option<Wait> {
         on_ns: row.on_ns,
         waker: has_waker.then(|| tasks.thread(row.waker.0, row.woken_ns)),
         may_be_input: may_be_input(row.cause),
+        may_be_hand_over: row.cause != Cause::Futex
+            || tasks.process(row.waker.0, row.woken_ns) == Some(row.process.0),
     })
 }
 

@@ -281,6 +281,7 @@ mod tests {
             on_ns: woken_ns + 5,
             waker: waker.map(thread),
             may_be_input: true,
+            may_be_hand_over: true,
         }
     }
 

@@ -5,6 +5,7 @@ mod exchange;
 mod forward;
 mod loops;
 mod queue;
+mod regular;
 mod roles;
 mod shared;
 mod timeline;
@@ -39,6 +40,9 @@ pub enum HandOver {
     Forward,
     /// Others that were sent just before and just after it belong to the request, and the queue keeps the order.
     Queue,
+    /// Each request makes the same number of calls, and no other request that was open meanwhile lacks one, or no other
+    /// call may be the one that the request lacks.
+    Exclusion,
 }
 
 /// A request that a host has received.
@@ -384,19 +388,55 @@ impl Requests {
             by_process.entry(process).or_default().push(call);
         }
         for calls in by_process.into_values() {
-            let causes: Vec<Option<usize>> = calls
-                .iter()
-                .map(|&call| self.outgoing[call].cause.map(|(cause, _)| cause))
-                .collect();
-            let asked = self.outgoing[calls[0]].exchange.asked;
-            let requests = received.get(&(asked.host, asked.process));
-            let requests = requests.map_or(&[][..], Vec::as_slice);
-            for (place, request) in queue::between(&causes, requests) {
-                let call = calls[place];
-                let is_open = spans[request].contains(self.outgoing[call].exchange.asked.at_ns);
-                self.note(call, is_open.then_some(request), HandOver::Queue);
-            }
+            self.hand_over_by_order(&calls, spans, received);
         }
+    }
+
+    /// Notes what the calls of a process were made for, which are in the order in which they were sent, by what is known
+    /// of others.
+    fn hand_over_by_order(
+        &mut self,
+        calls: &[usize],
+        spans: &[Span],
+        received: &HashMap<(HostId, u32), Vec<usize>>,
+    ) {
+        let asked = self.outgoing[calls[0]].exchange.asked;
+        let requests = received.get(&(asked.host, asked.process));
+        let requests = requests.map_or(&[][..], Vec::as_slice);
+        let told = regular::told(&self.regular(calls), requests, spans);
+        for place in told.doubted {
+            let cause = &mut self.outgoing[calls[place]].cause;
+            *cause = cause.filter(|(_, evidence)| *evidence < HandOver::Backward);
+        }
+        if told.is_contradictory {
+            return;
+        }
+        let causes: Vec<Option<usize>> = calls
+            .iter()
+            .map(|&call| self.outgoing[call].cause.map(|(cause, _)| cause))
+            .collect();
+        for (place, request, evidence) in told.found {
+            self.note(calls[place], Some(request), evidence);
+        }
+        for (place, request) in queue::between(&causes) {
+            let call = calls[place];
+            let is_open = spans[request].contains(self.outgoing[call].exchange.asked.at_ns);
+            self.note(call, is_open.then_some(request), HandOver::Queue);
+        }
+    }
+
+    fn regular(&self, calls: &[usize]) -> Vec<regular::Call> {
+        let of_call = |&call: &usize| {
+            let outgoing = &self.outgoing[call];
+            let asked_ns = outgoing.exchange.asked.at_ns;
+            let answer = outgoing.exchange.answer;
+            regular::Call {
+                asked_ns,
+                answered_ns: answer.map_or(asked_ns, |answer| answer.last.at_ns),
+                cause: outgoing.cause.map(|(cause, _)| cause),
+            }
+        };
+        calls.iter().map(of_call).collect()
     }
 
     /// The requests that each process has received, in order.

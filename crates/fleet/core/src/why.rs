@@ -271,6 +271,7 @@ mod tests {
             on_ns,
             waker: waker.map(id),
             may_be_input: true,
+            may_be_hand_over: true,
         }
     }
 

@@ -40,6 +40,7 @@ fn wait(host: u32, id: u32, times: (u64, u64, u64), waker: Option<u32>) -> Wait 
         on_ns: times.2,
         waker: waker.map(thread),
         may_be_input: true,
+        may_be_hand_over: true,
     }
 }
 

@@ -82,6 +82,7 @@ impl Story {
             on_ns: self.now_ns + 100,
             waker: waker.map(thread_of),
             may_be_input: true,
+            may_be_hand_over: true,
         });
     }
 

@@ -40,6 +40,8 @@ pub struct HandOverReport {
     pub forward: u64,
     /// Neighbours in a queue.
     pub queue: u64,
+    /// No other request lacked a call.
+    pub exclusion: u64,
     /// Not known, or made for none.
     pub unknown: u64,
     /// Of processes that received no request in their traces: they were made for none that could be found.
@@ -50,7 +52,13 @@ impl HandOverReport {
     /// Those of processes that receive requests as well.
     #[must_use]
     pub fn of_servers(&self) -> u64 {
-        self.token + self.same_thread + self.backward + self.forward + self.queue + self.unknown
+        self.token
+            + self.same_thread
+            + self.backward
+            + self.forward
+            + self.queue
+            + self.exclusion
+            + self.unknown
     }
 }
 
@@ -70,6 +78,7 @@ pub(super) fn report(requests: &Requests) -> RequestsReport {
             Some((_, HandOver::Backward)) => &mut hand_over.backward,
             Some((_, HandOver::Forward)) => &mut hand_over.forward,
             Some((_, HandOver::Queue)) => &mut hand_over.queue,
+            Some((_, HandOver::Exclusion)) => &mut hand_over.exclusion,
             None if servers.contains(&process) => &mut hand_over.unknown,
             None => &mut hand_over.of_clients,
         } += 1;
@@ -96,5 +105,6 @@ pub(crate) fn evidence(hand_over: HandOver) -> &'static str {
         HandOver::Backward => "effect",
         HandOver::Forward => "wake-up",
         HandOver::Queue => "queue",
+        HandOver::Exclusion => "exclusion",
     }
 }

@@ -207,6 +207,7 @@ fn requests(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt:
         (hand_over.backward, "its effect on the answer"),
         (hand_over.forward, "a wake-up of an idle thread"),
         (hand_over.queue, "the order of a queue"),
+        (hand_over.exclusion, "that no other request lacked a call"),
         (hand_over.unknown, "not known, or for none"),
     ] {
         table.row(vec![

@@ -179,6 +179,7 @@ mod tests {
             on_ns: woken_ns + 1,
             waker: Some(thread(waker)),
             may_be_input: true,
+            may_be_hand_over: true,
         }
     }
 

@@ -88,6 +88,7 @@ mod tests {
             on_ns,
             waker: None,
             may_be_input: true,
+            may_be_hand_over: true,
         }
     }
 

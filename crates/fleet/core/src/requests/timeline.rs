@@ -69,9 +69,10 @@ impl Timeline {
         let mut events: Vec<Event> = Vec::with_capacity(waits.len() + rows.len());
         for wait in waits {
             let Some(at_ns) = wait.woken_ns else { continue };
+            let waker = wait.waker.filter(|_| wait.may_be_hand_over);
             events.push(Event {
                 at_ns,
-                kind: Kind::Woken(wait.waker.map(|waker| numbers[&waker])),
+                kind: Kind::Woken(waker.map(|waker| numbers[&waker])),
                 thread: numbers[&wait.thread],
                 since_ns: wait.off_ns,
             });

@@ -312,6 +312,7 @@ impl Simulation {
             on_ns: woken_ns + latency_ns,
             waker: waker.map(|waker| self.threads[waker].thread),
             may_be_input: true,
+            may_be_hand_over: true,
         });
         self.threads[thread].is_waiting = false;
         self.schedule(latency_ns, Event::Resume(thread));

@@ -1,0 +1,412 @@
+//! Processes whose requests make the same number of calls each: which call a request lacks tells whose an unknown one is.
+
+use std::collections::HashMap;
+use std::ops::RangeInclusive;
+
+use super::HandOver;
+use super::forward::Span;
+
+/// The share of requests that may have made another number of calls than the others.
+const IRREGULAR: f64 = 0.01;
+/// With fewer calls whose cause is known nothing is told. Of so many the order must tell it right before it is asked for
+/// others.
+const FEWEST: usize = 50;
+/// So large a share of them.
+const RIGHT: f64 = 0.99;
+/// The most calls in a row that are told by how many are missing, and the most requests that one may be for.
+const MOST: usize = 64;
+
+/// A call of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Call {
+    pub(super) asked_ns: u64,
+    /// When its answer had been read; without one, when it was sent.
+    pub(super) answered_ns: u64,
+    /// The request that it was made for, if that is known.
+    pub(super) cause: Option<usize>,
+}
+
+/// What regularity says of the calls of a process.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Told {
+    /// Whether what is known contradicts itself.
+    pub(super) is_contradictory: bool,
+    /// Places of calls whose cause is not believed any more.
+    pub(super) doubted: Vec<usize>,
+    /// Places of calls without a cause, which one they have, and what says so.
+    pub(super) found: Vec<(usize, usize, HandOver)>,
+}
+
+/// Of calls in the order in which they were sent, and of the numbers of the requests that the process received, in their
+/// order. Says nothing where requests make different numbers of calls.
+///
+/// Where more requests than a few have more calls than others, what told their causes is wrong for this process: then
+/// only those are believed that the order of the queue confirms. Else a call is for the only request that was open
+/// meanwhile and lacks one; a request has made the only calls that may be for it; and where the order of the queue tells
+/// the known ones right, calls in a row are for the requests around them that lack as many.
+pub(super) fn told(calls: &[Call], requests: &[usize], spans: &[Span]) -> Told {
+    let Some(mut regular) = Regular::new(calls, requests, spans) else {
+        return Told::default();
+    };
+    if regular.contradicts() {
+        return Told {
+            is_contradictory: true,
+            doubted: regular.not_in_order(),
+            found: Vec::new(),
+        };
+    }
+    let mut found = Vec::new();
+    loop {
+        let before = found.len();
+        found.extend(regular.exclude());
+        found.extend(regular.by_order());
+        if found.len() == before {
+            break;
+        }
+    }
+    Told {
+        found: found
+            .into_iter()
+            .map(|(place, rank, evidence)| (place, requests[rank], evidence))
+            .collect(),
+        ..Told::default()
+    }
+}
+
+#[derive(Debug)]
+struct Regular<'a> {
+    calls: &'a [Call],
+    /// The requests, each a rank from here on.
+    spans: Vec<Span>,
+    /// How many calls each makes.
+    each: usize,
+    /// The rank of each call's cause.
+    ranks: Vec<Option<usize>>,
+    /// How many calls of each request are known.
+    counts: Vec<usize>,
+}
+
+impl<'a> Regular<'a> {
+    fn new(calls: &'a [Call], requests: &[usize], spans: &[Span]) -> Option<Self> {
+        let all = requests.len() as f64;
+        let each = (calls.len() as f64 / all).round();
+        let is_number = each >= 1.0 && (each * all - calls.len() as f64).abs() <= IRREGULAR * all;
+        if !is_number {
+            return None;
+        }
+        let of_request: HashMap<usize, usize> = requests.iter().copied().zip(0..).collect();
+        let ranks: Vec<Option<usize>> = calls
+            .iter()
+            .map(|call| of_request.get(&call.cause?).copied())
+            .collect();
+        let mut counts = vec![0; requests.len()];
+        for &rank in ranks.iter().flatten() {
+            counts[rank] += 1;
+        }
+        // Whether that number is each one's, too, only known ones show.
+        (counts.iter().sum::<usize>() >= FEWEST).then_some(Self {
+            calls,
+            spans: requests.iter().map(|&request| spans[request]).collect(),
+            each: each as usize,
+            ranks,
+            counts,
+        })
+    }
+
+    /// Whether more requests than a few are said to have made more calls than each makes.
+    fn contradicts(&self) -> bool {
+        let with_more = self.counts.iter().filter(|&&count| count > self.each);
+        with_more.count() as f64 > IRREGULAR * self.counts.len() as f64
+    }
+
+    /// Places of known calls that a queue which keeps the order would have given to another request.
+    fn not_in_order(&self) -> Vec<usize> {
+        let known = self.ranks.iter().enumerate();
+        let known = known.filter_map(|(place, rank)| Some((place, (*rank)?)));
+        known
+            .filter(|&(place, rank)| place / self.each != rank)
+            .map(|(place, _)| place)
+            .collect()
+    }
+
+    fn lacks(&self, rank: usize) -> usize {
+        self.each.saturating_sub(self.counts[rank])
+    }
+
+    fn note(&mut self, place: usize, rank: usize) {
+        self.ranks[place] = Some(rank);
+        self.counts[rank] += 1;
+    }
+
+    /// Whether a request was open from a call to its answer.
+    fn is_open(&self, rank: usize, call: &Call) -> bool {
+        let span = self.spans[rank];
+        span.contains(call.asked_ns) && span.contains(call.answered_ns)
+    }
+
+    /// Calls that can only be for one request, and requests that can only have made so many.
+    fn exclude(&mut self) -> Vec<(usize, usize, HandOver)> {
+        let mut candidates = self.candidates();
+        let mut of_rank: HashMap<usize, Vec<usize>> = HashMap::new();
+        for (&place, ranks) in &candidates.of_call {
+            for &rank in ranks {
+                of_rank.entry(rank).or_default().push(place);
+            }
+        }
+        let mut found = Vec::new();
+        let mut calls: Vec<usize> = candidates.of_call.keys().copied().collect();
+        calls.sort_unstable();
+        let mut ranks: Vec<usize> = of_rank.keys().copied().collect();
+        ranks.sort_unstable();
+        loop {
+            let before = found.len();
+            for &place in &calls {
+                if self.ranks[place].is_none()
+                    && let [rank] = candidates.of_call[&place][..]
+                    && self.lacks(rank) > 0
+                {
+                    self.note(place, rank);
+                    found.push((place, rank, HandOver::Exclusion));
+                }
+            }
+            for &rank in &ranks {
+                let may_be = &of_rank[&rank];
+                let left = || {
+                    let places = may_be.iter();
+                    places.filter(|&&place| self.ranks[place].is_none())
+                };
+                if candidates.is_open_ended[rank]
+                    || self.lacks(rank) == 0
+                    || left().count() != self.lacks(rank)
+                {
+                    continue;
+                }
+                for place in left().copied().collect::<Vec<usize>>() {
+                    self.note(place, rank);
+                    found.push((place, rank, HandOver::Exclusion));
+                }
+            }
+            if found.len() == before {
+                return found;
+            }
+            for ranks in candidates.of_call.values_mut() {
+                ranks.retain(|&rank| self.counts[rank] < self.each);
+            }
+        }
+    }
+
+    /// For which requests each call without a cause may be: those that are open meanwhile, and lack a call.
+    fn candidates(&self) -> Candidates {
+        let mut candidates = Candidates {
+            of_call: HashMap::new(),
+            is_open_ended: vec![false; self.spans.len()],
+        };
+        let (mut open, mut next): (Vec<usize>, usize) = (Vec::new(), 0);
+        for (place, call) in self.calls.iter().enumerate() {
+            while self
+                .spans
+                .get(next)
+                .is_some_and(|span| span.opened_ns <= call.asked_ns)
+            {
+                open.push(next);
+                next += 1;
+            }
+            open.retain(|&rank| self.spans[rank].sure_until_ns >= call.asked_ns);
+            if self.ranks[place].is_some() {
+                continue;
+            }
+            let may_be = open.iter().copied();
+            let may_be = may_be.filter(|&rank| self.lacks(rank) > 0 && self.is_open(rank, call));
+            let may_be: Vec<usize> = may_be.collect();
+            if may_be.len() <= MOST {
+                candidates.of_call.insert(place, may_be);
+            } else {
+                // It is nobody's for the others, but each of these may have one call more than it seems.
+                for rank in may_be {
+                    candidates.is_open_ended[rank] = true;
+                }
+            }
+        }
+        candidates
+    }
+
+    /// Calls in a row that are as many as the requests around them lack, if that tells the known ones right.
+    fn by_order(&mut self) -> Vec<(usize, usize, HandOver)> {
+        if !self.tells_known_ones() {
+            return Vec::new();
+        }
+        let known: Vec<(usize, usize)> = self.known();
+        let mut found = Vec::new();
+        for pair in known.windows(2) {
+            let Some(missing) = self.missing_between(pair[0], pair[1]) else {
+                continue;
+            };
+            let places = pair[0].0 + 1..pair[1].0;
+            let told: Vec<(usize, usize)> = places.zip(missing).collect();
+            if told
+                .iter()
+                .all(|&(place, rank)| self.is_open(rank, &self.calls[place]))
+            {
+                for (place, rank) in told {
+                    self.note(place, rank);
+                    found.push((place, rank, HandOver::Queue));
+                }
+            }
+        }
+        found
+    }
+
+    /// The places of known calls, and their ranks.
+    fn known(&self) -> Vec<(usize, usize)> {
+        let known = self.ranks.iter().enumerate();
+        known
+            .filter_map(|(place, rank)| Some((place, (*rank)?)))
+            .collect()
+    }
+
+    /// The ranks of the calls between two known ones, where the requests from one's to the other's lack as many.
+    fn missing_between(
+        &self,
+        (before, first): (usize, usize),
+        (after, last): (usize, usize),
+    ) -> Option<Vec<usize>> {
+        let gap = after - before - 1;
+        let is_good = (1..=MOST).contains(&gap) && first <= last && last - first <= MOST;
+        let missing = is_good.then(|| self.missing(first..=last))?;
+        (missing.len() == gap).then_some(missing)
+    }
+
+    fn missing(&self, ranks: RangeInclusive<usize>) -> Vec<usize> {
+        let of_rank = |rank: usize| std::iter::repeat_n(rank, self.lacks(rank));
+        ranks.flat_map(of_rank).take(MOST + 1).collect()
+    }
+
+    /// Whether the order tells nearly all known calls right, each as if it were not known.
+    fn tells_known_ones(&mut self) -> bool {
+        let (mut told, mut right) = (0, 0);
+        for three in self.known().windows(3) {
+            let [before, (place, rank), after] = [three[0], three[1], three[2]];
+            self.counts[rank] -= 1;
+            let missing = self.missing_between(before, after);
+            self.counts[rank] += 1;
+            if let Some(missing) = missing {
+                told += 1;
+                right += usize::from(missing[place - before.0 - 1] == rank);
+            }
+        }
+        told >= FEWEST && right as f64 >= RIGHT * told as f64
+    }
+}
+
+/// For which requests calls may be.
+#[derive(Debug)]
+struct Candidates {
+    of_call: HashMap<usize, Vec<usize>>,
+    /// Whether others that are not looked at may be for a request, too.
+    is_open_ended: Vec<bool>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Requests 100 to 199, each open for `open_ns` from 1,000 ns after the one before, and their three calls 10, 20 and 30
+    /// ns after `queued_ns` from its begin, which take 5 ns.
+    fn story(open_ns: u64, queued_ns: u64) -> (Vec<Call>, Vec<usize>, Vec<Span>) {
+        let requests: Vec<usize> = (100..200).collect();
+        let begin_ns = |number: usize| 1_000 * (number as u64 - 99);
+        let mut spans = vec![
+            Span {
+                opened_ns: 0,
+                sure_until_ns: 0
+            };
+            100
+        ];
+        spans.extend(requests.iter().map(|&number| Span {
+            opened_ns: begin_ns(number),
+            sure_until_ns: begin_ns(number) + open_ns,
+        }));
+        let calls = requests.iter().flat_map(|&number| {
+            (1..=3).map(move |call| Call {
+                asked_ns: begin_ns(number) + queued_ns + 10 * call,
+                answered_ns: begin_ns(number) + queued_ns + 10 * call + 5,
+                cause: Some(number),
+            })
+        });
+        (calls.collect(), requests, spans)
+    }
+
+    fn found(calls: &[Call], requests: &[usize], spans: &[Span]) -> Vec<(usize, usize, HandOver)> {
+        let told = told(calls, requests, spans);
+        assert!(!told.is_contradictory);
+        let mut found = told.found;
+        found.sort_unstable();
+        found
+    }
+
+    #[test]
+    fn calls_are_told_by_who_lacks_them() {
+        // No two requests are open at once.
+        let (mut calls, requests, spans) = story(500, 0);
+        for place in [32, 90, 91, 92] {
+            calls[place].cause = None;
+        }
+        let by = |evidence, places: &[usize]| -> Vec<(usize, usize, HandOver)> {
+            let told = places
+                .iter()
+                .map(|&place| (place, 100 + place / 3, evidence));
+            told.collect()
+        };
+        let all = found(&calls, &requests, &spans);
+        assert_eq!(all, by(HandOver::Exclusion, &[32, 90, 91, 92]));
+        // Many are open at once: only the order tells.
+        let (mut calls, requests, spans) = story(50_000, 20_000);
+        for place in [32, 62, 63, 90, 91, 92] {
+            calls[place].cause = None;
+        }
+        let all = found(&calls, &requests, &spans);
+        assert_eq!(all, by(HandOver::Queue, &[32, 62, 63, 90, 91, 92]));
+    }
+
+    #[test]
+    fn what_is_irregular_tells_nothing() {
+        let (calls, requests, spans) = story(50_000, 20_000);
+        // A call too many in each second request.
+        let mut more: Vec<Call> = calls
+            .iter()
+            .enumerate()
+            .flat_map(|(place, call)| vec![*call; 1 + usize::from(place % 6 == 0)])
+            .collect();
+        more[61].cause = None;
+        assert_eq!(found(&more, &requests, &spans), []);
+        // The same number in all, but in another order than that of the requests.
+        let mut other = calls.clone();
+        for (place, call) in other.iter_mut().enumerate() {
+            call.cause = Some(100 + place * 7 % 100);
+        }
+        other[31].cause = None;
+        // Only that one request lacks a call.
+        let only = 100 + 31 * 7 % 100;
+        let all = found(&other, &requests, &spans);
+        assert!(all.iter().all(|&(place, request, evidence)| {
+            (place, request, evidence) == (31, only, HandOver::Exclusion)
+        }));
+        assert_eq!(told(&[], &[], &spans), Told::default());
+    }
+
+    #[test]
+    fn contradictions_leave_what_the_order_confirms() {
+        let (mut calls, requests, spans) = story(50_000, 20_000);
+        for place in [30, 60, 90] {
+            calls[place].cause = Some(100 + place / 3 + 1);
+        }
+        assert_eq!(
+            told(&calls, &requests, &spans),
+            Told {
+                is_contradictory: true,
+                doubted: vec![30, 60, 90],
+                found: Vec::new()
+            }
+        );
+    }
+}
