@@ -405,8 +405,7 @@ impl Requests {
         let requests = requests.map_or(&[][..], Vec::as_slice);
         let told = regular::told(&self.regular(calls), requests, spans);
         for place in told.doubted {
-            let cause = &mut self.outgoing[calls[place]].cause;
-            *cause = cause.filter(|(_, evidence)| *evidence < HandOver::Backward);
+            self.outgoing[calls[place]].cause = None;
         }
         if told.is_contradictory {
             return;
@@ -433,7 +432,7 @@ impl Requests {
             regular::Call {
                 asked_ns,
                 answered_ns: answer.map_or(asked_ns, |answer| answer.last.at_ns),
-                cause: outgoing.cause.map(|(cause, _)| cause),
+                cause: outgoing.cause,
             }
         };
         calls.iter().map(of_call).collect()

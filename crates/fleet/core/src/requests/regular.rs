@@ -1,6 +1,6 @@
 //! Processes whose requests make the same number of calls each: which call a request lacks tells whose an unknown one is.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
 
 use super::HandOver;
@@ -22,8 +22,8 @@ pub(super) struct Call {
     pub(super) asked_ns: u64,
     /// When its answer had been read; without one, when it was sent.
     pub(super) answered_ns: u64,
-    /// The request that it was made for, if that is known.
-    pub(super) cause: Option<usize>,
+    /// The request that it was made for, and what says so, if that is known.
+    pub(super) cause: Option<(usize, HandOver)>,
 }
 
 /// What regularity says of the calls of a process.
@@ -40,8 +40,9 @@ pub(super) struct Told {
 /// Of calls in the order in which they were sent, and of the numbers of the requests that the process received, in their
 /// order. Says nothing where requests make different numbers of calls.
 ///
-/// Where more requests than a few have more calls than others, what told their causes is wrong for this process: then
-/// only those are believed that the order of the queue confirms. Else a call is for the only request that was open
+/// Where more requests than a few have more calls than others by effects and wake-ups, these are wrong for this process:
+/// then only those are believed that the order of the queue confirms. Else what is said of the calls of a request that
+/// has too many is not believed. And a call is for the only request that was open
 /// meanwhile and lacks one; a request has made the only calls that may be for it; and where the order of the queue tells
 /// the known ones right, calls in a row are for the requests around them that lack as many.
 pub(super) fn told(calls: &[Call], requests: &[usize], spans: &[Span]) -> Told {
@@ -55,6 +56,7 @@ pub(super) fn told(calls: &[Call], requests: &[usize], spans: &[Span]) -> Told {
             found: Vec::new(),
         };
     }
+    let doubted = regular.doubt_too_many();
     let mut found = Vec::new();
     loop {
         let before = found.len();
@@ -69,7 +71,8 @@ pub(super) fn told(calls: &[Call], requests: &[usize], spans: &[Span]) -> Told {
             .into_iter()
             .map(|(place, rank, evidence)| (place, requests[rank], evidence))
             .collect(),
-        ..Told::default()
+        doubted,
+        is_contradictory: false,
     }
 }
 
@@ -97,7 +100,7 @@ impl<'a> Regular<'a> {
         let of_request: HashMap<usize, usize> = requests.iter().copied().zip(0..).collect();
         let ranks: Vec<Option<usize>> = calls
             .iter()
-            .map(|call| of_request.get(&call.cause?).copied())
+            .map(|call| of_request.get(&call.cause?.0).copied())
             .collect();
         let mut counts = vec![0; requests.len()];
         for &rank in ranks.iter().flatten() {
@@ -113,20 +116,63 @@ impl<'a> Regular<'a> {
         })
     }
 
-    /// Whether more requests than a few are said to have made more calls than each makes.
+    /// Whether more requests than a few are said to have made more calls than each makes, by effects and wake-ups.
     fn contradicts(&self) -> bool {
-        let with_more = self.counts.iter().filter(|&&count| count > self.each);
+        let mut by_others = vec![false; self.counts.len()];
+        for (call, rank) in self.calls.iter().zip(&self.ranks) {
+            if let (Some((_, evidence)), Some(rank)) = (call.cause, rank) {
+                by_others[*rank] |= evidence >= HandOver::Backward;
+            }
+        }
+        let counts = self.counts.iter().zip(by_others);
+        let with_more = counts.filter(|&(&count, by_others)| by_others && count > self.each);
         with_more.count() as f64 > IRREGULAR * self.counts.len() as f64
     }
 
-    /// Places of known calls that a queue which keeps the order would have given to another request.
+    /// Places of calls that are known by effects or wake-ups, and that a queue which keeps the order would have given to
+    /// another request.
     fn not_in_order(&self) -> Vec<usize> {
-        let known = self.ranks.iter().enumerate();
-        let known = known.filter_map(|(place, rank)| Some((place, (*rank)?)));
+        let known = self.known().into_iter();
         known
             .filter(|&(place, rank)| place / self.each != rank)
             .map(|(place, _)| place)
+            .filter(|&place| self.evidence(place) >= Some(HandOver::Backward))
             .collect()
+    }
+
+    /// Forgets the causes of calls of requests that have too many while others that lack one were open, and returns their
+    /// places. A name in the bytes stays.
+    fn doubt_too_many(&mut self) -> Vec<usize> {
+        let lacking: Vec<usize> = (0..self.counts.len())
+            .filter(|&rank| self.lacks(rank) > 0)
+            .collect();
+        let may_be_others = |place: usize| {
+            let call = &self.calls[place];
+            let next = lacking.partition_point(|&rank| self.spans[rank].opened_ns <= call.asked_ns);
+            let before = lacking[..next].iter().rev().take(MOST);
+            before.copied().any(|rank| self.is_open(rank, call))
+        };
+        let with_many = self.known().into_iter();
+        let with_many = with_many.filter(|&(_, rank)| self.counts[rank] > self.each);
+        let with_many: Vec<(usize, usize)> = with_many.collect();
+        let in_doubt = with_many.iter().filter(|&&(place, _)| may_be_others(place));
+        let in_doubt: HashSet<usize> = in_doubt.map(|&(_, rank)| rank).collect();
+        let doubted: Vec<usize> = with_many
+            .into_iter()
+            .filter(|(_, rank)| in_doubt.contains(rank))
+            .map(|(place, _)| place)
+            .filter(|&place| self.evidence(place) != Some(HandOver::Token))
+            .collect();
+        for &place in &doubted {
+            if let Some(rank) = self.ranks[place].take() {
+                self.counts[rank] -= 1;
+            }
+        }
+        doubted
+    }
+
+    fn evidence(&self, place: usize) -> Option<HandOver> {
+        self.calls[place].cause.map(|(_, evidence)| evidence)
     }
 
     fn lacks(&self, rank: usize) -> usize {
@@ -330,10 +376,38 @@ mod tests {
             (1..=3).map(move |call| Call {
                 asked_ns: begin_ns(number) + queued_ns + 10 * call,
                 answered_ns: begin_ns(number) + queued_ns + 10 * call + 5,
-                cause: Some(number),
+                cause: Some((number, HandOver::Backward)),
             })
         });
         (calls.collect(), requests, spans)
+    }
+
+    #[test]
+    fn a_request_with_too_many_calls_is_not_believed() {
+        let (mut calls, requests, spans) = story(50_000, 20_000);
+        // The last call of a request is said to be of the next one, by what its thread has read last.
+        for place in [32, 62, 92] {
+            calls[place].cause = Some((100 + place / 3 + 1, HandOver::SameThread));
+        }
+        for call in &mut calls {
+            call.cause = call.cause.map(|(cause, _)| (cause, HandOver::SameThread));
+        }
+        let told = told(&calls, &requests, &spans);
+        assert_eq!(
+            told.doubted,
+            [32, 33, 34, 35, 62, 63, 64, 65, 92, 93, 94, 95]
+        );
+        let mut found = told.found;
+        found.sort_unstable();
+        let right: Vec<(usize, usize)> =
+            told.doubted.iter().map(|&at| (at, 100 + at / 3)).collect();
+        let found: Vec<(usize, usize)> = found.into_iter().map(|one| (one.0, one.1)).collect();
+        assert_eq!(found, right);
+        // It has asked once more, and no other request lacks a call.
+        let (calls, requests, spans) = story(50_000, 20_000);
+        let mut again = calls.clone();
+        again.insert(33, calls[32]);
+        assert!(super::told(&again, &requests, &spans).doubted.is_empty());
     }
 
     fn found(calls: &[Call], requests: &[usize], spans: &[Span]) -> Vec<(usize, usize, HandOver)> {
@@ -382,7 +456,7 @@ mod tests {
         // The same number in all, but in another order than that of the requests.
         let mut other = calls.clone();
         for (place, call) in other.iter_mut().enumerate() {
-            call.cause = Some(100 + place * 7 % 100);
+            call.cause = Some((100 + place * 7 % 100, HandOver::Backward));
         }
         other[31].cause = None;
         // Only that one request lacks a call.
@@ -398,7 +472,7 @@ mod tests {
     fn contradictions_leave_what_the_order_confirms() {
         let (mut calls, requests, spans) = story(50_000, 20_000);
         for place in [30, 60, 90] {
-            calls[place].cause = Some(100 + place / 3 + 1);
+            calls[place].cause = Some((100 + place / 3 + 1, HandOver::Backward));
         }
         assert_eq!(
             told(&calls, &requests, &spans),
