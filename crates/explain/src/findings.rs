@@ -4,7 +4,7 @@ mod actors;
 mod contention;
 mod figures;
 mod find;
-mod frozen;
+mod kept;
 mod storage;
 
 use luc_events::Dev;
@@ -42,6 +42,8 @@ pub enum FindingKind {
     ProcessorBound,
     /// Somebody freezes the cgroup of tasks, as `luc throttle` does to give others their turn.
     Frozen,
+    /// The cgroup of tasks has used up its quota of processor time.
+    Throttled,
     /// The file system has no jbd2 journal, and its own log or data takes the time.
     OtherLog,
     /// The device takes the time, for the caller's own work.
@@ -66,6 +68,7 @@ impl FindingKind {
             Self::FastCommitBound => "fast_commit_bound",
             Self::ProcessorBound => "processor_bound",
             Self::Frozen => "frozen",
+            Self::Throttled => "throttled",
             Self::OtherLog => "other_log",
             Self::DeviceBound => "device_bound",
             Self::NotStorage => "not_storage",
@@ -75,7 +78,7 @@ impl FindingKind {
     /// What a finding's share is a part of, in words after "of".
     pub fn share_of(self) -> &'static str {
         match self {
-            Self::Frozen => "all their thread time",
+            Self::Frozen | Self::Throttled => "all their thread time",
             Self::NotStorage => "that not idle",
             _ => "that in calls",
         }
@@ -90,6 +93,7 @@ impl FindingKind {
                 | Self::OtherLog
                 | Self::FastCommitBound
                 | Self::Frozen
+                | Self::Throttled
         )
     }
 }
@@ -133,7 +137,7 @@ pub struct Finding {
     /// Thread time lost to it, in nanoseconds.
     pub cost_ns: u64,
     /// `cost_ns` over the time spent in file-system calls; of "not storage", the share of time that is not; of
-    /// "frozen", over all thread time of the processes that are frozen.
+    /// "frozen" and "throttled", over all thread time of the processes that are.
     pub share: f64,
     /// Who lost most, if it is about someone.
     pub victim: Option<Actor>,

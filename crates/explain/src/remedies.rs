@@ -175,6 +175,7 @@ fn against(finding: &Finding, file_system: &FileSystemReport) -> Vec<Remedy> {
         | FindingKind::ProcessorBound
         | FindingKind::OtherLog
         | FindingKind::Frozen
+        | FindingKind::Throttled
         | FindingKind::DiskContention
         | FindingKind::NotStorage => Vec::new(),
     }

@@ -17,6 +17,8 @@ use throttle::cgroups;
 /// How often the tasks are frozen, and for how long at least.
 const FREEZES: u64 = 3;
 const FROZEN_S: f64 = 0.4;
+/// How long one has a quota.
+const THROTTLED_S: f64 = 1.2;
 
 /// One that computes and one that sleeps, in a cgroup that is frozen and thawed. It puts all back when it is ended.
 fn script(cgroup: &str) -> String {
@@ -97,18 +99,16 @@ fn who_is_stopped_by_a_signal_is_said_to_be() {
         luc_testkit::skipped!("this needs root and the kernel's BTF");
         return;
     }
-    let blocked_s = longest(
-        "stopped",
-        &format!(
-            "sleep 100 & asleep=$!
-            sleep 0.1
-            kill -STOP $asleep
-            sleep {FROZEN_S}
-            kill -CONT $asleep
-            sleep 0.1
-            kill $asleep"
-        ),
-    );
+    let report = explained(&format!(
+        "sleep 100 & asleep=$!
+        sleep 0.1
+        kill -STOP $asleep
+        sleep {FROZEN_S}
+        kill -CONT $asleep
+        sleep 0.1
+        kill $asleep"
+    ));
+    let blocked_s = longest_s(&report, "stopped");
     assert!(blocked_s >= FROZEN_S * 0.9, "{blocked_s} s");
 }
 
@@ -125,18 +125,25 @@ fn who_has_used_up_a_quota_is_said_to_be_throttled() {
     let cgroup = root.join(format!("luc-explain-quota-{}", std::process::id()));
     let cgroup = cgroup.display();
     // 10 ms of each 100.
-    let blocked_s = longest(
-        "throttled",
-        &format!(
-            "mkdir {cgroup} || exit 3
-            trap 'kill $busy; wait; rmdir {cgroup}' EXIT
-            {quota} || exit 3
-            (echo 0 >{cgroup}/cgroup.procs; exec dd if=/dev/zero of=/dev/null bs=4k) 2>/dev/null & busy=$!
-            sleep {FROZEN_S}",
-            quota = quota.replace("CGROUP", &cgroup.to_string()),
-        ),
+    let report = explained(&format!(
+        "mkdir {cgroup} || exit 3
+        trap 'kill $busy; wait; rmdir {cgroup}' EXIT
+        {quota} || exit 3
+        (echo 0 >{cgroup}/cgroup.procs; exec dd if=/dev/zero of=/dev/null bs=4k) 2>/dev/null & busy=$!
+        sleep {THROTTLED_S}",
+        quota = quota.replace("CGROUP", &cgroup.to_string()),
+    ));
+    let blocked_s = longest_s(&report, "throttled");
+    assert!(blocked_s >= THROTTLED_S * 0.5, "{blocked_s} s");
+    let findings = report["findings"].as_array().expect("findings");
+    let found = findings
+        .iter()
+        .find(|finding| finding["kind"] == "throttled");
+    let sentence = found.expect("found")["sentence"].as_str();
+    assert!(
+        sentence.expect("a sentence").contains("dd ("),
+        "{sentence:?}"
     );
-    assert!(blocked_s >= FROZEN_S * 0.5, "{blocked_s} s");
 }
 
 /// Where cgroups can have a quota of processor time, and how one gets a tenth of a processor.
@@ -154,8 +161,8 @@ fn quotas() -> Option<(PathBuf, &'static str)> {
     has.then_some((root, "echo 10000 100000 >CGROUP/cpu.max"))
 }
 
-/// Records a script, and returns for how long the process was blocked for a cause that was so longest, s.
-fn longest(cause: &str, script: &str) -> f64 {
+/// Records a script, and returns what `luc explain` says of it.
+fn explained(script: &str) -> Value {
     let folder = TempDir::new().expect("a folder");
     let trace = folder.path().join("trace").display().to_string();
     let run = |arguments: &[&str]| {
@@ -167,7 +174,11 @@ fn longest(cause: &str, script: &str) -> f64 {
         stdout(&output)
     };
     run(&["record", "-q", "-o", &trace, "--", "sh", "-c", script]);
-    let report: Value = serde_json::from_str(&run(&["explain", "--json", &trace])).expect("JSON");
+    serde_json::from_str(&run(&["explain", "--json", &trace])).expect("JSON")
+}
+
+/// For how long the process was blocked for a cause that was so longest, s.
+fn longest_s(report: &Value, cause: &str) -> f64 {
     let processes = report["accounts"]["processes"].as_array();
     let blocked_ns = |account: &Value| account["blocked"][cause].as_f64().unwrap_or(0.0);
     let of_processes = processes.into_iter().flatten().map(blocked_ns);

@@ -3,12 +3,12 @@
 //! Each finding has a cost: the time that threads lost to it. Curable findings rank by their cost. Limits (a slow
 //! device, or a program that hardly uses storage) come first only if no curable finding costs a tenth of the time.
 
-use luc_events::Dev;
+use luc_events::{Cause, Dev};
 
 use super::actors::{in_words, with_dirtier, with_filler, with_holder, with_victim};
 use super::contention::on_disks;
 use super::figures::{Figures, evidence};
-use super::frozen::{self, frozen};
+use super::kept::{frozen, thread_time_ns, throttled};
 use super::storage::{not_storage, storage_ns};
 use super::{Evidence, Finding, FindingKind, Unit};
 use crate::parts::{Part, Parts};
@@ -46,6 +46,7 @@ pub(crate) fn find(report: &Report) -> Vec<Finding> {
     let mut found: Vec<Finding> = in_file_systems.collect();
     found.extend(contention);
     found.extend(frozen(report));
+    found.extend(throttled(report));
     ranked(report, found, total_ns)
 }
 
@@ -55,7 +56,8 @@ pub(crate) fn ranked(report: &Report, found: Vec<Finding>, total_ns: u64) -> Vec
         let of_ns = match finding.kind {
             // Not all that waits for a disk is a call on a file.
             FindingKind::DiskContention => total_ns.max(storage_ns(report)).max(finding.cost_ns),
-            FindingKind::Frozen => frozen::thread_time_ns(report),
+            FindingKind::Frozen => thread_time_ns(report, Cause::Frozen),
+            FindingKind::Throttled => thread_time_ns(report, Cause::Throttled),
             _ => total_ns,
         };
         finding.cost_ns as f64 / of_ns.max(1) as f64
