@@ -5,6 +5,7 @@
 //! - [`cause`]: why a thread slept, told by the symbol names of its kernel stack.
 //! - [`tables`]: one plain struct per table, [`Event`], any of them, and [`visit_tables`], which goes through them.
 //! - [`store`]: the trace on disk, as Parquet.
+//! - [`ring`]: the traces of the last minutes, one after the other.
 //!
 //! All times are `u64` nanoseconds of CLOCK_MONOTONIC; 0 means "not known" or "did not happen".
 
@@ -12,6 +13,7 @@ pub mod cause;
 pub mod codes;
 mod event;
 pub mod ids;
+pub mod ring;
 pub mod store;
 pub mod tables;
 

@@ -41,6 +41,7 @@ pub use error::StoreError;
 pub use group::{GroupDecoder, GroupEncoder, Row};
 pub use reader::{Reader, Rows};
 pub use writer::Writer;
+pub(crate) use writer::{is_free, make};
 
 /// The version of the vocabulary: the tables, their columns and their meaning. It grows with each change. Version 2
 /// added the tables `connection`, `message`, `packet` and `clock_sample`, version 3 `asleep`, version 4 `thread_start` and

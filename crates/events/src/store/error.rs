@@ -22,6 +22,12 @@ pub enum StoreError {
         /// The directory.
         path: PathBuf,
     },
+    /// Another recorder writes to the directory.
+    #[error("{path}: another recorder is at work here; end it or name another directory", path = .path.display())]
+    Recording {
+        /// The directory.
+        path: PathBuf,
+    },
     /// The directory has no trace.
     #[error("{path}: no trace is here ({reason}); name a directory that `luc record --out` wrote", path = .path.display())]
     NoTrace {

@@ -12,12 +12,14 @@ use super::group::{GroupDecoder, kind};
 use super::kind::TableKind;
 use super::segment::{Group, Segment};
 use super::{StoreError, names};
+use crate::ring;
 use crate::tables::{Row, Trace};
 
 /// A trace on disk.
 #[derive(Debug)]
 pub struct Reader {
-    directory: PathBuf,
+    /// Those of a ring's segments, else one.
+    directories: Vec<PathBuf>,
     trace: Trace,
 }
 
@@ -36,11 +38,32 @@ impl Reader {
         if !directory.is_dir() {
             return Err(none("it is not a directory"));
         }
-        let last = Rows::<Trace>::open(directory, &[])?.last();
+        let directories = vec![directory.to_path_buf()];
+        let last = Rows::<Trace>::open(&directories, &[])?.last();
         let trace = last.ok_or_else(|| none("it has no file trace-*.parquet"))??;
+        Ok(Self { directories, trace })
+    }
+
+    /// Opens segments of one run of a ring, in order, as one trace: from the begin of the first to the end of the last. Rows
+    /// of a segment's beginning come again with each, and so do those of the end of the one before.
+    ///
+    /// # Errors
+    ///
+    /// When there is none.
+    pub fn of_segments(segments: &[ring::Segment]) -> Result<Self, StoreError> {
+        let (Some(first), Some(last)) = (segments.first(), segments.last()) else {
+            return Err(StoreError::NoTrace {
+                path: PathBuf::new(),
+                reason: "there is no segment",
+            });
+        };
         Ok(Self {
-            directory: directory.to_path_buf(),
-            trace,
+            directories: segments.iter().map(|one| one.path.clone()).collect(),
+            trace: Trace {
+                at_ns: last.trace.at_ns,
+                end_ns: last.trace.end_ns,
+                ..first.trace.clone()
+            },
         })
     }
 
@@ -55,7 +78,7 @@ impl Reader {
     ///
     /// When a file cannot be opened, its footer is damaged, or one is missing.
     pub fn rows<T: Row>(&self) -> Result<Rows<T>, StoreError> {
-        Rows::open(&self.directory, &[])
+        Rows::open(&self.directories, &[])
     }
 
     /// The same without the columns of these names, which costs less: their fields have default values.
@@ -67,7 +90,7 @@ impl Reader {
         &self,
         columns: &'static [&'static str],
     ) -> Result<Rows<T>, StoreError> {
-        Rows::open(&self.directory, columns)
+        Rows::open(&self.directories, columns)
     }
 }
 
@@ -101,8 +124,11 @@ impl<T> fmt::Debug for Rows<T> {
 }
 
 impl<T: Row> Rows<T> {
-    fn open(directory: &Path, left_out: &'static [&'static str]) -> Result<Self, StoreError> {
-        let waiting = Waiting::open(kind::<T>(), directory, left_out)?;
+    fn open(
+        directories: &[PathBuf],
+        left_out: &'static [&'static str],
+    ) -> Result<Self, StoreError> {
+        let waiting = Waiting::open(kind::<T>(), directories, left_out)?;
         Ok(Self {
             rows_in_all: waiting.rows(),
             waiting,
@@ -253,11 +279,15 @@ struct Waiting {
 impl Waiting {
     fn open(
         kind: TableKind,
-        directory: &Path,
+        directories: &[PathBuf],
         left_out: &'static [&'static str],
     ) -> Result<Self, StoreError> {
         let mut waiting = Vec::new();
-        for part in names::parts(kind.name, directory)? {
+        let mut parts = Vec::new();
+        for directory in directories {
+            parts.extend(names::parts(kind.name, directory)?);
+        }
+        for part in parts {
             let segment = Segment::open(kind, &part.path)?;
             let groups = segment.groups.clone();
             let segment = Rc::new(RefCell::new(segment));

@@ -43,19 +43,7 @@ impl Writer {
     /// When the directory cannot be made or written to, or has a trace already.
     pub fn create(directory: &Path, trace: Trace) -> Result<Self, StoreError> {
         make(directory).map_err(StoreError::io(directory, "create it"))?;
-        let entries = fs::read_dir(directory).map_err(StoreError::io(directory, "list it"))?;
-        for entry in entries {
-            let entry = entry.map_err(StoreError::io(directory, "list it"))?;
-            if entry
-                .path()
-                .extension()
-                .is_some_and(|extension| extension == "parquet")
-            {
-                return Err(StoreError::Exists {
-                    path: directory.to_path_buf(),
-                });
-            }
-        }
+        is_free(directory)?;
         let mut writer = Self {
             directory: directory.to_path_buf(),
             tables: Tables::default(),
@@ -128,8 +116,26 @@ impl Writer {
     }
 }
 
+/// Refuses a directory with the files of a trace.
+pub(crate) fn is_free(directory: &Path) -> Result<(), StoreError> {
+    let entries = fs::read_dir(directory).map_err(StoreError::io(directory, "list it"))?;
+    for entry in entries {
+        let entry = entry.map_err(StoreError::io(directory, "list it"))?;
+        let path = entry.path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "parquet")
+        {
+            return Err(StoreError::Exists {
+                path: directory.to_path_buf(),
+            });
+        }
+    }
+    Ok(())
+}
+
 /// Makes the directory. What root records is of all users' programs: nobody else may look into it.
-fn make(directory: &Path) -> io::Result<()> {
+pub(crate) fn make(directory: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     if rustix::process::geteuid().is_root() {
         builder.mode(0o700);

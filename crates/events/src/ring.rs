@@ -1,0 +1,200 @@
+//! A ring: a directory with the traces of the last minutes, one after the other.
+//!
+//! # Layout
+//!
+//! `segment-<run>-<number>` is a trace of its own ([`crate::store`]) of some seconds. A run is one recorder's; its segments
+//! are numbered from 1, and each begins at the time at which the one before ends. What a segment says of its beginning,
+//! such as which threads there are, is what the one before said last. Connections and stacks have one number in all
+//! segments of a run.
+//!
+//! A segment is written under a hidden name, and renamed when it is complete; what a killed recorder leaves under a
+//! hidden name is removed by the next. A recorder locks the file `.lock` (flock). Nothing is synced to disk, as of traces.
+//!
+//! `kept` holds segments that are not removed with time, in a directory for each occasion.
+
+mod keeper;
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use crate::store::{Reader, StoreError};
+use crate::tables::Trace;
+
+pub use keeper::{Keeper, Limits, Open};
+
+/// The directory of segments that are kept, in that of the ring.
+pub const KEPT: &str = "kept";
+
+/// The name of a segment: of which recorder, and the how manieth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name {
+    /// The recorder, from 1.
+    pub run: u32,
+    /// The segment, from 1.
+    pub number: u32,
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "segment-{:04}-{:06}", self.run, self.number)
+    }
+}
+
+/// Text that names no segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it names no segment")]
+pub struct NotAName;
+
+impl FromStr for Name {
+    type Err = NotAName;
+
+    /// Only as [`Name`] is written: one segment has one name.
+    fn from_str(text: &str) -> Result<Self, NotAName> {
+        let numbers = text.strip_prefix("segment-").ok_or(NotAName)?;
+        let (run, number) = numbers.split_once('-').ok_or(NotAName)?;
+        let name = Self {
+            run: run.parse().map_err(|_| NotAName)?,
+            number: number.parse().map_err(|_| NotAName)?,
+        };
+        (name.to_string() == text).then_some(name).ok_or(NotAName)
+    }
+}
+
+/// A segment that is complete.
+#[derive(Clone, Debug)]
+pub struct Segment {
+    /// Its name.
+    pub name: Name,
+    /// Where it is.
+    pub path: PathBuf,
+    /// What it says of itself.
+    pub trace: Trace,
+}
+
+impl Segment {
+    /// From when to when it is, nanoseconds of CLOCK_REALTIME as that was when the segment began.
+    #[must_use]
+    pub fn real_ns(&self) -> [u64; 2] {
+        let trace = &self.trace;
+        [trace.start_ns, trace.end_ns.max(trace.start_ns)]
+            .map(|at_ns| at_ns.saturating_add(trace.realtime_offset_ns))
+    }
+}
+
+/// The names of the complete segments in a directory, in order; none in one that is no ring.
+///
+/// # Errors
+/// When the directory cannot be listed.
+pub fn names(directory: &Path) -> Result<Vec<Name>, StoreError> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(directory).map_err(StoreError::io(directory, "list it"))? {
+        let entry = entry.map_err(StoreError::io(directory, "list it"))?;
+        if let Some(name) = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok())
+        {
+            names.push(name);
+        }
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// The complete segments in a directory, in order. One that its recorder removes meanwhile is left out.
+///
+/// # Errors
+/// When the directory cannot be listed, or a segment's description cannot be read.
+pub fn segments(directory: &Path) -> Result<Vec<Segment>, StoreError> {
+    let mut segments = Vec::new();
+    for name in names(directory)? {
+        let path = directory.join(name.to_string());
+        match Reader::open(&path) {
+            Ok(reader) => segments.push(Segment {
+                name,
+                trace: reader.trace().clone(),
+                path,
+            }),
+            Err(_) if !path.exists() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(segments)
+}
+
+/// The segments of the last run that has any in `[from_ns, to_ns]` of CLOCK_REALTIME. Segments of several recorders are no
+/// one recording: numbers of connections mean another one in each.
+#[must_use]
+pub fn within(segments: Vec<Segment>, [from_ns, to_ns]: [u64; 2]) -> Vec<Segment> {
+    let overlaps = |segment: &Segment| {
+        let [begin_ns, end_ns] = segment.real_ns();
+        begin_ns <= to_ns && from_ns <= end_ns
+    };
+    let mut chosen: Vec<Segment> = segments.into_iter().filter(overlaps).collect();
+    let last = chosen.iter().map(|segment| segment.name.run).max();
+    chosen.retain(|segment| Some(segment.name.run) == last);
+    chosen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_has_one_name() {
+        let name = Name { run: 3, number: 17 };
+        assert_eq!(name.to_string(), "segment-0003-000017");
+        assert_eq!("segment-0003-000017".parse(), Ok(name));
+        let large = Name {
+            run: 12_345,
+            number: u32::MAX,
+        };
+        assert_eq!(large.to_string().parse(), Ok(large));
+        for text in [
+            "segment-3-17",
+            "segment-0003-000017/..",
+            ".segment-0003-000017",
+            "segment-0003-+00017",
+            "segment-0003-99999999999",
+            "segment-0003",
+        ] {
+            assert_eq!(text.parse::<Name>(), Err(NotAName), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_window_is_of_one_run() {
+        let segment = |run, number, begin_s: u64| Segment {
+            name: Name { run, number },
+            path: PathBuf::new(),
+            trace: Trace {
+                start_ns: begin_s * 1_000_000_000,
+                end_ns: (begin_s + 10) * 1_000_000_000,
+                realtime_offset_ns: 5,
+                ..Trace::default()
+            },
+        };
+        let all = || {
+            vec![
+                segment(1, 8, 0),
+                segment(1, 9, 10),
+                segment(2, 1, 30),
+                segment(2, 2, 40),
+            ]
+        };
+        let chosen = |from_ns, to_ns| -> Vec<(u32, u32)> {
+            let chosen = within(all(), [from_ns, to_ns]);
+            chosen
+                .iter()
+                .map(|one| (one.name.run, one.name.number))
+                .collect()
+        };
+        assert_eq!(chosen(0, u64::MAX), [(2, 1), (2, 2)]);
+        assert_eq!(chosen(0, 25_000_000_000), [(1, 8), (1, 9)]);
+        assert_eq!(chosen(10_000_000_006, 25_000_000_000), [(1, 9)]);
+        assert_eq!(chosen(10_000_000_005, 10_000_000_005), [(1, 8), (1, 9)]);
+        assert!(chosen(21_000_000_000, 29_000_000_000).is_empty());
+    }
+}

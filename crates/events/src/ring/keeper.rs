@@ -1,0 +1,325 @@
+//! The recorder's side of a ring: begins segments, closes them, removes the oldest.
+
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustix::fs::{FlockOperation, flock};
+
+use super::{Name, names};
+use crate::store::{Reader, StoreError, is_free, make};
+use crate::tables::Trace;
+
+/// The file that a recorder locks.
+const LOCK: &str = ".lock";
+/// What the hidden names of segments begin with that are not complete.
+const OPEN: &str = ".segment-";
+/// The same of those that are being removed.
+const GONE: &str = ".gone-";
+
+/// What a ring may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// A segment is removed when its end is longer ago, nanoseconds.
+    pub keep_ns: u64,
+    /// The oldest are removed while all are larger, bytes.
+    pub keep_bytes: u64,
+}
+
+/// A segment that is being written.
+#[derive(Clone, Debug)]
+pub struct Open {
+    name: Name,
+    /// Where: a hidden directory, which is yet to be made.
+    pub path: PathBuf,
+}
+
+/// A segment that is complete.
+#[derive(Debug)]
+struct Closed {
+    path: PathBuf,
+    bytes: u64,
+    /// CLOCK_MONOTONIC.
+    end_ns: u64,
+}
+
+/// Keeps a ring within its limits. Only one can exist for a directory at a time.
+#[derive(Debug)]
+pub struct Keeper {
+    directory: PathBuf,
+    limits: Limits,
+    /// Unlocked when it is closed, however the process ends.
+    _lock: File,
+    next: Name,
+    /// The oldest first.
+    closed: VecDeque<Closed>,
+}
+
+impl Keeper {
+    /// Makes `directory` a ring, or goes on with the one that it is. `now_ns` is of CLOCK_MONOTONIC. Returns the names of
+    /// segments, too, that a killed recorder had not completed: they are gone now.
+    ///
+    /// # Errors
+    /// [`StoreError::Recording`] while another recorder is at work there; [`StoreError::Exists`] if the directory is a
+    /// trace; when it cannot be made, read or changed.
+    pub fn open(
+        directory: &Path,
+        limits: Limits,
+        now_ns: u64,
+    ) -> Result<(Self, Vec<Name>), StoreError> {
+        make(directory).map_err(StoreError::io(directory, "create it"))?;
+        is_free(directory)?;
+        let path = directory.join(LOCK);
+        let lock = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&path)
+            .map_err(StoreError::io(&path, "open it"))?;
+        if let Err(reason) = flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            if reason == rustix::io::Errno::WOULDBLOCK {
+                return Err(StoreError::Recording {
+                    path: directory.to_path_buf(),
+                });
+            }
+            return Err(StoreError::io(&path, "lock it")(reason.into()));
+        }
+        let torn = clear(directory)?;
+        let mut keeper = Self {
+            directory: directory.to_path_buf(),
+            limits,
+            _lock: lock,
+            next: Name { run: 1, number: 1 },
+            closed: VecDeque::new(),
+        };
+        for name in names(directory)? {
+            let path = directory.join(name.to_string());
+            let end_ns = ended_ns(&path, now_ns);
+            let bytes = size_of(&path).map_err(StoreError::io(&path, "measure it"))?;
+            keeper.closed.push_back(Closed {
+                path,
+                bytes,
+                end_ns,
+            });
+            keeper.next.run = name.run.saturating_add(1);
+        }
+        keeper.remove_old(0, now_ns)?;
+        Ok((keeper, torn))
+    }
+
+    /// The place of the next segment.
+    pub fn begin(&mut self) -> Open {
+        let name = self.next;
+        self.next.number = self.next.number.saturating_add(1);
+        Open {
+            name,
+            path: self.directory.join(format!(".{name}")),
+        }
+    }
+
+    /// Gives a segment that has been written its name. It ended at `end_ns`.
+    ///
+    /// # Errors
+    /// When it cannot be renamed.
+    pub fn close(&mut self, open: &Open, end_ns: u64) -> Result<(), StoreError> {
+        let bytes = size_of(&open.path).map_err(StoreError::io(&open.path, "measure it"))?;
+        let path = self.directory.join(open.name.to_string());
+        fs::rename(&open.path, &path).map_err(StoreError::io(&path, "rename it into place"))?;
+        self.closed.push_back(Closed {
+            path,
+            bytes,
+            end_ns,
+        });
+        Ok(())
+    }
+
+    /// Removes the oldest segments while the ring has too much, with `open_bytes` that are being written.
+    ///
+    /// # Errors
+    /// When one cannot be removed.
+    pub fn remove_old(&mut self, open_bytes: u64, now_ns: u64) -> Result<(), StoreError> {
+        while let Some(oldest) = self.closed.front() {
+            let all: u64 = self.closed.iter().map(|closed| closed.bytes).sum();
+            let is_old = now_ns.saturating_sub(oldest.end_ns) > self.limits.keep_ns;
+            if !is_old && all.saturating_add(open_bytes) <= self.limits.keep_bytes {
+                break;
+            }
+            self.remove(&oldest.path)?;
+            self.closed.pop_front();
+        }
+        Ok(())
+    }
+
+    /// Removes a segment: first its name, so that nobody sees a part of it.
+    fn remove(&self, path: &Path) -> Result<(), StoreError> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let gone = self.directory.join(format!("{GONE}{name}"));
+        match fs::rename(path, &gone) {
+            Ok(()) => {}
+            // Somebody else has removed it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(StoreError::io(path, "remove it")(error)),
+        }
+        fs::remove_dir_all(&gone).map_err(StoreError::io(&gone, "remove it"))
+    }
+}
+
+/// Removes what a killed recorder left under hidden names; returns the segments that were not complete.
+fn clear(directory: &Path) -> Result<Vec<Name>, StoreError> {
+    let mut torn = Vec::new();
+    for entry in fs::read_dir(directory).map_err(StoreError::io(directory, "list it"))? {
+        let entry = entry.map_err(StoreError::io(directory, "list it"))?;
+        let file_name = entry.file_name();
+        let Some(name) = file_name.to_str() else {
+            continue;
+        };
+        if name.starts_with(OPEN) || name.starts_with(GONE) {
+            let path = entry.path();
+            fs::remove_dir_all(&path).map_err(StoreError::io(&path, "remove it"))?;
+            torn.extend(
+                name.strip_prefix('.')
+                    .and_then(|name| name.parse::<Name>().ok()),
+            );
+        }
+    }
+    torn.sort_unstable();
+    Ok(torn)
+}
+
+/// When a segment of an earlier recorder ended, on today's CLOCK_MONOTONIC: the machine may have been booted since. One
+/// that cannot be read is the first to go.
+fn ended_ns(path: &Path, now_ns: u64) -> u64 {
+    let real = |trace: &Trace| trace.realtime_offset_ns.saturating_add(trace.end_ns);
+    let ended_ns = Reader::open(path).map_or(0, |reader| real(reader.trace()));
+    let real_ns = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(0));
+    now_ns.saturating_sub(real_ns.saturating_sub(ended_ns))
+}
+
+/// The bytes of the files of a segment.
+pub(super) fn size_of(directory: &Path) -> io::Result<u64> {
+    let mut bytes = 0;
+    for entry in fs::read_dir(directory)? {
+        match entry?.metadata() {
+            Ok(metadata) => bytes += metadata.len(),
+            // Renamed meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(bytes)
+}
+
+impl Open {
+    /// The bytes of its files so far.
+    ///
+    /// # Errors
+    /// When it cannot be listed.
+    pub fn bytes(&self) -> Result<u64, StoreError> {
+        size_of(&self.path).map_err(StoreError::io(&self.path, "measure it"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Writer;
+
+    const LIMITS: Limits = Limits {
+        keep_ns: 100,
+        keep_bytes: u64::MAX,
+    };
+
+    /// Writes and closes a segment that ends at `end_ns`.
+    fn segment(keeper: &mut Keeper, end_ns: u64) {
+        let open = keeper.begin();
+        let trace = Trace {
+            end_ns,
+            ..Trace::default()
+        };
+        Writer::create(&open.path, Trace::default())
+            .and_then(|writer| writer.finish(trace))
+            .expect("written");
+        keeper.close(&open, end_ns).expect("closed");
+    }
+
+    fn numbers(directory: &Path) -> Vec<(u32, u32)> {
+        let names = names(directory).expect("listed");
+        names.iter().map(|name| (name.run, name.number)).collect()
+    }
+
+    #[test]
+    fn what_is_too_old_goes() {
+        let folder = tempfile::tempdir().expect("made");
+        let (mut keeper, torn) = Keeper::open(folder.path(), LIMITS, 0).expect("opened");
+        assert!(torn.is_empty());
+        for end_ns in [10, 20, 120] {
+            segment(&mut keeper, end_ns);
+        }
+        keeper.remove_old(0, 110).expect("removed");
+        assert_eq!(numbers(folder.path()), [(1, 1), (1, 2), (1, 3)]);
+        keeper.remove_old(0, 121).expect("removed");
+        assert_eq!(numbers(folder.path()), [(1, 3)]);
+    }
+
+    #[test]
+    fn what_is_too_large_goes_the_oldest_first() {
+        let folder = tempfile::tempdir().expect("made");
+        let (mut keeper, _) = Keeper::open(folder.path(), LIMITS, 0).expect("opened");
+        for end_ns in [1, 2, 3] {
+            segment(&mut keeper, end_ns);
+        }
+        let one = size_of(&folder.path().join("segment-0001-000001")).expect("measured");
+        keeper.limits.keep_bytes = 3 * one;
+        keeper.remove_old(0, 4).expect("removed");
+        assert_eq!(numbers(folder.path()).len(), 3);
+        keeper.remove_old(one + 1, 4).expect("removed");
+        assert_eq!(numbers(folder.path()), [(1, 3)]);
+        keeper.remove_old(u64::MAX, 4).expect("removed");
+        assert!(numbers(folder.path()).is_empty());
+    }
+
+    #[test]
+    fn a_second_recorder_is_refused_and_a_later_one_clears_up() {
+        let folder = tempfile::tempdir().expect("made");
+        let (mut keeper, _) = Keeper::open(folder.path(), LIMITS, 0).expect("opened");
+        let second = Keeper::open(folder.path(), LIMITS, 0);
+        assert!(
+            matches!(second, Err(StoreError::Recording { .. })),
+            "{second:?}"
+        );
+        segment(&mut keeper, 1);
+        let open = keeper.begin();
+        let torn = Writer::create(&open.path, Trace::default()).expect("begun");
+        drop((keeper, torn));
+        fs::create_dir(folder.path().join(".gone-segment-0001-000009")).expect("made");
+        fs::create_dir(folder.path().join("kept")).expect("made");
+        // It ended at the beginning of 1970: as long ago as the clock can say.
+        let forever = Limits {
+            keep_ns: u64::MAX,
+            ..LIMITS
+        };
+        let (mut keeper, torn) = Keeper::open(folder.path(), forever, 5).expect("opened");
+        assert_eq!(torn, [Name { run: 1, number: 2 }]);
+        segment(&mut keeper, 1);
+        assert_eq!(numbers(folder.path()), [(1, 1), (2, 1)]);
+        let mut entries: Vec<_> = fs::read_dir(folder.path())
+            .expect("listed")
+            .flatten()
+            .map(|e| e.file_name())
+            .collect();
+        entries.sort();
+        assert_eq!(
+            entries,
+            [
+                ".lock",
+                "kept",
+                "segment-0001-000001",
+                "segment-0002-000001"
+            ]
+        );
+    }
+}
