@@ -34,6 +34,11 @@ pub(crate) fn describe(command: String, filters: String, mode: &str) -> Trace {
     }
 }
 
+/// The same recording, as if it began now.
+pub(crate) fn anew(trace: &Trace) -> Trace {
+    describe(trace.command.clone(), trace.filters.clone(), &trace.mode)
+}
+
 fn processors_online() -> u32 {
     // SAFETY: no pointers are involved.
     let count = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };

@@ -17,7 +17,7 @@ use crate::record::{
 use crate::stacks::Stacks;
 use crate::starts::Starts;
 use crate::sums::{self, Epoch, Summaries};
-use crate::{Outcome, ProbeError, Sink, asleep, decode, mounts};
+use crate::{Outcome, ProbeError, Sink, asleep, clock, decode, mounts};
 
 /// How long records stay in the ring buffer. Nothing wakes the thread: a wake-up per record would be most of
 /// the cost.
@@ -117,9 +117,12 @@ pub(crate) fn run(
             state.look_at_mounts(&output)?;
         }
         output.borrow_mut().sink.tick()?;
+        if output.borrow().sink.cut_is_due() {
+            cut(&programs, &ring, &output, &trace)?;
+        }
     }
     drop(links);
-    programs.visit_at_end()?;
+    programs.visit_all()?;
     consume(&ring, &output)?;
     for record in programs.held()? {
         output.borrow_mut().record(&stack_map, &record)?;
@@ -143,6 +146,23 @@ pub(crate) fn run(
         ..trace
     })?;
     Ok(output.outcome)
+}
+
+/// Begins a trace anew: what is there now is looked at as at the end.
+fn cut(
+    programs: &Programs,
+    ring: &RingBuffer<'_>,
+    output: &RefCell<Output>,
+    trace: &Trace,
+) -> Result<(), ProbeError> {
+    programs.hand_over();
+    consume(ring, output)?;
+    output.borrow_mut().sink.visit_begins(now_ns());
+    programs.visit_all()?;
+    consume(ring, output)?;
+    let mut output = output.borrow_mut();
+    output.send(clock_sample::read())?;
+    output.sink.cut(clock::anew(trace))
 }
 
 /// Takes all records that are in the ring buffer now.

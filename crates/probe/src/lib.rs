@@ -6,7 +6,8 @@
 //! - `filter` and `syscalls` become the programs' constants, `load` loads and attaches them;
 //! - `drain` takes their records and sums out on a thread of its own, `decode` and `sums` make rows of
 //!   `luc_events` of them, `stacks` names the causes of waits, `mounts` the file systems;
-//! - a [`Sink`] takes the rows: [`StoreSink`] writes them into a trace, [`Forward`] hands them to another thread.
+//! - a [`Sink`] takes the rows: [`StoreSink`] writes them into a trace, [`RingSink`] into the traces of a ring,
+//!   [`Forward`] hands them to another thread.
 //!
 //! With [`Options::network`] it sees TCP connections, messages and packets as well, `clock_sample` reads the clocks, and
 //! `asleep` says what threads wait for that slept before it began, and that still sleep when it ends, `starts` which
@@ -36,6 +37,7 @@ mod outcome;
 mod program;
 mod record;
 mod recorder;
+mod ring;
 mod signals;
 mod sink;
 mod stacks;
@@ -51,5 +53,6 @@ pub use filter::Filter;
 pub use forward::Forward;
 pub use outcome::Outcome;
 pub use recorder::{Mode, Options, Recorder};
+pub use ring::{RingOptions, RingSink};
 pub use signals::spawn_without_signals;
 pub use sink::{Sink, StoreSink};

@@ -18,7 +18,7 @@ use crate::{ProbeError, messages};
 /// The compiled programs.
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/probe.bpf.o"));
 
-/// Names of the iterators over all threads: `begin` runs before recording, `end` after it.
+/// Names of the iterators over all threads: `begin` runs before recording, `end` after it and at a cut.
 const BEGIN: &str = "begin";
 const END: &str = "end";
 
@@ -29,6 +29,8 @@ const NETWORK_END: &str = "net_end";
 const CONNECTIONS: &str = "connections";
 /// The iterator over all files that finds which ones are connections then.
 const FILES_END: &str = "files_end";
+/// The map of what that finds.
+const FILES: &str = "descriptors";
 /// The iterators over threads that sleep, which run after those over files.
 const ASLEEP_BEGIN: &str = "asleep_begin";
 const ASLEEP_END: &str = "asleep_end";
@@ -40,7 +42,7 @@ const NETWORK_MAPS: [&str; 8] = [
     "places",
     "talkers",
     "peers",
-    "descriptors",
+    FILES,
     MESSAGES,
     WAITS,
 ];
@@ -271,13 +273,26 @@ impl Programs {
         Ok(links)
     }
 
-    /// Says what is still there at the end: the sums and times of threads, the connections, who sleeps.
-    pub(crate) fn visit_at_end(&self) -> Result<(), ProbeError> {
+    /// Says what is there: the sums and times of threads, the connections, who sleeps.
+    pub(crate) fn visit_all(&self) -> Result<(), ProbeError> {
         self.visit(END)?;
         if self.network {
             self.visit(NETWORK_END)?;
+            self.forget_files()?;
             self.visit(FILES_END)?;
             self.visit(ASLEEP_END)?;
+        }
+        Ok(())
+    }
+
+    /// Forgets which files were connections: numbers of files are used again.
+    fn forget_files(&self) -> Result<(), ProbeError> {
+        let files = self.map(FILES)?;
+        let known: Vec<Vec<u8>> = files.keys().collect();
+        for file in known {
+            files
+                .delete(&file)
+                .map_err(ProbeError::refused("changing its maps"))?;
         }
         Ok(())
     }

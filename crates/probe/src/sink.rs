@@ -42,6 +42,23 @@ pub trait Sink: Send {
     /// Whatever ends the recording.
     fn tick(&mut self) -> Result<(), ProbeError>;
 
+    /// Whether the rows from now on shall stand apart from those before.
+    fn cut_is_due(&self) -> bool {
+        false
+    }
+
+    /// Called before a [`cut`](Self::cut): from here on all threads and connections that there are have a row once more.
+    fn visit_begins(&mut self, _at_ns: u64) {}
+
+    /// Called when a cut is due: `trace` begins now. Rows of a time before may still come.
+    ///
+    /// # Errors
+    ///
+    /// Whatever ends the recording.
+    fn cut(&mut self, _trace: Trace) -> Result<(), ProbeError> {
+        Ok(())
+    }
+
     /// Called once, after the last row.
     ///
     /// # Errors

@@ -12,6 +12,8 @@ use luc_host::interrupt;
 use luc_probe::{Filter, Mode, Options, Outcome, Recorder, StoreSink};
 use luc_units::parse_duration_ns;
 
+mod ring;
+
 use super::selection::{Selection, ring_bytes};
 
 /// Interval between two checks for the end of the recording.
@@ -34,6 +36,7 @@ Examples:
   luc record --duration 10s
   luc record --pid 4711 --device /srv/mail --duration 1m --out mail.trace
   luc record --summary --duration 1h
+  luc record --fleet --ring 10m --out /var/lib/luc/ring
 
 Exit status: the command's; without one 0, or 1 if events were lost; 2 if nothing can be recorded here.")]
 pub(crate) struct Args {
@@ -50,6 +53,9 @@ pub(crate) struct Args {
     /// are not summed if a thread ended them
     #[arg(long, conflicts_with = "summary")]
     fleet: bool,
+
+    #[command(flatten)]
+    ring: ring::Args,
 
     /// With a command: record all processes, not only the command's
     #[arg(long, short, requires = "command")]
@@ -87,6 +93,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
         .map(parse_duration_ns)
         .transpose()?;
     let options = options(&args)?;
+    let ring = args.ring.options()?;
     let command = resolve(&args.command)?;
     let out = match &args.out {
         Some(out) => out.clone(),
@@ -94,7 +101,10 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     };
     let guard = interrupt::Guard::install()?;
     let began = Instant::now();
-    let recorder = Recorder::start(options, |trace| StoreSink::create(&out, trace))?;
+    let recorder = match ring {
+        Some(ring) => ring::start(options, &out, ring, args.quiet)?,
+        None => Recorder::start(options, |trace| StoreSink::create(&out, trace))?,
+    };
     if !args.quiet {
         for line in recorder
             .missing

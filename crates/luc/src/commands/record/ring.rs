@@ -1,0 +1,93 @@
+//! `luc record --ring`: keeps the last minutes only.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::bail;
+use luc_events::ring::Limits;
+use luc_probe::{Options, Recorder, RingOptions, RingSink};
+use luc_units::{parse_duration_ns, parse_size_bytes};
+
+/// Segments end some seconds after their time.
+const SHORTEST_NS: u64 = 5_000_000_000;
+/// So many segments that the files of a table can be open all at once.
+const MOST_SEGMENTS: u64 = 720;
+/// The size of a ring that all segments of a small machine fit in.
+const SMALLEST_BYTES: u64 = 16 << 20;
+
+/// Options of a ring.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Keep only the last TIME, such as 10m: the directory then has a trace for every 10 s, of which the oldest are
+    /// removed. It can be gone on with after the recorder was killed
+    #[arg(long, value_name = "TIME", requires = "fleet", requires = "out")]
+    ring: Option<String>,
+
+    /// How much a ring may hold: the oldest traces are removed before their time when it holds more
+    #[arg(long, value_name = "SIZE", default_value = "1G", requires = "ring")]
+    ring_size: String,
+
+    /// The length of each trace of a ring
+    #[arg(long, value_name = "TIME", default_value = "10s", requires = "ring")]
+    segment: String,
+}
+
+impl Args {
+    /// `None`: no ring is wanted.
+    pub(crate) fn options(&self) -> anyhow::Result<Option<RingOptions>> {
+        let Some(ring) = &self.ring else {
+            return Ok(None);
+        };
+        let keep_ns = parse_duration_ns(ring)?;
+        let segment_ns = parse_duration_ns(&self.segment)?;
+        let keep_bytes = parse_size_bytes(&self.ring_size)?;
+        if segment_ns < SHORTEST_NS {
+            bail!("--segment {}: give 5s or more", self.segment);
+        }
+        if keep_ns < segment_ns {
+            bail!(
+                "--ring {ring}: it is shorter than a segment of {}; give a longer one",
+                self.segment
+            );
+        }
+        if keep_ns / segment_ns > MOST_SEGMENTS {
+            bail!(
+                "--ring {ring}: these are more than {MOST_SEGMENTS} segments; give a longer --segment"
+            );
+        }
+        if keep_bytes < SMALLEST_BYTES {
+            bail!("--ring-size {}: give 16M or more", self.ring_size);
+        }
+        Ok(Some(RingOptions {
+            limits: Limits {
+                keep_ns,
+                keep_bytes,
+            },
+            segment: Duration::from_nanos(segment_ns),
+        }))
+    }
+}
+
+/// Begins to record into a ring; says what a killed recorder had left.
+pub(crate) fn start(
+    options: Options,
+    out: &Path,
+    ring: RingOptions,
+    quiet: bool,
+) -> anyhow::Result<Recorder> {
+    let mut torn = Vec::new();
+    let recorder = Recorder::start(options, |trace| {
+        let (sink, names) = RingSink::create(out, ring, trace)?;
+        torn = names;
+        Ok(sink)
+    })?;
+    if !quiet {
+        for name in torn {
+            eprintln!(
+                "luc: {}: {name} is removed: its recorder was killed before it was complete",
+                out.display()
+            );
+        }
+    }
+    Ok(recorder)
+}

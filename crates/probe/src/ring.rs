@@ -1,0 +1,206 @@
+//! Writes rows into a ring: into traces of some seconds, one after the other, of which the oldest are removed.
+//!
+//! A segment ends at a time, and has all rows before it: those of a time that is over go on coming for a while, as
+//! processors gather rows and sums are taken out once a second. So a segment is closed a little later than it ends.
+//! What says what there is (threads, connections, stacks and the like) stands in each segment anew.
+
+mod standing;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use luc_events::Event;
+use luc_events::ring::{Keeper, Limits, Name, Open};
+use luc_events::store::Writer;
+use luc_events::tables::{Message, Trace, Wait};
+
+use crate::{ProbeError, Sink};
+use standing::Standing;
+
+/// How long after the end of a segment its rows still come: sums are turned once a second and taken out at the look
+/// after that, and processors hand over rows once a second.
+const LATE: Duration = Duration::from_millis(2500);
+/// How often the size of what is being written is looked at.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// A segment that has this part of what the ring may hold is ended before its time.
+const LARGEST_PART: u64 = 4;
+
+/// How to keep a ring.
+#[derive(Clone, Copy, Debug)]
+pub struct RingOptions {
+    /// For how long, and how much.
+    pub limits: Limits,
+    /// How long a segment is.
+    pub segment: Duration,
+}
+
+/// Writes rows into a ring.
+#[derive(Debug)]
+pub struct RingSink {
+    keeper: Keeper,
+    options: RingOptions,
+    current: Segment,
+    /// The one before, while its last rows come.
+    previous: Option<Ended>,
+    standing: Standing,
+    looked: Instant,
+}
+
+/// A segment that is being written.
+#[derive(Debug)]
+struct Segment {
+    open: Open,
+    writer: Writer,
+    trace: Trace,
+    begun: Instant,
+    bytes: u64,
+}
+
+/// A segment that has ended and is yet to be closed.
+#[derive(Debug)]
+struct Ended {
+    segment: Segment,
+    at: Instant,
+}
+
+impl Segment {
+    fn begin(keeper: &mut Keeper, trace: Trace) -> Result<Self, ProbeError> {
+        let open = keeper.begin();
+        let writer = Writer::create(&open.path, trace.clone())?;
+        Ok(Self {
+            open,
+            writer,
+            trace,
+            begun: Instant::now(),
+            bytes: 0,
+        })
+    }
+
+    fn close(self, keeper: &mut Keeper) -> Result<(), ProbeError> {
+        let end_ns = self.trace.end_ns;
+        self.writer.finish(self.trace)?;
+        keeper.close(&self.open, end_ns)?;
+        Ok(())
+    }
+}
+
+impl RingSink {
+    /// Goes on with the ring in `directory`, or makes it one. Returns the segments, too, that a killed recorder had not
+    /// completed.
+    ///
+    /// # Errors
+    ///
+    /// As [`Keeper::open`].
+    pub fn create(
+        directory: &Path,
+        options: RingOptions,
+        trace: Trace,
+    ) -> Result<(Self, Vec<Name>), ProbeError> {
+        let (mut keeper, torn) = Keeper::open(directory, options.limits, trace.start_ns)?;
+        let sink = Self {
+            current: Segment::begin(&mut keeper, trace)?,
+            keeper,
+            options,
+            previous: None,
+            standing: Standing::default(),
+            looked: Instant::now(),
+        };
+        Ok((sink, torn))
+    }
+
+    /// The segment that a row of this time belongs to.
+    fn of(&mut self, at_ns: u64) -> &mut Writer {
+        match &mut self.previous {
+            Some(previous) if at_ns < self.current.trace.start_ns => &mut previous.segment.writer,
+            _ => &mut self.current.writer,
+        }
+    }
+
+    /// Removes what is too old or too much.
+    fn look(&mut self, now_ns: u64) -> Result<(), ProbeError> {
+        self.current.bytes = self.current.open.bytes()?;
+        let mut open_bytes = self.current.bytes;
+        if let Some(previous) = &self.previous {
+            open_bytes += previous.segment.open.bytes()?;
+        }
+        self.keeper.remove_old(open_bytes, now_ns)?;
+        Ok(())
+    }
+}
+
+impl Sink for RingSink {
+    fn take(&mut self, event: Event) -> Result<(), ProbeError> {
+        let at_ns = event.time_ns();
+        let is_late = self.previous.is_some() && at_ns < self.current.trace.start_ns;
+        // It says how things stand when the segment begins.
+        if self.standing.see(&event) && is_late {
+            self.current.writer.add(event.clone())?;
+        }
+        Ok(self.of(at_ns).add(event)?)
+    }
+
+    fn take_message(&mut self, row: Message) -> Result<(), ProbeError> {
+        Ok(self.of(row.at_ns).add_message(row)?)
+    }
+
+    fn take_wait(&mut self, row: Wait) -> Result<(), ProbeError> {
+        Ok(self.of(row.on_ns).add_wait(row)?)
+    }
+
+    fn tick(&mut self) -> Result<(), ProbeError> {
+        self.current.writer.tick()?;
+        if let Some(previous) = self
+            .previous
+            .take_if(|previous| previous.at.elapsed() >= LATE)
+        {
+            previous.segment.close(&mut self.keeper)?;
+        }
+        if self.looked.elapsed() >= LOOK_INTERVAL {
+            self.looked = Instant::now();
+            self.look(crate::clock::now_ns())?;
+        }
+        Ok(())
+    }
+
+    fn cut_is_due(&self) -> bool {
+        let largest = self.options.limits.keep_bytes / LARGEST_PART;
+        let is_full = self.current.bytes >= largest;
+        self.previous.is_none() && (is_full || self.current.begun.elapsed() >= self.options.segment)
+    }
+
+    fn visit_begins(&mut self, at_ns: u64) {
+        self.standing.visit_begins(at_ns);
+    }
+
+    fn cut(&mut self, trace: Trace) -> Result<(), ProbeError> {
+        let start_ns = trace.start_ns;
+        let mut next = Segment::begin(&mut self.keeper, trace)?;
+        for row in self.standing.rows(start_ns) {
+            next.writer.add(row)?;
+        }
+        let mut ended = std::mem::replace(&mut self.current, next);
+        ended.trace.at_ns = start_ns;
+        ended.trace.end_ns = start_ns;
+        self.previous = Some(Ended {
+            segment: ended,
+            at: Instant::now(),
+        });
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>, trace: Trace) -> Result<(), ProbeError> {
+        if let Some(previous) = self.previous.take() {
+            previous.segment.close(&mut self.keeper)?;
+        }
+        let Self {
+            mut keeper,
+            mut current,
+            ..
+        } = *self;
+        current.trace.at_ns = trace.end_ns;
+        current.trace.end_ns = trace.end_ns;
+        current.close(&mut keeper)?;
+        keeper.remove_old(0, trace.end_ns)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,232 @@
+//! What there is while recording goes on: the rows with which a recording begins that begins now.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use luc_events::tables::{
+    Asleep, ClockSample, Connection, FileSystem, Program, Stack, Task, ThreadStart,
+};
+use luc_events::{ConnectionId, Dev, Event, Pid, Tgid};
+
+/// A thread: its id is used again.
+type Thread = (Pid, u64);
+
+/// Of each thing the last row.
+#[derive(Debug, Default)]
+pub(super) struct Standing {
+    /// When all that there is was last gone through.
+    visited_ns: u64,
+    tasks: BTreeMap<Thread, Task>,
+    starts: HashMap<Thread, ThreadStart>,
+    programs: BTreeMap<Tgid, Program>,
+    connections: BTreeMap<ConnectionId, Connection>,
+    asleep: BTreeMap<Pid, Asleep>,
+    file_systems: HashMap<Dev, FileSystem>,
+    /// Rows refer to them by number, also those of waits that are yet to end.
+    stacks: Vec<Stack>,
+    clock: Option<ClockSample>,
+}
+
+impl Standing {
+    /// Looks at a row; whether it says what there is.
+    pub(super) fn see(&mut self, event: &Event) -> bool {
+        match event {
+            Event::Task(row) => {
+                let thread = (row.thread, row.start_ns);
+                if row.exit_ns > 0 {
+                    self.tasks.remove(&thread);
+                    self.starts.remove(&thread);
+                    self.asleep.remove(&row.thread);
+                } else {
+                    self.tasks.insert(thread, row.clone());
+                }
+            }
+            Event::ThreadStart(row) => {
+                self.starts.insert((row.thread, row.start_ns), row.clone());
+            }
+            Event::Program(row) => {
+                self.programs.insert(row.process, row.clone());
+            }
+            Event::Connection(row) => {
+                self.connections.insert(row.connection, row.clone());
+            }
+            Event::Asleep(row) => {
+                self.asleep.insert(row.thread, row.clone());
+            }
+            Event::FileSystem(row) => {
+                self.file_systems.insert(row.dev, row.clone());
+            }
+            Event::Stack(row) => self.stacks.push(row.clone()),
+            Event::ClockSample(row) => self.clock = Some(row.clone()),
+            _ => return false,
+        }
+        true
+    }
+
+    /// From here on all threads and connections that there are have a row once more.
+    pub(super) fn visit_begins(&mut self, at_ns: u64) {
+        self.visited_ns = at_ns;
+        self.asleep.clear();
+    }
+
+    /// The rows for a segment that begins at `start_ns`, after a visit; forgets what that has not found.
+    pub(super) fn rows(&mut self, start_ns: u64) -> impl Iterator<Item = Event> + '_ {
+        let visited_ns = self.visited_ns;
+        self.tasks.retain(|_, row| row.at_ns >= visited_ns);
+        self.connections.retain(|_, row| row.at_ns >= visited_ns);
+        let tasks = &self.tasks;
+        self.starts.retain(|thread, _| tasks.contains_key(thread));
+        let processes: HashSet<Tgid> = tasks.values().map(|row| row.process).collect();
+        self.programs
+            .retain(|process, _| processes.contains(process));
+        // These are as old as the recorder. Others have been looked at just now.
+        let at_ns = start_ns;
+        let starts = self.starts.values().cloned();
+        let starts = starts.map(move |row| ThreadStart { at_ns, ..row }.into());
+        let programs = self.programs.values().cloned();
+        let programs = programs.map(move |row| Program { at_ns, ..row }.into());
+        let file_systems = self.file_systems.values().cloned();
+        let file_systems = file_systems.map(move |row| FileSystem { at_ns, ..row }.into());
+        let stacks = self.stacks.iter().cloned();
+        let stacks = stacks.map(move |row| Stack { at_ns, ..row }.into());
+        let tasks = self.tasks.values().cloned().map(Event::from);
+        tasks
+            .chain(starts)
+            .chain(programs)
+            .chain(self.connections.values().cloned().map(Event::from))
+            .chain(self.asleep.values().cloned().map(Event::from))
+            .chain(file_systems)
+            .chain(stacks)
+            .chain(self.clock.iter().cloned().map(Event::from))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use luc_events::tables::Wait;
+
+    use super::*;
+
+    fn task(thread: u32, at_ns: u64, exit_ns: u64) -> Event {
+        let row = Task {
+            at_ns,
+            thread: Pid(thread),
+            process: Tgid(thread / 10),
+            start_ns: 1,
+            exit_ns,
+            ..Task::default()
+        };
+        row.into()
+    }
+
+    fn start(thread: u32) -> Event {
+        let row = ThreadStart {
+            at_ns: 2,
+            thread: Pid(thread),
+            start_ns: 1,
+            ..ThreadStart::default()
+        };
+        row.into()
+    }
+
+    fn program(process: u32) -> Event {
+        let row = Program {
+            process: Tgid(process),
+            ..Program::default()
+        };
+        row.into()
+    }
+
+    fn connection(number: u32, at_ns: u64) -> Event {
+        let row = Connection {
+            at_ns,
+            connection: ConnectionId(number),
+            ..Connection::default()
+        };
+        row.into()
+    }
+
+    fn asleep(thread: u32, at_ns: u64) -> Event {
+        let row = Asleep {
+            at_ns,
+            thread: Pid(thread),
+            ..Asleep::default()
+        };
+        row.into()
+    }
+
+    #[test]
+    fn a_segment_begins_with_what_the_visit_finds() {
+        let mut standing = Standing::default();
+        let before = [
+            task(10, 3, 0),
+            task(11, 3, 0),
+            task(20, 3, 0),
+            start(10),
+            start(11),
+            start(20),
+            program(1),
+            program(2),
+            connection(1, 3),
+            connection(2, 3),
+            asleep(10, 3),
+            asleep(11, 3),
+        ];
+        assert!(before.iter().all(|row| standing.see(row)));
+        standing.visit_begins(100);
+        for row in [task(10, 101, 0), task(11, 101, 0), task(11, 102, 102)] {
+            standing.see(&row);
+        }
+        standing.see(&connection(2, 101));
+        standing.see(&asleep(10, 101));
+        let rows: Vec<Event> = standing.rows(200).collect();
+        let again = |event: Event| match event {
+            Event::ThreadStart(row) => ThreadStart { at_ns: 200, ..row }.into(),
+            Event::Program(row) => Program { at_ns: 200, ..row }.into(),
+            other => other,
+        };
+        let expected = [
+            task(10, 101, 0),
+            again(start(10)),
+            again(program(1)),
+            connection(2, 101),
+            asleep(10, 101),
+        ];
+        assert_eq!(rows, expected);
+    }
+
+    #[test]
+    fn stacks_and_file_systems_stay_and_the_last_clock_sample() {
+        let mut standing = Standing::default();
+        for at_ns in [1, 2] {
+            standing.see(
+                &Stack {
+                    at_ns,
+                    ..Stack::default()
+                }
+                .into(),
+            );
+            standing.see(
+                &FileSystem {
+                    at_ns,
+                    ..FileSystem::default()
+                }
+                .into(),
+            );
+            standing.see(
+                &ClockSample {
+                    at_ns,
+                    ..ClockSample::default()
+                }
+                .into(),
+            );
+        }
+        standing.visit_begins(100);
+        let times: Vec<u64> = standing.rows(200).map(|row| row.time_ns()).collect();
+        assert_eq!(times, [200, 200, 200, 2]);
+    }
+
+    #[test]
+    fn events_do_not_stand() {
+        assert!(!Standing::default().see(&Wait::default().into()));
+    }
+}
