@@ -19,7 +19,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use crate::store::{Reader, StoreError};
+use crate::store::{Reader, StoreError, is_of_table};
 use crate::tables::Trace;
 
 pub use keeper::{Keeper, Limits, Open};
@@ -101,6 +101,12 @@ pub fn names(directory: &Path) -> Result<Vec<Name>, StoreError> {
     }
     names.sort_unstable();
     Ok(names)
+}
+
+/// Whether a file of this name can be in a segment.
+#[must_use]
+pub fn is_file_of_table(name: &str) -> bool {
+    is_of_table(name)
 }
 
 /// The complete segments in a directory, in order. One that its recorder removes meanwhile is left out.

@@ -39,6 +39,7 @@ use std::time::Duration;
 pub use cell::{BadCell, Cell, Column, KnownNames, Physical};
 pub use error::StoreError;
 pub use group::{GroupDecoder, GroupEncoder, Row};
+pub(crate) use names::is_of_table;
 pub use reader::{Reader, Rows};
 pub use writer::Writer;
 pub(crate) use writer::{is_free, make};

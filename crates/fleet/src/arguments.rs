@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Parser, Subcommand};
-use luc_fleet::{Source, Who};
+use luc_fleet::pull::PullFrom;
+use luc_fleet::{Moment, Source, Who, Window};
 
 /// Put the traces of several hosts together: clocks, messages, requests
 #[derive(Debug, Parser)]
@@ -30,6 +31,10 @@ pub(crate) enum Command {
     Why(Why),
     Counters(Counters),
     Report(Report),
+    Pull(Pull),
+    Freeze(Freeze),
+    #[command(hide = true)]
+    Window(Send),
     #[cfg(feature = "manual")]
     Completions(crate::manual::Completions),
     #[cfg(feature = "manual")]
@@ -44,9 +49,103 @@ pub(crate) struct Common {
     #[arg(value_name = "DIR", required = true)]
     pub(crate) sources: Vec<Source>,
 
+    #[command(flatten)]
+    pub(crate) span: Span,
+
     /// Print everything as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Of which time a ring is wanted.
+#[derive(Debug, Args)]
+pub(crate) struct Span {
+    /// Of rings (luc record --ring): only what is from this time on, like 2026-01-31T23:59:59.5Z, or seconds since 1970;
+    /// whole segments
+    #[arg(long, value_name = "TIME", conflicts_with = "around")]
+    from: Option<Moment>,
+
+    /// Of rings: only what is up to this time
+    #[arg(long, value_name = "TIME", conflicts_with = "around")]
+    to: Option<Moment>,
+
+    /// Of rings: only what is around this time
+    #[arg(long, value_name = "TIME")]
+    around: Option<Moment>,
+
+    /// With --around: how long the window is
+    #[arg(long, value_name = "TIME", value_parser = luc_units::parse_duration_ns, default_value = "20s", requires = "around")]
+    span: u64,
+}
+
+impl Span {
+    /// `None`: none was asked for.
+    pub(crate) fn window(&self) -> Option<Window> {
+        if let Some(moment) = self.around {
+            return Some(Window::around(moment, self.span));
+        }
+        (self.from.is_some() || self.to.is_some()).then(|| Window {
+            from: self.from.unwrap_or(Window::ALL.from),
+            to: self.to.unwrap_or(Window::ALL.to),
+        })
+    }
+}
+
+/// Collect what the rings of several hosts have of one time, into one directory with a directory for each host
+///
+/// Each host finds the window by its own clock, as logs show it (CLOCK_REALTIME); a second more on either side is taken,
+/// since clocks differ. Segments of a ring are taken whole. From HOST:DIR they come by ssh, where luc-fleet must be on the
+/// PATH. From a directory of the same file system they come as hard links. The rings go on meanwhile.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  luc-fleet pull web:/var/lib/luc/ring db:/var/lib/luc/ring --around 2026-01-31T23:59:59.5Z --out slow
+  luc-fleet pull web=/mnt/web/ring db=/mnt/db/ring --around 1769903999.5 --span 1m --out slow
+  luc-fleet explain slow/*
+
+Exit status: 0; 2 if a source cannot be read or has nothing of the window; 130 after Ctrl-C. Then nothing is left.")]
+pub(crate) struct Pull {
+    /// DIR, HOST:DIR or USER@HOST:DIR: the directory of luc record --ring. NAME= before it names its directory
+    #[arg(value_name = "SOURCE", required = true)]
+    pub(crate) sources: Vec<PullFrom>,
+
+    #[command(flatten)]
+    pub(crate) span: Span,
+
+    /// The directory to make
+    #[arg(long, short, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+}
+
+/// Keep what a ring has of a time, however long it goes on
+///
+/// The segments get a second name (a hard link) below the ring's directory kept, in a directory that is named by their
+/// begin. Remove that when it is not needed any more. A segment is there some 3 s after its end.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  luc-fleet freeze /var/lib/luc/ring                    # all of it
+  luc-fleet freeze /var/lib/luc/ring --around 2026-01-31T23:59:59.5Z --span 1m
+
+Exit status: 0; 2 if nothing can be kept.")]
+pub(crate) struct Freeze {
+    /// The directory of luc record --ring
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) span: Span,
+}
+
+/// Write what a ring has of a time to standard output, as a tar stream: the other end of pull
+#[derive(Debug, Args)]
+pub(crate) struct Send {
+    /// The directory of luc record --ring
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) span: Span,
 }
 
 /// Say how the hosts' clocks relate, with guaranteed bounds
@@ -79,6 +178,7 @@ pub(crate) struct Fit {
 Examples:
   luc-fleet explain web.trace db.trace
   luc-fleet explain web.trace db.trace --request 2
+  luc-fleet explain web.ring db.ring --around 2026-01-31T23:59:59.5Z --span 1m
   luc-fleet explain web.trace db.trace --json | jq -r '.findings[].findings[0].text'
   luc-fleet explain web.trace db.trace --json | jq '.requests.hand_over'
   luc-fleet explain web.trace db.trace --json | jq '.request.path[] | select(.is_between_hosts)'
@@ -182,6 +282,9 @@ pub(crate) struct Report {
     /// has the one in the trace
     #[arg(value_name = "DIR", required = true)]
     pub(crate) sources: Vec<Source>,
+
+    #[command(flatten)]
+    pub(crate) span: Span,
 
     /// Write one page with the findings, the slowest request across hosts, who calls whom, hosts and clocks
     #[arg(long, value_name = "FILE")]

@@ -9,6 +9,8 @@ use luc_fleet_clocks::ClockError;
 use luc_fleet_core::TreeError;
 use luc_units::figures::Time;
 
+use crate::window::Moment;
+
 /// Why traces cannot be put together.
 #[derive(Debug, thiserror::Error)]
 pub enum FleetError {
@@ -52,6 +54,35 @@ pub enum FleetError {
         "'{0}' has no name before the '=': write it like web-1=DIR, or give the directory alone"
     )]
     NoName(String),
+    /// Text that is no time.
+    #[error(
+        "'{0}' is no time: give one with its distance from UTC, like 2026-01-31T23:59:59.5Z or 2026-01-31T23:59:59+01:00, or seconds since 1970"
+    )]
+    NoMoment(String),
+    /// A window of a trace.
+    #[error("{path}: this is one trace, and no ring; leave out the window", path = .path.display())]
+    NoRing {
+        /// The trace.
+        path: PathBuf,
+    },
+    /// A ring has nothing of a window.
+    #[error("{path}: nothing of this window is here; what is here is from {from} to {to}", path = .path.display())]
+    NotInRing {
+        /// The ring.
+        path: PathBuf,
+        /// When its first segment begins.
+        from: Moment,
+        /// When its last one ends.
+        to: Moment,
+    },
+    /// A segment in the middle of a window is gone.
+    #[error("{path}: segment {number} is missing in the middle; pull the window again, or give a part of it", path = .path.display())]
+    SegmentMissing {
+        /// The ring.
+        path: PathBuf,
+        /// The segment.
+        number: u32,
+    },
     /// One host has no offset.
     #[error("{path}: the clock of one host cannot be compared; give the traces of two hosts or more", path = .path.display())]
     OneHost {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use luc_fleet::report::{Chosen, Report, ReportError, html, otlp, perfetto};
-use luc_fleet::{Joined, Tables, read};
+use luc_fleet::{Joined, Tables, read_within};
 use luc_report::output::{Target, Writer};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -13,7 +13,7 @@ use crate::Failure;
 use crate::arguments;
 
 /// The exit status after Ctrl-C.
-const INTERRUPTED: u8 = 130;
+pub(crate) const INTERRUPTED: u8 = 130;
 
 /// A format.
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +37,8 @@ impl Format {
 pub(crate) fn write(args: arguments::Report) -> Result<ExitCode, Failure> {
     // What cannot be written is said before the traces are read.
     let chosen = chosen(&args)?;
-    let joined = Joined::new(read(&args.sources, Tables::All)?)?;
+    let recorded = read_within(&args.sources, Tables::All, args.span.window())?;
+    let joined = Joined::new(recorded)?;
     let report = Report::new(
         &joined,
         Chosen {

@@ -3,7 +3,8 @@
 //! Directories that `luc record --fleet` wrote go in; what [`luc_fleet_core`] finds in them comes out, for people and
 //! for programs. There is no SQL engine here.
 //!
-//! - [`Source`], [`read()`]: which traces, and their rows.
+//! - [`Source`], [`read()`]: which traces, and their rows; [`window`]: of which time, where they are rings.
+//! - [`pull`]: what several hosts' rings have of one time, collected.
 //! - [`Joined`]: the rows of all hosts as the core wants them, connections paired, clocks related.
 //! - [`fit()`]: how the clocks relate. [`explain()`]: connections, messages, requests, and one request's time.
 //! - [`why()`]: why a thread does not run, and whom that depends on.
@@ -21,6 +22,7 @@ mod figures;
 pub mod fit;
 mod joined;
 mod map;
+pub mod pull;
 mod read;
 pub mod report;
 mod source;
@@ -30,6 +32,7 @@ pub mod text;
 mod times;
 mod waits;
 pub mod why;
+pub mod window;
 
 pub use counters::{Counters, Show, counters, events_of};
 pub use error::FleetError;
@@ -38,6 +41,7 @@ pub use figures::Spread;
 pub use fit::{Fit, fit};
 pub use joined::{HostSummary, Joined};
 pub use map::LeftOut;
-pub use read::{Recorded, Tables, read};
+pub use read::{Recorded, Tables, read, read_within};
 pub use source::Source;
 pub use why::{Who, why};
+pub use window::{Moment, Window};

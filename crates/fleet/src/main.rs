@@ -4,19 +4,21 @@ mod arguments;
 mod files;
 #[cfg(feature = "manual")]
 mod manual;
+mod windows;
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use arguments::{Cli, Command, Counters};
+use arguments::{Cli, Command, Common, Counters};
 use clap::Parser as _;
 use clap::error::ErrorKind;
+use luc_fleet::pull::PullError;
 use luc_fleet::report::ReportError;
 use luc_fleet::text::Text;
 use luc_fleet::{
-    FleetError, Joined, Show, Tables, Wanted, counters, events_of, explain, fit, read, why,
+    FleetError, Joined, Show, Tables, Wanted, counters, events_of, explain, fit, read_within, why,
 };
 use luc_report::output::OutputError;
 use serde::Serialize;
@@ -34,6 +36,10 @@ enum Failure {
     File(#[from] OutputError),
     #[error(transparent)]
     Report(#[from] ReportError),
+    #[error(transparent)]
+    Pull(#[from] PullError),
+    #[error("a tar stream is no text: send it to a file or to another program")]
+    Terminal,
 }
 
 fn main() -> ExitCode {
@@ -80,11 +86,11 @@ fn refused(error: &clap::Error) -> ExitCode {
 fn run(command: Command) -> Result<ExitCode, Failure> {
     match command {
         Command::Fit(args) => {
-            let joined = Joined::new(read(&args.common.sources, Tables::OfClocks)?)?;
+            let joined = joined(&args.common, Tables::OfClocks)?;
             print(&fit(&joined)?, args.common.json)?;
         }
         Command::Explain(args) => {
-            let joined = Joined::new(read(&args.common.sources, Tables::All)?)?;
+            let joined = joined(&args.common, Tables::All)?;
             let wanted = Wanted {
                 request: args.request,
                 rows: args.rows,
@@ -92,17 +98,24 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
             print(&explain(&joined, wanted)?, args.common.json)?;
         }
         Command::Why(args) => {
-            let joined = Joined::new(read(&args.common.sources, Tables::All)?)?;
+            let joined = joined(&args.common, Tables::All)?;
             print(&why(&joined, &args.who, args.at)?, args.common.json)?;
         }
         Command::Counters(args) => count(&args)?,
         Command::Report(args) => return files::write(args),
+        Command::Pull(args) => return windows::pull(&args),
+        Command::Freeze(args) => windows::freeze(&args)?,
+        Command::Window(args) => windows::send(&args)?,
         #[cfg(feature = "manual")]
         Command::Completions(args) => manual::completions(&args)?,
         #[cfg(feature = "manual")]
         Command::Man(args) => manual::man(&args)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn joined(common: &Common, tables: Tables) -> Result<Joined, FleetError> {
+    Joined::new(read_within(&common.sources, tables, common.span.window())?)
 }
 
 fn count(args: &Counters) -> Result<(), Failure> {

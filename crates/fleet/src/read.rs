@@ -1,6 +1,6 @@
 //! The rows of the traces.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 use luc_events::Inode;
@@ -13,6 +13,7 @@ use luc_events::tables::{
 
 use crate::error::FleetError;
 use crate::source::Source;
+use crate::window::{self, Window};
 
 /// Two readings of when one host was booted are not further apart: NTP moves CLOCK_REALTIME.
 const SAME_BOOT_NS: u64 = 10_000_000;
@@ -84,9 +85,21 @@ pub struct Recorded {
 /// What [`Reader`] says of a trace that cannot be read; [`FleetError::NotOfFleet`], [`FleetError::SameHost`],
 /// [`FleetError::SameName`].
 pub fn read(sources: &[Source], tables: Tables) -> Result<Vec<Recorded>, FleetError> {
+    read_within(sources, tables, None)
+}
+
+/// The same, of rings only what segments have that have something of a window.
+///
+/// # Errors
+/// As [`read`]; [`FleetError::NotInRing`]; [`FleetError::NoRing`] where a window is asked for of another trace.
+pub fn read_within(
+    sources: &[Source],
+    tables: Tables,
+    window: Option<Window>,
+) -> Result<Vec<Recorded>, FleetError> {
     let mut all: Vec<Recorded> = Vec::with_capacity(sources.len());
     for source in sources {
-        let recorded = one(source, tables)?;
+        let recorded = one(source, tables, window)?;
         for other in &all {
             differs(other, &recorded)?;
         }
@@ -95,8 +108,8 @@ pub fn read(sources: &[Source], tables: Tables) -> Result<Vec<Recorded>, FleetEr
     Ok(all)
 }
 
-fn one(source: &Source, tables: Tables) -> Result<Recorded, FleetError> {
-    let reader = Reader::open(&source.directory)?;
+fn one(source: &Source, tables: Tables, window: Option<Window>) -> Result<Recorded, FleetError> {
+    let reader = window::open(&source.directory, window)?;
     let trace = reader.trace().clone();
     let mut recorded = Recorded {
         name: name(source, &trace),
@@ -110,6 +123,8 @@ fn one(source: &Source, tables: Tables) -> Result<Recorded, FleetError> {
             path: recorded.directory,
         });
     }
+    // What ends one segment of a ring begins the next.
+    recorded.clocks.dedup_by_key(|row| row.at_ns);
     // They come in the order of their times, so that the last one counts.
     let mut connections = HashMap::new();
     for row in rows::<Connection>(&reader, &[])? {
@@ -129,6 +144,9 @@ fn one(source: &Source, tables: Tables) -> Result<Recorded, FleetError> {
         recorded.waits = rows(&reader, &["cgroup", "state", "stack", "dev", "transaction"])?;
         recorded.brief_waits = rows(&reader, &["cgroup"])?;
         recorded.asleep = rows(&reader, &["cgroup", "state", "stack", "argument"])?;
+        let mut seen = HashSet::new();
+        let asleep = &mut recorded.asleep;
+        asleep.retain(|row| seen.insert((row.thread, row.at_ns)));
         recorded.syncs = rows(&reader, OF_FILES)?;
         recorded.requests = rows(&reader, &["sector", "kind", "flags", "errno"])?;
         recorded.data = rows(&reader, &["cgroup"])?;
@@ -182,8 +200,7 @@ fn have_a_socket_in_common(first: &Recorded, second: &Recorded) -> bool {
             row.initial_received,
         ))
     };
-    let of_first: std::collections::HashSet<Socket> =
-        first.connections.iter().filter_map(socket).collect();
+    let of_first: HashSet<Socket> = first.connections.iter().filter_map(socket).collect();
     let mut of_second = second.connections.iter().filter_map(socket);
     of_second.any(|socket| of_first.contains(&socket))
 }

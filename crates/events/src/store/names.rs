@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::StoreError;
+use super::{Row, StoreError};
+use crate::{Event, TableVisitor, visit_tables};
 
 /// A file of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +37,22 @@ fn parse(name: &str, table: &str) -> Option<(u32, u32)> {
     let (first, last) = numbers.split_once('-')?;
     let (first, last) = (first.parse().ok()?, last.parse().ok()?);
     (first >= 1 && first <= last).then_some((first, last))
+}
+
+/// Whether a file of this name, as it is written, can be one of a table's.
+pub(crate) fn is_of_table(name: &str) -> bool {
+    struct Look<'a>(&'a str, bool);
+    impl TableVisitor for Look<'_> {
+        fn visit<T: Row + Into<Event>>(&mut self) {
+            let numbers = parse(self.0, T::TABLE);
+            self.1 |= numbers.is_some_and(|(first, last)| {
+                path(T::TABLE, Path::new(""), first, last) == Path::new(self.0)
+            });
+        }
+    }
+    let mut look = Look(name, false);
+    visit_tables(&mut look);
+    look.1
 }
 
 /// The files that make up table `table`, in order, without those that a merged file replaces.
@@ -114,6 +131,21 @@ mod tests {
         assert_eq!(chosen(&[(1, 1), (3, 4)]), Err(2));
         assert_eq!(chosen(&[(2, 2)]), Err(1));
         assert_eq!(chosen(&[(1, 3), (2, 5)]), Err(4));
+    }
+
+    #[test]
+    fn a_file_of_a_table_has_one_name() {
+        assert!(is_of_table("file_system-000001-000020.parquet"));
+        for name in [
+            "secrets-000001-000001.parquet",
+            "sync-1-1.parquet",
+            "sync-000002-000001.parquet",
+            ".sync-000001-000001.parquet.tmp",
+            "../sync-000001-000001.parquet",
+            "",
+        ] {
+            assert!(!is_of_table(name), "{name}");
+        }
     }
 
     #[test]

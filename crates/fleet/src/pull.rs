@@ -1,0 +1,138 @@
+//! Collects what several hosts' rings have of one time.
+//!
+//! Each host finds the segments by its own CLOCK_REALTIME, which NTP keeps within milliseconds of others; the window is
+//! wider by [`CLOCK_ERROR_NS`] on either side. What is collected appears whole, or not at all.
+
+mod from;
+mod keep;
+mod stream;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use luc_events::store::StoreError;
+
+pub use from::{Place, PullFrom};
+pub use keep::{freeze, put};
+pub use stream::{Limits, Received, StreamError, receive, send};
+
+use crate::error::FleetError;
+use crate::window::Window;
+
+/// Clocks of hosts may differ by so much.
+pub const CLOCK_ERROR_NS: u64 = 1_000_000_000;
+
+/// Why a window cannot be collected.
+#[derive(Debug, thiserror::Error)]
+pub enum PullError {
+    /// A ring cannot be read, or has nothing of the window.
+    #[error(transparent)]
+    Fleet(#[from] FleetError),
+    /// The system refused.
+    #[error("{path}: cannot {what}: {reason}; check the path, its permissions and the space left", path = .path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What was tried.
+        what: &'static str,
+        /// Why it failed.
+        reason: io::Error,
+    },
+    /// What is to be made is there already.
+    #[error("{path}: it exists already; remove it or name another one", path = .0.display())]
+    Exists(PathBuf),
+    /// A source that nothing can be collected from.
+    #[error(
+        "'{text}': {reason}; write it like DIR, HOST:DIR or USER@HOST:DIR, with NAME= before it if wanted"
+    )]
+    Source {
+        /// What was given.
+        text: String,
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// Two hosts of one name.
+    #[error("two sources are named {0}: give one of them another name: OTHER={0}:DIR")]
+    SameName(String),
+    /// What came from another host is no ring.
+    #[error("{host}: {reason}; nothing was kept")]
+    Stream {
+        /// The host.
+        host: String,
+        /// What is wrong.
+        reason: StreamError,
+    },
+    /// The command on another host failed.
+    #[error("{host}: {reason}")]
+    Remote {
+        /// The host.
+        host: String,
+        /// What it said last.
+        reason: String,
+    },
+    /// Ctrl-C.
+    #[error("interrupted; nothing was kept")]
+    Interrupted,
+}
+
+impl PullError {
+    pub(crate) fn io(path: &Path, what: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |reason| Self::Io {
+            path: path.to_path_buf(),
+            what,
+            reason,
+        }
+    }
+}
+
+impl From<StoreError> for PullError {
+    fn from(error: StoreError) -> Self {
+        Self::Fleet(FleetError::Trace(error))
+    }
+}
+
+/// What was collected from one source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pulled {
+    /// Its directory in what was made.
+    pub name: String,
+    /// How much.
+    pub received: Received,
+}
+
+/// Collects what sources have of a window into a directory that is made: one directory for each. `say` is told which source
+/// is next.
+///
+/// # Errors
+/// [`PullError`]; the directory is then not there.
+pub fn pull(
+    sources: &[PullFrom],
+    window: Window,
+    out: &Path,
+    interrupted: &AtomicBool,
+    mut say: impl FnMut(&PullFrom),
+) -> Result<Vec<Pulled>, PullError> {
+    let window = window.wider(CLOCK_ERROR_NS);
+    let mut all: Vec<Pulled> = Vec::with_capacity(sources.len());
+    put(out, |folder| {
+        for source in sources {
+            say(source);
+            let arrived = folder.join(".arriving");
+            fs::create_dir(&arrived).map_err(PullError::io(&arrived, "create it"))?;
+            let (name, received) = source.fetch(window, &arrived, interrupted)?;
+            if all.iter().any(|other| other.name == name) {
+                return Err(PullError::SameName(name));
+            }
+            let path = folder.join(&name);
+            fs::rename(&arrived, &path).map_err(PullError::io(&path, "rename it into place"))?;
+            all.push(Pulled { name, received });
+            if interrupted.load(Ordering::Relaxed) {
+                return Err(PullError::Interrupted);
+            }
+        }
+        Ok(())
+    })?;
+    Ok(all)
+}

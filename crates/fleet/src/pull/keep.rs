@@ -1,0 +1,105 @@
+//! Copies of segments that stay when the ring goes on.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use luc_events::ring::{self, KEPT, Segment};
+
+use super::{PullError, Received};
+use crate::window::{Moment, Window, segments};
+
+/// Makes a directory of which nothing can be seen before it is complete.
+///
+/// # Errors
+/// [`PullError::Exists`]; what `fill` says; when it cannot be made. The directory is then not there.
+pub fn put(
+    path: &Path,
+    fill: impl FnOnce(&Path) -> Result<(), PullError>,
+) -> Result<(), PullError> {
+    if path.symlink_metadata().is_ok() {
+        return Err(PullError::Exists(path.to_path_buf()));
+    }
+    let parent = match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    let folder = tempfile::Builder::new()
+        .prefix(".luc-")
+        .tempdir_in(parent)
+        .map_err(PullError::io(parent, "make a directory in it"))?;
+    fill(folder.path())?;
+    // Of two that were made at once the first stays: a directory is not renamed onto one that has files.
+    fs::rename(folder.path(), path).map_err(PullError::io(path, "rename it into place"))?;
+    let _ = folder.keep();
+    Ok(())
+}
+
+/// Puts the files of segments into a directory: hard links where they are on one file system, else copies.
+pub(super) fn copy(segments: &[Segment], to: &Path) -> Result<Received, PullError> {
+    let mut received = Received::default();
+    for segment in segments {
+        let folder = to.join(segment.name.to_string());
+        fs::create_dir(&folder).map_err(PullError::io(&folder, "create it"))?;
+        for path in files(&segment.path)? {
+            let copy = folder.join(path.file_name().unwrap_or_default());
+            // A file of a complete segment does not change any more.
+            if fs::hard_link(&path, &copy).is_err() {
+                fs::copy(&path, &copy).map_err(PullError::io(&path, "copy it"))?;
+            }
+            let metadata = copy
+                .symlink_metadata()
+                .map_err(PullError::io(&copy, "look at it"))?;
+            received.files += 1;
+            received.bytes += metadata.len();
+        }
+        received.segments += 1;
+    }
+    Ok(received)
+}
+
+/// The files of a segment's tables, in the order of their names.
+pub(super) fn files(directory: &Path) -> Result<Vec<PathBuf>, PullError> {
+    let list = || PullError::io(directory, "list it");
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory).map_err(list())? {
+        let entry = entry.map_err(list())?;
+        let name = entry.file_name();
+        let is_table = name.to_str().is_some_and(ring::is_file_of_table);
+        if is_table && entry.file_type().map_err(list())?.is_file() {
+            files.push(entry.path());
+        }
+    }
+    files.sort();
+    if files.is_empty() {
+        let reason = io::Error::from(io::ErrorKind::NotFound);
+        return Err(list()(reason));
+    }
+    Ok(files)
+}
+
+/// Keeps what a ring has of a window in a directory of its own below `kept`, however long the ring goes on. Returns that
+/// directory.
+///
+/// # Errors
+/// [`PullError`]; nothing is then kept.
+pub fn freeze(directory: &Path, window: Window) -> Result<(PathBuf, Received), PullError> {
+    let segments = segments(directory, window)?;
+    let begin = segments.first().map_or(0, |segment| segment.real_ns()[0]);
+    let kept = directory.join(KEPT);
+    match fs::create_dir(&kept) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            return Err(PullError::io(&kept, "create it")(error));
+        }
+        _ => {}
+    }
+    // As a name: without what a shell or a source may take for something else.
+    let seconds = Moment(begin / 1_000_000_000 * 1_000_000_000);
+    let path = kept.join(seconds.to_string().replace([':', '-'], ""));
+    let mut received = Received::default();
+    put(&path, |folder| {
+        received = copy(&segments, folder)?;
+        Ok(())
+    })?;
+    Ok((path, received))
+}

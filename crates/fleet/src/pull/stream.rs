@@ -1,0 +1,312 @@
+//! Segments on their way between hosts: a tar stream of plain files, which is not trusted.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use luc_events::ring::{self, Name, Segment};
+use luc_events::store::{Reader, StoreError};
+use tar::{Archive, Builder, EntryType, Header};
+
+use super::{PullError, keep};
+
+/// How much is taken from one host.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Files.
+    pub files: u64,
+    /// Their bytes in all.
+    pub bytes: u64,
+}
+
+impl Default for Limits {
+    /// Hours of a busy host.
+    fn default() -> Self {
+        Self {
+            files: 20_000,
+            bytes: 4 << 30,
+        }
+    }
+}
+
+/// How much was taken.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Received {
+    /// Segments.
+    pub segments: u64,
+    /// Files.
+    pub files: u64,
+    /// Their bytes in all.
+    pub bytes: u64,
+}
+
+/// Why a stream is not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum StreamError {
+    /// It is no tar stream, or ends too early.
+    #[error("what it sends cannot be read ({0})")]
+    Read(io::Error),
+    /// It cannot be written here.
+    #[error("what it sends cannot be written ({0})")]
+    Write(io::Error),
+    /// Something else than a plain file.
+    #[error("it sends something that is no plain file")]
+    NotAFile,
+    /// A file that no segment has.
+    #[error("it sends a file that belongs to no segment: '{0}'")]
+    NotOfSegment(String),
+    /// The same file again.
+    #[error("it sends '{0}' twice")]
+    Twice(String),
+    /// More than [`Limits`].
+    #[error("it sends more than {} files or {} bytes: ask for a shorter window", .0.files, .0.bytes)]
+    TooMuch(Limits),
+    /// Nothing at all.
+    #[error("it sends no segment")]
+    Nothing,
+    /// A segment that cannot be read.
+    #[error("it sends a segment that cannot be read ({0})")]
+    Segment(StoreError),
+}
+
+/// Sends segments.
+///
+/// # Errors
+/// When one cannot be read, or the stream not be written.
+pub fn send(segments: &[Segment], out: impl Write) -> Result<(), PullError> {
+    let mut archive = Builder::new(out);
+    for segment in segments {
+        for path in keep::files(&segment.path)? {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let send = || PullError::io(&path, "send it");
+            let file = File::open(&path).map_err(send())?;
+            let bytes = file.metadata().map_err(send())?.len();
+            let mut header = Header::new_ustar();
+            header.set_entry_type(EntryType::Regular);
+            header.set_size(bytes);
+            header.set_mode(0o600);
+            let inside = format!("{}/{name}", segment.name);
+            archive
+                .append_data(&mut header, inside, file.take(bytes))
+                .map_err(send())?;
+        }
+    }
+    archive
+        .into_inner()
+        .and_then(|mut out| out.flush())
+        .map_err(PullError::io(Path::new("-"), "write to it"))
+}
+
+/// Takes segments into a directory. Only plain files that a segment can have are taken, each once.
+///
+/// # Errors
+/// [`StreamError`]; the directory then has a part of what came.
+pub fn receive(stream: impl Read, into: &Path, limits: Limits) -> Result<Received, StreamError> {
+    let mut received = Received::default();
+    let mut segments = BTreeSet::new();
+    let mut archive = Archive::new(stream);
+    // Raw: no long names, no attributes, nothing sparse.
+    let entries = archive.entries().map_err(StreamError::Read)?.raw(true);
+    for entry in entries {
+        let mut entry = entry.map_err(StreamError::Read)?;
+        let header = entry.header();
+        if header.entry_type() != EntryType::Regular {
+            return Err(StreamError::NotAFile);
+        }
+        let bytes = header.entry_size().map_err(StreamError::Read)?;
+        let inside = String::from_utf8_lossy(&header.path_bytes()).into_owned();
+        let Some((name, file)) = of_segment(&inside) else {
+            return Err(StreamError::NotOfSegment(luc_units::plain(&inside)));
+        };
+        received.files += 1;
+        received.bytes = received.bytes.saturating_add(bytes);
+        if received.files > limits.files || received.bytes > limits.bytes {
+            return Err(StreamError::TooMuch(limits));
+        }
+        let folder = into.join(name.to_string());
+        if segments.insert(name) {
+            fs::create_dir(&folder).map_err(StreamError::Write)?;
+        }
+        let mut out = match File::create_new(folder.join(file)) {
+            Ok(out) => out,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return Err(StreamError::Twice(inside));
+            }
+            Err(error) => return Err(StreamError::Write(error)),
+        };
+        let copied = io::copy(&mut entry, &mut out).map_err(StreamError::Read)?;
+        if copied != bytes {
+            return Err(StreamError::Read(io::ErrorKind::UnexpectedEof.into()));
+        }
+    }
+    if segments.is_empty() {
+        return Err(StreamError::Nothing);
+    }
+    for name in &segments {
+        Reader::open(&into.join(name.to_string())).map_err(StreamError::Segment)?;
+    }
+    received.segments = segments.len() as u64;
+    Ok(received)
+}
+
+/// The segment and the file's name, if a segment can have a file of this path.
+fn of_segment(path: &str) -> Option<(Name, &str)> {
+    let (folder, file) = path.split_once('/')?;
+    let name = folder.parse().ok()?;
+    ring::is_file_of_table(file).then_some((name, file))
+}
+
+#[cfg(test)]
+mod tests {
+    use luc_events::store::Writer;
+    use luc_events::tables::Trace;
+
+    use super::*;
+
+    /// A ring with two segments, and both as a stream.
+    fn sent() -> (tempfile::TempDir, Vec<u8>) {
+        let folder = tempfile::tempdir().expect("made");
+        for number in [1, 2] {
+            let name = Name { run: 1, number }.to_string();
+            let writer = Writer::create(&folder.path().join(name), Trace::default());
+            let written = writer.and_then(|writer| writer.finish(Trace::default()));
+            written.expect("written");
+        }
+        let segments = ring::segments(folder.path()).expect("listed");
+        let mut stream = Vec::new();
+        send(&segments, &mut stream).expect("sent");
+        (folder, stream)
+    }
+
+    fn received(stream: &[u8], limits: Limits) -> Result<Received, StreamError> {
+        let folder = tempfile::tempdir().expect("made");
+        receive(stream, folder.path(), limits)
+    }
+
+    /// A stream with one entry, whose name is not looked at.
+    fn one(kind: EntryType, name: &[u8], bytes: &[u8]) -> Vec<u8> {
+        let mut header = Header::new_ustar();
+        header.set_entry_type(kind);
+        header.set_size(bytes.len() as u64);
+        header.as_old_mut().name[..name.len()].copy_from_slice(name);
+        header.set_cksum();
+        let mut archive = Builder::new(Vec::new());
+        archive.append(&header, bytes).expect("made");
+        archive.into_inner().expect("made")
+    }
+
+    const FILE: &[u8] = b"segment-0001-000001/trace-000001-000001.parquet";
+
+    #[test]
+    fn segments_arrive_as_they_were() {
+        let (ring, stream) = sent();
+        let folder = tempfile::tempdir().expect("made");
+        let received = receive(&stream[..], folder.path(), Limits::default()).expect("received");
+        assert_eq!((received.segments, received.files), (2, 2));
+        for segment in ring::segments(folder.path()).expect("listed") {
+            let name = segment.name.to_string();
+            for file in keep::files(&segment.path).expect("listed") {
+                let before = ring
+                    .path()
+                    .join(&name)
+                    .join(file.file_name().expect("a name"));
+                assert_eq!(
+                    fs::read(file).expect("read"),
+                    fs::read(before).expect("read")
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn only_plain_files_of_segments_are_taken() {
+        for name in [
+            &b"../segment-0001-000001/trace-000001-000001.parquet"[..],
+            b"/segment-0001-000001/trace-000001-000001.parquet",
+            b"segment-0001-000001/../trace-000001-000001.parquet",
+            b"segment-0001-000001/trace-000001-000001.parquet/a",
+            b"segment-0001-000001/.bashrc",
+            b"segment-0001-000001/secrets-000001-000001.parquet",
+            b"segment-1-1/trace-000001-000001.parquet",
+            b"trace-000001-000001.parquet",
+            b"\xff",
+        ] {
+            let refused = received(&one(EntryType::Regular, name, b""), Limits::default());
+            assert!(
+                matches!(refused, Err(StreamError::NotOfSegment(_))),
+                "{refused:?}"
+            );
+        }
+        for kind in [
+            EntryType::Symlink,
+            EntryType::Link,
+            EntryType::Directory,
+            EntryType::Fifo,
+            EntryType::Char,
+            EntryType::GNULongName,
+            EntryType::XHeader,
+            EntryType::XGlobalHeader,
+            EntryType::GNUSparse,
+        ] {
+            let refused = received(&one(kind, FILE, b""), Limits::default());
+            assert!(
+                matches!(refused, Err(StreamError::NotAFile)),
+                "{kind:?} {refused:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_stream_has_bounds() {
+        let (_ring, stream) = sent();
+        for limits in [
+            Limits {
+                files: 1,
+                bytes: 1 << 20,
+            },
+            Limits {
+                files: 9,
+                bytes: 100,
+            },
+        ] {
+            let refused = received(&stream, limits);
+            assert!(
+                matches!(refused, Err(StreamError::TooMuch(_))),
+                "{refused:?}"
+            );
+        }
+        let mut huge = one(EntryType::Regular, FILE, b"");
+        huge[124..135].copy_from_slice(b"77777777777");
+        let mut header = Header::new_ustar();
+        header.as_mut_bytes().copy_from_slice(&huge[..512]);
+        header.set_cksum();
+        huge[..512].copy_from_slice(header.as_bytes());
+        let refused = received(&huge, Limits::default());
+        assert!(
+            matches!(refused, Err(StreamError::TooMuch(_))),
+            "{refused:?}"
+        );
+    }
+
+    #[test]
+    fn what_is_torn_twice_or_empty_is_refused() {
+        let (_ring, stream) = sent();
+        let torn = received(&stream[..700], Limits::default());
+        assert!(matches!(torn, Err(StreamError::Read(_))), "{torn:?}");
+        let twice: Vec<u8> = [&stream[..stream.len() - 1024], &stream].concat();
+        let twice = received(&twice, Limits::default());
+        assert!(matches!(twice, Err(StreamError::Twice(_))), "{twice:?}");
+        assert!(matches!(
+            received(&[0; 1024], Limits::default()),
+            Err(StreamError::Nothing)
+        ));
+        assert!(matches!(
+            received(&[], Limits::default()),
+            Err(StreamError::Nothing)
+        ));
+        let noise = one(EntryType::Regular, FILE, b"no Parquet");
+        let noise = received(&noise, Limits::default());
+        assert!(matches!(noise, Err(StreamError::Segment(_))), "{noise:?}");
+    }
+}
