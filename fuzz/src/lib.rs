@@ -2,6 +2,7 @@
 
 mod counters;
 mod fleet;
+mod pulled;
 mod trace;
 
 use std::fs;
@@ -15,6 +16,7 @@ use serde_json::Value;
 
 pub use counters::counters;
 pub use fleet::fleet;
+pub use pulled::pulled;
 use trace::Pristine;
 
 /// The most places that one input changes.

@@ -35,6 +35,11 @@ proptest! {
         luc_fuzz::counters(&data);
     }
 
+    #[test]
+    fn pulled(data in prop::collection::vec(any::<u8>(), 0..24)) {
+        luc_fuzz::pulled(&data);
+    }
+
     /// Rows that are nearly perf's.
     #[test]
     fn counters_of_rows(

@@ -20,6 +20,8 @@ use standing::Standing;
 /// How long after the end of a segment its rows still come: sums are turned once a second and taken out at the look
 /// after that, and processors hand over rows once a second.
 const LATE: Duration = Duration::from_millis(2500);
+/// Looks after that: a recorder that had no processor for a while still has rows to take.
+const LATE_LOOKS: u32 = 3;
 /// How often the size of what is being written is looked at.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// A segment that has this part of what the ring may hold is ended before its time.
@@ -61,6 +63,15 @@ struct Segment {
 struct Ended {
     segment: Segment,
     at: Instant,
+    late_looks: u32,
+}
+
+impl Ended {
+    /// Whether all of its rows have come.
+    fn is_complete(&mut self) -> bool {
+        self.late_looks += u32::from(self.at.elapsed() >= LATE);
+        self.late_looks >= LATE_LOOKS
+    }
 }
 
 impl Segment {
@@ -149,10 +160,7 @@ impl Sink for RingSink {
 
     fn tick(&mut self) -> Result<(), ProbeError> {
         self.current.writer.tick()?;
-        if let Some(previous) = self
-            .previous
-            .take_if(|previous| previous.at.elapsed() >= LATE)
-        {
+        if let Some(previous) = self.previous.take_if(Ended::is_complete) {
             previous.segment.close(&mut self.keeper)?;
         }
         if self.looked.elapsed() >= LOOK_INTERVAL {
@@ -184,6 +192,7 @@ impl Sink for RingSink {
         self.previous = Some(Ended {
             segment: ended,
             at: Instant::now(),
+            late_looks: 0,
         });
         Ok(())
     }

@@ -8,3 +8,4 @@ mod planted;
 mod random;
 mod refusals;
 mod report;
+mod rings;

@@ -23,10 +23,11 @@ Examples:
   luc fleet why 4711@web --at 2.5s web.trace db.trace  # why a thread does not run, and because of whom
   luc fleet counters web.csv                           # where the cycles go, by a file of perf stat
   luc fleet report --html fleet.html web.trace db.trace  # a page; also a Perfetto trace, and OpenTelemetry spans
+  luc fleet pull web:/var/lib/luc/ring db:/var/lib/luc/ring --around 2026-01-31T23:59:59.5Z --out slow  # from rings
 
 Exit status: that of luc-fleet; 2 if it is not installed.")]
 pub(crate) struct Args {
-    /// The words of luc-fleet: fit, explain, why, counters or report, and what follows
+    /// The words of luc-fleet: fit, explain, why, counters, report, pull or freeze, and what follows
     #[arg(
         trailing_var_arg = true,
         allow_hyphen_values = true,

@@ -12,6 +12,7 @@ mod place;
 mod programs;
 #[path = "../common/recording.rs"]
 mod recording;
+mod ring;
 mod running;
 mod scope;
 mod talk;

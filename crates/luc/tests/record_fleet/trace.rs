@@ -65,22 +65,26 @@ impl Recorded {
 
     /// Reads a trace, of which nothing may be lost; `text` is what its recorder said.
     pub(crate) fn read(directory: &Path, text: &str) -> Self {
-        let reader = Reader::open(directory).expect("a trace");
-        assert_eq!(rows::<Lost>(&reader), [], "{text}");
+        Self::of_reader(&Reader::open(directory).expect("a trace"), text)
+    }
+
+    /// The same of a trace that is open.
+    pub(crate) fn of_reader(reader: &Reader, text: &str) -> Self {
+        assert_eq!(rows::<Lost>(reader), [], "{text}");
         let mut connections = BTreeMap::new();
-        for row in rows::<Connection>(&reader) {
+        for row in rows::<Connection>(reader) {
             connections.insert(row.connection, row);
         }
         Self {
             connections,
-            messages: rows(&reader),
-            packets: rows(&reader),
-            clocks: rows(&reader),
-            tasks: rows(&reader),
-            waits: rows(&reader),
-            asleep: rows(&reader),
-            starts: rows(&reader),
-            programs: rows(&reader),
+            messages: rows(reader),
+            packets: rows(reader),
+            clocks: rows(reader),
+            tasks: rows(reader),
+            waits: rows(reader),
+            asleep: rows(reader),
+            starts: rows(reader),
+            programs: rows(reader),
             start_ns: reader.trace().start_ns,
         }
     }

@@ -1,0 +1,305 @@
+//! Rings: read as one recording, by window; pulled from directories and other hosts; kept.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use luc_events::codes::Flow;
+use luc_events::tables::Trace;
+use luc_fleet::Recorded;
+use tempfile::TempDir;
+
+use crate::planted::{BEGIN_NS, Clock, host, message, talk};
+use crate::refusals::write;
+
+/// When the traces begin, on clocks on walls.
+const BEGIN: &str = "2023-11-14T22:13:20Z";
+const BEGIN_REAL_NS: u64 = 1_700_000_000_000_000_000;
+
+/// The part of a recording from one time to another. What there is stands in each part.
+fn part(recorded: &Recorded, [from_ns, to_ns]: [u64; 2]) -> Recorded {
+    let is_in = |at_ns: u64| (from_ns..to_ns).contains(&at_ns);
+    let mut part = recorded.clone();
+    part.trace = Trace {
+        start_ns: from_ns,
+        end_ns: to_ns,
+        ..part.trace
+    };
+    part.messages.retain(|row| is_in(row.at_ns));
+    part.packets.retain(|row| is_in(row.at_ns));
+    // A sample at a cut is in both parts.
+    part.clocks
+        .retain(|row| (from_ns..=to_ns).contains(&row.at_ns));
+    part
+}
+
+/// Two hosts that talk for two seconds, each as a trace and as a ring of two segments.
+struct Planted {
+    folder: TempDir,
+    rings: [PathBuf; 2],
+}
+
+impl Planted {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a directory");
+        let ahead = Clock {
+            offset_ns: 5_000_000,
+            ..Clock::default()
+        };
+        let clocks = [Clock::default(), ahead];
+        let mut hosts = [host("one", &clocks[0], 2), host("two", &clocks[1], 2)];
+        {
+            let [one, two] = &mut hosts;
+            talk([one, two], [&clocks[0], &clocks[1]], 1, 2);
+        }
+        let at = |clock: usize, ms: i64| clocks[clock].monotonic_ns(BEGIN_NS + ms * 1_000_000);
+        // The second request is under way at the cut.
+        for (number, ms) in [(0, 100), (1, 998)] {
+            let (asked, answered) = (number * 40, number * 9);
+            hosts[0].messages.extend([
+                message(1, at(0, ms), Flow::Sent, asked, 40),
+                message(1, at(0, ms + 4), Flow::Received, answered, 9),
+            ]);
+            hosts[1].messages.extend([
+                message(1, at(1, ms + 1), Flow::Received, asked, 40),
+                message(1, at(1, ms + 3), Flow::Sent, answered, 9),
+            ]);
+        }
+        let write = |number: usize| {
+            let recorded = &mut hosts[number].clone();
+            recorded.trace.realtime_offset_ns = BEGIN_REAL_NS - at(number, 0);
+            let ring = folder.path().join(format!("ring-{number}"));
+            fs::create_dir(&ring).expect("made");
+            let [begin, middle, end] = [0, 1000, 2000].map(|ms| at(number, ms));
+            write(
+                &ring,
+                "segment-0001-000004",
+                &part(recorded, [begin, middle]),
+            );
+            write(&ring, "segment-0001-000005", &part(recorded, [middle, end]));
+            write(folder.path(), &format!("trace-{number}"), recorded);
+            ring
+        };
+        let rings = [0, 1].map(write);
+        Self { folder, rings }
+    }
+
+    /// Runs luc-fleet with a program `ssh` that is this script.
+    fn fleet(&self, words: &[&str], ssh: &str) -> Command {
+        let programs = self.folder.path().join("programs");
+        if !programs.exists() {
+            fs::create_dir(&programs).expect("made");
+            symlink(env!("CARGO_BIN_EXE_luc-fleet"), programs.join("luc-fleet")).expect("made");
+        }
+        let path = programs.join("ssh");
+        fs::write(&path, format!("#!/bin/sh\n{ssh}\n")).expect("written");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("set");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_luc-fleet"));
+        command
+            .args(words)
+            .current_dir(self.folder.path())
+            .env("PATH", format!("{}:/usr/bin:/bin", programs.display()));
+        command
+    }
+
+    fn run(&self, words: &[&str]) -> Output {
+        self.fleet(words, "exit 9")
+            .output()
+            .expect("luc-fleet runs")
+    }
+
+    /// What is refused, in one line; nothing is left.
+    fn refusal(&self, words: &[&str], ssh: &str) -> String {
+        let before = names(self.folder.path());
+        let output = self.fleet(words, ssh).output().expect("luc-fleet runs");
+        let line = String::from_utf8(output.stderr).expect("text");
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {line}");
+        assert_eq!(line.lines().count(), 1, "{line}");
+        let after: Vec<String> = names(self.folder.path());
+        let new: Vec<_> = after.iter().filter(|name| !before.contains(name)).collect();
+        assert!(new.iter().all(|name| *name == "programs"), "{new:?}");
+        line
+    }
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("listed").flatten();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+fn json(output: &Output) -> serde_json::Value {
+    assert!(output.status.success(), "{output:?}");
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+/// `ssh HOST -- COMMAND...`, for hosts that are directories here.
+const SSH: &str =
+    r#"echo "$@" >> ssh-words; [ "$2" = -- ] || exit 8; cd "$1" && shift 2 && exec "$@""#;
+
+#[test]
+fn a_ring_is_read_as_one_recording() {
+    let planted = Planted::new();
+    let whole = json(&planted.run(&["explain", "trace-0", "trace-1", "--json", "--rows"]));
+    let ring = json(&planted.run(&["explain", "ring-0", "ring-1", "--json", "--rows"]));
+    for part in [
+        "connections",
+        "messages",
+        "requests",
+        "request",
+        "rows",
+        "services",
+    ] {
+        assert_eq!(ring[part], whole[part], "{part}");
+    }
+    assert_eq!(whole["request"]["request"]["time_ns"], 4_000_000);
+    let fits = [["trace-0", "trace-1"], ["ring-0", "ring-1"]]
+        .map(|[one, two]| json(&planted.run(&["fit", one, two, "--json"])));
+    assert_eq!(fits[0]["pairs"], fits[1]["pairs"]);
+}
+
+#[test]
+fn a_window_is_made_of_whole_segments() {
+    let planted = Planted::new();
+    let count = |words: &[&str]| {
+        let words = [&["explain", "ring-0", "ring-1", "--json", "--rows"], words].concat();
+        let all = json(&planted.run(&words));
+        all["rows"]["requests"].as_array().expect("rows").len()
+    };
+    assert_eq!(count(&["--from", BEGIN]), 2);
+    assert_eq!(count(&["--to", "1700000000.5"]), 2);
+    // The begin of the second request is in the first segment, its end in the second.
+    assert_eq!(count(&["--around", "1700000001.7", "--span", "1s"]), 0);
+    let line = planted.refusal(&["explain", "ring-0", "--from", "1700000009"], "");
+    assert!(
+        line.contains("from 2023-11-14T22:13:20Z to 2023-11-14T22:13:22Z"),
+        "{line}"
+    );
+    let line = planted.refusal(&["explain", "trace-0", "--from", BEGIN], "");
+    assert!(line.contains("one trace, and no ring"), "{line}");
+    fs::rename(
+        planted.rings[0].join("segment-0001-000005"),
+        planted.rings[0].join("segment-0001-000006"),
+    )
+    .expect("renamed");
+    let line = planted.refusal(&["explain", "ring-0"], "");
+    assert!(line.contains("segment 5 is missing"), "{line}");
+}
+
+#[test]
+fn windows_come_from_directories_and_by_ssh() {
+    let planted = Planted::new();
+    fs::create_dir(planted.folder.path().join("db")).expect("made");
+    fs::rename(&planted.rings[1], planted.folder.path().join("db/ring")).expect("moved");
+    let words = [
+        "pull", "ring-0", "db:ring", "--around", BEGIN, "--span", "20s", "-o", "out",
+    ];
+    let output = planted.fleet(&words, SSH).output().expect("luc-fleet runs");
+    assert!(output.status.success(), "{output:?}");
+    let out = planted.folder.path().join("out");
+    assert_eq!(names(&out), ["db", "one"]);
+    // Half the span and a second on either side.
+    let said = fs::read_to_string(planted.folder.path().join("ssh-words")).expect("read");
+    let words =
+        "db -- luc-fleet window --from 1699999989.000000000 --to 1700000011.000000000 ring\n";
+    assert_eq!(said, words);
+    for (host, linked) in [("one", 2), ("db", 1)] {
+        let segment = out.join(host).join("segment-0001-000005");
+        let file = segment.join("message-000001-000001.parquet");
+        assert_eq!(file.metadata().expect("there").nlink(), linked);
+    }
+    let whole = json(&planted.run(&["explain", "trace-0", "trace-1", "--json"]));
+    let pulled = json(&planted.run(&["explain", "out/one", "out/db", "--json"]));
+    assert_eq!(pulled["request"]["request"], whole["request"]["request"]);
+    let line = planted.refusal(&["pull", "ring-0", "--around", BEGIN, "-o", "out"], "");
+    assert!(line.contains("exists already"), "{line}");
+}
+
+#[test]
+fn what_cannot_be_pulled_leaves_nothing() {
+    let planted = Planted::new();
+    let pull = |source: &str, ssh: &str| {
+        planted.refusal(
+            &["pull", "ring-0", source, "--around", BEGIN, "-o", "out"],
+            ssh,
+        )
+    };
+    for (source, ssh, reason) in [
+        (
+            "db:ring",
+            "echo so; echo 'no such host' >&2; exit 255",
+            "what it sends cannot be read",
+        ),
+        (
+            "db:ring",
+            "echo first >&2; echo 'no such host' >&2; exit 255",
+            "db: no such host",
+        ),
+        ("db:ring", "exit 3", "exit status: 3"),
+        ("db:ring", "exit 0", "it sends no segment"),
+        (
+            "db:ring",
+            "head -c 100000 /dev/zero | tr '\\0' x",
+            "what it sends cannot be read",
+        ),
+        ("one=ring-1", "", "two sources are named one"),
+        ("-oProxyCommand=x:ring", "", "a host has letters"),
+        ("db:$(id)", "", "a directory on another host has"),
+        ("nothing", "", "cannot list it"),
+        ("trace-1", "", "nothing of this window is here"),
+    ] {
+        let line = pull(source, ssh);
+        assert!(line.contains(reason), "{source} {ssh}: {line}");
+    }
+}
+
+#[test]
+fn after_an_interrupt_nothing_is_left() {
+    let planted = Planted::new();
+    let words = ["pull", "ring-0", "db:ring", "--around", BEGIN, "-o", "out"];
+    let mut command = planted.fleet(&words, "touch asked; exec sleep 600");
+    let child = command.stderr(Stdio::piped()).spawn().expect("runs");
+    let began = Instant::now();
+    while !planted.folder.path().join("asked").exists() {
+        assert!(
+            began.elapsed() < Duration::from_secs(60),
+            "ssh does not run"
+        );
+        thread::sleep(Duration::from_millis(10));
+    }
+    let killed = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(killed.expect("kill runs").success());
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    let left = names(planted.folder.path());
+    assert_eq!(
+        left,
+        [
+            "asked", "programs", "ring-0", "ring-1", "trace-0", "trace-1"
+        ]
+    );
+}
+
+#[test]
+fn what_is_kept_stays_when_the_ring_goes_on() {
+    let planted = Planted::new();
+    let output = planted.run(&["freeze", "ring-0", "--around", BEGIN]);
+    assert!(output.status.success(), "{output:?}");
+    for name in ["segment-0001-000004", "segment-0001-000005"] {
+        fs::remove_dir_all(planted.rings[0].join(name)).expect("removed");
+    }
+    let kept = "ring-0/kept/20231114T221320Z";
+    let all = json(&planted.run(&["explain", kept, "trace-1", "--json"]));
+    assert_eq!(all["request"]["request"]["time_ns"], 4_000_000);
+    let line = planted.refusal(&["freeze", kept, "--from", "1800000000"], "");
+    assert!(line.contains("nothing of this window"), "{line}");
+    assert_eq!(names(&planted.rings[0]), ["kept"]);
+}
