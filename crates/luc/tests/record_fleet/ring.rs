@@ -47,10 +47,10 @@ fn no_byte_is_lost_or_doubled_at_a_cut() {
     let idle = Pair::new(&place, "0.0.0.0", SERVER_IPV4);
     let mut all: Exchange = Vec::new();
     wait_for(&recording.path(), 3, || {
-        let messages: Exchange = (0..100).map(|size| (1 + size, 3 + 7 * size)).collect();
+        let messages: Exchange = (0..20).map(|size| (1 + size, 3 + 7 * size)).collect();
         pair.exchange(&messages);
         all.extend(messages);
-        thread::sleep(Duration::from_millis(2));
+        thread::sleep(Duration::from_millis(50));
     });
     let port = pair.client_port();
     let idle_port = idle.client_port();
@@ -188,7 +188,7 @@ fn what_a_ring_cannot_be_is_refused() {
             "shorter than a segment",
         ),
         (
-            &["--fleet", "--ring", "9h", "--out", "r"],
+            &["--fleet", "--ring", "540m", "--out", "r"],
             "longer --segment",
         ),
         (
