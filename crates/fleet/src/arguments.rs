@@ -33,7 +33,7 @@ pub(crate) enum Command {
     Report(Report),
     Pull(Pull),
     Freeze(Freeze),
-    #[command(hide = true)]
+    Watch(Watch),
     Window(Send),
     #[cfg(feature = "manual")]
     Completions(crate::manual::Completions),
@@ -137,8 +137,44 @@ pub(crate) struct Freeze {
     pub(crate) span: Span,
 }
 
+/// Keep what a ring has of the time in which requests became slow, by itself
+///
+/// Of each segment that the recorder completes, the 99th percentile of the requests of each service is compared with the
+/// median of those of up to 60 segments before. When it is FACTOR times that, the segments up to there are kept, as by
+/// freeze. Services with fewer than 50 answered requests in a segment are left out, and so is each until 6 segments are
+/// known. It ends with Ctrl-C.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  luc-fleet watch /var/lib/luc/ring
+  luc-fleet watch /var/lib/luc/ring --factor 5 --span 2m --most 5
+
+Exit status: 0; 2 if the ring cannot be listed.")]
+pub(crate) struct Watch {
+    /// The directory of luc record --ring
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+
+    /// By how much requests must be slower
+    #[arg(long, value_name = "FACTOR", default_value_t = 3.0)]
+    pub(crate) factor: f64,
+
+    /// How much is kept, up to the end of the segment in which they are
+    #[arg(long, value_name = "TIME", value_parser = luc_units::parse_duration_ns, default_value = "1m")]
+    pub(crate) span: u64,
+
+    /// How often at most in 24 hours
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) most: usize,
+}
+
 /// Write what a ring has of a time to standard output, as a tar stream: the other end of pull
 #[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  luc-fleet window /var/lib/luc/ring --around 2026-01-31T23:59:59.5Z --span 1m > web.tar
+
+Exit status: 0; 2 if the ring cannot be read or has nothing of the window.")]
 pub(crate) struct Send {
     /// The directory of luc record --ring
     #[arg(value_name = "DIR")]

@@ -4,7 +4,7 @@
 //! for programs. There is no SQL engine here.
 //!
 //! - [`Source`], [`read()`]: which traces, and their rows; [`window`]: of which time, where they are rings.
-//! - [`pull`]: what several hosts' rings have of one time, collected.
+//! - [`pull`]: what several hosts' rings have of one time, collected. [`watch`]: when a ring's requests became slow.
 //! - [`Joined`]: the rows of all hosts as the core wants them, connections paired, clocks related.
 //! - [`fit()`]: how the clocks relate. [`explain()`]: connections, messages, requests, and one request's time.
 //! - [`why()`]: why a thread does not run, and whom that depends on.
@@ -31,6 +31,7 @@ mod task;
 pub mod text;
 mod times;
 mod waits;
+pub mod watch;
 pub mod why;
 pub mod window;
 

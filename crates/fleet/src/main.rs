@@ -4,6 +4,7 @@ mod arguments;
 mod files;
 #[cfg(feature = "manual")]
 mod manual;
+mod watching;
 mod windows;
 
 use std::fmt::Display;
@@ -105,6 +106,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Report(args) => return files::write(args),
         Command::Pull(args) => return windows::pull(&args),
         Command::Freeze(args) => windows::freeze(&args)?,
+        Command::Watch(args) => watching::watch(&args)?,
         Command::Window(args) => windows::send(&args)?,
         #[cfg(feature = "manual")]
         Command::Completions(args) => manual::completions(&args)?,

@@ -70,7 +70,8 @@ pub(crate) fn send(args: &Send) -> Result<(), Failure> {
     Ok(())
 }
 
-fn say(path: &str, received: Received) {
+/// Says what was made.
+pub(crate) fn say(path: &str, received: Received) {
     eprintln!(
         "luc-fleet: {}: {} segments, {}",
         luc_units::plain(path),

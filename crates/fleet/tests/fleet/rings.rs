@@ -1,6 +1,7 @@
 //! Rings: read as one recording, by window; pulled from directories and other hosts; kept.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -172,8 +173,9 @@ fn a_window_is_made_of_whole_segments() {
         let all = json(&planted.run(&words));
         all["rows"]["requests"].as_array().expect("rows").len()
     };
-    assert_eq!(count(&["--from", BEGIN]), 2);
-    assert_eq!(count(&["--to", "1700000000.5"]), 2);
+    // Each request has a row of its client and one of its server.
+    assert_eq!(count(&["--from", BEGIN]), 4);
+    assert_eq!(count(&["--to", "1700000000.5"]), 4);
     // The begin of the second request is in the first segment, its end in the second.
     assert_eq!(count(&["--around", "1700000001.7", "--span", "1s"]), 0);
     let line = planted.refusal(&["explain", "ring-0", "--from", "1700000009"], "");
@@ -249,7 +251,7 @@ fn what_cannot_be_pulled_leaves_nothing() {
             "what it sends cannot be read",
         ),
         ("one=ring-1", "", "two sources are named one"),
-        ("-oProxyCommand=x:ring", "", "a host has letters"),
+        ("a@-v:ring", "", "a host has letters"),
         ("db:$(id)", "", "a directory on another host has"),
         ("nothing", "", "cannot list it"),
         ("trace-1", "", "nothing of this window is here"),
@@ -302,4 +304,53 @@ fn what_is_kept_stays_when_the_ring_goes_on() {
     let line = planted.refusal(&["freeze", kept, "--from", "1800000000"], "");
     assert!(line.contains("nothing of this window"), "{line}");
     assert_eq!(names(&planted.rings[0]), ["kept"]);
+}
+
+#[test]
+fn what_became_slow_is_kept_but_not_too_often() {
+    let planted = Planted::new();
+    let ring = planted.folder.path().join("busy");
+    fs::create_dir(&ring).expect("made");
+    let clock = Clock::default();
+    let begin_ns = clock.monotonic_ns(BEGIN_NS);
+    // Of the eight segments the last two are slow.
+    let segment = |number: u64| {
+        let mut recorded = host("one", &clock, 1);
+        let mut client = host("client", &clock, 1);
+        talk([&mut client, &mut recorded], [&clock, &clock], 1, 1);
+        let millisecond_ns = if number < 7 { 1_000_000 } else { 9_000_000 };
+        for request in 0..60 {
+            let at_ns = begin_ns + request * 15_000_000;
+            recorded.messages.extend([
+                message(1, at_ns, Flow::Received, request * 40, 40),
+                message(1, at_ns + millisecond_ns, Flow::Sent, request * 9, 9),
+            ]);
+        }
+        let since_ns = number * 1_000_000_000;
+        recorded.trace.realtime_offset_ns = BEGIN_REAL_NS + since_ns - begin_ns;
+        let hidden = write(&ring, ".new", &recorded);
+        fs::rename(hidden, ring.join(format!("segment-0001-{number:06}"))).expect("renamed");
+    };
+    (1..=6).for_each(segment);
+    let words = ["watch", "busy", "--most", "1", "--span", "2s"];
+    let mut command = planted.fleet(&words, "");
+    let mut child = command.stderr(Stdio::piped()).spawn().expect("runs");
+    (7..=8).for_each(segment);
+    let mut said = BufReader::new(child.stderr.take().expect("piped")).lines();
+    let mut line = || said.next().expect("a line").expect("text");
+    assert_eq!(
+        line(),
+        "luc-fleet: oned at port 80: p99 is 9 ms, and was 1 ms"
+    );
+    assert!(line().contains(": 2 segments, "));
+    assert!(line().contains("p99 is 9 ms"));
+    assert_eq!(line(), "luc-fleet: not kept: 1 are kept of a day");
+    let killed = Command::new("kill")
+        .args(["-TERM", &child.id().to_string()])
+        .status();
+    assert!(killed.expect("kill runs").success());
+    assert!(child.wait().expect("it ends").success());
+    let kept = ring.join("kept");
+    assert_eq!(names(&kept), ["20231114T221326Z"]);
+    assert_eq!(names(&kept.join("20231114T221326Z")).len(), 2);
 }

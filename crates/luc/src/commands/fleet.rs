@@ -27,7 +27,7 @@ Examples:
 
 Exit status: that of luc-fleet; 2 if it is not installed.")]
 pub(crate) struct Args {
-    /// The words of luc-fleet: fit, explain, why, counters, report, pull or freeze, and what follows
+    /// The words of luc-fleet: fit, explain, why, counters, report, pull, freeze or watch, and what follows
     #[arg(
         trailing_var_arg = true,
         allow_hyphen_values = true,

@@ -1,0 +1,156 @@
+//! Whether requests became slow: each segment's 99th percentile against those of the segments before.
+
+use std::collections::{HashMap, VecDeque};
+
+use luc_stats::quantile;
+use luc_units::figures::Time;
+
+use crate::explain::Service;
+
+/// So many earlier segments make a forecast.
+const MOST_SEGMENTS: usize = 60;
+/// With fewer there is none.
+const FEWEST_SEGMENTS: usize = 6;
+/// A segment with fewer answered requests of a service says nothing of its 99th percentile.
+const FEWEST_REQUESTS: u64 = 50;
+
+/// A service that became slow.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Slow {
+    /// Its process' name.
+    pub process: String,
+    /// Its port.
+    pub port: u16,
+    /// The time below which 99 of 100 of a segment's requests are, ns.
+    pub p99_ns: u64,
+    /// What that was expected to be, ns.
+    pub forecast_ns: u64,
+}
+
+impl std::fmt::Display for Slow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let process = luc_units::plain(&self.process);
+        let [p99, forecast] = [self.p99_ns, self.forecast_ns].map(Time::from);
+        write!(
+            f,
+            "{process} at port {}: p99 is {p99}, and was {forecast}",
+            self.port
+        )
+    }
+}
+
+/// Forecasts of services: the median of the 99th percentiles of earlier segments.
+#[derive(Debug)]
+pub struct Watch {
+    factor: f64,
+    before: HashMap<(String, u16), VecDeque<u64>>,
+}
+
+impl Watch {
+    /// A service is slow when its 99th percentile is more than `factor` times what it was.
+    #[must_use]
+    pub fn new(factor: f64) -> Self {
+        Self {
+            factor,
+            before: HashMap::new(),
+        }
+    }
+
+    /// Looks at the services of the next segment: the one, if any, that became slower than all others.
+    pub fn look(&mut self, services: &[Service]) -> Option<Slow> {
+        let slow = services.iter().filter_map(|service| self.of(service));
+        let ratio = |slow: &Slow| slow.p99_ns as f64 / slow.forecast_ns.max(1) as f64;
+        let slow = slow.max_by(|one, other| ratio(one).total_cmp(&ratio(other)));
+        for service in services.iter().filter(|service| has_enough(service)) {
+            let key = (service.process.clone(), service.port);
+            let before = self.before.entry(key).or_default();
+            before.extend(service.p99_ns);
+            if before.len() > MOST_SEGMENTS {
+                before.pop_front();
+            }
+        }
+        slow
+    }
+
+    fn of(&self, service: &Service) -> Option<Slow> {
+        let p99_ns = service.p99_ns.filter(|_| has_enough(service))?;
+        let before = self.before.get(&(service.process.clone(), service.port))?;
+        if before.len() < FEWEST_SEGMENTS {
+            return None;
+        }
+        let mut sorted: Vec<u64> = before.iter().copied().collect();
+        sorted.sort_unstable();
+        let forecast_ns = quantile(&sorted, 0.5)?;
+        (p99_ns as f64 > self.factor * forecast_ns as f64).then(|| Slow {
+            process: service.process.clone(),
+            port: service.port,
+            p99_ns,
+            forecast_ns,
+        })
+    }
+}
+
+fn has_enough(service: &Service) -> bool {
+    service.answered >= FEWEST_REQUESTS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn service(port: u16, answered: u64, p99_ns: u64) -> Service {
+        Service {
+            host: "web".to_owned(),
+            process: "searchd".to_owned(),
+            port,
+            requests: answered,
+            answered,
+            p50_ns: Some(1),
+            p99_ns: Some(p99_ns),
+            max_ns: None,
+        }
+    }
+
+    #[test]
+    fn a_service_is_slow_against_its_own_past() {
+        let mut watch = Watch::new(3.0);
+        for number in 0..6 {
+            // Port 2 is always slow, and port 1 after nothing is known yet.
+            let services = [service(1, 50, 100 + number), service(2, 50, 9000)];
+            assert_eq!(watch.look(&services), None);
+        }
+        assert_eq!(
+            watch.look(&[service(1, 50, 300), service(2, 50, 9000)]),
+            None
+        );
+        let slow = watch
+            .look(&[service(1, 50, 350), service(2, 50, 9000)])
+            .expect("slow");
+        assert_eq!((slow.port, slow.p99_ns, slow.forecast_ns), (1, 350, 103));
+        let slow = watch
+            .look(&[service(1, 50, 400), service(2, 50, 90_000)])
+            .expect("slow");
+        assert_eq!(slow.port, 2);
+    }
+
+    #[test]
+    fn few_requests_say_nothing() {
+        let mut watch = Watch::new(3.0);
+        for _ in 0..10 {
+            watch.look(&[service(1, 50, 100)]);
+        }
+        assert_eq!(watch.look(&[service(1, 49, 100_000)]), None);
+        assert_eq!(watch.look(&[service(7, 50, 100_000)]), None);
+    }
+
+    #[test]
+    fn what_stays_slow_is_usual_some_time() {
+        let mut watch = Watch::new(3.0);
+        for _ in 0..MOST_SEGMENTS {
+            watch.look(&[service(1, 50, 100)]);
+        }
+        let slow = (0..MOST_SEGMENTS).filter(|_| watch.look(&[service(1, 50, 1000)]).is_some());
+        // As long as it is not most of what is known.
+        assert_eq!(slow.count(), MOST_SEGMENTS / 2 + 1);
+    }
+}
