@@ -3,11 +3,8 @@
 
 pub mod back_end;
 mod clients;
-mod judge;
 mod page;
-mod running;
 mod subjects;
-mod wire;
 
 use std::fs;
 use std::path::Path;
@@ -18,17 +15,18 @@ use luc_claims::report::Page;
 use serde::Serialize;
 use serde_json::json;
 
-use back_end::Call;
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, missing};
 use luc_harness::progress::Progress;
-use running::Running;
 use subjects::{Program, SUBJECTS, Subject};
 
 use crate::answer::Answer;
 use crate::calls::Calls;
+use crate::judge;
+use crate::named::Named;
 use crate::program::{answers, bound, free_port};
 use crate::recorder::Recorder;
+use crate::running::Running;
 
 /// Rounds of each subject.
 const ROUNDS: usize = 3;
@@ -48,11 +46,6 @@ struct Run {
     counts: Calls,
     /// Rows that the recorder lost.
     lost_rows: u64,
-}
-
-/// The name of a request as it is in its bytes.
-fn name(number: u64) -> String {
-    format!("{number:08}")
 }
 
 /// Makes part `fleet-pools`.
@@ -140,7 +133,7 @@ fn start_back_end(
     Running::start(command, &harness.path("back-end.log"))
 }
 
-fn read_calls(path: &Path) -> Result<Vec<Call>, EvaluateError> {
+fn read_calls(path: &Path) -> Result<Vec<Named>, EvaluateError> {
     let text = fs::read_to_string(path).map_err(EvaluateError::file("read", path))?;
     fs::remove_file(path).map_err(EvaluateError::file("remove", path))?;
     serde_json::from_str(&text).map_err(|error| missing(&format!("the back end's calls ({error})")))

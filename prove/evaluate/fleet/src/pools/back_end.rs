@@ -1,7 +1,7 @@
 //! The back end: answers each call after a while, and writes down which bytes had which name.
 
 use std::fs;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -11,11 +11,11 @@ use std::{io, mem};
 use luc_host::interrupt;
 use luc_stats::random;
 use rand::RngExt as _;
-use serde::{Deserialize, Serialize};
 
 use luc_harness::error::EvaluateError;
 
-use super::wire::{Connection, wrong};
+use crate::named::{Named, text};
+use crate::wire::{Connection, wrong};
 
 /// How long a call takes, µs; drawn evenly.
 const DELAY_US: std::ops::Range<u64> = 200..3000;
@@ -30,17 +30,6 @@ pub struct Orders {
     pub seed: u64,
     /// Where it writes what it was called for.
     pub calls: PathBuf,
-}
-
-/// A call, as the back end has received it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Call {
-    /// The name of the request that it was made for.
-    pub(super) name: u64,
-    pub(super) from: SocketAddr,
-    pub(super) to: SocketAddr,
-    /// The first byte of what its connection received.
-    pub(super) first_byte: u64,
 }
 
 /// Answers until it is interrupted, then writes its calls.
@@ -73,7 +62,7 @@ pub fn run(orders: &Orders) -> Result<(), EvaluateError> {
 }
 
 /// Answers `GET /NAME` and `GET /NAME/CALL` with the name.
-fn serve(socket: TcpStream, seed: u64, calls: &Mutex<Vec<Call>>) -> io::Result<()> {
+fn serve(socket: TcpStream, seed: u64, calls: &Mutex<Vec<Named>>) -> io::Result<()> {
     let mut connection = Connection::new(socket)?;
     let (from, to) = (
         connection.socket().peer_addr()?,
@@ -81,7 +70,7 @@ fn serve(socket: TcpStream, seed: u64, calls: &Mutex<Vec<Call>>) -> io::Result<(
     );
     while let Some((first_byte, head)) = connection.head()? {
         let (name, call) = named(&head).ok_or_else(|| wrong("a call without a name"))?;
-        let call_to_note = Call {
+        let call_to_note = Named {
             name,
             from,
             to,
@@ -93,7 +82,7 @@ fn serve(socket: TcpStream, seed: u64, calls: &Mutex<Vec<Call>>) -> io::Result<(
             .push(call_to_note);
         let mut random = random::stream(seed, name << 8 | call);
         thread::sleep(Duration::from_micros(random.random_range(DELAY_US)));
-        let body = super::name(name);
+        let body = text(name);
         let length = body.len();
         connection.send(&format!(
             "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{body}"

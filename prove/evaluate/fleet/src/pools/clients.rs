@@ -1,7 +1,7 @@
 //! The clients: each asks on a connection of its own, one request after the other, and notes which bytes had which name.
 
 use std::io;
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::thread;
 use std::time::Duration;
 
@@ -11,22 +11,13 @@ use rand::RngExt as _;
 
 use luc_harness::error::EvaluateError;
 
-use super::wire::{Connection, wrong};
+use crate::named::Named;
+use crate::wire::{Connection, body_bytes, wrong};
 
 /// How long a client waits between an answer and its next request, µs; drawn evenly.
 const THINK_US: std::ops::Range<u64> = 0..2000;
 /// The longest that an answer may take.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A request, as a client has sent it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Asked {
-    pub(super) name: u64,
-    pub(super) from: SocketAddr,
-    pub(super) to: SocketAddr,
-    /// The first byte of what its connection sent.
-    pub(super) first_byte: u64,
-}
 
 /// Asks a server on this port, `requests` by each client.
 ///
@@ -37,8 +28,8 @@ pub(super) fn ask(
     clients: u64,
     requests: u64,
     seed: u64,
-) -> Result<Vec<Asked>, EvaluateError> {
-    let of_each: Vec<io::Result<Vec<Asked>>> = thread::scope(|scope| {
+) -> Result<Vec<Named>, EvaluateError> {
+    let of_each: Vec<io::Result<Vec<Named>>> = thread::scope(|scope| {
         let threads: Vec<_> = (0..clients)
             .map(|client| scope.spawn(move || one(port, client * requests, requests, seed)))
             .collect();
@@ -58,7 +49,7 @@ pub(super) fn ask(
 }
 
 /// Asks as one client; its requests' names begin with `first`.
-fn one(port: u16, first: u64, requests: u64, seed: u64) -> io::Result<Vec<Asked>> {
+fn one(port: u16, first: u64, requests: u64, seed: u64) -> io::Result<Vec<Named>> {
     let mut random = random::stream(seed, first);
     let mut connection = Connection::new(TcpStream::connect(("127.0.0.1", port))?)?;
     connection.socket().set_read_timeout(Some(PATIENCE))?;
@@ -70,7 +61,7 @@ fn one(port: u16, first: u64, requests: u64, seed: u64) -> io::Result<Vec<Asked>
             break;
         }
         thread::sleep(Duration::from_micros(random.random_range(THINK_US)));
-        let text = super::name(name);
+        let text = crate::named::text(name);
         let first_byte =
             connection.send(&format!("GET /{text} HTTP/1.1\r\nHost: subject\r\n\r\n"))?;
         let closed = || wrong("the connection was closed without an answer");
@@ -79,7 +70,7 @@ fn one(port: u16, first: u64, requests: u64, seed: u64) -> io::Result<Vec<Asked>
         if connection.body(length)? != text {
             return Err(wrong("an answer to another request"));
         }
-        asked.push(Asked {
+        asked.push(Named {
             name,
             from,
             to,
@@ -87,34 +78,4 @@ fn one(port: u16, first: u64, requests: u64, seed: u64) -> io::Result<Vec<Asked>
         });
     }
     Ok(asked)
-}
-
-/// How long the body of a good answer is.
-fn body_bytes(head: &str) -> Option<usize> {
-    let mut lines = head.lines();
-    if lines.next()?.split(' ').nth(1) != Some("200") {
-        return None;
-    }
-    lines.find_map(|line| {
-        let (name, value) = line.split_once(": ")?;
-        let is_length = name.eq_ignore_ascii_case("content-length");
-        is_length.then(|| value.parse().ok()).flatten()
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_good_answers_have_a_length() {
-        let head = |first: &str| format!("{first}\r\nServer: x\r\ncontent-length: 8\r\n\r\n");
-        assert_eq!(body_bytes(&head("HTTP/1.1 200 OK")), Some(8));
-        assert_eq!(
-            body_bytes(&head("HTTP/1.1 500 Internal Server Error")),
-            None
-        );
-        assert_eq!(body_bytes("HTTP/1.1 200 OK\r\n\r\n"), None);
-        assert_eq!(body_bytes(""), None);
-    }
 }

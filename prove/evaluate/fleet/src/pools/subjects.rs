@@ -7,8 +7,8 @@ use std::process::Command;
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::Harness;
 
-use super::Running;
 use crate::program::bound;
+use crate::running::Running;
 
 /// A server and how it is asked.
 #[derive(Debug, Clone, Copy)]

@@ -14,13 +14,13 @@ use crate::program::{LOOK, PATIENCE, started};
 
 /// A server that runs. Dropped, it is ended.
 #[derive(Debug)]
-pub(super) struct Running {
+pub(crate) struct Running {
     child: Child,
-    pub(super) command: String,
+    pub(crate) command: String,
 }
 
 impl Running {
-    pub(super) fn start(command: Command, log: &Path) -> Result<Self, EvaluateError> {
+    pub(crate) fn start(command: Command, log: &Path) -> Result<Self, EvaluateError> {
         let text = line(&command);
         Ok(Self {
             child: started(command, log)?,
@@ -29,7 +29,7 @@ impl Running {
     }
 
     /// Ends it, and waits until it has done what it does then.
-    pub(super) fn end(mut self) -> Result<ExitStatus, EvaluateError> {
+    pub(crate) fn end(mut self) -> Result<ExitStatus, EvaluateError> {
         self.terminate()
             .map_err(EvaluateError::file("wait for", &self.command))
     }

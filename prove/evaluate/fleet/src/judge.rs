@@ -2,19 +2,18 @@
 
 use std::collections::HashMap;
 
-use super::back_end::Call;
-use super::clients::Asked;
 use crate::answer::{RequestRow, Rows};
 use crate::calls::Calls;
+use crate::named::Named;
 
-/// Compares what is said with what the clients and the back end have noted.
-pub(super) fn count(asked: &[Asked], calls: &[Call], rows: &Rows) -> Calls {
+/// Compares what is said with what was noted of the bytes of requests and calls.
+pub(crate) fn count(asked: &[Named], calls: &[Named], rows: &Rows) -> Calls {
     let mut sent: HashMap<(&str, &str), Vec<&RequestRow>> = HashMap::new();
     for row in rows.requests.iter().filter(|row| row.is_sent) {
         let ends = (row.local.as_str(), row.remote.as_str());
         sent.entry(ends).or_default().push(row);
     }
-    let asked: HashMap<u64, &Asked> = asked.iter().map(|one| (one.name, one)).collect();
+    let asked: HashMap<u64, &Named> = asked.iter().map(|one| (one.name, one)).collect();
     let mut counted = Calls::default();
     for call in calls {
         let ends = (call.from.to_string(), call.to.to_string());
@@ -78,14 +77,14 @@ mod tests {
                 row(true, out, back_end, 20, None),
             ],
         };
-        let asked = [0, 10].map(|first_byte| Asked {
+        let asked = [0, 10].map(|first_byte| Named {
             name: first_byte / 10,
             from: client.parse().expect("an address"),
             to: server.parse().expect("an address"),
             first_byte,
         });
         // The second one is put to the first request; the last one was not seen.
-        let calls = [(0, 0), (1, 10), (1, 20), (1, 30)].map(|(name, first_byte)| Call {
+        let calls = [(0, 0), (1, 10), (1, 20), (1, 30)].map(|(name, first_byte)| Named {
             name,
             from: out.parse().expect("an address"),
             to: back_end.parse().expect("an address"),

@@ -1,4 +1,4 @@
-//! HTTP/1.1, as far as the clients and the back end speak it.
+//! HTTP/1.1, as far as clients and the back end speak it.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
@@ -9,7 +9,7 @@ const END_OF_HEAD: &[u8] = b"\r\n\r\n";
 
 /// A connection on which one request follows the other.
 #[derive(Debug)]
-pub(super) struct Connection {
+pub(crate) struct Connection {
     socket: TcpStream,
     unread: Vec<u8>,
     /// Bytes of each direction that are done with.
@@ -18,7 +18,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) fn new(socket: TcpStream) -> io::Result<Self> {
+    pub(crate) fn new(socket: TcpStream) -> io::Result<Self> {
         socket.set_nodelay(true)?;
         Ok(Self {
             socket,
@@ -28,12 +28,12 @@ impl Connection {
         })
     }
 
-    pub(super) fn socket(&self) -> &TcpStream {
+    pub(crate) fn socket(&self) -> &TcpStream {
         &self.socket
     }
 
     /// Reads a head, and says which byte of the direction its first one is. `None`: the peer has closed the connection.
-    pub(super) fn head(&mut self) -> io::Result<Option<(u64, String)>> {
+    pub(crate) fn head(&mut self) -> io::Result<Option<(u64, String)>> {
         loop {
             let end = self
                 .unread
@@ -53,7 +53,7 @@ impl Connection {
     }
 
     /// Reads a body.
-    pub(super) fn body(&mut self, bytes: usize) -> io::Result<String> {
+    pub(crate) fn body(&mut self, bytes: usize) -> io::Result<String> {
         while self.unread.len() < bytes {
             if !self.more()? {
                 return Err(ErrorKind::UnexpectedEof.into());
@@ -63,7 +63,7 @@ impl Connection {
     }
 
     /// Sends by one call, and says which byte of the direction its first one is.
-    pub(super) fn send(&mut self, text: &str) -> io::Result<u64> {
+    pub(crate) fn send(&mut self, text: &str) -> io::Result<u64> {
         let first_byte = self.sent;
         self.socket.write_all(text.as_bytes())?;
         self.sent += text.len() as u64;
@@ -85,8 +85,21 @@ impl Connection {
 }
 
 /// The error of a peer that says something else than it should.
-pub(super) fn wrong(what: &str) -> io::Error {
+pub(crate) fn wrong(what: &str) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, what.to_owned())
+}
+
+/// How long the body of a good answer is.
+pub(crate) fn body_bytes(head: &str) -> Option<usize> {
+    let mut lines = head.lines();
+    if lines.next()?.split(' ').nth(1) != Some("200") {
+        return None;
+    }
+    lines.find_map(|line| {
+        let (name, value) = line.split_once(": ")?;
+        let is_length = name.eq_ignore_ascii_case("content-length");
+        is_length.then(|| value.parse().ok()).flatten()
+    })
 }
 
 #[cfg(test)]
@@ -94,6 +107,18 @@ mod tests {
     use std::net::TcpListener;
 
     use super::*;
+
+    #[test]
+    fn only_good_answers_have_a_length() {
+        let head = |first: &str| format!("{first}\r\nServer: x\r\ncontent-length: 8\r\n\r\n");
+        assert_eq!(body_bytes(&head("HTTP/1.1 200 OK")), Some(8));
+        assert_eq!(
+            body_bytes(&head("HTTP/1.1 500 Internal Server Error")),
+            None
+        );
+        assert_eq!(body_bytes("HTTP/1.1 200 OK\r\n\r\n"), None);
+        assert_eq!(body_bytes(""), None);
+    }
 
     #[test]
     fn heads_and_bodies_have_places() {
