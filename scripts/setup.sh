@@ -48,9 +48,11 @@ need_services() {
 	need redis-benchmark redis-tools
 }
 
-# What the servers of `make evaluate-fleet-pools` are written in.
+# What the servers of `make evaluate-fleet-pools` and `make evaluate-fleet-solr` are written in. Maven fetches Solr from
+# Maven Central when it is first needed.
 need_languages() {
 	need javac default-jdk-headless
+	need mvn maven
 	need go golang-go
 	need node nodejs
 	need nginx nginx

@@ -5,6 +5,7 @@
 
 use std::ffi::OsString;
 use std::io::Write as _;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -14,6 +15,7 @@ use luc_evaluate::sigkill::Orders;
 use luc_evaluate::{EvaluateError, Options, PARTS, Part, measured, plant, sigkill, switches};
 use luc_evaluate_fleet::cost::loaded;
 use luc_evaluate_fleet::pools::back_end;
+use luc_evaluate_fleet::solr::{clients, tap};
 use luc_host::interrupt;
 
 /// Measures what LUC claims and writes a page and the raw data of each part. Needs root, but for
@@ -98,6 +100,25 @@ enum Helper {
         port: u16,
         seed: u64,
         calls: PathBuf,
+    },
+    #[command(hide = true)]
+    Tap {
+        to: PathBuf,
+    },
+    #[command(hide = true)]
+    SearchClients {
+        to: SocketAddr,
+        shards: String,
+        #[arg(long)]
+        clients: u64,
+        #[arg(long)]
+        queries: Option<u64>,
+        #[arg(long)]
+        seconds: f64,
+        #[arg(long)]
+        think_ms: u64,
+        #[arg(long)]
+        seed: u64,
     },
 }
 
@@ -209,6 +230,27 @@ fn help(helper: Helper) -> Result<(), EvaluateError> {
         }
         Helper::BackEnd { port, seed, calls } => {
             back_end::run(&back_end::Orders { port, seed, calls })?
+        }
+        Helper::Tap { to } => tap::run(&to)?,
+        Helper::SearchClients {
+            to,
+            shards,
+            clients,
+            queries,
+            seconds,
+            think_ms,
+            seed,
+        } => {
+            let asked = clients::run(&clients::Orders {
+                to,
+                shards,
+                clients,
+                queries,
+                longest: Duration::from_secs_f64(seconds.clamp(0.0, 86_400.0)),
+                think: Duration::from_millis(think_ms),
+                seed,
+            })?;
+            say(&serde_json::json!(asked).to_string());
         }
         Helper::Plant(orders) => say(&format!("{} rounds", plant::run(&orders)?)),
         Helper::Plants { words } => say(&plant::scene::play(&words)?.to_string()),

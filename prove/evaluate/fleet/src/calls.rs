@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use luc_stats::share_interval;
 use serde::Serialize;
 
 use crate::answer::{RequestRow, Rows};
@@ -80,5 +81,28 @@ pub(crate) fn words(counts: &BTreeMap<String, u64>) -> String {
         "0".to_owned()
     } else {
         words.join(", ")
+    }
+}
+
+/// A share with its 95 % score interval, in %.
+pub(crate) fn share_of(part: u64, all: u64) -> String {
+    let percent = |share: f64| format!("{:.2}", share * 100.0);
+    share_interval(part, all).map_or_else(
+        || "-".to_owned(),
+        |(low, high)| {
+            let share = percent(part as f64 / all as f64);
+            format!("{share} % ({} to {})", percent(low), percent(high))
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_have_intervals() {
+        assert_eq!(share_of(1, 29), "3.45 % (0.61 to 17.18)");
+        assert_eq!(share_of(0, 0), "-");
     }
 }

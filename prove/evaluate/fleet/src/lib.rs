@@ -4,6 +4,7 @@
 //! - [`cost`]: what servers and their clients lose while they are recorded.
 //! - [`counters`]: how far counters that take turns are off, and whether cycles are accounted for.
 //! - [`pools`]: whether what servers hand over inside a process is found.
+//! - [`solr`]: whether what Solr hands over, and what was planted in it, is found.
 //! - [`truth`]: whether what was planted in a search service is found.
 
 mod answer;
@@ -13,9 +14,11 @@ pub mod cost;
 pub mod counters;
 mod judge;
 mod named;
+mod network;
 pub mod pools;
 mod program;
 mod recorder;
 mod running;
+pub mod solr;
 pub mod truth;
 mod wire;

@@ -28,6 +28,10 @@ impl Running {
         })
     }
 
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Ends it, and waits until it has done what it does then.
     pub(crate) fn end(mut self) -> Result<ExitStatus, EvaluateError> {
         self.terminate()

@@ -1,11 +1,9 @@
 //! The page: what was found of what the servers handed over.
 
-use luc_claims::report::{Page, Table, Target};
-use luc_stats::share_interval;
-
 use super::subjects::{SUBJECTS, Subject};
 use super::{REQUESTS, Run, WARMUP};
-use crate::calls::{Calls, words};
+use crate::calls::{Calls, share_of, words};
+use luc_claims::report::{Page, Table, Target};
 
 /// What a Java pool owes: the least share of right calls, and the greatest of wrong ones.
 const RIGHT: f64 = 0.99;
@@ -117,17 +115,6 @@ fn of_shares(rows: &[Row]) -> Table {
     table
 }
 
-fn share_of(part: u64, all: u64) -> String {
-    let percent = |share: f64| format!("{:.2}", share * 100.0);
-    share_interval(part, all).map_or_else(
-        || "-".to_owned(),
-        |(low, high)| {
-            let share = percent(part as f64 / all as f64);
-            format!("{share} % ({} to {})", percent(low), percent(high))
-        },
-    )
-}
-
 fn of_evidence(rows: &[Row]) -> Table {
     let mut table = Table::of_words(&["server", "right", "wrong"]);
     for row in rows {
@@ -174,12 +161,6 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-
-    #[test]
-    fn shares_have_intervals() {
-        assert_eq!(share_of(1, 29), "3.45 % (0.61 to 17.18)");
-        assert_eq!(share_of(0, 0), "-");
-    }
 
     #[test]
     fn a_pool_owes_right_calls_and_hardly_any_wrong_ones() {

@@ -1,0 +1,129 @@
+//! Part `fleet-solr`: a search service of Solr on hosts of their own is recorded, and `luc fleet explain` judged by names
+//! that queries carry, and by troubles that were planted.
+
+pub mod clients;
+mod node;
+mod page;
+mod service;
+mod streams;
+pub mod tap;
+
+use std::fs;
+use std::thread;
+use std::time::Duration;
+
+use luc_claims::report::Page;
+use serde::Serialize;
+use serde_json::json;
+
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{Harness, missing};
+use luc_harness::progress::Progress;
+use node::Solr;
+use service::{Load, Service, Wanted};
+
+use crate::answer::Answer;
+use crate::calls::Calls;
+use crate::judge;
+use crate::recorder::Recorder;
+
+/// How many different words documents and queries have.
+const VOCABULARY: u64 = 2_000;
+/// Rounds of each number of clients.
+const ROUNDS: usize = 3;
+/// How many clients ask at once.
+const CLIENTS: [u64; 2] = [4, 16];
+/// Queries of a run, of all clients together.
+const QUERIES: u64 = 2_000;
+/// The longest that a client waits between an answer and its next query.
+const THINK: Duration = Duration::from_millis(2);
+/// Nothing takes longer.
+const LONGEST: Duration = Duration::from_secs(600);
+/// Between the recorder's first file and the first request: the programs are attached, and look at system calls during
+/// the first second.
+const WARMUP: Duration = Duration::from_secs(2);
+
+/// What a run came to.
+#[derive(Debug, Clone, Serialize)]
+struct Run {
+    clients: u64,
+    seed: u64,
+    commands: Vec<String>,
+    queries: u64,
+    counts: Calls,
+    /// Rows that the recorder lost.
+    lost_rows: u64,
+}
+
+/// Makes part `fleet-solr`.
+///
+/// # Errors
+/// Solr cannot be made or does not answer, a recording or an explanation that fails, and interruption.
+pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+    let rounds = harness.options.repeats.unwrap_or(ROUNDS).max(1);
+    let wanted: Vec<u64> = CLIENTS
+        .into_iter()
+        .filter(|clients| harness.options.wants(&page::name(*clients)))
+        .collect();
+    if wanted.is_empty() {
+        let only = harness.options.only.clone().unwrap_or_default();
+        return Err(EvaluateError::NoCell(only));
+    }
+    let solr = Solr::make(harness)?;
+    let mut progress = Progress::new(harness.part, wanted.len() * rounds);
+    let mut runs = Vec::new();
+    for round in 0..rounds {
+        for &clients in &wanted {
+            let run = once(harness, &solr, clients, harness.options.seed + round as u64)?;
+            progress.step(&page::brief(&run));
+            runs.push(run);
+        }
+    }
+    Ok(page::page(&runs, &solr.version, rounds))
+}
+
+/// Records the service under a load, and judges what is said of its calls.
+fn once(harness: &Harness, solr: &Solr, clients: u64, seed: u64) -> Result<Run, EvaluateError> {
+    let trace = harness.path("trace");
+    let service = Service::start(
+        harness,
+        solr,
+        Wanted {
+            seed,
+            ..Wanted::default()
+        },
+    )?;
+    let tap = service.tap(harness)?;
+    let words = ["record", "--fleet", "--no-calls", "--quiet", "--out"];
+    let mut words: Vec<String> = words.map(str::to_owned).into();
+    words.push(trace.display().to_string());
+    let recorder = Recorder::start(harness, &words, &trace)?;
+    thread::sleep(WARMUP);
+    let load = Load {
+        clients,
+        queries: Some(QUERIES / clients),
+        longest: LONGEST,
+        think: THINK,
+        seed,
+    };
+    let asked = service.ask(harness, load)?;
+    let mut commands = vec![recorder.stop()?];
+    let (queries, calls) = service.apart(tap.end()?);
+    commands.extend(service.commands());
+    drop(service);
+    if queries.len() as u64 != asked.queries || calls.len() < queries.len() * 2 {
+        return Err(missing("queries, or their calls, of what the tap has seen"));
+    }
+    let answer = Answer::of(harness, &[&trace])?;
+    fs::remove_dir_all(&trace).map_err(EvaluateError::file("remove", &trace))?;
+    let run = Run {
+        clients,
+        seed,
+        commands,
+        queries: asked.queries,
+        counts: judge::count(&queries, &calls, &answer.rows),
+        lost_rows: answer.lost_rows(),
+    };
+    harness.keep(json!(run));
+    Ok(run)
+}

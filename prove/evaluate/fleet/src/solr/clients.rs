@@ -1,0 +1,119 @@
+//! The clients: each asks on a connection of its own, one query after the other. Each query carries a name.
+
+use std::io;
+use std::net::{SocketAddr, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use luc_host::interrupt;
+use luc_stats::random;
+use rand::RngExt as _;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use luc_harness::error::EvaluateError;
+
+use super::VOCABULARY;
+use crate::named::text;
+use crate::wire::{Connection, body_bytes, wrong};
+
+/// The longest that an answer may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Between the first names of two clients.
+const NAMES: u64 = 1_000_000;
+
+/// What the program `luc-evaluate search-clients` is to do.
+#[derive(Debug, Clone)]
+pub struct Orders {
+    /// The front end.
+    pub to: SocketAddr,
+    /// Where the shards are, as Solr is told: with commas between them.
+    pub shards: String,
+    /// How many clients.
+    pub clients: u64,
+    /// How many queries each; `None`: as many as they can until the time is over.
+    pub queries: Option<u64>,
+    /// The longest that they ask.
+    pub longest: Duration,
+    /// The longest that a client waits between an answer and its next query; drawn evenly.
+    pub think: Duration,
+    /// The seed of what they ask.
+    pub seed: u64,
+}
+
+/// What the clients have done.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Asked {
+    /// Queries, each answered.
+    pub queries: u64,
+    /// From the first query to the last answer.
+    pub seconds: f64,
+}
+
+/// Asks.
+///
+/// # Errors
+/// A front end that does not answer, or says what it was not asked for.
+pub fn run(orders: &Orders) -> Result<Asked, EvaluateError> {
+    let began = Instant::now();
+    let of_each: Vec<io::Result<u64>> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..orders.clients)
+            .map(|client| scope.spawn(move || one(orders, client, began)))
+            .collect();
+        let joined = threads.into_iter().map(|thread| thread.join());
+        joined
+            .map(|asked| asked.unwrap_or_else(|_| Err(wrong("a client has panicked"))))
+            .collect()
+    });
+    let mut queries = 0;
+    for asked in of_each {
+        queries += asked.map_err(EvaluateError::file("ask", orders.to.to_string()))?;
+    }
+    if interrupt::interrupted() {
+        return Err(EvaluateError::Interrupted);
+    }
+    Ok(Asked {
+        queries,
+        seconds: began.elapsed().as_secs_f64(),
+    })
+}
+
+/// Asks as one client, and says how often.
+fn one(orders: &Orders, client: u64, began: Instant) -> io::Result<u64> {
+    let mut random = random::stream(orders.seed, client);
+    let mut connection = Connection::new(TcpStream::connect(orders.to)?)?;
+    connection.socket().set_read_timeout(Some(PATIENCE))?;
+    let mut asked = 0;
+    let most = orders.queries.unwrap_or(NAMES).min(NAMES);
+    while asked < most && began.elapsed() < orders.longest && !interrupt::interrupted() {
+        let think = orders.think.as_micros() as u64;
+        thread::sleep(Duration::from_micros(random.random_range(0..=think)));
+        let name = text(client * NAMES + asked);
+        connection.send(&query(orders, &name, &mut random))?;
+        let closed = || wrong("the connection was closed without an answer");
+        let (_, head) = connection.head()?.ok_or_else(closed)?;
+        let length = body_bytes(&head).ok_or_else(|| wrong(&head))?;
+        let body = connection.body(length)?;
+        // Solr says what it was asked for, and what it has found.
+        if !body.contains(&format!("\"planted\":\"{name}\"")) || !body.contains("\"numFound\":") {
+            return Err(wrong("an answer to another query"));
+        }
+        asked += 1;
+    }
+    Ok(asked)
+}
+
+/// A query for two words, with highlighted snippets of what is found.
+fn query(orders: &Orders, name: &str, random: &mut ChaCha8Rng) -> String {
+    let mut word = || {
+        let drawn: f64 = random.random();
+        (drawn * drawn * VOCABULARY as f64) as u64
+    };
+    let (first, second) = (word(), word());
+    let Orders { to, shards, .. } = orders;
+    format!(
+        "GET /solr/search/select?q=w{first}+w{second}&shards={shards}&hl=true&hl.fl=body&fl=id,body&rows=10&wt=json\
+         &echoParams=explicit&{}{name} HTTP/1.1\r\nHost: {to}\r\n\r\n",
+        String::from_utf8_lossy(super::streams::MARK)
+    )
+}

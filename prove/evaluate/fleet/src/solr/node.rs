@@ -1,0 +1,187 @@
+//! Solr, made of what Maven brings, and its nodes.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::Instant;
+
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{Harness, missing};
+use luc_host::interrupt;
+
+use super::VOCABULARY;
+use crate::network::Host;
+use crate::program::{LOOK, PATIENCE};
+use crate::running::Running;
+
+/// The port of each node, of its own host.
+const PORT: u16 = 8983;
+/// Documents of each shard.
+const DOCUMENTS: u32 = 5_000;
+/// What a node says when it answers.
+const READY: &str = "ready";
+
+macro_rules! subject {
+    ($name:literal) => {
+        ($name, include_str!(concat!("../../subjects/solr/", $name)))
+    };
+}
+
+/// What the nodes are made of.
+const PROGRAM: [(&str, &str); 2] = [subject!("pom.xml"), subject!("Node.java")];
+const CONFIGURATION: [(&str, &str); 1] = [subject!("solr.xml")];
+const OF_CORE: [(&str, &str); 2] = [subject!("solrconfig.xml"), subject!("schema.xml")];
+
+/// The program.
+#[derive(Debug)]
+pub(crate) struct Solr {
+    folder: PathBuf,
+    /// Names and versions, for the page.
+    pub(crate) version: String,
+}
+
+/// A node that runs.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) server: Running,
+    pub(crate) host: Host,
+    log: PathBuf,
+}
+
+/// How a node is started.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Setup<'s> {
+    /// Where its files are.
+    pub(super) home: &'s Path,
+    /// Whether it has documents.
+    pub(super) is_shard: bool,
+    /// Whom it may ask.
+    pub(super) shards: &'s str,
+    /// The seed of its documents.
+    pub(super) seed: u64,
+    /// The only processor that it may run on.
+    pub(super) processor: Option<usize>,
+}
+
+impl Solr {
+    /// Fetches the jars, unless Maven has them already, and compiles the node.
+    ///
+    /// # Errors
+    /// Maven or the compiler fails.
+    pub(crate) fn make(harness: &Harness) -> Result<Self, EvaluateError> {
+        let folder = harness.path("solr");
+        fs::create_dir(&folder).map_err(EvaluateError::file("make", &folder))?;
+        write(&folder, &PROGRAM)?;
+        let mut command = Command::new("mvn");
+        command.args(["--batch-mode", "--quiet", "dependency:copy-dependencies"]);
+        harness.execute(command.current_dir(&folder), &[0])?;
+        let mut command = Command::new("javac");
+        command.args(["-cp", "lib/*", "Node.java"]);
+        harness.execute(command.current_dir(&folder), &[0])?;
+        let java = harness.execute(Command::new("java").arg("--version"), &[0])?;
+        let java = java.stdout.lines().next().unwrap_or_default().to_owned();
+        let jars = fs::read_dir(folder.join("lib"));
+        let jars = jars.map_err(EvaluateError::file("look into", folder.join("lib")))?;
+        let version = |name: &str| {
+            let file = name.strip_prefix("solr-core-")?;
+            file.strip_suffix(".jar").map(str::to_owned)
+        };
+        let mut names = jars.flatten().map(|jar| jar.file_name());
+        let solr = names.find_map(|name| version(&name.to_string_lossy()));
+        let solr = solr.ok_or_else(|| missing("solr-core"))?;
+        Ok(Self {
+            folder,
+            version: format!("Solr {solr}, {java}"),
+        })
+    }
+
+    /// Starts a node on a host; it answers soon.
+    pub(super) fn start(
+        &self,
+        harness: &Harness,
+        host: Host,
+        setup: Setup<'_>,
+    ) -> Result<Node, EvaluateError> {
+        remove(setup.home)?;
+        let core = setup.home.join("search");
+        let settings = core.join("conf");
+        fs::create_dir_all(&settings).map_err(EvaluateError::file("make", &settings))?;
+        write(setup.home, &CONFIGURATION)?;
+        write(&settings, &OF_CORE)?;
+        write(&core, &[("core.properties", "name=search\n")])?;
+        let mut command = host.command();
+        if let Some(processor) = setup.processor {
+            command.args(["taskset", "--cpu-list", &processor.to_string()]);
+        }
+        // HTTP/1.1 between nodes: several requests at once on one connection are not told apart.
+        command.args(["java", "-Xmx256m", "-Dsolr.http1=true"]);
+        command.arg(format!("-Dluc.shards={}", setup.shards));
+        command.args(["-cp", ".:lib/*", "Node"]);
+        command.arg(host.address.to_string()).arg(PORT.to_string());
+        command.arg(setup.home);
+        let documents = if setup.is_shard { DOCUMENTS } else { 0 };
+        let numbers = [u64::from(documents), VOCABULARY, setup.seed];
+        command.args(numbers.map(|number| number.to_string()));
+        command.current_dir(&self.folder);
+        let log = harness.path(&format!("{}.log", host.name));
+        Ok(Node {
+            server: Running::start(command, &log)?,
+            host,
+            log,
+        })
+    }
+}
+
+impl Node {
+    /// Where it answers.
+    pub(crate) fn address(&self) -> std::net::SocketAddr {
+        (self.host.address, PORT).into()
+    }
+
+    /// Waits until it answers.
+    pub(super) fn wait(&self) -> Result<(), EvaluateError> {
+        let began = Instant::now();
+        loop {
+            let said = fs::read_to_string(&self.log);
+            let said = said.map_err(EvaluateError::file("read", &self.log))?;
+            if said.lines().any(|line| line == READY) {
+                return Ok(());
+            }
+            if interrupt::interrupted() {
+                return Err(EvaluateError::Interrupted);
+            }
+            if began.elapsed() > PATIENCE || said.contains("Exception") {
+                let last = said.lines().rev().take(20).collect::<Vec<_>>();
+                return Err(EvaluateError::Command {
+                    command: self.server.command.clone(),
+                    how: "it does not answer".to_owned(),
+                    said: last.into_iter().rev().collect::<Vec<_>>().join("\n"),
+                });
+            }
+            thread::sleep(LOOK);
+        }
+    }
+}
+
+/// How Solr is told where a node of this address is.
+pub(super) fn shard_at(host: &Host) -> String {
+    format!("{}:{PORT}/solr/search", host.address)
+}
+
+fn write(folder: &Path, files: &[(&str, &str)]) -> Result<(), EvaluateError> {
+    files.iter().try_for_each(|(name, text)| {
+        let path = folder.join(name);
+        fs::write(&path, text).map_err(EvaluateError::file("write", &path))
+    })
+}
+
+fn remove(folder: &Path) -> Result<(), EvaluateError> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(EvaluateError::file("remove", folder)(error))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,174 @@
+//! The search service: a front end and two shards, each a node on a host of its own, and the clients on another one.
+
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{Harness, missing};
+use luc_host::interrupt;
+
+use super::clients::Asked;
+use super::node::{Node, Setup, Solr, shard_at};
+use super::tap::Tapped;
+use crate::named::Named;
+use crate::network::{Host, Network};
+use crate::program::{LOOK, PATIENCE};
+use crate::running::Running;
+
+/// The last parts of the nodes' addresses.
+const FRONT_END: u8 = 2;
+const SHARDS: [(u8, &str); 2] = [(10, "shard-0"), (11, "shard-1")];
+
+/// How the service is started.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Wanted<'w> {
+    /// The seed of the documents.
+    pub(crate) seed: u64,
+    /// A shard whose files are in this directory.
+    pub(super) disk: Option<(usize, &'w Path)>,
+    /// A shard that has this processor, and the others another one.
+    pub(super) processor: Option<(usize, [usize; 2])>,
+}
+
+/// The service. Dropped, it is ended.
+#[derive(Debug)]
+pub(crate) struct Service {
+    pub(crate) front_end: Node,
+    pub(crate) shards: Vec<Node>,
+    /// How Solr is told where the shards are.
+    shard_list: String,
+    network: Network,
+}
+
+/// What the clients are to do.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Load {
+    pub(crate) clients: u64,
+    /// Of each client; `None`: as many as it can.
+    pub(crate) queries: Option<u64>,
+    pub(crate) longest: Duration,
+    pub(crate) think: Duration,
+    pub(crate) seed: u64,
+}
+
+impl Service {
+    /// Starts it, and waits until it answers.
+    ///
+    /// # Errors
+    /// A host or a node that cannot be made.
+    pub(crate) fn start(
+        harness: &Harness,
+        solr: &Solr,
+        wanted: Wanted<'_>,
+    ) -> Result<Self, EvaluateError> {
+        let network = Network::make(harness, "clients")?;
+        let hosts = SHARDS.map(|(number, name)| network.link(harness, name, number));
+        let hosts = hosts.into_iter().collect::<Result<Vec<Host>, _>>()?;
+        let list: Vec<String> = hosts.iter().map(shard_at).collect();
+        let shard_list = list.join(",");
+        let start = |host: Host, home: &Path, shard: Option<usize>| {
+            let setup = Setup {
+                home,
+                is_shard: shard.is_some(),
+                shards: &shard_list,
+                seed: wanted.seed * 100 + shard.unwrap_or_default() as u64,
+                processor: wanted
+                    .processor
+                    .map(|(of, [own, others])| if Some(of) == shard { own } else { others }),
+            };
+            solr.start(harness, host, setup)
+        };
+        let mut shards = Vec::new();
+        for (place, host) in hosts.into_iter().enumerate() {
+            let on_disk = wanted.disk.filter(|(of, _)| *of == place);
+            let home = on_disk.map_or_else(
+                || harness.path(&format!("{}.home", host.name)),
+                |(_, folder)| folder.join("home"),
+            );
+            shards.push(start(host, &home, Some(place))?);
+        }
+        let host = network.link(harness, "front-end", FRONT_END)?;
+        let home = harness.path("front-end.home");
+        let front_end = start(host, &home, None)?;
+        for node in shards.iter().chain([&front_end]) {
+            node.wait()?;
+        }
+        Ok(Self {
+            front_end,
+            shards,
+            shard_list,
+            network,
+        })
+    }
+
+    /// The command lines of the nodes.
+    pub(super) fn commands(&self) -> Vec<String> {
+        let nodes = self.shards.iter().chain([&self.front_end]);
+        nodes.map(|node| node.server.command.clone()).collect()
+    }
+
+    /// Begins to tap what goes over the bridge.
+    pub(super) fn tap(&self, harness: &Harness) -> Result<Tap, EvaluateError> {
+        let to = harness.path("tapped.json");
+        let mut command = self.network.first.command();
+        command.arg(&harness.options.myself).arg("tap").arg(&to);
+        let running = Running::start(command, &harness.path("tap.log"))?;
+        let began = Instant::now();
+        while !Tapped::has_begun(&to)? {
+            if interrupt::interrupted() {
+                return Err(EvaluateError::Interrupted);
+            }
+            if began.elapsed() > PATIENCE {
+                return Err(missing("the tap's file"));
+            }
+            thread::sleep(LOOK);
+        }
+        Ok(Tap { running, to })
+    }
+
+    /// The command line of clients.
+    pub(crate) fn clients(&self, harness: &Harness, load: Load) -> std::process::Command {
+        let mut command = self.network.first.command();
+        command.arg(&harness.options.myself).arg("search-clients");
+        command.arg(self.front_end.address().to_string());
+        command.arg(&self.shard_list);
+        command.args(["--clients", &load.clients.to_string()]);
+        if let Some(queries) = load.queries {
+            command.args(["--queries", &queries.to_string()]);
+        }
+        command.args(["--seconds", &load.longest.as_secs_f64().to_string()]);
+        command.args(["--think-ms", &load.think.as_millis().to_string()]);
+        command.args(["--seed", &load.seed.to_string()]);
+        command
+    }
+
+    /// Has clients ask.
+    pub(super) fn ask(&self, harness: &Harness, load: Load) -> Result<Asked, EvaluateError> {
+        let said = harness
+            .execute(&mut self.clients(harness, load), &[0])?
+            .stdout;
+        serde_json::from_str(&said).map_err(|_| missing("what the clients did"))
+    }
+
+    /// Tells queries and the calls that were made for them apart.
+    pub(super) fn apart(&self, named: Vec<Named>) -> (Vec<Named>, Vec<Named>) {
+        let front_end = self.front_end.address();
+        named.into_iter().partition(|one| one.to == front_end)
+    }
+}
+
+/// A tap that runs.
+#[derive(Debug)]
+pub(super) struct Tap {
+    running: Running,
+    to: PathBuf,
+}
+
+impl Tap {
+    /// Ends it, and gives what it has seen.
+    pub(super) fn end(self) -> Result<Vec<Named>, EvaluateError> {
+        self.running.end()?;
+        Tapped::take(&self.to)
+    }
+}
