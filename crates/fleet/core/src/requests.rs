@@ -5,6 +5,7 @@ mod exchange;
 mod forward;
 mod loops;
 mod queue;
+mod readers;
 mod regular;
 mod roles;
 mod shared;
@@ -22,6 +23,7 @@ pub use exchange::{Answer, Exchange};
 use exchange::{Exchanges, Part};
 use forward::Span;
 use loops::Loops;
+use readers::Readers;
 use roles::Role;
 use shared::Bounds;
 use timeline::{Kind, Place, Timeline};
@@ -34,7 +36,7 @@ pub enum HandOver {
     /// One thread read the one and sent the other.
     SameThread,
     /// The thread that sent it had an effect afterwards: it ended the wait of a thread with the request, or wrote the
-    /// answer.
+    /// answer. Or another thread read the answer to it, and then such a wait was ended.
     Backward,
     /// The thread that sent it was idle before, and was woken by a thread that worked for the request.
     Forward,
@@ -361,7 +363,10 @@ impl Requests {
                 self.note(call, causes[call], HandOver::SameThread);
             }
         }
-        for (call, request) in by_effect {
+        let sent = |call: usize| self.outgoing[call].exchange;
+        let readers = Readers::new(timeline, spans, &known, (sent, causes.len()));
+        let by_effect = readers.believed(by_effect);
+        for (call, request) in readers.found().chain(by_effect) {
             let process = self.outgoing[call].exchange.asked.process;
             if loops.follows_what_it_reads(process) {
                 self.note(call, Some(request), HandOver::Backward);

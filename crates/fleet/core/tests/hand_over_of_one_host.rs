@@ -240,3 +240,53 @@ fn a_call_before_a_request_is_not_for_it() {
     story.reads(5, 15);
     assert_eq!(story.causes(), [(15, None)]);
 }
+
+#[test]
+fn who_reads_an_answer_tells_for_whom_another_thread_has_sent_the_call() {
+    // A client in the background: thread 9 sends what waits for a connection, for whomever that is, and 7 and 8 read
+    // answers. What 9 wakes next is the thread of another request.
+    let mut story = Story::default();
+    story.reads(1, 1);
+    story.sends(1, 11);
+    story.reads(2, 2);
+    story.sends(9, 12);
+    story.reads(8, 11);
+    story.wakes(Some(8), 9, 1500);
+    story.wakes(Some(9), 1, 4500);
+    // The answer to the call of 9 is handed on by 7.
+    story.reads(8, 12);
+    story.wakes(Some(8), 7, 500);
+    story.wakes(Some(7), 2, 4500);
+    // Nobody is woken for the answer to this one, and 9 wakes thread 2 for something else.
+    story.sends(9, 13);
+    story.wakes(Some(9), 2, 500);
+    story.reads(8, 13);
+    story.sends(1, 1);
+    story.sends(2, 2);
+    assert_eq!(
+        story.causes(),
+        [
+            (11, Some((1, HandOver::SameThread))),
+            (12, Some((2, HandOver::Backward))),
+            (13, None),
+        ]
+    );
+}
+
+#[test]
+fn effects_of_senders_are_believed_where_readers_say_the_same() {
+    let mut story = Story::default();
+    for (request, call) in [(1, 11), (2, 12)] {
+        story.reads(1, request);
+        story.sends(9, call);
+        story.reads(8, call);
+        // Of the first one the reader wakes the sender, which wakes the thread that has the request.
+        if call == 11 {
+            story.wakes(Some(8), 9, 500);
+        }
+        story.wakes(Some(9), 1, 2500);
+        story.sends(1, request);
+    }
+    let effect = |connection| Some((connection, HandOver::Backward));
+    assert_eq!(story.causes(), [(11, effect(1)), (12, effect(2))]);
+}

@@ -1,0 +1,90 @@
+//! What the threads that read answers say of the calls that others have sent.
+
+use super::exchange::Exchange;
+use super::forward::{Before, Span};
+use super::timeline::{Kind, Timeline};
+
+/// The share of calls of which readers and senders say the same, from which on the senders' effects are believed alone.
+const SENDERS_AGREE: f64 = 0.98;
+
+/// The calls whose answer another thread reads than the one that sent them.
+///
+/// A client in the background may send a call when a connection becomes free, by whatever thread is there then: what that
+/// thread does next is no result of the call. But whoever reads the answer hands it on, and wakes the thread that has the
+/// request, itself or by a thread that it wakes.
+#[derive(Debug, Default)]
+pub(super) struct Readers {
+    /// Whether another thread reads the answer of a call.
+    is_others: Vec<bool>,
+    /// The request of the thread that was woken for the answer, of such calls.
+    request: Vec<Option<usize>>,
+}
+
+impl Readers {
+    /// Of a host. `sent` is the call of a number, of `calls` in all.
+    pub(super) fn new(
+        timeline: &Timeline,
+        spans: &[Span],
+        known: &[Before],
+        (sent, calls): (impl Fn(usize) -> Exchange, usize),
+    ) -> Self {
+        let mut readers = Self {
+            is_others: vec![false; calls],
+            request: vec![None; calls],
+        };
+        let mut senders: Vec<Option<usize>> = vec![None; calls];
+        // The call whose answer each thread has, and whether it was handed over.
+        let mut answers: Vec<Option<usize>> = vec![None; timeline.threads];
+        let mut is_done = vec![false; calls];
+        for (event, before) in timeline.events.iter().zip(known) {
+            let thread = event.thread;
+            match event.kind {
+                Kind::Asks(call) => senders[call] = Some(thread),
+                Kind::ReadsRequest(_) => answers[thread] = None,
+                Kind::ReadsAnswer(call) => {
+                    let is_others = senders[call].is_some_and(|sender| sender != thread);
+                    readers.is_others[call] |= is_others;
+                    answers[thread] = is_others.then_some(call);
+                }
+                Kind::Woken(Some(waker)) if waker != thread => {
+                    let answer = answers[waker].filter(|&call| !is_done[call]);
+                    answers[thread] = None;
+                    let (Some(call), false) = (answer, before.owes_many) else {
+                        continue;
+                    };
+                    let Some(request) = before.owes else {
+                        answers[thread] = Some(call);
+                        continue;
+                    };
+                    is_done[call] = true;
+                    let was_open = spans[request].contains(sent(call).asked.at_ns);
+                    readers.request[call] = was_open.then_some(request);
+                }
+                _ => {}
+            }
+        }
+        readers
+    }
+
+    /// The requests that calls were made for, `(call, request)`.
+    pub(super) fn found(&self) -> impl Iterator<Item = (usize, usize)> {
+        let calls = self.request.iter().enumerate();
+        calls.filter_map(|(call, request)| Some((call, (*request)?)))
+    }
+
+    /// What the effects of those that have sent calls say, without what is not to be believed: of calls whose answer
+    /// another thread reads, where the readers of such calls say something else.
+    pub(super) fn believed(&self, by_effect: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
+        let (mut both, mut same) = (0, 0);
+        for &(call, request) in &by_effect {
+            if let Some(by_reader) = self.request[call] {
+                both += 1;
+                same += usize::from(by_reader == request);
+            }
+        }
+        let agree = same as f64 >= SENDERS_AGREE * both as f64;
+        let mut believed = by_effect;
+        believed.retain(|(call, _)| agree || !self.is_others[*call]);
+        believed
+    }
+}
