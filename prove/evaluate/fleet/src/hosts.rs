@@ -1,7 +1,7 @@
 //! One kernel's trace as those of several hosts: each has what happened in its network namespace, and a clock of its own.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use luc_events::store::{Reader, Row, StoreError, Writer};
 use luc_events::tables::{
@@ -9,7 +9,6 @@ use luc_events::tables::{
     Wait,
 };
 use luc_events::{ConnectionId, Event, Inode, Pid};
-use luc_twin_truth::{Folder, Truth};
 
 /// How the clocks differ from the kernel's: by so many ns, and so many more each second.
 const CLOCKS: [(i64, i64); 4] = [
@@ -19,9 +18,19 @@ const CLOCKS: [(i64, i64); 4] = [
     (-3_000_789, 10_000),
 ];
 
+/// Which rows are a host's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct HostPart {
+    pub(crate) name: String,
+    /// The number of its network namespace.
+    pub(crate) namespace: u64,
+    /// The processes that run on it; those that are on no host's list are everybody's.
+    pub(crate) processes: Vec<u32>,
+}
+
 /// A host's clock.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Clock {
+pub(crate) struct Clock {
     offset_ns: i64,
     drift_ns_per_s: i64,
     since_ns: u64,
@@ -39,7 +48,7 @@ impl Clock {
     }
 
     /// What it shows when the kernel's shows `at_ns`; 0 stays "not known".
-    pub(super) fn time_ns(&self, at_ns: u64) -> u64 {
+    pub(crate) fn time_ns(&self, at_ns: u64) -> u64 {
         if at_ns == 0 {
             return 0;
         }
@@ -56,24 +65,41 @@ impl Clock {
     }
 }
 
-/// The clocks of all hosts, in the order of the folder's processes.
-pub(super) fn clocks(from: &Path, folder: &Folder) -> Result<Vec<Clock>, StoreError> {
+/// The clocks of so many hosts.
+pub(crate) fn clocks(from: &Path, hosts: usize) -> Result<Vec<Clock>, StoreError> {
     let since_ns = Reader::open(from)?.trace().start_ns;
-    let places = 0..folder.processes.len();
-    Ok(places.map(|place| Clock::of(place, since_ns)).collect())
+    Ok((0..hosts).map(|place| Clock::of(place, since_ns)).collect())
 }
 
-/// Writes the trace of a host.
-pub(super) fn write(
+/// Writes the traces of all hosts, each into a directory of its name, and says where they are.
+pub(crate) fn write_all(
     from: &Path,
-    folder: &Folder,
-    host: &Truth,
+    hosts: &[HostPart],
+    clocks: &[Clock],
+    to: &Path,
+) -> Result<Vec<PathBuf>, StoreError> {
+    let mut parts = Vec::new();
+    for (place, (host, clock)) in hosts.iter().zip(clocks).enumerate() {
+        let others = hosts.iter().enumerate().filter(|(at, _)| *at != place);
+        let others = others.flat_map(|(_, host)| host.processes.iter().copied());
+        let part = to.join(&host.name);
+        write(from, host, &others.collect(), *clock, &part)?;
+        parts.push(part);
+    }
+    Ok(parts)
+}
+
+/// Writes the trace of a host; `others` are the processes of all others.
+fn write(
+    from: &Path,
+    host: &HostPart,
+    others: &BTreeSet<u32>,
     clock: Clock,
     to: &Path,
 ) -> Result<(), StoreError> {
     let reader = Reader::open(from)?;
     let trace = Trace {
-        host: host.header.host.clone(),
+        host: host.name.clone(),
         start_ns: clock.time_ns(reader.trace().start_ns),
         ..reader.trace().clone()
     };
@@ -82,16 +108,10 @@ pub(super) fn write(
         end_ns: 0,
         ..trace.clone()
     };
-    let others: BTreeSet<u32> = folder
-        .processes
-        .iter()
-        .map(|process| process.header.process)
-        .filter(|process| *process != host.header.process)
-        .collect();
     let mut writer = Writer::create(to, begin)?;
     network(&reader, &mut writer, host, clock)?;
-    threads(&reader, &mut writer, &others, clock)?;
-    disks(&reader, &mut writer, &others, clock)?;
+    threads(&reader, &mut writer, others, clock)?;
+    disks(&reader, &mut writer, others, clock)?;
     let end_ns = clock.time_ns(reader.trace().end_ns);
     writer.finish(Trace {
         at_ns: end_ns,
@@ -104,10 +124,10 @@ pub(super) fn write(
 fn network(
     reader: &Reader,
     writer: &mut Writer,
-    host: &Truth,
+    host: &HostPart,
     clock: Clock,
 ) -> Result<(), StoreError> {
-    let namespace = Inode(host.header.namespace);
+    let namespace = Inode(host.namespace);
     let mut sockets: BTreeSet<ConnectionId> = BTreeSet::new();
     copy(reader, writer, |row: &mut Connection| {
         clock.set(&mut [&mut row.at_ns, &mut row.opened_ns, &mut row.closed_ns]);

@@ -12,6 +12,7 @@ mod calls;
 pub mod clocks;
 pub mod cost;
 pub mod counters;
+mod hosts;
 mod judge;
 mod named;
 mod network;

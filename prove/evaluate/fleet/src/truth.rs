@@ -4,7 +4,6 @@
 mod cause;
 mod edges;
 mod guest;
-mod hosts;
 mod idle;
 mod page;
 mod plants;
@@ -22,7 +21,6 @@ use luc_twin_truth::{Folder, Role, Truth, streams, trees};
 use serde::Serialize;
 use serde_json::json;
 
-use hosts::Clock;
 use luc_harness::disks::{Disk, DiskSpec, EXT4};
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, line, missing};
@@ -31,6 +29,7 @@ use plants::{PLANTS, Plant};
 
 use crate::answer::Answer;
 use crate::calls::Calls;
+use crate::hosts::{self, Clock, HostPart};
 
 /// Seeds of each trouble.
 const SEEDS: usize = 3;
@@ -181,14 +180,15 @@ fn judge(harness: &Harness, plant: &Plant, run: &mut Run) -> Result<(), Evaluate
     run.one_host = judged(plant, &folder, &answer, None);
 
     let unwritten = |error| EvaluateError::Trace(Box::new(error));
-    let clocks = hosts::clocks(&trace, &folder).map_err(unwritten)?;
+    let of_process = |process: &Truth| HostPart {
+        name: process.header.host.clone(),
+        namespace: process.header.namespace,
+        processes: vec![process.header.process],
+    };
+    let parts: Vec<HostPart> = folder.processes.iter().map(of_process).collect();
+    let clocks = hosts::clocks(&trace, parts.len()).map_err(unwritten)?;
     let all = harness.path("hosts");
-    let mut parts = Vec::new();
-    for (host, clock) in folder.processes.iter().zip(&clocks) {
-        let part = all.join(&host.header.host);
-        hosts::write(&trace, &folder, host, *clock, &part).map_err(unwritten)?;
-        parts.push(part);
-    }
+    let parts = hosts::write_all(&trace, &parts, &clocks, &all).map_err(unwritten)?;
     let parts: Vec<&Path> = parts.iter().map(PathBuf::as_path).collect();
     let answer = Answer::of(harness, &parts)?;
     run.hosts = judged(plant, &folder, &answer, Some(&clocks));

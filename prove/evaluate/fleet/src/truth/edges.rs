@@ -6,8 +6,8 @@ use std::net::SocketAddrV4;
 use luc_twin_truth::{Direction, Folder, Message};
 use serde::Serialize;
 
-use super::hosts::Clock;
 use crate::answer::{Edge, Rows};
+use crate::hosts::Clock;
 
 /// Messages by what became of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use luc_twin_truth::{Direction, Folder, Kind, Truth, WorkKind};
 use serde::Serialize;
 
-use super::hosts::Clock;
+use crate::hosts::Clock;
 use crate::answer::Answer;
 
 /// Waits, by whether they are told right.
