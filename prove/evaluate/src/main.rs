@@ -15,7 +15,7 @@ use luc_evaluate::sigkill::Orders;
 use luc_evaluate::{EvaluateError, Options, PARTS, Part, measured, plant, sigkill, switches};
 use luc_evaluate_fleet::cost::loaded;
 use luc_evaluate_fleet::pools::back_end;
-use luc_evaluate_fleet::solr::{clients, tap};
+use luc_evaluate_fleet::solr::{clients, tap, trouble};
 use luc_host::interrupt;
 
 /// Measures what LUC claims and writes a page and the raw data of each part. Needs root, but for
@@ -100,6 +100,10 @@ enum Helper {
         port: u16,
         seed: u64,
         calls: PathBuf,
+    },
+    #[command(hide = true)]
+    Hog {
+        threads: u64,
     },
     #[command(hide = true)]
     Tap {
@@ -232,6 +236,7 @@ fn help(helper: Helper) -> Result<(), EvaluateError> {
             back_end::run(&back_end::Orders { port, seed, calls })?
         }
         Helper::Tap { to } => tap::run(&to)?,
+        Helper::Hog { threads } => trouble::hog(threads)?,
         Helper::SearchClients {
             to,
             shards,

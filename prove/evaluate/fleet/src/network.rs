@@ -28,6 +28,8 @@ pub(crate) struct Host {
     keeper: Running,
     pub(crate) name: String,
     pub(crate) address: Ipv4Addr,
+    /// The number of its network namespace.
+    pub(crate) namespace: u64,
 }
 
 /// The host that has the bridge, and an address on it.
@@ -89,11 +91,12 @@ impl Host {
         let mut command = bound("KILL", false);
         command.args(["unshare", "--net", "sleep", "infinity"]);
         let keeper = Running::start(command, &harness.path("namespace.log"))?;
-        wait_for_namespace(keeper.process())?;
+        let namespace = namespace_of(keeper.process())?;
         Ok(Self {
             keeper,
             name: name.to_owned(),
             address: Ipv4Addr::new(10, 78, 0, number),
+            namespace,
         })
     }
 
@@ -106,15 +109,19 @@ impl Host {
     }
 }
 
-/// Waits until a process has another network namespace than this one.
-fn wait_for_namespace(process: u32) -> Result<(), EvaluateError> {
+/// The number of a process' network namespace, once that is another one than this process'.
+fn namespace_of(process: u32) -> Result<u64, EvaluateError> {
     let number = |process: &str| {
         let path = format!("/proc/{process}/ns/net");
         let about = fs::metadata(&path).map_err(EvaluateError::file("look at", path))?;
         Ok::<_, EvaluateError>(about.ino())
     };
     let (own, began) = (number("self")?, Instant::now());
-    while number(&process.to_string())? == own {
+    loop {
+        let namespace = number(&process.to_string())?;
+        if namespace != own {
+            return Ok(namespace);
+        }
         if began.elapsed() > PATIENCE {
             return Err(EvaluateError::Command {
                 command: "unshare --net sleep infinity".to_owned(),
@@ -124,13 +131,47 @@ fn wait_for_namespace(process: u32) -> Result<(), EvaluateError> {
         }
         thread::sleep(LOOK);
     }
-    Ok(())
+}
+
+/// Has so many percent of the IP packets that come to a host get lost, at random.
+///
+/// A classic BPF program in `clsact` draws for each packet, as the search twin's does.
+pub(crate) fn lose(host: &Host, percent: u64) -> Result<(), EvaluateError> {
+    /// `SKF_AD_OFF + SKF_AD_RANDOM` of linux/filter.h: loads a random word.
+    const RANDOM: u32 = (-0x1000_i32 + 56) as u32;
+    let threshold = u64::from(u32::MAX) * percent.min(100) / 100;
+    // ld rand; jge threshold: pass (TC_ACT_OK), else drop (TC_ACT_SHOT).
+    let program = format!("4,32 0 0 {RANDOM},53 0 1 {threshold},6 0 0 0,6 0 0 2");
+    tc(host, &format!("qdisc add dev {LINK} clsact"), "")?;
+    let filter = format!("filter add dev {LINK} ingress protocol ip bpf direct-action bytecode");
+    tc(host, &filter, &program)
+}
+
+/// Ends [`lose`].
+pub(crate) fn lose_nothing(host: &Host) -> Result<(), EvaluateError> {
+    tc(host, &format!("qdisc del dev {LINK} clsact"), "")
+}
+
+/// Has `tc` do these words on a host; the last one may have spaces.
+fn tc(host: &Host, words: &str, last: &str) -> Result<(), EvaluateError> {
+    let mut command = host.command();
+    command.arg("tc").args(words.split(' '));
+    if !last.is_empty() {
+        command.arg(last);
+    }
+    feed(command, "")
 }
 
 /// Has `ip` do these lines on a host.
 fn ip(mut command: Command, lines: &str) -> Result<(), EvaluateError> {
     command.args(["ip", "-batch", "-"]);
-    let failed = || EvaluateError::file("run", "ip");
+    feed(command, lines)
+}
+
+/// Runs a program with this standard input.
+fn feed(mut command: Command, lines: &str) -> Result<(), EvaluateError> {
+    let text = line(&command);
+    let failed = || EvaluateError::file("run", &text);
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -146,7 +187,7 @@ fn ip(mut command: Command, lines: &str) -> Result<(), EvaluateError> {
         return written.map_err(failed());
     }
     Err(EvaluateError::Command {
-        command: line(&command),
+        command: text,
         how: output.status.to_string(),
         said: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
     })

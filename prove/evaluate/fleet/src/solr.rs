@@ -1,12 +1,15 @@
 //! Part `fleet-solr`: a search service of Solr on hosts of their own is recorded, and `luc fleet explain` judged by names
 //! that queries carry, and by troubles that were planted.
 
+mod cause;
 pub mod clients;
-mod node;
+pub(crate) mod node;
 mod page;
-mod service;
+mod plants;
+pub(crate) mod service;
 mod streams;
 pub mod tap;
+pub mod trouble;
 
 use std::fs;
 use std::thread;
@@ -21,6 +24,7 @@ use luc_harness::harness::{Harness, missing};
 use luc_harness::progress::Progress;
 use node::Solr;
 use service::{Load, Service, Wanted};
+use trouble::Trouble;
 
 use crate::answer::Answer;
 use crate::calls::Calls;
@@ -31,6 +35,8 @@ use crate::recorder::Recorder;
 const VOCABULARY: u64 = 2_000;
 /// Rounds of each number of clients.
 const ROUNDS: usize = 3;
+/// Seeds of each trouble.
+const SEEDS: usize = 5;
 /// How many clients ask at once.
 const CLIENTS: [u64; 2] = [4, 16];
 /// Queries of a run, of all clients together.
@@ -61,25 +67,37 @@ struct Run {
 /// Solr cannot be made or does not answer, a recording or an explanation that fails, and interruption.
 pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let rounds = harness.options.repeats.unwrap_or(ROUNDS).max(1);
+    let seeds = harness.options.repeats.unwrap_or(SEEDS).max(1);
     let wanted: Vec<u64> = CLIENTS
         .into_iter()
         .filter(|clients| harness.options.wants(&page::name(*clients)))
         .collect();
-    if wanted.is_empty() {
+    let troubles: Vec<Trouble> = Trouble::ALL
+        .into_iter()
+        .filter(|trouble| harness.options.wants(trouble.name()))
+        .collect();
+    if wanted.is_empty() && troubles.is_empty() {
         let only = harness.options.only.clone().unwrap_or_default();
         return Err(EvaluateError::NoCell(only));
     }
     let solr = Solr::make(harness)?;
-    let mut progress = Progress::new(harness.part, wanted.len() * rounds);
-    let mut runs = Vec::new();
-    for round in 0..rounds {
-        for &clients in &wanted {
-            let run = once(harness, &solr, clients, harness.options.seed + round as u64)?;
+    let steps = wanted.len() * rounds + troubles.len() * seeds;
+    let mut progress = Progress::new(harness.part, steps);
+    let (mut runs, mut planted) = (Vec::new(), Vec::new());
+    for round in 0..rounds.max(seeds) {
+        let seed = harness.options.seed + round as u64;
+        for &clients in wanted.iter().filter(|_| round < rounds) {
+            let run = once(harness, &solr, clients, seed)?;
             progress.step(&page::brief(&run));
             runs.push(run);
         }
+        for &trouble in troubles.iter().filter(|_| round < seeds) {
+            let run = plants::once(harness, &solr, trouble, seed)?;
+            progress.step(&page::brief_of_plant(&run));
+            planted.push(run);
+        }
     }
-    Ok(page::page(&runs, &solr.version, rounds))
+    Ok(page::page(&runs, &planted, &solr.version))
 }
 
 /// Records the service under a load, and judges what is said of its calls.

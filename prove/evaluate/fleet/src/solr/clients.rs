@@ -19,6 +19,8 @@ use crate::wire::{Connection, body_bytes, wrong};
 
 /// The longest that an answer may take.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How much of an error is shown.
+const WHY_BYTES: usize = 400;
 /// Between the first names of two clients.
 const NAMES: u64 = 1_000_000;
 
@@ -44,6 +46,8 @@ pub struct Orders {
 /// What the clients have done.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Asked {
+    /// The clients' process.
+    pub process: u32,
     /// Queries, each answered.
     pub queries: u64,
     /// From the first query to the last answer.
@@ -73,6 +77,7 @@ pub fn run(orders: &Orders) -> Result<Asked, EvaluateError> {
         return Err(EvaluateError::Interrupted);
     }
     Ok(Asked {
+        process: std::process::id(),
         queries,
         seconds: began.elapsed().as_secs_f64(),
     })
@@ -92,7 +97,14 @@ fn one(orders: &Orders, client: u64, began: Instant) -> io::Result<u64> {
         connection.send(&query(orders, &name, &mut random))?;
         let closed = || wrong("the connection was closed without an answer");
         let (_, head) = connection.head()?.ok_or_else(closed)?;
-        let length = body_bytes(&head).ok_or_else(|| wrong(&head))?;
+        let Some(length) = body_bytes(&head) else {
+            // The first bytes of the body say why.
+            let why = connection.body(WHY_BYTES).unwrap_or_default();
+            return Err(wrong(&format!(
+                "{}: {why}",
+                head.lines().next().unwrap_or_default()
+            )));
+        };
         let body = connection.body(length)?;
         // Solr says what it was asked for, and what it has found.
         if !body.contains(&format!("\"planted\":\"{name}\"")) || !body.contains("\"numFound\":") {

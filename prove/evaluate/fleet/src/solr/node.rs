@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, missing};
@@ -13,13 +13,15 @@ use luc_host::interrupt;
 
 use super::VOCABULARY;
 use crate::network::Host;
-use crate::program::{LOOK, PATIENCE};
+use crate::program::LOOK;
 use crate::running::Running;
 
 /// The port of each node, of its own host.
 const PORT: u16 = 8983;
 /// Documents of each shard.
 const DOCUMENTS: u32 = 5_000;
+/// The longest that a node may take to answer: it has to index, and others may have the processors.
+const PATIENCE: Duration = Duration::from_secs(300);
 /// What a node says when it answers.
 const READY: &str = "ready";
 
@@ -47,6 +49,8 @@ pub(crate) struct Solr {
 pub(crate) struct Node {
     pub(crate) server: Running,
     pub(crate) host: Host,
+    /// Where its files are.
+    pub(super) home: PathBuf,
     log: PathBuf,
 }
 
@@ -129,6 +133,7 @@ impl Solr {
         Ok(Node {
             server: Running::start(command, &log)?,
             host,
+            home: setup.home.to_owned(),
             log,
         })
     }

@@ -2,12 +2,17 @@
 
 use luc_claims::report::{Page, Table, Target};
 
+use super::cause::Judgement;
+use super::plants::{self, ASKED, QUERIES_BEFORE};
+use super::trouble::Trouble;
 use super::{CLIENTS, QUERIES, Run, WARMUP};
 use crate::calls::{Calls, share_of, words};
 
 /// The least share of right calls, and the greatest of wrong ones.
 const RIGHT: f64 = 0.997;
 const WRONG: f64 = 0.002;
+/// The least share of first causes that are right.
+const CAUSES: f64 = 0.95;
 
 /// How the runs of so many clients are named.
 pub(super) fn name(clients: u64) -> String {
@@ -30,6 +35,31 @@ pub(super) fn brief(run: &Run) -> String {
     )
 }
 
+/// A run with a trouble in a few words.
+pub(super) fn brief_of_plant(run: &plants::Run) -> String {
+    let views = VIEWS.map(|(name, view)| {
+        let judged = view(run);
+        if judged.wrong.is_empty() {
+            format!("{name} right")
+        } else {
+            format!(
+                "{name} wrong ({}): {}",
+                judged.wrong.join(", "),
+                judged.first
+            )
+        }
+    });
+    format!("{} {}: {}", run.trouble, run.seed, views.join("; "))
+}
+
+/// How a run with a trouble is looked at.
+type View = fn(&plants::Run) -> &Judgement;
+
+const VIEWS: [(&str, View); 2] = [
+    ("as one host", |run| &run.one_host),
+    ("as four hosts", |run| &run.hosts),
+];
+
 /// The runs of so many clients.
 struct Row {
     clients: u64,
@@ -38,15 +68,23 @@ struct Row {
     lost_rows: u64,
 }
 
-pub(super) fn page(runs: &[Run], version: &str, rounds: usize) -> Page {
+pub(super) fn page(runs: &[Run], planted: &[plants::Run], version: &str) -> Page {
     let rows: Vec<Row> = CLIENTS
         .into_iter()
         .filter_map(|one| row(one, runs))
         .collect();
     Page {
         title: "A search service of Solr, told from its messages and waits".to_owned(),
-        about: about(version, rounds),
+        about: about(version, !planted.is_empty()),
         tables: vec![
+            (
+                "What is said first of a trouble:".to_owned(),
+                of_causes(planted),
+            ),
+            (
+                "Every run whose first cause is wrong:".to_owned(),
+                of_wrong(planted),
+            ),
             (
                 "What is said of the front end's calls; in parentheses the 95 % score interval over all of them:"
                     .to_owned(),
@@ -56,8 +94,15 @@ pub(super) fn page(runs: &[Run], version: &str, rounds: usize) -> Page {
                 "The same calls by the evidence that is given:".to_owned(),
                 of_evidence(&rows),
             ),
-        ],
-        targets: rows.iter().flat_map(targets).collect(),
+        ]
+        .into_iter()
+        .filter(|(_, table): &(String, Table)| !table.is_empty())
+        .collect(),
+        targets: rows
+            .iter()
+            .flat_map(targets)
+            .chain(targets_of_plants(planted))
+            .collect(),
     }
 }
 
@@ -78,7 +123,7 @@ fn row(clients: u64, runs: &[Run]) -> Option<Row> {
     })
 }
 
-fn about(version: &str, rounds: usize) -> String {
+fn about(version: &str, has_troubles: bool) -> String {
     format!(
         "{version}, as it is delivered (`prove/evaluate/fleet/subjects/solr`): a front end and two shards, each in a \
          network namespace of its own on a bridge, where the clients are. A client has a connection and sends one query \
@@ -90,9 +135,28 @@ fn about(version: &str, rounds: usize) -> String {
          carries a number as a parameter of its own, which Solr passes on to the shards. A packet socket on the bridge \
          says which byte of which connection has which number; the recorder does not look at bytes. A call is *right* if \
          it is put to the query of its number, *wrong* if to another one, *unknown* if to none, and *missing* if there is \
-         no such call in the answer. {rounds} rounds of each number of clients, with other documents and queries. These \
-         are shares and no times: other programs may have run beside.",
-        WARMUP.as_secs()
+         no such call in the answer. Each round has other documents and queries. Shares are no \
+         times: other programs may have run beside.{}",
+        WARMUP.as_secs(),
+        if has_troubles {
+            about_troubles()
+        } else {
+            String::new()
+        }
+    )
+}
+
+fn about_troubles() -> String {
+    format!(
+        " A trouble is planted at a shard that the seed draws, for 1.5 to 2.5 s of {} s in which {} clients ask, after \
+         {QUERIES_BEFORE} queries of each that are not recorded. The trace is explained twice: as it is, and as the \
+         traces of four hosts, each with the messages of its namespace, the threads of its processes and the kernel's, \
+         and a clock that is off by up to a day and drifts by up to 40 µs/s. The first cause is right if the first \
+         finding on the front end's requests has the kind, the process, its host and one of the threads that the \
+         trouble is in: threads of the program that computes, else threads of the shard that have requests (`qtp`). \
+         What other programs do with the processors is a cause, too: measure troubles where nothing else runs.",
+        ASKED.as_secs(),
+        plants::CLIENTS
     )
 }
 
@@ -134,6 +198,80 @@ fn of_evidence(rows: &[Row]) -> Table {
         ]);
     }
     table
+}
+
+fn of_causes(planted: &[plants::Run]) -> Table {
+    let mut table = Table::of_words(&[
+        "trouble",
+        "what it is",
+        "right, as one host",
+        "its share",
+        "right, as four hosts",
+        "its share",
+        "said by the last run, as four hosts",
+    ]);
+    for trouble in Trouble::ALL {
+        let runs = planted.iter().filter(|run| run.trouble == trouble.name());
+        let runs: Vec<&plants::Run> = runs.collect();
+        let Some(last) = runs.last() else { continue };
+        let mut row = vec![trouble.name().to_owned(), trouble.about().to_owned()];
+        for (_, view) in VIEWS {
+            let right = runs.iter().filter(|run| view(run).wrong.is_empty()).count();
+            let shares = runs.iter().map(|run| view(run).share);
+            let (low, high) = shares.fold((f64::INFINITY, 0.0_f64), |(low, high), share| {
+                (low.min(share), high.max(share))
+            });
+            row.push(format!("{right} of {}", runs.len()));
+            row.push(format!("{:.0} to {:.0} %", low * 100.0, high * 100.0));
+        }
+        row.push(last.hosts.first.clone());
+        table.row(row);
+    }
+    table
+}
+
+fn of_wrong(planted: &[plants::Run]) -> Table {
+    let mut table = Table::of_words(&["trouble", "seed", "", "wrong", "what was said", "share"]);
+    for run in planted {
+        for (name, view) in VIEWS {
+            let judged = view(run);
+            if !judged.wrong.is_empty() {
+                table.row(vec![
+                    run.trouble.to_owned(),
+                    run.seed.to_string(),
+                    name.to_owned(),
+                    judged.wrong.join(", "),
+                    judged.first.clone(),
+                    format!("{:.0} %", judged.share * 100.0),
+                ]);
+            }
+        }
+    }
+    table
+}
+
+fn targets_of_plants(planted: &[plants::Run]) -> Vec<Target> {
+    if planted.is_empty() {
+        return Vec::new();
+    }
+    let all = planted.len();
+    let mut targets = Vec::new();
+    for (name, view) in VIEWS {
+        let right = planted.iter().filter(|run| view(run).wrong.is_empty());
+        let right = right.count();
+        targets.push(Target::new(
+            format!("{name}: the first cause is right in at least 95 % of the runs with a trouble"),
+            right as f64 >= CAUSES * all as f64,
+            format!("{right} of {all}"),
+        ));
+    }
+    let sums = planted.iter().filter(|run| run.sums).count();
+    targets.push(Target::new(
+        "the parts of all paths sum to the requests' time exactly, in each run with a trouble",
+        sums == all,
+        format!("{sums} of {all}"),
+    ));
+    targets
 }
 
 fn targets(row: &Row) -> [Target; 2] {

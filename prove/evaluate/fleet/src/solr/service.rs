@@ -11,6 +11,7 @@ use luc_host::interrupt;
 use super::clients::Asked;
 use super::node::{Node, Setup, Solr, shard_at};
 use super::tap::Tapped;
+use crate::hosts::HostPart;
 use crate::named::Named;
 use crate::network::{Host, Network};
 use crate::program::{LOOK, PATIENCE};
@@ -53,6 +54,9 @@ pub(crate) struct Load {
 }
 
 impl Service {
+    /// How many shards there are.
+    pub(super) const SHARDS: usize = SHARDS.len();
+
     /// Starts it, and waits until it answers.
     ///
     /// # Errors
@@ -102,10 +106,38 @@ impl Service {
         })
     }
 
+    /// The processes of the nodes.
+    pub(crate) fn processes(&self) -> Vec<u32> {
+        let nodes = self.shards.iter().chain([&self.front_end]);
+        nodes.map(|node| node.server.process()).collect()
+    }
+
     /// The command lines of the nodes.
     pub(super) fn commands(&self) -> Vec<String> {
         let nodes = self.shards.iter().chain([&self.front_end]);
         nodes.map(|node| node.server.command.clone()).collect()
+    }
+
+    /// Which rows of a trace are of which host: the clients', the front end's and the shards'. `new` is one more
+    /// process on a shard's host.
+    pub(super) fn parts(&self, asked: &Asked, new: Option<(usize, u32)>) -> Vec<HostPart> {
+        let part = |host: &Host, processes| HostPart {
+            name: host.name.clone(),
+            namespace: host.namespace,
+            processes,
+        };
+        let of_node = |node: &Node| part(&node.host, vec![node.server.process()]);
+        let mut parts = vec![
+            part(&self.network.first, vec![asked.process]),
+            of_node(&self.front_end),
+        ];
+        parts.extend(self.shards.iter().enumerate().map(|(place, node)| {
+            let mut part = of_node(node);
+            let here = new.filter(|(of, _)| *of == place);
+            part.processes.extend(here.map(|(_, process)| process));
+            part
+        }));
+        parts
     }
 
     /// Begins to tap what goes over the bridge.
@@ -144,7 +176,7 @@ impl Service {
     }
 
     /// Has clients ask.
-    pub(super) fn ask(&self, harness: &Harness, load: Load) -> Result<Asked, EvaluateError> {
+    pub(crate) fn ask(&self, harness: &Harness, load: Load) -> Result<Asked, EvaluateError> {
         let said = harness
             .execute(&mut self.clients(harness, load), &[0])?
             .stdout;

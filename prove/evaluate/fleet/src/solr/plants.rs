@@ -1,0 +1,156 @@
+//! Runs of the service with a planted trouble.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use luc_harness::disks::{Disk, DiskSpec, EXT4};
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{Harness, missing};
+use serde::Serialize;
+use serde_json::json;
+
+use super::cause::{Expected, Judgement, judge};
+use super::node::Solr;
+use super::service::{Load, Service, Wanted};
+use super::trouble::{Means, Trouble};
+use super::{LONGEST, THINK, WARMUP};
+use crate::answer::Answer;
+use crate::hosts::{self, HostPart};
+use crate::recorder::Recorder;
+
+/// How many clients ask at once.
+pub(super) const CLIENTS: u64 = 4;
+/// Queries of each client before anything is recorded, so that Java has compiled what it runs.
+pub(super) const QUERIES_BEFORE: u64 = 150;
+/// How long clients ask while a trouble comes and goes.
+pub(super) const ASKED: Duration = Duration::from_secs(8);
+/// Where the files of a slow shard are.
+const DISK: DiskSpec = DiskSpec {
+    model: &["--model", "cloud"],
+    ..EXT4
+};
+/// The seed of the queries before, beside that of the others.
+const OTHER_QUERIES: u64 = 1 << 32;
+/// The shard's processor and the others'.
+const PROCESSORS: [usize; 2] = [1, 0];
+
+/// What a run came to.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Run {
+    pub(super) trouble: &'static str,
+    pub(super) seed: u64,
+    pub(super) shard: usize,
+    commands: Vec<String>,
+    pub(super) queries: u64,
+    /// Rows that the recorder lost.
+    pub(super) lost_rows: u64,
+    /// Whether the parts of each path, and the findings, sum to the requests' time.
+    pub(super) sums: bool,
+    /// What is said of the trace as it is, of one host.
+    pub(super) one_host: Judgement,
+    /// What is said of it as the traces of four hosts with clocks of their own.
+    pub(super) hosts: Judgement,
+}
+
+/// Records the service while it has a trouble, and judges what is said first.
+pub(super) fn once(
+    harness: &Harness,
+    solr: &Solr,
+    trouble: Trouble,
+    seed: u64,
+) -> Result<Run, EvaluateError> {
+    let trace = harness.path("trace");
+    let disk = (trouble == Trouble::Disk).then(|| Disk::create(harness, &DISK));
+    let disk = disk.transpose()?;
+    let planted = trouble.draw(seed, Service::SHARDS);
+    let wanted = Wanted {
+        seed,
+        disk: disk
+            .as_ref()
+            .map(|disk| (planted.shard, disk.mount.as_path())),
+        processor: (trouble == Trouble::Hog).then_some((planted.shard, PROCESSORS)),
+    };
+    let service = Service::start(harness, solr, wanted)?;
+    let load = Load {
+        clients: CLIENTS,
+        queries: Some(QUERIES_BEFORE),
+        longest: LONGEST,
+        think: THINK,
+        seed: seed + OTHER_QUERIES,
+    };
+    service.ask(harness, load)?;
+    let words = ["record", "--fleet", "--no-calls", "--quiet", "--out"];
+    let mut words: Vec<String> = words.map(str::to_owned).into();
+    words.push(trace.display().to_string());
+    let recorder = Recorder::start(harness, &words, &trace)?;
+    thread::sleep(WARMUP);
+    let load = Load {
+        queries: None,
+        longest: ASKED,
+        seed,
+        ..load
+    };
+    let node = &service.shards[planted.shard];
+    let log = harness.path("trouble.log");
+    let means = Means {
+        myself: &harness.options.myself,
+        log: &log,
+        processor: PROCESSORS[0],
+        home: &node.home,
+    };
+    let (asked, culprit) = thread::scope(|scope| {
+        let playing = scope.spawn(|| planted.play(node, means));
+        (service.ask(harness, load), playing.join())
+    });
+    let asked = asked?;
+    let culprit = culprit.map_err(|_| missing("the trouble"))??;
+    let mut commands = vec![recorder.stop()?];
+    commands.extend(service.commands());
+    let new = culprit.is_new.then_some((planted.shard, culprit.process));
+    let parts = service.parts(&asked, new);
+    let (name, address) = (node.host.name.clone(), service.front_end.address());
+    drop(service);
+    drop(disk);
+    let judged = |answer: &Answer, host: Option<&str>| {
+        let expected = Expected {
+            trouble,
+            process: culprit.process,
+            threads: &culprit.threads,
+            host,
+        };
+        judge(answer, &address.to_string(), &expected)
+    };
+    let answer = Answer::of(harness, &[&trace])?;
+    let one_host = judged(&answer, None);
+    let (lost_rows, sums) = (answer.lost_rows(), answer.sums());
+    let answer = of_hosts(harness, &trace, &parts)?;
+    let hosts = judged(&answer, Some(&name));
+    fs::remove_dir_all(&trace).map_err(EvaluateError::file("remove", &trace))?;
+    let run = Run {
+        trouble: trouble.name(),
+        seed,
+        shard: planted.shard,
+        commands,
+        queries: asked.queries,
+        lost_rows,
+        sums: sums && answer.sums(),
+        one_host,
+        hosts,
+    };
+    harness.keep(json!(run));
+    Ok(run)
+}
+
+/// What is said of a trace as those of several hosts.
+fn of_hosts(harness: &Harness, trace: &Path, parts: &[HostPart]) -> Result<Answer, EvaluateError> {
+    let unwritten = |error| EvaluateError::Trace(Box::new(error));
+    let all = harness.path("hosts");
+    let clocks = hosts::clocks(trace, parts.len()).map_err(unwritten)?;
+    let traces = hosts::write_all(trace, parts, &clocks, &all).map_err(unwritten)?;
+    let traces: Vec<&Path> = traces.iter().map(PathBuf::as_path).collect();
+    let answer = Answer::of(harness, &traces)?;
+    fs::remove_dir_all(&all).map_err(EvaluateError::file("remove", &all))?;
+    Ok(answer)
+}

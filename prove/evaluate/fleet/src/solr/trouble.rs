@@ -1,0 +1,279 @@
+//! Troubles that are planted at a shard, or on its host, for a while.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use luc_host::interrupt;
+use luc_stats::random;
+use rand::RngExt as _;
+use rustix::fs::{Advice, fadvise};
+use rustix::process::{Pid, Signal, kill_process};
+
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::missing;
+
+use super::node::Node;
+use crate::network;
+use crate::running::Running;
+
+/// The part of the seed's stream that says where and how strong a trouble is.
+const STREAM: u64 = 0x5072;
+/// When a trouble begins, ms after the first query, from and to.
+const BEGIN_MS: [u64; 2] = [3_000, 4_000];
+/// How long it is there, ms, from and to.
+const LASTS_MS: [u64; 2] = [1_500, 2_500];
+/// How the threads that compute are named, and the word of this program for them.
+const HOG: &str = "hog";
+/// How the names of the threads begin that Jetty has for requests.
+const POOL: &str = "qtp";
+/// Between two looks.
+const LOOK: Duration = Duration::from_millis(2);
+/// How long a shard is stopped, and how long it then runs, ms.
+const STOPPED_MS: u64 = 100;
+const RUNS_MS: u64 = 200;
+
+/// What is planted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// A program that computes, on the only processor that the shard may use.
+    Hog,
+    /// The shard's files are not in memory, and its disk is slow.
+    Disk,
+    /// Packets on their way to the shard get lost.
+    Loss,
+    /// The shard's process is stopped.
+    Stop,
+}
+
+/// A trouble of a seed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Planted {
+    pub(super) trouble: Trouble,
+    /// At which shard.
+    pub(super) shard: usize,
+    begin: Duration,
+    lasts: Duration,
+    /// Threads that compute, or packets in 100 that get lost.
+    strength: u64,
+}
+
+/// What a trouble is made with.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Means<'m> {
+    /// This program.
+    pub(super) myself: &'m Path,
+    /// Where what is started writes to.
+    pub(super) log: &'m Path,
+    /// The only processor of the shard.
+    pub(super) processor: usize,
+    /// The directory of the shard's files.
+    pub(super) home: &'m Path,
+}
+
+/// Whom the first finding must name.
+#[derive(Debug)]
+pub(super) struct Culprit {
+    pub(super) process: u32,
+    /// One of these threads.
+    pub(super) threads: BTreeSet<u32>,
+    /// Whether it was started for the trouble.
+    pub(super) is_new: bool,
+}
+
+impl Trouble {
+    pub(super) const ALL: [Self; 4] = [Self::Hog, Self::Disk, Self::Loss, Self::Stop];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Hog => "processor",
+            Self::Disk => "disk",
+            Self::Loss => "loss",
+            Self::Stop => "stop",
+        }
+    }
+
+    /// What it is, for the page.
+    pub(super) fn about(self) -> &'static str {
+        match self {
+            Self::Hog => {
+                "2 to 4 threads of another program compute on the only processor that the shard may use"
+            }
+            Self::Disk => {
+                "files of the shard's index are dropped from memory, and read from an emulated disk like a volume of a cloud"
+            }
+            Self::Loss => "5 to 12 % of the packets on their way to the shard get lost",
+            Self::Stop => "the shard's process is stopped for 100 of each 300 ms (SIGSTOP)",
+        }
+    }
+
+    /// Draws where and how strong.
+    pub(super) fn draw(self, seed: u64, shards: usize) -> Planted {
+        let mut random = random::stream(seed, STREAM + self as u64);
+        let strength = match self {
+            Self::Hog => 2..=4,
+            Self::Loss => 5..=12,
+            Self::Disk | Self::Stop => 0..=0,
+        };
+        let mut ms = |[from, to]: [u64; 2]| Duration::from_millis(random.random_range(from..=to));
+        let (begin, lasts) = (ms(BEGIN_MS), ms(LASTS_MS));
+        Planted {
+            trouble: self,
+            shard: random.random_range(0..shards),
+            begin,
+            lasts,
+            strength: random.random_range(strength),
+        }
+    }
+}
+
+impl Planted {
+    /// Waits until its time has come, is there, and says whom to blame.
+    pub(super) fn play(&self, node: &Node, means: Means<'_>) -> Result<Culprit, EvaluateError> {
+        let begin = Instant::now() + self.begin;
+        let end = begin + self.lasts;
+        sleep_until(begin)?;
+        match self.trouble {
+            Trouble::Hog => {
+                let mut command = node.host.command();
+                command.args(["taskset", "--cpu-list", &means.processor.to_string()]);
+                command.arg(means.myself).arg(HOG);
+                command.arg(self.strength.to_string());
+                let hog = Running::start(command, means.log)?;
+                sleep_until(end)?;
+                let culprit = Culprit::of(hog.process(), HOG, true)?;
+                hog.end()?;
+                return Ok(culprit);
+            }
+            Trouble::Disk => {
+                let files = files(&means.home.join("search/data/index"))?;
+                while Instant::now() < end {
+                    for file in &files {
+                        fadvise(file, 0, None, Advice::DontNeed).map_err(|errno| {
+                            EvaluateError::file("drop", means.home)(errno.into())
+                        })?;
+                    }
+                    sleep_until((Instant::now() + LOOK).min(end))?;
+                }
+            }
+            Trouble::Loss => {
+                network::lose(&node.host, self.strength)?;
+                sleep_until(end)?;
+                network::lose_nothing(&node.host)?;
+            }
+            Trouble::Stop => {
+                while Instant::now() < end {
+                    let stopped = Stopped::new(node.server.process())?;
+                    thread::sleep(Duration::from_millis(STOPPED_MS));
+                    drop(stopped);
+                    sleep_until(Instant::now() + Duration::from_millis(RUNS_MS))?;
+                }
+            }
+        }
+        Culprit::of(node.server.process(), POOL, false)
+    }
+}
+
+impl Culprit {
+    /// The threads of a process whose names begin so.
+    fn of(process: u32, name: &str, is_new: bool) -> Result<Self, EvaluateError> {
+        let folder = PathBuf::from(format!("/proc/{process}/task"));
+        let entries = fs::read_dir(&folder).map_err(EvaluateError::file("look into", &folder))?;
+        let is_of = |path: &Path| {
+            let comm = fs::read_to_string(path.join("comm"));
+            comm.is_ok_and(|comm| comm.starts_with(name))
+        };
+        let threads = entries.flatten().filter(|entry| is_of(&entry.path()));
+        let threads = threads.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        Ok(Self {
+            process,
+            threads: threads.collect(),
+            is_new,
+        })
+    }
+}
+
+/// A process that is stopped. Dropped, it goes on.
+#[derive(Debug)]
+struct Stopped(Pid);
+
+impl Stopped {
+    fn new(process: u32) -> Result<Self, EvaluateError> {
+        let process = i32::try_from(process).ok().and_then(Pid::from_raw);
+        let process = process.ok_or_else(|| missing("a process to stop"))?;
+        kill_process(process, Signal::STOP)
+            .map_err(|errno| EvaluateError::file("stop", "the shard")(errno.into()))?;
+        Ok(Self(process))
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        // A process that has ended needs nothing.
+        let _ = kill_process(self.0, Signal::CONT);
+    }
+}
+
+/// The files of a directory, open.
+fn files(folder: &Path) -> Result<Vec<File>, EvaluateError> {
+    let entries = fs::read_dir(folder).map_err(EvaluateError::file("look into", folder))?;
+    let paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    let open = |path: PathBuf| File::open(&path).map_err(EvaluateError::file("open", path));
+    paths.into_iter().map(open).collect()
+}
+
+fn sleep_until(until: Instant) -> Result<(), EvaluateError> {
+    while let Some(left) = until.checked_duration_since(Instant::now()) {
+        if interrupt::interrupted() {
+            return Err(EvaluateError::Interrupted);
+        }
+        thread::sleep(left.min(Duration::from_millis(20)));
+    }
+    Ok(())
+}
+
+/// Computes with so many threads until this process ends.
+///
+/// # Errors
+/// A thread that cannot be started.
+pub fn hog(threads: u64) -> Result<(), EvaluateError> {
+    for _ in 0..threads {
+        let spin = || {
+            while !interrupt::interrupted() {
+                std::hint::spin_loop();
+            }
+        };
+        let thread = thread::Builder::new().name(HOG.to_owned());
+        thread
+            .spawn(spin)
+            .map_err(EvaluateError::file("start", "a thread"))?;
+    }
+    while !interrupt::interrupted() {
+        thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn seeds_draw_all_shards_and_strengths() {
+        for trouble in Trouble::ALL {
+            let drawn: Vec<Planted> = (0..40).map(|seed| trouble.draw(seed, 2)).collect();
+            let shards: BTreeSet<usize> = drawn.iter().map(|one| one.shard).collect();
+            assert_eq!(shards, [0, 1].into(), "{trouble:?}");
+            let strengths: BTreeSet<u64> = drawn.iter().map(|one| one.strength).collect();
+            assert_eq!(
+                strengths.len() > 1,
+                matches!(trouble, Trouble::Hog | Trouble::Loss),
+                "{trouble:?}"
+            );
+        }
+    }
+}
