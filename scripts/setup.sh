@@ -48,8 +48,8 @@ need_services() {
 	need redis-benchmark redis-tools
 }
 
-# What the servers of `make evaluate-fleet-pools` and `make evaluate-fleet-solr` are written in. Maven fetches Solr from
-# Maven Central when it is first needed.
+# What the servers of `make evaluate-fleet-pools`, `make evaluate-fleet-solr` and `make evaluate-fleet-cost` are written
+# in. Maven fetches Solr from Maven Central when it is first needed.
 need_languages() {
 	need javac default-jdk-headless
 	need mvn maven

@@ -86,8 +86,8 @@ enum Helper {
     Measured(measured::Orders),
     #[command(hide = true)]
     Loaded {
-        #[arg(long)]
-        server: u32,
+        #[arg(long, required = true)]
+        server: Vec<u32>,
         #[arg(long)]
         recorder: Option<u32>,
         #[arg(long, value_name = "S", default_value_t = 0.0)]
@@ -225,7 +225,7 @@ fn help(helper: Helper) -> Result<(), EvaluateError> {
             command,
         } => {
             let loaded = loaded::run(&loaded::Orders {
-                server,
+                servers: server,
                 recorder,
                 warmup: Duration::from_secs_f64(warmup.clamp(0.0, 60.0)),
                 command,

@@ -22,6 +22,7 @@ use luc_harness::steal;
 
 use crate::program;
 use crate::recorder::Recorder;
+use crate::solr::clients::Asked;
 use recorded::Rows;
 use servers::{Server, Servers};
 
@@ -33,6 +34,9 @@ const CALIBRATION_S: f64 = 1.0;
 /// Requests of that run for a server whose rate is not known.
 const FIRST_REQUESTS: f64 = 20_000.0;
 
+/// Clients of the search service.
+const SEARCH_CLIENTS: u64 = 8;
+
 /// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cell {
@@ -42,10 +46,18 @@ enum Cell {
     Select,
     /// A transaction is seven statements.
     Update,
+    /// A query of a front end and two shards, each on a host of its own.
+    Search,
 }
 
 impl Cell {
-    const ALL: [Self; 4] = [Self::Redis(50), Self::Redis(1), Self::Select, Self::Update];
+    const ALL: [Self; 5] = [
+        Self::Redis(50),
+        Self::Redis(1),
+        Self::Select,
+        Self::Update,
+        Self::Search,
+    ];
 
     fn name(self) -> String {
         match self {
@@ -53,6 +65,7 @@ impl Cell {
             Self::Redis(clients) => format!("Redis, {clients} clients"),
             Self::Select => "PostgreSQL, pgbench -S, 8 clients".to_owned(),
             Self::Update => "PostgreSQL, pgbench, 8 clients".to_owned(),
+            Self::Search => format!("Solr, {SEARCH_CLIENTS} clients"),
         }
     }
 
@@ -60,6 +73,7 @@ impl Cell {
         match self {
             Self::Redis(_) => Server::Redis,
             Self::Select | Self::Update => Server::Postgresql,
+            Self::Search => Server::Solr,
         }
     }
 
@@ -68,11 +82,23 @@ impl Cell {
         match self {
             Self::Redis(_) | Self::Select => 2.0,
             Self::Update => 14.0,
+            // The query, and three calls, of which each is received and answered at both ends: 14 of all nodes, and 16
+            // with the client's. Half of these, as there are two ends.
+            Self::Search => 8.0,
         }
     }
 
     /// The client, for this many requests or for this time.
-    fn words(self, servers: &Servers, requests: f64, seconds: f64) -> Vec<String> {
+    fn words(
+        self,
+        harness: &Harness,
+        servers: &Servers,
+        requests: f64,
+        seconds: f64,
+    ) -> Vec<String> {
+        if self == Self::Search {
+            return servers.searching(harness, seconds);
+        }
         let port = servers.port(self.server());
         match self {
             Self::Redis(clients) => format!(
@@ -84,6 +110,7 @@ impl Cell {
                 program::USER,
                 if self == Self::Select { "-S " } else { "" }
             ),
+            Self::Search => String::new(),
         }
         .split(' ')
         .map(str::to_owned)
@@ -111,6 +138,11 @@ impl Cell {
                     0.0
                 };
                 Some((requests, rate))
+            }
+            Self::Search => {
+                let asked: Asked = serde_json::from_str(said).ok()?;
+                let requests = asked.queries as f64;
+                Some((requests, requests / asked.seconds.max(1e-9)))
             }
         }
     }
@@ -151,12 +183,15 @@ impl Setting {
     }
 
     /// The words of `luc`; `None`: there is no recorder.
-    fn words(self, trace: &str, server: u32) -> Option<Vec<String>> {
+    fn words(self, trace: &str, servers: &[u32]) -> Option<Vec<String>> {
         let options = match self {
             Self::Unrecorded => return None,
             Self::Record => String::new(),
             Self::Fleet => " --fleet".to_owned(),
-            Self::FleetOfServer => format!(" --fleet --pid {server}"),
+            Self::FleetOfServer => {
+                let of = servers.iter().map(|process| format!(" --pid {process}"));
+                " --fleet".to_owned() + &of.collect::<String>()
+            }
         };
         let words = format!("record{options} --quiet --out {trace}");
         Some(words.split(' ').map(str::to_owned).collect())
@@ -262,7 +297,7 @@ fn calibrate(
     let mut requests = FIRST_REQUESTS;
     // The second run is long enough to tell.
     for wanted_s in [CALIBRATION_S, seconds] {
-        let words = cell.words(servers, requests, CALIBRATION_S);
+        let words = cell.words(harness, servers, requests, CALIBRATION_S);
         let mut command = std::process::Command::new(&words[0]);
         command.args(&words[1..]);
         let said = harness.execute(&mut command, &[0])?.stdout;
@@ -282,19 +317,21 @@ fn once(
     may_repeat: bool,
 ) -> Result<Run, EvaluateError> {
     let trace = harness.path("trace");
-    let server = servers.process(cell.server());
+    let processes = servers.processes(cell.server());
     let recorder = setting
-        .words(&trace.display().to_string(), server)
+        .words(&trace.display().to_string(), &processes)
         .map(|words| Recorder::start(harness, &words, &trace))
         .transpose()?;
     let mut command = std::process::Command::new(&harness.options.myself);
     command.args(["loaded", "--warmup", &WARMUP_S.to_string()]);
-    command.args(["--server", &server.to_string()]);
+    for process in &processes {
+        command.args(["--server", &process.to_string()]);
+    }
     if let Some(recorder) = &recorder {
         command.args(["--recorder", &recorder.process().to_string()]);
     }
     command.arg("--");
-    command.args(cell.words(servers, requests, seconds));
+    command.args(cell.words(harness, servers, requests, seconds));
     let before = Processors::now();
     let output = harness.execute(&mut command, &[0])?.stdout;
     let stolen_share = Processors::now().stolen_share_since(before);
@@ -341,13 +378,20 @@ mod tests {
         assert_eq!(Cell::Select.result(of_none, 1.0), Some((0.0, 0.0)));
         assert_eq!(Cell::Select.result("FATAL", 1.0), None);
         assert_eq!(Cell::Redis(1).result("", 1.0), None);
+        let said = r#"{"process": 7, "queries": 90, "seconds": 3.0}"#;
+        assert_eq!(Cell::Search.result(said, 1.0), Some((90.0, 30.0)));
+        assert_eq!(Cell::Search.result("luc-evaluate: ", 1.0), None);
     }
 
     #[test]
     fn the_recorder_s_words() {
-        assert_eq!(Setting::Unrecorded.words("t", 7), None);
-        let words = Setting::FleetOfServer.words("t", 7).expect("a recorder");
-        let words = words.join(" ");
-        assert_eq!(words, "record --fleet --pid 7 --quiet --out t");
+        assert_eq!(Setting::Unrecorded.words("t", &[7]), None);
+        let words = |servers| Setting::FleetOfServer.words("t", servers);
+        let words = |servers| words(servers).expect("a recorder").join(" ");
+        assert_eq!(words(&[7]), "record --fleet --pid 7 --quiet --out t");
+        assert_eq!(
+            words(&[7, 8]),
+            "record --fleet --pid 7 --pid 8 --quiet --out t"
+        );
     }
 }

@@ -18,8 +18,8 @@ const SETTLES: Duration = Duration::from_millis(200);
 /// What to run.
 #[derive(Debug, Clone)]
 pub struct Orders {
-    /// The server's process, which counts with its children.
-    pub server: u32,
+    /// The server's processes, which count with their children.
+    pub servers: Vec<u32>,
     /// The recorder's process, if there is one.
     pub recorder: Option<u32>,
     /// How long to wait before.
@@ -53,7 +53,13 @@ pub fn run(orders: &Orders) -> Result<Loaded, EvaluateError> {
     };
     thread::sleep(orders.warmup);
     let of = |process| spent_by_s(process).ok_or_else(|| missing("a process that is measured"));
-    let server_s = || of(orders.server);
+    let server_s = || {
+        orders
+            .servers
+            .iter()
+            .map(|&process| of(process))
+            .sum::<Result<f64, _>>()
+    };
     let recorder_s = || orders.recorder.map_or(Ok(0.0), of);
     let mut command = Command::new(program);
     command
@@ -91,7 +97,7 @@ mod tests {
 
     fn orders(words: &[&str]) -> Orders {
         Orders {
-            server: std::process::id(),
+            servers: vec![std::process::id()],
             recorder: None,
             warmup: Duration::ZERO,
             command: words.iter().map(OsString::from).collect(),

@@ -4,7 +4,7 @@ use luc_claims::report::{Page, Table, Target, number, spread, spread_as};
 use luc_stats::median;
 
 use super::servers::Servers;
-use super::{Cell, Round, Run, Setting, WARMUP_S};
+use super::{Cell, Round, Run, SEARCH_CLIENTS, Setting, WARMUP_S};
 use luc_harness::drift::over_unrecorded;
 
 /// The least share of the unrecorded throughput.
@@ -61,11 +61,13 @@ pub(super) fn page(
     Page {
         title: "What recording the network costs".to_owned(),
         about: format!(
-            "Requests per second of servers of the distribution ({versions}) on this machine, over loopback, while they \
+            "Requests per second of servers of the distribution ({versions}) on this machine, over loopback or a bridge, while they \
              are recorded, against the same unrecorded; {repeats} rounds of {seconds} s each. Redis keeps nothing on \
              disk, and gets values of 100 bytes by `redis-benchmark`, a request at a time on each connection. \
              PostgreSQL does not synchronize its files, so that no disk decides; `pgbench -S` makes transactions of one \
-             statement, `pgbench` such of seven. `luc record` and `luc record --fleet` record everybody, so that a \
+             statement, `pgbench` such of seven. The search service of part fleet-solr is a front end and two shards, \
+             each a node of Solr on a host of its own; {SEARCH_CLIENTS} clients ask one query after the other, and have \
+             done so for 30 s before anything is measured. `luc record` and `luc record --fleet` record everybody, so that a \
              message has rows at both ends; *server only* records the server and its children (`--pid`), as on a host \
              whose clients are elsewhere, though these run here as well. Requests begin {WARMUP_S} s after the recorder. A round \
              is a run under each recorder, in random order, between two unrecorded ones; each recorded run is compared \

@@ -5,14 +5,17 @@ use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, missing};
 
+use super::SEARCH_CLIENTS;
 use crate::program::{LOOK, PATIENCE, USER, answers, bound, free_port, started};
+use crate::solr::node::Solr;
+use crate::solr::service::{Load, Service, Wanted};
 
 /// The number of the user that PostgreSQL is run as, since it refuses to be root.
 const USER_ID: u32 = 65_534;
@@ -20,10 +23,14 @@ const USER_ID: u32 = 65_534;
 /// Rows of pgbench's smallest table; at least as many as it has clients.
 const SCALE: &str = "10";
 
+/// How long the search service is asked before anything is measured.
+const WARM_UP: Duration = Duration::from_secs(30);
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Server {
     Redis,
     Postgresql,
+    Solr,
 }
 
 /// A server that runs.
@@ -41,6 +48,8 @@ impl Running {
             Server::Redis => Signal::TERM,
             // Without waiting for its clients.
             Server::Postgresql => Signal::INT,
+            // It has processes of its own.
+            Server::Solr => Signal::TERM,
         };
         let _ = kill_process(Pid::from_child(&self.child), signal);
         let _ = self.child.wait();
@@ -57,6 +66,7 @@ impl Drop for Running {
 #[derive(Debug)]
 pub(super) struct Servers {
     running: Vec<Running>,
+    search: Option<Service>,
     programs: PathBuf,
     /// Names and versions, for the page.
     pub(super) versions: Vec<String>,
@@ -70,15 +80,25 @@ impl Servers {
     ) -> Result<Self, EvaluateError> {
         let mut servers = Self {
             running: Vec::new(),
+            search: None,
             programs: PathBuf::new(),
             versions: Vec::new(),
         };
         for server in wanted {
-            if servers.running.iter().any(|known| known.server == server) {
+            if !servers.processes(server).is_empty() {
                 continue;
             }
             let port = free_port()?;
             let (child, package) = match server {
+                Server::Solr => {
+                    let solr = Solr::make(harness)?;
+                    let service = Service::start(harness, &solr, Wanted::default())?;
+                    // Java compiles what runs often.
+                    service.ask(harness, search(WARM_UP))?;
+                    servers.search = Some(service);
+                    servers.versions.push(solr.version);
+                    continue;
+                }
                 Server::Redis => (redis(harness, port)?, "redis-server"),
                 Server::Postgresql => {
                     servers.programs = newest_programs()?;
@@ -110,9 +130,27 @@ impl Servers {
         self.one(server).map_or(0, |known| known.port)
     }
 
-    /// Its first process; 0: it does not run.
-    pub(super) fn process(&self, server: Server) -> u32 {
-        self.one(server).map_or(0, |known| known.child.id())
+    /// The first process of each of its nodes.
+    pub(super) fn processes(&self, server: Server) -> Vec<u32> {
+        let of_search = self.search.as_ref().filter(|_| server == Server::Solr);
+        let nodes = of_search.map(Service::processes).unwrap_or_default();
+        let others = self.one(server).map(|known| known.child.id());
+        nodes.into_iter().chain(others).collect()
+    }
+
+    /// The command line of the search service's clients.
+    pub(super) fn searching(&self, harness: &Harness, seconds: f64) -> Vec<String> {
+        let Some(search_service) = &self.search else {
+            return Vec::new();
+        };
+        let load = search(Duration::from_secs_f64(seconds));
+        let command = search_service.clients(harness, load);
+        let words = [command.get_program()]
+            .into_iter()
+            .chain(command.get_args());
+        words
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect()
     }
 
     /// The path of a program of PostgreSQL.
@@ -138,6 +176,17 @@ impl Servers {
                 Err(_) => thread::sleep(LOOK),
             }
         }
+    }
+}
+
+/// As many queries as clients can make in this time.
+fn search(longest: Duration) -> Load {
+    Load {
+        clients: SEARCH_CLIENTS,
+        queries: None,
+        longest,
+        think: Duration::ZERO,
+        seed: 1,
     }
 }
 
