@@ -11,7 +11,7 @@ mod roles;
 mod shared;
 mod timeline;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
 use luc_fleet_clocks::HostId;
@@ -214,6 +214,7 @@ impl Requests {
             &waits,
             &rows,
             [incoming.parts, outgoing.parts],
+            &by_id,
             has_all_waits,
         );
         found
@@ -277,6 +278,7 @@ impl Requests {
         waits: &[Wait],
         rows: &[Message],
         parts: [Vec<(usize, usize, Part)>; 2],
+        by_id: &BTreeMap<EndId, End>,
         has_all_waits: impl Fn(HostId) -> bool,
     ) {
         let mut part_of: Vec<Option<Place>> = vec![None; rows.len()];
@@ -306,7 +308,7 @@ impl Requests {
         let received = self.received();
         for (host, (waits, rows)) in hosts {
             let timeline = Timeline::new(&waits, &rows, has_all_waits(host));
-            self.hand_over_on_host(&timeline, &spans, &received, &mut causes);
+            self.hand_over_on_host(&timeline, (&spans, by_id), &received, &mut causes);
         }
     }
 
@@ -340,7 +342,7 @@ impl Requests {
     fn hand_over_on_host(
         &mut self,
         timeline: &Timeline,
-        spans: &[Span],
+        (spans, by_id): (&[Span], &BTreeMap<EndId, End>),
         received: &HashMap<(HostId, u32), Vec<usize>>,
         causes: &mut [Option<usize>],
     ) {
@@ -348,6 +350,19 @@ impl Requests {
         let (by_effect, usual_rounds) = backward::backward(timeline, spans, &known);
         let exchange = |request: usize| self.incoming[request].exchange;
         let loops = Loops::new(timeline, &known, exchange);
+        let sent = |call: usize| self.outgoing[call].exchange;
+        let server = |call: usize| Some(by_id.get(&sent(call).end)?.remote);
+        let readers = Readers::new(timeline, spans, &known, (sent, causes.len()));
+        let asked = timeline.events.iter().filter_map(|event| match event.kind {
+            Kind::Asks(call) => Some(call),
+            _ => None,
+        });
+        let asked: Vec<usize> = asked.collect();
+        let of_others = readers.of_others(causes, &asked, sent, server);
+        for &(call, request) in &of_others {
+            causes[call] = Some(request);
+        }
+        let of_others: BTreeSet<usize> = of_others.into_iter().map(|(call, _)| call).collect();
         let mut calls: Vec<(usize, Option<usize>)> = Vec::new();
         for (event, before) in timeline.events.iter().zip(&known) {
             if let Kind::Asks(call) = event.kind {
@@ -360,11 +375,11 @@ impl Requests {
                     .woken_for
                     .filter(|&(_, rounds)| rounds <= usual_rounds[event.thread]);
                 calls.push((call, woken_for.map(|(request, _)| request)));
-                self.note(call, causes[call], HandOver::SameThread);
+                if !of_others.contains(&call) {
+                    self.note(call, causes[call], HandOver::SameThread);
+                }
             }
         }
-        let sent = |call: usize| self.outgoing[call].exchange;
-        let readers = Readers::new(timeline, spans, &known, (sent, causes.len()));
         let by_effect = readers.believed(by_effect);
         for (call, request) in readers.found().chain(by_effect) {
             let process = self.outgoing[call].exchange.asked.process;

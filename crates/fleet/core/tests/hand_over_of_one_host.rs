@@ -290,3 +290,35 @@ fn effects_of_senders_are_believed_where_readers_say_the_same() {
     let effect = |connection| Some((connection, HandOver::Backward));
     assert_eq!(story.causes(), [(11, effect(1)), (12, effect(2))]);
 }
+
+#[test]
+fn a_thread_with_two_calls_to_one_server_may_have_sent_one_for_another() {
+    // Threads 1 and 2 put their calls into a queue, and thread 1 sends both. All connections go to one server.
+    let mut story = Story::default();
+    story.reads(1, 1);
+    story.reads(2, 2);
+    story.sends(1, 11);
+    story.sends(1, 12);
+    story.reads(8, 11);
+    story.wakes(Some(8), 2, 3500);
+    story.reads(8, 12);
+    story.wakes(Some(8), 1, 3500);
+    story.sends(1, 1);
+    story.sends(2, 2);
+    for end in &mut story.ends {
+        if end.connection >= 10 {
+            end.remote = ([10, 0, 0, 2], 7000).into();
+        }
+    }
+    let expected = [
+        (11, Some((2, HandOver::Backward))),
+        (12, Some((1, HandOver::SameThread))),
+    ];
+    assert_eq!(story.causes(), expected);
+    // To two servers both are its own: a wake-up alone does not take them from it.
+    for (port, end) in story.ends.iter_mut().enumerate() {
+        end.remote.set_port(7000 + port as u16);
+    }
+    let same = Some((1, HandOver::SameThread));
+    assert_eq!(story.causes(), [(11, same), (12, same)]);
+}

@@ -1,5 +1,8 @@
 //! What the threads that read answers say of the calls that others have sent.
 
+use std::collections::HashMap;
+use std::net::SocketAddr;
+
 use super::exchange::Exchange;
 use super::forward::{Before, Span};
 use super::timeline::{Kind, Timeline};
@@ -87,4 +90,49 @@ impl Readers {
         believed.retain(|(call, _)| agree || !self.is_others[*call]);
         believed
     }
+
+    /// The calls that a thread has sent for another request than its own, `(call, request)`. `causes` are the requests
+    /// of the threads that have sent calls, `calls` those of the host, and `sent` and `server` tell what a call is and to
+    /// whom it goes.
+    ///
+    /// A thread that puts its call into a queue, and then sends what comes first in it, sends the call of another one,
+    /// and then has two under way to one server. If the reader of one of these answers wakes the thread of a request that
+    /// has none there, it is that one's.
+    pub(super) fn of_others(
+        &self,
+        causes: &[Option<usize>],
+        calls: &[usize],
+        sent: impl Fn(usize) -> Exchange,
+        server: impl Fn(usize) -> Option<SocketAddr>,
+    ) -> Vec<(usize, usize)> {
+        let mut of_request: HashMap<(usize, SocketAddr), Vec<usize>> = HashMap::new();
+        for &call in calls {
+            if let (Some(request), Some(server)) = (causes[call], server(call)) {
+                of_request.entry((request, server)).or_default().push(call);
+            }
+        }
+        let is_at_once = |call: usize, other: usize| {
+            let (one, other) = (sent(call), sent(other));
+            one.asked.at_ns < answered_ns(&other) && other.asked.at_ns < answered_ns(&one)
+        };
+        let has_other = |request: usize, server: SocketAddr, call: usize| {
+            let all = of_request.get(&(request, server)).into_iter().flatten();
+            all.copied()
+                .any(|other| other != call && is_at_once(call, other))
+        };
+        let is_of_other = |&call: &usize| {
+            let (own, by_reader) = (causes[call]?, self.request[call]?);
+            let server = server(call)?;
+            let is_other = own != by_reader
+                && has_other(own, server, call)
+                && !has_other(by_reader, server, call);
+            is_other.then_some((call, by_reader))
+        };
+        calls.iter().filter_map(is_of_other).collect()
+    }
+}
+
+/// When a call had its answer.
+fn answered_ns(call: &Exchange) -> u64 {
+    call.answer.map_or(u64::MAX, |answer| answer.first.at_ns)
 }
