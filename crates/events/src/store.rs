@@ -36,11 +36,11 @@ mod writer;
 
 use std::time::Duration;
 
-pub use cell::{BadCell, Cell, Column, KnownNames, Physical};
+pub use cell::{BadCell, Cell, Column, ColumnKind, KnownNames, Physical};
 pub use error::StoreError;
 pub use group::{GroupDecoder, GroupEncoder, Row};
 pub(crate) use names::is_of_table;
-pub use reader::{Reader, Rows};
+pub use reader::{Reader, Rows, TableFile};
 pub use writer::Writer;
 pub(crate) use writer::{is_free, make};
 

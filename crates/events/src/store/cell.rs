@@ -287,7 +287,34 @@ pub struct Column {
     pub logical_type: Option<LogicalType>,
 }
 
+/// What a column's values are, apart from how Parquet has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnKind {
+    /// Whole numbers of 64 bits, none of them negative.
+    U64,
+    /// Whole numbers of 64 bits.
+    I64,
+    /// Whole numbers of 32 bits, none of them negative.
+    U32,
+    /// Text in UTF-8.
+    Text,
+    /// True or false.
+    Boolean,
+}
+
 impl Column {
+    /// What its values are.
+    #[must_use]
+    pub fn kind(&self) -> ColumnKind {
+        match self.physical_type {
+            Type::BOOLEAN => ColumnKind::Boolean,
+            Type::INT32 => ColumnKind::U32,
+            Type::INT64 if self.logical_type == i64::logical_type() => ColumnKind::I64,
+            Type::INT64 => ColumnKind::U64,
+            _ => ColumnKind::Text,
+        }
+    }
+
     /// The column of a field of type `T`, which has these lines of documentation.
     pub fn of<T: Cell>(name: &'static str, documentation: &[&str]) -> Self {
         let lines: Vec<&str> = documentation.iter().map(|line| line.trim()).collect();

@@ -92,6 +92,43 @@ impl Reader {
     ) -> Result<Rows<T>, StoreError> {
         Rows::open(&self.directories, columns)
     }
+
+    /// The files of one table, whose checksums are all checked: for engines that read Parquet themselves. What each has
+    /// is in the order of the times; the files' times may overlap.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be read, is damaged, or is missing.
+    pub fn files<T: Row>(&self) -> Result<Vec<TableFile>, StoreError> {
+        files(kind::<T>(), &self.directory)
+    }
+}
+
+/// A file of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its length.
+    pub bytes: u64,
+    /// How many rows it has.
+    pub rows: u64,
+}
+
+fn files(kind: TableKind, directory: &Path) -> Result<Vec<TableFile>, StoreError> {
+    let parts = names::parts(kind.name, directory)?;
+    let file = |part: names::Part| {
+        let mut segment = Segment::open(kind, &part.path)?;
+        for group in 0..segment.groups.len() {
+            segment.group_bytes(group)?;
+        }
+        Ok(TableFile {
+            bytes: segment.length()?,
+            rows: segment.groups.iter().map(|group| group.rows).sum(),
+            path: part.path,
+        })
+    };
+    parts.into_iter().map(file).collect()
 }
 
 /// The rows of one table in the order of their times, given one by one, or lent: [`Rows::advance`] goes to the next row

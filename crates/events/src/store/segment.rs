@@ -204,6 +204,14 @@ impl Segment {
         })
     }
 
+    /// How long the file is.
+    pub(crate) fn length(&self) -> Result<u64, StoreError> {
+        let about = self.file.metadata();
+        Ok(about
+            .map_err(StoreError::io(&self.path, "read its length"))?
+            .len())
+    }
+
     /// The bytes of row group `index`, its checksum checked.
     pub(crate) fn group_bytes(&mut self, index: usize) -> Result<GroupBytes, StoreError> {
         let group = self.groups[index];

@@ -8,7 +8,7 @@ use luc_events::codes::{
     CallKind, CommitKind, Direction, Family, Flow, RequestKind, Sequences, Side, Summarized,
     SyncKind, WaitState,
 };
-use luc_events::store::SCHEMA_VERSION;
+use luc_events::store::{ColumnKind, SCHEMA_VERSION};
 use luc_events::tables::Row;
 use luc_events::{Cause, Event, TableVisitor, visit_tables};
 
@@ -28,17 +28,12 @@ fn describe<T: Row>(page: &mut String) {
         T::TIME
     );
     for column in T::columns() {
-        let logical = match column.logical_type {
-            Some(logical) => format!("{logical:?}"),
-            None => format!("{}", column.physical_type),
-        };
-        let logical = match logical.as_str() {
-            text if text.contains("64") && text.contains("is_signed: true") => "i64",
-            text if text.contains("64") => "u64",
-            text if text.contains("32") => "u32",
-            "String" => "text",
-            "BOOLEAN" => "boolean",
-            other => panic!("a type without a name on the page: {other}"),
+        let logical = match column.kind() {
+            ColumnKind::I64 => "i64",
+            ColumnKind::U64 => "u64",
+            ColumnKind::U32 => "u32",
+            ColumnKind::Text => "text",
+            ColumnKind::Boolean => "boolean",
         };
         let _ = writeln!(
             page,
