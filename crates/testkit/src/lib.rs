@@ -5,6 +5,8 @@
 
 #[cfg(feature = "events")]
 pub mod events;
+#[cfg(feature = "fleet")]
+pub mod fleet;
 #[cfg(feature = "json")]
 pub mod json;
 mod meanwhile;
