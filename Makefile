@@ -7,7 +7,7 @@ DESTDIR ?=
 
 FUZZ_SECONDS ?= 120
 
-.PHONY: help setup setup-build setup-test setup-lint setup-evaluate build product product-demo test fuzz lint tables demo evaluate install clean
+.PHONY: help setup setup-build setup-test setup-lint setup-evaluate build product product-sql product-demo test test-sql fuzz lint tables demo evaluate install clean
 
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -27,12 +27,15 @@ setup-evaluate:
 setup-build:
 	@scripts/setup.sh build
 
-# Without the search twin, whose engine takes long to compile; its tests build it.
+# Without the search twin and luc-fleet-sql, whose engines take long to compile; their tests build them.
 build: ## Build target/release/luc and target/release/libluc_gate_preload.so
-	$(CARGO) build --release --workspace --exclude luc-twin --locked
+	$(CARGO) build --release --workspace --exclude luc-twin --exclude luc-fleet-sql --locked
 
 product: ## Build what users run, without what proves it
 	$(CARGO) build --release --locked -p luc -p luc-fleet -p luc-gate-preload
+
+product-sql: ## Build luc-fleet-sql, for `luc fleet sql` (Rust 1.94; its engine takes long to compile)
+	$(CARGO) build --release --locked -p luc-fleet-sql
 
 # Without the commands that the demo does not use, which take long to compile.
 product-demo:
@@ -42,6 +45,9 @@ product-demo:
 # beside luc.
 test: setup-test build ## Set up, build, and run all tests; those that cannot run here are listed
 	scripts/test.sh
+
+test-sql: setup-build ## Build luc-fleet-sql quickly, without optimization, and run its tests; `make test` does so too
+	scripts/test.sh sql
 
 fuzz: ## Fuzz what reads traces, FUZZ_SECONDS (120) for each target, by the stable compiler
 	scripts/fuzz.sh $(FUZZ_SECONDS)

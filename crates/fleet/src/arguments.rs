@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Parser, Subcommand};
@@ -35,10 +36,46 @@ pub(crate) enum Command {
     Freeze(Freeze),
     Watch(Watch),
     Window(Send),
+    /// Ask the tables of all hosts in SQL (luc-fleet-sql)
+    ///
+    /// luc-fleet-sql is a program of its own, which has an engine for SQL in it. This command runs the one beside
+    /// luc-fleet, else the one on the PATH, with the same words. `luc fleet sql --help` is its help.
+    #[command(disable_help_flag = true, after_help = SQL_EXAMPLES)]
+    Sql(Words),
+    /// Serve such queries on many machines (luc-fleet-sql)
+    ///
+    /// This command runs luc-fleet-sql, as `luc fleet sql` does. `luc fleet serve --help` is its help.
+    #[command(disable_help_flag = true, after_help = SERVE_EXAMPLES)]
+    Serve(Words),
     #[cfg(feature = "manual")]
     Completions(crate::manual::Completions),
     #[cfg(feature = "manual")]
     Man(crate::manual::Man),
+}
+
+const SQL_EXAMPLES: &str = "\
+Examples:
+  luc-fleet sql --tables
+  luc-fleet sql \"select host, count(*) from wait group by host\" web.trace db.trace
+
+Exit status: that of luc-fleet-sql; 2 if it is not installed.";
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  luc-fleet serve scheduler
+  luc-fleet serve executor --scheduler df://127.0.0.1:50050
+
+Exit status: that of luc-fleet-sql; 2 if it is not installed.";
+
+/// Words for luc-fleet-sql.
+#[derive(Debug, Args)]
+pub(crate) struct Words {
+    /// The words of luc-fleet-sql
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "WORDS"
+    )]
+    pub(crate) words: Vec<OsString>,
 }
 
 /// Which traces, and how to print.

@@ -36,6 +36,7 @@ pub use messages::{GapReport, MessagesReport, RowsLeftOut};
 pub use one_way::OneWay;
 pub use path::PathPart;
 pub use ranking::Ranked;
+pub(crate) use ranking::Top;
 pub(crate) use request::reports;
 pub use request::{Actor, Call, RequestReport};
 pub(crate) use requests::evidence;

@@ -10,6 +10,7 @@
 //! - [`why()`]: why a thread does not run, and whom that depends on.
 //! - [`counters()`]: hardware counters of a file that `perf stat` wrote.
 //! - [`text`]: all of these for people. For programs they are serialized as they are.
+//! - [`open`], [`relations()`], [`global_times`]: what an engine for SQL needs.
 //! - [`report`]: requests as files for other programs.
 
 mod brand;
@@ -24,6 +25,7 @@ mod joined;
 mod map;
 pub mod pull;
 mod read;
+mod relations;
 pub mod report;
 mod source;
 mod syncs;
@@ -42,7 +44,10 @@ pub use figures::Spread;
 pub use fit::{Fit, fit};
 pub use joined::{HostSummary, Joined};
 pub use map::LeftOut;
-pub use read::{Recorded, Tables, read, read_within};
+pub use read::{Opened, Recorded, Tables, open, read, read_within};
+pub use relations::{
+    Edge, EdgeSide, GlobalTimes, Knot, PathStep, Relations, RequestNode, global_times, relations,
+};
 pub use source::Source;
 pub use why::{Who, why};
 pub use window::{Moment, Window};

@@ -4,6 +4,7 @@ mod arguments;
 mod files;
 #[cfg(feature = "manual")]
 mod manual;
+mod sql;
 mod watching;
 mod windows;
 
@@ -41,6 +42,8 @@ enum Failure {
     Pull(#[from] PullError),
     #[error("a tar stream is no text: send it to a file or to another program")]
     Terminal,
+    #[error("{0}")]
+    NoSql(String),
 }
 
 fn main() -> ExitCode {
@@ -108,6 +111,8 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Freeze(args) => windows::freeze(&args)?,
         Command::Watch(args) => watching::watch(&args)?,
         Command::Window(args) => windows::send(&args)?,
+        Command::Sql(args) => return Err(sql::hand_over("sql", args.words)),
+        Command::Serve(args) => return Err(sql::hand_over("serve", args.words)),
         #[cfg(feature = "manual")]
         Command::Completions(args) => manual::completions(&args)?,
         #[cfg(feature = "manual")]

@@ -1,7 +1,7 @@
 //! The rows of the traces.
 
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use luc_events::Inode;
 use luc_events::codes::Sequences;
@@ -108,6 +108,41 @@ pub fn read_within(
     Ok(all)
 }
 
+/// A trace whose tables are not read yet.
+#[derive(Debug)]
+pub struct Opened {
+    /// What the host is called.
+    pub name: String,
+    /// Where the trace is.
+    pub directory: PathBuf,
+    /// What reads its tables.
+    pub reader: Reader,
+}
+
+/// Opens all traces. Each is of another host, as far as their descriptions say.
+///
+/// # Errors
+/// What [`Reader`] says of a trace that cannot be read; [`FleetError::SameHost`], [`FleetError::SameName`].
+pub fn open(sources: &[Source]) -> Result<Vec<Opened>, FleetError> {
+    let mut all: Vec<Opened> = Vec::with_capacity(sources.len());
+    for source in sources {
+        let reader = Reader::open(&source.directory)?;
+        let opened = Opened {
+            name: name(source, reader.trace()),
+            directory: source.directory.clone(),
+            reader,
+        };
+        for other in &all {
+            let is_same = are_of_one_boot(other.reader.trace(), opened.reader.trace());
+            let [first, second] =
+                [other, &opened].map(|opened| (opened.name.as_str(), opened.directory.as_path()));
+            differ(first, second, is_same)?;
+        }
+        all.push(opened);
+    }
+    Ok(all)
+}
+
 fn one(source: &Source, tables: Tables, window: Option<Window>) -> Result<Recorded, FleetError> {
     let reader = window::open(&source.directory, window)?;
     let trace = reader.trace().clone();
@@ -171,14 +206,26 @@ fn name(source: &Source, trace: &Trace) -> String {
 
 /// Refuses a second trace of a host, and a second host of a name.
 fn differs(first: &Recorded, second: &Recorded) -> Result<(), FleetError> {
-    let paths = || (first.directory.clone(), second.directory.clone());
-    if have_a_socket_in_common(first, second) || are_of_one_boot(&first.trace, &second.trace) {
-        let (first, second) = paths();
+    let is_same =
+        have_a_socket_in_common(first, second) || are_of_one_boot(&first.trace, &second.trace);
+    let [first, second] =
+        [first, second].map(|recorded| (recorded.name.as_str(), recorded.directory.as_path()));
+    differ(first, second, is_same)
+}
+
+/// The same by names and directories, and whether the hosts are one.
+fn differ(
+    first: (&str, &Path),
+    second: (&str, &Path),
+    is_same_host: bool,
+) -> Result<(), FleetError> {
+    let [(name, first), (other, second)] = [first, second];
+    let (first, second) = (first.to_owned(), second.to_owned());
+    if is_same_host {
         return Err(FleetError::SameHost { first, second });
     }
-    if first.name == second.name {
-        let name = luc_units::plain(&first.name);
-        let (first, second) = paths();
+    if name == other {
+        let name = luc_units::plain(name);
         return Err(FleetError::SameName {
             name,
             first,

@@ -2,6 +2,7 @@
 //!
 //! [`interrupt`] turns Ctrl-C into a flag. [`memory`], [`mountinfo`], [`processors`] and [`sysfs`] read the kernel's
 //! files. [`owned`] says whether root may act on a file. [`private`] makes directories that no other user can enter.
+//! [`programs`] runs those that are installed beside this one.
 //! [`run_dir`] says where what runs now is noted, [`usage`] what processes have used.
 
 pub mod interrupt;
@@ -10,6 +11,7 @@ pub mod mountinfo;
 pub mod owned;
 pub mod private;
 pub mod processors;
+pub mod programs;
 pub mod run_dir;
 pub mod sysfs;
 pub mod usage;

@@ -58,6 +58,11 @@ impl<'a> Found<'a> {
         self.ranking.all().len()
     }
 
+    /// All of these, the slowest first.
+    pub(crate) fn all_tops(&self) -> impl Iterator<Item = &Top> {
+        self.ranking.all().iter()
+    }
+
     /// On which host the request of a number is.
     ///
     /// # Errors

@@ -37,6 +37,20 @@ pub(crate) struct Top {
     pub(super) ranked: Ranked,
 }
 
+impl Top {
+    pub(crate) fn node(&self) -> u32 {
+        self.node
+    }
+
+    pub(crate) fn exchange(&self) -> &Exchange {
+        &self.exchange
+    }
+
+    pub(crate) fn ranked(&self) -> &Ranked {
+        &self.ranked
+    }
+}
+
 /// All requests that were answered and are not known to be made for another one.
 #[derive(Debug)]
 pub(super) struct Ranking(Vec<Top>);

@@ -1,11 +1,10 @@
 //! `luc fleet`: hands over to `luc-fleet`, which reads the traces of several hosts.
 
 use std::ffi::OsString;
-use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
+use luc_host::programs::{NotRun, become_program};
 
 /// The program beside `luc` or on the PATH.
 const PROGRAM: &str = "luc-fleet";
@@ -24,10 +23,11 @@ Examples:
   luc fleet counters web.csv                           # where the cycles go, by a file of perf stat
   luc fleet report --html fleet.html web.trace db.trace  # a page; also a Perfetto trace, and OpenTelemetry spans
   luc fleet pull web:/var/lib/luc/ring db:/var/lib/luc/ring --around 2026-01-31T23:59:59.5Z --out slow  # from rings
+  luc fleet sql \"select host, count(*) from wait group by host\" web.trace db.trace  # whatever else you want to know
 
 Exit status: that of luc-fleet; 2 if it is not installed.")]
 pub(crate) struct Args {
-    /// The words of luc-fleet: fit, explain, why, counters, report, pull, freeze or watch, and what follows
+    /// The words of luc-fleet: fit, explain, why, counters, report, pull, freeze, watch, sql or serve, and what follows
     #[arg(
         trailing_var_arg = true,
         allow_hyphen_values = true,
@@ -39,46 +39,13 @@ pub(crate) struct Args {
 
 /// Runs the subcommand.
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
-    let luc = std::env::current_exe().context("cannot find the luc binary: reinstall it")?;
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let Some(program) = find(&luc, std::env::split_paths(&path)) else {
-        bail!(
+    match become_program(PROGRAM, args.words) {
+        NotRun::Lost(error) => bail!("cannot find the luc binary: {error}; reinstall it"),
+        NotRun::Missing(luc) => bail!(
             "{PROGRAM} is neither beside {} nor on the PATH; `make product install` in luc's sources builds and installs \
              it",
             luc.display()
-        );
-    };
-    // It returns only where the program cannot be run.
-    let error = Command::new(&program).args(args.words).exec();
-    bail!("{}: {error}; reinstall it", program.display())
-}
-
-/// The program beside `luc`, else the first on the path.
-fn find(luc: &Path, path: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {
-    let beside = luc.with_file_name(PROGRAM);
-    let on_path = path
-        .filter(|folder| folder.is_absolute())
-        .map(|folder| folder.join(PROGRAM));
-    std::iter::once(beside)
-        .chain(on_path)
-        .find(|program| program.is_file())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_program_beside_luc_comes_first() {
-        let [beside, other] = [(), ()].map(|()| tempfile::tempdir().unwrap());
-        let luc = beside.path().join("luc");
-        let path = || [PathBuf::from("relative"), other.path().to_owned()].into_iter();
-        assert_eq!(find(&luc, path()), None);
-        let on_path = other.path().join(PROGRAM);
-        std::fs::write(&on_path, "").unwrap();
-        assert_eq!(find(&luc, path()), Some(on_path));
-        let own = beside.path().join(PROGRAM);
-        std::fs::write(&own, "").unwrap();
-        assert_eq!(find(&luc, path()), Some(own));
+        ),
+        NotRun::Refused(program, error) => bail!("{}: {error}; reinstall it", program.display()),
     }
 }

@@ -1,0 +1,130 @@
+//! A cluster's servers: Ballista's own, with our codecs.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_process};
+use ballista_scheduler::cluster::BallistaCluster;
+use ballista_scheduler::config::SchedulerConfig;
+use ballista_scheduler::scheduler_process::start_server;
+
+use super::Address;
+use super::codec::{LogicalCodec, PhysicalCodec};
+use crate::directory::Directory;
+use crate::error::{SqlError, line};
+
+/// How often an executor says that it lives, seconds.
+const HEARTBEAT_SECONDS: u64 = 2;
+/// After so long without a word an executor is lost, and others do its work, seconds.
+const LOST_SECONDS: u64 = 10;
+/// How often that is looked at, seconds.
+const LOOK_SECONDS: u64 = 1;
+/// Plans carry the clocks of all hosts along.
+const MESSAGE_BYTES: u32 = 1 << 26;
+/// Rows that executors exchanged are kept so long, for a client that is slow, seconds.
+const KEPT_SECONDS: u64 = 3_600;
+/// How often what is older is removed, seconds.
+const CLEAN_SECONDS: u64 = 600;
+
+/// A scheduler.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scheduler {
+    /// Where it listens.
+    pub bind: SocketAddr,
+    /// The name or address by which executors and clients reach it.
+    pub external_host: Option<String>,
+}
+
+impl Scheduler {
+    /// Serves until an error or a signal ends it.
+    ///
+    /// # Errors
+    /// [`SqlError::Server`].
+    pub async fn run(self) -> Result<(), SqlError> {
+        let failed = |error: String| SqlError::Server {
+            server: "scheduler",
+            address: self.bind.to_string(),
+            reason: line(&error),
+        };
+        let host = self.external_host.clone();
+        let config = SchedulerConfig {
+            bind_host: self.bind.ip().to_string(),
+            bind_port: self.bind.port(),
+            external_host: host.unwrap_or_else(|| self.bind.ip().to_string()),
+            executor_timeout_seconds: LOST_SECONDS,
+            expire_dead_executor_interval_seconds: LOOK_SECONDS,
+            no_executors_grace_period_seconds: LOST_SECONDS,
+            grpc_server_max_decoding_message_size: MESSAGE_BYTES,
+            grpc_server_max_encoding_message_size: MESSAGE_BYTES,
+            grpc_client_max_message_size: MESSAGE_BYTES,
+            override_logical_codec: Some(Arc::new(LogicalCodec::default())),
+            override_physical_codec: Some(Arc::new(PhysicalCodec::default())),
+            ..SchedulerConfig::default()
+        };
+        let cluster = BallistaCluster::new_from_config(&config).await;
+        let cluster = cluster.map_err(|error| failed(error.to_string()))?;
+        start_server(cluster, self.bind, Arc::new(config))
+            .await
+            .map_err(|error| failed(error.to_string()))
+    }
+}
+
+/// An executor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Executor {
+    /// Its scheduler.
+    pub scheduler: Address,
+    /// Where it listens: for rows that others ask for.
+    pub bind: SocketAddr,
+    /// The port on which it gets its tasks.
+    pub task_port: u16,
+    /// The name or address by which others reach it.
+    pub external_host: Option<String>,
+    /// How many tasks it does at once; `None`: as many as it has processors.
+    pub tasks: Option<usize>,
+    /// How much memory its tasks may use, bytes.
+    pub memory_bytes: u64,
+    /// Where a directory is made for rows that others ask for; `None`: where temporary files are.
+    pub directory: Option<PathBuf>,
+}
+
+impl Executor {
+    /// Serves until an error or a signal ends it, which waits for its tasks.
+    ///
+    /// # Errors
+    /// [`SqlError::Server`], [`SqlError::Directory`].
+    pub async fn run(self) -> Result<(), SqlError> {
+        let failed = |error: String| SqlError::Server {
+            server: "executor",
+            address: self.bind.to_string(),
+            reason: line(&error),
+        };
+        let directory = Directory::new(self.directory.as_deref())?;
+        let work_dir = directory.path().to_str().map(str::to_owned);
+        let local = |ip: IpAddr| (!ip.is_unspecified()).then(|| ip.to_string());
+        let config = ExecutorProcessConfig {
+            bind_host: self.bind.ip().to_string(),
+            external_host: self.external_host.clone().or_else(|| local(self.bind.ip())),
+            port: self.bind.port(),
+            grpc_port: self.task_port,
+            scheduler_host: self.scheduler.host.clone(),
+            scheduler_port: self.scheduler.port,
+            scheduler_connect_timeout_seconds: LOST_SECONDS as u16,
+            vcores: self.tasks.unwrap_or(0),
+            work_dir,
+            job_data_ttl_seconds: KEPT_SECONDS,
+            job_data_clean_up_interval_seconds: CLEAN_SECONDS,
+            grpc_max_decoding_message_size: MESSAGE_BYTES,
+            grpc_max_encoding_message_size: MESSAGE_BYTES,
+            executor_heartbeat_interval_seconds: HEARTBEAT_SECONDS,
+            memory_pool_size: Some(self.memory_bytes),
+            override_logical_codec: Some(Arc::new(LogicalCodec::default())),
+            override_physical_codec: Some(Arc::new(PhysicalCodec::default())),
+            ..ExecutorProcessConfig::default()
+        };
+        start_executor_process(Arc::new(config))
+            .await
+            .map_err(|error| failed(error.to_string()))
+    }
+}
