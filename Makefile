@@ -7,7 +7,7 @@ DESTDIR ?=
 
 FUZZ_SECONDS ?= 120
 
-.PHONY: help setup setup-build setup-test setup-lint setup-evaluate build product product-sql product-demo test test-sql fuzz lint tables demo evaluate install clean
+.PHONY: help setup setup-build setup-test setup-lint setup-evaluate build product product-sql product-demo test test-sql fuzz lint tables demo evaluate evaluate-fleet-sql install clean
 
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -62,8 +62,11 @@ tables: setup-test build ## Write what the documentation has from the code anew:
 demo: setup-build product-demo ## Set up, build, and show what LUC does
 	scripts/demo.sh $(BUILD)
 
-evaluate: setup-evaluate build ## Measure what LUC claims and rewrite docs/evaluation (root, 4 hours)
+evaluate: setup-evaluate build product-sql ## Measure what LUC claims and rewrite docs/evaluation (root, 4 hours)
 	$(BUILD)/luc-evaluate
+
+evaluate-fleet-sql: setup-evaluate build product-sql
+	$(BUILD)/luc-evaluate fleet-sql
 
 # One part: evaluate-metarates, evaluate-sqlite, ...; luc-evaluate --help lists them.
 evaluate-%: setup-evaluate build

@@ -32,7 +32,7 @@ use Made::{Here, Planned as ByPlan};
 
 /// All parts, in the order in which they are run.
 #[rustfmt::skip]
-pub const PARTS: [Part; 42] = [
+pub const PARTS: [Part; 43] = [
     part("metarates", "File creation, with and without the gate", ByPlan(planned!("metarates"))),
     part("varmail", "The mail server on a hard disk", ByPlan(planned!("varmail"))),
     part("head-to-head", "ext4, fast commits and XFS, each with and without the gate", ByPlan(planned!("head-to-head"))),
@@ -69,6 +69,7 @@ pub const PARTS: [Part; 42] = [
     part("fleet-truth", "A search service with planted troubles, and what luc fleet says of it", Here(fleet::truth::run)),
     part("fleet-pools", "Requests handed over inside servers, and what luc fleet says of them", Here(fleet::pools::run)),
     part("fleet-solr", "A search service of Solr, and what luc fleet says of it", Here(fleet::solr::run)),
+    part("fleet-sql", "SQL over the traces of many hosts, in one process and on a cluster", Here(fleet::sql::run)),
     part("kernel-powercut", "Power cuts with luc.ko", Here(safety::powercut::run)),
     part("kernel-cycles", "luc.ko loaded and unloaded under load", Here(safety::cycles::run)),
     part("kernel-stress", "Stress of file systems with luc.ko", Here(safety::stress::run)),

@@ -5,6 +5,7 @@
 //! - [`counters`]: how far counters that take turns are off, and whether cycles are accounted for.
 //! - [`pools`]: whether what servers hand over inside a process is found.
 //! - [`solr`]: whether what Solr hands over, and what was planted in it, is found.
+//! - [`sql`]: whether a cluster answers as one process does.
 //! - [`truth`]: whether what was planted in a search service is found.
 
 mod answer;
@@ -21,5 +22,6 @@ mod program;
 mod recorder;
 mod running;
 pub mod solr;
+pub mod sql;
 pub mod truth;
 mod wire;

@@ -1,0 +1,103 @@
+//! A query that is run, and looked at meanwhile.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{Harness, line};
+use luc_host::interrupt;
+use rustix::process::{Pid, Signal, kill_process};
+use serde::{Deserialize, Serialize};
+
+/// How often a process is looked at.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// How a query was answered.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Asked {
+    pub(super) command: String,
+    pub(super) seconds: f64,
+    /// The most memory that its process had, and all servers together, bytes.
+    pub(super) peak_bytes: u64,
+    pub(super) answer_bytes: usize,
+}
+
+/// Asks, and calls `look` again and again meanwhile. Returns the answer, too.
+pub(super) fn ask(
+    harness: &Harness,
+    program: &Path,
+    words: &[&str],
+    query: &str,
+    traces: &[PathBuf],
+    mut look: impl FnMut(Duration),
+) -> Result<(Asked, Vec<u8>), EvaluateError> {
+    if interrupt::interrupted() {
+        return Err(EvaluateError::Interrupted);
+    }
+    let (out, err) = (harness.path("answer"), harness.path("said"));
+    let create = |path: &PathBuf| File::create(path).map_err(EvaluateError::file("make", path));
+    let mut command = Command::new(program);
+    command.args(words).arg(query).args(traces);
+    let began = Instant::now();
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(create(&out)?)
+        .stderr(create(&err)?)
+        .spawn()
+        .map_err(EvaluateError::file("run", program))?;
+    let (mut peak, mut is_told) = (0, false);
+    let status = loop {
+        peak = peak.max(peak_bytes(child.id()));
+        let status = child
+            .try_wait()
+            .map_err(EvaluateError::file("wait for", program))?;
+        if let Some(status) = status {
+            break status;
+        }
+        if interrupt::interrupted() && !is_told {
+            is_told = kill_process(Pid::from_child(&child), Signal::TERM).is_ok();
+        }
+        look(began.elapsed());
+        std::thread::sleep(LOOK);
+    };
+    let seconds = began.elapsed().as_secs_f64();
+    if interrupt::interrupted() {
+        return Err(EvaluateError::Interrupted);
+    }
+    if !status.success() {
+        return Err(EvaluateError::Command {
+            command: line(&command),
+            how: status.to_string(),
+            said: fs::read_to_string(&err).unwrap_or_default(),
+        });
+    }
+    let answer = fs::read(&out).map_err(EvaluateError::file("read", &out))?;
+    let asked = Asked {
+        command: line(&command),
+        seconds,
+        peak_bytes: peak,
+        answer_bytes: answer.len(),
+    };
+    Ok((asked, answer))
+}
+
+/// The most memory that a process has had (VmHWM); 0 if it has ended.
+pub(super) fn peak_bytes(process: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kib.unwrap_or(0) * 1024
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_has_ended_has_no_memory() {
+        assert!(peak_bytes(std::process::id()) > 1 << 20);
+        assert_eq!(peak_bytes(u32::MAX), 0);
+    }
+}
