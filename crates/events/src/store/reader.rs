@@ -100,7 +100,11 @@ impl Reader {
     ///
     /// When a file cannot be read, is damaged, or is missing.
     pub fn files<T: Row>(&self) -> Result<Vec<TableFile>, StoreError> {
-        files(kind::<T>(), &self.directory)
+        let of_directories = self.directories.iter();
+        let files: Result<Vec<Vec<TableFile>>, StoreError> = of_directories
+            .map(|directory| files(kind::<T>(), directory))
+            .collect();
+        Ok(files?.concat())
     }
 }
 

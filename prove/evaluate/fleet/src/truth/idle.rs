@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use luc_twin_truth::{Direction, Folder, Kind, Truth, WorkKind};
 use serde::Serialize;
 
-use crate::hosts::Clock;
 use crate::answer::Answer;
+use crate::hosts::Clock;
 
 /// Waits, by whether they are told right.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
