@@ -106,7 +106,10 @@ fn a_wake_up_has_the_time_of_its_waker() {
         .collect();
     let threads = recorded.tasks.iter().filter(|row| row.comm == "waits");
     let threads: Vec<Pid> = threads.map(|row| row.thread).collect();
-    let is_of_thread = |row: &&Wait| threads.contains(&row.thread) && row.cause == Cause::Futex;
+    // One that is woken on its way to sleep is ready from when it leaves its processor.
+    let is_of_thread = |row: &&Wait| {
+        threads.contains(&row.thread) && row.cause == Cause::Futex && row.woken_ns > row.off_ns
+    };
     let waits: Vec<&Wait> = recorded.waits.iter().filter(is_of_thread).collect();
     // A post finds the thread awake if it has not come back yet.
     assert!(waits.len() > wake_ups.len() / 2, "{waits:?}");
