@@ -144,6 +144,20 @@ pub fn within(segments: Vec<Segment>, [from_ns, to_ns]: [u64; 2]) -> Vec<Segment
     chosen
 }
 
+/// Opens segments of one run, in order, as one trace: from the begin of the first to the end of the last. Rows of a segment's
+/// beginning come again with each, and so do those of the end of the one before. `None`: there is no segment.
+#[must_use]
+pub fn as_one(segments: &[Segment]) -> Option<Reader> {
+    let (first, last) = (segments.first()?, segments.last()?);
+    let trace = Trace {
+        at_ns: last.trace.at_ns,
+        end_ns: last.trace.end_ns,
+        ..first.trace.clone()
+    };
+    let directories = segments.iter().map(|one| one.path.clone()).collect();
+    Some(Reader::of_parts(directories, trace))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

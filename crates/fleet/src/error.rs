@@ -9,7 +9,7 @@ use luc_fleet_clocks::ClockError;
 use luc_fleet_core::TreeError;
 use luc_units::figures::Time;
 
-use crate::window::Moment;
+use crate::moment::Moment;
 
 /// Why traces cannot be put together.
 #[derive(Debug, thiserror::Error)]
@@ -54,11 +54,6 @@ pub enum FleetError {
         "'{0}' has no name before the '=': write it like web-1=DIR, or give the directory alone"
     )]
     NoName(String),
-    /// Text that is no time.
-    #[error(
-        "'{0}' is no time: give one with its distance from UTC, like 2026-01-31T23:59:59.5Z or 2026-01-31T23:59:59+01:00, or seconds since 1970"
-    )]
-    NoMoment(String),
     /// A window of a trace.
     #[error("{path}: this is one trace, and no ring; leave out the window", path = .path.display())]
     NoRing {

@@ -23,6 +23,7 @@ mod figures;
 pub mod fit;
 mod joined;
 mod map;
+mod moment;
 pub mod pull;
 mod read;
 mod relations;
@@ -44,10 +45,11 @@ pub use figures::Spread;
 pub use fit::{Fit, fit};
 pub use joined::{HostSummary, Joined};
 pub use map::LeftOut;
+pub use moment::{Moment, NotAMoment};
 pub use read::{Opened, Recorded, Tables, open, read, read_within};
 pub use relations::{
     Edge, EdgeSide, GlobalTimes, Knot, PathStep, Relations, RequestNode, global_times, relations,
 };
 pub use source::Source;
 pub use why::{Who, why};
-pub use window::{Moment, Window};
+pub use window::Window;

@@ -3,6 +3,7 @@
 //! Each host finds the segments by its own CLOCK_REALTIME, which NTP keeps within milliseconds of others; the window is
 //! wider by [`CLOCK_ERROR_NS`] on either side. What is collected appears whole, or not at all.
 
+mod files;
 mod from;
 mod keep;
 mod stream;

@@ -12,13 +12,12 @@ use super::group::{GroupDecoder, kind};
 use super::kind::TableKind;
 use super::segment::{Group, Segment};
 use super::{StoreError, names};
-use crate::ring;
 use crate::tables::{Row, Trace};
 
 /// A trace on disk.
 #[derive(Debug)]
 pub struct Reader {
-    /// Those of a ring's segments, else one.
+    /// Several, where it is of several traces that follow each other.
     directories: Vec<PathBuf>,
     trace: Trace,
 }
@@ -44,27 +43,9 @@ impl Reader {
         Ok(Self { directories, trace })
     }
 
-    /// Opens segments of one run of a ring, in order, as one trace: from the begin of the first to the end of the last. Rows
-    /// of a segment's beginning come again with each, and so do those of the end of the one before.
-    ///
-    /// # Errors
-    ///
-    /// When there is none.
-    pub fn of_segments(segments: &[ring::Segment]) -> Result<Self, StoreError> {
-        let (Some(first), Some(last)) = (segments.first(), segments.last()) else {
-            return Err(StoreError::NoTrace {
-                path: PathBuf::new(),
-                reason: "there is no segment",
-            });
-        };
-        Ok(Self {
-            directories: segments.iter().map(|one| one.path.clone()).collect(),
-            trace: Trace {
-                at_ns: last.trace.at_ns,
-                end_ns: last.trace.end_ns,
-                ..first.trace.clone()
-            },
-        })
+    /// Traces that follow each other as one, which says `trace` of itself.
+    pub(crate) fn of_parts(directories: Vec<PathBuf>, trace: Trace) -> Self {
+        Self { directories, trace }
     }
 
     /// What the trace is about.

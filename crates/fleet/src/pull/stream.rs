@@ -9,7 +9,8 @@ use luc_events::ring::{self, Name, Segment};
 use luc_events::store::{Reader, StoreError};
 use tar::{Archive, Builder, EntryType, Header};
 
-use super::{PullError, keep};
+use super::PullError;
+use super::files::files;
 
 /// How much is taken from one host.
 #[derive(Debug, Clone, Copy)]
@@ -77,7 +78,7 @@ pub enum StreamError {
 pub fn send(segments: &[Segment], out: impl Write) -> Result<(), PullError> {
     let mut archive = Builder::new(out);
     for segment in segments {
-        for path in keep::files(&segment.path)? {
+        for path in files(&segment.path)? {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             let send = || PullError::io(&path, "send it");
             let file = File::open(&path).map_err(send())?;
@@ -206,7 +207,7 @@ mod tests {
         assert_eq!((received.segments, received.files), (2, 2));
         for segment in ring::segments(folder.path()).expect("listed") {
             let name = segment.name.to_string();
-            for file in keep::files(&segment.path).expect("listed") {
+            for file in files(&segment.path).expect("listed") {
                 let before = ring
                     .path()
                     .join(&name)

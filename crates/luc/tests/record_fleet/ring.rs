@@ -8,7 +8,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use luc_events::ring::{self, Name, Segment};
-use luc_events::store::Reader;
 
 use super::common::{LUC, TIMEOUT, refusal};
 use super::place::{Place, SERVER_IPV4};
@@ -57,10 +56,7 @@ fn no_byte_is_lost_or_doubled_at_a_cut() {
     let trace = recording.stop();
     let segments = segments(&trace.path());
     assert!(segments.len() >= 4, "{segments:?}");
-    let whole = Recorded::of_reader(
-        &Reader::of_segments(&segments).expect("one trace"),
-        &trace.text,
-    );
+    let whole = Recorded::of_reader(&ring::as_one(&segments).expect("one trace"), &trace.text);
     let ends = whole.ends(place.client.inode(), place.server.inode(), port);
     whole.check_messages(&ends, [0, 0], totals(&all));
     let mut rows = 0;
