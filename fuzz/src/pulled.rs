@@ -55,7 +55,10 @@ pub fn pulled(data: &[u8]) {
         fs::create_dir(&into).expect("made");
         let received = receive(stream, &into, LIMITS);
         let (files, bytes) = taken(&into);
-        assert!(files <= LIMITS.files && bytes <= LIMITS.bytes, "{received:?}");
+        assert!(
+            files <= LIMITS.files && bytes <= LIMITS.bytes,
+            "{received:?}"
+        );
         assert_eq!(fs::read_dir(folder.path()).expect("listed").count(), 1);
         if let Ok(received) = received {
             assert_eq!((received.files, received.bytes), (files, bytes));
