@@ -24,7 +24,7 @@ use crate::program;
 use crate::recorder::Recorder;
 use crate::solr::clients::Asked;
 use recorded::Rows;
-use servers::{Server, Servers};
+use servers::{SEARCH_CLIENTS, Server, Servers};
 
 /// Between the recorder's first file and the first request: the programs are attached, and look at system calls during
 /// the first second.
@@ -33,9 +33,6 @@ const WARMUP_S: f64 = 2.0;
 const CALIBRATION_S: f64 = 1.0;
 /// Requests of that run for a server whose rate is not known.
 const FIRST_REQUESTS: f64 = 20_000.0;
-
-/// Clients of the search service.
-const SEARCH_CLIENTS: u64 = 8;
 
 /// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,13 +7,13 @@ pub(crate) mod node;
 mod page;
 mod plants;
 pub(crate) mod service;
+mod settings;
 mod streams;
 pub mod tap;
 pub mod trouble;
 
 use std::fs;
 use std::thread;
-use std::time::Duration;
 
 use luc_claims::report::Page;
 use serde::Serialize;
@@ -24,6 +24,7 @@ use luc_harness::harness::{Harness, missing};
 use luc_harness::progress::Progress;
 use node::Solr;
 use service::{Load, Service, Wanted};
+use settings::{LONGEST, THINK, WARMUP};
 use trouble::Trouble;
 
 use crate::answer::Answer;
@@ -31,8 +32,6 @@ use crate::calls::Calls;
 use crate::judge;
 use crate::recorder::Recorder;
 
-/// How many different words documents and queries have.
-const VOCABULARY: u64 = 2_000;
 /// Rounds of each number of clients.
 const ROUNDS: usize = 3;
 /// Seeds of each trouble.
@@ -41,13 +40,6 @@ const SEEDS: usize = 5;
 const CLIENTS: [u64; 2] = [4, 16];
 /// Queries of a run, of all clients together.
 const QUERIES: u64 = 2_000;
-/// The longest that a client waits between an answer and its next query.
-const THINK: Duration = Duration::from_millis(2);
-/// Nothing takes longer.
-const LONGEST: Duration = Duration::from_secs(600);
-/// Between the recorder's first file and the first request: the programs are attached, and look at system calls during
-/// the first second.
-const WARMUP: Duration = Duration::from_secs(2);
 
 /// What a run came to.
 #[derive(Debug, Clone, Serialize)]

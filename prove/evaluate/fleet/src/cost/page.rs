@@ -3,8 +3,8 @@
 use luc_claims::report::{Page, Table, Target, number, spread, spread_as};
 use luc_stats::median;
 
-use super::servers::Servers;
-use super::{Cell, Round, Run, SEARCH_CLIENTS, Setting, WARMUP_S};
+use super::servers::{SEARCH_CLIENTS, Servers};
+use super::{Cell, Round, Run, Setting, WARMUP_S};
 use luc_harness::drift::over_unrecorded;
 
 /// The least share of the unrecorded throughput.

@@ -12,7 +12,6 @@ use rustix::process::{Pid, Signal, kill_process};
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, missing};
 
-use super::SEARCH_CLIENTS;
 use crate::program::{LOOK, PATIENCE, USER, answers, bound, free_port, started};
 use crate::solr::node::Solr;
 use crate::solr::service::{Load, Service, Wanted};
@@ -23,6 +22,8 @@ const USER_ID: u32 = 65_534;
 /// Rows of pgbench's smallest table; at least as many as it has clients.
 const SCALE: &str = "10";
 
+/// Clients of the search service.
+pub(super) const SEARCH_CLIENTS: u64 = 8;
 /// How long the search service is asked before anything is measured.
 const WARM_UP: Duration = Duration::from_secs(30);
 

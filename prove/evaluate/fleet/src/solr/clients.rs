@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use luc_harness::error::EvaluateError;
 
-use super::VOCABULARY;
+use super::settings::VOCABULARY;
 use crate::named::text;
 use crate::wire::{Connection, body_bytes, wrong};
 

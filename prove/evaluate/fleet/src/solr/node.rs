@@ -11,7 +11,7 @@ use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, missing};
 use luc_host::interrupt;
 
-use super::VOCABULARY;
+use super::settings::VOCABULARY;
 use crate::network::Host;
 use crate::program::LOOK;
 use crate::running::Running;

@@ -4,8 +4,9 @@ use luc_claims::report::{Page, Table, Target};
 
 use super::cause::Judgement;
 use super::plants::{self, ASKED, QUERIES_BEFORE};
+use super::settings::WARMUP;
 use super::trouble::Trouble;
-use super::{CLIENTS, QUERIES, Run, WARMUP};
+use super::{CLIENTS, QUERIES, Run};
 use crate::calls::{Calls, share_of, words};
 
 /// The least share of right calls, and the greatest of wrong ones.

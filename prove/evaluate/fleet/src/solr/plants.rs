@@ -14,8 +14,9 @@ use serde_json::json;
 use super::cause::{Expected, Judgement, judge};
 use super::node::Solr;
 use super::service::{Load, Service, Wanted};
+use super::settings::{LONGEST, THINK, WARMUP};
 use super::trouble::{Means, Trouble};
-use super::{LONGEST, THINK, WARMUP};
+
 use crate::answer::Answer;
 use crate::hosts::{self, HostPart};
 use crate::recorder::Recorder;

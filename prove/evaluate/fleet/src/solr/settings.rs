@@ -1,0 +1,13 @@
+//! What all runs of the service have in common.
+
+use std::time::Duration;
+
+/// How many different words documents and queries have.
+pub(super) const VOCABULARY: u64 = 2_000;
+/// The longest that a client waits between an answer and its next query.
+pub(super) const THINK: Duration = Duration::from_millis(2);
+/// Nothing takes longer.
+pub(super) const LONGEST: Duration = Duration::from_secs(600);
+/// Between the recorder's first file and the first request: the programs are attached, and look at system calls during
+/// the first second.
+pub(super) const WARMUP: Duration = Duration::from_secs(2);
