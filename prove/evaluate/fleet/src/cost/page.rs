@@ -3,7 +3,7 @@
 use luc_claims::report::{Page, Table, Target, number, spread, spread_as};
 use luc_stats::median;
 
-use super::servers::{SEARCH_CLIENTS, Servers};
+use super::servers::{QUERIES_BEFORE, SEARCH_CLIENTS, Servers};
 use super::{Cell, Round, Run, Setting, WARMUP_S};
 use luc_harness::drift::over_unrecorded;
 
@@ -66,8 +66,8 @@ pub(super) fn page(
              disk, and gets values of 100 bytes by `redis-benchmark`, a request at a time on each connection. \
              PostgreSQL does not synchronize its files, so that no disk decides; `pgbench -S` makes transactions of one \
              statement, `pgbench` such of seven. The search service of part fleet-solr is a front end and two shards, \
-             each a node of Solr on a host of its own; {SEARCH_CLIENTS} clients ask one query after the other, and have \
-             done so for 30 s before anything is measured. `luc record` and `luc record --fleet` record everybody, so that a \
+             each a node of Solr on a host of its own; {SEARCH_CLIENTS} clients ask one query after the other, and \
+             each has asked {QUERIES_BEFORE} before anything is measured. `luc record` and `luc record --fleet` record everybody, so that a \
              message has rows at both ends; *server only* records the server and its children (`--pid`), as on a host \
              whose clients are elsewhere, though these run here as well. Requests begin {WARMUP_S} s after the recorder. A round \
              is a run under each recorder, in random order, between two unrecorded ones; each recorded run is compared \

@@ -24,8 +24,10 @@ const SCALE: &str = "10";
 
 /// Clients of the search service.
 pub(super) const SEARCH_CLIENTS: u64 = 8;
-/// How long the search service is asked before anything is measured.
-const WARM_UP: Duration = Duration::from_secs(30);
+/// Queries of each client before anything is measured.
+pub(super) const QUERIES_BEFORE: u64 = 500;
+/// The longest that these may take.
+const WARM_UP: Duration = Duration::from_secs(600);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Server {
@@ -95,7 +97,7 @@ impl Servers {
                     let solr = Solr::make(harness)?;
                     let service = Service::start(harness, &solr, Wanted::default())?;
                     // Java compiles what runs often.
-                    service.ask(harness, search(WARM_UP))?;
+                    service.ask(harness, search(Some(QUERIES_BEFORE), WARM_UP))?;
                     servers.search = Some(service);
                     servers.versions.push(solr.version);
                     continue;
@@ -144,7 +146,7 @@ impl Servers {
         let Some(search_service) = &self.search else {
             return Vec::new();
         };
-        let load = search(Duration::from_secs_f64(seconds));
+        let load = search(None, Duration::from_secs_f64(seconds));
         let command = search_service.clients(harness, load);
         let words = [command.get_program()]
             .into_iter()
@@ -180,11 +182,11 @@ impl Servers {
     }
 }
 
-/// As many queries as clients can make in this time.
-fn search(longest: Duration) -> Load {
+/// So many queries of each client; `None`: as many as they can make in this time.
+fn search(queries: Option<u64>, longest: Duration) -> Load {
     Load {
         clients: SEARCH_CLIENTS,
-        queries: None,
+        queries,
         longest,
         think: Duration::ZERO,
         seed: 1,
