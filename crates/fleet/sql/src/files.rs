@@ -67,6 +67,7 @@ impl FilesTable {
     }
 
     /// The same by all columns of the table, where the host's is the last.
+    #[cfg(feature = "cluster")]
     pub(crate) fn of_table(schema: &SchemaRef, files: Files) -> Self {
         let columns = schema.fields().len() - usize::from(files.has_hosts);
         let fields: Vec<Arc<Field>> = schema.fields().iter().take(columns).cloned().collect();

@@ -9,14 +9,18 @@ use datafusion::common::{DataFusionError, Result};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
-use luc_fleet::{GlobalTimes, Knot};
+use luc_fleet::GlobalTimes;
+#[cfg(feature = "cluster")]
+use luc_fleet::Knot;
 
 /// The function's name.
 pub(crate) const NAME: &str = "global_ns";
 
 /// Bytes of a knot: its time, and the time on the first host's clock.
+#[cfg(feature = "cluster")]
 const KNOT_BYTES: usize = 16;
 /// No time on the first host's clock.
+#[cfg(feature = "cluster")]
 const UNKNOWN: i64 = i64::MIN;
 
 /// The function.
@@ -36,6 +40,7 @@ impl GlobalNs {
     }
 
     /// The clocks as bytes, so that executors compute the same.
+    #[cfg(feature = "cluster")]
     pub(crate) fn encode(&self, buffer: &mut Vec<u8>) {
         for (name, knots) in &self.times.hosts {
             buffer.extend_from_slice(&(name.len() as u64).to_le_bytes());
@@ -49,6 +54,7 @@ impl GlobalNs {
     }
 
     /// `None` if they are not what [`Self::encode`] writes.
+    #[cfg(feature = "cluster")]
     pub(crate) fn decode(mut bytes: &[u8]) -> Option<Self> {
         let mut times = GlobalTimes::default();
         while !bytes.is_empty() {
@@ -69,12 +75,14 @@ impl GlobalNs {
     }
 }
 
+#[cfg(feature = "cluster")]
 fn taken<'a>(bytes: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
     let (head, tail) = bytes.split_at_checked(length)?;
     *bytes = tail;
     Some(head)
 }
 
+#[cfg(feature = "cluster")]
 fn number(bytes: &mut &[u8]) -> Option<i64> {
     let head = taken(bytes, 8)?;
     Some(i64::from_le_bytes(head.try_into().ok()?))
@@ -129,7 +137,7 @@ impl ScalarUDFImpl for GlobalNs {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "cluster"))]
 mod tests {
     use super::*;
 
