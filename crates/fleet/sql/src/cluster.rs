@@ -1,7 +1,7 @@
 //! The same queries on many machines: Ballista's client, scheduler and executors, which know our tables and functions.
 //!
 //! The scheduler plans what the client sends it, and gives parts to executors, which read the files and exchange rows.
-//! Whatever is not a plain plan goes through the codecs in [`codec`].
+//! Whatever is not a plain plan goes through the codecs in `codec`.
 
 mod codec;
 mod serve;
