@@ -56,9 +56,14 @@ impl Servers {
                 &memory,
             ];
             let log = format!("executor-{number}.log");
+            // What one that is killed leaves goes with the harness' directory.
+            let directory = harness.path(&format!("executor-{number}"));
+            std::fs::create_dir_all(&directory).map_err(EvaluateError::file("make", &directory))?;
+            let directory = directory.display().to_string();
+            let place = ["--directory", &directory];
             servers
                 .executors
-                .push(serve(&log, &[&words[..], &more].concat())?);
+                .push(serve(&log, &[&words[..], &more, &place].concat())?);
             answers(port)?;
         }
         Ok(servers)
