@@ -3,10 +3,11 @@
 use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 
 use super::{Name, names};
 use crate::store::{Reader, StoreError, is_free, make};
@@ -76,6 +77,8 @@ impl Keeper {
             .create(true)
             .truncate(false)
             .write(true)
+            // A link would have a file made elsewhere.
+            .custom_flags(OFlags::NOFOLLOW.bits() as i32)
             .open(&path)
             .map_err(StoreError::io(&path, "open it"))?;
         if let Err(reason) = flock(&lock, FlockOperation::NonBlockingLockExclusive) {

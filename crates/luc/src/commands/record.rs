@@ -99,6 +99,13 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
         Some(out) => out.clone(),
         None => free_name()?,
     };
+    // What cannot be listed is no ring.
+    if ring.is_none() && luc_events::ring::names(&out).is_ok_and(|names| !names.is_empty()) {
+        bail!(
+            "{}: it is a ring; give --ring, or another directory",
+            out.display()
+        );
+    }
     let guard = interrupt::Guard::install()?;
     let began = Instant::now();
     let recorder = match ring {

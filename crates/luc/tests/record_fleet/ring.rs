@@ -157,6 +157,12 @@ fn a_killed_recorder_leaves_complete_segments() {
     kill(luc);
     let before = segments(&directory);
     assert!(!before.is_empty());
+    let plain = Command::new(LUC)
+        .args(["record", "--out"])
+        .arg(&directory)
+        .args(["--", "true"])
+        .output();
+    assert!(refusal(&plain.expect("luc runs")).contains("it is a ring"));
     for segment in &before {
         assert!(!alone(segment).clocks.is_empty());
     }
