@@ -380,7 +380,7 @@ int BPF_PROG(sched_waking, struct task_struct *task)
 
 	if (!hot || !hot->off_clock)
 		return 0;
-	hot->waker = bpf_get_current_pid_tgid();
+	hot->waker = in_timer() ? 0 : bpf_get_current_pid_tgid();
 	hot->woken_throttled = waits_when_woken(task);
 	if (hot->woken_throttled || needs_wake_up_time(hot))
 		hot->woken_ns = bpf_ktime_get_ns();

@@ -76,6 +76,15 @@ pub(crate) struct Links {
     calls: Vec<Link>,
 }
 
+/// Names of the programs that see who wakes whom.
+const WAKE_UPS: [&str; 5] = [
+    "sched_waking",
+    "local_timer_entry",
+    "local_timer_exit",
+    "irq_handler_entry",
+    "irq_handler_exit",
+];
+
 /// Names of the programs on system calls.
 const CALLS: [&str; 2] = ["sys_enter", "sys_exit"];
 
@@ -110,7 +119,7 @@ impl Programs {
             .hooks
             .iter()
             .filter(|hook| calls || !CALLS.contains(&hook.name))
-            .filter(|hook| config.summary == 0 || hook.name != "sched_waking")
+            .filter(|hook| config.summary == 0 || !WAKE_UPS.contains(&hook.name))
             .map(|hook| hook.name)
             .collect();
         let network = capability.network;

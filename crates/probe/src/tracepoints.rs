@@ -51,6 +51,14 @@ const fn stand_in(
     }
 }
 
+/// One that nobody misses, of architectures without that other tracepoint.
+const fn elsewhere(name: &'static str, arguments: u32, instead_of: &'static str) -> Hook {
+    Hook {
+        instead_of: Some(instead_of),
+        ..hook(name, arguments, Need::Extra)
+    }
+}
+
 const CALLS: Need = Need::For("the begin and end of system calls");
 
 const COMMITS: Need = Need::For("journal commits");
@@ -64,6 +72,10 @@ const PACKETS: Need = Need::For("packets");
 pub(crate) const HOOKS: &[Hook] = &[
     hook("sched_switch", 3, Need::Always),
     hook("sched_waking", 1, Need::Always),
+    hook("local_timer_entry", 1, Need::Extra),
+    hook("local_timer_exit", 1, Need::Extra),
+    elsewhere("irq_handler_entry", 1, "local_timer_entry"),
+    elsewhere("irq_handler_exit", 1, "local_timer_exit"),
     hook("sched_process_fork", 2, Need::Always),
     hook("sched_process_exec", 2, Need::Always),
     hook("sched_process_exit", 1, Need::Always),

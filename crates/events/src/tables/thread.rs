@@ -25,7 +25,7 @@ table! {
         pub cause: Cause,
         /// That stack; 0: not recorded.
         pub stack: StackId,
-        /// The thread that woke it; 0: not seen, or an interrupt on an idle processor.
+        /// The thread that woke it; 0: not seen, or a timer's interrupt.
         pub waker: Pid,
         /// The device that it waited for, if known.
         pub dev: Dev,

@@ -119,6 +119,28 @@ fn a_wake_up_has_the_time_of_its_waker() {
     }
 }
 
+/// A timer's interrupt comes in the name of the thread that computes.
+#[test]
+fn who_is_interrupted_wakes_nobody() {
+    if !is_root() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a directory");
+    let program = programs::compiled("timeouts", folder.path());
+    let recording = Recording::start(&["--all"]);
+    let output = Command::new(program).output().expect("it runs");
+    assert!(output.status.success());
+    let recorded = Recorded::of(recording);
+    let threads = recorded.tasks.iter().filter(|row| row.comm == "waits");
+    let threads: Vec<Pid> = threads.map(|row| row.thread).collect();
+    let is_of_thread = |row: &&Wait| threads.contains(&row.thread) && row.cause == Cause::Poll;
+    let waits: Vec<&Wait> = recorded.waits.iter().filter(is_of_thread).collect();
+    assert!(waits.len() > 25, "{waits:?}");
+    for wait in waits {
+        assert!(wait.waker.is_none(), "{wait:?}");
+    }
+}
+
 #[test]
 fn what_an_interpreter_runs_is_known() {
     if !is_root() {
