@@ -1,0 +1,229 @@
+//! For which request each call was made: all evidence, the best first.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use luc_fleet_clocks::HostId;
+
+use super::backward::backward;
+use super::exchange::Part;
+use super::forward::{Span, forward};
+use super::loops::Loops;
+use super::readers::Readers;
+use super::roles::Role;
+use super::timeline::{Kind, Place, Timeline};
+use super::{HandOver, Requests, queue, regular};
+use crate::rows::{End, EndId, Message, Wait};
+
+/// The share of calls of which wake-ups and effects say the same, from which on wake-ups are believed alone.
+const WAKE_UPS_AGREE: f64 = 0.98;
+
+impl Requests {
+    /// Notes what each call was made for, host by host.
+    pub(super) fn hand_over(
+        &mut self,
+        waits: &[Wait],
+        rows: &[Message],
+        parts: [Vec<(usize, usize, Part)>; 2],
+        by_id: &BTreeMap<EndId, End>,
+        has_all_waits: impl Fn(HostId) -> bool,
+    ) {
+        let mut part_of: Vec<Option<Place>> = vec![None; rows.len()];
+        for (parts, role) in parts.into_iter().zip([Role::Server, Role::Client]) {
+            for (row, exchange, part) in parts {
+                part_of[row] = Some((role, exchange, part));
+            }
+        }
+        let mut hosts: BTreeMap<HostId, (Vec<Wait>, Vec<_>)> = BTreeMap::new();
+        for &wait in waits {
+            hosts.entry(wait.host).or_default().0.push(wait);
+        }
+        for (&row, part) in rows.iter().zip(part_of) {
+            hosts.entry(row.host).or_default().1.push((row, part));
+        }
+        let spans: Vec<Span> = self
+            .incoming
+            .iter()
+            .map(|incoming| Span {
+                opened_ns: incoming.exchange.asked.at_ns,
+                sure_until_ns: incoming.exchange.sure_until_ns,
+            })
+            .collect();
+        self.hand_over_by_token(&spans);
+        // What each call was made for by the thread that sent it; each is of one host.
+        let mut causes = vec![None; self.outgoing.len()];
+        let received = self.received();
+        for (host, (waits, rows)) in hosts {
+            let timeline = Timeline::new(&waits, &rows, has_all_waits(host));
+            self.hand_over_on_host(&timeline, (&spans, by_id), &received, &mut causes);
+        }
+    }
+
+    /// Notes causes that have the same name in their bytes, if one such request is open on the host.
+    fn hand_over_by_token(&mut self, spans: &[Span]) {
+        let mut named: HashMap<(HostId, u64), Vec<usize>> = HashMap::new();
+        for (at, incoming) in self.incoming.iter().enumerate() {
+            if let Some(token) = incoming.exchange.token {
+                named
+                    .entry((incoming.exchange.end.host, token))
+                    .or_default()
+                    .push(at);
+            }
+        }
+        for outgoing in &mut self.outgoing {
+            let exchange = &outgoing.exchange;
+            let all = exchange
+                .token
+                .and_then(|token| named.get(&(exchange.end.host, token)));
+            let mut open = all
+                .into_iter()
+                .flatten()
+                .filter(|&&request| spans[request].contains(exchange.asked.at_ns));
+            if let (Some(&request), None) = (open.next(), open.next()) {
+                outgoing.cause = Some((request, HandOver::Token));
+            }
+        }
+    }
+
+    /// Notes causes, the best evidence first.
+    fn hand_over_on_host(
+        &mut self,
+        timeline: &Timeline,
+        (spans, by_id): (&[Span], &BTreeMap<EndId, End>),
+        received: &HashMap<(HostId, u32), Vec<usize>>,
+        causes: &mut [Option<usize>],
+    ) {
+        let known = forward(timeline, spans, causes);
+        let (by_effect, usual_rounds) = backward(timeline, spans, &known);
+        let exchange = |request: usize| self.incoming[request].exchange;
+        let loops = Loops::new(timeline, &known, exchange);
+        let sent = |call: usize| self.outgoing[call].exchange;
+        let server = |call: usize| Some(by_id.get(&sent(call).end)?.remote);
+        let readers = Readers::new(timeline, spans, &known, (sent, causes.len()));
+        let asked = timeline.events.iter().filter_map(|event| match event.kind {
+            Kind::Asks(call) => Some(call),
+            _ => None,
+        });
+        let asked: Vec<usize> = asked.collect();
+        let of_others = readers.of_others(causes, &asked, sent, server);
+        for &(call, request) in &of_others {
+            causes[call] = Some(request);
+        }
+        let of_others: BTreeSet<usize> = of_others.into_iter().map(|(call, _)| call).collect();
+        let mut calls: Vec<(usize, Option<usize>)> = Vec::new();
+        for (event, before) in timeline.events.iter().zip(&known) {
+            if let Kind::Asks(call) = event.kind {
+                let process = self.outgoing[call].exchange.asked.process;
+                if !loops.follows_what_it_reads(process) {
+                    continue;
+                }
+                // A thread that makes more rounds of calls than it usually does may have begun another task.
+                let woken_for = before
+                    .woken_for
+                    .filter(|&(_, rounds)| rounds <= usual_rounds[event.thread]);
+                calls.push((call, woken_for.map(|(request, _)| request)));
+                if !of_others.contains(&call) {
+                    self.note(call, causes[call], HandOver::SameThread);
+                }
+            }
+        }
+        let by_effect = readers.believed(by_effect);
+        for (call, request) in readers.found().chain(by_effect) {
+            let process = self.outgoing[call].exchange.asked.process;
+            if loops.follows_what_it_reads(process) {
+                self.note(call, Some(request), HandOver::Backward);
+            }
+        }
+        // Where wake-ups contradict the effects, they tell nothing of the calls without an effect either.
+        let (mut both, mut same) = (0, 0);
+        for &(call, woken_for) in &calls {
+            if let (Some((cause, HandOver::Backward)), Some(request)) =
+                (self.outgoing[call].cause, woken_for)
+            {
+                both += 1;
+                same += usize::from(cause == request);
+            }
+        }
+        if same as f64 >= WAKE_UPS_AGREE * both as f64 {
+            for &(call, woken_for) in &calls {
+                self.note(call, woken_for, HandOver::Forward);
+            }
+        }
+        let mut by_process: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        for &(call, _) in &calls {
+            let process = self.outgoing[call].exchange.asked.process;
+            by_process.entry(process).or_default().push(call);
+        }
+        for calls in by_process.into_values() {
+            self.hand_over_by_order(&calls, spans, received);
+        }
+    }
+
+    /// Notes what the calls of a process were made for, which are in the order in which they were sent, by what is known
+    /// of others.
+    fn hand_over_by_order(
+        &mut self,
+        calls: &[usize],
+        spans: &[Span],
+        received: &HashMap<(HostId, u32), Vec<usize>>,
+    ) {
+        let asked = self.outgoing[calls[0]].exchange.asked;
+        let requests = received.get(&(asked.host, asked.process));
+        let requests = requests.map_or(&[][..], Vec::as_slice);
+        let told = regular::told(&self.regular(calls), requests, spans);
+        for place in told.doubted {
+            self.outgoing[calls[place]].cause = None;
+        }
+        if told.is_contradictory {
+            return;
+        }
+        let causes: Vec<Option<usize>> = calls
+            .iter()
+            .map(|&call| self.outgoing[call].cause.map(|(cause, _)| cause))
+            .collect();
+        for (place, request, evidence) in told.found {
+            self.note(calls[place], Some(request), evidence);
+        }
+        for (place, request) in queue::between(&causes) {
+            let call = calls[place];
+            let is_open = spans[request].contains(self.outgoing[call].exchange.asked.at_ns);
+            self.note(call, is_open.then_some(request), HandOver::Queue);
+        }
+    }
+
+    fn regular(&self, calls: &[usize]) -> Vec<regular::Call> {
+        let of_call = |&call: &usize| {
+            let outgoing = &self.outgoing[call];
+            let asked_ns = outgoing.exchange.asked.at_ns;
+            let answer = outgoing.exchange.answer;
+            regular::Call {
+                asked_ns,
+                answered_ns: answer.map_or(asked_ns, |answer| answer.last.at_ns),
+                cause: outgoing.cause,
+            }
+        };
+        calls.iter().map(of_call).collect()
+    }
+
+    /// The requests that each process has received, in order.
+    fn received(&self) -> HashMap<(HostId, u32), Vec<usize>> {
+        let mut order: Vec<usize> = (0..self.incoming.len()).collect();
+        order.sort_by_key(|&number| self.incoming[number].exchange.asked.at_ns);
+        let mut received: HashMap<(HostId, u32), Vec<usize>> = HashMap::new();
+        for number in order {
+            let asked = self.incoming[number].exchange.asked;
+            let of_process = received.entry((asked.host, asked.process));
+            of_process.or_default().push(number);
+        }
+        received
+    }
+
+    /// Notes what a call was made for, if nothing better is known.
+    fn note(&mut self, call: usize, request: Option<usize>, evidence: HandOver) {
+        if self.outgoing[call].exchange.is_of_several {
+            return;
+        }
+        if let Some(request) = request {
+            self.outgoing[call].cause.get_or_insert((request, evidence));
+        }
+    }
+}
