@@ -32,7 +32,7 @@ use crate::calls::Calls;
 use crate::hosts::{self, Clock, HostPart};
 
 /// Seeds of each trouble.
-const SEEDS: usize = 3;
+const SEEDS: usize = 20;
 /// Where reads and fsyncs are planted: an emulated disk like a volume of a cloud, as this machine's own may do them sooner
 /// than a search takes.
 const DISK: DiskSpec = DiskSpec {
