@@ -194,7 +194,7 @@ pub struct Wait {
     /// Whether a message may have ended it: not if it was for a time, a disk or the like.
     pub may_be_input: bool,
     /// Whether the waker may have given it something to do, or a result: not if it waited for a lock and the waker is of
-    /// another process, as a timer's interrupt carries the name of any thread.
+    /// another process, as an interrupt may carry the name of any thread.
     pub may_be_hand_over: bool,
 }
 

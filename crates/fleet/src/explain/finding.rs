@@ -133,9 +133,7 @@ impl Evidence {
             *all = all.saturating_add(*bytes);
         }
     }
-}
 
-impl Evidence {
     /// The share of others in what the disk moved, which of them had the most, and its share.
     fn beside(&self, process: Process) -> Option<(f64, &(Process, String), f64)> {
         let all = sum(self.moved.values().copied());

@@ -15,6 +15,10 @@ const FEWEST: usize = 50;
 const RIGHT: f64 = 0.99;
 /// The most calls in a row that are told by how many are missing, and the most requests that one may be for.
 const MOST: usize = 64;
+/// With more requests open at once that lack a call, none of them is excluded.
+const MOST_OPEN: usize = 1_000;
+/// What is found may tell more, so often at most.
+const PASSES: usize = 16;
 
 /// A call of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,9 +46,11 @@ pub(super) struct Told {
 ///
 /// Where more requests than a few have more calls than others by effects and wake-ups, these are wrong for this process:
 /// then only those are believed that the order of the queue confirms. Else what is said of the calls of a request that
-/// has too many is not believed. And a call is for the only request that was open
-/// meanwhile and lacks one; a request has made the only calls that may be for it; and where the order of the queue tells
-/// the known ones right, calls in a row are for the requests around them that lack as many.
+/// has too many is not believed.
+///
+/// A call is for the only request that was open meanwhile and lacks one. A request has made the only calls that may be
+/// for it. Where the order of the queue tells the known ones right, calls in a row are for the requests around them that
+/// lack as many.
 pub(super) fn told(calls: &[Call], requests: &[usize], spans: &[Span]) -> Told {
     let Some(mut regular) = Regular::new(calls, requests, spans) else {
         return Told::default();
@@ -58,7 +64,7 @@ pub(super) fn told(calls: &[Call], requests: &[usize], spans: &[Span]) -> Told {
     }
     let doubted = regular.doubt_too_many();
     let mut found = Vec::new();
-    loop {
+    for _ in 0..PASSES {
         let before = found.len();
         found.extend(regular.exclude());
         found.extend(regular.by_order());
@@ -192,7 +198,9 @@ impl<'a> Regular<'a> {
 
     /// Calls that can only be for one request, and requests that can only have made so many.
     fn exclude(&mut self) -> Vec<(usize, usize, HandOver)> {
-        let mut candidates = self.candidates();
+        let Some(mut candidates) = self.candidates() else {
+            return Vec::new();
+        };
         let mut of_rank: HashMap<usize, Vec<usize>> = HashMap::new();
         for (&place, ranks) in &candidates.of_call {
             for &rank in ranks {
@@ -204,7 +212,7 @@ impl<'a> Regular<'a> {
         calls.sort_unstable();
         let mut ranks: Vec<usize> = of_rank.keys().copied().collect();
         ranks.sort_unstable();
-        loop {
+        for _ in 0..PASSES {
             let before = found.len();
             for &place in &calls {
                 if self.ranks[place].is_none()
@@ -233,16 +241,18 @@ impl<'a> Regular<'a> {
                 }
             }
             if found.len() == before {
-                return found;
+                break;
             }
             for ranks in candidates.of_call.values_mut() {
                 ranks.retain(|&rank| self.counts[rank] < self.each);
             }
         }
+        found
     }
 
-    /// For which requests each call without a cause may be: those that are open meanwhile, and lack a call.
-    fn candidates(&self) -> Candidates {
+    /// For which requests each call without a cause may be: those that are open meanwhile, and lack a call. `None`: too many
+    /// are open at once, as requests without answers stay.
+    fn candidates(&self) -> Option<Candidates> {
         let mut candidates = Candidates {
             of_call: HashMap::new(),
             is_open_ended: vec![false; self.spans.len()],
@@ -254,26 +264,31 @@ impl<'a> Regular<'a> {
                 .get(next)
                 .is_some_and(|span| span.opened_ns <= call.asked_ns)
             {
-                open.push(next);
+                if self.lacks(next) > 0 {
+                    open.push(next);
+                }
                 next += 1;
             }
             open.retain(|&rank| self.spans[rank].sure_until_ns >= call.asked_ns);
+            if open.len() > MOST_OPEN {
+                return None;
+            }
             if self.ranks[place].is_some() {
                 continue;
             }
             let may_be = open.iter().copied();
-            let may_be = may_be.filter(|&rank| self.lacks(rank) > 0 && self.is_open(rank, call));
+            let may_be = may_be.filter(|&rank| self.is_open(rank, call));
             let may_be: Vec<usize> = may_be.collect();
             if may_be.len() <= MOST {
                 candidates.of_call.insert(place, may_be);
             } else {
-                // It is nobody's for the others, but each of these may have one call more than it seems.
+                // It is not looked at, but may be for each of these.
                 for rank in may_be {
                     candidates.is_open_ended[rank] = true;
                 }
             }
         }
-        candidates
+        Some(candidates)
     }
 
     /// Calls in a row that are as many as the requests around them lack, if that tells the known ones right.
