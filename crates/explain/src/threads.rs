@@ -377,17 +377,31 @@ pub(crate) fn is_idle(cause: Cause) -> bool {
 
 /// Whether blocked time of this cause is due to files and disks.
 pub fn is_storage(cause: Cause) -> bool {
-    !is_idle(cause)
-        && !matches!(
-            cause,
-            Cause::Futex
-                | Cause::Preempted
-                | Cause::Other
-                | Cause::KernelLock
-                | Cause::PageFault
-                | Cause::Frozen
-                | Cause::Stopped
-        )
+    match cause {
+        Cause::CommitWait
+        | Cause::DataWriteback
+        | Cause::ShadowBuffer
+        | Cause::TransactionLocked
+        | Cause::Checkpoint
+        | Cause::InodeLock
+        | Cause::DirectoryLock
+        | Cause::DirtyThrottle
+        | Cause::Device
+        | Cause::FastCommit
+        | Cause::Flush
+        | Cause::Updates => true,
+        Cause::Other
+        | Cause::Futex
+        | Cause::Sleep
+        | Cause::Poll
+        | Cause::PipeSocket
+        | Cause::Preempted
+        | Cause::PageFault
+        | Cause::KernelLock
+        | Cause::Frozen
+        | Cause::Stopped
+        | Cause::Throttled => false,
+    }
 }
 
 fn account(

@@ -1,4 +1,4 @@
-use luc_events::{Cgroup, Dev, Event, Tgid};
+use luc_events::{Cause, Cgroup, Dev, Event, Tgid};
 use luc_explain::{FindingKind, Part, RemedyKind, Report};
 
 use super::world::{Burst, Op, Program, Setting, World};
@@ -266,6 +266,25 @@ fn a_program_that_computes_is_told_so() {
     let ops = [Op::Compute(50_000_000), Op::Write { shared: false }];
     let (report, _) = explained(Setting::plain(DEV), &[program(100, 4, &ops)], None);
     assert_eq!(first(&report), FindingKind::NotStorage);
+}
+
+#[test]
+fn a_quota_of_processor_time_is_named_and_is_no_storage() {
+    let ops = [Op::Compute(1_000_000), Op::Think(9_000_000)];
+    let world = World::new(Setting::plain(DEV), &[program(100, 1, &ops)], None);
+    let (mut events, _) = world.play(END_NS);
+    for event in &mut events {
+        if let Event::Wait(wait) = event {
+            wait.cause = Cause::Throttled;
+        }
+    }
+    let report = explain_events(events);
+    let found = &report.findings[0];
+    assert_eq!(found.kind, FindingKind::Throttled);
+    assert!((0.85..=1.0).contains(&found.share), "{found:?}");
+    let account = &report.accounts.processes[0];
+    assert_eq!(account.blocked["throttled"], found.cost_ns);
+    assert_eq!(account.storage_ns, 0);
 }
 
 #[test]
