@@ -1,8 +1,10 @@
 //! Threads that slept when recording began or ended: for what, and who holds it.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use luc_events::codes::WaitState;
 use luc_events::tables::Asleep;
@@ -23,8 +25,17 @@ const OWNER: u32 = 0x3fff_ffff;
 /// The word of a lock of glibc that somebody has and somebody waits for.
 const CONTENDED: u32 = 2;
 
+/// The threads of processes by the numbers that they know themselves by, which are others in containers. Good for one
+/// visit of all threads, in which each process is looked at once, however many of its threads wait for one lock.
+pub(crate) type Numbers = HashMap<u32, HashMap<u32, u32>>;
+
 /// The row of a thread that slept.
-pub(crate) fn row(raw: &record::Asleep, stack: StackId, by_stack: Cause) -> Asleep {
+pub(crate) fn row(
+    raw: &record::Asleep,
+    stack: StackId,
+    by_stack: Cause,
+    numbers: &mut Numbers,
+) -> Asleep {
     let by_call = decode::cause(raw.brief, None);
     Asleep {
         at_ns: raw.at_ns,
@@ -42,12 +53,12 @@ pub(crate) fn row(raw: &record::Asleep, stack: StackId, by_stack: Cause) -> Asle
         call: raw.call,
         argument: raw.argument,
         connection: ConnectionId(raw.connection),
-        holder: Pid(holder(raw).unwrap_or(0)),
+        holder: Pid(holder(raw, numbers).unwrap_or(0)),
     }
 }
 
 /// The thread that has the lock that a thread waits for; `None`: it waits for no lock, or for one that does not say.
-fn holder(raw: &record::Asleep) -> Option<u32> {
+fn holder(raw: &record::Asleep, numbers: &mut Numbers) -> Option<u32> {
     if i64::from(raw.call) != libc::SYS_futex || !is_initial_namespace() {
         return None;
     }
@@ -60,16 +71,22 @@ fn holder(raw: &record::Asleep) -> Option<u32> {
         *word = bytes.try_into().map_or(0, u32::from_ne_bytes);
     }
     let own = owner(words, raw.operation as i32)?;
-    let threads = format!("/proc/{}/task", raw.process);
-    let holder = thread_called(Path::new(&threads), own)?;
+    let threads = numbers.entry(raw.process).or_insert_with(|| {
+        let threads = format!("/proc/{}/task", raw.process);
+        own_numbers(Path::new(&threads))
+    });
+    let holder = *threads.get(&own)?;
     // It may have been woken since: then these words say nothing about its sleep.
     (holder != raw.thread && still_waits(raw)).then_some(holder)
 }
 
 /// Whether threads have the same numbers here as in the kernel.
 fn is_initial_namespace() -> bool {
-    let (path, initial) = NAMESPACE;
-    fs::read_link(path).is_ok_and(|name| name == Path::new(initial))
+    static IS_INITIAL: LazyLock<bool> = LazyLock::new(|| {
+        let (path, initial) = NAMESPACE;
+        fs::read_link(path).is_ok_and(|name| name == Path::new(initial))
+    });
+    *IS_INITIAL
 }
 
 /// The owner of a lock, by its own number: of these four words the first is what the operation waits for.
@@ -86,18 +103,19 @@ fn owner([word, _, owner, users]: [u32; 4], operation: i32) -> Option<u32> {
     (own != 0).then_some(own)
 }
 
-/// The thread of a process that calls itself by this number: in a container numbers are others.
-fn thread_called(threads: &Path, own: u32) -> Option<u32> {
-    let entries = fs::read_dir(threads).ok()?;
-    entries.flatten().find_map(|entry| {
+/// The threads of a process by the numbers that they know themselves by.
+fn own_numbers(threads: &Path) -> HashMap<u32, u32> {
+    let entries = fs::read_dir(threads).into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|entry| {
         let status = fs::read_to_string(entry.path().join("status")).ok()?;
         let numbers = status
             .lines()
             .find_map(|line| line.strip_prefix("NSpid:"))?;
         let innermost: u32 = numbers.split_whitespace().next_back()?.parse().ok()?;
         let outermost = entry.file_name().to_str()?.parse().ok()?;
-        (innermost == own).then_some(outermost)
-    })
+        Some((innermost, outermost))
+    });
+    numbers.collect()
 }
 
 /// Whether a thread is in the same system call with the same argument.
@@ -143,7 +161,8 @@ mod tests {
             fs::write(path.join("status"), format!("Name:\ta\nNSpid:\t{inner}\n"))
                 .expect("written");
         }
-        assert_eq!(thread_called(folder.path(), 8), Some(902));
-        assert_eq!(thread_called(folder.path(), 902), None);
+        let numbers = own_numbers(folder.path());
+        assert_eq!(numbers, HashMap::from([(7, 901), (8, 902)]));
+        assert!(own_numbers(&folder.path().join("none")).is_empty());
     }
 }

@@ -65,6 +65,7 @@ pub(crate) fn run(
         stacks,
         starts: network.then(Starts::default),
         new_tasks: Vec::new(),
+        numbers: asleep::Numbers::default(),
         outcome: Outcome::default(),
         alike: ("", 0),
         failed: None,
@@ -122,8 +123,7 @@ pub(crate) fn run(
         }
     }
     drop(links);
-    programs.visit_all()?;
-    consume(&ring, &output)?;
+    programs.visit_all(|| consume(&ring, &output))?;
     for record in programs.held()? {
         output.borrow_mut().record(&stack_map, &record)?;
     }
@@ -158,8 +158,7 @@ fn cut(
     programs.hand_over();
     consume(ring, output)?;
     output.borrow_mut().sink.visit_begins(now_ns());
-    programs.visit_all()?;
-    consume(ring, output)?;
+    programs.visit_all(|| consume(ring, output))?;
     let mut output = output.borrow_mut();
     output.send(clock_sample::read())?;
     output.sink.cut(clock::anew(trace))
@@ -172,7 +171,9 @@ fn consume(ring: &RingBuffer<'_>, output: &RefCell<Output>) -> Result<(), ProbeE
         return Err(error);
     }
     result.map_err(ProbeError::refused("reading its ring buffer"))?;
-    output.borrow_mut().send_starts()
+    let mut output = output.borrow_mut();
+    output.numbers.clear();
+    output.send_starts()
 }
 
 /// Rows on their way out.
@@ -183,6 +184,8 @@ struct Output {
     starts: Option<Starts>,
     /// Records of threads for it.
     new_tasks: Vec<record::Task>,
+    /// The threads of processes whose locks somebody waits for, while records are being taken.
+    numbers: asleep::Numbers,
     outcome: Outcome,
     /// The last rows of one table, which are not counted in the outcome yet: to find a table's place there for each row
     /// costs more than most of the rest.
@@ -268,7 +271,8 @@ impl Output {
                     if let Some(row) = new {
                         self.send(row)?;
                     }
-                    self.send(asleep::row(&raw, id, cause))
+                    let row = asleep::row(&raw, id, cause, &mut self.numbers);
+                    self.send(row)
                 }
                 None => Ok(()),
             },

@@ -282,14 +282,21 @@ impl Programs {
         Ok(links)
     }
 
-    /// Says what is there: the sums and times of threads, the connections, who sleeps.
-    pub(crate) fn visit_all(&self) -> Result<(), ProbeError> {
+    /// Says what is there: the sums and times of threads, the connections, who sleeps. `consume` takes the records of each
+    /// of these before the next come: all at once may be more than the ring buffer has room for.
+    pub(crate) fn visit_all(
+        &self,
+        mut consume: impl FnMut() -> Result<(), ProbeError>,
+    ) -> Result<(), ProbeError> {
         self.visit(END)?;
+        consume()?;
         if self.network {
             self.visit(NETWORK_END)?;
+            consume()?;
             self.forget_files()?;
             self.visit(FILES_END)?;
             self.visit(ASLEEP_END)?;
+            consume()?;
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use luc_events::Event;
 use luc_events::ring::{Keeper, Limits, Name, Open};
 use luc_events::store::Writer;
-use luc_events::tables::{Message, Trace, Wait};
+use luc_events::tables::{Message, Stack, Trace, Wait};
 
 use crate::{ProbeError, Sink};
 use standing::Standing;
@@ -143,9 +143,15 @@ impl Sink for RingSink {
     fn take(&mut self, event: Event) -> Result<(), ProbeError> {
         let at_ns = event.time_ns();
         let is_late = self.previous.is_some() && at_ns < self.current.trace.start_ns;
+        let stands = self.standing.see(&event);
         // It says how things stand when the segment begins.
-        if self.standing.see(&event) && is_late {
+        if stands && is_late {
             self.current.writer.add(event.clone())?;
+        } else if let (Event::Stack(row), Some(previous)) = (&event, &mut self.previous) {
+            // A row of the segment before that still comes may refer to it, too.
+            let at_ns = previous.segment.trace.end_ns;
+            let row = row.clone();
+            previous.segment.writer.add(Stack { at_ns, ..row })?;
         }
         Ok(self.of(at_ns).add(event)?)
     }
@@ -211,5 +217,79 @@ impl Sink for RingSink {
         current.close(&mut keeper)?;
         keeper.remove_old(0, trace.end_ns)?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use luc_events::StackId;
+    use luc_events::ring::segments;
+    use luc_events::store::Reader;
+    use luc_events::tables::Row;
+
+    use super::*;
+
+    /// The times of one table's rows in each segment.
+    fn times<T: Row>(directory: &Path) -> Vec<Vec<u64>> {
+        let segments = segments(directory).expect("listed");
+        let of_one = |path: &Path| {
+            let rows = Reader::open(path).and_then(|reader| reader.rows::<T>());
+            let rows = rows.expect("opened");
+            rows.map(|row| row.expect("read").time_ns()).collect()
+        };
+        segments.iter().map(|one| of_one(&one.path)).collect()
+    }
+
+    fn stack(number: u32, at_ns: u64) -> Event {
+        let row = Stack {
+            at_ns,
+            id: StackId(number),
+            ..Stack::default()
+        };
+        row.into()
+    }
+
+    fn wait(on_ns: u64) -> Wait {
+        Wait {
+            on_ns,
+            ..Wait::default()
+        }
+    }
+
+    #[test]
+    fn rows_stand_in_the_segment_of_their_time_and_stacks_wherever_rows_may_refer_to_them() {
+        let folder = tempfile::tempdir().expect("made");
+        let options = RingOptions {
+            limits: Limits {
+                keep_ns: u64::MAX,
+                keep_bytes: u64::MAX,
+            },
+            segment: Duration::MAX,
+        };
+        let begin = |start_ns| Trace {
+            start_ns,
+            ..Trace::default()
+        };
+        let (sink, _) = RingSink::create(folder.path(), options, begin(100)).expect("begun");
+        let mut sink = Box::new(sink);
+        sink.take(stack(1, 110)).expect("taken");
+        sink.take_wait(wait(120)).expect("taken");
+        sink.visit_begins(190);
+        sink.cut(begin(200)).expect("cut");
+        sink.take(stack(2, 210)).expect("taken");
+        sink.take(stack(3, 150)).expect("taken");
+        for on_ns in [199, 200] {
+            sink.take_wait(wait(on_ns)).expect("taken");
+        }
+        let end = Trace {
+            end_ns: 300,
+            ..begin(100)
+        };
+        sink.finish(end).expect("written");
+        assert_eq!(times::<Wait>(folder.path()), [vec![120, 199], vec![200]]);
+        assert_eq!(
+            times::<Stack>(folder.path()),
+            [vec![110, 150, 200], vec![150, 200, 210]]
+        );
     }
 }

@@ -12,6 +12,8 @@ use crate::symbols::Symbols;
 
 /// Frames of the recorder and the scheduler, between the program and what called `schedule`.
 const OWN_FRAMES: usize = 12;
+/// So many stacks of sleeping threads have a number, as many as the kernel's map has of others.
+const MOST_ASLEEP: usize = 16384;
 
 /// The stacks that were seen so far.
 #[derive(Debug)]
@@ -60,7 +62,8 @@ impl Stacks {
         (row.id, cause, Some(row))
     }
 
-    /// As [`resolve`](Self::resolve), of the return addresses themselves, up to a 0. None are no stack.
+    /// As [`resolve`](Self::resolve), of the return addresses themselves, up to a 0. None are no stack. New ones get no
+    /// number where there are too many already.
     pub(crate) fn resolve_addresses(
         &mut self,
         addresses: &[u64; STACK_DEPTH],
@@ -73,6 +76,9 @@ impl Stacks {
             return (*id, *cause, None);
         }
         let (row, cause) = self.row(addresses.iter().copied(), at_ns);
+        if self.asleep.len() >= MOST_ASLEEP {
+            return (StackId(0), cause, None);
+        }
         self.asleep.insert(*addresses, (row.id, cause));
         (row.id, cause, Some(row))
     }
@@ -117,5 +123,20 @@ mod tests {
         ];
         assert_eq!(without_own_frames(&names), ["schedule", "io_schedule"]);
         assert_eq!(without_own_frames(&["a", "b"]), ["a", "b"]);
+    }
+
+    #[test]
+    fn stacks_of_sleeping_threads_are_bounded() {
+        let mut stacks = Stacks::new(Symbols::default());
+        let mut resolve = |address: usize| {
+            let mut addresses = [0; STACK_DEPTH];
+            addresses[0] = address as u64;
+            let (id, _, row) = stacks.resolve_addresses(&addresses, 1);
+            assert_eq!(row.is_some(), (1..=MOST_ASLEEP).contains(&address));
+            id
+        };
+        let last = (0..=MOST_ASLEEP).map(&mut resolve).last();
+        assert_eq!(last, Some(StackId(MOST_ASLEEP as u32)));
+        assert_eq!(resolve(MOST_ASLEEP + 1), StackId(0));
     }
 }

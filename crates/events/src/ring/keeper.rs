@@ -15,9 +15,9 @@ use crate::tables::Trace;
 
 /// The file that a recorder locks.
 const LOCK: &str = ".lock";
-/// What the hidden names of segments begin with that are not complete.
-const OPEN: &str = ".segment-";
-/// The same of those that are being removed.
+/// What the name of a segment has before it that is not complete.
+const OPEN: &str = ".";
+/// The same of one that is being removed.
 const GONE: &str = ".gone-";
 
 /// What a ring may hold.
@@ -60,7 +60,7 @@ pub struct Keeper {
 
 impl Keeper {
     /// Makes `directory` a ring, or goes on with the one that it is. `now_ns` is of CLOCK_MONOTONIC. Returns the names of
-    /// segments, too, that a killed recorder had not completed: they are gone now.
+    /// segments, too, that a killed recorder had not completed, or that a power cut has damaged: they are gone now.
     ///
     /// # Errors
     /// [`StoreError::Recording`] while another recorder is at work there; [`StoreError::Exists`] if the directory is a
@@ -89,7 +89,7 @@ impl Keeper {
             }
             return Err(StoreError::io(&path, "lock it")(reason.into()));
         }
-        let torn = clear(directory)?;
+        let mut torn = clear(directory)?;
         let mut keeper = Self {
             directory: directory.to_path_buf(),
             limits,
@@ -99,15 +99,21 @@ impl Keeper {
         };
         for name in names(directory)? {
             let path = directory.join(name.to_string());
-            let end_ns = ended_ns(&path, now_ns);
+            keeper.next.run = name.run.saturating_add(1);
+            // One that cannot be read would keep readers from all others.
+            let Ok(reader) = Reader::open(&path) else {
+                keeper.remove(&path)?;
+                torn.push(name);
+                continue;
+            };
             let bytes = size_of(&path).map_err(StoreError::io(&path, "measure it"))?;
             keeper.closed.push_back(Closed {
                 path,
                 bytes,
-                end_ns,
+                end_ns: ended_ns(reader.trace(), now_ns),
             });
-            keeper.next.run = name.run.saturating_add(1);
         }
+        torn.sort_unstable();
         keeper.remove_old(0, now_ns)?;
         Ok((keeper, torn))
     }
@@ -118,7 +124,7 @@ impl Keeper {
         self.next.number = self.next.number.saturating_add(1);
         Open {
             name,
-            path: self.directory.join(format!(".{name}")),
+            path: self.directory.join(format!("{OPEN}{name}")),
         }
     }
 
@@ -178,24 +184,20 @@ fn clear(directory: &Path) -> Result<Vec<Name>, StoreError> {
         let Some(name) = file_name.to_str() else {
             continue;
         };
-        if name.starts_with(OPEN) || name.starts_with(GONE) {
+        let segment = |before| name.strip_prefix(before)?.parse::<Name>().ok();
+        let open = segment(OPEN);
+        if open.or_else(|| segment(GONE)).is_some() {
             let path = entry.path();
             fs::remove_dir_all(&path).map_err(StoreError::io(&path, "remove it"))?;
-            torn.extend(
-                name.strip_prefix('.')
-                    .and_then(|name| name.parse::<Name>().ok()),
-            );
+            torn.extend(open);
         }
     }
-    torn.sort_unstable();
     Ok(torn)
 }
 
-/// When a segment of an earlier recorder ended, on today's CLOCK_MONOTONIC: the machine may have been booted since. One
-/// that cannot be read is the first to go.
-fn ended_ns(path: &Path, now_ns: u64) -> u64 {
-    let real = |trace: &Trace| trace.realtime_offset_ns.saturating_add(trace.end_ns);
-    let ended_ns = Reader::open(path).map_or(0, |reader| real(reader.trace()));
+/// When a segment of an earlier recorder ended, on today's CLOCK_MONOTONIC: the machine may have been booted since.
+fn ended_ns(trace: &Trace, now_ns: u64) -> u64 {
+    let ended_ns = trace.realtime_offset_ns.saturating_add(trace.end_ns);
     let real_ns = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(0));
@@ -203,7 +205,7 @@ fn ended_ns(path: &Path, now_ns: u64) -> u64 {
 }
 
 /// The bytes of the files of a segment.
-pub(super) fn size_of(directory: &Path) -> io::Result<u64> {
+fn size_of(directory: &Path) -> io::Result<u64> {
     let mut bytes = 0;
     for entry in fs::read_dir(directory)? {
         match entry?.metadata() {
@@ -298,15 +300,22 @@ mod tests {
         let open = keeper.begin();
         let torn = Writer::create(&open.path, Trace::default()).expect("begun");
         drop((keeper, torn));
-        fs::create_dir(folder.path().join(".gone-segment-0001-000009")).expect("made");
-        fs::create_dir(folder.path().join("kept")).expect("made");
+        // A directory of somebody else's stays, and one that is damaged goes.
+        for name in [
+            ".gone-segment-0001-000009",
+            ".segment-notes",
+            "segment-0001-000003",
+            "kept",
+        ] {
+            fs::create_dir(folder.path().join(name)).expect("made");
+        }
         // It ended at the beginning of 1970: as long ago as the clock can say.
         let forever = Limits {
             keep_ns: u64::MAX,
             ..LIMITS
         };
         let (mut keeper, torn) = Keeper::open(folder.path(), forever, 5).expect("opened");
-        assert_eq!(torn, [Name { run: 1, number: 2 }]);
+        assert_eq!(torn, [2, 3].map(|number| Name { run: 1, number }));
         segment(&mut keeper, 1);
         assert_eq!(numbers(folder.path()), [(1, 1), (2, 1)]);
         let mut entries: Vec<_> = fs::read_dir(folder.path())
@@ -319,6 +328,7 @@ mod tests {
             entries,
             [
                 ".lock",
+                ".segment-notes",
                 "kept",
                 "segment-0001-000001",
                 "segment-0002-000001"

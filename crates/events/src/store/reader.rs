@@ -48,6 +48,12 @@ impl Reader {
         Self { directories, trace }
     }
 
+    /// Whether a part of it has been removed, as the recorder of a ring does with its oldest segments.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        self.directories.iter().any(|directory| !directory.exists())
+    }
+
     /// What the trace is about.
     pub fn trace(&self) -> &Trace {
         &self.trace

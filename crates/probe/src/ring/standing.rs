@@ -10,14 +10,21 @@ use luc_events::{ConnectionId, Dev, Event, Pid, Tgid};
 /// A thread: its id is used again.
 type Thread = (Pid, u64);
 
+/// What has ended without a word is forgotten when this many rows of programs and threads' functions have come since.
+const NEW_ROWS: usize = 4096;
+
 /// Of each thing the last row.
 #[derive(Debug, Default)]
 pub(super) struct Standing {
     /// When all that there is was last gone through.
     visited_ns: u64,
+    /// Whether that goes on.
+    is_visiting: bool,
     tasks: BTreeMap<Thread, Task>,
     starts: HashMap<Thread, ThreadStart>,
     programs: BTreeMap<Tgid, Program>,
+    /// How many of these two kinds have come since those that have ended were forgotten.
+    new_rows: usize,
     connections: BTreeMap<ConnectionId, Connection>,
     asleep: BTreeMap<Pid, Asleep>,
     file_systems: HashMap<Dev, FileSystem>,
@@ -42,9 +49,15 @@ impl Standing {
             }
             Event::ThreadStart(row) => {
                 self.starts.insert((row.thread, row.start_ns), row.clone());
+                self.count();
             }
             Event::Program(row) => {
                 self.programs.insert(row.process, row.clone());
+                self.count();
+            }
+            // Its last row. In a visit it may be one that is closed and still read from.
+            Event::Connection(row) if row.closed_ns > 0 && !self.is_visiting => {
+                self.connections.remove(&row.connection);
             }
             Event::Connection(row) => {
                 self.connections.insert(row.connection, row.clone());
@@ -65,19 +78,35 @@ impl Standing {
     /// From here on all threads and connections that there are have a row once more.
     pub(super) fn visit_begins(&mut self, at_ns: u64) {
         self.visited_ns = at_ns;
+        self.is_visiting = true;
         self.asleep.clear();
     }
 
-    /// The rows for a segment that begins at `start_ns`, after a visit; forgets what that has not found.
-    pub(super) fn rows(&mut self, start_ns: u64) -> impl Iterator<Item = Event> + '_ {
-        let visited_ns = self.visited_ns;
-        self.tasks.retain(|_, row| row.at_ns >= visited_ns);
-        self.connections.retain(|_, row| row.at_ns >= visited_ns);
+    /// A thread or process may have ended before the row of its function or program comes.
+    fn count(&mut self) {
+        self.new_rows += 1;
+        if self.new_rows >= NEW_ROWS {
+            self.forget_ended();
+        }
+    }
+
+    /// Forgets functions and programs of threads and processes that are not there.
+    fn forget_ended(&mut self) {
+        self.new_rows = 0;
         let tasks = &self.tasks;
         self.starts.retain(|thread, _| tasks.contains_key(thread));
         let processes: HashSet<Tgid> = tasks.values().map(|row| row.process).collect();
         self.programs
             .retain(|process, _| processes.contains(process));
+    }
+
+    /// The rows for a segment that begins at `start_ns`, after a visit; forgets what that has not found.
+    pub(super) fn rows(&mut self, start_ns: u64) -> impl Iterator<Item = Event> + '_ {
+        self.is_visiting = false;
+        let visited_ns = self.visited_ns;
+        self.tasks.retain(|_, row| row.at_ns >= visited_ns);
+        self.connections.retain(|_, row| row.at_ns >= visited_ns);
+        self.forget_ended();
         // These are as old as the recorder. Others have been looked at just now.
         let at_ns = start_ns;
         let starts = self.starts.values().cloned();
@@ -192,6 +221,43 @@ mod tests {
             asleep(10, 101),
         ];
         assert_eq!(rows, expected);
+    }
+
+    #[test]
+    fn a_closed_connection_stands_only_if_the_visit_finds_it() {
+        let closed = |number, at_ns| match connection(number, at_ns) {
+            Event::Connection(row) => Event::from(Connection {
+                closed_ns: at_ns,
+                ..row
+            }),
+            other => other,
+        };
+        let mut standing = Standing::default();
+        standing.see(&connection(1, 3));
+        standing.see(&closed(1, 4));
+        assert!(standing.connections.is_empty());
+        standing.visit_begins(100);
+        standing.see(&closed(2, 101));
+        assert_eq!(standing.rows(200).collect::<Vec<Event>>(), [closed(2, 101)]);
+        standing.see(&closed(2, 201));
+        assert!(standing.connections.is_empty());
+    }
+
+    #[test]
+    fn what_ends_between_two_cuts_is_not_kept() {
+        let mut standing = Standing::default();
+        let lasting = [task(10, 3, 0), start(10), program(1)];
+        assert!(lasting.iter().all(|row| standing.see(row)));
+        for thread in (20..).take(3 * NEW_ROWS) {
+            // What it runs is read after it has ended.
+            let short = [task(thread, 3, 0), task(thread, 4, 4), start(thread)];
+            assert!(short.iter().all(|row| standing.see(row)));
+            standing.see(&program(thread));
+            assert!(standing.starts.len() + standing.programs.len() <= NEW_ROWS + 2);
+        }
+        standing.visit_begins(100);
+        standing.see(&task(10, 101, 0));
+        assert_eq!(standing.rows(200).count(), lasting.len());
     }
 
     #[test]

@@ -84,7 +84,7 @@ pub(crate) fn start(
     if !quiet {
         for name in torn {
             eprintln!(
-                "luc: {}: {name} is removed: its recorder was killed before it was complete",
+                "luc: {}: {name} is removed: it is not complete, as after a kill or a power cut",
                 out.display()
             );
         }
