@@ -23,7 +23,6 @@ mod neighbour;
 mod network;
 mod plant;
 mod process;
-mod program;
 mod run;
 mod serve;
 mod socket;

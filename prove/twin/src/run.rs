@@ -11,6 +11,7 @@ use std::ffi::OsString;
 use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
 
+use luc_network::Namespace;
 use luc_twin_truth::Kind;
 use rand::RngExt as _;
 
@@ -85,7 +86,7 @@ impl RunOptions {
         }
         self.make_folder()?;
         network::enter_new()?;
-        network::make_bridge()?;
+        luc_network::make_bridge(Namespace::Own, None)?;
         let corpus = self.corpus()?;
         let mut cgroups = Vec::new();
         let mut back_ends = Vec::new();
@@ -137,7 +138,8 @@ impl RunOptions {
 
     fn start(&self, name: &str, arguments: Vec<OsString>, number: u8) -> Result<Host, TwinError> {
         let host = Host::start(&self.program, name, arguments)?;
-        network::link(host.process(), number)?;
+        let address = network::address(number);
+        luc_network::link(Namespace::Own, host.process(), number, address)?;
         Ok(host)
     }
 

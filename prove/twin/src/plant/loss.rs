@@ -1,5 +1,6 @@
 //! A back end whose packets get lost on their way in: questions, and what acknowledges its answers.
 
+use luc_network::{Namespace, lose, lose_nothing};
 use luc_twin_truth::Kind;
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
@@ -8,7 +9,6 @@ use super::progress::Window;
 use super::span::Span;
 use super::switched::Switched;
 use crate::error::TwinError;
-use crate::network::{lose, lose_nothing};
 use crate::spec::Spec;
 
 /// Percent, from and to.
@@ -26,21 +26,7 @@ pub(super) fn draw(
     if percent > MAX_PERCENT {
         return Err(spec.wrong("more than 50 % loss ends connections"));
     }
-    // What this kernel cannot do is said before the run.
-    lose(percent)?;
-    lose_nothing()?;
-    Switched::spawn(
-        "loss",
-        Span::new(Kind::Loss, percent),
-        move |progress, span| {
-            progress.wait_for(window.from);
-            span.begin();
-            lose(percent)?;
-            // tc takes a while: the searches that came meanwhile have not met it.
-            progress.wait_for(progress.seen() + window.length());
-            lose_nothing()?;
-            span.end();
-            Ok(())
-        },
-    )
+    let span = Span::new(Kind::Loss, percent);
+    let begin = move || lose(Namespace::Own, percent);
+    Switched::network("loss", span, window, begin, || lose_nothing(Namespace::Own))
 }

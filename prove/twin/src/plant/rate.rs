@@ -1,5 +1,6 @@
 //! A back end whose messages leave its host slowly.
 
+use luc_network::{Namespace, slow_down, slow_down_nothing};
 use luc_twin_truth::Kind;
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
@@ -8,7 +9,6 @@ use super::progress::Window;
 use super::span::Span;
 use super::switched::Switched;
 use crate::error::TwinError;
-use crate::network::{slow_down, slow_down_nothing};
 
 /// kbit/s, from and to.
 const DRAWN: [u64; 2] = [200, 600];
@@ -21,21 +21,9 @@ pub(super) fn draw(
     let window = Window::draw(random, searches);
     let drawn = random.random_range(DRAWN[0]..=DRAWN[1]);
     let kbit_per_s = how.unwrap_or(drawn);
-    // What this kernel cannot do is said before the run.
-    slow_down(kbit_per_s)?;
-    slow_down_nothing()?;
-    Switched::spawn(
-        "rate",
-        Span::new(Kind::Rate, kbit_per_s),
-        move |progress, span| {
-            progress.wait_for(window.from);
-            span.begin();
-            slow_down(kbit_per_s)?;
-            // tc takes a while: the searches that came meanwhile have not met it.
-            progress.wait_for(progress.seen() + window.length());
-            slow_down_nothing()?;
-            span.end();
-            Ok(())
-        },
-    )
+    let span = Span::new(Kind::Rate, kbit_per_s);
+    let begin = move || slow_down(Namespace::Own, kbit_per_s);
+    Switched::network("rate", span, window, begin, || {
+        slow_down_nothing(Namespace::Own)
+    })
 }

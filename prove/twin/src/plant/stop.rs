@@ -10,7 +10,7 @@ use super::progress::Window;
 use super::span::Span;
 use super::switched::Switched;
 use crate::error::TwinError;
-use crate::neighbour::{Neighbour, NeighbourOptions};
+use crate::neighbour::NeighbourOptions;
 
 /// Milliseconds of a stop, and those between two, from and to.
 const STOPPED_MS: [u64; 2] = [10, 30];
@@ -26,22 +26,10 @@ pub(super) fn draw(
     let stopped = Duration::from_millis(how_ms.unwrap_or(drawn_ms));
     let between = Duration::from_millis(random.random_range(BETWEEN_MS[0]..=BETWEEN_MS[1]));
     let stopped_ns = u64::try_from(stopped.as_nanos()).unwrap_or(u64::MAX);
-    Switched::spawn(
-        "stop",
-        Span::new(Kind::Stop, stopped_ns),
-        move |progress, span| {
-            progress.wait_for(window.from);
-            let neighbour = Neighbour::start(&NeighbourOptions::Stop {
-                process: std::process::id(),
-                stopped,
-                between,
-            })?;
-            span.set_holder(neighbour.process());
-            span.begin();
-            progress.wait_for(window.to);
-            neighbour.end()?;
-            span.end();
-            Ok(())
-        },
-    )
+    let options = NeighbourOptions::Stop {
+        process: std::process::id(),
+        stopped,
+        between,
+    };
+    Switched::neighbour("stop", Span::new(Kind::Stop, stopped_ns), window, options)
 }

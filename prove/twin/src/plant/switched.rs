@@ -2,22 +2,66 @@
 
 use std::sync::Arc;
 
+use luc_network::NetworkError;
 use luc_twin_truth::Planted;
 
 use super::Plant;
-use super::progress::Progress;
+use super::progress::{Progress, Window};
 use super::span::Span;
 use crate::error::TwinError;
 use crate::fatal::spawn;
 use crate::log::Recorder;
+use crate::neighbour::{Neighbour, NeighbourOptions};
 
 #[derive(Debug)]
 pub(super) struct Switched {
     progress: Arc<Progress>,
-    span: Arc<Span>,
+    pub(super) span: Arc<Span>,
 }
 
 impl Switched {
+    /// Has another process be in the way in this window.
+    pub(super) fn neighbour(
+        name: &str,
+        span: Span,
+        window: Window,
+        options: NeighbourOptions,
+    ) -> Result<Self, TwinError> {
+        Self::spawn(name, span, move |progress, span| {
+            progress.wait_for(window.from);
+            let neighbour = Neighbour::start(&options)?;
+            span.set_holder(neighbour.process());
+            span.begin();
+            progress.wait_for(window.to);
+            neighbour.end()?;
+            span.end();
+            Ok(())
+        })
+    }
+
+    /// Has tc be called when this window begins, and when as many searches as it has have come since.
+    pub(super) fn network(
+        name: &str,
+        span: Span,
+        window: Window,
+        begin: impl Fn() -> Result<(), NetworkError> + Send + 'static,
+        end: fn() -> Result<(), NetworkError>,
+    ) -> Result<Self, TwinError> {
+        // What this kernel cannot do is said before the run.
+        begin()?;
+        end()?;
+        Self::spawn(name, span, move |progress, span| {
+            progress.wait_for(window.from);
+            span.begin();
+            begin()?;
+            // tc takes a while: the searches that came meanwhile have not met it.
+            progress.wait_for(progress.seen() + window.length());
+            end()?;
+            span.end();
+            Ok(())
+        })
+    }
+
     /// Has a thread of this name do `switch`, which waits for searches and says when the trouble is there.
     pub(super) fn spawn(
         name: &str,

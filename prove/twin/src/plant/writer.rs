@@ -1,7 +1,6 @@
 //! A process on the same host whose data the kernel writes to the disk that the back end reads.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use luc_twin_truth::{Kind, Planted};
 use rand::RngExt as _;
@@ -9,12 +8,12 @@ use rand_chacha::ChaCha8Rng;
 
 use super::Plant;
 use super::cold::ColdFile;
-use super::progress::{Progress, Window};
+use super::progress::Window;
 use super::span::Span;
+use super::switched::Switched;
 use crate::error::TwinError;
-use crate::fatal::spawn;
 use crate::log::Recorder;
-use crate::neighbour::{Neighbour, NeighbourOptions};
+use crate::neighbour::NeighbourOptions;
 use crate::spec::Spec;
 
 /// MiB that are written at a time, from and to.
@@ -24,10 +23,9 @@ const READS: [u64; 2] = [2, 4];
 
 #[derive(Debug)]
 pub(super) struct Writer {
-    progress: Arc<Progress>,
+    switched: Switched,
     file: ColdFile,
     reads: u64,
-    span: Arc<Span>,
     meets: Window,
 }
 
@@ -37,29 +35,19 @@ impl Writer {
         random: &mut ChaCha8Rng,
         searches: u64,
     ) -> Result<Self, TwinError> {
-        let window = Window::draw(random, searches);
+        let meets = Window::draw(random, searches);
         let bytes = random.random_range(DRAWN_MB[0]..=DRAWN_MB[1]) << 20;
         let reads = random.random_range(READS[0]..=READS[1]);
         let directory = PathBuf::from(spec.directory()?);
-        let writer = Self {
-            progress: Progress::new(),
-            file: ColdFile::make(&directory, random)?,
+        let file = ColdFile::make(&directory, random)?;
+        let span = Span::new(Kind::Writer, bytes);
+        let options = NeighbourOptions::Write { directory, bytes };
+        Ok(Self {
+            switched: Switched::neighbour("writer", span, meets, options)?,
+            file,
             reads,
-            span: Arc::new(Span::new(Kind::Writer, bytes)),
-            meets: window,
-        };
-        let (progress, span) = (Arc::clone(&writer.progress), Arc::clone(&writer.span));
-        spawn("writer", move || {
-            progress.wait_for(window.from);
-            let neighbour = Neighbour::start(&NeighbourOptions::Write { directory, bytes })?;
-            span.set_holder(neighbour.process());
-            span.begin();
-            progress.wait_for(window.to);
-            neighbour.end()?;
-            span.end();
-            Ok(())
-        })?;
-        Ok(writer)
+            meets,
+        })
     }
 }
 
@@ -70,16 +58,16 @@ impl Plant for Writer {
         request: u64,
         recorder: &Recorder,
     ) -> Result<(), TwinError> {
-        self.progress.reach(ordinal);
+        self.switched.before_search(ordinal, request, recorder)?;
         let read = || self.file.read(self.reads);
         if self.meets.has(ordinal) {
-            self.span.work(request, recorder, read)
+            self.switched.span.work(request, recorder, read)
         } else {
             read()
         }
     }
 
     fn planted(&self) -> Vec<Planted> {
-        self.span.planted()
+        self.switched.planted()
     }
 }

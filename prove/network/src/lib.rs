@@ -1,0 +1,120 @@
+//! Hosts of one machine: network namespaces on a bridge, and links that lose or hold back packets.
+//!
+//! A namespace is that of a process and has no name: nothing of it stays when its last process has ended. `ip`, `tc` and
+//! `nsenter` do the work, which needs root.
+
+mod program;
+
+use std::net::Ipv4Addr;
+
+pub use program::NetworkError;
+
+use program::feed;
+
+const BRIDGE: &str = "bridge";
+/// The name of each host's own link.
+const LINK: &str = "eth0";
+/// All hosts of a bridge are in one network.
+const PREFIX_BITS: u8 = 16;
+
+/// Which network namespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Namespace {
+    /// That of the calling thread.
+    Own,
+    /// That of a process.
+    Of(u32),
+}
+
+/// Makes a bridge in a namespace that has none; with an address, it is a host on the bridge, too.
+///
+/// # Errors
+/// See [`NetworkError`].
+pub fn make_bridge(at: Namespace, address: Option<Ipv4Addr>) -> Result<(), NetworkError> {
+    let mut lines = format!("link add {BRIDGE} type bridge\nlink set {BRIDGE} up\n");
+    if let Some(address) = address {
+        lines += &format!("link set lo up\naddress add {address}/{PREFIX_BITS} dev {BRIDGE}\n");
+    }
+    ip(at, &lines)
+}
+
+/// Links the namespace of a process with a bridge, and gives it an address. Each link of a bridge has another `number`.
+///
+/// # Errors
+/// See [`NetworkError`].
+pub fn link(
+    bridge: Namespace,
+    process: u32,
+    number: u8,
+    address: Ipv4Addr,
+) -> Result<(), NetworkError> {
+    ip(
+        bridge,
+        &format!(
+            "link add host{number} type veth peer name {LINK} netns {process}\n\
+             link set host{number} master {BRIDGE} up\n"
+        ),
+    )?;
+    ip(
+        Namespace::Of(process),
+        &format!(
+            "address add {address}/{PREFIX_BITS} dev {LINK}\nlink set {LINK} up\nlink set lo up\n"
+        ),
+    )
+}
+
+/// Has so many percent of the IP packets that come to a host get lost, at random.
+///
+/// A classic BPF program in `clsact` draws for each packet. netem would do it as well, but fewer kernels have it. On
+/// their way out the sender's TCP would notice, and send them again without a timeout.
+///
+/// # Errors
+/// See [`NetworkError`].
+pub fn lose(at: Namespace, percent: u64) -> Result<(), NetworkError> {
+    /// `SKF_AD_OFF + SKF_AD_RANDOM` of linux/filter.h: loads a random word.
+    const RANDOM: u32 = (-0x1000_i32 + 56) as u32;
+    let threshold = u64::from(u32::MAX) * percent.min(100) / 100;
+    // ld rand; jge threshold: pass (TC_ACT_OK), else drop (TC_ACT_SHOT).
+    let program = format!("4,32 0 0 {RANDOM},53 0 1 {threshold},6 0 0 0,6 0 0 2");
+    tc(at, &["qdisc", "add", "dev", LINK, "clsact"])?;
+    let filter = ["filter", "add", "dev", LINK, "ingress", "protocol", "ip"];
+    let by = ["bpf", "direct-action", "bytecode", &program];
+    tc(at, &[&filter[..], &by].concat())
+}
+
+/// Ends [`lose`].
+///
+/// # Errors
+/// See [`NetworkError`].
+pub fn lose_nothing(at: Namespace) -> Result<(), NetworkError> {
+    tc(at, &["qdisc", "del", "dev", LINK, "clsact"])
+}
+
+/// Has the packets that leave a host wait until they pass at so many kbit/s.
+///
+/// # Errors
+/// See [`NetworkError`].
+pub fn slow_down(at: Namespace, kbit_per_s: u64) -> Result<(), NetworkError> {
+    let rate = format!("{kbit_per_s}kbit");
+    let to = ["qdisc", "add", "dev", LINK, "root", "tbf", "rate", &rate];
+    // The bucket holds one packet, and the queue more than a run's connections send at once.
+    let limits = ["burst", "1600", "limit", "1000000"];
+    tc(at, &[&to[..], &limits].concat())
+}
+
+/// Ends [`slow_down`].
+///
+/// # Errors
+/// See [`NetworkError`].
+pub fn slow_down_nothing(at: Namespace) -> Result<(), NetworkError> {
+    tc(at, &["qdisc", "del", "dev", LINK, "root"])
+}
+
+/// Has `ip` do these lines.
+fn ip(at: Namespace, lines: &str) -> Result<(), NetworkError> {
+    feed(at, &["ip", "-batch", "-"], lines)
+}
+
+fn tc(at: Namespace, arguments: &[&str]) -> Result<(), NetworkError> {
+    feed(at, &[&["tc"], arguments].concat(), "")
+}
