@@ -1,8 +1,9 @@
 //! Calls, by whether they are put to the request that they were made for.
 
+pub(crate) mod tables;
+
 use std::collections::BTreeMap;
 
-use luc_stats::share_interval;
 use serde::Serialize;
 
 use crate::answer::{RequestRow, Rows};
@@ -56,6 +57,20 @@ impl Calls {
             .or_default() += 1;
     }
 
+    /// The counts in a few words.
+    pub(crate) fn brief(&self) -> String {
+        format!(
+            "of {} calls {} right ({}), {} wrong ({}), {} unknown, {} missing",
+            self.calls,
+            self.all_right(),
+            words(&self.right),
+            self.all_wrong(),
+            words(&self.wrong),
+            self.unknown,
+            self.missing
+        )
+    }
+
     pub(crate) fn add(&mut self, other: &Self) {
         self.calls += other.calls;
         self.unknown += other.unknown;
@@ -81,28 +96,5 @@ pub(crate) fn words(counts: &BTreeMap<String, u64>) -> String {
         "0".to_owned()
     } else {
         words.join(", ")
-    }
-}
-
-/// A share with its 95 % score interval, in %.
-pub(crate) fn share_of(part: u64, all: u64) -> String {
-    let percent = |share: f64| format!("{:.2}", share * 100.0);
-    share_interval(part, all).map_or_else(
-        || "-".to_owned(),
-        |(low, high)| {
-            let share = percent(part as f64 / all as f64);
-            format!("{share} % ({} to {})", percent(low), percent(high))
-        },
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shares_have_intervals() {
-        assert_eq!(share_of(1, 29), "3.45 % (0.61 to 17.18)");
-        assert_eq!(share_of(0, 0), "-");
     }
 }

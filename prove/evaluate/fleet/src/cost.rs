@@ -93,9 +93,6 @@ impl Cell {
         requests: f64,
         seconds: f64,
     ) -> Vec<String> {
-        if self == Self::Search {
-            return servers.searching(harness, seconds);
-        }
         let port = servers.port(self.server());
         match self {
             Self::Redis(clients) => format!(
@@ -107,7 +104,7 @@ impl Cell {
                 program::USER,
                 if self == Self::Select { "-S " } else { "" }
             ),
-            Self::Search => String::new(),
+            Self::Search => return servers.searching(harness, seconds),
         }
         .split(' ')
         .map(str::to_owned)

@@ -1,6 +1,7 @@
 //! One kernel's trace as those of several hosts: each has what happened in its network namespace, and a clock of its own.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use luc_events::store::{Reader, Row, StoreError, Writer};
@@ -9,6 +10,10 @@ use luc_events::tables::{
     Wait,
 };
 use luc_events::{ConnectionId, Event, Inode, Pid};
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::Harness;
+
+use crate::answer::Answer;
 
 /// How the clocks differ from the kernel's: by so many ns, and so many more each second.
 const CLOCKS: [(i64, i64); 4] = [
@@ -66,13 +71,32 @@ impl Clock {
 }
 
 /// The clocks of so many hosts.
-pub(crate) fn clocks(from: &Path, hosts: usize) -> Result<Vec<Clock>, StoreError> {
-    let since_ns = Reader::open(from)?.trace().start_ns;
+pub(crate) fn clocks(from: &Path, hosts: usize) -> Result<Vec<Clock>, EvaluateError> {
+    let since_ns = Reader::open(from).map_err(unusable)?.trace().start_ns;
     Ok((0..hosts).map(|place| Clock::of(place, since_ns)).collect())
 }
 
+/// What `luc fleet explain` says of a trace as those of several hosts.
+pub(crate) fn explained(
+    harness: &Harness,
+    trace: &Path,
+    hosts: &[HostPart],
+    clocks: &[Clock],
+) -> Result<Answer, EvaluateError> {
+    let all = harness.path("hosts");
+    let parts = write_all(trace, hosts, clocks, &all).map_err(unusable)?;
+    let parts: Vec<&Path> = parts.iter().map(PathBuf::as_path).collect();
+    let answer = Answer::of(harness, &parts)?;
+    fs::remove_dir_all(&all).map_err(EvaluateError::file("remove", &all))?;
+    Ok(answer)
+}
+
+fn unusable(error: StoreError) -> EvaluateError {
+    EvaluateError::Trace(Box::new(error))
+}
+
 /// Writes the traces of all hosts, each into a directory of its name, and says where they are.
-pub(crate) fn write_all(
+fn write_all(
     from: &Path,
     hosts: &[HostPart],
     clocks: &[Clock],

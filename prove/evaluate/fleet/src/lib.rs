@@ -10,6 +10,7 @@
 
 mod answer;
 mod calls;
+mod cause;
 pub mod clocks;
 pub mod cost;
 pub mod counters;

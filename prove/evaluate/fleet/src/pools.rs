@@ -8,8 +8,6 @@ mod subjects;
 
 use std::fs;
 use std::path::Path;
-use std::thread;
-use std::time::Duration;
 
 use luc_claims::report::Page;
 use serde::Serialize;
@@ -32,9 +30,6 @@ use crate::running::Running;
 const ROUNDS: usize = 3;
 /// Requests of each client.
 const REQUESTS: u64 = 100;
-/// Between the recorder's first file and the first request: the programs are attached, and look at system calls during
-/// the first second.
-const WARMUP: Duration = Duration::from_secs(2);
 
 /// What a run came to.
 #[derive(Debug, Clone, Serialize)]
@@ -95,11 +90,7 @@ fn once(harness: &Harness, subject: &Subject, seed: u64) -> Result<Run, Evaluate
     let port = free_port()?;
     let server = subject.start(harness, port, back_end_port)?;
     answers(port)?;
-    let words = ["record", "--fleet", "--no-calls", "--quiet", "--out"];
-    let mut words: Vec<String> = words.map(str::to_owned).into();
-    words.push(trace.display().to_string());
-    let recorder = Recorder::start(harness, &words, &trace)?;
-    thread::sleep(WARMUP);
+    let recorder = Recorder::of_fleet(harness, &trace)?;
     let asked = clients::ask(port, subject.clients, REQUESTS, seed)?;
     let mut commands = vec![recorder.stop()?, server.command.clone()];
     server.end()?;

@@ -15,6 +15,9 @@ use luc_harness::harness::{Harness, line};
 /// The longest that it may take to begin.
 const PATIENCE: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(10);
+/// Between the recorder's first file and the first request: the programs are attached, and look at system calls during
+/// the first second.
+pub(crate) const WARMUP: Duration = Duration::from_secs(2);
 
 /// A recorder that runs. Dropped, it is ended.
 #[derive(Debug)]
@@ -24,6 +27,16 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
+    /// Has `luc record --fleet` record the network and the threads of the whole machine, and waits until requests may come.
+    pub(crate) fn of_fleet(harness: &Harness, trace: &Path) -> Result<Self, EvaluateError> {
+        let words = ["record", "--fleet", "--no-calls", "--quiet", "--out"];
+        let mut words: Vec<String> = words.map(str::to_owned).into();
+        words.push(trace.display().to_string());
+        let recorder = Self::start(harness, &words, trace)?;
+        thread::sleep(WARMUP);
+        Ok(recorder)
+    }
+
     /// Runs `luc WORDS`, which records into `trace`, and waits for its first file.
     pub(crate) fn start(
         harness: &Harness,

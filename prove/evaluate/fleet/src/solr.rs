@@ -1,7 +1,6 @@
 //! Part `fleet-solr`: a search service of Solr on hosts of their own is recorded, and `luc fleet explain` judged by names
 //! that queries carry, and by troubles that were planted.
 
-mod cause;
 pub mod clients;
 pub(crate) mod node;
 mod page;
@@ -13,7 +12,6 @@ pub mod tap;
 pub mod trouble;
 
 use std::fs;
-use std::thread;
 
 use luc_claims::report::Page;
 use serde::Serialize;
@@ -24,7 +22,7 @@ use luc_harness::harness::{Harness, missing};
 use luc_harness::progress::Progress;
 use node::Solr;
 use service::{Load, Service, Wanted};
-use settings::{LONGEST, THINK, WARMUP};
+use settings::{LONGEST, THINK};
 use trouble::Trouble;
 
 use crate::answer::Answer;
@@ -104,11 +102,7 @@ fn once(harness: &Harness, solr: &Solr, clients: u64, seed: u64) -> Result<Run, 
         },
     )?;
     let tap = service.tap(harness)?;
-    let words = ["record", "--fleet", "--no-calls", "--quiet", "--out"];
-    let mut words: Vec<String> = words.map(str::to_owned).into();
-    words.push(trace.display().to_string());
-    let recorder = Recorder::start(harness, &words, &trace)?;
-    thread::sleep(WARMUP);
+    let recorder = Recorder::of_fleet(harness, &trace)?;
     let load = Load {
         clients,
         queries: Some(QUERIES / clients),

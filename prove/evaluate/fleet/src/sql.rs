@@ -87,11 +87,18 @@ struct Run {
 }
 
 /// Traces of one size.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct Size {
     rows: u64,
     requests: u64,
     bytes: u64,
+}
+
+/// What is kept of a run.
+#[derive(Debug, Deserialize, Serialize)]
+struct Known {
+    size: Size,
+    run: Run,
 }
 
 /// What was measured of a size and a query.
@@ -108,7 +115,7 @@ struct Cell {
 /// # Errors
 /// A program that is not there or fails, and interruption.
 pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
-    let repeats = harness.options.repeats.unwrap_or(3);
+    let repeats = harness.options.repeats.unwrap_or(3).max(1);
     let program = harness.luc_path().with_file_name("luc-fleet-sql");
     if !program.is_file() {
         return Err(missing("luc-fleet-sql beside luc (`make product-sql`)"));
@@ -122,28 +129,39 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         })
         .filter(|(_, _, queries): &(_, _, Vec<Query>)| !queries.is_empty())
         .collect();
+    if wanted.is_empty() {
+        let only = harness.options.only.clone().unwrap_or_default();
+        return Err(EvaluateError::NoCell(only));
+    }
     let steps: usize = wanted.iter().map(|(_, _, queries)| queries.len()).sum();
     let mut progress = Progress::new(harness.part, steps * repeats);
     let earlier = Runs::open(harness);
     let mut cells = Vec::new();
     for (scale, rows, queries) in wanted {
         let directory = harness.path("traces");
-        let (size, traces) = planted(&directory, rows)?;
+        // Runs that are there already need none.
+        let mut planted: Option<(Size, Vec<PathBuf>)> = None;
         for query in queries {
             let mut runs = Vec::new();
+            let mut size = Size::default();
             for repeat in 0..repeats {
                 let key = json!({ "scale": scale, "query": query.name, "repeat": repeat });
                 let result = earlier.get(&key, || {
-                    let run = once(harness, &program, query, &traces)?;
-                    Ok(json!({ "size": size, "run": run }))
+                    let (size, traces) = match &mut planted {
+                        Some(planted) => planted,
+                        none => none.insert(plant(&directory, rows)?),
+                    };
+                    let (size, run) = (*size, once(harness, &program, query, traces)?);
+                    Ok(json!(Known { size, run }))
                 })?;
-                let run: Run = serde_json::from_value(result["run"].clone())
-                    .map_err(|_| missing("the run of a query"))?;
+                let known: Known =
+                    serde_json::from_value(result).map_err(|_| missing("the run of a query"))?;
+                size = known.size;
                 progress.step(&format!(
                     "{scale}, {}: {:.1} s",
-                    query.name, run.one.seconds
+                    query.name, known.run.one.seconds
                 ));
-                runs.push(run);
+                runs.push(known.run);
             }
             cells.push(Cell {
                 scale,
@@ -152,12 +170,15 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
                 runs,
             });
         }
-        fs::remove_dir_all(&directory).map_err(EvaluateError::file("remove", &directory))?;
+        if planted.is_some() {
+            fs::remove_dir_all(&directory).map_err(EvaluateError::file("remove", &directory))?;
+        }
     }
     Ok(page::page(&cells, repeats))
 }
 
-fn planted(directory: &Path, rows: u64) -> Result<(Size, Vec<PathBuf>), EvaluateError> {
+/// Makes traces of about so many rows.
+fn plant(directory: &Path, rows: u64) -> Result<(Size, Vec<PathBuf>), EvaluateError> {
     let requests = (rows / 100).min(MOST_REQUESTS);
     let waits = (rows - requests * ROWS_OF_REQUEST) / (BACK_ENDS + 2);
     let fleet = PlantedFleet {

@@ -29,6 +29,7 @@ use plants::{PLANTS, Plant};
 
 use crate::answer::Answer;
 use crate::calls::Calls;
+use crate::cause::Judgement;
 use crate::hosts::{self, Clock, HostPart};
 
 /// Seeds of each trouble.
@@ -70,7 +71,7 @@ struct Judged {
     waits: idle::Waits,
     /// Whether the parts of each path, and the findings, sum to the requests' time.
     sums: bool,
-    cause: Option<cause::Judgement>,
+    cause: Option<Judgement>,
 }
 
 /// Makes part `fleet-truth`.
@@ -179,20 +180,16 @@ fn judge(harness: &Harness, plant: &Plant, run: &mut Run) -> Result<(), Evaluate
     run.lost_rows = answer.lost_rows();
     run.one_host = judged(plant, &folder, &answer, None);
 
-    let unwritten = |error| EvaluateError::Trace(Box::new(error));
     let of_process = |process: &Truth| HostPart {
         name: process.header.host.clone(),
         namespace: process.header.namespace,
         processes: vec![process.header.process],
     };
     let parts: Vec<HostPart> = folder.processes.iter().map(of_process).collect();
-    let clocks = hosts::clocks(&trace, parts.len()).map_err(unwritten)?;
-    let all = harness.path("hosts");
-    let parts = hosts::write_all(&trace, &parts, &clocks, &all).map_err(unwritten)?;
-    let parts: Vec<&Path> = parts.iter().map(PathBuf::as_path).collect();
-    let answer = Answer::of(harness, &parts)?;
+    let clocks = hosts::clocks(&trace, parts.len())?;
+    let answer = hosts::explained(harness, &trace, &parts, &clocks)?;
     run.hosts = judged(plant, &folder, &answer, Some(&clocks));
-    remove(&all)
+    Ok(())
 }
 
 /// `clocks` are those of the hosts, if each is one.

@@ -1,38 +1,32 @@
 //! The page: what was found of what the servers handed over.
 
-use super::subjects::{SUBJECTS, Subject};
-use super::{REQUESTS, Run, WARMUP};
-use crate::calls::{Calls, share_of, words};
-use luc_claims::report::{Page, Table, Target};
+use luc_claims::report::Page;
 
-/// What a Java pool owes: the least share of right calls, and the greatest of wrong ones.
-const RIGHT: f64 = 0.99;
-const WRONG: f64 = 0.005;
+use super::subjects::{SUBJECTS, Subject};
+use super::{REQUESTS, Run};
+use crate::calls::tables::{Owed, Row, of_evidence, of_shares};
+use crate::recorder::WARMUP;
+
+/// What a Java pool owes.
+const OWED: Owed = Owed {
+    right: 99.0,
+    wrong: 0.5,
+};
 
 /// A run in a few words.
 pub(super) fn brief(run: &Run) -> String {
-    let counts = &run.counts;
-    format!(
-        "{}: of {} calls {} right, {} wrong, {} unknown, {} missing",
-        run.subject,
-        counts.calls,
-        counts.all_right(),
-        counts.all_wrong(),
-        counts.unknown,
-        counts.missing
-    )
-}
-
-/// A subject's runs.
-struct Row<'r> {
-    subject: &'r Subject,
-    requests: usize,
-    counts: Calls,
-    lost_rows: u64,
+    format!("{}: {}", run.subject, run.counts.brief())
 }
 
 pub(super) fn page(runs: &[Run], versions: &[String], rounds: usize) -> Page {
-    let rows: Vec<Row> = SUBJECTS.iter().filter_map(|one| row(one, runs)).collect();
+    let of_subjects = SUBJECTS
+        .iter()
+        .filter_map(|one| Some((one, row(one, runs)?)));
+    let (subjects, rows): (Vec<&Subject>, Vec<Row>) = of_subjects.unzip();
+    let owing = subjects
+        .iter()
+        .zip(&rows)
+        .filter(|(subject, _)| subject.is_target);
     Page {
         title: "Requests handed over inside servers, told from their messages and waits".to_owned(),
         about: about(versions, rounds),
@@ -40,32 +34,31 @@ pub(super) fn page(runs: &[Run], versions: &[String], rounds: usize) -> Page {
             (
                 "What is said of each server's calls; in parentheses the 95 % score interval over all of them:"
                     .to_owned(),
-                of_shares(&rows),
+                of_shares(&["server", "clients", "requests"], &rows),
             ),
-            ("The same calls by the evidence that is given:".to_owned(), of_evidence(&rows)),
+            (
+                "The same calls by the evidence that is given:".to_owned(),
+                of_evidence("server", &rows),
+            ),
         ],
-        targets: rows.iter().filter(|row| row.subject.is_target).flat_map(targets).collect(),
+        targets: owing
+            .flat_map(|(subject, row)| OWED.targets(subject.name, &row.counts))
+            .collect(),
     }
 }
 
-fn row<'r>(subject: &'r Subject, runs: &[Run]) -> Option<Row<'r>> {
-    let of_subject: Vec<&Run> = runs
-        .iter()
-        .filter(|run| run.subject == subject.name)
-        .collect();
-    if of_subject.is_empty() {
-        return None;
-    }
-    let mut counts = Calls::default();
-    for run in &of_subject {
-        counts.add(&run.counts);
-    }
-    Some(Row {
-        subject,
-        counts,
-        requests: of_subject.iter().map(|run| run.requests).sum(),
-        lost_rows: of_subject.iter().map(|run| run.lost_rows).sum(),
-    })
+/// A subject's runs.
+fn row(subject: &Subject, runs: &[Run]) -> Option<Row> {
+    let of_subject = runs.iter().filter(|run| run.subject == subject.name);
+    let of_subject: Vec<&Run> = of_subject.collect();
+    let requests: usize = of_subject.iter().map(|run| run.requests).sum();
+    let cells = [
+        subject.name.to_owned(),
+        subject.clients.to_string(),
+        requests.to_string(),
+    ];
+    let counts = of_subject.iter().map(|run| (&run.counts, run.lost_rows));
+    (!of_subject.is_empty()).then(|| Row::sum(cells, counts))
 }
 
 fn about(versions: &[String], rounds: usize) -> String {
@@ -83,114 +76,4 @@ fn about(versions: &[String], rounds: usize) -> String {
         versions.join("; "),
         WARMUP.as_secs()
     )
-}
-
-fn of_shares(rows: &[Row]) -> Table {
-    let mut table = Table::new(&[
-        "server",
-        "clients",
-        "requests",
-        "calls",
-        "right",
-        "wrong",
-        "unknown",
-        "missing",
-        "rows lost",
-    ]);
-    for row in rows {
-        let counts = &row.counts;
-        let share = |part| share_of(part, counts.calls);
-        table.row(vec![
-            row.subject.name.to_owned(),
-            row.subject.clients.to_string(),
-            row.requests.to_string(),
-            counts.calls.to_string(),
-            share(counts.all_right()),
-            share(counts.all_wrong()),
-            share(counts.unknown),
-            share(counts.missing),
-            row.lost_rows.to_string(),
-        ]);
-    }
-    table
-}
-
-fn of_evidence(rows: &[Row]) -> Table {
-    let mut table = Table::of_words(&["server", "right", "wrong"]);
-    for row in rows {
-        table.row(vec![
-            row.subject.name.to_owned(),
-            words(&row.counts.right),
-            words(&row.counts.wrong),
-        ]);
-    }
-    table
-}
-
-fn targets(row: &Row) -> [Target; 2] {
-    let Row {
-        subject, counts, ..
-    } = row;
-    let share = |part: u64| part as f64 / counts.calls.max(1) as f64;
-    let (right, wrong) = (counts.all_right(), counts.all_wrong());
-    let has_calls = counts.calls > 0;
-    [
-        Target::new(
-            format!(
-                "{}: at least {:.0} % of the calls are right",
-                subject.name,
-                RIGHT * 100.0
-            ),
-            has_calls && share(right) >= RIGHT,
-            format!("{right} of {}", counts.calls),
-        ),
-        Target::new(
-            format!(
-                "{}: at most {:.1} % of the calls are wrong",
-                subject.name,
-                WRONG * 100.0
-            ),
-            has_calls && share(wrong) <= WRONG,
-            format!("{wrong} of {}", counts.calls),
-        ),
-    ]
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use super::*;
-
-    #[test]
-    fn a_pool_owes_right_calls_and_hardly_any_wrong_ones() {
-        let met = |right, wrong| {
-            let of = |count| BTreeMap::from([("effect".to_owned(), count)]);
-            let counts = Calls {
-                calls: 1000,
-                right: of(right),
-                wrong: of(wrong),
-                ..Calls::default()
-            };
-            let row = Row {
-                subject: &SUBJECTS[0],
-                requests: 0,
-                counts,
-                lost_rows: 0,
-            };
-            targets(&row).map(|target| target.met)
-        };
-        assert_eq!(met(990, 5), [Some(true), Some(true)]);
-        assert_eq!(met(989, 6), [Some(false), Some(false)]);
-        let row = Row {
-            subject: &SUBJECTS[0],
-            requests: 0,
-            counts: Calls::default(),
-            lost_rows: 0,
-        };
-        assert_eq!(
-            targets(&row).map(|target| target.met),
-            [Some(false), Some(false)]
-        );
-    }
 }

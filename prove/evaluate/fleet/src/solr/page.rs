@@ -2,16 +2,18 @@
 
 use luc_claims::report::{Page, Table, Target};
 
-use super::cause::Judgement;
 use super::plants::{self, ASKED, QUERIES_BEFORE};
-use super::settings::WARMUP;
 use super::trouble::Trouble;
 use super::{CLIENTS, QUERIES, Run};
-use crate::calls::{Calls, share_of, words};
+use crate::calls::tables::{Owed, Row, of_evidence, of_shares};
+use crate::cause::{self, Judgement};
+use crate::recorder::WARMUP;
 
-/// The least share of right calls, and the greatest of wrong ones.
-const RIGHT: f64 = 0.997;
-const WRONG: f64 = 0.002;
+/// What the front end's calls owe.
+const OWED: Owed = Owed {
+    right: 99.7,
+    wrong: 0.2,
+};
 /// The least share of first causes that are right.
 const CAUSES: f64 = 0.95;
 
@@ -22,25 +24,14 @@ pub(super) fn name(clients: u64) -> String {
 
 /// A run in a few words.
 pub(super) fn brief(run: &Run) -> String {
-    let counts = &run.counts;
-    format!(
-        "{}: of {} calls {} right ({}), {} wrong ({}), {} unknown, {} missing",
-        name(run.clients),
-        counts.calls,
-        counts.all_right(),
-        words(&counts.right),
-        counts.all_wrong(),
-        words(&counts.wrong),
-        counts.unknown,
-        counts.missing
-    )
+    format!("{}: {}", name(run.clients), run.counts.brief())
 }
 
 /// A run with a trouble in a few words.
 pub(super) fn brief_of_plant(run: &plants::Run) -> String {
     let views = VIEWS.map(|(name, view)| {
         let judged = view(run);
-        if judged.wrong.is_empty() {
+        if judged.is_right() {
             format!("{name} right")
         } else {
             format!(
@@ -61,19 +52,12 @@ const VIEWS: [(&str, View); 2] = [
     ("as four hosts", |run| &run.hosts),
 ];
 
-/// The runs of so many clients.
-struct Row {
-    clients: u64,
-    queries: u64,
-    counts: Calls,
-    lost_rows: u64,
-}
-
 pub(super) fn page(runs: &[Run], planted: &[plants::Run], version: &str) -> Page {
-    let rows: Vec<Row> = CLIENTS
+    let of_clients = CLIENTS
         .into_iter()
-        .filter_map(|one| row(one, runs))
-        .collect();
+        .filter_map(|clients| Some((name(clients), row(clients, runs)?)));
+    let (names, rows): (Vec<String>, Vec<Row>) = of_clients.unzip();
+    let owed = names.iter().zip(&rows);
     Page {
         title: "A search service of Solr, told from its messages and waits".to_owned(),
         about: about(version, !planted.is_empty()),
@@ -89,39 +73,31 @@ pub(super) fn page(runs: &[Run], planted: &[plants::Run], version: &str) -> Page
             (
                 "What is said of the front end's calls; in parentheses the 95 % score interval over all of them:"
                     .to_owned(),
-                of_shares(&rows),
+                of_shares(&["clients", "queries"], &rows),
             ),
             (
                 "The same calls by the evidence that is given:".to_owned(),
-                of_evidence(&rows),
+                of_evidence("clients", &rows),
             ),
         ]
         .into_iter()
         .filter(|(_, table): &(String, Table)| !table.is_empty())
         .collect(),
-        targets: rows
-            .iter()
-            .flat_map(targets)
+        targets: owed
+            .flat_map(|(name, row)| OWED.targets(name, &row.counts))
             .chain(targets_of_plants(planted))
             .collect(),
     }
 }
 
+/// The runs of so many clients.
 fn row(clients: u64, runs: &[Run]) -> Option<Row> {
-    let of_clients: Vec<&Run> = runs.iter().filter(|run| run.clients == clients).collect();
-    if of_clients.is_empty() {
-        return None;
-    }
-    let mut counts = Calls::default();
-    for run in &of_clients {
-        counts.add(&run.counts);
-    }
-    Some(Row {
-        clients,
-        counts,
-        queries: of_clients.iter().map(|run| run.queries).sum(),
-        lost_rows: of_clients.iter().map(|run| run.lost_rows).sum(),
-    })
+    let of_clients = runs.iter().filter(|run| run.clients == clients);
+    let of_clients: Vec<&Run> = of_clients.collect();
+    let queries: u64 = of_clients.iter().map(|run| run.queries).sum();
+    let cells = [clients.to_string(), queries.to_string()];
+    let counts = of_clients.iter().map(|run| (&run.counts, run.lost_rows));
+    (!of_clients.is_empty()).then(|| Row::sum(cells, counts))
 }
 
 fn about(version: &str, has_troubles: bool) -> String {
@@ -161,46 +137,6 @@ fn about_troubles() -> String {
     )
 }
 
-fn of_shares(rows: &[Row]) -> Table {
-    let mut table = Table::new(&[
-        "clients",
-        "queries",
-        "calls",
-        "right",
-        "wrong",
-        "unknown",
-        "missing",
-        "rows lost",
-    ]);
-    for row in rows {
-        let counts = &row.counts;
-        let share = |part| share_of(part, counts.calls);
-        table.row(vec![
-            row.clients.to_string(),
-            row.queries.to_string(),
-            counts.calls.to_string(),
-            share(counts.all_right()),
-            share(counts.all_wrong()),
-            share(counts.unknown),
-            share(counts.missing),
-            row.lost_rows.to_string(),
-        ]);
-    }
-    table
-}
-
-fn of_evidence(rows: &[Row]) -> Table {
-    let mut table = Table::of_words(&["clients", "right", "wrong"]);
-    for row in rows {
-        table.row(vec![
-            row.clients.to_string(),
-            words(&row.counts.right),
-            words(&row.counts.wrong),
-        ]);
-    }
-    table
-}
-
 fn of_causes(planted: &[plants::Run]) -> Table {
     let mut table = Table::of_words(&[
         "trouble",
@@ -217,7 +153,7 @@ fn of_causes(planted: &[plants::Run]) -> Table {
         let Some(last) = runs.last() else { continue };
         let mut row = vec![trouble.name().to_owned(), trouble.about().to_owned()];
         for (_, view) in VIEWS {
-            let right = runs.iter().filter(|run| view(run).wrong.is_empty()).count();
+            let right = runs.iter().filter(|run| view(run).is_right()).count();
             let shares = runs.iter().map(|run| view(run).share);
             let (low, high) = shares.fold((f64::INFINITY, 0.0_f64), |(low, high), share| {
                 (low.min(share), high.max(share))
@@ -232,23 +168,15 @@ fn of_causes(planted: &[plants::Run]) -> Table {
 }
 
 fn of_wrong(planted: &[plants::Run]) -> Table {
-    let mut table = Table::of_words(&["trouble", "seed", "", "wrong", "what was said", "share"]);
-    for run in planted {
-        for (name, view) in VIEWS {
-            let judged = view(run);
-            if !judged.wrong.is_empty() {
-                table.row(vec![
-                    run.trouble.to_owned(),
-                    run.seed.to_string(),
-                    name.to_owned(),
-                    judged.wrong.join(", "),
-                    judged.first.clone(),
-                    format!("{:.0} %", judged.share * 100.0),
-                ]);
-            }
-        }
-    }
-    table
+    let views = planted.iter().flat_map(|run| {
+        VIEWS.map(|(name, view)| cause::Viewed {
+            trouble: run.trouble,
+            seed: run.seed,
+            view: name,
+            judgement: view(run),
+        })
+    });
+    cause::of_wrong(views)
 }
 
 fn targets_of_plants(planted: &[plants::Run]) -> Vec<Target> {
@@ -258,7 +186,7 @@ fn targets_of_plants(planted: &[plants::Run]) -> Vec<Target> {
     let all = planted.len();
     let mut targets = Vec::new();
     for (name, view) in VIEWS {
-        let right = planted.iter().filter(|run| view(run).wrong.is_empty());
+        let right = planted.iter().filter(|run| view(run).is_right());
         let right = right.count();
         targets.push(Target::new(
             format!("{name}: the first cause is right in at least 95 % of the runs with a trouble"),
@@ -273,61 +201,4 @@ fn targets_of_plants(planted: &[plants::Run]) -> Vec<Target> {
         format!("{sums} of {all}"),
     ));
     targets
-}
-
-fn targets(row: &Row) -> [Target; 2] {
-    let counts = &row.counts;
-    let share = |part: u64| part as f64 / counts.calls.max(1) as f64;
-    let (right, wrong) = (counts.all_right(), counts.all_wrong());
-    let has_calls = counts.calls > 0;
-    [
-        Target::new(
-            format!(
-                "{}: at least {:.1} % of the calls are right",
-                name(row.clients),
-                RIGHT * 100.0
-            ),
-            has_calls && share(right) >= RIGHT,
-            format!("{right} of {}", counts.calls),
-        ),
-        Target::new(
-            format!(
-                "{}: at most {:.1} % of the calls are wrong",
-                name(row.clients),
-                WRONG * 100.0
-            ),
-            has_calls && share(wrong) <= WRONG,
-            format!("{wrong} of {}", counts.calls),
-        ),
-    ]
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use super::*;
-
-    #[test]
-    fn nearly_all_calls_must_be_right_and_hardly_any_wrong() {
-        let met = |right, wrong, calls| {
-            let of = |count| BTreeMap::from([("same thread".to_owned(), count)]);
-            let counts = Calls {
-                calls,
-                right: of(right),
-                wrong: of(wrong),
-                ..Calls::default()
-            };
-            let row = Row {
-                clients: 4,
-                queries: 0,
-                counts,
-                lost_rows: 0,
-            };
-            targets(&row).map(|target| target.met)
-        };
-        assert_eq!(met(997, 2, 1000), [Some(true), Some(true)]);
-        assert_eq!(met(996, 3, 1000), [Some(false), Some(false)]);
-        assert_eq!(met(0, 0, 0), [Some(false), Some(false)]);
-    }
 }

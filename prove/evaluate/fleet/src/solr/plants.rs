@@ -1,7 +1,6 @@
 //! Runs of the service with a planted trouble.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
@@ -11,14 +10,14 @@ use luc_harness::harness::{Harness, missing};
 use serde::Serialize;
 use serde_json::json;
 
-use super::cause::{Expected, Judgement, judge};
 use super::node::Solr;
 use super::service::{Load, Service, Wanted};
-use super::settings::{LONGEST, THINK, WARMUP};
+use super::settings::{LONGEST, THINK};
 use super::trouble::{Means, Trouble};
 
 use crate::answer::Answer;
-use crate::hosts::{self, HostPart};
+use crate::cause::{Expected, Judgement, findings_on};
+use crate::hosts;
 use crate::recorder::Recorder;
 
 /// How many clients ask at once.
@@ -82,11 +81,7 @@ pub(super) fn once(
         seed: seed + OTHER_QUERIES,
     };
     service.ask(harness, load)?;
-    let words = ["record", "--fleet", "--no-calls", "--quiet", "--out"];
-    let mut words: Vec<String> = words.map(str::to_owned).into();
-    words.push(trace.display().to_string());
-    let recorder = Recorder::start(harness, &words, &trace)?;
-    thread::sleep(WARMUP);
+    let recorder = Recorder::of_fleet(harness, &trace)?;
     let load = Load {
         queries: None,
         longest: ASKED,
@@ -111,23 +106,30 @@ pub(super) fn once(
     commands.extend(service.commands());
     let new = culprit.is_new.then_some((planted.shard, culprit.process));
     let parts = service.parts(&asked, new);
-    let (name, address) = (node.host.name.clone(), service.front_end.address());
+    let (name, address) = (
+        node.host.name.clone(),
+        service.front_end.address().to_string(),
+    );
     drop(service);
     drop(disk);
-    let judged = |answer: &Answer, host: Option<&str>| {
-        let expected = Expected {
-            trouble,
-            process: culprit.process,
-            threads: &culprit.threads,
-            host,
-        };
-        judge(answer, &address.to_string(), &expected)
+    let mut expected = Expected {
+        kind: trouble.finding(),
+        process: Some(culprit.process),
+        threads: culprit.threads,
+        is_sent_again: trouble == Trouble::Loss,
+        ..Expected::default()
+    };
+    let judged = |answer: &Answer, expected: &Expected| {
+        let first = findings_on(answer, &address).first();
+        Judgement::new(first, |first| expected.compare(first))
     };
     let answer = Answer::of(harness, &[&trace])?;
-    let one_host = judged(&answer, None);
+    let one_host = judged(&answer, &expected);
     let (lost_rows, sums) = (answer.lost_rows(), answer.sums());
-    let answer = of_hosts(harness, &trace, &parts)?;
-    let hosts = judged(&answer, Some(&name));
+    let clocks = hosts::clocks(&trace, parts.len())?;
+    let answer = hosts::explained(harness, &trace, &parts, &clocks)?;
+    expected.host = Some(name);
+    let hosts = judged(&answer, &expected);
     fs::remove_dir_all(&trace).map_err(EvaluateError::file("remove", &trace))?;
     let run = Run {
         trouble: trouble.name(),
@@ -142,16 +144,4 @@ pub(super) fn once(
     };
     harness.keep(json!(run));
     Ok(run)
-}
-
-/// What is said of a trace as those of several hosts.
-fn of_hosts(harness: &Harness, trace: &Path, parts: &[HostPart]) -> Result<Answer, EvaluateError> {
-    let unwritten = |error| EvaluateError::Trace(Box::new(error));
-    let all = harness.path("hosts");
-    let clocks = hosts::clocks(trace, parts.len()).map_err(unwritten)?;
-    let traces = hosts::write_all(trace, parts, &clocks, &all).map_err(unwritten)?;
-    let traces: Vec<&Path> = traces.iter().map(PathBuf::as_path).collect();
-    let answer = Answer::of(harness, &traces)?;
-    fs::remove_dir_all(&all).map_err(EvaluateError::file("remove", &all))?;
-    Ok(answer)
 }

@@ -8,6 +8,3 @@ pub(super) const VOCABULARY: u64 = 2_000;
 pub(super) const THINK: Duration = Duration::from_millis(2);
 /// Nothing takes longer.
 pub(super) const LONGEST: Duration = Duration::from_secs(600);
-/// Between the recorder's first file and the first request: the programs are attached, and look at system calls during
-/// the first second.
-pub(super) const WARMUP: Duration = Duration::from_secs(2);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -109,6 +110,16 @@ impl Trouble {
         }
     }
 
+    /// The kind of the finding that names it.
+    pub(super) fn finding(self) -> &'static str {
+        match self {
+            Self::Hog => "computes",
+            Self::Disk => "storage",
+            Self::Loss => "network",
+            Self::Stop => "stopped",
+        }
+    }
+
     /// Draws where and how strong.
     pub(super) fn draw(self, seed: u64, shards: usize) -> Planted {
         let mut random = random::stream(seed, STREAM + self as u64);
@@ -187,9 +198,16 @@ impl Culprit {
         };
         let threads = entries.flatten().filter(|entry| is_of(&entry.path()));
         let threads = threads.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let threads: BTreeSet<u32> = threads.collect();
+        if threads.is_empty() {
+            let what = format!("threads {name}* in {}", folder.display());
+            return Err(EvaluateError::file("find", what)(
+                ErrorKind::NotFound.into(),
+            ));
+        }
         Ok(Self {
             process,
-            threads: threads.collect(),
+            threads,
             is_new,
         })
     }

@@ -1,7 +1,7 @@
 //! The page: seconds and memory, and targets computed from all runs.
 
 use luc_claims::report::{Page, Table, Target};
-use luc_stats::quantile;
+use luc_stats::median;
 
 use super::asked::Asked;
 use super::servers::{EXECUTORS, MEMORY_MIB};
@@ -59,12 +59,6 @@ fn of_sizes(cells: &[Cell]) -> Table {
     table
 }
 
-fn median(runs: &[Run], of: impl Fn(&Run) -> f64) -> f64 {
-    let mut all: Vec<f64> = runs.iter().map(of).collect();
-    all.sort_unstable_by(f64::total_cmp);
-    quantile(&all, 0.5).unwrap_or(f64::NAN)
-}
-
 fn of_queries(cells: &[Cell]) -> Table {
     let mut table = Table::new(&[
         "size",
@@ -76,7 +70,8 @@ fn of_queries(cells: &[Cell]) -> Table {
     ]);
     for cell in cells {
         let figures = |of: fn(&Run) -> &Asked| {
-            let seconds = median(&cell.runs, |run| of(run).seconds);
+            let seconds: Vec<f64> = cell.runs.iter().map(|run| of(run).seconds).collect();
+            let seconds = median(&seconds).unwrap_or(f64::NAN);
             let peak = cell.runs.iter().map(|run| of(run).peak_bytes).max();
             let mib = peak.unwrap_or(0) as f64 / f64::from(1 << 20);
             format!("{seconds:.2} s, {mib:.0} MiB")

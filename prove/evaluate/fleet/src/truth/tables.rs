@@ -2,12 +2,12 @@
 
 use luc_claims::report::Table;
 
-use super::cause::Judgement;
 use super::idle::Waits;
 use super::plants::{PLANTS, options_of};
 use super::view::{VIEWS, View};
 use super::{Judged, Run};
 use crate::calls::{Calls, words};
+use crate::cause::{self, Judgement};
 
 /// What is said first of each trouble.
 pub(super) fn of_causes(runs: &[Run]) -> Table {
@@ -151,22 +151,15 @@ pub(super) fn of_waits(done: &[&Run]) -> Table {
 
 /// Every run whose first cause is wrong.
 pub(super) fn of_wrong(done: &[&Run]) -> Table {
-    let mut table = Table::of_words(&["trouble", "seed", "", "wrong", "what was said", "share"]);
-    for run in done {
-        for (name, view) in VIEWS {
-            let cause = view(run).cause.as_ref();
-            let Some(cause) = cause.filter(|cause| !cause.is_right()) else {
-                continue;
-            };
-            table.row(vec![
-                run.plant.to_owned(),
-                run.seed.to_string(),
-                name.to_owned(),
-                cause.wrong.join(", "),
-                cause.first.clone(),
-                format!("{:.0} %", cause.share * 100.0),
-            ]);
-        }
-    }
-    table
+    let views = done.iter().flat_map(|run| {
+        VIEWS.iter().filter_map(|&(view, judged)| {
+            Some(cause::Viewed {
+                trouble: run.plant,
+                seed: run.seed,
+                view,
+                judgement: judged(run).cause.as_ref()?,
+            })
+        })
+    });
+    cause::of_wrong(views)
 }
