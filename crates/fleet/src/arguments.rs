@@ -126,6 +126,22 @@ impl Span {
             to: self.to.unwrap_or(Window::ALL.to),
         })
     }
+
+    /// All, if none was asked for.
+    pub(crate) fn window_or_all(&self) -> Window {
+        self.window().unwrap_or(Window::ALL)
+    }
+}
+
+/// A ring, and of which time.
+#[derive(Debug, Args)]
+pub(crate) struct Part {
+    /// The directory of luc record --ring
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) span: Span,
 }
 
 /// Collect what the rings of several hosts have of one time, into one directory with a directory for each host
@@ -166,12 +182,8 @@ Examples:
 
 Exit status: 0; 2 if nothing can be kept.")]
 pub(crate) struct Freeze {
-    /// The directory of luc record --ring
-    #[arg(value_name = "DIR")]
-    pub(crate) directory: PathBuf,
-
     #[command(flatten)]
-    pub(crate) span: Span,
+    pub(crate) part: Part,
 }
 
 /// Keep what a ring has of the time in which requests became slow, by itself
@@ -213,12 +225,8 @@ Examples:
 
 Exit status: 0; 2 if the ring cannot be read or has nothing of the window.")]
 pub(crate) struct Send {
-    /// The directory of luc record --ring
-    #[arg(value_name = "DIR")]
-    pub(crate) directory: PathBuf,
-
     #[command(flatten)]
-    pub(crate) span: Span,
+    pub(crate) part: Part,
 }
 
 /// Say how the hosts' clocks relate, with guaranteed bounds

@@ -70,6 +70,12 @@ pub enum FleetError {
         /// When its last one ends.
         to: Moment,
     },
+    /// A ring goes on faster than it is read.
+    #[error("{path}: its recorder removes segments faster than they are read; give a later window, or keep it first: luc fleet freeze {path}", path = .path.display())]
+    GoesOn {
+        /// The ring.
+        path: PathBuf,
+    },
     /// A segment in the middle of a window is gone.
     #[error("{path}: segment {number} is missing in the middle; pull the window again, or give a part of it", path = .path.display())]
     SegmentMissing {

@@ -1,13 +1,11 @@
 //! The files that `luc-fleet report` writes: which format goes to which.
 
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use luc_fleet::report::{Chosen, Report, ReportError, html, otlp, perfetto};
 use luc_fleet::{Joined, Tables, read_within};
+use luc_host::interrupt;
 use luc_report::output::{Target, Writer};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::Failure;
 use crate::arguments;
@@ -47,16 +45,13 @@ pub(crate) fn write(args: arguments::Report) -> Result<ExitCode, Failure> {
         },
     )?;
     // From here on there are files to be removed.
-    let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
-    }
+    interrupt::install()?;
     let mut outputs = Vec::new();
     for (format, target) in chosen {
         let (output, writer) = target.begin()?;
         format.write(&report, writer)?;
         outputs.push(output);
-        if interrupted.load(Ordering::Relaxed) {
+        if interrupt::interrupted() {
             return Ok(ExitCode::from(INTERRUPTED));
         }
     }

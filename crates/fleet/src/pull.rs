@@ -10,8 +10,8 @@ mod stream;
 
 use std::fs;
 use std::io;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use luc_events::store::StoreError;
 
@@ -101,10 +101,12 @@ pub struct Pulled {
     pub name: String,
     /// How much.
     pub received: Received,
+    /// The last line that another host's luc-fleet or ssh said, if any.
+    pub said: String,
 }
 
-/// Collects what sources have of a window into a directory that is made: one directory for each. `say` is told which source
-/// is next.
+/// Collects what sources have of a window into a directory that is made: one directory for each. `look` is told many
+/// times how many bytes have come of which source, by its index, and says whether to go on.
 ///
 /// # Errors
 /// [`PullError`]; the directory is then not there.
@@ -112,26 +114,21 @@ pub fn pull(
     sources: &[PullFrom],
     window: Window,
     out: &Path,
-    interrupted: &AtomicBool,
-    mut say: impl FnMut(&PullFrom),
+    mut look: impl FnMut(usize, u64) -> ControlFlow<()>,
 ) -> Result<Vec<Pulled>, PullError> {
     let window = window.wider(CLOCK_ERROR_NS);
     let mut all: Vec<Pulled> = Vec::with_capacity(sources.len());
     put(out, |folder| {
-        for source in sources {
-            say(source);
+        for (index, source) in sources.iter().enumerate() {
             let arrived = folder.join(".arriving");
             fs::create_dir(&arrived).map_err(PullError::io(&arrived, "create it"))?;
-            let (name, received) = source.fetch(window, &arrived, interrupted)?;
-            if all.iter().any(|other| other.name == name) {
-                return Err(PullError::SameName(name));
+            let pulled = source.fetch(window, &arrived, &mut |bytes| look(index, bytes))?;
+            if all.iter().any(|other| other.name == pulled.name) {
+                return Err(PullError::SameName(pulled.name));
             }
-            let path = folder.join(&name);
+            let path = folder.join(&pulled.name);
             fs::rename(&arrived, &path).map_err(PullError::io(&path, "rename it into place"))?;
-            all.push(Pulled { name, received });
-            if interrupted.load(Ordering::Relaxed) {
-                return Err(PullError::Interrupted);
-            }
+            all.push(pulled);
         }
         Ok(())
     })?;

@@ -144,12 +144,17 @@ pub fn open(sources: &[Source]) -> Result<Vec<Opened>, FleetError> {
 }
 
 fn one(source: &Source, tables: Tables, window: Option<Window>) -> Result<Recorded, FleetError> {
-    let reader = window::open(&source.directory, window)?;
+    window::read(&source.directory, window, |reader| {
+        rows_of(reader, source, tables)
+    })
+}
+
+fn rows_of(reader: &Reader, source: &Source, tables: Tables) -> Result<Recorded, FleetError> {
     let trace = reader.trace().clone();
     let mut recorded = Recorded {
         name: name(source, &trace),
         directory: source.directory.clone(),
-        clocks: rows(&reader, &[])?,
+        clocks: rows(reader, &[])?,
         trace,
         ..Recorded::default()
     };
@@ -162,29 +167,29 @@ fn one(source: &Source, tables: Tables, window: Option<Window>) -> Result<Record
     recorded.clocks.dedup_by_key(|row| row.at_ns);
     // They come in the order of their times, so that the last one counts.
     let mut connections = HashMap::new();
-    for row in rows::<Connection>(&reader, &[])? {
+    for row in rows::<Connection>(reader, &[])? {
         connections.insert(row.connection, row);
     }
     recorded.connections = connections.into_values().collect();
     recorded
         .connections
         .sort_unstable_by_key(|row| row.connection);
-    recorded.messages = rows(&reader, &[])?;
-    recorded.packets = rows(&reader, &[])?;
-    recorded.lost = rows(&reader, &[])?;
+    recorded.messages = rows(reader, &[])?;
+    recorded.packets = rows(reader, &[])?;
+    recorded.lost = rows(reader, &[])?;
     if tables == Tables::All {
-        recorded.tasks = rows(&reader, &["cgroup"])?;
-        recorded.starts = rows(&reader, &["creator"])?;
-        recorded.programs = rows(&reader, &["path"])?;
-        recorded.waits = rows(&reader, &["cgroup", "state", "stack", "dev", "transaction"])?;
-        recorded.brief_waits = rows(&reader, &["cgroup"])?;
-        recorded.asleep = rows(&reader, &["cgroup", "state", "stack", "argument"])?;
+        recorded.tasks = rows(reader, &["cgroup"])?;
+        recorded.starts = rows(reader, &["creator"])?;
+        recorded.programs = rows(reader, &["path"])?;
+        recorded.waits = rows(reader, &["cgroup", "state", "stack", "dev", "transaction"])?;
+        recorded.brief_waits = rows(reader, &["cgroup"])?;
+        recorded.asleep = rows(reader, &["cgroup", "state", "stack", "argument"])?;
         let mut seen = HashSet::new();
         let asleep = &mut recorded.asleep;
         asleep.retain(|row| seen.insert((row.thread, row.at_ns)));
-        recorded.syncs = rows(&reader, OF_FILES)?;
-        recorded.requests = rows(&reader, &["sector", "kind", "flags", "errno"])?;
-        recorded.data = rows(&reader, &["cgroup"])?;
+        recorded.syncs = rows(reader, OF_FILES)?;
+        recorded.requests = rows(reader, &["sector", "kind", "flags", "errno"])?;
+        recorded.data = rows(reader, &["cgroup"])?;
     }
     Ok(recorded)
 }

@@ -1,16 +1,14 @@
 //! `luc-fleet watch`: keeps what a ring has of the time in which requests became slow.
 
 use std::collections::VecDeque;
-use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use luc_events::ring::{self, Name, Segment};
-use luc_fleet::watch::Watch;
+use luc_fleet::watch::{Slow, Watch};
 use luc_fleet::{FleetError, Joined, Moment, Source, Tables, Wanted, Window, explain, pull, read};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use luc_host::interrupt;
 
 use crate::Failure;
 use crate::arguments;
@@ -21,26 +19,32 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Watches until a signal comes.
 pub(crate) fn watch(args: &arguments::Watch) -> Result<(), Failure> {
-    let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
-    }
+    interrupt::install()?;
     let mut watch = Watch::new(args.factor);
     let mut last: Option<Name> = None;
     let mut kept: VecDeque<Instant> = VecDeque::new();
     // What cannot be listed at all is said at once.
     let mut names = ring::names(&args.directory).map_err(FleetError::from)?;
-    while !interrupted.load(Ordering::Relaxed) {
+    while !interrupt::interrupted() {
+        // A ring that was begun anew has lower names.
+        last = last.filter(|last| names.last().is_none_or(|name| name >= last));
         names.retain(|&name| last.is_none_or(|last| name > last));
         last = names.last().copied().or(last);
         for name in names {
+            if interrupt::interrupted() {
+                return Ok(());
+            }
             let path = args.directory.join(name.to_string());
-            // One that is removed meanwhile says nothing any more.
-            let Ok(slow) = look(&path, &mut watch) else {
-                continue;
-            };
-            let Some((slow, segment)) = slow else {
-                continue;
+            let (slow, segment) = match look(name, path.clone(), &mut watch) {
+                Ok(Some(found)) => found,
+                Ok(None) => continue,
+                Err(error) => {
+                    // One that is removed meanwhile says nothing any more.
+                    if path.exists() {
+                        eprintln!("luc-fleet: {}", luc_units::plain(&error.to_string()));
+                    }
+                    continue;
+                }
             };
             kept.retain(|at| at.elapsed() < DAY);
             eprintln!("luc-fleet: {slow}");
@@ -61,9 +65,6 @@ pub(crate) fn watch(args: &arguments::Watch) -> Result<(), Failure> {
                 }
                 Err(error) => eprintln!("luc-fleet: {}", luc_units::plain(&error.to_string())),
             }
-            if interrupted.load(Ordering::Relaxed) {
-                return Ok(());
-            }
         }
         thread::sleep(LOOK_INTERVAL);
         names = ring::names(&args.directory).map_err(FleetError::from)?;
@@ -71,14 +72,15 @@ pub(crate) fn watch(args: &arguments::Watch) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a segment says of its services.
+/// The service that became slow in a segment, if any, and the segment.
 fn look(
-    path: &Path,
+    name: Name,
+    path: PathBuf,
     watch: &mut Watch,
-) -> Result<Option<(luc_fleet::watch::Slow, Segment)>, FleetError> {
+) -> Result<Option<(Slow, Segment)>, FleetError> {
     let source = Source {
         name: None,
-        directory: path.to_path_buf(),
+        directory: path.clone(),
     };
     let recorded = read(&[source], Tables::All)?;
     let trace = recorded
@@ -86,16 +88,6 @@ fn look(
         .map(|one| one.trace.clone())
         .unwrap_or_default();
     let explanation = explain(&Joined::new(recorded)?, Wanted::default())?;
-    let name = path
-        .file_name()
-        .and_then(|name| name.to_str()?.parse().ok());
-    let slow = watch.look(&explanation.services).zip(name);
-    Ok(slow.map(|(slow, name)| {
-        let segment = Segment {
-            name,
-            path: path.to_path_buf(),
-            trace,
-        };
-        (slow, segment)
-    }))
+    let slow = watch.look(&explanation.services);
+    Ok(slow.map(|slow| (slow, Segment { name, path, trace })))
 }

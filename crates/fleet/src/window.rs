@@ -8,6 +8,9 @@ use luc_events::store::Reader;
 use crate::error::FleetError;
 use crate::moment::Moment;
 
+/// How often a ring is read of which segments go meanwhile.
+const TRIES: u32 = 5;
+
 /// A span of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
@@ -49,6 +52,26 @@ impl Window {
 /// # Errors
 /// [`FleetError::NotInRing`], [`FleetError::SegmentMissing`]; when they cannot be read.
 pub fn segments(directory: &Path, window: Window) -> Result<Vec<Segment>, FleetError> {
+    loop {
+        let segments = listed(directory, window)?;
+        let mut pairs = segments.windows(2);
+        let hole = pairs.find(|pair| pair[1].name.number != pair[0].name.number.saturating_add(1));
+        match hole {
+            None => return Ok(segments),
+            // The oldest go first: those before it have gone by now.
+            Some([first, ..]) if !first.path.exists() => {}
+            Some(pair) => {
+                return Err(FleetError::SegmentMissing {
+                    path: directory.to_path_buf(),
+                    number: pair[0].name.number.saturating_add(1),
+                });
+            }
+        }
+    }
+}
+
+/// The same, if some in the middle are missing, too.
+fn listed(directory: &Path, window: Window) -> Result<Vec<Segment>, FleetError> {
     let all = ring::segments(directory)?;
     let has = match (all.first(), all.last()) {
         (Some(first), Some(last)) => [first.real_ns()[0], last.real_ns()[1]].map(Moment),
@@ -62,20 +85,29 @@ pub fn segments(directory: &Path, window: Window) -> Result<Vec<Segment>, FleetE
             to: has[1],
         });
     }
-    for pair in chosen.windows(2) {
-        let next = pair[0].name.number.saturating_add(1);
-        if pair[1].name.number != next {
-            return Err(FleetError::SegmentMissing {
-                path: directory.to_path_buf(),
-                number: next,
-            });
-        }
-    }
     Ok(chosen)
 }
 
-/// Opens a trace, or of a ring what has something of the window as one trace.
-pub(crate) fn open(directory: &Path, window: Option<Window>) -> Result<Reader, FleetError> {
+/// Reads a trace, or of a ring what has something of the window as one trace. Reads again what is left, if the ring's
+/// recorder removes segments meanwhile.
+pub(crate) fn read<T>(
+    directory: &Path,
+    window: Option<Window>,
+    mut read: impl FnMut(&Reader) -> Result<T, FleetError>,
+) -> Result<T, FleetError> {
+    for _ in 0..TRIES {
+        let reader = open(directory, window)?;
+        match read(&reader) {
+            Err(_) if reader.is_gone() => {}
+            read => return read,
+        }
+    }
+    Err(FleetError::GoesOn {
+        path: directory.to_path_buf(),
+    })
+}
+
+fn open(directory: &Path, window: Option<Window>) -> Result<Reader, FleetError> {
     if directory.is_dir() && !ring::names(directory)?.is_empty() {
         let segments = segments(directory, window.unwrap_or(Window::ALL))?;
         if let Some(reader) = ring::as_one(&segments) {
@@ -92,7 +124,54 @@ pub(crate) fn open(directory: &Path, window: Option<Window>) -> Result<Reader, F
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
+    use luc_events::ring::Name;
+    use luc_events::store::Writer;
+    use luc_events::tables::{ClockSample, Trace};
+
     use super::*;
+
+    /// A ring of three segments, of 10 ns each.
+    fn ring() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().expect("made");
+        for number in 1..=3 {
+            let path = folder.path().join(Name { run: 1, number }.to_string());
+            let trace = Trace {
+                start_ns: u64::from(number) * 10,
+                end_ns: u64::from(number) * 10 + 10,
+                ..Trace::default()
+            };
+            let writer = Writer::create(&path, trace.clone());
+            writer
+                .and_then(|mut writer| {
+                    writer.add(ClockSample::default())?;
+                    writer.finish(trace)
+                })
+                .expect("written");
+        }
+        folder
+    }
+
+    #[test]
+    fn a_ring_that_goes_on_is_read_again() {
+        let ring = ring();
+        let mut oldest = 1..;
+        let mut begin = |removed: usize| {
+            let mut gone = oldest.by_ref().take(removed);
+            read(ring.path(), None, |reader| {
+                if let Some(number) = gone.next() {
+                    let path = ring.path().join(Name { run: 1, number }.to_string());
+                    fs::remove_dir_all(path).expect("removed");
+                }
+                reader.rows::<ClockSample>()?;
+                Ok(reader.trace().start_ns)
+            })
+        };
+        assert_eq!(begin(0).expect("read"), 10);
+        assert_eq!(begin(2).expect("read"), 30);
+        assert!(matches!(begin(1), Err(FleetError::Trace(_))));
+    }
 
     #[test]
     fn a_window_lies_around_its_time() {

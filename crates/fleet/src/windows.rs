@@ -1,42 +1,45 @@
 //! `luc-fleet pull`, `freeze` and `window`: what rings have of a time, as files.
 
 use std::io::{self, IsTerminal as _};
+use std::ops::ControlFlow;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use luc_fleet::pull::{self, PullError, Received};
-use luc_fleet::{Window, window};
-use luc_units::format_size;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use luc_fleet::window;
+use luc_host::interrupt;
+use luc_units::figures::Size;
 
 use crate::Failure;
 use crate::arguments::{Freeze, Pull, Send};
 use crate::files::INTERRUPTED;
 
-/// What takes longer says how far it is.
-const LONG: Duration = Duration::from_secs(2);
+/// How often it is said how far a long pull is.
+const SAY_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Collects a window.
 pub(crate) fn pull(args: &Pull) -> Result<ExitCode, Failure> {
-    let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
-    }
-    let window = args.span.window().unwrap_or(Window::ALL);
-    let began = Instant::now();
-    let mut number = 0;
-    let pulled = pull::pull(&args.sources, window, &args.out, &interrupted, |source| {
-        number += 1;
-        if began.elapsed() >= LONG {
-            let source = luc_units::plain(&source.to_string());
-            eprintln!("luc-fleet: {number} of {}: {source}", args.sources.len());
+    interrupt::install()?;
+    let mut due = Instant::now() + SAY_INTERVAL;
+    let look = |index: usize, bytes: u64| {
+        if Instant::now() >= due {
+            due = Instant::now() + SAY_INTERVAL;
+            let source = luc_units::plain(&args.sources[index].to_string());
+            let (number, all) = (index + 1, args.sources.len());
+            let size = Size(bytes as f64);
+            eprintln!("luc-fleet: {number} of {all}: {source}: {size} so far");
         }
-    });
-    match pulled {
+        if interrupt::interrupted() {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    };
+    match pull::pull(&args.sources, args.span.window_or_all(), &args.out, look) {
         Ok(pulled) => {
             for one in pulled {
+                if !one.said.is_empty() {
+                    eprintln!("luc-fleet: {} says: {}", one.name, one.said);
+                }
                 let path = args.out.join(&one.name);
                 say(&path.display().to_string(), one.received);
             }
@@ -52,8 +55,8 @@ pub(crate) fn pull(args: &Pull) -> Result<ExitCode, Failure> {
 
 /// Keeps a window.
 pub(crate) fn freeze(args: &Freeze) -> Result<(), Failure> {
-    let window = args.span.window().unwrap_or(Window::ALL);
-    let (path, received) = pull::freeze(&args.directory, window)?;
+    let part = &args.part;
+    let (path, received) = pull::freeze(&part.directory, part.span.window_or_all())?;
     say(&path.display().to_string(), received);
     Ok(())
 }
@@ -64,9 +67,10 @@ pub(crate) fn send(args: &Send) -> Result<(), Failure> {
     if out.is_terminal() {
         return Err(Failure::Terminal);
     }
-    let window = args.span.window().unwrap_or(Window::ALL);
-    let segments = window::segments(&args.directory, window)?;
-    pull::send(&segments, out.lock())?;
+    let part = &args.part;
+    let segments = window::segments(&part.directory, part.span.window_or_all())?;
+    let sent = pull::send(&segments, out.lock())?;
+    say_gone(sent);
     Ok(())
 }
 
@@ -76,6 +80,17 @@ pub(crate) fn say(path: &str, received: Received) {
         "luc-fleet: {}: {} segments, {}",
         luc_units::plain(path),
         received.segments,
-        format_size(received.bytes)
+        Size(received.bytes as f64)
     );
+    say_gone(received);
+}
+
+/// Says what is missing at the begin.
+fn say_gone(received: Received) {
+    if received.gone > 0 {
+        eprintln!(
+            "luc-fleet: without the oldest {}, which the recorder removed meanwhile",
+            received.gone
+        );
+    }
 }

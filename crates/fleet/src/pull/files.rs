@@ -1,12 +1,42 @@
-//! The files of a segment.
+//! The files of segments.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use luc_events::ring;
+use luc_events::ring::{self, Segment};
 
-use super::PullError;
+use super::{PullError, Received};
+use crate::error::FleetError;
+
+/// Takes segments one by one, the newest first: what the ring's recorder removes meanwhile are the oldest, so that those
+/// that were taken follow each other.
+///
+/// # Errors
+/// What `take` says of a segment that is still there; [`FleetError::GoesOn`] if none could be taken.
+pub(super) fn newest_first(
+    segments: &[Segment],
+    mut take: impl FnMut(&Segment, &mut Received) -> Result<(), PullError>,
+) -> Result<Received, PullError> {
+    let mut received = Received::default();
+    for (older, segment) in segments.iter().enumerate().rev() {
+        match take(segment, &mut received) {
+            Ok(()) => received.segments += 1,
+            Err(PullError::Io { .. }) if !segment.path.exists() => {
+                received.gone = older as u64 + 1;
+                break;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    match segments {
+        [first, ..] if received.segments == 0 => Err(FleetError::GoesOn {
+            path: first.path.parent().unwrap_or(&first.path).to_path_buf(),
+        }
+        .into()),
+        _ => Ok(received),
+    }
+}
 
 /// The files of a segment's tables, in the order of their names.
 pub(super) fn files(directory: &Path) -> Result<Vec<PathBuf>, PullError> {

@@ -2,16 +2,17 @@
 
 use std::fmt;
 use std::io::{self, Read};
+use std::ops::ControlFlow;
+use std::panic;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::str::FromStr;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::thread;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
 use super::stream::{Limits, Received, StreamError, receive};
-use super::{PullError, keep};
+use super::{PullError, Pulled, keep};
 use crate::window::{Window, segments};
 
 /// How much is kept of what a command on another host says.
@@ -133,39 +134,44 @@ fn as_name(text: &str) -> String {
 }
 
 impl PullFrom {
-    /// Puts what it has of a window into a directory; returns the name, too.
+    /// Puts what it has of a window into a directory. `look` is told how many bytes have come, and says whether to go on.
     pub(super) fn fetch(
         &self,
         window: Window,
         into: &Path,
-        interrupted: &AtomicBool,
-    ) -> Result<(String, Received), PullError> {
-        let (own, received) = match &self.place {
+        look: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<Pulled, PullError> {
+        let (own, received, said) = match &self.place {
             Place::Here(directory) => {
                 let segments = segments(directory, window)?;
                 let host = segments.first().map(|one| one.trace.host.clone());
-                (host.unwrap_or_default(), keep::copy(&segments, into)?)
+                let received = keep::copy(&segments, into, look)?;
+                (host.unwrap_or_default(), received, String::new())
             }
             Place::There { host, directory } => {
                 let machine = host
                     .split_once('@')
                     .map_or(host.as_str(), |(_, machine)| machine);
-                let received = by_ssh(host, directory, window, into, interrupted)?;
-                (machine.to_owned(), received)
+                let (received, said) = by_ssh(host, directory, window, into, look)?;
+                (machine.to_owned(), received, said)
             }
         };
-        let name = self.name.clone().unwrap_or_else(|| as_name(&own));
-        Ok((name, received))
+        Ok(Pulled {
+            name: self.name.clone().unwrap_or_else(|| as_name(&own)),
+            received,
+            said,
+        })
     }
 }
 
+/// Has the host send it; returns what ssh said last, too.
 fn by_ssh(
     host: &str,
     directory: &str,
     window: Window,
     into: &Path,
-    interrupted: &AtomicBool,
-) -> Result<Received, PullError> {
+    look: &mut dyn FnMut(u64) -> ControlFlow<()>,
+) -> Result<(Received, String), PullError> {
     let remote = |reason: String| PullError::Remote {
         host: host.to_owned(),
         reason,
@@ -197,36 +203,38 @@ fn by_ssh(
     let (Some(out), Some(said)) = (child.stdout.take(), child.stderr.take()) else {
         return Err(remote("ssh has no output".to_owned()));
     };
-    let child = Mutex::new(child);
-    let is_done = AtomicBool::new(false);
+    let bytes = AtomicU64::new(0);
+    let out = Counted { out, bytes: &bytes };
+    let mut is_interrupted = false;
+    let mut wait_for = |child: &mut Child, is_finished: &dyn Fn() -> bool| {
+        while !is_finished() {
+            if look(bytes.load(Ordering::Relaxed)).is_break() {
+                is_interrupted = true;
+                end(child);
+            }
+            thread::sleep(LOOK_INTERVAL);
+        }
+    };
     let (received, said) = thread::scope(|scope| {
         let said = scope.spawn(|| last_line(said));
-        scope.spawn(|| {
-            while !is_done.load(Ordering::Acquire) {
-                if interrupted.load(Ordering::Relaxed) {
-                    end(&child);
-                }
-                thread::sleep(LOOK_INTERVAL);
-            }
-        });
-        let received = receive(out, into, Limits::default());
+        let received = scope.spawn(|| receive(out, into, Limits::default()));
+        wait_for(&mut child, &|| received.is_finished());
+        let received = joined(received);
         if received
             .as_ref()
             .is_err_and(|error| !matches!(error, StreamError::Nothing))
         {
-            end(&child);
+            end(&mut child);
         }
-        let said = said.join().unwrap_or_default();
-        is_done.store(true, Ordering::Release);
-        (received, said)
+        wait_for(&mut child, &|| said.is_finished());
+        (received, joined(said))
     });
-    let mut child = child.into_inner().unwrap_or_else(PoisonError::into_inner);
     let status = child.wait().map_err(|error| remote(error.to_string()))?;
-    if interrupted.load(Ordering::Relaxed) {
+    // Ctrl-C of a terminal ends ssh, too, maybe first.
+    if is_interrupted || look(bytes.load(Ordering::Relaxed)).is_break() {
         return Err(PullError::Interrupted);
     }
     match received {
-        Ok(received) if status.success() => Ok(received),
         // What the command says tells more than that nothing came.
         Ok(_) | Err(StreamError::Nothing) if !status.success() => {
             let said = if said.is_empty() {
@@ -236,7 +244,7 @@ fn by_ssh(
             };
             Err(remote(said))
         }
-        Ok(received) => Ok(received),
+        Ok(received) => Ok((received, said)),
         Err(reason) => Err(PullError::Stream {
             host: host.to_owned(),
             reason,
@@ -245,8 +253,29 @@ fn by_ssh(
 }
 
 /// Ends the command, if it has not ended.
-fn end(child: &Mutex<Child>) {
-    let _ = child.lock().unwrap_or_else(PoisonError::into_inner).kill();
+fn end(child: &mut Child) {
+    let _ = child.kill();
+}
+
+/// What a thread returns.
+fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread
+        .join()
+        .unwrap_or_else(|reason| panic::resume_unwind(reason))
+}
+
+/// Counts what is read.
+struct Counted<'a, R> {
+    out: R,
+    bytes: &'a AtomicU64,
+}
+
+impl<R: Read> Read for Counted<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.out.read(buffer)?;
+        self.bytes.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
 }
 
 /// The last line of what is said, made harmless. All of it is read, so that nobody waits.

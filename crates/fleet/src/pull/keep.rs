@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::io;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use luc_events::ring::{KEPT, Segment};
 
-use super::files::files;
+use super::files::{files, newest_first};
 use super::{PullError, Received};
 use crate::moment::Moment;
 use crate::window::{Window, segments};
@@ -37,27 +38,49 @@ pub fn put(
     Ok(())
 }
 
-/// Puts the files of segments into a directory: hard links where they are on one file system, else copies.
-pub(super) fn copy(segments: &[Segment], to: &Path) -> Result<Received, PullError> {
-    let mut received = Received::default();
-    for segment in segments {
+/// Puts the files of segments into a directory: hard links where they are on one file system, else copies. `look` is as
+/// [`pull`](super::pull)'s.
+pub(super) fn copy(
+    segments: &[Segment],
+    to: &Path,
+    look: &mut dyn FnMut(u64) -> ControlFlow<()>,
+) -> Result<Received, PullError> {
+    newest_first(segments, |segment, received| {
         let folder = to.join(segment.name.to_string());
         fs::create_dir(&folder).map_err(PullError::io(&folder, "create it"))?;
-        for path in files(&segment.path)? {
-            let copy = folder.join(path.file_name().unwrap_or_default());
-            // A file of a complete segment does not change any more.
-            if fs::hard_link(&path, &copy).is_err() {
-                fs::copy(&path, &copy).map_err(PullError::io(&path, "copy it"))?;
-            }
-            let metadata = copy
-                .symlink_metadata()
-                .map_err(PullError::io(&copy, "look at it"))?;
-            received.files += 1;
-            received.bytes += metadata.len();
+        let before = *received;
+        let copied = copy_files(segment, &folder, received, look);
+        if copied.is_err() {
+            // What is there of it is no segment.
+            *received = before;
+            fs::remove_dir_all(&folder).map_err(PullError::io(&folder, "remove it"))?;
         }
-        received.segments += 1;
+        copied
+    })
+}
+
+fn copy_files(
+    segment: &Segment,
+    folder: &Path,
+    received: &mut Received,
+    look: &mut dyn FnMut(u64) -> ControlFlow<()>,
+) -> Result<(), PullError> {
+    for path in files(&segment.path)? {
+        if look(received.bytes).is_break() {
+            return Err(PullError::Interrupted);
+        }
+        let copy = folder.join(path.file_name().unwrap_or_default());
+        // A file of a complete segment does not change any more.
+        if fs::hard_link(&path, &copy).is_err() {
+            fs::copy(&path, &copy).map_err(PullError::io(&path, "copy it"))?;
+        }
+        let metadata = copy
+            .symlink_metadata()
+            .map_err(PullError::io(&copy, "look at it"))?;
+        received.files += 1;
+        received.bytes += metadata.len();
     }
-    Ok(received)
+    Ok(())
 }
 
 /// Keeps what a ring has of a window in a directory of its own below `kept`, however long the ring goes on. Returns that
@@ -80,7 +103,7 @@ pub fn freeze(directory: &Path, window: Window) -> Result<(PathBuf, Received), P
     let path = kept.join(seconds.to_string().replace([':', '-'], ""));
     let mut received = Received::default();
     put(&path, |folder| {
-        received = copy(&segments, folder)?;
+        received = copy(&segments, folder, &mut |_| ControlFlow::Continue(()))?;
         Ok(())
     })?;
     Ok((path, received))

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
-use std::path::Path;
+use std::io::{self, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
 
 use luc_events::ring::{self, Name, Segment};
 use luc_events::store::{Reader, StoreError};
 use tar::{Archive, Builder, EntryType, Header};
 
 use super::PullError;
-use super::files::files;
+use super::files::{files, newest_first};
 
 /// How much is taken from one host.
 #[derive(Debug, Clone, Copy)]
@@ -36,6 +36,8 @@ impl Default for Limits {
 pub struct Received {
     /// Segments.
     pub segments: u64,
+    /// Segments that the ring's recorder removed before they could be taken, as far as is known here.
+    pub gone: u64,
     /// Files.
     pub files: u64,
     /// Their bytes in all.
@@ -71,17 +73,23 @@ pub enum StreamError {
     Segment(StoreError),
 }
 
-/// Sends segments.
+/// Sends segments, the newest first.
 ///
 /// # Errors
 /// When one cannot be read, or the stream not be written.
-pub fn send(segments: &[Segment], out: impl Write) -> Result<(), PullError> {
+pub fn send(segments: &[Segment], out: impl Write) -> Result<Received, PullError> {
     let mut archive = Builder::new(out);
-    for segment in segments {
-        for path in files(&segment.path)? {
+    let sent = newest_first(segments, |segment, sent| {
+        // All of them at first: what is open can be read when it has been removed.
+        let open = |path: PathBuf| {
+            let file = File::open(&path).map_err(PullError::io(&path, "open it"))?;
+            Ok((path, file))
+        };
+        let opened: Result<Vec<_>, PullError> =
+            files(&segment.path)?.into_iter().map(open).collect();
+        for (path, file) in opened? {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             let send = || PullError::io(&path, "send it");
-            let file = File::open(&path).map_err(send())?;
             let bytes = file.metadata().map_err(send())?.len();
             let mut header = Header::new_ustar();
             header.set_entry_type(EntryType::Regular);
@@ -91,12 +99,16 @@ pub fn send(segments: &[Segment], out: impl Write) -> Result<(), PullError> {
             archive
                 .append_data(&mut header, inside, file.take(bytes))
                 .map_err(send())?;
+            sent.files += 1;
+            sent.bytes += bytes;
         }
-    }
+        Ok(())
+    })?;
     archive
         .into_inner()
         .and_then(|mut out| out.flush())
-        .map_err(PullError::io(Path::new("-"), "write to it"))
+        .map_err(PullError::io(Path::new("-"), "write to it"))?;
+    Ok(sent)
 }
 
 /// Takes segments into a directory. Only plain files that a segment can have are taken, each once.
@@ -131,14 +143,14 @@ pub fn receive(stream: impl Read, into: &Path, limits: Limits) -> Result<Receive
         }
         let mut out = match File::create_new(folder.join(file)) {
             Ok(out) => out,
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                 return Err(StreamError::Twice(inside));
             }
             Err(error) => return Err(StreamError::Write(error)),
         };
-        let copied = io::copy(&mut entry, &mut out).map_err(StreamError::Read)?;
+        let copied = io::copy(&mut entry, &mut out).map_err(of_copy)?;
         if copied != bytes {
-            return Err(StreamError::Read(io::ErrorKind::UnexpectedEof.into()));
+            return Err(StreamError::Read(ErrorKind::UnexpectedEof.into()));
         }
     }
     if segments.is_empty() {
@@ -151,6 +163,16 @@ pub fn receive(stream: impl Read, into: &Path, limits: Limits) -> Result<Receive
     Ok(received)
 }
 
+/// Why what comes was not copied: at the other end no disk is full.
+fn of_copy(error: io::Error) -> StreamError {
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
+            StreamError::Write(error)
+        }
+        _ => StreamError::Read(error),
+    }
+}
+
 /// The segment and the file's name, if a segment can have a file of this path.
 fn of_segment(path: &str) -> Option<(Name, &str)> {
     let (folder, file) = path.split_once('/')?;
@@ -160,10 +182,14 @@ fn of_segment(path: &str) -> Option<(Name, &str)> {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::ControlFlow;
+
     use luc_events::store::Writer;
     use luc_events::tables::Trace;
 
     use super::*;
+    use crate::error::FleetError;
+    use crate::pull::keep;
 
     /// A ring with two segments, and both as a stream.
     fn sent() -> (tempfile::TempDir, Vec<u8>) {
@@ -218,6 +244,45 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn what_the_recorder_removes_is_left_out_with_all_before() {
+        let (ring, _) = sent();
+        let segments = ring::segments(ring.path()).expect("listed");
+        fs::remove_dir_all(&segments[0].path).expect("removed");
+        let (mut stream, mut looked) = (Vec::new(), 0);
+        let copy = ring.path().join("copy");
+        fs::create_dir(&copy).expect("made");
+        let copied = keep::copy(&segments, &copy, &mut |_| {
+            looked += 1;
+            ControlFlow::Continue(())
+        });
+        for taken in [send(&segments, &mut stream), copied] {
+            let taken = taken.expect("one of two");
+            assert_eq!((taken.segments, taken.gone, taken.files), (1, 1, 1));
+        }
+        assert_eq!(looked, 1);
+        let sent = received(&stream, Limits::default()).expect("received");
+        assert_eq!((sent.segments, sent.files), (1, 1));
+        let names = ring::names(&copy).expect("listed");
+        assert_eq!(names, [segments[1].name]);
+        fs::remove_dir_all(&segments[1].path).expect("removed");
+        let none = send(&segments, Vec::new());
+        assert!(
+            matches!(none, Err(PullError::Fleet(FleetError::GoesOn { .. }))),
+            "{none:?}"
+        );
+    }
+
+    #[test]
+    fn a_copy_is_interrupted_between_files() {
+        let (ring, _) = sent();
+        let segments = ring::segments(ring.path()).expect("listed");
+        let copy = ring.path().join("copy");
+        fs::create_dir(&copy).expect("made");
+        let copied = keep::copy(&segments, &copy, &mut |_| ControlFlow::Break(()));
+        assert!(matches!(copied, Err(PullError::Interrupted)), "{copied:?}");
     }
 
     #[test]

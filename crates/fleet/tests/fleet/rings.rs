@@ -202,8 +202,14 @@ fn windows_come_from_directories_and_by_ssh() {
     let words = [
         "pull", "ring-0", "db:ring", "--around", BEGIN, "--span", "20s", "-o", "out",
     ];
-    let output = planted.fleet(&words, SSH).output().expect("luc-fleet runs");
+    let ssh = format!("echo a note >&2; {SSH}");
+    let output = planted
+        .fleet(&words, &ssh)
+        .output()
+        .expect("luc-fleet runs");
     assert!(output.status.success(), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("luc-fleet: db says: a note\n"), "{said}");
     let out = planted.folder.path().join("out");
     assert_eq!(names(&out), ["db", "one"]);
     // Half the span and a second on either side.
