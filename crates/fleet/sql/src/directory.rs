@@ -1,6 +1,7 @@
 //! A directory for files of our own, which is not left behind.
 
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::error::SqlError;
@@ -9,6 +10,8 @@ use crate::error::SqlError;
 const NAME: &str = "luc-fleet-sql";
 /// Locked while its directory is used.
 const LOCK: &str = "lock";
+/// The same before it is locked.
+const NEW_LOCK: &str = "lock.new";
 const TRIES: usize = 10;
 
 /// A directory that is removed with this, and that nobody else may enter. What a killed process has left is removed by
@@ -35,10 +38,14 @@ impl Directory {
         let whole = parent.canonicalize().map_err(failed)?;
         remove_old(&whole);
         let path = luc_host::private::create(&whole, NAME).map_err(failed)?;
-        let lock = File::create_new(path.join(LOCK)).map_err(failed)?;
-        lock.try_lock()
-            .map_err(|error| failed(std::io::Error::other(error)))?;
-        Ok(Self { path, _lock: lock })
+        match locked(&path) {
+            Ok(lock) => Ok(Self { path, _lock: lock }),
+            Err(reason) => {
+                // It is just made, so that there is nothing else to do where it cannot be removed.
+                let _ = fs::remove_dir_all(&path);
+                Err(failed(reason))
+            }
+        }
     }
 
     /// Where it is, absolute.
@@ -59,6 +66,16 @@ impl Drop for Directory {
     }
 }
 
+/// The lock of a directory. It gets its name when it is locked: before, another process would take the directory for one
+/// that was left.
+fn locked(directory: &Path) -> io::Result<File> {
+    let new = directory.join(NEW_LOCK);
+    let lock = File::create_new(&new)?;
+    lock.try_lock()?;
+    fs::rename(new, directory.join(LOCK))?;
+    Ok(lock)
+}
+
 /// Removes what killed processes of this user have left. Whatever cannot be removed stays.
 fn remove_old(parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
@@ -68,8 +85,8 @@ fn remove_old(parent: &Path) {
         if !is_ours || !luc_host::private::is_own(&path) {
             continue;
         }
-        // One that has no lock yet is just being made.
-        let lock = File::open(path.join(LOCK));
+        // One that has no lock yet is just being made. NFS locks only what is open for writing.
+        let lock = File::options().write(true).open(path.join(LOCK));
         if lock.is_ok_and(|lock| lock.try_lock().is_ok()) {
             let _ = fs::remove_dir_all(&path);
         }

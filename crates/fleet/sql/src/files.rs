@@ -15,6 +15,7 @@ use datafusion::datasource::source::DataSourceExec;
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::logical_expr::Expr;
+use datafusion::object_store::path::Path as Location;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 use serde::{Deserialize, Serialize};
@@ -75,18 +76,20 @@ impl FilesTable {
     }
 
     fn partitioned(&self, file: &HostFile) -> Result<PartitionedFile> {
-        let path = text(&file.path)?;
         let values = file.host.clone().map(|host| ScalarValue::Utf8(Some(host)));
-        let found = PartitionedFile::new(path.trim_start_matches('/'), file.bytes);
+        let mut found = PartitionedFile::new("", file.bytes);
+        // A path that is given to `new` would be escaped, and is then that of another file.
+        found.object_meta.location = location(&file.path)?;
         Ok(found.with_partition_values(values.into_iter().collect()))
     }
 }
 
 /// A path as the engine takes it.
-fn text(path: &Path) -> Result<&str> {
-    path.to_str().ok_or_else(|| {
-        let reason = format!("{}: the path is not UTF-8; rename it", path.display());
-        DataFusionError::Plan(reason)
+fn location(path: &Path) -> Result<Location> {
+    let found = path.to_str().and_then(|text| Location::parse(text).ok());
+    found.ok_or_else(|| {
+        let reason = "the path is not UTF-8 or has control characters; rename it";
+        DataFusionError::Plan(format!("{}: {reason}", path.display()))
     })
 }
 

@@ -1,5 +1,6 @@
 //! A cluster's servers: Ballista's own, with our codecs.
 
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,6 +28,14 @@ const KEPT_SECONDS: u64 = 3_600;
 /// How often what is older is removed, seconds.
 const CLEAN_SECONDS: u64 = 600;
 
+/// An address as it stands before a port.
+fn before_port(ip: IpAddr) -> String {
+    match ip {
+        IpAddr::V4(ip) => ip.to_string(),
+        IpAddr::V6(ip) => format!("[{ip}]"),
+    }
+}
+
 /// A scheduler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scheduler {
@@ -49,9 +58,9 @@ impl Scheduler {
         };
         let host = self.external_host.clone();
         let config = SchedulerConfig {
-            bind_host: self.bind.ip().to_string(),
+            bind_host: before_port(self.bind.ip()),
             bind_port: self.bind.port(),
-            external_host: host.unwrap_or_else(|| self.bind.ip().to_string()),
+            external_host: host.unwrap_or_else(|| before_port(self.bind.ip())),
             executor_timeout_seconds: LOST_SECONDS,
             expire_dead_executor_interval_seconds: LOOK_SECONDS,
             no_executors_grace_period_seconds: LOST_SECONDS,
@@ -101,10 +110,16 @@ impl Executor {
             reason: line(&error),
         };
         let directory = Directory::new(self.directory.as_deref())?;
-        let work_dir = directory.path().to_str().map(str::to_owned);
-        let local = |ip: IpAddr| (!ip.is_unspecified()).then(|| ip.to_string());
+        // Without one it would take another directory, which stays.
+        let Some(work_dir) = directory.path().to_str() else {
+            return Err(SqlError::Directory {
+                path: directory.path().to_owned(),
+                reason: io::Error::other("its path is not UTF-8"),
+            });
+        };
+        let local = |ip: IpAddr| (!ip.is_unspecified()).then(|| before_port(ip));
         let config = ExecutorProcessConfig {
-            bind_host: self.bind.ip().to_string(),
+            bind_host: before_port(self.bind.ip()),
             external_host: self.external_host.clone().or_else(|| local(self.bind.ip())),
             port: self.bind.port(),
             grpc_port: self.task_port,
@@ -112,7 +127,7 @@ impl Executor {
             scheduler_port: self.scheduler.port,
             scheduler_connect_timeout_seconds: LOST_SECONDS as u16,
             vcores: self.tasks.unwrap_or(0),
-            work_dir,
+            work_dir: Some(work_dir.to_owned()),
             job_data_ttl_seconds: KEPT_SECONDS,
             job_data_clean_up_interval_seconds: CLEAN_SECONDS,
             grpc_max_decoding_message_size: MESSAGE_BYTES,
