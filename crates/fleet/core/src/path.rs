@@ -15,6 +15,9 @@ pub use effects::Effects;
 pub(crate) use intervals::{Interval, Intervals};
 pub use running::Running;
 
+/// Between two turns of one wait a thread runs for this part of the first one at most.
+const LOOK: u64 = 10;
+
 /// What a part of a path was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PartKind {
@@ -143,6 +146,8 @@ pub struct Paths {
     waits: HashMap<ThreadId, Vec<Wait>>,
     /// When each thread received or sent, and the end if it received.
     calls: HashMap<ThreadId, Vec<(u64, Option<EndId>)>>,
+    /// When each thread woke others.
+    wakes: HashMap<ThreadId, Vec<u64>>,
     /// The first send that each reception took bytes of.
     senders: HashMap<(EndId, u64), Side>,
 }
@@ -156,6 +161,11 @@ impl Paths {
             let is_in = |at_ns: u64| wait.off_ns <= at_ns && at_ns <= wait.on_ns;
             if wait.off_ns < wait.on_ns && wait.woken_ns.is_none_or(is_in) {
                 paths.waits.entry(wait.thread_id()).or_default().push(wait);
+                if let Some((thread, woken_ns)) = wait.waker.zip(wait.woken_ns) {
+                    let host = wait.host;
+                    let waker = ThreadId { host, thread };
+                    paths.wakes.entry(waker).or_default().push(woken_ns);
+                }
             }
         }
         for row in messages {
@@ -174,6 +184,10 @@ impl Paths {
             .calls
             .values_mut()
             .for_each(|calls| calls.sort_unstable());
+        paths
+            .wakes
+            .values_mut()
+            .for_each(|wakes| wakes.sort_unstable());
         let mut edges: Vec<&MessageEdge> = edges.iter().collect();
         edges.sort_unstable_by_key(|edge| (edge.to, edge.first_byte));
         for edge in edges {
@@ -188,7 +202,8 @@ impl Paths {
     ///
     /// Running, the path stays with its thread. A wait is the time of whoever ended it: of the thread that woke it, or
     /// of the one that sent what it then read, as long as it lasted; before that the path is back with the thread. Where
-    /// that one waited itself meanwhile, it is the time of another one, and so on.
+    /// that one waited itself meanwhile, it is the time of another one, and so on. A thread that waits for a time, looks
+    /// and waits on, has waited all along for what ended the last of these turns.
     ///
     /// `place` says when something that happened on another host was on the clock of this one
     /// ([`Fleet::global_ns`](luc_fleet_clocks::Fleet::global_ns) with this host as the reference); where it does not know, the path
@@ -227,6 +242,37 @@ impl Paths {
         let waits = self.waits.get(&thread)?;
         let next = waits.partition_point(|wait| wait.off_ns < at_ns);
         waits.get(next.checked_sub(1)?)
+    }
+
+    /// The turn before, of a wait in turns: a thread waits for a time, and after it looks and waits on. It has waited all
+    /// along for what ends the last turn, if it did nothing for others between. `off_ns` is when the turn began.
+    fn turn_before(&self, thread: ThreadId, off_ns: u64) -> Option<&Wait> {
+        let mut began_ns = off_ns;
+        let mut ran_ns = 0_u64;
+        loop {
+            let before = self.last_wait(thread, began_ns)?;
+            ran_ns = ran_ns.saturating_add(began_ns.saturating_sub(before.on_ns));
+            if before.woken_ns.is_none() {
+                // It only lost its processor.
+                began_ns = before.off_ns;
+                continue;
+            }
+            let waited_ns = before.on_ns - before.off_ns;
+            let is_turn = before.may_be_input
+                && before.waker.is_none()
+                && ran_ns <= waited_ns / LOOK
+                && self.did_nothing(thread, [before.on_ns, off_ns]);
+            return is_turn.then_some(before);
+        }
+    }
+
+    /// Whether a thread sent, received and woke nothing between two times, which count.
+    fn did_nothing(&self, thread: ThreadId, [begin_ns, end_ns]: [u64; 2]) -> bool {
+        let calls = self.calls.get(&thread).map_or(&[][..], Vec::as_slice);
+        let wakes = self.wakes.get(&thread).map_or(&[][..], Vec::as_slice);
+        let call = calls.get(calls.partition_point(|(at_ns, _)| *at_ns < begin_ns));
+        let wake = wakes.get(wakes.partition_point(|at_ns| *at_ns < begin_ns));
+        call.is_none_or(|(at_ns, _)| *at_ns > end_ns) && wake.is_none_or(|at_ns| *at_ns > end_ns)
     }
 
     /// What ended a wait; `None`: not known.

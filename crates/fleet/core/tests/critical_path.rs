@@ -263,6 +263,47 @@ fn threads_that_wait_for_each_other_end_the_path() {
     assert!(nothing.parts.is_empty());
 }
 
+#[test]
+fn turns_of_a_wait_are_the_time_of_who_ended_the_last() {
+    // Thread 1 waits for a time and looks, twice; once it loses its processor while it looks. Worker 2 works meanwhile.
+    let preempted = Wait {
+        woken_ns: None,
+        ..wait(FRONT, 1, (5_110, 0, 5_200), None)
+    };
+    let turns = vec![
+        wait(FRONT, 1, (1_000, 5_000, 5_100), None),
+        preempted,
+        wait(FRONT, 1, (5_210, 9_000, 9_100), None),
+        wait(FRONT, 1, (9_200, 12_000, 12_100), Some(2)),
+        wait(FRONT, 2, (100, 1_200, 1_300), Some(5)),
+    ];
+    let of_worker = |waits: &[Wait], messages: &[Message]| -> u64 {
+        let paths = Paths::new(waits, messages, &[]);
+        let path = paths.critical(&side(FRONT, 1, 500), &side(FRONT, 1, 12_500), |_| None);
+        assert_sums(&path.parts, 500, 12_500);
+        let parts = path
+            .parts
+            .iter()
+            .filter(|part| part.thread == of(FRONT, 2) && part.kind == PartKind::Running);
+        parts.map(|part| part.end_ns - part.begin_ns).sum()
+    };
+    assert_eq!(of_worker(&turns, &[]), 12_000 - 1_300);
+    let last_only = 12_000 - 9_200;
+    // It sends between, wakes somebody, or computes: then it did something of its own.
+    let ([sends, _], _) = message(side(FRONT, 1, 9_150), side(FRONT, 7, 9_160), 1);
+    assert_eq!(of_worker(&turns, &[sends]), last_only);
+    let mut wakes = turns.clone();
+    wakes.push(wait(FRONT, 7, (2_000, 9_150, 9_160), Some(1)));
+    assert_eq!(of_worker(&wakes, &[]), last_only);
+    let mut computes = turns.clone();
+    computes[3].off_ns = 9_600;
+    assert_eq!(of_worker(&computes, &[]), 12_000 - 9_600);
+    // A sleep that only time ends is none of these.
+    let mut sleeps = turns;
+    sleeps[2].may_be_input = false;
+    assert_eq!(of_worker(&sleeps, &[]), last_only);
+}
+
 /// Parts follow each other without a gap from the begin to the end.
 fn assert_sums(parts: &[Part], begin_ns: u64, end_ns: u64) {
     assert_eq!(parts.first().map(|part| part.begin_ns), Some(begin_ns));

@@ -85,29 +85,27 @@ struct Ended {
 impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
     /// Goes back over what a thread did since its last wait, and over the wait. Returns whose time that is, if known.
     fn step(&mut self, frame: &mut Frame) -> Option<Frame> {
-        let Some(&wait) = self.paths.last_wait(frame.thread, frame.at_ns) else {
+        let Some(&turn) = self.paths.last_wait(frame.thread, frame.at_ns) else {
             // It ran since then, as far as is known.
             self.add(frame, frame.until_ns, PartKind::Running, None);
             return None;
         };
-        if wait.on_ns <= frame.at_ns {
-            self.to(frame, wait.on_ns, PartKind::Running, None);
+        if turn.on_ns <= frame.at_ns {
+            self.to(frame, turn.on_ns, PartKind::Running, None);
         }
-        let off_ns = Some(wait.off_ns);
-        let Some(woken_ns) = wait.woken_ns else {
-            self.to(frame, wait.off_ns, PartKind::Runnable, off_ns);
+        let off_ns = Some(turn.off_ns);
+        let Some(woken_ns) = turn.woken_ns else {
+            self.to(frame, turn.off_ns, PartKind::Runnable, off_ns);
             return None;
         };
         if frame.at_ns < woken_ns {
             // It did something while it waited.
-            self.to(frame, wait.off_ns, PartKind::Contradictory, off_ns);
+            self.to(frame, turn.off_ns, PartKind::Contradictory, off_ns);
             return None;
         }
         self.to(frame, woken_ns, PartKind::Runnable, off_ns);
-        let until_ns = self
-            .at_home(frame.thread.host, wait.off_ns)
-            .map_or(frame.until_ns, |(home_ns, _)| home_ns);
-        let until_ns = until_ns.max(frame.until_ns);
+        let wait = self.whole(frame, turn);
+        let until_ns = self.until(frame, wait.off_ns);
         let ended = self
             .paths
             .ended_by(&wait)
@@ -126,14 +124,40 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
         };
         let ended = ended.filter(|ended| self.frames.len() < MOST_WAITING && !is_waiting(ended.by));
         let waiter = *frame;
-        frame.at_ns = wait.off_ns;
         match ended {
-            Some(ended) => Some(self.below(&waiter, &wait, ended, until_ns)),
+            Some(ended) => {
+                frame.at_ns = wait.off_ns;
+                Some(self.below(&waiter, &wait, ended, until_ns))
+            }
             None => {
+                frame.at_ns = turn.off_ns;
+                let until_ns = self.until(&waiter, turn.off_ns);
                 self.add(&waiter, until_ns, PartKind::Blocked, off_ns);
                 None
             }
         }
+    }
+
+    /// A wait with the turns before it, as far as the thread is looked at.
+    fn whole(&self, frame: &Frame, mut wait: Wait) -> Wait {
+        if self.paths.ended_by(&wait).is_none() {
+            return wait;
+        }
+        while self.until(frame, wait.off_ns) > frame.until_ns {
+            match self.paths.turn_before(frame.thread, wait.off_ns) {
+                Some(before) => wait.off_ns = before.off_ns,
+                None => break,
+            }
+        }
+        wait
+    }
+
+    /// How far back a wait is looked at that began at a time of the thread's host, on the home's clock.
+    fn until(&self, frame: &Frame, off_ns: u64) -> u64 {
+        let home_ns = self.at_home(frame.thread.host, off_ns);
+        home_ns.map_or(frame.until_ns, |(home_ns, _)| {
+            home_ns.max(frame.until_ns)
+        })
     }
 
     /// The frame of whoever ended a wait.
