@@ -79,9 +79,22 @@ pub struct Link {
     pub is_message: bool,
     /// Why the waiter is on the path, an index of [`Path::links`]; `None`: the path ends with it.
     pub above: Option<usize>,
+    /// Whether what this thread did before for other requests may have held this one up.
+    pub before: Before,
     /// The wait would have been shorter by this at most if this thread had needed no time: until the last of other
     /// messages was sent that the waiter read next.
     pub slack_ns: u64,
+}
+
+/// Whether what a thread did before for other requests may have held up the one that it was waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Before {
+    /// It may.
+    MayCount,
+    /// It read what came for the request later than it might have. It did not hold up who sent that.
+    OnlyForItself,
+    /// It did not: the thread was free when that came.
+    WasFree,
 }
 
 /// What a request's time went into.
@@ -140,12 +153,23 @@ pub(crate) enum EndedBy {
     Waker(ThreadId),
 }
 
+/// A message that a thread read.
+#[derive(Debug, Clone, Copy)]
+struct Read {
+    at_ns: u64,
+    /// On which end.
+    to: EndId,
+    sent: Side,
+}
+
 /// What paths are made of: each thread's waits and messages in order.
 #[derive(Debug, Default)]
 pub struct Paths {
     waits: HashMap<ThreadId, Vec<Wait>>,
     /// When each thread received or sent, and the end if it received.
     calls: HashMap<ThreadId, Vec<(u64, Option<EndId>)>>,
+    /// What was sent on each end: when, and by whom.
+    sent: HashMap<EndId, Vec<(u64, ThreadId)>>,
     /// When each thread woke others.
     wakes: HashMap<ThreadId, Vec<u64>>,
     /// The first send that each reception took bytes of.
@@ -170,6 +194,10 @@ impl Paths {
         }
         for row in messages {
             let end = (row.way == Way::Received).then(|| row.end());
+            if row.way == Way::Sent {
+                let sent = (row.at_ns, row.thread_id());
+                paths.sent.entry(row.end()).or_default().push(sent);
+            }
             paths
                 .calls
                 .entry(row.thread_id())
@@ -188,6 +216,10 @@ impl Paths {
             .wakes
             .values_mut()
             .for_each(|wakes| wakes.sort_unstable());
+        paths
+            .sent
+            .values_mut()
+            .for_each(|sent| sent.sort_unstable());
         let mut edges: Vec<&MessageEdge> = edges.iter().collect();
         edges.sort_unstable_by_key(|edge| (edge.to, edge.first_byte));
         for edge in edges {
@@ -266,6 +298,16 @@ impl Paths {
         }
     }
 
+    /// The wait before, if the thread could not read meanwhile, as it was stopped or waited for a disk, and did nothing for
+    /// others since then.
+    fn held_before(&self, wait: &Wait) -> Option<&Wait> {
+        let thread = wait.thread_id();
+        let before = self.last_wait(thread, wait.off_ns)?;
+        let is_held =
+            !before.may_be_input && self.did_nothing(thread, [before.on_ns, wait.off_ns]);
+        is_held.then_some(before)
+    }
+
     /// Whether a thread sent, received and woke nothing between two times, which count.
     fn did_nothing(&self, thread: ThreadId, [begin_ns, end_ns]: [u64; 2]) -> bool {
         let calls = self.calls.get(&thread).map_or(&[][..], Vec::as_slice);
@@ -280,7 +322,7 @@ impl Paths {
     /// Where the thread reads a message next, the message ended its wait, whoever is said to have woken it; but not if it
     /// did not wait for one.
     pub(crate) fn ended_by(&self, wait: &Wait) -> Option<EndedBy> {
-        let first = self.calls_after(wait).first();
+        let first = self.calls_after(wait.thread_id(), wait.on_ns).first();
         if let Some(&(at_ns, Some(to))) = first.filter(|_| wait.may_be_input) {
             let sent = *self.senders.get(&(to, at_ns))?;
             return Some(EndedBy::Message { sent, to });
@@ -289,22 +331,49 @@ impl Paths {
         Some(EndedBy::Waker(ThreadId { host, thread }))
     }
 
-    /// Who sent the other messages that the thread read after a wait, before it waited or sent again.
-    fn other_senders(&self, wait: &Wait, first: EndId) -> Vec<Side> {
-        let calls = self.calls_after(wait).iter();
+    /// The last message that a thread read after a wait and up to a time, which did not end that wait.
+    fn read_since(&self, wait: Option<&Wait>, thread: ThreadId, at_ns: u64) -> Option<Read> {
+        let calls = self.calls.get(&thread)?;
+        let calls = &calls[..calls.partition_point(|(call_ns, _)| *call_ns <= at_ns)];
+        let first = match wait {
+            Some(wait) => {
+                let after = calls.partition_point(|(call_ns, _)| *call_ns < wait.on_ns);
+                let has_ended = matches!(self.ended_by(wait), Some(EndedBy::Message { .. }));
+                after + usize::from(has_ended)
+            }
+            None => 0,
+        };
+        let read = calls.get(first..)?.iter().rev();
+        let mut read = read.filter_map(|&(at_ns, end)| {
+            let to = end?;
+            let sent = *self.senders.get(&(to, at_ns))?;
+            Some(Read { at_ns, to, sent })
+        });
+        read.next()
+    }
+
+    /// Who sent last on an end before a time, and when: what comes in then is the answer to it, if to anything.
+    fn asker(&self, end: EndId, before_ns: u64) -> Option<(u64, ThreadId)> {
+        let sent = self.sent.get(&end)?;
+        let next = sent.partition_point(|(at_ns, _)| *at_ns < before_ns);
+        sent.get(next.checked_sub(1)?).copied()
+    }
+
+    /// Who sent the other messages that a thread read after a time, before it waited or sent again.
+    fn other_senders(&self, thread: ThreadId, after_ns: u64, first: EndId) -> Vec<Side> {
+        let calls = self.calls_after(thread, after_ns).iter();
         let read = calls.map_while(|&(at_ns, end)| Some((end?, at_ns)));
         read.filter(|(end, _)| *end != first)
             .filter_map(|call| self.senders.get(&call).copied())
             .collect()
     }
 
-    /// What a thread sent and received after a wait and before the next one.
-    fn calls_after(&self, wait: &Wait) -> &[(u64, Option<EndId>)] {
-        let thread = wait.thread_id();
+    /// What a thread sent and received after a time and before it waited.
+    fn calls_after(&self, thread: ThreadId, after_ns: u64) -> &[(u64, Option<EndId>)] {
         let calls = self.calls.get(&thread).map_or(&[][..], Vec::as_slice);
-        let first = calls.partition_point(|(at_ns, _)| *at_ns < wait.on_ns);
+        let first = calls.partition_point(|(at_ns, _)| *at_ns < after_ns);
         let until_ns = self.waits.get(&thread).and_then(|waits| {
-            let next = waits.partition_point(|other| other.off_ns < wait.on_ns);
+            let next = waits.partition_point(|other| other.off_ns < after_ns);
             Some(waits.get(next)?.off_ns)
         });
         let calls = &calls[first..];

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use luc_events::Cause;
 use luc_fleet_clocks::HostId;
 use luc_fleet_core::{
-    Charge, Effects, EndId, Link, Part, PartKind, Path, Running, Sample, ThreadId,
+    Before, Charge, Effects, EndId, Link, Part, PartKind, Path, Running, Sample, ThreadId,
 };
 
 use super::kind::Kind;
@@ -105,8 +105,10 @@ impl Charger<'_> {
             .filter_map(|link| path.links.get(link))
             .collect();
         // Who is waited for may have worked for another request at first. The outermost one counts.
+        let own = part.link.and_then(|link| path.links.get(link));
         let busy = chain.iter().find_map(|link| {
-            let until_ns = self.busy_until(link, node)?.min(part.end_ns);
+            let busy_ns = self.busy_until(link, node, own == Some(*link))?;
+            let until_ns = busy_ns.min(part.end_ns);
             (until_ns > part.begin_ns).then_some((*link, until_ns))
         });
         let Some((link, until_ns)) = busy else {
@@ -132,12 +134,18 @@ impl Charger<'_> {
     }
 
     /// Until when, on the clock of the host that has the request, the thread that ended a wait worked for another one.
-    fn busy_until(&self, link: &Link, node: u32) -> Option<u64> {
+    /// `is_own`: it is asked for the time of that thread itself.
+    fn busy_until(&self, link: &Link, node: u32, is_own: bool) -> Option<u64> {
         let number = self.effects.request_at(link.thread, link.at_ns)?;
         let root = self.roots.of(number);
         // The answer to another client's request was waited for, as on a connection that several share.
         if link.is_message && root.is_some_and(|root| root != node) {
             return Some(link.home_ns);
+        }
+        match link.before {
+            Before::MayCount => {}
+            Before::OnlyForItself if is_own => {}
+            Before::OnlyForItself | Before::WasFree => return None,
         }
         let until_ns = self.effects.on_another_before(link.thread, link.at_ns)?;
         link.home_ns.checked_sub(link.at_ns - until_ns)

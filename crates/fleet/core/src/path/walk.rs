@@ -2,7 +2,7 @@
 
 use luc_fleet_clocks::{Event, HostId, Placed};
 
-use super::{EndedBy, Link, Part, PartKind, Path, Paths};
+use super::{Before, EndedBy, Link, Part, PartKind, Path, Paths, Read};
 use crate::messages::Side;
 use crate::rows::{EndId, ThreadId, Wait};
 
@@ -82,14 +82,33 @@ struct Ended {
     slack_ns: u64,
 }
 
+/// A message that a thread read.
+#[derive(Debug, Clone, Copy)]
+struct Reading {
+    sent: Side,
+    to: EndId,
+    /// When the thread could read it, on the clock of its host.
+    at_ns: u64,
+    /// Since when it was waited for, on the home's clock.
+    until_ns: u64,
+    /// The wait that it ended, if it ended one.
+    wait_off_ns: Option<u64>,
+}
+
 impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
     /// Goes back over what a thread did since its last wait, and over the wait. Returns whose time that is, if known.
     fn step(&mut self, frame: &mut Frame) -> Option<Frame> {
         let Some(&turn) = self.paths.last_wait(frame.thread, frame.at_ns) else {
+            if let Some(passed) = self.passed(frame, None) {
+                return Some(passed);
+            }
             // It ran since then, as far as is known.
             self.add(frame, frame.until_ns, PartKind::Running, None);
             return None;
         };
+        if let Some(passed) = self.passed(frame, Some(&turn)) {
+            return Some(passed);
+        }
         if turn.on_ns <= frame.at_ns {
             self.to(frame, turn.on_ns, PartKind::Running, None);
         }
@@ -104,37 +123,120 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
             return None;
         }
         self.to(frame, woken_ns, PartKind::Runnable, off_ns);
-        let wait = self.whole(frame, turn);
-        let until_ns = self.until(frame, wait.off_ns);
-        let ended = self
-            .paths
-            .ended_by(&wait)
-            .and_then(|ended_by| match ended_by {
-                EndedBy::Message { sent, to } => self.message(frame, &wait, sent, to),
-                EndedBy::Waker(by) => Some(Ended {
+        match self.paths.ended_by(&turn) {
+            Some(EndedBy::Message { sent, to }) => self.came(frame, turn, sent, to),
+            Some(EndedBy::Waker(by)) if self.may_end(frame, by) => {
+                let wait = self.whole(frame, turn);
+                let until_ns = self.until(frame, wait.off_ns);
+                let ended = Ended {
                     by,
                     at_ns: woken_ns,
                     is_message: false,
                     slack_ns: self.reached_ns.saturating_sub(until_ns),
-                }),
-            });
-        // Nobody who waits for this thread can have ended its wait.
-        let is_waiting = |thread| {
-            thread == frame.thread || self.frames.iter().any(|other| other.thread == thread)
-        };
-        let ended = ended.filter(|ended| self.frames.len() < MOST_WAITING && !is_waiting(ended.by));
-        let waiter = *frame;
-        match ended {
-            Some(ended) => {
+                };
+                let waiter = *frame;
                 frame.at_ns = wait.off_ns;
-                Some(self.below(&waiter, &wait, ended, until_ns))
+                Some(self.below(&waiter, wait.off_ns, ended, until_ns))
             }
-            None => {
-                frame.at_ns = turn.off_ns;
-                let until_ns = self.until(&waiter, turn.off_ns);
-                self.add(&waiter, until_ns, PartKind::Blocked, off_ns);
+            Some(EndedBy::Waker(_)) | None => {
+                self.to(frame, turn.off_ns, PartKind::Blocked, off_ns);
                 None
             }
+        }
+    }
+
+    /// Goes back over a wait for a message. Returns the frame of who sent it, if that is not waited for already.
+    fn came(&mut self, frame: &mut Frame, turn: Wait, sent: Side, to: EndId) -> Option<Frame> {
+        let wait = self.whole(frame, turn);
+        let waiter = *frame;
+        let asked_ns = self.asked_by_another(frame, to, wait.on_ns);
+        let free_ns = if self.is_waiting(sent.thread_id()) {
+            // A thread that waits for this one has asked it.
+            let held = self.paths.held_before(&wait);
+            Some(held.map_or(frame.until_ns, |held| self.until(frame, held.on_ns)))
+        } else {
+            asked_ns
+        };
+        let until_ns = free_ns.unwrap_or_else(|| self.until(frame, wait.off_ns));
+        let reading = Reading {
+            sent,
+            to,
+            at_ns: wait.on_ns,
+            until_ns,
+            wait_off_ns: Some(wait.off_ns),
+        };
+        let ended = self.message(frame, &reading);
+        frame.at_ns = turn.off_ns;
+        if let Some(free_ns) = free_ns {
+            self.were_free(&waiter, free_ns);
+        }
+        match ended.filter(|ended| self.may_end(&waiter, ended.by)) {
+            Some(ended) => {
+                frame.at_ns = wait.off_ns;
+                Some(self.below(&waiter, wait.off_ns, ended, until_ns))
+            }
+            None => {
+                let until_ns = self.until(&waiter, turn.off_ns);
+                self.add(&waiter, until_ns, PartKind::Blocked, Some(turn.off_ns));
+                None
+            }
+        }
+    }
+
+    /// Goes back to the answer that a thread read without a wait for it, to what another one on the path had asked. Returns
+    /// the frame of who sent it.
+    fn passed(&mut self, frame: &mut Frame, since: Option<&Wait>) -> Option<Frame> {
+        let Read { at_ns, to, sent } = self.paths.read_since(since, frame.thread, frame.at_ns)?;
+        let until_ns = self.asked_by_another(frame, to, at_ns)?;
+        if !self.may_end(frame, sent.thread_id()) {
+            return None;
+        }
+        self.to(frame, at_ns, PartKind::Running, None);
+        let reading = Reading {
+            sent,
+            to,
+            at_ns,
+            until_ns,
+            wait_off_ns: None,
+        };
+        let ended = self.message(frame, &reading)?;
+        let waiter = *frame;
+        self.were_free(&waiter, until_ns);
+        if let Some(link) = waiter.link {
+            self.path.links[link].before = Before::OnlyForItself;
+        }
+        Some(self.below(&waiter, at_ns, ended, until_ns))
+    }
+
+    /// Whether a thread may have ended the wait of another one: not if it waits for that one.
+    fn may_end(&self, frame: &Frame, by: ThreadId) -> bool {
+        by != frame.thread && !self.is_waiting(by) && self.frames.len() < MOST_WAITING
+    }
+
+    /// Whether a thread waits for the one that is looked at.
+    fn is_waiting(&self, thread: ThreadId) -> bool {
+        self.frames.iter().any(|other| other.thread == thread)
+    }
+
+    /// If a thread read on an end the answer to what another thread of the path has asked on it: since when, on the home's
+    /// clock, somebody waits for that one's sake.
+    fn asked_by_another(&self, frame: &Frame, to: EndId, read_ns: u64) -> Option<u64> {
+        let (asked_ns, asker) = self.paths.asker(to, read_ns)?;
+        let (asked_ns, _) = self.at_home(to.host, asked_ns)?;
+        let begin_ns = self.frames.first()?.until_ns;
+        if asker == frame.thread || asked_ns < begin_ns {
+            return None;
+        }
+        let asking = self.frames.iter().rposition(|one| one.thread == asker)?;
+        Some(self.frames.get(asking + 1).unwrap_or(frame).until_ns)
+    }
+
+    /// Says of the threads that are looked at back to this time at most, that they were free when the message came.
+    fn were_free(&mut self, frame: &Frame, until_ns: u64) {
+        let frames = self.frames.iter().chain([frame]);
+        let free = frames.filter(|one| one.until_ns >= until_ns);
+        for link in free.filter_map(|one| one.link) {
+            self.path.links[link].before = Before::WasFree;
         }
     }
 
@@ -161,18 +263,19 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
     }
 
     /// The frame of whoever ended a wait.
-    fn below(&mut self, waiter: &Frame, wait: &Wait, ended: Ended, until_ns: u64) -> Frame {
+    fn below(&mut self, waiter: &Frame, off_ns: u64, ended: Ended, until_ns: u64) -> Frame {
         let home_ns = self.at_home(ended.by.host, ended.at_ns);
         let home_ns = home_ns.map(|(home_ns, _)| home_ns);
         let ahead_ns = home_ns.map(|home_ns| i128::from(home_ns) - i128::from(ended.at_ns));
         self.path.links.push(Link {
             waiter: waiter.thread,
-            off_ns: wait.off_ns,
+            off_ns,
             thread: ended.by,
             at_ns: ended.at_ns,
             home_ns: home_ns.unwrap_or(self.reached_ns),
             is_message: ended.is_message,
             above: waiter.link,
+            before: Before::MayCount,
             slack_ns: ended.slack_ns,
         });
         Frame {
@@ -185,12 +288,12 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
         }
     }
 
-    /// Goes back over a message's way, from when it woke the thread. Returns who sent it, and when on that host.
-    fn message(&mut self, frame: &Frame, wait: &Wait, sent: Side, to: EndId) -> Option<Ended> {
+    /// Goes back over a message's way, from where the thread is. Returns who sent it, and when on that host.
+    fn message(&mut self, frame: &Frame, reading: &Reading) -> Option<Ended> {
+        let &Reading { sent, to, .. } = reading;
         let from = sent.thread_id();
         let (sent_ns, sent_error_ns) = self.at_home(sent.host, sent.at_ns)?;
-        let (off_ns, _) = self.at_home(frame.thread.host, wait.off_ns)?;
-        let (woken_ns, own_error_ns) = self.at_home(frame.thread.host, frame.at_ns)?;
+        let (_, own_error_ns) = self.at_home(frame.thread.host, frame.at_ns)?;
         let error_ns = if sent.host == frame.thread.host {
             Some(0)
         } else {
@@ -199,19 +302,21 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
                 .map(|(a, b)| a.saturating_add(b))
         };
         // Without this message the thread would have waited for the next one.
-        let others = self.paths.other_senders(wait, to);
+        let others = self.paths.other_senders(frame.thread, reading.at_ns, to);
         let others_ns = others.iter().filter_map(|other| {
             let (home_ns, _) = self.at_home(other.host, other.at_ns)?;
             Some(home_ns)
         });
-        let next_ns = others_ns.fold(off_ns, u64::max);
+        let next_ns = others_ns.fold(reading.until_ns, u64::max);
+        let slack_ns = self.reached_ns.saturating_sub(next_ns);
         let kind = PartKind::Network { from, to, error_ns };
-        self.add(frame, sent_ns.max(off_ns), kind, Some(wait.off_ns));
+        let begin_ns = sent_ns.max(reading.until_ns);
+        self.add(frame, begin_ns, kind, reading.wait_off_ns);
         Some(Ended {
             by: from,
             at_ns: sent.at_ns,
             is_message: true,
-            slack_ns: woken_ns.saturating_sub(next_ns),
+            slack_ns,
         })
     }
 
