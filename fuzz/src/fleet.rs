@@ -95,6 +95,7 @@ impl Rows {
                     waker: (bytes.byte() & 1 == 1).then(|| bytes.thread()),
                     may_be_input: bytes.byte() & 1 == 0,
                     may_be_hand_over: bytes.byte() & 1 == 0,
+                    processor: Some(bytes.byte() & 3).filter(|at| *at < 3).map(u32::from),
                 }),
                 _ => rows.messages.push(Message {
                     host: bytes.host(),

@@ -27,6 +27,7 @@ fn wait(number: u64) -> Wait {
         waker: Pid(thread % 3),
         dev: Dev::new(7, 0),
         transaction: Transaction((number / 1_000) as u32),
+        processor: 1 + (number % 2) as u32,
     }
 }
 

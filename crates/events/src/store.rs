@@ -46,12 +46,15 @@ pub(crate) use writer::{is_free, make};
 
 /// The version of the vocabulary: the tables, their columns and their meaning. It grows with each change. Version 2
 /// added the tables `connection`, `message`, `packet` and `clock_sample`, version 3 `asleep`, version 4 `thread_start` and
-/// `program`.
-pub const SCHEMA_VERSION: u32 = 4;
+/// `program`, version 5 `wait`'s column `processor`.
+pub const SCHEMA_VERSION: u32 = 5;
 
-/// The oldest version that is read. Versions from here on only added tables, and a table without files has no rows, so
-/// their traces mean the same to this version. A change of a table's columns or of their meaning raises this, too.
+/// The oldest version that is read. Versions from here on only added tables, and columns ([`ADDED`]) whose default value
+/// says that it is not known, so their traces mean the same to this version. Any other change raises this, too.
 pub const OLDEST_VERSION: u32 = 1;
+
+/// Columns that were added at the end of a table: the version, the table and the column.
+const ADDED: [(u32, &str, &str); 1] = [(5, "wait", "processor")];
 
 /// The most rows in one segment.
 pub const SEGMENT_ROWS: usize = 1 << 16;

@@ -198,6 +198,7 @@ fn wait(host: HostId, row: &tables::Wait, tasks: &Tasks) -> Option<Wait> {
         may_be_input: may_be_input(row.cause),
         may_be_hand_over: row.cause != Cause::Futex
             || tasks.process(row.waker.0, row.woken_ns) == Some(row.process.0),
+        processor: row.processor.checked_sub(1),
     })
 }
 

@@ -298,7 +298,7 @@ fn step(joined: &Joined, request: u32, step: u32, part: &Part) -> PathStep {
         .and_then(|off_ns| about.waits().cause(thread.id, off_ns));
     let (name, from, error_ns) = match part.kind {
         PartKind::Running => ("running", None, Some(0)),
-        PartKind::Runnable => ("runnable", None, Some(0)),
+        PartKind::Runnable { .. } => ("runnable", None, Some(0)),
         PartKind::Blocked => ("blocked", None, Some(0)),
         PartKind::Network { from, error_ns, .. } => ("network", Some(from), error_ns),
         PartKind::Contradictory => ("contradictory", None, Some(0)),

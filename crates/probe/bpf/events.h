@@ -178,7 +178,8 @@ struct record_wait {
 	u32 waker;
 	u32 dev;
 	u32 transaction;
-	u32 reserved;
+	/* Where it is at on_ns: the processor's number + 1. */
+	u32 processor;
 };
 
 /* Brief waits of one kind, summed. */

@@ -227,6 +227,7 @@ static __always_inline void send_wait(struct task_struct *task, struct hot *hot,
 		.waker = hot->waker,
 		.dev = hot->off_dev,
 		.transaction = hot->off_transaction,
+		.processor = bpf_get_smp_processor_id() + 1,
 	};
 
 	record.off_ns = hot->off_ns ? hot->off_ns : now - duration_ns;

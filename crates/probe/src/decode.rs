@@ -105,6 +105,7 @@ pub(crate) fn wait(raw: &record::Wait, stack: StackId, cause: Cause) -> Wait {
         } else {
             Transaction::default()
         },
+        processor: raw.processor,
     }
 }
 

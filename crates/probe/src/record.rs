@@ -195,7 +195,7 @@ plain! {
         waker: u32,
         dev: u32,
         transaction: u32,
-        reserved: u32,
+        processor: u32,
     }
 
     /// A sum of brief waits.

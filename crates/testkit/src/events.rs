@@ -91,6 +91,7 @@ fn event() -> impl Strategy<Value = Event> {
                 on_ns: last,
                 state: WaitState::ALL[usize::from(codes[1]) % WaitState::ALL.len()],
                 cause: Cause::ALL[code(Cause::ALL.len())],
+                processor: u32::from(codes[0]),
                 ..Wait::default()
             }
             .into(),

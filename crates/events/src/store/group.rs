@@ -189,16 +189,16 @@ impl fmt::Debug for GroupDecoder {
 }
 
 impl GroupDecoder {
-    /// The rows of the group of table `kind` that `metadata` describes, without the columns of these names.
+    /// The rows of the group that `metadata` describes, of a table with these columns, without those of some names.
     pub(crate) fn new(
-        kind: TableKind,
+        found: &[Column],
         bytes: GroupBytes,
         metadata: &RowGroupMetaData,
         left_out: &[&str],
     ) -> ParquetResult<Self> {
         let rows = usize::try_from(metadata.num_rows())
             .map_err(|_| ParquetError::General("a negative number of rows".to_owned()))?;
-        check_columns(metadata, &(kind.columns)())?;
+        check_columns(metadata, found)?;
         let bytes = Arc::new(bytes);
         let columns = metadata
             .columns()

@@ -7,6 +7,7 @@ use parquet::errors::Result as ParquetResult;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::{ColumnPath, Type, TypePtr};
 
+use super::ADDED;
 use super::cell::Column;
 
 /// Columns of offsets in streams: a dictionary of their many values would be as long as the column.
@@ -29,6 +30,18 @@ pub(crate) struct TableKind {
 }
 
 impl TableKind {
+    /// The columns that the table has in files of a schema version.
+    pub(crate) fn columns_in(&self, version: u32) -> Vec<Column> {
+        let mut columns = (self.columns)();
+        columns.retain(|column| {
+            let is_column =
+                |added: &&(u32, &str, &str)| (added.1, added.2) == (self.name, column.name);
+            let added = ADDED.iter().find(is_column);
+            added.is_none_or(|(since, ..)| version >= *since)
+        });
+        columns
+    }
+
     /// The Parquet schema of the table.
     pub(crate) fn schema(&self) -> ParquetResult<TypePtr> {
         let fields = (self.columns)()

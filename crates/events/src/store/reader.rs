@@ -352,7 +352,8 @@ impl Waiting {
         let mut segment = segment.borrow_mut();
         let bytes = segment.group_bytes(index)?;
         let metadata = segment.metadata.row_group(index);
-        let decoder = contained(|| GroupDecoder::new(self.kind, bytes, metadata, self.left_out))
+        let columns = self.kind.columns_in(segment.version);
+        let decoder = contained(|| GroupDecoder::new(&columns, bytes, metadata, self.left_out))
             .map_err(|reason| StoreError::damaged(&segment.path, group.offset, reason))?;
         Ok(Some(Source {
             path: segment.path.clone(),

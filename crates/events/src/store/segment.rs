@@ -150,6 +150,8 @@ pub(crate) struct Segment {
     file: File,
     pub(crate) metadata: ParquetMetaData,
     pub(crate) groups: Vec<Group>,
+    /// The schema version.
+    pub(crate) version: u32,
 }
 
 impl Segment {
@@ -195,12 +197,13 @@ impl Segment {
             .ok_or_else(|| damaged(length - TAIL_BYTES as u64, "the footer's length is wrong"))?;
         let metadata = ParquetMetaDataReader::decode_metadata(thrift)
             .map_err(|reason| StoreError::damaged(path, footer_offset, reason))?;
-        let groups = check_metadata(kind, &metadata, path, footer_offset)?;
+        let (version, groups) = check_metadata(kind, &metadata, path, footer_offset)?;
         Ok(Self {
             path: path.to_path_buf(),
             file,
             metadata,
             groups,
+            version,
         })
     }
 
@@ -254,13 +257,13 @@ fn read_range(file: &mut File, offset: u64, length: u64) -> std::io::Result<Vec<
     }
 }
 
-/// Checks schema version, table and row groups; returns the latter.
+/// Checks schema version, table and row groups; returns the first and the last.
 fn check_metadata(
     kind: TableKind,
     metadata: &ParquetMetaData,
     path: &Path,
     footer_offset: u64,
-) -> Result<Vec<Group>, StoreError> {
+) -> Result<(u32, Vec<Group>), StoreError> {
     let value = |key: &str| {
         metadata
             .file_metadata()
@@ -273,17 +276,16 @@ fn check_metadata(
     };
     let version = value(SCHEMA_KEY);
     let readable = OLDEST_VERSION..=SCHEMA_VERSION;
-    if !version
+    let version = version
         .parse()
-        .is_ok_and(|number: u32| readable.contains(&number))
-    {
-        return Err(StoreError::Version {
+        .ok()
+        .filter(|number| readable.contains(number))
+        .ok_or_else(|| StoreError::Version {
             path: path.to_path_buf(),
             found: version.to_owned(),
             oldest: OLDEST_VERSION,
             newest: SCHEMA_VERSION,
-        });
-    }
+        })?;
     if value(TABLE_KEY) != kind.name {
         return Err(StoreError::damaged(
             path,
@@ -310,6 +312,7 @@ fn check_metadata(
         .filter(|groups| {
             groups.len() == metadata.num_row_groups() && expected_offset == footer_offset
         })
+        .map(|groups| (version, groups))
         .ok_or_else(|| {
             StoreError::damaged(
                 path,

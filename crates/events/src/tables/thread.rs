@@ -31,6 +31,8 @@ table! {
         pub dev: Dev,
         /// The transaction that it waited for, if known.
         pub transaction: Transaction,
+        /// The processor that it was on then: its number and 1; 0: not recorded, as in traces of schema versions before 5.
+        pub processor: u32,
     }
 }
 

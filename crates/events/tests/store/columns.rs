@@ -84,6 +84,7 @@ fn one_of_each() -> Vec<Event> {
             waker: Pid(5),
             dev,
             transaction,
+            processor: 6,
         }
         .into(),
         BriefWait {

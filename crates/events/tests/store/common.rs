@@ -38,6 +38,7 @@ pub(crate) fn wait_row(on_ns: u64) -> Wait {
         waker: Pid(number % 3),
         dev: Dev::new(7, number % 2),
         transaction: Transaction(number / 10),
+        processor: 2,
     }
 }
 

@@ -104,16 +104,33 @@ fn other_versions_are_refused() {
     }
 }
 
-/// Version 2 only added tables.
+/// What a recorder of version 4 has written, whose waits have no processor.
+const VERSION_4: &[u8] = include_bytes!("version-4/wait-000001-000001.parquet");
+
 #[test]
-fn traces_of_version_1_are_read() {
+fn waits_of_earlier_versions_are_read_without_their_processor() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = trace(directory.path());
+    let rows = read_with(directory.path(), &path, VERSION_4).unwrap();
+    assert!(!rows.is_empty());
+    assert!(rows.iter().all(|row| row.processor == 0 && row.on_ns > 0));
+    let version_1 = with_version(VERSION_4, b'1');
+    assert_ne!(version_1, VERSION_4);
+    assert_eq!(
+        read_with(directory.path(), &path, &version_1).unwrap(),
+        rows
+    );
+}
+
+#[test]
+fn columns_are_those_of_their_version() {
     let directory = tempfile::tempdir().unwrap();
     let path = trace(directory.path());
     let whole = fs::read(&path).unwrap();
-    let rows = read_with(directory.path(), &path, &whole).unwrap();
-    let bytes = with_version(&whole, b'1');
-    assert_ne!(bytes, whole);
-    assert_eq!(read_with(directory.path(), &path, &bytes).unwrap(), rows);
+    for bytes in [with_version(&whole, b'4'), with_version(VERSION_4, b'5')] {
+        let error = read_with(directory.path(), &path, &bytes).unwrap_err();
+        assert!(error.to_string().contains("columns differ"), "{error}");
+    }
 }
 
 proptest! {

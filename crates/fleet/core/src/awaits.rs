@@ -282,6 +282,7 @@ mod tests {
             waker: waker.map(thread),
             may_be_input: true,
             may_be_hand_over: true,
+            processor: None,
         }
     }
 

@@ -35,7 +35,7 @@ pub use awaits::{Awaits, Engaged, Ticks, ticks};
 pub use connections::{ConnectionPair, Connections, PairEvidence, WhyUnpaired};
 pub use messages::{Gap, GapKind, LeftOut, MessageEdge, Messages, Side};
 pub use packets::clock_points;
-pub use path::{Before, Effects, Link, Part, PartKind, Path, Paths, Running};
+pub use path::{Before, Effects, Link, Part, PartKind, Path, Paths, Ran, Running};
 pub use requests::{Answer, Exchange, HandOver, Incoming, Outgoing, Requests};
 pub use rows::{
     AtStart, End, EndId, Message, Opener, Packet, Sleeper, Thread, ThreadId, Wait, Way,

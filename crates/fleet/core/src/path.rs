@@ -13,7 +13,7 @@ use crate::messages::{MessageEdge, Side};
 use crate::rows::{EndId, Message, ThreadId, Wait, Way};
 pub use effects::Effects;
 pub(crate) use intervals::{Interval, Intervals};
-pub use running::Running;
+pub use running::{Ran, Running};
 
 /// Between two turns of one wait a thread runs for this part of the first one at most.
 const LOOK: u64 = 10;
@@ -24,7 +24,10 @@ pub enum PartKind {
     /// The thread was on a processor.
     Running,
     /// The thread could run, and waited for a processor.
-    Runnable,
+    Runnable {
+        /// The one that it got; `None`: not known.
+        processor: Option<u32>,
+    },
     /// The thread waited, and for whom is not known.
     Blocked,
     /// A message was on its way to the thread.
@@ -303,8 +306,7 @@ impl Paths {
     fn held_before(&self, wait: &Wait) -> Option<&Wait> {
         let thread = wait.thread_id();
         let before = self.last_wait(thread, wait.off_ns)?;
-        let is_held =
-            !before.may_be_input && self.did_nothing(thread, [before.on_ns, wait.off_ns]);
+        let is_held = !before.may_be_input && self.did_nothing(thread, [before.on_ns, wait.off_ns]);
         is_held.then_some(before)
     }
 

@@ -196,6 +196,8 @@ pub struct Wait {
     /// Whether the waker may have given it something to do, or a result: not if it waited for a lock and the waker is of
     /// another process, as an interrupt may carry the name of any thread.
     pub may_be_hand_over: bool,
+    /// On which processor it was then; `None`: not known.
+    pub processor: Option<u32>,
 }
 
 impl Wait {

@@ -272,6 +272,7 @@ mod tests {
             waker: waker.map(id),
             may_be_input: true,
             may_be_hand_over: true,
+            processor: None,
         }
     }
 

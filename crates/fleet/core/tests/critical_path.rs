@@ -2,7 +2,7 @@
 
 use luc_fleet_clocks::{Bounds, Event, HostId, Placed};
 use luc_fleet_core::{
-    EndId, Message, MessageEdge, Part, PartKind, Paths, Side, Thread, ThreadId, Wait, Way,
+    Before, EndId, Message, MessageEdge, Part, PartKind, Paths, Side, Thread, ThreadId, Wait, Way,
 };
 use proptest::prelude::*;
 
@@ -41,6 +41,7 @@ fn wait(host: u32, id: u32, times: (u64, u64, u64), waker: Option<u32>) -> Wait 
         waker: waker.map(thread),
         may_be_input: true,
         may_be_hand_over: true,
+        processor: None,
     }
 }
 
@@ -137,11 +138,21 @@ fn a_path_goes_through_wakers_and_messages() {
             (of(FRONT, 1), PartKind::Running, 1_000, 2_500),
             (of(FRONT, 2), PartKind::Running, 2_500, 4_000),
             (of(BACK, 9), network(of(FRONT, 2), BACK, 300), 4_000, 9_000),
-            (of(BACK, 9), PartKind::Runnable, 9_000, 9_400),
+            (
+                of(BACK, 9),
+                PartKind::Runnable { processor: None },
+                9_000,
+                9_400
+            ),
             (of(BACK, 9), PartKind::Running, 9_400, 12_000),
             // Thread 8 held the lock all the time; what it did before is not its concern.
             (of(BACK, 8), PartKind::Running, 12_000, 30_000),
-            (of(BACK, 9), PartKind::Runnable, 30_000, 30_500),
+            (
+                of(BACK, 9),
+                PartKind::Runnable { processor: None },
+                30_000,
+                30_500
+            ),
             (of(BACK, 9), PartKind::Running, 30_500, 33_000),
             (
                 of(FRONT, 2),
@@ -149,9 +160,19 @@ fn a_path_goes_through_wakers_and_messages() {
                 33_000,
                 38_000
             ),
-            (of(FRONT, 2), PartKind::Runnable, 38_000, 38_200),
+            (
+                of(FRONT, 2),
+                PartKind::Runnable { processor: None },
+                38_000,
+                38_200
+            ),
             (of(FRONT, 2), PartKind::Running, 38_200, 40_000),
-            (of(FRONT, 1), PartKind::Runnable, 40_000, 40_700),
+            (
+                of(FRONT, 1),
+                PartKind::Runnable { processor: None },
+                40_000,
+                40_700
+            ),
             (of(FRONT, 1), PartKind::Running, 40_700, 42_000),
         ]
     );
@@ -302,6 +323,83 @@ fn turns_of_a_wait_are_the_time_of_who_ended_the_last() {
     let mut sleeps = turns;
     sleeps[2].may_be_input = false;
     assert_eq!(of_worker(&sleeps, &[]), last_only);
+}
+
+/// The longest part that is of a thread, with the links of its path.
+fn longest(waits: &[Wait], messages: &[Message], edges: &[MessageEdge]) -> (Part, Vec<Before>) {
+    let paths = Paths::new(waits, messages, edges);
+    let path = paths.critical(&side(FRONT, 1, 500), &side(FRONT, 1, 42_000), place);
+    assert_sums(&path.parts, 500, 42_000);
+    let longest = path
+        .parts
+        .iter()
+        .max_by_key(|part| part.end_ns - part.begin_ns);
+    let before = path.links.iter().map(|link| link.before).collect();
+    (*longest.expect("parts"), before)
+}
+
+#[test]
+fn who_reads_an_answer_for_another_thread_only_passes_it_on() {
+    // Thread 1 asks the back end, and waits for helper 2, which works for others until 30 us and then reads the answer.
+    let asks = message(side(FRONT, 1, 1_000), side(BACK, 9, OFFSET_NS + 2_000), 1);
+    let answers = message(side(BACK, 9, OFFSET_NS + 37_500), side(FRONT, 2, 38_300), 1);
+    let messages = [asks.0, answers.0].concat();
+    let edges = [asks.1, answers.1];
+    let mut waits = vec![
+        wait(FRONT, 1, (1_200, 40_000, 40_100), Some(2)),
+        wait(FRONT, 2, (30_000, 38_000, 38_200), None),
+        wait(FRONT, 2, (40_500, 41_000, 41_100), None),
+        wait(
+            BACK,
+            9,
+            (OFFSET_NS + 10, OFFSET_NS + 1_900, OFFSET_NS + 1_950),
+            None,
+        ),
+    ];
+    let (part, before) = longest(&waits, &messages, &edges);
+    assert_eq!((part.thread, part.kind), (of(BACK, 9), PartKind::Running));
+    assert_eq!((part.begin_ns, part.end_ns), (1_950, 37_500));
+    assert_eq!(before, [Before::WasFree, Before::WasFree]);
+    // It answers others until 38 us, and then reads what has come without a wait.
+    waits.remove(1);
+    waits.push(wait(FRONT, 2, (100, 200, 300), None));
+    let ([mut other, _], _) = message(side(FRONT, 2, 38_000), side(FRONT, 7, 38_100), 1);
+    other.connection = 2;
+    let messages = [&messages[..], &[other]].concat();
+    let (part, before) = longest(&waits, &messages, &edges);
+    assert_eq!((part.begin_ns, part.end_ns), (1_950, 37_500));
+    assert_eq!(before, [Before::OnlyForItself, Before::WasFree]);
+}
+
+#[test]
+fn what_a_free_server_did_before_a_late_message_does_not_count() {
+    let asks = message(side(FRONT, 1, 1_000), side(BACK, 9, OFFSET_NS + 25_500), 1);
+    let answers = message(side(BACK, 9, OFFSET_NS + 30_000), side(FRONT, 1, 40_700), 1);
+    let messages = [asks.0, answers.0].concat();
+    let waits = |held: bool| {
+        let server = |off_ns, woken_ns, on_ns| {
+            let times = [off_ns, woken_ns, on_ns].map(|at_ns| OFFSET_NS + at_ns);
+            wait(BACK, 9, (times[0], times[1], times[2]), None)
+        };
+        let stopped = Wait {
+            may_be_input: !held,
+            ..server(12_000, 19_000, 19_900)
+        };
+        let asking = wait(FRONT, 1, (1_100, 40_500, 40_600), None);
+        [asking, stopped, server(20_000, 25_000, 25_400)]
+    };
+    let edges = [asks.1, answers.1];
+    let (part, before) = longest(&waits(false), &messages, &edges);
+    assert!(matches!(part.kind, PartKind::Network { from, .. } if from == of(FRONT, 1)));
+    assert_eq!((part.thread, part.begin_ns), (of(BACK, 9), 1_100));
+    assert_eq!(part.end_ns, 25_000);
+    assert_eq!(before, [Before::WasFree]);
+    // Somebody has stopped it meanwhile.
+    let paths = Paths::new(&waits(true), &messages, &edges);
+    let path = paths.critical(&side(FRONT, 1, 500), &side(FRONT, 1, 42_000), place);
+    let blocked = path.parts.iter().find(|one| one.kind == PartKind::Blocked);
+    let blocked = blocked.expect("a stop");
+    assert_eq!((blocked.begin_ns, blocked.end_ns), (12_000, 19_000));
 }
 
 /// Parts follow each other without a gap from the begin to the end.

@@ -83,6 +83,7 @@ impl Story {
             waker: waker.map(thread_of),
             may_be_input: true,
             may_be_hand_over: true,
+            processor: None,
         });
     }
 

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 use luc_events::Cause;
 use luc_fleet_clocks::HostId;
 use luc_fleet_core::{
-    Before, Charge, Effects, EndId, Link, Part, PartKind, Path, Running, Sample, ThreadId,
+    Before, Charge, Effects, EndId, Link, Part, PartKind, Path, Ran, Running, Sample, ThreadId,
 };
 
+use super::finding::sum;
 use super::kind::Kind;
 use super::roots::Roots;
 use crate::disks::Owner;
@@ -104,6 +105,10 @@ impl Charger<'_> {
             .into_iter()
             .filter_map(|link| path.links.get(link))
             .collect();
+        // Nobody works who is kept from it.
+        if self.is_kept_from_work(part) {
+            return self.charged(&chain, part);
+        }
         // Who is waited for may have worked for another request at first. The outermost one counts.
         let own = part.link.and_then(|link| path.links.get(link));
         let busy = chain.iter().find_map(|link| {
@@ -131,6 +136,20 @@ impl Charger<'_> {
             pieces.extend(self.charged(&chain, &rest));
         }
         pieces
+    }
+
+    /// Whether somebody outside keeps the thread from its work, for whatever request: one who has the processors, or has
+    /// stopped it.
+    fn is_kept_from_work(&self, part: &Part) -> bool {
+        let cause = || self.cause(part.thread, part.wait_off_ns?);
+        match part.kind {
+            PartKind::Runnable { .. } => true,
+            PartKind::Blocked => matches!(
+                cause(),
+                Some(Cause::Stopped | Cause::Throttled | Cause::Frozen)
+            ),
+            PartKind::Running | PartKind::Network { .. } | PartKind::Contradictory => false,
+        }
     }
 
     /// Until when, on the clock of the host that has the request, the thread that ended a wait worked for another one.
@@ -176,7 +195,7 @@ impl Charger<'_> {
                 piece.key.holder = Some((self.process(link.thread), self.class(link.thread)));
                 vec![piece]
             }
-            (None, PartKind::Runnable) => self.runners(part),
+            (None, PartKind::Runnable { processor }) => self.runners(part, processor),
             (None, PartKind::Running) => vec![self.piece(who, Kind::Computes, ns)],
             (None, PartKind::Contradictory) => vec![self.piece(who, Kind::Contradictory, ns)],
             (None, PartKind::Blocked) => {
@@ -207,25 +226,31 @@ impl Charger<'_> {
         pieces
     }
 
-    /// Who had the processors while a thread could run. Whose processor it waited for is not known, so all of them are
-    /// charged alike.
-    fn runners(&self, part: &Part) -> Vec<Piece> {
+    /// Who had the processors while a thread could run: at first the one that it got, as far as somebody ran there; for
+    /// the rest it waited for another one, and all of these are charged alike.
+    fn runners(&self, part: &Part, processor: Option<u32>) -> Vec<Piece> {
         let ns = length_ns(part);
-        let host = part.thread.host;
         let mut left_ns = ns;
         let mut pieces = Vec::new();
         if let Some([begin_ns, end_ns]) = part.own_ns {
+            let host = part.thread.host;
+            let processors = u64::from(self.joined.host(host).trace.processors.max(1));
             let ran = self.running.during(host, begin_ns, end_ns);
-            let processors = u128::from(self.joined.host(host).trace.processors.max(1));
-            let all_ns: u128 = ran.iter().map(|(_, ran_ns)| u128::from(*ran_ns)).sum();
-            let all_ns = all_ns.max(processors * u128::from(ns));
-            for (thread, ran_ns) in ran {
-                let share_ns = u128::from(ns) * u128::from(ran_ns) / all_ns;
-                let share_ns = (share_ns as u64).min(left_ns);
-                left_ns -= share_ns;
-                let mut piece = self.piece(thread, Kind::Computes, share_ns);
-                piece.kept_others = true;
-                pieces.push(piece);
+            let is_there = |one: &Ran| processor.is_some() && one.processor == processor;
+            let (there, elsewhere): (Vec<Ran>, Vec<Ran>) = ran.into_iter().partition(is_there);
+            let others = processors - u64::from(processor.is_some());
+            for (ran, processors) in [(there, 1), (elsewhere, others)] {
+                let all_ns = u128::from(sum(ran.iter().map(|one| one.ran_ns)));
+                let all_ns = all_ns.max(u128::from(processors) * u128::from(ns)).max(1);
+                let of_ns = left_ns;
+                for one in ran {
+                    let share_ns = u128::from(of_ns) * u128::from(one.ran_ns) / all_ns;
+                    let share_ns = (share_ns as u64).min(left_ns);
+                    left_ns -= share_ns;
+                    let mut piece = self.piece(one.thread, Kind::Computes, share_ns);
+                    piece.kept_others = true;
+                    pieces.push(piece);
+                }
             }
         }
         if left_ns > 0 {

@@ -82,7 +82,7 @@ fn report_part(joined: &Joined, begin_ns: u64, part: &Part) -> PathPart {
         what: match part.kind {
             PartKind::Running if brief_waits_ns.is_some() => "on a processor or in brief waits",
             PartKind::Running => "on a processor",
-            PartKind::Runnable => "waits for a processor",
+            PartKind::Runnable { .. } => "waits for a processor",
             PartKind::Blocked => "waits",
             PartKind::Network { .. } => "message",
             PartKind::Contradictory => "rows contradict each other",

@@ -186,6 +186,32 @@ fn who_kept_a_thread_from_its_processor_is_named_or_not_known() {
     );
 }
 
+/// Of two threads that run meanwhile, one has the processor that the server's thread waits for.
+#[test]
+fn who_had_the_same_processor_is_charged() {
+    let starve = |server: &mut Recorded, at: &dyn Fn(u64) -> u64| {
+        server.trace.processors = 2;
+        let on = |processor, wait| Wait { processor, ..wait };
+        let waits = [wait(7, [at(0), 0, at(10_010)], Cause::Preempted, 0)];
+        server.waits.extend(waits.map(|wait| on(2, wait)));
+        for (thread, comm, processor) in [(20, "compiler", 1), (30, "hog", 2)] {
+            server.tasks.push(task(thread, thread, comm));
+            let before = [at(0) - 9_000, at(0) - 2_000, at(0)];
+            let after = [at(10_010), at(10_020), at(10_030)];
+            let sleeps = [before, after].map(|times| wait(thread, times, Cause::Sleep, 0));
+            server.waits.extend(sleeps.map(|wait| on(processor, wait)));
+        }
+    };
+    let found = explained(served(starve, 10_010));
+    let (_, busy) = first(&found);
+    assert_eq!((busy.kind, busy.who.name.as_str()), ("computes", "hog"));
+    assert!(busy.share > 0.75, "{busy:?}");
+    let others = &found.findings[0].findings;
+    // Of other waits it is not known which processor they were for.
+    let mut of_other = others.iter().filter(|one| one.who.name == "compiler");
+    assert!(of_other.all(|one| one.share < 0.01), "{others:?}");
+}
+
 fn task(thread: u32, process: u32, comm: &str) -> Task {
     Task {
         thread: Pid(thread),

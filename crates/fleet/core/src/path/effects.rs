@@ -180,6 +180,7 @@ mod tests {
             waker: Some(thread(waker)),
             may_be_input: true,
             may_be_hand_over: true,
+            processor: None,
         }
     }
 

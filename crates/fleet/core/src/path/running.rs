@@ -9,10 +9,21 @@ use super::Paths;
 use super::intervals::{Interval, Intervals};
 use crate::rows::{Thread, ThreadId, Wait};
 
-/// When each thread ran: between two of its waits, and before the first if it began in the trace.
+/// How long a thread ran on a processor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ran {
+    /// Which thread.
+    pub thread: ThreadId,
+    /// On which processor; `None`: not known.
+    pub processor: Option<u32>,
+    /// How long, ns.
+    pub ran_ns: u64,
+}
+
+/// When each thread ran, and where: between two of its waits, and before the first if it began in the trace.
 #[derive(Debug)]
 pub struct Running {
-    of_host: HashMap<HostId, Intervals<Thread>>,
+    of_host: HashMap<HostId, Intervals<(Thread, Option<u32>)>>,
 }
 
 impl Running {
@@ -27,19 +38,19 @@ impl Running {
                 .first()
                 .map_or(*first_ns, |wait| wait.off_ns.min(*first_ns));
         }
-        let mut of_host: HashMap<HostId, Vec<Interval<Thread>>> = HashMap::new();
+        let mut of_host: HashMap<HostId, Vec<Interval<_>>> = HashMap::new();
         for (&ThreadId { host, thread }, waits) in &paths.waits {
             let is_in = since_ns
                 .get(&host)
                 .is_some_and(|since_ns| *since_ns < thread.start_ns);
             let first = waits.first().filter(|_| is_in);
-            let first = first.map(|wait| (thread.start_ns, wait.off_ns));
-            let between = |pair: &[Wait]| (pair[0].on_ns, pair[1].off_ns);
+            let first = first.map(|wait| (thread.start_ns, wait.off_ns, None));
+            let between = |pair: &[Wait]| (pair[0].on_ns, pair[1].off_ns, pair[0].processor);
             let runs = first.into_iter().chain(waits.windows(2).map(between));
-            let runs = runs.map(|(from_ns, to_ns)| Interval {
+            let runs = runs.map(|(from_ns, to_ns, processor)| Interval {
                 from_ns,
                 to_ns,
-                what: thread,
+                what: (thread, processor),
             });
             of_host.entry(host).or_default().extend(runs);
         }
@@ -51,11 +62,11 @@ impl Running {
         }
     }
 
-    /// How long each thread of a host ran between two times of its clock, in the threads' order; those that did not are
-    /// left out.
+    /// How long each thread of a host ran on each processor between two times of its clock, in the threads' order; those
+    /// that did not are left out.
     #[must_use]
-    pub fn during(&self, host: HostId, begin_ns: u64, end_ns: u64) -> Vec<(ThreadId, u64)> {
-        let mut all_ns: BTreeMap<Thread, u64> = BTreeMap::new();
+    pub fn during(&self, host: HostId, begin_ns: u64, end_ns: u64) -> Vec<Ran> {
+        let mut all_ns: BTreeMap<(Thread, Option<u32>), u64> = BTreeMap::new();
         if let Some(runs) = self.of_host.get(&host) {
             runs.visit([begin_ns, end_ns], |run| {
                 let ran_ns = run.to_ns.min(end_ns);
@@ -66,8 +77,12 @@ impl Running {
             });
         }
         let ran = all_ns.into_iter().filter(|(_, ran_ns)| *ran_ns > 0);
-        ran.map(|(thread, ran_ns)| (ThreadId { host, thread }, ran_ns))
-            .collect()
+        let ran = ran.map(|((thread, processor), ran_ns)| Ran {
+            thread: ThreadId { host, thread },
+            processor,
+            ran_ns,
+        });
+        ran.collect()
     }
 }
 
@@ -89,6 +104,7 @@ mod tests {
             waker: None,
             may_be_input: true,
             may_be_hand_over: true,
+            processor: None,
         }
     }
 
@@ -108,7 +124,7 @@ mod tests {
         let during = |begin_ns, end_ns| -> Vec<(u32, u64)> {
             let all = running.during(HostId(0), begin_ns, end_ns);
             all.iter()
-                .map(|(thread, ran_ns)| (thread.thread.id, *ran_ns))
+                .map(|ran| (ran.thread.thread.id, ran.ran_ns))
                 .collect()
         };
         assert_eq!(during(25, 70), [(1, 35), (2, 10)]);
@@ -118,5 +134,22 @@ mod tests {
         assert_eq!(during(60, 75), [(1, 15), (3, 5)]);
         assert_eq!(during(0, 21), [(1, 1)]);
         assert!(running.during(HostId(1), 0, 100).is_empty());
+    }
+
+    #[test]
+    fn a_run_is_on_the_processor_that_the_thread_got() {
+        let on = |processor, wait| Wait {
+            processor: Some(processor),
+            ..wait
+        };
+        let waits = [
+            on(0, wait(1, 10, 20)),
+            on(1, wait(1, 50, 60)),
+            wait(1, 90, 95),
+        ];
+        let running = Running::new(&Paths::new(&waits, &[], &[]));
+        let ran = running.during(HostId(0), 0, 100);
+        let found: Vec<_> = ran.iter().map(|one| (one.processor, one.ran_ns)).collect();
+        assert_eq!(found, [(Some(0), 30), (Some(1), 30)]);
     }
 }

@@ -113,8 +113,10 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
             self.to(frame, turn.on_ns, PartKind::Running, None);
         }
         let off_ns = Some(turn.off_ns);
+        let processor = turn.processor;
+        let runnable = PartKind::Runnable { processor };
         let Some(woken_ns) = turn.woken_ns else {
-            self.to(frame, turn.off_ns, PartKind::Runnable, off_ns);
+            self.to(frame, turn.off_ns, runnable, off_ns);
             return None;
         };
         if frame.at_ns < woken_ns {
@@ -122,7 +124,7 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
             self.to(frame, turn.off_ns, PartKind::Contradictory, off_ns);
             return None;
         }
-        self.to(frame, woken_ns, PartKind::Runnable, off_ns);
+        self.to(frame, woken_ns, runnable, off_ns);
         match self.paths.ended_by(&turn) {
             Some(EndedBy::Message { sent, to }) => self.came(frame, turn, sent, to),
             Some(EndedBy::Waker(by)) if self.may_end(frame, by) => {
@@ -149,15 +151,18 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
     fn came(&mut self, frame: &mut Frame, turn: Wait, sent: Side, to: EndId) -> Option<Frame> {
         let wait = self.whole(frame, turn);
         let waiter = *frame;
-        let asked_ns = self.asked_by_another(frame, to, wait.on_ns);
-        let free_ns = if self.is_waiting(sent.thread_id()) {
+        let until_ns = if self.is_waiting(sent.thread_id()) {
             // A thread that waits for this one has asked it.
+            self.mark(&waiter, Before::WasFree);
             let held = self.paths.held_before(&wait);
-            Some(held.map_or(frame.until_ns, |held| self.until(frame, held.on_ns)))
-        } else {
+            held.map_or(frame.until_ns, |held| self.until(frame, held.on_ns))
+        } else if let Some(asked_ns) = self.asked_by_another(frame, to, wait.on_ns) {
+            self.mark(&waiter, Before::WasFree);
+            self.mark_others(asked_ns);
             asked_ns
+        } else {
+            self.until(frame, wait.off_ns)
         };
-        let until_ns = free_ns.unwrap_or_else(|| self.until(frame, wait.off_ns));
         let reading = Reading {
             sent,
             to,
@@ -167,9 +172,6 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
         };
         let ended = self.message(frame, &reading);
         frame.at_ns = turn.off_ns;
-        if let Some(free_ns) = free_ns {
-            self.were_free(&waiter, free_ns);
-        }
         match ended.filter(|ended| self.may_end(&waiter, ended.by)) {
             Some(ended) => {
                 frame.at_ns = wait.off_ns;
@@ -201,10 +203,8 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
         };
         let ended = self.message(frame, &reading)?;
         let waiter = *frame;
-        self.were_free(&waiter, until_ns);
-        if let Some(link) = waiter.link {
-            self.path.links[link].before = Before::OnlyForItself;
-        }
+        self.mark(&waiter, Before::OnlyForItself);
+        self.mark_others(until_ns);
         Some(self.below(&waiter, at_ns, ended, until_ns))
     }
 
@@ -231,11 +231,17 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
         Some(self.frames.get(asking + 1).unwrap_or(frame).until_ns)
     }
 
-    /// Says of the threads that are looked at back to this time at most, that they were free when the message came.
-    fn were_free(&mut self, frame: &Frame, until_ns: u64) {
-        let frames = self.frames.iter().chain([frame]);
-        let free = frames.filter(|one| one.until_ns >= until_ns);
-        for link in free.filter_map(|one| one.link) {
+    /// Says whether what a thread did before may have held the request up.
+    fn mark(&mut self, frame: &Frame, before: Before) {
+        if let Some(link) = frame.link {
+            self.path.links[link].before = before;
+        }
+    }
+
+    /// Says of those that wait for the thread, and are looked at back to this time at most, that they were free.
+    fn mark_others(&mut self, until_ns: u64) {
+        let passing = self.frames.iter().filter(|one| one.until_ns >= until_ns);
+        for link in passing.filter_map(|one| one.link) {
             self.path.links[link].before = Before::WasFree;
         }
     }
@@ -257,9 +263,7 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
     /// How far back a wait is looked at that began at a time of the thread's host, on the home's clock.
     fn until(&self, frame: &Frame, off_ns: u64) -> u64 {
         let home_ns = self.at_home(frame.thread.host, off_ns);
-        home_ns.map_or(frame.until_ns, |(home_ns, _)| {
-            home_ns.max(frame.until_ns)
-        })
+        home_ns.map_or(frame.until_ns, |(home_ns, _)| home_ns.max(frame.until_ns))
     }
 
     /// The frame of whoever ended a wait.

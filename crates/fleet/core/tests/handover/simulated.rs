@@ -313,6 +313,7 @@ impl Simulation {
             waker: waker.map(|waker| self.threads[waker].thread),
             may_be_input: true,
             may_be_hand_over: true,
+            processor: None,
         });
         self.threads[thread].is_waiting = false;
         self.schedule(latency_ns, Event::Resume(thread));

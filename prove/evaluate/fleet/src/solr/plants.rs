@@ -23,7 +23,7 @@ use crate::recorder::Recorder;
 /// How many clients ask at once.
 pub(super) const CLIENTS: u64 = 4;
 /// Queries of each client before anything is recorded, so that Java has compiled what it runs.
-pub(super) const QUERIES_BEFORE: u64 = 150;
+pub(super) const QUERIES_BEFORE: u64 = 400;
 /// How long clients ask while a trouble comes and goes.
 pub(super) const ASKED: Duration = Duration::from_secs(8);
 /// Where the files of a slow shard are.

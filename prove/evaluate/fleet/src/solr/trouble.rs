@@ -100,7 +100,7 @@ impl Trouble {
     pub(super) fn about(self) -> &'static str {
         match self {
             Self::Hog => {
-                "2 to 4 threads of another program compute on the only processor that the shard may use"
+                "8 to 16 threads of another program compute on the only processor that the shard may use"
             }
             Self::Disk => {
                 "files of the shard's index are dropped from memory, and read from an emulated disk like a volume of a cloud"
@@ -124,7 +124,7 @@ impl Trouble {
     pub(super) fn draw(self, seed: u64, shards: usize) -> Planted {
         let mut random = random::stream(seed, STREAM + self as u64);
         let strength = match self {
-            Self::Hog => 2..=4,
+            Self::Hog => 8..=16,
             Self::Loss => 5..=12,
             Self::Disk | Self::Stop => 0..=0,
         };
