@@ -56,6 +56,15 @@ pub const OLDEST_VERSION: u32 = 1;
 /// Columns that were added at the end of a table: the version, the table and the column.
 const ADDED: [(u32, &str, &str); 1] = [(5, "wait", "processor")];
 
+/// The schema version from which on files of a table have a column.
+#[must_use]
+pub fn has_column_since(table: &str, column: &str) -> u32 {
+    let added = ADDED
+        .iter()
+        .find(|added| (added.1, added.2) == (table, column));
+    added.map_or(OLDEST_VERSION, |added| added.0)
+}
+
 /// The most rows in one segment.
 pub const SEGMENT_ROWS: usize = 1 << 16;
 

@@ -7,8 +7,8 @@ use parquet::errors::Result as ParquetResult;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::{ColumnPath, Type, TypePtr};
 
-use super::ADDED;
 use super::cell::Column;
+use super::has_column_since;
 
 /// Columns of offsets in streams: a dictionary of their many values would be as long as the column.
 const OFFSETS: [&str; 2] = ["first_byte", "ack"];
@@ -33,12 +33,7 @@ impl TableKind {
     /// The columns that the table has in files of a schema version.
     pub(crate) fn columns_in(&self, version: u32) -> Vec<Column> {
         let mut columns = (self.columns)();
-        columns.retain(|column| {
-            let is_column =
-                |added: &&(u32, &str, &str)| (added.1, added.2) == (self.name, column.name);
-            let added = ADDED.iter().find(is_column);
-            added.is_none_or(|(since, ..)| version >= *since)
-        });
+        columns.retain(|column| version >= has_column_since(self.name, column.name));
         columns
     }
 

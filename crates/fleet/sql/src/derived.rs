@@ -68,7 +68,7 @@ impl Derived {
     }
 
     pub(crate) fn schema(self) -> SchemaRef {
-        let fields: Vec<Field> = self.definitions().iter().map(Column::field).collect();
+        let fields: Vec<Field> = self.columns().iter().map(TableColumn::field).collect();
         Arc::new(Schema::new(fields))
     }
 

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use luc_events::store::{ColumnKind, Reader, StoreError, TableFile};
+use luc_events::store::{
+    ColumnKind, OLDEST_VERSION, Reader, StoreError, TableFile, has_column_since,
+};
 use luc_events::tables::Row;
 use luc_events::{Event, TableVisitor, visit_tables};
 
@@ -34,6 +36,15 @@ pub struct TableColumn {
     pub meaning: String,
     #[serde(skip)]
     pub(crate) data_type: DataType,
+    /// Whether a row may have no value.
+    #[serde(skip)]
+    pub(crate) may_be_missing: bool,
+}
+
+impl TableColumn {
+    pub(crate) fn field(&self) -> Field {
+        Field::new(&self.name, self.data_type.clone(), self.may_be_missing)
+    }
 }
 
 /// Times can be subtracted, whichever is later: they are signed, although files have none that is negative.
@@ -70,9 +81,8 @@ impl TraceTable {
 
     /// What a file of it has.
     pub(crate) fn file_schema(&self) -> SchemaRef {
-        let fields = self.columns.iter();
-        let fields = fields.map(|column| Field::new(&column.name, column.data_type.clone(), false));
-        Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+        let fields: Vec<Field> = self.columns.iter().map(TableColumn::field).collect();
+        Arc::new(Schema::new(fields))
     }
 }
 
@@ -92,6 +102,8 @@ impl TableVisitor for All {
                 kind: name_of(&data_type).to_owned(),
                 meaning: column.description.replace(['[', ']'], ""),
                 data_type,
+                // Recordings of earlier versions do not have it.
+                may_be_missing: has_column_since(T::TABLE, column.name) > OLDEST_VERSION,
             }
         });
         let lines = T::DOCUMENTATION.iter().map(|line| line.trim());

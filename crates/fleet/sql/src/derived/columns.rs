@@ -5,7 +5,7 @@ use std::sync::Arc;
 use datafusion::arrow::array::{
     ArrayRef, BooleanArray, Int64Array, StringArray, UInt32Array, UInt64Array,
 };
-use datafusion::arrow::datatypes::{DataType, Field};
+use datafusion::arrow::datatypes::DataType;
 use luc_fleet::Relations;
 
 use crate::schema::{TableColumn, name_of};
@@ -26,11 +26,8 @@ impl Column {
             kind: name_of(&self.data_type).to_owned(),
             meaning: self.meaning.to_owned(),
             data_type: self.data_type.clone(),
+            may_be_missing: self.may_be_missing,
         }
-    }
-
-    pub(super) fn field(&self) -> Field {
-        Field::new(self.name, self.data_type.clone(), self.may_be_missing)
     }
 
     pub(super) fn values(&self, found: &Relations) -> ArrayRef {

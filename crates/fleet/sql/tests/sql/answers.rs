@@ -1,5 +1,7 @@
 //! Tables of traces: every one can be asked, over all hosts, and says what is in the files.
 
+use std::fs;
+
 use luc_events::store::Reader;
 use luc_events::tables::{Message, Wait};
 
@@ -55,6 +57,35 @@ fn every_table_can_be_asked() {
     }
     assert!(!has_rows("commit"));
     asked.assert_nothing_is_left();
+}
+
+/// What a recorder of version 4 has written.
+const WAITS_OF_VERSION_4: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../events/tests/store/version-4/wait-000001-000001.parquet"
+);
+
+#[test]
+fn a_column_that_a_recording_does_not_have_is_missing() {
+    let asked = Asked::small();
+    let trace = &asked.traces[0];
+    for entry in fs::read_dir(trace).expect("a trace").flatten() {
+        if entry.file_name().to_string_lossy().starts_with("wait-") {
+            fs::remove_file(entry.path()).expect("removed");
+        }
+    }
+    let waits = trace.join("wait-000001-000001.parquet");
+    fs::copy(WAITS_OF_VERSION_4, waits).expect("copied");
+    let host = Reader::open(trace).expect("a trace").trace().host.clone();
+    let rows = asked.rows(
+        "select host, count(*) as n, count(processor) as known from wait group by host order by host",
+    );
+    assert_eq!(rows.len(), asked.traces.len());
+    for row in rows {
+        assert_ne!(row[1], "0");
+        let known = if row[0] == host { "0" } else { &row[1] };
+        assert_eq!(row[2], known, "{row:?}");
+    }
 }
 
 #[test]
