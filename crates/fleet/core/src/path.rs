@@ -322,12 +322,15 @@ impl Paths {
     /// What ended a wait; `None`: not known.
     ///
     /// Where the thread reads a message next, the message ended its wait, whoever is said to have woken it; but not if it
-    /// did not wait for one.
+    /// did not wait for one, or if a thread of the same host sent it later.
     pub(crate) fn ended_by(&self, wait: &Wait) -> Option<EndedBy> {
         let first = self.calls_after(wait.thread_id(), wait.on_ns).first();
         if let Some(&(at_ns, Some(to))) = first.filter(|_| wait.may_be_input) {
             let sent = *self.senders.get(&(to, at_ns))?;
-            return Some(EndedBy::Message { sent, to });
+            let ended_ns = wait.woken_ns.unwrap_or(wait.on_ns);
+            if sent.host != wait.host || sent.at_ns <= ended_ns {
+                return Some(EndedBy::Message { sent, to });
+            }
         }
         let (host, thread) = (wait.host, wait.waker?);
         Some(EndedBy::Waker(ThreadId { host, thread }))

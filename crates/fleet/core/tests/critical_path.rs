@@ -216,6 +216,21 @@ fn a_message_ends_no_wait_that_was_for_something_else() {
     );
 }
 
+#[test]
+fn a_message_ends_no_wait_that_was_over_when_it_was_sent() {
+    let (rows, edge) = message(side(FRONT, 2, 8_000), side(FRONT, 1, 9_000), 1);
+    let waits = [wait(FRONT, 1, (1_000, 5_000, 5_100), Some(3))];
+    let ended_by = |edge: MessageEdge| {
+        let paths = Paths::new(&waits, &rows, &[edge]);
+        let path = paths.critical(&side(FRONT, 1, 500), &side(FRONT, 1, 10_000), |_| None);
+        assert_sums(&path.parts, 500, 10_000);
+        path.links.first().map(|link| link.thread)
+    };
+    assert_eq!(ended_by(edge), Some(of(FRONT, 3)));
+    let sent = side(FRONT, 2, 4_900);
+    assert_eq!(ended_by(MessageEdge { sent, ..edge }), Some(of(FRONT, 2)));
+}
+
 /// A front end asks two back ends at once, and reads the answer of the slow one first.
 #[test]
 fn without_the_slow_one_it_would_wait_for_the_other() {
