@@ -69,6 +69,8 @@ pub const PARTS: [Part; 43] = [
     part("fleet-truth", "A search service with planted troubles, and what luc fleet says of it", Here(fleet::truth::run)),
     part("fleet-pools", "Requests handed over inside servers, and what luc fleet says of them", Here(fleet::pools::run)),
     part("fleet-solr", "A search service of Solr, and what luc fleet says of it", Here(fleet::solr::run)),
+    part("fleet-known", "Functions of threads, holders of locks, and times that close", Here(fleet::known::run)),
+    part("fleet-scale", "How long luc fleet explain takes for many hosts, and trees of many nodes", Here(fleet::scale::run)),
     part("fleet-sql", "SQL over the traces of many hosts, in one process and on a cluster", Here(fleet::sql::run)),
     part("kernel-powercut", "Power cuts with luc.ko", Here(safety::powercut::run)),
     part("kernel-cycles", "luc.ko loaded and unloaded under load", Here(safety::cycles::run)),

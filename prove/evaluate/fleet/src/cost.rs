@@ -3,7 +3,7 @@
 pub mod loaded;
 mod page;
 mod recorded;
-mod servers;
+pub(crate) mod servers;
 
 use luc_claims::report::{Page, number};
 use luc_host::processors::Processors;

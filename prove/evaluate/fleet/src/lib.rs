@@ -3,12 +3,15 @@
 //! - [`clocks`]: how well the clocks of simulated hosts are related.
 //! - [`cost`]: what servers and their clients lose while they are recorded.
 //! - [`counters`]: how far counters that take turns are off, and whether cycles are accounted for.
+//! - [`known`]: whether functions of threads, holders of locks and times of threads are known.
 //! - [`pools`]: whether what servers hand over inside a process is found.
+//! - [`scale`]: how long it takes to explain many hosts, and to number trees.
 //! - [`solr`]: whether what Solr hands over, and what was planted in it, is found.
 //! - [`sql`]: whether a cluster answers as one process does.
 //! - [`truth`]: whether what was planted in a search service is found.
 
 mod answer;
+mod asked;
 mod calls;
 mod cause;
 pub mod clocks;
@@ -16,12 +19,14 @@ pub mod cost;
 pub mod counters;
 mod hosts;
 mod judge;
+pub mod known;
 mod named;
 mod network;
 pub mod pools;
 mod program;
 mod recorder;
 mod running;
+pub mod scale;
 pub mod solr;
 pub mod sql;
 pub mod truth;

@@ -1,12 +1,12 @@
 //! Part `fleet-sql`: queries over traces of many hosts, by one process and by a scheduler with executors, one of which
 //! may be killed meanwhile: whether the answers are the same, how long they take, and in how much memory.
 
-mod asked;
 mod page;
 mod servers;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use luc_claims::report::Page;
@@ -18,8 +18,9 @@ use luc_testkit::fleet::PlantedFleet;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use asked::{Asked, ask};
 use servers::{MEMORY_MIB, Servers};
+
+use crate::asked::{Asked, ask};
 
 /// Back ends; with the client and the front end there are ten hosts.
 const BACK_ENDS: u64 = 8;
@@ -209,15 +210,20 @@ fn once(
     traces: &[PathBuf],
 ) -> Result<Run, EvaluateError> {
     let memory = format!("{MEMORY_MIB}MiB");
+    let command = |words: &[&str]| {
+        let mut command = Command::new(program);
+        command.args(words).arg(query.sql).args(traces);
+        command
+    };
     let words = ["sql", "--csv", "--memory", &memory];
-    let (one, answer) = ask(harness, program, &words, query.sql, traces, |_| {})?;
+    let (one, answer) = ask(harness, command(&words), |_| {})?;
     let cluster = |kill_after: Option<Duration>| -> Result<(Asked, Vec<u8>, bool), EvaluateError> {
         let mut servers = Servers::start(harness, program)?;
         let url = servers.url();
         let words = ["sql", "--csv", "--cluster", &url];
         let began = Instant::now();
         let mut was_killed = false;
-        let (mut asked, answer) = ask(harness, program, &words, query.sql, traces, |_| {
+        let (mut asked, answer) = ask(harness, command(&words), |_| {
             if !was_killed && kill_after.is_some_and(|after| began.elapsed() >= after) {
                 was_killed = true;
                 servers.kill_one();

@@ -23,14 +23,14 @@ const USER_ID: u32 = 65_534;
 const SCALE: &str = "10";
 
 /// Clients of the search service.
-pub(super) const SEARCH_CLIENTS: u64 = 8;
+pub(crate) const SEARCH_CLIENTS: u64 = 8;
 /// Queries of each client before anything is measured.
-pub(super) const QUERIES_BEFORE: u64 = 500;
+pub(crate) const QUERIES_BEFORE: u64 = 500;
 /// The longest that these may take.
 const WARM_UP: Duration = Duration::from_secs(600);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Server {
+pub(crate) enum Server {
     Redis,
     Postgresql,
     Solr,
@@ -67,17 +67,17 @@ impl Drop for Running {
 
 /// The servers that are needed.
 #[derive(Debug)]
-pub(super) struct Servers {
+pub(crate) struct Servers {
     running: Vec<Running>,
     search: Option<Service>,
     programs: PathBuf,
     /// Names and versions, for the page.
-    pub(super) versions: Vec<String>,
+    pub(crate) versions: Vec<String>,
 }
 
 impl Servers {
     /// Starts those that are wanted, and waits until they answer.
-    pub(super) fn start(
+    pub(crate) fn start(
         harness: &Harness,
         wanted: impl Iterator<Item = Server>,
     ) -> Result<Self, EvaluateError> {
@@ -129,12 +129,12 @@ impl Servers {
     }
 
     /// The port on which it listens; 0: it does not run.
-    pub(super) fn port(&self, server: Server) -> u16 {
+    pub(crate) fn port(&self, server: Server) -> u16 {
         self.one(server).map_or(0, |known| known.port)
     }
 
     /// The first process of each of its nodes.
-    pub(super) fn processes(&self, server: Server) -> Vec<u32> {
+    pub(crate) fn processes(&self, server: Server) -> Vec<u32> {
         let of_search = self.search.as_ref().filter(|_| server == Server::Solr);
         let nodes = of_search.map(Service::processes).unwrap_or_default();
         let others = self.one(server).map(|known| known.child.id());
@@ -142,7 +142,7 @@ impl Servers {
     }
 
     /// The command line of the search service's clients.
-    pub(super) fn searching(&self, harness: &Harness, seconds: f64) -> Vec<String> {
+    pub(crate) fn searching(&self, harness: &Harness, seconds: f64) -> Vec<String> {
         let Some(search_service) = &self.search else {
             return Vec::new();
         };
@@ -157,7 +157,7 @@ impl Servers {
     }
 
     /// The path of a program of PostgreSQL.
-    pub(super) fn of_postgresql(&self, name: &str) -> String {
+    pub(crate) fn of_postgresql(&self, name: &str) -> String {
         self.programs.join(name).display().to_string()
     }
 

@@ -3,9 +3,9 @@
 use luc_claims::report::{Page, Table, Target};
 use luc_stats::median;
 
-use super::asked::Asked;
 use super::servers::{EXECUTORS, MEMORY_MIB};
 use super::{BACK_ENDS, Cell, Run};
+use crate::asked::Asked;
 
 pub(super) fn page(cells: &[Cell], repeats: usize) -> Page {
     Page {

@@ -7,7 +7,7 @@ use luc_harness::error::EvaluateError;
 use luc_harness::harness::Harness;
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::asked::peak_bytes;
+use crate::asked::peak_bytes;
 use crate::program::{answers, bound, free_port, started};
 
 /// Executors on this machine.

@@ -1,7 +1,7 @@
-//! A query that is run, and looked at meanwhile.
+//! A program that is asked something, and looked at meanwhile.
 
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -14,23 +14,20 @@ use serde::{Deserialize, Serialize};
 /// How often a process is looked at.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// How a query was answered.
+/// How a question was answered.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Asked {
-    pub(super) command: String,
-    pub(super) seconds: f64,
+pub(crate) struct Asked {
+    pub(crate) command: String,
+    pub(crate) seconds: f64,
     /// The most memory that its process had, and all servers together, bytes.
-    pub(super) peak_bytes: u64,
-    pub(super) answer_bytes: usize,
+    pub(crate) peak_bytes: u64,
+    pub(crate) answer_bytes: usize,
 }
 
-/// Asks, and calls `look` again and again meanwhile. Returns the answer, too.
-pub(super) fn ask(
+/// Runs a command to its end, and calls `look` again and again meanwhile. Returns the answer, too.
+pub(crate) fn ask(
     harness: &Harness,
-    program: &Path,
-    words: &[&str],
-    query: &str,
-    traces: &[PathBuf],
+    mut command: Command,
     mut look: impl FnMut(Duration),
 ) -> Result<(Asked, Vec<u8>), EvaluateError> {
     if interrupt::interrupted() {
@@ -38,21 +35,20 @@ pub(super) fn ask(
     }
     let (out, err) = (harness.path("answer"), harness.path("said"));
     let create = |path: &PathBuf| File::create(path).map_err(EvaluateError::file("make", path));
-    let mut command = Command::new(program);
-    command.args(words).arg(query).args(traces);
+    let text = line(&command);
     let began = Instant::now();
     let mut child = command
         .stdin(Stdio::null())
         .stdout(create(&out)?)
         .stderr(create(&err)?)
         .spawn()
-        .map_err(EvaluateError::file("run", program))?;
+        .map_err(EvaluateError::file("run", &text))?;
     let (mut peak, mut is_told) = (0, false);
     let status = loop {
         peak = peak.max(peak_bytes(child.id()));
         let status = child
             .try_wait()
-            .map_err(EvaluateError::file("wait for", program))?;
+            .map_err(EvaluateError::file("wait for", &text))?;
         if let Some(status) = status {
             break status;
         }
@@ -68,14 +64,14 @@ pub(super) fn ask(
     }
     if !status.success() {
         return Err(EvaluateError::Command {
-            command: line(&command),
+            command: text,
             how: status.to_string(),
             said: fs::read_to_string(&err).unwrap_or_default(),
         });
     }
     let answer = fs::read(&out).map_err(EvaluateError::file("read", &out))?;
     let asked = Asked {
-        command: line(&command),
+        command: text,
         seconds,
         peak_bytes: peak,
         answer_bytes: answer.len(),
@@ -84,7 +80,7 @@ pub(super) fn ask(
 }
 
 /// The most memory that a process has had (VmHWM); 0 if it has ended.
-pub(super) fn peak_bytes(process: u32) -> u64 {
+pub(crate) fn peak_bytes(process: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());

@@ -1,0 +1,59 @@
+//! Part `fleet-known`: whether the recorder knows which function each thread runs and who has a lock, and whether the
+//! times of threads and of the whole machine close.
+
+mod accounts;
+mod names;
+mod page;
+
+use luc_claims::report::Page;
+use luc_events::store::{Reader, Row, StoreError};
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::Harness;
+use luc_harness::progress::Progress;
+use serde_json::json;
+use std::path::Path;
+
+/// Runs of each cell.
+const REPEATS: usize = 3;
+/// The cells.
+const NAMES: &str = "start routines and holders";
+const ACCOUNTS: &str = "accounts";
+
+/// Makes part `fleet-known`.
+///
+/// # Errors
+/// A program that is not there or fails, and interruption.
+pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+    let repeats = harness.options.repeats.unwrap_or(REPEATS).max(1);
+    let [of_names, of_accounts] = [NAMES, ACCOUNTS].map(|name| harness.options.wants(name));
+    if !of_names && !of_accounts {
+        let only = harness.options.only.clone().unwrap_or_default();
+        return Err(EvaluateError::NoCell(only));
+    }
+    let cells = usize::from(of_names) + usize::from(of_accounts);
+    let mut progress = Progress::new(harness.part, cells * repeats);
+    let (mut known, mut closed) = (Vec::new(), Vec::new());
+    for _ in 0..repeats {
+        if of_names {
+            let run = names::once(harness)?;
+            progress.step(&run.brief());
+            harness.keep(json!(run));
+            known.push(run);
+        }
+        if of_accounts {
+            let run = accounts::once(harness)?;
+            progress.step(&run.brief());
+            harness.keep(json!(run));
+            closed.push(run);
+        }
+    }
+    Ok(page::page(&known, &closed, repeats))
+}
+
+/// The rows of a table.
+fn rows<T: Row>(trace: &Path) -> Result<Vec<T>, EvaluateError> {
+    let unreadable = |error: StoreError| EvaluateError::Trace(Box::new(error));
+    let reader = Reader::open(trace).map_err(unreadable)?;
+    let rows = reader.rows::<T>().map_err(unreadable)?;
+    rows.collect::<Result<_, _>>().map_err(unreadable)
+}

@@ -1,0 +1,315 @@
+//! Times of threads, by the trace's rows and by the scheduler's own counts (`/proc/PID/task/TID/schedstat`).
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use luc_events::tables::{Asleep, BriefWait, Wait};
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{Harness, missing};
+use rustix::time::{ClockId, clock_gettime};
+use serde::Serialize;
+
+use super::rows;
+use crate::cost::servers::{Server, Servers};
+use crate::program::{USER, bound};
+use crate::recorder::Recorder;
+use crate::running::Running;
+
+/// How long is compared.
+pub(super) const COMPARED: Duration = Duration::from_secs(8);
+/// Between the begin of the load and that.
+const LOADED: Duration = Duration::from_secs(1);
+/// Clients of each server.
+pub(super) const CLIENTS: u32 = 8;
+/// Threads that neither run nor wait for a processor for this share are not compared.
+const LEAST: f64 = 0.001;
+
+/// A thread by the trace, less the scheduler's counts, as shares of the time that is compared.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Difference {
+    pub(super) name: String,
+    pub(super) ran_share: f64,
+    pub(super) ran: f64,
+    pub(super) runnable: f64,
+}
+
+/// What a run came to.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Closed {
+    commands: Vec<String>,
+    pub(super) threads: Vec<Difference>,
+    /// What all threads ran, less what the processors were not idle (`/proc/stat`), as a share of the processors' time.
+    pub(super) machine: f64,
+    /// Rows that the recorder lost.
+    pub(super) lost_rows: u64,
+}
+
+impl Closed {
+    pub(super) fn brief(&self) -> String {
+        let worst = |of: fn(&Difference) -> f64| {
+            let all = self.threads.iter().map(|one| of(one).abs());
+            all.fold(0.0, f64::max) * 100.0
+        };
+        format!(
+            "{} threads: ran off by {:.2} %, runnable by {:.2} %; the machine {:.2} %",
+            self.threads.len(),
+            worst(|one| one.ran),
+            worst(|one| one.runnable),
+            self.machine * 100.0
+        )
+    }
+}
+
+/// The scheduler's counts of a thread.
+#[derive(Debug, Clone)]
+struct Counted {
+    at_ns: u64,
+    name: String,
+    ran_ns: u64,
+    waited_ns: u64,
+}
+
+/// Records two servers under load, and compares.
+pub(super) fn once(harness: &Harness) -> Result<Closed, EvaluateError> {
+    let trace = harness.path("trace");
+    let servers = Servers::start(harness, [Server::Redis, Server::Postgresql].into_iter())?;
+    let recorder = Recorder::of_fleet(harness, &trace)?;
+    let clients = [
+        load(harness, "redis", &redis(&servers))?,
+        load(harness, "pgbench", &pgbench(&servers))?,
+    ];
+    thread::sleep(LOADED);
+    let begin = (threads(), busy_ns()?, now_ns());
+    thread::sleep(COMPARED);
+    let end = (threads(), busy_ns()?, now_ns());
+    let mut commands = vec![recorder.stop()?];
+    for client in clients {
+        commands.push(client.command.clone());
+        client.end()?;
+    }
+    drop(servers);
+    let rows = Rows {
+        waits: of_threads(rows::<Wait>(&trace)?, |row| row.thread.0),
+        brief: of_threads(rows::<BriefWait>(&trace)?, |row| row.thread.0),
+        asleep: of_threads(rows::<Asleep>(&trace)?, |row| row.thread.0),
+    };
+    let lost = luc_events::tables::Lost::default();
+    let lost_rows = super::rows::<luc_events::tables::Lost>(&trace)?
+        .iter()
+        .filter(|row| row.place != lost.place)
+        .map(|row| row.count)
+        .sum();
+    fs::remove_dir_all(&trace).map_err(EvaluateError::file("remove", &trace))?;
+    let mut differences = Vec::new();
+    let mut ran_ns = 0.0;
+    for (thread, first) in &begin.0 {
+        let Some(last) = end.0.get(thread) else {
+            continue;
+        };
+        let length_ns = last.at_ns.saturating_sub(first.at_ns) as f64;
+        let [ran, runnable] = rows.times(*thread, [first.at_ns, last.at_ns]);
+        ran_ns += ran;
+        let counted = [
+            last.ran_ns.saturating_sub(first.ran_ns) as f64,
+            last.waited_ns.saturating_sub(first.waited_ns) as f64,
+        ];
+        if counted[0] + counted[1] >= length_ns * LEAST {
+            differences.push(Difference {
+                name: first.name.clone(),
+                ran_share: counted[0] / length_ns,
+                ran: (ran - counted[0]) / length_ns,
+                runnable: (runnable - counted[1]) / length_ns,
+            });
+        }
+    }
+    let processors = thread::available_parallelism().map_or(1, |count| count.get());
+    let all_ns = (end.2 - begin.2) as f64 * processors as f64;
+    Ok(Closed {
+        commands,
+        threads: differences,
+        machine: (ran_ns - (end.1 - begin.1)) / all_ns,
+        lost_rows,
+    })
+}
+
+fn load(harness: &Harness, name: &str, words: &[String]) -> Result<Running, EvaluateError> {
+    let mut command: Command = bound("KILL", false);
+    command.args(words);
+    Running::start(command, &harness.path(&format!("{name}.log")))
+}
+
+fn redis(servers: &Servers) -> Vec<String> {
+    let port = servers.port(Server::Redis);
+    let words =
+        format!("redis-benchmark -h 127.0.0.1 -p {port} -t set -c {CLIENTS} -n 100000000 --csv");
+    words.split(' ').map(str::to_owned).collect()
+}
+
+fn pgbench(servers: &Servers) -> Vec<String> {
+    let (program, port) = (
+        servers.of_postgresql("pgbench"),
+        servers.port(Server::Postgresql),
+    );
+    let words =
+        format!("{program} -h 127.0.0.1 -p {port} -U {USER} -n -c {CLIENTS} -T 600 -S postgres");
+    words.split(' ').map(str::to_owned).collect()
+}
+
+fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    u64::try_from(now.tv_sec * 1_000_000_000 + now.tv_nsec).unwrap_or(0)
+}
+
+/// The scheduler's counts of all threads.
+fn threads() -> HashMap<u32, Counted> {
+    let numbers = |path: &str| -> Vec<u32> {
+        let entries = fs::read_dir(path).into_iter().flatten().flatten();
+        entries
+            .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+            .collect()
+    };
+    let mut all = HashMap::new();
+    for process in numbers("/proc") {
+        for thread in numbers(&format!("/proc/{process}/task")) {
+            let path = format!("/proc/{process}/task/{thread}");
+            // One that has just ended has no files.
+            let Ok(text) = fs::read_to_string(format!("{path}/schedstat")) else {
+                continue;
+            };
+            let at_ns = now_ns();
+            let name = fs::read_to_string(format!("{path}/comm")).unwrap_or_default();
+            let mut figures = text.split_whitespace().map(str::parse::<u64>);
+            if let (Some(Ok(ran_ns)), Some(Ok(waited_ns))) = (figures.next(), figures.next()) {
+                let name = name.trim().to_owned();
+                all.insert(
+                    thread,
+                    Counted {
+                        at_ns,
+                        name,
+                        ran_ns,
+                        waited_ns,
+                    },
+                );
+            }
+        }
+    }
+    all
+}
+
+/// How long the processors were not idle since the boot, ns.
+fn busy_ns() -> Result<f64, EvaluateError> {
+    let text =
+        fs::read_to_string("/proc/stat").map_err(EvaluateError::file("read", "/proc/stat"))?;
+    let line = text.lines().next().unwrap_or_default();
+    let ticks: Vec<f64> = line
+        .split_whitespace()
+        .skip(1)
+        .filter_map(|word| word.parse().ok())
+        .collect();
+    // user, nice, system, idle, iowait, irq, softirq: the rest is in user, or in no thread.
+    let [user, nice, system, _, _, irq, softirq, ..] = ticks[..] else {
+        return Err(missing("the processors' times in /proc/stat"));
+    };
+    let per_s = rustix::param::clock_ticks_per_second() as f64;
+    Ok((user + nice + system + irq + softirq) / per_s * 1e9)
+}
+
+/// A trace's rows, by thread.
+struct Rows {
+    waits: BTreeMap<u32, Vec<Wait>>,
+    brief: BTreeMap<u32, Vec<BriefWait>>,
+    asleep: BTreeMap<u32, Vec<Asleep>>,
+}
+
+fn of_threads<T>(rows: Vec<T>, thread: impl Fn(&T) -> u32) -> BTreeMap<u32, Vec<T>> {
+    let mut all: BTreeMap<u32, Vec<T>> = BTreeMap::new();
+    for row in rows {
+        all.entry(thread(&row)).or_default().push(row);
+    }
+    all
+}
+
+impl Rows {
+    /// How long a thread ran and was runnable between two times, ns.
+    fn times(&self, thread: u32, [begin_ns, end_ns]: [u64; 2]) -> [f64; 2] {
+        let within = |from_ns: u64, to_ns: u64| {
+            to_ns.min(end_ns).saturating_sub(from_ns.max(begin_ns)) as f64
+        };
+        let (mut away, mut runnable) = (0.0, 0.0);
+        let mut last_ns = 0;
+        for row in self.waits.get(&thread).into_iter().flatten() {
+            away += within(row.off_ns, row.on_ns);
+            let ready_ns = if row.woken_ns == 0 {
+                row.off_ns
+            } else {
+                row.woken_ns
+            };
+            runnable += within(ready_ns, row.on_ns);
+            last_ns = last_ns.max(row.on_ns);
+        }
+        for row in self.brief.get(&thread).into_iter().flatten() {
+            let all_ns = row.until_ns.saturating_sub(row.since_ns).max(1) as f64;
+            let share = within(row.since_ns, row.until_ns) / all_ns;
+            away += share * (row.blocked_ns + row.runnable_ns) as f64;
+            runnable += share * row.runnable_ns as f64;
+            last_ns = last_ns.max(row.until_ns);
+        }
+        // A sleep that the trace does not see the end of.
+        let asleep = self.asleep.get(&thread).into_iter().flatten();
+        if let Some(row) = asleep.last().filter(|row| row.since_ns >= last_ns) {
+            away += within(row.since_ns, row.at_ns.max(end_ns));
+        } else if last_ns == 0 {
+            // It has no row at all: it slept all along, as far as a trace says.
+            return [0.0, 0.0];
+        }
+        [(end_ns - begin_ns) as f64 - away, runnable]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use luc_events::Pid;
+
+    use super::*;
+
+    #[test]
+    fn times_are_those_between_the_waits() {
+        let wait = |off_ns, woken_ns, on_ns| Wait {
+            thread: Pid(7),
+            off_ns,
+            woken_ns,
+            on_ns,
+            ..Wait::default()
+        };
+        let brief = BriefWait {
+            thread: Pid(7),
+            since_ns: 400,
+            until_ns: 600,
+            blocked_ns: 20,
+            runnable_ns: 40,
+            ..BriefWait::default()
+        };
+        let asleep = Asleep {
+            thread: Pid(7),
+            since_ns: 900,
+            at_ns: 1_100,
+            ..Asleep::default()
+        };
+        let rows = Rows {
+            waits: of_threads(vec![wait(50, 120, 150), wait(200, 0, 230)], |row| {
+                row.thread.0
+            }),
+            brief: of_threads(vec![brief], |row| row.thread.0),
+            asleep: of_threads(vec![asleep], |row| row.thread.0),
+        };
+        // Away for 50, 30, half of 60, and 100.
+        assert_eq!(rows.times(7, [100, 500]), [290.0, 80.0]);
+        assert_eq!(rows.times(7, [700, 1_000]), [200.0, 0.0]);
+        assert_eq!(rows.times(8, [100, 500]), [0.0, 0.0]);
+        assert!(now_ns() > 0 && busy_ns().expect("read") > 0.0);
+        assert!(threads().contains_key(&std::process::id()));
+    }
+}

@@ -1,0 +1,195 @@
+//! Which function each thread runs, and who has the lock that a thread waits for, of a program that says so itself.
+
+use std::collections::HashMap;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use luc_events::tables::{Asleep, ThreadStart};
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{Harness, line, missing};
+use serde::Serialize;
+
+use super::rows;
+use crate::program::bound;
+use crate::recorder::Recorder;
+
+/// The program's source.
+const SOURCE: &str = include_str!("../../subjects/known.c");
+/// Threads that run one of five functions, before the trace and in it.
+pub(super) const THREADS: usize = 500;
+/// Locks with a holder and a waiter.
+pub(super) const LOCKS: usize = 200;
+
+/// How many of each kind there were, and how many the trace has right and wrong.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub(super) struct Counts {
+    pub(super) all: usize,
+    pub(super) right: usize,
+    pub(super) wrong: usize,
+}
+
+impl Counts {
+    fn count(&mut self, found: Option<bool>) {
+        self.all += 1;
+        match found {
+            Some(true) => self.right += 1,
+            Some(false) => self.wrong += 1,
+            None => {}
+        }
+    }
+
+    pub(super) fn add(&mut self, other: &Self) {
+        self.all += other.all;
+        self.right += other.right;
+        self.wrong += other.wrong;
+    }
+}
+
+/// What a run came to.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Known {
+    pub(super) commands: Vec<String>,
+    /// Functions of threads that began before the trace.
+    pub(super) old: Counts,
+    /// The same of those that began in it.
+    pub(super) new: Counts,
+    /// Holders of locks, as the waiters' rows at the trace's begin name them.
+    pub(super) holders: Counts,
+}
+
+impl Known {
+    pub(super) fn brief(&self) -> String {
+        let share = |counts: &Counts| format!("{} of {}", counts.right, counts.all);
+        format!(
+            "start routines {} before the trace, {} in it; holders {}",
+            share(&self.old),
+            share(&self.new),
+            share(&self.holders)
+        )
+    }
+}
+
+/// What the program says of itself.
+#[derive(Debug, Default)]
+struct Said {
+    functions: HashMap<u32, String>,
+    holders: HashMap<u32, u32>,
+}
+
+/// The program. Its input's end ends it.
+struct Program {
+    child: Child,
+    output: BufReader<ChildStdout>,
+}
+
+impl Program {
+    fn start(harness: &Harness) -> Result<(Self, String), EvaluateError> {
+        let path = harness.compile("known", SOURCE, &["-pthread"])?;
+        let mut command = bound("KILL", false);
+        command.arg(&path);
+        command.args([THREADS, LOCKS].map(|count| count.to_string()));
+        let text = line(&command);
+        let (child, output) = started(command, &path)?;
+        Ok((Self { child, output }, text))
+    }
+
+    /// Reads what it says up to a word.
+    fn read_to(&mut self, word: &str) -> Result<Said, EvaluateError> {
+        let mut said = Said::default();
+        let mut text = String::new();
+        loop {
+            text.clear();
+            let read = self.output.read_line(&mut text);
+            let bytes = read.map_err(EvaluateError::file("read", "what the program says"))?;
+            if bytes == 0 {
+                return Err(missing(&format!("`{word}` of the program")));
+            }
+            let words: Vec<&str> = text.split_whitespace().collect();
+            let number = |word: &str| word.parse::<u32>().ok();
+            match words[..] {
+                ["start", thread, function] => {
+                    let thread = number(thread).ok_or_else(|| missing("a thread's number"))?;
+                    said.functions.insert(thread, function.to_owned());
+                }
+                ["wait", waiter, holder] => {
+                    let both = number(waiter).zip(number(holder));
+                    let (waiter, holder) = both.ok_or_else(|| missing("a thread's number"))?;
+                    said.holders.insert(waiter, holder);
+                }
+                [one] if one == word => return Ok(said),
+                _ => return Err(missing(&format!("a line of the program, not {text:?}"))),
+            }
+        }
+    }
+
+    fn go_on(&mut self) -> Result<(), EvaluateError> {
+        let input = self.child.stdin.as_mut();
+        let mut input = input.ok_or_else(|| missing("the program's input"))?;
+        input
+            .write_all(b"\n")
+            .map_err(EvaluateError::file("write to", "the program"))
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
+    }
+}
+
+fn started(
+    mut command: Command,
+    path: &Path,
+) -> Result<(Child, BufReader<ChildStdout>), EvaluateError> {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(EvaluateError::file("run", path))?;
+    let output = child.stdout.take();
+    let output = output.ok_or_else(|| missing("the program's output"))?;
+    Ok((child, BufReader::new(output)))
+}
+
+/// Records the program, and compares what the trace says.
+pub(super) fn once(harness: &Harness) -> Result<Known, EvaluateError> {
+    let trace = harness.path("trace");
+    let (mut program, text) = Program::start(harness)?;
+    let old = program.read_to("ready")?;
+    let recorder = Recorder::of_fleet(harness, &trace)?;
+    program.go_on()?;
+    let new = program.read_to("done")?;
+    let commands = vec![text, recorder.stop()?];
+    drop(program);
+    let mut functions: HashMap<u32, String> = HashMap::new();
+    for row in rows::<ThreadStart>(&trace)? {
+        functions.insert(row.thread.0, row.routine);
+    }
+    let mut holders: HashMap<u32, u32> = HashMap::new();
+    for row in rows::<Asleep>(&trace)? {
+        // The first row is that of the trace's begin.
+        holders.entry(row.thread.0).or_insert(row.holder.0);
+    }
+    std::fs::remove_dir_all(&trace).map_err(EvaluateError::file("remove", &trace))?;
+    let of_functions = |said: &Said| {
+        let mut counts = Counts::default();
+        for (thread, function) in &said.functions {
+            let found = functions.get(thread).filter(|found| !found.is_empty());
+            counts.count(found.map(|found| found == function));
+        }
+        counts
+    };
+    let mut of_holders = Counts::default();
+    for (waiter, holder) in &old.holders {
+        let found = holders.get(waiter).filter(|found| **found != 0);
+        of_holders.count(found.map(|found| found == holder));
+    }
+    Ok(Known {
+        commands,
+        old: of_functions(&old),
+        new: of_functions(&new),
+        holders: of_holders,
+    })
+}

@@ -1,0 +1,103 @@
+//! Trees that are numbered and summed in this process.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use luc_fleet_core::{Forest, Sums};
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::missing;
+use luc_stats::random;
+use rand::RngExt as _;
+use serde::Serialize;
+
+/// The stream of random numbers.
+const STREAM: u64 = 40;
+/// Subtrees whose sums are asked for in a run.
+const SUBTREES: u32 = 100_000;
+/// Nodes of a request's tree.
+const OF_REQUEST: u32 = 10;
+
+/// How nodes are connected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(super) enum Shape {
+    Requests,
+    Random,
+    Chain,
+}
+
+/// How long a tree took, seconds.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(super) struct Timed {
+    pub(super) numbered_s: f64,
+    /// Making the sums.
+    pub(super) summed_s: f64,
+    /// One subtree's sum, in the mean.
+    pub(super) subtree_s: f64,
+}
+
+impl Shape {
+    pub(super) const ALL: [Self; 3] = [Self::Requests, Self::Random, Self::Chain];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Requests => "trees of 10 nodes",
+            Self::Random => "one tree, parents drawn",
+            Self::Chain => "one chain",
+        }
+    }
+
+    fn parents(self, nodes: u32, seed: u64) -> Vec<Option<u32>> {
+        let mut random = random::stream(seed, STREAM);
+        let mut parent = |node: u32| match self {
+            Self::Requests => {
+                let first = node - node % OF_REQUEST;
+                (node > first).then(|| random.random_range(first..node))
+            }
+            Self::Random => (node > 0).then(|| random.random_range(0..node)),
+            Self::Chain => node.checked_sub(1),
+        };
+        (0..nodes).map(&mut parent).collect()
+    }
+}
+
+/// Numbers and sums a forest of so many nodes.
+pub(super) fn time(shape: Shape, nodes: u32, seed: u64) -> Result<Timed, EvaluateError> {
+    let failed = |error| missing(&format!("a forest ({error})"));
+    let parents = shape.parents(nodes, seed);
+    let values: Vec<u64> = (0..u64::from(nodes)).collect();
+    let began = Instant::now();
+    let forest = Forest::new(&parents).map_err(failed)?;
+    let numbered_s = began.elapsed().as_secs_f64();
+    let began = Instant::now();
+    let sums = Sums::new(&forest, &values).map_err(failed)?;
+    let summed_s = began.elapsed().as_secs_f64();
+    let mut random = random::stream(seed, STREAM + 1);
+    let asked: Vec<u32> = (0..SUBTREES)
+        .map(|_| random.random_range(0..nodes))
+        .collect();
+    let began = Instant::now();
+    for &node in &asked {
+        black_box(sums.subtree(node));
+    }
+    Ok(Timed {
+        numbered_s,
+        summed_s,
+        subtree_s: began.elapsed().as_secs_f64() / f64::from(SUBTREES),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_shape_is_a_forest() {
+        for shape in Shape::ALL {
+            let parents = shape.parents(1_000, 1);
+            let roots = parents.iter().filter(|parent| parent.is_none()).count();
+            let expected = if shape == Shape::Requests { 100 } else { 1 };
+            assert_eq!(roots, expected, "{}", shape.name());
+            assert!(time(shape, 1_000, 1).is_ok());
+        }
+    }
+}
