@@ -51,7 +51,7 @@ table! {
         pub cgroup: Cgroup,
         /// When the first of them began.
         pub since_ns: u64,
-        /// When the last of them ended.
+        /// When the sum was taken: later ones are in another.
         pub until_ns: u64,
         /// Why.
         pub cause: Cause,

@@ -279,7 +279,8 @@ fn a_quota_of_processor_time_is_named_and_is_no_storage() {
         }
     }
     let report = explain_events(events);
-    let found = &report.findings[0];
+    assert_eq!(first(&report), FindingKind::NotStorage);
+    let found = &report.findings[1];
     assert_eq!(found.kind, FindingKind::Throttled);
     assert!((0.85..=1.0).contains(&found.share), "{found:?}");
     let account = &report.accounts.processes[0];

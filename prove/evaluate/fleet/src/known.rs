@@ -30,9 +30,12 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
         let only = harness.options.only.clone().unwrap_or_default();
         return Err(EvaluateError::NoCell(only));
     }
+    // PostgreSQL refuses to be root.
+    harness.let_others_pass()?;
     let cells = usize::from(of_names) + usize::from(of_accounts);
     let mut progress = Progress::new(harness.part, cells * repeats);
     let (mut known, mut closed) = (Vec::new(), Vec::new());
+    let servers = of_accounts.then(|| accounts::start(harness)).transpose()?;
     for _ in 0..repeats {
         if of_names {
             let run = names::once(harness)?;
@@ -40,8 +43,8 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
             harness.keep(json!(run));
             known.push(run);
         }
-        if of_accounts {
-            let run = accounts::once(harness)?;
+        if let Some(servers) = &servers {
+            let run = accounts::once(harness, servers)?;
             progress.step(&run.brief());
             harness.keep(json!(run));
             closed.push(run);

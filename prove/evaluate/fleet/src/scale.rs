@@ -134,7 +134,12 @@ fn explain(
             }
             Err(error) => return Err(error),
         };
+        let has_failed = run.is_none();
         of_size.runs.push(run);
+        if has_failed {
+            // It would again.
+            break;
+        }
     }
     fs::remove_dir_all(&directory).map_err(EvaluateError::file("remove", &directory))?;
     Ok(of_size)

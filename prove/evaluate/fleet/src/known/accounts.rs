@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
+use std::num::NonZero;
+use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
 use luc_events::tables::{Asleep, BriefWait, Wait};
 use luc_harness::error::EvaluateError;
-use luc_harness::harness::{Harness, missing};
+use luc_harness::harness::Harness;
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
@@ -41,10 +43,8 @@ pub(super) struct Difference {
 pub(super) struct Closed {
     commands: Vec<String>,
     pub(super) threads: Vec<Difference>,
-    /// What all threads ran, less what the processors were not idle (`/proc/stat`), as a share of the processors' time.
+    /// The same of what all threads of the machine ran together, as a share of the processors' time.
     pub(super) machine: f64,
-    /// Rows that the recorder lost.
-    pub(super) lost_rows: u64,
 }
 
 impl Closed {
@@ -54,7 +54,7 @@ impl Closed {
             all.fold(0.0, f64::max) * 100.0
         };
         format!(
-            "{} threads: ran off by {:.2} %, runnable by {:.2} %; the machine {:.2} %",
+            "{} threads: ran off by {:.2} %, runnable by {:.2} %; all together by {:.2} %",
             self.threads.len(),
             worst(|one| one.ran),
             worst(|one| one.runnable),
@@ -66,58 +66,62 @@ impl Closed {
 /// The scheduler's counts of a thread.
 #[derive(Debug, Clone)]
 struct Counted {
+    process: u32,
+    parent: u32,
     at_ns: u64,
     name: String,
     ran_ns: u64,
     waited_ns: u64,
 }
 
-/// Records two servers under load, and compares.
-pub(super) fn once(harness: &Harness) -> Result<Closed, EvaluateError> {
+/// The servers.
+pub(super) fn start(harness: &Harness) -> Result<Servers, EvaluateError> {
+    Servers::start(harness, [Server::Redis, Server::Postgresql].into_iter())
+}
+
+/// Records servers under load, and compares.
+pub(super) fn once(harness: &Harness, servers: &Servers) -> Result<Closed, EvaluateError> {
     let trace = harness.path("trace");
-    let servers = Servers::start(harness, [Server::Redis, Server::Postgresql].into_iter())?;
     let recorder = Recorder::of_fleet(harness, &trace)?;
     let clients = [
-        load(harness, "redis", &redis(&servers))?,
-        load(harness, "pgbench", &pgbench(&servers))?,
+        load(harness, "redis", &redis(servers))?,
+        load(harness, "pgbench", &pgbench(servers))?,
     ];
     thread::sleep(LOADED);
-    let begin = (threads(), busy_ns()?, now_ns());
+    let begin = threads(harness.luc_path());
     thread::sleep(COMPARED);
-    let end = (threads(), busy_ns()?, now_ns());
+    let end = threads(harness.luc_path());
+    let mut loaded: Vec<u32> = clients.iter().map(Running::process).collect();
+    for server in [Server::Redis, Server::Postgresql] {
+        loaded.extend(servers.processes(server));
+    }
     let mut commands = vec![recorder.stop()?];
     for client in clients {
         commands.push(client.command.clone());
         client.end()?;
     }
-    drop(servers);
     let rows = Rows {
         waits: of_threads(rows::<Wait>(&trace)?, |row| row.thread.0),
         brief: of_threads(rows::<BriefWait>(&trace)?, |row| row.thread.0),
         asleep: of_threads(rows::<Asleep>(&trace)?, |row| row.thread.0),
     };
-    let lost = luc_events::tables::Lost::default();
-    let lost_rows = super::rows::<luc_events::tables::Lost>(&trace)?
-        .iter()
-        .filter(|row| row.place != lost.place)
-        .map(|row| row.count)
-        .sum();
     fs::remove_dir_all(&trace).map_err(EvaluateError::file("remove", &trace))?;
-    let mut differences = Vec::new();
-    let mut ran_ns = 0.0;
-    for (thread, first) in &begin.0 {
-        let Some(last) = end.0.get(thread) else {
+    let mut threads = Vec::new();
+    let mut all_ns = 0.0;
+    for (thread, first) in &begin {
+        let Some(last) = end.get(thread) else {
             continue;
         };
         let length_ns = last.at_ns.saturating_sub(first.at_ns) as f64;
         let [ran, runnable] = rows.times(*thread, [first.at_ns, last.at_ns]);
-        ran_ns += ran;
         let counted = [
             last.ran_ns.saturating_sub(first.ran_ns) as f64,
             last.waited_ns.saturating_sub(first.waited_ns) as f64,
         ];
-        if counted[0] + counted[1] >= length_ns * LEAST {
-            differences.push(Difference {
+        all_ns += ran - counted[0];
+        let is_loaded = loaded.contains(&first.process) || loaded.contains(&first.parent);
+        if is_loaded && counted[0] + counted[1] >= length_ns * LEAST {
+            threads.push(Difference {
                 name: first.name.clone(),
                 ran_share: counted[0] / length_ns,
                 ran: (ran - counted[0]) / length_ns,
@@ -125,13 +129,11 @@ pub(super) fn once(harness: &Harness) -> Result<Closed, EvaluateError> {
             });
         }
     }
-    let processors = thread::available_parallelism().map_or(1, |count| count.get());
-    let all_ns = (end.2 - begin.2) as f64 * processors as f64;
+    let processors = thread::available_parallelism().map_or(1, NonZero::get);
     Ok(Closed {
         commands,
-        threads: differences,
-        machine: (ran_ns - (end.1 - begin.1)) / all_ns,
-        lost_rows,
+        threads,
+        machine: all_ns / (COMPARED.as_nanos() as f64 * processors as f64),
     })
 }
 
@@ -163,8 +165,9 @@ fn now_ns() -> u64 {
     u64::try_from(now.tv_sec * 1_000_000_000 + now.tv_nsec).unwrap_or(0)
 }
 
-/// The scheduler's counts of all threads.
-fn threads() -> HashMap<u32, Counted> {
+/// The scheduler's counts of all threads of programs, but the recorder's: the recorder leaves itself and the kernel's
+/// threads out.
+fn threads(recorder: &Path) -> HashMap<u32, Counted> {
     let numbers = |path: &str| -> Vec<u32> {
         let entries = fs::read_dir(path).into_iter().flatten().flatten();
         entries
@@ -173,48 +176,39 @@ fn threads() -> HashMap<u32, Counted> {
     };
     let mut all = HashMap::new();
     for process in numbers("/proc") {
+        // The kernel's threads have no program.
+        let Ok(program) = fs::read_link(format!("/proc/{process}/exe")) else {
+            continue;
+        };
+        if program == recorder {
+            continue;
+        }
         for thread in numbers(&format!("/proc/{process}/task")) {
-            let path = format!("/proc/{process}/task/{thread}");
-            // One that has just ended has no files.
-            let Ok(text) = fs::read_to_string(format!("{path}/schedstat")) else {
-                continue;
-            };
-            let at_ns = now_ns();
-            let name = fs::read_to_string(format!("{path}/comm")).unwrap_or_default();
-            let mut figures = text.split_whitespace().map(str::parse::<u64>);
-            if let (Some(Ok(ran_ns)), Some(Ok(waited_ns))) = (figures.next(), figures.next()) {
-                let name = name.trim().to_owned();
-                all.insert(
-                    thread,
-                    Counted {
-                        at_ns,
-                        name,
-                        ran_ns,
-                        waited_ns,
-                    },
-                );
-            }
+            let counted = counted(process, &format!("/proc/{process}/task/{thread}"));
+            all.extend(counted.map(|counted| (thread, counted)));
         }
     }
     all
 }
 
-/// How long the processors were not idle since the boot, ns.
-fn busy_ns() -> Result<f64, EvaluateError> {
-    let text =
-        fs::read_to_string("/proc/stat").map_err(EvaluateError::file("read", "/proc/stat"))?;
-    let line = text.lines().next().unwrap_or_default();
-    let ticks: Vec<f64> = line
-        .split_whitespace()
-        .skip(1)
-        .filter_map(|word| word.parse().ok())
-        .collect();
-    // user, nice, system, idle, iowait, irq, softirq: the rest is in user, or in no thread.
-    let [user, nice, system, _, _, irq, softirq, ..] = ticks[..] else {
-        return Err(missing("the processors' times in /proc/stat"));
-    };
-    let per_s = rustix::param::clock_ticks_per_second() as f64;
-    Ok((user + nice + system + irq + softirq) / per_s * 1e9)
+/// Of one thread; `None`: it has just ended.
+fn counted(process: u32, path: &str) -> Option<Counted> {
+    let read = |name: &str| fs::read_to_string(format!("{path}/{name}")).ok();
+    let text = read("schedstat")?;
+    let at_ns = now_ns();
+    let mut figures = text.split_whitespace().map(str::parse::<u64>);
+    let (ran_ns, waited_ns) = (figures.next()?.ok()?, figures.next()?.ok()?);
+    let stat = read("stat")?;
+    // What follows the name in parentheses is the state, and then the parent.
+    let parent = stat.rsplit_once(')')?.1.split_whitespace().nth(1)?;
+    Some(Counted {
+        process,
+        parent: parent.parse().ok()?,
+        at_ns,
+        name: read("comm")?.trim().to_owned(),
+        ran_ns,
+        waited_ns,
+    })
 }
 
 /// A trace's rows, by thread.
@@ -239,7 +233,7 @@ impl Rows {
             to_ns.min(end_ns).saturating_sub(from_ns.max(begin_ns)) as f64
         };
         let (mut away, mut runnable) = (0.0, 0.0);
-        let mut last_ns = 0;
+        let (mut last_ns, mut has_rows) = (0, false);
         for row in self.waits.get(&thread).into_iter().flatten() {
             away += within(row.off_ns, row.on_ns);
             let ready_ns = if row.woken_ns == 0 {
@@ -249,19 +243,20 @@ impl Rows {
             };
             runnable += within(ready_ns, row.on_ns);
             last_ns = last_ns.max(row.on_ns);
+            has_rows = true;
         }
         for row in self.brief.get(&thread).into_iter().flatten() {
             let all_ns = row.until_ns.saturating_sub(row.since_ns).max(1) as f64;
             let share = within(row.since_ns, row.until_ns) / all_ns;
             away += share * (row.blocked_ns + row.runnable_ns) as f64;
             runnable += share * row.runnable_ns as f64;
-            last_ns = last_ns.max(row.until_ns);
+            has_rows = true;
         }
         // A sleep that the trace does not see the end of.
         let asleep = self.asleep.get(&thread).into_iter().flatten();
-        if let Some(row) = asleep.last().filter(|row| row.since_ns >= last_ns) {
-            away += within(row.since_ns, row.at_ns.max(end_ns));
-        } else if last_ns == 0 {
+        if let Some(row) = asleep.last().filter(|row| row.at_ns >= end_ns) {
+            away += within(row.since_ns.max(last_ns), end_ns);
+        } else if !has_rows {
             // It has no row at all: it slept all along, as far as a trace says.
             return [0.0, 0.0];
         }
@@ -309,7 +304,9 @@ mod tests {
         assert_eq!(rows.times(7, [100, 500]), [290.0, 80.0]);
         assert_eq!(rows.times(7, [700, 1_000]), [200.0, 0.0]);
         assert_eq!(rows.times(8, [100, 500]), [0.0, 0.0]);
-        assert!(now_ns() > 0 && busy_ns().expect("read") > 0.0);
-        assert!(threads().contains_key(&std::process::id()));
+        let threads = threads(Path::new("no such program"));
+        let own = &threads[&std::process::id()];
+        assert_eq!(own.process, std::process::id());
+        assert!(own.at_ns <= now_ns());
     }
 }
