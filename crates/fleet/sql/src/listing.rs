@@ -24,6 +24,7 @@ pub fn tables() -> Vec<Listed> {
         kind: crate::schema::name_of(&datafusion::arrow::datatypes::DataType::Utf8).to_owned(),
         meaning: "The host whose trace the row is in.".to_owned(),
         data_type: datafusion::arrow::datatypes::DataType::Utf8,
+        may_be_missing: false,
     };
     let of_traces = TraceTable::all().into_iter().map(|table| Listed {
         table: table.name.to_owned(),

@@ -8,7 +8,6 @@ use luc_fleet_core::{
     Before, Charge, Effects, EndId, Link, Part, PartKind, Path, Ran, Running, Sample, ThreadId,
 };
 
-use super::finding::sum;
 use super::kind::Kind;
 use super::roots::Roots;
 use crate::disks::Owner;
@@ -240,7 +239,7 @@ impl Charger<'_> {
             let (there, elsewhere): (Vec<Ran>, Vec<Ran>) = ran.into_iter().partition(is_there);
             let others = processors - u64::from(processor.is_some());
             for (ran, processors) in [(there, 1), (elsewhere, others)] {
-                let all_ns = u128::from(sum(ran.iter().map(|one| one.ran_ns)));
+                let all_ns: u128 = ran.iter().map(|one| u128::from(one.ran_ns)).sum();
                 let all_ns = all_ns.max(u128::from(processors) * u128::from(ns)).max(1);
                 let of_ns = left_ns;
                 for one in ran {

@@ -129,7 +129,8 @@ fn explain(
             }
             Err(EvaluateError::Command { how, said, .. }) => {
                 progress.step(&format!("{size}: {how}"));
-                of_size.failed = Some(format!("{how}: {}", said.trim()));
+                let said = said.lines().next().unwrap_or_default();
+                of_size.failed = Some(format!("{how}: {said}"));
                 None
             }
             Err(error) => return Err(error),

@@ -28,6 +28,9 @@ const BACK_ENDS: u64 = 8;
 const ROWS_OF_REQUEST: u64 = 29;
 /// There are not more requests, however many rows.
 const MOST_REQUESTS: u64 = 50_000;
+/// Of more rows the tables in the schema `fleet` are not asked for: they are made in memory, with all waits, and that was
+/// more than 24 GiB of 10^8 rows.
+const MOST_ROWS_OF_FOUND: u64 = 10_000_000;
 /// Sizes of the traces, in rows.
 const SCALES: [(&str, u64); 3] = [
     ("10^6 rows", 1_000_000),
@@ -124,8 +127,10 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
     let wanted: Vec<(&str, u64, Vec<Query>)> = SCALES
         .into_iter()
         .map(|(scale, rows)| {
-            let is_wanted =
-                |query: &Query| harness.options.wants(&format!("{scale}, {}", query.name));
+            let is_wanted = |query: &Query| {
+                let fits = rows <= MOST_ROWS_OF_FOUND || !query.sql.contains("fleet.");
+                fits && harness.options.wants(&format!("{scale}, {}", query.name))
+            };
             (scale, rows, QUERIES.into_iter().filter(is_wanted).collect())
         })
         .filter(|(_, _, queries): &(_, _, Vec<Query>)| !queries.is_empty())

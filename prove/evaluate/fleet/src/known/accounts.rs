@@ -8,7 +8,7 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use luc_events::tables::{Asleep, BriefWait, Wait};
+use luc_events::tables::{Asleep, BriefWait, Lost, Wait};
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::Harness;
 use rustix::time::{ClockId, clock_gettime};
@@ -45,6 +45,11 @@ pub(super) struct Closed {
     pub(super) threads: Vec<Difference>,
     /// The same of what all threads of the machine ran together, as a share of the processors' time.
     pub(super) machine: f64,
+    /// The thread that is furthest off among all. It may be of any program, so that its name is not kept.
+    #[serde(skip)]
+    furthest: Option<Difference>,
+    /// Rows that the recorder lost.
+    pub(super) lost_rows: u64,
 }
 
 impl Closed {
@@ -54,11 +59,13 @@ impl Closed {
             all.fold(0.0, f64::max) * 100.0
         };
         format!(
-            "{} threads: ran off by {:.2} %, runnable by {:.2} %; all together by {:.2} %",
+            "{} threads: ran off by {:.2} %, runnable by {:.2} %; all together by {:.2} %, the most {}; {} rows lost",
             self.threads.len(),
             worst(|one| one.ran),
             worst(|one| one.runnable),
-            self.machine * 100.0
+            self.machine * 100.0,
+            self.furthest.as_ref().map_or("-", |one| &one.name),
+            self.lost_rows
         )
     }
 }
@@ -100,12 +107,14 @@ pub(super) fn once(harness: &Harness, servers: &Servers) -> Result<Closed, Evalu
         commands.push(client.command.clone());
         client.end()?;
     }
-    let rows = Rows {
+    let recorded = Rows {
         waits: of_threads(rows::<Wait>(&trace)?, |row| row.thread.0),
         brief: of_threads(rows::<BriefWait>(&trace)?, |row| row.thread.0),
         asleep: of_threads(rows::<Asleep>(&trace)?, |row| row.thread.0),
     };
+    let lost_rows = rows::<Lost>(&trace)?.iter().map(|row| row.count).sum();
     fs::remove_dir_all(&trace).map_err(EvaluateError::file("remove", &trace))?;
+    let mut furthest: Option<Difference> = None;
     let mut threads = Vec::new();
     let mut all_ns = 0.0;
     for (thread, first) in &begin {
@@ -113,20 +122,25 @@ pub(super) fn once(harness: &Harness, servers: &Servers) -> Result<Closed, Evalu
             continue;
         };
         let length_ns = last.at_ns.saturating_sub(first.at_ns) as f64;
-        let [ran, runnable] = rows.times(*thread, [first.at_ns, last.at_ns]);
+        let [ran, runnable] = recorded.times(*thread, [first.at_ns, last.at_ns]);
         let counted = [
             last.ran_ns.saturating_sub(first.ran_ns) as f64,
             last.waited_ns.saturating_sub(first.waited_ns) as f64,
         ];
         all_ns += ran - counted[0];
+        let difference = Difference {
+            name: first.name.clone(),
+            ran_share: counted[0] / length_ns,
+            ran: (ran - counted[0]) / length_ns,
+            runnable: (runnable - counted[1]) / length_ns,
+        };
+        let is_further = |one: &Difference| one.ran.abs() < difference.ran.abs();
+        if furthest.as_ref().is_none_or(is_further) {
+            furthest = Some(difference.clone());
+        }
         let is_loaded = loaded.contains(&first.process) || loaded.contains(&first.parent);
         if is_loaded && counted[0] + counted[1] >= length_ns * LEAST {
-            threads.push(Difference {
-                name: first.name.clone(),
-                ran_share: counted[0] / length_ns,
-                ran: (ran - counted[0]) / length_ns,
-                runnable: (runnable - counted[1]) / length_ns,
-            });
+            threads.push(difference);
         }
     }
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
@@ -134,6 +148,8 @@ pub(super) fn once(harness: &Harness, servers: &Servers) -> Result<Closed, Evalu
         commands,
         threads,
         machine: all_ns / (COMPARED.as_nanos() as f64 * processors as f64),
+        furthest,
+        lost_rows,
     })
 }
 

@@ -17,6 +17,11 @@ pub(super) fn page(known: &[Known], closed: &[Closed], repeats: usize) -> Page {
                 .to_owned(),
             of_accounts(closed),
         ),
+        (
+            "All threads of programs together, in % of the processors' time; where rows were lost, times cannot close:"
+                .to_owned(),
+            of_runs(closed),
+        ),
     ];
     Page {
         title: "Functions of threads, holders of locks, and times that close".to_owned(),
@@ -90,6 +95,18 @@ fn of_accounts(closed: &[Closed]) -> Table {
             percent(one.ran_share),
             percent(one.ran),
             percent(one.runnable),
+        ]);
+    }
+    table
+}
+
+fn of_runs(closed: &[Closed]) -> Table {
+    let mut table = Table::new(&["run", "off by", "rows lost"]);
+    for (number, run) in (1..).zip(closed) {
+        table.row(vec![
+            format!("{number}"),
+            format!("{:.3} %", run.machine * 100.0),
+            run.lost_rows.to_string(),
         ]);
     }
     table
