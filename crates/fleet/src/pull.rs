@@ -15,9 +15,10 @@ use std::path::{Path, PathBuf};
 
 use luc_events::store::StoreError;
 
+pub use files::Received;
 pub use from::{Place, PullFrom};
 pub use keep::{freeze, put};
-pub use stream::{Limits, Received, StreamError, receive, send};
+pub use stream::{Limits, StreamError, receive, send};
 
 use crate::error::FleetError;
 use crate::window::Window;

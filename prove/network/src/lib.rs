@@ -7,7 +7,7 @@ mod program;
 
 use std::net::Ipv4Addr;
 
-pub use program::NetworkError;
+pub use program::{Namespace, NetworkError};
 
 use program::feed;
 
@@ -16,15 +16,6 @@ const BRIDGE: &str = "bridge";
 const LINK: &str = "eth0";
 /// All hosts of a bridge are in one network.
 const PREFIX_BITS: u8 = 16;
-
-/// Which network namespace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Namespace {
-    /// That of the calling thread.
-    Own,
-    /// That of a process.
-    Of(u32),
-}
 
 /// Makes a bridge in a namespace that has none; with an address, it is a host on the bridge, too.
 ///

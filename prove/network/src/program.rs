@@ -3,7 +3,14 @@
 use std::io::{self, Write as _};
 use std::process::{Command, Stdio};
 
-use crate::Namespace;
+/// Which network namespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Namespace {
+    /// That of the calling thread.
+    Own,
+    /// That of a process.
+    Of(u32),
+}
 
 /// A program of the system that does not do what it is told.
 #[derive(Debug, thiserror::Error)]

@@ -6,8 +6,21 @@ use std::path::{Path, PathBuf};
 
 use luc_events::ring::{self, Segment};
 
-use super::{PullError, Received};
+use super::PullError;
 use crate::error::FleetError;
+
+/// How much was taken.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Received {
+    /// Segments.
+    pub segments: u64,
+    /// Segments that the ring's recorder removed before they could be taken, as far as is known here.
+    pub gone: u64,
+    /// Files.
+    pub files: u64,
+    /// Their bytes in all.
+    pub bytes: u64,
+}
 
 /// Takes segments one by one, the newest first: what the ring's recorder removes meanwhile are the oldest, so that those
 /// that were taken follow each other.

@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
-use super::stream::{Limits, Received, StreamError, receive};
+use super::files::Received;
+use super::stream::{Limits, StreamError, receive};
 use super::{PullError, Pulled, keep};
 use crate::window::{Window, segments};
 

@@ -10,7 +10,7 @@ use luc_events::store::{Reader, StoreError};
 use tar::{Archive, Builder, EntryType, Header};
 
 use super::PullError;
-use super::files::{files, newest_first};
+use super::files::{Received, files, newest_first};
 
 /// How much is taken from one host.
 #[derive(Debug, Clone, Copy)]
@@ -29,19 +29,6 @@ impl Default for Limits {
             bytes: 4 << 30,
         }
     }
-}
-
-/// How much was taken.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Received {
-    /// Segments.
-    pub segments: u64,
-    /// Segments that the ring's recorder removed before they could be taken, as far as is known here.
-    pub gone: u64,
-    /// Files.
-    pub files: u64,
-    /// Their bytes in all.
-    pub bytes: u64,
 }
 
 /// Why a stream is not taken.
