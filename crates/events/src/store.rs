@@ -49,8 +49,9 @@ pub(crate) use writer::{is_free, make};
 /// `program`, version 5 `wait`'s column `processor`.
 pub const SCHEMA_VERSION: u32 = 5;
 
-/// The oldest version that is read. Versions from here on only added tables, and columns ([`ADDED`]) whose default value
-/// says that it is not known, so their traces mean the same to this version. Any other change raises this, too.
+/// The oldest version that is read. Versions from here on only added tables, and columns ([`has_column_since`]) whose
+/// default value says that it is not known, so their traces mean the same to this version. Any other change raises this,
+/// too.
 pub const OLDEST_VERSION: u32 = 1;
 
 /// Columns that were added at the end of a table: the version, the table and the column.
