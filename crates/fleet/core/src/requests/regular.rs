@@ -1,7 +1,9 @@
 //! Processes whose requests make the same number of calls each: which call a request lacks tells whose an unknown one is.
 
+mod exclude;
+mod order;
+
 use std::collections::{HashMap, HashSet};
-use std::ops::RangeInclusive;
 
 use super::HandOver;
 use super::forward::Span;
@@ -181,6 +183,14 @@ impl<'a> Regular<'a> {
         self.calls[place].cause.map(|(_, evidence)| evidence)
     }
 
+    /// The places of known calls, and their ranks.
+    fn known(&self) -> Vec<(usize, usize)> {
+        let known = self.ranks.iter().enumerate();
+        known
+            .filter_map(|(place, rank)| Some((place, (*rank)?)))
+            .collect()
+    }
+
     fn lacks(&self, rank: usize) -> usize {
         self.each.saturating_sub(self.counts[rank])
     }
@@ -195,176 +205,6 @@ impl<'a> Regular<'a> {
         let span = self.spans[rank];
         span.contains(call.asked_ns) && span.contains(call.answered_ns)
     }
-
-    /// Calls that can only be for one request, and requests that can only have made so many.
-    fn exclude(&mut self) -> Vec<(usize, usize, HandOver)> {
-        let Some(mut candidates) = self.candidates() else {
-            return Vec::new();
-        };
-        let mut of_rank: HashMap<usize, Vec<usize>> = HashMap::new();
-        for (&place, ranks) in &candidates.of_call {
-            for &rank in ranks {
-                of_rank.entry(rank).or_default().push(place);
-            }
-        }
-        let mut found = Vec::new();
-        let mut calls: Vec<usize> = candidates.of_call.keys().copied().collect();
-        calls.sort_unstable();
-        let mut ranks: Vec<usize> = of_rank.keys().copied().collect();
-        ranks.sort_unstable();
-        for _ in 0..PASSES {
-            let before = found.len();
-            for &place in &calls {
-                if self.ranks[place].is_none()
-                    && let [rank] = candidates.of_call[&place][..]
-                    && self.lacks(rank) > 0
-                {
-                    self.note(place, rank);
-                    found.push((place, rank, HandOver::Exclusion));
-                }
-            }
-            for &rank in &ranks {
-                let may_be = &of_rank[&rank];
-                let left = || {
-                    let places = may_be.iter();
-                    places.filter(|&&place| self.ranks[place].is_none())
-                };
-                if candidates.is_open_ended[rank]
-                    || self.lacks(rank) == 0
-                    || left().count() != self.lacks(rank)
-                {
-                    continue;
-                }
-                for place in left().copied().collect::<Vec<usize>>() {
-                    self.note(place, rank);
-                    found.push((place, rank, HandOver::Exclusion));
-                }
-            }
-            if found.len() == before {
-                break;
-            }
-            for ranks in candidates.of_call.values_mut() {
-                ranks.retain(|&rank| self.counts[rank] < self.each);
-            }
-        }
-        found
-    }
-
-    /// For which requests each call without a cause may be: those that are open meanwhile, and lack a call. `None`: too many
-    /// are open at once, as requests without answers stay.
-    fn candidates(&self) -> Option<Candidates> {
-        let mut candidates = Candidates {
-            of_call: HashMap::new(),
-            is_open_ended: vec![false; self.spans.len()],
-        };
-        let (mut open, mut next): (Vec<usize>, usize) = (Vec::new(), 0);
-        for (place, call) in self.calls.iter().enumerate() {
-            while self
-                .spans
-                .get(next)
-                .is_some_and(|span| span.opened_ns <= call.asked_ns)
-            {
-                if self.lacks(next) > 0 {
-                    open.push(next);
-                }
-                next += 1;
-            }
-            open.retain(|&rank| self.spans[rank].sure_until_ns >= call.asked_ns);
-            if open.len() > MOST_OPEN {
-                return None;
-            }
-            if self.ranks[place].is_some() {
-                continue;
-            }
-            let may_be = open.iter().copied();
-            let may_be = may_be.filter(|&rank| self.is_open(rank, call));
-            let may_be: Vec<usize> = may_be.collect();
-            if may_be.len() <= MOST {
-                candidates.of_call.insert(place, may_be);
-            } else {
-                // It is not looked at, but may be for each of these.
-                for rank in may_be {
-                    candidates.is_open_ended[rank] = true;
-                }
-            }
-        }
-        Some(candidates)
-    }
-
-    /// Calls in a row that are as many as the requests around them lack, if that tells the known ones right.
-    fn by_order(&mut self) -> Vec<(usize, usize, HandOver)> {
-        if !self.tells_known_ones() {
-            return Vec::new();
-        }
-        let known: Vec<(usize, usize)> = self.known();
-        let mut found = Vec::new();
-        for pair in known.windows(2) {
-            let Some(missing) = self.missing_between(pair[0], pair[1]) else {
-                continue;
-            };
-            let places = pair[0].0 + 1..pair[1].0;
-            let told: Vec<(usize, usize)> = places.zip(missing).collect();
-            if told
-                .iter()
-                .all(|&(place, rank)| self.is_open(rank, &self.calls[place]))
-            {
-                for (place, rank) in told {
-                    self.note(place, rank);
-                    found.push((place, rank, HandOver::Queue));
-                }
-            }
-        }
-        found
-    }
-
-    /// The places of known calls, and their ranks.
-    fn known(&self) -> Vec<(usize, usize)> {
-        let known = self.ranks.iter().enumerate();
-        known
-            .filter_map(|(place, rank)| Some((place, (*rank)?)))
-            .collect()
-    }
-
-    /// The ranks of the calls between two known ones, where the requests from one's to the other's lack as many.
-    fn missing_between(
-        &self,
-        (before, first): (usize, usize),
-        (after, last): (usize, usize),
-    ) -> Option<Vec<usize>> {
-        let gap = after - before - 1;
-        let is_good = (1..=MOST).contains(&gap) && first <= last && last - first <= MOST;
-        let missing = is_good.then(|| self.missing(first..=last))?;
-        (missing.len() == gap).then_some(missing)
-    }
-
-    fn missing(&self, ranks: RangeInclusive<usize>) -> Vec<usize> {
-        let of_rank = |rank: usize| std::iter::repeat_n(rank, self.lacks(rank));
-        ranks.flat_map(of_rank).take(MOST + 1).collect()
-    }
-
-    /// Whether the order tells nearly all known calls right, each as if it were not known.
-    fn tells_known_ones(&mut self) -> bool {
-        let (mut told, mut right) = (0, 0);
-        for three in self.known().windows(3) {
-            let [before, (place, rank), after] = [three[0], three[1], three[2]];
-            self.counts[rank] -= 1;
-            let missing = self.missing_between(before, after);
-            self.counts[rank] += 1;
-            if let Some(missing) = missing {
-                told += 1;
-                right += usize::from(missing[place - before.0 - 1] == rank);
-            }
-        }
-        told >= FEWEST && right as f64 >= RIGHT * told as f64
-    }
-}
-
-/// For which requests calls may be.
-#[derive(Debug)]
-struct Candidates {
-    of_call: HashMap<usize, Vec<usize>>,
-    /// Whether others that are not looked at may be for a request, too.
-    is_open_ended: Vec<bool>,
 }
 
 #[cfg(test)]
