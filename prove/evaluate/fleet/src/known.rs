@@ -5,13 +5,14 @@ mod accounts;
 mod names;
 mod page;
 
+use std::path::Path;
+
 use luc_claims::report::Page;
 use luc_events::store::{Reader, Row, StoreError};
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::Harness;
 use luc_harness::progress::Progress;
 use serde_json::json;
-use std::path::Path;
 
 /// Runs of each cell.
 const REPEATS: usize = 3;
