@@ -246,11 +246,8 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
         }
     }
 
-    /// A wait with the turns before it, as far as the thread is looked at.
+    /// A wait that somebody ended, with the turns before it, as far as the thread is looked at.
     fn whole(&self, frame: &Frame, mut wait: Wait) -> Wait {
-        if self.paths.ended_by(&wait).is_none() {
-            return wait;
-        }
         while self.until(frame, wait.off_ns) > frame.until_ns {
             match self.paths.turn_before(frame.thread, wait.off_ns) {
                 Some(before) => wait.off_ns = before.off_ns,
