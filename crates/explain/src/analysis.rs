@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 use luc_events::Event;
 use luc_events::codes::SyncKind;
 use luc_events::tables::{
-    BriefWait, Call, Commit, Data, FileSystem, Handle, Lost, Request, Row, Summary, Sync, Task,
-    Trace, Wait,
+    BriefWait, Call, Commit, Data, ExchangeSum, FileSystem, Handle, Lost, Request, Row, Summary,
+    Sync, Task, Trace, Wait,
 };
 
 use crate::journal::Committed;
@@ -83,6 +83,7 @@ impl<'a> Analysis<'a> {
             Event::FileSystem(row) => self.file_system(&row),
             Event::Lost(row) => self.lost(&row),
             Event::Summary(row) => self.summary(&row),
+            Event::ExchangeSum(row) => self.exchange_sum(&row),
             // What the network carried, who slept before the trace, and what threads run is a matter of several hosts.
             Event::Asleep(_)
             | Event::ThreadStart(_)
@@ -272,6 +273,14 @@ impl<'a> Analysis<'a> {
             return;
         }
         self.totals.summary.add(row);
+    }
+
+    pub(crate) fn exchange_sum(&mut self, row: &ExchangeSum) {
+        if !self.step(row) {
+            return;
+        }
+        let start_ns = self.totals.trace.start_ns;
+        self.totals.services.add(row, start_ns);
     }
 
     pub(crate) fn sync(&mut self, row: &Sync) {

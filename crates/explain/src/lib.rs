@@ -14,6 +14,7 @@ mod batching;
 mod blame;
 mod contention;
 mod device_wait;
+mod exchanges;
 mod fast;
 mod file_system;
 mod findings;
@@ -41,6 +42,7 @@ pub use actor::Actor;
 pub use analysis::Analysis;
 pub use batching::Batching;
 pub use contention::{Basis, Contention, DiskTask, Slowed};
+pub use exchanges::{Interval, ServiceReport};
 pub use findings::{
     Evidence, Finding, FindingKind, Remedy, RemedyKind, Unit, Warning, WarningKind,
 };

@@ -2,8 +2,8 @@
 
 use luc_events::store::{Reader, Rows, StoreError};
 use luc_events::tables::{
-    BriefWait, Call, Commit, Data, FileSystem, Handle, Lost, Request, Row, Summary, Sync, Task,
-    Wait,
+    BriefWait, Call, Commit, Data, ExchangeSum, FileSystem, Handle, Lost, Request, Row, Summary,
+    Sync, Task, Wait,
 };
 
 use crate::analysis::Analysis;
@@ -100,6 +100,7 @@ sources! {
     sync: Sync without &["file_system_enter_ns", "file_system_exit_ns", "cpu_enter"],
     lost: Lost without &[],
     summary: Summary without &[],
+    exchange_sum: ExchangeSum without &[],
 }
 
 /// Feeds the whole trace.

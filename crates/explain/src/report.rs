@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::actor::Actor;
 use crate::batching::Batching;
 use crate::contention::figures::Contention;
+use crate::exchanges::ServiceReport;
 use crate::findings::{Finding, Remedy, Warning};
 use crate::histogram::Latency;
 use crate::parts::{Part, Parts};
@@ -37,6 +38,8 @@ pub struct Report {
     pub file_systems: Vec<FileSystemReport>,
     /// The disks' requests.
     pub disks: Vec<DiskReport>,
+    /// How long services took to answer, most time first; of a trace of sums with the network.
+    pub services: Vec<ServiceReport>,
     /// fsyncs and calls of each process, most time first.
     pub processes: Vec<ProcessReport>,
     /// Who waited for whose work, longest first.

@@ -20,6 +20,11 @@
 #define LUC_NO_CALL 0xffffffff
 /* The most messages, or waits, of one record; a power of two. */
 #define LUC_BATCH 32
+/* Pairs of service and peer whose exchanges are summed apart. */
+#define LUC_EXCHANGES 4096
+/* Steps of times, and log2 of the first one's nanoseconds; the last has 120 s and more. */
+#define LUC_LATENCIES 104
+#define LUC_LATENCY_LOG2 10
 
 /* What a record in the ring buffer is: its first member. Messages and waits may come several in a
  * row. */
@@ -58,6 +63,7 @@ enum lost_place {
 	LOST_PACKET,
 	LOST_MAP_CONNECTIONS,
 	LOST_ASLEEP,
+	LOST_MAP_EXCHANGES,
 	LOST_PLACES,
 };
 
@@ -406,6 +412,31 @@ struct summary_sum {
 	u64 count;
 	u64 total_ns;
 	u64 cgroup;
+};
+
+/* Whose exchanges are summed. */
+struct exchange_key {
+	u64 cgroup;
+	u32 namespace;
+	/* The service's. */
+	u16 port;
+	/* enum side */
+	u8 side;
+	u8 reserved;
+	/* The process' name. */
+	char comm[LUC_COMM];
+	/* As in struct ends; 0: of all that have no slot of their own. */
+	u8 peer[16];
+};
+
+struct exchange_step {
+	u64 count;
+	u64 total_ns;
+};
+
+/* By how long they took, since recording began. */
+struct exchange_sum {
+	struct exchange_step steps[LUC_LATENCIES];
 };
 
 /* Constants for the programs, set before they are loaded. */

@@ -33,6 +33,7 @@
 #include "net.h"
 #include "message.h"
 #include "packet.h"
+#include "exchange.h"
 
 /* Some helpers are for programs under the GPL only. */
 char _license[] SEC("license") = "Dual BSD/GPL";

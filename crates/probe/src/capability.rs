@@ -9,7 +9,7 @@ use std::path::Path;
 use std::ptr::{self, NonNull};
 
 use crate::ProbeError;
-use crate::tracepoints::{HOOKS, Hook, NETWORK_HOOKS, Need};
+use crate::tracepoints::{EXCHANGE_HOOKS, HOOKS, Hook, NETWORK_HOOKS, Need};
 
 /// Modules that may hold the journal's tracepoints.
 const MODULES: &[&CStr] = &[c"jbd2", c"ext4"];
@@ -17,25 +17,37 @@ const CAP_SYS_ADMIN: u32 = 21;
 const CAP_PERFMON: u32 = 38;
 const CAP_BPF: u32 = 39;
 
+/// What of the network is recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Network {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Connections, messages, packets, and what the threads do that have a part in them.
+    Messages,
+    /// Sums of how long requests took.
+    Exchanges,
+}
+
 /// The events that can be recorded here.
 #[derive(Clone, Debug, Default)]
 pub struct Capability {
     /// Programs that can be loaded.
     pub(crate) hooks: Vec<Hook>,
-    /// Whether the programs that see the network are among them.
-    pub(crate) network: bool,
+    /// What they see of the network.
+    pub(crate) network: Network,
     /// The events that cannot be recorded, with the reason, one line each.
     pub missing: Vec<String>,
 }
 
 impl Capability {
-    /// Looks at the kernel and at this process; with `network`, also at whether the network can be recorded.
+    /// Looks at the kernel and at this process, also for what is wanted of the network.
     ///
     /// # Errors
     ///
-    /// When nothing at all can be recorded: no privileges, no BTF, no scheduler tracepoints. With `network` also when
-    /// no messages can be.
-    pub fn detect(network: bool) -> Result<Self, ProbeError> {
+    /// When nothing at all can be recorded: no privileges, no BTF, no scheduler tracepoints. Also when messages are
+    /// wanted, and cannot be recorded.
+    pub fn detect(network: Network) -> Result<Self, ProbeError> {
         let types = Types::if_allowed()?;
         let mut found = Self::of(network, |name| types.arguments_of(name))?;
         if !addresses_visible() {
@@ -56,24 +68,30 @@ impl Capability {
 
     /// As [`detect`](Self::detect), as if the kernel lacked these tracepoints.
     #[cfg(test)]
-    pub(crate) fn detect_without(names: &[&str]) -> Result<Self, ProbeError> {
+    pub(crate) fn detect_without(network: Network, names: &[&str]) -> Result<Self, ProbeError> {
         let types = Types::if_allowed()?;
         let there = |name: &str| !names.contains(&name);
-        Self::of(true, |name| {
+        Self::of(network, |name| {
             there(name).then(|| types.arguments_of(name)).flatten()
         })
     }
 
     /// What can be recorded with the tracepoints that have arguments.
-    fn of(network: bool, arguments_of: impl Fn(&str) -> Option<u32>) -> Result<Self, ProbeError> {
+    fn of(
+        network: Network,
+        arguments_of: impl Fn(&str) -> Option<u32>,
+    ) -> Result<Self, ProbeError> {
         let mut found = Self {
             network,
             ..Self::default()
         };
         found.add(HOOKS, &arguments_of, ProbeError::NoTracepoint)?;
-        if network {
-            found.add(NETWORK_HOOKS, &arguments_of, ProbeError::NoNetwork)?;
-        }
+        let of_network = match network {
+            Network::Nothing => &[],
+            Network::Messages => NETWORK_HOOKS,
+            Network::Exchanges => EXCHANGE_HOOKS,
+        };
+        found.add(of_network, &arguments_of, ProbeError::NoNetwork)?;
         Ok(found)
     }
 
@@ -256,7 +274,9 @@ mod tests {
     #[test]
     fn what_stands_in_for_tracepoints_is_used_where_they_are_missing() {
         let without = |names: &'static [&'static str]| {
-            Capability::of(true, move |name| (!names.contains(&name)).then_some(9))
+            Capability::of(Network::Messages, move |name| {
+                (!names.contains(&name)).then_some(9)
+            })
         };
         let new = without(&[]).unwrap();
         assert!(new.has("sock_send_length") && new.has("tcp_sendmsg_locked"));
@@ -280,6 +300,28 @@ mod tests {
             "{none}"
         );
         assert_eq!(none.lines().count(), 1);
+    }
+
+    #[test]
+    fn sums_of_exchanges_need_one_end_of_sends_only() {
+        let without = |names: &'static [&'static str]| {
+            Capability::of(Network::Exchanges, move |name| {
+                (!names.contains(&name)).then_some(9)
+            })
+            .unwrap()
+        };
+        let new = without(&[]);
+        assert!(new.has("exchange_send") && !new.has("exchange_sent"));
+        let linux_6_12 = without(&["tcp_sendmsg_locked"]);
+        assert!(linux_6_12.has("exchange_sent") && !linux_6_12.has("exchange_send"));
+        assert_eq!(linux_6_12.missing, new.missing);
+        let linux_6_1 = without(&["tcp_sendmsg_locked", "sock_send_length"]);
+        assert_eq!(
+            linux_6_1.missing,
+            [
+                "how long requests take cannot be recorded: no tracepoint exchange_sent in this kernel"
+            ]
+        );
     }
 
     #[test]

@@ -4,12 +4,12 @@ use luc_events::codes::{CallKind, CommitKind, RequestFlags, RequestKind, SyncKin
 use luc_events::tables::{BriefWait, Call, Commit, Request, Sync, Task, Wait};
 use luc_events::{Cause, Cgroup, Dev, Inode, Pid, StackId, Tgid, Transaction};
 
-use crate::record;
+use crate::record::{self, COMM};
 use crate::syscalls::BRIEF_CAUSES;
 
 mod net;
 
-pub(crate) use net::{connection, message, packet};
+pub(crate) use net::{address, connection, message, packet};
 
 pub(crate) fn sync(raw: &record::Sync) -> Sync {
     Sync {
@@ -203,19 +203,20 @@ fn errno_of(status: u32) -> u32 {
     errno.unsigned_abs()
 }
 
+/// The name of a thread, which ends with a zero byte.
+pub(crate) fn name(comm: &[u8; COMM]) -> String {
+    let length = comm.iter().position(|byte| *byte == 0);
+    String::from_utf8_lossy(&comm[..length.unwrap_or(COMM)]).into_owned()
+}
+
 pub(crate) fn task(raw: &record::Task) -> Task {
     let (user_ns, system_ns) = processor_times(raw.user_ns, raw.system_ns, raw.runtime_ns);
-    let length = raw
-        .comm
-        .iter()
-        .position(|byte| *byte == 0)
-        .unwrap_or(raw.comm.len());
     Task {
         at_ns: raw.at_ns,
         thread: Pid(raw.thread),
         process: Tgid(raw.process),
         parent: Tgid(raw.parent),
-        comm: String::from_utf8_lossy(&raw.comm[..length]).into_owned(),
+        comm: name(&raw.comm),
         cgroup: Cgroup(raw.cgroup),
         start_ns: raw.start_ns,
         exit_ns: if raw.event == record::task_event::EXIT {

@@ -8,8 +8,10 @@ use libbpf_rs::{Map, RingBuffer, RingBufferBuilder};
 use luc_events::tables::{Lost, Message, Row as _, Trace, Wait};
 use luc_events::{Cause, Dev, Event, StackId};
 
+use crate::capability::Network;
 use crate::clock::now_ns;
 use crate::clock_sample::{self, Sampler};
+use crate::exchanges::Exchanges;
 use crate::load::{Links, Programs};
 use crate::record::{
     self, DataKey, DataSum, HandleKey, HandleSum, LOST_PLACES, Plain, SummaryKey, SummarySum, kind,
@@ -35,6 +37,13 @@ const QUIET: Duration = Duration::from_secs(1);
 /// Data is summed per slot of this length.
 pub(crate) const SLOT_NS: u64 = 10_000_000;
 
+/// When sums of exchanges are taken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Look {
+    IfDue,
+    Now,
+}
+
 /// State of the recorder's thread.
 pub(crate) struct Session {
     pub(crate) programs: Programs,
@@ -42,8 +51,7 @@ pub(crate) struct Session {
     pub(crate) stacks: Stacks,
     pub(crate) trace: Trace,
     pub(crate) summary: bool,
-    /// Whether the trace is to be put together with those of other hosts.
-    pub(crate) network: bool,
+    pub(crate) network: Network,
 }
 
 /// Records until `stop` is set, then ends the trace.
@@ -60,10 +68,12 @@ pub(crate) fn run(
         summary,
         network,
     } = session;
+    // Then the trace is to be put together with those of other hosts.
+    let messages = network == Network::Messages;
     let output = RefCell::new(Output {
         sink,
         stacks,
-        starts: network.then(Starts::default),
+        starts: messages.then(Starts::default),
         new_tasks: Vec::new(),
         numbers: asleep::Numbers::default(),
         outcome: Outcome::default(),
@@ -89,6 +99,7 @@ pub(crate) fn run(
         lost: [0; LOST_PLACES.len()],
         file_systems: Vec::new(),
         summary,
+        exchanges: (network == Network::Exchanges).then(|| Exchanges::since(trace.start_ns)),
     };
     // At once: what the threads sleep for that slept before is read from their memory.
     consume(&ring, &output)?;
@@ -98,7 +109,7 @@ pub(crate) fn run(
         activity: 0,
         last_active: Instant::now(),
     };
-    let mut sampler = network.then(Sampler::default);
+    let mut sampler = messages.then(Sampler::default);
     if let Some(row) = sampler.as_mut().and_then(Sampler::sample_if_due) {
         output.borrow_mut().send(row)?;
     }
@@ -114,6 +125,7 @@ pub(crate) fn run(
         if slow_due.elapsed() >= SLOW_INTERVAL {
             slow_due = Instant::now();
             programs.hand_over();
+            state.look_at_exchanges(&programs, &output, Look::IfDue)?;
             state.look_at_losses(&programs, &output)?;
             state.look_at_mounts(&output)?;
         }
@@ -131,9 +143,10 @@ pub(crate) fn run(
         state.take(&programs, &output)?;
         state.epoch.turn(&programs)?;
     }
+    state.look_at_exchanges(&programs, &output, Look::Now)?;
     state.look_at_losses(&programs, &output)?;
     state.look_at_mounts(&output)?;
-    if network {
+    if messages {
         output.borrow_mut().send(clock_sample::read())?;
     }
     drop(ring);
@@ -357,6 +370,8 @@ struct State {
     lost: [u64; LOST_PLACES.len()],
     file_systems: Vec<Dev>,
     summary: bool,
+    /// If they are summed.
+    exchanges: Option<Exchanges>,
 }
 
 impl State {
@@ -425,6 +440,27 @@ impl State {
             output.send(row)?;
         }
         self.interval_begin_ns = now;
+        Ok(())
+    }
+
+    /// Sends what has been counted of exchanges since the last time.
+    fn look_at_exchanges(
+        &mut self,
+        programs: &Programs,
+        output: &RefCell<Output>,
+        look: Look,
+    ) -> Result<(), ProbeError> {
+        let Some(exchanges) = &mut self.exchanges else {
+            return Ok(());
+        };
+        let now = now_ns();
+        if look == Look::IfDue && !exchanges.is_due(now) {
+            return Ok(());
+        }
+        let mut output = output.borrow_mut();
+        for row in exchanges.rows(programs, now)? {
+            output.send(row)?;
+        }
         Ok(())
     }
 

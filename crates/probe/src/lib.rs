@@ -11,7 +11,8 @@
 //!
 //! With [`Options::network`] it sees TCP connections, messages and packets as well, `clock_sample` reads the clocks, and
 //! `asleep` says what threads wait for that slept before it began, and that still sleep when it ends, `starts` which
-//! functions threads run, by `elf`, and `program` which programs processes do.
+//! functions threads run, by `elf`, and `program` which programs processes do. In the summary mode `exchanges` has sums of how
+//! long requests took instead.
 //!
 //! Beside it, [`contention`] adds up the use of disks by watched tasks, in memory that it maps.
 //!
@@ -26,6 +27,7 @@ mod decode;
 mod drain;
 mod elf;
 mod error;
+mod exchanges;
 mod filter;
 mod forward;
 #[cfg(test)]
@@ -47,7 +49,7 @@ mod symbols;
 mod syscalls;
 mod tracepoints;
 
-pub use capability::Capability;
+pub use capability::{Capability, Network};
 pub use error::ProbeError;
 pub use filter::Filter;
 pub use forward::Forward;

@@ -11,7 +11,7 @@ use libbpf_rs::{
     ProgramInput, num_possible_cpus,
 };
 
-use crate::capability::Capability;
+use crate::capability::{Capability, Network};
 use crate::record::{self, BATCH, BatchHead, Config, LOST_PLACES, Plain};
 use crate::{ProbeError, messages};
 
@@ -46,6 +46,11 @@ const NETWORK_MAPS: [&str; 8] = [
     MESSAGES,
     WAITS,
 ];
+/// Maps of the programs that sum exchanges, which are not made without them.
+const EXCHANGE_MAPS: [&str; 3] = ["exchanges", EXCHANGE_SLOTS, EXCHANGE_SUMS];
+/// The map of slots by service and peer, and the array of their sums.
+pub(crate) const EXCHANGE_SLOTS: &str = "exchange_slots";
+pub(crate) const EXCHANGE_SUMS: &str = "exchange_sums";
 /// The maps in which processors gather rows, and the program by which one hands over what it has.
 const MESSAGES: &str = "message_batches";
 const WAITS: &str = "wait_batches";
@@ -65,6 +70,7 @@ const WITHOUT_STATE: &str = ".data.without";
 pub(crate) struct Programs {
     object: Object,
     hooks: Vec<&'static str>,
+    /// Whether connections and messages are recorded.
     network: bool,
 }
 
@@ -122,7 +128,8 @@ impl Programs {
             .filter(|hook| config.summary == 0 || !WAKE_UPS.contains(&hook.name))
             .map(|hook| hook.name)
             .collect();
-        let network = capability.network;
+        let network = capability.network == Network::Messages;
+        let exchanges = capability.network == Network::Exchanges;
         for mut program in open.progs_mut() {
             let name = program.name().to_os_string();
             let wanted = name == BEGIN
@@ -146,6 +153,7 @@ impl Programs {
             .map(|name| (name, network))
             .into_iter()
             .chain([(SENDERS, by_calls)])
+            .chain(EXCHANGE_MAPS.map(|name| (name, exchanges)))
         {
             open_map(&mut open, name)?
                 .set_autocreate(wanted)

@@ -14,6 +14,12 @@ pub(crate) const STACK_DEPTH: usize = 48;
 pub(crate) const BRIEF: usize = 9;
 /// The most messages, or waits, of one record.
 pub(crate) const BATCH: usize = 32;
+/// Pairs of service and peer whose exchanges are summed apart.
+pub(crate) const EXCHANGES: usize = 4096;
+/// Steps of the times of exchanges.
+pub(crate) const LATENCIES: usize = 104;
+/// The base-2 logarithm of the first step's length, ns.
+pub(crate) const LATENCY_LOG2: u32 = 10;
 
 /// Kinds of records in the ring buffer: their first four bytes.
 pub(crate) mod kind {
@@ -57,7 +63,7 @@ pub(crate) mod send_class {
 }
 
 /// Places of loss, in the order of the counters: a table, or a full map.
-pub(crate) const LOST_PLACES: [&str; 19] = [
+pub(crate) const LOST_PLACES: [&str; 20] = [
     "sync",
     "commit",
     "wait",
@@ -77,6 +83,7 @@ pub(crate) const LOST_PLACES: [&str; 19] = [
     "packet",
     "map connection",
     "asleep",
+    "map exchange",
 ];
 
 /// A structure that C fills and Rust reads, or the reverse.
@@ -137,7 +144,7 @@ macro_rules! plain {
 
 mod net;
 
-pub(crate) use net::{Connection, Message, Packet};
+pub(crate) use net::{Connection, ExchangeKey, ExchangeStep, ExchangeSum, Message, Packet};
 
 plain! {
     /// One fsync or the like.
@@ -406,6 +413,9 @@ mod tests {
             ("LUC_STACK_DEPTH", STACK_DEPTH),
             ("LUC_NO_CALL", luc_events::tables::NO_CALL as usize),
             ("LUC_BATCH", BATCH),
+            ("LUC_EXCHANGES", EXCHANGES),
+            ("LUC_LATENCIES", LATENCIES),
+            ("LUC_LATENCY_LOG2", LATENCY_LOG2 as usize),
         ];
         let mut all = layouts();
         all.extend(net::layouts());

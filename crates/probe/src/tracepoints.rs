@@ -67,8 +67,9 @@ const HANDLES: Need = Need::For("who made transactions large");
 const REQUESTS: Need = Need::For("block requests");
 const FAST: Need = Need::For("ext4 fast commits");
 const PACKETS: Need = Need::For("packets");
+const EXCHANGES: Need = Need::For("how long requests take");
 
-/// All programs on tracepoints.
+/// The programs that look at files, disks and threads.
 pub(crate) const HOOKS: &[Hook] = &[
     hook("sched_switch", 3, Need::Always),
     hook("sched_waking", 1, Need::Always),
@@ -123,4 +124,21 @@ pub(crate) const NETWORK_HOOKS: &[Hook] = &[
     hook("tcp_rcv_space_adjust", 1, Need::Always),
     hook("net_dev_start_xmit", 2, PACKETS),
     hook("netif_receive_skb", 1, PACKETS),
+];
+
+/// The programs that sum how long requests on connections took.
+pub(crate) const EXCHANGE_HOOKS: &[Hook] = &[
+    Hook {
+        tracepoint: "tcp_sendmsg_locked",
+        ..hook("exchange_send", 1, Need::Extra)
+    },
+    Hook {
+        tracepoint: "sock_send_length",
+        instead_of: Some("tcp_sendmsg_locked"),
+        ..hook("exchange_sent", 2, EXCHANGES)
+    },
+    Hook {
+        tracepoint: "tcp_rcv_space_adjust",
+        ..hook("exchange_receive", 1, EXCHANGES)
+    },
 ];

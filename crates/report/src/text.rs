@@ -74,6 +74,7 @@ impl fmt::Display for Text<'_> {
         for file_system in &report.file_systems {
             self.file_system(f, file_system)?;
         }
+        self.services(f)?;
         self.sharing(f)?;
         self.blame(f)?;
         self.accounts(f)
@@ -384,8 +385,10 @@ fn clean(text: &str) -> String {
     luc_units::plain(text)
 }
 
+mod services;
 mod sharing;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use services::peer;
 pub(crate) use sharing::summary;

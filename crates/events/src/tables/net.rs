@@ -2,7 +2,7 @@
 
 use super::table;
 use crate::codes::{Family, Flow, Sequences, Side};
-use crate::{ConnectionId, Inode, Pid, Tgid};
+use crate::{Cgroup, ConnectionId, Inode, Pid, Tgid};
 
 table! {
     /// One end of a TCP connection that was established: a socket. A connection within one host has two rows, with the
@@ -102,6 +102,40 @@ table! {
         /// How many bytes of the other direction it is the first to acknowledge all of (the end of a connection, FIN,
         /// counts one); 0: nothing new.
         pub ack: u64,
+    }
+}
+
+table! {
+    /// How long requests on TCP connections took, by service and peer over one interval, in the summary mode: one row
+    /// per step of times. The ends of a connection take turns. Where a service was connected to, an exchange lasts from
+    /// the packet that brought the request until the first byte of the answer is sent; where a program has connected,
+    /// from the first byte sent until the packet that brought the answer. A packet is the last one before a thread
+    /// receives: where a request takes several, the exchange begins with a later one. Requests that follow one another
+    /// without an answer between them are one. An exchange counts in the interval in which it ended.
+    pub struct ExchangeSum in "exchange_sum" by at_ns {
+        /// The end of the interval.
+        pub at_ns: u64,
+        /// Its length.
+        pub interval_ns: u64,
+        /// The cgroup of the thread that was the first to send or receive on the connection.
+        pub cgroup: Cgroup,
+        /// The name of its process (that of the main thread).
+        pub program: String,
+        /// Whether its end connected or was connected to.
+        pub side: Side,
+        /// The network namespace: the inode number of `/proc/PID/ns/net`.
+        pub namespace: Inode,
+        /// The service's port: this end's where it was connected to, the other end's where it has connected.
+        pub port: u32,
+        /// The other end's address; empty: those of all peers that are not counted apart.
+        pub peer: String,
+        /// Durations from here on, up to the next step. Steps are 1,024 ns long up to 8,192 ns, then a quarter of a power
+        /// of two; the last has all from 120 s on.
+        pub at_least_ns: u64,
+        /// How many.
+        pub count: u64,
+        /// The sum of their durations.
+        pub total_ns: u64,
     }
 }
 

@@ -5,8 +5,9 @@ use std::path::Path;
 use luc_events::codes::{Family, Flow, RequestFlags, Sequences, Side};
 use luc_events::store::{Reader, Writer};
 use luc_events::tables::{
-    Asleep, BriefWait, Call, ClockSample, Commit, Connection, Data, FileSystem, Handle, Lost,
-    Message, Packet, Program, Request, Row, Stack, Summary, Sync, Task, ThreadStart, Trace, Wait,
+    Asleep, BriefWait, Call, ClockSample, Commit, Connection, Data, ExchangeSum, FileSystem,
+    Handle, Lost, Message, Packet, Program, Request, Row, Stack, Summary, Sync, Task, ThreadStart,
+    Trace, Wait,
 };
 use luc_events::{
     Cause, Cgroup, ConnectionId, Dev, Event, Inode, Pid, StackId, TableVisitor, Tgid, Transaction,
@@ -258,6 +259,20 @@ fn one_of_each() -> Vec<Event> {
             first_byte: 3,
             bytes: 4,
             ack: 1 << 33,
+        }
+        .into(),
+        ExchangeSum {
+            at_ns: 241,
+            interval_ns: 242,
+            cgroup: Cgroup(243),
+            program: "redis-server".to_owned(),
+            side: Side::Server,
+            namespace: Inode(244),
+            port: 245,
+            peer: "10.0.0.9".to_owned(),
+            at_least_ns: 246,
+            count: 247,
+            total_ns: 248,
         }
         .into(),
         ClockSample {

@@ -43,6 +43,7 @@ pub(super) fn report(totals: &Totals) -> Report {
         },
         file_systems: file_systems(totals),
         disks: disks(totals),
+        services: totals.services.report(totals.trace.start_ns),
         processes: processes(totals),
         blame: blame(totals),
         slowest: slowest(totals),

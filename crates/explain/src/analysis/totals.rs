@@ -8,6 +8,7 @@ use luc_events::{Cgroup, Dev, Tgid};
 
 use super::ledgers::Ledgers;
 use crate::contention::Sharing;
+use crate::exchanges::Services;
 use crate::fast::FastMap;
 use crate::file_system::FileSystemSums;
 use crate::histogram::Histogram;
@@ -33,6 +34,7 @@ pub(super) struct Totals {
     pub(super) disks: FastMap<Dev, DiskSums>,
     /// What a trace of sums has instead of single calls.
     pub(super) summary: Sums,
+    pub(super) services: Services,
 }
 
 /// The rows taken in.

@@ -36,6 +36,7 @@ Examples:
   luc record --duration 10s
   luc record --pid 4711 --device /srv/mail --duration 1m --out mail.trace
   luc record --summary --duration 1h
+  luc record --fleet --summary --out /var/lib/luc/sums
   luc record --fleet --ring 10m --out /var/lib/luc/ring
 
 Exit status: the command's; without one 0, or 1 if events were lost; 2 if nothing can be recorded here.")]
@@ -44,14 +45,16 @@ pub(crate) struct Args {
     #[arg(long, short, value_name = "DIR")]
     out: Option<PathBuf>,
 
-    /// Count in the kernel and write the counts once a second; waits are counted only if uninterruptible
+    /// Count in the kernel and write the counts once a second; waits are counted only if uninterruptible. With --fleet,
+    /// also how long requests on TCP connections took, by service and peer, each 10 s; system calls are not traced then, as
+    /// with --no-calls, so that it is cheap enough to run always
     #[arg(long)]
     summary: bool,
 
     /// Record what the network carries, too: sends and receives on TCP connections, packets and the clocks, by which
     /// the traces of several hosts are put together. Connections and packets are recorded of all processes, and brief waits
     /// are not summed if a thread ended them
-    #[arg(long, conflicts_with = "summary")]
+    #[arg(long)]
     fleet: bool,
 
     #[command(flatten)]

@@ -15,6 +15,7 @@ mod recording;
 mod ring;
 mod running;
 mod scope;
+mod sums;
 mod talk;
 mod threads;
 mod trace;

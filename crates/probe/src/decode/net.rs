@@ -35,7 +35,7 @@ pub(crate) fn connection(raw: &record::Connection) -> Connection {
 }
 
 /// What carries an address, and its text.
-fn address(bytes: [u8; 16]) -> (Family, String) {
+pub(crate) fn address(bytes: [u8; 16]) -> (Family, String) {
     let address = Ipv6Addr::from(bytes);
     match address.to_ipv4_mapped() {
         Some(mapped) => (Family::Ipv4, mapped.to_string()),

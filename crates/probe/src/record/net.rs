@@ -1,6 +1,6 @@
 //! The layouts of what the network carried.
 
-use super::Plain;
+use super::{COMM, LATENCIES, Plain};
 
 plain! {
     /// Both ends of a connection.
@@ -52,5 +52,27 @@ plain! {
         ack: u64,
         bytes: u32,
         flow: u32,
+    }
+
+    /// Whose exchanges are summed.
+    struct ExchangeKey = "exchange_key" {
+        cgroup: u64,
+        namespace: u32,
+        port: u16,
+        side: u8,
+        reserved: u8,
+        comm: [u8; COMM],
+        peer: [u8; 16],
+    }
+
+    /// Exchanges of one step of times.
+    struct ExchangeStep = "exchange_step" {
+        count: u64,
+        total_ns: u64,
+    }
+
+    /// Exchanges since recording began.
+    struct ExchangeSum = "exchange_sum" {
+        steps: [ExchangeStep; LATENCIES],
     }
 }

@@ -62,6 +62,7 @@ fn write_page(out: &mut String, report: &Report, timeline: &Timeline) -> fmt::Re
     tables::slowest(out, report)?;
     tables::accounts(out, report)?;
     tables::disks(out, report)?;
+    tables::services(out, report)?;
     writeln!(out, "</main>")?;
     footer(out, report)?;
     let details: Vec<_> = shown

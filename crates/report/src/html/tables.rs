@@ -9,6 +9,7 @@ use luc_units::figures::{Share, Size, Time};
 
 use super::charts;
 use super::findings::{place, who};
+use crate::text::peer;
 
 /// Maximum number of victims and of culprits in the matrix.
 const MAX_PARTIES: usize = 12;
@@ -157,6 +158,44 @@ pub(super) fn slowest(out: &mut String, report: &Report) -> fmt::Result {
     }
     writeln!(out, "</tbody></table></div>")?;
     more(out, report.slowest.len(), MAX_ROWS)?;
+    writeln!(out, "</section>")
+}
+
+/// How long services took to answer.
+pub(super) fn services(out: &mut String, report: &Report) -> fmt::Result {
+    if report.services.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "<section id=\"services\"><h2>How long requests took</h2><div class=\"scroll\"><table><thead><tr>\
+         <th scope=\"col\">Program</th><th scope=\"col\">Side</th><th scope=\"col\" class=\"number\">Port</th>\
+         <th scope=\"col\">Peer</th><th scope=\"col\" class=\"number\">Requests/s</th>\
+         <th scope=\"col\" class=\"number\">Median</th><th scope=\"col\" class=\"number\">p99</th>\
+         <th scope=\"col\" class=\"number\">p99.9</th><th scope=\"col\" class=\"number\">Worst interval: p99</th>\
+         <th scope=\"col\" class=\"number\">It began at</th></tr></thead><tbody>"
+    )?;
+    for service in report.services.iter().take(MAX_ROWS) {
+        let latency = &service.latency;
+        writeln!(
+            out,
+            "<tr><th scope=\"row\">{}</th><td>{}</td><td class=\"number\">{}</td><td>{}</td>\
+             <td class=\"number\">{:.1}</td><td class=\"number\">{}</td><td class=\"number\">{}</td>\
+             <td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td></tr>",
+            Text(&service.program),
+            service.side,
+            service.port,
+            Text(&peer(service)),
+            service.per_s,
+            Time::from(latency.p50_ns),
+            Time::from(latency.p99_ns),
+            Time::from(latency.p999_ns),
+            Time::from(service.worst.p99_ns),
+            Time::from(service.worst.since_start_ns),
+        )?;
+    }
+    writeln!(out, "</tbody></table></div>")?;
+    more(out, report.services.len(), MAX_ROWS)?;
     writeln!(out, "</section>")
 }
 

@@ -153,10 +153,12 @@ enum Setting {
     Fleet,
     /// Of the server only, as on a host whose clients are elsewhere.
     FleetOfServer,
+    /// Sums only, of everybody.
+    Sums,
 }
 
 impl Setting {
-    const RECORDERS: [Self; 3] = [Self::Record, Self::Fleet, Self::FleetOfServer];
+    const RECORDERS: [Self; 4] = [Self::Record, Self::Fleet, Self::FleetOfServer, Self::Sums];
 
     fn name(self) -> &'static str {
         match self {
@@ -164,16 +166,22 @@ impl Setting {
             Self::Record => "luc record",
             Self::Fleet => "luc record --fleet",
             Self::FleetOfServer => "luc record --fleet, server only",
+            Self::Sums => "luc record --fleet --summary",
         }
     }
 
     /// How many ends of a connection have rows of messages.
     fn ends(self) -> f64 {
         match self {
-            Self::Unrecorded | Self::Record => 0.0,
+            Self::Unrecorded | Self::Record | Self::Sums => 0.0,
             Self::Fleet => 2.0,
             Self::FleetOfServer => 1.0,
         }
+    }
+
+    /// The least share of the unrecorded throughput. Sums are for always.
+    fn least(self) -> f64 {
+        if self == Self::Sums { 0.99 } else { 0.98 }
     }
 
     /// The words of `luc`; `None`: there is no recorder.
@@ -182,6 +190,7 @@ impl Setting {
             Self::Unrecorded => return None,
             Self::Record => String::new(),
             Self::Fleet => " --fleet".to_owned(),
+            Self::Sums => " --fleet --summary".to_owned(),
             Self::FleetOfServer => {
                 let of = servers.iter().map(|process| format!(" --pid {process}"));
                 " --fleet".to_owned() + &of.collect::<String>()

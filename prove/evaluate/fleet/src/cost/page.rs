@@ -7,9 +7,6 @@ use super::servers::{QUERIES_BEFORE, SEARCH_CLIENTS, Servers};
 use super::{Cell, Round, Run, Setting, WARMUP_S};
 use luc_harness::drift::over_unrecorded;
 
-/// The least share of the unrecorded throughput.
-const LEAST: f64 = 0.98;
-
 /// The runs of a cell.
 struct OfCell<'a> {
     cell: Cell,
@@ -32,6 +29,15 @@ impl OfCell<'_> {
             over_unrecorded(&figures, index)
         };
         self.rounds.iter().filter_map(ratio).collect()
+    }
+
+    /// Requests that were counted over those that there were at both ends, of each run with sums.
+    fn shares_of_exchanges(&self) -> Vec<f64> {
+        self.figures(Setting::Sums, |run| {
+            // Each is one message each way, at two ends.
+            let wanted = run.requests * self.cell.messages();
+            (wanted > 0.0).then_some(run.rows?.exchanges as f64 / wanted)
+        })
     }
 
     /// Rows of messages over those that the requests must have, of each run.
@@ -69,7 +75,8 @@ pub(super) fn page(
              each a node of Solr on a host of its own; {SEARCH_CLIENTS} clients ask one query after the other, and \
              each has asked {QUERIES_BEFORE} before anything is measured. `luc record` and `luc record --fleet` record everybody, so that a \
              message has rows at both ends; *server only* records the server and its children (`--pid`), as on a host \
-             whose clients are elsewhere, though these run here as well. Requests begin {WARMUP_S} s after the recorder. A round \
+             whose clients are elsewhere, though these run here as well. `luc record --fleet --summary` counts how long \
+             requests take, of everybody, at both ends. Requests begin {WARMUP_S} s after the recorder. A round \
              is a run under each recorder, in random order, between two unrecorded ones; each recorded run is compared \
              with what lies between its round's two unrecorded ones, as far from each as it was in the round. The \
              ratio given is the median over the rounds. In parentheses the 95 % interval from order statistics, or \
@@ -138,6 +145,7 @@ fn rows(cells: &[OfCell<'_>]) -> Table {
         "messages per request",
         "waits per request",
         "packets per request",
+        "requests counted per request",
         "lost",
         "bytes per row",
         "trace, kB/s",
@@ -163,6 +171,7 @@ fn rows(cells: &[OfCell<'_>]) -> Table {
                 each(|rows| rows.messages),
                 each(|rows| rows.waits),
                 each(|rows| rows.packets),
+                each(|rows| rows.exchanges),
                 number(lost.iter().sum()),
                 shown(of(&|_, rows| {
                     rows.trace_bytes as f64 / (rows.per_s() * rows.trace_s).max(1.0)
@@ -179,6 +188,7 @@ fn rows(cells: &[OfCell<'_>]) -> Table {
 fn targets(cells: &[OfCell<'_>]) -> Vec<Target> {
     let mut targets = Vec::new();
     let mut least_share: Option<f64> = None;
+    let mut least_counted: Option<f64> = None;
     let mut lost = 0.0;
     for of_cell in cells {
         for setting in Setting::RECORDERS {
@@ -189,8 +199,12 @@ fn targets(cells: &[OfCell<'_>]) -> Vec<Target> {
                     setting.name()
                 ),
                 median(&of_cell.over(setting, |run| run.requests_per_s)),
-                LEAST,
+                setting.least(),
             ));
+            if setting == Setting::Sums {
+                let shares = of_cell.shares_of_exchanges();
+                least_counted = least_counted.into_iter().chain(shares).reduce(f64::min);
+            }
             let shares = of_cell.shares(setting);
             least_share = least_share.into_iter().chain(shares).reduce(f64::min);
             let of_setting = of_cell.figures(setting, |run| run.rows.map(|rows| rows.lost as f64));
@@ -200,6 +214,11 @@ fn targets(cells: &[OfCell<'_>]) -> Vec<Target> {
     targets.push(Target::at_least(
         "rows of messages over those that the requests must have, in the worst run",
         least_share,
+        1.0,
+    ));
+    targets.push(Target::at_least(
+        "requests counted at both ends by --summary over those that there must be, in the worst run",
+        least_counted,
         1.0,
     ));
     targets.push(Target::new(
@@ -220,7 +239,7 @@ mod tests {
         let rows = messages.map(|messages| {
             json!({
                 "messages": messages, "packets": 1, "connections": 2, "waits": 3, "brief_waits": 4,
-                "lost": 5, "trace_bytes": 600, "trace_s": 2.0
+                "exchanges": 200, "lost": 5, "trace_bytes": 600, "trace_s": 2.0
             })
         });
         serde_json::from_value(json!({

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use luc_events::store::{Reader, StoreError};
-use luc_events::tables::{BriefWait, Connection, Lost, Message, Packet, Wait};
+use luc_events::tables::{BriefWait, Connection, ExchangeSum, Lost, Message, Packet, Wait};
 use serde::{Deserialize, Serialize};
 
 use luc_harness::error::EvaluateError;
@@ -18,6 +18,8 @@ pub(super) struct Rows {
     pub(super) connections: u64,
     pub(super) waits: u64,
     pub(super) brief_waits: u64,
+    /// Requests that sums of the trace count.
+    pub(super) exchanges: u64,
     /// Events that were lost, of any table.
     pub(super) lost: u64,
     pub(super) trace_bytes: u64,
@@ -47,6 +49,10 @@ fn counted(directory: &Path, trace_bytes: u64) -> Result<Rows, StoreError> {
     for row in reader.rows::<Lost>()? {
         lost += row?.count;
     }
+    let mut exchanges = 0;
+    for row in reader.rows::<ExchangeSum>()? {
+        exchanges += row?.count;
+    }
     let trace = reader.trace();
     Ok(Rows {
         messages: reader.rows::<Message>()?.rows_in_all(),
@@ -54,6 +60,7 @@ fn counted(directory: &Path, trace_bytes: u64) -> Result<Rows, StoreError> {
         connections: reader.rows::<Connection>()?.rows_in_all(),
         waits: reader.rows::<Wait>()?.rows_in_all(),
         brief_waits: reader.rows::<BriefWait>()?.rows_in_all(),
+        exchanges,
         lost,
         trace_bytes,
         trace_s: trace.end_ns.saturating_sub(trace.start_ns) as f64 / 1e9,

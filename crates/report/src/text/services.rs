@@ -1,0 +1,55 @@
+//! How long services took to answer, for a terminal.
+
+use std::fmt;
+
+use luc_explain::ServiceReport;
+use luc_units::figures::Time;
+
+use super::{ROWS, Text, clean, more};
+
+impl Text<'_> {
+    /// The services, and which of their intervals was the worst.
+    pub(super) fn services(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let services = &self.report.services;
+        if services.is_empty() {
+            return Ok(());
+        }
+        self.title(f, "How long requests took, by service and peer")?;
+        writeln!(
+            f,
+            "  {:<16} {:<7} {:>5} {:<24} {:>10} {:>10} {:>10} {:>10}  worst interval: p99",
+            "program", "side", "port", "peer", "1/s", "median", "p99", "p99.9"
+        )?;
+        for service in services.iter().take(ROWS) {
+            service_row(f, service)?;
+        }
+        more(f, services.len())
+    }
+}
+
+fn service_row(f: &mut fmt::Formatter<'_>, service: &ServiceReport) -> fmt::Result {
+    let latency = &service.latency;
+    writeln!(
+        f,
+        "  {:<16} {:<7} {:>5} {:<24} {:>10.1} {:>10} {:>10} {:>10}  {} (from {} on)",
+        clean(&service.program),
+        service.side,
+        service.port,
+        peer(service),
+        service.per_s,
+        Time::from(latency.p50_ns),
+        Time::from(latency.p99_ns),
+        Time::from(latency.p999_ns),
+        Time::from(service.worst.p99_ns),
+        Time::from(service.worst.since_start_ns),
+    )
+}
+
+/// Its address, or that it is several.
+pub(crate) fn peer(service: &ServiceReport) -> String {
+    if service.peer.is_empty() {
+        "all other peers".to_owned()
+    } else {
+        clean(&service.peer)
+    }
+}
