@@ -5,8 +5,8 @@ use std::fs;
 use luc_events::codes::{CallKind, SyncKind, WaitState};
 use luc_events::store::{SCHEMA_VERSION, Writer};
 use luc_events::tables::{
-    BriefWait, Call, ClockSample, Commit, Connection, Data, FileSystem, Handle, Lost, Message,
-    Packet, Request, Stack, Summary, Sync, Task, Trace, Wait,
+    BriefWait, Call, ClockSample, Commit, Connection, Data, ExchangeSum, FileSystem, Handle, Lost,
+    Message, Packet, Request, Stack, Summary, Sync, Task, Trace, Wait,
 };
 use luc_events::{Cause, Cgroup, ConnectionId, Dev, Inode, Pid, StackId, Tgid, Transaction};
 
@@ -214,6 +214,20 @@ fn add(writer: &mut Writer, round: u64) {
             bytes: 100,
             ack: round * 50,
             ..Packet::default()
+        }
+        .into(),
+    );
+    send(
+        ExchangeSum {
+            at_ns: start_ns,
+            interval_ns: ROUND_NS,
+            program: "server".to_owned(),
+            port: 80,
+            peer: "10.0.0.2".to_owned(),
+            at_least_ns: round << 10,
+            count: 2,
+            total_ns: round << 12,
+            ..ExchangeSum::default()
         }
         .into(),
     );

@@ -24,7 +24,7 @@ use crate::program;
 use crate::recorder::Recorder;
 use crate::solr::clients::Asked;
 use recorded::Rows;
-use servers::{SEARCH_CLIENTS, Server, Servers};
+use servers::{LIST, SEARCH_CLIENTS, Server, Servers};
 
 /// Between the recorder's first file and the first request: the programs are attached, and look at system calls during
 /// the first second.
@@ -39,6 +39,8 @@ const FIRST_REQUESTS: f64 = 20_000.0;
 enum Cell {
     /// By how many clients.
     Redis(u32),
+    /// Lists of [`LIST`] values are read: some 100,000 messages a second.
+    RedisLists,
     /// A transaction is one statement.
     Select,
     /// A transaction is seven statements.
@@ -48,9 +50,10 @@ enum Cell {
 }
 
 impl Cell {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::Redis(50),
         Self::Redis(1),
+        Self::RedisLists,
         Self::Select,
         Self::Update,
         Self::Search,
@@ -60,6 +63,7 @@ impl Cell {
         match self {
             Self::Redis(1) => "Redis, 1 client".to_owned(),
             Self::Redis(clients) => format!("Redis, {clients} clients"),
+            Self::RedisLists => format!("Redis, 50 clients, lists of {LIST}"),
             Self::Select => "PostgreSQL, pgbench -S, 8 clients".to_owned(),
             Self::Update => "PostgreSQL, pgbench, 8 clients".to_owned(),
             Self::Search => format!("Solr, {SEARCH_CLIENTS} clients"),
@@ -68,7 +72,7 @@ impl Cell {
 
     fn server(self) -> Server {
         match self {
-            Self::Redis(_) => Server::Redis,
+            Self::Redis(_) | Self::RedisLists => Server::Redis,
             Self::Select | Self::Update => Server::Postgresql,
             Self::Search => Server::Solr,
         }
@@ -77,7 +81,7 @@ impl Cell {
     /// Receives and sends of the server for a request, at least: a row each.
     fn messages(self) -> f64 {
         match self {
-            Self::Redis(_) | Self::Select => 2.0,
+            Self::Redis(_) | Self::RedisLists | Self::Select => 2.0,
             Self::Update => 14.0,
             // The query, and three calls, of which each is received and answered at both ends: 14 of all nodes, and 16
             // with the client's. Half of these, as there are two ends.
@@ -97,6 +101,9 @@ impl Cell {
         match self {
             Self::Redis(clients) => format!(
                 "redis-benchmark -h 127.0.0.1 -p {port} -t set -d 100 --csv -c {clients} -n {requests:.0}"
+            ),
+            Self::RedisLists => format!(
+                "redis-benchmark -h 127.0.0.1 -p {port} --csv -c 50 -n {requests:.0} lrange list 0 -1"
             ),
             Self::Select | Self::Update => format!(
                 "{} -h 127.0.0.1 -p {port} -U {} -n -c 8 -T {seconds:.0} {}postgres",
@@ -118,7 +125,7 @@ impl Cell {
             line?.split([' ', '/']).next()?.parse::<f64>().ok()
         };
         match self {
-            Self::Redis(_) => {
+            Self::Redis(_) | Self::RedisLists => {
                 let last = said.lines().rfind(|line| !line.is_empty())?;
                 let rate = last.split(',').nth(1)?.trim_matches('"').parse().ok()?;
                 Some((requests, rate))
@@ -372,6 +379,8 @@ mod tests {
             Cell::Redis(50).result(said, 300.0),
             Some((300.0, 98_765.43))
         );
+        let said = "\"test\",\"rps\"\n\"lrange list 0 -1\",\"70175.44\"\n";
+        assert_eq!(Cell::RedisLists.result(said, 9.0), Some((9.0, 70_175.44)));
         let said = "pgbench (15)\nnumber of transactions actually processed: 6103\n\
                     latency average = 3.9 ms\ntps = 2034.5 (without initial connection time)\n";
         assert_eq!(Cell::Update.result(said, 1.0), Some((6103.0, 2034.5)));

@@ -22,6 +22,9 @@ const USER_ID: u32 = 65_534;
 /// Rows of pgbench's smallest table; at least as many as it has clients.
 const SCALE: &str = "10";
 
+/// Values in Redis' list, of 100 bytes each.
+pub(crate) const LIST: u32 = 100;
+
 /// Clients of the search service.
 pub(crate) const SEARCH_CLIENTS: u64 = 8;
 /// Queries of each client before anything is measured.
@@ -117,8 +120,10 @@ impl Servers {
             servers
                 .versions
                 .push(format!("{package} {}", harness.package_version(package)?));
-            if server == Server::Postgresql {
-                servers.fill(harness)?;
+            match server {
+                Server::Postgresql => servers.fill(harness)?,
+                Server::Redis => push_list(harness, port)?,
+                Server::Solr => {}
             }
         }
         Ok(servers)
@@ -201,6 +206,16 @@ fn redis(harness: &Harness, port: u16) -> Result<Child, EvaluateError> {
     command.args(["--save", "", "--appendonly", "no", "--dir"]);
     command.arg(harness.path(""));
     started(command, &harness.path("redis.log"))
+}
+
+/// Fills a list, one value after the other.
+fn push_list(harness: &Harness, port: u16) -> Result<(), EvaluateError> {
+    let mut command = Command::new("redis-benchmark");
+    command.args(["-h", "127.0.0.1", "-q", "-c", "1", "-p"]);
+    command.args([port.to_string(), "-n".to_owned(), LIST.to_string()]);
+    command.args(["rpush", "list", &"x".repeat(100)]);
+    harness.execute(&mut command, &[0])?;
+    Ok(())
 }
 
 /// With data of its own that nothing synchronizes: the disk is not what is measured.
