@@ -7,7 +7,7 @@ DESTDIR ?=
 
 FUZZ_SECONDS ?= 120
 
-.PHONY: help setup setup-build setup-test setup-lint setup-evaluate build product product-sql product-demo test test-sql fuzz lint tables demo evaluate evaluate-fleet-sql install clean
+.PHONY: help setup setup-build setup-test setup-lint setup-evaluate setup-vm qemu build product product-sql product-demo test test-sql fuzz lint tables demo evaluate evaluate-fleet-sql install clean
 
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -26,6 +26,12 @@ setup-evaluate:
 
 setup-build:
 	@scripts/setup.sh build
+
+setup-vm: ## Unpack a newer QEMU beside the system's, for several processors in virtual time (no root)
+	@scripts/setup-vm.sh
+
+qemu: ## Build a QEMU whose processors are parallel in virtual time (GPL-2.0; 5 minutes of processor time)
+	@scripts/qemu.sh
 
 # Without the search twin and luc-fleet-sql, whose engines take long to compile; their tests build them.
 build: ## Build target/release/luc and target/release/libluc_gate_preload.so

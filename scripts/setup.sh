@@ -188,10 +188,21 @@ install_cargo_deny() {
 		echo "setup: $cargo_deny was not installed, so dependencies are not checked"
 }
 
-# Installs what no package brings: cargo-deny, and headers of more kernels.
+# Installs what no package brings: cargo-deny, headers of more kernels, a newer QEMU.
 install_others() {
 	case $goal in all | lint) install_cargo_deny ;; esac
 	fetch_headers
+	unpack_qemu
+}
+
+# A QEMU for guests with several processors in virtual time.
+unpack_qemu() {
+	case $goal in
+	all | test | evaluate)
+		"$(dirname "${BASH_SOURCE[0]}")/setup-vm.sh" ||
+			echo "setup: no newer QEMU was unpacked, so guests in virtual time have one processor"
+		;;
+	esac
 }
 
 # Headers of more kernels, for which the modules are only compiled.

@@ -18,6 +18,15 @@ pub enum Error {
         /// The Debian package that has it.
         package: &'static str,
     },
+    /// This QEMU hangs with several processors in virtual time.
+    #[error(
+        "{qemu} cannot run several processors in virtual time: run `make setup-vm`, which unpacks 8.1 or later beside it, \
+         or take one processor"
+    )]
+    OldQemu {
+        /// What it calls itself.
+        qemu: String,
+    },
     /// No kernel of this version can be had.
     #[error("kernel '{version}': {reason}")]
     NoKernel {
@@ -99,7 +108,10 @@ impl Error {
     pub fn is_unavailable(&self) -> bool {
         matches!(
             self,
-            Self::MissingTool { .. } | Self::NoKernel { .. } | Self::NoHeaders(_)
+            Self::MissingTool { .. }
+                | Self::OldQemu { .. }
+                | Self::NoKernel { .. }
+                | Self::NoHeaders(_)
         )
     }
 }

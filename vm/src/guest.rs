@@ -1,7 +1,7 @@
 //! A guest that runs: waiting for it, reading what it said so far, ending it.
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -20,6 +20,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// How much of a log an error shows.
 const TAIL_LINES: usize = 60;
 
+/// What makes processors that take turns exact (turns.c).
+const TURNS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/turns.so"));
+
 /// A file in memory that QEMU opens through this process: nothing to remove, however either ends.
 #[derive(Debug)]
 pub(crate) struct MemoryFile(File);
@@ -37,6 +40,18 @@ impl MemoryFile {
     /// Its path for a child.
     pub(crate) fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd())
+    }
+
+    /// A new one with this content.
+    pub(crate) fn of(name: &str, content: &[u8]) -> Result<Self, Error> {
+        let mut this = Self::new(name)?;
+        this.file()
+            .write_all(content)
+            .map_err(|source| Error::System {
+                what: "writing a memory file",
+                source,
+            })?;
+        Ok(this)
     }
 
     pub(crate) fn file(&mut self) -> &mut File {
@@ -67,6 +82,8 @@ pub(crate) struct Channels {
     pub(crate) results: MemoryFile,
     pub(crate) output: MemoryFile,
     pub(crate) errors: MemoryFile,
+    /// The library of `turns.c`.
+    pub(crate) turns: MemoryFile,
 }
 
 impl Channels {
@@ -77,6 +94,7 @@ impl Channels {
             results: MemoryFile::new("luc-vm-results")?,
             output: MemoryFile::new("luc-vm-output")?,
             errors: MemoryFile::new("luc-vm-errors")?,
+            turns: MemoryFile::of("luc-vm-turns", TURNS)?,
         })
     }
 }

@@ -4,16 +4,16 @@ mod bzimage;
 mod module;
 mod package;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::cache;
 use crate::error::Error;
 use crate::tools;
 
-/// Where kernels are in a cache. The number is raised when more of a package is unpacked, so that nobody takes what an
+/// Where kernels are in the cache. The number is raised when more of a package is unpacked, so that nobody takes what an
 /// earlier version has left.
-const FOLDER: &str = "luc/vm/2";
+const FOLDER: &str = "vm/2";
 
 /// The kernel of a `linux-image` package in the cache: the uncompressed image and its modules.
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ impl Kernel {
     ///
     /// [`Error::NoKernel`] if the distribution has none, [`Error::MissingTool`], or what unpacking meets.
     pub fn find(version: &str) -> Result<Self, Error> {
-        let cache = cache_folder()?;
+        let cache = cache::make(FOLDER)?;
         let release = package::release(version, &cache)?;
         let folder = cache.join(&release);
         if !folder.join("vmlinux").is_file() {
@@ -94,26 +94,4 @@ impl Kernel {
 fn headers(release: &str) -> Option<PathBuf> {
     let folder = Path::new("/lib/modules").join(release).join("build");
     folder.join("Makefile").is_file().then_some(folder)
-}
-
-/// [`FOLDER`] in `$XDG_CACHE_HOME` or `~/.cache`.
-fn cache_folder() -> Result<PathBuf, Error> {
-    let variable = |name| {
-        std::env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
-    let base =
-        variable("XDG_CACHE_HOME").or_else(|| variable("HOME").map(|home| home.join(".cache")));
-    let folder = base
-        .ok_or_else(|| Error::NoKernel {
-            version: "any".to_owned(),
-            reason: "there is no cache folder: set HOME or XDG_CACHE_HOME".to_owned(),
-        })?
-        .join(FOLDER);
-    fs::create_dir_all(&folder).map_err(|source| Error::File {
-        path: folder.clone(),
-        source,
-    })?;
-    Ok(folder)
 }

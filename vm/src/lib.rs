@@ -7,6 +7,7 @@
 //!
 //! Nothing is left behind: what a run needs is in memory files, and QEMU dies with its caller.
 
+mod cache;
 mod cpio;
 mod error;
 mod guest;
@@ -16,6 +17,7 @@ mod machine;
 mod mode;
 mod outcome;
 mod programs;
+mod qemu;
 mod tools;
 mod vm;
 
@@ -24,5 +26,6 @@ pub use guest::Guest;
 pub use kernel::Kernel;
 pub use mode::Mode;
 pub use outcome::Outcome;
+pub use qemu::Qemu;
 pub use tools::missing;
 pub use vm::Vm;

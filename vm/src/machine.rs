@@ -5,11 +5,12 @@ use std::process::Command;
 
 use crate::error::Error;
 use crate::mode::Mode;
-use crate::tools;
+use crate::qemu::Qemu;
 
 /// What a machine is made of.
 #[derive(Debug)]
 pub(crate) struct Machine<'a> {
+    pub(crate) qemu: &'a Qemu,
     pub(crate) mode: Mode,
     pub(crate) memory_mib: u32,
     pub(crate) image: &'a Path,
@@ -17,6 +18,7 @@ pub(crate) struct Machine<'a> {
     pub(crate) console: &'a str,
     pub(crate) results: &'a str,
     pub(crate) output: &'a str,
+    pub(crate) turns: &'a str,
     pub(crate) disks: &'a [PathBuf],
     pub(crate) arguments: &'a [String],
 }
@@ -31,10 +33,16 @@ const ARGUMENTS: &str = "console=ttyS0 quiet panic=-1 oops=panic nokaslr mitigat
 /// What makes two boots the same: nothing random, no watchdog.
 const REPEATABLE: &str = "norandmaps random.trust_bootloader=off random.trust_cpu=off nowatchdog";
 
+/// How long one of several processors runs before the next has its turn, µs of virtual time. By default that is up to
+/// 1 ms: a whole open and fsync.
+const TURN_US: u32 = 10;
+/// How far processors in parallel run before they wait for each other, ns of virtual time.
+const QUANTUM_NS: u32 = 5000;
+
 impl Machine<'_> {
     /// The command that starts it.
     pub(crate) fn command(&self) -> Result<Command, Error> {
-        let mut qemu = Command::new(tools::find("qemu-system-x86_64")?);
+        let mut qemu = self.qemu.command();
         qemu.args([
             "-M",
             "q35",
@@ -47,7 +55,7 @@ impl Machine<'_> {
         qemu.args(["-m", &self.memory_mib.to_string()]);
         match self.mode {
             Mode::Function { processors } => {
-                let thread = if patches_code_safely()? {
+                let thread = if self.qemu.patches_code_safely() {
                     "multi"
                 } else {
                     "single"
@@ -55,21 +63,13 @@ impl Machine<'_> {
                 qemu.args(["-accel", &format!("tcg,thread={thread}"), "-cpu", "max"]);
                 qemu.args(["-smp", &processors.to_string()]);
             }
-            Mode::VirtualTime { shift } => {
+            Mode::VirtualTime { shift, processors } => {
                 // A repeated string instruction counts once for each byte without erms and fsrm off: then
                 // the kernel copies by words.
-                qemu.args([
-                    "-accel",
-                    "tcg",
-                    "-cpu",
-                    "max,-rdrand,-rdseed,-erms,-fsrm",
-                    "-smp",
-                    "1",
-                    "-seed",
-                    "1",
-                ]);
+                qemu.args(["-cpu", "max,-rdrand,-rdseed,-erms,-fsrm", "-seed", "1"]);
                 qemu.args(["-icount", &format!("shift={shift},align=off,sleep=off")]);
                 qemu.args(["-rtc", "base=2026-01-01T00:00:00,clock=vm"]);
+                self.processors(&mut qemu, processors)?;
             }
         }
         qemu.arg("-kernel")
@@ -102,6 +102,39 @@ impl Machine<'_> {
         Ok(qemu)
     }
 
+    /// Processors in virtual time.
+    fn processors(&self, qemu: &mut Command, processors: u32) -> Result<(), Error> {
+        qemu.args([
+            "-accel",
+            "tcg,thread=single",
+            "-smp",
+            &processors.to_string(),
+        ]);
+        if processors == 1 {
+            return Ok(());
+        }
+        if !self.qemu.runs_several() {
+            return Err(Error::OldQemu {
+                qemu: self.qemu.to_string(),
+            });
+        }
+        if self.qemu.is_parallel() {
+            qemu.env("QEMU_ICOUNT_QUANTUM", QUANTUM_NS.to_string());
+            return Ok(());
+        }
+        qemu.args(["-name", "guest,debug-threads=on"])
+            .env("LD_PRELOAD", self.turns);
+        // A processor's turn lasts until the next timer of any clock, divided by the number of processors. A filter of
+        // a network that has no members has such a timer, and the guest does not see it.
+        qemu.args(["-netdev", "hubport,id=turns,hubid=0"]);
+        let interval_us = TURN_US * processors;
+        qemu.args([
+            "-object",
+            &format!("filter-buffer,id=turn,netdev=turns,interval={interval_us}"),
+        ]);
+        Ok(())
+    }
+
     fn kernel_arguments(&self) -> String {
         let mut arguments = ARGUMENTS.to_owned();
         if matches!(self.mode, Mode::VirtualTime { .. }) {
@@ -111,37 +144,5 @@ impl Machine<'_> {
             arguments = format!("{arguments} {argument}");
         }
         arguments
-    }
-}
-
-/// Whether processors may run on threads of their own. QEMU before 8.1 can go on executing an instruction
-/// that another processor replaced while it was being translated; it locks pages before translation since
-/// then. The kernel replaces instructions when tracing is switched on, as `luc.ko` does when it is loaded,
-/// and a processor that keeps hitting the breakpoint of a replacement that is long over never goes on. On
-/// one thread processors take turns, and never in the middle of a translation.
-fn patches_code_safely() -> Result<bool, Error> {
-    let version = tools::output(Command::new(tools::find("qemu-system-x86_64")?).arg("--version"))?;
-    Ok(version_of(&String::from_utf8_lossy(&version)).is_some_and(|version| version >= (8, 1)))
-}
-
-/// Major and minor number in `QEMU emulator version 7.2.22 (Debian ...)`.
-fn version_of(text: &str) -> Option<(u32, u32)> {
-    let (_, rest) = text.split_once("version ")?;
-    let mut numbers = rest.split(|c: char| !c.is_ascii_digit()).map(str::parse);
-    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_are_read() {
-        assert_eq!(
-            version_of("QEMU emulator version 7.2.22 (Debian 1:7.2)"),
-            Some((7, 2))
-        );
-        assert_eq!(version_of("QEMU emulator version 10.0.2"), Some((10, 0)));
-        assert_eq!(version_of("something else"), None);
     }
 }

@@ -8,12 +8,15 @@ pub enum Mode {
         /// How many processors.
         processors: u32,
     },
-    /// One processor on which each instruction takes 2^`shift` ns. Idle time is skipped, nothing
+    /// Processors on which each instruction takes 2^`shift` ns. Idle time is skipped, nothing
     /// depends on the host, and a run gives the same bytes each time.
     VirtualTime {
         /// Binary logarithm of an instruction's time in nanoseconds: 0 is 1 GHz at one instruction
         /// per cycle, 1 half of that.
         shift: u32,
+        /// How many processors. Whether several are parallel, or take turns and share the speed of one, depends on
+        /// [`Qemu::is_parallel`](crate::Qemu::is_parallel).
+        processors: u32,
     },
 }
 

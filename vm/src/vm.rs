@@ -12,6 +12,7 @@ use crate::kernel::Kernel;
 use crate::machine::Machine;
 use crate::mode::Mode;
 use crate::outcome::Outcome;
+use crate::qemu::Qemu;
 use crate::{programs, tools};
 
 /// Modules in every guest: what the run itself needs, the file systems under test, loop devices.
@@ -32,6 +33,7 @@ const SHELL: &str = "bash";
 #[derive(Debug)]
 pub struct Vm<'a> {
     kernel: &'a Kernel,
+    qemu: Option<Qemu>,
     mode: Mode,
     memory_mib: u32,
     limit: Duration,
@@ -50,6 +52,7 @@ impl<'a> Vm<'a> {
     pub fn new(kernel: &'a Kernel) -> Self {
         Self {
             kernel,
+            qemu: None,
             mode: Mode::default(),
             memory_mib: 1024,
             limit: Duration::from_secs(120),
@@ -67,6 +70,13 @@ impl<'a> Vm<'a> {
     /// How its time passes.
     pub fn mode(mut self, mode: Mode) -> Self {
         self.mode = mode;
+        self
+    }
+
+    /// What runs it. Without this it is the system's QEMU, or for several processors in virtual time
+    /// [`Qemu::for_several`].
+    pub fn qemu(mut self, qemu: Qemu) -> Self {
+        self.qemu = Some(qemu);
         self
     }
 
@@ -158,7 +168,13 @@ impl<'a> Vm<'a> {
             .file()
             .write_all(&self.initramfs()?)
             .map_err(system)?;
+        let qemu = match (&self.qemu, self.mode) {
+            (Some(qemu), _) => qemu.clone(),
+            (None, Mode::VirtualTime { processors, .. }) if processors > 1 => Qemu::for_several()?,
+            (None, _) => Qemu::system()?,
+        };
         let machine = Machine {
+            qemu: &qemu,
             mode: self.mode,
             memory_mib: self.memory_mib,
             image: &self.kernel.image(),
@@ -166,6 +182,7 @@ impl<'a> Vm<'a> {
             console: &channels.console.path(),
             results: &channels.results.path(),
             output: &channels.output.path(),
+            turns: &channels.turns.path(),
             disks: &self.disks,
             arguments: &self.arguments,
         };

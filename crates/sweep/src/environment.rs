@@ -16,6 +16,9 @@ pub struct Environment {
     pub started_unix_s: u64,
     /// The kernel's release.
     pub kernel: String,
+    /// The QEMU of a guest and how it runs the processors; `None` on this machine itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub qemu: Option<String>,
     /// Version of mkfs; `None` for an existing directory.
     pub mkfs: Option<String>,
     /// The mount as the kernel has it: type, source, options. `None` if it cannot be told.
@@ -82,6 +85,7 @@ impl Before {
                 .release()
                 .to_string_lossy()
                 .into_owned(),
+            qemu: None,
             mkfs: fs.and_then(mkfs_version),
             mount: luc_disk::mount_of(dir),
             caches_dropped,

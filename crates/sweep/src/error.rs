@@ -156,6 +156,16 @@ pub enum SweepError {
     /// A guest could not be made or did not end well.
     #[error("virtual: {0}")]
     Guest(#[from] luc_vm::Error),
+    /// The QEMU is not the one of the repeats that are there.
+    #[error(
+        "virtual: the results were begun by {before}, and here is {now}: make them anew with another --out"
+    )]
+    OtherQemu {
+        /// That of the repeats.
+        before: String,
+        /// That of this machine.
+        now: String,
+    },
     /// The modules' sources could not be written.
     #[error("virtual: {0}")]
     Sources(#[from] luc_kernel::Error),

@@ -63,7 +63,12 @@ pub(super) fn run(
         }
         let runner = match &opened {
             Some(runner) => Arc::clone(runner),
-            None => Arc::new(GuestRunner::open(plan, luc, &out.join("modules"))?),
+            None => {
+                let work = out.join("modules");
+                let runner = GuestRunner::open(plan, virtual_time, luc, &work)?;
+                same_qemu(&results, runner.qemu())?;
+                Arc::new(runner)
+            }
         };
         opened = Some(Arc::clone(&runner));
         let jobs = that_fit(virtual_time.jobs, runner.memory_bytes());
@@ -92,6 +97,16 @@ pub(super) fn run(
         side_by_side(runner, missing, jobs, deadline, &mut keep)?;
     }
     Ok(())
+}
+
+/// Refuses to go on with repeats of another QEMU: their figures are not comparable.
+fn same_qemu(results: &Results, now: String) -> Result<(), SweepError> {
+    let mut made = results.records.iter();
+    let other = made.find_map(|record| record.environment.qemu.clone().filter(|qemu| *qemu != now));
+    match other {
+        Some(before) => Err(SweepError::OtherQemu { before, now }),
+        None => Ok(()),
+    }
 }
 
 /// Whether a repeat was made before.

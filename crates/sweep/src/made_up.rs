@@ -24,6 +24,7 @@ pub(super) fn record(key: &str, round: usize, value: f64) -> Record {
         environment: Environment {
             started_unix_s: 1_700_000_000,
             kernel: "6.1.0".to_owned(),
+            qemu: None,
             mkfs: None,
             mount: Some("ext4 /dev/loop0 rw".to_owned()),
             caches_dropped: true,

@@ -302,8 +302,12 @@ impl fmt::Display for Report {
             )?,
             Some(VirtualTime { kernel, .. }) => writeln!(
                 f,
-                "{points} points, {repeats} repeats in virtual time on Linux {kernel}, each with a seed of its own; \
-                 medians with 95 % intervals, of fewer than {FEWEST} repeats with their range"
+                "{points} points, {repeats} repeats in virtual time on Linux {kernel}{}, each with a seed of its own; \
+                 medians with 95 % intervals, of fewer than {FEWEST} repeats with their range",
+                self.repeats
+                    .first()
+                    .and_then(|repeat| repeat.environment.qemu.as_ref())
+                    .map_or(String::new(), |qemu| format!(" by {qemu}"))
             )?,
         }
         for point in &self.points {

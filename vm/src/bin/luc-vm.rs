@@ -51,12 +51,12 @@ struct Run {
     /// File of this host as a disk: /dev/vda, /dev/vdb
     #[arg(long = "disk", value_name = "FILE")]
     disks: Vec<PathBuf>,
-    /// Virtual time: one processor, an instruction takes 2^SHIFT ns, the same output each time
+    /// Virtual time: an instruction takes 2^SHIFT ns, the same output each time
     #[arg(long, value_name = "SHIFT")]
     virtual_time: Option<u32>,
-    /// Processors, when not in virtual time
-    #[arg(long, default_value_t = 2)]
-    processors: u32,
+    /// Processors: 2, or in virtual time 1; several in virtual time need QEMU 8.1 or later (`make setup-vm`)
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=64))]
+    processors: Option<u32>,
     /// Memory in MiB
     #[arg(long, default_value_t = 1024)]
     memory: u32,
@@ -121,9 +121,12 @@ fn machine<'a>(kernel: &'a Kernel, arguments: &Run) -> Result<Vm<'a>, Error> {
     })?;
     let mode = arguments.virtual_time.map_or(
         Mode::Function {
-            processors: arguments.processors,
+            processors: arguments.processors.unwrap_or(2),
         },
-        |shift| Mode::VirtualTime { shift },
+        |shift| Mode::VirtualTime {
+            shift,
+            processors: arguments.processors.unwrap_or(1),
+        },
     );
     let mut vm = Vm::new(kernel)
         .mode(mode)

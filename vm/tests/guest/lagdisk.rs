@@ -24,7 +24,10 @@ fn latencies_are_exact_in_virtual_time() {
         return;
     };
     let vm = Vm::new(&kernel)
-        .mode(Mode::VirtualTime { shift: 0 })
+        .mode(Mode::VirtualTime {
+            shift: 0,
+            processors: 1,
+        })
         .program("dd")
         .file("/root/lagdisk.ko", lagdisk)
         .script(LATENCIES);

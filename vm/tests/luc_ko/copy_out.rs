@@ -42,7 +42,11 @@ fn writes_do_not_wait_for_the_journal() {
     let Some(parts) = Parts::find(STABLE) else {
         return;
     };
-    let text = succeed(&parts.vm(SCRIPT).mode(Mode::VirtualTime { shift: 0 })).text();
+    let text = succeed(&parts.vm(SCRIPT).mode(Mode::VirtualTime {
+        shift: 0,
+        processors: 1,
+    }))
+    .text();
     let off_ns = figure(&text, "off_ns");
     assert!(off_ns > 3e8, "writes wait on stock jbd2\n{text}");
     assert!(figure(&text, "on_ns") < off_ns / 50.0, "{text}");

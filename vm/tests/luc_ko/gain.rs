@@ -29,7 +29,11 @@ fn held_commits_serve_more_and_a_lone_caller_is_left_alone() {
     let Some(parts) = Parts::find(STABLE) else {
         return;
     };
-    let text = succeed(&parts.vm(SCRIPT).mode(Mode::VirtualTime { shift: 0 })).text();
+    let text = succeed(&parts.vm(SCRIPT).mode(Mode::VirtualTime {
+        shift: 0,
+        processors: 1,
+    }))
+    .text();
     let ratio = |name: &str, clients: &str| {
         figure(&text, &format!("{name}_{clients}")) / figure(&text, &format!("off_{clients}"))
     };

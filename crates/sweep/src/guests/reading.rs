@@ -18,12 +18,13 @@ use super::batches::Batch;
 /// Where the figure of a workload file is in its report.
 const FLOWOPS: &str = "/flowops_per_second";
 
-/// The repeats of a batch; where only the best is wanted, also what could not be measured. `kernel` is what the guest ran, `mkfs` the version of it by file system.
+/// The repeats of a batch; where only the best is wanted, also what could not be measured. `kernel` and `qemu` are what the
+/// guest ran on, `mkfs` the version of it by file system.
 pub(super) fn records(
     plan: &Plan,
     batch: &Batch,
     outcome: &Outcome,
-    kernel: &str,
+    (kernel, qemu): (&str, &str),
     mkfs: &BTreeMap<String, String>,
 ) -> Result<Results, SweepError> {
     let speed = plan.speed(batch.mips);
@@ -70,6 +71,7 @@ pub(super) fn records(
             environment: Environment {
                 started_unix_s: ended_unix_s.saturating_sub(outcome.wall.as_secs()),
                 kernel: kernel.to_owned(),
+                qemu: Some(qemu.to_owned()),
                 mkfs: point
                     .target
                     .fs

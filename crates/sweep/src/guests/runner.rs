@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use luc_kernel::build::sources::{LAGDISK, LUC, Sources};
-use luc_vm::{Kernel, Mode, Vm};
+use luc_vm::{Kernel, Mode, Qemu, Vm};
 
 use super::super::environment::mkfs_version;
 use super::super::error::SweepError;
 use super::super::journal::Results;
 use super::super::options::Personality;
-use super::super::plan::{Plan, Workload};
+use super::super::plan::{Plan, VirtualTime, Workload};
 use super::batches::Batch;
 use super::file_systems::needs;
 use super::reading::records;
@@ -35,6 +35,8 @@ const MODEL_ARGUMENTS: [&str; 2] = ["init_on_alloc=0", "rcu_nocbs=0"];
 pub(super) struct GuestRunner {
     plan: Plan,
     kernel: Kernel,
+    qemu: Qemu,
+    processors: u32,
     luc: PathBuf,
     modules: Vec<PathBuf>,
     memory_bytes: u64,
@@ -46,9 +48,13 @@ pub(super) struct GuestRunner {
 
 impl GuestRunner {
     /// Finds the kernel, and builds the modules into `work`.
-    pub(super) fn open(plan: &Plan, luc: &Path, work: &Path) -> Result<Self, SweepError> {
-        let version = plan.virtual_time.as_ref().map(|time| time.kernel.as_str());
-        let kernel = Kernel::find(version.unwrap_or_default())?;
+    pub(super) fn open(
+        plan: &Plan,
+        virtual_time: &VirtualTime,
+        luc: &Path,
+        work: &Path,
+    ) -> Result<Self, SweepError> {
+        let kernel = Kernel::find(&virtual_time.kernel)?;
         let module = |name: &str, sources: Sources| -> Result<PathBuf, SweepError> {
             let folder = work.join("sources").join(name);
             sources.write(&folder)?;
@@ -69,6 +75,8 @@ impl GuestRunner {
             model: plan.disk.path().map(read).transpose()?,
             plan: plan.clone(),
             kernel,
+            qemu: virtual_time.qemu()?,
+            processors: virtual_time.processors.unwrap_or(1),
             luc: luc.to_owned(),
             modules,
         })
@@ -77,6 +85,11 @@ impl GuestRunner {
     /// What a guest may take of this machine's memory.
     pub(super) fn memory_bytes(&self) -> u64 {
         self.memory_bytes
+    }
+
+    /// What runs the guests, and how their processors.
+    pub(super) fn qemu(&self) -> String {
+        self.qemu.with_processors(self.processors)
     }
 
     /// Boots a guest and runs a batch.
@@ -88,7 +101,11 @@ impl GuestRunner {
         let file_systems: BTreeSet<&str> = file_systems.collect();
         let programs: BTreeSet<&str> = file_systems.iter().map(|fs| needs(fs).program).collect();
         let mut vm = Vm::new(&self.kernel)
-            .mode(Mode::VirtualTime { shift })
+            .qemu(self.qemu.clone())
+            .mode(Mode::VirtualTime {
+                shift,
+                processors: self.processors,
+            })
             .memory_mib((self.memory_bytes >> 20) as u32)
             .timeout(LIMIT)
             .script(script(plan, batch)?);
@@ -137,7 +154,8 @@ impl GuestRunner {
         if let Some(complaint) = outcome.complaints().first() {
             return Err(failed(format!("the kernel complained: {complaint}")));
         }
-        records(plan, batch, &outcome, self.kernel.release(), &self.mkfs)
+        let ran = (self.kernel.release(), self.qemu());
+        records(plan, batch, &outcome, (ran.0, &ran.1), &self.mkfs)
     }
 }
 

@@ -22,6 +22,7 @@ pub(super) fn section(report: &Report, notes: Vec<String>) -> Section {
         "kernel",
         several(all().map(|about| Some(about.kernel.clone()))),
     );
+    row("QEMU", several(all().map(|about| about.qemu.clone())));
     row("mkfs", several(all().map(|about| about.mkfs.clone())));
     let mounts = all().map(|about| about.mount.as_deref().map(without_device));
     row("mounts", several(mounts));

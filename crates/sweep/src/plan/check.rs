@@ -107,9 +107,12 @@ impl Plan {
 
     /// Whether this machine can do it.
     pub(crate) fn check_machine(&self, sysfs: &Path) -> Result<(), SweepError> {
-        if self.virtual_time.is_some() {
+        if let Some(virtual_time) = &self.virtual_time {
             self.target.iter().try_for_each(Target::check_program)?;
-            return luc_vm::missing().map_or(Ok(()), |reason| Err(reason.into()));
+            if let Some(reason) = luc_vm::missing() {
+                return Err(reason.into());
+            }
+            return virtual_time.qemu().map(drop);
         }
         frequency::check(sysfs, &self.frequency, &self.frequency_options)?;
         if self.poll_idle {

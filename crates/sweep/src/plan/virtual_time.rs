@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use luc_units::format_size;
+use luc_vm::Qemu;
 use serde::{Deserialize, Serialize};
 
 use super::super::error::SweepError;
@@ -20,6 +21,8 @@ pub const LARGEST_GUEST_DISK_BYTES: u64 = 4 << 30;
 const LEAST_MEMORY_BYTES: u64 = 16 << 20;
 /// Speeds at which no time has to be stretched: an instruction takes a whole power of two of nanoseconds.
 const SPEEDS: [u64; 4] = [1000, 500, 250, 125];
+/// Most processors of a guest: with many more its boot takes minutes.
+const MOST_PROCESSORS: u32 = 64;
 /// The longest that the module holds a commit, µs; it takes no longer time.
 pub(crate) const LONGEST_HOLD_US: u64 = 50_000;
 
@@ -30,8 +33,11 @@ pub struct VirtualTime {
     /// The distribution's kernel, as `6.1`.
     #[serde(default = "kernel")]
     pub kernel: String,
-    /// Axis: millions of instructions per second of the one processor.
+    /// Axis: millions of instructions per second of a processor.
     pub mips: Vec<u64>,
+    /// How many processors a guest has, by the QEMU that is best at several; without it one, by the system's QEMU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processors: Option<u32>,
     /// How long an instruction takes in the guests; without it the time at which the slowest speed shortens no time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instruction: Option<Span>,
@@ -64,11 +70,20 @@ impl VirtualTime {
         Self {
             kernel: version.to_owned(),
             mips: vec![mips],
+            processors: None,
             instruction: None,
             repeats: repeats(),
             jobs: jobs(),
             deadline: None,
         }
+    }
+
+    /// The QEMU of its guests.
+    pub(crate) fn qemu(&self) -> Result<Qemu, SweepError> {
+        Ok(match self.processors {
+            Some(_) => Qemu::for_several()?,
+            None => Qemu::system()?,
+        })
     }
 
     /// Checks it, and all of `plan` that it bears on.
@@ -80,6 +95,13 @@ impl VirtualTime {
         {
             return refuse(format!(
                 "virtual.instruction = {instruction}: write 1ns, 2ns, 4ns or another power of two up to 512ns"
+            ));
+        }
+        if let Some(processors) = self.processors
+            && !(1..=MOST_PROCESSORS).contains(&processors)
+        {
+            return refuse(format!(
+                "virtual.processors = {processors}: write a number from 1 to {MOST_PROCESSORS}"
             ));
         }
         if !(1..=1000).contains(&self.repeats) {

@@ -71,7 +71,10 @@ pub(super) fn machine<'a>(
 ) -> Vm<'a> {
     let memory_mib = SYSTEM_MIB + 2 * (file_bytes >> 20);
     let mut vm = Vm::new(kernel)
-        .mode(Mode::VirtualTime { shift: 0 })
+        .mode(Mode::VirtualTime {
+            shift: 0,
+            processors: 1,
+        })
         .memory_mib(memory_mib as u32)
         .timeout(LIMIT)
         .program(harness.luc_path())

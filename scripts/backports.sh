@@ -1,0 +1,44 @@
+# shellcheck shell=bash
+# Packages of the backports of this machine's own distribution, fetched and unpacked but never installed. To be sourced.
+#
+# The package sources of this machine stay as they are: apt gets a list of its own, which names the backports at the
+# address from which this machine has its packages.
+
+# The options of apt that name the list in folder $1: in the array `apt_options`.
+backports_open() {
+	local folder=$1 codename uri keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+	# shellcheck source=/dev/null
+	codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+	# shellcheck disable=SC2016 # apt's own variable
+	uri=$(apt-get indextargets --format '$(REPO_URI)' 'Origin: Debian' "Codename: $codename" | sed -n 1p) || return 1
+	if [[ -z $codename || -z $uri ]]; then return 1; fi
+	mkdir -p "$folder/lists/partial" "$folder/cache/archives/partial"
+	{
+		printf 'Types: deb deb-src\nURIs: %s\nSuites: %s-backports\nComponents: main\n' "$uri" "$codename"
+		if [[ -e $keyring ]]; then echo "Signed-By: $keyring"; fi
+	} >"$folder/backports.sources"
+	apt_options=(
+		-qq -o Dir::Etc::sourcelist="$folder/backports.sources" -o Dir::Etc::sourceparts=- -o Dir::State::lists="$folder/lists"
+		-o Dir::Cache="$folder/cache"
+		# As root, apt would hand the download to a user who may not write here.
+		-o APT::Sandbox::User=root
+	)
+	apt-get "${apt_options[@]}" update
+}
+
+# Fetches packages into folder $1 and unpacks them to folder $2.
+backports_unpack() {
+	local folder=$1 root=$2 package
+	shift 2
+	(cd "$folder" && apt-get "${apt_options[@]}" download "$@") || return 1
+	for package in "$folder"/*.deb; do
+		dpkg-deb -x "$package" "$root" || return 1
+		rm "$package"
+	done
+}
+
+# Whether version $1, as `QEMU emulator version 7.2.22 (...)`, runs several processors in virtual time: from 8.1 on.
+runs_several() {
+	[[ $1 =~ version\ ([0-9]+)\.([0-9]+) ]] || return 1
+	((BASH_REMATCH[1] > 8 || (BASH_REMATCH[1] == 8 && BASH_REMATCH[2] >= 1)))
+}

@@ -1,0 +1,25 @@
+//! Compiles what is preloaded into an unmodified QEMU to a shared library, which `machine.rs` has as bytes.
+
+use std::env;
+use std::path::PathBuf;
+
+const SOURCE: &str = "src/turns.c";
+
+fn main() {
+    println!("cargo::rerun-if-changed={SOURCE}");
+    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("turns.so");
+    let mut compiler = cc::Build::new()
+        .pic(true)
+        .opt_level(2)
+        .debug(false)
+        .get_compiler()
+        .to_command();
+    compiler
+        .args(["-Wall", "-Wextra", "-Werror", "-shared", "-o"])
+        .arg(&out)
+        .arg(SOURCE);
+    match compiler.status() {
+        Ok(status) if status.success() => {}
+        other => panic!("{compiler:?}: {other:?}"),
+    }
+}

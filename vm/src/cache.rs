@@ -1,0 +1,38 @@
+//! What is fetched or built once: a folder of this user's.
+
+use std::env;
+use std::fs;
+use std::path::PathBuf;
+
+use crate::error::Error;
+
+/// `$XDG_CACHE_HOME/luc` or `~/.cache/luc`; `None` where neither variable has an absolute path.
+pub(crate) fn folder() -> Option<PathBuf> {
+    let variable = |name| {
+        env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    let base =
+        variable("XDG_CACHE_HOME").or_else(|| variable("HOME").map(|home| home.join(".cache")))?;
+    Some(base.join("luc"))
+}
+
+/// The folder `name` in it, made if it is not there.
+///
+/// # Errors
+///
+/// [`Error::NoKernel`] if there is no cache, [`Error::File`] if the folder cannot be made.
+pub(crate) fn make(name: &str) -> Result<PathBuf, Error> {
+    let folder = folder()
+        .ok_or_else(|| Error::NoKernel {
+            version: "any".to_owned(),
+            reason: "there is no cache folder: set HOME or XDG_CACHE_HOME".to_owned(),
+        })?
+        .join(name);
+    fs::create_dir_all(&folder).map_err(|source| Error::File {
+        path: folder.clone(),
+        source,
+    })?;
+    Ok(folder)
+}
