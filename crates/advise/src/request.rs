@@ -62,6 +62,8 @@ pub enum Place {
         size: Option<String>,
         /// The version of the distribution's kernel.
         kernel: String,
+        /// As of [`VirtualTime::processors`].
+        processors: Option<u32>,
     },
     /// On a block device of the user's, which is formatted for each repeat.
     Device(Device),
@@ -139,6 +141,7 @@ pub fn prepare(request: &Request) -> Result<Prepared, AdviseError> {
             model,
             size,
             kernel,
+            processors,
         } => {
             if request.policies.contains(&Policy::AUTO) {
                 return Err(AdviseError::Option(
@@ -148,11 +151,18 @@ pub fn prepare(request: &Request) -> Result<Prepared, AdviseError> {
                 ));
             }
             disk = disks::in_guest(model, size.as_deref(), resolved.bytes)?;
-            virtual_time = Some(VirtualTime::of(kernel, MIPS));
+            virtual_time = Some(VirtualTime {
+                processors: *processors,
+                ..VirtualTime::of(kernel, MIPS)
+            });
             let (targets, mut not_tried) = made_for(Some(kernel))?;
             let targets = candidates::that_fit(targets, disk.size.bytes(), &mut not_tried);
             let place = format!(
-                "virtual time: Linux {kernel} in QEMU, one processor of {MIPS} million instructions a second; {}",
+                "virtual time: Linux {kernel} in QEMU, {} of {MIPS} million instructions a second; {}",
+                match processors {
+                    None | Some(1) => "one processor".to_owned(),
+                    Some(several) => format!("{several} processors"),
+                },
                 disks::stands_for(&disk)
             );
             (targets, not_tried, place)

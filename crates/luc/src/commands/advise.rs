@@ -87,6 +87,9 @@ pub(crate) struct Args {
     /// Distribution kernel of the guests; before 6.13 it has ReiserFS [default: 6.1]
     #[arg(long, value_name = "VERSION", requires = "virtual_time")]
     kernel: Option<String>,
+    /// Processors of each guest, run by the QEMU that docs/reference/vm.md says [default: 1, by the system's QEMU]
+    #[arg(long, value_name = "N", requires = "virtual_time")]
+    processors: Option<u32>,
     /// Measure in this directory, on its file system; may be repeated
     #[arg(long, value_name = "DIR")]
     on: Vec<PathBuf>,
@@ -264,6 +267,7 @@ fn place(args: &Args) -> Place {
             model: args.disk.clone(),
             size: args.disk_size.clone(),
             kernel: kernel.to_owned(),
+            processors: args.processors,
         };
     }
     if args.on.is_empty() {
