@@ -4,6 +4,7 @@
 mod common;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
@@ -124,6 +125,91 @@ fn killed_and_gone_on_it_ends_as_if_nothing_had_happened() {
         point["ratios"][0]["interval"]["median"].as_f64() > Some(1.0),
         "{point:#}"
     );
+}
+
+/// Two repeats of one point in guests with two processors, whose clients arrive over 40 us.
+const SEVERAL: &str = r#"
+[virtual]
+mips = [1000]
+processors = 2
+repeats = 2
+[disk]
+size = "32M"
+write = "2ms"
+[[workload]]
+name = "create"
+bench = "metarates"
+threads = [2]
+options = { rounds = 3, directories = "own", arrivals = "40us" }
+figure = { json = "/file_creation_rate_per_second", unit = "files/s" }
+[[target]]
+name = "ext4"
+fs = "ext4"
+mkfs = "-b 4096 -J size=4"
+"#;
+
+#[test]
+fn guests_with_several_processors_are_of_one_qemu() {
+    if !can_run() {
+        return;
+    }
+    let found = luc_vm::Qemu::for_several();
+    let Some(qemu) = luc_testkit::unless_missing(found, luc_vm::Error::is_unavailable) else {
+        return;
+    };
+    let folder = TempDir::new().expect("a folder");
+    let folder = folder.path();
+    fs::write(folder.join("plan.toml"), SEVERAL).expect("written");
+    let output = sweep(folder, "out").output().expect("luc runs");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let rows = report["repeats"].as_array().expect("repeats");
+    assert_eq!(rows.len(), 2);
+    for row in rows {
+        assert_eq!(
+            row["environment"]["qemu"].as_str(),
+            Some(&*qemu.with_processors(2))
+        );
+        assert_eq!(row["counters"]["operation.open.count"].as_f64(), Some(6.0));
+    }
+
+    // One repeat of another QEMU, and the other still to be made.
+    let results = folder.join("out/results.jsonl");
+    let text = fs::read_to_string(&results).expect("there");
+    let begun: Vec<&str> = text.split_inclusive('\n').take(2).collect();
+    let other = begun.concat().replace("\"QEMU ", "\"QEMU 0.");
+    fs::write(&results, &other).expect("begun by another");
+    let output = sweep(folder, "out").output().expect("luc runs");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("QEMU 0."), "{}", stderr(&output));
+    assert_eq!(fs::read_to_string(&results).expect("there"), other);
+}
+
+#[test]
+fn an_old_qemu_alone_is_refused() {
+    if !can_run() {
+        return;
+    }
+    let folder = TempDir::new().expect("a folder");
+    let folder = folder.path();
+    fs::write(folder.join("plan.toml"), SEVERAL).expect("written");
+    let old = folder.join("qemu-system-x86_64");
+    fs::write(&old, "#!/bin/sh\necho QEMU emulator version 7.2.22\n").expect("written");
+    fs::set_permissions(&old, PermissionsExt::from_mode(0o755)).expect("a program");
+    let path = std::env::var("PATH").expect("a PATH");
+    let output = sweep(folder, "out")
+        .env("PATH", format!("{}:{path}", folder.display()))
+        .env("XDG_CACHE_HOME", folder)
+        .output()
+        .expect("luc runs");
+    assert_eq!(output.status.code(), Some(2));
+    let said = stderr(&output);
+    assert_eq!(said.trim_end().lines().count(), 1, "{said}");
+    assert!(
+        said.contains("QEMU 7.2.22") && said.contains("make setup-vm"),
+        "{said}"
+    );
+    assert!(!folder.join("out").exists());
 }
 
 /// A server on a hard disk whose files do not fit into the memory, from cold.

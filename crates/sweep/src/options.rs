@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use luc_workload::units::{duration_ns, file_size_bytes, seconds_ns};
+use luc_workload::workers::Arrivals;
 use toml::Value;
 
 use super::error::SweepError;
@@ -15,6 +16,7 @@ use luc_workload::nearest::meant;
 enum Kind {
     Seconds,
     Duration,
+    Arrivals,
     Size,
     Count,
     Factor,
@@ -34,11 +36,13 @@ const TIMED: &[(&str, Kind)] = &[
     ("slow-factor", Kind::Factor),
     ("processes", Kind::Flag),
 ];
+const DIRECTORIES: (&str, Kind) = ("directories", Kind::Choice(&["one", "own"]));
 const METARATES: &[(&str, Kind)] = &[
     ("file-size", Kind::Size),
-    ("directory-per-client", Kind::Flag),
+    DIRECTORIES,
     ("keep", Kind::Count),
     ("rounds", Kind::Count),
+    ("arrivals", Kind::Arrivals),
 ];
 const COMMIT: &[(&str, Kind)] = &[
     (
@@ -79,6 +83,8 @@ const INITIAL_WRITE: &[(&str, Kind)] = &[
     ("record-size", Kind::Size),
     ("include", Kind::Choice(&["fsync", "close", "fsync,close"])),
     ("rounds", Kind::Count),
+    DIRECTORIES,
+    ("arrivals", Kind::Arrivals),
 ];
 
 /// A value as a plan has it, from the text of a command line.
@@ -244,6 +250,18 @@ pub(super) fn words(
                 return Ok(vec![option, format!("{ns}ns")]);
             }
         }
+        Kind::Arrivals => {
+            if text.starts_with("file:") {
+                return Err(wrong(
+                    "a time, as in 40us or exponential:40us: guests have no files of the host",
+                ));
+            }
+            let arrivals = Arrivals::parse(&text)?;
+            if scale != TimeScale::NONE {
+                let arrivals = arrivals.stretched(|ns| scale.apply(ns));
+                return Ok(vec![option, arrivals.to_string()]);
+            }
+        }
         Kind::Size => {
             file_size_bytes(name, &text)?;
         }
@@ -259,4 +277,28 @@ pub(super) fn words(
         Kind::Choice(_) => {}
     }
     Ok(vec![option, text])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrivals_last_as_much_longer_as_other_times() {
+        let twice = TimeScale { permille: 2060 };
+        let words = |text: &str, scale| {
+            words(Bench::Metarates, "arrivals", &text.into(), scale).map(|words| words[1].clone())
+        };
+        for (text, stretched) in [
+            ("40us", "uniform:82.4us"),
+            ("exponential:1ms", "exponential:2.06ms"),
+        ] {
+            assert_eq!(words(text, twice).expect(text), stretched);
+            assert_eq!(words(text, TimeScale::NONE).expect(text), text);
+        }
+        for text in ["soon", "file:/x"] {
+            let error = words(text, twice).expect_err(text).to_string();
+            assert!(error.contains(text), "{error}");
+        }
+    }
 }

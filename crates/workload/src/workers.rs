@@ -14,6 +14,7 @@ use crate::latency::{Latency, Recorders};
 /// The longest time that clients with a fixed amount of work may take: a year.
 pub const FOREVER_NS: u64 = 365 * 86_400_000_000_000;
 
+mod arrivals;
 mod client;
 mod clock;
 mod control;
@@ -22,6 +23,7 @@ mod schedule;
 mod think;
 mod threads;
 
+pub use arrivals::Arrivals;
 pub use client::Client;
 pub use clock::now_ns;
 use control::Control;

@@ -47,6 +47,15 @@ enum Workload {
     FaultClient(fault_client::Args),
 }
 
+/// Where clients have their files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Directories {
+    /// All in one
+    One,
+    /// Each in a directory of its own
+    Own,
+}
+
 /// Runs the subcommand.
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     luc_host::interrupt::install()?;

@@ -153,6 +153,10 @@ impl Workload {
                 if matches!(&self.figure, Some(figure) if figure.json.is_none()) {
                     return refuse("the figure of a bench is in its JSON: write json = \"/a/b\"");
                 }
+                let has = |option| self.options.contains_key(option);
+                if bench == Bench::Metarates && has("arrivals") && !has("rounds") {
+                    return refuse("arrivals are those of a round: write rounds as well");
+                }
                 for (option, value) in &self.options {
                     let values = options::values(value);
                     unique(option, values.iter().map(ToString::to_string))?;

@@ -3,6 +3,9 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use rustix::thread::{ClockId, clock_nanosleep_absolute};
+use rustix::time::Timespec;
+
 use super::control::Control;
 use super::now_ns;
 use crate::latency::Recorder;
@@ -44,6 +47,28 @@ impl Client<'_> {
     /// Ends the run at `now_ns`, if it has not ended.
     pub fn end_run(&self, now_ns: u64) {
         self.control.end_ns().fetch_min(now_ns, Ordering::Relaxed);
+    }
+
+    /// When all clients of a run without warm-up were released, ns.
+    pub(super) fn start_ns(&self) -> u64 {
+        self.control.begin_ns().load(Ordering::Relaxed)
+    }
+
+    /// Sleeps until `until_ns`, or until the end of the run if that comes first.
+    pub(super) fn sleep_until(&self, until_ns: u64) {
+        loop {
+            let now = now_ns();
+            if now >= until_ns || !self.running(now) {
+                return;
+            }
+            let wake_ns = until_ns.min(now + 100_000_000);
+            let wake = Timespec {
+                tv_sec: (wake_ns / 1_000_000_000) as i64,
+                tv_nsec: (wake_ns % 1_000_000_000) as i64,
+            };
+            // A signal only means: look again.
+            let _ = clock_nanosleep_absolute(ClockId::Monotonic, &wake);
+        }
     }
 
     /// Thinks for `think_ns`, or until the end of the run if that comes first.

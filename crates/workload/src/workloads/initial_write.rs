@@ -24,7 +24,7 @@ use crate::error::BenchError;
 use crate::latency::{Latency, LatencyFigures, Recorders};
 use crate::scratch::Scratch;
 use crate::shared::SharedSlice;
-use crate::workers::{self, Client, ClientKind, Fault, now_ns};
+use crate::workers::{self, Arrivals, Client, ClientKind, Fault, now_ns};
 
 const OPERATIONS: [&str; 5] = ["open", "write", "fsync", "close", "child"];
 const OPEN: usize = 0;
@@ -49,8 +49,12 @@ pub struct InitialWrite {
     pub record_size_bytes: u64,
     /// What is timed besides the writes.
     pub include: Include,
+    /// A directory per child instead of one that all share.
+    pub directory_per_client: bool,
     /// Rounds, each with new files.
     pub rounds: usize,
+    /// When the children of a round begin to write; absent: at once.
+    pub arrivals: Option<Arrivals>,
     /// Seed of the contents.
     pub seed: u64,
     /// Fsyncs do nothing, which keeps nothing: what is left of the time without them.
@@ -105,6 +109,11 @@ pub struct Report {
     pub file_size_bytes: u64,
     /// Bytes of each write.
     pub record_size_bytes: u64,
+    /// Whether each child had a directory of its own.
+    pub directory_per_client: bool,
+    /// When the children of a round began to write; absent: at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<Arrivals>,
     /// What was timed besides the writes.
     pub include: Include,
     /// Whether a signal ended the run early; the round that it hit is left out.
@@ -137,13 +146,18 @@ pub fn run(plan: &InitialWrite, tick: &mut dyn FnMut(usize)) -> Result<Report, B
     let recorders = workers::recorders(plan.clients, OPERATIONS.len()).map_err(failed)?;
     let times = Times::new(2 * plan.clients)
         .map_err(|error| BenchError::operation(&plan.directory, "taking memory", error))?;
+    for client in (0..plan.clients).filter(|_| plan.directory_per_client) {
+        let path = plan.directory_of(scratch.path(), client);
+        fs::create_dir(&path).map_err(|error| BenchError::directory(&path, error))?;
+    }
     let mut rounds = Vec::with_capacity(plan.rounds);
     while rounds.len() < plan.rounds {
         // What the last round left to write must not run into this one.
         sync_file_system(scratch.path())
             .map_err(|error| BenchError::operation(&plan.directory, "syncing", error))?;
         if interrupt::interrupted()
-            || !one_round(plan, scratch.path(), &recorders, &times).map_err(failed)?
+            || !one_round(plan, rounds.len(), scratch.path(), (&recorders, &times))
+                .map_err(failed)?
         {
             break;
         }
@@ -183,24 +197,42 @@ fn check(plan: &InitialWrite) -> Result<(), BenchError> {
     Ok(())
 }
 
+/// Removes the files in a directory, and in those that are in it.
 fn remove_files(directory: &Path) -> std::io::Result<()> {
     for entry in fs::read_dir(directory)? {
-        fs::remove_file(entry?.path())?;
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            remove_files(&entry.path())?;
+        } else {
+            fs::remove_file(entry.path())?;
+        }
     }
     Ok(())
+}
+
+impl InitialWrite {
+    /// Where a child writes.
+    fn directory_of(&self, scratch: &Path, client: usize) -> PathBuf {
+        if self.directory_per_client {
+            scratch.join(format!("client{client:04}"))
+        } else {
+            scratch.to_path_buf()
+        }
+    }
 }
 
 /// Whether all children did all their work.
 fn one_round(
     plan: &InitialWrite,
+    round: usize,
     scratch: &Path,
-    recorders: &Recorders,
-    times: &Times,
+    (recorders, times): (&Recorders, &Times),
 ) -> Result<bool, workers::Failure> {
     let prepare = |client: &Client<'_>| {
         let mut random = random::stream(plan.seed, client.index as u64);
         let record = random::bytes(&mut random, plan.record_size_bytes as usize);
-        let path = scratch.join(format!("child{:04}", client.index));
+        let name = format!("child{:04}", client.index);
+        let path = plan.directory_of(scratch, client.index).join(name);
         let start = now_ns();
         let file = OpenOptions::new()
             .write(true)
@@ -212,6 +244,9 @@ fn one_round(
     };
     let body = |client: &Client<'_>, (file, record): (File, Vec<u8>)| {
         let child = &times[2 * client.index..][..2];
+        if let Some(arrivals) = &plan.arrivals {
+            arrivals.wait(client, plan.seed, round, plan.clients);
+        }
         write_file(plan, client, child, file, &record)
     };
     workers::run_to_end((plan.clients, plan.kind), recorders, prepare, body)
@@ -295,6 +330,8 @@ fn report(plan: &InitialWrite, rounds: Vec<Round>, recorders: &Recorders) -> Opt
         workload: "initial-write",
         directory: plan.directory.clone(),
         seed: plan.seed,
+        directory_per_client: plan.directory_per_client,
+        arrivals: plan.arrivals.clone(),
         clients: plan.clients,
         client_kind: plan.kind,
         file_size_bytes: plan.file_size_bytes,
@@ -325,7 +362,9 @@ mod tests {
             file_size_bytes: 4096,
             record_size_bytes: 1024,
             include: Include::default(),
+            directory_per_client: false,
             rounds: 2,
+            arrivals: None,
             seed: 1,
             no_fsync: false,
         }
@@ -339,6 +378,21 @@ mod tests {
         assert_eq!(counts, [6, 24, 6, 6, 6]);
         assert_eq!(report.rounds.len(), 2);
         assert!(!report.interrupted);
+        assert_eq!(fs::read_dir(parent.path()).expect("list").count(), 0);
+    }
+
+    #[test]
+    fn children_in_directories_of_their_own_arrive_later() {
+        let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
+        let plan = InitialWrite {
+            directory_per_client: true,
+            arrivals: Some(Arrivals::Exponential(100_000)),
+            ..plan(parent.path())
+        };
+        let report = run(&plan, &mut |_| {}).expect("run");
+        assert_eq!(report.rounds.len(), 2);
+        assert!(report.directory_per_client);
+        assert_eq!(report.arrivals, plan.arrivals);
         assert_eq!(fs::read_dir(parent.path()).expect("list").count(), 0);
     }
 

@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::timed::{self, Head, Outcome, Timed, Workload};
 use crate::error::BenchError;
 use crate::latency::LatencyFigures;
-use crate::workers::{Client, Fault, Measured, Progress, now_ns};
+use crate::workers::{Arrivals, Client, Fault, Measured, Progress, now_ns};
 
 const OPEN: usize = 0;
 const WRITE: usize = 1;
@@ -37,6 +37,8 @@ pub struct Metarates {
     /// Rounds in which all clients start together and each creates one file, on a journal at rest; the schedule's times
     /// then do not count. Absent: each client creates file after file.
     pub rounds: Option<usize>,
+    /// When the clients of a round begin; absent: at once. Without rounds it does not count.
+    pub arrivals: Option<Arrivals>,
 }
 
 /// What was measured.
@@ -55,6 +57,9 @@ pub struct Report {
     /// Rounds of one file per client; absent: file after file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rounds: Option<usize>,
+    /// When the clients of a round began; absent: at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<Arrivals>,
     /// Files created, synced and closed in the interval.
     pub creations: u64,
     /// The same per second.
@@ -228,6 +233,7 @@ fn report(plan: &Metarates, outcome: Outcome) -> Report {
         directory_per_client: plan.directory_per_client,
         keep: plan.keep,
         rounds: plan.rounds,
+        arrivals: plan.arrivals.clone(),
         creations,
         creations_per_second: outcome.per_second(creations),
         file_creation_rate_per_second: file_creation_rate(&outcome.measured),
@@ -276,6 +282,7 @@ mod tests {
             directory_per_client: true,
             keep: None,
             rounds: None,
+            arrivals: None,
         }
     }
 
@@ -306,6 +313,19 @@ mod tests {
         assert!(report.creations_per_second > 0.0);
         assert!(report.file_creation_rate_per_second > 0.0);
         assert_eq!(fs::read_dir(parent.path()).expect("list").count(), 0);
+    }
+
+    #[test]
+    fn clients_that_arrive_later_are_waited_for() {
+        let parent = Scratch::create(&std::env::temp_dir()).expect("scratch");
+        let plan = Metarates {
+            rounds: Some(2),
+            arrivals: Some(Arrivals::Uniform(1_000_000)),
+            ..plan(parent.path())
+        };
+        let report = run(&plan, &mut |_| {}).expect("run");
+        assert_eq!(report.creations, 3 * 2);
+        assert_eq!(report.arrivals, plan.arrivals);
     }
 
     #[test]

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use luc_workload::units::file_size_bytes;
-use luc_workload::workers::ClientKind;
+use luc_workload::workers::{Arrivals, ClientKind};
 use luc_workload::workloads::initial_write::{self, Figure, Include, InitialWrite};
 
-use super::{or_interrupted, show, status};
+use super::{Directories, or_interrupted, show, status};
 
 /// Write new files from many clients at once, as IOzone's initial write does
 ///
@@ -43,6 +43,13 @@ pub(crate) struct Args {
     /// What to time besides the writes: fsync, close (after the fsync), or both
     #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',')]
     include: Vec<What>,
+    /// Directories that children write in: one for all, or each its own
+    #[arg(long, value_enum, value_name = "WHICH", default_value = "one")]
+    directories: Directories,
+    /// Spread the starts of a round over this time, whatever the processor's speed: 16ms, exponential:16ms (its mean), or
+    /// file:PATH with a time on each line [default: all at once]
+    #[arg(long, value_name = "SPREAD")]
+    arrivals: Option<String>,
     /// Number of rounds
     #[arg(long, value_name = "R", default_value_t = 6)]
     rounds: usize,
@@ -79,7 +86,9 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
             fsync: args.include.contains(&What::Fsync),
             close: args.include.contains(&What::Close),
         },
+        directory_per_client: args.directories == Directories::Own,
         rounds: args.rounds,
+        arrivals: args.arrivals.as_deref().map(Arrivals::parse).transpose()?,
         seed: args.seed,
         no_fsync: args.no_fsync,
     };
@@ -100,7 +109,7 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         Include { .. } => "write",
     };
     let head = format!(
-        "initial-write: {}, files of {} bytes in records of {}, {} rounds{}, {included} timed, seed {}",
+        "initial-write: {}, files of {} bytes in records of {}, {} rounds{}, {included} timed, seed {}{}",
         show::clients(report.clients, report.client_kind),
         report.file_size_bytes,
         report.record_size_bytes,
@@ -110,7 +119,8 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
         } else {
             ""
         },
-        report.seed
+        report.seed,
+        show::arrivals(report.arrivals.as_ref())
     );
     let rates = format!(
         "children see {} KiB/s; parent sees {} KiB/s (medians of rounds)",

@@ -4,9 +4,11 @@ use std::process::ExitCode;
 
 use luc_workload::latency::LatencyFigures;
 use luc_workload::units::file_size_bytes;
+use luc_workload::workers::Arrivals;
 use luc_workload::workloads::metarates::{self, Metarates, Report};
 use luc_workload::workloads::timed::Head;
 
+use super::Directories;
 use super::timed::{Common, Shown};
 
 /// Create files as fast as fsync allows
@@ -19,7 +21,8 @@ use super::timed::{Common, Shown};
   luc bench metarates --dir /mnt/x --threads 4 --processes --seconds 30 --json
   luc bench metarates --dir /mnt/x --threads 64 --file-size 1k --think 1ms
   luc bench metarates --dir /mnt/x --threads 16 --file-size 1k --keep 16
-  luc bench metarates --dir /mnt/x --threads 4 --rounds 50")]
+  luc bench metarates --dir /mnt/x --threads 4 --rounds 50
+  luc bench metarates --dir /mnt/x --threads 4 --rounds 50 --directories own --arrivals 40us")]
 pub(crate) struct Args {
     #[command(flatten)]
     common: Common,
@@ -29,9 +32,9 @@ pub(crate) struct Args {
     /// Bytes written to each file before its fsync, such as 4k; the original writes none
     #[arg(long, value_name = "SIZE", default_value = "0")]
     file_size: String,
-    /// Give each client a directory of its own; in the original all share one
-    #[arg(long)]
-    directory_per_client: bool,
+    /// Directories that clients create files in: one for all, as in the original, or each its own
+    #[arg(long, value_enum, value_name = "WHICH", default_value = "one")]
+    directories: Directories,
     /// After each file, unlink the one that the client made K files before [default: keep all files]
     #[arg(long, value_name = "K", conflicts_with = "rounds", value_parser = clap::value_parser!(u64).range(1..))]
     keep: Option<u64>,
@@ -39,6 +42,10 @@ pub(crate) struct Args {
     /// create one file each, as the papers' "N processes, N files"
     #[arg(long, value_name = "R", conflicts_with_all = ["seconds", "warmup", "think", "think_distribution", "slow_clients"])]
     rounds: Option<usize>,
+    /// Spread the starts of a round over this time, whatever the processor's speed: 40us, exponential:40us (its mean), or
+    /// file:PATH with a time on each line [default: all at once]
+    #[arg(long, value_name = "SPREAD", requires = "rounds")]
+    arrivals: Option<String>,
 }
 
 /// Runs the workload and prints its figures.
@@ -46,9 +53,10 @@ pub(super) fn main(args: &Args) -> anyhow::Result<ExitCode> {
     let plan = Metarates {
         timed: args.common.timed(args.threads)?,
         file_size_bytes: file_size_bytes("--file-size", &args.file_size)?,
-        directory_per_client: args.directory_per_client,
+        directory_per_client: args.directories == Directories::Own,
         keep: args.keep,
         rounds: args.rounds,
+        arrivals: args.arrivals.as_deref().map(Arrivals::parse).transpose()?,
     };
     args.common
         .present(&plan.timed, |tick| metarates::run(&plan, tick))
@@ -62,8 +70,9 @@ impl Shown for Report {
     }
 
     fn rates(&self) -> String {
+        let arrivals = super::show::arrivals(self.arrivals.as_ref());
         format!(
-            "{:.1} files/s ({} files); file creation rate {:.1}/s = N / mean(T_open + T_fsync + T_close)",
+            "{:.1} files/s ({} files); file creation rate {:.1}/s = N / mean(T_open + T_fsync + T_close){arrivals}",
             self.creations_per_second, self.creations, self.file_creation_rate_per_second
         )
     }

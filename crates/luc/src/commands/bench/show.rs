@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write, stderr, stdout};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use luc_workload::latency::LatencyFigures;
-use luc_workload::workers::{ClientKind, Progress, Schedule};
+use luc_workload::workers::{Arrivals, ClientKind, Progress, Schedule};
 use serde::Serialize;
 
 /// Shorter runs have no progress bar, ns.
@@ -84,6 +84,13 @@ pub(super) fn clients(count: usize, kind: ClientKind) -> String {
         ClientKind::Process => ("process", "processes"),
     };
     format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// `; clients arrive uniform:40us`, or nothing where all begin at once.
+pub(super) fn arrivals(arrivals: Option<&Arrivals>) -> String {
+    arrivals.map_or(String::new(), |arrivals| {
+        format!("; clients arrive {arrivals}")
+    })
 }
 
 /// The times of a run.

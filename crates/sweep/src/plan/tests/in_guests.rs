@@ -26,6 +26,16 @@ fn what_guests_cannot_have_is_named() {
         ("[1000, 2000]", "[100, 2000]", &["virtual.mips", "16 times"]),
         ("[1000, 2000]", "[]", &["virtual.mips", "no value"]),
         (
+            "[virtual]",
+            "[virtual]\nprocessors = 0",
+            &["virtual.processors = 0", "1 to 64"],
+        ),
+        (
+            "[virtual]",
+            "[virtual]\nprocessors = 65",
+            &["virtual.processors = 65", "1 to 64"],
+        ),
+        (
             "mips = [1000, 2000]",
             "mips = [1000]\nrepeats = 0",
             &["repeats = 0"],

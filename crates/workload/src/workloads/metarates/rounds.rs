@@ -45,6 +45,9 @@ pub(super) fn run(plan: &Metarates, rounds: usize) -> Result<Outcome, BenchError
             ))
         };
         let body = |client: &Client<'_>, (path, data): (std::path::PathBuf, Vec<u8>)| {
+            if let Some(arrivals) = &plan.arrivals {
+                arrivals.wait(client, timed.seed, made, clients);
+            }
             let laps = plan.one_file(&options, path.as_os_str(), &data)?;
             laps.record(client, !data.is_empty());
             Ok::<(), Fault>(())
