@@ -1,6 +1,6 @@
 //! A page's raw data: every repeat's figures, by the axes of its point.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -24,6 +24,9 @@ pub struct Data {
     pub machine: Value,
     /// The kernels that the points ran on.
     pub kernel: Vec<String>,
+    /// The QEMUs of the guests and how they ran the processors; none where the points ran on this machine itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub qemu: Vec<String>,
     /// Names of the axes, in the order of each point's values.
     pub axes: Vec<String>,
     /// Points that still lacked repeats.
@@ -58,13 +61,14 @@ impl Data {
         claims: &Claims,
         machine: Value,
     ) -> Result<Self, ClaimsError> {
-        let mut kernel: Vec<String> = report
-            .repeats
-            .iter()
-            .map(|record| record.environment.kernel.clone())
-            .collect();
-        kernel.sort();
-        kernel.dedup();
+        let environments = || report.repeats.iter().map(|record| &record.environment);
+        let distinct = |names: BTreeSet<String>| names.into_iter().collect();
+        let kernel = distinct(environments().map(|about| about.kernel.clone()).collect());
+        let qemu = distinct(
+            environments()
+                .filter_map(|about| about.qemu.clone())
+                .collect(),
+        );
         let mut of_point: BTreeMap<&str, Vec<&Record>> = BTreeMap::new();
         for record in &report.repeats {
             of_point.entry(&record.key).or_default().push(record);
@@ -87,6 +91,7 @@ impl Data {
             made_by: format!("make evaluate-{part}"),
             machine,
             kernel,
+            qemu,
             axes: axes
                 .into_iter()
                 .flatten()

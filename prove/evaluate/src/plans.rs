@@ -59,11 +59,15 @@ impl Planned {
             ),
         };
         let sentence = format!(
-            "`luc sweep prove/plans/{}.toml` makes the same repeats, of which {} are there; the points ran on Linux {}. \
+            "`luc sweep prove/plans/{}.toml` makes the same repeats, of which {} are there; the points ran on Linux {}{}. \
              {}{unfinished}{disturbed}",
             self.name,
             data.repeats(),
             data.kernel.join(", "),
+            data.qemu
+                .iter()
+                .map(|qemu| format!(", {qemu}"))
+                .collect::<String>(),
             machine::sentence(&data.machine),
         );
         Ok((page, sentence))
