@@ -1,5 +1,7 @@
 //! Virtual time: the same bytes each time.
 
+use std::time::Duration;
+
 use luc_vm::{Error, Mode, Qemu, Vm};
 
 use crate::common::{STABLE, kernel_and_lagdisk, luc, succeed};
@@ -33,6 +35,7 @@ fn repeats(qemu: Option<Qemu>, processors: u32, length: &str) {
         .program(luc)
         .file("/root/lagdisk.ko", lagdisk)
         .variable("LENGTH", length)
+        .timeout(Duration::from_secs(400))
         .script(SCRIPT);
     if let Some(qemu) = qemu {
         vm = vm.qemu(qemu);
@@ -63,7 +66,7 @@ fn processors_that_take_turns_repeat_to_the_byte() {
     // With processors in parallel the best is not one of these.
     let all = Qemu::all_for_several().expect("QEMUs that say their version");
     match all.into_iter().find(|qemu| !qemu.is_parallel()) {
-        Some(qemu) => repeats(Some(qemu), 4, "0.2"),
+        Some(qemu) => repeats(Some(qemu), 4, "0.1"),
         None => luc_testkit::skipped!("no unmodified QEMU of 8.1 or later: run `make setup-vm`"),
     }
 }
