@@ -164,7 +164,7 @@ impl Workload {
                         options::words(bench, option, value, TimeScale::NONE)?;
                     }
                     if value.is_array() {
-                        axis(option, options::labels(value))?;
+                        option_axis(option, options::labels(value))?;
                     }
                 }
             }
@@ -313,14 +313,29 @@ pub(super) fn check_policies(name: &str, policies: &[Policy]) -> Result<(), Swee
     unique(name, policies.iter().map(Policy::to_string))
 }
 
-/// An axis has values, no two of them equal, whose names can be words of a key.
+/// An axis has values, no two of them equal, whose names can be words of a key, and of a file's name.
 fn axis(name: &str, values: impl Iterator<Item = String>) -> Result<(), SweepError> {
+    let of_name = |c: char| c.is_ascii_alphanumeric() || "._+-".contains(c);
+    axis_of(name, values, of_name, "'.', '_', '+' and '-'")
+}
+
+/// The same of an option's values, which name no file.
+fn option_axis(name: &str, values: impl Iterator<Item = String>) -> Result<(), SweepError> {
+    let of_value = |c: char| c.is_ascii_alphanumeric() || "._+-:".contains(c);
+    axis_of(name, values, of_value, "'.', '_', '+', '-' and ':'")
+}
+
+fn axis_of(
+    name: &str,
+    values: impl Iterator<Item = String>,
+    is_allowed: impl Fn(char) -> bool,
+    marks: &str,
+) -> Result<(), SweepError> {
     let values: Vec<String> = values.collect();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "._+-".contains(c);
     for value in &values {
-        if value.is_empty() || !value.chars().all(plain) {
+        if value.is_empty() || !value.chars().all(&is_allowed) {
             return Err(SweepError::Plan(format!(
-                "{name} '{value}': a name has letters, digits, '.', '_', '+' and '-'"
+                "{name} '{value}': a name has letters, digits, {marks}"
             )));
         }
     }

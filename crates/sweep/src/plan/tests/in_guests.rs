@@ -16,6 +16,22 @@ fn a_plan_in_virtual_time() {
 }
 
 #[test]
+fn arrivals_are_an_axis() {
+    let plan = |options: &str| {
+        let text = format!(
+            "[virtual]\nmips = [1000]\n[[workload]]\nname = 'w'\nbench = 'metarates'\noptions = {{ {options} }}
+             [[target]]\nname = 't'\nfs = 'ext4'"
+        );
+        Plan::parse(&text, Path::new("p.toml"))
+    };
+    let both = "arrivals = ['40us', 'exponential:40us'], directories = ['one', 'own']";
+    let fine = plan(&format!("rounds = 3, {both}")).expect("fine");
+    assert_eq!(crate::points::points(&fine).len(), 4);
+    let error = plan(both).expect_err("no rounds").to_string();
+    assert!(error.contains("write rounds as well"), "{error}");
+}
+
+#[test]
 fn what_guests_cannot_have_is_named() {
     for (from, to, words) in [
         (
