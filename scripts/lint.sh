@@ -12,7 +12,7 @@ $cargo clippy --profile sql-test -p luc-fleet-sql --all-targets --locked -- -D w
 $cargo clippy -p luc --no-default-features --locked -- -D warnings
 RUSTDOCFLAGS="-D warnings" $cargo doc --workspace --exclude luc-fleet-sql --no-deps --document-private-items --locked --quiet
 RUSTDOCFLAGS="-D warnings" $cargo doc --profile sql-test -p luc-fleet-sql --no-deps --document-private-items --locked --quiet
-clang-format --dry-run --Werror crates/probe/bpf/*.[ch]
+clang-format --dry-run --Werror crates/probe/bpf/*.[ch] vm/src/*.c
 find kernel -name "*.[ch]" ! -name trace_luc.h -exec clang-format --dry-run --Werror {} +
 shellcheck -x scripts/*.sh .ci/run
 # Scripts of the guests: all are bash's except the first process, which is busybox's.

@@ -1,11 +1,12 @@
-// Keeps QEMU's main thread out while processors execute. It is preloaded into an unmodified QEMU that runs several
-// processors in virtual time (machine.rs).
+// Keeps QEMU's main thread out while processors execute. It is preloaded into an unmodified QEMU
+// that runs several processors in virtual time (machine.rs).
 //
-// All processors execute on one thread, one after another. When all are idle the thread sleeps, and the main thread
-// advances the virtual clock (icount_start_warp_timer). A virtual timer wakes the main thread as well (aio_notify, by way
-// of qemu_clock_notify). If that one then finds all processors idle before the other sleeps, it advances the clock in the
-// middle of a round, and the next round begins with another processor: two runs differ. So what wakes the main thread is
-// kept from it until the other sleeps.
+// All processors execute on one thread, one after another. When all are idle the thread sleeps, and
+// the main thread advances the virtual clock (icount_start_warp_timer). A virtual timer wakes the
+// main thread as well (aio_notify, by way of qemu_clock_notify). If that one then finds all
+// processors idle before the other sleeps, it advances the clock in the middle of a round, and the
+// next round begins with another processor: two runs differ. So what wakes the main thread is kept
+// from it until the other sleeps.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <limits.h>
@@ -23,8 +24,8 @@
 
 // The processors' thread, as QEMU names it with debug-threads=on.
 #define PROCESSORS "ALL CPUs/TCG"
-// Processors that are busy for so long may wait for the main thread themselves, as firmware does for a device. All of them
-// are idle at that moment only by chance.
+// Processors that are busy for so long may wait for the main thread themselves, as firmware does
+// for a device. All of them are idle at that moment only by chance.
 #define PATIENCE_NS 20000000
 
 // Whether the processors' thread sleeps; until there is one, it is in nobody's way.
