@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use luc_fleet_clocks::HostId;
 use luc_fleet_core::{
     AtStart, Connections, End, Forest, Message, Messages, Opener, Packet, Paths, Requests, Thread,
-    Wait, Way, clock_points,
+    Wait, Waits, Way, clock_points,
 };
 
 /// Takes numbers off the input; 0 when it is at its end.
@@ -175,11 +175,14 @@ pub fn fleet(data: &[u8]) {
     }
     // An error names a time that is out of range.
     let _ = clock_points(&connections, &rows.packets, |_, at_ns| at_ns);
+    let Ok(waits) = Waits::of(&rows.waits) else {
+        return;
+    };
     let requests = Requests::find(
         &rows.ends,
         &connections,
         &rows.messages,
-        &rows.waits,
+        &waits,
         |host| host.0 != 2,
     );
     for outgoing in &requests.outgoing {
@@ -191,7 +194,7 @@ pub fn fleet(data: &[u8]) {
     }
     // Forged causes may be a cycle.
     let _ = requests.parents().and_then(|parents| Forest::new(&parents));
-    let paths = Paths::new(&rows.waits, &rows.messages, &found.edges);
+    let paths = Paths::new(&waits, &rows.messages, &found.edges);
     let exchanges = requests.incoming.iter().map(|incoming| &incoming.exchange);
     for exchange in exchanges.take(20) {
         let Some(answer) = exchange.answer else {

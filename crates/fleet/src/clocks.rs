@@ -1,6 +1,7 @@
 //! How the clocks of the hosts relate.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use luc_events::tables;
 use luc_fleet_clocks::{
@@ -11,7 +12,6 @@ use luc_fleet_core::{Connections, Packet, clock_points};
 use luc_stats::quantile;
 
 use crate::error::FleetError;
-use crate::read::Recorded;
 
 /// Samples that took more than this many times as long as half of them do were interrupted.
 const INTERRUPTED: u64 = 4;
@@ -27,6 +27,15 @@ pub(crate) struct Clocks {
     hosts: Vec<HostClock>,
     /// Those that exchange packets.
     pub(crate) pairs: Vec<PairOfClocks>,
+}
+
+/// What a trace says of its host's clocks.
+#[derive(Debug)]
+pub(crate) struct Samples {
+    /// Where the trace is.
+    pub(crate) directory: PathBuf,
+    /// In the order of their times.
+    pub(crate) rows: Vec<tables::ClockSample>,
 }
 
 /// The clocks of one host.
@@ -55,9 +64,9 @@ pub(crate) struct PairOfClocks {
 impl Clocks {
     /// Of all hosts, by the packets of paired connections.
     pub(crate) fn new(
-        hosts: &[Recorded],
+        hosts: &[Samples],
         connections: &Connections,
-        packets: &[Packet],
+        mut packets: Vec<Packet>,
     ) -> Result<Self, FleetError> {
         if hosts.len() < 2 {
             return Ok(Self::default());
@@ -68,11 +77,11 @@ impl Clocks {
         };
         let raw_ns = |host: HostId, at_ns: i64| clocks.host(host).to_raw.raw_ns(at_ns);
         // Where the samples are far from a packet's time, its time on the other clock may be beyond all years.
-        let is_in_range = |packet: &&Packet| {
+        let is_in_range = |packet: &Packet| {
             let raw_ns = i64::try_from(packet.at_ns).map(|at_ns| raw_ns(packet.host, at_ns));
             raw_ns.is_ok_and(|raw_ns| (-MAX_TIME_NS..=MAX_TIME_NS).contains(&raw_ns))
         };
-        let packets: Vec<Packet> = packets.iter().filter(is_in_range).copied().collect();
+        packets.retain(is_in_range);
         let points = clock_points(connections, &packets, raw_ns)?;
         let pairs = points.into_iter().map(|((a, b), points)| {
             let options = FitOptions {
@@ -189,16 +198,16 @@ impl Home<'_> {
     }
 }
 
-fn host_clock(recorded: &Recorded) -> Result<HostClock, FleetError> {
+fn host_clock(samples: &Samples) -> Result<HostClock, FleetError> {
     let wrong = |reason| FleetError::Clock {
-        path: recorded.directory.clone(),
+        path: samples.directory.clone(),
         reason,
     };
-    let mut widths_ns: Vec<u64> = recorded.clocks.iter().map(|row| row.width_ns).collect();
+    let mut widths_ns: Vec<u64> = samples.rows.iter().map(|row| row.width_ns).collect();
     widths_ns.sort_unstable();
     let usual_ns = quantile(&widths_ns, 0.5).unwrap_or(0);
     let is_good = |row: &&tables::ClockSample| row.width_ns / INTERRUPTED <= usual_ns;
-    let good: Vec<&tables::ClockSample> = recorded.clocks.iter().filter(is_good).collect();
+    let good: Vec<&tables::ClockSample> = samples.rows.iter().filter(is_good).collect();
     let sample = |row: &&tables::ClockSample| -> Result<ClockSample, ClockError> {
         let time =
             |at_ns: u64| i64::try_from(at_ns).map_err(|_| ClockError::TimeOutOfRange(i64::MAX));

@@ -6,7 +6,7 @@ use luc_counters::FormulaError;
 use luc_counters::replay::ReplayError;
 use luc_events::store::StoreError;
 use luc_fleet_clocks::ClockError;
-use luc_fleet_core::TreeError;
+use luc_fleet_core::{TooManyWaits, TreeError};
 use luc_units::figures::Time;
 
 use crate::moment::Moment;
@@ -30,6 +30,14 @@ pub enum FleetError {
         path: PathBuf,
         /// What is wrong.
         reason: ClockError,
+    },
+    /// A trace of more waits than have numbers.
+    #[error("{path}: {reason}", path = .path.display())]
+    TooManyWaits {
+        /// The trace.
+        path: PathBuf,
+        /// How many they may be.
+        reason: TooManyWaits,
     },
     /// Two traces of one kernel.
     #[error("{second}: this trace is of the same boot of the same host as {first}; give one of them", first = .first.display(), second = .second.display())]

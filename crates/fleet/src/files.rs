@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use luc_fleet::report::{Chosen, Report, ReportError, html, otlp, perfetto};
-use luc_fleet::{Joined, Tables, read_within};
+use luc_fleet::{Joined, Tables};
 use luc_host::interrupt;
 use luc_report::output::{Target, Writer};
 
@@ -35,8 +35,7 @@ impl Format {
 pub(crate) fn write(args: arguments::Report) -> Result<ExitCode, Failure> {
     // What cannot be written is said before the traces are read.
     let chosen = chosen(&args)?;
-    let recorded = read_within(&args.sources, Tables::All, args.span.window())?;
-    let joined = Joined::new(recorded)?;
+    let joined = Joined::read(&args.sources, Tables::All, args.span.window())?;
     let report = Report::new(
         &joined,
         Chosen {

@@ -1,10 +1,13 @@
 //! The traces of many hosts, put together.
 
+mod joining;
+
 use std::collections::{BTreeMap, HashMap};
 
+use luc_events::Cause;
 use luc_events::tables::Trace;
 use luc_fleet_clocks::HostId;
-use luc_fleet_core::{Connections, End, EndId, Thread};
+use luc_fleet_core::{Connections, End, EndId, HostWaits, Thread, ThreadId, Wait};
 use luc_units::plain;
 use serde::Serialize;
 
@@ -12,12 +15,15 @@ use crate::brand::Brands;
 use crate::clocks::Clocks;
 use crate::disks::Disks;
 use crate::error::FleetError;
-use crate::map::{self, Rows};
-use crate::read::Recorded;
+use crate::map::Rows;
+use crate::read::{Recorded, Tables, read_each};
+use crate::source::Source;
 use crate::syncs::Syncs;
 use crate::task::Tasks;
 use crate::times::Times;
-use crate::waits::{self, Waits};
+use crate::waits::{self, Waits, may_be_input};
+use crate::window::Window;
+use joining::Joining;
 
 /// The traces of many hosts: their rows, which connections they share, and how their clocks relate.
 #[derive(Debug)]
@@ -82,34 +88,57 @@ impl Joined {
     /// Of all hosts' rows.
     ///
     /// # Errors
-    /// [`FleetError::Clock`] where a host's clock samples cannot be.
+    /// [`FleetError::Clock`] where a host's clock samples cannot be; [`FleetError::TooManyWaits`].
     pub fn new(recorded: Vec<Recorded>) -> Result<Self, FleetError> {
-        let mut rows = Rows::default();
-        let mut hosts = Vec::with_capacity(recorded.len());
-        let mut retransmits = HashMap::new();
-        for (host, recorded) in recorded.iter().enumerate() {
-            let tasks = Tasks::new(&recorded.tasks);
-            let host = HostId(host as u32);
-            map::add(host, recorded, &tasks, &mut rows);
-            for row in recorded
-                .connections
-                .iter()
-                .filter(|row| row.retransmits > 0)
-            {
-                let connection = u64::from(row.connection.0);
-                retransmits.insert(EndId { host, connection }, row.retransmits);
-            }
-            hosts.push(Host::new(recorded, tasks));
+        let mut joining = Joining::default();
+        for recorded in recorded {
+            joining.add(recorded)?;
         }
-        let connections = Connections::pair(&rows.ends, &rows.messages, &rows.packets);
-        let clocks = Clocks::new(&recorded, &connections, &rows.packets)?;
-        Ok(Self {
-            hosts,
-            ends: rows.ends.iter().map(|end| (end.id(), *end)).collect(),
-            rows,
-            sent_again: sent_again(&connections, &retransmits),
-            connections,
-            clocks,
+        joining.finish()
+    }
+
+    /// Of all traces, as [`read_within`](crate::read_within) reads them: host by host, so that the rows of one host at a time
+    /// are in memory as they are in the trace, which takes more of it.
+    ///
+    /// # Errors
+    /// As [`read_within`](crate::read_within) and [`Joined::new`].
+    pub fn read(
+        sources: &[Source],
+        tables: Tables,
+        window: Option<Window>,
+    ) -> Result<Self, FleetError> {
+        let mut joining = Joining::default();
+        read_each(sources, tables, window, |recorded| joining.add(recorded))?;
+        joining.finish()
+    }
+
+    /// Why a thread waited, by the time that names the row: when it left its processor, or was seen asleep.
+    pub(crate) fn cause(&self, thread: ThreadId, row_ns: u64) -> Option<Cause> {
+        let ThreadId { host, thread } = thread;
+        let asleep = self.host(host).waits().asleep(thread.id, row_ns);
+        let of_row = || {
+            let place = self.rows.waits.host(host)?.place(thread, row_ns)?;
+            self.rows.causes.get(host.0 as usize)?.get(place).copied()
+        };
+        // The row of a sleep that was seen does not say why: only the system call does.
+        asleep.or_else(of_row)
+    }
+
+    /// Whether a wait was for input, a lock or another thread, by the time that names the row.
+    pub(crate) fn is_for_others(&self, thread: ThreadId, row_ns: u64) -> bool {
+        self.cause(thread, row_ns).is_some_and(may_be_input)
+    }
+
+    /// The waits of a host, and why there was each.
+    pub(crate) fn waits_of(&self, host: HostId) -> impl Iterator<Item = (Wait, Cause)> {
+        let waits = self.rows.waits.host(host);
+        let causes = self.rows.causes.get(host.0 as usize);
+        let known = self.host(host).waits();
+        let rows = waits.into_iter().flat_map(HostWaits::iter);
+        let rows = rows.zip(causes.into_iter().flatten());
+        rows.map(|(wait, cause)| {
+            let asleep = known.asleep(wait.thread.id, wait.off_ns);
+            (wait, asleep.unwrap_or(*cause))
         })
     }
 
@@ -189,18 +218,10 @@ impl Host {
         &self.disks
     }
 
-    /// What is known of a thread's waits.
+    /// What is known of threads' waits beside their rows.
     pub(crate) fn waits(&self) -> &Waits {
         &self.waits
     }
-}
-
-/// How many segments were sent again to each end, of how many each has sent again.
-fn sent_again(connections: &Connections, retransmits: &HashMap<EndId, u32>) -> HashMap<EndId, u32> {
-    let pairs = connections.pairs.iter();
-    let ways = pairs.flat_map(|pair| [pair.ends, [pair.ends[1], pair.ends[0]]]);
-    ways.filter_map(|[from, to]| Some((to, *retransmits.get(&from)?)))
-        .collect()
 }
 
 fn summary(recorded: &Recorded) -> HostSummary {
@@ -233,5 +254,53 @@ fn summary(recorded: &Recorded) -> HostSummary {
         packets: recorded.packets.len() as u64,
         retransmits: retransmits.sum(),
         lost,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use luc_events::Pid;
+    use luc_events::tables::{self, Asleep};
+
+    use super::*;
+
+    #[test]
+    fn the_rest_of_a_sleep_has_the_cause_that_was_seen_at_the_begin() {
+        let wait = |off_ns, cause| tables::Wait {
+            thread: Pid(7),
+            off_ns,
+            on_ns: off_ns + 10,
+            cause,
+            ..tables::Wait::default()
+        };
+        let damaged = tables::Wait {
+            on_ns: 150,
+            ..wait(200, Cause::Poll)
+        };
+        let joined = Joined::new(vec![Recorded {
+            waits: vec![wait(100, Cause::Other), damaged, wait(300, Cause::Device)],
+            asleep: vec![Asleep {
+                thread: Pid(7),
+                since_ns: 40,
+                at_ns: 100,
+                cause: Cause::Futex,
+                ..Asleep::default()
+            }],
+            ..Recorded::default()
+        }])
+        .expect("joined");
+        let of = |id| ThreadId {
+            host: HostId(0),
+            thread: Thread { id, start_ns: 0 },
+        };
+        assert_eq!(joined.cause(of(7), 100), Some(Cause::Futex));
+        assert_eq!(joined.cause(of(7), 300), Some(Cause::Device));
+        assert!(joined.is_for_others(of(7), 100) && !joined.is_for_others(of(7), 300));
+        for (thread, row_ns) in [(7, 40), (7, 200), (8, 300)] {
+            assert_eq!(joined.cause(of(thread), row_ns), None, "{thread} {row_ns}");
+        }
+        let all = joined.waits_of(HostId(0));
+        let all: Vec<(u64, Cause)> = all.map(|(wait, cause)| (wait.off_ns, cause)).collect();
+        assert_eq!(all, [(100, Cause::Futex), (300, Cause::Device)]);
     }
 }

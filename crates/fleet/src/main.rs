@@ -19,9 +19,7 @@ use clap::error::ErrorKind;
 use luc_fleet::pull::PullError;
 use luc_fleet::report::ReportError;
 use luc_fleet::text::Text;
-use luc_fleet::{
-    FleetError, Joined, Show, Tables, Wanted, counters, events_of, explain, fit, read_within, why,
-};
+use luc_fleet::{FleetError, Joined, Show, Tables, Wanted, counters, events_of, explain, fit, why};
 use luc_report::output::OutputError;
 use serde::Serialize;
 
@@ -122,7 +120,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
 }
 
 fn joined(common: &Common, tables: Tables) -> Result<Joined, FleetError> {
-    Joined::new(read_within(&common.sources, tables, common.span.window())?)
+    Joined::read(&common.sources, tables, common.span.window())
 }
 
 fn count(args: &Counters) -> Result<(), Failure> {

@@ -7,7 +7,9 @@ use std::net::{IpAddr, SocketAddr};
 use luc_events::codes::{Flow, Sequences, Side};
 use luc_events::{Cause, Pid, tables};
 use luc_fleet_clocks::{HostId, MAX_TIME_NS};
-use luc_fleet_core::{AtStart, End, Message, Opener, Packet, Sleeper, Wait, Way};
+use luc_fleet_core::{
+    AtStart, End, HostWaits, Message, Opener, Packet, Sleeper, TooManyWaits, Wait, Waits, Way,
+};
 use serde::Serialize;
 
 use crate::read::Recorded;
@@ -23,8 +25,9 @@ const LOSS_WINDOW_NS: u64 = 10_000_000_000;
 pub(crate) struct Rows {
     pub(crate) ends: Vec<End>,
     pub(crate) messages: Vec<Message>,
-    pub(crate) packets: Vec<Packet>,
-    pub(crate) waits: Vec<Wait>,
+    pub(crate) waits: Waits,
+    /// Why there was each wait, by the host's number, in the order of its waits.
+    pub(crate) causes: Vec<Vec<Cause>>,
     pub(crate) sleepers: Vec<Sleeper>,
     pub(crate) left_out: LeftOut,
 }
@@ -44,8 +47,16 @@ pub struct LeftOut {
     pub out_of_range: u64,
 }
 
-/// Adds the rows of one host.
-pub(crate) fn add(host: HostId, recorded: &Recorded, tasks: &Tasks, rows: &mut Rows) {
+/// Adds the rows of the next host; its packets apart, as they are only needed to pair connections and for the clocks.
+///
+/// Room is made for as many as there are: for twice as many, as vectors grow by themselves, memory may be short.
+pub(crate) fn add(
+    host: HostId,
+    recorded: &Recorded,
+    tasks: &Tasks,
+    rows: &mut Rows,
+    packets: &mut Vec<Packet>,
+) -> Result<(), TooManyWaits> {
     let origins = Origins::of(recorded);
     let lost = recorded.lost.iter().filter(|row| row.place == "packet");
     let mut lost_ns: Vec<u64> = lost.map(|row| row.at_ns).collect();
@@ -56,6 +67,7 @@ pub(crate) fn add(host: HostId, recorded: &Recorded, tasks: &Tasks, rows: &mut R
             None => rows.left_out.unreadable_connections += 1,
         }
     }
+    rows.messages.reserve_exact(recorded.messages.len());
     for row in &recorded.messages {
         let Some(origin) = origins.of_connection(row.connection) else {
             rows.left_out.without_connection += 1;
@@ -66,6 +78,7 @@ pub(crate) fn add(host: HostId, recorded: &Recorded, tasks: &Tasks, rows: &mut R
             None => rows.left_out.out_of_range += 1,
         }
     }
+    packets.reserve_exact(recorded.packets.len());
     for row in &recorded.packets {
         match origins.of_connection(row.connection) {
             None => rows.left_out.without_connection += 1,
@@ -74,23 +87,29 @@ pub(crate) fn add(host: HostId, recorded: &Recorded, tasks: &Tasks, rows: &mut R
                 rows.left_out.packets_beside_lost_ones += 1;
             }
             Some(Origin::Initial) => match packet(host, row) {
-                Some(packet) => rows.packets.push(packet),
+                Some(packet) => packets.push(packet),
                 None => rows.left_out.out_of_range += 1,
             },
         }
     }
-    for row in &recorded.waits {
-        match wait(host, row, tasks) {
-            Some(wait) => rows.waits.push(wait),
+    let mut causes = Vec::with_capacity(recorded.waits.len());
+    let waits = recorded.waits.iter().filter_map(|row| {
+        let wait = wait(host, row, tasks);
+        match wait {
+            Some(_) => causes.push(row.cause),
             None => rows.left_out.out_of_range += 1,
         }
-    }
+        wait
+    });
+    rows.waits.insert(HostWaits::new(host, waits)?);
+    rows.causes.push(causes);
     for row in &recorded.asleep {
         match sleeper(host, row, tasks) {
             Some(sleeper) => rows.sleepers.push(sleeper),
             None => rows.left_out.out_of_range += 1,
         }
     }
+    Ok(())
 }
 
 fn is_in_range(at_ns: u64) -> bool {

@@ -98,14 +98,31 @@ pub fn read_within(
     window: Option<Window>,
 ) -> Result<Vec<Recorded>, FleetError> {
     let mut all: Vec<Recorded> = Vec::with_capacity(sources.len());
+    read_each(sources, tables, window, |recorded| {
+        all.push(recorded);
+        Ok(())
+    })?;
+    Ok(all)
+}
+
+/// Reads one trace after the other, and has each taken before the next is read.
+pub(crate) fn read_each(
+    sources: &[Source],
+    tables: Tables,
+    window: Option<Window>,
+    mut take: impl FnMut(Recorded) -> Result<(), FleetError>,
+) -> Result<(), FleetError> {
+    let mut known: Vec<Identity> = Vec::with_capacity(sources.len());
     for source in sources {
         let recorded = one(source, tables, window)?;
-        for other in &all {
-            differs(other, &recorded)?;
+        let identity = Identity::of(&recorded);
+        for other in &known {
+            other.differs_from(&identity)?;
         }
-        all.push(recorded);
+        known.push(identity);
+        take(recorded)?;
     }
-    Ok(all)
+    Ok(())
 }
 
 /// A trace whose tables are not read yet.
@@ -209,16 +226,48 @@ fn name(source: &Source, trace: &Trace) -> String {
     source.name.clone().or_else(own).unwrap_or_else(directory)
 }
 
-/// Refuses a second trace of a host, and a second host of a name.
-fn differs(first: &Recorded, second: &Recorded) -> Result<(), FleetError> {
-    let is_same =
-        have_a_socket_in_common(first, second) || are_of_one_boot(&first.trace, &second.trace);
-    let [first, second] =
-        [first, second].map(|recorded| (recorded.name.as_str(), recorded.directory.as_path()));
-    differ(first, second, is_same)
+/// A socket: its cookie, namespace and initial sequence numbers, of which 64 bits are random.
+type Socket = (u64, Inode, u32, u32);
+
+/// What tells the trace of one host from that of another.
+#[derive(Debug)]
+struct Identity {
+    name: String,
+    directory: PathBuf,
+    trace: Trace,
+    sockets: HashSet<Socket>,
 }
 
-/// The same by names and directories, and whether the hosts are one.
+impl Identity {
+    fn of(recorded: &Recorded) -> Self {
+        let socket = |row: &Connection| -> Option<Socket> {
+            let is_known = row.sequences != Sequences::Unknown && row.cookie != 0;
+            is_known.then_some((
+                row.cookie,
+                row.namespace,
+                row.initial_sent,
+                row.initial_received,
+            ))
+        };
+        Self {
+            name: recorded.name.clone(),
+            directory: recorded.directory.clone(),
+            trace: recorded.trace.clone(),
+            sockets: recorded.connections.iter().filter_map(socket).collect(),
+        }
+    }
+
+    /// Refuses a second trace of a host, and a second host of a name.
+    fn differs_from(&self, second: &Self) -> Result<(), FleetError> {
+        let is_same = !self.sockets.is_disjoint(&second.sockets)
+            || are_of_one_boot(&self.trace, &second.trace);
+        let [first, second] =
+            [self, second].map(|one| (one.name.as_str(), one.directory.as_path()));
+        differ(first, second, is_same)
+    }
+}
+
+/// Refuses a second trace of a host, and a second host of a name, by names and directories, and whether the hosts are one.
 fn differ(
     first: (&str, &Path),
     second: (&str, &Path),
@@ -238,23 +287,6 @@ fn differ(
         });
     }
     Ok(())
-}
-
-/// Whether a socket is in both: its cookie, namespace and initial sequence numbers, of which 64 bits are random.
-fn have_a_socket_in_common(first: &Recorded, second: &Recorded) -> bool {
-    type Socket = (u64, Inode, u32, u32);
-    let socket = |row: &Connection| -> Option<Socket> {
-        let is_known = row.sequences != Sequences::Unknown && row.cookie != 0;
-        is_known.then_some((
-            row.cookie,
-            row.namespace,
-            row.initial_sent,
-            row.initial_received,
-        ))
-    };
-    let of_first: HashSet<Socket> = first.connections.iter().filter_map(socket).collect();
-    let mut of_second = second.connections.iter().filter_map(socket);
-    of_second.any(|socket| of_first.contains(&socket))
 }
 
 /// Whether host, kernel and the time of the boot are the same.

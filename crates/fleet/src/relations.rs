@@ -295,7 +295,7 @@ fn step(joined: &Joined, request: u32, step: u32, part: &Part) -> PathStep {
     let cause = part
         .wait_off_ns
         .filter(|_| part.kind == PartKind::Blocked)
-        .and_then(|off_ns| about.waits().cause(thread.id, off_ns));
+        .and_then(|off_ns| joined.cause(part.thread, off_ns));
     let (name, from, error_ns) = match part.kind {
         PartKind::Running => ("running", None, Some(0)),
         PartKind::Runnable { .. } => ("runnable", None, Some(0)),

@@ -7,11 +7,11 @@ use luc_events::tables::BriefWait;
 
 use crate::read::Recorded;
 
-/// What is known of the waits of one host's threads, by their ids.
+/// What is known of the waits of one host's threads beside their rows, by the threads' ids.
 #[derive(Debug, Default)]
 pub(crate) struct Waits {
-    /// By the thread and the time that names the row.
-    causes: HashMap<(u32, u64), Cause>,
+    /// Why threads slept when the trace began or ended, by the thread and the time that names the row.
+    asleep: HashMap<(u32, u64), Cause>,
     brief: HashMap<u32, Vec<BriefWait>>,
 }
 
@@ -61,11 +61,10 @@ pub(crate) fn may_be_input(cause: Cause) -> bool {
 impl Waits {
     /// Of rows in the order of their times.
     pub(crate) fn new(recorded: &Recorded) -> Self {
-        let mut waits = Self::default();
-        let of_waits = recorded.waits.iter();
-        let of_waits = of_waits.map(|row| ((row.thread.0, row.off_ns), row.cause));
-        waits.causes = of_waits.collect();
-        waits.causes.extend(causes_at_begin(recorded));
+        let mut waits = Self {
+            asleep: causes_at_begin(recorded).collect(),
+            ..Self::default()
+        };
         for row in &recorded.brief_waits {
             waits
                 .brief
@@ -76,14 +75,9 @@ impl Waits {
         waits
     }
 
-    /// Why a thread waited, by the time that names the row: when it left its processor, or was seen asleep.
-    pub(crate) fn cause(&self, thread: u32, row_ns: u64) -> Option<Cause> {
-        self.causes.get(&(thread, row_ns)).copied()
-    }
-
-    /// Whether a wait was for input, a lock or another thread, by the time that names the row.
-    pub(crate) fn is_for_others(&self, thread: u32, row_ns: u64) -> bool {
-        self.cause(thread, row_ns).is_some_and(may_be_input)
+    /// Why a thread slept that was seen asleep at a time.
+    pub(crate) fn asleep(&self, thread: u32, at_ns: u64) -> Option<Cause> {
+        self.asleep.get(&(thread, at_ns)).copied()
     }
 
     /// How long the waits of a thread were of which there are only sums, in all sums that may have one between two
@@ -101,34 +95,9 @@ impl Waits {
 
 #[cfg(test)]
 mod tests {
-    use luc_events::Pid;
-    use luc_events::tables::{Asleep, Lost, Wait};
+    use luc_events::tables::Lost;
 
     use super::*;
-
-    #[test]
-    fn the_rest_of_a_sleep_has_the_cause_that_was_seen_at_the_begin() {
-        let wait = |off_ns, cause| Wait {
-            thread: Pid(7),
-            off_ns,
-            cause,
-            ..Wait::default()
-        };
-        let waits = Waits::new(&Recorded {
-            waits: vec![wait(100, Cause::Other), wait(300, Cause::Device)],
-            asleep: vec![Asleep {
-                thread: Pid(7),
-                since_ns: 40,
-                at_ns: 100,
-                cause: Cause::Futex,
-                ..Asleep::default()
-            }],
-            ..Recorded::default()
-        });
-        assert_eq!(waits.cause(7, 100), Some(Cause::Futex));
-        assert_eq!(waits.cause(7, 300), Some(Cause::Device));
-        assert_eq!((waits.cause(7, 40), waits.cause(8, 300)), (None, None));
-    }
 
     #[test]
     fn sums_of_waits_hide_who_ended_them() {

@@ -191,10 +191,10 @@ fn report(joined: &Joined, engaged: &Engaged, link: &ChainLink) -> LinkReport {
     };
     let cause = link
         .row_ns
-        .and_then(|row_ns| host.waits().cause(thread.id, row_ns));
+        .and_then(|row_ns| joined.cause(link.thread, row_ns));
     let row_ns = link
         .row_ns
-        .filter(|&row_ns| host.waits().is_for_others(thread.id, row_ns));
+        .filter(|&row_ns| joined.is_for_others(link.thread, row_ns));
     LinkReport {
         awaits: row_ns.map(|row_ns| awaits_word(engaged.at(link.thread, row_ns))),
         host: host.name.clone(),

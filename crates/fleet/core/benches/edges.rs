@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use luc_fleet_clocks::HostId;
 use luc_fleet_core::{
-    Connections, End, Forest, Message, Messages, Paths, Requests, Sums, Thread, Way,
+    Connections, End, Forest, Message, Messages, Paths, Requests, Sums, Thread, Waits, Way,
 };
 use luc_stats::random;
 use rand::RngExt;
@@ -135,9 +135,10 @@ fn requests() {
         lock_ns: 0,
     };
     let simulation = service.simulate(1, 20_000_000_000);
-    let (ends, messages, waits) = (simulation.ends(), &simulation.messages, &simulation.waits);
+    let (ends, messages) = (simulation.ends(), &simulation.messages);
+    let waits = &Waits::of(&simulation.waits).expect("few");
     let connections = Connections::pair(&ends, messages, &[]);
-    let rows = messages.len() + waits.len();
+    let rows = messages.len() + simulation.waits.len();
     let time = best(|| Requests::find(&ends, &connections, messages, waits, |_| true));
     println!(
         "requests: {rows} messages and waits in {time:?}, {:.1} million rows/s",

@@ -3,9 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
-use crate::path::{Effects, Interval, Intervals};
+use crate::path::{Effects, Interval, Intervals, Paths};
 use crate::requests::{Exchange, Requests};
-use crate::rows::{Message, ThreadId, Wait};
+use crate::rows::{ThreadId, Wait};
+use crate::waits::{HostWaits, ThreadWaits};
 
 /// What a thread waits for that waits for input, a lock or another thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -165,52 +166,47 @@ const LEAST_PERIOD_NS: u64 = 100_000;
 /// Threads that tick: without an open request they wake at even times by themselves, run briefly, and until they sleep
 /// again they neither send, nor receive, nor wake anybody. Those that tick most come first.
 #[must_use]
-pub fn ticks(waits: &[Wait], messages: &[Message], engaged: &Engaged) -> Vec<Ticks> {
-    let mut acts: HashMap<ThreadId, Vec<u64>> = HashMap::new();
-    for row in messages {
-        acts.entry(row.thread_id()).or_default().push(row.at_ns);
-    }
-    let mut of_threads: HashMap<ThreadId, Vec<&Wait>> = HashMap::new();
-    for wait in waits {
-        let Some(woken_ns) = wait.woken_ns.filter(|at_ns| *at_ns > wait.off_ns) else {
-            // A wait for a processor is part of what the thread does.
-            continue;
+pub fn ticks(paths: &Paths<'_>, engaged: &Engaged) -> Vec<Ticks> {
+    let of_host = |host: &HostWaits| -> Vec<Ticks> {
+        let thread_id = |thread| ThreadId {
+            host: host.host(),
+            thread,
         };
-        of_threads.entry(wait.thread_id()).or_default().push(wait);
-        if let Some(thread) = wait.waker {
-            let waker = ThreadId {
-                host: wait.host,
-                thread,
-            };
-            acts.entry(waker).or_default().push(woken_ns);
-        }
-    }
-    acts.values_mut().for_each(|times| times.sort_unstable());
-    let of_thread = |(thread, waits)| {
-        let acts = acts.get(&thread).map_or(&[][..], Vec::as_slice);
-        of_thread(thread, waits, acts, engaged)
+        let threads = host.by_thread();
+        threads
+            .filter_map(|(thread, waits)| of_thread(thread_id(thread), waits, paths, engaged))
+            .collect()
     };
-    let mut found: Vec<Ticks> = of_threads.into_iter().filter_map(of_thread).collect();
+    let mut found: Vec<Ticks> = paths.waits().hosts().flat_map(of_host).collect();
     found.sort_unstable_by_key(|one| (std::cmp::Reverse(one.times), one.thread));
     found
 }
 
 fn of_thread(
     thread: ThreadId,
-    mut waits: Vec<&Wait>,
-    acts: &[u64],
+    waits: ThreadWaits<'_>,
+    paths: &Paths<'_>,
     engaged: &Engaged,
 ) -> Option<Ticks> {
-    waits.sort_unstable_by_key(|wait| wait.off_ns);
-    let is_tick = |pair: &[&Wait]| {
-        let (woke_ns, slept_ns) = (pair[0].on_ns, pair[1].off_ns);
-        let next = acts.partition_point(|&at_ns| at_ns < woke_ns);
-        let did = acts.get(next).is_some_and(|&at_ns| at_ns <= slept_ns);
+    // A wait for a processor is part of what the thread does.
+    let is_sleep = |wait: &Wait| wait.woken_ns.is_some_and(|at_ns| at_ns > wait.off_ns);
+    let is_tick = |before: &Wait, after: &Wait| {
+        let (woke_ns, slept_ns) = (before.on_ns, after.off_ns);
+        let mut woken = paths.waits().ended_by(thread, [woke_ns, slept_ns]);
         let is_brief = slept_ns.saturating_sub(woke_ns) <= MOST_AWAKE_NS;
-        is_brief && !did && pair[0].waker.is_none() && engaged.at(thread, woke_ns) == Awaits::Work
+        is_brief
+            && before.waker.is_none()
+            && !paths.called(thread, [woke_ns, slept_ns])
+            && !woken.any(|wait| is_sleep(&wait))
+            && engaged.at(thread, woke_ns) == Awaits::Work
     };
-    let ticks = waits.windows(2).filter(|pair| is_tick(pair));
-    let at_ns: Vec<u64> = ticks.map(|pair| pair[0].on_ns).collect();
+    let mut at_ns: Vec<u64> = Vec::new();
+    let mut before: Option<Wait> = None;
+    for wait in waits.iter().filter(is_sleep) {
+        let tick = before.filter(|before| is_tick(before, &wait));
+        at_ns.extend(tick.map(|before| before.on_ns));
+        before = Some(wait);
+    }
     if at_ns.len() < FEWEST_TICKS {
         return None;
     }
@@ -234,9 +230,9 @@ mod tests {
 
     use super::*;
     use crate::messages::Side;
-    use crate::path::Paths;
     use crate::requests::{Answer, HandOver, Incoming, Outgoing};
     use crate::rows::{EndId, Thread};
+    use crate::waits::Waits;
 
     const HERE: HostId = HostId(0);
 
@@ -310,7 +306,8 @@ mod tests {
             wait(2, 550, 600, Some(3)),
             wait(2, 810, 990, None),
         ];
-        let paths = Paths::new(&waits, &[], &[]);
+        let of_all = Waits::of(&waits).expect("few");
+        let paths = Paths::new(&of_all, &[], &[]);
         let effects = Effects::new(&requests, &paths);
         let engaged = Engaged::new(&requests, &effects);
         let found: Vec<_> = waits.iter().map(|wait| engaged.awaits(wait)).collect();
@@ -332,7 +329,8 @@ mod tests {
         waits.extend(times().map(|at| wait(4, at + 10, at + 900_010, Some(2))));
         waits.extend((0..20).map(|at| wait(3, 9_000_000 * at, 9_000_000 * at + 900, None)));
         waits.extend((1..20).map(|at| wait(5, 1_000_000 << at, (2_000_000 << at) - 900, None)));
-        let found = ticks(&waits, &[], &Engaged::default());
+        let waits = Waits::of(&waits).expect("few");
+        let found = ticks(&Paths::new(&waits, &[], &[]), &Engaged::default());
         let plain: Vec<_> = found
             .iter()
             .map(|one| (one.thread.thread.id, one.times, one.period_ns))

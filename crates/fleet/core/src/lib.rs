@@ -4,8 +4,8 @@
 //! Everything here is pure: rows come in, edges go out; nothing is read, written or panics. How the hosts' clocks relate
 //! is told by `luc_fleet_clocks`.
 //!
-//! What hosts record of their messages are plain rows: [`End`], [`Message`], [`Packet`], [`Wait`]. What is not certain
-//! is in no result, but in a list of what is missing, and why.
+//! What hosts record of their messages are plain rows: [`End`], [`Message`], [`Packet`], [`Wait`]. [`Waits`] holds many of
+//! the last in little memory. What is not certain is in no result, but in a list of what is missing, and why.
 //!
 //! - [`Connections`]: which two ends are one connection, by the initial sequence numbers that both have seen.
 //! - [`clock_points()`]: packets of paired connections as bounds for the clocks.
@@ -28,6 +28,7 @@ mod path;
 mod requests;
 mod rows;
 mod tree;
+mod waits;
 mod why;
 
 pub use account::{Account, Charge, Portion, Sample, accounts, slow_and_usual};
@@ -41,4 +42,5 @@ pub use rows::{
     AtStart, End, EndId, Message, Opener, Packet, Sleeper, Thread, ThreadId, Wait, Way,
 };
 pub use tree::{Forest, Sums, TreeError};
+pub use waits::{HostWaits, TooManyWaits, Waits};
 pub use why::{Chain, ChainLink, Doing, Reason, Why};

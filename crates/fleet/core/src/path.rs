@@ -1,16 +1,17 @@
 //! What a request's time went into: its critical path, backward from its answer.
 
+mod calls;
 mod effects;
 mod intervals;
 mod running;
 mod walk;
 
-use std::collections::HashMap;
-
 use luc_fleet_clocks::{Event, Placed};
 
 use crate::messages::{MessageEdge, Side};
-use crate::rows::{EndId, Message, ThreadId, Wait, Way};
+use crate::rows::{EndId, Message, ThreadId, Wait};
+use crate::waits::{ThreadWaits, Waits};
+use calls::{Call, Calls};
 pub use effects::Effects;
 pub(crate) use intervals::{Interval, Intervals};
 pub use running::{Ran, Running};
@@ -166,70 +167,20 @@ struct Read {
 }
 
 /// What paths are made of: each thread's waits and messages in order.
-#[derive(Debug, Default)]
-pub struct Paths {
-    waits: HashMap<ThreadId, Vec<Wait>>,
-    /// When each thread received or sent, and the end if it received.
-    calls: HashMap<ThreadId, Vec<(u64, Option<EndId>)>>,
-    /// What was sent on each end: when, and by whom.
-    sent: HashMap<EndId, Vec<(u64, ThreadId)>>,
-    /// When each thread woke others.
-    wakes: HashMap<ThreadId, Vec<u64>>,
-    /// The first send that each reception took bytes of.
-    senders: HashMap<(EndId, u64), Side>,
+#[derive(Debug)]
+pub struct Paths<'w> {
+    waits: &'w Waits,
+    calls: Calls,
 }
 
-impl Paths {
+impl<'w> Paths<'w> {
     /// Of all hosts' rows. Waits whose times are not in order are left out.
     #[must_use]
-    pub fn new(waits: &[Wait], messages: &[Message], edges: &[MessageEdge]) -> Self {
-        let mut paths = Self::default();
-        for &wait in waits {
-            let is_in = |at_ns: u64| wait.off_ns <= at_ns && at_ns <= wait.on_ns;
-            if wait.off_ns < wait.on_ns && wait.woken_ns.is_none_or(is_in) {
-                paths.waits.entry(wait.thread_id()).or_default().push(wait);
-                if let Some((thread, woken_ns)) = wait.waker.zip(wait.woken_ns) {
-                    let host = wait.host;
-                    let waker = ThreadId { host, thread };
-                    paths.wakes.entry(waker).or_default().push(woken_ns);
-                }
-            }
+    pub fn new(waits: &'w Waits, messages: &[Message], edges: &[MessageEdge]) -> Self {
+        Self {
+            waits,
+            calls: Calls::new(messages, edges),
         }
-        for row in messages {
-            let end = (row.way == Way::Received).then(|| row.end());
-            if row.way == Way::Sent {
-                let sent = (row.at_ns, row.thread_id());
-                paths.sent.entry(row.end()).or_default().push(sent);
-            }
-            paths
-                .calls
-                .entry(row.thread_id())
-                .or_default()
-                .push((row.at_ns, end));
-        }
-        paths
-            .waits
-            .values_mut()
-            .for_each(|waits| waits.sort_unstable());
-        paths
-            .calls
-            .values_mut()
-            .for_each(|calls| calls.sort_unstable());
-        paths
-            .wakes
-            .values_mut()
-            .for_each(|wakes| wakes.sort_unstable());
-        paths
-            .sent
-            .values_mut()
-            .for_each(|sent| sent.sort_unstable());
-        let mut edges: Vec<&MessageEdge> = edges.iter().collect();
-        edges.sort_unstable_by_key(|edge| (edge.to, edge.first_byte));
-        for edge in edges {
-            let reception = (edge.to, edge.received.at_ns);
-            paths.senders.entry(reception).or_insert(edge.sent);
-        }
-        paths
     }
 
     /// The path from the end of an exchange back to its begin. Its parts sum to the time between exactly; there are none
@@ -254,34 +205,42 @@ impl Paths {
     }
 
     /// The wait around a time.
-    pub(crate) fn wait_at(&self, thread: ThreadId, at_ns: u64) -> Option<&Wait> {
+    pub(crate) fn wait_at(&self, thread: ThreadId, at_ns: u64) -> Option<Wait> {
         self.last_wait(thread, at_ns.checked_add(1)?)
             .filter(|wait| at_ns < wait.on_ns)
     }
 
+    /// All waits, whether or not their times are in order.
+    pub(crate) fn waits(&self) -> &'w Waits {
+        self.waits
+    }
+
+    fn waits_of(&self, thread: ThreadId) -> Option<ThreadWaits<'w>> {
+        self.waits.of_thread(thread)
+    }
+
     /// Whether the thread has a row.
     pub(crate) fn knows(&self, thread: ThreadId) -> bool {
-        self.waits.contains_key(&thread) || self.calls.contains_key(&thread)
+        self.waits_of(thread).is_some() || !self.calls.of_thread(thread).is_empty()
     }
 
     /// Whether the thread has done something after a time.
     #[must_use]
     pub fn acts_after(&self, thread: ThreadId, at_ns: u64) -> bool {
-        let waits = self.waits.get(&thread).and_then(|waits| waits.last());
-        let calls = self.calls.get(&thread).and_then(|calls| calls.last());
-        waits.is_some_and(|wait| wait.on_ns > at_ns) || calls.is_some_and(|call| call.0 > at_ns)
+        let wait = self.waits_of(thread).and_then(ThreadWaits::last);
+        let call = self.calls.of_thread(thread).last();
+        wait.is_some_and(|wait| wait.on_ns > at_ns) || call.is_some_and(|call| call.at_ns > at_ns)
     }
 
     /// The last wait that began before a time.
-    fn last_wait(&self, thread: ThreadId, at_ns: u64) -> Option<&Wait> {
-        let waits = self.waits.get(&thread)?;
-        let next = waits.partition_point(|wait| wait.off_ns < at_ns);
-        waits.get(next.checked_sub(1)?)
+    fn last_wait(&self, thread: ThreadId, at_ns: u64) -> Option<Wait> {
+        let waits = self.waits_of(thread)?;
+        waits.get(waits.began_before(at_ns).checked_sub(1)?)
     }
 
     /// The turn before, of a wait in turns: a thread waits for a time, and after it looks and waits on. It has waited all
     /// along for what ends the last turn, if it did nothing for others between. `off_ns` is when the turn began.
-    fn turn_before(&self, thread: ThreadId, off_ns: u64) -> Option<&Wait> {
+    fn turn_before(&self, thread: ThreadId, off_ns: u64) -> Option<Wait> {
         let mut began_ns = off_ns;
         let mut ran_ns = 0_u64;
         loop {
@@ -303,7 +262,7 @@ impl Paths {
 
     /// The wait before, if the thread could not read meanwhile, as it was stopped or waited for a disk, and did nothing for
     /// others since then.
-    fn held_before(&self, wait: &Wait) -> Option<&Wait> {
+    fn held_before(&self, wait: &Wait) -> Option<Wait> {
         let thread = wait.thread_id();
         let before = self.last_wait(thread, wait.off_ns)?;
         let is_held = !before.may_be_input && self.did_nothing(thread, [before.on_ns, wait.off_ns]);
@@ -311,12 +270,16 @@ impl Paths {
     }
 
     /// Whether a thread sent, received and woke nothing between two times, which count.
-    fn did_nothing(&self, thread: ThreadId, [begin_ns, end_ns]: [u64; 2]) -> bool {
-        let calls = self.calls.get(&thread).map_or(&[][..], Vec::as_slice);
-        let wakes = self.wakes.get(&thread).map_or(&[][..], Vec::as_slice);
-        let call = calls.get(calls.partition_point(|(at_ns, _)| *at_ns < begin_ns));
-        let wake = wakes.get(wakes.partition_point(|at_ns| *at_ns < begin_ns));
-        call.is_none_or(|(at_ns, _)| *at_ns > end_ns) && wake.is_none_or(|at_ns| *at_ns > end_ns)
+    fn did_nothing(&self, thread: ThreadId, between_ns: [u64; 2]) -> bool {
+        let woke = || self.waits.ended_by(thread, between_ns).next().is_some();
+        !self.called(thread, between_ns) && !woke()
+    }
+
+    /// Whether a thread sent or received something between two times, which count.
+    pub(crate) fn called(&self, thread: ThreadId, [begin_ns, end_ns]: [u64; 2]) -> bool {
+        let calls = self.calls.of_thread(thread);
+        let call = calls.get(calls.partition_point(|call| call.at_ns < begin_ns));
+        call.is_some_and(|call| call.at_ns <= end_ns)
     }
 
     /// What ended a wait; `None`: not known.
@@ -325,8 +288,9 @@ impl Paths {
     /// did not wait for one, or if a thread of the same host sent it later.
     pub(crate) fn ended_by(&self, wait: &Wait) -> Option<EndedBy> {
         let first = self.calls_after(wait.thread_id(), wait.on_ns).first();
-        if let Some(&(at_ns, Some(to))) = first.filter(|_| wait.may_be_input) {
-            let sent = *self.senders.get(&(to, at_ns))?;
+        let received = first.and_then(|call| Some((call.at_ns, call.received_on(wait.host)?)));
+        if let Some((at_ns, to)) = received.filter(|_| wait.may_be_input) {
+            let sent = self.calls.sender(to, at_ns)?;
             let ended_ns = wait.woken_ns.unwrap_or(wait.on_ns);
             if sent.host != wait.host || sent.at_ns <= ended_ns {
                 return Some(EndedBy::Message { sent, to });
@@ -338,52 +302,48 @@ impl Paths {
 
     /// The last message that a thread read after a wait and up to a time, which did not end that wait.
     fn read_since(&self, wait: Option<&Wait>, thread: ThreadId, at_ns: u64) -> Option<Read> {
-        let calls = self.calls.get(&thread)?;
-        let calls = &calls[..calls.partition_point(|(call_ns, _)| *call_ns <= at_ns)];
+        let calls = self.calls.of_thread(thread);
+        let calls = &calls[..calls.partition_point(|call| call.at_ns <= at_ns)];
         let first = match wait {
             Some(wait) => {
-                let after = calls.partition_point(|(call_ns, _)| *call_ns < wait.on_ns);
+                let after = calls.partition_point(|call| call.at_ns < wait.on_ns);
                 let has_ended = matches!(self.ended_by(wait), Some(EndedBy::Message { .. }));
                 after + usize::from(has_ended)
             }
             None => 0,
         };
         let read = calls.get(first..)?.iter().rev();
-        let mut read = read.filter_map(|&(at_ns, end)| {
-            let to = end?;
-            let sent = *self.senders.get(&(to, at_ns))?;
-            Some(Read { at_ns, to, sent })
+        let mut read = read.filter_map(|call| {
+            let to = call.received_on(thread.host)?;
+            Some(Read {
+                at_ns: call.at_ns,
+                to,
+                sent: self.calls.sender(to, call.at_ns)?,
+            })
         });
         read.next()
-    }
-
-    /// Who sent last on an end before a time, and when: what comes in then is the answer to it, if to anything.
-    fn asker(&self, end: EndId, before_ns: u64) -> Option<(u64, ThreadId)> {
-        let sent = self.sent.get(&end)?;
-        let next = sent.partition_point(|(at_ns, _)| *at_ns < before_ns);
-        sent.get(next.checked_sub(1)?).copied()
     }
 
     /// Who sent the other messages that a thread read after a time, before it waited or sent again.
     fn other_senders(&self, thread: ThreadId, after_ns: u64, first: EndId) -> Vec<Side> {
         let calls = self.calls_after(thread, after_ns).iter();
-        let read = calls.map_while(|&(at_ns, end)| Some((end?, at_ns)));
+        let read = calls.map_while(|call| Some((call.received_on(thread.host)?, call.at_ns)));
         read.filter(|(end, _)| *end != first)
-            .filter_map(|call| self.senders.get(&call).copied())
+            .filter_map(|(end, at_ns)| self.calls.sender(end, at_ns))
             .collect()
     }
 
     /// What a thread sent and received after a time and before it waited.
-    fn calls_after(&self, thread: ThreadId, after_ns: u64) -> &[(u64, Option<EndId>)] {
-        let calls = self.calls.get(&thread).map_or(&[][..], Vec::as_slice);
-        let first = calls.partition_point(|(at_ns, _)| *at_ns < after_ns);
-        let until_ns = self.waits.get(&thread).and_then(|waits| {
-            let next = waits.partition_point(|other| other.off_ns < after_ns);
+    fn calls_after(&self, thread: ThreadId, after_ns: u64) -> &[Call] {
+        let calls = self.calls.of_thread(thread);
+        let first = calls.partition_point(|call| call.at_ns < after_ns);
+        let until_ns = self.waits_of(thread).and_then(|waits| {
+            let next = waits.began_before(after_ns);
             Some(waits.get(next)?.off_ns)
         });
         let calls = &calls[first..];
         let end = until_ns.map_or(calls.len(), |until_ns| {
-            calls.partition_point(|(at_ns, _)| *at_ns <= until_ns)
+            calls.partition_point(|call| call.at_ns <= until_ns)
         });
         &calls[..end]
     }

@@ -18,8 +18,9 @@ use std::ops::Range;
 use luc_fleet_clocks::HostId;
 
 use crate::connections::Connections;
-use crate::rows::{End, EndId, Message, Wait, Way};
+use crate::rows::{End, EndId, Message, Way};
 use crate::tree::TreeError;
+use crate::waits::Waits;
 use exchange::Exchanges;
 pub use exchange::{Answer, Exchange};
 use roles::Role;
@@ -77,7 +78,7 @@ pub struct Requests {
 
 /// The exchanges of all ends: what servers received, and what clients sent. `rows` are in the order of ends.
 fn exchanges(
-    rows: &[Message],
+    rows: &[&Message],
     roles: &HashMap<EndId, Role>,
     by_id: &BTreeMap<EndId, End>,
     connections: &Connections,
@@ -157,7 +158,7 @@ impl Requests {
         ends: &[End],
         connections: &Connections,
         messages: &[Message],
-        waits: &[Wait],
+        waits: &Waits,
         has_all_waits: impl Fn(HostId) -> bool,
     ) -> Self {
         let (roles, by_id) = roles::roles(ends, connections);
@@ -169,48 +170,34 @@ impl Requests {
                 .collect(),
             ..Self::default()
         };
-        let mut rows: Vec<Message> = messages
-            .iter()
-            .filter(|row| row.bytes > 0)
-            .copied()
-            .collect();
+        let mut rows: Vec<&Message> = messages.iter().filter(|row| row.bytes > 0).collect();
         // What is received comes before what is sent at the same time: an answer before the next request.
-        let order = |row: &Message| {
+        let order = |row: &&Message| {
             (
                 row.end(),
                 row.at_ns,
                 row.way == Way::Sent,
                 row.first_byte,
-                *row,
+                **row,
             )
         };
         rows.sort_unstable_by_key(order);
         rows.dedup();
         let (incoming, outgoing) = exchanges(&rows, &roles, &by_id, connections);
+        let parts = [incoming.parts, outgoing.parts];
         let plain = |exchange| Incoming {
             exchange,
             from: None,
         };
-        found.incoming = incoming.all.iter().copied().map(plain).collect();
+        found.incoming = incoming.all.into_iter().map(plain).collect();
         let plain = |exchange| Outgoing {
             exchange,
             cause: None,
             to: None,
         };
-        found.outgoing = outgoing.all.iter().copied().map(plain).collect();
+        found.outgoing = outgoing.all.into_iter().map(plain).collect();
         found.link(connections);
-        let waits: Vec<Wait> = waits
-            .iter()
-            .filter(|wait| has_all_waits(wait.host))
-            .copied()
-            .collect();
-        found.hand_over(
-            &waits,
-            &rows,
-            [incoming.parts, outgoing.parts],
-            &by_id,
-            has_all_waits,
-        );
+        found.hand_over(waits, &rows, parts, &by_id, has_all_waits);
         found
     }
 

@@ -86,7 +86,7 @@ impl Chain {
 #[derive(Debug, Clone, Copy)]
 enum Row<'w> {
     /// It ends in the trace.
-    Wait(&'w Wait),
+    Wait(Wait),
     /// It was under way when the trace began or ended, and the trace has no end of it.
     Sleeper(&'w Sleeper),
 }
@@ -94,7 +94,7 @@ enum Row<'w> {
 /// What says why threads do not run.
 #[derive(Debug)]
 pub struct Why<'p> {
-    paths: &'p Paths,
+    paths: &'p Paths<'p>,
     /// In the order of time.
     sleepers: HashMap<ThreadId, Vec<Sleeper>>,
     /// Who used the other end of a connection last.
@@ -105,7 +105,7 @@ impl<'p> Why<'p> {
     /// Of the rows of all hosts.
     #[must_use]
     pub fn new(
-        paths: &'p Paths,
+        paths: &'p Paths<'p>,
         sleepers: &[Sleeper],
         connections: &Connections,
         messages: &[Message],
@@ -199,7 +199,7 @@ impl<'p> Why<'p> {
         match row {
             Some(Row::Wait(wait)) => match wait.woken_ns {
                 Some(woken_ns) if at_ns < woken_ns => Doing::Waiting {
-                    since_ns: self.began_ns(wait),
+                    since_ns: self.began_ns(&wait),
                     until_ns: Some(woken_ns),
                 },
                 woken_ns => Doing::Runnable {
@@ -227,7 +227,7 @@ impl<'p> Why<'p> {
     /// Whom a wait depends on, and why.
     fn depends_on(&self, row: Row<'_>) -> Option<(ThreadId, Reason)> {
         match row {
-            Row::Wait(wait) => Some(match self.paths.ended_by(wait)? {
+            Row::Wait(wait) => Some(match self.paths.ended_by(&wait)? {
                 EndedBy::Message { sent, .. } => (sent.thread_id(), Reason::Sent),
                 EndedBy::Waker(waker) => (waker, Reason::Woke),
             }),
@@ -248,6 +248,7 @@ impl<'p> Why<'p> {
 mod tests {
     use super::*;
     use crate::rows::Thread;
+    use crate::waits::Waits;
 
     const HERE: HostId = HostId(0);
 
@@ -288,7 +289,8 @@ mod tests {
     }
 
     fn chain(waits: &[Wait], sleepers: &[Sleeper], number: u32, at_ns: u64) -> Chain {
-        let paths = Paths::new(waits, &[], &[]);
+        let waits = Waits::of(waits).expect("few");
+        let paths = Paths::new(&waits, &[], &[]);
         let why = Why::new(&paths, sleepers, &Connections::default(), &[]);
         why.chain(thread(number), at_ns, |_| None)
     }

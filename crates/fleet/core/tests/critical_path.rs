@@ -2,7 +2,8 @@
 
 use luc_fleet_clocks::{Bounds, Event, HostId, Placed};
 use luc_fleet_core::{
-    Before, EndId, Message, MessageEdge, Part, PartKind, Paths, Side, Thread, ThreadId, Wait, Way,
+    Before, EndId, Message, MessageEdge, Part, PartKind, Paths, Side, Thread, ThreadId, Wait,
+    Waits, Way,
 };
 use proptest::prelude::*;
 
@@ -117,6 +118,7 @@ fn story() -> (Vec<Wait>, Vec<Message>, Vec<MessageEdge>) {
 #[test]
 fn a_path_goes_through_wakers_and_messages() {
     let (waits, messages, edges) = story();
+    let waits = Waits::of(&waits).expect("few");
     let paths = Paths::new(&waits, &messages, &edges);
     let path = paths.critical(&side(FRONT, 1, 1_000), &side(FRONT, 1, 42_000), place);
     let found = &path.parts;
@@ -205,6 +207,7 @@ fn a_path_goes_through_wakers_and_messages() {
 fn a_message_ends_no_wait_that_was_for_something_else() {
     let (mut waits, messages, edges) = story();
     waits[3].may_be_input = false;
+    let waits = Waits::of(&waits).expect("few");
     let paths = Paths::new(&waits, &messages, &edges);
     let path = paths.critical(&side(FRONT, 1, 1_000), &side(FRONT, 1, 42_000), place);
     assert_sums(&path.parts, 1_000, 42_000);
@@ -221,6 +224,7 @@ fn a_message_ends_no_wait_that_was_over_when_it_was_sent() {
     let (rows, edge) = message(side(FRONT, 2, 8_000), side(FRONT, 1, 9_000), 1);
     let waits = [wait(FRONT, 1, (1_000, 5_000, 5_100), Some(3))];
     let ended_by = |edge: MessageEdge| {
+        let waits = Waits::of(&waits).expect("few");
         let paths = Paths::new(&waits, &rows, &[edge]);
         let path = paths.critical(&side(FRONT, 1, 500), &side(FRONT, 1, 10_000), |_| None);
         assert_sums(&path.parts, 500, 10_000);
@@ -245,6 +249,7 @@ fn without_the_slow_one_it_would_wait_for_the_other() {
     let (slow, quick) = (answer(2, 9_000, 9_300), answer(3, 4_000, 9_400));
     let waits = [wait(FRONT, 1, (1_000, 9_100, 9_200), None)];
     let messages = [slow.0, quick.0].concat();
+    let waits = Waits::of(&waits).expect("few");
     let paths = Paths::new(&waits, &messages, &[slow.1, quick.1]);
     let path = paths.critical(&side(FRONT, 1, 500), &side(FRONT, 1, 10_000), |_| None);
     assert_sums(&path.parts, 500, 10_000);
@@ -268,6 +273,7 @@ fn without_the_slow_one_it_would_wait_for_the_other() {
 #[test]
 fn without_clocks_a_path_stays_on_its_host() {
     let (waits, messages, edges) = story();
+    let waits = Waits::of(&waits).expect("few");
     let paths = Paths::new(&waits, &messages, &edges);
     let path = paths.critical(&side(FRONT, 1, 1_000), &side(FRONT, 1, 42_000), |_| None);
     let found = path.parts;
@@ -286,6 +292,7 @@ fn threads_that_wait_for_each_other_end_the_path() {
         wait(FRONT, 1, (10, 50, 50), Some(2)),
         wait(FRONT, 2, (10, 50, 50), Some(1)),
     ];
+    let waits = Waits::of(&waits).expect("few");
     let paths = Paths::new(&waits, &[], &[]);
     let path = paths.critical(&side(FRONT, 1, 5), &side(FRONT, 1, 60), |_| None);
     let found = path.parts;
@@ -295,7 +302,11 @@ fn threads_that_wait_for_each_other_end_the_path() {
             .iter()
             .any(|part| part.kind == PartKind::Blocked && part.thread == of(FRONT, 2))
     );
-    let nothing = Paths::default().critical(&side(FRONT, 1, 60), &side(FRONT, 1, 5), |_| None);
+    let nothing = Paths::new(&Waits::default(), &[], &[]).critical(
+        &side(FRONT, 1, 60),
+        &side(FRONT, 1, 5),
+        |_| None,
+    );
     assert!(nothing.parts.is_empty());
 }
 
@@ -314,7 +325,8 @@ fn turns_of_a_wait_are_the_time_of_who_ended_the_last() {
         wait(FRONT, 2, (100, 1_200, 1_300), Some(5)),
     ];
     let of_worker = |waits: &[Wait], messages: &[Message]| -> u64 {
-        let paths = Paths::new(waits, messages, &[]);
+        let waits = Waits::of(waits).expect("few");
+        let paths = Paths::new(&waits, messages, &[]);
         let path = paths.critical(&side(FRONT, 1, 500), &side(FRONT, 1, 12_500), |_| None);
         assert_sums(&path.parts, 500, 12_500);
         let parts = path
@@ -342,7 +354,8 @@ fn turns_of_a_wait_are_the_time_of_who_ended_the_last() {
 
 /// The longest part that is of a thread, with the links of its path.
 fn longest(waits: &[Wait], messages: &[Message], edges: &[MessageEdge]) -> (Part, Vec<Before>) {
-    let paths = Paths::new(waits, messages, edges);
+    let waits = Waits::of(waits).expect("few");
+    let paths = Paths::new(&waits, messages, edges);
     let path = paths.critical(&side(FRONT, 1, 500), &side(FRONT, 1, 42_000), place);
     assert_sums(&path.parts, 500, 42_000);
     let longest = path
@@ -410,7 +423,8 @@ fn what_a_free_server_did_before_a_late_message_does_not_count() {
     assert_eq!(part.end_ns, 25_000);
     assert_eq!(before, [Before::WasFree]);
     // Somebody has stopped it meanwhile.
-    let paths = Paths::new(&waits(true), &messages, &edges);
+    let waits = Waits::of(&waits(true)).expect("few");
+    let paths = Paths::new(&waits, &messages, &edges);
     let path = paths.critical(&side(FRONT, 1, 500), &side(FRONT, 1, 42_000), place);
     let blocked = path.parts.iter().find(|one| one.kind == PartKind::Blocked);
     let blocked = blocked.expect("a stop");
@@ -457,7 +471,8 @@ proptest! {
             at_ns: Some(event.at_ns.saturating_sub(20)),
             bounds: Bounds::AtLeast(3),
         });
-        let paths = Paths::new(&rows, &calls, &edges);
+        let waits = Waits::of(&rows).expect("few");
+        let paths = Paths::new(&waits, &calls, &edges);
         for id in 0..4 {
             let path = paths.critical(&side(0, 1, begin_ns), &side(0, id, end_ns), placed);
             let found = &path.parts;

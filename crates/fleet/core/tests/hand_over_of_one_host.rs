@@ -1,7 +1,9 @@
 //! Hand-over told row by row: loops that have several requests at once, helpers, and what must stay unknown.
 
 use luc_fleet_clocks::HostId;
-use luc_fleet_core::{Connections, End, HandOver, Message, Opener, Requests, Thread, Wait, Way};
+use luc_fleet_core::{
+    Connections, End, HandOver, Message, Opener, Requests, Thread, Wait, Waits, Way,
+};
 
 /// Rows of one host, 1 us apart. Connections below 10 are of clients, those above of back ends.
 #[derive(Default)]
@@ -94,7 +96,7 @@ impl Story {
             &self.ends,
             &connections,
             &self.messages,
-            &self.waits,
+            &Waits::of(&self.waits).expect("few"),
             |_| true,
         );
         let cause = |(cause, evidence): (usize, HandOver)| {

@@ -1,7 +1,7 @@
 //! Two threads of a client share a connection, whose server takes one request after the other.
 
 use luc_fleet_clocks::HostId;
-use luc_fleet_core::{Connections, End, Message, Opener, Requests, Thread, Way};
+use luc_fleet_core::{Connections, End, Message, Opener, Requests, Thread, Waits, Way};
 
 const CLIENT: u32 = 0;
 const SERVER: u32 = 1;
@@ -70,7 +70,7 @@ fn each_thread_has_its_own_requests_and_answers() {
     let rows = story();
     let connections = Connections::pair(&ends, &rows, &[]);
     assert_eq!(connections.pairs.len(), 1);
-    let found = Requests::find(&ends, &connections, &rows, &[], |_| true);
+    let found = Requests::find(&ends, &connections, &rows, &Waits::default(), |_| true);
     assert_eq!(found.outgoing.len() as u64, REQUESTS);
     assert_eq!(found.incoming.len() as u64, REQUESTS);
     for (number, sent) in found.outgoing.iter().enumerate() {
@@ -93,7 +93,7 @@ fn without_the_server_they_are_one_as_before() {
         .filter(|row| row.host == HostId(CLIENT))
         .collect();
     let connections = Connections::pair(&ends, &rows, &[]);
-    let found = Requests::find(&ends, &connections, &rows, &[], |_| true);
+    let found = Requests::find(&ends, &connections, &rows, &Waits::default(), |_| true);
     assert!((found.outgoing.len() as u64) < REQUESTS);
 }
 
@@ -125,7 +125,7 @@ fn requests_of_several_threads_in_one_are_put_to_none() {
         }
     }
     let connections = Connections::pair(&ends, &rows, &[]);
-    let found = Requests::find(&ends, &connections, &rows, &[], |_| true);
+    let found = Requests::find(&ends, &connections, &rows, &Waits::default(), |_| true);
     assert_eq!(found.incoming.len(), 2);
     assert!(!found.outgoing.is_empty());
     for sent in &found.outgoing {
@@ -189,7 +189,7 @@ fn what_is_answered_in_another_order_is_put_to_none() {
             rows.retain(|row| row.host == HostId(SERVER));
         }
         let connections = Connections::pair(&ends, &rows, &[]);
-        let found = Requests::find(&ends, &connections, &rows, &[], |_| true);
+        let found = Requests::find(&ends, &connections, &rows, &Waits::default(), |_| true);
         let calls = found
             .outgoing
             .iter()

@@ -99,7 +99,7 @@ impl Session {
             (false, _) => Some(Tables::All),
         };
         let joined = match joined {
-            Some(tables) => Some(Joined::new(luc_fleet::read(sources, tables)?)?),
+            Some(tables) => Some(Joined::read(sources, tables, None)?),
             None => None,
         };
         for table in Derived::ALL {

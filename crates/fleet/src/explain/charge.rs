@@ -59,7 +59,7 @@ pub(super) struct Piece {
 pub(super) struct Charger<'a> {
     pub(super) joined: &'a Joined,
     pub(super) effects: &'a Effects<'a>,
-    pub(super) running: &'a Running,
+    pub(super) running: &'a Running<'a>,
     pub(super) roots: &'a Roots,
 }
 
@@ -286,8 +286,7 @@ impl Charger<'_> {
 
     /// Why a thread waited when a wait of it began.
     fn cause(&self, thread: ThreadId, off_ns: u64) -> Option<Cause> {
-        let waits = self.joined.host(thread.host).waits();
-        waits.cause(thread.thread.id, off_ns)
+        self.joined.cause(thread, off_ns)
     }
 
     fn is_in_sync(&self, who: ThreadId, part: &Part) -> bool {

@@ -57,7 +57,7 @@ pub(crate) struct Charges<'a> {
     pub(super) found: &'a Found<'a>,
     effects: Effects<'a>,
     engaged: Engaged,
-    running: Running,
+    running: Running<'a>,
     roots: Roots,
     /// Where each process answers most requests.
     services: BTreeMap<(HostId, u32), SocketAddr>,

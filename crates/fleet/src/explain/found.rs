@@ -15,7 +15,7 @@ pub(crate) struct Found<'a> {
     pub(crate) requests: Requests,
     /// Which was made for which.
     pub(crate) trees: Trees,
-    pub(crate) paths: Paths,
+    pub(crate) paths: Paths<'a>,
     pub(super) ranking: Ranking,
 }
 

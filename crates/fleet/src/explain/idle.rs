@@ -81,8 +81,8 @@ struct Sums {
 pub(super) fn report(found: &Found<'_>, engaged: &Engaged) -> Vec<Idle> {
     let joined = found.joined;
     let mut sums: BTreeMap<HostId, Sums> = BTreeMap::new();
-    for wait in &joined.rows.waits {
-        let Some((awaits, woken_ns)) = engaged.awaits(wait).zip(wait.woken_ns) else {
+    for wait in joined.rows.waits.iter() {
+        let Some((awaits, woken_ns)) = engaged.awaits(&wait).zip(wait.woken_ns) else {
             continue;
         };
         let sums = sums.entry(wait.host).or_default();
@@ -108,14 +108,14 @@ pub(super) fn report(found: &Found<'_>, engaged: &Engaged) -> Vec<Idle> {
         let is_all_along = sleeper
             .since_ns
             .is_some_and(|since_ns| since_ns < before_ns)
-            && host.waits().is_for_others(sleeper.thread.id, sleeper.at_ns)
+            && joined.is_for_others(sleeper.thread_id(), sleeper.at_ns)
             && !found.paths.acts_after(sleeper.thread_id(), before_ns);
         if is_all_along && sums.threads.insert(sleeper.thread_id()) {
             sums.asleep += 1;
         }
     }
     let mut ticking: BTreeMap<HostId, Vec<Ticking>> = BTreeMap::new();
-    for one in ticks(&joined.rows.waits, &joined.rows.messages, engaged) {
+    for one in ticks(&found.paths, engaged) {
         let (host, thread) = (joined.host(one.thread.host), one.thread.thread);
         let process_id = host.process_of(thread);
         ticking.entry(one.thread.host).or_default().push(Ticking {
@@ -152,7 +152,7 @@ pub(super) fn rows(found: &Found<'_>, engaged: &Engaged) -> Vec<WaitRow> {
             thread: wait.thread.id,
             off_ns: wait.off_ns,
             woken_ns: wait.woken_ns,
-            awaits: word(engaged.awaits(wait)?),
+            awaits: word(engaged.awaits(&wait)?),
         })
     });
     rows.collect()

@@ -43,7 +43,7 @@ pub struct PathPart {
 pub(super) fn report(
     joined: &Joined,
     home: &Home<'_>,
-    paths: &Paths,
+    paths: &Paths<'_>,
     exchange: &Exchange,
 ) -> Vec<PathPart> {
     let Some(answer) = exchange.answer else {
@@ -65,7 +65,7 @@ fn report_part(joined: &Joined, begin_ns: u64, part: &Part) -> PathPart {
     let cause = part
         .wait_off_ns
         .filter(|_| part.kind == PartKind::Blocked)
-        .and_then(|off_ns| host.waits().cause(thread.id, off_ns));
+        .and_then(|off_ns| joined.cause(part.thread, off_ns));
     let (from, is_between_hosts, error_ns) = match part.kind {
         PartKind::Network { from, error_ns, .. } => {
             let sender = joined.host(from.host);

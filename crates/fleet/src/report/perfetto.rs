@@ -15,7 +15,6 @@ mod track;
 use std::io::Write;
 
 use luc_fleet_clocks::{Event, HostId};
-use luc_fleet_core::Wait;
 use luc_report::perfetto::packets::{Kind, Machine, Packets};
 
 use crate::clocks::Home;
@@ -59,12 +58,8 @@ pub fn write(report: &Report<'_>, out: impl Write) -> Result<(), ReportError> {
         path::write(&mut file, request, trace.start_ns);
     }
     requests::write(&mut file, found);
-    let mut waits: Vec<Vec<&Wait>> = vec![Vec::new(); hosts.len()];
-    for wait in &found.joined.rows.waits {
-        waits[wait.host.0 as usize].push(wait);
-    }
-    for (host, waits) in waits.into_iter().enumerate() {
-        machine::write(&mut file, found, HostId(host as u32), waits);
+    for host in 0..hosts.len() {
+        machine::write(&mut file, found, HostId(host as u32));
     }
     Ok(packets.finish()?)
 }

@@ -7,6 +7,7 @@ use super::intervals::{Interval, Intervals};
 use super::{EndedBy, Paths};
 use crate::requests::Requests;
 use crate::rows::ThreadId;
+use crate::waits::ThreadWaits;
 
 /// When each thread had an effect on a request: it wrote the answer, or ended the wait of the thread that had the
 /// request. What it did before, since its effect on another request, it did for this one or for nobody.
@@ -22,7 +23,7 @@ pub struct Effects<'r> {
 impl<'r> Effects<'r> {
     /// Of all threads. A wake-up by a message is no effect: the message is.
     #[must_use]
-    pub fn new(requests: &'r Requests, paths: &Paths) -> Self {
+    pub fn new(requests: &'r Requests, paths: &Paths<'_>) -> Self {
         let mut of: HashMap<ThreadId, Vec<(u64, usize)>> = HashMap::new();
         let mut add = |thread: ThreadId, at_ns: u64, number: usize| {
             of.entry(thread).or_default().push((at_ns, number));
@@ -44,18 +45,16 @@ impl<'r> Effects<'r> {
         let owed: HashMap<ThreadId, Intervals<usize>> = owed
             .map(|(thread, open)| (thread, Intervals::new(open)))
             .collect();
-        for (thread, waits) in &paths.waits {
-            let Some(owed) = owed.get(thread) else {
-                continue;
-            };
-            for wait in waits {
+        for (&thread, owed) in &owed {
+            let waits = paths.waits_of(thread);
+            for wait in waits.into_iter().flat_map(ThreadWaits::iter) {
                 let Some(woken_ns) = wait.woken_ns else {
                     continue;
                 };
                 let [Some(number), None] = open_at(owed, woken_ns) else {
                     continue;
                 };
-                if let Some(EndedBy::Waker(waker)) = paths.ended_by(wait) {
+                if let Some(EndedBy::Waker(waker)) = paths.ended_by(&wait) {
                     add(waker, woken_ns, number);
                 }
             }
@@ -132,6 +131,7 @@ mod tests {
     use crate::messages::Side;
     use crate::requests::{Answer, Exchange, Incoming};
     use crate::rows::{EndId, Thread, Wait};
+    use crate::waits::Waits;
 
     fn thread(id: u32) -> Thread {
         Thread { id, start_ns: 0 }
@@ -198,6 +198,7 @@ mod tests {
             // Thread 3 has no request.
             wait(3, 5, 75, 9),
         ];
+        let waits = Waits::of(&waits).expect("few");
         let paths = Paths::new(&waits, &[], &[]);
         let effects = Effects::new(&requests, &paths);
         let before = |id: u32, at_ns| {
@@ -232,7 +233,8 @@ mod tests {
             ],
             ..Requests::default()
         };
-        let paths = Paths::new(&[wait(2, 16, 50, 1)], &[], &[]);
+        let waits = Waits::of(&[wait(2, 16, 50, 1)]).expect("few");
+        let paths = Paths::new(&waits, &[], &[]);
         let effects = Effects::new(&requests, &paths);
         let thread = ThreadId {
             host: HostId(0),
@@ -251,6 +253,7 @@ mod tests {
             ..Requests::default()
         };
         let waits = [wait(2, 6, 20, 9), wait(1, 13, 50, 9), wait(1, 61, 70, 9)];
+        let waits = Waits::of(&waits).expect("few");
         let effects = Effects::new(&requests, &Paths::new(&waits, &[], &[]));
         let thread = ThreadId {
             host: HostId(0),

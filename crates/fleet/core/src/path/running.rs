@@ -1,13 +1,18 @@
 //! Who had the processors.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use luc_fleet_clocks::HostId;
 
 use super::Paths;
 use super::intervals::{Interval, Intervals};
-use crate::rows::{Thread, ThreadId, Wait};
+use crate::rows::{Thread, ThreadId};
+use crate::waits::HostWaits;
+
+/// So many runs that follow each other are searched at once. With fewer, the searched intervals take more memory than the
+/// runs.
+const BLOCK: usize = 16;
 
 /// How long a thread ran on a processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,42 +27,31 @@ pub struct Ran {
 
 /// When each thread ran, and where: between two of its waits, and before the first if it began in the trace.
 #[derive(Debug)]
-pub struct Running {
-    of_host: HashMap<HostId, Intervals<(Thread, Option<u32>)>>,
+pub struct Running<'w> {
+    of_host: BTreeMap<HostId, Runs<'w>>,
 }
 
-impl Running {
+/// The runs of a host's threads.
+#[derive(Debug)]
+struct Runs<'w> {
+    waits: &'w HostWaits,
+    /// The numbers of all between two waits, in the order of their begins.
+    numbers: Vec<u32>,
+    /// From the first begin in a block of these to the latest end.
+    blocks: Intervals<usize>,
+    /// Those before the first wait.
+    first: Intervals<Thread>,
+}
+
+impl<'w> Running<'w> {
     /// Of all threads. What one did after its last wait is not known, nor what one did before its first that began
     /// before any wait of its host.
     #[must_use]
-    pub fn new(paths: &Paths) -> Self {
-        let mut since_ns: HashMap<HostId, u64> = HashMap::new();
-        for (thread, waits) in &paths.waits {
-            let first_ns = since_ns.entry(thread.host).or_insert(u64::MAX);
-            *first_ns = waits
-                .first()
-                .map_or(*first_ns, |wait| wait.off_ns.min(*first_ns));
-        }
-        let mut of_host: HashMap<HostId, Vec<Interval<_>>> = HashMap::new();
-        for (&ThreadId { host, thread }, waits) in &paths.waits {
-            let is_in = since_ns
-                .get(&host)
-                .is_some_and(|since_ns| *since_ns < thread.start_ns);
-            let first = waits.first().filter(|_| is_in);
-            let first = first.map(|wait| (thread.start_ns, wait.off_ns, None));
-            let between = |pair: &[Wait]| (pair[0].on_ns, pair[1].off_ns, pair[0].processor);
-            let runs = first.into_iter().chain(waits.windows(2).map(between));
-            let runs = runs.map(|(from_ns, to_ns, processor)| Interval {
-                from_ns,
-                to_ns,
-                what: (thread, processor),
-            });
-            of_host.entry(host).or_default().extend(runs);
-        }
-        let of_host = of_host.into_iter();
+    pub fn new(paths: &Paths<'w>) -> Self {
+        let hosts = paths.waits().hosts();
         Self {
-            of_host: of_host
-                .map(|(host, runs)| (host, Intervals::new(runs)))
+            of_host: hosts
+                .map(|waits| (waits.host(), Runs::new(waits)))
                 .collect(),
         }
     }
@@ -68,15 +62,12 @@ impl Running {
     pub fn during(&self, host: HostId, begin_ns: u64, end_ns: u64) -> Vec<Ran> {
         let mut all_ns: BTreeMap<(Thread, Option<u32>), u64> = BTreeMap::new();
         if let Some(runs) = self.of_host.get(&host) {
-            runs.visit([begin_ns, end_ns], |run| {
-                let ran_ns = run.to_ns.min(end_ns);
-                let ran_ns = ran_ns.saturating_sub(run.from_ns.max(begin_ns));
-                let sum_ns = all_ns.entry(run.what).or_default();
+            runs.visit([begin_ns, end_ns], |thread, processor, ran_ns| {
+                let sum_ns = all_ns.entry((thread, processor)).or_default();
                 *sum_ns = sum_ns.saturating_add(ran_ns);
-                ControlFlow::Continue(())
             });
         }
-        let ran = all_ns.into_iter().filter(|(_, ran_ns)| *ran_ns > 0);
+        let ran = all_ns.into_iter();
         let ran = ran.map(|((thread, processor), ran_ns)| Ran {
             thread: ThreadId { host, thread },
             processor,
@@ -86,9 +77,72 @@ impl Running {
     }
 }
 
+impl<'w> Runs<'w> {
+    fn new(waits: &'w HostWaits) -> Self {
+        let mut numbers: Vec<u32> = waits.all_between().collect();
+        numbers.sort_unstable_by_key(|&number| waits.between_ns(number)[0]);
+        let blocks = numbers.chunks(BLOCK).enumerate();
+        let blocks = blocks.filter_map(|(block, numbers)| {
+            let ends_ns = numbers.iter().map(|&number| waits.between_ns(number)[1]);
+            Some(Interval {
+                from_ns: waits.between_ns(*numbers.first()?)[0],
+                to_ns: ends_ns.max()?,
+                what: block,
+            })
+        });
+        let firsts = waits.by_thread();
+        let firsts = firsts.filter_map(|(thread, waits)| Some((thread, waits.get(0)?.off_ns)));
+        let firsts: Vec<(Thread, u64)> = firsts.collect();
+        let since_ns = firsts.iter().map(|(_, off_ns)| *off_ns).min();
+        let in_trace = firsts
+            .into_iter()
+            .filter(|(thread, _)| since_ns < Some(thread.start_ns));
+        let first = in_trace.map(|(thread, off_ns)| Interval {
+            from_ns: thread.start_ns,
+            to_ns: off_ns,
+            what: thread,
+        });
+        Self {
+            waits,
+            blocks: Intervals::new(blocks.collect()),
+            first: Intervals::new(first.collect()),
+            numbers,
+        }
+    }
+
+    /// Visits each run that has some time between two times, and says how much.
+    fn visit(&self, during_ns: [u64; 2], mut visit: impl FnMut(Thread, Option<u32>, u64)) {
+        let ran_ns = |from_ns: u64, to_ns: u64| {
+            let ran_ns = to_ns.min(during_ns[1]);
+            let ran_ns = ran_ns.saturating_sub(from_ns.max(during_ns[0]));
+            Some(ran_ns).filter(|ran_ns| *ran_ns > 0)
+        };
+        self.blocks.visit(during_ns, |block| {
+            let first = block.what * BLOCK;
+            let numbers = &self.numbers[first..(first + BLOCK).min(self.numbers.len())];
+            for &number in numbers {
+                let [from_ns, to_ns] = self.waits.between_ns(number);
+                if let Some(ran_ns) = ran_ns(from_ns, to_ns) {
+                    let [before, _] = self.waits.between(number);
+                    visit(before.thread, before.processor, ran_ns);
+                }
+            }
+            ControlFlow::Continue(())
+        });
+        self.first.visit(during_ns, |one| {
+            if let Some(ran_ns) = ran_ns(one.from_ns, one.to_ns) {
+                visit(one.what, None, ran_ns);
+            }
+            ControlFlow::Continue(())
+        });
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rows::Wait;
+    use crate::waits::Waits;
 
     fn wait(thread: u32, off_ns: u64, on_ns: u64) -> Wait {
         Wait {
@@ -119,6 +173,7 @@ mod tests {
             wait(2, 40, 99),
             wait(3, 85, 99),
         ];
+        let waits = Waits::of(&waits).expect("few");
         let paths = Paths::new(&waits, &[], &[]);
         let running = Running::new(&paths);
         let during = |begin_ns, end_ns| -> Vec<(u32, u64)> {
@@ -147,6 +202,7 @@ mod tests {
             on(1, wait(1, 50, 60)),
             wait(1, 90, 95),
         ];
+        let waits = Waits::of(&waits).expect("few");
         let running = Running::new(&Paths::new(&waits, &[], &[]));
         let ran = running.during(HostId(0), 0, 100);
         let found: Vec<_> = ran.iter().map(|one| (one.processor, one.ran_ns)).collect();

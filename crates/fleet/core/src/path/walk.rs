@@ -11,7 +11,7 @@ const MOST_WAITING: usize = 256;
 
 /// The path from the end back to the begin ([`Paths::critical`]).
 pub(super) fn back(
-    paths: &Paths,
+    paths: &Paths<'_>,
     begin: &Side,
     end: &Side,
     place: impl Fn(Event) -> Option<Placed>,
@@ -61,7 +61,7 @@ struct Frame {
 
 /// A walk backward.
 struct Walk<'p, P> {
-    paths: &'p Paths,
+    paths: &'p Paths<'p>,
     place: P,
     home: HostId,
     /// Each waits for the next one.
@@ -98,7 +98,7 @@ struct Reading {
 impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
     /// Goes back over what a thread did since its last wait, and over the wait. Returns whose time that is, if known.
     fn step(&mut self, frame: &mut Frame) -> Option<Frame> {
-        let Some(&turn) = self.paths.last_wait(frame.thread, frame.at_ns) else {
+        let Some(turn) = self.paths.last_wait(frame.thread, frame.at_ns) else {
             if let Some(passed) = self.passed(frame, None) {
                 return Some(passed);
             }
@@ -221,7 +221,7 @@ impl<P: Fn(Event) -> Option<Placed>> Walk<'_, P> {
     /// If a thread read on an end the answer to what another thread of the path has asked on it: since when, on the home's
     /// clock, somebody waits for that one's sake.
     fn asked_by_another(&self, frame: &Frame, to: EndId, read_ns: u64) -> Option<u64> {
-        let (asked_ns, asker) = self.paths.asker(to, read_ns)?;
+        let (asked_ns, asker) = self.paths.calls.asker(to, read_ns)?;
         let (asked_ns, _) = self.at_home(to.host, asked_ns)?;
         let begin_ns = self.frames.first()?.until_ns;
         if asker == frame.thread || asked_ns < begin_ns {

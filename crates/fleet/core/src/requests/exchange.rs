@@ -89,7 +89,7 @@ impl Exchanges {
     /// asked, as a server's greeting is, belongs to no exchange.
     pub(super) fn add(
         &mut self,
-        rows: &[Message],
+        rows: &[&Message],
         places: Range<usize>,
         asks: Way,
         closed_ns: Option<u64>,
@@ -99,7 +99,7 @@ impl Exchanges {
         let mut expected: [Option<u64>; 2] = [None, None];
         let mut current: Option<usize> = None;
         for place in places {
-            let row = &rows[place];
+            let row = rows[place];
             let expected = &mut expected[usize::from(row.way == Way::Sent)];
             let has_hole = expected.is_some_and(|expected| expected != row.first_byte);
             *expected = row.first_byte.checked_add(row.bytes);
@@ -175,7 +175,7 @@ impl Exchanges {
 
 /// The places of an end's rows but for the last one, if that is the one byte of a FIN: of what is received, after all
 /// that is sent.
-pub(super) fn without_fin(rows: &[Message], places: Range<usize>, asks: Way) -> Range<usize> {
+pub(super) fn without_fin(rows: &[&Message], places: Range<usize>, asks: Way) -> Range<usize> {
     let Some((last, before)) = rows[places.clone()].split_last() else {
         return places;
     };
@@ -211,6 +211,7 @@ mod tests {
                 token: None,
             })
             .collect();
+        let rows: Vec<&Message> = rows.iter().collect();
         let mut found = Exchanges::default();
         found.add(&rows, 0..rows.len(), asks, None);
         found.finish();

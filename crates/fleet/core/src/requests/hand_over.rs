@@ -12,17 +12,19 @@ use super::readers::Readers;
 use super::roles::Role;
 use super::timeline::{Kind, Place, Timeline};
 use super::{HandOver, Requests, queue, regular};
-use crate::rows::{End, EndId, Message, Wait};
+use crate::rows::{End, EndId, Message};
+use crate::waits::Waits;
 
 /// The share of calls of which wake-ups and effects say the same, from which on wake-ups are believed alone.
 const WAKE_UPS_AGREE: f64 = 0.98;
 
 impl Requests {
-    /// Notes what each call was made for, host by host.
+    /// Notes what each call was made for, host by host. `rows` are in the order of ends, so that those of a host follow each
+    /// other.
     pub(super) fn hand_over(
         &mut self,
-        waits: &[Wait],
-        rows: &[Message],
+        waits: &Waits,
+        rows: &[&Message],
         parts: [Vec<(usize, usize, Part)>; 2],
         by_id: &BTreeMap<EndId, End>,
         has_all_waits: impl Fn(HostId) -> bool,
@@ -32,13 +34,6 @@ impl Requests {
             for (row, exchange, part) in parts {
                 part_of[row] = Some((role, exchange, part));
             }
-        }
-        let mut hosts: BTreeMap<HostId, (Vec<Wait>, Vec<_>)> = BTreeMap::new();
-        for &wait in waits {
-            hosts.entry(wait.host).or_default().0.push(wait);
-        }
-        for (&row, part) in rows.iter().zip(part_of) {
-            hosts.entry(row.host).or_default().1.push((row, part));
         }
         let spans: Vec<Span> = self
             .incoming
@@ -52,8 +47,14 @@ impl Requests {
         // What each call was made for by the thread that sent it; each is of one host.
         let mut causes = vec![None; self.outgoing.len()];
         let received = self.received();
-        for (host, (waits, rows)) in hosts {
-            let timeline = Timeline::new(&waits, &rows, has_all_waits(host));
+        let mut part_of = &part_of[..];
+        for rows in rows.chunk_by(|a, b| a.host == b.host) {
+            let (parts, rest) = part_of.split_at(rows.len());
+            part_of = rest;
+            let host = rows[0].host;
+            let has_all_waits = has_all_waits(host);
+            let waits = waits.host(host).filter(|_| has_all_waits);
+            let timeline = Timeline::new(waits, rows, parts, has_all_waits);
             self.hand_over_on_host(&timeline, (&spans, by_id), &received, &mut causes);
         }
     }

@@ -23,7 +23,7 @@ impl Exchanges {
     /// the exchange that is the peer's, for each of these.
     pub(super) fn add_within(
         &mut self,
-        rows: &[Message],
+        rows: &[&Message],
         places: Range<usize>,
         asks: Way,
         closed_ns: Option<u64>,
@@ -32,7 +32,7 @@ impl Exchanges {
         let mut numbers: Vec<Option<usize>> = vec![None; bounds.len()];
         let mut unread = None;
         for place in without_fin(rows, places, asks) {
-            let row = &rows[place];
+            let row = rows[place];
             if row.way == asks {
                 let number = match asked_in(bounds, row.first_byte) {
                     Some(at) => &mut numbers[at],
@@ -108,7 +108,7 @@ impl Exchanges {
 }
 
 /// Whether several threads ask before the first of them has an answer.
-pub(super) fn is_shared(rows: &[Message], asks: Way) -> bool {
+pub(super) fn is_shared(rows: &[&Message], asks: Way) -> bool {
     rows.windows(2).any(|pair| {
         let is_asked = pair.iter().all(|row| row.way == asks);
         is_asked && pair[0].thread != pair[1].thread
@@ -116,7 +116,7 @@ pub(super) fn is_shared(rows: &[Message], asks: Way) -> bool {
 }
 
 /// Whether each request of the peer's begins with a row of this end's.
-pub(super) fn are_begins(bounds: &[Bounds], rows: &[Message], asks: Way) -> bool {
+pub(super) fn are_begins(bounds: &[Bounds], rows: &[&Message], asks: Way) -> bool {
     let asked = rows.iter().filter(|row| row.way == asks);
     let begins: BTreeSet<u64> = asked.map(|row| row.first_byte).collect();
     bounds.iter().all(|one| begins.contains(&one.asked.start))
@@ -164,6 +164,7 @@ mod tests {
             row(50, 9, R, 8, 14),
             row(60, 2, S, 16, 5),
         ];
+        let rows = rows.each_ref();
         let bounds = |first: u64, answer: u64| Bounds {
             asked: first..first + 5,
             answered: Some(answer..answer + 7),

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use super::exchange::Part;
 use super::roles::Role;
-use crate::rows::{Message, Thread, Wait, Way};
+use crate::rows::{Message, Thread, Way};
+use crate::waits::HostWaits;
 
 /// Something that a thread did, or that was done to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,25 +50,22 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
-    /// Of a host's waits and messages, each with its part in an exchange. A wake-up is no event if a message explains
+    /// Of a host's waits and messages, and of the part in an exchange that each message has. A wake-up is no event if a message explains
     /// it: if the thread reads next. Then the waker may be a thread that an interrupt has stopped.
     pub(super) fn new(
-        waits: &[Wait],
-        rows: &[(Message, Option<Place>)],
+        waits: Option<&HostWaits>,
+        rows: &[&Message],
+        parts: &[Option<Place>],
         has_wake_ups: bool,
     ) -> Self {
-        let of_waits = waits
-            .iter()
-            .flat_map(|wait| [Some(wait.thread), wait.waker])
-            .flatten();
-        let mut threads: Vec<Thread> = of_waits
-            .chain(rows.iter().map(|(row, _)| row.thread))
-            .collect();
+        let of_waits = waits.map_or(&[][..], HostWaits::threads).iter().copied();
+        let mut threads: Vec<Thread> = of_waits.chain(rows.iter().map(|row| row.thread)).collect();
         threads.sort_unstable();
         threads.dedup();
         let numbers: HashMap<Thread, usize> = threads.into_iter().zip(0..).collect();
-        let mut events: Vec<Event> = Vec::with_capacity(waits.len() + rows.len());
-        for wait in waits {
+        let most = waits.map_or(0, |waits| waits.iter().len()) + rows.len();
+        let mut events: Vec<Event> = Vec::with_capacity(most);
+        for wait in waits.into_iter().flat_map(HostWaits::iter) {
             let Some(at_ns) = wait.woken_ns else { continue };
             let waker = wait.waker.filter(|_| wait.may_be_hand_over);
             events.push(Event {
@@ -77,7 +75,7 @@ impl Timeline {
                 since_ns: wait.off_ns,
             });
         }
-        for (row, part) in rows {
+        for (row, part) in rows.iter().zip(parts) {
             let kind = match (row.way, part) {
                 (Way::Received, Some((Role::Server, exchange, _))) => Kind::ReadsRequest(*exchange),
                 (Way::Sent, Some((Role::Server, exchange, _))) => Kind::Answers(*exchange),

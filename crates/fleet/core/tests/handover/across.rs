@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use luc_fleet_clocks::{Bounds, Event, HostId, Placed};
 use luc_fleet_core::{
-    Connections, EndId, Forest, GapKind, LeftOut, Messages, PartKind, Paths, Way,
+    Connections, EndId, Forest, GapKind, LeftOut, Messages, PartKind, Paths, Waits, Way,
 };
 
 use crate::servers::{CLIENT_HOST, FRONT, Mode, Service};
@@ -120,7 +120,8 @@ fn critical_paths_find_the_slow_back_end() {
         let simulation = service.simulate_with_slow(11, SECOND / 2, Some(SLOW));
         let (connections, found) = analysed(&simulation);
         let edges = Messages::matched(&connections, &simulation.messages).edges;
-        let paths = Paths::new(&simulation.waits, &simulation.messages, &edges);
+        let waits = Waits::of(&simulation.waits).expect("few");
+        let paths = Paths::new(&waits, &simulation.messages, &edges);
         // Clocks that are known to 1 us.
         let place = |event: Event| {
             let at_ns = event.at_ns + simulation.offset_ns(event.host.0 as usize, CLIENT_HOST);

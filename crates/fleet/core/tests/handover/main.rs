@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use luc_fleet_clocks::HostId;
 use luc_fleet_core::{
-    Connections, End, EndId, Exchange, Forest, HandOver, Message, Requests, TreeError, Wait, Way,
+    Connections, End, EndId, Exchange, Forest, HandOver, Message, Requests, TreeError, Wait, Waits,
+    Way,
 };
 use luc_stats::random;
 use proptest::prelude::*;
@@ -39,7 +40,7 @@ fn analysed(simulation: &Simulation) -> (Connections, Requests) {
         &ends,
         &connections,
         &simulation.messages,
-        &simulation.waits,
+        &Waits::of(&simulation.waits).expect("few"),
         |_| true,
     );
     assert!(found.without_role.is_empty());
@@ -218,7 +219,7 @@ fn summed_waits_tell_nothing() {
                 &ends,
                 &connections,
                 &simulation.messages,
-                &simulation.waits,
+                &Waits::of(&simulation.waits).expect("few"),
                 |_| is_complete,
             );
             let mut score = Score::default();
@@ -322,6 +323,7 @@ fn neither_names_of_hosts_nor_the_order_of_rows_matter() {
         let (_, before) = analysed(&simulation);
         let (ends, messages, waits) = renamed(&simulation, seed as u64);
         let connections = Connections::pair(&ends, &messages, &[]);
+        let waits = Waits::of(&waits).expect("few");
         let after = Requests::find(&ends, &connections, &messages, &waits, |_| true);
         // Each call with its cause, by connection and byte: these are the same under any name.
         let plain = |found: &Requests| -> BTreeSet<_> {
@@ -375,6 +377,7 @@ proptest! {
             }
         }
         let connections = Connections::pair(&ends, &messages, &[]);
+        let waits = Waits::of(&waits).expect("few");
         let found = Requests::find(&ends, &connections, &messages, &waits, |_| true);
         for outgoing in &found.outgoing {
             if let Some((cause, _)) = outgoing.cause {

@@ -13,13 +13,11 @@ use super::track::{self, Item};
 use crate::explain::Found;
 use crate::joined::Host;
 
-/// Writes a host, whose threads had these waits, as a machine.
-pub(super) fn write<W: Write>(
-    file: &mut File<'_, W>,
-    found: &Found<'_>,
-    id: HostId,
-    waits: Vec<&Wait>,
-) {
+/// A wait, and why.
+type Because = (Wait, Cause);
+
+/// Writes a host as a machine.
+pub(super) fn write<W: Write>(file: &mut File<'_, W>, found: &Found<'_>, id: HostId) {
     let host = found.joined.host(id);
     file.packets.machine(Machine {
         // 0 is no host.
@@ -28,13 +26,13 @@ pub(super) fn write<W: Write>(
         kernel: &host.summary.kernel,
         processors: host.summary.processors,
     });
-    let mut threads: BTreeMap<(u32, Thread), Vec<&Wait>> = BTreeMap::new();
-    for wait in waits {
+    let mut threads: BTreeMap<(u32, Thread), Vec<Because>> = BTreeMap::new();
+    for (wait, cause) in found.joined.waits_of(id) {
         let process = host.process_of(wait.thread).unwrap_or(wait.thread.id);
         threads
             .entry((process, wait.thread))
             .or_default()
-            .push(wait);
+            .push((wait, cause));
     }
     let processes: BTreeSet<u32> = threads.keys().map(|(process, _)| *process).collect();
     for pid in processes {
@@ -57,8 +55,8 @@ pub(super) fn write<W: Write>(
 }
 
 /// What a thread waited for, and between that was on a processor.
-fn states<W: Write>(file: &File<'_, W>, host: &Host, mut waits: Vec<&Wait>) -> Vec<Item> {
-    waits.sort_unstable_by_key(|wait| (wait.off_ns, wait.on_ns));
+fn states<W: Write>(file: &File<'_, W>, host: &Host, mut waits: Vec<Because>) -> Vec<Item> {
+    waits.sort_unstable_by_key(|(wait, _)| (wait.off_ns, wait.on_ns));
     let ran = if host.has_all_waits {
         "on a processor"
     } else {
@@ -66,7 +64,7 @@ fn states<W: Write>(file: &File<'_, W>, host: &Host, mut waits: Vec<&Wait>) -> V
     };
     let mut items = Vec::new();
     let mut running_since_ns: Option<u64> = None;
-    for wait in waits {
+    for (wait, cause) in waits {
         let place = |at_ns| file.clock.place_ns(wait.host, at_ns);
         let (Some(off_ns), Some(on_ns)) = (place(wait.off_ns), place(wait.on_ns)) else {
             running_since_ns = None;
@@ -84,7 +82,6 @@ fn states<W: Write>(file: &File<'_, W>, host: &Host, mut waits: Vec<&Wait>) -> V
                 ..Item::default()
             });
         }
-        let cause = host.waits().cause(wait.thread.id, wait.off_ns);
         let waker = wait.waker.map(|waker| {
             let name = host.thread_name(waker);
             ("woken by", format!("{name} {}", waker.id))
@@ -93,15 +90,14 @@ fn states<W: Write>(file: &File<'_, W>, host: &Host, mut waits: Vec<&Wait>) -> V
             begin_ns: off_ns,
             end_ns: Some(on_ns),
             name: match cause {
-                Some(Cause::Preempted) => "waits for a processor".to_owned(),
-                Some(cause) => format!("waits ({})", cause.name()),
-                None => "waits".to_owned(),
+                Cause::Preempted => "waits for a processor".to_owned(),
+                cause => format!("waits ({})", cause.name()),
             },
             category: "wait",
             words: waker.into_iter().collect(),
             ..Item::default()
         });
-        let is_preempted = cause == Some(Cause::Preempted);
+        let is_preempted = cause == Cause::Preempted;
         let woken_ns = wait.woken_ns.filter(|_| !is_preempted).and_then(place);
         if let Some(woken_ns) = woken_ns.filter(|woken_ns| (off_ns..on_ns).contains(woken_ns)) {
             items.push(Item {
