@@ -1,6 +1,7 @@
 //! For which request each call was made: all evidence, the best first.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 
 use luc_fleet_clocks::HostId;
 
@@ -11,7 +12,7 @@ use super::loops::Loops;
 use super::readers::Readers;
 use super::roles::Role;
 use super::timeline::{Kind, Place, Timeline};
-use super::{HandOver, Requests, queue, regular};
+use super::{HandOver, Outgoing, Requests, queue, regular};
 use crate::rows::{End, EndId, Message};
 use crate::waits::Waits;
 
@@ -55,8 +56,16 @@ impl Requests {
             let has_all_waits = has_all_waits(host);
             let waits = waits.host(host).filter(|_| has_all_waits);
             let timeline = Timeline::new(waits, rows, parts, has_all_waits);
-            self.hand_over_on_host(&timeline, (&spans, by_id), &received, &mut causes);
+            let calls = self.calls_of(host);
+            self.hand_over_on_host(&timeline, (&spans, by_id), &received, &mut causes, calls);
         }
+    }
+
+    /// The numbers of the calls that a host sent: they are in the order of ends.
+    fn calls_of(&self, host: HostId) -> Range<usize> {
+        let host_of = |outgoing: &Outgoing| outgoing.exchange.end.host;
+        let first = self.outgoing.partition_point(|one| host_of(one) < host);
+        first..self.outgoing.partition_point(|one| host_of(one) <= host)
     }
 
     /// Notes causes that have the same name in their bytes, if one such request is open on the host.
@@ -85,13 +94,14 @@ impl Requests {
         }
     }
 
-    /// Notes causes, the best evidence first.
+    /// Notes the causes of a host's calls, the best evidence first.
     fn hand_over_on_host(
         &mut self,
         timeline: &Timeline,
         (spans, by_id): (&[Span], &BTreeMap<EndId, End>),
         received: &HashMap<(HostId, u32), Vec<usize>>,
         causes: &mut [Option<usize>],
+        calls: Range<usize>,
     ) {
         let known = forward(timeline, spans, causes);
         let (by_effect, usual_rounds) = backward(timeline, spans, &known);
@@ -99,7 +109,7 @@ impl Requests {
         let loops = Loops::new(timeline, &known, exchange);
         let sent = |call: usize| self.outgoing[call].exchange;
         let server = |call: usize| Some(by_id.get(&sent(call).end)?.remote);
-        let readers = Readers::new(timeline, spans, &known, (sent, causes.len()));
+        let readers = Readers::new(timeline, spans, &known, (sent, calls));
         let asked = timeline.events.iter().filter_map(|event| match event.kind {
             Kind::Asks(call) => Some(call),
             _ => None,

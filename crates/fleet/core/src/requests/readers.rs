@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::ops::Range;
 
 use super::exchange::Exchange;
 use super::forward::{Before, Span};
@@ -17,40 +18,44 @@ const SENDERS_AGREE: f64 = 0.98;
 /// request, itself or by a thread that it wakes.
 #[derive(Debug, Default)]
 pub(super) struct Readers {
-    /// Whether another thread reads the answer of a call.
+    /// The number of the host's first call.
+    first: usize,
+    /// Whether another thread reads the answer of a call, from the first on.
     is_others: Vec<bool>,
     /// The request of the thread that was woken for the answer, of such calls.
     request: Vec<Option<usize>>,
 }
 
 impl Readers {
-    /// Of a host. `sent` is the call of a number, of `calls` in all.
+    /// Of a host. `sent` is the call of a number, `calls` are the numbers of the host's.
     pub(super) fn new(
         timeline: &Timeline,
         spans: &[Span],
         known: &[Before],
-        (sent, calls): (impl Fn(usize) -> Exchange, usize),
+        (sent, calls): (impl Fn(usize) -> Exchange, Range<usize>),
     ) -> Self {
+        let first = calls.start;
         let mut readers = Self {
-            is_others: vec![false; calls],
-            request: vec![None; calls],
+            first,
+            is_others: vec![false; calls.len()],
+            request: vec![None; calls.len()],
         };
-        let mut senders: Vec<Option<usize>> = vec![None; calls];
+        let mut senders: Vec<Option<usize>> = vec![None; calls.len()];
         // The call whose answer each thread has, and whether it was handed over.
         let mut answers: Vec<Option<usize>> = vec![None; timeline.threads];
-        let mut is_done = vec![false; calls];
+        let mut is_done = vec![false; calls.len()];
         for (event, before) in timeline.events.iter().zip(known) {
             let thread = event.thread;
             match event.kind {
-                Kind::Asks(call) => senders[call] = Some(thread),
+                Kind::Asks(call) => senders[call - first] = Some(thread),
                 Kind::ReadsRequest(_) => answers[thread] = None,
                 Kind::ReadsAnswer(call) => {
-                    let is_others = senders[call].is_some_and(|sender| sender != thread);
-                    readers.is_others[call] |= is_others;
+                    let is_others = senders[call - first].is_some_and(|sender| sender != thread);
+                    readers.is_others[call - first] |= is_others;
                     answers[thread] = is_others.then_some(call);
                 }
                 Kind::Woken(Some(waker)) if waker != thread => {
-                    let answer = answers[waker].filter(|&call| !is_done[call]);
+                    let answer = answers[waker].filter(|&call| !is_done[call - first]);
                     answers[thread] = None;
                     let (Some(call), false) = (answer, before.owes_many) else {
                         continue;
@@ -59,9 +64,9 @@ impl Readers {
                         answers[thread] = Some(call);
                         continue;
                     };
-                    is_done[call] = true;
+                    is_done[call - first] = true;
                     let was_open = spans[request].contains(sent(call).asked.at_ns);
-                    readers.request[call] = was_open.then_some(request);
+                    readers.request[call - first] = was_open.then_some(request);
                 }
                 _ => {}
             }
@@ -71,8 +76,8 @@ impl Readers {
 
     /// The requests that calls were made for, `(call, request)`.
     pub(super) fn found(&self) -> impl Iterator<Item = (usize, usize)> {
-        let calls = self.request.iter().enumerate();
-        calls.filter_map(|(call, request)| Some((call, (*request)?)))
+        let calls = self.request.iter().zip(self.first..);
+        calls.filter_map(|(request, call)| Some((call, (*request)?)))
     }
 
     /// What the effects of those that have sent calls say, without what is not to be believed: of calls whose answer
@@ -80,14 +85,14 @@ impl Readers {
     pub(super) fn believed(&self, by_effect: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
         let (mut both, mut same) = (0, 0);
         for &(call, request) in &by_effect {
-            if let Some(by_reader) = self.request[call] {
+            if let Some(by_reader) = self.request[call - self.first] {
                 both += 1;
                 same += usize::from(by_reader == request);
             }
         }
         let agree = same as f64 >= SENDERS_AGREE * both as f64;
         let mut believed = by_effect;
-        believed.retain(|(call, _)| agree || !self.is_others[*call]);
+        believed.retain(|(call, _)| agree || !self.is_others[*call - self.first]);
         believed
     }
 
@@ -121,7 +126,7 @@ impl Readers {
                 .any(|other| other != call && is_at_once(call, other))
         };
         let is_of_other = |&call: &usize| {
-            let (own, by_reader) = (causes[call]?, self.request[call]?);
+            let (own, by_reader) = (causes[call]?, self.request[call - self.first]?);
             let server = server(call)?;
             let is_other = own != by_reader
                 && has_other(own, server, call)
