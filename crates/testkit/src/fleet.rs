@@ -24,6 +24,8 @@ const WIRE_NS: u64 = 40_000;
 const SAMPLE_NS: u64 = 100_000_000;
 /// Back ends that a request needs.
 const ASKED: u64 = 2;
+/// One in so many requests to a back end waits for the journal there.
+const SLOW_ONE_IN: u64 = 10;
 /// Causes of waits that belong to no request.
 const CAUSES: [Cause; 4] = [Cause::Futex, Cause::Poll, Cause::Device, Cause::Sleep];
 
@@ -67,6 +69,16 @@ fn mixed(seed: u64) -> u64 {
 }
 
 impl PlantedFleet {
+    /// How many rows of messages, packets and waits there are in all traces.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        // Each that is sent is a message and a packet on two hosts; the client and the front end wait for each answer.
+        let of_each = (2 + 2 * ASKED) * 4 + 1 + ASKED;
+        let slow = (0..ASKED)
+            .map(|last_digit| (self.requests + SLOW_ONE_IN - 1 - last_digit) / SLOW_ONE_IN);
+        self.requests * of_each + slow.sum::<u64>() + self.waits * (self.back_ends + 2)
+    }
+
     /// Writes a trace of each host, and says where: the client's, the front end's, the back ends'.
     ///
     /// # Errors
@@ -126,8 +138,7 @@ impl PlantedFleet {
             let sent_ns = at_ns + 5_000;
             let there_ns = road.send((1, back_end), 0, sent_ns, 30 + asked)?;
             let mut ready_ns = there_ns + 20_000 + road.next() % 60_000;
-            // One in ten waits for the journal.
-            if request % 10 == asked {
+            if request % SLOW_ONE_IN == asked {
                 let waited_ns = 300_000 + road.next() % 200_000;
                 road.wait(
                     back_end,

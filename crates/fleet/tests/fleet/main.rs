@@ -3,6 +3,7 @@
 mod clocks;
 mod counters;
 mod findings;
+mod host_by_host;
 mod mapping;
 mod planted;
 mod random;
