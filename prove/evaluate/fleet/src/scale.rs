@@ -24,8 +24,6 @@ const REPEATS: usize = 3;
 /// With the client and the front end there are 100 hosts.
 const BACK_ENDS: u64 = 98;
 const HOSTS: u64 = BACK_ENDS + 2;
-/// A request makes so many rows of messages, packets and waits.
-const ROWS_OF_REQUEST: u64 = 29;
 /// So many rows come with a request in all, as with a query of Solr.
 const ROWS_PER_REQUEST: u64 = 75;
 /// More memory is not given to one process, so that too little fails by itself.
@@ -101,13 +99,13 @@ fn explain(
     progress: &mut Progress,
 ) -> Result<Explained, EvaluateError> {
     let requests = rows / ROWS_PER_REQUEST;
-    let waits = (rows - requests * ROWS_OF_REQUEST) / HOSTS;
     let directory = harness.path("traces");
-    let fleet = PlantedFleet {
+    let mut fleet = PlantedFleet {
         back_ends: BACK_ENDS,
         requests,
-        waits,
+        waits: 0,
     };
+    fleet.waits = (rows - fleet.rows()) / HOSTS;
     let traces = fleet
         .write(&directory)
         .map_err(|error| missing(&format!("traces of {rows} rows ({error})")))?;
@@ -115,7 +113,7 @@ fn explain(
     let bytes: Vec<u64> = bytes.collect::<Result<_, _>>()?;
     let mut of_size = Explained {
         size,
-        rows: requests * ROWS_OF_REQUEST + waits * HOSTS,
+        rows: fleet.rows(),
         requests,
         bytes: bytes.iter().sum(),
         runs: Vec::new(),

@@ -7,6 +7,8 @@ use super::trees::{Shape, Timed};
 use super::{Explained, HOSTS, MEMORY_GIB, NODES, ROWS_PER_REQUEST};
 use crate::asked::Asked;
 
+/// The processors that the time was meant for.
+const PROCESSORS: u64 = 8;
 /// The longest that the largest traces may take, seconds.
 const LONGEST_S: f64 = 300.0;
 /// The same of a tree, and of one sum over a subtree.
@@ -48,7 +50,8 @@ fn about(repeats: usize) -> String {
         "Everything here is synthetic: the traces are made by a program (`crates/testkit/src/fleet.rs`), for {HOSTS} \
          hosts whose clocks differ, with a request of a client through a front end to two back ends for each \
          {ROWS_PER_REQUEST} rows, and waits that belong to no request. Clocks are related, messages joined, requests \
-         put together and the slowest explained, all anew in each run, by one process that may have {MEMORY_GIB} GiB. \
+         put together and the slowest explained, all anew in each run, by one process of one thread that may have \
+         {MEMORY_GIB} GiB. The target is meant for {PROCESSORS} processors; a machine that has fewer has to meet it, too. \
          Memory is VmHWM, the peak. Trees are numbered in pre-order and post-order, and summed, as requests' trees are \
          (`crates/fleet/core/src/tree.rs`). {repeats} runs of each."
     )
@@ -63,11 +66,19 @@ fn seconds(runs: &[Option<Asked>]) -> Option<f64> {
 }
 
 fn of_explained(explained: &[Explained]) -> Table {
-    let heads = ["rows", "requests", "bytes of files", "seconds", "memory"];
+    let heads = [
+        "rows",
+        "requests",
+        "bytes of files",
+        "seconds",
+        "memory",
+        "of it a row",
+    ];
     let mut table = Table::new(&heads);
     for one in explained {
         let peak = one.runs.iter().flatten().map(|run| run.peak_bytes).max();
         let failed = || one.failed.clone().unwrap_or_else(|| "-".to_owned());
+        let of_row = peak.map(|peak| format!("{:.0} bytes", peak as f64 / one.rows as f64));
         let peak = peak.map(|peak| format!("{:.0} MiB", peak as f64 / f64::from(1 << 20)));
         table.row(vec![
             one.rows.to_string(),
@@ -75,6 +86,7 @@ fn of_explained(explained: &[Explained]) -> Table {
             one.bytes.to_string(),
             seconds(&one.runs).map_or_else(failed, |seconds| format!("{seconds:.1}")),
             peak.unwrap_or_else(|| "-".to_owned()),
+            of_row.unwrap_or_else(|| "-".to_owned()),
         ]);
     }
     table
