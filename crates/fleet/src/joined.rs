@@ -14,16 +14,12 @@ use serde::Serialize;
 use crate::brand::Brands;
 use crate::clocks::Clocks;
 use crate::disks::Disks;
-use crate::error::FleetError;
 use crate::map::Rows;
-use crate::read::{Recorded, Tables, read_each};
-use crate::source::Source;
+use crate::read::Recorded;
 use crate::syncs::Syncs;
 use crate::task::Tasks;
 use crate::times::Times;
 use crate::waits::{self, Waits, may_be_input};
-use crate::window::Window;
-use joining::Joining;
 
 /// The traces of many hosts: their rows, which connections they share, and how their clocks relate.
 #[derive(Debug)]
@@ -85,33 +81,6 @@ pub struct HostSummary {
 }
 
 impl Joined {
-    /// Of all hosts' rows.
-    ///
-    /// # Errors
-    /// [`FleetError::Clock`] where a host's clock samples cannot be; [`FleetError::TooManyWaits`].
-    pub fn new(recorded: Vec<Recorded>) -> Result<Self, FleetError> {
-        let mut joining = Joining::default();
-        for recorded in recorded {
-            joining.add(recorded)?;
-        }
-        joining.finish()
-    }
-
-    /// Of all traces, as [`read_within`](crate::read_within) reads them: host by host, so that the rows of one host at a time
-    /// are in memory as they are in the trace, which takes more of it.
-    ///
-    /// # Errors
-    /// As [`read_within`](crate::read_within) and [`Joined::new`].
-    pub fn read(
-        sources: &[Source],
-        tables: Tables,
-        window: Option<Window>,
-    ) -> Result<Self, FleetError> {
-        let mut joining = Joining::default();
-        read_each(sources, tables, window, |recorded| joining.add(recorded))?;
-        joining.finish()
-    }
-
     /// Why a thread waited, by the time that names the row: when it left its processor, or was seen asleep.
     pub(crate) fn cause(&self, thread: ThreadId, row_ns: u64) -> Option<Cause> {
         let ThreadId { host, thread } = thread;

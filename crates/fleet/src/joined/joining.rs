@@ -9,12 +9,43 @@ use super::{Host, Joined};
 use crate::clocks::{Clocks, Samples};
 use crate::error::FleetError;
 use crate::map::{self, Rows};
-use crate::read::Recorded;
+use crate::read::{Recorded, Tables, read_each};
+use crate::source::Source;
 use crate::task::Tasks;
+use crate::window::Window;
+
+impl Joined {
+    /// Of all hosts' rows.
+    ///
+    /// # Errors
+    /// [`FleetError::Clock`] where a host's clock samples cannot be; [`FleetError::TooManyWaits`].
+    pub fn new(recorded: Vec<Recorded>) -> Result<Self, FleetError> {
+        let mut joining = Joining::default();
+        for recorded in recorded {
+            joining.add(recorded)?;
+        }
+        joining.finish()
+    }
+
+    /// Of all traces, as [`read_within`](crate::read_within) reads them: host by host, so that the rows of one host at a time
+    /// are in memory as they are in the trace, which takes more of it.
+    ///
+    /// # Errors
+    /// As [`read_within`](crate::read_within) and [`Joined::new`].
+    pub fn read(
+        sources: &[Source],
+        tables: Tables,
+        window: Option<Window>,
+    ) -> Result<Self, FleetError> {
+        let mut joining = Joining::default();
+        read_each(sources, tables, window, |recorded| joining.add(recorded))?;
+        joining.finish()
+    }
+}
 
 /// Traces while they are put together.
 #[derive(Debug, Default)]
-pub(super) struct Joining {
+struct Joining {
     hosts: Vec<Host>,
     rows: Rows,
     packets: Vec<Packet>,
@@ -25,7 +56,7 @@ pub(super) struct Joining {
 
 impl Joining {
     /// Adds a host, and lets go of its rows.
-    pub(super) fn add(&mut self, mut recorded: Recorded) -> Result<(), FleetError> {
+    fn add(&mut self, mut recorded: Recorded) -> Result<(), FleetError> {
         let tasks = Tasks::new(&recorded.tasks);
         let host = HostId(self.hosts.len() as u32);
         let path = || recorded.directory.clone();
@@ -50,7 +81,7 @@ impl Joining {
         Ok(())
     }
 
-    pub(super) fn finish(self) -> Result<Joined, FleetError> {
+    fn finish(self) -> Result<Joined, FleetError> {
         let rows = self.rows;
         let connections = Connections::pair(&rows.ends, &rows.messages, &self.packets);
         let clocks = Clocks::new(&self.samples, &connections, self.packets)?;
