@@ -48,7 +48,8 @@ pub use map::LeftOut;
 pub use moment::{Moment, NotAMoment};
 pub use read::{Opened, Recorded, Tables, open, read, read_within};
 pub use relations::{
-    Edge, EdgeSide, GlobalTimes, Knot, PathStep, Relations, RequestNode, global_times, relations,
+    Edge, EdgeSide, GlobalTimes, Knot, PathStep, Relations, RequestNode, WantedRelations,
+    global_times, relations,
 };
 pub use source::Source;
 pub use why::{Who, why};

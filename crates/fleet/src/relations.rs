@@ -30,6 +30,17 @@ pub struct Relations {
     pub steps: Vec<PathStep>,
 }
 
+/// Which of [`Relations`] are wanted; the others stay empty. Those of many requests take more memory than the traces.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WantedRelations {
+    /// [`Relations::edges`].
+    pub edges: bool,
+    /// [`Relations::requests`].
+    pub requests: bool,
+    /// [`Relations::steps`].
+    pub steps: bool,
+}
+
 /// One side of an edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EdgeSide {
@@ -141,23 +152,31 @@ pub struct PathStep {
     pub error_ns: Option<u64>,
 }
 
-/// The rows of all hosts.
+/// What was found in the rows of all hosts.
 ///
 /// # Errors
 /// [`FleetError::Tree`].
-pub fn relations(joined: &Joined) -> Result<Relations, FleetError> {
+pub fn relations(joined: &Joined, wanted: WantedRelations) -> Result<Relations, FleetError> {
     let found = Found::new(joined)?;
     let mut homes = Homes {
         joined,
         of_hosts: BTreeMap::new(),
     };
-    let edges = found.messages.edges.iter();
-    Ok(Relations {
+    let mut relations = Relations {
         hosts: joined.hosts.iter().map(|host| host.name.clone()).collect(),
-        edges: edges.map(|found| edge(&mut homes, found)).collect(),
-        requests: requests(&mut homes, &found),
-        steps: steps(&mut homes, &found),
-    })
+        ..Relations::default()
+    };
+    if wanted.edges {
+        let edges = found.messages.edges.iter();
+        relations.edges = edges.map(|found| edge(&mut homes, found)).collect();
+    }
+    if wanted.requests {
+        relations.requests = requests(&mut homes, &found);
+    }
+    if wanted.steps {
+        relations.steps = steps(&mut homes, &found);
+    }
+    Ok(relations)
 }
 
 /// All clocks on those of hosts that were asked for.

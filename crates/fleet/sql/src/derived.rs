@@ -16,7 +16,7 @@ use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::error::Result;
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::file::properties::WriterProperties;
-use luc_fleet::{Joined, Relations, relations};
+use luc_fleet::{Joined, Relations, WantedRelations, relations};
 
 use crate::error::SqlError;
 use crate::files::{Files, FilesTable, HostFile};
@@ -92,7 +92,14 @@ pub(crate) fn write(
     wanted: &[Derived],
     directory: &Path,
 ) -> Result<Vec<(Derived, FilesTable)>, SqlError> {
-    let found = relations(joined)?;
+    let found = relations(
+        joined,
+        WantedRelations {
+            edges: wanted.contains(&Derived::Edge),
+            requests: wanted.contains(&Derived::Request),
+            steps: wanted.contains(&Derived::Path),
+        },
+    )?;
     let write = |&table: &Derived| {
         let path = directory.join(format!("{}.parquet", table.name()));
         let file = one(table, &found, &path)?;
