@@ -24,8 +24,6 @@ use crate::asked::{Asked, ask};
 
 /// Back ends; with the client and the front end there are ten hosts.
 const BACK_ENDS: u64 = 8;
-/// Rows that a request makes: messages, packets and waits.
-const ROWS_OF_REQUEST: u64 = 29;
 /// There are not more requests, however many rows.
 const MOST_REQUESTS: u64 = 50_000;
 /// Of more rows the tables in the schema `fleet` are not asked for: they are made in memory, with all waits, and that was
@@ -186,12 +184,12 @@ pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
 /// Makes traces of about so many rows.
 fn plant(directory: &Path, rows: u64) -> Result<(Size, Vec<PathBuf>), EvaluateError> {
     let requests = (rows / 100).min(MOST_REQUESTS);
-    let waits = (rows - requests * ROWS_OF_REQUEST) / (BACK_ENDS + 2);
-    let fleet = PlantedFleet {
+    let mut fleet = PlantedFleet {
         back_ends: BACK_ENDS,
         requests,
-        waits,
+        waits: 0,
     };
+    fleet.waits = (rows - fleet.rows()) / (BACK_ENDS + 2);
     let traces = fleet
         .write(directory)
         .map_err(|error| missing(&format!("traces of {rows} rows ({error})")))?;
@@ -199,9 +197,8 @@ fn plant(directory: &Path, rows: u64) -> Result<(Size, Vec<PathBuf>), EvaluateEr
     for trace in &traces {
         bytes += directory_bytes(trace)?;
     }
-    let rows = requests * ROWS_OF_REQUEST + waits * (BACK_ENDS + 2);
     let size = Size {
-        rows,
+        rows: fleet.rows(),
         requests,
         bytes,
     };
