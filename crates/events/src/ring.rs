@@ -158,6 +158,20 @@ pub fn as_one(segments: &[Segment]) -> Option<Reader> {
     Some(Reader::of_parts(directories, trace))
 }
 
+/// Opens a trace, or of a ring its last run's segments as one trace.
+///
+/// # Errors
+/// When it is neither, or cannot be read.
+pub fn open(directory: &Path) -> Result<Reader, StoreError> {
+    // What cannot be listed is no ring.
+    if names(directory).is_ok_and(|names| !names.is_empty())
+        && let Some(reader) = as_one(&within(segments(directory)?, [0, u64::MAX]))
+    {
+        return Ok(reader);
+    }
+    Reader::open(directory)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use luc_events::store::Reader;
+use luc_events::ring;
 use luc_explain::{CommitDetail, Observer};
 use luc_report::Text;
 
@@ -24,7 +24,7 @@ Examples:
 
 Exit status: 0; 2 if the trace cannot be read.")]
 pub(crate) struct Args {
-    /// Directory of the trace, as made by luc record
+    /// Directory of the trace, as made by luc record; of a ring its last run is shown
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
 
@@ -61,7 +61,7 @@ impl<W: std::io::Write> Observer for Commits<W> {
 
 /// Runs the subcommand.
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
-    let reader = Reader::open(&args.trace)?;
+    let reader = ring::open(&args.trace)?;
     if args.commits {
         let out = BufWriter::new(stdout().lock());
         let mut commits = Commits { out, failed: None };

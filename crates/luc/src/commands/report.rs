@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use luc_events::store::Reader;
+use luc_events::ring;
 use luc_events::tables::Trace;
 use luc_report::Exports;
 use luc_report::html::Html;
@@ -42,7 +42,7 @@ https://ui.perfetto.dev, which keeps it in the browser.
 
 Exit status: 0; 2 if the trace cannot be read or a file not written; 130 after Ctrl-C, with nothing written.")]
 pub(crate) struct Args {
-    /// Directory of the trace, as made by luc record
+    /// Directory of the trace, as made by luc record; of a ring its last run is shown
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
 
@@ -75,7 +75,7 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
             .context("signals cannot be caught")?;
     }
     let chosen = chosen(&args)?;
-    let reader = Reader::open(&args.trace)?;
+    let reader = ring::open(&args.trace)?;
     let mut exports = Exports::new(progress(Arc::clone(&interrupted)));
     let mut outputs = Vec::new();
     for (format, target) in chosen {

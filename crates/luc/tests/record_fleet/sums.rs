@@ -8,8 +8,10 @@ use std::thread;
 use std::time::Duration;
 
 use luc_events::codes::Side;
+use luc_events::ring;
 use luc_events::store::Reader;
 use luc_events::tables::ExchangeSum;
+use serde_json::Value;
 
 use super::common;
 use super::place::{Place, SERVER_IPV4, SERVER_IPV6};
@@ -201,6 +203,50 @@ fn a_filter_leaves_out_exchanges() {
     let pair = Pair::new(&place, "0.0.0.0", SERVER_IPV4);
     ask(&pair, 3);
     assert_eq!(rows(recording), []);
+}
+
+/// Of a ring `luc explain` shows all segments of the last recorder, and counts nothing twice.
+#[test]
+fn a_ring_is_explained_as_one_trace() {
+    let Some(place) = Place::new() else {
+        return;
+    };
+    let _shared = FEW_PEERS.read().unwrap_or_else(PoisonError::into_inner);
+    let options = [&OPTIONS[..], &["--ring", "5m", "--segment", "5s"]].concat();
+    let recording = Recording::start(&options);
+    let pair = Pair::new(&place, "0.0.0.0", SERVER_IPV4);
+    ask(&pair, EXCHANGES);
+    common::until("two segments are there", || {
+        ask(&pair, 1);
+        ring::names(&recording.path()).is_ok_and(|names| names.len() >= 2)
+    });
+    ask(&pair, EXCHANGES);
+    let port = port(&pair);
+    let trace = recording.stop();
+    let segments = ring::segments(&trace.path()).expect("a ring");
+    let counted: u64 = segments
+        .iter()
+        .flat_map(|segment| {
+            common::rows::<ExchangeSum>(&Reader::open(&segment.path).expect("a segment"))
+        })
+        .filter(|row| (row.side, row.port) == (Side::Server, port))
+        .map(|row| row.count)
+        .sum();
+    assert!(counted > 2 * EXCHANGES, "{counted}");
+    let output = Command::new(common::LUC)
+        .args(["explain", "--json"])
+        .arg(trace.path())
+        .output()
+        .expect("luc runs");
+    assert!(output.status.success(), "{}", common::stderr(&output));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let services = report["services"].as_array().expect("services");
+    let own: Vec<u64> = services
+        .iter()
+        .filter(|one| one["side"] == "server" && one["port"] == port)
+        .filter_map(|one| one["latency"]["count"].as_u64())
+        .collect();
+    assert_eq!(own, [counted]);
 }
 
 #[test]
