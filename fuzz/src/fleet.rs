@@ -178,13 +178,9 @@ pub fn fleet(data: &[u8]) {
     let Ok(waits) = Waits::of(&rows.waits) else {
         return;
     };
-    let requests = Requests::find(
-        &rows.ends,
-        &connections,
-        &rows.messages,
-        &waits,
-        |host| host.0 != 2,
-    );
+    let requests = Requests::find(&rows.ends, &connections, &rows.messages, &waits, |host| {
+        host.0 != 2
+    });
     for outgoing in &requests.outgoing {
         if let Some((cause, _)) = outgoing.cause {
             let cause = &requests.incoming[cause].exchange;
