@@ -158,16 +158,36 @@ pub fn as_one(segments: &[Segment]) -> Option<Reader> {
     Some(Reader::of_parts(directories, trace))
 }
 
+/// The one of a run's segments, in order, behind which the next one is missing.
+#[must_use]
+pub fn before_gap(segments: &[Segment]) -> Option<&Segment> {
+    let mut pairs = segments.windows(2);
+    let is_gap = |pair: &&[Segment]| pair[1].name.number != pair[0].name.number.saturating_add(1);
+    pairs.find(is_gap).map(|pair| &pair[0])
+}
+
 /// Opens a trace, or of a ring its last run's segments as one trace.
 ///
 /// # Errors
-/// When it is neither, or cannot be read.
+/// When it is neither, or cannot be read, or lacks a segment in its middle.
 pub fn open(directory: &Path) -> Result<Reader, StoreError> {
     // What cannot be listed is no ring.
-    if names(directory).is_ok_and(|names| !names.is_empty())
-        && let Some(reader) = as_one(&within(segments(directory)?, [0, u64::MAX]))
-    {
-        return Ok(reader);
+    while names(directory).is_ok_and(|names| !names.is_empty()) {
+        let run = within(segments(directory)?, [0, u64::MAX]);
+        match before_gap(&run) {
+            // The recorder removes the oldest first: those before the gap have gone by now.
+            Some(before) if !before.path.exists() => continue,
+            Some(before) => {
+                return Err(StoreError::MissingInRing {
+                    path: directory.to_path_buf(),
+                    number: before.name.number.saturating_add(1),
+                });
+            }
+            None => {}
+        }
+        if let Some(reader) = as_one(&run) {
+            return Ok(reader);
+        }
     }
     Reader::open(directory)
 }
@@ -175,6 +195,7 @@ pub fn open(directory: &Path) -> Result<Reader, StoreError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::Writer;
 
     #[test]
     fn a_segment_has_one_name() {
@@ -196,6 +217,39 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Name>(), Err(NotAName), "{text}");
         }
+    }
+
+    #[test]
+    fn a_ring_is_opened_as_one_trace_unless_its_middle_is_missing() {
+        let folder = tempfile::tempdir().expect("made");
+        let path = |number| {
+            let name = Name { run: 1, number };
+            folder.path().join(name.to_string())
+        };
+        for number in 1..=4 {
+            let trace = Trace {
+                start_ns: u64::from(number) * 10,
+                end_ns: u64::from(number) * 10 + 10,
+                ..Trace::default()
+            };
+            let writer = Writer::create(&path(number), trace.clone()).expect("created");
+            writer.finish(trace).expect("written");
+        }
+        let span = || {
+            let reader = open(folder.path())?;
+            Ok::<_, StoreError>((reader.trace().start_ns, reader.trace().end_ns))
+        };
+        assert_eq!(span().expect("a ring"), (10, 50));
+        fs::remove_dir_all(path(1)).expect("the oldest goes first");
+        assert_eq!(span().expect("a ring"), (20, 50));
+        fs::remove_dir_all(path(3)).expect("removed");
+        let error = span().expect_err("a gap");
+        assert!(
+            matches!(error, StoreError::MissingInRing { number: 3, .. }),
+            "{error}"
+        );
+        let alone = open(&path(4)).expect("a segment is a trace");
+        assert_eq!(alone.trace().start_ns, 40);
     }
 
     #[test]

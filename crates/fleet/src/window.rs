@@ -54,16 +54,14 @@ impl Window {
 pub fn segments(directory: &Path, window: Window) -> Result<Vec<Segment>, FleetError> {
     loop {
         let segments = listed(directory, window)?;
-        let mut pairs = segments.windows(2);
-        let hole = pairs.find(|pair| pair[1].name.number != pair[0].name.number.saturating_add(1));
-        match hole {
+        match ring::before_gap(&segments) {
             None => return Ok(segments),
-            // The oldest go first: those before it have gone by now.
-            Some([first, ..]) if !first.path.exists() => {}
-            Some(pair) => {
+            // The oldest go first: those before the gap have gone by now.
+            Some(before) if !before.path.exists() => {}
+            Some(before) => {
                 return Err(FleetError::SegmentMissing {
                     path: directory.to_path_buf(),
-                    number: pair[0].name.number.saturating_add(1),
+                    number: before.name.number.saturating_add(1),
                 });
             }
         }

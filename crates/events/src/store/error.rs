@@ -56,6 +56,14 @@ pub enum StoreError {
         /// The number of the first segment that is missing.
         segment: u32,
     },
+    /// A segment in the middle of a ring is gone.
+    #[error("{path}: segment {number} of the ring is missing; copy the ring again, or name a segment of it", path = .path.display())]
+    MissingInRing {
+        /// The ring's directory.
+        path: PathBuf,
+        /// The number of the first segment that is missing.
+        number: u32,
+    },
     /// The trace was written by another version.
     #[error("{path}: the trace has schema version {found}, this program reads {oldest} to {newest}; use the version of luc that recorded it", path = .path.display())]
     Version {
