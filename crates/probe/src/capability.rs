@@ -116,8 +116,8 @@ impl Capability {
                     Need::Always => return Err(refusal(hook.tracepoint)),
                     Need::Extra => {}
                     Need::For(what) => match lost.iter_mut().find(|(known, _)| *known == what) {
-                        Some((_, names)) => names.push(hook.name),
-                        None => lost.push((what, vec![hook.name])),
+                        Some((_, names)) => names.push(hook.tracepoint),
+                        None => lost.push((what, vec![hook.tracepoint])),
                     },
                 },
             }
@@ -319,7 +319,7 @@ mod tests {
         assert_eq!(
             linux_6_1.missing,
             [
-                "how long requests take cannot be recorded: no tracepoint exchange_sent in this kernel"
+                "how long requests take cannot be recorded: no tracepoint sock_send_length in this kernel"
             ]
         );
     }

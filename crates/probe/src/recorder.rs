@@ -50,7 +50,7 @@ pub struct Options {
     pub filter: Filter,
     /// Whether system calls are traced while recorded threads use files. Without this there are no rows of `call`,
     /// and a sync on ext4 begins and ends with the file system's own part, but every system call of the machine is
-    /// some 0.1 us faster. Sums of exchanges are without them.
+    /// some 0.1 us faster. With `network` in the summary mode they are never traced.
     pub calls: bool,
     /// Whether the network is recorded as well: connections and packets of everybody, messages of recorded threads,
     /// and samples of the clocks; in the summary mode how long requests took.
