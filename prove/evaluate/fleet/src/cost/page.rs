@@ -161,6 +161,8 @@ fn rows(cells: &[OfCell<'_>]) -> Table {
                 median(&figures)
             };
             let shown = |figure: Option<f64>| figure.map_or_else(|| "-".to_owned(), number);
+            // Rows of sums are not counted.
+            let of_rows = |figure: Option<f64>| shown(figure.filter(|_| setting != Setting::Sums));
             let each = |count: fn(&super::Rows) -> u64| {
                 shown(of(&|run, rows| count(rows) as f64 / run.requests.max(1.0)))
             };
@@ -168,13 +170,13 @@ fn rows(cells: &[OfCell<'_>]) -> Table {
             table.row(vec![
                 of_cell.cell.name(),
                 setting.name().to_owned(),
-                shown(of(&|_, rows| rows.per_s())),
+                of_rows(of(&|_, rows| rows.per_s())),
                 each(|rows| rows.messages),
                 each(|rows| rows.waits),
                 each(|rows| rows.packets),
                 each(|rows| rows.exchanges),
                 number(lost.iter().sum()),
-                shown(of(&|_, rows| {
+                of_rows(of(&|_, rows| {
                     rows.trace_bytes as f64 / (rows.per_s() * rows.trace_s).max(1.0)
                 })),
                 shown(of(&|_, rows| {
