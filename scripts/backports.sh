@@ -36,9 +36,3 @@ backports_unpack() {
 		rm "$package"
 	done
 }
-
-# Whether version $1, as `QEMU emulator version 7.2.22 (...)`, runs several processors in virtual time: from 8.1 on.
-runs_several() {
-	[[ $1 =~ version\ ([0-9]+)\.([0-9]+) ]] || return 1
-	((BASH_REMATCH[1] > 8 || (BASH_REMATCH[1] == 8 && BASH_REMATCH[2] >= 1)))
-}

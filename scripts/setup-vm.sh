@@ -7,6 +7,12 @@ source "$(dirname "${BASH_SOURCE[0]}")/backports.sh"
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/luc/qemu
 without="several processors in virtual time need QEMU 8.1 or later"
 
+# Whether version $1, as `QEMU emulator version 7.2.22 (...)`, runs several processors in virtual time: from 8.1 on.
+runs_several() {
+	[[ $1 =~ version\ ([0-9]+)\.([0-9]+) ]] || return 1
+	((BASH_REMATCH[1] > 8 || (BASH_REMATCH[1] == 8 && BASH_REMATCH[2] >= 1)))
+}
+
 if [[ $(uname -m) != x86_64 ]]; then exit 0; fi
 for program in qemu-system-x86_64 "$cache/unpacked/usr/bin/qemu-system-x86_64"; do
 	if runs_several "$("$program" --version 2>/dev/null)"; then exit 0; fi
