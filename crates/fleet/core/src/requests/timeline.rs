@@ -50,8 +50,8 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
-    /// Of a host's waits and messages, and of the part in an exchange that each message has. A wake-up is no event if a message explains
-    /// it: if the thread reads next. Then the waker may be a thread that an interrupt has stopped.
+    /// Of a host's waits and messages, and of the part in an exchange that each message has. A wake-up is no event if a
+    /// message explains it: if the thread reads next. Then the waker may be a thread that an interrupt has stopped.
     pub(super) fn new(
         waits: Option<&HostWaits>,
         rows: &[&Message],
