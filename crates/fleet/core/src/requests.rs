@@ -2,8 +2,10 @@
 
 mod backward;
 mod exchange;
+mod fifo;
 mod forward;
 mod hand_over;
+mod in_turn;
 mod loops;
 mod queue;
 mod readers;
@@ -38,7 +40,9 @@ pub enum HandOver {
     Backward,
     /// The thread that sent it was idle before, and was woken by a thread that worked for the request.
     Forward,
-    /// Others that were sent just before and just after it belong to the request, and the queue keeps the order.
+    /// The order of a queue: others that were sent just before and just after it belong to the request; or it is so in
+    /// nearly all orders in which tasks can have been put and taken; or the process makes its calls in the order of its
+    /// requests.
     Queue,
     /// Each request makes the same number of calls, and no other request that was open meanwhile lacks one, or no other
     /// call may be the one that the request lacks.

@@ -12,12 +12,20 @@ use super::loops::Loops;
 use super::readers::Readers;
 use super::roles::Role;
 use super::timeline::{Kind, Place, Timeline};
-use super::{HandOver, Outgoing, Requests, queue, regular};
+use super::{HandOver, Outgoing, Requests, fifo, in_turn, queue, regular};
 use crate::rows::{End, EndId, Message};
 use crate::waits::Waits;
 
 /// The share of calls of which wake-ups and effects say the same, from which on wake-ups are believed alone.
 const WAKE_UPS_AGREE: f64 = 0.98;
+
+/// The calls of each process of a host, in the order in which they were sent.
+struct ByProcess {
+    /// Of processes whose threads work for what they have read last.
+    by_threads: Vec<Vec<usize>>,
+    /// Of the others.
+    of_loops: Vec<Vec<usize>>,
+}
 
 impl Requests {
     /// Notes what each call was made for, host by host. `rows` are in the order of ends, so that those of a host follow each
@@ -54,10 +62,17 @@ impl Requests {
             part_of = rest;
             let host = rows[0].host;
             let has_all_waits = has_all_waits(host);
-            let waits = waits.host(host).filter(|_| has_all_waits);
-            let timeline = Timeline::new(waits, rows, parts, has_all_waits);
+            let of_host = waits.host(host).filter(|_| has_all_waits);
+            let timeline = Timeline::new(of_host, rows, parts, has_all_waits);
             let calls = self.calls_of(host);
-            self.hand_over_on_host(&timeline, (&spans, by_id), &received, &mut causes, calls);
+            let by_process = self.hand_over_on_host(&timeline, (&spans, by_id), &mut causes, calls);
+            let waits = has_all_waits.then_some(waits);
+            for calls in by_process.by_threads {
+                self.hand_over_by_order(&calls, &spans, &received, waits);
+            }
+            for calls in by_process.of_loops {
+                self.hand_over_in_turn(&calls, &spans, &received);
+            }
         }
     }
 
@@ -94,15 +109,14 @@ impl Requests {
         }
     }
 
-    /// Notes the causes of a host's calls, the best evidence first.
+    /// Notes the causes of a host's calls, the best evidence first. Returns the calls of which others may tell more.
     fn hand_over_on_host(
         &mut self,
         timeline: &Timeline,
         (spans, by_id): (&[Span], &BTreeMap<EndId, End>),
-        received: &HashMap<(HostId, u32), Vec<usize>>,
         causes: &mut [Option<usize>],
         calls: Range<usize>,
-    ) {
+    ) -> ByProcess {
         let known = forward(timeline, spans, causes);
         let (by_effect, usual_rounds) = backward(timeline, spans, &known);
         let exchange = |request: usize| self.incoming[request].exchange;
@@ -121,10 +135,12 @@ impl Requests {
         }
         let of_others: BTreeSet<usize> = of_others.into_iter().map(|(call, _)| call).collect();
         let mut calls: Vec<(usize, Option<usize>)> = Vec::new();
+        let mut of_loops: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         for (event, before) in timeline.events.iter().zip(&known) {
             if let Kind::Asks(call) = event.kind {
                 let process = self.outgoing[call].exchange.asked.process;
                 if !loops.follows_what_it_reads(process) {
+                    of_loops.entry(process).or_default().push(call);
                     continue;
                 }
                 // A thread that makes more rounds of calls than it usually does may have begun another task.
@@ -164,8 +180,9 @@ impl Requests {
             let process = self.outgoing[call].exchange.asked.process;
             by_process.entry(process).or_default().push(call);
         }
-        for calls in by_process.into_values() {
-            self.hand_over_by_order(&calls, spans, received);
+        ByProcess {
+            by_threads: by_process.into_values().collect(),
+            of_loops: of_loops.into_values().collect(),
         }
     }
 
@@ -176,29 +193,95 @@ impl Requests {
         calls: &[usize],
         spans: &[Span],
         received: &HashMap<(HostId, u32), Vec<usize>>,
+        waits: Option<&Waits>,
     ) {
-        let asked = self.outgoing[calls[0]].exchange.asked;
-        let requests = received.get(&(asked.host, asked.process));
-        let requests = requests.map_or(&[][..], Vec::as_slice);
+        let requests = self.requests_of(calls, received);
         let told = regular::told(&self.regular(calls), requests, spans);
         for place in told.doubted {
             self.outgoing[calls[place]].cause = None;
         }
-        if told.is_contradictory {
+        if !told.is_contradictory {
+            let causes: Vec<Option<usize>> = calls
+                .iter()
+                .map(|&call| self.outgoing[call].cause.map(|(cause, _)| cause))
+                .collect();
+            for (place, request, evidence) in told.found {
+                self.note(calls[place], Some(request), evidence);
+            }
+            for (place, request) in queue::between(&causes) {
+                let call = calls[place];
+                let is_open = spans[request].contains(self.outgoing[call].exchange.asked.at_ns);
+                self.note(call, is_open.then_some(request), HandOver::Queue);
+            }
+        }
+        if let (Some(waits), Some(each)) = (waits, regular::each(calls.len(), requests.len())) {
+            let host = self.outgoing[calls[0]].exchange.end.host;
+            let tasks = self.tasks(calls, requests, spans);
+            for (place, rank) in fifo::told(host, waits, &tasks.0, &tasks.1, each) {
+                self.note(calls[place], Some(requests[rank]), HandOver::Queue);
+            }
+        }
+    }
+
+    /// Notes what the calls of a process were made for that makes them in the order of its requests.
+    fn hand_over_in_turn(
+        &mut self,
+        calls: &[usize],
+        spans: &[Span],
+        received: &HashMap<(HostId, u32), Vec<usize>>,
+    ) {
+        let requests = self.requests_of(calls, received);
+        let Some(each) = regular::each(calls.len(), requests.len()) else {
             return;
+        };
+        let of_requests: Vec<Span> = requests.iter().map(|&request| spans[request]).collect();
+        for (place, rank) in in_turn::told(&self.regular(calls), &of_requests, each) {
+            self.note(calls[place], Some(requests[rank]), HandOver::Queue);
         }
-        let causes: Vec<Option<usize>> = calls
-            .iter()
-            .map(|&call| self.outgoing[call].cause.map(|(cause, _)| cause))
-            .collect();
-        for (place, request, evidence) in told.found {
-            self.note(calls[place], Some(request), evidence);
-        }
-        for (place, request) in queue::between(&causes) {
-            let call = calls[place];
-            let is_open = spans[request].contains(self.outgoing[call].exchange.asked.at_ns);
-            self.note(call, is_open.then_some(request), HandOver::Queue);
-        }
+    }
+
+    /// The requests that the process has received whose calls these are.
+    fn requests_of<'r>(
+        &self,
+        calls: &[usize],
+        received: &'r HashMap<(HostId, u32), Vec<usize>>,
+    ) -> &'r [usize] {
+        let asked = self.outgoing[calls[0]].exchange.asked;
+        let requests = received.get(&(asked.host, asked.process));
+        requests.map_or(&[][..], Vec::as_slice)
+    }
+
+    /// The calls and the requests of a process for which tasks may have been in a queue.
+    fn tasks(
+        &self,
+        calls: &[usize],
+        requests: &[usize],
+        spans: &[Span],
+    ) -> (Vec<fifo::Call>, Vec<fifo::Request>) {
+        let ranks: HashMap<usize, usize> = requests.iter().copied().zip(0..).collect();
+        let with_times = calls.iter().zip(self.regular(calls));
+        let calls = with_times.map(|(&number, times)| {
+            let exchange = self.outgoing[number].exchange;
+            fifo::Call {
+                thread: exchange.asked.thread,
+                asked_ns: times.asked_ns,
+                answered_ns: times.answered_ns,
+                is_first: exchange.first_byte == 0,
+                cause: times
+                    .cause
+                    .and_then(|(cause, _)| ranks.get(&cause).copied()),
+                is_heard: times.cause.is_some_and(|(_, by)| by == HandOver::Backward),
+            }
+        });
+        let requests = requests.iter().map(|&number| {
+            let exchange = self.incoming[number].exchange;
+            fifo::Request {
+                thread: exchange.asked.thread,
+                span: spans[number],
+                is_first: exchange.first_byte == 0,
+            }
+        });
+        (calls.collect(), requests.collect())
     }
 
     fn regular(&self, calls: &[usize]) -> Vec<regular::Call> {

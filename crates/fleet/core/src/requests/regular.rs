@@ -84,6 +84,14 @@ pub(super) fn told(calls: &[Call], requests: &[usize], spans: &[Span]) -> Told {
     }
 }
 
+/// How many calls each of so many requests makes, if all may make the same number of them.
+pub(super) fn each(calls: usize, requests: usize) -> Option<usize> {
+    let (calls, requests) = (calls as f64, requests as f64);
+    let each = (calls / requests).round();
+    let is_number = each >= 1.0 && (each * requests - calls).abs() <= IRREGULAR * requests;
+    is_number.then_some(each as usize)
+}
+
 #[derive(Debug)]
 struct Regular<'a> {
     calls: &'a [Call],
@@ -99,12 +107,7 @@ struct Regular<'a> {
 
 impl<'a> Regular<'a> {
     fn new(calls: &'a [Call], requests: &[usize], spans: &[Span]) -> Option<Self> {
-        let all = requests.len() as f64;
-        let each = (calls.len() as f64 / all).round();
-        let is_number = each >= 1.0 && (each * all - calls.len() as f64).abs() <= IRREGULAR * all;
-        if !is_number {
-            return None;
-        }
+        let each = each(calls.len(), requests.len())?;
         let of_request: HashMap<usize, usize> = requests.iter().copied().zip(0..).collect();
         let ranks: Vec<Option<usize>> = calls
             .iter()
@@ -118,7 +121,7 @@ impl<'a> Regular<'a> {
         (counts.iter().sum::<usize>() >= FEWEST).then_some(Self {
             calls,
             spans: requests.iter().map(|&request| spans[request]).collect(),
-            each: each as usize,
+            each,
             ranks,
             counts,
         })

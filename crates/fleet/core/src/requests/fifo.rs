@@ -1,0 +1,308 @@
+//! Calls of a process that hands the tasks of its requests to one queue: told by when tasks can have been put and taken.
+//!
+//! A queue in memory that keeps the order gives the first task that was put to whoever takes first. When that was is not
+//! recorded, but a thread puts and takes while it runs: after it has read the request, and before it sleeps to wait for
+//! the results; after it woke up, and before it sends the call. So orders of puts and takes are drawn that agree with
+//! these times and with what else is known, by the Metropolis rule, and a call is for a request if it is so in nearly all
+//! of them. Calls whose cause is known are hidden from some of the draws: only if these tell them right, others are
+//! believed.
+
+mod chain;
+mod times;
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+use luc_fleet_clocks::HostId;
+use rand::SeedableRng as _;
+use rand_chacha::ChaCha8Rng;
+
+use super::forward::Span;
+use crate::rows::Thread;
+use crate::waits::Waits;
+use chain::Chain;
+use times::{Moment, Puts, Threads, Times};
+
+/// A request's number among those that the process received, in their order.
+type Rank = usize;
+
+/// Chains, which begin alike and have other random numbers: one alone may stay with orders that are not the likely ones.
+const CHAINS: u64 = 4;
+/// Sweeps of each, and how many of them come before the first that counts.
+const SWEEPS: usize = 200;
+const WARM_UP: usize = 100;
+/// A call is told if it is for one request in so many of the draws.
+const SURE: f64 = 0.8;
+/// With more calls of a process none is told, as each call takes a thousand moves.
+const MOST_CALLS: usize = 100_000;
+/// Calls are drawn in stretches of so many, and so many more on either side, of which nothing is told.
+const STRETCH: usize = 1_024;
+const MARGIN: usize = 64;
+/// One known call in so many is hidden for the test.
+const HIDDEN: usize = 8;
+/// So many hidden calls must be told, and so large a share of them right, before others are.
+const FEWEST: usize = 20;
+const RIGHT: f64 = 0.99;
+/// From so large a share of calls that woke nobody on, whose request waited for an earlier result then, all requests are
+/// taken to wait for their results in order.
+const IN_ORDER: f64 = 0.9;
+
+/// A call of the process.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Call {
+    pub(super) thread: Thread,
+    pub(super) asked_ns: u64,
+    /// When its answer had been read; without one, when it was sent.
+    pub(super) answered_ns: u64,
+    /// Whether it is the first of its connection.
+    pub(super) is_first: bool,
+    /// The request that it is known to be for.
+    pub(super) cause: Option<Rank>,
+    /// Whether it is known by whose wait its result ended.
+    pub(super) is_heard: bool,
+}
+
+/// A request of the process.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Request {
+    pub(super) thread: Thread,
+    pub(super) span: Span,
+    /// Whether it is the first of its connection.
+    pub(super) is_first: bool,
+}
+
+#[derive(Debug)]
+struct QueueCall {
+    taken: Times,
+    asked_ns: u64,
+    answered_ns: u64,
+    cause: Option<Rank>,
+    is_heard: bool,
+}
+
+#[derive(Debug)]
+struct QueueRequest {
+    put: Puts,
+    span: Span,
+    /// Calls that are known to be for it by whose wait their results ended.
+    heard: Vec<usize>,
+}
+
+/// What is known of the tasks of a queue.
+#[derive(Debug)]
+struct Queue<'a> {
+    calls: Vec<QueueCall>,
+    requests: &'a [QueueRequest],
+    /// Whether requests wait for their results in the order in which they put the tasks.
+    waits_in_order: bool,
+}
+
+/// Which calls without a cause are for which requests, `(place, rank)`. `calls` are in the order in which they were sent,
+/// and requests in that in which they were read; each request makes `each` calls.
+pub(super) fn told(
+    host: HostId,
+    waits: &Waits,
+    calls: &[Call],
+    requests: &[Request],
+    each: usize,
+) -> Vec<(usize, Rank)> {
+    let is_all_known = calls.iter().all(|call| call.cause.is_some());
+    let mut takers: Vec<Thread> = calls.iter().map(|call| call.thread).collect();
+    takers.sort_unstable();
+    takers.dedup();
+    let threads = Threads::new(host, waits, &takers);
+    let Some(threads) = threads.filter(|_| !is_all_known && calls.len() <= MOST_CALLS) else {
+        return Vec::new();
+    };
+    let requests = queue_requests(&threads, calls, requests);
+    let mut queue = Queue {
+        calls: queue_calls(&threads, calls),
+        requests: &requests,
+        waits_in_order: false,
+    };
+    queue.waits_in_order = queue.waits_in_order();
+    let stretches = queue.stretches(each);
+    if !queue.tells_hidden_ones(&stretches) {
+        return Vec::new();
+    }
+    let mut told = queue.draw(&stretches, &vec![false; queue.calls.len()]);
+    told.retain(|&(call, _)| queue.calls[call].cause.is_none());
+    told.sort_unstable();
+    told
+}
+
+fn queue_calls(threads: &Threads, calls: &[Call]) -> Vec<QueueCall> {
+    let mut last_ns: HashMap<Thread, u64> = HashMap::new();
+    calls
+        .iter()
+        .map(|call| {
+            let before_ns = last_ns.get(&call.thread).copied().unwrap_or(0);
+            last_ns.insert(call.thread, call.asked_ns.max(call.answered_ns));
+            let sent = Moment {
+                thread: call.thread,
+                at_ns: call.asked_ns,
+                is_first: call.is_first,
+            };
+            QueueCall {
+                taken: threads.taken(sent, before_ns.min(call.asked_ns)),
+                asked_ns: call.asked_ns,
+                answered_ns: call.answered_ns,
+                cause: call.cause,
+                is_heard: call.is_heard,
+            }
+        })
+        .collect()
+}
+
+fn queue_requests(threads: &Threads, calls: &[Call], requests: &[Request]) -> Vec<QueueRequest> {
+    let mut heard: Vec<Vec<usize>> = vec![Vec::new(); requests.len()];
+    for (number, call) in calls.iter().enumerate() {
+        if let Some(rank) = call.cause.filter(|_| call.is_heard) {
+            heard[rank].push(number);
+        }
+    }
+    let with_heard = requests.iter().zip(heard);
+    with_heard
+        .map(|(request, heard)| QueueRequest {
+            put: threads.put(
+                Moment {
+                    thread: request.thread,
+                    at_ns: request.span.opened_ns,
+                    is_first: request.is_first,
+                },
+                request.span.sure_until_ns,
+            ),
+            span: request.span,
+            heard,
+        })
+        .collect()
+}
+
+/// Calls and the tasks that they may be for, in the order in which these seem to have been taken and put.
+#[derive(Debug)]
+struct Stretch {
+    calls: Vec<usize>,
+    ranks: Vec<Rank>,
+    /// Which of the calls are told of.
+    told: Range<usize>,
+}
+
+impl Queue<'_> {
+    /// Whether requests wait for their results in order: of the calls that are known and woke nobody nearly all ended
+    /// while one that was taken earlier was waited for.
+    fn waits_in_order(&self) -> bool {
+        let (mut all, mut in_order) = (0, 0);
+        for call in &self.calls {
+            let Some(rank) = call.cause.filter(|_| !call.is_heard) else {
+                continue;
+            };
+            let heard = self.requests[rank].heard.iter();
+            let mut heard = heard.map(|&heard| &self.calls[heard]);
+            all += 1;
+            in_order += usize::from(heard.any(|heard| {
+                heard.answered_ns > call.answered_ns && heard.taken.begin() < call.asked_ns
+            }));
+        }
+        all >= FEWEST && in_order as f64 >= IN_ORDER * all as f64
+    }
+
+    /// Whether calls whose cause is known are told right when it is hidden.
+    fn tells_hidden_ones(&self, stretches: &[Stretch]) -> bool {
+        let known = self.calls.iter().scan(0, |known, call| {
+            *known += usize::from(call.cause.is_some());
+            Some(call.cause.is_some() && *known % HIDDEN == 0)
+        });
+        let hidden: Vec<bool> = known.collect();
+        let told = self.draw(stretches, &hidden).into_iter();
+        let told: Vec<bool> = told
+            .filter(|&(call, _)| hidden[call])
+            .map(|(call, rank)| self.calls[call].cause == Some(rank))
+            .collect();
+        let right = told.iter().filter(|&&is_right| is_right).count();
+        told.len() >= FEWEST && right as f64 >= RIGHT * told.len() as f64
+    }
+
+    /// The stretches that have calls without a cause. Each begins with the task that what is known there tells: calls for
+    /// requests from before the trace shift all that follow.
+    fn stretches(&self, each: usize) -> Vec<Stretch> {
+        let mut calls: Vec<usize> = (0..self.calls.len()).collect();
+        calls.sort_by_key(|&call| (self.calls[call].taken.middle(), call));
+        let mut order: Vec<Rank> = (0..self.requests.len()).collect();
+        order.sort_by_key(|&rank| (self.requests[rank].put.middle(), rank));
+        let ranks: Vec<Rank> = order
+            .iter()
+            .flat_map(|&rank| std::iter::repeat_n(rank, each))
+            .collect();
+        let mut place_of = vec![0; order.len()];
+        for (place, &rank) in order.iter().enumerate() {
+            place_of[rank] = place;
+        }
+        let mut stretches = Vec::new();
+        for begin in (0..calls.len()).step_by(STRETCH) {
+            let end = (begin + STRETCH).min(calls.len());
+            let inner = &calls[begin..end];
+            if inner.iter().all(|&call| self.calls[call].cause.is_some()) {
+                continue;
+            }
+            let known = (begin..end).filter_map(|place| {
+                let rank = self.calls[calls[place]].cause?;
+                // The middle one of its tasks.
+                Some((place_of[rank] * each + each / 2) as i64 - place as i64)
+            });
+            let mut shifts: Vec<i64> = known.collect();
+            if shifts.len() < FEWEST {
+                continue;
+            }
+            shifts.sort_unstable();
+            let shift = shifts[shifts.len() / 2];
+            // As many calls as there are tasks.
+            let first = (begin as i64 - MARGIN as i64).max(0).max(-shift);
+            let last = ((end + MARGIN).min(calls.len()) as i64).min(ranks.len() as i64 - shift);
+            if first >= last {
+                continue;
+            }
+            let places = first as usize..last as usize;
+            let tasks = (first + shift) as usize..(last + shift) as usize;
+            let told = begin.clamp(places.start, places.end)..end.clamp(places.start, places.end);
+            stretches.push(Stretch {
+                told: told.start - places.start..told.end - places.start,
+                calls: calls[places].to_vec(),
+                ranks: ranks[tasks].to_vec(),
+            });
+        }
+        stretches
+    }
+
+    /// The calls that are for one request in nearly all draws.
+    fn draw(&self, stretches: &[Stretch], hidden: &[bool]) -> Vec<(usize, Rank)> {
+        let mut told = Vec::new();
+        for stretch in stretches {
+            let mut counts: HashMap<(usize, Rank), usize> = HashMap::new();
+            for seed in 0..CHAINS {
+                let mut rng = ChaCha8Rng::seed_from_u64(seed);
+                let mut chain = Chain::new(self, hidden, &stretch.calls, &stretch.ranks);
+                for sweep in 0..SWEEPS {
+                    chain.sweep(&mut rng);
+                    if sweep >= WARM_UP {
+                        for pair in chain.pairs() {
+                            *counts.entry(pair).or_default() += 1;
+                        }
+                    }
+                }
+            }
+            let most = SURE * CHAINS as f64 * (SWEEPS - WARM_UP) as f64;
+            let is_told: HashSet<usize> = stretch.calls[stretch.told.clone()]
+                .iter()
+                .copied()
+                .collect();
+            let sure = counts
+                .into_iter()
+                .filter(|&((call, _), count)| count as f64 >= most && is_told.contains(&call));
+            told.extend(sure.map(|(pair, _)| pair));
+        }
+        told
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,250 @@
+//! When a thread can have put a task into a queue, or taken one out of it.
+
+use luc_fleet_clocks::HostId;
+use rand::{Rng, RngExt as _};
+
+use crate::rows::{Thread, ThreadId, Wait};
+use crate::waits::{HostWaits, Waits};
+
+/// The most pieces of a thread's running time that are looked at.
+const MOST_PIECES: usize = 9;
+/// So long before or after a task was put or taken at most, ns.
+const LONGEST_NS: u64 = 30_000_000;
+/// The share of tasks that are put or taken at another time than the usual one: the thread has slept since, for a lock.
+const UNUSUAL: f64 = 0.1;
+/// The same of what a thread does for the first time, as it then has much to load or to open.
+const UNUSUAL_AT_FIRST: f64 = 0.5;
+/// A put or a take comes so shortly before the wake-up that it causes, ns.
+const BEFORE_WAKE_UP_NS: u64 = 8_000;
+
+/// Times that are as likely as each other.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Pieces(Vec<[u64; 2]>);
+
+impl Pieces {
+    fn draw(&self, rng: &mut impl Rng) -> u64 {
+        let total: u64 = self.0.iter().map(|[begin, end]| end - begin).sum();
+        let mut left = if total > 0 {
+            rng.random_range(0..total)
+        } else {
+            0
+        };
+        for &[begin, end] in &self.0 {
+            if left <= end - begin {
+                return begin + left;
+            }
+            left -= end - begin;
+        }
+        self.0.last().map_or(0, |[_, end]| *end)
+    }
+}
+
+/// When a task can have been put or taken: usually in the one, else in the other.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Times {
+    usual: Pieces,
+    other: Pieces,
+    /// The share of the other one.
+    unusual: f64,
+}
+
+impl Times {
+    pub(super) fn draw(&self, rng: &mut impl Rng) -> u64 {
+        if self.is_unusual(rng) {
+            self.other.draw(rng)
+        } else {
+            self.usual.draw(rng)
+        }
+    }
+
+    fn is_unusual(&self, rng: &mut impl Rng) -> bool {
+        !self.other.0.is_empty() && rng.random_bool(self.unusual)
+    }
+
+    /// The middle of the usual times, or thereabouts.
+    pub(super) fn middle(&self) -> u64 {
+        let [first, last] = [self.usual.0.first(), self.usual.0.last()];
+        let begin = first.map_or(0, |[begin, _]| *begin);
+        begin + last.map_or(0, |[_, end]| *end - begin) / 2
+    }
+
+    /// The first of the usual times.
+    pub(super) fn begin(&self) -> u64 {
+        self.usual.0.first().map_or(0, |[begin, _]| *begin)
+    }
+}
+
+/// When the tasks of a request can have been put, one after the other.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Puts {
+    all: Times,
+    /// When the first one was and the others were, if the first woke somebody.
+    first: Option<[Pieces; 2]>,
+}
+
+impl Puts {
+    /// Draws times of as many tasks as there are places, in order.
+    pub(super) fn draw(&self, rng: &mut impl Rng, times: &mut [u64]) {
+        let mut usual = times.len();
+        if self.all.is_unusual(rng) {
+            // From some task on all are late.
+            usual = rng.random_range(0..times.len());
+        }
+        for (at, time) in times.iter_mut().enumerate() {
+            *time = match &self.first {
+                _ if at >= usual => self.all.other.draw(rng),
+                Some([first, rest]) => if at == 0 { first } else { rest }.draw(rng),
+                None => self.all.usual.draw(rng),
+            };
+        }
+        times.sort_unstable();
+    }
+
+    pub(super) fn middle(&self) -> u64 {
+        self.all.middle()
+    }
+}
+
+/// What a thread sent, or read, of which the times are asked.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Moment {
+    pub(super) thread: Thread,
+    pub(super) at_ns: u64,
+    /// Whether it is the first of its connection.
+    pub(super) is_first: bool,
+}
+
+/// The threads of a process, one kind of which puts tasks and the other takes them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Threads<'a> {
+    host: HostId,
+    waits: &'a Waits,
+    of_host: &'a HostWaits,
+    /// Those that take tasks, sorted.
+    takers: &'a [Thread],
+}
+
+impl<'a> Threads<'a> {
+    /// `None`: the host has no waits.
+    pub(super) fn new(host: HostId, waits: &'a Waits, takers: &'a [Thread]) -> Option<Self> {
+        Some(Self {
+            host,
+            waits,
+            of_host: waits.host(host)?,
+            takers,
+        })
+    }
+
+    /// When the task can have been taken for which a thread sent this, and `before_ns` is when it last did something for
+    /// another one: usually since it slept last, and before it wakes another taker, as there are more tasks.
+    pub(super) fn taken(&self, sent: Moment, before_ns: u64) -> Times {
+        let earliest_ns = before_ns.max(sent.at_ns.saturating_sub(LONGEST_NS));
+        let woke_up_ns = self.woke_up_before(sent.thread, sent.at_ns);
+        let begin_ns = woke_up_ns.unwrap_or(0).max(earliest_ns);
+        let wakes_ns = self.first_taker_woken(sent.thread, [begin_ns, sent.at_ns]);
+        let mut other = self.running(sent.thread, [earliest_ns, begin_ns]);
+        other.drain(..other.len().saturating_sub(MOST_PIECES));
+        Times {
+            usual: Pieces(self.running(sent.thread, [begin_ns, wakes_ns.unwrap_or(sent.at_ns)])),
+            other: Pieces(other),
+            unusual: unusual(sent),
+        }
+    }
+
+    /// When the tasks can have been put of a request that a thread read: usually before it sleeps, as it then waits for
+    /// their results. The first of them may wake a taker.
+    pub(super) fn put(&self, read: Moment, answered_ns: u64) -> Puts {
+        let sleeps_ns = self
+            .sleeps_after(read.thread, read.at_ns)
+            .unwrap_or(read.at_ns);
+        let latest_ns = answered_ns.min(sleeps_ns.saturating_add(LONGEST_NS));
+        let mut other = self.running(read.thread, [sleeps_ns, latest_ns]);
+        other.truncate(MOST_PIECES);
+        let wakes_ns = self.first_taker_woken(read.thread, [read.at_ns, sleeps_ns]);
+        let first = wakes_ns.map(|wakes_ns| {
+            let begin_ns = read.at_ns.max(wakes_ns.saturating_sub(BEFORE_WAKE_UP_NS));
+            let between = |times| Pieces(self.running(read.thread, times));
+            [
+                between([begin_ns, wakes_ns]),
+                between([wakes_ns, sleeps_ns]),
+            ]
+        });
+        Puts {
+            all: Times {
+                usual: Pieces(self.running(read.thread, [read.at_ns, sleeps_ns])),
+                other: Pieces(other),
+                unusual: unusual(read),
+            },
+            first,
+        }
+    }
+
+    /// When a thread ran between two times; these themselves, if it never did.
+    fn running(&self, thread: Thread, [begin_ns, end_ns]: [u64; 2]) -> Vec<[u64; 2]> {
+        if begin_ns >= end_ns {
+            return vec![[end_ns, end_ns]];
+        }
+        let (mut pieces, mut from_ns) = (Vec::new(), begin_ns);
+        for wait in self.waits_from(thread, begin_ns) {
+            if wait.off_ns >= end_ns {
+                break;
+            }
+            if wait.off_ns > from_ns {
+                pieces.push([from_ns, wait.off_ns]);
+            }
+            from_ns = from_ns.max(wait.on_ns);
+        }
+        if from_ns < end_ns {
+            pieces.push([from_ns, end_ns]);
+        }
+        if pieces.is_empty() {
+            pieces.push([begin_ns, end_ns]);
+        }
+        pieces
+    }
+
+    /// The waits of a thread from the one on that may not have ended at a time.
+    fn waits_from(&self, thread: Thread, at_ns: u64) -> impl Iterator<Item = Wait> {
+        let waits = self.of_host.of_thread(thread);
+        let waits = waits.map(|waits| (waits, waits.began_before(at_ns).saturating_sub(1)));
+        let waits = waits
+            .into_iter()
+            .flat_map(|(waits, next)| (next..).map_while(move |index| waits.get(index)));
+        waits.skip_while(move |wait| wait.on_ns <= at_ns)
+    }
+
+    fn woke_up_before(&self, thread: Thread, at_ns: u64) -> Option<u64> {
+        let waits = self.of_host.of_thread(thread)?;
+        let before = (0..waits.began_before(at_ns)).rev();
+        let before = before.map_while(|index| waits.get(index));
+        let mut sleeps = before.filter(|wait| wait.on_ns <= at_ns && is_sleep(wait));
+        sleeps.next().map(|wait| wait.on_ns)
+    }
+
+    fn sleeps_after(&self, thread: Thread, at_ns: u64) -> Option<u64> {
+        let waits = self.waits_from(thread, at_ns);
+        let mut sleeps = waits.filter(|wait| wait.off_ns > at_ns && is_sleep(wait));
+        sleeps.next().map(|wait| wait.off_ns)
+    }
+
+    fn first_taker_woken(&self, thread: Thread, between_ns: [u64; 2]) -> Option<u64> {
+        let host = self.host;
+        let woken = self.waits.ended_by(ThreadId { host, thread }, between_ns);
+        let mut takers = woken.filter(|wait| self.takers.binary_search(&wait.thread).is_ok());
+        takers.next()?.woken_ns
+    }
+}
+
+/// Whether a thread left its processor by itself. One that was put off it can run all along.
+fn is_sleep(wait: &Wait) -> bool {
+    wait.woken_ns
+        .is_some_and(|woken_ns| woken_ns > wait.off_ns || wait.waker.is_some())
+}
+
+fn unusual(moment: Moment) -> f64 {
+    if moment.is_first {
+        UNUSUAL_AT_FIRST
+    } else {
+        UNUSUAL
+    }
+}
