@@ -205,6 +205,14 @@ codes! {
         Ipv4 = 0 "ipv4",
         /// IPv6.
         Ipv6 = 1 "ipv6",
+        /// A pair of unix sockets, as a stream.
+        Unix = 2 "unix",
+        /// A pair of unix sockets that keeps messages apart, in order (SOCK_SEQPACKET).
+        UnixSeqpacket = 3 "unix_seqpacket",
+        /// A pair of unix sockets for datagrams, connected to each other.
+        UnixDatagram = 4 "unix_dgram",
+        /// A pipe or a FIFO.
+        Pipe = 5 "pipe",
     }
 }
 

@@ -46,8 +46,9 @@ pub(crate) use writer::{is_free, make};
 
 /// The version of the vocabulary: the tables, their columns and their meaning. It grows with each change. Version 2
 /// added the tables `connection`, `message`, `packet` and `clock_sample`, version 3 `asleep`, version 4 `thread_start` and
-/// `program`, version 5 `wait`'s column `processor`, version 6 `exchange_sum`.
-pub const SCHEMA_VERSION: u32 = 6;
+/// `program`, version 5 `wait`'s column `processor`, version 6 `exchange_sum`, version 7
+/// `connection`'s column `peer` and its families that are not of TCP.
+pub const SCHEMA_VERSION: u32 = 7;
 
 /// The oldest version that is read. Versions from here on only added tables, and columns ([`has_column_since`]) whose
 /// default value says that it is not known, so their traces mean the same to this version. Any other change raises this,
@@ -55,7 +56,7 @@ pub const SCHEMA_VERSION: u32 = 6;
 pub const OLDEST_VERSION: u32 = 1;
 
 /// Columns that were added at the end of a table: the version, the table and the column.
-const ADDED: [(u32, &str, &str); 1] = [(5, "wait", "processor")];
+const ADDED: [(u32, &str, &str); 2] = [(5, "wait", "processor"), (7, "connection", "peer")];
 
 /// The schema version from which on files of a table have a column.
 #[must_use]

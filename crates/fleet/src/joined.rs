@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use luc_events::Cause;
 use luc_events::tables::Trace;
 use luc_fleet_clocks::HostId;
-use luc_fleet_core::{Connections, End, EndId, HostWaits, Thread, ThreadId, Wait};
+use luc_fleet_core::{Address, Connections, End, EndId, HostWaits, Thread, ThreadId, Wait};
 use luc_units::plain;
 use serde::Serialize;
 
@@ -109,6 +109,11 @@ impl Joined {
             let asleep = known.asleep(wait.thread.id, wait.off_ns);
             (wait, asleep.unwrap_or(*cause))
         })
+    }
+
+    /// An address as people read it.
+    pub(crate) fn address(&self, address: Address) -> String {
+        self.rows.names.address(address)
     }
 
     /// How many segments were sent again to an end.

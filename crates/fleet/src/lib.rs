@@ -24,6 +24,7 @@ pub mod fit;
 mod joined;
 mod map;
 mod moment;
+mod names;
 pub mod pull;
 mod read;
 mod relations;

@@ -4,14 +4,16 @@ mod origins;
 
 use std::net::{IpAddr, SocketAddr};
 
-use luc_events::codes::{Flow, Sequences, Side};
+use luc_events::codes::{Family, Flow, Sequences, Side};
 use luc_events::{Cause, Pid, tables};
 use luc_fleet_clocks::{HostId, MAX_TIME_NS};
 use luc_fleet_core::{
-    AtStart, End, HostWaits, Message, Opener, Packet, Sleeper, TooManyWaits, Wait, Waits, Way,
+    Address, AtStart, End, HostWaits, Message, Opener, Packet, Sleeper, TooManyWaits, Wait, Waits,
+    Way,
 };
 use serde::Serialize;
 
+use crate::names::Names;
 use crate::read::Recorded;
 use crate::task::Tasks;
 use crate::waits::may_be_input;
@@ -24,6 +26,8 @@ const LOSS_WINDOW_NS: u64 = 10_000_000_000;
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
     pub(crate) ends: Vec<End>,
+    /// The names that unix sockets are bound to.
+    pub(crate) names: Names,
     pub(crate) messages: Vec<Message>,
     pub(crate) waits: Waits,
     /// Why there was each wait, by the host's number, in the order of its waits.
@@ -62,7 +66,12 @@ pub(crate) fn add(
     let mut lost_ns: Vec<u64> = lost.map(|row| row.at_ns).collect();
     lost_ns.sort_unstable();
     for row in &recorded.connections {
-        match end(host, row, origins.of_connection(row.connection)) {
+        match end(
+            host,
+            row,
+            origins.of_connection(row.connection),
+            &mut rows.names,
+        ) {
             Some(end) => rows.ends.push(end),
             None => rows.left_out.unreadable_connections += 1,
         }
@@ -82,7 +91,9 @@ pub(crate) fn add(
     for row in &recorded.packets {
         match origins.of_connection(row.connection) {
             None => rows.left_out.without_connection += 1,
-            Some(Origin::FirstSeen { .. }) => rows.left_out.uncertain_packets += 1,
+            Some(Origin::FirstSeen { .. } | Origin::Counted) => {
+                rows.left_out.uncertain_packets += 1;
+            }
             Some(Origin::Initial) if is_beside_lost(row.at_ns, &lost_ns) => {
                 rows.left_out.packets_beside_lost_ones += 1;
             }
@@ -123,12 +134,25 @@ fn is_beside_lost(at_ns: u64, lost_ns: &[u64]) -> bool {
     next_ns.is_some_and(|lost_ns| lost_ns - at_ns <= LOSS_WINDOW_NS)
 }
 
-fn end(host: HostId, row: &tables::Connection, origin: Option<Origin>) -> Option<End> {
-    let address = |address: &str, port: u32| {
-        let address: IpAddr = address.parse().ok()?;
-        Some(SocketAddr::new(address, u16::try_from(port).ok()?))
+fn end(
+    host: HostId,
+    row: &tables::Connection,
+    origin: Option<Origin>,
+    names: &mut Names,
+) -> Option<End> {
+    let mut address = |address: &str, port: u32| {
+        Some(match row.family {
+            Family::Ipv4 | Family::Ipv6 => {
+                let address: IpAddr = address.parse().ok()?;
+                Address::Internet(SocketAddr::new(address, u16::try_from(port).ok()?))
+            }
+            Family::Unix | Family::UnixSeqpacket | Family::UnixDatagram => {
+                Address::Unix(names.number(address))
+            }
+            Family::Pipe => Address::Pipe(names.number(address)),
+        })
     };
-    let is_known = row.sequences != Sequences::Unknown;
+    let is_known = row.sequences != Sequences::Unknown && !is_within_host(row);
     let some = |at_ns: u64| Some(at_ns).filter(|&at_ns| at_ns > 0);
     Some(End {
         host,
@@ -136,6 +160,7 @@ fn end(host: HostId, row: &tables::Connection, origin: Option<Origin>) -> Option
         namespace: row.namespace.0,
         local: address(&row.local_address, row.local_port)?,
         remote: address(&row.remote_address, row.remote_port)?,
+        peer: Some(u64::from(row.peer.0)).filter(|&peer| peer > 0 && is_within_host(row)),
         own_isn: is_known.then_some(row.initial_sent),
         peer_isn: is_known.then_some(row.initial_received),
         at_start: origin.and_then(at_start),
@@ -147,6 +172,11 @@ fn end(host: HostId, row: &tables::Connection, origin: Option<Origin>) -> Option
         opened_ns: some(row.opened_ns),
         closed_ns: some(row.closed_ns),
     })
+}
+
+/// Whether both ends of such a connection are on this host, and count bytes alike.
+fn is_within_host(row: &tables::Connection) -> bool {
+    !matches!(row.family, Family::Ipv4 | Family::Ipv6)
 }
 
 /// The first numbers of both directions that a message has. What was unread before is not in the trace.

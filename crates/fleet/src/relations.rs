@@ -253,7 +253,7 @@ fn requests(homes: &mut Homes<'_>, found: &Found<'_>) -> Vec<RequestNode> {
         let Exchange { end, asked, .. } = exchange;
         let range = forest.subtree(node);
         let [local, remote] = joined.ends.get(end).map_or_else(Default::default, |end| {
-            [end.local, end.remote].map(|address| address.to_string())
+            [end.local, end.remote].map(|address| joined.address(address))
         });
         nodes.push(RequestNode {
             id: node,

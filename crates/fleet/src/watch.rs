@@ -19,8 +19,8 @@ const FEWEST_REQUESTS: u64 = 50;
 pub struct Slow {
     /// Its process' name.
     pub process: String,
-    /// Its port.
-    pub port: u16,
+    /// Its port, or the path of its unix socket.
+    pub place: String,
     /// The time below which 99 of 100 of a segment's requests are, ns.
     pub p99_ns: u64,
     /// What that was expected to be, ns.
@@ -33,8 +33,8 @@ impl std::fmt::Display for Slow {
         let [p99, forecast] = [self.p99_ns, self.forecast_ns].map(Time::from);
         write!(
             f,
-            "{process} at port {}: p99 is {p99}, and was {forecast}",
-            self.port
+            "{process} at {}: p99 is {p99}, and was {forecast}",
+            self.place
         )
     }
 }
@@ -43,7 +43,7 @@ impl std::fmt::Display for Slow {
 #[derive(Debug)]
 pub struct Watch {
     factor: f64,
-    before: HashMap<(String, u16), VecDeque<u64>>,
+    before: HashMap<(String, String), VecDeque<u64>>,
 }
 
 impl Watch {
@@ -62,7 +62,7 @@ impl Watch {
         let ratio = |slow: &Slow| slow.p99_ns as f64 / slow.forecast_ns.max(1) as f64;
         let slow = slow.max_by(|one, other| ratio(one).total_cmp(&ratio(other)));
         for service in services.iter().filter(|service| has_enough(service)) {
-            let key = (service.process.clone(), service.port);
+            let key = (service.process.clone(), service.place());
             let before = self.before.entry(key).or_default();
             before.extend(service.p99_ns);
             if before.len() > MOST_SEGMENTS {
@@ -74,7 +74,9 @@ impl Watch {
 
     fn of(&self, service: &Service) -> Option<Slow> {
         let p99_ns = service.p99_ns.filter(|_| has_enough(service))?;
-        let before = self.before.get(&(service.process.clone(), service.port))?;
+        let before = self
+            .before
+            .get(&(service.process.clone(), service.place()))?;
         if before.len() < FEWEST_SEGMENTS {
             return None;
         }
@@ -83,7 +85,7 @@ impl Watch {
         let forecast_ns = quantile(&sorted, 0.5)?;
         (p99_ns as f64 > self.factor * forecast_ns as f64).then(|| Slow {
             process: service.process.clone(),
-            port: service.port,
+            place: service.place(),
             p99_ns,
             forecast_ns,
         })
@@ -103,6 +105,7 @@ mod tests {
             host: "web".to_owned(),
             process: "searchd".to_owned(),
             port,
+            path: None,
             requests: answered,
             answered,
             p50_ns: Some(1),
@@ -126,11 +129,12 @@ mod tests {
         let slow = watch
             .look(&[service(1, 50, 350), service(2, 50, 9000)])
             .expect("slow");
-        assert_eq!((slow.port, slow.p99_ns, slow.forecast_ns), (1, 350, 103));
+        assert_eq!((slow.p99_ns, slow.forecast_ns), (350, 103));
+        assert_eq!(slow.place, "port 1");
         let slow = watch
             .look(&[service(1, 50, 400), service(2, 50, 90_000)])
             .expect("slow");
-        assert_eq!(slow.port, 2);
+        assert_eq!(slow.place, "port 2");
     }
 
     #[test]

@@ -25,6 +25,8 @@
 /* Steps of times, and log2 of the first one's nanoseconds; the last has 120 s and more. */
 #define LUC_LATENCIES 104
 #define LUC_LATENCY_LOG2 10
+/* Room for a unix socket's name, a power of two that is more than the longest. */
+#define LUC_NAME 128
 
 /* What a record in the ring buffer is: its first member. Messages and waits may come several in a
  * row. */
@@ -40,6 +42,7 @@ enum record_kind {
 	RECORD_MESSAGE,
 	RECORD_PACKET,
 	RECORD_ASLEEP,
+	RECORD_LOCAL,
 };
 
 /* Where something could not be kept: the index of a counter. */
@@ -327,6 +330,38 @@ struct record_connection {
 	u8 sequences;
 	u8 reserved[2];
 	struct ends ends;
+};
+
+/* luc_events::Family; the first two are of `ends`. */
+enum family {
+	FAMILY_UNIX_STREAM = 2,
+	FAMILY_UNIX_SEQPACKET,
+	FAMILY_UNIX_DGRAM,
+	FAMILY_PIPE,
+};
+
+/* One end of a connection whose other end is on the same host. */
+struct record_local {
+	u32 kind;
+	u32 connection;
+	/* The other end's number. */
+	u32 peer;
+	u32 namespace;
+	u64 at_ns;
+	u64 cookie;
+	u64 opened_ns;
+	u64 closed_ns;
+	u32 opener;
+	u32 opener_process;
+	u8 side;
+	u8 sequences;
+	u8 family;
+	u8 reserved;
+	/* What the names have, as bind() was given it; 0: no name. */
+	u16 local_length;
+	u16 remote_length;
+	char local[LUC_NAME];
+	char remote[LUC_NAME];
 };
 
 struct record_message {

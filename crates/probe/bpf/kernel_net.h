@@ -3,9 +3,16 @@
 #ifndef LUC_KERNEL_NET_H
 #define LUC_KERNEL_NET_H
 
+#define AF_UNIX 1
 #define AF_INET 2
 #define AF_INET6 10
 #define IPPROTO_TCP 6
+#define SOCK_STREAM 1
+#define SOCK_DGRAM 2
+#define SOCK_SEQPACKET 5
+#define RCV_SHUTDOWN 1
+#define MSG_PEEK 2
+#define EPIPE 32
 #define IFF_LOOPBACK 0x8
 #define TCPHDR_FIN 0x01
 #define TCPHDR_SYN 0x02
@@ -62,10 +69,50 @@ enum sock_flags {
 	SOCK_DONE = 1,
 };
 
+struct sk_buff_head {
+	struct sk_buff *next;
+	u32 qlen;
+};
+
+typedef struct {
+	int counter;
+} atomic_t;
+
+typedef struct {
+	atomic_t refs;
+} refcount_t;
+
 struct sock {
 	struct sock_common __sk_common;
 	socket_lock_t sk_lock;
+	struct sk_buff_head sk_receive_queue;
 	u16 sk_protocol;
+	u16 sk_type;
+	u8 sk_shutdown;
+	int sk_sndbuf;
+	refcount_t sk_wmem_alloc;
+};
+
+struct sockaddr_un {
+	char sun_path[108];
+};
+
+struct unix_address {
+	int len;
+	struct sockaddr_un name[0];
+};
+
+struct unix_sock {
+	struct sock sk;
+	struct unix_address *addr;
+	struct sock *peer;
+	/* Since Linux 6.17: bytes of a stream that are unread. */
+	int inq_len;
+};
+
+/* In `cb` of a packet of a unix socket. */
+struct unix_skb_parms {
+	u32 consumed;
 };
 
 struct socket {
@@ -108,8 +155,10 @@ struct bpf_iter__bpf_sk_storage_map {
 };
 
 struct sk_buff {
+	struct sk_buff *next;
 	struct net_device *dev;
 	struct sock *sk;
+	char cb[48];
 	unsigned int len;
 	unsigned int data_len;
 	u16 network_header;

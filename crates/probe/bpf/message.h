@@ -7,93 +7,6 @@
 #ifndef LUC_MESSAGE_H
 #define LUC_MESSAGE_H
 
-/* A thread that sends. */
-struct talker {
-	/* Whose place in the array it is; 0: nobody's. */
-	u32 thread;
-	u32 send_connection;
-	/* The socket's upper protocol makes other bytes of those that are sent. */
-	u32 send_upper;
-	u32 reserved;
-	/* The socket of the send that it is in, and where this began; 0: none. */
-	u64 send_sock;
-	u64 send_ns;
-	u64 send_first;
-	/* How much of the call was left to send then, and what rows there are for already. */
-	u64 send_left;
-	u64 send_done;
-} __attribute__((aligned(64)));
-
-/* By the thread's id, as the array of recorded threads: the task's storage costs several times as
- * much. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct talker);
-} places SEC(".maps");
-
-/* Those whose place is another thread's. */
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct talker);
-} talkers SEC(".maps");
-
-static __always_inline struct talker *talker_place(struct task_struct *task)
-{
-	u32 index = task->pid & config.hot_mask;
-
-	return bpf_map_lookup_elem(&places, &index);
-}
-
-/* NULL: the thread has not sent. */
-static __always_inline struct talker *talker_of(struct task_struct *task)
-{
-	struct talker *place = talker_place(task);
-
-	if (!place || !place->thread)
-		return NULL;
-	if (place->thread == task->pid)
-		return place;
-	return bpf_task_storage_get(&talkers, task, NULL, 0);
-}
-
-static __always_inline struct talker *made_talker(struct task_struct *task)
-{
-	struct talker *place = talker_place(task), *talker;
-	u32 thread = task->pid;
-
-	if (!place || place->thread == thread)
-		return place;
-	if (!place->thread && !__sync_val_compare_and_swap(&place->thread, 0, thread))
-		return place;
-	talker = bpf_task_storage_get(&talkers, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!talker)
-		count_lost(LOST_MAP_THREADS);
-	return talker;
-}
-
-static __always_inline void send_message(struct task_struct *task, struct hot *hot, u32 flow,
-					 u32 connection, u64 at_ns, u64 first, u64 bytes)
-{
-	struct record_message record = {
-		.kind = RECORD_MESSAGE,
-		.connection = connection,
-		.thread = task->pid,
-		.process = task->tgid,
-		.at_ns = at_ns,
-		.first_byte = first,
-		.bytes = bytes,
-		.flow = flow,
-	};
-
-	introduce_hot(task, hot);
-	gather_message(&record);
-}
-
 static __always_inline void note_opener(struct task_struct *task, struct connection *connection)
 {
 	if (connection->opener)
@@ -195,6 +108,10 @@ int BPF_PROG(sock_send_length, struct sock *sk, int result)
 	struct tcp_sock *tcp;
 	u64 bytes, end;
 
+	if (sk->__sk_common.skc_family == AF_UNIX) {
+		local_sent(sk, result);
+		return 0;
+	}
 	if (!hot)
 		return 0;
 	if (!config.send_begins) {

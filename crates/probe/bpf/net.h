@@ -87,6 +87,7 @@ int net_begin(struct bpf_iter__task_file *ctx)
 	struct connection *connection;
 	struct tcp_sock *tcp;
 	struct sock *sk;
+	u32 local;
 	u8 state;
 
 	if (!task || !file)
@@ -94,6 +95,12 @@ int net_begin(struct bpf_iter__task_file *ctx)
 	sk = socket_of(file);
 	if (!sk)
 		return 0;
+	if (sk->__sk_common.skc_family == AF_UNIX) {
+		local = look_at_pair(sk, task);
+		if (local)
+			note_descriptor(task, ctx->fd, local, false);
+		return 0;
+	}
 	tcp = bpf_skc_to_tcp_sock(sk);
 	state = sk->__sk_common.skc_state;
 	/* Not sockets that listen, or are yet to connect. */
@@ -133,6 +140,7 @@ int files_end(struct bpf_iter__task_file *ctx)
 	struct task_struct *task = ctx->task;
 	struct file *file = ctx->file;
 	struct connection *connection;
+	struct local_end *local;
 	struct sock *sk;
 
 	if (!task || !file)
@@ -140,6 +148,12 @@ int files_end(struct bpf_iter__task_file *ctx)
 	sk = socket_of(file);
 	if (!sk)
 		return 0;
+	if (sk->__sk_common.skc_family == AF_UNIX) {
+		local = bpf_sk_storage_get(&local_ends, sk, NULL, 0);
+		if (local && local->id)
+			note_descriptor(task, ctx->fd, local->id, true);
+		return 0;
+	}
 	connection = bpf_sk_storage_get(&connections, sk, NULL, 0);
 	if (connection && connection->id)
 		note_descriptor(task, ctx->fd, connection->id, true);

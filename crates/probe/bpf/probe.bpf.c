@@ -30,6 +30,8 @@
 #include "task.h"
 #include "connection.h"
 #include "asleep.h"
+#include "talker.h"
+#include "local.h"
 #include "net.h"
 #include "message.h"
 #include "packet.h"

@@ -266,6 +266,7 @@ impl Output {
             kind::CONNECTION => {
                 self.send_if(record::Connection::read(bytes).map(|raw| decode::connection(&raw)))
             }
+            kind::LOCAL => self.send_if(record::Local::read(bytes).map(|raw| decode::local(&raw))),
             kind::MESSAGE => record::each(bytes).try_for_each(|raw: record::Message| {
                 self.count(Message::TABLE);
                 self.sink.take_message(decode::message(&raw))

@@ -9,7 +9,7 @@
 //! - a [`Sink`] takes the rows: [`StoreSink`] writes them into a trace, [`RingSink`] into the traces of a ring,
 //!   [`Forward`] hands them to another thread.
 //!
-//! With [`Options::network`] it sees TCP connections, messages and packets as well, `clock_sample` reads the clocks, and
+//! With [`Options::network`] it sees connections of TCP and unix sockets, messages and packets as well, `clock_sample` reads the clocks, and
 //! `asleep` says what threads wait for that slept before it began, and that still sleep when it ends, `starts` which
 //! functions threads run, by `elf`, and `program` which programs processes do. In the summary mode `exchanges` has sums of how
 //! long requests took instead.

@@ -27,6 +27,11 @@ const NETWORK_BEGIN: &str = "net_begin";
 /// The iterator over the map of this name that says how connections are when recording ends.
 const NETWORK_END: &str = "net_end";
 const CONNECTIONS: &str = "connections";
+/// The same of connections within the host.
+const LOCAL_END: &str = "local_end";
+const LOCAL_ENDS: &str = "local_ends";
+/// The count of visits of all files as recording begins.
+const LOCAL_VISIT: &str = ".data.visit";
 /// The iterator over all files that finds which ones are connections then.
 const FILES_END: &str = "files_end";
 /// The map of what that finds.
@@ -36,8 +41,9 @@ const ASLEEP_BEGIN: &str = "asleep_begin";
 const ASLEEP_END: &str = "asleep_end";
 
 /// Maps of the programs that see the network, which are not made without them.
-const NETWORK_MAPS: [&str; 8] = [
+const NETWORK_MAPS: [&str; 9] = [
     CONNECTIONS,
+    LOCAL_ENDS,
     "inbounds",
     "places",
     "talkers",
@@ -138,6 +144,7 @@ impl Programs {
                     && [
                         NETWORK_BEGIN,
                         NETWORK_END,
+                        LOCAL_END,
                         FILES_END,
                         ASLEEP_BEGIN,
                         ASLEEP_END,
@@ -207,7 +214,7 @@ impl Programs {
         let others = self.attach_those(|name| !birth(name) && !CALLS.contains(&name))?;
         links.always.extend(others);
         if self.network {
-            self.visit(NETWORK_BEGIN)?;
+            self.find_connections()?;
         }
         self.attach_calls(&mut links)?;
         // The ends of their waits are seen from here on.
@@ -221,9 +228,7 @@ impl Programs {
     /// tracing programs may not wait for memory.
     fn give_threads_state(&self) -> Result<(), ProbeError> {
         for _ in 0..VISITS {
-            self.map(WITHOUT_STATE)?
-                .update(&0u32.to_ne_bytes(), &0u32.to_ne_bytes(), MapFlags::ANY)
-                .map_err(ProbeError::refused("changing its maps"))?;
+            self.set(WITHOUT_STATE, 0)?;
             self.visit(BEGIN)?;
             if self.variable(WITHOUT_STATE)? == 0 {
                 break;
@@ -231,6 +236,16 @@ impl Programs {
             thread::sleep(BETWEEN_VISITS);
         }
         Ok(())
+    }
+
+    /// Goes through all files twice: what lies unread at a unix socket counts if that is the same both times.
+    fn find_connections(&self) -> Result<(), ProbeError> {
+        for visit in 1..=2u32 {
+            self.set(LOCAL_VISIT, visit)?;
+            self.visit(NETWORK_BEGIN)?;
+            thread::sleep(BETWEEN_VISITS);
+        }
+        self.set(LOCAL_VISIT, 3)
     }
 
     /// Attaches the programs on system calls, if they were loaded.
@@ -267,6 +282,12 @@ impl Programs {
         self.variable(".data.inserted")
     }
 
+    fn set(&self, section: &'static str, value: u32) -> Result<(), ProbeError> {
+        self.map(section)?
+            .update(&0u32.to_ne_bytes(), &value.to_ne_bytes(), MapFlags::ANY)
+            .map_err(ProbeError::refused("changing its maps"))
+    }
+
     fn variable(&self, section: &'static str) -> Result<u32, ProbeError> {
         let mut bytes = [0; 4];
         self.map(section)?
@@ -300,6 +321,7 @@ impl Programs {
         consume()?;
         if self.network {
             self.visit(NETWORK_END)?;
+            self.visit(LOCAL_END)?;
             consume()?;
             self.forget_files()?;
             self.visit(FILES_END)?;
@@ -364,17 +386,17 @@ impl Programs {
     /// Runs the iterator of this name, once for each thread, open file or connection.
     fn visit(&self, name: &str) -> Result<(), ProbeError> {
         let what = match name {
-            NETWORK_END => "all connections",
+            NETWORK_END | LOCAL_END => "all connections",
             NETWORK_BEGIN | FILES_END => "all open files",
             _ => "all threads",
         };
         let refused = || ProbeError::refused(format!("going through {what}"));
         for program in self.object.progs_mut() {
             if program.name() == OsStr::new(name) {
-                let link = if name == NETWORK_END {
-                    program.attach_iter(self.map(CONNECTIONS)?.as_fd())
-                } else {
-                    program.attach()
+                let link = match name {
+                    NETWORK_END => program.attach_iter(self.map(CONNECTIONS)?.as_fd()),
+                    LOCAL_END => program.attach_iter(self.map(LOCAL_ENDS)?.as_fd()),
+                    _ => program.attach(),
                 }
                 .map_err(refused())?;
                 let mut iterator = Iter::new(&link).map_err(refused())?;

@@ -20,6 +20,8 @@ pub(crate) const EXCHANGES: usize = 4096;
 pub(crate) const LATENCIES: usize = 104;
 /// The base-2 logarithm of the first step's length, ns.
 pub(crate) const LATENCY_LOG2: u32 = 10;
+/// Room for a unix socket's name.
+pub(crate) const NAME: usize = 128;
 
 /// Kinds of records in the ring buffer: their first four bytes.
 pub(crate) mod kind {
@@ -34,6 +36,7 @@ pub(crate) mod kind {
     pub(crate) const MESSAGE: u32 = 9;
     pub(crate) const PACKET: u32 = 10;
     pub(crate) const ASLEEP: u32 = 11;
+    pub(crate) const LOCAL: u32 = 12;
 }
 
 /// Values of [`Task::event`].
@@ -144,7 +147,7 @@ macro_rules! plain {
 
 mod net;
 
-pub(crate) use net::{Connection, ExchangeKey, ExchangeStep, ExchangeSum, Message, Packet};
+pub(crate) use net::{Connection, ExchangeKey, ExchangeStep, ExchangeSum, Local, Message, Packet};
 
 plain! {
     /// One fsync or the like.
@@ -401,6 +404,8 @@ mod tests {
             ("RECORD_MESSAGE", kind::MESSAGE as usize),
             ("RECORD_PACKET", kind::PACKET as usize),
             ("RECORD_ASLEEP", kind::ASLEEP as usize),
+            ("RECORD_LOCAL", kind::LOCAL as usize),
+            ("LUC_NAME", NAME),
             ("TASK_EXEC", task_event::EXEC as usize),
             ("TASK_EXIT", task_event::EXIT as usize),
             ("CALL_SYNC", usize::from(call_class::SYNC)),

@@ -66,6 +66,7 @@ const FSYNCS: Need = Need::For("what an fsync waits for");
 const HANDLES: Need = Need::For("who made transactions large");
 const REQUESTS: Need = Need::For("block requests");
 const FAST: Need = Need::For("ext4 fast commits");
+const LOCAL: Need = Need::For("messages of unix sockets");
 const PACKETS: Need = Need::For("packets");
 const EXCHANGES: Need = Need::For("how long requests take");
 
@@ -122,6 +123,8 @@ pub(crate) const NETWORK_HOOKS: &[Hook] = &[
     ),
     stand_in("send_exit", "sys_exit", 2, "sock_send_length"),
     hook("tcp_rcv_space_adjust", 1, Need::Always),
+    hook("sk_data_ready", 1, LOCAL),
+    hook("sock_recv_length", 3, LOCAL),
     hook("net_dev_start_xmit", 2, PACKETS),
     hook("netif_receive_skb", 1, PACKETS),
 ];

@@ -240,6 +240,7 @@ fn one_of_each() -> Vec<Event> {
             opener: thread,
             opener_process: process,
             retransmits: 7,
+            peer: ConnectionId(8),
         }
         .into(),
         Message {

@@ -75,7 +75,7 @@ fn scattered(node: u32) -> u32 {
 }
 
 fn messages() {
-    let address = |port| SocketAddr::from(([10, 0, 0, 1], port));
+    let address = |port| SocketAddr::from(([10, 0, 0, 1], port)).into();
     let (mut ends, mut rows) = (Vec::new(), Vec::new());
     let mut random = random::stream(2, 0);
     for connection in 0..CONNECTIONS {
@@ -87,6 +87,7 @@ fn messages() {
                 namespace: 1,
                 local: address(side as u16),
                 remote: address(1 - side as u16),
+                peer: None,
                 own_isn: Some(isn[side]),
                 peer_isn: Some(isn[1 - side]),
                 at_start: None,

@@ -11,6 +11,8 @@ use candidates::{Found, Known};
 /// What says that two ends are one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PairEvidence {
+    /// The host's kernel says so: of connections within a host.
+    Host,
     /// Both initial sequence numbers, 64 bits that NAT and proxies of layer 4 keep.
     InitialNumbers,
     /// Each has the other's address, and what one sent the other may have received, in both directions.
@@ -60,7 +62,7 @@ impl Connections {
     /// Pairs the ends that many hosts have recorded; both ends may be on one host. What messages and packets show of
     /// ends that are older than the trace is used as well. Nothing is guessed: where several ends fit, none is taken.
     ///
-    /// Ends are tried in three steps. Both initial sequence numbers, exchanged, are the connection's identity. Of ends
+    /// Connections within a host name their other ends. The other ends are tried in three steps. Both initial sequence numbers, exchanged, are the connection's identity. Of ends
     /// that lack one, both directions must fit at once: the numbers that one sent from the start of its trace on, and
     /// those that the other received, overlap or touch, and the addresses are each other's. Where NAT has changed
     /// these, the numbers alone count, if less than one in a million such pairs of all ends would fit by chance.
@@ -87,7 +89,8 @@ impl Connections {
         }
         let mut state = vec![Found::Nothing; known.len()];
         let steps = [
-            (PairEvidence::InitialNumbers, candidates::by_initial as Step),
+            (PairEvidence::Host, candidates::by_host as Step),
+            (PairEvidence::InitialNumbers, candidates::by_initial),
             (PairEvidence::Addresses, candidates::by_addresses),
             (PairEvidence::Numbers, candidates::by_numbers),
         ];
@@ -140,10 +143,14 @@ fn pair(a: &Known, b: &Known, evidence: PairEvidence) -> Option<ConnectionPair> 
         // Both at once, or neither: nobody is the client.
         _ => None,
     };
+    let shifts = match evidence {
+        PairEvidence::Host => [0, 0],
+        _ => candidates::shifts(a, b)?,
+    };
     Some(ConnectionPair {
         ends: [a.end.id(), b.end.id()],
         client,
-        shifts: candidates::shifts(a, b)?,
+        shifts,
         evidence,
     })
 }

@@ -39,7 +39,8 @@ pub use packets::clock_points;
 pub use path::{Before, Effects, Link, Part, PartKind, Path, Paths, Ran, Running};
 pub use requests::{Answer, Exchange, HandOver, Incoming, Outgoing, Requests};
 pub use rows::{
-    AtStart, End, EndId, Message, Opener, Packet, Sleeper, Thread, ThreadId, Wait, Way,
+    Address, AtStart, End, EndId, Message, NameId, Opener, Packet, Sleeper, Thread, ThreadId, Wait,
+    Way,
 };
 pub use tree::{Forest, Sums, TreeError};
 pub use waits::{HostWaits, TooManyWaits, Waits};

@@ -4,7 +4,7 @@ mod claims;
 
 use luc_fleet_clocks::HostId;
 
-use crate::connections::Connections;
+use crate::connections::{Connections, PairEvidence};
 use crate::rows::{EndId, Message, Thread, ThreadId, Way};
 use claims::{Claim, Range, pieces};
 
@@ -152,6 +152,7 @@ impl Messages {
                 from: pair.ends[direction],
                 to: pair.ends[1 - direction],
                 moved: moved(Way::Sent, pair.shifts[direction]),
+                has_fin: pair.evidence != PairEvidence::Host,
             };
             let ranges: Vec<Range> = stream.iter().map(|(_, range)| *range).collect();
             direction.add(&ranges, rows, &mut found);
@@ -185,6 +186,8 @@ struct Direction {
     to: EndId,
     /// Offsets on the scale of both sides, less this, are the sender's.
     moved: u64,
+    /// The end of the stream may count as a byte.
+    has_fin: bool,
 }
 
 impl Direction {
@@ -198,8 +201,10 @@ impl Direction {
         let (last_sent, last_received) = (last(false), last(true));
         for piece in pieces(ranges) {
             let bytes = piece.end - piece.first;
-            let is_fin =
-                bytes == 1 && last_sent == Some(piece.first) && last_received == Some(piece.end);
+            let is_fin = self.has_fin
+                && bytes == 1
+                && last_sent == Some(piece.first)
+                && last_received == Some(piece.end);
             let kind = match (piece.sent, piece.received) {
                 (Claim::One(sent), Claim::One(received)) => {
                     found.edges.push(MessageEdge {

@@ -20,7 +20,7 @@ use std::ops::Range;
 use luc_fleet_clocks::HostId;
 
 use crate::connections::Connections;
-use crate::rows::{End, EndId, Message, Way};
+use crate::rows::{Address, End, EndId, Message, Way};
 use crate::tree::TreeError;
 use crate::waits::Waits;
 use exchange::Exchanges;
@@ -168,9 +168,11 @@ impl Requests {
         let (roles, by_id) = roles::roles(ends, connections);
         let mut found = Self {
             without_role: by_id
-                .keys()
-                .filter(|end| !roles.contains_key(end))
-                .copied()
+                .iter()
+                .filter(|(id, end)| {
+                    !roles.contains_key(id) && !matches!(end.local, Address::Pipe(_))
+                })
+                .map(|(id, _)| *id)
                 .collect(),
             ..Self::default()
         };

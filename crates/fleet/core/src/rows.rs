@@ -51,9 +51,39 @@ pub struct AtStart {
     pub copied_seq: u32,
 }
 
-/// One end of a TCP connection, a row of the table `connection`.
+/// A name of a socket or a file, as a number: equal ones have one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NameId(pub u32);
+
+/// Where an end of a connection is, as its socket has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Address {
+    /// An address and port of the socket's family. An IPv4 address that is mapped into IPv6, as Java and Go have it, is
+    /// the IPv4 address.
+    Internet(SocketAddr),
+    /// The name that a unix socket is bound to, or that listened for it; `None`: it has none, as most that connect.
+    Unix(Option<NameId>),
+    /// A pipe, which goes one way, and its name if it is a FIFO.
+    Pipe(Option<NameId>),
+}
+
+impl Address {
+    /// Whether both ends of such a connection are on one host.
+    #[must_use]
+    pub fn is_within_host(self) -> bool {
+        !matches!(self, Self::Internet(_))
+    }
+}
+
+impl From<SocketAddr> for Address {
+    fn from(address: SocketAddr) -> Self {
+        Self::Internet(address)
+    }
+}
+
+/// One end of a connection, a row of the table `connection`.
 ///
-/// Offsets of messages and packets count from an origin of each direction: the initial sequence number, or, where it is
+/// Within a host both ends count the bytes of a direction from the same one. Of TCP offsets of messages and packets count from an origin of each direction: the initial sequence number, or, where it is
 /// not known, what `at_start` has: `snd_nxt` of what this end sends, `copied_seq` of what it receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct End {
@@ -63,11 +93,12 @@ pub struct End {
     pub connection: u64,
     /// Its network namespace, the inode's number.
     pub namespace: u64,
-    /// Its address and port, of the socket's family. An IPv4 address that is mapped into IPv6, as Java and Go have it,
-    /// is the IPv4 address.
-    pub local: SocketAddr,
-    /// The peer's address and port as this end sees them: NAT shows another.
-    pub remote: SocketAddr,
+    /// Its own address.
+    pub local: Address,
+    /// The peer's address as this end sees it: NAT shows another.
+    pub remote: Address,
+    /// The other end's number on the same host, of connections within a host.
+    pub peer: Option<u64>,
     /// The initial sequence number of what it sends; `None` if the connection is older than the trace.
     pub own_isn: Option<u32>,
     /// The initial sequence number of what it receives.

@@ -19,13 +19,14 @@ fn on_b(true_ns: u64) -> u64 {
 }
 
 fn ends(hosts: [u32; 2]) -> [End; 2] {
-    let address = |port| SocketAddr::from(([10, 0, 0, 1], port));
+    let address = |port| SocketAddr::from(([10, 0, 0, 1], port)).into();
     [0, 1].map(|side| End {
         host: HostId(hosts[side]),
         connection: 5,
         namespace: 1,
         local: address(side as u16),
         remote: address(1 - side as u16),
+        peer: None,
         own_isn: Some([100, 200][side]),
         peer_isn: Some([200, 100][side]),
         at_start: None,

@@ -1,8 +1,10 @@
 //! Hand-over told row by row: loops that have several requests at once, helpers, and what must stay unknown.
 
+use std::net::SocketAddr;
+
 use luc_fleet_clocks::HostId;
 use luc_fleet_core::{
-    Connections, End, HandOver, Message, Opener, Requests, Thread, Wait, Waits, Way,
+    Address, Connections, End, HandOver, Message, Opener, Requests, Thread, Wait, Waits, Way,
 };
 
 /// Rows of one host, 1 us apart. Connections below 10 are of clients, those above of back ends.
@@ -15,6 +17,10 @@ struct Story {
     passed: std::collections::BTreeMap<(u64, bool), u64>,
 }
 
+fn address(ip: [u8; 4], port: u16) -> Address {
+    SocketAddr::from((ip, port)).into()
+}
+
 impl Story {
     fn row(&mut self, thread: u32, connection: u64, way: Way) {
         let is_new = self.ends.iter().all(|end| end.connection != connection);
@@ -24,16 +30,16 @@ impl Story {
                 host: HostId(1),
                 connection,
                 namespace: 1,
-                local: (
+                local: address(
                     [10, 0, 0, 1],
                     if is_client {
                         5000 + connection as u16
                     } else {
                         80
                     },
-                )
-                    .into(),
-                remote: ([10, 0, 0, 2], 6000 + connection as u16).into(),
+                ),
+                remote: address([10, 0, 0, 2], 6000 + connection as u16),
+                peer: None,
                 own_isn: Some(1),
                 peer_isn: Some(connection as u32),
                 at_start: None,
@@ -310,7 +316,7 @@ fn a_thread_with_two_calls_to_one_server_may_have_sent_one_for_another() {
     story.sends(2, 2);
     for end in &mut story.ends {
         if end.connection >= 10 {
-            end.remote = ([10, 0, 0, 2], 7000).into();
+            end.remote = address([10, 0, 0, 2], 7000);
         }
     }
     let expected = [
@@ -320,7 +326,7 @@ fn a_thread_with_two_calls_to_one_server_may_have_sent_one_for_another() {
     assert_eq!(story.causes(), expected);
     // To two servers both are its own: a wake-up alone does not take them from it.
     for (port, end) in story.ends.iter_mut().enumerate() {
-        end.remote.set_port(7000 + port as u16);
+        end.remote = address([10, 0, 0, 2], 7000 + port as u16);
     }
     let same = Some((1, HandOver::SameThread));
     assert_eq!(story.causes(), [(11, same), (12, same)]);

@@ -10,13 +10,14 @@ const ASKED: u64 = 40;
 const ANSWER: u64 = 90;
 
 fn end(host: u32, ports: [u16; 2], isns: [u32; 2], opener: Opener) -> End {
-    let address = |port| std::net::SocketAddr::from(([10, 0, 0, 1], port));
+    let address = |port| std::net::SocketAddr::from(([10, 0, 0, 1], port)).into();
     End {
         host: HostId(host),
         connection: 1,
         namespace: 1,
         local: address(ports[0]),
         remote: address(ports[1]),
+        peer: None,
         own_isn: Some(isns[0]),
         peer_isn: Some(isns[1]),
         at_start: None,

@@ -21,6 +21,8 @@ pub struct ConnectionsReport {
 /// Connections by what says that two ends belong together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Paired {
+    /// The host's kernel: unix sockets.
+    pub by_host: u64,
     /// Both initial sequence numbers.
     pub by_initial_numbers: u64,
     /// Addresses, and numbers that both have seen.
@@ -33,7 +35,7 @@ impl Paired {
     /// All of them.
     #[must_use]
     pub fn all(&self) -> u64 {
-        self.by_initial_numbers + self.by_addresses + self.by_numbers
+        self.by_host + self.by_initial_numbers + self.by_addresses + self.by_numbers
     }
 }
 
@@ -55,6 +57,7 @@ pub(super) fn report(joined: &Joined) -> ConnectionsReport {
     let mut paired = Paired::default();
     for pair in &connections.pairs {
         *match pair.evidence {
+            PairEvidence::Host => &mut paired.by_host,
             PairEvidence::InitialNumbers => &mut paired.by_initial_numbers,
             PairEvidence::Addresses => &mut paired.by_addresses,
             PairEvidence::Numbers => &mut paired.by_numbers,
@@ -68,8 +71,8 @@ pub(super) fn report(joined: &Joined) -> ConnectionsReport {
         let end = joined.ends.get(id)?;
         Some(UnpairedEnd {
             host: joined.name(end.host),
-            local: end.local.to_string(),
-            remote: end.remote.to_string(),
+            local: joined.address(end.local),
+            remote: joined.address(end.remote),
             reason: reason(end, *why),
         })
     });
@@ -82,7 +85,7 @@ pub(super) fn report(joined: &Joined) -> ConnectionsReport {
 }
 
 fn reason(end: &End, why: WhyUnpaired) -> &'static str {
-    let has_numbers = end.own_isn.is_some() || end.at_start.is_some();
+    let has_numbers = end.local.is_within_host() || end.own_isn.is_some() || end.at_start.is_some();
     match why {
         WhyUnpaired::NoPeer if !has_numbers => {
             "older than the trace, and its numbers are not known"

@@ -1,10 +1,9 @@
 //! What a share of the slowest requests' time went into, in words.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
 
 use luc_fleet_clocks::HostId;
-use luc_fleet_core::{Account, EndId, Requests};
+use luc_fleet_core::{Account, Address, EndId, Requests};
 use luc_units::figures::Share;
 use serde::Serialize;
 
@@ -159,11 +158,8 @@ fn most<T: Copy>(times_ns: &BTreeMap<T, u64>) -> Option<T> {
 }
 
 /// Where each process answers most requests.
-pub(crate) fn services(
-    joined: &Joined,
-    requests: &Requests,
-) -> BTreeMap<(HostId, u32), SocketAddr> {
-    let mut counts: BTreeMap<(HostId, u32), BTreeMap<SocketAddr, u64>> = BTreeMap::new();
+pub(crate) fn services(joined: &Joined, requests: &Requests) -> BTreeMap<(HostId, u32), Address> {
+    let mut counts: BTreeMap<(HostId, u32), BTreeMap<Address, u64>> = BTreeMap::new();
     for incoming in &requests.incoming {
         let exchange = &incoming.exchange;
         if let Some(end) = joined.ends.get(&exchange.end) {
@@ -181,7 +177,7 @@ pub(crate) fn services(
 /// What is said of an account.
 pub(super) fn finding(
     joined: &Joined,
-    services: &BTreeMap<(HostId, u32), SocketAddr>,
+    services: &BTreeMap<(HostId, u32), Address>,
     account: &Account<Key>,
     evidence: &Evidence,
 ) -> Finding {
@@ -196,7 +192,7 @@ pub(super) fn finding(
                 None => "a process that is not known".to_owned(),
             },
             process_id: process.id,
-            service: service.map(SocketAddr::to_string),
+            service: service.map(|&address| joined.address(address)),
             name: name.to_owned(),
             thread: most(threads),
             threads: threads.len() as u64,

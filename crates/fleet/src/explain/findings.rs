@@ -1,10 +1,11 @@
 //! Why the slowest requests are slow.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 
 use luc_fleet_clocks::HostId;
-use luc_fleet_core::{Account, Effects, Engaged, Path, Running, Sample, accounts, slow_and_usual};
+use luc_fleet_core::{
+    Account, Address, Effects, Engaged, Path, Running, Sample, accounts, slow_and_usual,
+};
 use serde::Serialize;
 
 use super::charge::{Charger, Key, Piece};
@@ -60,7 +61,7 @@ pub(crate) struct Charges<'a> {
     running: Running<'a>,
     roots: Roots,
     /// Where each process answers most requests.
-    services: BTreeMap<(HostId, u32), SocketAddr>,
+    services: BTreeMap<(HostId, u32), Address>,
 }
 
 impl<'a> Charges<'a> {

@@ -108,7 +108,7 @@ fn top(joined: &Joined, node: usize, exchange: Exchange, is_sent: bool) -> Optio
             number: 0,
             host: host.name.clone(),
             process: host.process_name(asked.process, asked.at_ns),
-            address: address.to_string(),
+            address: joined.address(address),
             thread: asked.thread.id,
             connection: exchange.end.connection,
             began_ns: asked.at_ns.saturating_sub(host.trace.start_ns),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use luc_fleet_clocks::{Event, HostId};
-use luc_fleet_core::{Exchange, Side};
+use luc_fleet_core::{Address, Exchange, Side};
 use serde::Serialize;
 
 use super::found::Found;
@@ -193,7 +193,7 @@ impl Tree<'_> {
         &self,
         exchange: &Exchange,
         above: Option<usize>,
-        address: impl Fn(&luc_fleet_core::End) -> std::net::SocketAddr,
+        address: impl Fn(&luc_fleet_core::End) -> Address,
     ) -> Call {
         let (after_ns, after_error_ns) = self.after(exchange);
         let end = self.joined.ends.get(&exchange.end);
@@ -201,7 +201,7 @@ impl Tree<'_> {
             depth: above.map_or(0, |at| self.calls[at].depth + 1),
             client: None,
             server: None,
-            address: end.map_or_else(String::new, |end| address(end).to_string()),
+            address: end.map_or_else(String::new, |end| self.joined.address(address(end))),
             bytes: exchange.bytes,
             after_ns,
             after_error_ns,

@@ -102,7 +102,7 @@ fn request(joined: &Joined, exchange: &Exchange, is_sent: bool) -> RequestRow {
         remote: joined
             .ends
             .get(&exchange.end)
-            .map_or_else(String::new, |end| end.remote.to_string()),
+            .map_or_else(String::new, |end| joined.address(end.remote)),
         first_byte: first_byte(joined, exchange.end, exchange.first_byte),
         bytes: exchange.bytes,
         asked: side(joined, &exchange.asked),
@@ -132,7 +132,7 @@ fn first_byte(joined: &Joined, end: EndId, first_byte: u64) -> u64 {
 
 fn local(joined: &Joined, end: EndId) -> String {
     let end = joined.ends.get(&end);
-    end.map_or_else(String::new, |end| end.local.to_string())
+    end.map_or_else(String::new, |end| joined.address(end.local))
 }
 
 fn side(joined: &Joined, side: &Side) -> SideRow {

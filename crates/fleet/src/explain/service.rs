@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use luc_fleet_clocks::HostId;
-use luc_fleet_core::Requests;
+use luc_fleet_core::{Address, NameId, Requests};
 use luc_stats::quantile;
 use serde::Serialize;
 
 use crate::joined::Joined;
 
-/// A process that answers at a port.
+/// A process that answers at a port or a path.
 ///
 /// A request's time is the server's own: from the end of the call that reads its first bytes to the begin of the call
 /// that sends the last bytes of its answer.
@@ -19,8 +19,10 @@ pub struct Service {
     pub host: String,
     /// The process' name.
     pub process: String,
-    /// Its port.
+    /// Its port; 0 of a unix socket.
     pub port: u16,
+    /// The path or abstract name of its unix socket.
+    pub path: Option<String>,
     /// Requests that it received.
     pub requests: u64,
     /// Those that it answered: the times are theirs.
@@ -33,8 +35,35 @@ pub struct Service {
     pub max_ns: Option<u64>,
 }
 
+/// Where a service listens, whatever its address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    port: u16,
+    path: Option<NameId>,
+}
+
+impl Place {
+    fn of(address: Address) -> Self {
+        let (port, path) = match address {
+            Address::Internet(address) => (address.port(), None),
+            Address::Unix(name) | Address::Pipe(name) => (0, name),
+        };
+        Self { port, path }
+    }
+}
+
+impl Service {
+    /// Its path, or its port with the word.
+    #[must_use]
+    pub fn place(&self) -> String {
+        self.path
+            .clone()
+            .unwrap_or_else(|| format!("port {}", self.port))
+    }
+}
+
 pub(super) fn report(joined: &Joined, requests: &Requests) -> Vec<Service> {
-    let mut all: BTreeMap<(HostId, u16, String), (u64, Vec<u64>)> = BTreeMap::new();
+    let mut all: BTreeMap<(HostId, Place, String), (u64, Vec<u64>)> = BTreeMap::new();
     for incoming in &requests.incoming {
         let exchange = &incoming.exchange;
         let Some(end) = joined.ends.get(&exchange.end) else {
@@ -45,19 +74,25 @@ pub(super) fn report(joined: &Joined, requests: &Requests) -> Vec<Service> {
             .host(end.host)
             .process_name(asked.process, asked.at_ns);
         let (count, times_ns) = all
-            .entry((end.host, end.local.port(), process))
+            .entry((end.host, Place::of(end.local), process))
             .or_default();
         *count += 1;
         if let Some(answer) = exchange.answer {
             times_ns.push(answer.last.at_ns.saturating_sub(asked.at_ns));
         }
     }
-    let service = |((host, port, process), (requests, mut times_ns)): (_, (u64, Vec<u64>))| {
+    let service = |((host, place, process), (requests, mut times_ns)): (
+        (HostId, Place, String),
+        (u64, Vec<u64>),
+    )| {
         times_ns.sort_unstable();
         Service {
             host: joined.name(host),
             process,
-            port,
+            port: place.port,
+            path: place
+                .path
+                .map(|name| joined.address(Address::Unix(Some(name)))),
             requests,
             answered: times_ns.len() as u64,
             p50_ns: quantile(&times_ns, 0.5),

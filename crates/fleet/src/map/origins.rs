@@ -4,8 +4,10 @@ use std::collections::HashMap;
 
 use luc_events::ConnectionId;
 use luc_events::codes::{Flow, Sequences};
+use luc_events::tables::Connection;
 use luc_fleet_core::Way;
 
+use super::is_within_host;
 use crate::read::Recorded;
 
 /// From where the offsets of a connection count.
@@ -13,6 +15,8 @@ use crate::read::Recorded;
 pub(super) enum Origin {
     /// From the byte after the initial sequence number, in the trace; from the initial sequence number, in the core.
     Initial,
+    /// From the same byte at both ends, of connections within a host.
+    Counted,
     /// From sequence number 0, in the trace; from the first number of a message, in the core.
     FirstSeen {
         sent: Option<u64>,
@@ -25,6 +29,7 @@ impl Origin {
     pub(super) fn offset(self, way: Way, first_byte: u64) -> Option<u64> {
         match (self, way) {
             (Self::Initial, _) => first_byte.checked_add(1),
+            (Self::Counted, _) => Some(first_byte),
             (Self::FirstSeen { sent, .. }, Way::Sent) => first_byte.checked_sub(sent?),
             (Self::FirstSeen { received, .. }, Way::Received) => first_byte.checked_sub(received?),
         }
@@ -37,7 +42,8 @@ pub(super) struct Origins(HashMap<ConnectionId, Origin>);
 
 impl Origins {
     pub(super) fn of(recorded: &Recorded) -> Self {
-        let origin = |sequences| match sequences {
+        let origin = |row: &Connection| match row.sequences {
+            _ if is_within_host(row) => Origin::Counted,
             Sequences::Unknown => Origin::FirstSeen {
                 sent: None,
                 received: None,
@@ -46,7 +52,7 @@ impl Origins {
         };
         let connections = recorded.connections.iter();
         let mut origins: HashMap<ConnectionId, Origin> = connections
-            .map(|row| (row.connection, origin(row.sequences)))
+            .map(|row| (row.connection, origin(row)))
             .collect();
         for row in &recorded.messages {
             let Some(Origin::FirstSeen { sent, received }) = origins.get_mut(&row.connection)

@@ -1,10 +1,9 @@
 //! Who calls whom: processes, and the requests between them.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 
 use luc_fleet_clocks::HostId;
-use luc_fleet_core::{EndId, Exchange};
+use luc_fleet_core::{Address, EndId, Exchange};
 use luc_stats::quantile;
 
 use crate::explain::{Found, services};
@@ -13,9 +12,9 @@ use crate::explain::{Found, services};
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place {
     /// Processes of one name on a host that answer most requests at one address, or none.
-    Process(HostId, String, Option<SocketAddr>),
+    Process(HostId, String, Option<Address>),
     /// Who is at an address, and in no trace.
-    At(SocketAddr),
+    At(Address),
     /// Clients that are in no trace.
     Outside,
 }

@@ -263,6 +263,8 @@ fn peer(address: &str) -> Vec<Attribute> {
             Attribute::text("server.address", address.ip().to_string()),
             Attribute::number("server.port", address.port().into()),
         ],
-        Err(_) => Vec::new(),
+        Err(_) if address.is_empty() => Vec::new(),
+        // A unix socket's path.
+        Err(_) => vec![Attribute::text("server.address", address.to_owned())],
     }
 }

@@ -41,10 +41,11 @@ fn connections(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> f
     let paired = connections.paired;
     writeln!(
         f,
-        "  {} with both ends known, {} between hosts: {} by initial sequence numbers, {} by addresses and numbers, \
-         {} by numbers",
+        "  {} with both ends known, {} between hosts: {} within a host, {} by initial sequence numbers, \
+         {} by addresses and numbers, {} by numbers",
         paired.all(),
         connections.between_hosts,
+        paired.by_host,
         paired.by_initial_numbers,
         paired.by_addresses,
         paired.by_numbers
@@ -269,7 +270,7 @@ fn services(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt:
     let mut table = Table::new(&[
         "host",
         "process",
-        ">port",
+        "at",
         ">requests",
         ">answered",
         ">p50",
@@ -280,7 +281,7 @@ fn services(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt:
         table.row(vec![
             service.host.clone(),
             service.process.clone(),
-            service.port.to_string(),
+            service.place(),
             service.requests.to_string(),
             service.answered.to_string(),
             time(service.p50_ns),

@@ -1,6 +1,6 @@
 //! Rows that nobody would write: whatever they say, nothing panics.
 
-use luc_events::codes::{Flow, Sequences, Side};
+use luc_events::codes::{Family, Flow, Sequences, Side};
 use luc_events::tables::{
     Asleep, BriefWait, ClockSample, Connection, Lost, Message, Packet, Task, Trace, Wait,
 };
@@ -35,9 +35,10 @@ fn connection() -> impl Strategy<Value = Connection> {
     let codes = (
         prop::sample::select(Side::ALL),
         prop::sample::select(Sequences::ALL),
+        prop::sample::select(Family::ALL),
     );
     (
-        0_u32..5,
+        (0_u32..5, 0_u32..5),
         address.clone(),
         address,
         (port.clone(), port),
@@ -46,18 +47,22 @@ fn connection() -> impl Strategy<Value = Connection> {
         number(),
     )
         .prop_map(
-            |(id, local, remote, ports, initial, (side, sequences), closed_ns)| Connection {
-                connection: ConnectionId(id),
-                local_address: local.to_owned(),
-                remote_address: remote.to_owned(),
-                local_port: ports.0,
-                remote_port: ports.1,
-                initial_sent: initial.0,
-                initial_received: initial.1,
-                side,
-                sequences,
-                closed_ns,
-                ..Connection::default()
+            |((id, peer), local, remote, ports, initial, (side, sequences, family), closed_ns)| {
+                Connection {
+                    connection: ConnectionId(id),
+                    local_address: local.to_owned(),
+                    remote_address: remote.to_owned(),
+                    local_port: ports.0,
+                    remote_port: ports.1,
+                    initial_sent: initial.0,
+                    initial_received: initial.1,
+                    side,
+                    sequences,
+                    family,
+                    peer: ConnectionId(peer),
+                    closed_ns,
+                    ..Connection::default()
+                }
             },
         )
 }

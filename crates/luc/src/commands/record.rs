@@ -51,7 +51,7 @@ pub(crate) struct Args {
     #[arg(long)]
     summary: bool,
 
-    /// Record what the network carries, too: sends and receives on TCP connections, packets and the clocks, by which
+    /// Record what the network carries, too: sends and receives on connections of TCP and of unix sockets, packets and the clocks, by which
     /// the traces of several hosts are put together. Connections and packets are recorded of all processes, and brief waits
     /// are not summed if a thread ended them
     #[arg(long)]

@@ -7,6 +7,7 @@ mod exchange;
 #[allow(dead_code, reason = "it has more than these tests use")]
 #[path = "../record_fleet/place.rs"]
 mod place;
+mod postgres;
 #[path = "../common/recording.rs"]
 mod recording;
 mod split;

@@ -6,6 +6,7 @@ mod asleep;
 mod common;
 mod exchanges;
 mod guests;
+mod local;
 mod networks;
 mod offsets;
 mod place;

@@ -31,6 +31,39 @@ pub(crate) fn connection(raw: &record::Connection) -> Connection {
         opener: Pid(raw.opener),
         opener_process: Tgid(raw.opener_process),
         retransmits: raw.retransmits,
+        peer: ConnectionId::default(),
+    }
+}
+
+pub(crate) fn local(raw: &record::Local) -> Connection {
+    Connection {
+        at_ns: raw.at_ns,
+        connection: ConnectionId(raw.connection),
+        cookie: raw.cookie,
+        namespace: Inode(u64::from(raw.namespace)),
+        family: Family::from_code(raw.family).unwrap_or_default(),
+        local_address: bound_name(&raw.local, raw.local_length),
+        remote_address: bound_name(&raw.remote, raw.remote_length),
+        side: Side::from_code(raw.side).unwrap_or_default(),
+        sequences: Sequences::from_code(raw.sequences).unwrap_or_default(),
+        opened_ns: raw.opened_ns,
+        closed_ns: raw.closed_ns,
+        opener: Pid(raw.opener),
+        opener_process: Tgid(raw.opener_process),
+        peer: ConnectionId(raw.peer),
+        ..Connection::default()
+    }
+}
+
+/// The name of a unix socket: a path, which may end with a zero byte, or an abstract name, which begins with one.
+fn bound_name(bytes: &[u8], length: u16) -> String {
+    let bytes = &bytes[..usize::from(length).min(bytes.len())];
+    match bytes {
+        [0, name @ ..] => format!("@{}", String::from_utf8_lossy(name)),
+        path => {
+            let path = path.split(|&byte| byte == 0).next().unwrap_or_default();
+            String::from_utf8_lossy(path).into_owned()
+        }
     }
 }
 
@@ -73,6 +106,16 @@ fn flow(code: u32) -> Flow {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn unix_sockets_have_paths_abstract_names_or_none() {
+        let name = |bytes: &[u8]| bound_name(bytes, bytes.len() as u16);
+        assert_eq!(name(b"/run/a.sock\0"), "/run/a.sock");
+        assert_eq!(name(b"/run/a.sock"), "/run/a.sock");
+        assert_eq!(name(b"\0bus\0x"), "@bus\0x");
+        assert_eq!(name(b""), "");
+        assert_eq!(bound_name(b"/run", u16::MAX), "/run");
+    }
 
     #[test]
     fn mapped_addresses_are_those_of_their_packets() {

@@ -1,6 +1,6 @@
 //! The layouts of what the network carried.
 
-use super::{COMM, LATENCIES, Plain};
+use super::{COMM, LATENCIES, NAME, Plain};
 
 plain! {
     /// Both ends of a connection.
@@ -28,6 +28,28 @@ plain! {
         sequences: u8,
         reserved: [u8; 2],
         ends: Ends,
+    }
+
+    /// One end of a connection within the host, likewise.
+    struct Local = "record_local" {
+        kind: u32,
+        connection: u32,
+        peer: u32,
+        namespace: u32,
+        at_ns: u64,
+        cookie: u64,
+        opened_ns: u64,
+        closed_ns: u64,
+        opener: u32,
+        opener_process: u32,
+        side: u8,
+        sequences: u8,
+        family: u8,
+        reserved: u8,
+        local_length: u16,
+        remote_length: u16,
+        local: [u8; NAME],
+        remote: [u8; NAME],
     }
 
     /// One send or receive.

@@ -1,10 +1,10 @@
 //! The three steps by which ends find their peers.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
+use std::net::SocketAddr;
 
 use super::window::{Fit, ROUND, Reach, Window, chance, compare};
-use crate::rows::End;
+use crate::rows::{Address, End, EndId};
 
 /// The most ends that one end is compared with in a step. Addresses and narrow windows of random numbers leave one or
 /// two; rows that leave more are forged, and comparing all would take quadratic time.
@@ -58,6 +58,26 @@ pub(super) fn shifts(a: &Known, b: &Known) -> Option<[i64; 2]> {
     }
 }
 
+/// Ends of which each is the other's peer.
+pub(super) fn by_host(known: &[Known], state: &mut [Found]) -> Vec<(usize, usize)> {
+    let places: HashMap<EndId, usize> = known
+        .iter()
+        .enumerate()
+        .map(|(at, known)| (known.end.id(), at))
+        .collect();
+    let mut choices = Choices::new(known.len());
+    for (at, known) in known.iter().enumerate() {
+        let other = known.end.peer.and_then(|connection| {
+            let host = known.end.host;
+            places.get(&EndId { host, connection })
+        });
+        if let Some(&other) = other.filter(|&&other| other != at) {
+            choices.add(at, other);
+        }
+    }
+    choices.settle(state)
+}
+
 /// Both initial sequence numbers, exchanged.
 pub(super) fn by_initial(known: &[Known], state: &mut [Found]) -> Vec<(usize, usize)> {
     let numbers = |end: &End| end.own_isn.zip(end.peer_isn);
@@ -79,28 +99,30 @@ pub(super) fn by_initial(known: &[Known], state: &mut [Found]) -> Vec<(usize, us
     choices.settle(state)
 }
 
+/// The addresses of both ends, if they are of the Internet.
+fn addresses(end: &End) -> Option<(SocketAddr, SocketAddr)> {
+    let plain = |address: Address| match address {
+        Address::Internet(address) => {
+            Some(SocketAddr::new(address.ip().to_canonical(), address.port()))
+        }
+        Address::Unix(_) | Address::Pipe(_) => None,
+    };
+    plain(end.local).zip(plain(end.remote))
+}
+
 /// Addresses that are each other's, and numbers that fit.
 pub(super) fn by_addresses(known: &[Known], state: &mut [Found]) -> Vec<(usize, usize)> {
-    type Address = (IpAddr, u16);
-    let addresses = |end: &End| -> (Address, Address) {
-        let plain = |address: std::net::SocketAddr| (address.ip().to_canonical(), address.port());
-        (plain(end.local), plain(end.remote))
-    };
-    let mut by_addresses: HashMap<(Address, Address), Vec<usize>> = HashMap::new();
+    let mut by_addresses: HashMap<(SocketAddr, SocketAddr), Vec<usize>> = HashMap::new();
     for (at, known) in known.iter().enumerate() {
-        if state[at] == Found::Nothing {
-            by_addresses
-                .entry(addresses(&known.end))
-                .or_default()
-                .push(at);
+        if let (Found::Nothing, Some(addresses)) = (state[at], addresses(&known.end)) {
+            by_addresses.entry(addresses).or_default().push(at);
         }
     }
     let mut choices = Choices::new(known.len());
     for (at, one) in known.iter().enumerate() {
-        if state[at] != Found::Nothing {
+        let (Found::Nothing, Some((local, remote))) = (state[at], addresses(&one.end)) else {
             continue;
-        }
-        let (local, remote) = addresses(&one.end);
+        };
         let others = by_addresses
             .get(&(remote, local))
             .map_or(&[][..], Vec::as_slice);
@@ -113,7 +135,7 @@ pub(super) fn by_addresses(known: &[Known], state: &mut [Found]) -> Vec<(usize, 
             let is_same_network =
                 (one.end.host, one.end.namespace) == (two.end.host, two.end.namespace);
             // Each network namespace has a loopback of its own.
-            if other == at || (local.0.is_loopback() && !is_same_network) {
+            if other == at || (local.ip().is_loopback() && !is_same_network) {
                 continue;
             }
             choices.compare(

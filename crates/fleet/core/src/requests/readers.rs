@@ -1,12 +1,12 @@
 //! What the threads that read answers say of the calls that others have sent.
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
 use std::ops::Range;
 
 use super::exchange::Exchange;
 use super::forward::{Before, Span};
 use super::timeline::{Kind, Timeline};
+use crate::rows::Address;
 
 /// The share of calls of which readers and senders say the same, from which on the senders' effects are believed alone.
 const SENDERS_AGREE: f64 = 0.98;
@@ -108,9 +108,9 @@ impl Readers {
         causes: &[Option<usize>],
         calls: &[usize],
         sent: impl Fn(usize) -> Exchange,
-        server: impl Fn(usize) -> Option<SocketAddr>,
+        server: impl Fn(usize) -> Option<Address>,
     ) -> Vec<(usize, usize)> {
-        let mut of_request: HashMap<(usize, SocketAddr), Vec<usize>> = HashMap::new();
+        let mut of_request: HashMap<(usize, Address), Vec<usize>> = HashMap::new();
         for &call in calls {
             if let (Some(request), Some(server)) = (causes[call], server(call)) {
                 of_request.entry((request, server)).or_default().push(call);
@@ -120,7 +120,7 @@ impl Readers {
             let (one, other) = (sent(call), sent(other));
             one.asked.at_ns < answered_ns(&other) && other.asked.at_ns < answered_ns(&one)
         };
-        let has_other = |request: usize, server: SocketAddr, call: usize| {
+        let has_other = |request: usize, server: Address, call: usize| {
             let all = of_request.get(&(request, server)).into_iter().flatten();
             all.copied()
                 .any(|other| other != call && is_at_once(call, other))

@@ -1,10 +1,10 @@
 //! Which end of a connection asks, and which answers.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use crate::connections::Connections;
-use crate::rows::{End, EndId, Opener};
+use crate::rows::{Address, End, EndId, Opener};
 
 /// What an end does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,15 +25,18 @@ impl Role {
 }
 
 /// An address in a network namespace of a host.
-type Place = (u32, u64, IpAddr, u16);
+type Place = (u32, u64, Address);
 
-fn place(end: &End, address: SocketAddr) -> Place {
-    (
-        end.host.0,
-        end.namespace,
-        address.ip().to_canonical(),
-        address.port(),
-    )
+/// `None` for an end without an address of its own.
+fn place(end: &End, address: Address) -> Option<Place> {
+    let address = match address {
+        Address::Internet(address) => {
+            SocketAddr::new(address.ip().to_canonical(), address.port()).into()
+        }
+        Address::Unix(Some(_)) => address,
+        Address::Unix(None) | Address::Pipe(_) => return None,
+    };
+    Some((end.host.0, end.namespace, address))
 }
 
 /// The roles that are known, and the ends whose rows do not contradict each other.
@@ -59,22 +62,27 @@ pub(super) fn roles(
         HashMap<Place, BTreeSet<Place>>,
     ) = (HashMap::new(), HashMap::new());
     for end in by_id.values() {
-        let (local, remote) = (place(end, end.local), place(end, end.remote));
+        let local = place(end, end.local);
         if end.opener == Some(Opener::Peer) {
-            listening.insert(local);
+            listening.extend(local);
         }
+        let (Some(local), Some(remote)) = (local, place(end, end.remote)) else {
+            continue;
+        };
         peers.entry(local).or_default().insert(remote);
         callers.entry(remote).or_default().insert(local);
     }
-    let has_several = |of: &HashMap<Place, BTreeSet<Place>>, place| {
-        of.get(&place).is_some_and(|all| all.len() > 1)
+    let has_several = |of: &HashMap<Place, BTreeSet<Place>>, place: Option<Place>| {
+        place.is_some_and(|place| of.get(&place).is_some_and(|all| all.len() > 1))
     };
     let own = |end: &End| {
         let (local, remote) = (place(end, end.local), place(end, end.remote));
         match end.opener {
             Some(Opener::This) => return Some(Role::Client),
             Some(Opener::Peer) => return Some(Role::Server),
-            None if listening.contains(&local) => return Some(Role::Server),
+            None if local.is_some_and(|local| listening.contains(&local)) => {
+                return Some(Role::Server);
+            }
             None => {}
         }
         match (has_several(&peers, local), has_several(&callers, remote)) {
@@ -120,13 +128,14 @@ mod tests {
     use crate::connections::{ConnectionPair, PairEvidence};
 
     fn end(host: u32, connection: u64, local: u16, remote: u16, opener: Option<Opener>) -> End {
-        let address = |port| SocketAddr::from(([10, 0, 0, 1], port));
+        let address = |port| SocketAddr::from(([10, 0, 0, 1], port)).into();
         End {
             host: HostId(host),
             connection,
             namespace: 1,
             local: address(local),
             remote: address(remote),
+            peer: None,
             own_isn: None,
             peer_isn: None,
             at_start: None,

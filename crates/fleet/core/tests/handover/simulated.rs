@@ -172,8 +172,9 @@ impl Simulation {
     pub(crate) fn connect(&mut self, client: usize, server: usize) -> [usize; 2] {
         let at = self.sockets.len();
         let isn: [u32; 2] = [self.random.random(), self.random.random()];
-        let address =
-            |host: usize, port| SocketAddr::from((Ipv4Addr::new(10, 0, 0, host as u8), port));
+        let address = |host: usize, port| {
+            SocketAddr::from((Ipv4Addr::new(10, 0, 0, host as u8), port)).into()
+        };
         let addresses = [address(client, 10_000 + at as u16), address(server, 8080)];
         for side in [0, 1] {
             self.sockets.push(Socket {
@@ -183,6 +184,7 @@ impl Simulation {
                     namespace: 1,
                     local: addresses[side],
                     remote: addresses[1 - side],
+                    peer: None,
                     own_isn: Some(isn[side]),
                     peer_isn: Some(isn[1 - side]),
                     at_start: None,

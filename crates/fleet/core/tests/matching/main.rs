@@ -5,11 +5,12 @@ mod planted;
 mod properties;
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 
 use luc_fleet_clocks::HostId;
 use luc_fleet_core::{
-    Connections, End, EndId, Gap, GapKind, Message, MessageEdge, Messages, PairEvidence, Side, Way,
-    WhyUnpaired,
+    Address, Connections, End, EndId, Gap, GapKind, Message, MessageEdge, Messages, PairEvidence,
+    Side, Way, WhyUnpaired,
 };
 use luc_stats::random;
 use planted::{Kind, Planted, plant};
@@ -218,9 +219,14 @@ fn ends_that_fit_several_are_left_unpaired() {
 fn loopback_is_of_one_namespace() {
     let mut one = plant(&mut random::stream(9, 0), [0, 1], [1, 2], 40_000, KINDS[2]);
     for end in &mut one.ends {
-        end.local.set_ip("127.0.0.1".parse().expect("an address"));
-        end.remote
-            .set_ip("::ffff:127.0.0.1".parse().expect("an address"));
+        let moved = |address, ip: &str| match address {
+            Address::Internet(address) => {
+                SocketAddr::new(ip.parse().expect("an address"), address.port()).into()
+            }
+            other => other,
+        };
+        end.local = moved(end.local, "127.0.0.1");
+        end.remote = moved(end.remote, "::ffff:127.0.0.1");
     }
     let evidence = |one: &Planted| {
         let found = Connections::pair(&one.ends, &one.whole(), &[]);

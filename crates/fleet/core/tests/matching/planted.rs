@@ -62,8 +62,9 @@ pub(crate) fn plant(
             host: HostId(hosts[side]),
             connection: ids[side],
             namespace: 1,
-            local: if side == 0 { client } else { server },
-            remote: if side == 0 { server } else { seen },
+            local: if side == 0 { client } else { server }.into(),
+            remote: if side == 0 { server } else { seen }.into(),
+            peer: None,
             own_isn: (!is_old).then_some(isn[side]),
             peer_isn: (!is_old).then_some(isn[1 - side]),
             at_start: is_old.then(|| AtStart {

@@ -92,10 +92,12 @@ fn names(found: &Found<'_>, place: &Place) -> (String, String) {
     match place {
         Place::Process(host, name, service) => {
             let host = found.joined.name(*host);
-            let at = service.map_or_else(String::new, |service| format!(", {service}"));
+            let at = service.map_or_else(String::new, |service| {
+                format!(", {}", found.joined.address(service))
+            });
             (name.clone(), format!("on {host}{at}"))
         }
-        Place::At(address) => (address.to_string(), "in no trace".to_owned()),
+        Place::At(address) => (found.joined.address(*address), "in no trace".to_owned()),
         Place::Outside => ("clients".to_owned(), "in no trace".to_owned()),
     }
 }
@@ -158,7 +160,7 @@ fn services(all: &Explanation) -> Option<Graph> {
             vec![
                 service.process.clone().into(),
                 service.host.clone().into(),
-                service.port.to_string().into(),
+                service.place().into(),
                 service.requests.to_string().into(),
                 service.answered.to_string().into(),
                 time(service.p50_ns).into(),
@@ -171,7 +173,7 @@ fn services(all: &Explanation) -> Option<Graph> {
         columns: vec![
             ("process".to_owned(), false),
             ("host".to_owned(), false),
-            ("port".to_owned(), true),
+            ("at".to_owned(), false),
             ("requests".to_owned(), true),
             ("answered".to_owned(), true),
             ("p50".to_owned(), true),

@@ -93,9 +93,15 @@ fn slice<W: Write>(
         file.clock.place_ns(last.host, last.at_ns)
     });
     let (name, category) = if is_sent {
-        (format!("asks {}", end.remote), "request sent")
+        (
+            format!("asks {}", found.joined.address(end.remote)),
+            "request sent",
+        )
     } else {
-        (format!("answers at {}", end.local), "request received")
+        (
+            format!("answers at {}", found.joined.address(end.local)),
+            "request received",
+        )
     };
     Some(Item {
         begin_ns,

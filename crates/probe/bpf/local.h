@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Connections within the host: pairs of unix sockets. They have no sequence
+ * numbers, so bytes are counted here, in the storage of the socket that they are
+ * sent to. What lies unread when recording begins has been sent already.
+ */
+#ifndef LUC_LOCAL_H
+#define LUC_LOCAL_H
+
+/* What may lie in the queue of a socket that keeps no count of its bytes. */
+#define LUC_MOST_UNREAD 64
+
+/* One end, and the bytes that go to it. */
+struct local_end {
+	/* The connection's number; 0: not known yet. */
+	u32 id;
+	/* The other end's. */
+	u32 peer;
+	/* Sent to it, and received at it. */
+	u64 sent;
+	u64 received;
+	/* Both counts are known to begin at one byte. */
+	u32 settled;
+	/* A thread has begun to send to it, and has not ended. */
+	u32 sending;
+	/* Counts what happens to an end that is not settled. */
+	u32 activity;
+	/* It had something unread, or no room, when it was first seen. */
+	u32 unread;
+	u32 was_full;
+	u32 claimed;
+	/* By how much `received` was ahead when all had been read. */
+	s64 ahead;
+	/* When bytes were received that nobody was seen to send yet. */
+	u64 ahead_ns;
+	u64 opened_ns;
+	u64 closed_ns;
+	u32 opener;
+	u32 opener_process;
+	u8 side;
+	u8 sequences;
+	u8 reserved[6];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct local_end);
+} local_ends SEC(".maps");
+
+/* How often user space has gone through all files: 1 and 2 while it does, 3 from then on. */
+u32 local_visit SEC(".data.visit") = 0;
+
+/* The other end; NULL: there is none that sends to this one alone. */
+static __always_inline struct sock *local_peer(struct sock *sk)
+{
+	struct unix_sock *local = bpf_skc_to_unix_sock(sk), *other;
+	struct sock *peer;
+
+	if (!local)
+		return NULL;
+	peer = local->peer;
+	if (!peer)
+		return NULL;
+	other = bpf_skc_to_unix_sock(peer);
+	/* One that is closed has no peer any more. */
+	if (!other || (other->peer && other->peer != sk))
+		return NULL;
+	return peer;
+}
+
+static __always_inline u8 local_family(struct sock *sk)
+{
+	switch (sk->sk_type) {
+	case SOCK_STREAM:
+		return FAMILY_UNIX_STREAM;
+	case SOCK_SEQPACKET:
+		return FAMILY_UNIX_SEQPACKET;
+	default:
+		return FAMILY_UNIX_DGRAM;
+	}
+}
+
+/* The length of a socket's name, which is put in `name`. */
+static __always_inline u16 local_name(struct sock *sk, char name[LUC_NAME])
+{
+	struct unix_sock *local = bpf_skc_to_unix_sock(sk);
+	struct unix_address *address;
+	int length;
+
+	if (!local)
+		return 0;
+	address = local->addr;
+	if (!address)
+		return 0;
+	/* Before it is the address family. */
+	length = address->len - 2;
+	if (length <= 0 || length > LUC_NAME - 1)
+		return 0;
+	length &= LUC_NAME - 1;
+	if (bpf_probe_read_kernel(name, length, &address->name[0].sun_path))
+		return 0;
+	return length;
+}
+
+static __always_inline void send_local(struct sock *sk, struct sock *peer,
+				       const struct local_end *end)
+{
+	struct record_local *record = reserve(record_local, LOST_CONNECTION);
+
+	if (!record)
+		return;
+	record->kind = RECORD_LOCAL;
+	record->connection = end->id;
+	record->peer = end->peer;
+	record->namespace = sk->__sk_common.skc_net.net->ns.inum;
+	record->at_ns = bpf_ktime_get_ns();
+	record->cookie = bpf_get_socket_cookie(sk);
+	record->opened_ns = end->opened_ns;
+	record->closed_ns = end->closed_ns;
+	record->opener = end->opener;
+	record->opener_process = end->opener_process;
+	record->side = end->side;
+	record->sequences = end->sequences;
+	record->family = local_family(sk);
+	record->reserved = 0;
+	__builtin_memset(record->local, 0, sizeof(record->local));
+	__builtin_memset(record->remote, 0, sizeof(record->remote));
+	record->local_length = local_name(sk, record->local);
+	record->remote_length = local_name(peer, record->remote);
+	submit(record);
+}
+
+static __always_inline bool has_name(struct sock *sk)
+{
+	struct unix_sock *local = bpf_skc_to_unix_sock(sk);
+
+	return local && local->addr;
+}
+
+/* A connected socket has the name of that which listened; one that connects mostly has none. */
+static __always_inline u8 local_side(struct sock *sk, struct sock *peer)
+{
+	bool own = has_name(sk), others = has_name(peer);
+
+	if (own == others)
+		return SIDE_UNKNOWN;
+	return own ? SIDE_SERVER : SIDE_CLIENT;
+}
+
+static __always_inline void number(struct local_end *end)
+{
+	if (!end->id)
+		__sync_val_compare_and_swap(&end->id, 0,
+					    __sync_fetch_and_add(&last_connection, 1) + 1);
+}
+
+/* Makes a pair known, whose first end `opener` uses. */
+static __always_inline void pair_up(struct sock *sk, struct sock *peer, struct task_struct *opener)
+{
+	struct local_end *own, *other, *first;
+	bool is_old = local_visit < 3;
+
+	own = bpf_sk_storage_get(&local_ends, sk, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	other = bpf_sk_storage_get(&local_ends, peer, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!own || !other) {
+		count_lost(LOST_MAP_CONNECTIONS);
+		return;
+	}
+	/* Both ends agree on whose word decides. */
+	first = (u64)sk < (u64)peer ? own : other;
+	if (__sync_val_compare_and_swap(&first->claimed, 0, 1))
+		return;
+	own->opened_ns = is_old ? 0 : bpf_ktime_get_ns();
+	other->opened_ns = own->opened_ns;
+	own->sequences = is_old ? SEQUENCES_COUNTED : SEQUENCES_SEEN;
+	other->sequences = own->sequences;
+	own->side = local_side(sk, peer);
+	other->side = local_side(peer, sk);
+	own->settled = !is_old;
+	other->settled = !is_old;
+	own->opener_process = opener->tgid;
+	own->opener = is_old ? 0 : opener->pid;
+	number(own);
+	number(other);
+	own->peer = other->id;
+	other->peer = own->id;
+	send_local(sk, peer, own);
+	send_local(peer, sk, other);
+}
+
+/*
+ * The end that bytes go to, where a thread sends to it from `sk` or receives at it;
+ * NULL: the socket is none of a pair, or its counts are not known.
+ */
+static __always_inline struct local_end *receiving_end(struct sock *sk, bool sends)
+{
+	struct sock *peer = local_peer(sk), *receiver = sends ? peer : sk;
+	struct local_end *end;
+
+	if (!receiver)
+		return NULL;
+	end = bpf_sk_storage_get(&local_ends, receiver, NULL, 0);
+	if ((!end || !end->id) && peer && local_visit >= 3) {
+		pair_up(sk, peer, bpf_get_current_task_btf());
+		end = bpf_sk_storage_get(&local_ends, receiver, NULL, 0);
+	}
+	return end && end->id ? end : NULL;
+}
+
+/* Since Linux 6.3. Where something has been sent to a socket, by the thread that sends it. */
+SEC("tp_btf/sk_data_ready")
+int BPF_PROG(sk_data_ready, struct sock *sk)
+{
+	struct task_struct *task;
+	struct local_end *end;
+	struct talker *talker;
+	u64 now;
+
+	if (sk->__sk_common.skc_family != AF_UNIX)
+		return 0;
+	end = bpf_sk_storage_get(&local_ends, sk, NULL, 0);
+	now = bpf_ktime_get_ns();
+	if (end) {
+		end->activity++;
+		end->sending = 1;
+		/* The receiver was faster than this program. */
+		if (end->ahead_ns && end->ahead_ns < now)
+			now = end->ahead_ns;
+		end->ahead_ns = 0;
+	}
+	task = bpf_get_current_task_btf();
+	if (!hot_of(task))
+		return 0;
+	talker = made_talker(task);
+	if (!talker || talker->send_sock == (u64)sk)
+		return 0;
+	talker->send_sock = (u64)sk;
+	talker->send_ns = now;
+	return 0;
+}
+
+/* What a peer was told: the socket is closed, or has shut down what it sends. */
+static __always_inline void local_closed(struct sock *sk, struct sock *peer)
+{
+	struct local_end *end = bpf_sk_storage_get(&local_ends, sk, NULL, 0);
+
+	if (!end || !end->id || end->closed_ns)
+		return;
+	end->closed_ns = bpf_ktime_get_ns();
+	send_local(sk, peer, end);
+}
+
+/*
+ * The end of a send. If threads send on one socket at once, their bytes may be
+ * taken for each other's.
+ */
+static __always_inline void local_sent(struct sock *sk, int result)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct sock *peer = local_peer(sk);
+	struct local_end *end;
+	struct talker *talker;
+	struct hot *hot;
+	u64 first, at_ns;
+
+	if (!peer)
+		return;
+	if (result <= 0) {
+		if (result == -EPIPE)
+			local_closed(peer, sk);
+		return;
+	}
+	end = receiving_end(sk, true);
+	if (!end)
+		return;
+	first = __sync_fetch_and_add(&end->sent, result);
+	end->sending = 0;
+	if (!end->settled) {
+		end->activity++;
+		end->was_full = 0;
+		return;
+	}
+	hot = hot_of(task);
+	if (!hot)
+		return;
+	at_ns = bpf_ktime_get_ns();
+	talker = talker_of(task);
+	if (talker && talker->send_sock == (u64)peer) {
+		at_ns = talker->send_ns;
+		talker->send_sock = 0;
+	}
+	send_message(task, hot, SENT, end->peer, at_ns, first, result);
+}
+
+/* All that was sent has been received: both counts are the same, or one of them missed something.
+ */
+static __always_inline void settle_drained(struct local_end *end)
+{
+	s64 ahead = end->received - end->sent;
+
+	if (!end->settled) {
+		/* A send may have begun before recording. */
+		if (end->was_full)
+			return;
+		end->received = end->sent;
+		end->settled = 1;
+	} else if (ahead && ahead == end->ahead) {
+		if (ahead > 0)
+			end->sent = end->received;
+		else
+			end->received = end->sent;
+		ahead = 0;
+	}
+	end->ahead = ahead;
+}
+
+/* Since Linux 6.3. The end of each receive. */
+SEC("tp_btf/sock_recv_length")
+int BPF_PROG(sock_recv_length, struct sock *sk, int result, int flags)
+{
+	struct task_struct *task;
+	struct local_end *end;
+	struct sock *peer;
+	struct hot *hot;
+	u64 first, now;
+	bool is_drained;
+
+	if (sk->__sk_common.skc_family != AF_UNIX || flags & MSG_PEEK)
+		return 0;
+	if (result <= 0) {
+		if (!(sk->sk_shutdown & RCV_SHUTDOWN))
+			return 0;
+		peer = local_peer(sk);
+		if (peer)
+			local_closed(peer, sk);
+		return 0;
+	}
+	end = receiving_end(sk, false);
+	if (!end)
+		return 0;
+	is_drained = !sk->sk_receive_queue.qlen && !end->sending;
+	first = __sync_fetch_and_add(&end->received, result);
+	now = bpf_ktime_get_ns();
+	if (end->settled) {
+		if (!end->sending && end->received > end->sent)
+			end->ahead_ns = now;
+		task = bpf_get_current_task_btf();
+		hot = hot_of(task);
+		if (hot)
+			send_message(task, hot, RECEIVED, end->id, now, first, result);
+	} else {
+		end->activity++;
+	}
+	if (is_drained)
+		settle_drained(end);
+	return 0;
+}
+
+/* How many bytes lie in a socket's queue; below 0: too many packets to count. */
+static __always_inline s64 unread_of(struct sock *sk)
+{
+	struct unix_sock *local = bpf_skc_to_unix_sock(sk);
+	struct unix_skb_parms *parms;
+	struct sk_buff *packet;
+	u32 length, consumed;
+	s64 unread = 0;
+	u32 i, packets;
+
+	packets = sk->sk_receive_queue.qlen;
+	if (!packets || !local)
+		return 0;
+	if (sk->sk_type == SOCK_STREAM && bpf_core_field_exists(local->inq_len))
+		return local->inq_len;
+	if (packets > LUC_MOST_UNREAD)
+		return -1;
+	packet = sk->sk_receive_queue.next;
+	for (i = 0; i < LUC_MOST_UNREAD; i++) {
+		if (i >= packets)
+			break;
+		length = BPF_CORE_READ(packet, len);
+		parms = (void *)packet + bpf_core_field_offset(packet->cb);
+		consumed = BPF_CORE_READ(parms, consumed);
+		unread += length - consumed;
+		packet = BPF_CORE_READ(packet, next);
+	}
+	return unread;
+}
+
+/* Whether a send on the socket may wait for room, having sent a part. */
+static __always_inline bool is_full(struct sock *sender)
+{
+	return sender->sk_wmem_alloc.refs.counter >= sender->sk_sndbuf;
+}
+
+/*
+ * What lies unread is looked at twice. If nothing happens in between, it has been
+ * sent, and is yet to be received. Else both counts begin when all has been read.
+ */
+static __always_inline void look_at_unread(struct sock *sk, struct sock *sender,
+					   struct local_end *end)
+{
+	s64 unread = unread_of(sk);
+	bool full = is_full(sender);
+
+	if (end->settled)
+		return;
+	if (local_visit == 1) {
+		if (!end->unread)
+			end->unread = unread;
+		end->was_full |= full;
+	} else if (!end->activity && !full && !end->was_full && unread >= 0 &&
+		   unread == end->unread) {
+		end->sent = unread;
+		end->received = 0;
+		end->settled = 1;
+	}
+}
+
+/* A pair that exists when recording begins, of which a process has this end open. Returns its
+ * number. */
+static __always_inline u32 look_at_pair(struct sock *sk, struct task_struct *owner)
+{
+	struct local_end *own, *other;
+	struct sock *peer;
+
+	peer = local_peer(sk);
+	if (!peer)
+		return 0;
+	own = bpf_sk_storage_get(&local_ends, sk, NULL, 0);
+	if (!own || !own->id) {
+		pair_up(sk, peer, owner);
+		own = bpf_sk_storage_get(&local_ends, sk, NULL, 0);
+	}
+	other = bpf_sk_storage_get(&local_ends, peer, NULL, 0);
+	if (!own || !other)
+		return 0;
+	look_at_unread(sk, peer, own);
+	look_at_unread(peer, sk, other);
+	return own->id;
+}
+
+/* Pairs that are still there when recording ends. */
+SEC("iter/bpf_sk_storage_map")
+int local_end(struct bpf_iter__bpf_sk_storage_map *ctx)
+{
+	struct local_end *end = ctx->value;
+	struct sock *sk = ctx->sk, *peer;
+
+	if (!end || !sk || !end->id)
+		return 0;
+	/* One that is closed lives on while the other end has not been. */
+	peer = local_peer(sk);
+	if (peer)
+		send_local(sk, peer, end);
+	return 0;
+}
+
+#endif /* LUC_LOCAL_H */
