@@ -72,6 +72,7 @@ events!(
     Connection,
     Message,
     Packet,
+    Token,
     ExchangeSum,
     ClockSample,
     Trace

@@ -11,7 +11,7 @@ pub use crate::store::Row;
 pub use block::{Data, Request};
 pub use frame::{FileSystem, Lost, Stack, Summary, Trace};
 pub use journal::{Commit, Handle, Sync};
-pub use net::{ClockSample, Connection, ExchangeSum, Message, Packet};
+pub use net::{ClockSample, Connection, ExchangeSum, Message, Packet, Token};
 pub use thread::{Asleep, BriefWait, Call, NO_CALL, Program, Task, ThreadStart, Wait};
 
 /// Defines a table: a struct, its name, and the column by which its rows are sorted.

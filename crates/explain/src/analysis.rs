@@ -91,6 +91,7 @@ impl<'a> Analysis<'a> {
             | Event::Connection(_)
             | Event::Message(_)
             | Event::Packet(_)
+            | Event::Token(_)
             | Event::ClockSample(_)
             | Event::Stack(_)
             | Event::Trace(_) => self.totals.rows.count += 1,

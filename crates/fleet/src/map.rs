@@ -1,6 +1,7 @@
 //! From the rows of a trace to those of the core.
 
 mod origins;
+mod tokens;
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -18,6 +19,7 @@ use crate::read::Recorded;
 use crate::task::Tasks;
 use crate::waits::may_be_input;
 use origins::{Origin, Origins};
+use tokens::Tokens;
 
 /// Losses are noticed about once a second; a recorder that is as late as this has been stopped.
 const LOSS_WINDOW_NS: u64 = 10_000_000_000;
@@ -76,6 +78,7 @@ pub(crate) fn add(
             None => rows.left_out.unreadable_connections += 1,
         }
     }
+    let tokens = Tokens::of(&recorded.tokens);
     rows.messages.reserve_exact(recorded.messages.len());
     for row in &recorded.messages {
         let Some(origin) = origins.of_connection(row.connection) else {
@@ -83,7 +86,10 @@ pub(crate) fn add(
             continue;
         };
         match message(host, row, origin, tasks) {
-            Some(message) => rows.messages.push(message),
+            Some(message) => rows.messages.push(Message {
+                token: tokens.in_message(row),
+                ..message
+            }),
             None => rows.left_out.out_of_range += 1,
         }
     }

@@ -8,7 +8,7 @@ use luc_events::codes::Sequences;
 use luc_events::store::{Reader, StoreError};
 use luc_events::tables::{
     Asleep, BriefWait, ClockSample, Connection, Data, Lost, Message, Packet, Program, Request, Row,
-    Sync, Task, ThreadStart, Trace, Wait,
+    Sync, Task, ThreadStart, Token, Trace, Wait,
 };
 
 use crate::error::FleetError;
@@ -53,6 +53,8 @@ pub struct Recorded {
     pub connections: Vec<Connection>,
     /// In the order of their times, as all that follow.
     pub messages: Vec<Message>,
+    /// Names of requests in messages.
+    pub tokens: Vec<Token>,
     /// Packets that were kept.
     pub packets: Vec<Packet>,
     /// The host's clocks.
@@ -192,6 +194,7 @@ fn rows_of(reader: &Reader, source: &Source, tables: Tables) -> Result<Recorded,
         .connections
         .sort_unstable_by_key(|row| row.connection);
     recorded.messages = rows(reader, &[])?;
+    recorded.tokens = rows(reader, &[])?;
     recorded.packets = rows(reader, &[])?;
     recorded.lost = rows(reader, &[])?;
     if tables == Tables::All {

@@ -43,6 +43,7 @@ enum record_kind {
 	RECORD_PACKET,
 	RECORD_ASLEEP,
 	RECORD_LOCAL,
+	RECORD_TOKEN,
 };
 
 /* Where something could not be kept: the index of a counter. */
@@ -67,6 +68,7 @@ enum lost_place {
 	LOST_MAP_CONNECTIONS,
 	LOST_ASLEEP,
 	LOST_MAP_EXCHANGES,
+	LOST_TOKEN,
 	LOST_PLACES,
 };
 
@@ -108,6 +110,14 @@ enum send_class {
 	SEND_NONE,
 	SEND_BYTES,
 	SEND_MESSAGES,
+};
+
+/* What the second argument of a call that sends or receives is. */
+enum buffer_class {
+	BUFFER_NONE,
+	BUFFER_BYTES,
+	BUFFER_VECTOR,
+	BUFFER_MESSAGE,
 };
 
 enum wait_state {
@@ -376,6 +386,19 @@ struct record_message {
 	u32 reserved;
 };
 
+/* The name of a request, in the message that has this byte. */
+struct record_token {
+	u32 kind;
+	u32 connection;
+	u32 thread;
+	u32 process;
+	u64 at_ns;
+	u64 byte;
+	u64 token;
+	u32 flow;
+	u32 reserved;
+};
+
 struct record_packet {
 	u32 kind;
 	u32 connection;
@@ -509,12 +532,16 @@ struct luc_config {
 	u32 send_ends;
 	/* Who ended a sleep matters, however brief it was. */
 	u32 wake_ups;
+	/* Names of requests are looked for in their bytes. */
+	u32 tokens;
+	u32 reserved;
 	/* By the number of the system call. */
 	u8 call_class[LUC_SYSCALLS];
 	u8 call_test[LUC_SYSCALLS];
 	/* brief_class + 1; 0: only a stack can tell why it sleeps. */
 	u8 brief_class[LUC_SYSCALLS];
 	u8 send_class[LUC_SYSCALLS];
+	u8 buffer_class[LUC_SYSCALLS];
 };
 
 #endif /* LUC_EVENTS_H */

@@ -147,6 +147,18 @@ struct msghdr {
 	struct iov_iter msg_iter;
 };
 
+struct iovec {
+	void *iov_base;
+	unsigned long iov_len;
+};
+
+/* As a program gives it to sendmsg and recvmsg. */
+struct user_msghdr {
+	void *msg_name;
+	int msg_namelen;
+	struct iovec *msg_iov;
+};
+
 struct bpf_iter__bpf_sk_storage_map {
 	struct bpf_iter_meta *meta;
 	struct bpf_map *map;

@@ -291,6 +291,7 @@ static __always_inline void local_sent(struct sock *sk, int result)
 		at_ns = talker->send_ns;
 		talker->send_sock = 0;
 	}
+	look_for_token(task, SENT, end->peer, first, result);
 	send_message(task, hot, SENT, end->peer, at_ns, first, result);
 }
 
@@ -348,8 +349,10 @@ int BPF_PROG(sock_recv_length, struct sock *sk, int result, int flags)
 			end->ahead_ns = now;
 		task = bpf_get_current_task_btf();
 		hot = hot_of(task);
-		if (hot)
+		if (hot) {
+			look_for_token(task, RECEIVED, end->id, first, result);
 			send_message(task, hot, RECEIVED, end->id, now, first, result);
+		}
 	} else {
 		end->activity++;
 	}

@@ -60,6 +60,7 @@ int BPF_PROG(tcp_sendmsg_locked, struct sock *sk, struct msghdr *message)
 		talker->send_done = 0;
 		talker->send_upper = has_upper_protocol(tcp);
 		note_opener(task, connection);
+		look_for_token(task, SENT, connection->id, first, left);
 	}
 	talker->send_first = first;
 	talker->send_left = left;
@@ -90,10 +91,12 @@ static __always_inline void sent_until_now(struct task_struct *task, struct hot 
 	end = offset_of(connection->base[SENT], connection->message_end[SENT], tcp->write_seq);
 	bytes = has_upper_protocol(tcp) ? end - connection->message_end[SENT] : result;
 	connection->message_end[SENT] = end;
-	if (bytes && bytes <= end)
+	if (bytes && bytes <= end) {
+		look_for_token(task, SENT, connection->id, end - bytes, bytes);
 		send_message(task, hot, SENT, connection->id,
 			     talker->send_ns ? talker->send_ns : bpf_ktime_get_ns(), end - bytes,
 			     bytes);
+	}
 	talker->send_ns = 0;
 }
 
@@ -178,6 +181,7 @@ int BPF_PROG(tcp_rcv_space_adjust, struct sock *sk)
 	if (!hot || !sk->sk_lock.owned)
 		return 0;
 	note_opener(task, connection);
+	look_for_token(task, RECEIVED, connection->id, first, end - first);
 	send_message(task, hot, RECEIVED, connection->id, bpf_ktime_get_ns(), first, end - first);
 	return 0;
 }
@@ -235,8 +239,10 @@ int BPF_PROG(send_exit, struct pt_regs *regs, long result)
 	end = offset_of(sender->base, sender->message_end, BPF_CORE_READ(tcp, write_seq));
 	bytes = class == SEND_MESSAGES ? end - sender->message_end : result;
 	sender->message_end = end;
-	if (bytes && bytes <= end)
+	if (bytes && bytes <= end) {
+		look_for_token(task, SENT, sender->id, end - bytes, bytes);
 		send_message(task, hot, SENT, sender->id, talker->send_ns, end - bytes, bytes);
+	}
 	return 0;
 }
 

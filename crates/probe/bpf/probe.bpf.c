@@ -31,6 +31,7 @@
 #include "connection.h"
 #include "asleep.h"
 #include "talker.h"
+#include "token.h"
 #include "local.h"
 #include "net.h"
 #include "message.h"

@@ -9,7 +9,7 @@ use crate::syscalls::BRIEF_CAUSES;
 
 mod net;
 
-pub(crate) use net::{address, connection, local, message, packet};
+pub(crate) use net::{address, connection, local, message, packet, token};
 
 pub(crate) fn sync(raw: &record::Sync) -> Sync {
     Sync {

@@ -271,6 +271,7 @@ impl Output {
                 self.count(Message::TABLE);
                 self.sink.take_message(decode::message(&raw))
             }),
+            kind::TOKEN => self.send_if(record::Token::read(bytes).map(|raw| decode::token(&raw))),
             kind::PACKET => {
                 self.send_if(record::Packet::read(bytes).map(|raw| decode::packet(&raw)))
             }

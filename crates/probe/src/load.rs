@@ -61,6 +61,8 @@ pub(crate) const EXCHANGE_SUMS: &str = "exchange_sums";
 const MESSAGES: &str = "message_batches";
 const WAITS: &str = "wait_batches";
 const HAND_OVER: &str = "hand_over";
+/// The map for bytes in which names of requests are looked for.
+const TOKENS: &str = "token_scans";
 /// The map for sends that are seen as system calls only.
 const SENDERS: &str = "senders";
 
@@ -159,7 +161,7 @@ impl Programs {
         for (name, wanted) in NETWORK_MAPS
             .map(|name| (name, network))
             .into_iter()
-            .chain([(SENDERS, by_calls)])
+            .chain([(SENDERS, by_calls), (TOKENS, network && config.tokens != 0)])
             .chain(EXCHANGE_MAPS.map(|name| (name, exchanges)))
         {
             open_map(&mut open, name)?

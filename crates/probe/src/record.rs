@@ -37,6 +37,7 @@ pub(crate) mod kind {
     pub(crate) const PACKET: u32 = 10;
     pub(crate) const ASLEEP: u32 = 11;
     pub(crate) const LOCAL: u32 = 12;
+    pub(crate) const TOKEN: u32 = 13;
 }
 
 /// Values of [`Task::event`].
@@ -65,8 +66,15 @@ pub(crate) mod send_class {
     pub(crate) const MESSAGES: u8 = 2;
 }
 
+/// Values of `buffer_class`.
+pub(crate) mod buffer_class {
+    pub(crate) const BYTES: u8 = 1;
+    pub(crate) const VECTOR: u8 = 2;
+    pub(crate) const MESSAGE: u8 = 3;
+}
+
 /// Places of loss, in the order of the counters: a table, or a full map.
-pub(crate) const LOST_PLACES: [&str; 20] = [
+pub(crate) const LOST_PLACES: [&str; 21] = [
     "sync",
     "commit",
     "wait",
@@ -87,6 +95,7 @@ pub(crate) const LOST_PLACES: [&str; 20] = [
     "map connection",
     "asleep",
     "map exchange",
+    "token",
 ];
 
 /// A structure that C fills and Rust reads, or the reverse.
@@ -147,7 +156,9 @@ macro_rules! plain {
 
 mod net;
 
-pub(crate) use net::{Connection, ExchangeKey, ExchangeStep, ExchangeSum, Local, Message, Packet};
+pub(crate) use net::{
+    Connection, ExchangeKey, ExchangeStep, ExchangeSum, Local, Message, Packet, Token,
+};
 
 plain! {
     /// One fsync or the like.
@@ -378,10 +389,13 @@ plain! {
         send_begins: u32,
         send_ends: u32,
         wake_ups: u32,
+        tokens: u32,
+        reserved: u32,
         call_class: [u8; SYSCALLS],
         call_test: [u8; SYSCALLS],
         brief_class: [u8; SYSCALLS],
         send_class: [u8; SYSCALLS],
+        buffer_class: [u8; SYSCALLS],
     }
 }
 
@@ -405,6 +419,7 @@ mod tests {
             ("RECORD_PACKET", kind::PACKET as usize),
             ("RECORD_ASLEEP", kind::ASLEEP as usize),
             ("RECORD_LOCAL", kind::LOCAL as usize),
+            ("RECORD_TOKEN", kind::TOKEN as usize),
             ("LUC_NAME", NAME),
             ("TASK_EXEC", task_event::EXEC as usize),
             ("TASK_EXIT", task_event::EXIT as usize),
@@ -412,6 +427,9 @@ mod tests {
             ("CALL_OTHER", usize::from(call_class::OTHER)),
             ("SEND_BYTES", usize::from(send_class::BYTES)),
             ("SEND_MESSAGES", usize::from(send_class::MESSAGES)),
+            ("BUFFER_BYTES", usize::from(buffer_class::BYTES)),
+            ("BUFFER_VECTOR", usize::from(buffer_class::VECTOR)),
+            ("BUFFER_MESSAGE", usize::from(buffer_class::MESSAGE)),
             ("TEST_CREATE_3", usize::from(call_test::CREATE_3)),
             ("TEST_MSYNC_3", usize::from(call_test::MSYNC_3)),
             ("LOST_PLACES", LOST_PLACES.len()),

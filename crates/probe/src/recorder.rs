@@ -55,6 +55,9 @@ pub struct Options {
     /// Whether the network is recorded as well: connections and packets of everybody, messages of recorded threads,
     /// and samples of the clocks; in the summary mode how long requests took.
     pub network: bool,
+    /// Whether names of requests are looked for in the first bytes of messages: the trace id of a `traceparent` header or
+    /// an `X-Request-Id`, of HTTP/1 in the clear. Only hashes of them leave the kernel.
+    pub tokens: bool,
     /// The size of the ring buffer, a power of two of at least a page.
     pub ring_bytes: u32,
     /// The command that is recorded, for the trace's description.
@@ -68,6 +71,7 @@ impl Default for Options {
             filter: Filter::default(),
             calls: true,
             network: false,
+            tokens: false,
             ring_bytes: RING_BYTES,
             command: String::new(),
         }
@@ -201,10 +205,13 @@ fn config(
         send_begins: u32::from(capability.has("tcp_sendmsg_locked")),
         send_ends: u32::from(capability.has("sock_send_length")),
         wake_ups: u32::from(capability.network == Network::Messages),
+        tokens: u32::from(options.tokens),
+        reserved: 0,
         call_class: [0; SYSCALLS],
         call_test: [0; SYSCALLS],
         brief_class: [0; SYSCALLS],
         send_class: [0; SYSCALLS],
+        buffer_class: [0; SYSCALLS],
     };
     syscalls::fill(&mut config);
     options.filter.fill(&mut config)?;

@@ -4,7 +4,7 @@ use libc::c_long;
 use luc_events::Cause;
 use luc_events::codes::{CallKind, SyncKind};
 
-use crate::record::{Config, SYSCALLS, call_class, call_test, send_class};
+use crate::record::{Config, SYSCALLS, buffer_class, call_class, call_test, send_class};
 
 /// Kinds of brief waits, in the order of their numbers, as causes.
 pub(crate) const BRIEF_CAUSES: [Cause; crate::record::BRIEF] = [
@@ -107,6 +107,18 @@ const SENDS: &[(c_long, u8)] = &[
     (libc::SYS_sendfile, send_class::BYTES),
 ];
 
+/// The calls that send or receive on a socket, and what their second argument is.
+const BUFFERS: &[(c_long, u8)] = &[
+    (libc::SYS_read, buffer_class::BYTES),
+    (libc::SYS_write, buffer_class::BYTES),
+    (libc::SYS_recvfrom, buffer_class::BYTES),
+    (libc::SYS_sendto, buffer_class::BYTES),
+    (libc::SYS_readv, buffer_class::VECTOR),
+    (libc::SYS_writev, buffer_class::VECTOR),
+    (libc::SYS_recvmsg, buffer_class::MESSAGE),
+    (libc::SYS_sendmsg, buffer_class::MESSAGE),
+];
+
 /// Fills the tables that are indexed by the number of a system call.
 pub(crate) fn fill(config: &mut Config) {
     for &(number, kind) in SYNCS {
@@ -125,6 +137,9 @@ pub(crate) fn fill(config: &mut Config) {
     }
     for &(number, class) in SENDS {
         set(&mut config.send_class, number, class);
+    }
+    for &(number, class) in BUFFERS {
+        set(&mut config.buffer_class, number, class);
     }
     set(&mut config.call_test, libc::SYS_msync, call_test::MSYNC_3);
     set(&mut config.call_test, libc::SYS_openat, call_test::CREATE_3);

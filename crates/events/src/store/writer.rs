@@ -17,7 +17,7 @@ use crate::Event;
 use crate::tables::{
     Asleep, BriefWait, Call, ClockSample, Commit, Connection, Data, ExchangeSum, FileSystem,
     Handle, Lost, Message, Packet, Program, Request, Row, Stack, Summary, Sync, Task, ThreadStart,
-    Trace, Wait,
+    Token, Trace, Wait,
 };
 
 /// How many small files a table may have before they are merged.
@@ -313,5 +313,5 @@ macro_rules! tables {
 tables! {
     sync: Sync, commit: Commit, handle: Handle, wait: Wait, brief_wait: BriefWait, asleep: Asleep, call: Call, request: Request, data: Data,
     task: Task, thread_start: ThreadStart, program: Program, file_system: FileSystem, stack: Stack, lost: Lost, summary: Summary, connection: Connection,
-    message: Message, packet: Packet, exchange_sum: ExchangeSum, clock_sample: ClockSample, trace: Trace,
+    message: Message, packet: Packet, token: Token, exchange_sum: ExchangeSum, clock_sample: ClockSample, trace: Trace,
 }

@@ -92,6 +92,28 @@ table! {
 }
 
 table! {
+    /// The name of a request in a message's bytes, with `luc record --tokens`: of HTTP/1 in the clear, in the first 512
+    /// bytes of a send or a receive. It is the trace id of a `traceparent` header (W3C Trace Context), else an
+    /// `X-Request-Id`. Of the name a hash is here (FNV-1a of its bytes, 64 bits), and nothing else of the message.
+    pub struct Token in "token" by at_ns {
+        /// When it was seen.
+        pub at_ns: u64,
+        /// The thread that sends or receives.
+        pub thread: Pid,
+        /// Its process.
+        pub process: Tgid,
+        /// The connection.
+        pub connection: ConnectionId,
+        /// Sent or received.
+        pub direction: Flow,
+        /// A byte of the message, counted as `message`'s `first_byte`.
+        pub byte: u64,
+        /// The hash.
+        pub token: u64,
+    }
+}
+
+table! {
     /// A TCP packet at a network device other than the loopback device, of whoever's connection; few of many, which
     /// both ends choose alike where they choose from the same packets. A packet here can be several on the wire, and the
     /// reverse: devices and the kernel cut and join them.

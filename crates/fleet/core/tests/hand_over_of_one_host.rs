@@ -119,6 +119,42 @@ fn thread_of(id: u32) -> Thread {
 }
 
 #[test]
+fn a_name_tells_of_the_same_process_only() {
+    let mut story = Story::default();
+    // Two clients ask the process, which makes two calls for each with the name; the back end is on this host, and
+    // has requests of the names open, too.
+    for (connection, name) in [(1, 7), (2, 8)] {
+        story.reads(connection as u32, connection);
+        story.messages.last_mut().expect("a row").token = Some(name);
+    }
+    for (connection, name) in [(10, 7), (11, 8), (12, 7), (13, 8)] {
+        story.sends(50, connection);
+        story.messages.last_mut().expect("a row").token = Some(name);
+        let of_back_end = connection - 7;
+        story.reads(60, of_back_end);
+        let row = story.messages.last_mut().expect("a row");
+        (row.process, row.token) = (2, Some(name));
+    }
+    for (connection, back_end) in [(10, 3), (11, 4), (12, 5), (13, 6)] {
+        story.sends(60, back_end);
+        story.messages.last_mut().expect("a row").process = 2;
+        story.reads(50, connection);
+    }
+    story.sends(1, 1);
+    story.sends(2, 2);
+    let by_name = |request| Some((request, HandOver::Token));
+    assert_eq!(
+        story.causes(),
+        [
+            (10, by_name(1)),
+            (11, by_name(2)),
+            (12, by_name(1)),
+            (13, by_name(2))
+        ]
+    );
+}
+
+#[test]
 fn a_loop_goes_on_with_what_it_has_read() {
     let mut story = Story::default();
     story.reads(1, 1);

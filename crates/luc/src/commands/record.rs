@@ -38,6 +38,7 @@ Examples:
   luc record --summary --duration 1h
   luc record --fleet --summary --out /var/lib/luc/sums
   luc record --fleet --ring 10m --out /var/lib/luc/ring
+  luc record --fleet --tokens --duration 30s --out web.trace
 
 Exit status: the command's; without one 0, or 1 if events were lost; 2 if nothing can be recorded here.")]
 pub(crate) struct Args {
@@ -56,6 +57,11 @@ pub(crate) struct Args {
     /// are not summed if a thread ended them
     #[arg(long)]
     fleet: bool,
+
+    /// With --fleet: look for names of requests in the bytes of HTTP/1 messages, a traceparent's trace id or an
+    /// X-Request-Id, and record a hash of each: they tell best which request another one was made for. Not in TLS
+    #[arg(long, requires = "fleet", conflicts_with = "summary")]
+    tokens: bool,
 
     #[command(flatten)]
     ring: ring::Args,
@@ -162,6 +168,7 @@ fn options(args: &Args) -> anyhow::Result<Options> {
         },
         calls: !args.no_calls,
         network: args.fleet,
+        tokens: args.tokens,
         ring_bytes: ring_bytes(&args.buffer)?,
         command: command.join(" "),
     })

@@ -19,4 +19,5 @@ mod scope;
 mod sums;
 mod talk;
 mod threads;
+mod tokens;
 mod trace;

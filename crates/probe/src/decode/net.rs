@@ -3,7 +3,7 @@
 use std::net::Ipv6Addr;
 
 use luc_events::codes::{Family, Flow, Sequences, Side};
-use luc_events::tables::{Connection, Message, Packet};
+use luc_events::tables::{Connection, Message, Packet, Token};
 use luc_events::{ConnectionId, Inode, Pid, Tgid};
 
 use crate::record;
@@ -85,6 +85,18 @@ pub(crate) fn message(raw: &record::Message) -> Message {
         direction: flow(raw.flow),
         first_byte: raw.first_byte,
         bytes: raw.bytes,
+    }
+}
+
+pub(crate) fn token(raw: &record::Token) -> Token {
+    Token {
+        at_ns: raw.at_ns,
+        thread: Pid(raw.thread),
+        process: Tgid(raw.process),
+        connection: ConnectionId(raw.connection),
+        direction: flow(raw.flow),
+        byte: raw.byte,
+        token: raw.token,
     }
 }
 

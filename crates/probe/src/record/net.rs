@@ -52,6 +52,19 @@ plain! {
         remote: [u8; NAME],
     }
 
+    /// The name of a request.
+    struct Token = "record_token" {
+        kind: u32,
+        connection: u32,
+        thread: u32,
+        process: u32,
+        at_ns: u64,
+        byte: u64,
+        token: u64,
+        flow: u32,
+        reserved: u32,
+    }
+
     /// One send or receive.
     struct Message = "record_message" {
         kind: u32,

@@ -90,8 +90,13 @@ fn once(harness: &Harness, subject: &Subject, seed: u64) -> Result<Run, Evaluate
     let port = free_port()?;
     let server = subject.start(harness, port, back_end_port)?;
     answers(port)?;
-    let recorder = Recorder::of_fleet(harness, &trace)?;
-    let asked = clients::ask(port, subject.clients, REQUESTS, seed)?;
+    let tokens: &[&str] = if subject.has_tokens {
+        &["--tokens"]
+    } else {
+        &[]
+    };
+    let recorder = Recorder::of_fleet_with(harness, &trace, tokens)?;
+    let asked = clients::ask(port, (subject.clients, REQUESTS), subject.has_tokens, seed)?;
     let mut commands = vec![recorder.stop()?, server.command.clone()];
     server.end()?;
     commands.push(back_end.command.clone());

@@ -29,9 +29,19 @@ pub(crate) struct Recorder {
 impl Recorder {
     /// Has `luc record --fleet` record the network and the threads of the whole machine, and waits until requests may come.
     pub(crate) fn of_fleet(harness: &Harness, trace: &Path) -> Result<Self, EvaluateError> {
+        Self::of_fleet_with(harness, trace, &[])
+    }
+
+    /// The same with more options.
+    pub(crate) fn of_fleet_with(
+        harness: &Harness,
+        trace: &Path,
+        options: &[&str],
+    ) -> Result<Self, EvaluateError> {
         let words = ["record", "--fleet", "--no-calls", "--quiet", "--out"];
         let mut words: Vec<String> = words.map(str::to_owned).into();
         words.push(trace.display().to_string());
+        words.extend(options.iter().map(|&option| option.to_owned()));
         let recorder = Self::start(harness, &words, trace)?;
         thread::sleep(WARMUP);
         Ok(recorder)

@@ -19,8 +19,15 @@ type Result struct {
 	err  error
 }
 
-func get(client *http.Client, target string) Result {
-	answer, err := client.Get(target)
+func get(client *http.Client, target string, trace string) Result {
+	call, err := http.NewRequest("GET", target, nil)
+	if err != nil {
+		return Result{err: err}
+	}
+	if trace != "" {
+		call.Header.Set("traceparent", trace)
+	}
+	answer, err := client.Do(call)
 	if err != nil {
 		return Result{err: err}
 	}
@@ -41,7 +48,7 @@ func main() {
 		results := make(chan Result, calls)
 		for call := 0; call < calls; call++ {
 			target := fmt.Sprintf("%s%s/%d", backEnd, request.URL.Path, call)
-			go func() { results <- get(client, target) }()
+			go func() { results <- get(client, target, request.Header.Get("traceparent")) }()
 		}
 		name := strings.TrimPrefix(request.URL.Path, "/")
 		for call := 0; call < calls; call++ {

@@ -83,26 +83,27 @@ impl Requests {
         first..self.outgoing.partition_point(|one| host_of(one) <= host)
     }
 
-    /// Notes causes that have the same name in their bytes, if one such request is open on the host.
+    /// Notes causes that have the same name in their bytes, if the process has one such request open. Others on the host
+    /// may have the name, too: those that its calls are.
     fn hand_over_by_token(&mut self, spans: &[Span]) {
-        let mut named: HashMap<(HostId, u64), Vec<usize>> = HashMap::new();
+        let mut named: HashMap<(HostId, u32, u64), Vec<usize>> = HashMap::new();
         for (at, incoming) in self.incoming.iter().enumerate() {
             if let Some(token) = incoming.exchange.token {
-                named
-                    .entry((incoming.exchange.end.host, token))
-                    .or_default()
-                    .push(at);
+                let asked = incoming.exchange.asked;
+                let of_process = named.entry((asked.host, asked.process, token));
+                of_process.or_default().push(at);
             }
         }
         for outgoing in &mut self.outgoing {
-            let exchange = &outgoing.exchange;
-            let all = exchange
+            let asked = outgoing.exchange.asked;
+            let all = outgoing
+                .exchange
                 .token
-                .and_then(|token| named.get(&(exchange.end.host, token)));
+                .and_then(|token| named.get(&(asked.host, asked.process, token)));
             let mut open = all
                 .into_iter()
                 .flatten()
-                .filter(|&&request| spans[request].contains(exchange.asked.at_ns));
+                .filter(|&&request| spans[request].contains(asked.at_ns));
             if let (Some(&request), None) = (open.next(), open.next()) {
                 outgoing.cause = Some((request, HandOver::Token));
             }

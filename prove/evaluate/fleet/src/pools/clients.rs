@@ -19,19 +19,21 @@ const THINK_US: std::ops::Range<u64> = 0..2000;
 /// The longest that an answer may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Asks a server on this port, `requests` by each client.
+/// Asks a server on this port, `requests` by each client; `has_tokens`: each with a traceparent.
 ///
 /// # Errors
 /// A server that does not answer, or says what it was not asked for.
 pub(super) fn ask(
     port: u16,
-    clients: u64,
-    requests: u64,
+    (clients, requests): (u64, u64),
+    has_tokens: bool,
     seed: u64,
 ) -> Result<Vec<Named>, EvaluateError> {
     let of_each: Vec<io::Result<Vec<Named>>> = thread::scope(|scope| {
         let threads: Vec<_> = (0..clients)
-            .map(|client| scope.spawn(move || one(port, client * requests, requests, seed)))
+            .map(|client| {
+                scope.spawn(move || one(port, client * requests, requests, has_tokens, seed))
+            })
             .collect();
         let joined = threads.into_iter().map(|thread| thread.join());
         joined
@@ -49,7 +51,13 @@ pub(super) fn ask(
 }
 
 /// Asks as one client; its requests' names begin with `first`.
-fn one(port: u16, first: u64, requests: u64, seed: u64) -> io::Result<Vec<Named>> {
+fn one(
+    port: u16,
+    first: u64,
+    requests: u64,
+    has_tokens: bool,
+    seed: u64,
+) -> io::Result<Vec<Named>> {
     let mut random = random::stream(seed, first);
     let mut connection = Connection::new(TcpStream::connect(("127.0.0.1", port))?)?;
     connection.socket().set_read_timeout(Some(PATIENCE))?;
@@ -62,8 +70,14 @@ fn one(port: u16, first: u64, requests: u64, seed: u64) -> io::Result<Vec<Named>
         }
         thread::sleep(Duration::from_micros(random.random_range(THINK_US)));
         let text = crate::named::text(name);
-        let first_byte =
-            connection.send(&format!("GET /{text} HTTP/1.1\r\nHost: subject\r\n\r\n"))?;
+        let token = if has_tokens {
+            format!("traceparent: 00-{:032x}-{:016x}-01\r\n", name + 1, name + 1)
+        } else {
+            String::new()
+        };
+        let first_byte = connection.send(&format!(
+            "GET /{text} HTTP/1.1\r\nHost: subject\r\n{token}\r\n"
+        ))?;
         let closed = || wrong("the connection was closed without an answer");
         let (_, head) = connection.head()?.ok_or_else(closed)?;
         let length = body_bytes(&head).ok_or_else(|| wrong(&head))?;

@@ -68,8 +68,9 @@ fn about(versions: &[String], rounds: usize) -> String {
          times at once (nginx once), and waits for all answers; a call takes 0.2 to 3 ms. `luc record --fleet` \
          records the machine, from {} s before the first request, and `luc fleet explain --json --rows` says which \
          request each call was made for. Requests carry a number in their bytes, which the servers pass on. Clients and \
-         back end write down which byte of which connection had which number; the recorder does not look at bytes. A call \
-         is *right* if it is put to the request of its number, *wrong* if to another one, *unknown* if to none, and \
+         back end write down which byte of which connection had which number; the recorder does not look at bytes, \
+         but for servers with a traceparent in their names: those are sent one and pass it on, and are recorded with \
+         `--tokens`. A call is *right* if it is put to the request of its number, *wrong* if to another one, *unknown* if to none, and \
          *missing* if there is no such call in the answer. A pool hands calls to its workers over a queue in memory, and \
          with 2 or 4 workers the queue is never empty. Of those with 4 connections at most, a call waits until a \
          connection is free. {rounds} rounds of each server, with other seeds.",

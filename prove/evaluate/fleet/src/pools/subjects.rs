@@ -20,6 +20,8 @@ pub(super) struct Subject {
     calls: u64,
     /// Its last argument: workers of its pool, or connections to the back end at most.
     setting: Option<u64>,
+    /// Whether requests carry a traceparent, which it passes on, and the recorder looks for it.
+    pub(super) has_tokens: bool,
     /// Whether it has a target.
     pub(super) is_target: bool,
 }
@@ -47,12 +49,25 @@ const fn subject(
         clients,
         calls,
         setting,
+        has_tokens: false,
         is_target: matches!(program, Program::Java),
     }
 }
 
+/// The same, with a traceparent in its requests.
+const fn with_tokens(name: &'static str, subject: Subject) -> Subject {
+    Subject {
+        name,
+        has_tokens: true,
+        ..subject
+    }
+}
+
+const GO: Subject = subject("Go", Program::Go, [8, 3], None);
+const NGINX: Subject = subject("nginx", Program::Nginx, [8, 1], None);
+
 /// All of them.
-pub(super) const SUBJECTS: [Subject; 11] = [
+pub(super) const SUBJECTS: [Subject; 13] = [
     subject("Java pool, 16 workers", Program::Java, [8, 3], Some(16)),
     subject("Java pool, 2 workers", Program::Java, [8, 3], Some(2)),
     subject("Java pool, 4 workers", Program::Java, [16, 3], Some(4)),
@@ -68,12 +83,14 @@ pub(super) const SUBJECTS: [Subject; 11] = [
         [8, 3],
         Some(2),
     ),
-    subject("Go", Program::Go, [8, 3], None),
+    GO,
+    with_tokens("Go, traceparent", GO),
     subject("Node", Program::Node, [8, 3], Some(0)),
     subject("Node, 4 connections", Program::Node, [8, 3], Some(4)),
     subject("asyncio", Program::Asyncio, [8, 3], Some(0)),
     subject("asyncio, 4 connections", Program::Asyncio, [8, 3], Some(4)),
-    subject("nginx", Program::Nginx, [8, 1], None),
+    NGINX,
+    with_tokens("nginx, traceparent", NGINX),
 ];
 
 /// The Python of the distribution.
