@@ -216,6 +216,14 @@ codes! {
     }
 }
 
+impl Family {
+    /// Whether both ends of such a connection are on one host, and count bytes from the same one.
+    #[must_use]
+    pub fn is_within_host(self) -> bool {
+        !matches!(self, Self::Ipv4 | Self::Ipv6)
+    }
+}
+
 codes! {
     /// Which end of a connection a socket is.
     pub enum Side {

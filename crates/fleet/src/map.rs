@@ -158,7 +158,7 @@ fn end(
             Family::Pipe => Address::Pipe(names.number(address)),
         })
     };
-    let is_known = row.sequences != Sequences::Unknown && !is_within_host(row);
+    let is_known = row.sequences != Sequences::Unknown && !row.family.is_within_host();
     let some = |at_ns: u64| Some(at_ns).filter(|&at_ns| at_ns > 0);
     Some(End {
         host,
@@ -166,7 +166,7 @@ fn end(
         namespace: row.namespace.0,
         local: address(&row.local_address, row.local_port)?,
         remote: address(&row.remote_address, row.remote_port)?,
-        peer: Some(u64::from(row.peer.0)).filter(|&peer| peer > 0 && is_within_host(row)),
+        peer: Some(u64::from(row.peer.0)).filter(|&peer| peer > 0 && row.family.is_within_host()),
         own_isn: is_known.then_some(row.initial_sent),
         peer_isn: is_known.then_some(row.initial_received),
         at_start: origin.and_then(at_start),
@@ -178,11 +178,6 @@ fn end(
         opened_ns: some(row.opened_ns),
         closed_ns: some(row.closed_ns),
     })
-}
-
-/// Whether both ends of such a connection are on this host, and count bytes alike.
-fn is_within_host(row: &tables::Connection) -> bool {
-    !matches!(row.family, Family::Ipv4 | Family::Ipv6)
 }
 
 /// The first numbers of both directions that a message has. What was unread before is not in the trace.

@@ -120,6 +120,25 @@ enum buffer_class {
 	BUFFER_MESSAGE,
 };
 
+/* What a call does with pipes; from PIPE_WRITES on it may write. */
+enum pipe_class {
+	PIPE_NONE,
+	/* The first argument is read from, or written to. */
+	PIPE_READS,
+	PIPE_WRITES,
+	/* The first is read from, the third written to. */
+	PIPE_SPLICES,
+};
+
+/* What a call that receives has its flags in. */
+enum receive_class {
+	RECEIVE_NONE,
+	RECEIVE_PLAIN,
+	/* The third, or fourth, argument. */
+	RECEIVE_FLAGS_3,
+	RECEIVE_FLAGS_4,
+};
+
 enum wait_state {
 	WAIT_PREEMPTED,
 	WAIT_INTERRUPTIBLE,
@@ -534,7 +553,8 @@ struct luc_config {
 	u32 wake_ups;
 	/* Names of requests are looked for in their bytes. */
 	u32 tokens;
-	u32 reserved;
+	/* Pipes are recorded. */
+	u32 pipes;
 	/* By the number of the system call. */
 	u8 call_class[LUC_SYSCALLS];
 	u8 call_test[LUC_SYSCALLS];
@@ -542,6 +562,10 @@ struct luc_config {
 	u8 brief_class[LUC_SYSCALLS];
 	u8 send_class[LUC_SYSCALLS];
 	u8 buffer_class[LUC_SYSCALLS];
+	/* Where the ends of receives are not seen. */
+	u8 receive_class[LUC_SYSCALLS];
+	/* All 0: pipes are not recorded. */
+	u8 pipe_class[LUC_SYSCALLS];
 };
 
 #endif /* LUC_EVENTS_H */

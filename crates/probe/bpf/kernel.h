@@ -71,9 +71,12 @@ enum {
 #define EXIT_DEAD_OR_ZOMBIE 0x0030
 #define TASK_DEAD 0x0080
 #define S_IFMT 0170000
+#define S_IFIFO 0010000
 #define S_IFREG 0100000
 #define S_IFSOCK 0140000
 #define EXT4_SUPER_MAGIC 0xEF53
+#define PIPEFS_MAGIC 0x50495045
+#define FMODE_WRITE 2
 #define O_CREAT 0100
 #define F_UNLCK 2
 #define EAGAIN 11
@@ -127,9 +130,37 @@ struct address_space {
 	struct inode *host;
 };
 
+struct qstr {
+	const unsigned char *name;
+};
+
+struct dentry {
+	struct qstr d_name;
+	struct inode *d_inode;
+};
+
+struct path {
+	struct dentry *dentry;
+};
+
 struct file {
+	unsigned int f_mode;
 	struct inode *f_inode;
 	void *private_data;
+	struct path f_path;
+};
+
+struct pipe_buffer {
+	unsigned int len;
+};
+
+struct pipe_inode_info {
+	unsigned int head;
+	unsigned int tail;
+	unsigned int max_usage;
+	unsigned int ring_size;
+	unsigned int writers;
+	struct pipe_buffer *bufs;
 };
 
 struct file_lock {
@@ -157,10 +188,6 @@ struct fdtable {
 
 struct files_struct {
 	struct fdtable *fdt;
-};
-
-struct dentry {
-	struct inode *d_inode;
 };
 
 struct kiocb {
@@ -318,6 +345,13 @@ struct bpf_iter__task {
 	struct task_struct *task;
 };
 
+struct bpf_iter__bpf_map_elem {
+	struct bpf_iter_meta *meta;
+	struct bpf_map *map;
+	void *key;
+	void *value;
+};
+
 struct bpf_iter__task_file {
 	struct bpf_iter_meta *meta;
 	struct task_struct *task;
@@ -329,6 +363,7 @@ struct pt_regs___x86 {
 	unsigned long di;
 	unsigned long si;
 	unsigned long dx;
+	unsigned long r10;
 	unsigned long orig_ax;
 };
 

@@ -69,6 +69,8 @@ enum sock_flags {
 	SOCK_DONE = 1,
 };
 
+struct socket;
+
 struct sk_buff_head {
 	struct sk_buff *next;
 	u32 qlen;
@@ -90,6 +92,7 @@ struct sock {
 	u16 sk_type;
 	u8 sk_shutdown;
 	int sk_sndbuf;
+	struct socket *sk_socket;
 	refcount_t sk_wmem_alloc;
 };
 
@@ -117,6 +120,10 @@ struct unix_skb_parms {
 
 struct socket {
 	struct sock *sk;
+};
+
+struct socket_alloc {
+	struct inode vfs_inode;
 };
 
 struct inet_connection_sock {

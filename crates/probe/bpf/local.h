@@ -72,7 +72,7 @@ static __always_inline struct sock *local_peer(struct sock *sk)
 
 static __always_inline u8 local_family(struct sock *sk)
 {
-	switch (sk->sk_type) {
+	switch (BPF_CORE_READ(sk, sk_type)) {
 	case SOCK_STREAM:
 		return FAMILY_UNIX_STREAM;
 	case SOCK_SEQPACKET:
@@ -85,17 +85,13 @@ static __always_inline u8 local_family(struct sock *sk)
 /* The length of a socket's name, which is put in `name`. */
 static __always_inline u16 local_name(struct sock *sk, char name[LUC_NAME])
 {
-	struct unix_sock *local = bpf_skc_to_unix_sock(sk);
-	struct unix_address *address;
+	struct unix_address *address = BPF_CORE_READ((struct unix_sock *)sk, addr);
 	int length;
 
-	if (!local)
-		return 0;
-	address = local->addr;
 	if (!address)
 		return 0;
 	/* Before it is the address family. */
-	length = address->len - 2;
+	length = BPF_CORE_READ(address, len) - 2;
 	if (length <= 0 || length > LUC_NAME - 1)
 		return 0;
 	length &= LUC_NAME - 1;
@@ -105,7 +101,7 @@ static __always_inline u16 local_name(struct sock *sk, char name[LUC_NAME])
 }
 
 static __always_inline void send_local(struct sock *sk, struct sock *peer,
-				       const struct local_end *end)
+				       const struct local_end *end, u64 cookie)
 {
 	struct record_local *record = reserve(record_local, LOST_CONNECTION);
 
@@ -114,9 +110,9 @@ static __always_inline void send_local(struct sock *sk, struct sock *peer,
 	record->kind = RECORD_LOCAL;
 	record->connection = end->id;
 	record->peer = end->peer;
-	record->namespace = sk->__sk_common.skc_net.net->ns.inum;
+	record->namespace = BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
 	record->at_ns = bpf_ktime_get_ns();
-	record->cookie = bpf_get_socket_cookie(sk);
+	record->cookie = cookie;
 	record->opened_ns = end->opened_ns;
 	record->closed_ns = end->closed_ns;
 	record->opener = end->opener;
@@ -134,9 +130,7 @@ static __always_inline void send_local(struct sock *sk, struct sock *peer,
 
 static __always_inline bool has_name(struct sock *sk)
 {
-	struct unix_sock *local = bpf_skc_to_unix_sock(sk);
-
-	return local && local->addr;
+	return BPF_CORE_READ((struct unix_sock *)sk, addr);
 }
 
 /* A connected socket has the name of that which listened; one that connects mostly has none. */
@@ -157,17 +151,13 @@ static __always_inline void number(struct local_end *end)
 }
 
 /* Makes a pair known, whose first end `opener` uses. */
-static __always_inline void pair_up(struct sock *sk, struct sock *peer, struct task_struct *opener)
+static __always_inline void make_known(struct sock *sk, struct sock *peer, struct local_end *own,
+				       struct local_end *other, struct task_struct *opener,
+				       const u64 cookies[2])
 {
-	struct local_end *own, *other, *first;
+	struct local_end *first;
 	bool is_old = local_visit < 3;
 
-	own = bpf_sk_storage_get(&local_ends, sk, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	other = bpf_sk_storage_get(&local_ends, peer, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!own || !other) {
-		count_lost(LOST_MAP_CONNECTIONS);
-		return;
-	}
 	/* Both ends agree on whose word decides. */
 	first = (u64)sk < (u64)peer ? own : other;
 	if (__sync_val_compare_and_swap(&first->claimed, 0, 1))
@@ -186,8 +176,24 @@ static __always_inline void pair_up(struct sock *sk, struct sock *peer, struct t
 	number(other);
 	own->peer = other->id;
 	other->peer = own->id;
-	send_local(sk, peer, own);
-	send_local(peer, sk, other);
+	send_local(sk, peer, own, cookies[0]);
+	send_local(peer, sk, other, cookies[1]);
+}
+
+static __always_inline void pair_up(struct sock *sk, struct sock *peer, struct task_struct *opener)
+{
+	struct local_end *own, *other;
+	u64 cookies[2];
+
+	own = bpf_sk_storage_get(&local_ends, sk, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	other = bpf_sk_storage_get(&local_ends, peer, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!own || !other) {
+		count_lost(LOST_MAP_CONNECTIONS);
+		return;
+	}
+	cookies[0] = bpf_get_socket_cookie(sk);
+	cookies[1] = bpf_get_socket_cookie(peer);
+	make_known(sk, peer, own, other, opener, cookies);
 }
 
 /*
@@ -249,7 +255,18 @@ static __always_inline void local_closed(struct sock *sk, struct sock *peer)
 	if (!end || !end->id || end->closed_ns)
 		return;
 	end->closed_ns = bpf_ktime_get_ns();
-	send_local(sk, peer, end);
+	send_local(sk, peer, end, bpf_get_socket_cookie(sk));
+}
+
+/* Notes that a recorded thread uses an end, if it is the first. */
+static __always_inline void note_user(struct sock *sk, struct sock *peer, struct local_end *end,
+				      struct task_struct *task, u64 cookie)
+{
+	if (end->opener_process)
+		return;
+	end->opener = task->pid;
+	end->opener_process = task->tgid;
+	send_local(sk, peer, end, cookie);
 }
 
 /*
@@ -260,7 +277,7 @@ static __always_inline void local_sent(struct sock *sk, int result)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct sock *peer = local_peer(sk);
-	struct local_end *end;
+	struct local_end *end, *own;
 	struct talker *talker;
 	struct hot *hot;
 	u64 first, at_ns;
@@ -285,6 +302,11 @@ static __always_inline void local_sent(struct sock *sk, int result)
 	hot = hot_of(task);
 	if (!hot)
 		return;
+	if (!first) {
+		own = bpf_sk_storage_get(&local_ends, sk, NULL, 0);
+		if (own)
+			note_user(sk, peer, own, task, bpf_get_socket_cookie(sk));
+	}
 	at_ns = bpf_ktime_get_ns();
 	talker = talker_of(task);
 	if (talker && talker->send_sock == (u64)peer) {
@@ -349,6 +371,9 @@ int BPF_PROG(sock_recv_length, struct sock *sk, int result, int flags)
 			end->ahead_ns = now;
 		task = bpf_get_current_task_btf();
 		hot = hot_of(task);
+		peer = local_peer(sk);
+		if (hot && peer)
+			note_user(sk, peer, end, task, bpf_get_socket_cookie(sk));
 		if (hot) {
 			look_for_token(task, RECEIVED, end->id, first, result);
 			send_message(task, hot, RECEIVED, end->id, now, first, result);
@@ -401,12 +426,8 @@ static __always_inline bool is_full(struct sock *sender)
  * What lies unread is looked at twice. If nothing happens in between, it has been
  * sent, and is yet to be received. Else both counts begin when all has been read.
  */
-static __always_inline void look_at_unread(struct sock *sk, struct sock *sender,
-					   struct local_end *end)
+static __always_inline void look_at_unread(struct local_end *end, s64 unread, bool full)
 {
-	s64 unread = unread_of(sk);
-	bool full = is_full(sender);
-
 	if (end->settled)
 		return;
 	if (local_visit == 1) {
@@ -439,9 +460,18 @@ static __always_inline u32 look_at_pair(struct sock *sk, struct task_struct *own
 	other = bpf_sk_storage_get(&local_ends, peer, NULL, 0);
 	if (!own || !other)
 		return 0;
-	look_at_unread(sk, peer, own);
-	look_at_unread(peer, sk, other);
+	if (!own->opener_process)
+		own->opener_process = owner->tgid;
+	look_at_unread(own, unread_of(sk), is_full(peer));
+	look_at_unread(other, unread_of(peer), is_full(sk));
 	return own->id;
+}
+
+static __always_inline u32 local_number(struct sock *sk)
+{
+	struct local_end *end = bpf_sk_storage_get(&local_ends, sk, NULL, 0);
+
+	return end ? end->id : 0;
 }
 
 /* Pairs that are still there when recording ends. */
@@ -456,7 +486,7 @@ int local_end(struct bpf_iter__bpf_sk_storage_map *ctx)
 	/* One that is closed lives on while the other end has not been. */
 	peer = local_peer(sk);
 	if (peer)
-		send_local(sk, peer, end);
+		send_local(sk, peer, end, bpf_get_socket_cookie(sk));
 	return 0;
 }
 

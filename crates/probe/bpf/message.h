@@ -214,24 +214,34 @@ int BPF_PROG(send_exit, struct pt_regs *regs, long result)
 	struct socket *socket;
 	struct tcp_sock *tcp;
 	struct file *file;
+	struct sock *sk;
 	struct hot *hot;
 	u64 address, end, bytes;
-	u32 class;
+	u32 class, receives;
 
 	if (result <= 0 || number < 0 || number >= LUC_SYSCALLS)
 		return 0;
 	class = config.send_class[number & (LUC_SYSCALLS - 1)];
-	if (!class)
+	receives = config.receive_class[number & (LUC_SYSCALLS - 1)];
+	if (!class && !receives)
 		return 0;
 	hot = hot_of(task);
 	if (!hot)
 		return 0;
-	talker = talker_of(task);
 	file = file_of(task, argument(regs, 0));
-	if (!talker || !file || (BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT) != S_IFSOCK)
+	if (!file || (BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT) != S_IFSOCK)
 		return 0;
 	socket = BPF_CORE_READ(file, private_data);
-	address = (u64)BPF_CORE_READ(socket, sk);
+	sk = BPF_CORE_READ(socket, sk);
+	if (BPF_CORE_READ(sk, __sk_common.skc_family) == AF_UNIX) {
+		if (class == SEND_BYTES || receives_bytes(regs, receives))
+			local_call(task, hot, file, sk, result, class);
+		return 0;
+	}
+	talker = talker_of(task);
+	if (!class || !talker)
+		return 0;
+	address = (u64)sk;
 	sender = bpf_map_lookup_elem(&senders, &address);
 	if (!sender)
 		return 0;

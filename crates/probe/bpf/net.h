@@ -92,11 +92,16 @@ int net_begin(struct bpf_iter__task_file *ctx)
 
 	if (!task || !file)
 		return 0;
+	if (config.pipes) {
+		local = look_at_pipe(file);
+		if (local)
+			note_descriptor(task, ctx->fd, local, false);
+	}
 	sk = socket_of(file);
 	if (!sk)
 		return 0;
 	if (sk->__sk_common.skc_family == AF_UNIX) {
-		local = look_at_pair(sk, task);
+		local = config.send_ends ? look_at_pair(sk, task) : look_at_places(file, sk, task);
 		if (local)
 			note_descriptor(task, ctx->fd, local, false);
 		return 0;
@@ -140,18 +145,23 @@ int files_end(struct bpf_iter__task_file *ctx)
 	struct task_struct *task = ctx->task;
 	struct file *file = ctx->file;
 	struct connection *connection;
-	struct local_end *local;
 	struct sock *sk;
+	u32 number;
 
 	if (!task || !file)
 		return 0;
+	if (config.pipes) {
+		number = pipe_end_of(file);
+		if (number)
+			note_descriptor(task, ctx->fd, number, true);
+	}
 	sk = socket_of(file);
 	if (!sk)
 		return 0;
 	if (sk->__sk_common.skc_family == AF_UNIX) {
-		local = bpf_sk_storage_get(&local_ends, sk, NULL, 0);
-		if (local && local->id)
-			note_descriptor(task, ctx->fd, local->id, true);
+		number = config.send_ends ? local_number(sk) : number_at(sk);
+		if (number)
+			note_descriptor(task, ctx->fd, number, true);
 		return 0;
 	}
 	connection = bpf_sk_storage_get(&connections, sk, NULL, 0);

@@ -33,6 +33,8 @@
 #include "talker.h"
 #include "token.h"
 #include "local.h"
+#include "local_call.h"
+#include "pipe.h"
 #include "net.h"
 #include "message.h"
 #include "packet.h"

@@ -17,8 +17,10 @@ static __always_inline u64 argument(struct pt_regs *regs, int index)
 			return x86->di;
 		case 1:
 			return x86->si;
-		default:
+		case 2:
 			return x86->dx;
+		default:
+			return x86->r10;
 		}
 	}
 	if (bpf_core_field_exists(arm64->syscallno)) {
@@ -27,8 +29,10 @@ static __always_inline u64 argument(struct pt_regs *regs, int index)
 			return arm64->orig_x0;
 		case 1:
 			return arm64->regs[1];
-		default:
+		case 2:
 			return arm64->regs[2];
+		default:
+			return arm64->regs[3];
 		}
 	}
 	return 0;

@@ -18,6 +18,8 @@ struct talker {
 	/* How much of the call was left to send then, and what rows there are for already. */
 	u64 send_left;
 	u64 send_done;
+	/* When it began a call that may write into a pipe. */
+	u64 call_ns;
 } __attribute__((aligned(64)));
 
 /* By the thread's id, as the array of recorded threads: the task's storage costs several times as

@@ -294,13 +294,6 @@ mod tests {
                 "sends by io_uring and splice cannot be recorded: no tracepoint sock_send_length in this kernel"
             ]
         );
-        let linux_6_2 = without(&["sk_data_ready", "sock_recv_length"]);
-        assert_eq!(
-            linux_6_2.unwrap().missing,
-            [
-                "messages of unix sockets cannot be recorded: no tracepoint sk_data_ready, sock_recv_length in this kernel"
-            ]
-        );
         let none = without(&["tcp_rcv_space_adjust"]).unwrap_err().to_string();
         assert!(
             none.contains("--fleet") && none.contains("tcp_rcv_space_adjust"),

@@ -30,6 +30,10 @@ const CONNECTIONS: &str = "connections";
 /// The same of connections within the host.
 const LOCAL_END: &str = "local_end";
 const LOCAL_ENDS: &str = "local_ends";
+/// The programs that see pipes, the map of these, and the iterator over it.
+const PIPES: [&str; 2] = ["pipe_enter", "pipe_exit"];
+const PIPE_STATES: &str = "pipes";
+const PIPE_END: &str = "pipe_end";
 /// The count of visits of all files as recording begins.
 const LOCAL_VISIT: &str = ".data.visit";
 /// The iterator over all files that finds which ones are connections then.
@@ -41,9 +45,10 @@ const ASLEEP_BEGIN: &str = "asleep_begin";
 const ASLEEP_END: &str = "asleep_end";
 
 /// Maps of the programs that see the network, which are not made without them.
-const NETWORK_MAPS: [&str; 9] = [
+const NETWORK_MAPS: [&str; 10] = [
     CONNECTIONS,
     LOCAL_ENDS,
+    PIPE_STATES,
     "inbounds",
     "places",
     "talkers",
@@ -63,8 +68,10 @@ const WAITS: &str = "wait_batches";
 const HAND_OVER: &str = "hand_over";
 /// The map for bytes in which names of requests are looked for.
 const TOKENS: &str = "token_scans";
-/// The map for sends that are seen as system calls only.
+/// The maps for sends that are seen as system calls only, and the iterator over that of unix sockets.
 const SENDERS: &str = "senders";
+const LOCAL_PLACES: &str = "local_places";
+const PLACE_END: &str = "place_end";
 
 /// Visits, at most, before recording: after them, threads without a state are lost.
 const VISITS: u32 = 50;
@@ -80,6 +87,8 @@ pub(crate) struct Programs {
     hooks: Vec<&'static str>,
     /// Whether connections and messages are recorded.
     network: bool,
+    /// Whether sends and receives are seen as system calls only.
+    by_calls: bool,
 }
 
 /// The attachments to tracepoints. Dropping them ends the recording.
@@ -133,11 +142,13 @@ impl Programs {
             .hooks
             .iter()
             .filter(|hook| calls || !CALLS.contains(&hook.name))
+            .filter(|hook| config.pipes != 0 || !PIPES.contains(&hook.name))
             .filter(|hook| config.summary == 0 || !WAKE_UPS.contains(&hook.name))
             .map(|hook| hook.name)
             .collect();
         let network = capability.network == Network::Messages;
         let exchanges = capability.network == Network::Exchanges;
+        let by_calls = network && config.send_ends == 0;
         for mut program in open.progs_mut() {
             let name = program.name().to_os_string();
             let wanted = name == BEGIN
@@ -147,6 +158,7 @@ impl Programs {
                         NETWORK_BEGIN,
                         NETWORK_END,
                         LOCAL_END,
+                        PIPE_END,
                         FILES_END,
                         ASLEEP_BEGIN,
                         ASLEEP_END,
@@ -154,14 +166,18 @@ impl Programs {
                     ]
                     .iter()
                     .any(|own| name == *own)
+                || by_calls && name == PLACE_END
                 || hooks.iter().any(|hook| OsStr::new(hook) == name);
             program.set_autoload(wanted);
         }
-        let by_calls = network && config.send_ends == 0;
         for (name, wanted) in NETWORK_MAPS
             .map(|name| (name, network))
             .into_iter()
-            .chain([(SENDERS, by_calls), (TOKENS, network && config.tokens != 0)])
+            .chain([
+                (SENDERS, by_calls),
+                (LOCAL_PLACES, by_calls),
+                (TOKENS, network && config.tokens != 0),
+            ])
             .chain(EXCHANGE_MAPS.map(|name| (name, exchanges)))
         {
             open_map(&mut open, name)?
@@ -187,6 +203,7 @@ impl Programs {
             object,
             hooks,
             network,
+            by_calls,
         };
         for root in roots {
             programs
@@ -324,6 +341,10 @@ impl Programs {
         if self.network {
             self.visit(NETWORK_END)?;
             self.visit(LOCAL_END)?;
+            self.visit(PIPE_END)?;
+            if self.by_calls {
+                self.visit(PLACE_END)?;
+            }
             consume()?;
             self.forget_files()?;
             self.visit(FILES_END)?;
@@ -388,7 +409,7 @@ impl Programs {
     /// Runs the iterator of this name, once for each thread, open file or connection.
     fn visit(&self, name: &str) -> Result<(), ProbeError> {
         let what = match name {
-            NETWORK_END | LOCAL_END => "all connections",
+            NETWORK_END | LOCAL_END | PIPE_END | PLACE_END => "all connections",
             NETWORK_BEGIN | FILES_END => "all open files",
             _ => "all threads",
         };
@@ -398,6 +419,8 @@ impl Programs {
                 let link = match name {
                     NETWORK_END => program.attach_iter(self.map(CONNECTIONS)?.as_fd()),
                     LOCAL_END => program.attach_iter(self.map(LOCAL_ENDS)?.as_fd()),
+                    PIPE_END => program.attach_iter(self.map(PIPE_STATES)?.as_fd()),
+                    PLACE_END => program.attach_iter(self.map(LOCAL_PLACES)?.as_fd()),
                     _ => program.attach(),
                 }
                 .map_err(refused())?;

@@ -73,6 +73,20 @@ pub(crate) mod buffer_class {
     pub(crate) const MESSAGE: u8 = 3;
 }
 
+/// Values of `receive_class`.
+pub(crate) mod receive_class {
+    pub(crate) const PLAIN: u8 = 1;
+    pub(crate) const FLAGS_3: u8 = 2;
+    pub(crate) const FLAGS_4: u8 = 3;
+}
+
+/// Values of `pipe_class`.
+pub(crate) mod pipe_class {
+    pub(crate) const READS: u8 = 1;
+    pub(crate) const WRITES: u8 = 2;
+    pub(crate) const SPLICES: u8 = 3;
+}
+
 /// Places of loss, in the order of the counters: a table, or a full map.
 pub(crate) const LOST_PLACES: [&str; 21] = [
     "sync",
@@ -390,12 +404,14 @@ plain! {
         send_ends: u32,
         wake_ups: u32,
         tokens: u32,
-        reserved: u32,
+        pipes: u32,
         call_class: [u8; SYSCALLS],
         call_test: [u8; SYSCALLS],
         brief_class: [u8; SYSCALLS],
         send_class: [u8; SYSCALLS],
         buffer_class: [u8; SYSCALLS],
+        receive_class: [u8; SYSCALLS],
+        pipe_class: [u8; SYSCALLS],
     }
 }
 
@@ -426,6 +442,12 @@ mod tests {
             ("CALL_SYNC", usize::from(call_class::SYNC)),
             ("CALL_OTHER", usize::from(call_class::OTHER)),
             ("SEND_BYTES", usize::from(send_class::BYTES)),
+            ("RECEIVE_PLAIN", usize::from(receive_class::PLAIN)),
+            ("RECEIVE_FLAGS_3", usize::from(receive_class::FLAGS_3)),
+            ("RECEIVE_FLAGS_4", usize::from(receive_class::FLAGS_4)),
+            ("PIPE_READS", usize::from(pipe_class::READS)),
+            ("PIPE_WRITES", usize::from(pipe_class::WRITES)),
+            ("PIPE_SPLICES", usize::from(pipe_class::SPLICES)),
             ("SEND_MESSAGES", usize::from(send_class::MESSAGES)),
             ("BUFFER_BYTES", usize::from(buffer_class::BYTES)),
             ("BUFFER_VECTOR", usize::from(buffer_class::VECTOR)),

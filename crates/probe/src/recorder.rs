@@ -58,6 +58,8 @@ pub struct Options {
     /// Whether names of requests are looked for in the first bytes of messages: the trace id of a `traceparent` header or
     /// an `X-Request-Id`, of HTTP/1 in the clear. Only hashes of them leave the kernel.
     pub tokens: bool,
+    /// Whether with the network pipes are recorded, too: then each system call of the machine is traced.
+    pub pipes: bool,
     /// The size of the ring buffer, a power of two of at least a page.
     pub ring_bytes: u32,
     /// The command that is recorded, for the trace's description.
@@ -72,6 +74,7 @@ impl Default for Options {
             calls: true,
             network: false,
             tokens: false,
+            pipes: false,
             ring_bytes: RING_BYTES,
             command: String::new(),
         }
@@ -206,12 +209,16 @@ fn config(
         send_ends: u32::from(capability.has("sock_send_length")),
         wake_ups: u32::from(capability.network == Network::Messages),
         tokens: u32::from(options.tokens),
-        reserved: 0,
+        pipes: u32::from(
+            options.pipes && capability.has("pipe_enter") && capability.has("pipe_exit"),
+        ),
         call_class: [0; SYSCALLS],
         call_test: [0; SYSCALLS],
         brief_class: [0; SYSCALLS],
         send_class: [0; SYSCALLS],
         buffer_class: [0; SYSCALLS],
+        receive_class: [0; SYSCALLS],
+        pipe_class: [0; SYSCALLS],
     };
     syscalls::fill(&mut config);
     options.filter.fill(&mut config)?;

@@ -4,7 +4,9 @@ use libc::c_long;
 use luc_events::Cause;
 use luc_events::codes::{CallKind, SyncKind};
 
-use crate::record::{Config, SYSCALLS, buffer_class, call_class, call_test, send_class};
+use crate::record::{
+    Config, SYSCALLS, buffer_class, call_class, call_test, pipe_class, receive_class, send_class,
+};
 
 /// Kinds of brief waits, in the order of their numbers, as causes.
 pub(crate) const BRIEF_CAUSES: [Cause; crate::record::BRIEF] = [
@@ -119,6 +121,25 @@ const BUFFERS: &[(c_long, u8)] = &[
     (libc::SYS_sendmsg, buffer_class::MESSAGE),
 ];
 
+/// The calls that receive from a socket, their first argument, and where their flags are.
+const RECEIVES: &[(c_long, u8)] = &[
+    (libc::SYS_read, receive_class::PLAIN),
+    (libc::SYS_readv, receive_class::PLAIN),
+    (libc::SYS_recvmsg, receive_class::FLAGS_3),
+    (libc::SYS_recvfrom, receive_class::FLAGS_4),
+];
+
+/// The calls that read from pipes and write into them.
+const PIPES: &[(c_long, u8)] = &[
+    (libc::SYS_read, pipe_class::READS),
+    (libc::SYS_readv, pipe_class::READS),
+    (libc::SYS_write, pipe_class::WRITES),
+    (libc::SYS_writev, pipe_class::WRITES),
+    (libc::SYS_vmsplice, pipe_class::WRITES),
+    (libc::SYS_sendfile, pipe_class::WRITES),
+    (libc::SYS_splice, pipe_class::SPLICES),
+];
+
 /// Fills the tables that are indexed by the number of a system call.
 pub(crate) fn fill(config: &mut Config) {
     for &(number, kind) in SYNCS {
@@ -140,6 +161,16 @@ pub(crate) fn fill(config: &mut Config) {
     }
     for &(number, class) in BUFFERS {
         set(&mut config.buffer_class, number, class);
+    }
+    if config.send_ends == 0 {
+        for &(number, class) in RECEIVES {
+            set(&mut config.receive_class, number, class);
+        }
+    }
+    if config.pipes != 0 {
+        for &(number, class) in PIPES {
+            set(&mut config.pipe_class, number, class);
+        }
     }
     set(&mut config.call_test, libc::SYS_msync, call_test::MSYNC_3);
     set(&mut config.call_test, libc::SYS_openat, call_test::CREATE_3);

@@ -66,7 +66,7 @@ const FSYNCS: Need = Need::For("what an fsync waits for");
 const HANDLES: Need = Need::For("who made transactions large");
 const REQUESTS: Need = Need::For("block requests");
 const FAST: Need = Need::For("ext4 fast commits");
-const LOCAL: Need = Need::For("messages of unix sockets");
+const PIPES: Need = Need::For("what goes through pipes");
 const PACKETS: Need = Need::For("packets");
 const EXCHANGES: Need = Need::For("how long requests take");
 
@@ -123,8 +123,16 @@ pub(crate) const NETWORK_HOOKS: &[Hook] = &[
     ),
     stand_in("send_exit", "sys_exit", 2, "sock_send_length"),
     hook("tcp_rcv_space_adjust", 1, Need::Always),
-    hook("sk_data_ready", 1, LOCAL),
-    hook("sock_recv_length", 3, LOCAL),
+    hook("sk_data_ready", 1, Need::Extra),
+    hook("sock_recv_length", 3, Need::Extra),
+    Hook {
+        tracepoint: "sys_enter",
+        ..hook("pipe_enter", 2, Need::Extra)
+    },
+    Hook {
+        tracepoint: "sys_exit",
+        ..hook("pipe_exit", 2, PIPES)
+    },
     hook("net_dev_start_xmit", 2, PACKETS),
     hook("netif_receive_skb", 1, PACKETS),
 ];

@@ -5,9 +5,9 @@ use crate::codes::{Family, Flow, Sequences, Side};
 use crate::{Cgroup, ConnectionId, Inode, Pid, Tgid};
 
 table! {
-    /// One end of a connection that was established: a socket of TCP, or one of a pair of unix sockets. A connection
-    /// within one host has two rows: of TCP with the same addresses and initial sequence numbers, exchanged, of unix
-    /// sockets with the numbers of each other. One row when it is first seen, one when its socket is destroyed or the
+    /// One end of a connection that was established: a socket of TCP, one of a pair of unix sockets, or an end of a pipe.
+    /// A connection within one host has two rows: of TCP with the same addresses and initial sequence numbers, exchanged,
+    /// of unix sockets and pipes with the numbers of each other. One row when it is first seen, one when its socket is destroyed or the
     /// trace ends; the later row counts.
     ///
     /// The pair of initial sequence numbers names a connection on both of its hosts, because address translation does
@@ -15,13 +15,14 @@ table! {
     ///
     /// The address of a unix socket is the name that it was bound to: a path as the program gave it, or `@` and an
     /// abstract name; empty: it has none. One that was accepted has the name of the one that listened. Its ports and
-    /// initial sequence numbers are 0.
+    /// initial sequence numbers are 0. Of a FIFO both addresses are its name, without its folder.
     pub struct Connection in "connection" by at_ns {
         /// When the row was taken.
         pub at_ns: u64,
         /// The connection's number within this trace.
         pub connection: ConnectionId,
-        /// The kernel's own number of the socket, as `ss -e` shows it (in hexadecimal, `sk`).
+        /// The kernel's own number of the socket, as `ss -e` shows it (in hexadecimal, `sk`); of a pipe its inode; 0: not
+        /// known.
         pub cookie: u64,
         /// Its network namespace: the inode number of `/proc/PID/ns/net`.
         pub namespace: Inode,
@@ -47,14 +48,14 @@ table! {
         pub opened_ns: u64,
         /// When it was closed (TCP_CLOSE), of unix sockets when the other end was told so; 0: it had not been.
         pub closed_ns: u64,
-        /// The thread that connected; at other connections the first recorded thread that sent or received on it. Of
-        /// unix sockets only at the end that was used first, which has the thread that used it.
+        /// The thread that connected; at other connections the first recorded thread that sent or received on it; of
+        /// pipes nobody.
         pub opener: Pid,
         /// Its process; of a connection that is older than the trace a process that has it open.
         pub opener_process: Tgid,
         /// Segments that it has sent again, since it was opened.
         pub retransmits: u32,
-        /// The number of the other end, where that is on the same host for sure: of unix sockets; 0: not known, as of TCP
+        /// The number of the other end, where that is on the same host for sure: of unix sockets and pipes; 0: not known, as of TCP
         /// and in traces of schema versions before 7.
         pub peer: ConnectionId,
     }
@@ -68,13 +69,13 @@ table! {
     ///
     /// Bytes are counted from the first of their direction, as 0: sequence number `first_byte` + 1 + the direction's
     /// initial sequence number, modulo 2^32, without the end of wrapping. Of a connection whose initial sequence
-    /// numbers are unknown `first_byte` begins with the sequence number itself. Of unix sockets that are older than the
+    /// numbers are unknown `first_byte` begins with the sequence number itself. Of unix sockets and pipes that are older than the
     /// trace bytes are counted from the first that was unread when it began; those that were in use just then have no
     /// rows until all had been read that was sent. Who sent a byte is told by the row of the other end, direction
     /// `sent`, whose range has that byte.
     pub struct Message in "message" by at_ns {
         /// Sent: when its first byte was handed to TCP, which is before any packet with it; of unix sockets when its first
-        /// bytes were in the other one's queue. Received: when the last of its bytes had been copied to the thread.
+        /// bytes were in the other one's queue, of pipes when the call began. Received: when the last of its bytes had been copied to the thread.
         pub at_ns: u64,
         /// The thread.
         pub thread: Pid,

@@ -7,7 +7,6 @@ use luc_events::codes::{Flow, Sequences};
 use luc_events::tables::Connection;
 use luc_fleet_core::Way;
 
-use super::is_within_host;
 use crate::read::Recorded;
 
 /// From where the offsets of a connection count.
@@ -43,7 +42,7 @@ pub(super) struct Origins(HashMap<ConnectionId, Origin>);
 impl Origins {
     pub(super) fn of(recorded: &Recorded) -> Self {
         let origin = |row: &Connection| match row.sequences {
-            _ if is_within_host(row) => Origin::Counted,
+            _ if row.family.is_within_host() => Origin::Counted,
             Sequences::Unknown => Origin::FirstSeen {
                 sent: None,
                 received: None,

@@ -52,8 +52,8 @@ pub(crate) struct Args {
     #[arg(long)]
     summary: bool,
 
-    /// Record what the network carries, too: sends and receives on connections of TCP and of unix sockets, packets and the clocks, by which
-    /// the traces of several hosts are put together. Connections and packets are recorded of all processes, and brief waits
+    /// Record what the network carries, too: sends and receives on connections of TCP and of unix sockets, packets and the
+    /// clocks, by which the traces of several hosts are put together. Connections and packets are recorded of all processes, and brief waits
     /// are not summed if a thread ended them
     #[arg(long)]
     fleet: bool,
@@ -62,6 +62,11 @@ pub(crate) struct Args {
     /// X-Request-Id, and record a hash of each: they tell best which request another one was made for. Not in TLS
     #[arg(long, requires = "fleet", conflicts_with = "summary")]
     tokens: bool,
+
+    /// With --fleet, record what goes through pipes and FIFOs, too. Each system call of the machine is traced for that,
+    /// which makes all of them slower
+    #[arg(long, requires = "fleet", conflicts_with = "summary")]
+    pipes: bool,
 
     #[command(flatten)]
     ring: ring::Args,
@@ -169,6 +174,7 @@ fn options(args: &Args) -> anyhow::Result<Options> {
         calls: !args.no_calls,
         network: args.fleet,
         tokens: args.tokens,
+        pipes: args.pipes,
         ring_bytes: ring_bytes(&args.buffer)?,
         command: command.join(" "),
     })

@@ -5,7 +5,8 @@ use std::fs;
 use std::time::Duration;
 
 use luc_events::Cause;
-use luc_events::codes::{Flow, Side};
+use luc_events::codes::{Family, Flow, Side};
+use luc_events::tables::Connection;
 use luc_vm::Vm;
 
 use super::common::LUC;
@@ -27,8 +28,8 @@ cat >/run/busy <<EOF
 echo 0 >/sys/fs/cgroup/quota/cgroup.procs
 exec timeout 1 sh -c 'while :; do :; done'
 EOF
-luc record --fleet --all --out /run/trace -- \
-	talk 10.77.0.2 /run/netns/server 'ip link set client down; threads brief; sh /run/busy; true' || exit 1
+luc record --fleet --all --pipes --out /run/trace -- \
+	talk 10.77.0.2 /run/netns/server 'ip link set client down; threads brief; sh /run/busy; pairs; true' || exit 1
 cp /run/trace/* "$OUT"
 "#;
 
@@ -40,6 +41,10 @@ const PLANTED: [u64; 2] = [
     MESSAGES * MESSAGES + 1,
 ];
 
+/// What `pairs.c` plants on each connection, and on a pipe.
+const LOCAL: [u64; 2] = [7 * MESSAGES * (MESSAGES + 1) / 2, MESSAGES * MESSAGES];
+const PIPED: u64 = 123_456;
+
 fn check(version: &str, missing: &[&str]) {
     let Some(kernel) = luc_testkit::vm::kernel(version) else {
         return;
@@ -47,10 +52,12 @@ fn check(version: &str, missing: &[&str]) {
     let folder = tempfile::tempdir().expect("a directory");
     let talk = programs::compiled("talk", folder.path());
     let threads = programs::compiled("threads", folder.path());
+    let pairs = programs::compiled("pairs", folder.path());
     let outcome = Vm::new(&kernel)
         .program(LUC)
         .program(talk)
         .program(threads)
+        .program(pairs)
         .program("ip")
         .module("veth")
         .timeout(Duration::from_secs(300))
@@ -67,7 +74,8 @@ fn check(version: &str, missing: &[&str]) {
     }
     let recorded = Recorded::read(folder.path(), &text);
     let of_side = |side: Side| {
-        let mut found = recorded.connections.values().filter(|row| row.side == side);
+        let is_own = |row: &&Connection| row.side == side && row.family == Family::Ipv4;
+        let mut found = recorded.connections.values().filter(is_own);
         let row = found.next().unwrap_or_else(|| panic!("{side}: {text}"));
         assert!(found.next().is_none(), "one connection");
         row
@@ -78,6 +86,7 @@ fn check(version: &str, missing: &[&str]) {
     let ends = Ends { client, server };
     recorded.check_messages(&ends, [0, 0], PLANTED);
     assert!(recorded.check_packets(&ends) > 0, "{text}");
+    check_local(&recorded);
     // The script's shell waits for luc.
     assert!(
         recorded.asleep.iter().any(|row| row.cause == Cause::Poll),
@@ -94,7 +103,11 @@ fn check(version: &str, missing: &[&str]) {
     // The cable is cut before the client closes.
     assert_eq!(client.closed_ns, 0, "{client:?}");
     for end in [client, server] {
-        let last = recorded.messages.iter().map(|row| row.at_ns).max();
+        let own = recorded
+            .messages
+            .iter()
+            .filter(|row| row.connection == end.connection);
+        let last = own.map(|row| row.at_ns).max();
         assert!(Some(end.at_ns) > last, "has a last row: {end:?}");
         let sends = recorded.messages_of(end, Flow::Sent).len() as u64;
         assert_eq!(sends, MESSAGES + 1, "{text}");
@@ -102,6 +115,57 @@ fn check(version: &str, missing: &[&str]) {
     let (_, starts) = threads::starts(&recorded, "threads");
     let known = starts.iter().filter(|row| row.routine == "end_at_once");
     assert_eq!(known.count(), threads::THREADS, "{starts:?}");
+}
+
+/// What `pairs.c` plants on unix sockets, of a path and of a pair, and on a pipe.
+fn check_local(recorded: &Recorded) {
+    let of_family = |family| {
+        recorded
+            .connections
+            .values()
+            .filter(move |row| row.family == family)
+    };
+    let named = of_family(Family::Unix).find(|row| row.local_address == "/run/planted");
+    let server = named.expect("the server's end");
+    assert_eq!(server.side, Side::Server);
+    let pair = of_family(Family::Unix).find(|row| {
+        row.side == Side::Unknown
+            && recorded
+                .messages
+                .iter()
+                .any(|m| m.connection == row.connection)
+    });
+    for end in [server, pair.expect("a pair")] {
+        let peer = &recorded.connections[&end.peer];
+        let ends = Ends {
+            client: peer,
+            server: end,
+        };
+        let either = |row: &Connection| {
+            let first = recorded.messages_of(row, Flow::Sent);
+            first.first().map_or(0, |row| row.bytes)
+        };
+        // Of a pair the end that asks sends 7 bytes first.
+        let ends = if either(peer) == 7 {
+            ends
+        } else {
+            Ends {
+                client: end,
+                server: peer,
+            }
+        };
+        recorded.check_messages(&ends, [0, 0], LOCAL);
+    }
+    let sums: Vec<u64> = of_family(Family::Pipe)
+        .map(|row| {
+            recorded
+                .messages_of(row, Flow::Received)
+                .iter()
+                .map(|row| row.bytes)
+                .sum()
+        })
+        .collect();
+    assert!(sums.contains(&PIPED), "{sums:?}");
 }
 
 #[test]

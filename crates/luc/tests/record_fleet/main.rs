@@ -9,6 +9,7 @@ mod guests;
 mod local;
 mod networks;
 mod offsets;
+mod pipes;
 mod place;
 mod programs;
 #[path = "../common/recording.rs"]

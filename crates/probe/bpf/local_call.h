@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Unix sockets before Linux 6.3, where sends and receives are seen as system calls
+ * only: from a file no program may go on to a socket's storage, so that what is
+ * remembered is found by the socket's address.
+ */
+#ifndef LUC_LOCAL_CALL_H
+#define LUC_LOCAL_CALL_H
+
+struct local_place {
+	/* The inodes of this socket and of the other one, as the kernel uses their memory again; 0:
+	 * not known yet. */
+	u64 inode;
+	u64 sender;
+	struct local_end end;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, u64);
+	__type(value, struct local_place);
+} local_places SEC(".maps");
+
+static __always_inline struct sock *peer_at(struct sock *sk)
+{
+	return BPF_CORE_READ((struct unix_sock *)sk, peer);
+}
+
+/* The other end; NULL: there is none that sends to this one alone. */
+static __always_inline struct sock *only_peer_at(struct sock *sk)
+{
+	struct sock *peer = peer_at(sk), *back;
+
+	if (!peer)
+		return NULL;
+	back = peer_at(peer);
+	return back && back != sk ? NULL : peer;
+}
+
+static __always_inline struct local_place *place_at(struct sock *sk)
+{
+	u64 address = (u64)sk;
+
+	return bpf_map_lookup_elem(&local_places, &address);
+}
+
+/* Begins with a pair anew, of which the file is the end `sk`. */
+static __always_inline void place_pair(struct sock *sk, struct sock *peer, u64 inode,
+				       struct task_struct *opener)
+{
+	u64 address = (u64)sk, others = (u64)peer, cookies[2] = {};
+	struct local_place new = { .inode = inode }, *own, *other;
+
+	if (bpf_map_update_elem(&local_places, &address, &new, BPF_ANY))
+		return;
+	new.inode = 0;
+	new.sender = inode;
+	if (bpf_map_update_elem(&local_places, &others, &new, BPF_ANY))
+		return;
+	own = place_at(sk);
+	other = place_at(peer);
+	if (own && other)
+		make_known(sk, peer, &own->end, &other->end, opener, cookies);
+}
+
+/* Whether the place is still that of the pair of which the file is an end, which is noted. */
+static __always_inline bool is_place_of(struct local_place *place, u64 inode, bool sends)
+{
+	u64 *known = sends ? &place->sender : &place->inode;
+
+	if (!*known)
+		*known = inode;
+	return *known == inode;
+}
+
+/* A call has sent to a socket, or received from it, which is a file. */
+static __always_inline void local_call(struct task_struct *task, struct hot *hot, struct file *file,
+				       struct sock *sk, u64 bytes, bool sends)
+{
+	struct sock *peer = only_peer_at(sk), *receiver = sends ? peer : sk;
+	u64 inode = BPF_CORE_READ(file, f_inode, i_ino), first, at_ns;
+	struct local_place *place, *own;
+	struct local_end *end;
+	struct talker *talker;
+
+	if (!peer)
+		return;
+	place = place_at(receiver);
+	if (!place || !is_place_of(place, inode, sends)) {
+		if (local_visit < 3)
+			return;
+		place_pair(sk, peer, inode, task);
+		place = place_at(receiver);
+		if (!place)
+			return;
+	}
+	end = &place->end;
+	own = sends ? place_at(sk) : place;
+	if (own)
+		note_user(sk, peer, &own->end, task, 0);
+	first = __sync_fetch_and_add(sends ? &end->sent : &end->received, bytes);
+	if (!end->settled) {
+		end->activity++;
+		if (sends)
+			end->was_full = 0;
+	} else if (sends) {
+		talker = talker_of(task);
+		at_ns = talker && talker->send_ns ? talker->send_ns : bpf_ktime_get_ns();
+		send_message(task, hot, SENT, end->peer, at_ns, first, bytes);
+	} else {
+		send_message(task, hot, RECEIVED, end->id, bpf_ktime_get_ns(), first, bytes);
+	}
+	if (!sends && !BPF_CORE_READ(sk, sk_receive_queue.qlen))
+		settle_drained(end);
+}
+
+static __always_inline bool receives_bytes(struct pt_regs *regs, u32 class)
+{
+	switch (class) {
+	case RECEIVE_PLAIN:
+		return true;
+	case RECEIVE_FLAGS_3:
+		return !(argument(regs, 2) & MSG_PEEK);
+	case RECEIVE_FLAGS_4:
+		return !(argument(regs, 3) & MSG_PEEK);
+	default:
+		return false;
+	}
+}
+
+/* As look_at_pair(). */
+static __always_inline u32 look_at_places(struct file *file, struct sock *sk,
+					  struct task_struct *owner)
+{
+	struct local_place *own = place_at(sk), *other;
+	struct sock *peer = local_peer(sk);
+	u64 inode = file->f_inode->i_ino;
+
+	if (!peer)
+		return 0;
+	if (!own || !own->end.id)
+		place_pair(sk, peer, inode, owner);
+	own = place_at(sk);
+	other = place_at(peer);
+	if (!own || !other)
+		return 0;
+	own->inode = inode;
+	other->sender = inode;
+	look_at_unread(&own->end, unread_of(sk), is_full(peer));
+	look_at_unread(&other->end, unread_of(peer), is_full(sk));
+	return own->end.id;
+}
+
+static __always_inline u32 number_at(struct sock *sk)
+{
+	struct local_place *place = place_at(sk);
+
+	return place ? place->end.id : 0;
+}
+
+/* Pairs that are still there when recording ends: those whose inode is the same. */
+SEC("iter/bpf_map_elem")
+int place_end(struct bpf_iter__bpf_map_elem *ctx)
+{
+	struct local_place *place = ctx->value, copy;
+	struct sock *sk, *peer;
+	struct socket *socket;
+	u64 *address = ctx->key;
+
+	if (!place || !address)
+		return 0;
+	copy = *place;
+	sk = (void *)*address;
+	socket = BPF_CORE_READ(sk, sk_socket);
+	peer = peer_at(sk);
+	if (!socket || !peer || !copy.inode ||
+	    BPF_CORE_READ((struct socket_alloc *)socket, vfs_inode.i_ino) != copy.inode)
+		return 0;
+	send_local(sk, peer, &copy.end, 0);
+	return 0;
+}
+
+#endif /* LUC_LOCAL_CALL_H */
