@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use luc_events::codes::{CallKind, SyncKind, WaitState};
+use luc_events::codes::{CallKind, Family, SyncKind, WaitState};
 use luc_events::store::{SCHEMA_VERSION, Writer};
 use luc_events::tables::{
     BriefWait, Call, ClockSample, Commit, Connection, Data, ExchangeSum, FileSystem, Handle, Lost,
@@ -251,6 +251,19 @@ fn add(writer: &mut Writer, round: u64) {
             }
             .into(),
         );
+        for (connection, peer) in [(2, 3), (3, 2)] {
+            send(
+                Connection {
+                    at_ns: start_ns,
+                    connection: ConnectionId(connection),
+                    family: Family::Unix,
+                    remote_address: "/run/a".to_owned(),
+                    peer: ConnectionId(peer),
+                    ..Connection::default()
+                }
+                .into(),
+            );
+        }
         send(
             Lost {
                 at_ns: end_ns,

@@ -11,6 +11,7 @@
 #define SOCK_DGRAM 2
 #define SOCK_SEQPACKET 5
 #define RCV_SHUTDOWN 1
+#define SHUTDOWN_MASK 3
 #define MSG_PEEK 2
 #define EPIPE 32
 #define IFF_LOOPBACK 0x8

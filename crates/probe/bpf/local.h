@@ -196,23 +196,30 @@ static __always_inline void pair_up(struct sock *sk, struct sock *peer, struct t
 	make_known(sk, peer, own, other, opener, cookies);
 }
 
-/*
- * The end that bytes go to, where a thread sends to it from `sk` or receives at it;
- * NULL: the socket is none of a pair, or its counts are not known.
- */
-static __always_inline struct local_end *receiving_end(struct sock *sk, bool sends)
+static __always_inline struct local_end *known_end(struct sock *sk)
 {
-	struct sock *peer = local_peer(sk), *receiver = sends ? peer : sk;
-	struct local_end *end;
+	struct local_end *end = bpf_sk_storage_get(&local_ends, sk, NULL, 0);
 
-	if (!receiver)
-		return NULL;
-	end = bpf_sk_storage_get(&local_ends, receiver, NULL, 0);
-	if ((!end || !end->id) && peer && local_visit >= 3) {
-		pair_up(sk, peer, bpf_get_current_task_btf());
-		end = bpf_sk_storage_get(&local_ends, receiver, NULL, 0);
-	}
 	return end && end->id ? end : NULL;
+}
+
+/* Whether two sockets send to each other, and to no other. */
+static __always_inline bool is_pair(struct sock *sk, struct sock *peer)
+{
+	struct unix_sock *other = bpf_skc_to_unix_sock(peer);
+
+	return other && other->peer == sk;
+}
+
+/* The end of `receiver`, of a pair that nobody has met yet, of which the current thread uses `sk`.
+ */
+static __always_inline struct local_end *met_end(struct sock *sk, struct sock *peer,
+						 struct sock *receiver)
+{
+	if (local_visit < 3 || !is_pair(sk, peer))
+		return NULL;
+	pair_up(sk, peer, bpf_get_current_task_btf());
+	return known_end(receiver);
 }
 
 /* Since Linux 6.3. Where something has been sent to a socket, by the thread that sends it. */
@@ -247,12 +254,12 @@ int BPF_PROG(sk_data_ready, struct sock *sk)
 	return 0;
 }
 
-/* What a peer was told: the socket is closed, or has shut down what it sends. */
+/* Notes that a socket is closed, where its peer is told so; one that only sends no more is not. */
 static __always_inline void local_closed(struct sock *sk, struct sock *peer)
 {
 	struct local_end *end = bpf_sk_storage_get(&local_ends, sk, NULL, 0);
 
-	if (!end || !end->id || end->closed_ns)
+	if (!end || !end->id || end->closed_ns || sk->sk_shutdown != SHUTDOWN_MASK)
 		return;
 	end->closed_ns = bpf_ktime_get_ns();
 	send_local(sk, peer, end, bpf_get_socket_cookie(sk));
@@ -289,7 +296,9 @@ static __always_inline void local_sent(struct sock *sk, int result)
 			local_closed(peer, sk);
 		return;
 	}
-	end = receiving_end(sk, true);
+	end = known_end(peer);
+	if (!end)
+		end = met_end(sk, peer, peer);
 	if (!end)
 		return;
 	first = __sync_fetch_and_add(&end->sent, result);
@@ -360,7 +369,12 @@ int BPF_PROG(sock_recv_length, struct sock *sk, int result, int flags)
 			local_closed(peer, sk);
 		return 0;
 	}
-	end = receiving_end(sk, false);
+	end = known_end(sk);
+	if (!end) {
+		peer = local_peer(sk);
+		if (peer)
+			end = met_end(sk, peer, sk);
+	}
 	if (!end)
 		return 0;
 	is_drained = !sk->sk_receive_queue.qlen && !end->sending;
@@ -371,9 +385,11 @@ int BPF_PROG(sock_recv_length, struct sock *sk, int result, int flags)
 			end->ahead_ns = now;
 		task = bpf_get_current_task_btf();
 		hot = hot_of(task);
-		peer = local_peer(sk);
-		if (hot && peer)
-			note_user(sk, peer, end, task, bpf_get_socket_cookie(sk));
+		if (hot && !end->opener_process) {
+			peer = local_peer(sk);
+			if (peer)
+				note_user(sk, peer, end, task, bpf_get_socket_cookie(sk));
+		}
 		if (hot) {
 			look_for_token(task, RECEIVED, end->id, first, result);
 			send_message(task, hot, RECEIVED, end->id, now, first, result);
@@ -454,6 +470,8 @@ static __always_inline u32 look_at_pair(struct sock *sk, struct task_struct *own
 		return 0;
 	own = bpf_sk_storage_get(&local_ends, sk, NULL, 0);
 	if (!own || !own->id) {
+		if (!is_pair(sk, peer))
+			return 0;
 		pair_up(sk, peer, owner);
 		own = bpf_sk_storage_get(&local_ends, sk, NULL, 0);
 	}

@@ -88,7 +88,7 @@ static __always_inline void local_call(struct task_struct *task, struct hot *hot
 		return;
 	place = place_at(receiver);
 	if (!place || !is_place_of(place, inode, sends)) {
-		if (local_visit < 3)
+		if (local_visit < 3 || peer_at(peer) != sk)
 			return;
 		place_pair(sk, peer, inode, task);
 		place = place_at(receiver);
@@ -139,8 +139,11 @@ static __always_inline u32 look_at_places(struct file *file, struct sock *sk,
 
 	if (!peer)
 		return 0;
-	if (!own || !own->end.id)
+	if (!own || !own->end.id) {
+		if (!is_pair(sk, peer))
+			return 0;
 		place_pair(sk, peer, inode, owner);
+	}
 	own = place_at(sk);
 	other = place_at(peer);
 	if (!own || !other)

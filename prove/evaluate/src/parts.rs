@@ -32,7 +32,7 @@ use Made::{Here, Planned as ByPlan};
 
 /// All parts, in the order in which they are run.
 #[rustfmt::skip]
-pub const PARTS: [Part; 45] = [
+pub const PARTS: [Part; 46] = [
     part("metarates", "File creation, with and without the gate", ByPlan(planned!("metarates"))),
     part("varmail", "The mail server on a hard disk", ByPlan(planned!("varmail"))),
     part("head-to-head", "ext4, fast commits and XFS, each with and without the gate", ByPlan(planned!("head-to-head"))),
@@ -70,6 +70,7 @@ pub const PARTS: [Part; 45] = [
     part("fleet-pools", "Requests handed over inside servers, and what luc fleet says of them", Here(fleet::pools::run)),
     part("fleet-solr", "A search service of Solr, and what luc fleet says of it", Here(fleet::solr::run)),
     part("fleet-known", "Functions of threads, holders of locks, and times that close", Here(fleet::known::run)),
+    part("fleet-unix", "Requests over unix sockets, and what luc fleet says of them", Here(fleet::unix::run)),
     part("fleet-scale", "How long luc fleet explain takes for many hosts, and trees of many nodes", Here(fleet::scale::run)),
     part("fleet-sql", "SQL over the traces of many hosts, in one process and on a cluster", Here(fleet::sql::run)),
     part("kernel-powercut", "Power cuts with luc.ko", Here(safety::powercut::run)),

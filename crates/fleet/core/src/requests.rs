@@ -95,10 +95,20 @@ fn exchanges(
         let places = next..next + of_end.len();
         next = places.end;
         let id = of_end[0].end();
-        let closed_ns = by_id.get(&id).and_then(|end| end.closed_ns);
+        let end = by_id.get(&id);
+        let closed_ns = end.and_then(|end| end.closed_ns);
+        let has_fin = end.is_none_or(|end| !end.local.is_within_host());
+        let without_fin = |places: Range<usize>, asks| {
+            if has_fin {
+                exchange::without_fin(rows, places, asks)
+            } else {
+                places
+            }
+        };
         match roles.get(&id) {
             Some(Role::Server) => {
                 let first = incoming.all.len();
+                let places = without_fin(places, Way::Received);
                 incoming.add(rows, places, Way::Received, closed_ns);
                 let numbers = first..incoming.all.len();
                 if incoming.are_mixed(numbers.clone(), |shape, _| shape.is_answered_by_several) {
@@ -106,13 +116,16 @@ fn exchanges(
                 }
                 received.insert(id, numbers);
             }
-            Some(Role::Client) => clients.push((id, places, closed_ns)),
+            Some(Role::Client) => {
+                let asking = without_fin(places.clone(), Way::Sent);
+                clients.push((id, (places, asking), closed_ns));
+            }
             None => {}
         }
     }
     let ends = connections.places();
-    for (id, places, closed_ns) in clients {
-        let of_end = &rows[places.clone()];
+    for (id, (places, asking), closed_ns) in clients {
+        let of_end = &rows[places];
         // Where threads share a connection, only the server knows which answer is to whom.
         let of_server = shared::is_shared(of_end, Way::Sent).then(|| {
             let &(pair, side) = ends.get(&id)?;
@@ -129,11 +142,11 @@ fn exchanges(
             .flatten()
             .filter(|(_, bounds)| shared::are_begins(bounds, of_end, Way::Sent));
         let Some((numbers, bounds)) = of_server else {
-            outgoing.add(rows, places, Way::Sent, closed_ns);
+            outgoing.add(rows, asking, Way::Sent, closed_ns);
             continue;
         };
         let first = outgoing.all.len();
-        let of_each = outgoing.add_within(rows, places, Way::Sent, closed_ns, &bounds);
+        let of_each = outgoing.add_within(rows, asking, Way::Sent, closed_ns, &bounds);
         let is_several = |at: usize| {
             let sent = of_each.get(at).copied().flatten();
             sent.is_some_and(|sent| outgoing.all[sent].is_of_several)

@@ -4,6 +4,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod exchange;
+mod local;
 #[allow(dead_code, reason = "it has more than these tests use")]
 #[path = "../record_fleet/place.rs"]
 mod place;

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use super::common::{is_root, stderr};
 use super::recording::Recording;
-use super::{has_fleet, json, number};
+use super::{fleet, has_fleet, json, number};
 
 /// Statements of the session whose requests are counted.
 const STATEMENTS: usize = 60;
@@ -216,6 +216,12 @@ fn check(trace: &Path, socket: &str, [client, holds, serves]: [u64; 3]) {
     assert_eq!(count(holds), 5 * LOCKED);
     let service = &all["services"][0];
     assert_eq!(service["path"], socket, "{service}");
+    for format in ["--otlp", "--html", "--perfetto"] {
+        let output = fleet(&["report", format, "-", trace]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(text.contains(socket), "{format} does not name {socket}");
+    }
     // The session that has the lock waits for its client, who waits for us.
     let finding = &all["findings"][0]["findings"][0];
     assert_eq!(number(&finding["who"]["process_id"]), client, "{finding}");

@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt as _;
-use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener, UnixStream};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -345,6 +345,30 @@ fn pairs_that_keep_messages_apart() {
             whole
         );
     }
+}
+
+/// A socket that takes datagrams of whoever sends them is no end of a connection.
+#[test]
+fn datagrams_of_many_senders_have_no_rows() {
+    if !is_root() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a directory");
+    let path = folder.path().join("log");
+    let server = UnixDatagram::bind(&path).expect("bound");
+    let old = UnixDatagram::unbound().expect("a socket");
+    old.connect(&path).expect("connected");
+    let recording = Recording::start(&["--all"]);
+    let new = UnixDatagram::unbound().expect("a socket");
+    new.connect(&path).expect("connected");
+    for client in [&old, &new] {
+        client.send(&[0; 30]).expect("sent");
+        assert_eq!(server.recv(&mut [0; 50]).expect("received"), 30);
+    }
+    let recorded = Recorded::of(recording);
+    let sockets = [&server, &old, &new].map(|socket| socket_cookie(socket).expect("a number"));
+    let mut rows = recorded.connections.values();
+    assert!(rows.all(|row| !sockets.contains(&row.cookie)));
 }
 
 /// Looks, failed attempts and the end of a stream move no bytes.

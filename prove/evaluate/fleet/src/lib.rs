@@ -9,6 +9,7 @@
 //! - [`solr`]: whether what Solr hands over, and what was planted in it, is found.
 //! - [`sql`]: whether a cluster answers as one process does.
 //! - [`truth`]: whether what was planted in a search service is found.
+//! - [`unix`]: whether requests over unix sockets are found.
 
 mod answer;
 mod asked;
@@ -30,4 +31,5 @@ pub mod scale;
 pub mod solr;
 pub mod sql;
 pub mod truth;
+pub mod unix;
 mod wire;

@@ -86,7 +86,7 @@ pub(super) struct Exchanges {
 impl Exchanges {
     /// Adds those of an end, whose rows are at these places in the order of their times. Bytes that go `asks` are
     /// requests; those of the other direction are the answer to the last one. What is answered before anything was
-    /// asked, as a server's greeting is, belongs to no exchange.
+    /// asked, as a server's greeting is, belongs to no exchange. A FIN must not be among the rows.
     pub(super) fn add(
         &mut self,
         rows: &[&Message],
@@ -94,7 +94,6 @@ impl Exchanges {
         asks: Way,
         closed_ns: Option<u64>,
     ) {
-        let places = without_fin(rows, places, asks);
         // The next byte of each direction.
         let mut expected: [Option<u64>; 2] = [None, None];
         let mut current: Option<usize> = None;
@@ -173,8 +172,8 @@ impl Exchanges {
     }
 }
 
-/// The places of an end's rows but for the last one, if that is the one byte of a FIN: of what is received, after all
-/// that is sent.
+/// The places of the rows of an end of TCP but for the last one, if that is the one byte of a FIN: of what is received,
+/// after all that is sent.
 pub(super) fn without_fin(rows: &[&Message], places: Range<usize>, asks: Way) -> Range<usize> {
     let Some((last, before)) = rows[places.clone()].split_last() else {
         return places;
@@ -213,7 +212,8 @@ mod tests {
             .collect();
         let rows: Vec<&Message> = rows.iter().collect();
         let mut found = Exchanges::default();
-        found.add(&rows, 0..rows.len(), asks, None);
+        let places = without_fin(&rows, 0..rows.len(), asks);
+        found.add(&rows, places, asks, None);
         found.finish();
         let answer = |answer: Answer| (answer.first.at_ns, answer.last.at_ns);
         let plain = |one: &Exchange| {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::exchange::{Exchanges, Part, Shape, without_fin};
+use super::exchange::{Exchanges, Part, Shape};
 use crate::messages::Side;
 use crate::rows::{Message, Way};
 
@@ -31,7 +31,7 @@ impl Exchanges {
     ) -> Vec<Option<usize>> {
         let mut numbers: Vec<Option<usize>> = vec![None; bounds.len()];
         let mut unread = None;
-        for place in without_fin(rows, places, asks) {
+        for place in places {
             let row = rows[place];
             if row.way == asks {
                 let number = match asked_in(bounds, row.first_byte) {

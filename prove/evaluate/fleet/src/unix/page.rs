@@ -1,0 +1,84 @@
+//! The page: which requests over unix sockets were found, and to which others calls are put.
+
+use luc_claims::report::{Page, Target};
+
+use super::{CLIENTS, REQUESTS, Run, SETTINGS, Setting};
+use crate::calls::tables::{Owed, Row, of_evidence, of_shares};
+
+/// What is owed of each setting.
+const OWED: Owed = Owed {
+    right: 99.0,
+    wrong: 0.5,
+};
+
+pub(super) fn page(runs: &[Run], seeds: u64) -> Page {
+    let settings = SETTINGS
+        .iter()
+        .filter_map(|setting| Some((setting, row(setting, runs)?)));
+    let (settings, rows): (Vec<&Setting>, Vec<Row>) = settings.unzip();
+    let targets = settings
+        .iter()
+        .zip(&rows)
+        .filter(|(setting, _)| !setting.is_tcp)
+        .flat_map(|(setting, row)| OWED.targets(setting.name, &row.counts));
+    Page {
+        title: "Requests over unix sockets, told from their messages and waits".to_owned(),
+        about: format!(
+            "A front end and a back end (`prove/evaluate/fleet/subjects/unix.c`) listen at paths, or, to compare with, at ports of TCP. {CLIENTS} connections \
+             send {REQUESTS} requests each, one after the other, and for each the front end calls the back end one to \
+             three times: one after the other by the thread that has read the request, or at once by a pool; a call takes up to 0.5 ms. `luc record --fleet` records the machine, and `luc fleet explain \
+             --json --rows` says which requests there were, and for which one each call was made. The front end writes \
+             down by which thread and between which times it read each request and sent each call, and for which \
+             request. A call is *right* if it is put to that request, *wrong* if to another one, *unknown* if to none, \
+             and *missing* if there is no such call in the answer. {seeds} seeds of each setting."
+        ),
+        tables: vec![
+            (
+                "What is said of the front end's calls; in parentheses the 95 % score interval over all of them:"
+                    .to_owned(),
+                of_shares(&["front end", "requests", "found", "other requests"], &rows),
+            ),
+            (
+                "The same calls by the evidence that is given:".to_owned(),
+                of_evidence("front end", &rows),
+            ),
+        ],
+        targets: [all_found(runs)].into_iter().chain(targets).collect(),
+    }
+}
+
+/// Each request is one in the answer, and nothing else is.
+fn all_found(runs: &[Run]) -> Target {
+    let sum = |of: fn(&Run) -> u64| runs.iter().map(of).sum::<u64>();
+    let [requests, found, others] = [
+        sum(|run| run.requests),
+        sum(|run| run.found),
+        sum(|run| run.others),
+    ];
+    Target::new(
+        "each request is found, and nothing else is a request".to_owned(),
+        requests > 0 && found == requests && others == 0,
+        format!("{found} of {requests}, and {others} others"),
+    )
+}
+
+/// A setting's runs.
+fn row(setting: &Setting, runs: &[Run]) -> Option<Row> {
+    let of_setting = runs.iter().filter(|run| run.setting == setting.name);
+    let of_setting: Vec<&Run> = of_setting.collect();
+    let sum = |of: fn(&Run) -> u64| {
+        of_setting
+            .iter()
+            .map(|run| of(run))
+            .sum::<u64>()
+            .to_string()
+    };
+    let cells = [
+        setting.name.to_owned(),
+        sum(|run| run.requests),
+        sum(|run| run.found),
+        sum(|run| run.others),
+    ];
+    let counts = of_setting.iter().map(|run| (&run.calls, run.lost_rows));
+    (!of_setting.is_empty()).then(|| Row::sum(cells, counts))
+}
