@@ -302,6 +302,8 @@ static __always_inline void local_sent(struct sock *sk, int result)
 	if (!end)
 		return;
 	first = __sync_fetch_and_add(&end->sent, result);
+	end->ahead_ns = 0;
+	barrier();
 	end->sending = 0;
 	if (!end->settled) {
 		end->activity++;
@@ -348,6 +350,19 @@ static __always_inline void settle_drained(struct local_end *end)
 	end->ahead = ahead;
 }
 
+/*
+ * Whether bytes were received whose sender has not come to sk_data_ready() yet.
+ * One that has ended counts its bytes before it says that it has: in that order
+ * they are looked at.
+ */
+static __always_inline bool is_ahead(struct local_end *end)
+{
+	bool sending = *(volatile u32 *)&end->sending;
+
+	barrier();
+	return !sending && end->received > *(volatile u64 *)&end->sent;
+}
+
 /* Since Linux 6.3. The end of each receive. */
 SEC("tp_btf/sock_recv_length")
 int BPF_PROG(sock_recv_length, struct sock *sk, int result, int flags)
@@ -381,7 +396,7 @@ int BPF_PROG(sock_recv_length, struct sock *sk, int result, int flags)
 	first = __sync_fetch_and_add(&end->received, result);
 	now = bpf_ktime_get_ns();
 	if (end->settled) {
-		if (!end->sending && end->received > end->sent)
+		if (is_ahead(end))
 			end->ahead_ns = now;
 		task = bpf_get_current_task_btf();
 		hot = hot_of(task);

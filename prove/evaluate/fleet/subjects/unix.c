@@ -3,7 +3,7 @@
  *
  *   unix FOLDER|tcp SEED WORKERS CLIENTS REQUESTS
  *
- * Each of CLIENTS connections sends REQUESTS requests. For each the front end calls the back end one to three times:
+ * Each of CLIENTS connections sends REQUESTS requests. For each the front end calls the back end three times:
  * with 0 workers one after the other by the thread that has read the request, else at once by WORKERS threads, which
  * get calls over a queue and hand results back. Says at its end which process the front end is, and a line for each
  * request that it has read and each call that it has sent: "read NUMBER TID BEFORE AFTER", "call NUMBER TID BEFORE
@@ -29,7 +29,7 @@
 #include <unistd.h>
 
 #define MOST_BYTES 400
-#define MOST_CALLS 3
+#define CALLS 3
 #define MOST_LOGS 200
 
 struct message {
@@ -264,13 +264,13 @@ static void *work(void *argument)
 	return NULL;
 }
 
-static void hand_over(uint64_t number, int calls)
+static void hand_over(uint64_t number)
 {
-	struct waiting request = { number, calls, PTHREAD_COND_INITIALIZER };
-	struct job jobs[MOST_CALLS];
+	struct waiting request = { number, CALLS, PTHREAD_COND_INITIALIZER };
+	struct job jobs[CALLS];
 
 	pthread_mutex_lock(&lock);
-	for (int at = 0; at < calls; at++) {
+	for (int at = 0; at < CALLS; at++) {
 		jobs[at] = (struct job){ .request = &request };
 		*last = &jobs[at];
 		last = &jobs[at].next;
@@ -287,17 +287,14 @@ static void *answer_requests(void *argument)
 	unsigned int random = seed + 2000 + fd;
 	struct message message;
 	uint64_t before;
-	int calls;
 
 	for (before = now(); get(fd, &message); before = now()) {
 		say("read", message.number, before);
 		get_rest(fd, &message);
-		calls = 1 + rand_r(&random) % MOST_CALLS;
 		if (workers)
-			hand_over(message.number, calls);
-		else
-			while (calls--)
-				call(own, message.number, &random);
+			hand_over(message.number);
+		for (int at = 0; !workers && at < CALLS; at++)
+			call(own, message.number, &random);
 		put(fd, message.number, &random);
 	}
 	return NULL;

@@ -5,32 +5,46 @@ use luc_claims::report::{Page, Target};
 use super::{CLIENTS, REQUESTS, Run, SETTINGS, Setting};
 use crate::calls::tables::{Owed, Row, of_evidence, of_shares};
 
-/// What is owed of each setting.
-const OWED: Owed = Owed {
+/// What is owed where a thread makes the calls of what it has read.
+const OF_THREADS: Owed = Owed {
     right: 99.0,
     wrong: 0.5,
 };
+/// The share of the calls that may be put to another request than that which they were made for, %.
+const WRONG: f64 = 0.5;
+/// By how much fewer calls may be right than over TCP, in % of all.
+const WORSE: f64 = 2.0;
 
 pub(super) fn page(runs: &[Run], seeds: u64) -> Page {
     let settings = SETTINGS
         .iter()
         .filter_map(|setting| Some((setting, row(setting, runs)?)));
     let (settings, rows): (Vec<&Setting>, Vec<Row>) = settings.unzip();
-    let targets = settings
-        .iter()
-        .zip(&rows)
-        .filter(|(setting, _)| !setting.is_tcp)
-        .flat_map(|(setting, row)| OWED.targets(setting.name, &row.counts));
+    let of: Vec<(&Setting, &Row)> = settings.into_iter().zip(&rows).collect();
+    let targets = of.iter().filter(|(setting, _)| !setting.is_tcp);
+    let targets = targets.flat_map(|(setting, row)| {
+        if setting.workers == 0 {
+            return OF_THREADS.targets(setting.name, &row.counts).to_vec();
+        }
+        let over_tcp = of
+            .iter()
+            .find(|(other, _)| other.is_tcp && other.workers == setting.workers);
+        as_over_tcp(setting, row, over_tcp.map(|(_, row)| *row))
+    });
+    let targets: Vec<Target> = [all_found(runs)].into_iter().chain(targets).collect();
     Page {
         title: "Requests over unix sockets, told from their messages and waits".to_owned(),
         about: format!(
-            "A front end and a back end (`prove/evaluate/fleet/subjects/unix.c`) listen at paths, or, to compare with, at ports of TCP. {CLIENTS} connections \
-             send {REQUESTS} requests each, one after the other, and for each the front end calls the back end one to \
-             three times: one after the other by the thread that has read the request, or at once by a pool; a call takes up to 0.5 ms. `luc record --fleet` records the machine, and `luc fleet explain \
-             --json --rows` says which requests there were, and for which one each call was made. The front end writes \
-             down by which thread and between which times it read each request and sent each call, and for which \
-             request. A call is *right* if it is put to that request, *wrong* if to another one, *unknown* if to none, \
-             and *missing* if there is no such call in the answer. {seeds} seeds of each setting."
+            "A front end and a back end (`prove/evaluate/fleet/subjects/unix.c`) listen at paths, or, to compare \
+             with, at ports of TCP. {CLIENTS} connections send {REQUESTS} requests each, one after the other, and \
+             for each the front end calls the back end three times: one after the other by the thread that \
+             has read the request, or at once by a pool; a call takes up to 0.5 ms. `luc record --fleet` records \
+             the machine, and `luc fleet explain --json --rows` says which requests there were, and for which one \
+             each call was made. The front end writes down by which thread and between which times it read each \
+             request and sent each call, and for which request. A call is *right* if it is put to that request, \
+             *wrong* if to another one, *unknown* if to none, and *missing* if there is no such call in the \
+             answer. \
+             {seeds} seeds of each setting."
         ),
         tables: vec![
             (
@@ -43,8 +57,31 @@ pub(super) fn page(runs: &[Run], seeds: u64) -> Page {
                 of_evidence("front end", &rows),
             ),
         ],
-        targets: [all_found(runs)].into_iter().chain(targets).collect(),
+        targets,
     }
+}
+
+/// What a pool owes, which is told as over TCP.
+fn as_over_tcp(setting: &Setting, row: &Row, over_tcp: Option<&Row>) -> Vec<Target> {
+    let percent = |part: u64, row: &Row| part as f64 * 100.0 / row.counts.calls.max(1) as f64;
+    let right = |row: &Row| percent(row.counts.all_right(), row);
+    let wrong = percent(row.counts.all_wrong(), row);
+    let mut targets = vec![Target::new(
+        format!("{}: at most {WRONG} % of the calls are wrong", setting.name),
+        row.counts.calls > 0 && wrong <= WRONG,
+        format!("{} of {}", row.counts.all_wrong(), row.counts.calls),
+    )];
+    if let Some(over_tcp) = over_tcp {
+        targets.push(Target::new(
+            format!(
+                "{}: at most {WORSE} % fewer calls are right than over TCP",
+                setting.name
+            ),
+            right(row) >= right(over_tcp) - WORSE,
+            format!("{:.2} % and {:.2} %", right(row), right(over_tcp)),
+        ));
+    }
+    targets
 }
 
 /// Each request is one in the answer, and nothing else is.
