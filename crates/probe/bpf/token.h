@@ -150,7 +150,7 @@ static __noinline u64 token_in(u64 address, u64 bytes)
 {
 	u32 zero = 0;
 	struct token_scan *scan = bpf_map_lookup_elem(&token_scans, &zero);
-	struct token_place place = {.scan = scan};
+	struct token_place place = { .scan = scan };
 	u32 length = bytes < TOKEN_BYTES ? bytes : TOKEN_BYTES;
 
 	if (!scan || !address || !length)
