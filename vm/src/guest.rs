@@ -5,14 +5,17 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
 
 use crate::cpio;
 use crate::error::Error;
+use crate::monitor::Monitor;
 use crate::outcome::Outcome;
 
 /// How often a running guest is looked at.
@@ -56,6 +59,10 @@ impl MemoryFile {
 
     pub(crate) fn file(&mut self) -> &mut File {
         &mut self.0
+    }
+
+    pub(crate) fn as_file(&self) -> &File {
+        &self.0
     }
 
     /// What is in it now.
@@ -105,6 +112,8 @@ impl Channels {
 pub struct Guest {
     qemu: Child,
     channels: Channels,
+    /// Where the guest can be paused.
+    monitor: Option<Monitor>,
     started: Instant,
     limit: Duration,
 }
@@ -113,6 +122,8 @@ impl Guest {
     pub(crate) fn start(
         mut command: Command,
         channels: Channels,
+        monitor: Option<Monitor>,
+        inherited: Vec<Arc<OwnedFd>>,
         limit: Duration,
     ) -> Result<Self, Error> {
         let system = |source| Error::System {
@@ -128,6 +139,9 @@ impl Guest {
         // SAFETY: between fork and exec only system calls are made; nothing allocates or locks.
         unsafe {
             command.pre_exec(move || {
+                for socket in &inherited {
+                    fcntl_setfd(socket, FdFlags::empty())?;
+                }
                 set_parent_process_death_signal(Some(Signal::KILL))?;
                 // The parent may have died before the signal was asked for.
                 if getppid() == Some(parent) {
@@ -141,6 +155,7 @@ impl Guest {
         Ok(Self {
             qemu,
             channels,
+            monitor,
             started: Instant::now(),
             limit,
         })
@@ -171,6 +186,36 @@ impl Guest {
     /// [`Error::Timeout`] if it has had its time; then it is ended.
     pub fn is_running(&mut self) -> Result<bool, Error> {
         Ok(self.poll()?.is_none())
+    }
+
+    /// Stops the guest's processors and its clocks, as for a migration, until [`Guest::resume`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::System`] and [`Error::Command`] if QEMU does not do it, or [`Vm::pausable`](crate::Vm::pausable) was not
+    /// asked for.
+    pub fn pause(&mut self) -> Result<(), Error> {
+        self.tell("stop")
+    }
+
+    /// Lets the guest go on from where it was stopped: its clocks have not seen the pause.
+    ///
+    /// # Errors
+    ///
+    /// As [`Guest::pause`].
+    pub fn resume(&mut self) -> Result<(), Error> {
+        self.tell("cont")
+    }
+
+    fn tell(&mut self, command: &'static str) -> Result<(), Error> {
+        match &mut self.monitor {
+            Some(monitor) => monitor.execute(command),
+            None => Err(Error::Command {
+                command: format!("QEMU's {command}"),
+                reason: "this guest has no monitor: ask for Vm::pausable before it starts"
+                    .to_owned(),
+            }),
+        }
     }
 
     /// Pulls the plug: what the guest had not written to its disks is lost.

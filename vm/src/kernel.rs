@@ -13,7 +13,7 @@ use crate::tools;
 
 /// Where kernels are in the cache. The number is raised when more of a package is unpacked, so that nobody takes what an
 /// earlier version has left.
-const FOLDER: &str = "vm/2";
+const FOLDER: &str = "vm/3";
 
 /// The kernel of a `linux-image` package in the cache: the uncompressed image and its modules.
 #[derive(Clone, Debug)]

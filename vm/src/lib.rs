@@ -7,6 +7,7 @@
 //!
 //! Nothing is left behind: what a run needs is in memory files, and QEMU dies with its caller.
 
+mod cable;
 mod cache;
 mod cpio;
 mod error;
@@ -15,17 +16,21 @@ mod initramfs;
 mod kernel;
 mod machine;
 mod mode;
+mod monitor;
 mod outcome;
 mod programs;
 mod qemu;
+mod shared;
 mod tools;
 mod vm;
 
+pub use cable::{CableEnd, cable};
 pub use error::Error;
 pub use guest::Guest;
 pub use kernel::Kernel;
 pub use mode::Mode;
 pub use outcome::Outcome;
 pub use qemu::Qemu;
+pub use shared::SharedMemory;
 pub use tools::missing;
 pub use vm::Vm;

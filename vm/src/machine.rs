@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::cable::CableEnd;
 use crate::error::Error;
 use crate::mode::Mode;
 use crate::qemu::Qemu;
+use crate::shared::SharedMemory;
 
 /// What a machine is made of.
 #[derive(Debug)]
@@ -20,6 +22,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) output: &'a str,
     pub(crate) turns: &'a str,
     pub(crate) disks: &'a [PathBuf],
+    pub(crate) cables: &'a [CableEnd],
+    pub(crate) shared_memory: Option<&'a SharedMemory>,
     pub(crate) arguments: &'a [String],
 }
 
@@ -98,6 +102,12 @@ impl Machine<'_> {
                 &format!("file={path},format=raw,if=none,id=disk{index},cache=writeback"),
             ]);
             qemu.args(["-device", &format!("virtio-blk-pci,drive=disk{index}")]);
+        }
+        for (number, end) in self.cables.iter().enumerate() {
+            end.plug(number, &mut qemu);
+        }
+        if let Some(memory) = self.shared_memory {
+            memory.attach(&mut qemu);
         }
         Ok(qemu)
     }

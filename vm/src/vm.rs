@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::cable::CableEnd;
 use crate::error::Error;
 use crate::guest::{Channels, Guest};
 use crate::initramfs::Initramfs;
@@ -13,7 +14,8 @@ use crate::machine::Machine;
 use crate::mode::Mode;
 use crate::outcome::Outcome;
 use crate::qemu::Qemu;
-use crate::{programs, tools};
+use crate::shared::SharedMemory;
+use crate::{monitor, programs, tools};
 
 /// Modules in every guest: what the run itself needs, the file systems under test, loop devices.
 const MODULES: [&str; 7] = [
@@ -25,6 +27,9 @@ const MODULES: [&str; 7] = [
     "xfs",
     "loop",
 ];
+
+/// What drives a network card.
+const CARD: &str = "virtio_net";
 
 /// What runs the script. Busybox's own shell would take its own tools instead of those of the host.
 const SHELL: &str = "bash";
@@ -43,6 +48,9 @@ pub struct Vm<'a> {
     contents: Vec<(PathBuf, Vec<u8>)>,
     variables: BTreeMap<String, String>,
     disks: Vec<PathBuf>,
+    cables: Vec<CableEnd>,
+    shared_memory: Option<SharedMemory>,
+    is_pausable: bool,
     arguments: Vec<String>,
     script: Vec<u8>,
 }
@@ -62,6 +70,9 @@ impl<'a> Vm<'a> {
             contents: Vec::new(),
             variables: BTreeMap::new(),
             disks: Vec::new(),
+            cables: Vec::new(),
+            shared_memory: None,
+            is_pausable: false,
             arguments: Vec::new(),
             script: Vec::new(),
         }
@@ -131,6 +142,24 @@ impl<'a> Vm<'a> {
         self
     }
 
+    /// A network card with this end of a cable in it: `eth0` and on, once the script has loaded `virtio_net`.
+    pub fn cable(mut self, end: CableEnd) -> Self {
+        self.cables.push(end);
+        self.module(CARD)
+    }
+
+    /// Memory that it shares with the host and other guests.
+    pub fn shared_memory(mut self, memory: SharedMemory) -> Self {
+        self.shared_memory = Some(memory);
+        self
+    }
+
+    /// Lets [`Guest::pause`] stop it.
+    pub fn pausable(mut self) -> Self {
+        self.is_pausable = true;
+        self
+    }
+
     /// A further argument on the kernel's command line.
     pub fn kernel_argument(mut self, argument: &str) -> Self {
         self.arguments.push(argument.to_owned());
@@ -184,10 +213,20 @@ impl<'a> Vm<'a> {
             output: &channels.output.path(),
             turns: &channels.turns.path(),
             disks: &self.disks,
+            cables: &self.cables,
+            shared_memory: self.shared_memory.as_ref(),
             arguments: &self.arguments,
         };
-        let command = machine.command()?;
-        Guest::start(command, channels, self.limit)
+        let mut command = machine.command()?;
+        let mut inherited: Vec<_> = self.cables.iter().map(CableEnd::inherited).collect();
+        let mut monitor = None;
+        if self.is_pausable {
+            let (ours, theirs) = monitor::pair()?;
+            monitor::attach(&theirs, &mut command);
+            inherited.push(theirs);
+            monitor = Some(ours);
+        }
+        Guest::start(command, channels, monitor, inherited, self.limit)
     }
 
     fn initramfs(&self) -> Result<Vec<u8>, Error> {

@@ -22,7 +22,11 @@ const PARTS: [&str; 10] = [
     "net",
 ];
 /// Single modules of parts that are large.
-const MODULES: [&str; 1] = ["drivers/net/veth.ko"];
+const MODULES: [&str; 3] = [
+    "drivers/net/net_failover.ko",
+    "drivers/net/veth.ko",
+    "drivers/net/virtio_net.ko",
+];
 
 /// The release that `version` stands for.
 pub(super) fn release(version: &str, cache: &Path) -> Result<String, Error> {
