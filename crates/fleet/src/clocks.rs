@@ -75,7 +75,7 @@ impl Clocks {
             hosts: hosts.iter().map(host_clock).collect::<Result<_, _>>()?,
             pairs: Vec::new(),
         };
-        let raw_ns = |host: HostId, at_ns: i64| clocks.host(host).to_raw.raw_ns(at_ns);
+        let raw_ns = |host, at_ns| clocks.raw_ns(host, at_ns);
         // Where the samples are far from a packet's time, its time on the other clock may be beyond all years.
         let is_in_range = |packet: &Packet| {
             let raw_ns = i64::try_from(packet.at_ns).map(|at_ns| raw_ns(packet.host, at_ns));
@@ -106,6 +106,11 @@ impl Clocks {
 
     fn host(&self, host: HostId) -> &HostClock {
         &self.hosts[host.0 as usize]
+    }
+
+    /// CLOCK_MONOTONIC_RAW of a host when its CLOCK_MONOTONIC showed this.
+    pub(crate) fn raw_ns(&self, host: HostId, monotonic_ns: i64) -> i64 {
+        self.host(host).to_raw.raw_ns(monotonic_ns)
     }
 
     /// CLOCK_MONOTONIC of a host when its CLOCK_MONOTONIC_RAW showed this.
@@ -154,6 +159,12 @@ pub(crate) struct Home<'c> {
 }
 
 impl Home<'_> {
+    /// CLOCK_MONOTONIC_RAW of a host when its CLOCK_MONOTONIC showed this, and by how many ns that may be off.
+    pub(crate) fn raw_ns(&self, host: HostId, at_ns: i64) -> (i64, f64) {
+        let map = &self.clocks.host(host).to_raw;
+        (map.raw_ns(at_ns), map.error_ns())
+    }
+
     /// When something that happened at a time of a host's CLOCK_MONOTONIC was on the home's CLOCK_MONOTONIC.
     pub(crate) fn place(&self, event: Event) -> Option<Placed> {
         if event.host == self.home {

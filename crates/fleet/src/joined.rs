@@ -20,6 +20,7 @@ use crate::syncs::Syncs;
 use crate::task::Tasks;
 use crate::times::Times;
 use crate::waits::{self, Waits, may_be_input};
+pub(crate) use joining::packets_of;
 
 /// The traces of many hosts: their rows, which connections they share, and how their clocks relate.
 #[derive(Debug)]

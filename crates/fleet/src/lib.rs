@@ -11,6 +11,7 @@
 //! - [`counters()`]: hardware counters of a file that `perf stat` wrote.
 //! - [`text`]: all of these for people. For programs they are serialized as they are.
 //! - [`open`], [`relations()`], [`global_times`]: what an engine for SQL needs.
+//! - [`OnFirst`], [`related`]: what a program needs that checks the clocks.
 //! - [`report`]: requests as files for other programs.
 
 mod brand;
@@ -27,6 +28,7 @@ mod moment;
 mod names;
 pub mod pull;
 mod read;
+mod related;
 mod relations;
 pub mod report;
 mod source;
@@ -48,6 +50,7 @@ pub use joined::{HostSummary, Joined};
 pub use map::LeftOut;
 pub use moment::{Moment, NotAMoment};
 pub use read::{Opened, Recorded, Tables, open, read, read_within};
+pub use related::{OnFirst, Related, related};
 pub use relations::{
     Edge, EdgeSide, GlobalTimes, Knot, PathStep, Relations, RequestNode, WantedRelations,
     global_times, relations,

@@ -64,6 +64,7 @@ pub const PARTS: [Part; 46] = [
     part("throttle-soak", "A throttle among services that come, go and are killed, for two hours", Here(throttle::safety::soak::run)),
     part("coverage", "Whether intervals cover", Here(coverage::run)),
     part("fleet-clocks", "Clocks of hosts related by their messages, simulated", Here(fleet::clocks::run)),
+    part("fleet-guests", "Clocks of real kernels in guests whose rates change, by hand and by NTP", Here(fleet::guests::run)),
     part("fleet-cost", "What recording the network costs servers and their clients", Here(fleet::cost::run)),
     part("fleet-counters", "Hardware counters that take turns, by a model", Here(fleet::counters::run)),
     part("fleet-truth", "A search service with planted troubles, and what luc fleet says of it", Here(fleet::truth::run)),

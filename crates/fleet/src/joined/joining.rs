@@ -43,6 +43,17 @@ impl Joined {
     }
 }
 
+/// The rows of traces that relate clocks.
+pub(crate) fn packets_of(
+    traces: &[Recorded],
+) -> Result<(Rows, Vec<Packet>, Vec<Samples>), FleetError> {
+    let mut joining = Joining::default();
+    for recorded in traces {
+        joining.add(recorded.clone())?;
+    }
+    Ok((joining.rows, joining.packets, joining.samples))
+}
+
 /// Traces while they are put together.
 #[derive(Debug, Default)]
 struct Joining {

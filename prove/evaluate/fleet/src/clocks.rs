@@ -3,7 +3,7 @@
 mod mesh;
 mod network;
 mod page;
-mod pair;
+pub(crate) mod pair;
 mod simulated;
 mod slewed;
 

@@ -3,6 +3,7 @@
 //! - [`clocks`]: how well the clocks of simulated hosts are related.
 //! - [`cost`]: what servers and their clients lose while they are recorded.
 //! - [`counters`]: how far counters that take turns are off, and whether cycles are accounted for.
+//! - [`guests`]: the same of real kernels in guests, whose rates change.
 //! - [`known`]: whether functions of threads, holders of locks and times of threads are known.
 //! - [`pools`]: whether what servers hand over inside a process is found.
 //! - [`scale`]: how long it takes to explain many hosts, and to number trees.
@@ -18,6 +19,7 @@ mod cause;
 pub mod clocks;
 pub mod cost;
 pub mod counters;
+pub mod guests;
 mod hosts;
 mod judge;
 pub mod known;

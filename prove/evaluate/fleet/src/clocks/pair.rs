@@ -169,7 +169,7 @@ fn offset(fitted: &PairFit, at_ns: i64) -> Option<f64> {
 }
 
 /// The share of messages that arrive before they are sent, by these offsets.
-fn inverted(points: &PairPoints, offset: impl Fn(i64) -> Option<f64>) -> f64 {
+pub(crate) fn inverted(points: &PairPoints, offset: impl Fn(i64) -> Option<f64>) -> f64 {
     let forward = points.forward.iter().filter(|point| {
         offset(point.at_ns()).is_some_and(|offset| offset > point.offset_ns() as f64)
     });

@@ -1,0 +1,181 @@
+//! Part `fleet-guests`: clocks of real kernels in guests, related by real packets, against what the guests' processors
+//! counted.
+
+mod chrony;
+mod judge;
+mod machines;
+mod page;
+mod schedule;
+mod truth;
+
+use std::path::PathBuf;
+
+use luc_claims::report::Page;
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::Harness;
+use luc_harness::progress::Progress;
+use luc_vm::Kernel;
+use serde::Serialize;
+use serde_json::json;
+
+use judge::Judged;
+
+/// Runs of each scenario.
+const SEEDS: usize = 3;
+/// How long clocks are read in a run, s.
+const SECONDS: f64 = 40.0;
+/// Distributions' kernels, by turns.
+const KERNELS: [&str; 2] = ["6.12", "6.1"];
+
+/// What a run has.
+#[derive(Debug, Clone, Copy)]
+struct Scenario {
+    name: &'static str,
+    hosts: usize,
+    /// Messages in a second, each way and pair.
+    per_s: f64,
+    /// How long a drawn rate lasts, s: of each host; `None`: nobody changes it.
+    rates_last_s: [Option<(f64, f64)>; 3],
+    /// The second host follows the first by NTP.
+    has_ntp: bool,
+    /// CLOCK_REALTIME is set to another time, twice.
+    has_steps: bool,
+    /// The second host is stopped for a while.
+    has_pause: bool,
+}
+
+const SLOW: Option<(f64, f64)> = Some((0.5, 2.0));
+
+const PLAIN: Scenario = Scenario {
+    name: "drawn rates",
+    hosts: 2,
+    per_s: 300.0,
+    rates_last_s: [SLOW; 3],
+    has_ntp: false,
+    has_steps: false,
+    has_pause: false,
+};
+
+const SCENARIOS: [Scenario; 6] = [
+    PLAIN,
+    Scenario {
+        name: "rates that change 20 times a second",
+        rates_last_s: [Some((0.02, 0.08)); 3],
+        ..PLAIN
+    },
+    Scenario {
+        name: "NTP follows a drawn clock",
+        rates_last_s: [SLOW, None, None],
+        has_ntp: true,
+        has_steps: true,
+        ..PLAIN
+    },
+    Scenario {
+        name: "time is set",
+        has_steps: true,
+        per_s: 100.0,
+        ..PLAIN
+    },
+    Scenario {
+        name: "a guest is stopped",
+        has_pause: true,
+        ..PLAIN
+    },
+    Scenario {
+        name: "three hosts",
+        hosts: 3,
+        per_s: 100.0,
+        ..PLAIN
+    },
+];
+
+/// A run, judged.
+#[derive(Debug, Serialize)]
+struct Run {
+    scenario: &'static str,
+    seed: u64,
+    /// Why it was not made.
+    unable: Option<String>,
+    kernel: String,
+    seconds: f64,
+    judged: Option<Judged>,
+}
+
+/// What all runs need.
+struct Tools {
+    kernels: Vec<Kernel>,
+    inside: PathBuf,
+    chrony: Result<PathBuf, String>,
+}
+
+/// Makes part `fleet-guests`.
+///
+/// # Errors
+/// A guest, a recording or a fit that fails, and interruption.
+pub fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+    let wanted: Vec<Scenario> = SCENARIOS
+        .into_iter()
+        .filter(|scenario| harness.options.wants(scenario.name))
+        .collect();
+    if wanted.is_empty() {
+        let only = harness.options.only.clone().unwrap_or_default();
+        return Err(EvaluateError::NoCell(only));
+    }
+    let seeds = harness.options.repeats.unwrap_or(SEEDS).max(1) as u64;
+    let seconds = harness.options.seconds.unwrap_or(SECONDS);
+    let source = include_str!("guests/inside.c");
+    let tools = Tools {
+        kernels: KERNELS
+            .iter()
+            .map(|version| Kernel::find(version))
+            .collect::<Result<_, _>>()?,
+        // Named before the source, a library would be left out by itself.
+        inside: harness.compile("inside", source, &["-Wl,--no-as-needed", "-lm"])?,
+        chrony: chrony::unpack(harness),
+    };
+    let mut progress = Progress::new(harness.part, wanted.len() * seeds as usize);
+    let mut runs = Vec::new();
+    for seed in (0..seeds).map(|seed| harness.options.seed + seed) {
+        for (place, scenario) in wanted.iter().enumerate() {
+            // Each scenario has both kernels, and each round has.
+            let kernel = (seed as usize + place) % tools.kernels.len();
+            let run = once(
+                harness,
+                &tools,
+                &tools.kernels[kernel],
+                scenario,
+                seed,
+                seconds,
+            )?;
+            progress.step(&format!("{} {seed}: {}", scenario.name, page::brief(&run)));
+            harness.keep(json!(run));
+            runs.push(run);
+        }
+    }
+    Ok(page::page(&runs, seeds, seconds))
+}
+
+fn once(
+    harness: &Harness,
+    tools: &Tools,
+    kernel: &Kernel,
+    scenario: &Scenario,
+    seed: u64,
+    seconds: f64,
+) -> Result<Run, EvaluateError> {
+    let mut run = Run {
+        scenario: scenario.name,
+        seed,
+        unable: None,
+        kernel: kernel.release().to_owned(),
+        seconds,
+        judged: None,
+    };
+    if let (true, Err(why)) = (scenario.has_ntp, &tools.chrony) {
+        run.unable = Some(why.clone());
+        return Ok(run);
+    }
+    let recorded = machines::record(harness, tools, kernel, scenario, seed, seconds)?;
+    run.judged = Some(judge::judge(harness, &recorded)?);
+    Ok(run)
+}

@@ -1,0 +1,279 @@
+//! What `luc fleet` says of the guests' clocks, beside the truth.
+
+use luc_fleet::{Joined, OnFirst, Related, Source, Tables, related};
+use luc_fleet_clocks::{PairPoints, Point, one_line};
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::{Harness, missing};
+use luc_stats::quantile;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::machines::Recorded;
+use super::truth::{Ahead, Clocks};
+use crate::clocks::pair::inverted;
+
+/// What is said of a run.
+#[derive(Debug, Serialize)]
+pub(super) struct Judged {
+    pub(super) ways: Vec<Way>,
+    pub(super) pairs: Vec<Pair>,
+    /// Where pairs contradict each other.
+    pub(super) contradiction: Option<String>,
+    pub(super) complaints: Vec<String>,
+    pub(super) clock_source: Vec<String>,
+    pub(super) ntp_updates: usize,
+    /// What `luc fleet fit --json` said.
+    pub(super) said: Value,
+}
+
+/// Events of one host, placed on the clock of another.
+#[derive(Debug, Serialize)]
+pub(super) struct Way {
+    pub(super) home: usize,
+    pub(super) other: usize,
+    pub(super) events: Events,
+    /// Half the distance of the bounds, of all events that have both, ns.
+    pub(super) half_width_ns: Spread,
+    /// How far the estimate is off the middle of the truth, ns.
+    pub(super) error_ns: Spread,
+    /// How far the truth may be off its middle, ns.
+    pub(super) truth_ns: Spread,
+    /// Half the widest of the readings' truth that is due to the constant of the counters, ns.
+    pub(super) counters_ns: f64,
+    /// How CLOCK_MONOTONIC_RAW is known by CLOCK_MONOTONIC.
+    pub(super) map: Map,
+    /// How many rates adjtimex showed.
+    pub(super) rates: usize,
+    /// The least and the greatest of them, ppb.
+    pub(super) rates_ppb: [i64; 2],
+}
+
+/// Events, by what is said of them.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub(super) struct Events {
+    /// All of which the truth is known.
+    pub(super) all: usize,
+    /// All that the truth may be is within the bounds.
+    pub(super) right: usize,
+    /// Some of it is.
+    pub(super) in_doubt: usize,
+    /// Nothing of it is.
+    pub(super) wrong: usize,
+    /// A bound is missing, so these prove little; they are among the others as well.
+    pub(super) unbounded: usize,
+    /// Of these the truth is not known: a guest was stopped, or the other read no clock around them.
+    pub(super) unknown: usize,
+}
+
+/// The map of a host's CLOCK_MONOTONIC to its CLOCK_MONOTONIC_RAW, at each reading.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub(super) struct Map {
+    pub(super) of: usize,
+    /// How often it is off by no more than it says.
+    pub(super) within: usize,
+    /// By how much it is off at least, where it is off most, ns.
+    pub(super) worst_ns: f64,
+    /// By how much it says that it may be off, ns.
+    pub(super) stated_ns: f64,
+}
+
+/// Two hosts.
+#[derive(Debug, Serialize)]
+pub(super) struct Pair {
+    pub(super) hosts: [usize; 2],
+    pub(super) packets: usize,
+    /// Half of the least time of a packet there and of one back, by the truth, ns.
+    pub(super) half_round_trip_ns: f64,
+    /// The share of packets that arrive before they are sent: by the fit, by one line through the recorded times, and by
+    /// one line through those of CLOCK_MONOTONIC_RAW.
+    pub(super) inverted: Option<f64>,
+    pub(super) line_inverted: Option<f64>,
+    pub(super) raw_line_inverted: Option<f64>,
+    /// What was said of jumps: after, before, by, ns.
+    pub(super) jumps: Vec<Value>,
+    /// By how much the second's clock fell behind while it was stopped, ns; 0: it was not.
+    pub(super) stopped_ns: f64,
+    pub(super) failure: Option<String>,
+}
+
+/// How figures are spread.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(super) struct Spread {
+    pub(super) mean: f64,
+    pub(super) p50: f64,
+    pub(super) p99: f64,
+    pub(super) most: f64,
+}
+
+impl Spread {
+    fn of(mut values: Vec<f64>) -> Self {
+        values.sort_unstable_by(f64::total_cmp);
+        let at = |share| quantile(&values, share).unwrap_or(f64::NAN);
+        Self {
+            mean: values.iter().sum::<f64>() / values.len().max(1) as f64,
+            p50: at(0.5),
+            p99: at(0.99),
+            most: at(1.0),
+        }
+    }
+}
+
+/// Judges a run.
+pub(super) fn judge(harness: &Harness, recorded: &Recorded) -> Result<Judged, EvaluateError> {
+    let hosts = recorded.traces.len();
+    let mut ways = Vec::new();
+    for home in 0..hosts {
+        // Times are on the clock of the host that is named first.
+        let mut order: Vec<usize> = (0..hosts).collect();
+        order.swap(0, home);
+        let sources = sources(recorded, &order);
+        let joined =
+            Joined::read(&sources, Tables::OfClocks, None).map_err(|error| failed(&error))?;
+        let on_home = OnFirst::new(&joined);
+        for (place, &other) in order.iter().enumerate().skip(1) {
+            ways.push(way(recorded, &on_home, [home, other], place)?);
+        }
+    }
+    let order: Vec<usize> = (0..hosts).collect();
+    let sources = sources(recorded, &order);
+    let traces = luc_fleet::read(&sources, Tables::OfClocks).map_err(|error| failed(&error))?;
+    let said = said(harness, recorded)?;
+    let pairs = related(&traces).map_err(|error| failed(&error))?;
+    let pairs = pairs
+        .iter()
+        .zip(said["pairs"].as_array().into_iter().flatten());
+    let pairs = pairs.map(|(pair, said)| self::pair(recorded, pair, said));
+    Ok(Judged {
+        ways,
+        pairs: pairs.collect::<Result<_, _>>()?,
+        contradiction: said["contradiction"].as_str().map(str::to_owned),
+        complaints: recorded.complaints.clone(),
+        clock_source: recorded.clock_source.clone(),
+        ntp_updates: recorded.ntp_updates,
+        said,
+    })
+}
+
+fn failed(error: &dyn std::error::Error) -> EvaluateError {
+    missing(&format!("the fit ({error})"))
+}
+
+fn sources(recorded: &Recorded, order: &[usize]) -> Vec<Source> {
+    let source = |&host: &usize| Source {
+        name: Some(format!("guest{host}")),
+        directory: recorded.traces[host].clone(),
+    };
+    order.iter().map(source).collect()
+}
+
+/// What the command line says.
+fn said(harness: &Harness, recorded: &Recorded) -> Result<Value, EvaluateError> {
+    let mut words = ["fleet", "fit", "--json"].map(str::to_owned).to_vec();
+    for (host, trace) in recorded.traces.iter().enumerate() {
+        words.push(format!("guest{host}={}", trace.display()));
+    }
+    harness.json(&words)
+}
+
+fn way(
+    recorded: &Recorded,
+    on_home: &OnFirst<'_>,
+    [home, other]: [usize; 2],
+    place: usize,
+) -> Result<Way, EvaluateError> {
+    let (of_home, of_other) = (&recorded.clocks[home], &recorded.clocks[other]);
+    let ahead = Ahead::of(&recorded.clocks, [home, other], recorded.pause.as_ref())?;
+    let mut events = Events::default();
+    let mut map = Map::default();
+    let (mut half_widths, mut errors, mut doubts) = (Vec::new(), Vec::new(), Vec::new());
+    for reading in &of_other.readings {
+        let (raw_ns, error_ns) = on_home.raw_ns(place, reading.monotonic_ns);
+        let (least, most) = of_other.raw_of(reading);
+        let off_ns = (least - raw_ns as f64).max(raw_ns as f64 - most).max(0.0);
+        map.of += 1;
+        map.within += usize::from(off_ns <= error_ns);
+        map.worst_ns = map.worst_ns.max(off_ns);
+        map.stated_ns = error_ns;
+        let counters = ahead.counters(reading.before, reading.after);
+        let truth = counters.and_then(|(from, to)| of_home.monotonic_ns(from, to));
+        let Some((least, most)) = truth else {
+            events.unknown += 1;
+            continue;
+        };
+        events.all += 1;
+        let Some(placed) = on_home.place(place, reading.monotonic_ns) else {
+            events.right += 1;
+            events.unbounded += 1;
+            continue;
+        };
+        let (low, high) = (placed.bounds.low_ns(), placed.bounds.high_ns());
+        let is_right = low.is_none_or(|low| low <= least) && high.is_none_or(|high| most <= high);
+        let is_wrong = low.is_some_and(|low| most < low) || high.is_some_and(|high| high < least);
+        match (is_right, is_wrong) {
+            (true, _) => events.right += 1,
+            (false, true) => events.wrong += 1,
+            (false, false) => events.in_doubt += 1,
+        }
+        events.unbounded += usize::from(low.is_none() || high.is_none());
+        half_widths.extend(placed.bounds.half_width_ns());
+        let middle = (least as f64 + most as f64) / 2.0;
+        errors.extend(placed.at_ns.map(|at_ns| (at_ns as f64 - middle).abs()));
+        doubts.push((most - least) as f64 / 2.0);
+    }
+    let rates = of_other.readings.iter().map(|reading| reading.rate_ppb);
+    let changes = rates
+        .clone()
+        .zip(rates.clone().skip(1))
+        .filter(|(a, b)| a != b)
+        .count();
+    Ok(Way {
+        home,
+        other,
+        events,
+        half_width_ns: Spread::of(half_widths),
+        error_ns: Spread::of(errors),
+        truth_ns: Spread::of(doubts),
+        counters_ns: of_home.ns(ahead.error_ticks()),
+        map,
+        rates: changes + 1,
+        rates_ppb: [rates.clone().min().unwrap_or(0), rates.max().unwrap_or(0)],
+    })
+}
+
+fn pair(recorded: &Recorded, pair: &Related, said: &Value) -> Result<Pair, EvaluateError> {
+    let clocks = pair.hosts.map(|host| &recorded.clocks[host]);
+    let ahead = Ahead::of(&recorded.clocks, pair.hosts, recorded.pause.as_ref())?;
+    let line = |points: &PairPoints| {
+        let line = one_line(points).ok()?;
+        Some(inverted(points, |at_ns| Some(line.offset_ns(at_ns))))
+    };
+    let fit = pair.fit.as_ref();
+    let jumps = &said["offset"]["jumps"];
+    Ok(Pair {
+        hosts: pair.hosts,
+        packets: pair.raw.forward.len() + pair.raw.backward.len(),
+        half_round_trip_ns: half_round_trip_ns(clocks, &ahead, &pair.raw),
+        inverted: fit.map(|fit| {
+            inverted(&pair.raw, |at_ns| {
+                fit.at(at_ns).offset_ns.map(|offset| offset as f64)
+            })
+        }),
+        line_inverted: line(&pair.recorded),
+        raw_line_inverted: line(&pair.raw),
+        jumps: jumps.as_array().cloned().unwrap_or_default(),
+        stopped_ns: clocks[0].ns(ahead.changed_ticks()),
+        failure: said["failure"].as_str().map(str::to_owned),
+    })
+}
+
+/// Half of what the fastest packet there and the fastest one back took.
+fn half_round_trip_ns([a, b]: [&Clocks; 2], ahead: &Ahead, points: &PairPoints) -> f64 {
+    let least = |points: &[Point], sign: f64| {
+        let delays = points.iter().filter_map(|point| {
+            let offset_ns = ahead.offset_ns(a, b, point.at_ns())?;
+            Some(sign * (point.offset_ns() as f64 - offset_ns))
+        });
+        delays.fold(f64::INFINITY, f64::min)
+    };
+    (least(&points.forward, 1.0) + least(&points.backward, -1.0)) / 2.0
+}

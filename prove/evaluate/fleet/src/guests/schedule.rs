@@ -1,0 +1,74 @@
+//! When a guest's clock is changed, and how: drawn, and the same for the same seed.
+
+use std::f64::consts::TAU;
+use std::fmt::Write as _;
+
+use luc_stats::random;
+use rand::RngExt as _;
+
+use super::Scenario;
+
+/// The clocks of hosts differ by up to this much either way, ppb.
+const BASE: f64 = 100_000.0;
+/// Temperature bends a rate by this much either way, ppb.
+const BENDS: f64 = 20_000.0;
+/// A load step changes it by up to this much either way.
+const STEP: f64 = 30_000.0;
+/// Load steps are this far apart, s.
+const STEPS_APART_S: std::ops::Range<f64> = 3.0..12.0;
+/// CLOCK_REALTIME is set to another time after these shares of a run, by so many ns.
+const SET: [(f64, i64); 2] = [(0.35, 700_000_000), (0.65, -400_000_000)];
+
+/// The schedule of a host, as `inside.c` reads it.
+pub(super) fn of(scenario: &Scenario, host: usize, seed: u64, seconds: f64) -> String {
+    let mut lines: Vec<(f64, String)> = Vec::new();
+    if let Some((least_s, most_s)) = scenario.rates_last_s[host] {
+        let mut random = random::stream(seed, host as u64);
+        let base = random.random_range(-BASE..BASE);
+        let period_s: f64 = random.random_range(15.0..60.0);
+        let phase = random.random_range(0.0..TAU);
+        let (mut at_s, mut load, mut next_load_s) = (0.0, 0.0, 0.0);
+        while at_s < seconds {
+            if at_s >= next_load_s {
+                load = random.random_range(-STEP..STEP);
+                next_load_s = at_s + random.random_range(STEPS_APART_S);
+            }
+            let rate = base + BENDS * (TAU * at_s / period_s + phase).sin() + load;
+            lines.push((at_s, format!("rate {}", rate as i64)));
+            at_s += random.random_range(least_s..most_s);
+        }
+    }
+    // With NTP the server's time is set, and its client follows.
+    if scenario.has_steps && host == usize::from(!scenario.has_ntp) {
+        lines.extend(SET.map(|(share, ns)| (share * seconds, format!("step {ns}"))));
+    }
+    lines.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut text = String::new();
+    for (at_s, what) in lines {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{:.0} {what}", at_s * 1e6);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::guests::SCENARIOS;
+
+    #[test]
+    fn schedules_are_in_order_and_repeat() {
+        for scenario in &SCENARIOS {
+            for host in 0..scenario.hosts {
+                let text = of(scenario, host, 3, 40.0);
+                assert_eq!(text, of(scenario, host, 3, 40.0));
+                let times = text.lines().map(|line| {
+                    let at_us = line.split(' ').next().expect("a time");
+                    at_us.parse::<u64>().expect("a number")
+                });
+                assert!(times.is_sorted(), "{}: {text}", scenario.name);
+                assert!(text.is_empty() == (scenario.has_ntp && host == 1), "{text}");
+            }
+        }
+    }
+}

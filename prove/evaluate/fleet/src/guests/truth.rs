@@ -1,0 +1,308 @@
+//! What the clocks of guests showed, by their processors' counters, which the host's drives.
+//!
+//! A guest's counter is the host's plus a constant, so that the counters of two guests differ by a constant. It is
+//! bounded by what each guest read of the other's counter in their common memory: nobody reads a value before it was
+//! written. No packet is in it.
+
+use luc_harness::error::EvaluateError;
+use luc_harness::harness::missing;
+use luc_vm::Outcome;
+
+use super::machines::Pause;
+
+/// Bytes of a reading and of a comparison, as `inside.c` writes them.
+const READING: usize = 56;
+const COMPARED: usize = 40;
+/// The kernel keeps a rate up to this much, and rounds frequencies, ns per ns.
+const RATE_ERROR: f64 = 1e-6;
+/// A processor may read its counter some instructions early or late, ns.
+const EARLY_NS: f64 = 50.0;
+
+/// A guest's clocks at one time.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reading {
+    /// The counter before and after CLOCK_MONOTONIC was read.
+    pub(super) before: u64,
+    pub(super) monotonic_ns: i64,
+    pub(super) after: u64,
+    raw_before: u64,
+    raw_ns: i64,
+    raw_after: u64,
+    /// By how much adjtimex has CLOCK_MONOTONIC run faster.
+    pub(super) rate_ppb: i64,
+}
+
+/// How a guest's counter compares with another's during some time of its own.
+#[derive(Debug, Clone, Copy)]
+struct Compared {
+    begin: u64,
+    end: u64,
+    peer: usize,
+    /// The least difference of its counter and what it read of the other's; `None`: it read nothing new.
+    least: Option<i64>,
+}
+
+/// A guest's clocks in a run.
+#[derive(Debug, Clone)]
+pub(super) struct Clocks {
+    pub(super) readings: Vec<Reading>,
+    compared: Vec<Compared>,
+    /// CLOCK_MONOTONIC_RAW in one tick of the counter, ns.
+    raw_ns_per_tick: f64,
+}
+
+impl Clocks {
+    /// What came out of a guest.
+    pub(super) fn of(outcome: &Outcome) -> Result<Self, EvaluateError> {
+        let words = |name: &str, row: usize| -> Result<Vec<u64>, EvaluateError> {
+            let bytes = outcome.files.get(name);
+            let bytes = bytes.filter(|bytes| bytes.len() % row == 0);
+            let bytes = bytes.ok_or_else(|| missing(&format!("the guest's file {name}")))?;
+            let words = bytes
+                .chunks_exact(8)
+                .map(|word| word.try_into().map(u64::from_le_bytes));
+            words.collect::<Result<_, _>>().map_err(|_| missing(name))
+        };
+        let readings: Vec<Reading> = words("clocks", READING)?
+            .chunks_exact(READING / 8)
+            .map(|row| Reading {
+                before: row[0],
+                monotonic_ns: row[1] as i64,
+                after: row[2],
+                raw_before: row[3],
+                raw_ns: row[4] as i64,
+                raw_after: row[5],
+                rate_ppb: row[6] as i64,
+            })
+            .collect();
+        let compared = words("counters", COMPARED)?
+            .chunks_exact(COMPARED / 8)
+            .map(|row| Compared {
+                begin: row[0],
+                end: row[1],
+                peer: row[2] as usize,
+                least: (row[3] > 0).then_some(row[4] as i64),
+            })
+            .collect();
+        let raw_ns_per_tick = slope(&readings).ok_or_else(|| missing("a guest's clocks"))?;
+        Ok(Self {
+            readings,
+            compared,
+            raw_ns_per_tick,
+        })
+    }
+
+    /// Ticks that may be missing between an instruction and the counter, and back.
+    fn early_ticks(&self) -> i64 {
+        (EARLY_NS / self.raw_ns_per_tick).ceil() as i64
+    }
+
+    /// Ticks in ns.
+    pub(super) fn ns(&self, ticks: f64) -> f64 {
+        ticks * self.raw_ns_per_tick
+    }
+
+    /// What CLOCK_MONOTONIC showed at some time between two values of the counter: at least, and at most.
+    pub(super) fn monotonic_ns(&self, from: u64, to: u64) -> Option<(i64, i64)> {
+        // A clock was read not later than its counter after it.
+        let (at, last, next) = self.around(from, |reading| reading.after)?;
+        let (slowest, fastest) = self.rates(at);
+        let gained = (next.monotonic_ns - last.monotonic_ns) as f64;
+        let least = (slowest * (from - last.after) as f64)
+            .max(gained - fastest * (next.after - from) as f64);
+        let low = last.monotonic_ns + least.floor() as i64;
+        // Nor earlier than the one before it.
+        let (at, last, next) = self.around(to, |reading| reading.before)?;
+        let (slowest, fastest) = self.rates(at);
+        let gained = (next.monotonic_ns - last.monotonic_ns) as f64;
+        let most =
+            (fastest * (to - last.before) as f64).min(gained - slowest * (next.before - to) as f64);
+        Some((low, last.monotonic_ns + most.ceil() as i64))
+    }
+
+    /// CLOCK_MONOTONIC_RAW when CLOCK_MONOTONIC was read: at least, and at most.
+    pub(super) fn raw_of(&self, reading: &Reading) -> (f64, f64) {
+        let since = |from: u64, to: u64| self.ns(to as f64 - from as f64);
+        let raw_ns = reading.raw_ns as f64;
+        (
+            raw_ns - since(reading.before, reading.raw_after) - 1.0,
+            raw_ns - since(reading.after, reading.raw_before) + 1.0,
+        )
+    }
+
+    /// The readings around a value of the counter, and the place of the first.
+    fn around(&self, at: u64, counter: fn(&Reading) -> u64) -> Option<(usize, Reading, Reading)> {
+        let next = self
+            .readings
+            .partition_point(|reading| counter(reading) <= at);
+        let last = next.checked_sub(1)?;
+        Some((last, self.readings[last], *self.readings.get(next)?))
+    }
+
+    /// The least and the greatest rate between a reading and the next, ns a tick. The rate was read after each clock, so
+    /// the reading before may have what still held.
+    fn rates(&self, at: usize) -> (f64, f64) {
+        let near = &self.readings[at.saturating_sub(1)..(at + 2).min(self.readings.len())];
+        let rates = near.iter().map(|reading| reading.rate_ppb);
+        let rate = |ppb: Option<i64>, error: f64| {
+            self.raw_ns_per_tick * (1.0 + ppb.unwrap_or(0) as f64 * 1e-9 + error)
+        };
+        (
+            rate(rates.clone().min(), -RATE_ERROR),
+            rate(rates.max(), RATE_ERROR),
+        )
+    }
+
+    /// CLOCK_MONOTONIC_RAW at a value of the counter, about.
+    fn raw_ns(&self, counter: f64) -> f64 {
+        let first = &self.readings[0];
+        first.raw_ns as f64 + (counter - middle(first)) * self.raw_ns_per_tick
+    }
+
+    /// The counter at a time of CLOCK_MONOTONIC_RAW, about.
+    fn counter(&self, raw_ns: i64) -> f64 {
+        let first = &self.readings[0];
+        middle(first) + (raw_ns - first.raw_ns) as f64 / self.raw_ns_per_tick
+    }
+}
+
+/// Of CLOCK_MONOTONIC_RAW, which is a straight line of the counter.
+fn slope(readings: &[Reading]) -> Option<f64> {
+    let narrowest = |part: &[Reading]| {
+        let width = |reading: &&Reading| reading.raw_after - reading.raw_before;
+        part.iter().min_by_key(width).copied()
+    };
+    let tenth = readings.len() / 10;
+    let first = narrowest(readings.get(..tenth)?)?;
+    let last = narrowest(readings.get(readings.len() - tenth..)?)?;
+    let ticks = middle(&last) - middle(&first);
+    let slope = (last.raw_ns - first.raw_ns) as f64 / ticks;
+    (slope.is_finite() && slope > 0.0).then_some(slope)
+}
+
+fn middle(reading: &Reading) -> f64 {
+    // Counters are below 2^53.
+    f64::midpoint(reading.raw_before as f64, reading.raw_after as f64)
+}
+
+/// By how much one guest's counter, home's, is ahead of another's: a constant, or one before a pause and one after it.
+#[derive(Debug, Clone)]
+pub(super) struct Ahead {
+    parts: Vec<Part>,
+    stopped: Option<Stopped>,
+}
+
+/// A constant.
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    /// Counters of the other host for which it holds.
+    from: u64,
+    to: u64,
+    /// At least, and at most.
+    low: i64,
+    high: i64,
+}
+
+/// A host of the two that was stopped.
+#[derive(Debug, Clone, Copy)]
+struct Stopped {
+    is_home: bool,
+    /// Its counter then: at least, and at most.
+    from: u64,
+    to: u64,
+}
+
+impl Ahead {
+    /// Of hosts of these places.
+    pub(super) fn of(
+        clocks: &[Clocks],
+        [home, other]: [usize; 2],
+        pause: Option<&Pause>,
+    ) -> Result<Self, EvaluateError> {
+        let (first, last) = (vec![0; clocks.len()], vec![u64::MAX; clocks.len()]);
+        let times = match pause {
+            None => vec![(first, last)],
+            Some(pause) => vec![(first, pause.before.clone()), (pause.after.clone(), last)],
+        };
+        let parts = times.into_iter().map(|(from, to)| {
+            let least = |host: usize, peer: usize| {
+                let rows = clocks[host].compared.iter().filter(|row| {
+                    row.peer == peer && row.begin >= from[host] && row.end <= to[host]
+                });
+                rows.filter_map(|row| row.least).min()
+            };
+            // What is read was written before.
+            let early = clocks[home].early_ticks();
+            let high = least(home, other)?.checked_add(early)?;
+            let low = least(other, home)?.checked_neg()?.checked_sub(early)?;
+            (low <= high).then_some(Part {
+                from: from[other],
+                to: to[other],
+                low,
+                high,
+            })
+        });
+        let parts: Option<Vec<Part>> = parts.collect();
+        let parts =
+            parts.ok_or_else(|| missing("a constant difference of two guests' counters"))?;
+        let stopped = pause.filter(|pause| [home, other].contains(&pause.host));
+        Ok(Self {
+            parts,
+            stopped: stopped.map(|pause| Stopped {
+                is_home: pause.host == home,
+                from: pause.stopped[0],
+                to: pause.stopped[1],
+            }),
+        })
+    }
+
+    /// Home's counter at some time when the other's was between these two: at least, and at most.
+    pub(super) fn counters(&self, from: u64, to: u64) -> Option<(u64, u64)> {
+        let (first, last) = (self.parts.first()?, self.parts.last()?);
+        let add = |counter: u64, ahead: i64| counter.checked_add_signed(ahead);
+        match self.stopped {
+            // Home's counter stood still until the other's had gained what there is between both constants.
+            Some(stopped) if stopped.is_home => Some((
+                add(from, last.low)?.max(add(from, first.low)?.min(stopped.from)),
+                add(to, first.high)?.min(add(to, last.high)?.max(stopped.to)),
+            )),
+            Some(stopped) if to <= stopped.from => {
+                Some((add(from, first.low)?, add(to, first.high)?))
+            }
+            Some(stopped) if from < stopped.to => {
+                Some((add(from, first.low)?, add(to, last.high)?))
+            }
+            _ => Some((add(from, last.low)?, add(to, last.high)?)),
+        }
+    }
+
+    /// How far the middle of the bounds may be off, ticks: the worst part.
+    pub(super) fn error_ticks(&self) -> f64 {
+        let widths = self
+            .parts
+            .iter()
+            .map(|part| (part.high - part.low) as f64 / 2.0);
+        widths.fold(0.0, f64::max)
+    }
+
+    /// By how much the pause has changed home's lead, ticks.
+    pub(super) fn changed_ticks(&self) -> f64 {
+        match self.parts[..] {
+            [first, last] => (last.low + last.high - first.low - first.high) as f64 / 2.0,
+            _ => 0.0,
+        }
+    }
+
+    /// The other's CLOCK_MONOTONIC_RAW less the home's at a time of the home's, about; `None` around a pause.
+    pub(super) fn offset_ns(&self, home: &Clocks, other: &Clocks, home_raw_ns: i64) -> Option<f64> {
+        let counter = home.counter(home_raw_ns);
+        let counters = self.parts.iter().map(|part| {
+            let ahead = (part.low as f64 + part.high as f64) / 2.0;
+            (part, counter - ahead)
+        });
+        let mut counters = counters
+            .filter(|(part, counter)| (part.from as f64..=part.to as f64).contains(counter));
+        let (_, counter) = counters.next()?;
+        Some(other.raw_ns(counter) - home_raw_ns as f64)
+    }
+}
