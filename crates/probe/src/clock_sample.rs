@@ -53,16 +53,16 @@ pub(crate) fn read() -> ClockSample {
 }
 
 fn read_once() -> ClockSample {
+    // Clocks of other hosts are known no better than CLOCK_MONOTONIC_RAW is: nothing else is between the two readings.
     let at_ns = read_ns(ClockId::Monotonic);
     let raw_ns = read_ns(ClockId::MonotonicRaw);
-    let boottime_ns = read_ns(ClockId::Boottime);
-    let realtime_ns = read_ns(ClockId::Realtime);
+    let width_ns = read_ns(ClockId::Monotonic).saturating_sub(at_ns);
     ClockSample {
         at_ns,
-        width_ns: read_ns(ClockId::Monotonic).saturating_sub(at_ns),
+        width_ns,
         raw_ns,
-        boottime_ns,
-        realtime_ns,
+        boottime_ns: read_ns(ClockId::Boottime),
+        realtime_ns: read_ns(ClockId::Realtime),
         rate_ppb: 0,
         slew_ns: 0,
     }

@@ -179,11 +179,11 @@ table! {
     pub struct ClockSample in "clock_sample" by at_ns {
         /// CLOCK_MONOTONIC, read first.
         pub at_ns: u64,
-        /// How long later it was when all others had been read.
+        /// How long later it was when CLOCK_MONOTONIC_RAW had been read.
         pub width_ns: u64,
         /// CLOCK_MONOTONIC_RAW, which nothing adjusts, read second.
         pub raw_ns: u64,
-        /// CLOCK_BOOTTIME, read third.
+        /// CLOCK_BOOTTIME, read after the width was taken.
         pub boottime_ns: u64,
         /// CLOCK_REALTIME, read last.
         pub realtime_ns: u64,

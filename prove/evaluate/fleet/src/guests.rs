@@ -36,6 +36,8 @@ struct Scenario {
     per_s: f64,
     /// How long a drawn rate lasts, s: of each host; `None`: nobody changes it.
     rates_last_s: [Option<(f64, f64)>; 3],
+    /// Rates have nothing to do with each other; else they are bent and stepped as by temperature and load.
+    are_wild: bool,
     /// The second host follows the first by NTP.
     has_ntp: bool,
     /// CLOCK_REALTIME is set to another time, twice.
@@ -51,6 +53,7 @@ const PLAIN: Scenario = Scenario {
     hosts: 2,
     per_s: 300.0,
     rates_last_s: [SLOW; 3],
+    are_wild: false,
     has_ntp: false,
     has_steps: false,
     has_pause: false,
@@ -61,6 +64,7 @@ const SCENARIOS: [Scenario; 6] = [
     Scenario {
         name: "rates that change 20 times a second",
         rates_last_s: [Some((0.02, 0.08)); 3],
+        are_wild: true,
         ..PLAIN
     },
     Scenario {

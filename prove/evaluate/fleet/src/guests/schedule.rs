@@ -16,6 +16,8 @@ const BENDS: f64 = 20_000.0;
 const STEP: f64 = 30_000.0;
 /// Load steps are this far apart, s.
 const STEPS_APART_S: std::ops::Range<f64> = 3.0..12.0;
+/// Rates that have nothing to do with each other are up to this much either way: what adjtimex allows.
+const WILD: f64 = 500_000.0;
 /// CLOCK_REALTIME is set to another time after these shares of a run, by so many ns.
 const SET: [(f64, i64); 2] = [(0.35, 700_000_000), (0.65, -400_000_000)];
 
@@ -33,7 +35,11 @@ pub(super) fn of(scenario: &Scenario, host: usize, seed: u64, seconds: f64) -> S
                 load = random.random_range(-STEP..STEP);
                 next_load_s = at_s + random.random_range(STEPS_APART_S);
             }
-            let rate = base + BENDS * (TAU * at_s / period_s + phase).sin() + load;
+            let rate = if scenario.are_wild {
+                random.random_range(-WILD..WILD)
+            } else {
+                base + BENDS * (TAU * at_s / period_s + phase).sin() + load
+            };
             lines.push((at_s, format!("rate {}", rate as i64)));
             at_s += random.random_range(least_s..most_s);
         }
