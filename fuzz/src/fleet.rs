@@ -174,7 +174,7 @@ pub fn fleet(data: &[u8]) {
         assert!(edge.bytes > 0);
     }
     // An error names a time that is out of range.
-    let _ = clock_points(&connections, &rows.packets, |_, at_ns| at_ns);
+    let _ = clock_points(&connections, &rows.packets, |_, at_ns| (at_ns, 0));
     let Ok(waits) = Waits::of(&rows.waits) else {
         return;
     };

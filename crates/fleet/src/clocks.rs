@@ -82,7 +82,9 @@ impl Clocks {
             raw_ns.is_ok_and(|raw_ns| (-MAX_TIME_NS..=MAX_TIME_NS).contains(&raw_ns))
         };
         packets.retain(is_in_range);
-        let points = clock_points(connections, &packets, raw_ns)?;
+        let points = clock_points(connections, &packets, |host, at_ns| {
+            clocks.loose_raw_ns(host, at_ns)
+        })?;
         let pairs = points.into_iter().map(|((a, b), points)| {
             let options = FitOptions {
                 timestamp_error_ns: clocks.host(a).to_raw.error_ns()
@@ -111,6 +113,12 @@ impl Clocks {
     /// CLOCK_MONOTONIC_RAW of a host when its CLOCK_MONOTONIC showed this.
     pub(crate) fn raw_ns(&self, host: HostId, monotonic_ns: i64) -> i64 {
         self.host(host).to_raw.raw_ns(monotonic_ns)
+    }
+
+    /// The same, and by how many ns that may be off beyond what the map says of all times.
+    pub(crate) fn loose_raw_ns(&self, host: HostId, monotonic_ns: i64) -> (i64, i64) {
+        let map = &self.host(host).to_raw;
+        (map.raw_ns(monotonic_ns), map.change_error_ns(monotonic_ns))
     }
 
     /// CLOCK_MONOTONIC of a host when its CLOCK_MONOTONIC_RAW showed this.
@@ -162,7 +170,8 @@ impl Home<'_> {
     /// CLOCK_MONOTONIC_RAW of a host when its CLOCK_MONOTONIC showed this, and by how many ns that may be off.
     pub(crate) fn raw_ns(&self, host: HostId, at_ns: i64) -> (i64, f64) {
         let map = &self.clocks.host(host).to_raw;
-        (map.raw_ns(at_ns), map.error_ns())
+        let error_ns = map.error_ns() + map.change_error_ns(at_ns) as f64;
+        (map.raw_ns(at_ns), error_ns)
     }
 
     /// When something that happened at a time of a host's CLOCK_MONOTONIC was on the home's CLOCK_MONOTONIC.
@@ -182,14 +191,20 @@ impl Home<'_> {
         let placed = placed.ok()?;
         // What both maps may be off widens the bounds.
         let error_ns = (from.error_ns() + to.error_ns()).ceil() as i64 + 1;
-        let low_ns = placed.bounds.low_ns().map(|low_ns| to.raw_ns(low_ns));
-        let high_ns = placed.bounds.high_ns().map(|high_ns| to.raw_ns(high_ns));
+        let error_ns = error_ns.saturating_add(from.change_error_ns(event.at_ns));
+        let low_ns = placed.bounds.low_ns().map(|low_ns| {
+            let low_ns = low_ns.saturating_sub(error_ns);
+            let error_ns = to.change_error_ns(low_ns);
+            to.raw_ns(low_ns).saturating_sub(error_ns)
+        });
+        let high_ns = placed.bounds.high_ns().map(|high_ns| {
+            let high_ns = high_ns.saturating_add(error_ns);
+            let error_ns = to.change_error_ns(high_ns);
+            to.raw_ns(high_ns).saturating_add(error_ns)
+        });
         Some(Placed {
             at_ns: placed.at_ns.map(|at_ns| to.raw_ns(at_ns)),
-            bounds: Bounds::of(
-                low_ns.map(|low_ns| low_ns.saturating_sub(error_ns)),
-                high_ns.map(|high_ns| high_ns.saturating_add(error_ns)),
-            ),
+            bounds: Bounds::of(low_ns, high_ns),
         })
     }
 
@@ -226,6 +241,7 @@ fn host_clock(samples: &Samples) -> Result<HostClock, FleetError> {
         Ok(ClockSample {
             monotonic_ns: time(row.at_ns.saturating_add(row.width_ns / 2))?,
             raw_ns: time(row.raw_ns)?,
+            rate_ppb: row.rate_ppb,
         })
     };
     let samples: Vec<ClockSample> = good
@@ -235,13 +251,7 @@ fn host_clock(samples: &Samples) -> Result<HostClock, FleetError> {
         .map_err(wrong)?;
     let widest_ns = good.iter().map(|row| row.width_ns).max().unwrap_or(0);
     let error_ns = widest_ns as f64 / 2.0 + 1.0;
-    let turned: Vec<ClockSample> = samples
-        .iter()
-        .map(|sample| ClockSample {
-            monotonic_ns: sample.raw_ns,
-            raw_ns: sample.monotonic_ns,
-        })
-        .collect();
+    let turned: Vec<ClockSample> = samples.iter().map(|sample| sample.turned()).collect();
     Ok(HostClock {
         to_raw: ClockMap::new(&samples, error_ns).map_err(wrong)?,
         to_monotonic: ClockMap::new(&turned, error_ns).map_err(wrong)?,

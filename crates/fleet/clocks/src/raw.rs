@@ -1,5 +1,6 @@
 //! From CLOCK_MONOTONIC, whose rate NTP changes at once, to CLOCK_MONOTONIC_RAW, which only the crystal drives.
 
+mod changes;
 mod lines;
 mod sample;
 
@@ -7,16 +8,18 @@ pub use sample::ClockSample;
 
 use crate::error::ClockError;
 use crate::point::MAX_TIME_NS;
-use lines::Stretch;
+use changes::Change;
+use lines::{Corner, Stretch};
 
 /// A piecewise linear map from CLOCK_MONOTONIC to CLOCK_MONOTONIC_RAW.
 ///
 /// Where NTP changed the rate lies between two samples. It is where the lines through the samples before and after it
-/// meet.
+/// meet, if it changed once; how far off that may be else [`ClockMap::change_error_ns`] says.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClockMap {
     /// Ascending in both clocks; the first and the last only give the slopes outside.
-    corners: Vec<ClockSample>,
+    corners: Vec<Corner>,
+    changes: Vec<Change>,
     error_ns: f64,
 }
 
@@ -53,6 +56,7 @@ impl ClockMap {
         let corners = corners(&lines::stretches(samples, reading_error_ns));
         let mut map = Self {
             corners,
+            changes: changes::changes(samples, reading_error_ns),
             error_ns: 0.0,
         };
         let residual =
@@ -79,17 +83,26 @@ impl ClockMap {
         raw.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
     }
 
-    /// How far the map may be from the truth between samples, ns: the worst residual of a sample, and the reading
-    /// error. It belongs into [`FitOptions::timestamp_error_ns`](crate::FitOptions), those of both hosts added.
+    /// How far the map may be from the truth where rates do not change, ns: the worst residual of a sample, and the
+    /// reading error. It belongs into [`FitOptions::timestamp_error_ns`](crate::FitOptions), those of both hosts added.
     #[must_use]
     pub fn error_ns(&self) -> f64 {
         self.error_ns
     }
+
+    /// How much farther the map may be from the truth at a time of CLOCK_MONOTONIC, ns: between two samples a rate may
+    /// have changed more than once. It holds if no rate was beyond those seen within 2 s by more than a quarter of their
+    /// range.
+    #[must_use]
+    pub fn change_error_ns(&self, monotonic_ns: i64) -> i64 {
+        let error_ns = changes::error_ns(&self.changes, monotonic_ns, self.raw_ns(monotonic_ns));
+        error_ns.ceil() as i64
+    }
 }
 
 /// Where successive lines meet, with the ends of the first and the last.
-fn corners(stretches: &[Stretch]) -> Vec<ClockSample> {
-    let mut corners: Vec<ClockSample> = Vec::with_capacity(2 * stretches.len() + 2);
+fn corners(stretches: &[Stretch]) -> Vec<Corner> {
+    let mut corners: Vec<Corner> = Vec::with_capacity(2 * stretches.len() + 2);
     corners.extend(stretches.first().map(|first| first.at(first.first_ns)));
     for pair in stretches.windows(2) {
         match pair[0].meets(&pair[1]) {
@@ -123,6 +136,11 @@ mod tests {
             .map(|at| ClockSample {
                 monotonic_ns: at * TENTH,
                 raw_ns: raw(at * TENTH) + noise(at) + 77,
+                rate_ppb: if at * TENTH < change_ns {
+                    0
+                } else {
+                    -1000 * ppm
+                },
             })
             .collect()
     }
@@ -155,6 +173,7 @@ mod tests {
         let sample = |monotonic_ns, raw_ns| ClockSample {
             monotonic_ns,
             raw_ns,
+            rate_ppb: 0,
         };
         assert_eq!(ClockMap::new(&[], 1.0), Err(ClockError::FewSamples(0)));
         let still = [sample(0, 0), sample(1, 5), sample(1, 6)];
@@ -189,7 +208,38 @@ mod tests {
         assert!(ClockMap::new(&far_off, 50.0).is_ok());
     }
 
+    /// CLOCK_MONOTONIC_RAW by CLOCK_MONOTONIC where the rate is one after the other of `ppm`, for 47 ms each.
+    fn bent(at: i64, ppm: &[i64]) -> i64 {
+        const LASTS: i64 = 47_000_000;
+        let gained = ppm.iter().enumerate().map(|(place, ppm)| {
+            let since = (at - place as i64 * LASTS).clamp(0, LASTS);
+            since * ppm
+        });
+        at + gained.sum::<i64>() / 1_000_000
+    }
+
     proptest! {
+        #[test]
+        fn several_changes_between_two_samples_are_within_the_error(
+            ppm in prop::collection::vec(prop::sample::select(vec![-400_i64, 30, 500]), 110),
+        ) {
+            let sample = |at: i64| ClockSample {
+                monotonic_ns: at * TENTH,
+                raw_ns: bent(at * TENTH, &ppm),
+                rate_ppb: (-1e9 * (bent(at * TENTH + 1000, &ppm) - bent(at * TENTH, &ppm) - 1000) as f64 / 1000.0) as i64,
+            };
+            let samples: Vec<ClockSample> = (0..50).map(sample).collect();
+            let turned: Vec<ClockSample> = samples.iter().map(|sample| sample.turned()).collect();
+            let (map, back) = (ClockMap::new(&samples, 30.0).expect("a map"), ClockMap::new(&turned, 30.0).expect("a map"));
+            for at in (0..4_900_000_000_i64).step_by(7_777_777) {
+                let truth = bent(at, &ppm);
+                let off = (map.raw_ns(at) - truth).abs() as f64;
+                prop_assert!(off <= map.error_ns() + map.change_error_ns(at) as f64 + 3.0, "{at}: {off}");
+                let off = (back.raw_ns(truth) - at).abs() as f64;
+                prop_assert!(off <= back.error_ns() + back.change_error_ns(truth) as f64 + 3.0, "{at}: {off}");
+            }
+        }
+
         #[test]
         fn the_truth_is_within_the_error(change in 500_000_000_i64..4_500_000_000, ppm in -400_i64..400,
                                          noise in prop::collection::vec(-30_i64..30, 50)) {
@@ -205,7 +255,7 @@ mod tests {
         fn nothing_panics(samples in prop::collection::vec((any::<i64>(), any::<i64>()), 0..20), at in any::<i64>()) {
             let mut samples: Vec<ClockSample> = samples
                 .into_iter()
-                .map(|(monotonic_ns, raw_ns)| ClockSample { monotonic_ns: monotonic_ns / 4, raw_ns: raw_ns / 4 })
+                .map(|(monotonic_ns, raw_ns)| ClockSample { monotonic_ns: monotonic_ns / 4, raw_ns: raw_ns / 4, rate_ppb: raw_ns })
                 .collect();
             samples.sort_by_key(|sample| sample.monotonic_ns);
             let mut raws: Vec<i64> = samples.iter().map(|sample| sample.raw_ns).collect();
@@ -214,7 +264,7 @@ mod tests {
                 sample.raw_ns = raw_ns;
             }
             if let Ok(map) = ClockMap::new(&samples, 50.0) {
-                let _ = map.raw_ns(at);
+                let _ = (map.raw_ns(at), map.change_error_ns(at));
             }
         }
     }

@@ -8,7 +8,9 @@ use crate::connections::{ConnectionPair, Connections};
 use crate::rows::{Packet, Way};
 
 /// The bounds that packets give, for each two hosts with a connection, the lower one as A; thinned ([`Thinner`]).
-/// `raw_ns` maps a host's CLOCK_MONOTONIC to its CLOCK_MONOTONIC_RAW ([`ClockMap`](luc_fleet_clocks::ClockMap)).
+/// `raw_ns` maps a host's CLOCK_MONOTONIC to its CLOCK_MONOTONIC_RAW ([`ClockMap`](luc_fleet_clocks::ClockMap)), and says by
+/// how many ns that may be off, beyond what [`FitOptions`](luc_fleet_clocks::FitOptions) says of all times. The bounds
+/// are looser by that much.
 ///
 /// Of each byte the first transmission and the first reception count, so that retransmission, and packets that are cut
 /// or put together on the way, only loosen a bound. A packet that begins before bytes that were sent already is a
@@ -23,7 +25,7 @@ use crate::rows::{Packet, Way};
 pub fn clock_points(
     connections: &Connections,
     packets: &[Packet],
-    raw_ns: impl Fn(HostId, i64) -> i64,
+    raw_ns: impl Fn(HostId, i64) -> (i64, i64),
 ) -> Result<BTreeMap<(HostId, HostId), PairPoints>, ClockError> {
     let places = connections.places();
     let mut streams: Vec<(usize, &Packet)> = packets
@@ -54,8 +56,10 @@ pub fn clock_points(
         let (from, to) = if direction == 0 { (a, b) } else { (b, a) };
         let points = all.entry((a, b)).or_default();
         for (sent_ns, received_ns) in times {
-            let sent_ns = raw_ns(from, time(sent_ns)?);
-            let received_ns = raw_ns(to, time(received_ns)?);
+            let (sent_ns, error_ns) = raw_ns(from, time(sent_ns)?);
+            let sent_ns = sent_ns.saturating_sub(error_ns);
+            let (received_ns, error_ns) = raw_ns(to, time(received_ns)?);
+            let received_ns = received_ns.saturating_add(error_ns);
             if direction == 0 {
                 points.add_forward(sent_ns, received_ns)?;
             } else {

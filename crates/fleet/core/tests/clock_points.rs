@@ -116,7 +116,7 @@ fn packets(random: &mut impl Rng, count: u64, network: Network) -> Vec<Packet> {
 
 fn points(rows: &[Packet]) -> PairPoints {
     let connections = Connections::pair(&ends([0, 1]), &[], rows);
-    let mut all = clock_points(&connections, rows, |_, at_ns| at_ns).expect("times in range");
+    let mut all = clock_points(&connections, rows, |_, at_ns| (at_ns, 0)).expect("times in range");
     all.remove(&(HostId(0), HostId(1)))
         .expect("a pair of hosts")
 }
@@ -167,7 +167,7 @@ proptest! {
             }
         }
         let connections = Connections::pair(&ends([0, 1]), &[], &rows);
-        let found = clock_points(&connections, &rows, |_, at_ns| at_ns);
+        let found = clock_points(&connections, &rows, |_, at_ns| (at_ns, 0));
         if let Ok(all) = found {
             prop_assert!(all.len() <= 1);
         } else {
@@ -235,6 +235,6 @@ fn acknowledgements_bound_the_other_side() {
     assert_eq!(offsets(&rows), (vec![50_000], vec![]));
     // Both ends on one host say nothing.
     let connections = Connections::pair(&ends([0, 0]), &[], &rows);
-    let found = clock_points(&connections, &rows, |_, at_ns| at_ns).expect("times in range");
+    let found = clock_points(&connections, &rows, |_, at_ns| (at_ns, 0)).expect("times in range");
     assert!(found.is_empty());
 }

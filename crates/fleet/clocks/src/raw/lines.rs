@@ -2,6 +2,13 @@
 
 use super::sample::ClockSample;
 
+/// Both clocks at a moment that is computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Corner {
+    pub(super) monotonic_ns: i64,
+    pub(super) raw_ns: i64,
+}
+
 /// A line through samples.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stretch {
@@ -84,10 +91,10 @@ impl Stretch {
     }
 
     /// The line at a time.
-    pub(super) fn at(&self, monotonic_ns: i64) -> ClockSample {
+    pub(super) fn at(&self, monotonic_ns: i64) -> Corner {
         let since = monotonic_ns.saturating_sub(self.origin.monotonic_ns);
         let gained = (self.height + self.excess * since as f64).round() as i64;
-        ClockSample {
+        Corner {
             monotonic_ns,
             raw_ns: self
                 .origin

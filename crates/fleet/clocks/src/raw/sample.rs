@@ -1,10 +1,30 @@
 //! Both clocks at one moment.
 
 /// Both clocks of a host at one moment, a row of the table `clock_sample`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ClockSample {
     /// CLOCK_MONOTONIC, ns.
     pub monotonic_ns: i64,
     /// CLOCK_MONOTONIC_RAW, ns.
     pub raw_ns: i64,
+    /// By how much CLOCK_MONOTONIC is made to run faster at that moment, parts per billion.
+    pub rate_ppb: i64,
+}
+
+impl ClockSample {
+    /// How much faster than CLOCK_MONOTONIC the other clock is.
+    pub(super) fn excess(self) -> f64 {
+        let rate = self.rate_ppb as f64 * 1e-9;
+        -rate / (1.0 + rate)
+    }
+
+    /// The same with the clocks changed.
+    #[must_use]
+    pub fn turned(self) -> Self {
+        Self {
+            monotonic_ns: self.raw_ns,
+            raw_ns: self.monotonic_ns,
+            rate_ppb: (self.excess() * 1e9).round() as i64,
+        }
+    }
 }

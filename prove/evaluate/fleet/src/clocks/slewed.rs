@@ -38,9 +38,11 @@ impl<'c> Slewed<'c> {
         let mut samples = Vec::new();
         let mut at = 0.0;
         while at < seconds * 1e9 {
+            let place = rates.partition_point(|rate| rate.0 <= at);
             samples.push(ClockSample {
                 monotonic_ns: read(clock, &rates, at),
                 raw_ns: clock.read(at) + random.random_range(-READING_NS..=READING_NS),
+                rate_ppb: rates[place.saturating_sub(1)].2 as i64,
             });
             at += SAMPLE_NS;
         }

@@ -1,0 +1,96 @@
+//! Times between two samples in which a rate changed: where it did, and how often, is not known.
+
+use super::sample::ClockSample;
+
+/// Rates within so many ns of a change may have been there meanwhile.
+const NEAR_NS: i64 = 2_000_000_000;
+/// So much of the range of these rates more is taken for possible on each side: samples do not see all rates.
+const MARGIN: f64 = 0.25;
+/// The kernel rounds rates by less.
+const ROUNDED: f64 = 1e-6;
+
+/// A time between two samples in which a rate changed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Change {
+    first: ClockSample,
+    last: ClockSample,
+    /// How much faster than CLOCK_MONOTONIC the other clock may have been, at least and at most.
+    least: f64,
+    most: f64,
+}
+
+/// All of them, in order. `error_ns` is how far apart the readings of a sample may be.
+pub(super) fn changes(samples: &[ClockSample], error_ns: f64) -> Vec<Change> {
+    let chords: Vec<f64> = samples
+        .windows(2)
+        .map(|pair| chord(pair[0], pair[1]))
+        .collect();
+    let noise = |at: usize| {
+        2.0 * error_ns / (samples[at + 1].monotonic_ns - samples[at].monotonic_ns) as f64 + ROUNDED
+    };
+    let is_changed = |at: &usize| {
+        let rates = [samples[*at].excess(), samples[*at + 1].excess()];
+        rates[0] != rates[1] || (chords[*at] - rates[0]).abs() > noise(*at)
+    };
+    let changed = (0..chords.len()).filter(is_changed);
+    let change = |at: usize| {
+        let (first, last) = (samples[at], samples[at + 1]);
+        let (mut least, mut most) = (chords[at], chords[at]);
+        let mut add = |rate: f64| (least, most) = (least.min(rate), most.max(rate));
+        let from = samples[..at].iter().rev();
+        let from = at - from.take_while(|sample| is_near(**sample, first)).count();
+        let to = samples[at + 1..].iter();
+        let to = at + to.take_while(|sample| is_near(last, **sample)).count();
+        for near in from..=to {
+            add(samples[near].excess());
+            if let Some(&chord) = chords.get(near).filter(|_| near < to) {
+                add(chord);
+            }
+        }
+        let margin = (most - least) * MARGIN + ROUNDED;
+        Change {
+            first,
+            last,
+            least: least - margin,
+            most: most + margin,
+        }
+    };
+    changed.map(change).collect()
+}
+
+fn is_near(earlier: ClockSample, later: ClockSample) -> bool {
+    later.monotonic_ns.saturating_sub(earlier.monotonic_ns) <= NEAR_NS
+}
+
+/// How much faster than CLOCK_MONOTONIC the other clock was between two samples, on average.
+fn chord(first: ClockSample, last: ClockSample) -> f64 {
+    gained(first, last) / (last.monotonic_ns - first.monotonic_ns) as f64
+}
+
+fn gained(first: ClockSample, last: ClockSample) -> f64 {
+    let raw = i128::from(last.raw_ns) - i128::from(first.raw_ns);
+    (raw - (i128::from(last.monotonic_ns) - i128::from(first.monotonic_ns))) as f64
+}
+
+/// By how much a map may be off at a time, ns, beyond what its samples are: `raw_ns` is what it says.
+pub(super) fn error_ns(changes: &[Change], monotonic_ns: i64, raw_ns: i64) -> f64 {
+    let next = changes.partition_point(|change| change.last.monotonic_ns <= monotonic_ns);
+    let inside = changes.get(next);
+    let inside = inside.filter(|change| change.first.monotonic_ns < monotonic_ns);
+    inside.map_or(0.0, |change| change.error_ns(monotonic_ns, raw_ns))
+}
+
+impl Change {
+    /// Between two samples a clock is in the parallelogram of the least and the greatest rate.
+    fn error_ns(&self, monotonic_ns: i64, raw_ns: i64) -> f64 {
+        let since = (monotonic_ns - self.first.monotonic_ns) as f64;
+        let until = (self.last.monotonic_ns - monotonic_ns) as f64;
+        let end = gained(self.first, self.last);
+        let high = (self.most * since).min(end - self.least * until);
+        let low = (self.least * since).max(end - self.most * until);
+        let gained = i128::from(raw_ns) - i128::from(self.first.raw_ns);
+        let said =
+            (gained - (i128::from(monotonic_ns) - i128::from(self.first.monotonic_ns))) as f64;
+        (high - said).max(said - low).max(0.0)
+    }
+}
