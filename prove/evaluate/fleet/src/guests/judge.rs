@@ -1,7 +1,7 @@
 //! What `luc fleet` says of the guests' clocks, beside the truth.
 
 use luc_fleet::{Joined, OnFirst, Related, Source, Tables, related};
-use luc_fleet_clocks::{PairPoints, Point, one_line};
+use luc_fleet_clocks::{Evidence, PairPoints, Point, one_line};
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, missing};
 use luc_stats::quantile;
@@ -22,6 +22,8 @@ pub(super) struct Judged {
     pub(super) complaints: Vec<String>,
     pub(super) clock_source: Vec<String>,
     pub(super) ntp_updates: usize,
+    /// What `luc fleet explain --json` said of messages between guests.
+    pub(super) explained: Explained,
     /// What `luc fleet fit --json` said.
     pub(super) said: Value,
 }
@@ -73,8 +75,9 @@ pub(super) struct Map {
     pub(super) within: usize,
     /// By how much it is off at least, where it is off most, ns.
     pub(super) worst_ns: f64,
-    /// By how much it says that it may be off, ns.
-    pub(super) stated_ns: f64,
+    /// By how much it says that it may be off, at least, which is where rates do not change, and at most, ns.
+    pub(super) least_stated_ns: f64,
+    pub(super) most_stated_ns: f64,
 }
 
 /// Two hosts.
@@ -94,6 +97,15 @@ pub(super) struct Pair {
     /// By how much the second's clock fell behind while it was stopped, ns; 0: it was not.
     pub(super) stopped_ns: f64,
     pub(super) failure: Option<String>,
+}
+
+/// Messages between guests, as `luc fleet explain` has them.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub(super) struct Explained {
+    pub(super) messages: u64,
+    /// These arrived before they were sent, whatever the clocks are within their bounds.
+    pub(super) before_sent: u64,
+    pub(super) without_a_time: u64,
 }
 
 /// How figures are spread.
@@ -137,7 +149,8 @@ pub(super) fn judge(harness: &Harness, recorded: &Recorded) -> Result<Judged, Ev
     let order: Vec<usize> = (0..hosts).collect();
     let sources = sources(recorded, &order);
     let traces = luc_fleet::read(&sources, Tables::OfClocks).map_err(|error| failed(&error))?;
-    let said = said(harness, recorded)?;
+    let said = self::said(harness, recorded, "fit")?;
+    let explained = explained(&self::said(harness, recorded, "explain")?);
     let pairs = related(&traces).map_err(|error| failed(&error))?;
     let pairs = pairs
         .iter()
@@ -150,6 +163,7 @@ pub(super) fn judge(harness: &Harness, recorded: &Recorded) -> Result<Judged, Ev
         complaints: recorded.complaints.clone(),
         clock_source: recorded.clock_source.clone(),
         ntp_updates: recorded.ntp_updates,
+        explained,
         said,
     })
 }
@@ -167,12 +181,26 @@ fn sources(recorded: &Recorded, order: &[usize]) -> Vec<Source> {
 }
 
 /// What the command line says.
-fn said(harness: &Harness, recorded: &Recorded) -> Result<Value, EvaluateError> {
-    let mut words = ["fleet", "fit", "--json"].map(str::to_owned).to_vec();
+fn said(harness: &Harness, recorded: &Recorded, command: &str) -> Result<Value, EvaluateError> {
+    let mut words = ["fleet", command, "--json"].map(str::to_owned).to_vec();
     for (host, trace) in recorded.traces.iter().enumerate() {
         words.push(format!("guest{host}={}", trace.display()));
     }
     harness.json(&words)
+}
+
+/// Of the messages from one guest to another.
+fn explained(said: &Value) -> Explained {
+    let ways = said["one_way"].as_array().into_iter().flatten();
+    let between = ways.filter(|way| way["from"] != way["to"]);
+    between.fold(Explained::default(), |sum, way| {
+        let count = |name: &str| way[name].as_u64().unwrap_or(0);
+        Explained {
+            messages: sum.messages + count("edges"),
+            before_sent: sum.before_sent + count("before_sent"),
+            without_a_time: sum.without_a_time + count("without_a_time"),
+        }
+    })
 }
 
 fn way(
@@ -184,7 +212,10 @@ fn way(
     let (of_home, of_other) = (&recorded.clocks[home], &recorded.clocks[other]);
     let ahead = Ahead::of(&recorded.clocks, [home, other], recorded.pause.as_ref())?;
     let mut events = Events::default();
-    let mut map = Map::default();
+    let mut map = Map {
+        least_stated_ns: f64::INFINITY,
+        ..Map::default()
+    };
     let (mut half_widths, mut errors, mut doubts) = (Vec::new(), Vec::new(), Vec::new());
     for reading in &of_other.readings {
         let (raw_ns, error_ns) = on_home.raw_ns(place, reading.monotonic_ns);
@@ -193,7 +224,8 @@ fn way(
         map.of += 1;
         map.within += usize::from(off_ns <= error_ns);
         map.worst_ns = map.worst_ns.max(off_ns);
-        map.stated_ns = error_ns;
+        map.least_stated_ns = map.least_stated_ns.min(error_ns);
+        map.most_stated_ns = map.most_stated_ns.max(error_ns);
         let counters = ahead.counters(reading.before, reading.after);
         let truth = counters.and_then(|(from, to)| of_home.monotonic_ns(from, to));
         let Some((least, most)) = truth else {
@@ -254,8 +286,11 @@ fn pair(recorded: &Recorded, pair: &Related, said: &Value) -> Result<Pair, Evalu
         packets: pair.raw.forward.len() + pair.raw.backward.len(),
         half_round_trip_ns: half_round_trip_ns(clocks, &ahead, &pair.raw),
         inverted: fit.map(|fit| {
+            // Beside a jump `luc fleet` does not say in which order events were.
             inverted(&pair.raw, |at_ns| {
-                fit.at(at_ns).offset_ns.map(|offset| offset as f64)
+                let known = fit.at(at_ns);
+                let offset_ns = known.offset_ns.filter(|_| known.evidence != Evidence::Jump);
+                offset_ns.map(|offset| offset as f64)
             })
         }),
         line_inverted: line(&pair.recorded),

@@ -1,0 +1,56 @@
+//! Part `fleet-guests` at its shortest: two guests, whose clocks are related, and the truth is within the bounds.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Seconds in which clocks are read; with two boots the test takes some 20.
+const SECONDS: &str = "4";
+
+#[test]
+fn the_truth_is_within_the_bounds_of_two_guests() {
+    if let Some(why) = luc_vm::missing() {
+        luc_testkit::skipped!("{why}");
+        return;
+    }
+    let evaluate = Path::new(env!("CARGO_BIN_EXE_luc-evaluate"));
+    for program in ["luc", "luc-fleet"] {
+        if !evaluate.with_file_name(program).is_file() {
+            luc_testkit::skipped!("{program} is not built: run `make build`");
+            return;
+        }
+    }
+    let out = tempfile::tempdir().expect("a directory");
+    let run = Command::new(evaluate)
+        .args(["fleet-guests", "--only", "drawn rates", "--repeats", "1"])
+        .args(["--seconds", SECONDS, "--out"])
+        .arg(out.path())
+        .output()
+        .expect("luc-evaluate runs");
+    let said = String::from_utf8_lossy(&run.stderr).into_owned();
+    // So short a run has too few events for its target.
+    assert_eq!(run.status.code(), Some(1), "{said}");
+    let raw = fs::read(out.path().join("raw/fleet-guests.json")).expect("raw data");
+    let raw: Value = serde_json::from_slice(&raw).expect("JSON");
+    let judged = &raw["runs"][0]["judged"];
+    let ways = judged["ways"].as_array().expect("both ways");
+    assert_eq!(ways.len(), 2);
+    for way in ways {
+        let events = &way["events"];
+        assert!(events["all"].as_u64() > Some(100), "{events}");
+        assert_eq!(events["wrong"], 0, "{events}");
+        assert_eq!(events["right"], events["all"], "{events}");
+        // Both bounds are there: else everything would be within them.
+        assert!(
+            events["unbounded"].as_u64() < events["all"].as_u64().map(|all| all / 2),
+            "{events}"
+        );
+        assert_eq!(way["map"]["within"], way["map"]["of"], "{way}");
+    }
+    assert!(
+        judged["explained"]["messages"].as_u64() > Some(100),
+        "{judged}"
+    );
+}
