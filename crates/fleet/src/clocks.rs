@@ -79,12 +79,17 @@ impl Clocks {
         // Where the samples are far from a packet's time, its time on the other clock may be beyond all years.
         let is_in_range = |packet: &Packet| {
             let raw_ns = i64::try_from(packet.at_ns).map(|at_ns| raw_ns(packet.host, at_ns));
-            raw_ns.is_ok_and(|raw_ns| (-MAX_TIME_NS..=MAX_TIME_NS).contains(&raw_ns))
+            raw_ns.is_ok_and(|(raw_ns, error_ns)| {
+                let ends = [
+                    raw_ns.saturating_sub(error_ns),
+                    raw_ns.saturating_add(error_ns),
+                ];
+                let range = -MAX_TIME_NS..=MAX_TIME_NS;
+                ends.iter().all(|end_ns| range.contains(end_ns))
+            })
         };
         packets.retain(is_in_range);
-        let points = clock_points(connections, &packets, |host, at_ns| {
-            clocks.loose_raw_ns(host, at_ns)
-        })?;
+        let points = clock_points(connections, &packets, raw_ns)?;
         let pairs = points.into_iter().map(|((a, b), points)| {
             let options = FitOptions {
                 timestamp_error_ns: clocks.host(a).to_raw.error_ns()
@@ -110,13 +115,9 @@ impl Clocks {
         &self.hosts[host.0 as usize]
     }
 
-    /// CLOCK_MONOTONIC_RAW of a host when its CLOCK_MONOTONIC showed this.
-    pub(crate) fn raw_ns(&self, host: HostId, monotonic_ns: i64) -> i64 {
-        self.host(host).to_raw.raw_ns(monotonic_ns)
-    }
-
-    /// The same, and by how many ns that may be off beyond what the map says of all times.
-    pub(crate) fn loose_raw_ns(&self, host: HostId, monotonic_ns: i64) -> (i64, i64) {
+    /// CLOCK_MONOTONIC_RAW of a host when its CLOCK_MONOTONIC showed this, and by how many ns that may be off beyond what
+    /// the map says of all times.
+    pub(crate) fn raw_ns(&self, host: HostId, monotonic_ns: i64) -> (i64, i64) {
         let map = &self.host(host).to_raw;
         (map.raw_ns(monotonic_ns), map.change_error_ns(monotonic_ns))
     }

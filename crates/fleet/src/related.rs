@@ -59,7 +59,7 @@ pub fn related(traces: &[Recorded]) -> Result<Vec<Related>, FleetError> {
     let connections = Connections::pair(&rows.ends, &rows.messages, &packets);
     let clocks = Clocks::new(&samples, &connections, packets.clone())?;
     let mut recorded = clock_points(&connections, &packets, |_, at_ns| (at_ns, 0))?;
-    let to_raw = |host, at_ns| clocks.loose_raw_ns(host, at_ns);
+    let to_raw = |host, at_ns| clocks.raw_ns(host, at_ns);
     let mut raw = clock_points(&connections, &packets, to_raw)?;
     let pairs = clocks.pairs.iter().map(|pair| Related {
         hosts: [pair.a, pair.b].map(|host| host.0 as usize),

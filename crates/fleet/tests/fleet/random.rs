@@ -137,24 +137,28 @@ fn brief_wait() -> impl Strategy<Value = BriefWait> {
 
 /// In order, or any.
 fn clocks() -> impl Strategy<Value = Vec<ClockSample>> {
-    let any = vec((number(), number(), number()), 0..4).prop_map(|rows| {
-        let sample = |(at_ns, raw_ns, width_ns)| ClockSample {
+    let any = vec((number(), number(), number(), number()), 0..4).prop_map(|rows| {
+        let sample = |(at_ns, raw_ns, width_ns, rate)| ClockSample {
             at_ns,
             raw_ns,
             width_ns,
+            rate_ppb: rate as i64,
             ..ClockSample::default()
         };
         rows.into_iter().map(sample).collect()
     });
-    let ordered =
-        (0_u64..1_000_000, 2_u64..20, 1_u64..100).prop_map(|(offset_ns, count, step_ns)| {
+    let ordered = (0_u64..1_000_000, 2_u64..20, 1_u64..100, number()).prop_map(
+        |(offset_ns, count, step_ns, rate)| {
             let sample = |at: u64| ClockSample {
+                // Of one in three.
+                rate_ppb: if at % 3 == 0 { rate as i64 } else { 0 },
                 at_ns: at * step_ns,
                 raw_ns: offset_ns + at * step_ns,
                 ..ClockSample::default()
             };
             (0..count).map(sample).collect()
-        });
+        },
+    );
     prop_oneof![1 => any, 4 => ordered]
 }
 

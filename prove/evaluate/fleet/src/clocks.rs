@@ -106,8 +106,8 @@ fn about(seeds: u64) -> String {
          Kappa, the bound of the curvature that the fit is told, is 0.5 µs/s² but where it is given; windows are 2 s on \
          either side, knots 0.25 s apart. The fit gets what a recorder would keep, the best message of each 4 ms. Where \
          NTP changes rates, times are of CLOCK_MONOTONIC, slewed by up to 50 ppm anew every 4 to 32 s, and mapped to \
-         CLOCK_MONOTONIC_RAW by 10 samples a second whose readings are up to 40 ns off; that is simulated too, no guest \
-         was run. One line per pair is the bisector of the convex hulls, or where no line separates them the one with \
+         CLOCK_MONOTONIC_RAW by 10 samples a second whose readings are up to 40 ns off; that is simulated too; \
+         [fleet-guests](fleet-guests.md) has real ones. One line per pair is the bisector of the convex hulls, or where no line separates them the one with \
          the least violation, and gets all messages. *Extra* is the error less half the asymmetry of the least delays, \
          here 1 µs, which no method can see. {seeds} seeds a scenario; figures are over the events of all of them, which \
          are at random times of the whole run.",

@@ -4,6 +4,8 @@ use super::sample::ClockSample;
 
 /// Rates within so many ns of a change may have been there meanwhile.
 const NEAR_NS: i64 = 2_000_000_000;
+/// No more samples are looked at on either side: only those of damaged traces are as close.
+const MOST_NEAR: usize = 200;
 /// So much of the range of these rates more is taken for possible on each side: samples do not see all rates.
 const MARGIN: f64 = 0.25;
 /// The kernel rounds rates by less.
@@ -35,18 +37,17 @@ pub(super) fn changes(samples: &[ClockSample], error_ns: f64) -> Vec<Change> {
     let changed = (0..chords.len()).filter(is_changed);
     let change = |at: usize| {
         let (first, last) = (samples[at], samples[at + 1]);
-        let (mut least, mut most) = (chords[at], chords[at]);
-        let mut add = |rate: f64| (least, most) = (least.min(rate), most.max(rate));
-        let from = samples[..at].iter().rev();
-        let from = at - from.take_while(|sample| is_near(**sample, first)).count();
-        let to = samples[at + 1..].iter();
-        let to = at + to.take_while(|sample| is_near(last, **sample)).count();
-        for near in from..=to {
-            add(samples[near].excess());
-            if let Some(&chord) = chords.get(near).filter(|_| near < to) {
-                add(chord);
-            }
-        }
+        let near = |sample: &&ClockSample| is_near(**sample, first) && is_near(last, **sample);
+        let from = samples[..at].iter().rev().take(MOST_NEAR);
+        let from = at - from.take_while(near).count();
+        let to = samples[at + 1..].iter().take(MOST_NEAR);
+        let to = at + to.take_while(near).count();
+        let rates = samples[from..=to].iter().map(|sample| sample.excess());
+        let rates = rates.chain(chords[from..to].iter().copied());
+        let (least, most) = rates
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), rate| {
+                (rate.min(least), rate.max(most))
+            });
         let margin = (most - least) * MARGIN + ROUNDED;
         Change {
             first,
