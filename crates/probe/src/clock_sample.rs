@@ -9,7 +9,7 @@ use crate::clock::read_ns;
 
 /// How often the clocks are read.
 const INTERVAL: Duration = Duration::from_millis(100);
-/// Readings of which the narrowest is kept: some are interrupted.
+/// Readings of which the best is kept: some are interrupted.
 const ATTEMPTS: u32 = 5;
 
 /// Says when a sample is due.
@@ -35,21 +35,36 @@ impl Sampler {
     }
 }
 
+/// What `adjtimex` has a clock do: by how much it runs faster, parts per billion, and what is still slewed, ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Adjustment {
+    rate_ppb: i64,
+    slew_ns: i64,
+}
+
 /// Reads the clocks.
 pub(crate) fn read() -> ClockSample {
-    let mut best = read_once();
-    for _ in 1..ATTEMPTS {
-        let next = read_once();
-        if next.width_ns < best.width_ns {
-            best = next;
-        }
-    }
-    let (rate_ppb, slew_ns) = adjustment();
-    ClockSample {
-        rate_ppb,
-        slew_ns,
-        ..best
-    }
+    let mut before = adjustment();
+    let attempts = (0..ATTEMPTS).map(|_| {
+        let sample = read_once();
+        let after = adjustment();
+        let is_steady = before.rate_ppb == after.rate_ppb;
+        before = after;
+        let sample = ClockSample {
+            rate_ppb: after.rate_ppb,
+            slew_ns: after.slew_ns,
+            ..sample
+        };
+        (is_steady, sample)
+    });
+    best(attempts)
+}
+
+/// The narrowest reading of those during which the rate did not change; of all, if it always did. A reader may be
+/// interrupted between the clocks and the rate, and the rate would be another time's.
+fn best(attempts: impl Iterator<Item = (bool, ClockSample)>) -> ClockSample {
+    let best = attempts.min_by_key(|(is_steady, sample)| (!is_steady, sample.width_ns));
+    best.map(|(_, sample)| sample).unwrap_or_default()
 }
 
 fn read_once() -> ClockSample {
@@ -68,13 +83,15 @@ fn read_once() -> ClockSample {
     }
 }
 
-/// By how much `adjtimex` has the clock run faster, parts per billion, and what it still slews by, nanoseconds.
-fn adjustment() -> (i64, i64) {
+fn adjustment() -> Adjustment {
     // SAFETY: all zeros is a value of this structure of integers; without modes the call only reads.
     let mut state: libc::timex = unsafe { std::mem::zeroed() };
     // SAFETY: the structure lives until the call returns.
     if unsafe { libc::adjtimex(&raw mut state) } < 0 {
-        return (0, 0);
+        return Adjustment {
+            rate_ppb: 0,
+            slew_ns: 0,
+        };
     }
     let in_ns = state.status & libc::STA_NANO != 0;
     let slew_ns = if in_ns {
@@ -82,7 +99,10 @@ fn adjustment() -> (i64, i64) {
     } else {
         state.offset.saturating_mul(1000)
     };
-    (rate_ppb(state.freq, state.tick), slew_ns)
+    Adjustment {
+        rate_ppb: rate_ppb(state.freq, state.tick),
+        slew_ns,
+    }
 }
 
 /// The rate of a `freq`, in 2^-16 parts per million, and a `tick`, in microseconds per hundredth of a second.
@@ -101,6 +121,25 @@ mod tests {
         // 1 ppm, and 100 ppm less.
         assert_eq!(rate_ppb(1 << 16, 10_000), 1000);
         assert_eq!(rate_ppb(-(100 << 16), 10_001), 0);
+    }
+
+    #[test]
+    fn a_reading_during_which_the_rate_changed_is_the_last_choice() {
+        let of = |is_steady, width_ns, rate_ppb| {
+            let sample = ClockSample {
+                width_ns,
+                rate_ppb,
+                ..ClockSample::default()
+            };
+            (is_steady, sample)
+        };
+        let attempts = [of(true, 90, 1), of(false, 20, 2), of(true, 50, 2)];
+        let found = best(attempts.into_iter());
+        assert_eq!((found.width_ns, found.rate_ppb), (50, 2));
+        assert_eq!(
+            best([of(false, 70, 1), of(false, 60, 2)].into_iter()).width_ns,
+            60
+        );
     }
 
     #[test]
