@@ -151,7 +151,7 @@ fn clocks() -> impl Strategy<Value = Vec<ClockSample>> {
         |(offset_ns, count, step_ns, rate)| {
             let sample = |at: u64| ClockSample {
                 // Of one in three.
-                rate_ppb: if at % 3 == 0 { rate as i64 } else { 0 },
+                rate_ppb: if at.is_multiple_of(3) { rate as i64 } else { 0 },
                 at_ns: at * step_ns,
                 raw_ns: offset_ns + at * step_ns,
                 ..ClockSample::default()

@@ -5,20 +5,21 @@ mod chrony;
 mod judge;
 mod machines;
 mod page;
+mod run;
+mod scenario;
 mod schedule;
 mod truth;
-
-use std::path::PathBuf;
 
 use luc_claims::report::Page;
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::Harness;
 use luc_harness::progress::Progress;
 use luc_vm::Kernel;
-use serde::Serialize;
 use serde_json::json;
 
-use judge::Judged;
+use machines::Tools;
+use run::Run;
+use scenario::{SCENARIOS, Scenario};
 
 /// Runs of each scenario.
 const SEEDS: usize = 2;
@@ -26,91 +27,6 @@ const SEEDS: usize = 2;
 const SECONDS: f64 = 65.0;
 /// Distributions' kernels, by turns.
 const KERNELS: [&str; 2] = ["6.12", "6.1"];
-
-/// What a run has.
-#[derive(Debug, Clone, Copy)]
-struct Scenario {
-    name: &'static str,
-    hosts: usize,
-    /// Messages in a second, each way and pair.
-    per_s: f64,
-    /// How long a drawn rate lasts, s: of each host; `None`: nobody changes it.
-    rates_last_s: [Option<(f64, f64)>; 3],
-    /// Rates have nothing to do with each other; else they are bent and stepped as by temperature and load.
-    are_wild: bool,
-    /// The second host follows the first by NTP.
-    has_ntp: bool,
-    /// CLOCK_REALTIME is set to another time, twice.
-    has_steps: bool,
-    /// The second host is stopped for a while.
-    has_pause: bool,
-}
-
-const SLOW: Option<(f64, f64)> = Some((0.5, 2.0));
-
-const PLAIN: Scenario = Scenario {
-    name: "drawn rates",
-    hosts: 2,
-    per_s: 300.0,
-    rates_last_s: [SLOW; 3],
-    are_wild: false,
-    has_ntp: false,
-    has_steps: false,
-    has_pause: false,
-};
-
-const SCENARIOS: [Scenario; 6] = [
-    PLAIN,
-    Scenario {
-        name: "rates that change 20 times a second",
-        rates_last_s: [Some((0.02, 0.08)); 3],
-        are_wild: true,
-        ..PLAIN
-    },
-    Scenario {
-        name: "NTP follows a drawn clock",
-        rates_last_s: [SLOW, None, None],
-        has_ntp: true,
-        has_steps: true,
-        ..PLAIN
-    },
-    Scenario {
-        name: "time is set",
-        has_steps: true,
-        per_s: 100.0,
-        ..PLAIN
-    },
-    Scenario {
-        name: "a guest is stopped",
-        has_pause: true,
-        ..PLAIN
-    },
-    Scenario {
-        name: "three hosts",
-        hosts: 3,
-        per_s: 100.0,
-        ..PLAIN
-    },
-];
-
-/// A run, judged.
-#[derive(Debug, Serialize)]
-struct Run {
-    scenario: &'static str,
-    seed: u64,
-    /// Why it was not made.
-    unable: Option<String>,
-    kernel: String,
-    seconds: f64,
-    judged: Option<Judged>,
-}
-
-/// What all runs need.
-struct Tools {
-    kernels: Vec<Kernel>,
-    inside: PathBuf,
-    chrony: Result<PathBuf, String>,
-}
 
 /// Makes part `fleet-guests`.
 ///

@@ -11,8 +11,9 @@ use luc_harness::harness::{Harness, missing};
 use luc_host::interrupt;
 use luc_vm::{CableEnd, Guest, Kernel, Outcome, SharedMemory, Vm, cable};
 
-use super::truth::Clocks;
-use super::{Scenario, Tools, chrony, schedule};
+use super::scenario::Scenario;
+use super::truth::{Clocks, Pause};
+use super::{chrony, schedule};
 
 /// The longest that a run may take beside what it reads clocks for.
 const PATIENCE: Duration = Duration::from_secs(400);
@@ -40,15 +41,11 @@ pub(super) struct Recorded {
     pub(super) ntp_updates: usize,
 }
 
-/// While a guest was stopped: each host's counter before it, and when it went on.
-#[derive(Debug, Clone)]
-pub(super) struct Pause {
-    /// Who was stopped.
-    pub(super) host: usize,
-    /// Its counter when it was: at least, and at most.
-    pub(super) stopped: [u64; 2],
-    pub(super) before: Vec<u64>,
-    pub(super) after: Vec<u64>,
+/// What all runs need.
+pub(super) struct Tools {
+    pub(super) kernels: Vec<Kernel>,
+    pub(super) inside: PathBuf,
+    pub(super) chrony: Result<PathBuf, String>,
 }
 
 /// Makes a run.

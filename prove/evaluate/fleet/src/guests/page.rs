@@ -3,7 +3,8 @@
 use luc_claims::report::{Page, Table, Target, number};
 
 use super::judge::{Events, Judged, Pair, Way};
-use super::{Run, SCENARIOS, Scenario};
+use super::run::Run;
+use super::scenario::{SCENARIOS, Scenario};
 
 /// Fewer events prove too little.
 const FEWEST_EVENTS: usize = 1_000_000;

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use luc_stats::random;
 use rand::RngExt as _;
 
-use super::Scenario;
+use super::scenario::Scenario;
 
 /// The clocks of hosts differ by up to this much either way, ppb.
 const BASE: f64 = 100_000.0;
@@ -60,7 +60,7 @@ pub(super) fn of(scenario: &Scenario, host: usize, seed: u64, seconds: f64) -> S
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::guests::SCENARIOS;
+    use crate::guests::scenario::SCENARIOS;
 
     #[test]
     fn schedules_are_in_order_and_repeat() {

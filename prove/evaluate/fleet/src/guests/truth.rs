@@ -8,8 +8,6 @@ use luc_harness::error::EvaluateError;
 use luc_harness::harness::missing;
 use luc_vm::Outcome;
 
-use super::machines::Pause;
-
 /// Bytes of a reading and of a comparison, as `inside.c` writes them.
 const READING: usize = 56;
 const COMPARED: usize = 40;
@@ -183,6 +181,17 @@ fn slope(readings: &[Reading]) -> Option<f64> {
 fn middle(reading: &Reading) -> f64 {
     // Counters are below 2^53.
     f64::midpoint(reading.raw_before as f64, reading.raw_after as f64)
+}
+
+/// While a guest was stopped: each host's counter before it, and when it went on.
+#[derive(Debug, Clone)]
+pub(super) struct Pause {
+    /// Who was stopped.
+    pub(super) host: usize,
+    /// Its counter when it was: at least, and at most.
+    pub(super) stopped: [u64; 2],
+    pub(super) before: Vec<u64>,
+    pub(super) after: Vec<u64>,
 }
 
 /// By how much one guest's counter, home's, is ahead of another's: a constant, or one before a pause and one after it.

@@ -1,0 +1,17 @@
+//! A run, and what was found.
+
+use serde::Serialize;
+
+use super::judge::Judged;
+
+/// A run, judged.
+#[derive(Debug, Serialize)]
+pub(super) struct Run {
+    pub(super) scenario: &'static str,
+    pub(super) seed: u64,
+    /// Why it was not made.
+    pub(super) unable: Option<String>,
+    pub(super) kernel: String,
+    pub(super) seconds: f64,
+    pub(super) judged: Option<Judged>,
+}
