@@ -55,8 +55,8 @@ impl ClockMap {
         }
         let corners = corners(&lines::stretches(samples, reading_error_ns));
         let mut map = Self {
+            changes: changes::changes(samples, reading_error_ns, &corners),
             corners,
-            changes: changes::changes(samples, reading_error_ns),
             error_ns: 0.0,
         };
         let residual =
@@ -208,14 +208,50 @@ mod tests {
         assert!(ClockMap::new(&far_off, 50.0).is_ok());
     }
 
-    /// CLOCK_MONOTONIC_RAW by CLOCK_MONOTONIC where the rate is one after the other of `ppm`, for 47 ms each.
+    /// A rate of `bent`.
+    const LASTS: i64 = 47_000_000;
+
+    /// CLOCK_MONOTONIC_RAW by CLOCK_MONOTONIC where it is faster by one after the other of `ppm`.
     fn bent(at: i64, ppm: &[i64]) -> i64 {
-        const LASTS: i64 = 47_000_000;
         let gained = ppm.iter().enumerate().map(|(place, ppm)| {
             let since = (at - place as i64 * LASTS).clamp(0, LASTS);
             since * ppm
         });
         at + gained.sum::<i64>() / 1_000_000
+    }
+
+    #[test]
+    fn lines_that_meet_where_no_rate_changed_are_within_the_error() {
+        // Recorded in a guest: CLOCK_MONOTONIC, its rate, and how much faster the other clock was since the sample before.
+        let recorded: [(i64, i64, f64); 6] = [
+            (902_980_384, 50_822, -36_852.0),
+            (1_021_512_918, 427_037, -83_572.0),
+            (1_139_920_391, 340_577, -191_145.0),
+            (1_257_337_582, -143_040, -149_850.0),
+            (1_311_068_930, -143_040, 142_877.0),
+            (1_420_437_976, -147_798, 198_557.0),
+        ];
+        let (mut raw_ns, mut last_ns) = (0, recorded[0].0);
+        let samples = recorded.map(|(monotonic_ns, rate_ppb, faster_ppb)| {
+            let passed_ns = monotonic_ns - last_ns;
+            raw_ns += passed_ns + (passed_ns as f64 * faster_ppb * 1e-9) as i64;
+            last_ns = monotonic_ns;
+            ClockSample {
+                monotonic_ns,
+                raw_ns,
+                rate_ppb,
+            }
+        });
+        let map = ClockMap::new(&samples, 135.0).expect("a map");
+        let (from, to) = (samples[3], samples[4]);
+        for at in (from.monotonic_ns..to.monotonic_ns).step_by(1_000_000) {
+            let gained =
+                (to.raw_ns - from.raw_ns) as f64 / (to.monotonic_ns - from.monotonic_ns) as f64;
+            let truth = from.raw_ns as f64 + (at - from.monotonic_ns) as f64 * gained;
+            let off = (map.raw_ns(at) as f64 - truth).abs();
+            let said = map.error_ns() + map.change_error_ns(at) as f64;
+            assert!(off <= said, "{at}: {off} {said}");
+        }
     }
 
     proptest! {
@@ -226,9 +262,16 @@ mod tests {
             let sample = |at: i64| ClockSample {
                 monotonic_ns: at * TENTH,
                 raw_ns: bent(at * TENTH, &ppm),
-                rate_ppb: (-1e9 * (bent(at * TENTH + 1000, &ppm) - bent(at * TENTH, &ppm) - 1000) as f64 / 1000.0) as i64,
+                rate_ppb: -1000 * ppm[(at * TENTH / LASTS) as usize],
             };
             let samples: Vec<ClockSample> = (0..50).map(sample).collect();
+            // What the bound takes for granted: samples nearby have seen the least and the greatest rate.
+            let has_both = |near: &[ClockSample]| {
+                [400_000, -500_000].iter().all(|ppb: &i64| {
+                    near.iter().any(|sample| sample.rate_ppb.abs_diff(*ppb) < 10_000)
+                })
+            };
+            prop_assume!(samples.windows(20).all(has_both));
             let turned: Vec<ClockSample> = samples.iter().map(|sample| sample.turned()).collect();
             let (map, back) = (ClockMap::new(&samples, 30.0).expect("a map"), ClockMap::new(&turned, 30.0).expect("a map"));
             for at in (0..4_900_000_000_i64).step_by(7_777_777) {

@@ -1,5 +1,6 @@
 //! Times between two samples in which a rate changed: where it did, and how often, is not known.
 
+use super::lines::Corner;
 use super::sample::ClockSample;
 
 /// Rates within so many ns of a change may have been there meanwhile.
@@ -21,8 +22,9 @@ pub(super) struct Change {
     most: f64,
 }
 
-/// All of them, in order. `error_ns` is how far apart the readings of a sample may be.
-pub(super) fn changes(samples: &[ClockSample], error_ns: f64) -> Vec<Change> {
+/// All of them, in order, and those in which the map's lines meet although nothing tells of a change. `error_ns` is how
+/// far apart the readings of a sample may be.
+pub(super) fn changes(samples: &[ClockSample], error_ns: f64, corners: &[Corner]) -> Vec<Change> {
     let chords: Vec<f64> = samples
         .windows(2)
         .map(|pair| chord(pair[0], pair[1]))
@@ -30,13 +32,26 @@ pub(super) fn changes(samples: &[ClockSample], error_ns: f64) -> Vec<Change> {
     let noise = |at: usize| {
         2.0 * error_ns / (samples[at + 1].monotonic_ns - samples[at].monotonic_ns) as f64 + ROUNDED
     };
-    let is_changed = |at: &usize| {
-        let rates = [samples[*at].excess(), samples[*at + 1].excess()];
-        rates[0] != rates[1] || (chords[*at] - rates[0]).abs() > noise(*at)
+    let is_changed = |at: usize| {
+        let rates = [samples[at].excess(), samples[at + 1].excess()];
+        rates[0] != rates[1] || (chords[at] - rates[0]).abs() > noise(at)
     };
-    let changed = (0..chords.len()).filter(is_changed);
+    let has_corner = |at: usize| {
+        let next =
+            corners.partition_point(|corner| corner.monotonic_ns <= samples[at].monotonic_ns);
+        let inside = corners.get(next);
+        inside.is_some_and(|corner| corner.monotonic_ns < samples[at + 1].monotonic_ns)
+    };
     let change = |at: usize| {
         let (first, last) = (samples[at], samples[at + 1]);
+        if !is_changed(at) {
+            return has_corner(at).then_some(Change {
+                first,
+                last,
+                least: chords[at],
+                most: chords[at],
+            });
+        }
         let near = |sample: &&ClockSample| is_near(**sample, first) && is_near(last, **sample);
         let from = samples[..at].iter().rev().take(MOST_NEAR);
         let from = at - from.take_while(near).count();
@@ -49,14 +64,14 @@ pub(super) fn changes(samples: &[ClockSample], error_ns: f64) -> Vec<Change> {
                 (rate.min(least), rate.max(most))
             });
         let margin = (most - least) * MARGIN + ROUNDED;
-        Change {
+        Some(Change {
             first,
             last,
             least: least - margin,
             most: most + margin,
-        }
+        })
     };
-    changed.map(change).collect()
+    (0..chords.len()).filter_map(change).collect()
 }
 
 fn is_near(earlier: ClockSample, later: ClockSample) -> bool {
