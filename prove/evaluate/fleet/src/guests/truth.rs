@@ -54,8 +54,12 @@ impl Clocks {
     pub(super) fn of(outcome: &Outcome) -> Result<Self, EvaluateError> {
         let words = |name: &str, row: usize| -> Result<Vec<u64>, EvaluateError> {
             let bytes = outcome.files.get(name);
-            let bytes = bytes.filter(|bytes| bytes.len() % row == 0);
-            let bytes = bytes.ok_or_else(|| missing(&format!("the guest's file {name}")))?;
+            let bytes = bytes.filter(|bytes| bytes.len().is_multiple_of(row));
+            let bytes = bytes.ok_or_else(|| EvaluateError::Command {
+                command: "inside".to_owned(),
+                how: format!("no file {name} came out of the guest"),
+                said: outcome.text(),
+            })?;
             let words = bytes
                 .chunks_exact(8)
                 .map(|word| word.try_into().map(u64::from_le_bytes));
