@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 
 use luc_fleet_clocks::HostId;
 use luc_fleet_core::{
-    AtStart, Connections, End, Forest, Message, Messages, Opener, Packet, Paths, Requests, Thread,
-    Wait, Waits, Way, clock_points,
+    Address, AtStart, Connections, End, Forest, Message, Messages, NameId, Opener, Packet, Paths,
+    Requests, Thread, Wait, Waits, Way, clock_points,
 };
 
 /// Takes numbers off the input; 0 when it is at its end.
@@ -55,8 +55,15 @@ impl Bytes<'_> {
         }
     }
 
-    fn address(&mut self) -> SocketAddr {
-        SocketAddr::from(([127, 0, 0, self.byte() % 3], u16::from(self.byte() % 3)))
+    fn address(&mut self) -> Address {
+        let kind = self.byte();
+        let number = self.byte() % 3;
+        let name = (number > 0).then_some(NameId(u32::from(number)));
+        match kind % 6 {
+            4 => Address::Unix(name),
+            5 => Address::Pipe(name),
+            last => SocketAddr::from(([127, 0, 0, last % 3], u16::from(number))).into(),
+        }
     }
 }
 
@@ -126,6 +133,7 @@ impl Rows {
             namespace: u64::from(bytes.byte() % 2),
             local: bytes.address(),
             remote: bytes.address(),
+            peer: bytes.optional(),
             own_isn: bytes.optional().map(|number| number as u32),
             peer_isn: bytes.optional().map(|number| number as u32),
             at_start: start.map(|number| AtStart {
