@@ -8,6 +8,7 @@
 //! believed.
 
 mod chain;
+mod tasks;
 mod times;
 
 use std::collections::{HashMap, HashSet};
@@ -21,10 +22,8 @@ use super::forward::Span;
 use crate::rows::Thread;
 use crate::waits::Waits;
 use chain::Chain;
-use times::{Moment, Puts, Threads, Times};
-
-/// A request's number among those that the process received, in their order.
-type Rank = usize;
+use tasks::{Queue, QueueCall, QueueRequest, Rank};
+use times::{Moment, Threads};
 
 /// Chains, which begin alike and have other random numbers: one alone may stay with orders that are not the likely ones.
 const CHAINS: u64 = 4;
@@ -69,32 +68,6 @@ pub(super) struct Request {
     pub(super) span: Span,
     /// Whether it is the first of its connection.
     pub(super) is_first: bool,
-}
-
-#[derive(Debug)]
-struct QueueCall {
-    taken: Times,
-    asked_ns: u64,
-    answered_ns: u64,
-    cause: Option<Rank>,
-    is_heard: bool,
-}
-
-#[derive(Debug)]
-struct QueueRequest {
-    put: Puts,
-    span: Span,
-    /// Calls that are known to be for it by whose wait their results ended.
-    heard: Vec<usize>,
-}
-
-/// What is known of the tasks of a queue.
-#[derive(Debug)]
-struct Queue<'a> {
-    calls: Vec<QueueCall>,
-    requests: &'a [QueueRequest],
-    /// Whether requests wait for their results in the order in which they put the tasks.
-    waits_in_order: bool,
 }
 
 /// Which calls without a cause are for which requests, `(place, rank)`. `calls` are in the order in which they were sent,

@@ -2,7 +2,7 @@
 
 use rand::{Rng, RngExt as _};
 
-use super::{Queue, Rank};
+use super::tasks::{Queue, Rank};
 
 /// How much less likely a state is for each call that is put to another request than the one that it is known to be for,
 /// to one that was not open, or to a task that was put after it was taken: by e to the power of this.
