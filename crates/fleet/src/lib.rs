@@ -11,7 +11,7 @@
 //! - [`counters()`]: hardware counters of a file that `perf stat` wrote.
 //! - [`text`]: all of these for people. For programs they are serialized as they are.
 //! - [`open`], [`relations()`], [`global_times`]: what an engine for SQL needs.
-//! - [`OnFirst`], [`related`]: what a program needs that checks the clocks.
+//! - [`OnFirst`], [`related()`]: what a program needs that checks the clocks.
 //! - [`report`]: requests as files for other programs.
 
 mod brand;

@@ -269,7 +269,7 @@ static __always_inline void local_closed(struct sock *sk, struct sock *peer)
 static __always_inline void note_user(struct sock *sk, struct sock *peer, struct local_end *end,
 				      struct task_struct *task, u64 cookie)
 {
-	if (end->opener_process)
+	if (end->opener_process || !end->id)
 		return;
 	end->opener = task->pid;
 	end->opener_process = task->tgid;

@@ -45,58 +45,92 @@ static __always_inline struct local_place *place_at(struct sock *sk)
 	return bpf_map_lookup_elem(&local_places, &address);
 }
 
-/* Begins with a pair anew, of which the file is the end `sk`. */
-static __always_inline void place_pair(struct sock *sk, struct sock *peer, u64 inode,
+/* 0: nobody has accepted it yet. */
+static __always_inline u64 inode_at(struct sock *sk)
+{
+	struct socket *socket = BPF_CORE_READ(sk, sk_socket);
+
+	return socket ? BPF_CORE_READ((struct socket_alloc *)socket, vfs_inode.i_ino) : 0;
+}
+
+/* The place of `sk`, to which `peer` sends; NULL: there is none, or it is of another socket that
+ * had this memory before. */
+static __always_inline struct local_place *own_place(struct sock *sk, struct sock *peer)
+{
+	struct local_place *place = place_at(sk);
+
+	if (!place || (place->inode && place->inode != inode_at(sk)) ||
+	    (place->sender && place->sender != inode_at(peer)))
+		return NULL;
+	return place;
+}
+
+static __always_inline struct local_place *made_place(struct sock *sk, struct sock *peer)
+{
+	struct local_place *place = own_place(sk, peer), new = {};
+	u64 address = (u64)sk;
+
+	if (!place) {
+		if (place_at(sk))
+			bpf_map_delete_elem(&local_places, &address);
+		new.inode = inode_at(sk);
+		new.sender = inode_at(peer);
+		/* The other end may have made it meanwhile. */
+		bpf_map_update_elem(&local_places, &address, &new, BPF_NOEXIST);
+		place = place_at(sk);
+	}
+	return place;
+}
+
+/*
+ * Makes the places of a pair of which the current thread uses `sk`, and makes it
+ * known. The other end may do the same at once: who is second does not wait, but
+ * numbers the ends, too.
+ */
+static __always_inline void place_pair(struct sock *sk, struct sock *peer,
 				       struct task_struct *opener)
 {
-	u64 address = (u64)sk, others = (u64)peer, cookies[2] = {};
-	struct local_place new = { .inode = inode }, *own, *other;
+	struct local_place *own = made_place(sk, peer), *other = made_place(peer, sk);
+	u64 cookies[2] = {};
 
-	if (bpf_map_update_elem(&local_places, &address, &new, BPF_ANY))
+	if (!own || !other)
 		return;
-	new.inode = 0;
-	new.sender = inode;
-	if (bpf_map_update_elem(&local_places, &others, &new, BPF_ANY))
-		return;
-	own = place_at(sk);
-	other = place_at(peer);
-	if (own && other)
-		make_known(sk, peer, &own->end, &other->end, opener, cookies);
+	make_known(sk, peer, &own->end, &other->end, opener, cookies);
+	number(&own->end);
+	number(&other->end);
+	own->end.peer = other->end.id;
+	other->end.peer = own->end.id;
+	if (local_visit >= 3) {
+		own->end.settled = 1;
+		other->end.settled = 1;
+	}
 }
 
-/* Whether the place is still that of the pair of which the file is an end, which is noted. */
-static __always_inline bool is_place_of(struct local_place *place, u64 inode, bool sends)
-{
-	u64 *known = sends ? &place->sender : &place->inode;
-
-	if (!*known)
-		*known = inode;
-	return *known == inode;
-}
-
-/* A call has sent to a socket, or received from it, which is a file. */
-static __always_inline void local_call(struct task_struct *task, struct hot *hot, struct file *file,
-				       struct sock *sk, u64 bytes, bool sends)
+/* A call has sent on a socket, or received from it. */
+static __always_inline void local_call(struct task_struct *task, struct hot *hot, struct sock *sk,
+				       u64 bytes, bool sends)
 {
 	struct sock *peer = only_peer_at(sk), *receiver = sends ? peer : sk;
-	u64 inode = BPF_CORE_READ(file, f_inode, i_ino), first, at_ns;
 	struct local_place *place, *own;
 	struct local_end *end;
 	struct talker *talker;
+	u64 first, at_ns;
 
 	if (!peer)
 		return;
-	place = place_at(receiver);
-	if (!place || !is_place_of(place, inode, sends)) {
+	place = own_place(receiver, sends ? sk : peer);
+	if (!place || !place->end.id) {
 		if (local_visit < 3 || peer_at(peer) != sk)
 			return;
-		place_pair(sk, peer, inode, task);
-		place = place_at(receiver);
+		place_pair(sk, peer, task);
+		place = own_place(receiver, sends ? sk : peer);
 		if (!place)
 			return;
 	}
+	if (!sends && !place->inode)
+		place->inode = inode_at(sk);
 	end = &place->end;
-	own = sends ? place_at(sk) : place;
+	own = sends ? own_place(sk, peer) : place;
 	if (own)
 		note_user(sk, peer, &own->end, task, 0);
 	first = __sync_fetch_and_add(sends ? &end->sent : &end->received, bytes);
@@ -130,26 +164,23 @@ static __always_inline bool receives_bytes(struct pt_regs *regs, u32 class)
 }
 
 /* As look_at_pair(). */
-static __always_inline u32 look_at_places(struct file *file, struct sock *sk,
-					  struct task_struct *owner)
+static __always_inline u32 look_at_places(struct sock *sk, struct task_struct *owner)
 {
-	struct local_place *own = place_at(sk), *other;
+	struct local_place *own, *other;
 	struct sock *peer = local_peer(sk);
-	u64 inode = file->f_inode->i_ino;
 
 	if (!peer)
 		return 0;
+	own = own_place(sk, peer);
 	if (!own || !own->end.id) {
 		if (!is_pair(sk, peer))
 			return 0;
-		place_pair(sk, peer, inode, owner);
+		place_pair(sk, peer, owner);
 	}
-	own = place_at(sk);
-	other = place_at(peer);
+	own = own_place(sk, peer);
+	other = own_place(peer, sk);
 	if (!own || !other)
 		return 0;
-	own->inode = inode;
-	other->sender = inode;
 	look_at_unread(&own->end, unread_of(sk), is_full(peer));
 	look_at_unread(&other->end, unread_of(peer), is_full(sk));
 	return own->end.id;
@@ -168,17 +199,14 @@ int place_end(struct bpf_iter__bpf_map_elem *ctx)
 {
 	struct local_place *place = ctx->value, copy;
 	struct sock *sk, *peer;
-	struct socket *socket;
 	u64 *address = ctx->key;
 
 	if (!place || !address)
 		return 0;
 	copy = *place;
 	sk = (void *)*address;
-	socket = BPF_CORE_READ(sk, sk_socket);
 	peer = peer_at(sk);
-	if (!socket || !peer || !copy.inode ||
-	    BPF_CORE_READ((struct socket_alloc *)socket, vfs_inode.i_ino) != copy.inode)
+	if (!peer || !copy.inode || inode_at(sk) != copy.inode)
 		return 0;
 	send_local(sk, peer, &copy.end, 0);
 	return 0;

@@ -235,7 +235,7 @@ int BPF_PROG(send_exit, struct pt_regs *regs, long result)
 	sk = BPF_CORE_READ(socket, sk);
 	if (BPF_CORE_READ(sk, __sk_common.skc_family) == AF_UNIX) {
 		if (class == SEND_BYTES || receives_bytes(regs, receives))
-			local_call(task, hot, file, sk, result, class);
+			local_call(task, hot, sk, result, class);
 		return 0;
 	}
 	talker = talker_of(task);

@@ -101,7 +101,7 @@ int net_begin(struct bpf_iter__task_file *ctx)
 	if (!sk)
 		return 0;
 	if (sk->__sk_common.skc_family == AF_UNIX) {
-		local = config.send_ends ? look_at_pair(sk, task) : look_at_places(file, sk, task);
+		local = config.send_ends ? look_at_pair(sk, task) : look_at_places(sk, task);
 		if (local)
 			note_descriptor(task, ctx->fd, local, false);
 		return 0;

@@ -28,7 +28,7 @@ cat >/run/busy <<EOF
 echo 0 >/sys/fs/cgroup/quota/cgroup.procs
 exec timeout 1 sh -c 'while :; do :; done'
 EOF
-luc record --fleet --all --pipes --out /run/trace -- \
+luc record --fleet --all --pipes --tokens --out /run/trace -- \
 	talk 10.77.0.2 /run/netns/server 'ip link set client down; threads brief; sh /run/busy; pairs; true' || exit 1
 cp /run/trace/* "$OUT"
 "#;
