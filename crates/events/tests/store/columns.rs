@@ -7,7 +7,7 @@ use luc_events::store::{Reader, Writer};
 use luc_events::tables::{
     Asleep, BriefWait, Call, ClockSample, Commit, Connection, Data, ExchangeSum, FileSystem,
     Handle, Lost, Message, Packet, Program, Request, Row, Stack, Summary, Sync, Task, ThreadStart,
-    Trace, Wait,
+    Token, Trace, Wait,
 };
 use luc_events::{
     Cause, Cgroup, ConnectionId, Dev, Event, Inode, Pid, StackId, TableVisitor, Tgid, Transaction,
@@ -260,6 +260,16 @@ fn one_of_each() -> Vec<Event> {
             first_byte: 3,
             bytes: 4,
             ack: 1 << 33,
+        }
+        .into(),
+        Token {
+            at_ns: 231,
+            thread: Pid(232),
+            process: Tgid(233),
+            connection: ConnectionId(234),
+            direction: Flow::Received,
+            byte: 1 << 34,
+            token: u64::MAX,
         }
         .into(),
         ExchangeSum {
