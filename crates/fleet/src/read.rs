@@ -243,8 +243,11 @@ struct Identity {
 
 impl Identity {
     fn of(recorded: &Recorded) -> Self {
+        // Unix sockets have no random numbers, and two hosts count their cookies alike.
         let socket = |row: &Connection| -> Option<Socket> {
-            let is_known = row.sequences != Sequences::Unknown && row.cookie != 0;
+            let is_known = !row.family.is_within_host()
+                && row.sequences != Sequences::Unknown
+                && row.cookie != 0;
             is_known.then_some((
                 row.cookie,
                 row.namespace,
@@ -305,4 +308,37 @@ fn are_of_one_boot(first: &Trace, second: &Trace) -> bool {
     };
     (&first.host, &first.kernel) == (&second.host, &second.kernel)
         && first_ns.abs_diff(second_ns) <= SAME_BOOT_NS
+}
+
+#[cfg(test)]
+mod tests {
+    use luc_events::ConnectionId;
+    use luc_events::codes::Family;
+
+    use super::*;
+
+    #[test]
+    fn hosts_are_one_if_a_socket_of_tcp_is_in_both_traces() {
+        let of = |name: &str, family, initial_sent| {
+            Identity::of(&Recorded {
+                name: name.to_owned(),
+                directory: PathBuf::from(name),
+                connections: vec![Connection {
+                    connection: ConnectionId(1),
+                    cookie: 4097,
+                    namespace: Inode(1),
+                    family,
+                    sequences: Sequences::Seen,
+                    initial_sent,
+                    ..Connection::default()
+                }],
+                ..Recorded::default()
+            })
+        };
+        let differ = |first: Identity, second: Identity| first.differs_from(&second).is_ok();
+        assert!(!differ(of("a", Family::Ipv4, 7), of("b", Family::Ipv4, 7)));
+        assert!(differ(of("a", Family::Ipv4, 7), of("b", Family::Ipv4, 8)));
+        // Two hosts have counted their first unix sockets alike.
+        assert!(differ(of("a", Family::Unix, 0), of("b", Family::Unix, 0)));
+    }
 }
