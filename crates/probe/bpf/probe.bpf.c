@@ -33,6 +33,7 @@
 #include "talker.h"
 #include "token.h"
 #include "local.h"
+#include "local_trace.h"
 #include "local_call.h"
 #include "pipe.h"
 #include "net.h"
