@@ -1,4 +1,4 @@
-//! The layouts that are shared with the BPF programs: the mirror of `bpf/events.h`.
+//! The layouts that are shared with the BPF programs: the mirror of `bpf/events.h` and `bpf/events_net.h`.
 //!
 //! The test `layouts_agree` lets a C compiler compare both.
 

@@ -93,8 +93,8 @@ table! {
 }
 
 table! {
-    /// The name of a request in a message's bytes, with `luc record --tokens`: of HTTP/1 in the clear, in the first 512
-    /// bytes of a send or a receive. It is the trace id of a `traceparent` header (W3C Trace Context), else an
+    /// The name of a request in a message's bytes, with `luc record --fleet --tokens`: of HTTP/1 in the clear, in the
+    /// first 512 bytes of a send or a receive. It is the trace id of a `traceparent` header (W3C Trace Context), else an
     /// `X-Request-Id`. Of the name a hash is here (FNV-1a of its bytes, 64 bits), and nothing else of the message.
     pub struct Token in "token" by at_ns {
         /// When it was seen.
