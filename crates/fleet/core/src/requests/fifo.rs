@@ -18,10 +18,10 @@ use luc_fleet_clocks::HostId;
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 
-use super::forward::Span;
 use crate::rows::Thread;
 use crate::waits::Waits;
 use chain::Chain;
+pub(super) use tasks::{Call, Request};
 use tasks::{Queue, QueueCall, QueueRequest, Rank};
 use times::{Moment, Threads};
 
@@ -45,30 +45,6 @@ const RIGHT: f64 = 0.99;
 /// From so large a share of calls that woke nobody on, whose request waited for an earlier result then, all requests are
 /// taken to wait for their results in order.
 const IN_ORDER: f64 = 0.9;
-
-/// A call of the process.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Call {
-    pub(super) thread: Thread,
-    pub(super) asked_ns: u64,
-    /// When its answer had been read; without one, when it was sent.
-    pub(super) answered_ns: u64,
-    /// Whether it is the first of its connection.
-    pub(super) is_first: bool,
-    /// The request that it is known to be for.
-    pub(super) cause: Option<Rank>,
-    /// Whether it is known by whose wait its result ended.
-    pub(super) is_heard: bool,
-}
-
-/// A request of the process.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Request {
-    pub(super) thread: Thread,
-    pub(super) span: Span,
-    /// Whether it is the first of its connection.
-    pub(super) is_first: bool,
-}
 
 /// Which calls without a cause are for which requests, `(place, rank)`. `calls` are in the order in which they were sent,
 /// and requests in that in which they were read; each request makes `each` calls.
@@ -99,7 +75,7 @@ pub(super) fn told(
         return Vec::new();
     }
     let mut told = queue.draw(&stretches, &vec![false; queue.calls.len()]);
-    told.retain(|&(call, _)| queue.calls[call].cause.is_none());
+    told.retain(|&(call, _)| queue.calls[call].call.cause.is_none());
     told.sort_unstable();
     told
 }
@@ -118,10 +94,7 @@ fn queue_calls(threads: &Threads, calls: &[Call]) -> Vec<QueueCall> {
             };
             QueueCall {
                 taken: threads.taken(sent, before_ns.min(call.asked_ns)),
-                asked_ns: call.asked_ns,
-                answered_ns: call.answered_ns,
-                cause: call.cause,
-                is_heard: call.is_heard,
+                call: *call,
             }
         })
         .collect()
@@ -165,7 +138,7 @@ impl Queue<'_> {
     /// while one that was taken earlier was waited for.
     fn waits_in_order(&self) -> bool {
         let (mut all, mut in_order) = (0, 0);
-        for call in &self.calls {
+        for QueueCall { call, .. } in &self.calls {
             let Some(rank) = call.cause.filter(|_| !call.is_heard) else {
                 continue;
             };
@@ -173,7 +146,7 @@ impl Queue<'_> {
             let mut heard = heard.map(|&heard| &self.calls[heard]);
             all += 1;
             in_order += usize::from(heard.any(|heard| {
-                heard.answered_ns > call.answered_ns && heard.taken.begin() < call.asked_ns
+                heard.call.answered_ns > call.answered_ns && heard.taken.begin() < call.asked_ns
             }));
         }
         all >= FEWEST && in_order as f64 >= IN_ORDER * all as f64
@@ -181,7 +154,7 @@ impl Queue<'_> {
 
     /// Whether calls whose cause is known are told right when it is hidden.
     fn tells_hidden_ones(&self, stretches: &[Stretch]) -> bool {
-        let known = self.calls.iter().scan(0, |known, call| {
+        let known = self.calls.iter().scan(0, |known, QueueCall { call, .. }| {
             *known += usize::from(call.cause.is_some());
             Some(call.cause.is_some() && *known % HIDDEN == 0)
         });
@@ -189,7 +162,7 @@ impl Queue<'_> {
         let told = self.draw(stretches, &hidden).into_iter();
         let told: Vec<bool> = told
             .filter(|&(call, _)| hidden[call])
-            .map(|(call, rank)| self.calls[call].cause == Some(rank))
+            .map(|(call, rank)| self.calls[call].call.cause == Some(rank))
             .collect();
         let right = told.iter().filter(|&&is_right| is_right).count();
         told.len() >= FEWEST && right as f64 >= RIGHT * told.len() as f64
@@ -214,11 +187,14 @@ impl Queue<'_> {
         for begin in (0..calls.len()).step_by(STRETCH) {
             let end = (begin + STRETCH).min(calls.len());
             let inner = &calls[begin..end];
-            if inner.iter().all(|&call| self.calls[call].cause.is_some()) {
+            if inner
+                .iter()
+                .all(|&call| self.calls[call].call.cause.is_some())
+            {
                 continue;
             }
             let known = (begin..end).filter_map(|place| {
-                let rank = self.calls[calls[place]].cause?;
+                let rank = self.calls[calls[place]].call.cause?;
                 // The middle one of its tasks.
                 Some((place_of[rank] * each + each / 2) as i64 - place as i64)
             });

@@ -174,7 +174,7 @@ impl<'a> Chain<'a> {
 
     fn cost_of(&self, place: usize) -> f64 {
         let (number, rank) = (self.calls[place], self.ranks[place]);
-        let (call, request) = (&self.queue.calls[number], &self.queue.requests[rank]);
+        let (call, request) = (&self.queue.calls[number].call, &self.queue.requests[rank]);
         let known = call.cause.filter(|_| !self.hidden[number]);
         let contradictions = [
             known.is_some_and(|known| known != rank),
@@ -186,7 +186,7 @@ impl<'a> Chain<'a> {
         if self.queue.waits_in_order && known.is_none() && !call.is_heard {
             let taken_ns = self.taken_ns[place];
             let waited_for = request.heard.iter().any(|&heard| {
-                let has_ended = self.queue.calls[heard].answered_ns > call.answered_ns;
+                let has_ended = self.queue.calls[heard].call.answered_ns > call.answered_ns;
                 let heard_taken_ns = heard
                     .checked_sub(self.first)
                     .and_then(|at| self.taken_of.get(at));

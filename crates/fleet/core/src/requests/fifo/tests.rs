@@ -1,6 +1,8 @@
 use rand::RngExt as _;
 
 use super::*;
+use crate::requests::forward::Span;
+use crate::rows::Thread;
 use crate::rows::Wait;
 
 const HOST: HostId = HostId(0);
