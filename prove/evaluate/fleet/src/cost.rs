@@ -158,6 +158,8 @@ enum Setting {
     Record,
     /// Of everybody: the server and its clients.
     Fleet,
+    /// Of everybody, with the names that requests carry.
+    Tokens,
     /// Of the server only, as on a host whose clients are elsewhere.
     FleetOfServer,
     /// Sums only, of everybody.
@@ -165,13 +167,20 @@ enum Setting {
 }
 
 impl Setting {
-    const RECORDERS: [Self; 4] = [Self::Record, Self::Fleet, Self::FleetOfServer, Self::Sums];
+    const RECORDERS: [Self; 5] = [
+        Self::Record,
+        Self::Fleet,
+        Self::Tokens,
+        Self::FleetOfServer,
+        Self::Sums,
+    ];
 
     fn name(self) -> &'static str {
         match self {
             Self::Unrecorded => "unrecorded",
             Self::Record => "luc record",
             Self::Fleet => "luc record --fleet",
+            Self::Tokens => "luc record --fleet --tokens",
             Self::FleetOfServer => "luc record --fleet, server only",
             Self::Sums => "luc record --fleet --summary",
         }
@@ -181,7 +190,7 @@ impl Setting {
     fn ends(self) -> f64 {
         match self {
             Self::Unrecorded | Self::Record | Self::Sums => 0.0,
-            Self::Fleet => 2.0,
+            Self::Fleet | Self::Tokens => 2.0,
             Self::FleetOfServer => 1.0,
         }
     }
@@ -197,6 +206,7 @@ impl Setting {
             Self::Unrecorded => return None,
             Self::Record => String::new(),
             Self::Fleet => " --fleet".to_owned(),
+            Self::Tokens => " --fleet --tokens".to_owned(),
             Self::Sums => " --fleet --summary".to_owned(),
             Self::FleetOfServer => {
                 let of = servers.iter().map(|process| format!(" --pid {process}"));

@@ -70,13 +70,14 @@ pub(super) fn page(
             "Requests per second of servers of the distribution ({versions}) on this machine, over loopback or a bridge, while they \
              are recorded, against the same unrecorded; {repeats} rounds of {seconds} s each. Redis keeps nothing on \
              disk, and gets values of 100 bytes by `redis-benchmark`, a request at a time on each connection; where it \
-             reads lists, of {LIST} such values, it comes near the 100,000 messages a second for which the targets were set. \
+             reads lists, of {LIST} such values, it comes nearest to the 100,000 messages a second for which the targets were set (a request and its answer are two). \
              PostgreSQL does not synchronize its files, so that no disk decides; `pgbench -S` makes transactions of one \
              statement, `pgbench` such of seven. The search service of part fleet-solr is a front end and two shards, \
              each a node of Solr on a host of its own; {SEARCH_CLIENTS} clients ask one query after the other, and \
              each has asked {QUERIES_BEFORE} before anything is measured. `luc record` and `luc record --fleet` record everybody, so that a \
              message has rows at both ends; *server only* records the server and its children (`--pid`), as on a host \
-             whose clients are elsewhere, though these run here as well. `luc record --fleet --summary` counts how long \
+             whose clients are elsewhere, though these run here as well. `--tokens` looks for names that requests carry; of \
+             these only Solr's have HTTP, and none has a name. `luc record --fleet --summary` counts how long \
              requests take, of everybody, at both ends. Requests begin {WARMUP_S} s after the recorder. A round \
              is a run under each recorder, in random order, between two unrecorded ones; each recorded run is compared \
              with what lies between its round's two unrecorded ones, as far from each as it was in the round. The \

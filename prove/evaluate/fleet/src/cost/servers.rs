@@ -23,7 +23,7 @@ const USER_ID: u32 = 65_534;
 const SCALE: &str = "10";
 
 /// Values in Redis' list, of 100 bytes each.
-pub(crate) const LIST: u32 = 100;
+pub(crate) const LIST: u32 = 300;
 
 /// Clients of the search service.
 pub(crate) const SEARCH_CLIENTS: u64 = 8;
