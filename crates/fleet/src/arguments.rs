@@ -198,12 +198,18 @@ Examples:
   luc-fleet watch /var/lib/luc/ring
   luc-fleet watch /var/lib/luc/ring --factor 5 --span 2m --most 5
 
-Exit status: 0; 2 if the ring cannot be listed.")]
+Exit status: 0; 2 if the ring cannot be listed, or a host has no address.")]
+  luc-fleet freeze /var/lib/luc/ring --around 2026-01-31T23:59:59.5Z --called-by 8080
 pub(crate) struct Watch {
     /// The directory of luc record --ring
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
 
+
+    /// Also print the addresses on other hosts that the processes which answer at this port sent requests to, one on a
+    /// line. What is kept already is then no error
+    #[arg(long, value_name = "PORT")]
+    pub(crate) called_by: Vec<u16>,
     /// By how much requests must be slower
     #[arg(long, value_name = "FACTOR", default_value_t = 3.0)]
     pub(crate) factor: f64,
@@ -212,11 +218,15 @@ pub(crate) struct Watch {
     #[arg(long, value_name = "TIME", value_parser = luc_units::parse_duration_ns, default_value = "1m")]
     pub(crate) span: u64,
 
+///
+/// With --host, other hosts keep the same time of their rings, if the slow service asked them, or others that it asked:
+/// from host to host, and nobody else. This host's luc-fleet runs luc-fleet there by ssh, which must ask for no password.
     /// How often at most in 24 hours
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) most: usize,
 }
 
+  luc-fleet watch /var/lib/luc/ring --host db:/var/lib/luc/ring --host luc@cache:/var/lib/luc/ring
 /// Write what a ring has of a time to standard output, as a tar stream: the other end of pull
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
@@ -235,6 +245,11 @@ pub(crate) struct Send {
 /// changes by at most 5 us/s each second, which is ample for a crystal. Needs no privileges.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
+
+    /// The ring of another host, which keeps the same time if it was asked: HOST:DIR or USER@HOST:DIR. HOST is what
+    /// others ask it as: its address, or a name for it
+    #[arg(long = "host", value_name = "SOURCE")]
+    pub(crate) hosts: Vec<PullFrom>,
 Examples:
   luc-fleet fit web.trace db.trace
   luc-fleet fit web-1=a/trace web-2=b/trace db=c/trace

@@ -14,6 +14,7 @@ use serde::Serialize;
 use crate::brand::Brands;
 use crate::clocks::Clocks;
 use crate::disks::Disks;
+use crate::endpoint::Endpoint;
 use crate::map::Rows;
 use crate::read::Recorded;
 use crate::syncs::Syncs;
@@ -124,6 +125,15 @@ impl Joined {
 
     pub(crate) fn host(&self, host: HostId) -> &Host {
         &self.hosts[host.0 as usize]
+    }
+
+    /// Where somebody answers who has this address; `None`: a unix socket without a name, or a pipe.
+    pub(crate) fn endpoint(&self, address: Address) -> Option<Endpoint> {
+        match address {
+            Address::Internet(address) => Some(Endpoint::Port(address.port())),
+            Address::Unix(Some(_)) => Some(Endpoint::Path(self.address(address))),
+            Address::Unix(None) | Address::Pipe(_) => None,
+        }
     }
 
     pub(crate) fn name(&self, host: HostId) -> String {

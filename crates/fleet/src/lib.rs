@@ -5,6 +5,7 @@
 //!
 //! - [`Source`], [`read()`]: which traces, and their rows; [`window`]: of which time, where they are rings.
 //! - [`pull`]: what several hosts' rings have of one time, collected. [`watch`]: when a ring's requests became slow.
+//! - [`travel`]: on which other hosts rings are kept then; [`called()`]: whom a service asked.
 //! - [`Joined`]: the rows of all hosts as the core wants them, connections paired, clocks related.
 //! - [`fit()`]: how the clocks relate. [`explain()`]: connections, messages, requests, and one request's time.
 //! - [`why()`]: why a thread does not run, and whom that depends on.
@@ -16,9 +17,11 @@
 
 mod brand;
 mod clocks;
+mod called;
 pub mod counters;
 mod disks;
 mod error;
+mod endpoint;
 pub mod explain;
 mod figures;
 pub mod fit;
@@ -38,12 +41,15 @@ pub mod text;
 mod times;
 mod waits;
 pub mod watch;
+pub mod travel;
 pub mod why;
 pub mod window;
 
 pub use counters::{Counters, Show, counters, events_of};
 pub use error::FleetError;
+pub use called::called;
 pub use explain::{Explanation, Wanted, explain};
+pub use endpoint::Endpoint;
 pub use figures::Spread;
 pub use fit::{Fit, fit};
 pub use joined::{HostSummary, Joined};

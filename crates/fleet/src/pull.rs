@@ -3,10 +3,12 @@
 //! Each host finds the segments by its own CLOCK_REALTIME, which NTP keeps within milliseconds of others; the window is
 //! wider by [`CLOCK_ERROR_NS`] on either side. What is collected appears whole, or not at all.
 
+mod elsewhere;
 mod files;
 mod from;
 mod keep;
 mod stream;
+mod there;
 
 use std::fs;
 use std::io;
@@ -15,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use luc_events::store::StoreError;
 
+pub use elsewhere::{KeptThere, freeze_there};
 pub use files::Received;
 pub use from::{Place, PullFrom};
 pub use keep::{freeze, put};
@@ -54,6 +57,16 @@ pub enum PullError {
         text: String,
         /// What is wrong.
         reason: &'static str,
+    },
+    /// A host whose services cannot be told.
+    #[error(
+        "{host}: no address is known ({reason}); write the address under which others ask it, or put it in /etc/hosts"
+    )]
+    NoAddress {
+        /// The host.
+        host: String,
+        /// Why.
+        reason: io::Error,
     },
     /// Two hosts of one name.
     #[error("two sources are named {0}: give one of them another name: OTHER={0}:DIR")]

@@ -5,6 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use luc_stats::quantile;
 use luc_units::figures::Time;
 
+use crate::endpoint::Endpoint;
 use crate::explain::Service;
 
 /// So many earlier segments make a forecast.
@@ -19,8 +20,8 @@ const FEWEST_REQUESTS: u64 = 50;
 pub struct Slow {
     /// Its process' name.
     pub process: String,
-    /// Its port, or the path of its unix socket.
-    pub place: String,
+    /// Where it answers.
+    pub endpoint: Endpoint,
     /// The time below which 99 of 100 of a segment's requests are, ns.
     pub p99_ns: u64,
     /// What that was expected to be, ns.
@@ -34,7 +35,7 @@ impl std::fmt::Display for Slow {
         write!(
             f,
             "{process} at {}: p99 is {p99}, and was {forecast}",
-            self.place
+            self.endpoint
         )
     }
 }
@@ -43,7 +44,7 @@ impl std::fmt::Display for Slow {
 #[derive(Debug)]
 pub struct Watch {
     factor: f64,
-    before: HashMap<(String, String), VecDeque<u64>>,
+    before: HashMap<(String, Endpoint), VecDeque<u64>>,
 }
 
 impl Watch {
@@ -62,7 +63,7 @@ impl Watch {
         let ratio = |slow: &Slow| slow.p99_ns as f64 / slow.forecast_ns.max(1) as f64;
         let slow = slow.max_by(|one, other| ratio(one).total_cmp(&ratio(other)));
         for service in services.iter().filter(|service| has_enough(service)) {
-            let key = (service.process.clone(), service.place());
+            let key = (service.process.clone(), service.endpoint());
             let before = self.before.entry(key).or_default();
             before.extend(service.p99_ns);
             if before.len() > MOST_SEGMENTS {
@@ -76,7 +77,7 @@ impl Watch {
         let p99_ns = service.p99_ns.filter(|_| has_enough(service))?;
         let before = self
             .before
-            .get(&(service.process.clone(), service.place()))?;
+            .get(&(service.process.clone(), service.endpoint()))?;
         if before.len() < FEWEST_SEGMENTS {
             return None;
         }
@@ -85,7 +86,7 @@ impl Watch {
         let forecast_ns = quantile(&sorted, 0.5)?;
         (p99_ns as f64 > self.factor * forecast_ns as f64).then(|| Slow {
             process: service.process.clone(),
-            place: service.place(),
+            endpoint: service.endpoint(),
             p99_ns,
             forecast_ns,
         })
@@ -130,11 +131,11 @@ mod tests {
             .look(&[service(1, 50, 350), service(2, 50, 9000)])
             .expect("slow");
         assert_eq!((slow.p99_ns, slow.forecast_ns), (350, 103));
-        assert_eq!(slow.place, "port 1");
+        assert_eq!(slow.endpoint, Endpoint::Port(1));
         let slow = watch
             .look(&[service(1, 50, 400), service(2, 50, 90_000)])
             .expect("slow");
-        assert_eq!(slow.place, "port 2");
+        assert_eq!(slow.endpoint, Endpoint::Port(2));
     }
 
     #[test]

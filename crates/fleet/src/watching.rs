@@ -1,13 +1,19 @@
 //! `luc-fleet watch`: keeps what a ring has of the time in which requests became slow.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
+use std::net::SocketAddr;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use luc_events::ring::{self, Name, Segment};
+use luc_fleet::pull::CLOCK_ERROR_NS;
+use luc_fleet::travel::{Other, travel};
 use luc_fleet::watch::{Slow, Watch};
-use luc_fleet::{FleetError, Joined, Moment, Source, Tables, Wanted, Window, explain, pull, read};
+use luc_fleet::{
+    FleetError, Joined, Moment, Source, Tables, Wanted, Window, called, explain, pull, read,
+};
 use luc_host::interrupt;
 
 use crate::Failure;
@@ -15,11 +21,23 @@ use crate::arguments;
 
 /// How often it looks for a new segment.
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
+/// A segment is there so long after its end.
+const COMPLETE_AFTER: Duration = Duration::from_secs(3);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// A segment in which requests became slow.
+struct Trigger {
+    slow: Slow,
+    segment: Segment,
+    /// Whom the slow service asked on other hosts.
+    called: BTreeSet<SocketAddr>,
+}
 
 /// Watches until a signal comes.
 pub(crate) fn watch(args: &arguments::Watch) -> Result<(), Failure> {
     interrupt::install()?;
+    let others = args.hosts.iter().map(Other::new);
+    let others: Vec<Other> = others.collect::<Result<_, _>>()?;
     let mut watch = Watch::new(args.factor);
     let mut last: Option<Name> = None;
     let mut kept: VecDeque<Instant> = VecDeque::new();
@@ -35,24 +53,24 @@ pub(crate) fn watch(args: &arguments::Watch) -> Result<(), Failure> {
                 return Ok(());
             }
             let path = args.directory.join(name.to_string());
-            let (slow, segment) = match look(name, path.clone(), &mut watch) {
-                Ok(Some(found)) => found,
+            let trigger = match look(name, path.clone(), &mut watch) {
+                Ok(Some(trigger)) => trigger,
                 Ok(None) => continue,
                 Err(error) => {
                     // One that is removed meanwhile says nothing any more.
                     if path.exists() {
-                        eprintln!("luc-fleet: {}", luc_units::plain(&error.to_string()));
+                        say(&error.to_string());
                     }
                     continue;
                 }
             };
             kept.retain(|at| at.elapsed() < DAY);
-            eprintln!("luc-fleet: {slow}");
+            eprintln!("luc-fleet: {}", trigger.slow);
             if kept.len() >= args.most {
                 eprintln!("luc-fleet: not kept: {} are kept of a day", args.most);
                 continue;
             }
-            let end_ns = segment.real_ns()[1];
+            let end_ns = trigger.segment.real_ns()[1];
             // Not those that only touch it.
             let window = Window {
                 from: Moment(end_ns.saturating_sub(args.span).saturating_add(1)),
@@ -63,7 +81,10 @@ pub(crate) fn watch(args: &arguments::Watch) -> Result<(), Failure> {
                     kept.push_back(Instant::now());
                     crate::windows::say(&path.display().to_string(), received);
                 }
-                Err(error) => eprintln!("luc-fleet: {}", luc_units::plain(&error.to_string())),
+                Err(error) => say(&error.to_string()),
+            }
+            if !others.is_empty() {
+                tell(&others, trigger, window);
             }
         }
         thread::sleep(LOOK_INTERVAL);
@@ -72,12 +93,8 @@ pub(crate) fn watch(args: &arguments::Watch) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The service that became slow in a segment, if any, and the segment.
-fn look(
-    name: Name,
-    path: PathBuf,
-    watch: &mut Watch,
-) -> Result<Option<(Slow, Segment)>, FleetError> {
+/// The service that became slow in a segment, if any.
+fn look(name: Name, path: PathBuf, watch: &mut Watch) -> Result<Option<Trigger>, FleetError> {
     let source = Source {
         name: None,
         directory: path.clone(),
@@ -87,7 +104,55 @@ fn look(
         .first()
         .map(|one| one.trace.clone())
         .unwrap_or_default();
-    let explanation = explain(&Joined::new(recorded)?, Wanted::default())?;
+    let joined = Joined::new(recorded)?;
+    let explanation = explain(&joined, Wanted::default())?;
     let slow = watch.look(&explanation.services);
-    Ok(slow.map(|slow| (slow, Segment { name, path, trace })))
+    Ok(slow.map(|slow| Trigger {
+        called: called(&joined, std::slice::from_ref(&slow.endpoint)),
+        slow,
+        segment: Segment { name, path, trace },
+    }))
+}
+
+/// Has the hosts that were asked keep the same time of their rings.
+fn tell(others: &[Other], trigger: Trigger, window: Window) {
+    let trace = &trigger.segment.trace;
+    let segment = Duration::from_nanos(trace.end_ns.saturating_sub(trace.start_ns));
+    // Theirs may begin when this one ends, if they are as long.
+    wait(segment + COMPLETE_AFTER);
+    let window = window.wider(CLOCK_ERROR_NS);
+    let strange = travel(others, trigger.called, |other, ports| {
+        let mut look = |_| match interrupt::interrupted() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        };
+        if look(0).is_break() {
+            return BTreeSet::new();
+        }
+        let ring = (other.host.as_str(), other.directory.as_str());
+        match pull::freeze_there(ring, window, ports, &mut look) {
+            Ok(there) => {
+                say(&format!("{} says: {}", other.host, there.said));
+                there.called
+            }
+            Err(error) => {
+                say(&error.to_string());
+                BTreeSet::new()
+            }
+        }
+    });
+    for address in strange {
+        eprintln!("luc-fleet: {address} was asked, too, and is no --host");
+    }
+}
+
+fn wait(for_: Duration) {
+    let began = Instant::now();
+    while began.elapsed() < for_ && !interrupt::interrupted() {
+        thread::sleep(LOOK_INTERVAL);
+    }
+}
+
+fn say(line: &str) {
+    eprintln!("luc-fleet: {}", luc_units::plain(line));
 }

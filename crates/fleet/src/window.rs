@@ -45,6 +45,17 @@ impl Window {
             to: Moment(self.to.0.saturating_add(by_ns)),
         }
     }
+
+    /// Its begin and end as seconds since 1970, for a command line.
+    pub(crate) fn seconds(self) -> [String; 2] {
+        [self.from, self.to].map(|moment| {
+            format!(
+                "{}.{:09}",
+                moment.0 / 1_000_000_000,
+                moment.0 % 1_000_000_000
+            )
+        })
+    }
 }
 
 /// The segments of a ring that have something of the window: one after the other, of one recorder.

@@ -1,12 +1,13 @@
 //! `luc-fleet pull`, `freeze` and `window`: what rings have of a time, as files.
 
-use std::io::{self, IsTerminal as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use luc_fleet::pull::{self, PullError, Received};
 use luc_fleet::window;
+use luc_fleet::{Endpoint, Joined, Source, Tables, called};
 use luc_host::interrupt;
 use luc_units::figures::Size;
 
@@ -53,11 +54,31 @@ pub(crate) fn pull(args: &Pull) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Keeps a window.
+/// Keeps a window, and says whom services asked.
 pub(crate) fn freeze(args: &Freeze) -> Result<(), Failure> {
     let part = &args.part;
-    let (path, received) = pull::freeze(&part.directory, part.span.window_or_all())?;
-    say(&path.display().to_string(), received);
+    let window = part.span.window_or_all();
+    match pull::freeze(&part.directory, window) {
+        Ok((path, received)) => say(&path.display().to_string(), received),
+        // Somebody else may have had the same reason to.
+        Err(error @ PullError::Exists(_)) if !args.called_by.is_empty() => {
+            eprintln!("luc-fleet: {}", luc_units::plain(&error.to_string()));
+        }
+        Err(error) => return Err(error.into()),
+    }
+    if args.called_by.is_empty() {
+        return Ok(());
+    }
+    let source = Source {
+        name: None,
+        directory: part.directory.clone(),
+    };
+    let joined = Joined::read(&[source], Tables::All, Some(window))?;
+    let ports: Vec<Endpoint> = args.called_by.iter().copied().map(Endpoint::Port).collect();
+    let mut out = io::stdout().lock();
+    for address in called(&joined, &ports) {
+        writeln!(out, "{address}")?;
+    }
     Ok(())
 }
 

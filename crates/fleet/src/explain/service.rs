@@ -7,6 +7,7 @@ use luc_fleet_core::{Address, NameId, Requests};
 use luc_stats::quantile;
 use serde::Serialize;
 
+use crate::endpoint::Endpoint;
 use crate::joined::Joined;
 
 /// A process that answers at a port or a path.
@@ -53,12 +54,13 @@ impl Place {
 }
 
 impl Service {
-    /// Its path, or its port with the word.
+    /// Where it answers.
     #[must_use]
-    pub fn place(&self) -> String {
-        self.path
-            .clone()
-            .unwrap_or_else(|| format!("port {}", self.port))
+    pub fn endpoint(&self) -> Endpoint {
+        match &self.path {
+            Some(path) => Endpoint::Path(path.clone()),
+            None => Endpoint::Port(self.port),
+        }
     }
 }
 

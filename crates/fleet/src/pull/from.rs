@@ -1,25 +1,14 @@
 //! Where a window is collected from: a directory here, or one on another host, by ssh.
 
 use std::fmt;
-use std::io::{self, Read};
 use std::ops::ControlFlow;
-use std::panic;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::str::FromStr;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread::{self, ScopedJoinHandle};
-use std::time::Duration;
 
 use super::files::Received;
-use super::stream::{Limits, StreamError, receive};
-use super::{PullError, Pulled, keep};
+use super::stream::{Limits, receive};
+use super::{PullError, Pulled, keep, there};
 use crate::window::{Window, segments};
-
-/// How much is kept of what a command on another host says.
-const SAID_BYTES: u64 = 4096;
-/// How often it is looked whether to end.
-const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A ring, and what its host is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -173,120 +162,14 @@ fn by_ssh(
     into: &Path,
     look: &mut dyn FnMut(u64) -> ControlFlow<()>,
 ) -> Result<(Received, String), PullError> {
-    let remote = |reason: String| PullError::Remote {
-        host: host.to_owned(),
-        reason,
-    };
-    let [from, to] = [window.from, window.to].map(|moment| {
-        format!(
-            "{}.{:09}",
-            moment.0 / 1_000_000_000,
-            moment.0 % 1_000_000_000
-        )
-    });
-    let mut child = Command::new("ssh")
-        .args([
-            host,
-            "--",
-            "luc-fleet",
-            "window",
-            "--from",
-            &from,
-            "--to",
-            &to,
-            directory,
-        ])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|error| remote(format!("ssh cannot be run ({error}); install it")))?;
-    let (Some(out), Some(said)) = (child.stdout.take(), child.stderr.take()) else {
-        return Err(remote("ssh has no output".to_owned()));
-    };
-    let bytes = AtomicU64::new(0);
-    let out = Counted { out, bytes: &bytes };
-    let mut is_interrupted = false;
-    let mut wait_for = |child: &mut Child, is_finished: &dyn Fn() -> bool| {
-        while !is_finished() {
-            if look(bytes.load(Ordering::Relaxed)).is_break() {
-                is_interrupted = true;
-                end(child);
-            }
-            thread::sleep(LOOK_INTERVAL);
-        }
-    };
-    let (received, said) = thread::scope(|scope| {
-        let said = scope.spawn(|| last_line(said));
-        let received = scope.spawn(|| receive(out, into, Limits::default()));
-        wait_for(&mut child, &|| received.is_finished());
-        let received = joined(received);
-        if received
-            .as_ref()
-            .is_err_and(|error| !matches!(error, StreamError::Nothing))
-        {
-            end(&mut child);
-        }
-        wait_for(&mut child, &|| said.is_finished());
-        (received, joined(said))
-    });
-    let status = child.wait().map_err(|error| remote(error.to_string()))?;
-    // Ctrl-C of a terminal ends ssh, too, maybe first.
-    if is_interrupted || look(bytes.load(Ordering::Relaxed)).is_break() {
-        return Err(PullError::Interrupted);
-    }
-    match received {
-        // What the command says tells more than that nothing came.
-        Ok(_) | Err(StreamError::Nothing) if !status.success() => {
-            let said = if said.is_empty() {
-                status.to_string()
-            } else {
-                said
-            };
-            Err(remote(said))
-        }
-        Ok(received) => Ok((received, said)),
-        Err(reason) => Err(PullError::Stream {
-            host: host.to_owned(),
-            reason,
-        }),
-    }
-}
-
-/// Ends the command, if it has not ended.
-fn end(child: &mut Child) {
-    let _ = child.kill();
-}
-
-/// What a thread returns.
-fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
-    thread
-        .join()
-        .unwrap_or_else(|reason| panic::resume_unwind(reason))
-}
-
-/// Counts what is read.
-struct Counted<'a, R> {
-    out: R,
-    bytes: &'a AtomicU64,
-}
-
-impl<R: Read> Read for Counted<'_, R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.out.read(buffer)?;
-        self.bytes.fetch_add(count as u64, Ordering::Relaxed);
-        Ok(count)
-    }
-}
-
-/// The last line of what is said, made harmless. All of it is read, so that nobody waits.
-fn last_line(mut said: impl Read) -> String {
-    let mut text = Vec::new();
-    let _ = said.by_ref().take(SAID_BYTES).read_to_end(&mut text);
-    let _ = io::copy(&mut said, &mut io::sink());
-    let text = String::from_utf8_lossy(&text);
-    let line = text.lines().rfind(|line| !line.trim().is_empty());
-    luc_units::plain(line.unwrap_or_default().trim())
+    let [from, to] = window.seconds();
+    let words = ["window", "--from", &from, "--to", &to, directory];
+    there::run(
+        (&[], host),
+        &words,
+        |out| receive(out, into, Limits::default()),
+        look,
+    )
 }
 
 #[cfg(test)]
@@ -357,14 +240,5 @@ mod tests {
         assert_eq!(as_name("a/b c"), "a-b-c");
         assert_eq!(as_name(""), "host");
         assert_eq!(as_name(&"a".repeat(300)).len(), 64);
-    }
-
-    #[test]
-    fn only_the_last_line_is_repeated_and_harmless() {
-        assert_eq!(
-            last_line(&b"one\n\x1b[2Jtwo\n\n"[..]),
-            luc_units::plain("\x1b[2Jtwo")
-        );
-        assert_eq!(last_line(&b""[..]), "");
     }
 }

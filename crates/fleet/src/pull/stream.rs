@@ -55,6 +55,9 @@ pub enum StreamError {
     /// Nothing at all.
     #[error("it sends no segment")]
     Nothing,
+    /// Something else than an address and a port.
+    #[error("it sends a line that is no address: '{0}'")]
+    NoAddress(String),
     /// A segment that cannot be read.
     #[error("it sends a segment that cannot be read ({0})")]
     Segment(StoreError),

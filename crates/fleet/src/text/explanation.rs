@@ -281,7 +281,7 @@ fn services(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt:
         table.row(vec![
             service.host.clone(),
             service.process.clone(),
-            service.place(),
+            service.endpoint().to_string(),
             service.requests.to_string(),
             service.answered.to_string(),
             time(service.p50_ns),

@@ -360,3 +360,120 @@ fn what_became_slow_is_kept_but_not_too_often() {
     assert_eq!(names(&kept), ["20231114T221326Z"]);
     assert_eq!(names(&kept.join("20231114T221326Z")).len(), 2);
 }
+
+/// A host as a ring of eight segments of a second, in the last two of which its requests are slow: it answers at port
+/// 80, and asks 10.0.0.3:90 for each request. `write_segment` makes those of the host, and those of 10.0.0.3.
+struct Slowing {
+    clock: Clock,
+    begin_ns: u64,
+}
+
+impl Slowing {
+    fn new() -> Self {
+        let clock = Clock::default();
+        let begin_ns = clock.monotonic_ns(BEGIN_NS);
+        Self { clock, begin_ns }
+    }
+
+    fn write_segment(&self, number: u64, [front, back]: [&Path; 2]) {
+        let clocks = [&self.clock, &self.clock];
+        let [mut client, mut one, mut two] =
+            ["client", "one", "two"].map(|name| host(name, &self.clock, 1));
+        talk([&mut client, &mut one], clocks, 1, 1);
+        talk([&mut one, &mut two], clocks, 2, 1);
+        for connection in one
+            .connections
+            .iter_mut()
+            .filter(|row| row.connection.0 == 2)
+        {
+            (connection.remote_address, connection.remote_port) = ("10.0.0.3".to_owned(), 90);
+        }
+        for connection in &mut two.connections {
+            (connection.local_address, connection.local_port) = ("10.0.0.3".to_owned(), 90);
+        }
+        let long_ns = if number < 7 { 1_000_000 } else { 9_000_000 };
+        for request in 0..60 {
+            let at_ns = |share: u64| self.begin_ns + request * 15_000_000 + long_ns * share / 4;
+            let (asked, answered) = (request * 40, request * 9);
+            one.messages.extend([
+                message(1, at_ns(0), Flow::Received, asked, 40),
+                message(2, at_ns(1), Flow::Sent, asked, 40),
+                message(2, at_ns(3), Flow::Received, answered, 9),
+                message(1, at_ns(4), Flow::Sent, answered, 9),
+            ]);
+            two.messages.extend([
+                message(2, at_ns(2), Flow::Received, asked, 40),
+                message(2, at_ns(2) + 1, Flow::Sent, answered, 9),
+            ]);
+        }
+        let since_ns = number * 1_000_000_000;
+        for (recorded, ring) in [(&mut two, back), (&mut one, front)] {
+            recorded.trace.realtime_offset_ns = BEGIN_REAL_NS + since_ns - self.begin_ns;
+            let hidden = write(ring, ".new", recorded);
+            fs::rename(hidden, ring.join(format!("segment-0001-{number:06}"))).expect("renamed");
+        }
+    }
+}
+
+#[test]
+fn hosts_that_were_asked_keep_the_same_time() {
+    let planted = Planted::new();
+    let rings = ["front", "at-10.0.0.3/ring"].map(|name| planted.folder.path().join(name));
+    for ring in &rings {
+        fs::create_dir_all(ring).expect("made");
+    }
+    let [front, back] = [rings[0].as_path(), rings[1].as_path()];
+    let slowing = Slowing::new();
+    (1..=6).for_each(|number| slowing.write_segment(number, [front, back]));
+    let ssh = "echo \"$@\" >> ssh-words; while [ \"$1\" != -- ]; do host=$1; shift; done; shift
+        cd \"at-$host\" && exec \"$@\"";
+    let words = ["watch", "front", "--most", "1", "--span", "2s"];
+    let hosts = ["--host", "10.0.0.3:ring", "--host", "10.0.0.4:ring"];
+    let mut command = planted.fleet(&[&words[..], &hosts[..]].concat(), ssh);
+    let mut child = command.stderr(Stdio::piped()).spawn().expect("runs");
+    slowing.write_segment(7, [front, back]);
+    let mut said = BufReader::new(child.stderr.take().expect("piped")).lines();
+    let mut line = || said.next().expect("a line").expect("text");
+    assert!(line().contains("p99 is 9 ms"));
+    assert!(line().contains("front/kept/"));
+    let there = line();
+    assert!(
+        there.starts_with("luc-fleet: 10.0.0.3 says: luc-fleet: ring/kept/"),
+        "{there}"
+    );
+    let killed = Command::new("kill")
+        .args(["-TERM", &child.id().to_string()])
+        .status();
+    assert!(killed.expect("kill runs").success());
+    assert!(child.wait().expect("it ends").success());
+    // The one that was asked, once, by the port that was asked; a second more on either side.
+    let said = fs::read_to_string(planted.folder.path().join("ssh-words")).expect("read");
+    let options = "-oBatchMode=yes -oConnectTimeout=10 -oServerAliveInterval=5";
+    let window = "--from 1700000005.000000001 --to 1700000008.999999999";
+    let words = format!("{options} 10.0.0.3 -- luc-fleet freeze {window} --called-by 90 ring\n");
+    assert_eq!(said, words);
+    assert_eq!(names(&back.join("kept")).len(), 1);
+}
+
+#[test]
+fn what_is_kept_says_whom_services_asked() {
+    let planted = Planted::new();
+    let rings = ["front", "back"].map(|name| planted.folder.path().join(name));
+    for ring in &rings {
+        fs::create_dir(ring).expect("made");
+    }
+    Slowing::new().write_segment(1, [&rings[0], &rings[1]]);
+    let called = |ring: &str, port: &str| {
+        let output = planted.run(&["freeze", ring, "--called-by", port]);
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    assert_eq!(called("front", "80"), "10.0.0.3:90\n");
+    // It is kept already, and nobody answers at this port.
+    assert_eq!(called("front", "81"), "");
+    assert_eq!(called("back", "90"), "");
+    let line = planted.refusal(&["watch", "front", "--host", "back"], "");
+    assert!(line.contains("a host is wanted"), "{line}");
+    let line = planted.refusal(&["watch", "front", "--host", "nobody.invalid:ring"], "");
+    assert!(line.contains("no address is known"), "{line}");
+}

@@ -160,7 +160,7 @@ fn services(all: &Explanation) -> Option<Graph> {
             vec![
                 service.process.clone().into(),
                 service.host.clone().into(),
-                service.place().into(),
+                service.endpoint().to_string().into(),
                 service.requests.to_string().into(),
                 service.answered.to_string().into(),
                 time(service.p50_ns).into(),

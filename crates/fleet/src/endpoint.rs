@@ -1,0 +1,21 @@
+//! Where a service answers.
+
+use std::fmt;
+
+/// Where a service answers, whatever its host's address.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Endpoint {
+    /// A port.
+    Port(u16),
+    /// The path or abstract name of a unix socket.
+    Path(String),
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Port(port) => write!(f, "port {port}"),
+            Self::Path(path) => f.write_str(path),
+        }
+    }
+}
