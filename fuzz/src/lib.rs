@@ -3,6 +3,7 @@
 mod counters;
 mod fleet;
 mod pulled;
+mod spans;
 mod trace;
 
 use std::fs;
@@ -17,6 +18,7 @@ use serde_json::Value;
 pub use counters::counters;
 pub use fleet::fleet;
 pub use pulled::pulled;
+pub use spans::spans;
 use trace::Pristine;
 
 /// The most places that one input changes.

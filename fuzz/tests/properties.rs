@@ -40,6 +40,30 @@ proptest! {
         luc_fuzz::pulled(&data);
     }
 
+    #[test]
+    fn spans(data in prop::collection::vec(any::<u8>(), 0..2000)) {
+        luc_fuzz::spans(&data);
+    }
+
+    /// Those that are nearly OpenTelemetry's.
+    #[test]
+    fn spans_of_members(
+        members in prop::collection::vec(
+            "\"(kind\":(2|3|\"SPAN_KIND_SERVER\")|name\":\"(a|\\\\u001b)\"|parentSpanId\":\"(|1|2)\"|attributes\":\\[\\{\"key\":\"network.peer.port\",\"value\":\\{\"intValue\":(5001|\"5002\"|-1)\\}\\}\\])",
+            0..4,
+        ),
+        times in prop::collection::vec(0_u64..60, 2),
+    ) {
+        let span = |number: u32| {
+            let times = format!("\"startTimeUnixNano\":\"{}\",\"endTimeUnixNano\":{}", times[0], times[1]);
+            let ids = format!("\"traceId\":\"{number}\",\"spanId\":\"{number}\"");
+            let members = members.iter().map(|member| format!(",{member}"));
+            format!("{{{ids},{times}{}}}", members.collect::<String>())
+        };
+        let spans = format!("{{\"resourceSpans\":[{{\"scopeSpans\":[{{\"spans\":[{},{}]}}]}}]}}", span(1), span(2));
+        luc_fuzz::spans(spans.as_bytes());
+    }
+
     /// Rows that are nearly perf's.
     #[test]
     fn counters_of_rows(

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Parser, Subcommand};
 use luc_fleet::pull::PullFrom;
-use luc_fleet::{Moment, Source, Who, Window};
+use luc_fleet::{FleetError, Moment, Source, Span as NamedSpan, Who, Window, read_spans};
 
 /// Put the traces of several hosts together: clocks, messages, requests
 #[derive(Debug, Parser)]
@@ -133,6 +133,26 @@ impl Span {
     }
 }
 
+/// What programs call their requests.
+#[derive(Debug, Args)]
+pub(crate) struct Spans {
+    /// Spans that instrumented programs wrote of their requests, to name these: OTLP in JSON, as the file exporter of an
+    /// OpenTelemetry collector writes it; may be given several times
+    #[arg(long = "spans", value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+impl Spans {
+    /// All of them.
+    pub(crate) fn read(&self) -> Result<Vec<NamedSpan>, FleetError> {
+        let mut spans = Vec::new();
+        for file in &self.files {
+            spans.extend(read_spans(file)?);
+        }
+        Ok(spans)
+    }
+}
+
 /// A ring, and of which time.
 #[derive(Debug, Args)]
 pub(crate) struct Part {
@@ -179,11 +199,17 @@ pub(crate) struct Pull {
 Examples:
   luc-fleet freeze /var/lib/luc/ring                    # all of it
   luc-fleet freeze /var/lib/luc/ring --around 2026-01-31T23:59:59.5Z --span 1m
+  luc-fleet freeze /var/lib/luc/ring --around 2026-01-31T23:59:59.5Z --called-by 8080
 
 Exit status: 0; 2 if nothing can be kept.")]
 pub(crate) struct Freeze {
     #[command(flatten)]
     pub(crate) part: Part,
+
+    /// Also print the addresses on other hosts that the processes which answer at this port sent requests to, one on a
+    /// line. What is kept already is then no error
+    #[arg(long, value_name = "PORT")]
+    pub(crate) called_by: Vec<u16>,
 }
 
 /// Keep what a ring has of the time in which requests became slow, by itself
@@ -192,24 +218,22 @@ pub(crate) struct Freeze {
 /// median of those of up to 60 segments before. When it is FACTOR times that, the segments up to there are kept, as by
 /// freeze. Services with fewer than 50 answered requests in a segment are left out, and so is each until 6 segments are
 /// known. It ends with Ctrl-C.
+///
+/// With --host, other hosts keep the same time of their rings, if the slow service asked them, or others that it asked:
+/// from host to host, and nobody else. This host's luc-fleet runs luc-fleet there by ssh, which must ask for no password.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
   luc-fleet watch /var/lib/luc/ring
   luc-fleet watch /var/lib/luc/ring --factor 5 --span 2m --most 5
+  luc-fleet watch /var/lib/luc/ring --host db:/var/lib/luc/ring --host luc@cache:/var/lib/luc/ring
 
 Exit status: 0; 2 if the ring cannot be listed, or a host has no address.")]
-  luc-fleet freeze /var/lib/luc/ring --around 2026-01-31T23:59:59.5Z --called-by 8080
 pub(crate) struct Watch {
     /// The directory of luc record --ring
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
 
-
-    /// Also print the addresses on other hosts that the processes which answer at this port sent requests to, one on a
-    /// line. What is kept already is then no error
-    #[arg(long, value_name = "PORT")]
-    pub(crate) called_by: Vec<u16>,
     /// By how much requests must be slower
     #[arg(long, value_name = "FACTOR", default_value_t = 3.0)]
     pub(crate) factor: f64,
@@ -218,15 +242,16 @@ pub(crate) struct Watch {
     #[arg(long, value_name = "TIME", value_parser = luc_units::parse_duration_ns, default_value = "1m")]
     pub(crate) span: u64,
 
-///
-/// With --host, other hosts keep the same time of their rings, if the slow service asked them, or others that it asked:
-/// from host to host, and nobody else. This host's luc-fleet runs luc-fleet there by ssh, which must ask for no password.
     /// How often at most in 24 hours
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) most: usize,
+
+    /// The ring of another host, which keeps the same time if it was asked: HOST:DIR or USER@HOST:DIR. HOST is what
+    /// others ask it as: its address, or a name for it
+    #[arg(long = "host", value_name = "SOURCE")]
+    pub(crate) hosts: Vec<PullFrom>,
 }
 
-  luc-fleet watch /var/lib/luc/ring --host db:/var/lib/luc/ring --host luc@cache:/var/lib/luc/ring
 /// Write what a ring has of a time to standard output, as a tar stream: the other end of pull
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
@@ -245,11 +270,6 @@ pub(crate) struct Send {
 /// changes by at most 5 us/s each second, which is ample for a crystal. Needs no privileges.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-
-    /// The ring of another host, which keeps the same time if it was asked: HOST:DIR or USER@HOST:DIR. HOST is what
-    /// others ask it as: its address, or a name for it
-    #[arg(long = "host", value_name = "SOURCE")]
-    pub(crate) hosts: Vec<PullFrom>,
 Examples:
   luc-fleet fit web.trace db.trace
   luc-fleet fit web-1=a/trace web-2=b/trace db=c/trace
@@ -275,6 +295,7 @@ Examples:
   luc-fleet explain web.trace db.trace
   luc-fleet explain web.trace db.trace --request 2
   luc-fleet explain web.ring db.ring --around 2026-01-31T23:59:59.5Z --span 1m
+  luc-fleet explain web.trace db.trace --spans collector.json
   luc-fleet explain web.trace db.trace --json | jq -r '.findings[].findings[0].text'
   luc-fleet explain web.trace db.trace --json | jq '.requests.hand_over'
   luc-fleet explain web.trace db.trace --json | jq '.request.path[] | select(.is_between_hosts)'
@@ -283,6 +304,9 @@ Exit status: 0; 2 if a trace cannot be read.")]
 pub(crate) struct Explain {
     #[command(flatten)]
     pub(crate) common: Common,
+
+    #[command(flatten)]
+    pub(crate) spans: Spans,
 
     /// Show the request of this number: 1 is the slowest
     #[arg(long, value_name = "N")]
@@ -368,6 +392,7 @@ Examples:
   luc-fleet report --html slow.html --request 3 web.trace db.trace
   luc-fleet report --perfetto fleet.pftrace web.trace db.trace      # for https://ui.perfetto.dev
   luc-fleet report --otlp slow.json web.trace db.trace
+  luc-fleet report --otlp slow.json --spans collector.json web.trace db.trace   # below the programs' own spans
   luc-fleet report --otlp - --request 3 web.trace db.trace | \\
     curl --json @- http://localhost:4318/v1/traces      # to Jaeger, Tempo or a collector
 
@@ -393,6 +418,9 @@ pub(crate) struct Report {
     /// Write the slowest requests, all that was made for them and their critical paths as spans, in the JSON of OTLP
     #[arg(long, value_name = "FILE")]
     pub(crate) otlp: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) spans: Spans,
 
     /// Show the request of this number, and write spans of it alone: 1 is the slowest
     #[arg(long, value_name = "N")]

@@ -10,6 +10,7 @@ use luc_fleet_core::{TooManyWaits, TreeError};
 use luc_units::figures::Time;
 
 use crate::moment::Moment;
+use crate::span::SpanError;
 
 /// Why traces cannot be put together.
 #[derive(Debug, thiserror::Error)]
@@ -17,6 +18,9 @@ pub enum FleetError {
     /// A trace cannot be read.
     #[error(transparent)]
     Trace(#[from] StoreError),
+    /// Spans that cannot be read.
+    #[error(transparent)]
+    Spans(#[from] SpanError),
     /// A trace without what hosts are put together by.
     #[error("{path}: the trace has no clock samples, so it cannot be put together with others; record it by `luc record --fleet`", path = .path.display())]
     NotOfFleet {

@@ -8,6 +8,7 @@ mod found;
 mod idle;
 mod kind;
 mod messages;
+mod named;
 mod one_way;
 mod path;
 mod ranking;
@@ -33,6 +34,7 @@ pub(crate) use idle::word as awaits_word;
 pub use idle::{Idle, Ticking, WaitRow};
 pub(crate) use kind::Kind;
 pub use messages::{GapReport, MessagesReport, RowsLeftOut};
+pub use named::{SpanCounts, SpanName, SpansReport};
 pub use one_way::OneWay;
 pub use path::PathPart;
 pub use ranking::Ranked;
@@ -126,7 +128,7 @@ pub(crate) fn explain_found(
         slowest: found.ranking.slowest(LISTED),
         request: request::reports(found, number)?.pop(),
         rows: wanted.rows.then(|| rows::report(found, charges.engaged())),
-        requests: requests::report(&found.requests),
+        requests: requests::report(&found.requests, found.named.report()),
         left_out: joined.rows.left_out,
     })
 }

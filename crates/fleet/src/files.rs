@@ -35,7 +35,8 @@ impl Format {
 pub(crate) fn write(args: arguments::Report) -> Result<ExitCode, Failure> {
     // What cannot be written is said before the traces are read.
     let chosen = chosen(&args)?;
-    let joined = Joined::read(&args.sources, Tables::All, args.span.window())?;
+    let spans = args.spans.read()?;
+    let joined = Joined::read(&args.sources, Tables::All, args.span.window())?.with_spans(spans);
     let report = Report::new(
         &joined,
         Chosen {

@@ -17,6 +17,7 @@ use crate::disks::Disks;
 use crate::endpoint::Endpoint;
 use crate::map::Rows;
 use crate::read::Recorded;
+use crate::span::Span;
 use crate::syncs::Syncs;
 use crate::task::Tasks;
 use crate::times::Times;
@@ -31,6 +32,8 @@ pub struct Joined {
     pub(crate) ends: HashMap<EndId, End>,
     pub(crate) connections: Connections,
     pub(crate) clocks: Clocks,
+    /// What programs wrote of their requests.
+    pub(crate) spans: Vec<Span>,
     /// How many segments were sent again to each end, if any.
     sent_again: HashMap<EndId, u32>,
 }
@@ -83,6 +86,12 @@ pub struct HostSummary {
 }
 
 impl Joined {
+    /// The same, and spans that programs wrote of their requests.
+    #[must_use]
+    pub fn with_spans(self, spans: Vec<Span>) -> Self {
+        Self { spans, ..self }
+    }
+
     /// Why a thread waited, by the time that names the row: when it left its processor, or was seen asleep.
     pub(crate) fn cause(&self, thread: ThreadId, row_ns: u64) -> Option<Cause> {
         let ThreadId { host, thread } = thread;
@@ -118,15 +127,6 @@ impl Joined {
         self.rows.names.address(address)
     }
 
-    /// How many segments were sent again to an end.
-    pub(crate) fn sent_again_to(&self, end: EndId) -> u64 {
-        self.sent_again.get(&end).copied().unwrap_or(0).into()
-    }
-
-    pub(crate) fn host(&self, host: HostId) -> &Host {
-        &self.hosts[host.0 as usize]
-    }
-
     /// Where somebody answers who has this address; `None`: a unix socket without a name, or a pipe.
     pub(crate) fn endpoint(&self, address: Address) -> Option<Endpoint> {
         match address {
@@ -134,6 +134,15 @@ impl Joined {
             Address::Unix(Some(_)) => Some(Endpoint::Path(self.address(address))),
             Address::Unix(None) | Address::Pipe(_) => None,
         }
+    }
+
+    /// How many segments were sent again to an end.
+    pub(crate) fn sent_again_to(&self, end: EndId) -> u64 {
+        self.sent_again.get(&end).copied().unwrap_or(0).into()
+    }
+
+    pub(crate) fn host(&self, host: HostId) -> &Host {
+        &self.hosts[host.0 as usize]
     }
 
     pub(crate) fn name(&self, host: HostId) -> String {

@@ -7,6 +7,7 @@
 //! - [`pull`]: what several hosts' rings have of one time, collected. [`watch`]: when a ring's requests became slow.
 //! - [`travel`]: on which other hosts rings are kept then; [`called()`]: whom a service asked.
 //! - [`Joined`]: the rows of all hosts as the core wants them, connections paired, clocks related.
+//! - [`read_spans`]: what programs call their requests, as OpenTelemetry has it.
 //! - [`fit()`]: how the clocks relate. [`explain()`]: connections, messages, requests, and one request's time.
 //! - [`why()`]: why a thread does not run, and whom that depends on.
 //! - [`counters()`]: hardware counters of a file that `perf stat` wrote.
@@ -16,12 +17,12 @@
 //! - [`report`]: requests as files for other programs.
 
 mod brand;
-mod clocks;
 mod called;
+mod clocks;
 pub mod counters;
 mod disks;
-mod error;
 mod endpoint;
+mod error;
 pub mod explain;
 mod figures;
 pub mod fit;
@@ -35,21 +36,22 @@ mod related;
 mod relations;
 pub mod report;
 mod source;
+mod span;
 mod syncs;
 mod task;
 pub mod text;
 mod times;
+pub mod travel;
 mod waits;
 pub mod watch;
-pub mod travel;
 pub mod why;
 pub mod window;
 
-pub use counters::{Counters, Show, counters, events_of};
-pub use error::FleetError;
 pub use called::called;
-pub use explain::{Explanation, Wanted, explain};
+pub use counters::{Counters, Show, counters, events_of};
 pub use endpoint::Endpoint;
+pub use error::FleetError;
+pub use explain::{Explanation, Wanted, explain};
 pub use figures::Spread;
 pub use fit::{Fit, fit};
 pub use joined::{HostSummary, Joined};
@@ -62,5 +64,6 @@ pub use relations::{
     global_times, relations,
 };
 pub use source::Source;
+pub use span::{Span, SpanError, parse_spans, read_spans};
 pub use why::{Who, why};
 pub use window::Window;

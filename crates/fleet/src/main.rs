@@ -92,7 +92,9 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
             print(&fit(&joined)?, args.common.json)?;
         }
         Command::Explain(args) => {
-            let joined = joined(&args.common, Tables::All)?;
+            // What cannot be read is said before the traces are.
+            let spans = args.spans.read()?;
+            let joined = joined(&args.common, Tables::All)?.with_spans(spans);
             let wanted = Wanted {
                 request: args.request,
                 rows: args.rows,

@@ -3,6 +3,7 @@
 use luc_fleet_clocks::HostId;
 use luc_fleet_core::{Forest, Messages, Paths, Requests};
 
+use super::named::Named;
 use super::ranking::{Ranking, Top};
 use crate::error::FleetError;
 use crate::joined::Joined;
@@ -16,6 +17,8 @@ pub(crate) struct Found<'a> {
     /// Which was made for which.
     pub(crate) trees: Trees,
     pub(crate) paths: Paths<'a>,
+    /// What programs call them.
+    pub(super) named: Named<'a>,
     pub(super) ranking: Ranking,
 }
 
@@ -40,9 +43,11 @@ impl<'a> Found<'a> {
             |host| joined.host(host).has_all_waits,
         );
         let parents = requests.parents()?;
+        let named = Named::new(joined, &requests);
         Ok(Self {
             joined,
-            ranking: Ranking::new(joined, &requests),
+            ranking: Ranking::new(joined, &requests, &named),
+            named,
             paths: Paths::new(&rows.waits, &rows.messages, &messages.edges),
             trees: Trees {
                 forest: Forest::new(&parents)?,

@@ -3,6 +3,7 @@
 use luc_fleet_core::{Exchange, Requests};
 use serde::Serialize;
 
+use super::named::{Named, SpanName};
 use crate::error::FleetError;
 use crate::joined::Joined;
 
@@ -26,6 +27,9 @@ pub struct Ranked {
     /// From the call that sends its first bytes to the one that reads the last of its answer; where the client has no
     /// trace, the server's own time ([`Service`](crate::explain::Service)).
     pub time_ns: u64,
+    /// What a program calls it, if spans were given and one fits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub span: Option<SpanName>,
 }
 
 /// A request at the top of a tree.
@@ -56,7 +60,7 @@ impl Top {
 pub(super) struct Ranking(Vec<Top>);
 
 impl Ranking {
-    pub(super) fn new(joined: &Joined, requests: &Requests) -> Self {
+    pub(super) fn new(joined: &Joined, requests: &Requests, named: &Named<'_>) -> Self {
         let received = requests.incoming.iter().enumerate();
         let received = received.filter(|(_, one)| one.from.is_none());
         let received = received.map(|(node, one)| (node, one.exchange));
@@ -71,6 +75,12 @@ impl Ranking {
         tops.sort_by_key(|top| (std::cmp::Reverse(top.ranked.time_ns), top.node));
         for (at, top) in tops.iter_mut().enumerate() {
             top.ranked.number = at + 1;
+            // What the client wrote, or else the server.
+            let sent = (top.node as usize).checked_sub(requests.incoming.len());
+            let received = sent.and_then(|sent| requests.outgoing.get(sent)?.to);
+            let received = received.and_then(|received| u32::try_from(received).ok());
+            let span = named.of(top.node);
+            top.ranked.span = span.or_else(|| named.of(received?));
         }
         Self(tops)
     }
@@ -113,6 +123,7 @@ fn top(joined: &Joined, node: usize, exchange: Exchange, is_sent: bool) -> Optio
             connection: exchange.end.connection,
             began_ns: asked.at_ns.saturating_sub(host.trace.start_ns),
             time_ns: answer.last.at_ns.saturating_sub(asked.at_ns),
+            span: None,
         },
     })
 }

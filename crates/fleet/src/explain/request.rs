@@ -7,6 +7,7 @@ use luc_fleet_core::{Address, Exchange, Side};
 use serde::Serialize;
 
 use super::found::Found;
+use super::named::SpanName;
 use super::path::{self, PathPart};
 use super::ranking::{Ranked, Top};
 use super::requests::evidence;
@@ -53,6 +54,9 @@ pub struct Call {
     pub server_time_ns: Option<u64>,
     /// What says that it was made for the one above.
     pub evidence: Option<&'static str>,
+    /// What its server calls it, or its client, if spans were given and one fits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub span: Option<SpanName>,
 }
 
 /// A thread and its process.
@@ -128,6 +132,9 @@ fn report(found: &Found<'_>, home: &Home<'_>, top: &Top) -> RequestReport {
                 tree.sent(&outgoing.exchange, above, words)
             }
         };
+        // A server's is read after that of its client, and says more.
+        let span = found.named.of(node);
+        tree.calls[call].span = span.or_else(|| tree.calls[call].span.take());
         call_of.insert(node, call);
     }
     RequestReport {
@@ -210,6 +217,7 @@ impl Tree<'_> {
             time_ns: None,
             server_time_ns: None,
             evidence: None,
+            span: None,
         }
     }
 

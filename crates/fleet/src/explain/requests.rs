@@ -6,6 +6,8 @@ use luc_fleet_clocks::HostId;
 use luc_fleet_core::{HandOver, Requests};
 use serde::Serialize;
 
+use super::named::SpansReport;
+
 /// Requests of all hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RequestsReport {
@@ -25,6 +27,9 @@ pub struct RequestsReport {
     pub hand_over: HandOverReport,
     /// Ends of which it is not known whether they ask or answer: their messages are no requests.
     pub ends_without_role: u64,
+    /// Spans that are put to requests; `None`: none were given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spans: Option<SpansReport>,
 }
 
 /// Outgoing requests by what says for which incoming one they were made.
@@ -62,7 +67,7 @@ impl HandOverReport {
     }
 }
 
-pub(super) fn report(requests: &Requests) -> RequestsReport {
+pub(super) fn report(requests: &Requests, spans: Option<SpansReport>) -> RequestsReport {
     let servers: HashSet<(HostId, u32)> = requests
         .incoming
         .iter()
@@ -94,6 +99,7 @@ pub(super) fn report(requests: &Requests) -> RequestsReport {
         outgoing_with_server: count(&mut outgoing.iter().map(|one| one.to.is_some())),
         hand_over,
         ends_without_role: requests.without_role.len() as u64,
+        spans,
     }
 }
 

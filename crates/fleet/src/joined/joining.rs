@@ -100,6 +100,7 @@ impl Joining {
             hosts: self.hosts,
             ends: rows.ends.iter().map(|end| (end.id(), *end)).collect(),
             rows,
+            spans: Vec::new(),
             sent_again: sent_again(&connections, &self.retransmits),
             connections,
             clocks,

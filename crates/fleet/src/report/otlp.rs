@@ -2,7 +2,8 @@
 //!
 //! Each request is a trace. Each call in it is a span of its client and, below it, one of its server; the critical path
 //! is a span below the request's, and its parts are below that. All times are of CLOCK_REALTIME of the host that has the
-//! request: those of other hosts are placed on its clock, and an attribute says by how much they may be off.
+//! request: those of other hosts are placed on its clock, and an attribute says by how much they may be off. Of a request
+//! whose program wrote a span, the first span is below that one, in the same trace.
 //!
 //! Source: <https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding>.
 
@@ -136,7 +137,7 @@ impl Spans {
             let span = Span {
                 trace_id: trace.ids.trace(),
                 span_id: id.clone(),
-                parent_span_id: above.take(),
+                parent_span_id: above.take().or_else(|| trace.outside().filter(|_| at == 0)),
                 name: format!("{} {}", actor.process, call.address),
                 kind: if is_server {
                     SpanKind::Server
@@ -213,6 +214,12 @@ impl Spans {
 }
 
 impl Trace<'_> {
+    /// The program's own span of the request, if one is known.
+    fn outside(&self) -> Option<String> {
+        let span = self.request.request.span.as_ref()?;
+        Some(span.span_id.clone())
+    }
+
     /// Who has the request.
     fn root(&self) -> Option<&Actor> {
         let call = self.request.calls.first()?;

@@ -5,10 +5,11 @@ use std::fmt;
 
 use luc_units::figures::{Share, Size, Time};
 
+use super::request::span;
 use super::style::{Style, count, signed, time};
 use super::table::Table;
 use super::{clocks, request};
-use crate::explain::{Explanation, Idle};
+use crate::explain::{Explanation, Idle, SpanCounts};
 
 /// Rows of a list that is shown in part.
 const ROWS: usize = 10;
@@ -190,6 +191,20 @@ fn requests(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt:
             count(requests.ends_without_role, "end", "ends")
         )?;
     }
+    if let Some(spans) = requests.spans {
+        for (counts, whose) in [(spans.servers, "servers"), (spans.clients, "clients")] {
+            let SpanCounts {
+                spans,
+                matched,
+                several,
+                none,
+            } = counts;
+            writeln!(
+                f,
+                "  {matched} of {spans} spans of {whose} are put to a request; {several} fit several, {none} none"
+            )?;
+        }
+    }
     let hand_over = requests.hand_over;
     let servers = hand_over.of_servers();
     writeln!(
@@ -294,23 +309,32 @@ fn services(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt:
 }
 
 fn slowest(f: &mut fmt::Formatter<'_>, style: Style, all: &Explanation) -> fmt::Result {
-    let mut table = Table::new(&[
+    let mut columns = vec![
         ">request",
         ">time",
         ">began at",
         "host",
         "process",
         "address",
-    ]);
+    ];
+    let has_spans = all.slowest.iter().any(|request| request.span.is_some());
+    if has_spans {
+        columns.push("span");
+    }
+    let mut table = Table::new(&columns);
     for request in &all.slowest {
-        table.row(vec![
+        let mut row = vec![
             request.number.to_string(),
             Time::from(request.time_ns).to_string(),
             Time::from(request.began_ns).to_string(),
             request.host.clone(),
             request.process.clone(),
             request.address.clone(),
-        ]);
+        ];
+        if has_spans {
+            row.push(request.span.as_ref().map(span).unwrap_or_default());
+        }
+        table.row(row);
     }
     if table.is_empty() {
         return Ok(());

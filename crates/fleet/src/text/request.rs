@@ -6,7 +6,7 @@ use luc_units::figures::{Share, Time};
 
 use super::style::{Style, signed, time};
 use super::table::Table;
-use crate::explain::{Actor, Call, PathPart, Ranked, RequestReport};
+use crate::explain::{Actor, Call, PathPart, Ranked, RequestReport, SpanName};
 
 /// Parts of a path that are shown: the longest.
 const PARTS: usize = 40;
@@ -41,7 +41,10 @@ fn tree(f: &mut fmt::Formatter<'_>, calls: &[Call]) -> fmt::Result {
             (None, None) => "not known".to_owned(),
         };
         table.row(vec![
-            format!("{indent}{text} ({})", call.address),
+            match &call.span {
+                Some(span) => format!("{indent}{text} ({}), {}", call.address, span.name),
+                None => format!("{indent}{text} ({})", call.address),
+            },
             call.bytes.to_string(),
             moment(call.after_ns, call.after_error_ns),
             time(call.time_ns),
@@ -107,13 +110,22 @@ fn path(f: &mut fmt::Formatter<'_>, style: Style, report: &RequestReport) -> fmt
 
 /// Which request it is.
 pub(crate) fn title(request: &Ranked) -> String {
-    format!(
+    let title = format!(
         "Request {}: {} of {} on {}",
         request.number,
         Time::from(request.time_ns),
         request.process,
         request.host
-    )
+    );
+    match &request.span {
+        Some(named) => format!("{title}: {}", span(named)),
+        None => title,
+    }
+}
+
+/// What a program calls a request.
+pub(crate) fn span(span: &SpanName) -> String {
+    format!("{} (trace {})", span.name, span.trace_id)
 }
 
 /// A time after the request began, with by how much it may be off.

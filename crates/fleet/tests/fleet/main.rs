@@ -10,3 +10,4 @@ mod random;
 mod refusals;
 mod report;
 mod rings;
+mod spans;

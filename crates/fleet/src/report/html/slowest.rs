@@ -7,6 +7,7 @@ use luc_units::figures::{Share, Time};
 
 use crate::explain::{Explanation, Finding, Findings, Group, worth_showing};
 use crate::text::findings::title;
+use crate::text::request::span;
 
 /// Addresses that are shown.
 const ADDRESSES: usize = 3;
@@ -72,27 +73,36 @@ fn why(found: &Findings) -> Graph {
 
 /// The list of them.
 fn slowest(all: &Explanation) -> Option<Graph> {
+    let has_spans = all.slowest.iter().any(|request| request.span.is_some());
     let rows = all.slowest.iter().map(|request| -> Vec<Entry> {
-        vec![
+        let mut row: Vec<Entry> = vec![
             request.number.to_string().into(),
             Time::from(request.time_ns).to_string().into(),
             Time::from(request.began_ns).to_string().into(),
             request.host.clone().into(),
             request.process.clone().into(),
             request.address.clone().into(),
-        ]
+        ];
+        if has_spans {
+            row.push(request.span.as_ref().map(span).unwrap_or_default().into());
+        }
+        row
     });
+    let mut columns = vec![
+        ("request".to_owned(), false),
+        ("time".to_owned(), true),
+        ("began at".to_owned(), true),
+        ("host".to_owned(), false),
+        ("process".to_owned(), false),
+        ("address".to_owned(), false),
+    ];
+    if has_spans {
+        columns.push(("span".to_owned(), false));
+    }
     (!all.slowest.is_empty()).then(|| {
         Graph::Table(Table {
             title: "The slowest requests that are not known to be made for another (--request N shows one)".to_owned(),
-            columns: vec![
-                ("request".to_owned(), false),
-                ("time".to_owned(), true),
-                ("began at".to_owned(), true),
-                ("host".to_owned(), false),
-                ("process".to_owned(), false),
-                ("address".to_owned(), false),
-            ],
+            columns,
             rows: rows.collect(),
             more: 0,
         })

@@ -5,8 +5,11 @@ use twox_hash::{XxHash3_64, XxHash3_128};
 use crate::explain::Ranked;
 
 /// The ids of one request.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Ids(u128);
+#[derive(Debug, Clone)]
+pub(super) struct Ids {
+    seed: u128,
+    trace: String,
+}
 
 impl Ids {
     /// Of a request that began at a time, ns since 1970. Nothing else is needed to tell it from others: the same thread
@@ -22,17 +25,22 @@ impl Ids {
         bytes.extend_from_slice(&request.connection.to_le_bytes());
         bytes.extend_from_slice(&began_ns.to_le_bytes());
         // An id is not 0.
-        Self(XxHash3_128::oneshot(&bytes).max(1))
+        let seed = XxHash3_128::oneshot(&bytes).max(1);
+        let known = request.span.as_ref().map(|span| span.trace_id.clone());
+        Self {
+            seed,
+            trace: known.unwrap_or_else(|| format!("{seed:032x}")),
+        }
     }
 
-    /// The trace's id.
-    pub(super) fn trace(self) -> String {
-        format!("{:032x}", self.0)
+    /// The trace's id: that of the program's own trace, where a span of it is known.
+    pub(super) fn trace(&self) -> String {
+        self.trace.clone()
     }
 
     /// The id of a span, of what it is and its number among those.
-    pub(super) fn span(self, what: &str, number: usize) -> String {
-        let mut bytes = self.0.to_le_bytes().to_vec();
+    pub(super) fn span(&self, what: &str, number: usize) -> String {
+        let mut bytes = self.seed.to_le_bytes().to_vec();
         bytes.extend_from_slice(what.as_bytes());
         bytes.extend_from_slice(&(number as u64).to_le_bytes());
         format!("{:016x}", XxHash3_64::oneshot(&bytes).max(1))
@@ -54,6 +62,7 @@ mod tests {
             connection: 3,
             began_ns: 5,
             time_ns: 9,
+            span: None,
         };
         let ids = Ids::of(&request, 1_000);
         let again = Ids::of(

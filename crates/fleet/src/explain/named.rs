@@ -1,0 +1,263 @@
+//! Which request is which span: names and ids that programs gave their requests.
+//!
+//! A server's span lies within its request, from the call that reads its first bytes to the one that sends the last of
+//! its answer; a client's has the request within it. Where a span fits several requests, the name in their bytes or the
+//! other end's port may tell them apart; else it is put to one only if all others have a span that fits them alone.
+
+use std::collections::{BTreeMap, HashMap};
+
+use luc_fleet_clocks::HostId;
+use luc_fleet_core::{Address, Exchange, Requests};
+use serde::Serialize;
+
+use crate::joined::Joined;
+use crate::span::Span;
+
+/// A program may read the clock so much before or after the calls that are recorded.
+const SLACK_NS: u64 = 2_000_000;
+/// A span that fits more requests is put to none: it would take long to find which.
+const MOST_FITTING: usize = 256;
+
+/// The span of a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SpanName {
+    /// What its program calls it.
+    pub name: String,
+    /// The trace's id in hexadecimal.
+    pub trace_id: String,
+    /// The span's id in hexadecimal.
+    pub span_id: String,
+}
+
+/// How many spans are put to a request.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct SpanCounts {
+    /// Spans that were read.
+    pub spans: u64,
+    /// Those that are put to a request.
+    pub matched: u64,
+    /// Those that fit several.
+    pub several: u64,
+    /// Those that fit none.
+    pub none: u64,
+}
+
+/// Spans by what wrote them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct SpansReport {
+    /// Of servers.
+    pub servers: SpanCounts,
+    /// Of clients.
+    pub clients: SpanCounts,
+}
+
+/// The spans of requests, by their places in [`Requests::parents`].
+#[derive(Debug, Default)]
+pub(crate) struct Named<'a> {
+    spans: HashMap<u32, &'a Span>,
+    report: SpansReport,
+}
+
+impl<'a> Named<'a> {
+    pub(super) fn new(joined: &'a Joined, requests: &Requests) -> Self {
+        let mut named = Self::default();
+        if joined.spans.is_empty() {
+            return named;
+        }
+        let received = requests.incoming.iter().map(|one| &one.exchange);
+        let sent = requests.outgoing.iter().map(|one| &one.exchange);
+        let first_sent = requests.incoming.len();
+        let received = Side::new(joined, true, received.enumerate());
+        let sent = sent
+            .enumerate()
+            .map(|(at, exchange)| (first_sent + at, exchange));
+        let sent = Side::new(joined, false, sent);
+        named.report.servers = named.add(&received);
+        named.report.clients = named.add(&sent);
+        named
+    }
+
+    /// The span of a request, by its place.
+    pub(super) fn of(&self, node: u32) -> Option<SpanName> {
+        let span = self.spans.get(&node)?;
+        Some(SpanName {
+            name: span.name.clone(),
+            trace_id: span.trace_text(),
+            span_id: format!("{:016x}", span.span_id),
+        })
+    }
+
+    /// `None`: no spans were given.
+    pub(super) fn report(&self) -> Option<SpansReport> {
+        let given = self.report.servers.spans + self.report.clients.spans > 0;
+        given.then_some(self.report)
+    }
+
+    fn add(&mut self, side: &Side<'a, '_>) -> SpanCounts {
+        let spans: Vec<&'a Span> = side.spans().collect();
+        let mut counts = SpanCounts {
+            spans: spans.len() as u64,
+            ..SpanCounts::default()
+        };
+        let mut fitting: Vec<Vec<u32>> = Vec::with_capacity(spans.len());
+        for span in &spans {
+            let nodes = side.fitting(span);
+            counts.none += u64::from(nodes.as_ref().is_some_and(Vec::is_empty));
+            fitting.push(nodes.unwrap_or_default());
+        }
+        let mut of_node: HashMap<u32, Vec<usize>> = HashMap::new();
+        for (at, nodes) in fitting.iter().enumerate() {
+            for &node in nodes {
+                of_node.entry(node).or_default().push(at);
+            }
+        }
+        let is_single = |nodes: &Vec<u32>| nodes.len() == 1;
+        let mut single: Vec<usize> = (0..spans.len())
+            .filter(|&at| is_single(&fitting[at]))
+            .collect();
+        while let Some(at) = single.pop() {
+            // Another one may have had it meanwhile.
+            let Some(&node) = fitting[at].first().filter(|_| is_single(&fitting[at])) else {
+                continue;
+            };
+            let others = &of_node[&node];
+            // A request has one span: of two that fit no other one it is not known which.
+            let has_rival = |&other: &usize| other != at && is_single(&fitting[other]);
+            if self.spans.contains_key(&node) || others.iter().any(has_rival) {
+                continue;
+            }
+            self.spans.insert(node, spans[at]);
+            counts.matched += 1;
+            for &other in others {
+                if other != at {
+                    fitting[other].retain(|&left| left != node);
+                    if is_single(&fitting[other]) {
+                        single.push(other);
+                    }
+                }
+            }
+        }
+        counts.several = counts.spans - counts.matched - counts.none;
+        counts
+    }
+}
+
+/// The requests of servers, or those of clients, and the spans that may be theirs.
+struct Side<'a, 'r> {
+    joined: &'a Joined,
+    is_server: bool,
+    hosts: BTreeMap<HostId, OfHost<'r>>,
+}
+
+/// The requests of a host that were answered.
+#[derive(Default)]
+struct OfHost<'r> {
+    /// With their places, by when they began.
+    exchanges: Vec<(u32, &'r Exchange)>,
+    longest_ns: u64,
+}
+
+impl<'a, 'r> Side<'a, 'r> {
+    fn new(
+        joined: &'a Joined,
+        is_server: bool,
+        exchanges: impl Iterator<Item = (usize, &'r Exchange)>,
+    ) -> Self {
+        let mut hosts: BTreeMap<HostId, OfHost<'r>> = BTreeMap::new();
+        for (at, exchange) in exchanges {
+            let (Ok(node), Some(answer)) = (u32::try_from(at), exchange.answer) else {
+                continue;
+            };
+            let of_host = hosts.entry(exchange.end.host).or_default();
+            let time_ns = answer.last.at_ns.saturating_sub(exchange.asked.at_ns);
+            of_host.longest_ns = of_host.longest_ns.max(time_ns);
+            of_host.exchanges.push((node, exchange));
+        }
+        for of_host in hosts.values_mut() {
+            of_host
+                .exchanges
+                .sort_by_key(|(node, exchange)| (exchange.asked.at_ns, *node));
+        }
+        Self {
+            joined,
+            is_server,
+            hosts,
+        }
+    }
+
+    fn spans(&self) -> impl Iterator<Item = &'a Span> {
+        let spans = self.joined.spans.iter();
+        spans.filter(|span| span.is_server == self.is_server)
+    }
+
+    /// The requests that a span fits; `None`: too many.
+    fn fitting(&self, span: &Span) -> Option<Vec<u32>> {
+        let is_its = |host: HostId| {
+            let host = self.joined.host(host);
+            span.host.as_ref() == Some(&host.trace.host) || span.host.as_ref() == Some(&host.name)
+        };
+        let is_known = self.hosts.keys().any(|&host| is_its(host));
+        let hosts = self.hosts.iter();
+        let hosts = hosts.filter(|&(&host, _)| !is_known || is_its(host));
+        let mut fitting: Vec<(u32, &Exchange)> = Vec::new();
+        for (&host, of_host) in hosts {
+            let offset_ns = self.joined.host(host).trace.realtime_offset_ns;
+            let (Some(start_ns), Some(end_ns)) = (
+                span.start_ns.checked_sub(offset_ns),
+                span.end_ns.checked_sub(offset_ns),
+            ) else {
+                continue;
+            };
+            // When a request begins that may be its.
+            let (from_ns, to_ns) = if self.is_server {
+                let from_ns = end_ns.saturating_sub(of_host.longest_ns);
+                (from_ns, start_ns)
+            } else {
+                (start_ns, end_ns)
+            };
+            let from_ns = from_ns.saturating_sub(SLACK_NS);
+            let to_ns = to_ns.saturating_add(SLACK_NS);
+            let all = &of_host.exchanges;
+            let first = all.partition_point(|(_, exchange)| exchange.asked.at_ns < from_ns);
+            let begun = all[first..].iter();
+            let begun = begun.take_while(|(_, exchange)| exchange.asked.at_ns <= to_ns);
+            let is_within = |&&(_, exchange): &&(u32, &Exchange)| {
+                let last_ns = exchange.answer.map_or(0, |answer| answer.last.at_ns);
+                let is_within = if self.is_server {
+                    end_ns <= last_ns.saturating_add(SLACK_NS)
+                } else {
+                    last_ns <= end_ns.saturating_add(SLACK_NS)
+                };
+                is_within && self.is_between_same(span, exchange)
+            };
+            fitting.extend(begun.filter(is_within));
+        }
+        let token = token_of(span);
+        if fitting.iter().any(|(_, one)| one.token == Some(token)) {
+            fitting.retain(|(_, one)| one.token == Some(token));
+        }
+        let is_little = fitting.len() <= MOST_FITTING;
+        is_little.then(|| fitting.into_iter().map(|(node, _)| node).collect())
+    }
+
+    /// Whether the ends of the connection may be those that the span names.
+    fn is_between_same(&self, span: &Span, exchange: &Exchange) -> bool {
+        let Some(end) = self.joined.ends.get(&exchange.end) else {
+            return false;
+        };
+        let (local, remote) = match (end.local, end.remote) {
+            (Address::Internet(local), Address::Internet(remote)) => (local, remote),
+            _ => return span.peer_port.is_none() && span.local_port.is_none(),
+        };
+        let address = remote.ip().to_canonical();
+        span.peer_address.is_none_or(|peer| peer == address)
+            && span.peer_port.is_none_or(|port| port == remote.port())
+            && span.local_port.is_none_or(|port| port == local.port())
+    }
+}
+
+/// The name that a request of this span has in its bytes, as the recorder knows it: FNV-1a of the trace's id.
+fn token_of(span: &Span) -> u64 {
+    let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    span.trace_text().bytes().fold(0xcbf2_9ce4_8422_2325, hash)
+}

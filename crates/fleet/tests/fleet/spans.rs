@@ -1,0 +1,241 @@
+//! What programs call their requests: spans of OpenTelemetry put to requests of planted traces.
+
+use std::fs;
+use std::process::Command;
+
+use luc_events::ConnectionId;
+use luc_events::codes::Flow;
+use luc_events::tables::Token;
+use luc_fleet::report::{Chosen, Report, otlp};
+use luc_fleet::{Joined, Recorded, Wanted, explain, parse_spans};
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::common::v1::any_value::Value;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
+use opentelemetry_proto::tonic::resource::v1::Resource;
+use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
+use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
+
+use crate::planted::{BEGIN_NS, Clock, host, message, talk};
+use crate::refusals::write;
+
+const REAL_NS: i64 = 1_700_000_000_000_000_000;
+/// A trace id, and its FNV-1a.
+const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+const TOKEN: u64 = 0xb878_f5fd_59bc_5892;
+
+/// A request of a server, from and to so many us after the begin, on a connection.
+struct Asked {
+    connection: u32,
+    us: [i64; 2],
+}
+
+/// Two that overlap: the short one is within the long one.
+const OVERLAPPING: [Asked; 2] = [
+    Asked {
+        connection: 1,
+        us: [0, 30_000],
+    },
+    Asked {
+        connection: 2,
+        us: [10_000, 18_000],
+    },
+];
+
+fn server(asked: &[Asked]) -> Recorded {
+    let clock = Clock::default();
+    let (mut client, mut server) = (host("client", &clock, 1), host("web", &clock, 1));
+    for number in [1, 2] {
+        talk([&mut client, &mut server], [&clock, &clock], number, 1);
+    }
+    server.trace.realtime_offset_ns = (REAL_NS - clock.monotonic_ns(BEGIN_NS) as i64) as u64;
+    for one in asked {
+        let at = |us: i64| clock.monotonic_ns(BEGIN_NS + us * 1_000);
+        let [from, to] = one.us.map(at);
+        server
+            .messages
+            .push(message(one.connection, from, Flow::Received, 0, 40));
+        server
+            .messages
+            .push(message(one.connection, to, Flow::Sent, 0, 90));
+    }
+    server.messages.sort_by_key(|row| row.at_ns);
+    server
+}
+
+/// A span of a server, from and to so many us after the begin, with the port that the client has.
+fn span(number: u8, us: [i64; 2], port: Option<u16>) -> Span {
+    let [start, end] = us.map(|us| (REAL_NS + us * 1_000) as u64);
+    let port = port.map(|port| KeyValue {
+        key: "network.peer.port".to_owned(),
+        value: Some(AnyValue {
+            value: Some(Value::IntValue(port.into())),
+        }),
+        ..KeyValue::default()
+    });
+    let trace = u128::from_str_radix(TRACE, 16).expect("hexadecimal");
+    Span {
+        trace_id: trace.to_be_bytes().to_vec(),
+        span_id: vec![1, 2, 3, 4, 5, 6, 7, number],
+        name: format!("GET /{number}"),
+        kind: SpanKind::Server.into(),
+        start_time_unix_nano: start,
+        end_time_unix_nano: end,
+        attributes: port.into_iter().collect(),
+        ..Span::default()
+    }
+}
+
+/// As an exporter writes them.
+fn json(spans: Vec<Span>) -> Vec<u8> {
+    let host = KeyValue {
+        key: "host.name".to_owned(),
+        value: Some(AnyValue {
+            value: Some(Value::StringValue("web".to_owned())),
+        }),
+        ..KeyValue::default()
+    };
+    let of_process = ResourceSpans {
+        resource: Some(Resource {
+            attributes: vec![host],
+            ..Resource::default()
+        }),
+        scope_spans: vec![ScopeSpans {
+            spans,
+            ..ScopeSpans::default()
+        }],
+        ..ResourceSpans::default()
+    };
+    serde_json::to_vec(&ExportTraceServiceRequest {
+        resource_spans: vec![of_process],
+    })
+    .expect("written")
+}
+
+fn joined(server: Recorded, spans: Vec<Span>) -> Joined {
+    let spans = parse_spans(json(spans).as_slice()).expect("read");
+    Joined::new(vec![server]).expect("joined").with_spans(spans)
+}
+
+/// The names of requests, the slowest first, and how many spans are put to one, fit several, and fit none.
+fn named(server: Recorded, spans: Vec<Span>) -> (Vec<Option<String>>, [u64; 3]) {
+    let found = explain(&joined(server, spans), Wanted::default()).expect("explained");
+    let counts = found.requests.spans.expect("given").servers;
+    let names = found.slowest.into_iter();
+    let names = names.map(|request| request.span.map(|span| span.name));
+    (
+        names.collect(),
+        [counts.matched, counts.several, counts.none],
+    )
+}
+
+fn name(number: u8) -> Option<String> {
+    Some(format!("GET /{number}"))
+}
+
+#[test]
+fn a_span_is_put_to_the_request_that_it_lies_in() {
+    let long = span(1, [200, 29_900], None);
+    let short = span(2, [10_100, 17_900], None);
+    let (names, counts) = named(server(&OVERLAPPING), vec![short.clone(), long]);
+    assert_eq!(names, [name(1), name(2)]);
+    assert_eq!(counts, [2, 0, 0]);
+    // Alone it fits both, and nothing tells which.
+    let (names, counts) = named(server(&OVERLAPPING), vec![short]);
+    assert_eq!(names, [None, None]);
+    assert_eq!(counts, [0, 1, 0]);
+}
+
+#[test]
+fn a_port_or_a_name_in_the_bytes_tells_requests_apart() {
+    let (names, counts) = named(
+        server(&OVERLAPPING),
+        vec![span(2, [10_100, 17_900], Some(5_002))],
+    );
+    assert_eq!((names, counts), (vec![None, name(2)], [1, 0, 0]));
+    let mut with_name = server(&OVERLAPPING);
+    with_name.tokens.push(Token {
+        connection: ConnectionId(2),
+        direction: Flow::Received,
+        byte: 20,
+        token: TOKEN,
+        ..Token::default()
+    });
+    let (names, counts) = named(with_name, vec![span(2, [10_100, 17_900], None)]);
+    assert_eq!((names, counts), (vec![None, name(2)], [1, 0, 0]));
+}
+
+#[test]
+fn a_span_that_fits_no_request_is_put_to_none() {
+    let outside = span(1, [50_000, 60_000], None);
+    let other_port = span(2, [200, 29_900], Some(5_009));
+    let (names, counts) = named(server(&OVERLAPPING), vec![outside, other_port]);
+    assert_eq!((names, counts), (vec![None, None], [0, 0, 2]));
+    // Of two that fit one request nobody knows which is its.
+    let twice = vec![
+        span(1, [200, 29_900], Some(5_001)),
+        span(2, [300, 29_800], Some(5_001)),
+    ];
+    let (names, counts) = named(server(&OVERLAPPING), twice);
+    assert_eq!((names, counts), (vec![None, None], [0, 2, 0]));
+}
+
+#[test]
+fn spans_for_opentelemetry_are_below_the_program_s_own() {
+    let joined = joined(
+        server(&OVERLAPPING),
+        vec![span(1, [200, 29_900], Some(5_001))],
+    );
+    let chosen = Chosen {
+        request: Some(1),
+        slowest: 1,
+    };
+    let mut out = Vec::new();
+    otlp::write(&Report::new(&joined, chosen).expect("found"), &mut out).expect("written");
+    let request: ExportTraceServiceRequest = serde_json::from_slice(&out).expect("decoded");
+    let all = request.resource_spans.into_iter();
+    let all: Vec<Span> = all
+        .flat_map(|one| one.scope_spans)
+        .flat_map(|one| one.spans)
+        .collect();
+    let trace = u128::from_str_radix(TRACE, 16).expect("hexadecimal");
+    assert!(all.iter().all(|span| span.trace_id == trace.to_be_bytes()));
+    let below: Vec<&Span> = all
+        .iter()
+        .filter(|span| span.parent_span_id == [1, 2, 3, 4, 5, 6, 7, 1])
+        .collect();
+    assert_eq!(below.len(), 1, "{all:?}");
+    assert_eq!(below[0].kind(), SpanKind::Server);
+}
+
+#[test]
+fn spans_come_from_files() {
+    let folder = tempfile::tempdir().expect("a directory");
+    write(folder.path(), "web", &server(&OVERLAPPING));
+    let file = folder.path().join("spans.json");
+    let spans = json(vec![span(1, [200, 29_900], Some(5_001))]);
+    fs::write(&file, &spans).expect("written");
+    let run = |words: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_luc-fleet"))
+            .args(words)
+            .current_dir(folder.path())
+            .output()
+            .expect("luc-fleet runs");
+        let text = |bytes| String::from_utf8(bytes).expect("text");
+        (
+            output.status.code(),
+            text(output.stdout),
+            text(output.stderr),
+        )
+    };
+    let (status, said, _) = run(&["explain", "web", "--spans", "spans.json"]);
+    assert_eq!(status, Some(0));
+    assert!(said.contains("1 of 1 spans of servers are put to a request"));
+    assert!(said.contains(&format!("GET /1 (trace {TRACE})")), "{said}");
+    fs::write(&file, &spans[..spans.len() / 2]).expect("written");
+    for (file, reason) in [("spans.json", "no spans of OTLP"), ("none", "cannot open")] {
+        let (status, _, line) = run(&["explain", "web", "--spans", file]);
+        assert_eq!(status, Some(2), "{line}");
+        assert_eq!(line.lines().count(), 1, "{line}");
+        assert!(line.contains(reason), "{line}");
+    }
+}

@@ -1,0 +1,64 @@
+//! Spans of OpenTelemetry made of any bytes.
+
+use luc_events::ConnectionId;
+use luc_events::codes::{Flow, Side};
+use luc_events::tables::{Connection, Message, Trace};
+use luc_fleet::{Joined, Recorded, Wanted, explain, parse_spans};
+
+/// Any text in place of spans: it is refused in one line, or their names steer no terminal, and each is counted once
+/// when it is put to the requests of a server.
+pub fn spans(data: &[u8]) {
+    let spans = match parse_spans(data) {
+        Ok(spans) => spans,
+        Err(error) => return assert!(!error.to_string().contains('\n'), "{error}"),
+    };
+    for span in &spans {
+        assert!(!span.name.contains(char::is_control), "{span:?}");
+    }
+    let given = spans.len() as u64;
+    let joined = Joined::new(vec![server()]).expect("joined").with_spans(spans);
+    let found = explain(&joined, Wanted::default()).expect("explained");
+    let counts = found.requests.spans;
+    let counts = counts.into_iter().flat_map(|all| [all.servers, all.clients]);
+    let mut counted = 0;
+    for one in counts {
+        assert_eq!(one.spans, one.matched + one.several + one.none, "{one:?}");
+        counted += one.spans;
+    }
+    assert_eq!(counted, given);
+}
+
+/// A host that answers two requests at once.
+fn server() -> Recorded {
+    let connection = |number| Connection {
+        connection: ConnectionId(number),
+        local_address: "10.0.0.2".to_owned(),
+        local_port: 80,
+        remote_address: "10.0.0.1".to_owned(),
+        remote_port: 5_000 + number,
+        side: Side::Server,
+        ..Connection::default()
+    };
+    let message = |number, at_ns, direction| Message {
+        connection: ConnectionId(number),
+        at_ns,
+        direction,
+        bytes: 9,
+        ..Message::default()
+    };
+    Recorded {
+        name: "web".to_owned(),
+        trace: Trace {
+            host: "web".to_owned(),
+            ..Trace::default()
+        },
+        connections: vec![connection(1), connection(2)],
+        messages: vec![
+            message(1, 10, Flow::Received),
+            message(2, 20, Flow::Received),
+            message(2, 30, Flow::Sent),
+            message(1, 40, Flow::Sent),
+        ],
+        ..Recorded::default()
+    }
+}
