@@ -23,6 +23,8 @@ pub struct Span {
     pub trace_id: u128,
     /// Its own.
     pub span_id: u64,
+    /// That of the span for which it was made; 0: none.
+    pub parent_id: u64,
     /// What its program calls it, without what steers a terminal.
     pub name: String,
     /// Whether a server wrote it; else a client did.
@@ -150,10 +152,19 @@ fn of_message(span: &message::Span, host: Option<&str>) -> Span {
             ],
         )
     };
-    let name: String = span.name.chars().take(MOST_NAME).collect();
+    let mut name = span.name.clone();
+    // Where no framework told its route, a name is the method alone.
+    if is_server
+        && !name.contains('/')
+        && let Some(path) = attributes.text(&["http.route", "url.path", "http.target"])
+    {
+        name = format!("{name} {path}");
+    }
+    let name: String = name.chars().take(MOST_NAME).collect();
     Span {
         trace_id: span.trace_id.0,
         span_id: span.span_id.0,
+        parent_id: span.parent_span_id.0,
         name: luc_units::plain(&name),
         is_server,
         host: host.map(str::to_owned),
@@ -188,6 +199,7 @@ mod tests {
              "kind": 2, "startTimeUnixNano": "1544712660000000000", "endTimeUnixNano": "1544712661000000000",
              "attributes": [{"key": "network.peer.address", "value": {"stringValue": "::ffff:10.0.0.1"}},
                             {"key": "network.peer.port", "value": {"intValue": "5001"}},
+                            {"key": "url.path", "value": {"stringValue": "/never"}},
                             {"key": "other", "value": {"arrayValue": {"values": [{"boolValue": true}]}}}]},
             {"traceId": "5b8efff798038103d269b633813fc60c", "spanId": "eee19b7ec3c1b175",
              "parentSpanId": "eee19b7ec3c1b174", "name": "inner", "kind": "SPAN_KIND_SERVER",
@@ -198,7 +210,7 @@ mod tests {
                 {"key": "server.address", "value": {"stringValue": "db.example"}},
                 {"key": "server.port", "value": {"intValue": 5432}}]},
             {"traceId": "5b8efff798038103d269b633813fc60c", "spanId": "eee19b7ec3c1b177",
-             "parentSpanId": "eee19b7ec3c1b176", "name": "SELECT", "kind": 3,
+             "parentSpanId": "eee19b7ec3c1b176", "name": "SELECT", "kind": 3, "attributes": [],
              "startTimeUnixNano": "1", "endTimeUnixNano": "2"},
             {"traceId": "5b8efff798038103d269b633813fc60c", "spanId": "eee19b7ec3c1b178", "name": "work", "kind": 1,
              "startTimeUnixNano": "1", "endTimeUnixNano": "2"}]}]}]}
@@ -218,6 +230,16 @@ mod tests {
         assert_eq!(server.peer_address, "10.0.0.1".parse().ok());
         assert_eq!(server.peer_port, Some(5001));
         assert_eq!(server.end_ns - server.start_ns, 1_000_000_000);
+        assert_eq!(spans[1].parent_id, 0xeee1_9b7e_c3c1_b176);
+    }
+
+    #[test]
+    fn a_method_alone_has_the_path_beside_it() {
+        let text = r#"{"resourceSpans": [{"scopeSpans": [{"spans": [
+            {"traceId": "1", "spanId": "1", "name": "GET", "kind": 2,
+             "startTimeUnixNano": "1", "endTimeUnixNano": "2",
+             "attributes": [{"key": "url.path", "value": {"stringValue": "/search"}}]}]}]}]}"#;
+        assert_eq!(parsed(text)[0].name, "GET /search");
     }
 
     #[test]

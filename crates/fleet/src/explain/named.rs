@@ -2,7 +2,8 @@
 //!
 //! A server's span lies within its request, from the call that reads its first bytes to the one that sends the last of
 //! its answer; a client's has the request within it. Where a span fits several requests, the name in their bytes or the
-//! other end's port may tell them apart; else it is put to one only if all others have a span that fits them alone.
+//! other end's port may tell them apart; else it is put to one only if all others have a span that fits them alone. The
+//! span of a call is told by those of servers, too: by that for which it was made, and by that which was made for it.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -72,9 +73,46 @@ impl<'a> Named<'a> {
             .enumerate()
             .map(|(at, exchange)| (first_sent + at, exchange));
         let sent = Side::new(joined, false, sent);
-        named.report.servers = named.add(&received);
-        named.report.clients = named.add(&sent);
+        let all = received.fitting_of_all();
+        named.report.servers = named.add(all);
+        let mut all = sent.fitting_of_all();
+        named.narrow(requests, &mut all);
+        named.report.clients = named.add(all);
         named
+    }
+
+    /// Leaves of the calls that the spans of clients fit those that spans of servers allow.
+    fn narrow(&self, requests: &Requests, all: &mut Fitting<'a>) {
+        let received = |node: u32| requests.incoming.get(node as usize);
+        let servers = self.spans.iter();
+        let of_server: HashMap<(u128, u64), u32> = servers
+            .clone()
+            .map(|(&node, span)| ((span.trace_id, span.span_id), node))
+            .collect();
+        // What a server calls its client's span is the call that it received.
+        let call_of: HashMap<(u128, u64), u32> = servers
+            .filter_map(|(&node, span)| {
+                let call = requests.incoming.len() + received(node)?.from?;
+                Some(((span.trace_id, span.parent_id), u32::try_from(call).ok()?))
+            })
+            .collect();
+        for (span, nodes) in &mut all.spans {
+            if let Some(&call) = call_of.get(&(span.trace_id, span.span_id)) {
+                nodes.retain(|&node| node == call);
+                continue;
+            }
+            let Some(&server) = of_server.get(&(span.trace_id, span.parent_id)) else {
+                continue;
+            };
+            let is_its = |&node: &u32| {
+                let sent = (node as usize).checked_sub(requests.incoming.len());
+                let cause = sent.and_then(|sent| requests.outgoing.get(sent)?.cause);
+                cause.is_some_and(|(number, _)| number == server as usize)
+            };
+            if nodes.iter().any(is_its) {
+                nodes.retain(is_its);
+            }
+        }
     }
 
     /// The span of a request, by its place.
@@ -93,18 +131,15 @@ impl<'a> Named<'a> {
         given.then_some(self.report)
     }
 
-    fn add(&mut self, side: &Side<'a, '_>) -> SpanCounts {
-        let spans: Vec<&'a Span> = side.spans().collect();
+    /// Puts spans to the requests that they fit alone. Returns how many there are of each kind.
+    fn add(&mut self, all: Fitting<'a>) -> SpanCounts {
         let mut counts = SpanCounts {
-            spans: spans.len() as u64,
+            spans: all.spans.len() as u64,
             ..SpanCounts::default()
         };
-        let mut fitting: Vec<Vec<u32>> = Vec::with_capacity(spans.len());
-        for span in &spans {
-            let nodes = side.fitting(span);
-            counts.none += u64::from(nodes.as_ref().is_some_and(Vec::is_empty));
-            fitting.push(nodes.unwrap_or_default());
-        }
+        let (spans, mut fitting): (Vec<&Span>, Vec<Vec<u32>>) = all.spans.into_iter().unzip();
+        let none = fitting.iter().filter(|nodes| nodes.is_empty()).count();
+        counts.none = none as u64 - all.too_many;
         let mut of_node: HashMap<u32, Vec<usize>> = HashMap::new();
         for (at, nodes) in fitting.iter().enumerate() {
             for &node in nodes {
@@ -140,6 +175,13 @@ impl<'a> Named<'a> {
         counts.several = counts.spans - counts.matched - counts.none;
         counts
     }
+}
+
+/// Spans, and the places of the requests that each fits.
+struct Fitting<'a> {
+    spans: Vec<(&'a Span, Vec<u32>)>,
+    /// Those that fit too many requests, and are here with none.
+    too_many: u64,
 }
 
 /// The requests of servers, or those of clients, and the spans that may be theirs.
@@ -188,6 +230,19 @@ impl<'a, 'r> Side<'a, 'r> {
     fn spans(&self) -> impl Iterator<Item = &'a Span> {
         let spans = self.joined.spans.iter();
         spans.filter(|span| span.is_server == self.is_server)
+    }
+
+    fn fitting_of_all(&self) -> Fitting<'a> {
+        let mut too_many = 0;
+        let spans = self.spans().map(|span| {
+            let nodes = self.fitting(span);
+            too_many += u64::from(nodes.is_none());
+            (span, nodes.unwrap_or_default())
+        });
+        Fitting {
+            spans: spans.collect(),
+            too_many,
+        }
     }
 
     /// The requests that a span fits; `None`: too many.

@@ -165,6 +165,56 @@ fn a_port_or_a_name_in_the_bytes_tells_requests_apart() {
 }
 
 #[test]
+fn a_call_is_told_by_the_span_of_its_server() {
+    let clock = Clock::default();
+    let (mut client, mut web) = (host("client", &clock, 1), server(&[]));
+    let mut other = host("web", &clock, 1);
+    for number in [1, 2] {
+        talk([&mut client, &mut other], [&clock, &clock], number, 1);
+    }
+    client.trace.realtime_offset_ns = web.trace.realtime_offset_ns;
+    web.messages = server(&OVERLAPPING).messages;
+    // The client asks 1 ms before the server has read it.
+    for one in &web.messages {
+        let (flow, at_ns) = match one.direction {
+            Flow::Received => (Flow::Sent, one.at_ns - 1_000_000),
+            Flow::Sent => (Flow::Received, one.at_ns + 1_000_000),
+        };
+        let row = message(one.connection.0, at_ns, flow, one.first_byte, one.bytes);
+        client.messages.push(row);
+    }
+    client.messages.sort_by_key(|row| row.at_ns);
+    let of_client = |number: u8| Span {
+        kind: SpanKind::Client.into(),
+        span_id: vec![9, 0, 0, 0, 0, 0, 0, number],
+        name: format!("call {number}"),
+        ..span(number, [-2_000, 40_000], None)
+    };
+    let of_server = |number: u8, us, port| Span {
+        parent_span_id: vec![9, 0, 0, 0, 0, 0, 0, number],
+        ..span(number, us, port)
+    };
+    let names = |spans: Vec<Span>| {
+        let spans = parse_spans(json(spans).as_slice()).expect("read");
+        let joined = Joined::new(vec![client.clone(), web.clone()]).expect("joined");
+        let found = explain(&joined.with_spans(spans), Wanted::default()).expect("explained");
+        let names = found.slowest.into_iter();
+        let names: Vec<String> = names.filter_map(|one| Some(one.span?.name)).collect();
+        (names, found.requests.spans.expect("given").clients.matched)
+    };
+    // Each fits both calls.
+    let clients = vec![of_client(1), of_client(2)];
+    assert_eq!(names(clients.clone()), (vec![], 0));
+    let servers = [
+        of_server(1, [200, 29_900], Some(5_001)),
+        of_server(2, [10_100, 17_900], Some(5_002)),
+    ];
+    let all = [clients, servers.to_vec()].concat();
+    let both = vec!["call 1".to_owned(), "call 2".to_owned()];
+    assert_eq!(names(all), (both, 2));
+}
+
+#[test]
 fn a_span_that_fits_no_request_is_put_to_none() {
     let outside = span(1, [50_000, 60_000], None);
     let other_port = span(2, [200, 29_900], Some(5_009));
