@@ -53,7 +53,7 @@ impl ClockMap {
         if let Some(at) = samples.windows(2).position(|pair| !is_ascending(pair)) {
             return Err(ClockError::SamplesNotAscending(at));
         }
-        let corners = corners(&lines::stretches(samples, reading_error_ns));
+        let corners = corners(samples, &lines::stretches(samples, reading_error_ns));
         let mut map = Self {
             changes: changes::changes(samples, reading_error_ns, &corners),
             corners,
@@ -100,8 +100,8 @@ impl ClockMap {
     }
 }
 
-/// Where successive lines meet, with the ends of the first and the last.
-fn corners(stretches: &[Stretch]) -> Vec<Corner> {
+/// Where successive lines meet, with the ends of the first and the last: two at least.
+fn corners(samples: &[ClockSample], stretches: &[Stretch]) -> Vec<Corner> {
     let mut corners: Vec<Corner> = Vec::with_capacity(2 * stretches.len() + 2);
     corners.extend(stretches.first().map(|first| first.at(first.first_ns)));
     for pair in stretches.windows(2) {
@@ -114,6 +114,16 @@ fn corners(stretches: &[Stretch]) -> Vec<Corner> {
     // Of corners that meet in one moment one is enough, and a clock never goes back.
     corners
         .dedup_by(|next, last| next.monotonic_ns <= last.monotonic_ns || next.raw_ns < last.raw_ns);
+    if corners.len() < 2 {
+        // Lines that are too long for a float to tell that they rise.
+        let ends = samples.first().into_iter().chain(samples.last());
+        corners = ends
+            .map(|end| Corner {
+                monotonic_ns: end.monotonic_ns,
+                raw_ns: end.raw_ns,
+            })
+            .collect();
+    }
     corners
 }
 
@@ -206,6 +216,15 @@ mod tests {
         ]
         .map(|(monotonic_ns, raw_ns)| sample(monotonic_ns, raw_ns));
         assert!(ClockMap::new(&far_off, 50.0).is_ok());
+        // A line that rises by less than a float can tell at its length.
+        for rise in 1..40 {
+            let flat = [
+                sample(-MAX_TIME_NS + 77 * rise, 0),
+                sample(MAX_TIME_NS - 1_001 * rise, rise),
+            ];
+            let map = ClockMap::new(&flat, 1.0).expect("a map");
+            let _ = (map.raw_ns(0), map.change_error_ns(0));
+        }
     }
 
     /// A rate of `bent`.
