@@ -49,12 +49,13 @@ need_services() {
 }
 
 # What the servers of `make evaluate-fleet-pools`, `make evaluate-fleet-solr` and `make evaluate-fleet-cost` are written
-# in. Maven fetches Solr from Maven Central when it is first needed.
+# in. Maven fetches Solr from Maven Central when it is first needed, npm OpenTelemetry from its registry.
 need_languages() {
 	need javac default-jdk-headless
 	need mvn maven
 	need go golang-go
 	need node nodejs
+	need npm npm
 	need nginx nginx
 	if [[ ! -e /usr/bin/python3 ]]; then missing+=(python3); fi
 }

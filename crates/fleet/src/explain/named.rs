@@ -16,6 +16,8 @@ use crate::span::Span;
 
 /// A program may read the clock so much before or after the calls that are recorded.
 const SLACK_NS: u64 = 2_000_000;
+/// A program that is busy may read it so much later.
+const LATE_NS: u64 = 50_000_000;
 /// A span that fits more requests is put to none: it would take long to find which.
 const MOST_FITTING: usize = 256;
 
@@ -247,6 +249,43 @@ impl<'a, 'r> Side<'a, 'r> {
 
     /// The requests that a span fits; `None`: too many.
     fn fitting(&self, span: &Span) -> Option<Vec<u32>> {
+        // A program that is busy notes late that it has ended. Without a port its own request must be among those that
+        // fit, or another one's would be taken for it.
+        let late_ns = if span.peer_port.is_some() {
+            SLACK_NS
+        } else {
+            LATE_NS
+        };
+        let mut fitting = self.search(span, late_ns, |span, exchange| {
+            let (outer, inner) = if self.is_server {
+                (exchange, span)
+            } else {
+                (span, exchange)
+            };
+            outer[0] <= inner[0].saturating_add(SLACK_NS)
+                && inner[0] <= outer[1].saturating_add(SLACK_NS)
+                && inner[1] <= outer[1].saturating_add(late_ns)
+        });
+        // Of the requests of one connection only one is meanwhile.
+        if fitting.is_empty() && span.peer_port.is_some() {
+            fitting = self.search(span, LATE_NS, are_mostly_same);
+        }
+        let token = token_of(span);
+        if fitting.iter().any(|(_, one)| one.token == Some(token)) {
+            fitting.retain(|(_, one)| one.token == Some(token));
+        }
+        let is_little = fitting.len() <= MOST_FITTING;
+        is_little.then(|| fitting.into_iter().map(|(node, _)| node).collect())
+    }
+
+    /// The requests between the same ends as a span for whose begins and ends `fits` says so, of those that begin not
+    /// longer than the slack before or after they may.
+    fn search(
+        &self,
+        span: &Span,
+        slack_ns: u64,
+        fits: impl Fn([u64; 2], [u64; 2]) -> bool,
+    ) -> Vec<(u32, &'r Exchange)> {
         let is_its = |host: HostId| {
             let host = self.joined.host(host);
             span.host.as_ref() == Some(&host.trace.host) || span.host.as_ref() == Some(&host.name)
@@ -254,7 +293,7 @@ impl<'a, 'r> Side<'a, 'r> {
         let is_known = self.hosts.keys().any(|&host| is_its(host));
         let hosts = self.hosts.iter();
         let hosts = hosts.filter(|&(&host, _)| !is_known || is_its(host));
-        let mut fitting: Vec<(u32, &Exchange)> = Vec::new();
+        let mut found = Vec::new();
         for (&host, of_host) in hosts {
             let offset_ns = self.joined.host(host).trace.realtime_offset_ns;
             let (Some(start_ns), Some(end_ns)) = (
@@ -265,34 +304,24 @@ impl<'a, 'r> Side<'a, 'r> {
             };
             // When a request begins that may be its.
             let (from_ns, to_ns) = if self.is_server {
-                let from_ns = end_ns.saturating_sub(of_host.longest_ns);
-                (from_ns, start_ns)
+                (end_ns.saturating_sub(of_host.longest_ns), start_ns)
             } else {
                 (start_ns, end_ns)
             };
-            let from_ns = from_ns.saturating_sub(SLACK_NS);
-            let to_ns = to_ns.saturating_add(SLACK_NS);
+            let from_ns = from_ns.saturating_sub(slack_ns);
+            let to_ns = to_ns.saturating_add(slack_ns);
             let all = &of_host.exchanges;
             let first = all.partition_point(|(_, exchange)| exchange.asked.at_ns < from_ns);
             let begun = all[first..].iter();
             let begun = begun.take_while(|(_, exchange)| exchange.asked.at_ns <= to_ns);
-            let is_within = |&&(_, exchange): &&(u32, &Exchange)| {
+            let is_its = |&&(_, exchange): &&(u32, &Exchange)| {
                 let last_ns = exchange.answer.map_or(0, |answer| answer.last.at_ns);
-                let is_within = if self.is_server {
-                    end_ns <= last_ns.saturating_add(SLACK_NS)
-                } else {
-                    last_ns <= end_ns.saturating_add(SLACK_NS)
-                };
-                is_within && self.is_between_same(span, exchange)
+                fits([start_ns, end_ns], [exchange.asked.at_ns, last_ns])
+                    && self.is_between_same(span, exchange)
             };
-            fitting.extend(begun.filter(is_within));
+            found.extend(begun.filter(is_its));
         }
-        let token = token_of(span);
-        if fitting.iter().any(|(_, one)| one.token == Some(token)) {
-            fitting.retain(|(_, one)| one.token == Some(token));
-        }
-        let is_little = fitting.len() <= MOST_FITTING;
-        is_little.then(|| fitting.into_iter().map(|(node, _)| node).collect())
+        found
     }
 
     /// Whether the ends of the connection may be those that the span names.
@@ -311,8 +340,31 @@ impl<'a, 'r> Side<'a, 'r> {
     }
 }
 
+/// Whether two times have more than half of either in common.
+fn are_mostly_same(one: [u64; 2], other: [u64; 2]) -> bool {
+    let length_ns = |[from, to]: [u64; 2]| to.saturating_sub(from);
+    let common_ns = length_ns([one[0].max(other[0]), one[1].min(other[1])]);
+    let longer_ns = length_ns(one).max(length_ns(other));
+    common_ns > longer_ns / 2
+}
+
 /// The name that a request of this span has in its bytes, as the recorder knows it: FNV-1a of the trace's id.
 fn token_of(span: &Span) -> u64 {
     let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     span.trace_text().bytes().fold(0xcbf2_9ce4_8422_2325, hash)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_mostly_the_same_that_share_more_than_half_of_both() {
+        assert!(are_mostly_same([0, 10], [4, 10]));
+        assert!(!are_mostly_same([0, 10], [5, 10]));
+        assert!(are_mostly_same([0, 10], [3, 13]));
+        assert!(!are_mostly_same([0, 10], [0, 20]));
+        assert!(!are_mostly_same([0, 10], [20, 30]));
+        assert!(!are_mostly_same([10, 0], [0, 10]));
+    }
 }

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::found::Found;
 use super::idle::{self, WaitRow};
+use super::named::SpanName;
 use super::requests::evidence;
 use crate::joined::Joined;
 
@@ -71,6 +72,9 @@ pub struct RequestRow {
     pub made_for: Option<u32>,
     /// What says so, of one that was sent.
     pub evidence: Option<&'static str>,
+    /// What its end's program calls it, if spans were given and one fits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub span: Option<SpanName>,
 }
 
 pub(super) fn report(found: &Found<'_>, engaged: &Engaged) -> Rows {
@@ -82,11 +86,15 @@ pub(super) fn report(found: &Found<'_>, engaged: &Engaged) -> Rows {
         (&outgoing.exchange, true, words)
     });
     let rows = received.chain(sent).zip(&found.trees.parents);
-    let rows = rows.map(|((exchange, is_sent, evidence), made_for)| RequestRow {
-        evidence,
-        made_for: *made_for,
-        ..request(joined, exchange, is_sent)
-    });
+    let rows = (0..).zip(rows);
+    let rows = rows.map(
+        |(node, ((exchange, is_sent, evidence), made_for))| RequestRow {
+            evidence,
+            made_for: *made_for,
+            span: found.named.of(node),
+            ..request(joined, exchange, is_sent)
+        },
+    );
     let edges = found.messages.edges.iter();
     Rows {
         edges: edges.map(|found| edge(joined, found)).collect(),
@@ -109,6 +117,7 @@ fn request(joined: &Joined, exchange: &Exchange, is_sent: bool) -> RequestRow {
         answered_ns: exchange.answer.map(|answer| answer.last.at_ns),
         made_for: None,
         evidence: None,
+        span: None,
     }
 }
 

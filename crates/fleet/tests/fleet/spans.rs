@@ -165,6 +165,16 @@ fn a_port_or_a_name_in_the_bytes_tells_requests_apart() {
 }
 
 #[test]
+fn a_busy_program_s_span_may_end_late() {
+    let late = |port| vec![span(2, [10_100, 24_000], port)];
+    let (names, _) = named(server(&OVERLAPPING), late(Some(5_002)));
+    assert_eq!(names, [None, name(2)]);
+    // Without the port it is not taken for the other one's, which has it within itself.
+    let (names, counts) = named(server(&OVERLAPPING), late(None));
+    assert_eq!((names, counts), (vec![None, None], [0, 1, 0]));
+}
+
+#[test]
 fn a_call_is_told_by_the_span_of_its_server() {
     let clock = Clock::default();
     let (mut client, mut web) = (host("client", &clock, 1), server(&[]));

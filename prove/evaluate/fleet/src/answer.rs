@@ -138,6 +138,13 @@ pub(crate) struct RequestRow {
     pub(crate) asked: Side,
     pub(crate) made_for: Option<usize>,
     pub(crate) evidence: Option<String>,
+    pub(crate) span: Option<Span>,
+}
+
+/// The span that is put to a request.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Span {
+    pub(crate) span_id: String,
 }
 
 impl RequestRow {
@@ -153,7 +160,22 @@ impl Answer {
     /// # Errors
     /// A command that fails, or says something else.
     pub(crate) fn of(harness: &Harness, traces: &[&Path]) -> Result<Self, EvaluateError> {
+        Self::with_spans(harness, traces, None)
+    }
+
+    /// The same with spans that programs wrote.
+    ///
+    /// # Errors
+    /// As [`Answer::of`].
+    pub(crate) fn with_spans(
+        harness: &Harness,
+        traces: &[&Path],
+        spans: Option<&Path>,
+    ) -> Result<Self, EvaluateError> {
         let mut command = harness.luc(&["fleet", "explain", "--json", "--rows"]);
+        if let Some(spans) = spans {
+            command.arg("--spans").arg(spans);
+        }
         let said = harness.execute(command.args(traces), &[0])?.stdout;
         serde_json::from_str(&said).map_err(|error| missing(&format!("the answer ({error})")))
     }

@@ -59,6 +59,7 @@ mod tests {
             },
             made_for,
             evidence: made_for.map(|_| "effect".to_owned()),
+            span: None,
         }
     }
 

@@ -4,6 +4,7 @@
 pub mod back_end;
 mod clients;
 mod page;
+mod spans;
 mod subjects;
 
 use std::fs;
@@ -16,6 +17,7 @@ use serde_json::json;
 use luc_harness::error::EvaluateError;
 use luc_harness::harness::{Harness, missing};
 use luc_harness::progress::Progress;
+use spans::Spans;
 use subjects::{Program, SUBJECTS, Subject};
 
 use crate::answer::Answer;
@@ -39,6 +41,9 @@ struct Run {
     commands: Vec<String>,
     requests: usize,
     counts: Calls,
+    /// Spans that the server wrote, and to which requests they are put.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    spans: Option<Spans>,
     /// Rows that the recorder lost.
     lost_rows: u64,
 }
@@ -101,8 +106,12 @@ fn once(harness: &Harness, subject: &Subject, seed: u64) -> Result<Run, Evaluate
     server.end()?;
     commands.push(back_end.command.clone());
     back_end.end()?;
-    let answer = Answer::of(harness, &[&trace])?;
+    let spans = subject.has_spans.then(|| subjects::spans_of(harness));
+    let answer = Answer::with_spans(harness, &[&trace], spans.as_deref())?;
     let calls = read_calls(&calls)?;
+    let spans = spans
+        .map(|path| Spans::judge(&path, &asked, &calls, &answer.rows))
+        .transpose()?;
     fs::remove_dir_all(&trace).map_err(EvaluateError::file("remove", &trace))?;
     let run = Run {
         subject: subject.name,
@@ -110,6 +119,7 @@ fn once(harness: &Harness, subject: &Subject, seed: u64) -> Result<Run, Evaluate
         commands,
         requests: asked.len(),
         counts: judge::count(&asked, &calls, &answer.rows),
+        spans,
         lost_rows: answer.lost_rows(),
     };
     harness.keep(json!(run));

@@ -68,7 +68,7 @@ pub(crate) fn of_evidence(head: &str, rows: &[Row]) -> Table {
 }
 
 /// A share with its 95 % score interval, in %.
-fn share_of(part: u64, all: u64) -> String {
+pub(crate) fn share_of(part: u64, all: u64) -> String {
     let percent = |share: f64| format!("{:.2}", share * 100.0);
     share_interval(part, all).map_or_else(
         || "-".to_owned(),

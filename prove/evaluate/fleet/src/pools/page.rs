@@ -3,7 +3,7 @@
 use luc_claims::report::Page;
 
 use super::subjects::{SUBJECTS, Subject};
-use super::{REQUESTS, Run};
+use super::{REQUESTS, Run, spans};
 use crate::calls::tables::{Owed, Row, of_evidence, of_shares};
 use crate::recorder::WARMUP;
 
@@ -27,20 +27,25 @@ pub(super) fn page(runs: &[Run], versions: &[String], rounds: usize) -> Page {
         .iter()
         .zip(&rows)
         .filter(|(subject, _)| subject.is_target);
+    let mut tables = vec![
+        (
+            "What is said of each server's calls; in parentheses the 95 % score interval over all of them:"
+                .to_owned(),
+            of_shares(&["server", "clients", "requests"], &rows),
+        ),
+        (
+            "The same calls by the evidence that is given:".to_owned(),
+            of_evidence("server", &rows),
+        ),
+    ];
+    if let Some(table) = spans::table(runs) {
+        let title = "Spans that OpenTelemetry's instrumentation wrote in these servers, put to requests by `--spans`:";
+        tables.push((title.to_owned(), table));
+    }
     Page {
         title: "Requests handed over inside servers, told from their messages and waits".to_owned(),
         about: about(versions, rounds),
-        tables: vec![
-            (
-                "What is said of each server's calls; in parentheses the 95 % score interval over all of them:"
-                    .to_owned(),
-                of_shares(&["server", "clients", "requests"], &rows),
-            ),
-            (
-                "The same calls by the evidence that is given:".to_owned(),
-                of_evidence("server", &rows),
-            ),
-        ],
+        tables,
         targets: owing
             .flat_map(|(subject, row)| OWED.targets(subject.name, &row.counts))
             .collect(),
@@ -73,7 +78,9 @@ fn about(versions: &[String], rounds: usize) -> String {
          `--tokens`. A call is *right* if it is put to the request of its number, *wrong* if to another one, *unknown* if to none, and \
          *missing* if there is no such call in the answer. A pool hands calls to its workers over a queue in memory, and \
          with 2 or 4 workers the queue is never empty. Of those with 4 connections at most, a call waits until a \
-         connection is free. {rounds} rounds of each server, with other seeds.",
+         connection is free. With OpenTelemetry, its own packages instrument the unchanged server and write a span of each request and \
+         of each call; a request's span is *right* if it is put to the request of its number, a call's if to a call for that \
+         request. {rounds} rounds of each server, with other seeds.",
         versions.join("; "),
         WARMUP.as_secs()
     )

@@ -22,6 +22,8 @@ pub(super) struct Subject {
     setting: Option<u64>,
     /// Whether requests carry a traceparent, which it passes on, and the recorder looks for it.
     pub(super) has_tokens: bool,
+    /// Whether OpenTelemetry's instrumentation writes spans of its requests and calls.
+    pub(super) has_spans: bool,
     /// Whether it has a target.
     pub(super) is_target: bool,
 }
@@ -32,6 +34,8 @@ pub(super) enum Program {
     Java,
     Go,
     Node,
+    /// The same, instrumented.
+    NodeWithSpans,
     Asyncio,
     PythonPool,
     Nginx,
@@ -50,6 +54,7 @@ const fn subject(
         calls,
         setting,
         has_tokens: false,
+        has_spans: matches!(program, Program::NodeWithSpans),
         is_target: matches!(program, Program::Java),
     }
 }
@@ -67,7 +72,7 @@ const GO: Subject = subject("Go", Program::Go, [8, 3], None);
 const NGINX: Subject = subject("nginx", Program::Nginx, [8, 1], None);
 
 /// All of them.
-pub(super) const SUBJECTS: [Subject; 13] = [
+pub(super) const SUBJECTS: [Subject; 15] = [
     subject("Java pool, 16 workers", Program::Java, [8, 3], Some(16)),
     subject("Java pool, 2 workers", Program::Java, [8, 3], Some(2)),
     subject("Java pool, 4 workers", Program::Java, [16, 3], Some(4)),
@@ -87,11 +92,37 @@ pub(super) const SUBJECTS: [Subject; 13] = [
     with_tokens("Go, traceparent", GO),
     subject("Node", Program::Node, [8, 3], Some(0)),
     subject("Node, 4 connections", Program::Node, [8, 3], Some(4)),
+    subject(
+        "Node, OpenTelemetry",
+        Program::NodeWithSpans,
+        [8, 3],
+        Some(0),
+    ),
+    subject(
+        "Node, 4 connections, OpenTelemetry",
+        Program::NodeWithSpans,
+        [8, 3],
+        Some(4),
+    ),
     subject("asyncio", Program::Asyncio, [8, 3], Some(0)),
     subject("asyncio, 4 connections", Program::Asyncio, [8, 3], Some(4)),
     NGINX,
     with_tokens("nginx, traceparent", NGINX),
 ];
+
+/// What is loaded before an instrumented server, and the packages that it needs.
+const INSTRUMENTATION: &str = "opentelemetry.js";
+const PACKAGES: [&str; 4] = [
+    "@opentelemetry/api@1.9.1",
+    "@opentelemetry/instrumentation-http@0.223.0",
+    "@opentelemetry/otlp-transformer@0.223.0",
+    "@opentelemetry/sdk-trace-node@2.12.0",
+];
+
+/// The file of an instrumented server's spans.
+pub(super) fn spans_of(harness: &Harness) -> PathBuf {
+    harness.path("spans.json")
+}
 
 /// The Python of the distribution.
 const PYTHON: &str = "/usr/bin/python3";
@@ -107,7 +138,7 @@ impl Program {
         match self {
             Self::Java => source!("FixedPool.java"),
             Self::Go => source!("goroutines.go"),
-            Self::Node => source!("event_loop.js"),
+            Self::Node | Self::NodeWithSpans => source!("event_loop.js"),
             Self::Asyncio => source!("event_loop.py"),
             Self::PythonPool => source!("thread_pool.py"),
             Self::Nginx => source!("proxy.conf"),
@@ -119,14 +150,18 @@ impl Program {
         match self {
             Self::Java => ["java", "--version"],
             Self::Go => ["go", "version"],
-            Self::Node => ["node", "--version"],
+            Self::Node | Self::NodeWithSpans => ["node", "--version"],
             Self::Asyncio | Self::PythonPool => [PYTHON, "--version"],
             Self::Nginx => ["nginx", "-v"],
         }
     }
 
     fn folder(self, harness: &Harness) -> PathBuf {
-        harness.path(&format!("{}.made", self.source().0))
+        let name = match self {
+            Self::NodeWithSpans => "instrumented",
+            _ => self.source().0,
+        };
+        harness.path(&format!("{name}.made"))
     }
 }
 
@@ -150,6 +185,11 @@ impl Subject {
             Program::Java => command.args(["java", "-cp", ".", "FixedPool"]),
             Program::Go => command.arg(folder.join("goroutines")),
             Program::Node => command.arg("node").arg(&file),
+            Program::NodeWithSpans => {
+                command.env("SPANS", spans_of(harness));
+                let library = folder.join(INSTRUMENTATION);
+                command.args(["node", "--require"]).arg(library).arg(&file)
+            }
             Program::Asyncio | Program::PythonPool => command.arg(PYTHON).arg(&file),
             Program::Nginx => {
                 let (_, text) = self.program.source();
@@ -180,6 +220,9 @@ pub(super) fn make(harness: &Harness, program: Program) -> Result<String, Evalua
         command.current_dir(&folder).arg(name);
         harness.execute(&mut command, &[0])?;
     }
+    if program == Program::NodeWithSpans {
+        instrument(harness, &folder)?;
+    }
     let [words, option] = program.version();
     let finished = harness.execute(Command::new(words).arg(option), &[0])?;
     // nginx says it as an error.
@@ -191,12 +234,31 @@ pub(super) fn make(harness: &Harness, program: Program) -> Result<String, Evalua
     Ok(said.lines().next().unwrap_or_default().to_owned())
 }
 
+/// Puts OpenTelemetry's packages for Node into a folder, from npm's registry.
+fn instrument(harness: &Harness, folder: &Path) -> Result<(), EvaluateError> {
+    let library = folder.join(INSTRUMENTATION);
+    let source = include_str!("../../subjects/opentelemetry.js");
+    fs::write(&library, source).map_err(EvaluateError::file("write", &library))?;
+    let mut command = Command::new("npm");
+    command.current_dir(folder).env("HOME", folder);
+    command.args(["install", "--silent", "--no-audit", "--no-fund"]);
+    command
+        .args(["--ignore-scripts", "--prefix", "."])
+        .args(PACKAGES);
+    harness.execute(&mut command, &[0])?;
+    Ok(())
+}
+
 /// What compiles the source in this folder; `None`: nothing has to.
 fn compiler(program: Program, folder: &Path) -> Option<Command> {
     let (name, words): (&str, &[&str]) = match program {
         Program::Java => ("javac", &[]),
         Program::Go => ("go", &["build", "-o", "goroutines"]),
-        Program::Node | Program::Asyncio | Program::PythonPool | Program::Nginx => return None,
+        Program::Node
+        | Program::NodeWithSpans
+        | Program::Asyncio
+        | Program::PythonPool
+        | Program::Nginx => return None,
     };
     let mut command = Command::new(name);
     command.args(words);
