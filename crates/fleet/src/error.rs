@@ -7,10 +7,10 @@ use luc_counters::replay::ReplayError;
 use luc_events::store::StoreError;
 use luc_fleet_clocks::ClockError;
 use luc_fleet_core::{TooManyWaits, TreeError};
+use luc_fleet_otlp::SpanError;
 use luc_units::figures::Time;
 
 use crate::moment::Moment;
-use crate::span::SpanError;
 
 /// Why traces cannot be put together.
 #[derive(Debug, thiserror::Error)]

@@ -8,6 +8,7 @@ use luc_events::Cause;
 use luc_events::tables::Trace;
 use luc_fleet_clocks::HostId;
 use luc_fleet_core::{Address, Connections, End, EndId, HostWaits, Thread, ThreadId, Wait};
+use luc_fleet_otlp::Span;
 use luc_units::plain;
 use serde::Serialize;
 
@@ -17,7 +18,7 @@ use crate::disks::Disks;
 use crate::endpoint::Endpoint;
 use crate::map::Rows;
 use crate::read::Recorded;
-use crate::span::Span;
+
 use crate::syncs::Syncs;
 use crate::task::Tasks;
 use crate::times::Times;

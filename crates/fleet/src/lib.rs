@@ -36,7 +36,6 @@ mod related;
 mod relations;
 pub mod report;
 mod source;
-mod span;
 mod syncs;
 mod task;
 pub mod text;
@@ -64,6 +63,7 @@ pub use relations::{
     global_times, relations,
 };
 pub use source::Source;
-pub use span::{Span, SpanError, parse_spans, read_spans};
 pub use why::{Who, why};
 pub use window::Window;
+
+pub use luc_fleet_otlp::{Span, SpanError, parse_spans, read_spans};

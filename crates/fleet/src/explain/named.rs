@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use luc_fleet_clocks::HostId;
 use luc_fleet_core::{Address, Exchange, Requests};
+use luc_fleet_otlp::Span;
 use serde::Serialize;
 
 use crate::joined::Joined;
-use crate::span::Span;
 
 /// A program may read the clock so much before or after the calls that are recorded.
 const SLACK_NS: u64 = 2_000_000;

@@ -8,15 +8,17 @@
 //! Source: <https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding>.
 
 mod ids;
-mod message;
 
 use std::collections::BTreeMap;
 use std::io::Write;
 
+use luc_fleet_otlp::write::{
+    Attribute, Request, Resource, ResourceSpans, Scope, ScopeSpans, Span, SpanKind,
+};
+
 use crate::explain::{Actor, Call, PathPart, RequestReport};
 use crate::report::{Report, ReportError};
 use ids::Ids;
-use message::{Attribute, Request, Resource, ResourceSpans, Scope, ScopeSpans, Span, SpanKind};
 
 /// A process that is not known, as the semantic conventions name it.
 const UNKNOWN: &str = "unknown_service";

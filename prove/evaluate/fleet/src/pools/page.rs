@@ -2,8 +2,9 @@
 
 use luc_claims::report::Page;
 
+use super::spans::{self, Spans};
 use super::subjects::{SUBJECTS, Subject};
-use super::{REQUESTS, Run, spans};
+use super::{REQUESTS, Run};
 use crate::calls::tables::{Owed, Row, of_evidence, of_shares};
 use crate::recorder::WARMUP;
 
@@ -38,7 +39,17 @@ pub(super) fn page(runs: &[Run], versions: &[String], rounds: usize) -> Page {
             of_evidence("server", &rows),
         ),
     ];
-    if let Some(table) = spans::table(runs) {
+    let with_spans: Vec<(&str, Vec<Spans>)> = subjects
+        .iter()
+        .map(|subject| {
+            let of_subject = runs.iter().filter(|run| run.subject == subject.name);
+            (
+                subject.name,
+                of_subject.filter_map(|run| run.spans).collect(),
+            )
+        })
+        .collect();
+    if let Some(table) = spans::table(&with_spans) {
         let title = "Spans that OpenTelemetry's instrumentation wrote in these servers, put to requests by `--spans`:";
         tables.push((title.to_owned(), table));
     }

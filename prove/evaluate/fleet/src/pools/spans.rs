@@ -10,7 +10,6 @@ use luc_harness::harness::missing;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Run;
 use crate::answer::{RequestRow, Rows};
 use crate::calls::tables::share_of;
 use crate::named::Named;
@@ -143,8 +142,8 @@ fn named(span: &Value) -> Option<(String, Name)> {
     Some((id, Name { name, is_sent }))
 }
 
-/// The table of the servers that wrote spans; `None`: none did.
-pub(super) fn table(runs: &[Run]) -> Option<Table> {
+/// The table of the servers that wrote spans, each with those of its runs; `None`: none did.
+pub(super) fn table(servers: &[(&str, Vec<Spans>)]) -> Option<Table> {
     let mut table = Table::new(&[
         "server",
         "spans of",
@@ -153,17 +152,10 @@ pub(super) fn table(runs: &[Run]) -> Option<Table> {
         "wrong",
         "put to none",
     ]);
-    let mut subjects: Vec<&str> = runs
-        .iter()
-        .filter(|run| run.spans.is_some())
-        .map(|run| run.subject)
-        .collect();
-    subjects.sort_unstable();
-    subjects.dedup();
-    for &subject in &subjects {
+    let servers = servers.iter().filter(|(_, runs)| !runs.is_empty());
+    for (server, runs) in servers {
         let mut sum = Spans::default();
-        let of_subject = runs.iter().filter(|run| run.subject == subject);
-        for spans in of_subject.filter_map(|run| run.spans) {
+        for spans in runs {
             sum.received.add(spans.received);
             sum.sent.add(spans.sent);
         }
@@ -171,7 +163,7 @@ pub(super) fn table(runs: &[Run]) -> Option<Table> {
             let share = |part| share_of(part, counts.spans);
             let none = counts.spans.saturating_sub(counts.right + counts.wrong);
             table.row(vec![
-                subject.to_owned(),
+                (*server).to_owned(),
                 what.to_owned(),
                 counts.spans.to_string(),
                 share(counts.right),
@@ -180,7 +172,7 @@ pub(super) fn table(runs: &[Run]) -> Option<Table> {
             ]);
         }
     }
-    (!subjects.is_empty()).then_some(table)
+    (!table.is_empty()).then_some(table)
 }
 
 #[cfg(test)]

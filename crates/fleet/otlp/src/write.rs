@@ -1,0 +1,135 @@
+//! The messages of `opentelemetry/proto/collector/trace/v1` and what is in them, as far as they are written.
+
+use serde::{Serialize, Serializer};
+
+/// `ExportTraceServiceRequest`
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Request {
+    /// By process.
+    pub resource_spans: Vec<ResourceSpans>,
+}
+
+/// The spans of one process.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResourceSpans {
+    /// Whose they are.
+    pub resource: Resource,
+    /// By what made them.
+    pub scope_spans: Vec<ScopeSpans>,
+}
+
+/// Who has spans.
+#[derive(Debug, Serialize)]
+pub struct Resource {
+    /// Its host, name and process.
+    pub attributes: Vec<Attribute>,
+}
+
+/// Spans that one library made.
+#[derive(Debug, Serialize)]
+pub struct ScopeSpans {
+    /// The library.
+    pub scope: Scope,
+    /// Its spans.
+    pub spans: Vec<Span>,
+}
+
+/// `InstrumentationScope`
+#[derive(Debug, Serialize)]
+pub struct Scope {
+    /// The library's name.
+    pub name: &'static str,
+    /// Its version.
+    pub version: &'static str,
+}
+
+/// Ids are in hexadecimal; times are ns since 1970, as text: JSON's numbers do not have 64 bits.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Span {
+    /// 32 digits.
+    pub trace_id: String,
+    /// 16 digits.
+    pub span_id: String,
+    /// That of the span for which it was made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_span_id: Option<String>,
+    /// What it is called.
+    pub name: String,
+    /// Whose work it is.
+    pub kind: SpanKind,
+    /// Its begin.
+    pub start_time_unix_nano: String,
+    /// Its end.
+    pub end_time_unix_nano: String,
+    /// What else is known of it.
+    pub attributes: Vec<Attribute>,
+}
+
+/// Enumerations are numbers.
+#[derive(Debug, Clone, Copy)]
+pub enum SpanKind {
+    /// Within a process.
+    Internal = 1,
+    /// A request, as its server sees it.
+    Server = 2,
+    /// A request, as its client sees it.
+    Client = 3,
+}
+
+impl Serialize for SpanKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u8(*self as u8)
+    }
+}
+
+/// `KeyValue`
+#[derive(Debug, Serialize)]
+pub struct Attribute {
+    key: &'static str,
+    value: Value,
+}
+
+/// `AnyValue`
+#[derive(Debug, Serialize)]
+enum Value {
+    #[serde(rename = "stringValue")]
+    Text(String),
+    #[serde(rename = "boolValue")]
+    Flag(bool),
+    /// 64 bits, as text.
+    #[serde(rename = "intValue")]
+    Number(String),
+}
+
+impl Attribute {
+    /// A text.
+    #[must_use]
+    pub fn text(key: &'static str, text: impl Into<String>) -> Self {
+        Self {
+            key,
+            value: Value::Text(text.into()),
+        }
+    }
+
+    /// A truth.
+    #[must_use]
+    pub fn flag(key: &'static str, value: bool) -> Self {
+        Self {
+            key,
+            value: Value::Flag(value),
+        }
+    }
+
+    /// A number. The type has a sign: what is beyond its end is cut.
+    #[must_use]
+    pub fn number(key: &'static str, number: u64) -> Self {
+        let number = i64::try_from(number).unwrap_or(i64::MAX);
+        Self {
+            key,
+            value: Value::Number(number.to_string()),
+        }
+    }
+}
