@@ -7,6 +7,7 @@
 //! - [`call`]: one gated call from beginning to end.
 //! - [`rounds`]: the shared memory in which callers meet.
 //! - [`memory`], [`environment`], [`slots`]: how that memory is found, mapped and divided.
+//! - [`overwrites`]: which calls need only a flush of the device.
 //! - [`seccomp`]: is this process under a filter of system calls?
 //! - [`policy`]: what may be asked for on the command line.
 //! - [`figures`]: what is counted for the report.
@@ -20,6 +21,7 @@ pub mod inspect;
 pub mod launch;
 pub mod maps;
 pub mod memory;
+pub mod overwrites;
 pub mod policy;
 pub mod rounds;
 pub mod seccomp;

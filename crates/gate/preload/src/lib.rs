@@ -10,7 +10,6 @@
 //! unwinds through the frames here, none of which holds anything to drop.
 
 mod mappings;
-mod overwrites;
 mod places;
 mod process;
 mod real;

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use luc_gate::call::{OwnCalls, Place, Request};
 use luc_gate::figures::FileSystemFigures;
 use luc_gate::inspect::raw::{JournalKind, journal_of_device_raw, journal_of_file_raw};
+use luc_gate::overwrites::{Candidate, Extent};
 use luc_gate::rounds::{FileSystemRounds, Needs};
 use luc_gate::slots::{self, FILE_SYSTEMS};
 use luc_gate::{CallKind, Policy, sys};
 
-use crate::overwrites::{Candidate, Extent};
 use crate::process::{self, Process};
 use crate::{mappings, thread};
 

@@ -2,7 +2,7 @@
 //!
 //! Such a call changes nothing in the journal: the kernel writes the data and flushes the device. Databases
 //! make many of them (SQLite two in each transaction), and in a round they share a flush with the commit
-//! of the others (`rounds::flush_only` in the gate) instead of delaying it by one of their own.
+//! of the others (`rounds::flush_only`) instead of delaying it by one of their own.
 //!
 //! A file may have been overwritten when neither its size nor its blocks have changed since its last
 //! synchronization here. If its last block was written to before, it was. But in a file that was allocated
@@ -15,8 +15,8 @@
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use luc_gate::rounds::Needs;
-use luc_gate::sys;
+use crate::rounds::Needs;
+use crate::sys;
 
 const REMEMBERED: usize = 256;
 
@@ -24,6 +24,7 @@ const REMEMBERED: usize = 256;
 const FULL: u64 = u64::MAX;
 
 /// A file at its last synchronization.
+#[derive(Debug)]
 struct Seen {
     file: AtomicU64,
     extent: AtomicU64,
@@ -41,7 +42,7 @@ static SEEN: [Seen; REMEMBERED] = [const {
 
 /// The identity of a file, and its extent, by which growth is noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Extent {
+pub struct Extent {
     file: u64,
     extent: u64,
     size_bytes: u64,
@@ -49,7 +50,7 @@ pub(crate) struct Extent {
 
 impl Extent {
     /// The file of `fd` now; `None`, and `errno` changed, if the kernel does not tell.
-    pub(crate) fn of(fd: c_int) -> Option<Self> {
+    pub fn of(fd: c_int) -> Option<Self> {
         // SAFETY: all-zero is a valid `statx`.
         let mut stat: libc::statx = unsafe { std::mem::zeroed() };
         let mask = libc::STATX_BASIC_STATS | libc::STATX_BTIME;
@@ -71,7 +72,7 @@ impl Extent {
     }
 
     /// The file, open as `fd`, if it may have been only overwritten in place since its last synchronization.
-    pub(crate) fn candidate(self, fd: c_int) -> Option<Candidate> {
+    pub fn candidate(self, fd: c_int) -> Option<Candidate> {
         let seen = self.place();
         let unchanged =
             seen.file.load(Relaxed) == self.file && seen.extent.load(Relaxed) == self.extent;
@@ -83,7 +84,7 @@ impl Extent {
     }
 
     /// Remembers that the file has been synchronized with this extent.
-    pub(crate) fn remember(self) {
+    pub fn remember(self) {
         let seen = self.place();
         if seen.file.load(Relaxed) != self.file || seen.extent.load(Relaxed) != self.extent {
             seen.unwritten_bytes.store(0, Relaxed);
@@ -99,8 +100,8 @@ impl Extent {
 }
 
 /// A file whose size and blocks are as they were at its last synchronization.
-#[derive(Clone, Copy)]
-pub(crate) struct Candidate {
+#[derive(Clone, Copy, Debug)]
+pub struct Candidate {
     fd: c_int,
     seen: &'static Seen,
     size_bytes: u64,
@@ -109,7 +110,7 @@ pub(crate) struct Candidate {
 impl Candidate {
     /// What it takes to make durable what was written to the file, whose pages have just been written to the
     /// device: a commit if blocks were written to for the first time. Changes `errno`.
-    pub(crate) fn needs(self) -> Needs {
+    pub fn needs(self) -> Needs {
         let unwritten_bytes = &self.seen.unwritten_bytes;
         let known_bytes = unwritten_bytes.load(Relaxed);
         if known_bytes == FULL {
