@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use luc_host::descendants::with_descendants;
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 
 use crate::Device;
@@ -20,16 +21,12 @@ const PROCESSES: usize = 256;
 /// The devices on which `process` and its descendants have regular files open for writing.
 pub fn sample(process: u32) -> BTreeSet<Device> {
     let mut devices = BTreeSet::new();
-    let mut to_look_at = vec![process];
     let mut files = 0;
-    let mut processes = 0;
-    while let Some(process) = to_look_at.pop() {
-        processes += 1;
-        if processes > PROCESSES || files > FILES {
+    for process in with_descendants(process, PROCESSES) {
+        if files > FILES {
             break;
         }
         let directory = Path::new("/proc").join(process.to_string());
-        to_look_at.extend(children(&directory));
         let Ok(open) = fs::read_dir(directory.join("fd")) else {
             continue;
         };
@@ -39,25 +36,6 @@ pub fn sample(process: u32) -> BTreeSet<Device> {
         }
     }
     devices
-}
-
-/// The children of all threads of a process.
-fn children(process: &Path) -> Vec<u32> {
-    let threads = fs::read_dir(process.join("task"));
-    let lists = threads
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
-    lists
-        .flat_map(|list| {
-            let numbers: Vec<u32> = list
-                .split_whitespace()
-                .filter_map(|number| number.parse().ok())
-                .collect();
-            numbers
-        })
-        .collect()
 }
 
 /// The device of a descriptor's file, if that is a regular file open for writing.
