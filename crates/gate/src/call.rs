@@ -41,17 +41,22 @@ impl OwnCalls {
     }
 
     /// Notes a real call that lasted `ns`. Keeps the longest one, which decays slowly.
-    fn observe(&self, ns: u64) {
+    pub(crate) fn observe(&self, ns: u64) {
         let known_ns = self.0.load(Relaxed);
         self.0.store(ns.max(known_ns - known_ns / 16), Relaxed);
+    }
+
+    /// The latency, in nanoseconds; 0 before the first real call.
+    pub(crate) fn ns(&self) -> u64 {
+        self.0.load(Relaxed)
     }
 }
 
 /// A thread's memory of a place: the last windows in which it was counted, one for each set of rounds.
 #[derive(Debug, Default)]
 pub struct SeenWindows {
-    commits: Cell<u32>,
-    flushes: Cell<u32>,
+    pub(crate) commits: Cell<u32>,
+    pub(crate) flushes: Cell<u32>,
 }
 
 impl SeenWindows {
@@ -111,7 +116,7 @@ pub fn synchronize(
         settings,
         limits: Limits {
             longest_ns: settings.longest_wait_ns,
-            own_call_ns: place.own.0.load(Relaxed),
+            own_call_ns: place.own.ns(),
         },
         called_ns,
     };

@@ -7,6 +7,7 @@
 //!
 //! - [`layout`]: the memory. All zeros is its valid initial state.
 //! - [`join`]: arriving, waiting, releasing; `hold`: for how long.
+//! - `held`: the same for an event loop that holds many callers at once.
 //! - `flush_only`: callers that need no commit, in a round of others that do.
 //! - [`arena`]: the rounds of all file systems; each has two sets, for commits and for flushes.
 //! - [`commit_end`]: what the first caller to come back from a commit does: note its end, ask the controller.
@@ -14,6 +15,7 @@
 pub mod arena;
 pub mod commit_end;
 mod flush_only;
+mod held;
 mod hold;
 pub mod join;
 pub mod layout;
@@ -21,6 +23,7 @@ pub mod layout;
 mod tests;
 
 pub use arena::{Arena, FileSystemRounds};
+pub use held::{Next, Waiting};
 pub use hold::Limits;
 pub use join::{Joined, Needs, Role};
 pub use layout::Rounds;

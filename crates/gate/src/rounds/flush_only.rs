@@ -25,15 +25,23 @@ impl Rounds {
     /// Waits until the commit of the released round `generation` should be at its first flush. Whether
     /// there is such a commit at all: a round of callers that only need a flush goes at once.
     pub(super) fn wait_for_flush(&self, generation: u32, limits: &Limits) -> bool {
+        let Some(send_ns) = self.flush_at_ns(generation, sys::now_ns(), limits) else {
+            return false;
+        };
+        // A signal cuts the sleep short: the flush is sent early, which costs time and nothing else.
+        sys::sleep_until(send_ns);
+        true
+    }
+
+    /// When a caller of the released round `generation` sends its flush; `None` if nobody in it needs a commit.
+    pub(super) fn flush_at_ns(&self, generation: u32, now_ns: u64, limits: &Limits) -> Option<u64> {
         let times = self.generation(generation);
         if times.committers.load(Relaxed) == 0 {
-            return false;
+            return None;
         }
         let commit_ns = self.plan.commit_ns.load(Relaxed);
         let released_ns = times.released_ns.load(Relaxed);
-        let longest_ns = sys::now_ns().saturating_add(limits.in_flight_ns());
-        // A signal cuts the sleep short: the flush is sent early, which costs time and nothing else.
-        sys::sleep_until(longest_ns.min(released_ns.saturating_add(commit_ns / SEND_PART)));
-        true
+        let longest_ns = now_ns.saturating_add(limits.in_flight_ns());
+        Some(longest_ns.min(released_ns.saturating_add(commit_ns / SEND_PART)))
     }
 }

@@ -203,7 +203,7 @@ impl Rounds {
 
     /// A caller that filled the round during a commit leaves the release to the first who comes back
     /// from it. Should that one have looked just before this caller was counted, it is made up here.
-    fn release_unless_committing(&self, generation: u32, position: u32) {
+    pub(super) fn release_unless_committing(&self, generation: u32, position: u32) {
         fence(SeqCst);
         let full = position.saturating_add(1) >= self.plan.set_point.load(Relaxed);
         if full && !self.commit_in_flight(generation, sys::now_ns()) {
@@ -225,7 +225,8 @@ impl Rounds {
         now_ns < released_ns.saturating_add(overdue_ns)
     }
 
-    fn enter(&self, policy: &Policy, role: Role, arrived_ns: u64) -> Entered {
+    /// Counts a caller into the round that gathers.
+    pub(super) fn enter(&self, policy: &Policy, role: Role, arrived_ns: u64) -> Entered {
         let mut word = self.round.0.load(Acquire);
         let mut counted = None;
         loop {
@@ -325,11 +326,14 @@ impl Rounds {
     }
 }
 
-enum Entered {
-    /// The caller filled the round and released it.
+/// What came of a caller's arrival.
+pub(super) enum Entered {
+    /// The caller filled the round of this generation and released it, or came just after its release.
     Released(u32),
+    /// It is one of those that the round gathers.
     Waits {
         generation: u32,
+        /// How many came before it.
         position: u32,
     },
 }

@@ -1,0 +1,126 @@
+//! Callers that one event loop holds, instead of each sleeping in a thread of its own.
+//!
+//! They meet all others in the same rounds. The loop asks of each of them again and again what to do next
+//! ([`Rounds::look`]); nobody wakes it, so it says itself when to ask again.
+
+use std::sync::atomic::Ordering::Acquire;
+
+use super::hold::{Limits, Timer};
+use super::join::{Entered, Joined, Role};
+use super::layout::{Rounds, split};
+use crate::policy::Policy;
+
+/// A caller that waits in a round.
+#[derive(Clone, Copy, Debug)]
+pub struct Waiting {
+    generation: u32,
+    /// How many came to the round before it.
+    position: u32,
+    role: Role,
+    limits: Limits,
+    arrived_ns: u64,
+    deadline_ns: u64,
+    /// The round was released while this caller came.
+    is_released: bool,
+    /// When a caller that shares a commit's flush sends its own; known from its release on.
+    flush_at_ns: Option<u64>,
+}
+
+/// What to do with a caller now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// It makes its call.
+    Go(Joined),
+    /// It is looked at again at this time, or when something has happened in its round.
+    WakeAt(u64),
+}
+
+impl Rounds {
+    /// Counts a caller into the round that gathers. Does not sleep.
+    pub fn arrive(&self, policy: &Policy, role: Role, arrived_ns: u64, limits: &Limits) -> Waiting {
+        let (generation, position, is_released) = match self.enter(policy, role, arrived_ns) {
+            Entered::Released(generation) => (generation, 0, true),
+            Entered::Waits {
+                generation,
+                position,
+            } => (generation, position, false),
+        };
+        if *policy == Policy::Auto && !is_released {
+            self.release_unless_committing(generation, position);
+        }
+        Waiting {
+            generation,
+            position,
+            role,
+            limits: *limits,
+            arrived_ns,
+            deadline_ns: self.deadline_ns(generation, arrived_ns, limits),
+            is_released,
+            flush_at_ns: None,
+        }
+    }
+
+    /// What becomes of a waiting caller at `now_ns`. Releases the round if its time is up.
+    pub fn look(&self, policy: &Policy, waiting: &mut Waiting, now_ns: u64) -> Next {
+        let generation = waiting.generation;
+        let joined = Joined {
+            generation,
+            waited_ns: now_ns.saturating_sub(waiting.arrived_ns),
+            timed_out: false,
+            shares_flush: false,
+        };
+        if !waiting.is_released {
+            waiting.is_released = split(self.round.0.load(Acquire)).0 != generation;
+        }
+        if !waiting.is_released {
+            // The first caller keeps the round's timer, as among threads.
+            let timer = if waiting.position == 0 {
+                self.timer(policy, generation, now_ns)
+            } else {
+                Timer::WakeAt(u64::MAX)
+            };
+            let wake_ns = match timer {
+                Timer::Close => now_ns,
+                Timer::WakeAt(ns) => waiting.deadline_ns.min(ns),
+            };
+            if now_ns < wake_ns {
+                return Next::WakeAt(wake_ns);
+            }
+            self.release(generation);
+            waiting.is_released = true;
+            if now_ns >= waiting.deadline_ns {
+                return Next::Go(Joined {
+                    timed_out: true,
+                    ..joined
+                });
+            }
+        }
+        if waiting.role == Role::FlushOnly && waiting.flush_at_ns.is_none() {
+            waiting.flush_at_ns = self.flush_at_ns(generation, now_ns, &waiting.limits);
+        }
+        match waiting.flush_at_ns {
+            Some(ns) if now_ns < ns => Next::WakeAt(ns),
+            shared => Next::Go(Joined {
+                shares_flush: shared.is_some(),
+                ..joined
+            }),
+        }
+    }
+
+    /// The round that gathers: its generation, and how many callers it has.
+    pub fn gathering(&self) -> (u32, u32) {
+        split(self.round.0.load(Acquire))
+    }
+}
+
+impl Waiting {
+    /// The generation of the round that it came to.
+    pub fn generation(&self) -> u32 {
+        self.generation
+    }
+
+    /// Whether its round is known to be released.
+    pub fn is_released(&self) -> bool {
+        self.is_released
+    }
+}
