@@ -1,4 +1,4 @@
-//! What `luc run` tells the preload library: names of environment variables.
+//! What `luc run` tells the preload library, and other `luc run`s below: names of environment variables.
 
 /// Path of the rounds that runs of this user and policy share.
 pub const ROUNDS: &str = "LUC_GATE_ROUNDS";
@@ -12,6 +12,19 @@ pub const LONGEST_WAIT_NS: &str = "LUC_GATE_LONGEST_WAIT_NS";
 pub const FILTERS: &str = "LUC_GATE_FILTERS";
 /// Devices on which calls are only counted, as `7:0,8:16`.
 pub const COUNT_ONLY: &str = "LUC_GATE_COUNT_ONLY";
+
+/// Set for programs whose calls a supervisor is notified of.
+pub const NOTIFIED: &str = "LUC_GATE_NOTIFIED";
+
+/// All that the library reads. Programs that are notified are given none of it.
+pub const OF_LIBRARY: [&str; 6] = [
+    ROUNDS,
+    POLICY,
+    FIGURES,
+    LONGEST_WAIT_NS,
+    FILTERS,
+    COUNT_ONLY,
+];
 
 /// Devices as text for [`COUNT_ONLY`].
 pub fn devices_to_text(devices: &[(u32, u32)]) -> String {

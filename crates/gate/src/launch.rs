@@ -3,6 +3,7 @@
 //! - [`library`]: finds `libluc_gate_preload.so`.
 //! - [`session`]: the directory of this user's shared files, and its end; [`shared`]: the files.
 //! - [`supervise`]: starts the command, passes signals on, waits.
+//! - [`unreached`]: which of its descendants the library does not reach.
 //! - [`commits`]: how many commits each journal made meanwhile.
 //! - [`outcome`]: all of it as figures, for JSON; [`text`]: for people.
 
@@ -13,17 +14,22 @@ pub mod session;
 pub mod shared;
 pub mod supervise;
 pub mod text;
+pub mod unreached;
 
 use std::io;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 pub use outcome::{FileSystemOutcome, Outcome};
 pub use supervise::{Command, Ending};
 
+use unreached::Lookout;
+
 use crate::call::Settings;
-use crate::environment::{COUNT_ONLY, devices_to_text};
+use crate::environment::{COUNT_ONLY, NOTIFIED, OF_LIBRARY, devices_to_text};
 use crate::figures::RunFigures;
+use crate::notify::NotifyError;
+use crate::notify::session::{Prepared, Running, Work};
 
 /// Why a command cannot be run under the gate.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +57,9 @@ pub enum LaunchError {
         /// What is wrong with it.
         reason: &'static str,
     },
+    /// The command's calls cannot be notified.
+    #[error(transparent)]
+    Notify(#[from] NotifyError),
     /// A system call failed.
     #[error("cannot {what} {path}: {source}")]
     System {
@@ -73,9 +82,23 @@ impl LaunchError {
     }
 }
 
+/// How the gate reaches a command.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reach {
+    /// By a library in its programs.
+    #[default]
+    Library,
+    /// By notifications of its system calls; a command that cannot be notified is not started.
+    Notifier,
+    /// The same, but a command that cannot be notified runs as without luc.
+    NotifierIfPossible,
+}
+
 /// Observers of a run.
 #[derive(Default)]
 pub struct Around<'a> {
+    /// How the gate reaches the command.
+    pub reach: Reach,
     /// Devices, major and minor number, on which the kernel module batches: calls are only counted.
     pub count_only: Vec<(u32, u32)>,
     /// Told again and again, while the command runs, its process and what it has done so far.
@@ -88,6 +111,7 @@ pub type Watch<'a> = &'a mut dyn FnMut(u32, Option<&RunFigures>);
 impl std::fmt::Debug for Around<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Around")
+            .field("reach", &self.reach)
             .field("count_only", &self.count_only)
             .finish_non_exhaustive()
     }
@@ -104,33 +128,68 @@ pub fn run(
     settings: &Settings,
     around: Around<'_>,
 ) -> Result<Outcome, LaunchError> {
-    let library = library::find()?;
-    let (shared, refused) = match shared::Shared::open(&settings.policy) {
+    let (shared, mut refused) = match share(settings) {
         Ok(shared) => (Some(shared), None),
-        Err(error) => (None, Some(error.to_string())),
+        Err(reason) => (None, Some(reason)),
     };
-    let mut environment = shared
-        .as_ref()
-        .map_or_else(Vec::new, |shared| shared.environment(&library, settings));
-    if shared.is_some() && !around.count_only.is_empty() {
-        let devices = devices_to_text(&around.count_only);
-        environment.push((COUNT_ONLY.into(), devices.into()));
-    }
     let commits = commits::Commits::read();
-    let started = Instant::now();
-    let ending = match around.watch {
-        None => supervise::run(command, &environment, None)?,
-        Some(watch) => {
-            let figures = shared.as_ref().map(|shared| shared.figures.counters);
-            let mut look = |process| watch(process, figures);
-            supervise::run(command, &environment, Some(&mut look))?
+    let started_at = Instant::now();
+    let mut around = around;
+    let (started, notifier) = match (&shared, around.reach) {
+        (Some(shared), Reach::Library) => {
+            let library = library::find()?;
+            let mut environment = shared.environment(&library, settings);
+            if !around.count_only.is_empty() {
+                let devices = devices_to_text(&around.count_only);
+                environment.push((COUNT_ONLY.into(), devices.into()));
+            }
+            let how = supervise::Start {
+                environment: &environment,
+                ..supervise::Start::default()
+            };
+            (supervise::start(command, how)?, None)
+        }
+        (Some(shared), reach) => {
+            let (started, notifier) = notified(command, settings, &around, shared, reach)?;
+            match notifier {
+                Ok(notifier) => (started, Some(notifier)),
+                Err(error) => {
+                    refused = Some(error.to_string());
+                    (started, None)
+                }
+            }
+        }
+        (None, _) => (
+            supervise::start(command, supervise::Start::default())?,
+            None,
+        ),
+    };
+    let mut lookout = (shared.is_some() && around.reach == Reach::Library).then(Lookout::new);
+    let figures = shared.as_ref().map(|shared| shared.figures.counters);
+    let interval: fn(Duration) -> Duration = match around.watch {
+        Some(_) => supervise::close_look,
+        None => |_| unreached::INTERVAL,
+    };
+    let has_observers = around.watch.is_some() || lookout.is_some();
+    let mut look = |process| {
+        if let Some(watch) = &mut around.watch {
+            watch(process, figures);
+        }
+        if let Some(lookout) = &mut lookout {
+            lookout.look(process);
         }
     };
+    let ending = started.wait(has_observers.then_some(supervise::Look {
+        call: &mut look,
+        interval,
+    }))?;
     let ran = outcome::Ran {
         policy: settings.policy,
         ending,
-        elapsed: started.elapsed(),
+        elapsed: started_at.elapsed(),
         refused,
+        notified: notifier.map(Running::end),
+        unreached: lookout.map_or_else(Vec::new, Lookout::found),
     };
     Ok(Outcome::collect(
         shared.as_ref(),
@@ -138,4 +197,47 @@ pub fn run(
         &around.count_only,
         &commits,
     ))
+}
+
+/// What the run shares, or why it takes no part in the gate.
+fn share(settings: &Settings) -> Result<shared::Shared, String> {
+    if std::env::var_os(NOTIFIED).is_some() {
+        return Err("the luc run above this one is notified of its calls already".to_owned());
+    }
+    shared::Shared::open(&settings.policy).map_err(|error| error.to_string())
+}
+
+/// Starts a command whose calls are notified. The inner error is why it runs without that.
+fn notified(
+    command: &Command,
+    settings: &Settings,
+    around: &Around<'_>,
+    shared: &shared::Shared,
+    reach: Reach,
+) -> Result<(supervise::Started, Result<Running, NotifyError>), LaunchError> {
+    let is_required = reach == Reach::Notifier;
+    let mut prepared = match Prepared::new(is_required) {
+        Ok(prepared) => prepared,
+        Err(error) if is_required => return Err(error.into()),
+        Err(error) => {
+            let started = supervise::start(command, supervise::Start::default())?;
+            return Ok((started, Err(error)));
+        }
+    };
+    let how = supervise::Start {
+        environment: &[(NOTIFIED.into(), "1".into())],
+        removed: &OF_LIBRARY,
+        installing: prepared.installing(),
+    };
+    let started = match supervise::start(command, how) {
+        Ok(started) => started,
+        Err(error) => return Err(prepared.why_refused().map_or(error, LaunchError::from)),
+    };
+    let work = Work {
+        arena: shared.rounds,
+        figures: shared.figures.counters,
+        settings: *settings,
+        count_only: around.count_only.clone(),
+    };
+    Ok((started, prepared.begin(work)))
 }

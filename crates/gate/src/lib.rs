@@ -11,6 +11,7 @@
 //! - [`seccomp`]: is this process under a filter of system calls?
 //! - [`policy`]: what may be asked for on the command line.
 //! - [`figures`]: what is counted for the report.
+//! - [`notify`]: calls of programs that no library can be loaded into.
 //! - [`inspect`]: can this program, and does this file system, profit at all?
 //! - [`launch`]: what `luc run` does.
 
@@ -21,6 +22,7 @@ pub mod inspect;
 pub mod launch;
 pub mod maps;
 pub mod memory;
+pub mod notify;
 pub mod overwrites;
 pub mod policy;
 pub mod rounds;

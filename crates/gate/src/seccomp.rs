@@ -38,7 +38,8 @@ fn read_status(status: &mut [u8]) -> usize {
     length
 }
 
-fn from_status(status: &str) -> u32 {
+/// The same of a process' `/proc/PID/status`.
+pub(crate) fn from_status(status: &str) -> u32 {
     let number = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name))?;
         line.trim().parse::<u32>().ok()

@@ -1,4 +1,5 @@
-//! The few system calls of the call path, raw: no allocation, no lock, no cancellation point.
+//! The few system calls of the call path, raw: no allocation, no lock, no cancellation point. [`has_recorded_error`] is
+//! for the notifier alone and allocates.
 
 use std::ffi::c_int;
 use std::sync::atomic::AtomicU32;
@@ -128,6 +129,32 @@ pub fn write_early(fd: c_int) -> EarlyWrite {
         | libc::EACCES => EarlyWrite::Refused,
         error => EarlyWrite::Failed(error),
     }
+}
+
+/// Whether the kernel has recorded a failed write of the file where the open file's next `fsync` finds it. An early
+/// write that failed does not tell: its error may be of a block that could not be allocated, which is recorded nowhere.
+///
+/// Asks by an open file of its own, whose place in the mapping's `errseq_t` is before the error unless somebody has seen
+/// it; the place of `fd`'s open file stays. Where that cannot be had, it is taken for recorded.
+pub fn has_recorded_error(fd: c_int) -> bool {
+    let path = format!("/proc/self/fd/{fd}");
+    let flags = rustix::fs::OFlags::RDONLY
+        | rustix::fs::OFlags::CLOEXEC
+        | rustix::fs::OFlags::NONBLOCK
+        | rustix::fs::OFlags::NOCTTY;
+    let Ok(again) = rustix::fs::open(path, flags, rustix::fs::Mode::empty()) else {
+        return true;
+    };
+    // SAFETY: plain integers. It waits for pages that are being written, and starts none.
+    let result = unsafe {
+        libc::sync_file_range(
+            std::os::fd::AsRawFd::as_raw_fd(&again),
+            0,
+            0,
+            libc::SYNC_FILE_RANGE_WAIT_BEFORE,
+        )
+    };
+    result != 0
 }
 
 /// A part of a file that is contiguous on the device.

@@ -170,13 +170,17 @@ fn programs_that_cannot_be_gated_make_nothing() {
     if !compiled_statically(&source, &program) {
         return;
     }
+    // Of another machine, by the number in its header: neither the library nor a notification reaches it.
+    let mut image = fs::read(&program).expect("readable");
+    image[18..20].copy_from_slice(&0x1234_u16.to_ne_bytes());
+    fs::write(&program, image).expect("written");
     let plan = format!(
         r#"
 settle = "0"
 policy = ["auto"]
 stop = {{ min = 6, max = 6 }}
 [[workload]]
-name = "static"
+name = "foreign"
 command = ["{}"]
 [[target]]
 name = "here"
@@ -187,7 +191,7 @@ directory = "{}"
     );
     let place = Place::new(&plan);
     let message = refusal(&place.run());
-    for words in ["'static'", "policy \"auto\"", "cannot be gated"] {
+    for words in ["'foreign'", "policy \"auto\"", "cannot be gated"] {
         assert!(message.contains(words), "{message}");
     }
     assert!(!place.path("out").exists());

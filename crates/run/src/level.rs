@@ -8,7 +8,7 @@ use luc_gate::Policy;
 use luc_gate::Settings as GateSettings;
 use luc_gate::figures::RunFigures;
 use luc_gate::inspect::filesystem;
-use luc_gate::launch::{self, Around, Command, Outcome};
+use luc_gate::launch::{self, Around, Command, Outcome, Reach};
 use luc_kernel::level::{EffectiveLevel, JournalUse, Plan, Session};
 use luc_kernel::{Device, Error, Key, Machine, Settings, touch};
 use luc_units::figures::Time;
@@ -75,7 +75,8 @@ pub fn requested(
     Ok(settings)
 }
 
-/// Runs the command once, as planned. `luc` is the program that watches over lent settings.
+/// Runs the command once, as planned; the gate gets to it by `reach`. `luc` is the program that watches over lent
+/// settings.
 ///
 /// # Errors
 /// [`RunError::Launch`]; the command has not been started then.
@@ -85,6 +86,7 @@ pub fn run(
     plan: Plan,
     command: &Command,
     settings: &GateSettings,
+    reach: Reach,
 ) -> Result<RunOutcome, RunError> {
     let mut settings = *settings;
     if plan.level == EffectiveLevel::Kernel {
@@ -94,6 +96,7 @@ pub fn run(
     let count_only = plan.count_only.iter().map(|d| (d.major, d.minor)).collect();
     if !plan.is_watching() {
         let around = Around {
+            reach,
             count_only,
             watch: None,
         };
@@ -124,6 +127,7 @@ pub fn run(
         }
     };
     let around = Around {
+        reach,
         count_only,
         watch: Some(&mut watch),
     };
@@ -153,7 +157,8 @@ impl std::fmt::Display for RunOutcome {
         for used in &self.kernel {
             write!(f, "{used}")?;
         }
-        if self.level != EffectiveLevel::Gate && self.gate.processes == 0 {
+        let is_counted = self.gate.processes > 0 || self.gate.notified.is_some();
+        if self.level != EffectiveLevel::Gate && !is_counted {
             return writeln!(
                 f,
                 "luc: no program could load the library that counts: latencies are not known"

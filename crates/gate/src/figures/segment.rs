@@ -109,17 +109,29 @@ impl FileSystemFigures {
             self.failed.fetch_add(1, Relaxed);
         }
         if let Some(round) = call.round {
-            self.gated.fetch_add(1, Relaxed);
-            self.waited_ns.fetch_add(round.waited_ns, Relaxed);
-            self.written_back_ns
-                .fetch_add(round.written_back_ns, Relaxed);
-            self.longest_wait_ns.fetch_max(round.waited_ns, Relaxed);
-            if round.timed_out {
-                self.timed_out.fetch_add(1, Relaxed);
-            }
-            if round.first_to_return {
-                self.rounds.fetch_add(1, Relaxed);
-            }
+            self.record_round(&round);
+        }
+    }
+
+    /// Counts one call whose return is not seen, so that its latency is not known.
+    pub fn record_unseen(&self, kind: CallKind, round: Option<&RoundPart>) {
+        self.calls[kind as usize].fetch_add(1, Relaxed);
+        if let Some(round) = round {
+            self.record_round(round);
+        }
+    }
+
+    fn record_round(&self, round: &RoundPart) {
+        self.gated.fetch_add(1, Relaxed);
+        self.waited_ns.fetch_add(round.waited_ns, Relaxed);
+        self.written_back_ns
+            .fetch_add(round.written_back_ns, Relaxed);
+        self.longest_wait_ns.fetch_max(round.waited_ns, Relaxed);
+        if round.timed_out {
+            self.timed_out.fetch_add(1, Relaxed);
+        }
+        if round.first_to_return {
+            self.rounds.fetch_add(1, Relaxed);
         }
     }
 }

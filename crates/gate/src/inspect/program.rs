@@ -85,6 +85,17 @@ impl Gateability {
         }
     }
 
+    /// Whether it calls the kernel without a C library that the gate's could be loaded beside, so that only notifications
+    /// of its system calls reach it.
+    #[must_use]
+    pub fn needs_notifier(&self) -> bool {
+        match self {
+            Self::Static | Self::Go => true,
+            Self::Script { gateability, .. } => gateability.needs_notifier(),
+            _ => false,
+        }
+    }
+
     /// Why it cannot be gated, as a clause about the program that starts with "it" or "its";
     /// nothing if it can be gated.
     #[must_use]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::LaunchError;
 
 /// The library's file name.
-const NAME: &str = "libluc_gate_preload.so";
+pub(super) const NAME: &str = "libluc_gate_preload.so";
 
 /// The library's path: beside the running program, else `../lib/luc/` from there.
 ///

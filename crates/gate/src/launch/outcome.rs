@@ -9,8 +9,10 @@ use serde::Serialize;
 use super::commits::Commits;
 use super::shared::Shared;
 use super::supervise::Ending;
+use super::unreached::Unreached;
 use crate::figures::FileSystemFigures;
 use crate::inspect::filesystem::{self, Journal};
+use crate::notify::session::Notified;
 use crate::policy::Policy;
 use crate::rounds::FileSystemRounds;
 use crate::rounds::layout::Snapshot;
@@ -28,6 +30,10 @@ pub struct Outcome {
     pub processes: u32,
     /// Why the gate was not used at all, if so.
     pub refused: Option<String>,
+    /// How the command's calls were notified; `None` if the library was to reach them.
+    pub notified: Option<Notified>,
+    /// Programs below the command that the library did not reach.
+    pub unreached: Vec<Unreached>,
     /// File systems that were synchronized on, busiest first.
     pub file_systems: Vec<FileSystemOutcome>,
 }
@@ -43,6 +49,10 @@ pub struct Ran {
     pub elapsed: Duration,
     /// Why the gate was not used, if so.
     pub refused: Option<String>,
+    /// How the command's calls were notified.
+    pub notified: Option<Notified>,
+    /// Programs that the library did not reach.
+    pub unreached: Vec<Unreached>,
 }
 
 /// The figures of one file system.
@@ -64,12 +74,13 @@ pub struct FileSystemOutcome {
     pub msyncs: u64,
     /// Calls of any kind that returned an error.
     pub failed: u64,
-    /// Mean latency as the program saw it, in microseconds.
-    pub mean_us: f64,
+    /// Mean latency as the program saw it, in microseconds; `None`, as the two below, if no call's return was seen:
+    /// the returns of notified calls are not.
+    pub mean_us: Option<f64>,
     /// Median latency, in microseconds (bucket edge, up to 1/16 too high).
-    pub p50_us: f64,
+    pub p50_us: Option<f64>,
     /// 99th percentile of latency, in microseconds (bucket edge, up to 1/16 too high).
-    pub p99_us: f64,
+    pub p99_us: Option<f64>,
     /// Journal commits during the run, by whomever.
     pub commits: Option<u64>,
     /// Calls served per commit.
@@ -166,6 +177,8 @@ impl Outcome {
             elapsed_s: ran.elapsed.as_secs_f64(),
             processes: processes.unwrap_or(0),
             refused: ran.refused,
+            notified: ran.notified,
+            unreached: ran.unreached,
             file_systems,
         }
     }
@@ -175,15 +188,16 @@ impl Outcome {
         self.file_systems.iter().map(FileSystemOutcome::calls).sum()
     }
 
-    /// Mean latency over all calls, in microseconds; `None` if there was none.
+    /// Mean latency over all calls, in microseconds; `None` if there was none, or if it is not known.
     pub fn mean_us(&self) -> Option<f64> {
         let calls = self.calls();
-        let total: f64 = self
-            .file_systems
-            .iter()
-            .map(|fs| fs.mean_us * fs.calls() as f64)
+        let of_each = self.file_systems.iter().filter(|fs| fs.calls() > 0);
+        let total: Option<f64> = of_each
+            .map(|fs| Some(fs.mean_us? * fs.calls() as f64))
             .sum();
-        (calls > 0).then(|| total / calls as f64)
+        total
+            .filter(|_| calls > 0)
+            .map(|total| total / calls as f64)
     }
 }
 
@@ -213,7 +227,8 @@ impl FileSystemOutcome {
             Some(Journal::NotExt4(_)) => "other",
             Some(Journal::Unknown) | None => "unknown",
         };
-        let quantile_us = |q| counters.latency.quantile_ns(q).unwrap_or(0) as f64 / 1e3;
+        let quantile_us = |q| Some(counters.latency.quantile_ns(q)? as f64 / 1e3);
+        let p50_us = quantile_us(0.5);
         let commits = commits_of(&device);
         Self {
             journal,
@@ -227,8 +242,8 @@ impl FileSystemOutcome {
             fdatasyncs,
             msyncs,
             failed: counters.failed.load(Relaxed),
-            mean_us: mean_us(counters.latency_ns.load(Relaxed), calls),
-            p50_us: quantile_us(0.5),
+            mean_us: p50_us.map(|_| mean_us(counters.latency_ns.load(Relaxed), calls)),
+            p50_us,
             p99_us: quantile_us(0.99),
             commits,
             calls_per_commit: commits.filter(|&n| n > 0).map(|n| calls as f64 / n as f64),

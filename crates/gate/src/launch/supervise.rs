@@ -14,6 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags};
 
 use super::LaunchError;
+use crate::notify::child::Installing;
 
 /// A command, already resolved to a program.
 #[derive(Clone, Debug)]
@@ -60,44 +61,90 @@ const PASSED_ON: [i32; 7] = [
     libc::SIGWINCH,
 ];
 
-/// Called again and again while a command runs, with its process number.
-pub type Look<'a> = &'a mut dyn FnMut(u32);
+/// Observes a command while it runs.
+pub struct Look<'a> {
+    /// Called again and again with the command's process number.
+    pub call: &'a mut dyn FnMut(u32),
+    /// Time between two calls, by how long the command has run.
+    pub interval: fn(Duration) -> Duration,
+}
 
-/// How long a command is looked at often, since what it does first is to be seen early.
-const EARLY: Duration = Duration::from_secs(1);
-/// Time between two observations of a young command.
-const EARLY_INTERVAL: Duration = Duration::from_millis(4);
-/// Time between two later observations.
-const LATER_INTERVAL: Duration = Duration::from_millis(20);
+/// Time between two looks for whom every call counts: what a command does first is to be seen early.
+pub(super) fn close_look(elapsed: Duration) -> Duration {
+    if elapsed < Duration::from_secs(1) {
+        Duration::from_millis(4)
+    } else {
+        Duration::from_millis(20)
+    }
+}
 
-/// Runs `command` with `environment` added to this process' own, until it ends.
+/// What a command is started with.
+#[derive(Debug, Default)]
+pub struct Start<'a> {
+    /// Added to this process' environment.
+    pub environment: &'a [(OsString, OsString)],
+    /// Taken out of it.
+    pub removed: &'a [&'static str],
+    /// What its process does before it executes the program.
+    pub installing: Option<Installing>,
+}
+
+/// A command that has been started.
+#[derive(Debug)]
+pub struct Started {
+    child: Child,
+    program: PathBuf,
+    blocked: Blocked,
+}
+
+/// Starts `command`. From here on this process' signals are passed on to it; threads that are started now leave them
+/// alone.
 ///
 /// # Errors
 ///
 /// [`LaunchError::System`] if it cannot be started.
-pub fn run(
-    command: &Command,
-    environment: &[(OsString, OsString)],
-    look: Option<Look<'_>>,
-) -> Result<Ending, LaunchError> {
+pub fn start(command: &Command, how: Start<'_>) -> Result<Started, LaunchError> {
     let blocked = Blocked::new().map_err(LaunchError::system("block signals for", ""))?;
     let mask = blocked.before;
     let mut child = std::process::Command::new(&command.program);
     if let Some((name, arguments)) = command.arguments.split_first() {
         child.arg0(name).args(arguments);
     }
-    child.envs(environment.iter().map(|(name, value)| (name, value)));
+    for name in how.removed {
+        child.env_remove(name);
+    }
+    child.envs(how.environment.iter().map(|(name, value)| (name, value)));
     if command.discard_output {
         child.stdout(Stdio::null());
     }
-    // SAFETY: the closure only makes one async-signal-safe call.
+    let mut installing = how.installing;
+    // SAFETY: the closure only makes async-signal-safe calls.
     unsafe {
-        child.pre_exec(move || set_mask(&mask));
+        child.pre_exec(move || {
+            set_mask(&mask)?;
+            installing.as_mut().map_or(Ok(()), Installing::install)
+        });
     }
-    let mut child = child
+    let child = child
         .spawn()
         .map_err(LaunchError::system("start", &command.program))?;
-    wait(&mut child, &blocked.file, look).map_err(LaunchError::system("wait for", &command.program))
+    Ok(Started {
+        child,
+        program: command.program.clone(),
+        blocked,
+    })
+}
+
+impl Started {
+    /// Waits for the command's end.
+    ///
+    /// # Errors
+    ///
+    /// [`LaunchError::System`] if it cannot be waited for.
+    pub fn wait(mut self, look: Option<Look<'_>>) -> Result<Ending, LaunchError> {
+        wait(&mut self.child, &self.blocked.file, look)
+            .map_err(LaunchError::system("wait for", &self.program))
+    }
 }
 
 fn wait(child: &mut Child, signals: &File, mut look: Option<Look<'_>>) -> io::Result<Ending> {
@@ -110,15 +157,8 @@ fn wait(child: &mut Child, signals: &File, mut look: Option<Look<'_>>) -> io::Re
             PollFd::new(&ended, PollFlags::IN),
             PollFd::new(signals, PollFlags::IN),
         ];
-        let interval = if started.elapsed() < EARLY {
-            EARLY_INTERVAL
-        } else {
-            LATER_INTERVAL
-        };
-        let timeout = look
-            .is_some()
-            .then(|| Timespec::try_from(interval).ok())
-            .flatten();
+        let interval = look.as_ref().map(|look| (look.interval)(started.elapsed()));
+        let timeout = interval.and_then(|interval| Timespec::try_from(interval).ok());
         match poll(&mut events, timeout.as_ref()) {
             Err(rustix::io::Errno::INTR) => continue,
             polled => polled?,
@@ -136,7 +176,7 @@ fn wait(child: &mut Child, signals: &File, mut look: Option<Look<'_>>) -> io::Re
             pass_on(id, signals)?;
         }
         if let Some(look) = &mut look {
-            look(child.id());
+            (look.call)(child.id());
         }
     }
 }
@@ -152,6 +192,12 @@ fn pass_on(child: Pid, mut signals: &File) -> io::Result<()> {
         unsafe { libc::kill(child.as_raw_pid(), info.ssi_signo as i32) };
     }
     Ok(())
+}
+
+impl std::fmt::Debug for Look<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Look").finish_non_exhaustive()
+    }
 }
 
 /// The signals that are read from a file instead of being delivered, until dropped.
@@ -194,6 +240,12 @@ impl Blocked {
     }
 }
 
+impl std::fmt::Debug for Blocked {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Blocked").finish_non_exhaustive()
+    }
+}
+
 impl Drop for Blocked {
     fn drop(&mut self) {
         // It was valid before, so it is now.
@@ -223,22 +275,31 @@ mod tests {
         }
     }
 
+    fn run(script: &str, how: Start<'_>) -> Ending {
+        start(&shell(script), how).unwrap().wait(None).unwrap()
+    }
+
     #[test]
     fn the_exit_status_is_passed_through() {
-        assert_eq!(run(&shell("exit 7"), &[], None).unwrap(), Ending::Exited(7));
+        assert_eq!(run("exit 7", Start::default()), Ending::Exited(7));
     }
 
     #[test]
     fn a_command_is_looked_at_while_it_runs() {
         let mut looks = Vec::new();
         let mut look = |process| looks.push(process);
-        run(&shell("sleep 0.1; exit 7"), &[], Some(&mut look)).unwrap();
+        let started = start(&shell("sleep 0.1; exit 7"), Start::default()).unwrap();
+        let looking = Look {
+            call: &mut look,
+            interval: close_look,
+        };
+        started.wait(Some(looking)).unwrap();
         assert!(!looks.is_empty() && looks.iter().all(|process| *process == looks[0]));
     }
 
     #[test]
     fn a_deadly_signal_is_told() {
-        let ending = run(&shell("kill -TERM $$"), &[], None).unwrap();
+        let ending = run("kill -TERM $$", Start::default());
         assert_eq!(
             ending,
             Ending::Killed {
@@ -249,9 +310,14 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_is_added() {
+    fn the_environment_is_added_to_and_taken_from() {
         let environment = [("LUC_TEST_VALUE".into(), "yes".into())];
-        let ending = run(&shell("test \"$LUC_TEST_VALUE\" = yes"), &environment, None).unwrap();
-        assert_eq!(ending, Ending::Exited(0));
+        let how = Start {
+            environment: &environment,
+            removed: &["HOME"],
+            installing: None,
+        };
+        let script = "test \"$LUC_TEST_VALUE\" = yes && test -z \"$HOME\"";
+        assert_eq!(run(script, how), Ending::Exited(0));
     }
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use luc_units::figures::Time;
 
 use super::outcome::{Decision, FileSystemOutcome, GateOutcome, Outcome};
+use super::unreached::Unreached;
 
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -14,24 +15,56 @@ impl fmt::Display for Outcome {
                 "luc: the gate was not used, so the command ran as without it: {reason}"
             );
         }
-        if self.processes == 0 {
+        if self.processes == 0 && self.notified.is_none() {
+            write_unreached(f, &self.unreached)?;
             return writeln!(
                 f,
                 "luc: the gate was not loaded into any program: its fsyncs ran as without it"
             );
         }
-        if self.calls() == 0 {
-            return writeln!(
+        match &self.notified {
+            _ if self.calls() > 0 => {}
+            None => writeln!(
                 f,
                 "luc: no fsync, fdatasync or msync was seen in {:.1} s ({} programs)",
                 self.elapsed_s, self.processes
-            );
+            )?,
+            Some(_) => writeln!(
+                f,
+                "luc: no fsync or fdatasync of a file was seen in {:.1} s",
+                self.elapsed_s
+            )?,
         }
         for file_system in &self.file_systems {
             write!(f, "{file_system}")?;
         }
-        Ok(())
+        if let Some(keeper) = self.notified.and_then(|notified| notified.keeper) {
+            writeln!(
+                f,
+                "luc: programs go on; process {keeper} (luc-keeper) lets their calls pass, and ends with the last of them"
+            )?;
+        }
+        write_unreached(f, &self.unreached)
     }
+}
+
+/// A line about the programs that the library did not reach, if there are any.
+fn write_unreached(f: &mut fmt::Formatter<'_>, unreached: &[Unreached]) -> fmt::Result {
+    if unreached.is_empty() {
+        return Ok(());
+    }
+    let programs: Vec<String> = unreached
+        .iter()
+        .map(|unreached| match unreached.processes {
+            1 => unreached.program.clone(),
+            count => format!("{} ({count} processes)", unreached.program),
+        })
+        .collect();
+    writeln!(
+        f,
+        "luc: not reached by the library, their calls ran as without luc: {}; --reach notify reaches them",
+        programs.join(", ")
+    )
 }
 
 impl fmt::Display for FileSystemOutcome {
@@ -53,13 +86,15 @@ impl fmt::Display for FileSystemOutcome {
             write!(f, "{}{count} {name}{plural}", if first { "" } else { ", " })?;
             first = false;
         }
-        write!(
-            f,
-            "; mean {}, median {}, p99 {}",
-            Time::from_us(self.mean_us),
-            Time::from_us(self.p50_us),
-            Time::from_us(self.p99_us)
-        )?;
+        if let (Some(mean), Some(p50), Some(p99)) = (self.mean_us, self.p50_us, self.p99_us) {
+            write!(
+                f,
+                "; mean {}, median {}, p99 {}",
+                Time::from_us(mean),
+                Time::from_us(p50),
+                Time::from_us(p99)
+            )?;
+        }
         if self.failed > 0 {
             write!(f, "; {} failed", self.failed)?;
         }
@@ -161,6 +196,7 @@ impl Decision {
 mod tests {
     use super::*;
     use crate::launch::Ending;
+    use crate::notify::session::Notified;
 
     fn outcome(file_systems: Vec<FileSystemOutcome>) -> Outcome {
         Outcome {
@@ -169,6 +205,8 @@ mod tests {
             elapsed_s: 1.0,
             processes: 1,
             refused: None,
+            notified: None,
+            unreached: Vec::new(),
             file_systems,
         }
     }
@@ -183,9 +221,9 @@ mod tests {
             fdatasyncs: 1,
             msyncs: 0,
             failed: 0,
-            mean_us: 12_800.0,
-            p50_us: 12_700.0,
-            p99_us: 25_000.0,
+            mean_us: Some(12_800.0),
+            p50_us: Some(12_700.0),
+            p99_us: Some(25_000.0),
             commits: Some(2),
             calls_per_commit: Some(5.5),
             left_to_kernel: false,
@@ -221,5 +259,43 @@ mod tests {
             ..outcome(vec![])
         };
         assert!(unloaded.to_string().contains("not loaded"));
+    }
+
+    #[test]
+    fn what_is_not_known_of_notified_calls_is_left_out() {
+        let notified = Outcome {
+            processes: 0,
+            notified: Some(Notified {
+                no_new_privs: false,
+                keeper: Some(7),
+            }),
+            ..outcome(vec![FileSystemOutcome {
+                mean_us: None,
+                p50_us: None,
+                p99_us: None,
+                ..file_system("jbd2")
+            }])
+        };
+        let text = notified.to_string();
+        assert!(text.contains("10 fsyncs, 1 fdatasync\n"), "{text}");
+        assert!(text.contains("process 7 (luc-keeper)"), "{text}");
+        assert_eq!(notified.mean_us(), None);
+    }
+
+    #[test]
+    fn programs_that_were_not_reached_are_named() {
+        let unreached = |program: &str, processes| Unreached {
+            program: program.to_owned(),
+            processes,
+        };
+        let run = Outcome {
+            unreached: vec![unreached("smtpd", 3), unreached("sudo", 1)],
+            ..outcome(vec![file_system("jbd2")])
+        };
+        let text = run.to_string();
+        assert!(
+            text.contains("without luc: smtpd (3 processes), sudo;"),
+            "{text}"
+        );
     }
 }

@@ -17,6 +17,7 @@ use luc_units::{parse_duration_ns, parse_size_bytes};
 
 use super::INTERRUPTED;
 use super::disk::Which;
+use super::run::reach::Reach;
 
 /// Number of differences that are printed; JSON has all.
 const MAX_SHOWN: usize = 20;
@@ -39,6 +40,7 @@ const PROGRESS_AFTER: Duration = Duration::from_secs(2);
   luc faults
   luc faults --errno ENODATA --policy engaged --call fsync
   luc faults --json > faults.json
+  luc faults --reach notify                     # by notifications of system calls
   luc faults --runner ./old/luc                 # another build's gate
   luc faults --errno ENODATA --after 20 -- ./my-store
   luc faults --errno EIO --on flush --policy auto -- sqlite3 db 'create table t(x)'
@@ -93,6 +95,9 @@ pub(crate) struct Args {
     /// Use the gate of this luc binary instead, through its `luc run`
     #[arg(long, value_name = "LUC")]
     runner: Option<PathBuf>,
+    /// How the gate gets to the program's calls, as in luc run
+    #[arg(long, value_enum)]
+    reach: Option<Reach>,
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
@@ -217,12 +222,12 @@ fn setting(args: &Args, policies: &[&str]) -> anyhow::Result<Setting> {
             flush_ns: parse_duration_ns(&args.flush)?,
         },
         size_bytes: parse_size_bytes(&args.size)?,
-        gate: gate(args.runner.as_ref())?,
+        gate: gate(args.runner.as_ref(), args.reach)?,
         policies: policies.iter().map(policy).collect::<anyhow::Result<_>>()?,
     })
 }
 
-fn gate(runner: Option<&PathBuf>) -> anyhow::Result<Gate> {
+fn gate(runner: Option<&PathBuf>, reach: Option<Reach>) -> anyhow::Result<Gate> {
     let luc = match runner {
         Some(runner) => runner.canonicalize().with_context(|| {
             format!(
@@ -235,7 +240,8 @@ fn gate(runner: Option<&PathBuf>) -> anyhow::Result<Gate> {
             std::env::current_exe().context("cannot find the luc binary: reinstall it")?
         }
     };
-    Ok(Gate { luc })
+    let reach = reach.map(|reach| reach.to_string());
+    Ok(Gate { luc, reach })
 }
 
 /// A progress bar on a terminal's standard error, shown after two seconds.

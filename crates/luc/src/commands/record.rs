@@ -136,7 +136,10 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
         }
     }
     let ending = match &command {
-        Some(command) => Some(supervise::run(command, &[], None)),
+        Some(command) => Some(
+            supervise::start(command, supervise::Start::default())
+                .and_then(|started| started.wait(None)),
+        ),
         None => {
             let deadline = duration_ns.map(|ns| began + Duration::from_nanos(ns));
             wait(&recorder, deadline);

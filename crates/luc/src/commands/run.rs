@@ -1,6 +1,7 @@
 //! `luc run`: runs a command whose fsyncs share commits, and reports what it gained.
 
 mod compare;
+pub(super) mod reach;
 
 use std::ffi::OsString;
 use std::fs;
@@ -10,7 +11,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use luc_gate::Policy;
 use luc_gate::Settings;
-use luc_gate::inspect;
+use luc_gate::inspect::{self, Gateability};
 use luc_gate::launch::Command;
 use luc_gate::rounds::join::LONGEST_WAIT_NS;
 use luc_kernel::lease::Leases;
@@ -19,12 +20,14 @@ use luc_kernel::{Key, Machine};
 use luc_run::{Recorded, RunOutcome, TimeSplit};
 use luc_units::parse_duration_ns;
 
+use reach::Reach;
+
 /// `--level`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Level {
     /// The kernel module where it is loaded, else the gate
     Auto,
-    /// A library in the command's programs; no privileges
+    /// In user space, as --reach says; no privileges
     Gate,
     /// The kernel module (root): every program, also static ones
     Kernel,
@@ -52,6 +55,9 @@ impl From<Level> for level::Level {
 /// Where the kernel module is loaded (luc kernel load), it does the same inside the kernel, on the journals of the
 /// file systems that the command uses. Its settings are restored when the run ends, however it ends.
 ///
+/// A library gets into dynamically linked programs. Static ones and Go programs are reached by a filter of system calls:
+/// the kernel notifies luc of each fsync and fdatasync, which luc holds and lets go on (--reach).
+///
 /// The command's output and exit status are passed through; the report goes to standard error.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
@@ -60,6 +66,8 @@ Examples:
   luc run --compare 5 -- ./import-mail.sh
   luc run --policy delay:1ms -- postgres -D data
   luc run --max-wait 2ms -- redis-server --appendonly yes
+  luc run -- ./static-program
+  luc run --reach notify -- postfix start-fg
   luc run --level kernel -- ./static-program
   luc run --json figures.json -- sqlite3 app.db < changes.sql
 
@@ -76,6 +84,10 @@ pub(crate) struct Args {
     /// What brings callers together
     #[arg(long, value_enum, default_value_t = Level::Auto)]
     level: Level,
+
+    /// How the gate gets to the command's calls
+    #[arg(long, value_enum, default_value_t = Reach::Auto)]
+    reach: Reach,
 
     /// Kernel module only: when journal blocks are copied: off, on, heuristic or auto [default: auto]
     #[arg(long, value_name = "MODE", value_parser = copy_out)]
@@ -151,30 +163,28 @@ fn copy_out(text: &str) -> Result<String, String> {
 /// Runs the subcommand.
 pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
     let command = resolve(&args.command, args.compare.is_some())?;
+    let inspected = inspect::program(&command.program)?;
     if args.check {
-        return check(&command.program);
+        return check(&command.program, &inspected, args.reach);
     }
     let machine = Machine::from_environment();
     let plan = plan(&args, &machine)?;
-    if plan.level != EffectiveLevel::Kernel
-        && let Some(reason) = inspect::program(&command.program)?.reason()
-    {
-        eprintln!(
-            "luc: {} cannot be gated: {reason}; it runs as without {}",
-            command.program.display(),
-            if plan.level == EffectiveLevel::Gate {
-                "luc"
-            } else {
-                "the gate"
-            }
-        );
+    let decided = args.reach.decide(&inspected, plan.level)?;
+    if let Some(note) = decided.note(&command.program, &inspected, plan.level, args.quiet) {
+        eprintln!("luc: {note}");
     }
+    let reach = decided.reach();
     let mut json = args.json.as_ref().map(JsonFile::create).transpose()?;
     if let Some(pairs) = args.compare {
-        return compare::main(&args, &machine, &plan, &command, pairs, json.as_mut());
+        let compared = compare::Compared {
+            command: &command,
+            reach,
+            pairs,
+        };
+        return compare::main(&args, &machine, &plan, compared, json.as_mut());
     }
     let luc = program()?;
-    let run = || luc_run::run(&luc, &machine, plan, &command, &args.settings());
+    let run = || luc_run::run(&luc, &machine, plan, &command, &args.settings(), reach);
     let Recorded { outcome, why } = if args.wants_why() {
         luc_run::explain(run)?
     } else {
@@ -204,12 +214,15 @@ pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 /// Checks that a program can be gated; the error says why it cannot.
-fn check(program: &Path) -> anyhow::Result<ExitCode> {
+fn check(path: &Path, program: &Gateability, reach: Reach) -> anyhow::Result<ExitCode> {
+    if reach.decide(program, EffectiveLevel::Gate)?.is_notified() {
+        return Ok(ExitCode::SUCCESS);
+    }
     luc_gate::launch::library::find()?;
-    if let Some(reason) = inspect::program(program)?.reason() {
+    if let Some(reason) = program.reason() {
         anyhow::bail!(
             "{} cannot be gated: {reason}; run it without the gate",
-            program.display()
+            path.display()
         );
     }
     Ok(ExitCode::SUCCESS)

@@ -23,6 +23,8 @@ pub enum Policy {
 pub struct Gate {
     /// The program.
     pub luc: PathBuf,
+    /// As `luc run --reach` takes it; `None` leaves it to that.
+    pub reach: Option<String>,
 }
 
 /// The gate's figures of a run, as far as it gives them.
@@ -58,7 +60,11 @@ impl Gate {
     pub(super) fn command(&self, policy: &Policy, work: &Path, words: &[OsString]) -> Command {
         let mut command = Command::new(&self.luc);
         command.args(["run", "--quiet", "--policy", policy.word(), "--json"]);
-        command.arg(report_path(work)).arg("--").args(words);
+        command.arg(report_path(work));
+        if let Some(reach) = &self.reach {
+            command.args(["--reach", reach]);
+        }
+        command.arg("--").args(words);
         command
     }
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 use indicatif::{ProgressBar, ProgressStyle};
 use luc_gate::Policy;
-use luc_gate::launch::Command;
+use luc_gate::launch::{Command, Reach};
 use luc_kernel::Machine;
 use luc_kernel::level::Plan;
 use luc_run::{Comparison, Options, Progress, RunError, level_name};
@@ -13,14 +13,29 @@ use luc_stats::Side;
 
 use super::{Args, JsonFile, say_failures, say_unexplained};
 
+/// What is compared.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Compared<'a> {
+    /// The command.
+    pub(super) command: &'a Command,
+    /// How the gate gets to it, in the runs without it as well: there it only counts.
+    pub(super) reach: Reach,
+    /// Runs of each side.
+    pub(super) pairs: u32,
+}
+
 pub(super) fn main(
     args: &Args,
     machine: &Machine,
     plan: &Plan,
-    command: &Command,
-    pairs: u32,
+    compared: Compared<'_>,
     json: Option<&mut JsonFile>,
 ) -> anyhow::Result<ExitCode> {
+    let Compared {
+        command,
+        reach,
+        pairs,
+    } = compared;
     if args.policy == Policy::Off {
         bail!("--compare with --policy off would compare nothing; choose another policy");
     }
@@ -37,7 +52,7 @@ pub(super) fn main(
             settings.policy = Policy::Off;
             plan = plan_without.clone();
         }
-        let outcome = luc_run::run(&luc, machine, plan, command, &settings)?;
+        let outcome = luc_run::run(&luc, machine, plan, command, &settings, reach)?;
         say_failures(&outcome);
         Ok(outcome)
     };

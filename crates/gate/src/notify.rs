@@ -1,0 +1,76 @@
+//! The notifier: brings the calls of programs into rounds that no library can be loaded into.
+//!
+//! A filter of system calls (seccomp) has the kernel notify a supervisor of every `fsync` and `fdatasync` of a program
+//! and of all that it starts. The supervisor holds the call and lets it go on (`SECCOMP_USER_NOTIF_FLAG_CONTINUE`):
+//! each thread makes its own call in the kernel, so durability, errors and accounting stay its own.
+//!
+//! - [`filter`]: the filter, for every architecture of the kernel; [`available`] says whether this kernel can.
+//! - `uapi`: the kernel's interface; `pass`: descriptors from process to process.
+//! - [`child`]: what the program's process does before it becomes the program.
+//! - `keeper`: a process that lets all calls pass when the supervisor is gone; `ledger`: what it knows.
+//! - `fetch`: a caller's file; `writers`: its early write.
+//! - `callers`: what is remembered of a thread; `places`: of a file system.
+//! - [`supervisor`]: the event loop; [`session`]: all of it, for one command.
+//!
+//! # Without seeing returns
+//!
+//! The supervisor does not see calls return. A thread that comes again has returned from its last call, and the k-th
+//! caller comes t_k after the release of its round, which is T_commit + a_k of [`luc_control::setpoint`]. So the
+//! commit's end is taken to be the moment at which the second caller of the round comes again, and returns are counted
+//! from there: k / (T + a_k) is then k / t_k, and the controller is the same as for calls whose returns are seen. Rates
+//! are of arrivals.
+
+pub(crate) mod callers;
+pub mod child;
+pub(crate) mod fetch;
+pub mod filter;
+pub(crate) mod keeper;
+pub(crate) mod ledger;
+pub(crate) mod pass;
+pub(crate) mod places;
+pub mod session;
+pub mod supervisor;
+pub(crate) mod uapi;
+pub(crate) mod writers;
+
+pub use uapi::{available, is_privileged};
+
+/// Why calls cannot be notified, or a command not be started under the notifier. The text is one line.
+#[derive(Debug, thiserror::Error)]
+pub enum NotifyError {
+    /// The filter has no numbers for this architecture.
+    #[error("luc knows no system call numbers of this architecture: use --reach library")]
+    Architecture,
+    /// The kernel lacks what is needed.
+    #[error(
+        "this kernel cannot notify of system calls without restarting them at signals: it takes Linux 5.19, and a \
+         sandbox that lets seccomp pass ({0}); use --reach library"
+    )]
+    Kernel(rustix::io::Errno),
+    /// Somebody else's listener is in the chain of filters.
+    #[error(
+        "another supervisor of system calls is above this process, and the kernel allows one: run luc outside of that \
+         container or sandbox, or use --reach library"
+    )]
+    Taken,
+    /// The filter was refused.
+    #[error("the filter of system calls was refused: {0}; use --reach library")]
+    Refused(rustix::io::Errno),
+    /// A system call failed.
+    #[error("the notifier cannot {what}: {source}; use --reach library")]
+    System {
+        /// What was being done.
+        what: &'static str,
+        /// Why it failed.
+        source: std::io::Error,
+    },
+}
+
+impl NotifyError {
+    pub(crate) fn system<E: Into<std::io::Error>>(what: &'static str) -> impl FnOnce(E) -> Self {
+        move |error| Self::System {
+            what,
+            source: error.into(),
+        }
+    }
+}

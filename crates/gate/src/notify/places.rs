@@ -1,0 +1,115 @@
+//! The file systems that notified programs synchronize on.
+
+use std::os::fd::{AsRawFd as _, BorrowedFd};
+
+use crate::call::OwnCalls;
+use crate::figures::{FileSystemFigures, RunFigures};
+use crate::inspect::raw::{JournalKind, journal_of_file_raw};
+use crate::policy::Policy;
+use crate::rounds::{Arena, FileSystemRounds};
+use crate::slots::FILE_SYSTEMS;
+
+/// What a supervisor takes part in.
+#[derive(Clone, Debug)]
+pub(crate) struct Shared {
+    /// The rounds of this user and policy.
+    pub(crate) arena: &'static Arena,
+    /// The run's figures.
+    pub(crate) figures: &'static RunFigures,
+    /// The policy.
+    pub(crate) policy: Policy,
+    /// Devices, major and minor number, on which the kernel module batches.
+    pub(crate) count_only: Vec<(u32, u32)>,
+}
+
+/// A file system.
+#[derive(Debug)]
+pub(crate) struct Place {
+    device: u64,
+    /// Its rounds, if calls may gain by company there.
+    pub(crate) rounds: Option<&'static FileSystemRounds>,
+    /// Its figures in this run.
+    pub(crate) figures: Option<&'static FileSystemFigures>,
+    /// How long the calls of this run take there.
+    pub(crate) own: OwnCalls,
+    is_decided: bool,
+}
+
+impl Place {
+    /// Whether it is known what stands behind the device.
+    pub(crate) fn is_decided(&self) -> bool {
+        self.is_decided
+    }
+
+    /// Whether a call at `now_ns` may be held.
+    pub(crate) fn is_gated(&self, policy: &Policy, now_ns: u64) -> bool {
+        self.rounds.is_some_and(|rounds| {
+            rounds.commits.is_gated(policy, now_ns) || rounds.flushes.is_gated(policy, now_ns)
+        })
+    }
+}
+
+/// All of them.
+#[derive(Debug)]
+pub(crate) struct Places {
+    shared: Shared,
+    known: Vec<Place>,
+}
+
+impl Places {
+    pub(crate) fn new(shared: Shared) -> Self {
+        Self {
+            shared,
+            known: Vec::with_capacity(FILE_SYSTEMS),
+        }
+    }
+
+    /// The place of a file system by its device (as `st_dev`), with a file of it; `None` when there are too many.
+    ///
+    /// At first only those rounds are joined in which others are already: a file system tells whether it commits fast
+    /// once it has been synchronized, so what stands behind the device is decided at the second look.
+    pub(crate) fn find(&mut self, device: u64, file: BorrowedFd<'_>) -> Option<usize> {
+        let known = self.known.iter().position(|place| place.device == device);
+        let (index, is_new) = match known {
+            Some(index) => (index, false),
+            None if self.known.len() >= FILE_SYSTEMS => return None,
+            None => {
+                self.known.push(Place {
+                    device,
+                    rounds: None,
+                    figures: self.shared.figures.file_system(device),
+                    own: OwnCalls::new(),
+                    is_decided: false,
+                });
+                (self.known.len() - 1, true)
+            }
+        };
+        let place = self.known.get_mut(index)?;
+        if !place.is_decided && (!is_new || self.shared.arena.find(device).is_some()) {
+            place.is_decided = true;
+            if self.shared.can_gain(device, file) {
+                place.rounds = self.shared.arena.claim(device);
+            }
+            if let Some(rounds) = place.rounds {
+                rounds.commits.start(&self.shared.policy);
+            }
+        }
+        Some(index)
+    }
+
+    /// The place of this index.
+    pub(crate) fn get(&self, index: usize) -> Option<&Place> {
+        self.known.get(index)
+    }
+}
+
+impl Shared {
+    /// Whether calls on the device may gain by company: on a journal without fast commit, under a policy that does more
+    /// than count.
+    fn can_gain(&self, device: u64, file: BorrowedFd<'_>) -> bool {
+        let numbers = (libc::major(device), libc::minor(device));
+        self.policy != Policy::Off
+            && !self.count_only.contains(&numbers)
+            && journal_of_file_raw(file.as_raw_fd()) == JournalKind::Jbd2
+    }
+}

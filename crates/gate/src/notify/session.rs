@@ -1,0 +1,203 @@
+//! The notifier of one command, from before its start to after its end.
+
+use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+
+use rustix::io::Errno;
+
+use super::child::{Installing, Status};
+use super::keeper::{Keeper, Source};
+use super::ledger::SharedLedger;
+use super::pass;
+use super::places::{Places, Shared};
+use super::supervisor::{Left, Parts, Supervisor};
+use super::uapi::{self, Waiting};
+use super::writers::{Ringer, Writers};
+use super::{NotifyError, available};
+use crate::call::Settings;
+use crate::figures::RunFigures;
+use crate::rounds::Arena;
+
+/// A notifier that is ready for a command to be started.
+#[derive(Debug)]
+pub struct Prepared {
+    installing: Option<Installing>,
+    control: UnixStream,
+    keeper: Keeper,
+    ledger: Arc<SharedLedger>,
+}
+
+/// A notifier at work.
+#[derive(Debug)]
+pub struct Running {
+    supervisor: JoinHandle<Left>,
+    is_over: Arc<AtomicBool>,
+    ringer: Ringer,
+    without_privileges: bool,
+}
+
+/// How a command was notified.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Notified {
+    /// The command and all that it started could gain no privileges (`no_new_privs`), as luc ran without the right to
+    /// install a filter otherwise.
+    pub no_new_privs: bool,
+    /// Process number of the keeper that lets the calls of programs pass that go on after the command; `None` if none
+    /// do.
+    pub keeper: Option<i32>,
+}
+
+/// What a notifier works on.
+#[derive(Debug)]
+pub struct Work {
+    /// The rounds of this user and policy.
+    pub arena: &'static Arena,
+    /// The run's figures.
+    pub figures: &'static RunFigures,
+    /// Policy and bounds.
+    pub settings: Settings,
+    /// Devices, major and minor number, on which the kernel module batches.
+    pub count_only: Vec<(u32, u32)>,
+}
+
+impl Prepared {
+    /// Makes a notifier ready: the keeper runs from here on. A command for which the filter `is_required` is not started
+    /// without it.
+    ///
+    /// # Errors
+    /// [`NotifyError`]; nothing is left then.
+    pub fn new(is_required: bool) -> Result<Self, NotifyError> {
+        available()?;
+        let pair = || UnixStream::pair().map_err(NotifyError::system("make a socket"));
+        let (child, of_child) = pair()?;
+        let (control, of_control) = pair()?;
+        let ledger = SharedLedger::new().map_err(NotifyError::system("share memory"))?;
+        let ledger = Arc::new(ledger);
+        let source = Source::Child(of_child.as_fd());
+        let keeper = Keeper::start(&ledger, of_control.as_fd(), source)
+            .map_err(NotifyError::system("start its keeper"))?;
+        Ok(Self {
+            installing: Some(Installing::new(child, is_required)),
+            control,
+            keeper,
+            ledger,
+        })
+    }
+
+    /// What the command's process does before it executes the program. Drop it once that was started.
+    pub fn installing(&mut self) -> Option<Installing> {
+        self.installing.take()
+    }
+
+    /// Begins to serve a command that has been started.
+    ///
+    /// # Errors
+    /// [`NotifyError`] if the filter was refused, so that the command runs as without luc.
+    pub fn begin(self, work: Work) -> Result<Running, NotifyError> {
+        let (status, listener) = match pass::receive(self.control.as_raw_fd()) {
+            Ok(received) => received,
+            Err(errno) => {
+                self.keeper.wait();
+                return Err(NotifyError::system("take over the listener")(errno));
+            }
+        };
+        let (status, listener) = match (Status::of(status), listener) {
+            (Status::Refused(errno), _) => {
+                self.keeper.wait();
+                return Err(refusal(errno));
+            }
+            (_, None) => return Err(refusal(Errno::BADF)),
+            (status, Some(listener)) => (status, listener),
+        };
+        let writers = Writers::start().map_err(NotifyError::system("start a thread"))?;
+        let ringer = writers
+            .ringer()
+            .map_err(NotifyError::system("open a descriptor"))?;
+        let is_over = Arc::new(AtomicBool::new(false));
+        let places = Places::new(Shared {
+            arena: work.arena,
+            figures: work.figures,
+            policy: work.settings.policy,
+            count_only: work.count_only,
+        });
+        let parts = Parts {
+            listener,
+            control: self.control,
+            keeper: self.keeper,
+            ledger: self.ledger,
+            writers,
+            settings: work.settings,
+            places,
+            is_over: Arc::clone(&is_over),
+        };
+        let supervisor = thread::Builder::new()
+            .name("notifier".to_owned())
+            .spawn(move || Supervisor::new(parts).run())
+            .map_err(NotifyError::system("start a thread"))?;
+        Ok(Running {
+            supervisor,
+            is_over,
+            ringer,
+            without_privileges: status == Status::WithoutPrivileges,
+        })
+    }
+
+    /// Why the filter was refused to a command that could not be started for it; `None` if that was not the reason.
+    #[must_use]
+    pub fn why_refused(mut self) -> Option<NotifyError> {
+        self.installing = None;
+        let status = pass::receive(self.control.as_raw_fd()).map(|(status, _)| Status::of(status));
+        drop(self.control);
+        self.keeper.wait();
+        match status {
+            Ok(Status::Refused(errno)) => Some(refusal(errno)),
+            _ => None,
+        }
+    }
+}
+
+impl Running {
+    /// Whether the command and all below it can gain no privileges.
+    #[must_use]
+    pub fn without_privileges(&self) -> bool {
+        self.without_privileges
+    }
+
+    /// Ends the service when the command has ended. Programs that go on are served by the keeper from here on.
+    #[must_use]
+    pub fn end(self) -> Notified {
+        self.is_over.store(true, Ordering::Release);
+        self.ringer.ring();
+        let no_new_privs = self.without_privileges;
+        let Ok(Left { listener, keeper }) = self.supervisor.join() else {
+            // A defect: the keeper has taken over.
+            return Notified {
+                no_new_privs,
+                keeper: None,
+            };
+        };
+        let nobody_left = uapi::is_waiting(listener.as_raw_fd(), 0) == Waiting::NobodyLeft;
+        drop(listener);
+        let keeper = match keeper {
+            Some(keeper) if nobody_left => {
+                keeper.wait();
+                None
+            }
+            keeper => keeper.map(|keeper| keeper.id()),
+        };
+        Notified {
+            no_new_privs,
+            keeper,
+        }
+    }
+}
+
+fn refusal(errno: Errno) -> NotifyError {
+    match errno {
+        Errno::BUSY => NotifyError::Taken,
+        errno => NotifyError::Refused(errno),
+    }
+}

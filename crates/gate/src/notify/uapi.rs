@@ -1,0 +1,196 @@
+//! The kernel's interface for notified system calls: seccomp_unotify(2). Nothing here allocates.
+
+use std::os::fd::{AsRawFd as _, BorrowedFd, RawFd};
+
+use rustix::io::Errno;
+use rustix::thread::CapabilitySet;
+
+use super::NotifyError;
+use crate::sys;
+
+/// Room for the kernel's `struct seccomp_notif`, which may grow.
+const NOTICE_BYTES: usize = 256;
+
+/// A system call that waits for an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Notice {
+    /// Numbers of one listener count up by one.
+    pub(crate) id: u64,
+    /// The calling thread.
+    pub(crate) thread: u32,
+    /// `AUDIT_ARCH_*`.
+    pub(crate) architecture: u32,
+    /// The system call's number.
+    pub(crate) number: u32,
+    /// Its first argument: for the calls that are notified, a descriptor.
+    pub(crate) fd: i32,
+}
+
+/// `struct seccomp_notif` with room behind it.
+#[repr(C)]
+union Buffer {
+    notice: libc::seccomp_notif,
+    bytes: [u8; NOTICE_BYTES],
+}
+
+/// Receives the next call; sleeps until there is one, so ask [`is_waiting`] first.
+///
+/// # Errors
+/// `ENOENT` if the call's thread has been killed meanwhile.
+pub(crate) fn receive(listener: RawFd) -> Result<Notice, Errno> {
+    let mut buffer = Buffer {
+        bytes: [0; NOTICE_BYTES],
+    };
+    // SAFETY: the buffer is zeroed as the kernel demands, and larger than what it writes (see `available`).
+    let result = unsafe { libc::ioctl(listener, libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut buffer) };
+    if result != 0 {
+        return Err(last());
+    }
+    // SAFETY: plain integers, for which all bytes are valid.
+    let notice = unsafe { buffer.notice };
+    Ok(Notice {
+        id: notice.id,
+        thread: notice.pid,
+        architecture: notice.data.arch,
+        number: notice.data.nr as u32,
+        fd: notice.data.args[0] as i32,
+    })
+}
+
+/// The answer to a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// The thread makes its call in the kernel.
+    Continue,
+    /// The call is not made and fails with this `errno`.
+    Fail(i32),
+}
+
+/// Answers a call. That its thread is gone meanwhile is no error.
+pub(crate) fn answer(listener: RawFd, id: u64, answer: Answer) {
+    let (error, flags) = match answer {
+        Answer::Continue => (0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32),
+        Answer::Fail(errno) => (-errno, 0),
+    };
+    let mut response = libc::seccomp_notif_resp {
+        id,
+        val: 0,
+        error,
+        flags,
+    };
+    // SAFETY: the kernel reads the response.
+    unsafe { libc::ioctl(listener, libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut response) };
+}
+
+/// Whether the call still waits for its answer: then its thread is the one that it named.
+pub(crate) fn is_valid(listener: RawFd, id: u64) -> bool {
+    // SAFETY: the kernel reads the number.
+    unsafe { libc::ioctl(listener, libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw const id) == 0 }
+}
+
+/// Has the kernel wake the supervisor and the caller on the same processor, as each waits for the other (Linux 6.6);
+/// older kernels refuse and wake them anywhere.
+pub(crate) fn wake_on_this_processor(listener: BorrowedFd<'_>) {
+    const SYNC_WAKE_UP: libc::c_ulong = 1;
+    // SAFETY: plain integers.
+    unsafe {
+        libc::ioctl(
+            listener.as_raw_fd(),
+            libc::SECCOMP_IOCTL_NOTIF_SET_FLAGS,
+            SYNC_WAKE_UP,
+        )
+    };
+}
+
+/// What a listener has to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waiting {
+    /// A call can be received.
+    Call,
+    /// Nothing now.
+    Nothing,
+    /// No process is under the filter any more.
+    NobodyLeft,
+}
+
+/// Looks whether a call can be received.
+pub(crate) fn is_waiting(listener: RawFd, timeout_ms: i32) -> Waiting {
+    let mut polled = libc::pollfd {
+        fd: listener,
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    // SAFETY: one `pollfd`, valid for writes.
+    unsafe { libc::poll(&raw mut polled, 1, timeout_ms) };
+    if polled.revents & libc::POLLIN != 0 {
+        Waiting::Call
+    } else if polled.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0 {
+        Waiting::NobodyLeft
+    } else {
+        Waiting::Nothing
+    }
+}
+
+/// The flags that the filter is installed with. Without WAIT_KILLABLE_RECV (Linux 5.19) a signal would restart a held
+/// call as a new one, and Go preempts by signals. Without SPEC_ALLOW kernels before 5.16 turn a mitigation on for the
+/// program that slows it.
+pub(crate) const FLAGS: libc::c_ulong = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER
+    | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+    | libc::SECCOMP_FILTER_FLAG_SPEC_ALLOW;
+
+/// Whether this kernel can notify of calls as it is needed.
+///
+/// # Errors
+/// [`NotifyError`] that says what is missing.
+pub fn available() -> Result<(), NotifyError> {
+    if !super::filter::is_known() {
+        return Err(NotifyError::Architecture);
+    }
+    // A filter at no address is refused with EFAULT once the flags have been found good.
+    // SAFETY: a null pointer, which the kernel does not follow but reports.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_SET_MODE_FILTER,
+            FLAGS,
+            std::ptr::null::<libc::sock_fprog>(),
+        )
+    };
+    match last() {
+        Errno::FAULT if result != 0 => {}
+        errno => return Err(NotifyError::Kernel(errno)),
+    }
+    let mut sizes = libc::seccomp_notif_sizes {
+        seccomp_notif: 0,
+        seccomp_notif_resp: 0,
+        seccomp_data: 0,
+    };
+    // SAFETY: the kernel writes the three sizes.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_GET_NOTIF_SIZES,
+            0,
+            &raw mut sizes,
+        )
+    };
+    if result != 0 {
+        return Err(NotifyError::Kernel(last()));
+    }
+    if usize::from(sizes.seccomp_notif) > NOTICE_BYTES {
+        return Err(NotifyError::Kernel(Errno::TOOBIG));
+    }
+    Ok(())
+}
+
+/// Whether this process may put others under a filter as it is: without CAP_SYS_ADMIN they lose the chance to gain
+/// privileges (`no_new_privs`).
+#[must_use]
+pub fn is_privileged() -> bool {
+    rustix::thread::capabilities(None)
+        .is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_ADMIN))
+}
+
+fn last() -> Errno {
+    Errno::from_raw_os_error(sys::errno())
+}

@@ -1,0 +1,160 @@
+//! `--reach`: how the gate gets to a command's calls.
+
+use std::fmt;
+use std::path::Path;
+
+use luc_gate::inspect::Gateability;
+use luc_gate::launch;
+use luc_gate::notify;
+use luc_kernel::level::EffectiveLevel;
+
+/// `--reach`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(in crate::commands) enum Reach {
+    /// Notifications for static programs and Go programs, the library for others
+    Auto,
+    /// A library that is loaded into dynamically linked programs
+    Library,
+    /// Notifications of system calls (Linux 5.19): every program that the command starts, whatever it does to its
+    /// environment. Without root, no program below can gain privileges then (no_new_privs: no sudo)
+    Notify,
+}
+
+impl fmt::Display for Reach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Auto => "auto",
+            Self::Library => "library",
+            Self::Notify => "notify",
+        })
+    }
+}
+
+/// What was decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Decided {
+    Library,
+    /// Asked for, although the kernel module batches everywhere.
+    NeedsNone,
+    /// Chosen for a program that only notifications reach.
+    Notified,
+    /// Asked for.
+    NotifiedAsAsked,
+}
+
+impl Reach {
+    /// Decides for a program.
+    ///
+    /// # Errors
+    /// If notifications were asked for and this kernel has none.
+    pub(super) fn decide(
+        self,
+        program: &Gateability,
+        level: EffectiveLevel,
+    ) -> anyhow::Result<Decided> {
+        Ok(match self {
+            Self::Library => Decided::Library,
+            Self::Auto if level == EffectiveLevel::Kernel => Decided::Library,
+            Self::Auto if program.needs_notifier() && notify::available().is_ok() => {
+                Decided::Notified
+            }
+            Self::Auto => Decided::Library,
+            Self::Notify if level == EffectiveLevel::Kernel => Decided::NeedsNone,
+            Self::Notify => {
+                notify::available()?;
+                Decided::NotifiedAsAsked
+            }
+        })
+    }
+}
+
+impl Decided {
+    pub(super) fn is_notified(self) -> bool {
+        matches!(self, Self::Notified | Self::NotifiedAsAsked)
+    }
+
+    pub(super) fn reach(self) -> launch::Reach {
+        match self {
+            Self::Library | Self::NeedsNone => launch::Reach::Library,
+            Self::Notified => launch::Reach::NotifierIfPossible,
+            Self::NotifiedAsAsked => launch::Reach::Notifier,
+        }
+    }
+
+    /// What the user should know before the start: one line, or nothing. What harms is said to the quiet as well.
+    pub(super) fn note(
+        self,
+        path: &Path,
+        program: &Gateability,
+        level: EffectiveLevel,
+        is_quiet: bool,
+    ) -> Option<String> {
+        let path = path.display();
+        let harm = "luc is not root, so no program below it can gain privileges (no sudo, ping or postdrop)";
+        let is_harmed = self.is_notified() && !notify::is_privileged();
+        match self {
+            Self::Library if level == EffectiveLevel::Kernel => None,
+            Self::Library => {
+                let reason = program.reason()?;
+                let without = if level == EffectiveLevel::Gate {
+                    "luc"
+                } else {
+                    "the gate"
+                };
+                Some(format!(
+                    "{path} cannot be gated: {reason}; it runs as without {without}"
+                ))
+            }
+            Self::NeedsNone => Some(
+                "--reach notify is not needed: the kernel module batches the calls of every program"
+                    .to_owned(),
+            ),
+            Self::Notified if is_harmed => {
+                let reason = program.reason().unwrap_or_default();
+                Some(format!(
+                    "{path}: {reason}; notifications of its system calls do, but {harm}; --reach library leaves them out"
+                ))
+            }
+            Self::NotifiedAsAsked if is_harmed => Some(harm.to_owned()),
+            Self::Notified if !is_quiet => {
+                let reason = program.reason().unwrap_or_default();
+                Some(format!("{path}: {reason}; notifications of its system calls do"))
+            }
+            Self::Notified | Self::NotifiedAsAsked => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_programs_that_nothing_else_reaches_are_notified_unasked() {
+        let decide = |reach: Reach, program: Gateability, level| {
+            reach
+                .decide(&program, level)
+                .expect("decided")
+                .is_notified()
+        };
+        let gate = EffectiveLevel::Gate;
+        let can = notify::available().is_ok();
+        assert_eq!(decide(Reach::Auto, Gateability::Static, gate), can);
+        assert_eq!(decide(Reach::Auto, Gateability::Go, gate), can);
+        assert!(!decide(Reach::Auto, Gateability::Gateable, gate));
+        assert!(!decide(
+            Reach::Auto,
+            Gateability::Static,
+            EffectiveLevel::Kernel
+        ));
+        assert!(!decide(
+            Reach::Notify,
+            Gateability::Static,
+            EffectiveLevel::Kernel
+        ));
+        assert!(!decide(Reach::Library, Gateability::Static, gate));
+        if can {
+            assert!(decide(Reach::Notify, Gateability::Gateable, gate));
+        }
+    }
+}
