@@ -26,27 +26,42 @@ pub(crate) struct Fetched {
     pub(crate) may_wait: bool,
 }
 
-/// The file or directory that a call synchronizes; `None` for anything else, and where the caller's descriptor cannot
-/// be had.
-pub(crate) fn fetch(listener: RawFd, notice: &Notice) -> Option<Fetched> {
+/// Why there is no file to look at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Missing {
+    /// The descriptor is none, or not of a file or directory: the thread's next call may be of another one.
+    NoFile,
+    /// The thread's descriptors cannot be had.
+    Denied,
+}
+
+/// The file or directory that a call synchronizes.
+pub(crate) fn fetch(listener: RawFd, notice: &Notice) -> Result<Fetched, Missing> {
     const KIND: u16 = 0o170_000;
     const REGULAR: u16 = 0o100_000;
     const DIRECTORY: u16 = 0o040_000;
 
-    let caller = open_thread(notice.thread)?;
+    let caller = open_thread(notice.thread).ok_or(Missing::Denied)?;
     // Only a call that still waits has the thread that it names.
     if !uapi::is_valid(listener, notice.id) {
-        return None;
+        return Err(Missing::NoFile);
     }
     // SAFETY: plain numbers.
     let fd = unsafe { libc::syscall(libc::SYS_pidfd_getfd, caller.as_raw_fd(), notice.fd, 0) };
-    let fd = i32::try_from(fd).ok().filter(|&fd| fd >= 0)?;
+    let fd = match i32::try_from(fd) {
+        Ok(fd) if fd >= 0 => fd,
+        _ if sys::errno() == libc::EBADF => return Err(Missing::NoFile),
+        _ => return Err(Missing::Denied),
+    };
     // SAFETY: just opened, and owned by nobody else.
     let file = unsafe { OwnedFd::from_raw_fd(fd) };
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
-    let status = statx(&file, c"", flags, StatxFlags::TYPE).ok()?;
+    let status = statx(&file, c"", flags, StatxFlags::TYPE).map_err(|_| Missing::NoFile)?;
     let kind = status.stx_mode & KIND;
-    matches!(kind, REGULAR | DIRECTORY).then(|| Fetched {
+    if !matches!(kind, REGULAR | DIRECTORY) {
+        return Err(Missing::NoFile);
+    }
+    Ok(Fetched {
         device: libc::makedev(status.stx_dev_major, status.stx_dev_minor),
         is_regular: kind == REGULAR,
         may_wait: status.stx_dev_major == 0,

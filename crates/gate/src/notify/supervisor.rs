@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::callers::{Callers, Made, Target};
-use super::fetch::{Fetched, fetch};
+use super::fetch::{Fetched, Missing, fetch};
 use super::filter;
 use super::keeper::{Keeper, Source};
 use super::ledger::SharedLedger;
@@ -144,10 +144,9 @@ impl Supervisor {
         while !self.is_over.load(Ordering::Acquire) {
             let woken = self.sleep(wake_ns);
             self.ledger.beat();
-            match woken {
-                Ok(woken) => self.attend(woken),
-                // Interrupted: nothing has come.
-                Err(_) => {}
+            // An error means that a signal came, and nothing else.
+            if let Ok(woken) = woken {
+                self.attend(woken);
             }
             self.replace_keeper();
             wake_ns = self.go_on();
@@ -242,11 +241,12 @@ impl Supervisor {
             }
         }
         match fetch(self.listener.as_raw_fd(), &notice) {
-            Some(fetched) => self.looked_at(&notice, kind, fetched, now_ns),
-            None => {
-                self.callers
-                    .calls(notice.thread, now_ns)
-                    .looked_at(Target::Nothing);
+            Ok(fetched) => self.looked_at(&notice, kind, fetched, now_ns),
+            Err(missing) => {
+                if missing == Missing::Denied {
+                    let caller = self.callers.calls(notice.thread, now_ns);
+                    caller.looked_at(Target::Nothing);
+                }
                 self.let_go(notice.id);
             }
         }

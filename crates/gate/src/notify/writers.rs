@@ -15,7 +15,7 @@ use crate::rounds::Needs;
 use crate::sys::{self, EarlyWrite};
 
 /// Threads: as many early writes go on at once.
-const THREADS: usize = 2;
+const THREADS: usize = 8;
 
 /// Wakes who looks at the bell.
 #[derive(Debug)]
