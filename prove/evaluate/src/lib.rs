@@ -14,6 +14,7 @@ mod engine;
 mod faults;
 mod kills;
 pub mod measured;
+mod notifier;
 mod parts;
 mod personalities;
 mod plans;

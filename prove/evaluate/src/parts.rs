@@ -7,8 +7,8 @@ use luc_evaluate_throttle as throttle;
 use super::harness::Harness;
 use super::plans::{Planned, planned};
 use super::{
-    EvaluateError, analysis, call_cost, coverage, engine, faults, kills, personalities, powercut,
-    prediction, recording, safety, services, sigkill, sweep_kills, truth,
+    EvaluateError, analysis, call_cost, coverage, engine, faults, kills, notifier, personalities,
+    powercut, prediction, recording, safety, services, sigkill, sweep_kills, truth,
 };
 
 /// A part of the evaluation.
@@ -32,13 +32,14 @@ use Made::{Here, Planned as ByPlan};
 
 /// All parts, in the order in which they are run.
 #[rustfmt::skip]
-pub const PARTS: [Part; 47] = [
+pub const PARTS: [Part; 48] = [
     part("metarates", "File creation, with and without the gate", ByPlan(planned!("metarates"))),
     part("varmail", "The mail server on a hard disk", ByPlan(planned!("varmail"))),
     part("head-to-head", "ext4, fast commits and XFS, each with and without the gate", ByPlan(planned!("head-to-head"))),
     part("no-harm", "Where the gate cannot help it must not harm", ByPlan(planned!("no-harm"))),
     part("call-cost", "What a call costs while the gate stands aside", Here(call_cost::run)),
     part("gains", "Overwritten, preallocated and growing logs, deletions, and each policy, beside their limits", ByPlan(planned!("gains"))),
+    part("notifier", "Static programs and Go programs, notified, beside the library", Here(notifier::run)),
     part("short", "Programs of 2 s beside those of 20 s", ByPlan(planned!("short"))),
     part("services", "Services of the distribution, unchanged", Here(services::run)),
     part("powercut", "Power cuts under the gate", Here(powercut::run)),

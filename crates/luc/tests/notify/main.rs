@@ -1,0 +1,13 @@
+//! `luc run` of programs that no library can be loaded into: their calls are notified. On a real ext4 journal; needs
+//! root, FUSE and a loop device, and says so where they are missing.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod crowd;
+mod errors;
+mod keeper;
+mod kills;
+#[path = "../common/place.rs"]
+#[allow(dead_code, reason = "a part of it is used here")]
+mod place;
+mod programs;

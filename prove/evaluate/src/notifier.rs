@@ -1,0 +1,317 @@
+//! Part `notifier`: static programs and Go programs whose calls are notified, beside the library in a dynamic build of
+//! the same program, and what notifications cost where nothing can be gained.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use luc_claims::report::{NOTATION, Page, Table, Target, ratio, spread};
+use luc_host::processors::Processors;
+use luc_stats::{Interval, random, ratio_interval};
+use rand::seq::SliceRandom as _;
+use serde_json::{Value, json};
+
+use super::disks::{Disk, DiskSpec, EXT4};
+use super::error::EvaluateError;
+use super::harness::{Harness, line, missing, of_disk, read_json};
+use super::progress::Progress;
+use super::steal;
+
+/// Callers that create files.
+const CALLERS: &str = "16";
+/// The least rate of notified callers, of the library's.
+const LEAST_RATIO: f64 = 0.95;
+/// The most that a lone caller loses whose fsync takes 1 ms, in percent.
+const MOST_LOST_PERCENT: f64 = 2.0;
+
+/// An fsync of an appended record takes 1 ms here: two flushes, and the requests of data, log and commit block.
+const FSYNC_1MS: DiskSpec = DiskSpec {
+    model: &[
+        "--model", "fixed", "--flush", "440us", "--write", "20us", "--read", "20us",
+    ],
+    ..EXT4
+};
+
+/// Who calls, and what brings the calls together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Setting {
+    StaticStock,
+    DynamicLibrary,
+    StaticNotified,
+    GoStock,
+    GoNotified,
+    LoneStock,
+    LoneNotified,
+}
+
+use Setting::{
+    DynamicLibrary, GoNotified, GoStock, LoneNotified, LoneStock, StaticNotified, StaticStock,
+};
+
+impl Setting {
+    const CREATING: [Self; 5] = [
+        StaticStock,
+        DynamicLibrary,
+        StaticNotified,
+        GoStock,
+        GoNotified,
+    ];
+    const LONE: [Self; 2] = [LoneStock, LoneNotified];
+
+    fn name(self) -> &'static str {
+        match self {
+            StaticStock => "static C, stock",
+            DynamicLibrary => "dynamic C, library",
+            StaticNotified => "static C, notified",
+            GoStock => "Go, stock",
+            GoNotified => "Go, notified",
+            LoneStock => "a lone static caller, stock",
+            LoneNotified => "a lone static caller, notified",
+        }
+    }
+
+    fn is_go(self) -> bool {
+        matches!(self, GoStock | GoNotified)
+    }
+
+    /// `--reach`, under luc.
+    fn reach(self) -> Option<&'static str> {
+        match self {
+            StaticStock | GoStock | LoneStock => None,
+            DynamicLibrary => Some("library"),
+            StaticNotified | GoNotified | LoneNotified => Some("notify"),
+        }
+    }
+
+    /// The same program without luc.
+    fn stock(self) -> Option<Self> {
+        match self {
+            StaticStock | GoStock | LoneStock => None,
+            DynamicLibrary | StaticNotified => Some(StaticStock),
+            GoNotified => Some(GoStock),
+            LoneNotified => Some(LoneStock),
+        }
+    }
+}
+
+/// The builds of the program.
+struct Programs {
+    dynamic: PathBuf,
+    of_static: PathBuf,
+    /// `None` where Go is not installed.
+    go: Option<PathBuf>,
+}
+
+impl Programs {
+    fn build(harness: &Harness) -> Result<Self, EvaluateError> {
+        let source = include_str!("notifier/creator.c");
+        Ok(Self {
+            dynamic: harness.compile("creator", source, &[])?,
+            of_static: harness.compile("creator-static", source, &["-static"])?,
+            go: build_go(harness)?,
+        })
+    }
+
+    fn of(&self, setting: Setting) -> Option<&PathBuf> {
+        match setting {
+            DynamicLibrary => Some(&self.dynamic),
+            GoStock | GoNotified => self.go.as_ref(),
+            _ => Some(&self.of_static),
+        }
+    }
+}
+
+fn build_go(harness: &Harness) -> Result<Option<PathBuf>, EvaluateError> {
+    if Command::new("go").arg("version").output().is_err() {
+        return Ok(None);
+    }
+    let (program, source) = (harness.path("creator-go"), harness.path("creator.go"));
+    fs::write(&source, include_str!("notifier/creator.go"))
+        .map_err(EvaluateError::file("write", &source))?;
+    let mut command = Command::new("go");
+    command.args(["build", "-o"]).arg(&program).arg(&source);
+    command
+        .env("CGO_ENABLED", "0")
+        .env("GOCACHE", harness.path("go-cache"));
+    harness.execute(&mut command, &[0])?;
+    Ok(Some(program))
+}
+
+/// One run.
+struct Run {
+    setting: Setting,
+    per_s: f64,
+    /// Calls that went through rounds, of all.
+    gated_share: Option<f64>,
+}
+
+pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+    let repeats = harness.options.repeats.unwrap_or(10);
+    let seconds = harness.options.seconds.unwrap_or(5.0);
+    let programs = Programs::build(harness)?;
+    let has_program = |setting: &Setting| programs.of(*setting).is_some();
+    let creating: Vec<Setting> = Setting::CREATING.into_iter().filter(has_program).collect();
+    let mut progress = Progress::new(
+        harness.part,
+        (creating.len() + Setting::LONE.len()) * repeats,
+    );
+    let mut runs = Vec::new();
+    for repeat in 0..repeats {
+        for (settings, spec) in [(&creating[..], &EXT4), (&Setting::LONE[..], &FSYNC_1MS)] {
+            let mut settings = settings.to_vec();
+            settings.shuffle(&mut random::stream(harness.options.seed, repeat as u64));
+            let disk = Disk::create(harness, spec)?;
+            for setting in settings {
+                let run = steal::undisturbed(harness, |may_repeat| {
+                    once(
+                        harness,
+                        &disk,
+                        &programs,
+                        (setting, repeat, seconds),
+                        may_repeat,
+                    )
+                })?;
+                progress.step(&format!("{}: {:.0}/s", setting.name(), run.per_s));
+                runs.push(run);
+            }
+        }
+    }
+    Ok(page(harness, &runs, &programs, (repeats, seconds)))
+}
+
+/// A run, and the share of the processors' time that was stolen during it.
+fn once(
+    harness: &Harness,
+    disk: &Disk<'_>,
+    programs: &Programs,
+    (setting, repeat, seconds): (Setting, usize, f64),
+    may_repeat: bool,
+) -> Result<(Run, f64), EvaluateError> {
+    let program = programs.of(setting).ok_or_else(|| missing("the program"))?;
+    let report = harness.path("run.json");
+    let mut command = match setting.reach() {
+        None => Command::new(program),
+        Some(reach) => {
+            let mut command = harness.luc(&["run", "--quiet", "--reach", reach, "--json"]);
+            command.arg(&report).arg("--").arg(program);
+            command
+        }
+    };
+    let is_lone = Setting::LONE.contains(&setting);
+    let (what, callers) = if is_lone {
+        ("append", "1")
+    } else {
+        ("create", CALLERS)
+    };
+    command
+        .args([what, callers, &seconds.to_string()])
+        .current_dir(&disk.mount);
+    disk.settle()?;
+    let before = Processors::now();
+    let output = harness.execute(&mut command, &[0])?.stdout;
+    let stolen_share = Processors::now().stolen_share_since(before);
+    let per_s: f64 = output.trim().parse().map_err(|_| missing("the rate"))?;
+    let mut of_run = Value::Null;
+    if setting.reach().is_some() {
+        of_run = of_disk(&read_json(&report)?, disk.device()).clone();
+    }
+    let gated_share = of_run["gate"]["gated"].as_f64().map(|gated| {
+        let calls = of_run["fsyncs"].as_f64().unwrap_or(0.0);
+        gated / calls.max(1.0)
+    });
+    harness.keep(json!({
+        "setting": setting.name(),
+        "repeat": repeat,
+        "command": line(&command),
+        "per_s": per_s,
+        "luc": of_run,
+        "stolen_share": stolen_share,
+        "disturbed": steal::is_disturbed(may_repeat, stolen_share),
+    }));
+    let run = Run {
+        setting,
+        per_s,
+        gated_share,
+    };
+    Ok((run, stolen_share))
+}
+
+fn page(
+    harness: &Harness,
+    runs: &[Run],
+    programs: &Programs,
+    (repeats, seconds): (usize, f64),
+) -> Page {
+    let rates = |setting: Setting| -> Vec<f64> {
+        let of_setting = runs.iter().filter(|run| run.setting == setting);
+        of_setting.map(|run| run.per_s).collect()
+    };
+    let over = |setting: Setting, other: Setting| -> Option<Interval> {
+        ratio_interval(&rates(setting), &rates(other), harness.options.seed).ok()
+    };
+    let mut table = Table::new(&[
+        "callers",
+        "calls/s",
+        "over stock",
+        "over the library",
+        "calls held, %",
+    ]);
+    for setting in Setting::CREATING.into_iter().chain(Setting::LONE) {
+        let per_s = rates(setting);
+        if per_s.is_empty() {
+            continue;
+        }
+        let held: Vec<f64> = runs
+            .iter()
+            .filter(|run| run.setting == setting)
+            .filter_map(|run| Some(run.gated_share? * 100.0))
+            .collect();
+        let over_stock = setting.stock().and_then(|stock| over(setting, stock));
+        let over_library = matches!(setting, StaticNotified | GoNotified)
+            .then(|| over(setting, DynamicLibrary))
+            .flatten();
+        table.row(vec![
+            setting.name().to_owned(),
+            spread(&per_s),
+            ratio(over_stock.as_ref()),
+            ratio(over_library.as_ref()),
+            spread(&held),
+        ]);
+    }
+    let lost_percent = over(LoneNotified, LoneStock).map(|ratio| (1.0 - ratio.ratio) * 100.0);
+    let mut targets = Vec::new();
+    for setting in [StaticNotified, GoNotified] {
+        if setting.is_go() && programs.go.is_none() {
+            continue;
+        }
+        targets.push(Target::at_least(
+            format!(
+                "{}, {CALLERS} callers: rate over the library's",
+                setting.name()
+            ),
+            over(setting, DynamicLibrary).map(|ratio| ratio.ratio),
+            LEAST_RATIO,
+        ));
+    }
+    targets.push(Target::below(
+        "standing aside at fsyncs of 1 ms: rate lost, %",
+        lost_percent,
+        MOST_LOST_PERCENT,
+    ));
+    let without_go = match &programs.go {
+        Some(_) => "",
+        None => " Go is not installed here.",
+    };
+    Page {
+        title: "Programs that no library can be loaded into".to_owned(),
+        about: format!(
+            "{CALLERS} threads or goroutines create files of 1 KiB, write, fsync and close them, on ext4 on a disk that \
+             takes 20 µs for a request and 6 ms for a flush: alone (\"stock\"), by `luc run --reach library` as a dynamic \
+             build, and by `luc run --reach notify` as static ones. A lone static caller appends records of 1 KiB and \
+             fsyncs each on a disk where that takes 1 ms; notified, its calls are never held. {repeats} runs of {seconds} \
+             s of each; what `luc run` learns at first is included.{without_go} {NOTATION}"
+        ),
+        tables: vec![("Rates:".to_owned(), table)],
+        targets,
+    }
+}
