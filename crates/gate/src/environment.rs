@@ -1,5 +1,8 @@
-//! What `luc run` tells the preload library, and other `luc run`s below: names of environment variables.
+//! What `luc run` tells the preload library, and other `luc run`s below: names of environment variables. And the
+//! library's own name.
 
+/// The preload library's file name.
+pub const LIBRARY: &str = "libluc_gate_preload.so";
 /// Path of the rounds that runs of this user and policy share.
 pub const ROUNDS: &str = "LUC_GATE_ROUNDS";
 /// The policy, as text.

@@ -10,6 +10,7 @@
 //! - `keeper`: a process that lets all calls pass when the supervisor is gone; `ledger`: what it knows.
 //! - `fetch`: a caller's file; `writers`: its early write.
 //! - `callers`: what is remembered of a thread; `places`: of a file system.
+//! - `calls`: what becomes of each call; `held`: those that wait.
 //! - [`supervisor`]: the event loop; [`session`]: all of it, for one command.
 //!
 //! # Without seeing returns
@@ -21,9 +22,11 @@
 //! are of arrivals.
 
 pub(crate) mod callers;
+pub(crate) mod calls;
 pub mod child;
 pub(crate) mod fetch;
 pub mod filter;
+pub(crate) mod held;
 pub(crate) mod keeper;
 pub(crate) mod ledger;
 pub(crate) mod pass;

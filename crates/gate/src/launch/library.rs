@@ -3,9 +3,7 @@
 use std::path::PathBuf;
 
 use super::LaunchError;
-
-/// The library's file name.
-pub(super) const NAME: &str = "libluc_gate_preload.so";
+use crate::environment::LIBRARY;
 
 /// The library's path: beside the running program, else `../lib/luc/` from there.
 ///
@@ -18,12 +16,12 @@ pub fn find() -> Result<PathBuf, LaunchError> {
         "the running program",
     ))?;
     let directory = program.parent().unwrap_or(&program);
-    let beside = directory.join(NAME);
+    let beside = directory.join(LIBRARY);
     let installed = directory
         .parent()
         .unwrap_or(directory)
         .join("lib/luc")
-        .join(NAME);
+        .join(LIBRARY);
     let found = if beside.exists() {
         beside
     } else if installed.exists() {

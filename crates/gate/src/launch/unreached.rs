@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use luc_host::descendants::with_descendants;
 
-use super::library::NAME;
+use crate::environment::LIBRARY;
 use crate::seccomp;
 
 /// Time between two looks at a young command, and at one that has run for a while. A program that is being started has
@@ -116,7 +116,7 @@ impl Lookout {
             Ok(maps) if maps.is_empty() => true,
             Ok(maps) => {
                 let status = fs::read_to_string(of_process.join("status")).unwrap_or_default();
-                contains(&maps, NAME.as_bytes())
+                contains(&maps, LIBRARY.as_bytes())
                     && seccomp::from_status(&status) <= self.own_filters
             }
         }

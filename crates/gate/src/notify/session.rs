@@ -8,12 +8,13 @@ use std::thread::{self, JoinHandle};
 
 use rustix::io::Errno;
 
+use super::calls::Calls;
 use super::child::{Installing, Status};
 use super::keeper::{Keeper, Source};
 use super::ledger::SharedLedger;
 use super::pass;
 use super::places::{Places, Shared};
-use super::supervisor::{Left, Parts, Supervisor};
+use super::supervisor::{Left, Supervisor};
 use super::uapi::{self, Waiting};
 use super::writers::{Ringer, Writers};
 use super::{NotifyError, available};
@@ -123,19 +124,18 @@ impl Prepared {
             policy: work.settings.policy,
             count_only: work.count_only,
         });
-        let parts = Parts {
-            listener,
+        let supervisor = Supervisor {
+            calls: Calls::new(listener, work.settings, writers, places),
             control: self.control,
-            keeper: self.keeper,
+            keeper: Some(self.keeper),
             ledger: self.ledger,
-            writers,
-            settings: work.settings,
-            places,
             is_over: Arc::clone(&is_over),
+            nobody_left: false,
+            replaced_ns: 0,
         };
         let supervisor = thread::Builder::new()
             .name("notifier".to_owned())
-            .spawn(move || Supervisor::new(parts).run())
+            .spawn(move || supervisor.run())
             .map_err(NotifyError::system("start a thread"))?;
         Ok(Running {
             supervisor,

@@ -58,8 +58,10 @@ pub(crate) struct Done {
 /// What came of an early write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Written {
-    /// The data is on the disk, or nobody asked for that.
+    /// The data is on the disk.
     Done,
+    /// Nobody asked for that.
+    NotAsked,
     /// It could not be written early, or failed in a way that the program's own call reports.
     Refused,
     /// It is lost with this `errno`, which nobody else is told.
@@ -201,7 +203,8 @@ impl Job {
     fn carry_out(self) -> Done {
         let fd = self.file.as_raw_fd();
         let written = match self.writes.then(|| sys::write_early(fd)) {
-            None | Some(EarlyWrite::Done) => Written::Done,
+            None => Written::NotAsked,
+            Some(EarlyWrite::Done) => Written::Done,
             Some(EarlyWrite::Refused) => Written::Refused,
             Some(EarlyWrite::Failed(_)) if sys::has_recorded_error(fd) => Written::Refused,
             Some(EarlyWrite::Failed(errno)) => Written::Lost(errno),

@@ -13,8 +13,8 @@ pub(crate) fn keeper_of(luc: u32) -> Option<u32> {
     keeper.map(|&(number, _)| number)
 }
 
-/// Waits until a process is gone.
-fn until_gone(process: u32) {
+/// Waits until a process has ended.
+pub(crate) fn until_gone(process: u32) {
     until("the keeper's end", || {
         let state = std::fs::read_to_string(format!("/proc/{process}/stat"));
         state.map_or(true, |state| state.contains(") Z "))

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::common::until;
 use crate::crowd::{Counted, Place, children, counted, signal};
-use crate::keeper::keeper_of;
+use crate::keeper::{keeper_of, until_gone};
 
 /// How often each is killed, unless it is said.
 const KILLS: u64 = 6;
@@ -42,9 +42,7 @@ fn a_killed_supervisor_harms_nobody() {
         pause(kill);
         signal("KILL", run.id());
         end(run).assert_unharmed();
-        until("the keeper's end", || {
-            !std::path::Path::new(&format!("/proc/{keeper}")).exists()
-        });
+        until_gone(keeper);
     }
 }
 
@@ -71,13 +69,11 @@ fn killed_keepers_harm_nobody() {
     let Some(place) = Place::new("kill-keeper") else {
         return;
     };
-    let milliseconds = (2_000 + kills() * 100).to_string();
+    let milliseconds = (2_000 + kills() * 250).to_string();
     let run = place.start(&OPTIONS, &place.crowd("8", &milliseconds));
     for kill in 0..kills() {
-        // The program may have ended before the last of them.
-        if let Some(keeper) = keeper_of(run.id()) {
-            signal("KILL", keeper);
-        }
+        until("the next keeper", || keeper_of(run.id()).is_some());
+        signal("KILL", keeper_of(run.id()).expect("a keeper"));
         pause(kill);
     }
     end(run).assert_unharmed();
