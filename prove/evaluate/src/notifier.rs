@@ -24,10 +24,11 @@ const LEAST_RATIO: f64 = 0.95;
 /// The most that a lone caller loses whose fsync takes 1 ms, in percent.
 const MOST_LOST_PERCENT: f64 = 2.0;
 
-/// An fsync of an appended record takes 1 ms here: two flushes, and the requests of data, log and commit block.
+/// An fsync of an appended record takes about 1 ms here: two flushes, the requests of data, log and commit block, and
+/// what emulating each of them adds.
 const FSYNC_1MS: DiskSpec = DiskSpec {
     model: &[
-        "--model", "fixed", "--flush", "440us", "--write", "20us", "--read", "20us",
+        "--model", "fixed", "--flush", "200us", "--write", "20us", "--read", "20us",
     ],
     ..EXT4
 };
@@ -308,7 +309,7 @@ fn page(
             "{CALLERS} threads or goroutines create files of 1 KiB, write, fsync and close them, on ext4 on a disk that \
              takes 20 µs for a request and 6 ms for a flush: alone (\"stock\"), by `luc run --reach library` as a dynamic \
              build, and by `luc run --reach notify` as static ones. A lone static caller appends records of 1 KiB and \
-             fsyncs each on a disk where that takes 1 ms; notified, its calls are never held. {repeats} runs of {seconds} \
+             fsyncs each on a disk where that takes about 1 ms; notified, its calls are never held. {repeats} runs of {seconds} \
              s of each; what `luc run` learns at first is included.{without_go} {NOTATION}"
         ),
         tables: vec![("Rates:".to_owned(), table)],

@@ -69,7 +69,7 @@ fn killed_keepers_harm_nobody() {
     let Some(place) = Place::new("kill-keeper") else {
         return;
     };
-    let milliseconds = (2_000 + kills() * 250).to_string();
+    let milliseconds = (2_000 + kills() * 600).to_string();
     let run = place.start(&OPTIONS, &place.crowd("8", &milliseconds));
     for kill in 0..kills() {
         until("the next keeper", || keeper_of(run.id()).is_some());
