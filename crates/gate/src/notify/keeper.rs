@@ -260,7 +260,7 @@ fn settle(ledger: &Ledger, mut kept: [RawFd; 3]) {
     }
 }
 
-/// Keeps the page of `address`, those beside it, in memory; without the right to, nothing.
+/// Keeps the page of `address` and those beside it in memory; without the right to, does nothing.
 fn lock(address: usize) {
     const PAGE_BYTES: usize = 4096;
     let page = address & !(PAGE_BYTES - 1);

@@ -221,7 +221,7 @@ fn check(path: &Path, program: &Gateability, reach: Reach) -> anyhow::Result<Exi
     luc_gate::launch::library::find()?;
     if let Some(reason) = program.reason() {
         anyhow::bail!(
-            "{} cannot be gated: {reason}; run it without the gate",
+            "{} cannot be gated: {reason}; try --reach notify, or run it without the gate",
             path.display()
         );
     }
