@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use luc_gate::launch::{Ending, Outcome};
+use luc_gate::launch::Outcome;
 use luc_stats::{Interval, Side, interleave, median, ratio_interval};
 use luc_units::figures::Time;
 use serde::Serialize;
@@ -77,10 +77,11 @@ pub fn compare(
     for side in order {
         let outcome = run(side)?;
         progress(Progress::Step);
-        match outcome.gate.ending {
-            Ending::Exited(status) => exit_status = exit_status.max(status),
-            ending @ Ending::Killed { .. } => return Err(RunError::Killed(ending)),
+        let ending = outcome.gate.ending;
+        if ending.is_by_signal() {
+            return Err(RunError::Killed(ending));
         }
+        exit_status = exit_status.max(ending.exit_status());
         match side {
             Side::With => with.push(outcome),
             Side::Without => without.push(outcome),

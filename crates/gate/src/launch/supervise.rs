@@ -48,6 +48,16 @@ impl Ending {
             Self::Killed { signal } => 128u8.saturating_add(u8::try_from(signal).unwrap_or(127)),
         }
     }
+
+    /// Whether a signal ended it, also one that it caught to clear up first: SIGHUP, SIGINT or SIGTERM, as its exit status
+    /// says by the shell's convention.
+    pub fn is_by_signal(self) -> bool {
+        let asked = [libc::SIGHUP, libc::SIGINT, libc::SIGTERM].map(|signal| 128 + signal);
+        match self {
+            Self::Exited(status) => asked.contains(&i32::from(status)),
+            Self::Killed { .. } => true,
+        }
+    }
 }
 
 /// Signals that are passed on to the command. Those that stop and continue are left to the terminal.
@@ -307,6 +317,15 @@ mod tests {
             }
         );
         assert_eq!(ending.exit_status(), 143);
+        assert!(ending.is_by_signal());
+    }
+
+    #[test]
+    fn a_signal_that_is_caught_is_told_by_the_status() {
+        let ending = run(&shell("trap 'exit 130' INT; kill -INT $$"), &[], None).unwrap();
+        assert_eq!(ending, Ending::Exited(130));
+        assert!(ending.is_by_signal());
+        assert!(!Ending::Exited(7).is_by_signal());
     }
 
     #[test]
