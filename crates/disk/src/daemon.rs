@@ -63,8 +63,9 @@ pub(crate) fn start(binary: &Path, state: &StateDir, name: &str) -> Result<(), E
 
 /// Closes what the creating shell had open: a lock or a pipe that stayed open here would never be given up.
 fn close_inherited() {
+    // By its number, since only glibc 2.34 has a function of this name.
     // SAFETY: nothing of this process has been opened yet beyond the standard streams.
-    unsafe { libc::close_range(3, libc::c_uint::MAX, 0) };
+    unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) };
 }
 
 /// Is the disk whose state directory is `dir`, until its file system is unmounted.
