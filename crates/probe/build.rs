@@ -31,6 +31,9 @@ fn compile(name: &str, clang: &str, architecture: &str, include: &Path) {
         .args(["-O2", "-g", "-target", "bpf", "-mcpu=v3", "-nostdinc"])
         .args(["-Wall", "-Werror"])
         .arg(format!("-D__TARGET_ARCH_{architecture}"))
+        // The same object wherever the sources and libbpf's headers are.
+        .arg("-fdebug-compilation-dir=.")
+        .arg(format!("-ffile-prefix-map={}=libbpf", include.display()))
         .arg("-isystem")
         .arg(include)
         .args(["-c", &source, "-o"])
