@@ -7,12 +7,18 @@ use clap::{ArgGroup, Args, Parser, Subcommand};
 use luc_fleet::pull::PullFrom;
 use luc_fleet::{FleetError, Moment, Source, Span as NamedSpan, Who, Window, read_spans};
 
+/// The version, in packages with the commit.
+const VERSION: &str = match option_env!("LUC_VERSION") {
+    Some(version) => version,
+    None => env!("CARGO_PKG_VERSION"),
+};
+
 /// Put the traces of several hosts together: clocks, messages, requests
 #[derive(Debug, Parser)]
 #[command(
     name = "luc-fleet",
     bin_name = "luc-fleet",
-    version,
+    version = VERSION,
     max_term_width = 100,
     after_help = "\
 Record on each host at the same time, then copy the directories to one place:

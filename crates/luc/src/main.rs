@@ -11,9 +11,15 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
+/// The version, in packages with the commit.
+const VERSION: &str = match option_env!("LUC_VERSION") {
+    Some(version) => version,
+    None => env!("CARGO_PKG_VERSION"),
+};
+
 /// Find the I/O waits that faster hardware does not cure, and remove them while programs run
 #[derive(Debug, Parser)]
-#[command(name = "luc", version, max_term_width = 100)]
+#[command(name = "luc", version = VERSION, max_term_width = 100)]
 #[cfg_attr(
     not(all(
         feature = "manual",
