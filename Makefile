@@ -66,7 +66,7 @@ tables: setup-test build ## Write what the documentation has from the code anew:
 	LUC_WRITE_DOCS=1 $(CARGO) test --release --locked -p luc-events --test store
 
 demo: setup-build product-demo ## Set up, build, and show what LUC does
-	scripts/demo.sh $(BUILD)
+	$(BUILD)/luc demo
 
 evaluate: setup-evaluate build product-sql ## Measure what LUC claims and rewrite docs/evaluation (root, 4 hours)
 	$(BUILD)/luc-evaluate

@@ -5,6 +5,7 @@ pub(crate) mod advise;
 pub(crate) mod bench;
 #[cfg(feature = "manual")]
 pub(crate) mod completions;
+pub(crate) mod demo;
 pub(crate) mod disk;
 #[cfg(feature = "report")]
 pub(crate) mod explain;

@@ -39,6 +39,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Demo(commands::demo::Args),
     Run(commands::run::Args),
     Record(commands::record::Args),
     #[cfg(feature = "report")]
@@ -73,6 +74,7 @@ impl Command {
             Self::Sweep(args) => args.restores(),
             #[cfg(feature = "throttle")]
             Self::Throttle(args) => args.is_helper(),
+            Self::Demo(args) => args.is_helper(),
             Self::Disk(args) => args.is_daemon(),
             Self::Kernel(args) => args.is_watcher(),
             _ => false,
@@ -95,6 +97,7 @@ fn main() -> ExitCode {
         restore::first();
     }
     let outcome = match cli.command {
+        Command::Demo(args) => commands::demo::main(args),
         Command::Run(args) => commands::run::main(args),
         Command::Record(args) => commands::record::main(args),
         #[cfg(feature = "report")]

@@ -30,7 +30,19 @@ pub(crate) fn all(patience: Duration) -> Outcome {
         Err(error) => outcome.failed.push(error.to_string()),
     }
     of_throttles(&mut outcome);
+    of_demos(patience, &mut outcome);
     outcome
+}
+
+/// Disks of demos that were killed with their guardians.
+fn of_demos(patience: Duration, outcome: &mut Outcome) {
+    let demos = luc_demo::place::restore_left(patience);
+    if demos.removed > 0 {
+        let plural = if demos.removed == 1 { "" } else { "s" };
+        let text = format!("after {} killed demo{plural}", demos.removed);
+        outcome.restored.push(text);
+    }
+    outcome.failed.extend(demos.failed);
 }
 
 /// Cgroups that a throttle left frozen which was killed with its guardian.

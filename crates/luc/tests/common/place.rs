@@ -1,5 +1,7 @@
 //! A place for the disks that a command makes for itself, and for its mounts: nothing may be left in it.
 
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
 use std::fs;
 use std::process::{Command, Output, Stdio};
 use std::thread::sleep;
@@ -28,9 +30,13 @@ impl Place {
     }
 
     pub(crate) fn luc(&self, words: &[&str]) -> Command {
+        self.other(&[&[self.command], words].concat())
+    }
+
+    /// Another command of `luc`.
+    pub(crate) fn other(&self, words: &[&str]) -> Command {
         let mut command = Command::new(LUC);
         command
-            .arg(self.command)
             .args(words)
             .env("LUC_RUN_DIR", self.folder.path().join("run"))
             .env("TMPDIR", self.folder.path().join("tmp"));
@@ -78,16 +84,21 @@ impl Place {
     }
 
     fn assert_clean(&self) {
-        for folder in ["run/disk", "tmp"] {
-            let left: Vec<_> = fs::read_dir(self.folder.path().join(folder))
-                .into_iter()
-                .flatten()
-                .collect();
-            assert!(left.is_empty(), "{left:?}");
-        }
+        let left = self.left();
+        assert!(left.is_empty(), "{left:?}");
+    }
+
+    /// What is left here, a line each: files where disks and mount points are made, and mounts.
+    pub(crate) fn left(&self) -> Vec<String> {
+        let files = ["run/disk", "run/demo", "tmp"]
+            .into_iter()
+            .flat_map(|folder| fs::read_dir(self.folder.path().join(folder)))
+            .flatten()
+            .map(|entry| format!("{entry:?}"));
         let mounts = fs::read_to_string("/proc/self/mounts").expect("mounts");
         let here = self.folder.path().to_str().expect("plain path");
-        assert!(!mounts.contains(here), "{mounts}");
+        let mounts = mounts.lines().filter(|line| line.contains(here));
+        files.chain(mounts.map(str::to_owned)).collect()
     }
 }
 

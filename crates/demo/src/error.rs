@@ -1,0 +1,70 @@
+//! Why there is no demo.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why the demo was not shown, or not to its end. The text is one line.
+#[derive(Debug, thiserror::Error)]
+pub enum DemoError {
+    /// The machine lacks something; all of it is named.
+    #[error("luc demo needs {0}; or give --dir DIR, for the benchmark alone on your own disk")]
+    Lacks(String),
+    /// The directory to work in.
+    #[error("--dir {}: {reason}; give a directory that you may write to", path.display())]
+    Directory {
+        /// It.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: io::Error,
+    },
+    /// The emulated disk.
+    #[error(transparent)]
+    Disk(#[from] luc_disk::Error),
+    /// A step ended with another status than it should; it has said why.
+    #[error("`luc {step}` ended with status {status}")]
+    Step {
+        /// Its subcommand.
+        step: String,
+        /// Its exit status; 128 and the signal's number if a signal ended it.
+        status: u8,
+    },
+    /// A step's figures cannot be read.
+    #[error("the figures of `luc {step}` cannot be read ({reason}): this is a defect of luc")]
+    Figures {
+        /// Its subcommand.
+        step: String,
+        /// What is wrong with them.
+        reason: serde_json::Error,
+    },
+    /// The process that clears up did not start, or was killed.
+    #[error("the process that clears up after the demo {0}; try again")]
+    Guardian(&'static str),
+    /// SIGINT, SIGTERM or SIGHUP; what had been made was taken back.
+    #[error("interrupted: nothing was left behind")]
+    Interrupted,
+    /// A system call failed.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+impl DemoError {
+    /// For `map_err`: an I/O error with what was tried on which path.
+    pub(crate) fn io<E: Into<io::Error>>(
+        action: &'static str,
+        path: impl AsRef<Path>,
+    ) -> impl FnOnce(E) -> Self {
+        let path = path.as_ref().to_owned();
+        move |source| Self::Io {
+            action,
+            path,
+            source: source.into(),
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! The process that removes the demo's disk, whatever ends the demo.
+//!
+//! It sleeps on a pipe from the demo, whose end is its sign; the steps' own processes get a signal when the demo dies.
+//! It is in a session of its own and takes no notice of signals that mean a terminal or a service. Killed together
+//! with the demo, it leaves what the next `luc` of root removes ([`crate::place::restore_left`]).
+
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use luc_host::interrupt;
+
+use crate::DemoError;
+use crate::place::Place;
+
+/// The hidden option with which `luc demo` becomes the guardian; the demo's process follows.
+pub const OPTION: &str = "--clear-up-after";
+/// Its line on standard output, once no signal ends it any more.
+const READY: &str = "ready";
+/// How long programs may use the disk after the demo's end.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The process, seen from the demo. Dropped, it clears up.
+#[derive(Debug)]
+pub(crate) struct Guardian {
+    child: Child,
+    luc: PathBuf,
+    place: Place,
+    has_ended: bool,
+}
+
+impl Guardian {
+    /// Starts it, before there is anything to clear up.
+    pub(crate) fn start(luc: &Path, place: &Place) -> Result<Self, DemoError> {
+        let mut child = Command::new(luc)
+            .args(["demo", OPTION, &std::process::id().to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .current_dir("/")
+            .spawn()
+            .map_err(DemoError::io("run", luc))?;
+        let mut line = String::new();
+        if let Some(stdout) = child.stdout.take() {
+            BufReader::new(stdout)
+                .read_line(&mut line)
+                .map_err(DemoError::io("run", luc))?;
+        }
+        let guardian = Self {
+            child,
+            luc: luc.to_owned(),
+            place: place.clone(),
+            has_ended: false,
+        };
+        match line.trim_end() {
+            READY => Ok(guardian),
+            _ if interrupt::interrupted() => Err(DemoError::Interrupted),
+            _ => Err(DemoError::Guardian("did not start")),
+        }
+    }
+
+    /// Has it clear up, and waits for that.
+    pub(crate) fn end(mut self) -> Result<(), DemoError> {
+        self.clear()
+    }
+
+    fn clear(&mut self) -> Result<(), DemoError> {
+        if std::mem::replace(&mut self.has_ended, true) {
+            return Ok(());
+        }
+        drop(self.child.stdin.take());
+        let status = self.child.wait();
+        if status
+            .map_err(DemoError::io("wait for", &self.luc))?
+            .success()
+        {
+            return Ok(());
+        }
+        // It was killed, or the disk was in use for long.
+        self.place.clear(PATIENCE)
+    }
+}
+
+impl Drop for Guardian {
+    fn drop(&mut self) {
+        // After an error, which is on its way to the user.
+        if let Err(error) = self.clear() {
+            eprintln!("luc: {error}");
+        }
+    }
+}
+
+/// Is the guardian of the demo whose process this is.
+///
+/// # Errors
+///
+/// As [`Place::clear`].
+pub fn serve(process: u32) -> Result<(), DemoError> {
+    // Both fail only where they are not needed: as a session's leader, or without signals.
+    let _ = rustix::process::setsid();
+    let _ = interrupt::install();
+    let mut stdout = io::stdout();
+    // A demo that is gone already does not read this.
+    let _ = writeln!(stdout, "{READY}").and_then(|()| stdout.flush());
+    // A pipe that cannot be read is as good as one that has ended.
+    let _ = io::stdin().read_to_end(&mut Vec::new());
+    Place::of_process(process).clear(PATIENCE)
+}

@@ -1,0 +1,259 @@
+//! What `luc` does, shown in a minute: a benchmark without and with the gate, then power cuts.
+//!
+//! As root on an emulated disk of its own ([`Where::Emulated`]), else in a directory of the user's disk
+//! ([`Where::Own`]), without power cuts. Each step is a command of `luc` that users could give themselves.
+//!
+//! - [`machine`]: what this machine lacks for it.
+//! - [`place`]: the emulated disk and its mount point, and how both go away.
+//! - [`guardian`]: the process that takes them away, whatever ends the demo.
+//! - `step`: runs one command, and ends it if the demo is interrupted.
+
+mod error;
+pub mod guardian;
+pub mod machine;
+pub mod place;
+mod step;
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use luc_host::interrupt;
+use serde::Serialize;
+use serde_json::Value;
+
+pub use error::DemoError;
+use guardian::Guardian;
+use place::Place;
+
+/// Clients of the benchmark.
+const CLIENTS: &str = "16";
+/// Bytes of each file that it creates.
+const FILE_SIZE: &str = "1k";
+/// Seconds that each run measures.
+const SECONDS: &str = "3";
+/// Runs with the gate, and as many without.
+const PAIRS: &str = "3";
+/// Power cuts.
+const CUTS: &str = "3";
+
+/// Where the benchmark works.
+#[derive(Debug, Clone)]
+pub enum Where {
+    /// On an emulated disk of the demo's own (root).
+    Emulated,
+    /// In this directory.
+    Own(PathBuf),
+}
+
+/// A step begins.
+#[derive(Debug, Clone, Copy)]
+pub struct Step {
+    /// Its number, from 1 on.
+    pub number: u32,
+    /// How many there are.
+    pub of: u32,
+    /// What it does.
+    pub title: &'static str,
+    /// How long it took where it was measured, in seconds.
+    pub about_s: u32,
+}
+
+/// What was found.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// The version of `luc`.
+    pub version: String,
+    /// The emulated disk; none where the benchmark worked in a directory of the user's.
+    pub disk: Option<luc_disk::ModelSpec>,
+    /// That directory.
+    pub directory: Option<PathBuf>,
+    /// What `luc run --compare --json` wrote.
+    pub comparison: Value,
+    /// What `luc powercut --json` wrote; none where there was no emulated disk.
+    pub powercut: Option<Value>,
+    /// Time from the first step to the end of the last, in seconds.
+    pub elapsed_s: f64,
+}
+
+/// A ratio with its 95 % interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ratio {
+    /// Median with the gate over median without.
+    pub ratio: f64,
+    /// The interval's lower end.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
+}
+
+/// What the power cuts found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cuts {
+    /// Power cuts made.
+    pub rounds: u64,
+    /// Files that were reported durable before.
+    pub acknowledged: u64,
+    /// Of these, files that were gone.
+    pub lost: u64,
+    /// Of these, files with other contents.
+    pub torn: u64,
+}
+
+impl Report {
+    /// How many times as many files are created each second with the gate; `None` if that is not known.
+    #[must_use]
+    pub fn gain(&self) -> Option<Ratio> {
+        let ratio = &self.comparison["calls_per_s"]["ratio"];
+        let part = |name: &str| ratio[name].as_f64();
+        Some(Ratio {
+            ratio: part("ratio")?,
+            low: part("low")?,
+            high: part("high")?,
+        })
+    }
+
+    /// What the power cuts found; `None` if there were none.
+    #[must_use]
+    pub fn cuts(&self) -> Option<Cuts> {
+        let report = self.powercut.as_ref()?;
+        let count = |name: &str| report[name].as_u64();
+        Some(Cuts {
+            rounds: count("rounds")?,
+            acknowledged: count("acknowledged")?,
+            lost: count("lost")?,
+            torn: count("torn")?,
+        })
+    }
+}
+
+/// Shows it. `luc` is the program that runs each step, and `version` its version; `tell` is told of each step before it
+/// begins. The steps' progress and the comparison go to standard error.
+///
+/// # Errors
+///
+/// What the machine lacks, what a step ended with, or [`DemoError::Interrupted`]. Nothing is left behind.
+pub fn run(
+    luc: &Path,
+    version: &str,
+    place: &Where,
+    tell: &mut dyn FnMut(Step),
+) -> Result<Report, DemoError> {
+    machine::check(place)?;
+    interrupt::install().map_err(DemoError::io("take over signals for", luc))?;
+    let begun = Instant::now();
+    let (disk, directory, comparison, powercut) = match place {
+        Where::Own(directory) => {
+            tell(Step {
+                number: 1,
+                of: 1,
+                title: "Creating files on your own disk, without the gate and with it",
+                about_s: 25,
+            });
+            let comparison = compare(luc, directory)?;
+            (None, Some(directory.clone()), comparison, None)
+        }
+        Where::Emulated => {
+            let (model, comparison, powercut) = on_emulated_disk(luc, tell)?;
+            (Some(model), None, comparison, Some(powercut))
+        }
+    };
+    Ok(Report {
+        version: version.to_owned(),
+        disk,
+        directory,
+        comparison,
+        powercut,
+        elapsed_s: begun.elapsed().as_secs_f64(),
+    })
+}
+
+fn on_emulated_disk(
+    luc: &Path,
+    tell: &mut dyn FnMut(Step),
+) -> Result<(luc_disk::ModelSpec, Value, Value), DemoError> {
+    let place = Place::of_process(std::process::id());
+    let guardian = Guardian::start(luc, &place)?;
+    tell(Step {
+        number: 1,
+        of: 3,
+        title: "Making an emulated disk: a flush takes 6 ms, a write 20 us; ext4 on it, with a large disk's journal",
+        about_s: 2,
+    });
+    let model = place.make(luc)?;
+    tell(Step {
+        number: 2,
+        of: 3,
+        title: "Creating files on it by 16 clients, without the gate and with it",
+        about_s: 30,
+    });
+    let comparison = compare(luc, &place.directory)?;
+    // Before the power cuts, which make disks of their own.
+    guardian.end()?;
+    tell(Step {
+        number: 3,
+        of: 3,
+        title: "Three power cuts under load: is everything there that was reported durable?",
+        about_s: 8,
+    });
+    let words = ["powercut", "--rounds", CUTS, "--policy", "auto", "--json"];
+    let powercut = step::run(luc, &words.map(OsString::from), &[0, 1])?;
+    Ok((model, comparison, powercut))
+}
+
+/// The benchmark in `directory` without and with the gate.
+fn compare(luc: &Path, directory: &Path) -> Result<Value, DemoError> {
+    let mut words: Vec<OsString> = ["run", "--compare", PAIRS, "--json", step::OUTPUT, "--"]
+        .map(OsString::from)
+        .to_vec();
+    words.push(luc.into());
+    words.extend(["bench", "metarates", "--dir"].map(OsString::from));
+    words.push(directory.into());
+    let options = ["--threads", CLIENTS, "--seconds", SECONDS];
+    let size = ["--file-size", FILE_SIZE];
+    words.extend(
+        options
+            .iter()
+            .chain(&size)
+            .map(|word| OsStr::new(word).to_owned()),
+    );
+    step::run(luc, &words, &[0])
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn report(comparison: Value, powercut: Option<Value>) -> Report {
+        Report {
+            version: "1".to_owned(),
+            disk: None,
+            directory: None,
+            comparison,
+            powercut,
+            elapsed_s: 1.0,
+        }
+    }
+
+    #[test]
+    fn figures_are_taken_from_the_steps() {
+        let comparison = json!({"calls_per_s": {"ratio": {"ratio": 1.8, "low": 1.7, "high": 1.9}}});
+        let powercut = json!({"rounds": 3, "acknowledged": 700, "lost": 1, "torn": 2});
+        let report = report(comparison, Some(powercut));
+        let gain = report.gain().expect("known");
+        assert_eq!((gain.ratio, gain.low, gain.high), (1.8, 1.7, 1.9));
+        let cuts = report.cuts().expect("made");
+        let counts = [cuts.rounds, cuts.acknowledged, cuts.lost, cuts.torn];
+        assert_eq!(counts, [3, 700, 1, 2]);
+    }
+
+    #[test]
+    fn what_was_not_measured_is_not_known() {
+        // Without calls there is no ratio.
+        let report = report(json!({"calls_per_s": null}), None);
+        assert_eq!(report.gain(), None);
+        assert_eq!(report.cuts(), None);
+    }
+}

@@ -1,0 +1,115 @@
+//! What the machine must have, looked for before anything is made.
+
+use std::fs;
+use std::path::Path;
+
+use luc_host::memory;
+use luc_units::format_size;
+
+use crate::{DemoError, Where};
+
+/// Programs of the system that the emulated disk needs, and the packages that have them.
+const TOOLS: [(&str, &str); 3] = [
+    ("mkfs.ext4", "e2fsprogs"),
+    ("e2fsck", "e2fsprogs"),
+    ("mount", "mount"),
+];
+/// What an emulated disk with a journal of 1 GiB may take, with room for the rest.
+const MEMORY_BYTES: u64 = 2 << 30;
+
+/// Whether the demo can be shown there.
+///
+/// # Errors
+///
+/// [`DemoError::Lacks`] with all that is missing, [`DemoError::Directory`].
+pub fn check(place: &Where) -> Result<(), DemoError> {
+    match place {
+        Where::Own(directory) => check_directory(directory),
+        Where::Emulated => {
+            let lacking = lacking(has_tool, Path::new("/dev/fuse").exists(), has_loop());
+            let lacking: Vec<String> = lacking.into_iter().chain(memory_lacking()).collect();
+            if lacking.is_empty() {
+                Ok(())
+            } else {
+                Err(DemoError::Lacks(lacking.join(", ")))
+            }
+        }
+    }
+}
+
+fn check_directory(directory: &Path) -> Result<(), DemoError> {
+    let wrong = |reason| DemoError::Directory {
+        path: directory.to_owned(),
+        reason,
+    };
+    fs::read_dir(directory).map(drop).map_err(wrong)?;
+    rustix::fs::access(directory, rustix::fs::Access::WRITE_OK)
+        .map_err(|reason| wrong(reason.into()))
+}
+
+/// What is missing of programs and devices, each with where it comes from.
+fn lacking(has_tool: impl Fn(&str) -> bool, has_fuse: bool, has_loop: bool) -> Vec<String> {
+    let tools = TOOLS.iter().filter(|(tool, _)| !has_tool(tool));
+    let mut lacking: Vec<String> = tools
+        .map(|(tool, package)| format!("{tool} (install {package})"))
+        .collect();
+    if !has_fuse {
+        lacking.push("/dev/fuse (`modprobe fuse`)".to_owned());
+    }
+    if !has_loop {
+        lacking.push("/dev/loop-control (`modprobe loop`)".to_owned());
+    }
+    lacking
+}
+
+fn memory_lacking() -> Option<String> {
+    let available = memory::available_bytes()?;
+    (available < MEMORY_BYTES).then(|| {
+        format!(
+            "{} of memory for the disk, and {} are available",
+            format_size(MEMORY_BYTES),
+            format_size(available)
+        )
+    })
+}
+
+/// Where programs of root are looked for, as the emulated disk does.
+fn has_tool(tool: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let system = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"].map(Into::into);
+    std::env::split_paths(&path)
+        .chain(system)
+        .any(|folder| folder.join(tool).is_file())
+}
+
+fn has_loop() -> bool {
+    Path::new("/dev/loop-control").exists()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_that_is_missing_is_named_with_its_package() {
+        let text = lacking(|tool| tool == "mount", false, false).join(", ");
+        for part in [
+            "mkfs.ext4 (install e2fsprogs)",
+            "e2fsck (install e2fsprogs)",
+            "modprobe fuse",
+            "modprobe loop",
+        ] {
+            assert!(text.contains(part), "{text}");
+        }
+        assert!(!text.contains("install mount"), "{text}");
+        assert!(lacking(|_| true, true, true).is_empty());
+    }
+
+    #[test]
+    fn a_directory_that_is_none_is_named() {
+        let place = Where::Own("/no/such/place".into());
+        let error = check(&place).expect_err("refused").to_string();
+        assert!(error.contains("/no/such/place"), "{error}");
+        assert_eq!(error.lines().count(), 1);
+    }
+}

@@ -1,0 +1,174 @@
+//! The demo's emulated disk and its mount point: made in one order, taken away in the other.
+//!
+//! Both are named by the demo's process, so that whoever comes later knows whether it still runs. The mount point is
+//! in `/run/luc/demo`, which only root can enter; it is made first and removed last, so that what a killed demo has
+//! left is found by it.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use luc_disk::{DiskSpec, Error, Mkfs, ModelSpec, Mount};
+use luc_host::run_dir;
+
+use crate::DemoError;
+
+/// Time between two attempts to remove a disk that is in use.
+const RETRY: Duration = Duration::from_millis(20);
+/// The disk's size; only pages that are written take memory.
+const SIZE_BYTES: u64 = 4 << 30;
+/// The journal of a large disk: with a small one, the benchmark would wait for checkpoints.
+const MKFS_OPTIONS: &str = "-J size=1024";
+
+/// A disk and its mount point.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// The disk's name.
+    disk: String,
+    /// Where it is mounted.
+    pub(crate) directory: PathBuf,
+}
+
+impl Place {
+    /// That of the demo whose process this is.
+    #[must_use]
+    pub fn of_process(process: u32) -> Self {
+        Self {
+            disk: format!("demo-{process}"),
+            directory: folder().join(process.to_string()),
+        }
+    }
+
+    /// Makes the disk and mounts it.
+    pub(crate) fn make(&self, luc: &Path) -> Result<ModelSpec, DemoError> {
+        let model = ModelSpec::Fixed {
+            read_ns: 100_000,
+            write_ns: 20_000,
+            flush_ns: 6_000_000,
+        };
+        let directory = &self.directory;
+        DirBuilder::new()
+            .mode(0o700)
+            .recursive(true)
+            .create(directory)
+            .map_err(DemoError::io("make", directory))?;
+        let spec = DiskSpec {
+            name: self.disk.clone(),
+            model: model.clone(),
+            size_bytes: SIZE_BYTES,
+            huge_pages: false,
+            read_ahead_bytes: luc_disk::READ_AHEAD_BYTES,
+            mkfs: Some(Mkfs {
+                fs: "ext4".to_owned(),
+                options: MKFS_OPTIONS.to_owned(),
+            }),
+            mount: Some(Mount {
+                dir: directory.clone(),
+                options: String::new(),
+            }),
+        };
+        match luc_disk::create(&spec, luc) {
+            Err(Error::Interrupted) => Err(DemoError::Interrupted),
+            created => Ok(created.map(|_| model)?),
+        }
+    }
+
+    /// Removes disk and mount point, and waits until programs let go of it, at most for `patience`. What is not there
+    /// is removed already.
+    ///
+    /// # Errors
+    ///
+    /// The disk's, [`DemoError::Io`].
+    pub fn clear(&self, patience: Duration) -> Result<(), DemoError> {
+        let begun = Instant::now();
+        loop {
+            match luc_disk::remove(&self.disk) {
+                Ok(()) | Err(Error::NoSuchDisk(_)) => break,
+                Err(Error::InUse { .. } | Error::Locked(_)) if begun.elapsed() < patience => {
+                    sleep(RETRY);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        remove_folder(&self.directory)?;
+        // The folder of all demos goes with the last one.
+        let _ = fs::remove_dir(folder());
+        Ok(())
+    }
+}
+
+/// What [`restore_left`] did.
+#[derive(Debug, Default)]
+pub struct Restored {
+    /// Disks of demos that were killed together with their guardians, now removed.
+    pub removed: usize,
+    /// Those that could not be, a line each.
+    pub failed: Vec<String>,
+}
+
+/// Removes what killed demos have left, and waits for each at most for `patience`. Where there is nothing, it costs one
+/// system call.
+#[must_use]
+pub fn restore_left(patience: Duration) -> Restored {
+    let mut restored = Restored::default();
+    for process in left(&folder()) {
+        match Place::of_process(process).clear(patience) {
+            Ok(()) => restored.removed += 1,
+            Err(error) => restored.failed.push(error.to_string()),
+        }
+    }
+    restored
+}
+
+/// The processes of demos in `folder` that have ended.
+fn left(folder: &Path) -> Vec<u32> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|process: &u32| !Path::new("/proc").join(process.to_string()).exists())
+        .collect()
+}
+
+fn remove_folder(folder: &Path) -> Result<(), DemoError> {
+    match fs::remove_dir(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(DemoError::io("remove", folder)(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn folder() -> PathBuf {
+    run_dir::path().join("demo")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_demos_that_have_ended_are_left() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let living = std::process::id().to_string();
+        // The number of no process, and no number.
+        for name in ["4294967295", "other", &living] {
+            fs::create_dir(folder.path().join(name)).expect("made");
+        }
+        assert_eq!(left(folder.path()), [u32::MAX]);
+        assert!(left(&folder.path().join("missing")).is_empty());
+    }
+
+    #[test]
+    fn a_folder_with_something_in_it_stays_and_is_named() {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("file"), "precious").expect("written");
+        let error = remove_folder(folder.path()).expect_err("refused");
+        let name = folder.path().to_str().expect("plain");
+        assert!(error.to_string().contains(name), "{error}");
+        assert!(folder.path().join("file").exists());
+        remove_folder(&folder.path().join("missing")).expect("nothing to do");
+    }
+}

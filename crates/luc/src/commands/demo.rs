@@ -1,0 +1,177 @@
+//! `luc demo`: what luc does, shown in a minute.
+
+use std::io::{Write as _, stderr, stdout};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use luc_demo::{DemoError, Report, Step, Where};
+
+use super::INTERRUPTED;
+
+/// Show what luc does, in about a minute
+///
+/// As root: makes an emulated disk whose flush takes 6 ms, creates files on it by 16 clients without the gate and with
+/// it, and then cuts the power under load three times and checks every file that was reported durable. Needs 2 GiB of
+/// memory, FUSE, loop devices and e2fsprogs, and no disk of yours.
+///
+/// Without root, or with --dir: creates the files on your own disk, and removes them. The gate gains something only
+/// where that is ext4.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  sudo luc demo                  # on an emulated disk, with power cuts
+  luc demo --dir /srv            # on your own disk
+  sudo luc demo --json >demo.json
+
+Nothing is left behind, also when it is interrupted or killed. The steps are commands that you can give yourself:
+  luc disk create demo --model fixed --flush 6ms --write 20us --size 4G --mkfs ext4 \\
+    --mkfs-options '-J size=1024' --mount /mnt
+  luc run --compare 3 -- luc bench metarates --dir /mnt --threads 16 --seconds 3 --file-size 1k
+  luc powercut --rounds 3 --policy auto
+
+Exit status: 0; 1 if a power cut lost something; 2 if the machine lacks something; 130 interrupted.")]
+pub(crate) struct Args {
+    /// Create the files in DIR, on your own disk, instead of on an emulated one; no power cuts
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Print the figures as JSON
+    #[arg(long)]
+    json: bool,
+    /// Be the process that clears up after the demo of this process number
+    #[arg(long, hide = true, value_name = "PID", conflicts_with_all = ["dir", "json"])]
+    clear_up_after: Option<u32>,
+}
+
+impl Args {
+    /// Whether this process is a helper of another.
+    pub(crate) fn is_helper(&self) -> bool {
+        self.clear_up_after.is_some()
+    }
+}
+
+/// Runs the subcommand.
+pub(crate) fn main(args: Args) -> anyhow::Result<ExitCode> {
+    if let Some(process) = args.clear_up_after {
+        luc_demo::guardian::serve(process)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let luc = std::env::current_exe().context("cannot find the luc binary: reinstall it")?;
+    let is_json = args.json;
+    let (place, without_disk) = place(args.dir)?;
+    let mut tell = |step: Step| {
+        let title = title(&step);
+        // A reader that has seen enough does not end the demo.
+        let _ = if is_json {
+            writeln!(stderr(), "{title}")
+        } else {
+            writeln!(stdout(), "\n{title}\n")
+        };
+    };
+    let report = match luc_demo::run(&luc, crate::VERSION, &place, &mut tell) {
+        Err(error @ DemoError::Interrupted) => {
+            eprintln!("luc: {error}");
+            return Ok(ExitCode::from(INTERRUPTED));
+        }
+        // It has said why.
+        Err(DemoError::Step { status, .. }) => return Ok(ExitCode::from(status)),
+        report => report?,
+    };
+    let mut out = stdout().lock();
+    if is_json {
+        writeln!(out, "{}", serde_json::to_string_pretty(&report)?)?;
+    } else {
+        writeln!(out, "\n{}", summary(&report))?;
+        if without_disk {
+            writeln!(
+                out,
+                "As root, luc demo adds an emulated disk with a 6 ms flush, and power cuts on it"
+            )?;
+        }
+    }
+    let is_clean = report.cuts().is_none_or(|cuts| cuts.lost + cuts.torn == 0);
+    Ok(ExitCode::from(u8::from(!is_clean)))
+}
+
+/// Where the benchmark works, and whether that is for want of root.
+fn place(dir: Option<PathBuf>) -> anyhow::Result<(Where, bool)> {
+    match dir {
+        Some(dir) => Ok((Where::Own(dir), false)),
+        None if rustix::process::geteuid().is_root() => Ok((Where::Emulated, false)),
+        None => {
+            let here = std::env::current_dir().context("the current directory cannot be found")?;
+            let is_writable =
+                |dir: &Path| rustix::fs::access(dir, rustix::fs::Access::WRITE_OK).is_ok();
+            let home = std::env::home_dir().filter(|_| !is_writable(&here));
+            Ok((Where::Own(home.unwrap_or(here)), true))
+        }
+    }
+}
+
+fn title(step: &Step) -> String {
+    let Step {
+        number,
+        of,
+        title,
+        about_s,
+    } = step;
+    format!("== {number} of {of}, about {about_s} s: {title}")
+}
+
+/// What was shown, in two lines.
+fn summary(report: &Report) -> String {
+    let gain = report.gain().map_or_else(
+        || "the files created per second are not known".to_owned(),
+        |gain| {
+            format!(
+                "{:.2} times as many files per second with luc ({:.2} to {:.2}, 95 %)",
+                gain.ratio, gain.low, gain.high
+            )
+        },
+    );
+    let cuts = report.cuts().map_or_else(String::new, |cuts| {
+        format!(
+            "; in {} power cuts {} of {} files that were reported durable were lost, {} torn",
+            cuts.rounds, cuts.lost, cuts.acknowledged, cuts.torn
+        )
+    });
+    format!(
+        "== Done in {:.0} s: {gain}{cuts}\nNext: `luc run --compare 5 -- COMMAND` with a program of yours; `luc --help`",
+        report.elapsed_s
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_summary_has_the_figures_that_there_are() {
+        let mut report = Report {
+            version: "1".to_owned(),
+            disk: None,
+            directory: None,
+            comparison: json!({"calls_per_s": {"ratio": {"ratio": 1.84, "low": 1.8, "high": 1.9}}}),
+            powercut: Some(json!({"rounds": 3, "acknowledged": 700, "lost": 0, "torn": 0})),
+            elapsed_s: 41.2,
+        };
+        let text = summary(&report);
+        assert!(
+            text.starts_with("== Done in 41 s: 1.84 times as many"),
+            "{text}"
+        );
+        assert!(
+            text.contains("in 3 power cuts 0 of 700 files") && text.contains("0 torn"),
+            "{text}"
+        );
+        report.powercut = None;
+        report.comparison = json!({});
+        let text = summary(&report);
+        assert!(
+            text.contains("not known") && !text.contains("cuts"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,164 @@
+//! `luc demo` from end to end: needs root, FUSE, mkfs.ext4 and 2 GiB of memory, says so if they are missing.
+
+mod common;
+#[path = "common/place.rs"]
+mod place;
+
+use std::fs;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use common::{LUC, refusal, stderr, stdout, until, without_mkfs};
+use place::Place;
+use serde_json::Value;
+
+/// Each demo wants 2 GiB of memory: they take turns.
+static TURN: Mutex<()> = Mutex::new(());
+
+fn place() -> Option<(Place, MutexGuard<'static, ()>)> {
+    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    Some((Place::new("demo")?, turn))
+}
+
+/// A demo whose clients work on its disk.
+fn at_work(place: &Place) -> Child {
+    let child = place
+        .luc(&[])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("luc starts");
+    until("clients on the disk", || {
+        !children("metarates", "run/demo/").is_empty()
+    });
+    child
+}
+
+/// The processes whose command line has both words.
+fn children(first: &str, second: &str) -> Vec<u32> {
+    let processes = fs::read_dir("/proc").expect("read").flatten();
+    processes
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|process: &u32| {
+            let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+            let line = String::from_utf8_lossy(&line).replace('\0', " ");
+            line.contains(first) && line.contains(second)
+        })
+        .collect()
+}
+
+fn send(signal: &str, process: u32) {
+    let sent = Command::new("kill")
+        .args(["-s", signal, &process.to_string()])
+        .status();
+    assert!(sent.is_ok_and(|status| status.success()));
+}
+
+/// Nothing of the place is left, and no process of the demo.
+fn until_clean(place: &Place) {
+    until("nothing left", || {
+        place.left().is_empty() && children("metarates", "run/demo/").is_empty()
+    });
+}
+
+#[test]
+fn a_demo_shows_its_figures_and_leaves_nothing() {
+    let Some((place, _turn)) = place() else {
+        return;
+    };
+    let report = place.report(&[], 0);
+    assert_eq!(report["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(report["disk"]["flush_ns"], 6_000_000, "{report}");
+    let calls = &report["comparison"]["calls_per_s"];
+    for side in ["with", "without"] {
+        let runs = report["comparison"][side].as_array().expect("runs");
+        assert_eq!(runs.len(), 3, "{side}");
+        assert!(calls[side].as_f64().expect("a rate") > 0.0, "{calls}");
+    }
+    assert_eq!(report["powercut"]["rounds"], 3);
+    assert_eq!(report["powercut"]["lost"], 0, "{report}");
+    assert!(report["powercut"]["acknowledged"].as_u64().expect("count") > 0);
+}
+
+#[test]
+fn a_signal_leaves_nothing() {
+    let Some((place, _turn)) = place() else {
+        return;
+    };
+    for signal in ["INT", "TERM"] {
+        let mut child = at_work(&place);
+        send(signal, child.id());
+        let status = child.wait().expect("luc ends");
+        assert_eq!(status.code(), Some(130), "{signal}");
+        let left = place.left();
+        assert!(left.is_empty(), "{signal}: {left:?}");
+    }
+}
+
+#[test]
+fn a_killed_demo_leaves_nothing() {
+    let Some((place, _turn)) = place() else {
+        return;
+    };
+    let mut child = at_work(&place);
+    child.kill().expect("killed");
+    child.wait().expect("waited for");
+    until_clean(&place);
+}
+
+#[test]
+fn the_next_command_clears_what_a_demo_killed_with_its_guardian_has_left() {
+    let Some((place, _turn)) = place() else {
+        return;
+    };
+    let mut child = at_work(&place);
+    let guardians = children("--clear-up-after", &child.id().to_string());
+    assert_eq!(guardians.len(), 1, "{guardians:?}");
+    send("KILL", guardians[0]);
+    child.kill().expect("killed");
+    child.wait().expect("waited for");
+    assert!(!place.left().is_empty());
+    let mut said = String::new();
+    until("nothing left", || {
+        let listed = place.other(&["disk", "list"]).output();
+        said += &stderr(&listed.expect("luc starts"));
+        place.left().is_empty()
+    });
+    assert!(said.contains("after 1 killed demo: restored"), "{said}");
+    until_clean(&place);
+}
+
+#[test]
+fn what_is_missing_is_named_in_one_line() {
+    if !common::is_root() {
+        return;
+    }
+    let message = refusal(&without_mkfs().arg("demo").output().expect("unshare runs"));
+    for part in ["mkfs.ext4", "e2fsprogs", "--dir"] {
+        assert!(message.contains(part), "{message}");
+    }
+    let folder = tempfile::tempdir().expect("a directory");
+    let missing = folder.path().join("missing");
+    let mut command = Command::new(LUC);
+    command.arg("demo").arg("--dir").arg(&missing);
+    let message = refusal(&command.output().expect("luc starts"));
+    assert!(message.contains("missing"), "{message}");
+}
+
+#[test]
+fn on_a_disk_of_the_user_s_the_files_are_removed() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let mut command = Command::new(LUC);
+    command.args(["demo", "--json", "--dir"]).arg(folder.path());
+    let output = command.output().expect("luc starts");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let report: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    assert_eq!(report["disk"], Value::Null);
+    assert_eq!(report["powercut"], Value::Null);
+    assert_eq!(
+        report["comparison"]["with"].as_array().map(Vec::len),
+        Some(3)
+    );
+    let left = fs::read_dir(folder.path()).expect("read").count();
+    assert_eq!(left, 0);
+}
