@@ -6,8 +6,10 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 
 FUZZ_SECONDS ?= 120
+PACKAGES ?= dist
+export PACKAGES REVISION MAINTAINER SIGN_KEY
 
-.PHONY: help setup setup-build setup-test setup-lint setup-evaluate setup-vm qemu build product product-sql product-demo test test-sql fuzz lint tables demo evaluate evaluate-fleet-sql install clean
+.PHONY: help setup setup-build setup-test setup-lint setup-evaluate setup-packages setup-vm qemu build product product-sql product-demo test test-sql fuzz lint tables demo packages packages-test packages-reproduce evaluate evaluate-fleet-sql install clean
 
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -23,6 +25,9 @@ setup-lint:
 
 setup-evaluate:
 	@scripts/setup.sh evaluate
+
+setup-packages:
+	@scripts/setup.sh packages
 
 setup-build:
 	@scripts/setup.sh build
@@ -67,6 +72,17 @@ tables: setup-test build ## Write what the documentation has from the code anew:
 
 demo: setup-build product-demo ## Set up, build, and show what LUC does
 	$(BUILD)/luc demo
+
+# SIGN_KEY=FILE signs the checksums by that key of ssh-keygen, REVISION=2 is another revision, MAINTAINER names who packs.
+packages: setup-packages ## Build packages for apt and rpm, a tarball and checksums, into dist/
+	scripts/packages.sh $$(scripts/dist.sh) $(PACKAGES)
+
+packages-test: setup-packages ## Check the packages in dist/, and install, upgrade and remove them in a fresh root (root)
+	scripts/packages-test.sh $(PACKAGES)
+
+# Two full builds, in two folders: takes long.
+packages-reproduce: setup-packages
+	scripts/reproduce.sh
 
 evaluate: setup-evaluate build product-sql ## Measure what LUC claims and rewrite docs/evaluation (root, 4 hours)
 	$(BUILD)/luc-evaluate

@@ -14,7 +14,7 @@ RUSTDOCFLAGS="-D warnings" $cargo doc --workspace --exclude luc-fleet-sql --no-d
 RUSTDOCFLAGS="-D warnings" $cargo doc --profile sql-test -p luc-fleet-sql --no-deps --document-private-items --locked --quiet
 clang-format --dry-run --Werror crates/probe/bpf/*.[ch] vm/src/*.c
 find kernel -name "*.[ch]" ! -name trace_luc.h -exec clang-format --dry-run --Werror {} +
-shellcheck -x scripts/*.sh .ci/run
+shellcheck -x scripts/*.sh packaging/*/pack.sh .ci/run
 # Scripts of the guests: all are bash's except the first process, which is busybox's.
 find crates prove vm -name "*.sh" -exec shellcheck -x {} +
 if ! $cargo deny --version >/dev/null 2>&1; then

@@ -2,7 +2,7 @@
 # Installs what building, testing and checking LUC needs and this machine lacks. Debian and Ubuntu,
 # as root; otherwise says what is missing and ends with status 2. Does nothing if nothing is missing.
 #
-# usage: setup.sh [build|test|lint|evaluate]    only what this target needs (default: test and lint)
+# usage: setup.sh [build|test|lint|evaluate|packages]    only what this target needs (default: test and lint)
 set -euo pipefail
 # shellcheck source=scripts/toolchain.sh
 source "$(dirname "${BASH_SOURCE[0]}")/toolchain.sh"
@@ -58,6 +58,18 @@ need_languages() {
 	need npm npm
 	need nginx nginx
 	if [[ ! -e /usr/bin/python3 ]]; then missing+=(python3); fi
+}
+
+# What makes packages, checks them, and tries them in a fresh root.
+need_packaging() {
+	need dpkg-deb dpkg
+	need dpkg-shlibdeps dpkg-dev
+	need objcopy binutils
+	need xz xz-utils
+	want rpmbuild rpm
+	want lintian lintian
+	want rpmlint rpmlint
+	want mmdebstrap mmdebstrap
 }
 
 # Installs packages as they ask for it, but starts no service, now or at the next boot: the evaluation
@@ -189,9 +201,20 @@ install_cargo_deny() {
 		echo "setup: $cargo_deny was not installed, so dependencies are not checked"
 }
 
-# Installs what no package brings: cargo-deny, headers of more kernels, a newer QEMU.
+# cargo-cyclonedx writes the bills of materials of packages. From this version on they are reproducible.
+cargo_cyclonedx="cargo-cyclonedx@0.5.9"
+install_cargo_cyclonedx() {
+	local cargo
+	cargo=$(dirname "${BASH_SOURCE[0]}")/cargo.sh
+	if "$cargo" cyclonedx --version >/dev/null 2>&1; then return; fi
+	echo "setup: cargo install --locked $cargo_cyclonedx, which takes minutes"
+	"$cargo" install --locked --quiet "$cargo_cyclonedx"
+}
+
+# Installs what no package brings: tools of cargo, headers of more kernels, a newer QEMU.
 install_others() {
 	case $goal in all | lint) install_cargo_deny ;; esac
+	if [[ $goal == packages ]]; then install_cargo_cyclonedx; fi
 	fetch_headers
 	unpack_qemu
 }
@@ -219,14 +242,17 @@ look() {
 	missing=() wanted=()
 	need_system
 	# Tests only: the browser in which they look at the HTML report (Ubuntu has it as a snap only), virtual machines.
-	if [[ $goal != lint && $goal != build ]]; then
+	if [[ $goal != lint && $goal != build && $goal != packages ]]; then
 		want chromium chromium
+		# Packages are packed by tests as well.
+		want dpkg-shlibdeps dpkg-dev
 		want_machines
 	fi
 	lacks_rust=false
 	need_rust
 	case $goal in
 	all | lint) need_lint_tools ;;
+	packages) need_packaging ;;
 	evaluate)
 		# The recorder's rival, and what the kernel module is stressed with.
 		need bpftrace bpftrace

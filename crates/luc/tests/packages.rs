@@ -1,0 +1,179 @@
+//! Packages of what was built: the same bytes each time, with what they should have, and nothing left when they are
+//! removed. Needs root, Debian's packaging tools and luc-fleet beside luc, says so if they are missing. `make
+//! packages-test` tries them in a fresh root, by apt.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use common::{LUC, is_root, stderr, stdout};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn is_installed(tool: &str) -> bool {
+    Command::new(tool).arg("--version").output().is_ok()
+}
+
+/// Packs what was built into `folder`.
+fn pack(folder: &Path) -> Output {
+    let build = Path::new(LUC).parent().expect("a folder");
+    Command::new(root().join("scripts/packages.sh"))
+        .args([build, folder])
+        .env("SBOM", "no")
+        .env("COMPRESSION", "0")
+        .env("SOURCE_DATE_EPOCH", "1700000000")
+        .env("COMMIT", "commit 0123456789ab")
+        .env("MAINTAINER", "Nobody <nobody@localhost>")
+        .output()
+        .expect("packages.sh runs")
+}
+
+/// Packages in a folder; `None`, and a line that says why, where they cannot be made.
+fn packed() -> Option<tempfile::TempDir> {
+    let tools = ["dpkg-deb", "dpkg-shlibdeps", "objcopy", "xz"];
+    if let Some(tool) = tools.into_iter().find(|tool| !is_installed(tool)) {
+        luc_testkit::skipped!("needs {tool}");
+        return None;
+    }
+    if !Path::new(LUC).with_file_name("luc-fleet").exists() {
+        luc_testkit::skipped!("needs luc-fleet beside luc: `make build`");
+        return None;
+    }
+    let folder = tempfile::tempdir().expect("a directory");
+    let made = pack(folder.path());
+    assert!(made.status.success(), "{}", stderr(&made));
+    Some(folder)
+}
+
+/// Names and contents of a folder's files.
+fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = fs::read_dir(folder).expect("read").flatten();
+    entries
+        .map(|entry| {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            (name, fs::read(entry.path()).expect("read"))
+        })
+        .collect()
+}
+
+/// The package whose name begins so.
+fn package(folder: &Path, start: &str) -> PathBuf {
+    let names = contents(folder).into_keys();
+    let mut names = names.filter(|name| name.starts_with(start) && name.ends_with(".deb"));
+    folder.join(names.next().expect("the package"))
+}
+
+/// The paths in a package.
+fn paths(package: &Path) -> String {
+    let listed = Command::new("dpkg-deb").arg("-c").arg(package).output();
+    stdout(&listed.expect("dpkg-deb runs"))
+}
+
+#[test]
+fn the_same_build_gives_the_same_bytes() {
+    let Some(first) = packed() else { return };
+    let second = packed().expect("packed as before");
+    let (first, second) = (contents(first.path()), contents(second.path()));
+    let names: Vec<_> = first.keys().collect();
+    assert_eq!(names, second.keys().collect::<Vec<_>>());
+    assert!(names.len() >= 5, "{names:?}");
+    for (name, bytes) in &first {
+        assert!(*bytes == second[name], "{name} differs");
+    }
+}
+
+#[test]
+fn packages_have_what_users_look_for() {
+    let Some(folder) = packed() else { return };
+    let luc = package(folder.path(), "luc_");
+    let listed = paths(&luc);
+    for path in [
+        "/usr/bin/luc\n",
+        "/usr/bin/luc-fleet\n",
+        "/usr/lib/luc/libluc_gate_preload.so\n",
+        "/usr/share/man/man1/luc-demo.1.gz\n",
+        "/usr/share/bash-completion/completions/luc\n",
+        "/usr/share/zsh/vendor-completions/_luc\n",
+        "/usr/share/fish/vendor_completions.d/luc.fish\n",
+        "/usr/share/doc/luc/changelog.gz\n",
+        "/usr/share/doc/luc/copyright\n",
+        "/usr/share/doc/luc/licenses.txt.gz\n",
+    ] {
+        assert!(listed.contains(path), "{path}: {listed}");
+    }
+    assert!(!listed.contains("/usr/src"), "{listed}");
+    let field = |name: &str| {
+        let shown = Command::new("dpkg-deb")
+            .arg("-f")
+            .arg(&luc)
+            .arg(name)
+            .output();
+        stdout(&shown.expect("dpkg-deb runs")).trim().to_owned()
+    };
+    assert!(field("Version").starts_with(env!("CARGO_PKG_VERSION")));
+    let depends = field("Depends");
+    assert!(
+        depends.contains("libc6 (>=") && depends.contains("libelf"),
+        "{depends}"
+    );
+    let module = paths(&package(folder.path(), "luc-dkms_"));
+    for name in ["dkms.conf", "Makefile", "Kbuild", "main.c", "luc.h"] {
+        assert!(module.contains(&format!("/{name}\n")), "{name}: {module}");
+    }
+    let debug = paths(&package(folder.path(), "luc-dbgsym_"));
+    assert_eq!(debug.matches(".debug\n").count(), 3, "{debug}");
+}
+
+#[test]
+fn nothing_is_left_of_a_package() {
+    if !is_root() {
+        return;
+    }
+    let Some(folder) = packed() else { return };
+    let place = tempfile::tempdir().expect("a directory");
+    let database = place.path().join("var/lib/dpkg");
+    fs::create_dir_all(database.join("updates")).expect("made");
+    fs::create_dir_all(database.join("info")).expect("made");
+    fs::write(database.join("status"), "").expect("written");
+    let dpkg = |words: &[&str], package: &Path| {
+        let mut command = Command::new("dpkg");
+        command.arg(format!("--root={}", place.path().display()));
+        command.args([
+            "--force-depends",
+            "--no-triggers",
+            "--force-script-chrootless",
+        ]);
+        let done = command.args(words).arg(package).output();
+        let done = done.expect("dpkg runs");
+        assert!(done.status.success(), "{words:?}: {}", stderr(&done));
+    };
+    let luc = package(folder.path(), "luc_");
+    dpkg(&["--install"], &luc);
+    let installed = place.path().join("usr/bin/luc");
+    let said = Command::new(&installed).arg("--version").output();
+    assert!(stdout(&said.expect("luc runs")).starts_with("luc "));
+    // It finds the library where packages have it.
+    let found = Command::new(&installed)
+        .args(["run", "--check", "--", "true"])
+        .output()
+        .expect("luc runs");
+    assert!(found.status.success(), "{}", stderr(&found));
+    dpkg(&["--purge"], Path::new("luc"));
+    assert!(!place.path().join("usr").exists());
+}
+
+#[test]
+fn what_is_missing_is_named_in_one_line() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let mut command = Command::new(root().join("scripts/packages.sh"));
+    command.args([folder.path(), &folder.path().join("out")]);
+    let output = command.env("SBOM", "no").output().expect("it runs");
+    let message = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert_eq!(message.lines().count(), 1, "{message}");
+}
