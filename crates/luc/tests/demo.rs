@@ -1,4 +1,4 @@
-//! `luc demo` from end to end: needs root, FUSE, mkfs.ext4 and 2 GiB of memory, says so if they are missing.
+//! `luc demo` from end to end: needs root, FUSE, mkfs.ext4 and 512 MiB of memory, says so if they are missing.
 
 mod common;
 #[path = "common/place.rs"]
@@ -12,7 +12,7 @@ use common::{LUC, refusal, stderr, stdout, until, without_mkfs};
 use place::Place;
 use serde_json::Value;
 
-/// Each demo wants 2 GiB of memory: they take turns.
+/// Each demo wants the processors for itself: they take turns.
 static TURN: Mutex<()> = Mutex::new(());
 
 fn place() -> Option<(Place, MutexGuard<'static, ()>)> {

@@ -12,7 +12,7 @@ use super::INTERRUPTED;
 /// Show what luc does, in about a minute
 ///
 /// As root: makes an emulated disk whose flush takes 6 ms, creates files on it by 16 clients without the gate and with
-/// it, and then cuts the power under load three times and checks every file that was reported durable. Needs 2 GiB of
+/// it, and then cuts the power under load three times and checks every file that was reported durable. Needs 512 MiB of
 /// memory, FUSE, loop devices and e2fsprogs, and no disk of yours.
 ///
 /// Without root, or with --dir: creates the files on your own disk, and removes them. The gate gains something only
