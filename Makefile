@@ -7,7 +7,7 @@ DESTDIR ?=
 
 FUZZ_SECONDS ?= 120
 PACKAGES ?= dist
-export PACKAGES REVISION MAINTAINER SIGN_KEY
+export GLIBC PACKAGES REVISION MAINTAINER SIGN_KEY
 
 .PHONY: help setup setup-build setup-test setup-lint setup-evaluate setup-packages setup-vm qemu build product product-sql product-demo test test-sql fuzz lint tables demo packages packages-test packages-reproduce evaluate evaluate-fleet-sql install clean
 
@@ -82,7 +82,7 @@ packages-test: setup-packages ## Check the packages in dist/, and install, upgra
 
 # Two full builds, in two folders: takes long.
 packages-reproduce: setup-packages
-	scripts/reproduce.sh
+	scripts/reproduce.sh $(PACKAGES)
 
 evaluate: setup-evaluate build product-sql ## Measure what LUC claims and rewrite docs/evaluation (root, 4 hours)
 	$(BUILD)/luc-evaluate

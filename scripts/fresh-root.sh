@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# Fresh roots of this system's release, in memory. To be sourced by a script that has a mount namespace of its own.
+# Fresh roots of this system's release, or of that in RELEASE, in memory. To be sourced by a script that has a mount namespace of its own.
 
 work=$(mktemp -d)
 base=$work/base
 root=$work/root
-release=$(. /etc/os-release && echo "$VERSION_CODENAME")
+release=${RELEASE:-$(. /etc/os-release && echo "$VERSION_CODENAME")}
 
 # Makes the smallest system that has apt, as the distribution's own containers are.
 make_base() {

@@ -5,7 +5,8 @@
 #
 # usage: packages-test.sh DIST_DIR [FIGURES]    FIGURES is a file that gets what was measured as JSON
 #
-# FIRST_RUNS (1) is how often the first minutes are timed.
+# FIRST_RUNS (1) is how often the first minutes are timed. STEPS (files first life rpm) are those that are made. RELEASE is
+# another release, as bullseye; DKMS has no kernel of the older ones to build for.
 set -euo pipefail
 shopt -s nullglob
 export LC_ALL=C
@@ -204,13 +205,14 @@ rpm_life() {
 	figure rpm_left "$(printf '%s' "$left" | json_list)"
 }
 
-check_files
+steps=" ${STEPS:-files first life rpm} "
+if [[ $steps == *" files "* ]]; then check_files; fi
 make_base
 figure release "\"$release\""
 figure base_bytes "$(du -sb "$base" | cut -f1)"
-first_minutes
-life
-rpm_life
+if [[ $steps == *" first "* ]]; then first_minutes; fi
+if [[ $steps == *" life "* ]]; then life; fi
+if [[ $steps == *" rpm "* ]]; then rpm_life; fi
 if [[ -n $figures ]]; then
 	printf '{%s}\n' "$(printf '%s\n' "${lines[@]}" | paste -sd,)" >"$figures"
 fi

@@ -70,6 +70,8 @@ need_packaging() {
 	want lintian lintian
 	want rpmlint rpmlint
 	want mmdebstrap mmdebstrap
+	# For zig, which Python's registry brings.
+	if ! python3 -c 'import ensurepip' 2>/dev/null; then wanted+=(python3-venv); fi
 }
 
 # Installs packages as they ask for it, but starts no service, now or at the next boot: the evaluation
@@ -214,7 +216,11 @@ install_cargo_cyclonedx() {
 # Installs what no package brings: tools of cargo, headers of more kernels, a newer QEMU.
 install_others() {
 	case $goal in all | lint) install_cargo_deny ;; esac
-	if [[ $goal == packages ]]; then install_cargo_cyclonedx; fi
+	if [[ $goal == packages ]]; then
+		install_cargo_cyclonedx
+		"$(dirname "${BASH_SOURCE[0]}")/setup-zig.sh" >/dev/null ||
+			echo "setup: no zig was installed: \`make packages GLIBC=system\` links for this system's glibc"
+	fi
 	fetch_headers
 	unpack_qemu
 }

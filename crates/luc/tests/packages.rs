@@ -4,7 +4,7 @@
 
 mod common;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -127,6 +127,66 @@ fn packages_have_what_users_look_for() {
     }
     let debug = paths(&package(folder.path(), "luc-dbgsym_"));
     assert_eq!(debug.matches(".debug\n").count(), 3, "{debug}");
+}
+
+/// What a tool prints about a file.
+fn said_by(tool: &str, option: &str, file: &Path) -> String {
+    let said = Command::new(tool).arg(option).arg(file).output();
+    stdout(&said.expect("it runs"))
+}
+
+/// The gate's library of packages has another unwinder than glibc, which unwinds cancelled threads, so they must meet no
+/// function that has something to clean up.
+#[test]
+fn a_cancelled_call_meets_nothing_to_clean_up() {
+    if !is_installed("readelf") || !is_installed("nm") {
+        luc_testkit::skipped!("needs readelf and nm");
+        return;
+    }
+    let library = Path::new(LUC).with_file_name("libluc_gate_preload.so");
+    let frames = said_by("readelf", "--debug-dump=frames", &library);
+    // Frames refer to a description that has a personality (P) or has none.
+    let descriptions: Vec<&str> = frames.split("\n\n").collect();
+    let number = |text: &str| text.trim().split(' ').next().map(str::to_owned);
+    let with_personality: Vec<String> = descriptions
+        .iter()
+        .filter(|text| text.contains(" CIE") && text.contains("\"zPLR\""))
+        .filter_map(|text| number(text.lines().find(|line| line.contains(" CIE"))?))
+        .collect();
+    assert!(
+        !with_personality.is_empty(),
+        "the standard library has such functions"
+    );
+    let starts: BTreeSet<u64> = frames
+        .lines()
+        .filter(|line| {
+            let has = |number: &String| line.contains(&format!(" FDE cie={number} "));
+            with_personality.iter().any(has)
+        })
+        .filter_map(|line| line.split("pc=").nth(1)?.split("..").next())
+        .filter_map(|start| u64::from_str_radix(start, 16).ok())
+        .collect();
+    let symbols = said_by("nm", "--defined-only", &library);
+    let names: Vec<&str> = symbols
+        .lines()
+        .filter_map(|line| {
+            let (start, name) = (line.get(..16)?, line.get(19..)?);
+            starts
+                .contains(&u64::from_str_radix(start, 16).ok()?)
+                .then_some(name)
+        })
+        .collect();
+    assert!(names.len() > 10, "{names:?}");
+    // At load, and where a file system is first seen, by calls that no thread can be cancelled in.
+    let uncancelled = ["7process", "11environment", "7inspect"];
+    for name in names {
+        let is_ours = name.contains("luc_gate") || ["fsync", "fdatasync", "msync"].contains(&name);
+        let is_uncancelled = uncancelled.iter().any(|part| name.contains(part));
+        assert!(
+            !is_ours || is_uncancelled,
+            "{name} has something to clean up"
+        );
+    }
 }
 
 #[test]
