@@ -20,6 +20,12 @@ export LUC_VERSION="$version ($commit)"
 # keep their names.
 prefixes=("$root=/usr/src/luc" "$registry=/usr/src/cargo" "$target=/usr/src/target")
 flags=("-Clink-arg=-Wl,--build-id=sha1") c_flags=
+zig=
+if [[ ${GLIBC:-} != system ]]; then
+	zig=$(scripts/setup-zig.sh)
+	# Of the headers of its C library.
+	prefixes+=("$(dirname "$zig")=/usr/src/zig")
+fi
 for prefix in "${prefixes[@]}"; do
 	flags+=("--remap-path-prefix=$prefix")
 	c_flags+=" -ffile-prefix-map=$prefix"
@@ -36,7 +42,7 @@ export CFLAGS="${CFLAGS:-}$c_flags"
 unset RUSTFLAGS
 
 packages=(-p luc -p luc-fleet -p luc-gate-preload)
-if [[ ${GLIBC:-} == system ]]; then
+if [[ -z $zig ]]; then
 	scripts/cargo.sh build --profile dist --locked "${packages[@]}" >&2
 	printf '%s\n' "$target/dist"
 	exit 0
@@ -59,6 +65,5 @@ export LIBBPF_SYS_EXTRA_CFLAGS="-I$root/$libraries"
 flags+=("-Lnative=$libraries" "-Clink-arg=-Wl,--allow-shlib-undefined")
 CARGO_ENCODED_RUSTFLAGS=$(join "${flags[@]}")
 host=$(scripts/cargo.sh -vV | sed -n 's/^host: //p')
-PATH=$(scripts/setup-zig.sh):$PATH
-scripts/cargo.sh zigbuild --profile dist --locked --target "$host.${GLIBC:-2.28}" "${packages[@]}" >&2
+PATH=$zig:$PATH scripts/cargo.sh zigbuild --profile dist --locked --target "$host.${GLIBC:-2.28}" "${packages[@]}" >&2
 printf '%s\n' "$target/$host/dist"

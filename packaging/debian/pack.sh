@@ -5,13 +5,17 @@
 debian_version=$version-$revision
 architecture=$(dpkg --print-architecture)
 
-# Prints what the programs in $1 need of the system.
+# Prints what the programs in $1 need of the system. Of glibc that is the latest version that a symbol of theirs has:
+# dpkg-shlibdeps would ask for 2.34, where functions of libpthread came into libc.
 depends() {
+	local glibc
+	glibc=$(cd "$1/usr" && objdump -T "${binaries[@]}" | grep -o 'GLIBC_2[0-9.]*' | sort -uV | tail -n 1)
 	mkdir -p "$work/shlibs/debian"
 	printf 'Source: luc\n\nPackage: luc\nArchitecture: any\n' >"$work/shlibs/debian/control"
 	# By this folder it knows the root of a package.
 	mkdir -p "$1/DEBIAN"
-	(cd "$work/shlibs" && dpkg-shlibdeps -O "${binaries[@]/#/-e$1/usr/}") | sed -n 's/^shlibs:Depends=//p'
+	(cd "$work/shlibs" && dpkg-shlibdeps -O "${binaries[@]/#/-e$1/usr/}") |
+		sed -n "s/^shlibs:Depends=//p" | sed "s/libc6 ([^)]*)/libc6 (>= ${glibc#GLIBC_})/"
 }
 
 # Fills in control file $1 for what is in $2. DEPENDS and BUILD_IDS are further values.
