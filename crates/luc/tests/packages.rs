@@ -19,11 +19,12 @@ fn is_installed(tool: &str) -> bool {
     Command::new(tool).arg("--version").output().is_ok()
 }
 
-/// Packs what was built into `folder`.
-fn pack(folder: &Path) -> Output {
+/// Packs what was built into `folder`, signed by `key`.
+fn pack(folder: &Path, key: &str) -> Output {
     let build = Path::new(LUC).parent().expect("a folder");
     Command::new(root().join("scripts/packages.sh"))
         .args([build, folder])
+        .env("SIGN_KEY", key)
         .env("SBOM", "no")
         .env("COMPRESSION", "0")
         .env("SOURCE_DATE_EPOCH", "1700000000")
@@ -34,7 +35,7 @@ fn pack(folder: &Path) -> Output {
 }
 
 /// Packages in a folder; `None`, and a line that says why, where they cannot be made.
-fn packed() -> Option<tempfile::TempDir> {
+fn packed(key: &str) -> Option<tempfile::TempDir> {
     let tools = ["dpkg-deb", "dpkg-shlibdeps", "objcopy", "xz"];
     if let Some(tool) = tools.into_iter().find(|tool| !is_installed(tool)) {
         luc_testkit::skipped!("needs {tool}");
@@ -45,7 +46,7 @@ fn packed() -> Option<tempfile::TempDir> {
         return None;
     }
     let folder = tempfile::tempdir().expect("a directory");
-    let made = pack(folder.path());
+    let made = pack(folder.path(), key);
     assert!(made.status.success(), "{}", stderr(&made));
     Some(folder)
 }
@@ -76,8 +77,16 @@ fn paths(package: &Path) -> String {
 
 #[test]
 fn the_same_build_gives_the_same_bytes() {
-    let Some(first) = packed() else { return };
-    let second = packed().expect("packed as before");
+    let keys = tempfile::tempdir().expect("a directory");
+    let key = keys.path().join("key").display().to_string();
+    let words = ["-q", "-t", "ed25519", "-N", "", "-C", "tester", "-f", &key];
+    if !is_installed("ssh-keygen") || Command::new("ssh-keygen").args(words).status().is_err() {
+        luc_testkit::skipped!("needs ssh-keygen");
+        return;
+    }
+    let Some(first) = packed(&key) else { return };
+    let second = packed(&key).expect("packed as before");
+    assert!(is_signed(first.path(), &key));
     let (first, second) = (contents(first.path()), contents(second.path()));
     let names: Vec<_> = first.keys().collect();
     assert_eq!(names, second.keys().collect::<Vec<_>>());
@@ -87,9 +96,27 @@ fn the_same_build_gives_the_same_bytes() {
     }
 }
 
+/// Whether `SHA256SUMS` has a signature by the key, and by that of nobody else, as the documentation verifies it.
+fn is_signed(folder: &Path, key: &str) -> bool {
+    let public = fs::read_to_string(format!("{key}.pub")).expect("read");
+    let verified = |signer: &str| {
+        let signers = format!("{key}.signers");
+        fs::write(&signers, format!("{signer} {public}")).expect("written");
+        let signature = folder.join("SHA256SUMS.sig");
+        let sums = fs::File::open(folder.join("SHA256SUMS")).expect("opened");
+        let mut command = Command::new("ssh-keygen");
+        command.args([
+            "-Y", "verify", "-I", "tester", "-n", "luc", "-f", &signers, "-s",
+        ]);
+        let output = command.arg(signature).stdin(sums).output();
+        output.expect("ssh-keygen runs").status.success()
+    };
+    verified("tester") && !verified("somebody")
+}
+
 #[test]
 fn packages_have_what_users_look_for() {
-    let Some(folder) = packed() else { return };
+    let Some(folder) = packed("") else { return };
     let luc = package(folder.path(), "luc_");
     let listed = paths(&luc);
     for path in [
@@ -194,7 +221,7 @@ fn nothing_is_left_of_a_package() {
     if !is_root() {
         return;
     }
-    let Some(folder) = packed() else { return };
+    let Some(folder) = packed("") else { return };
     let place = tempfile::tempdir().expect("a directory");
     let database = place.path().join("var/lib/dpkg");
     fs::create_dir_all(database.join("updates")).expect("made");
