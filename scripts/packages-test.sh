@@ -125,7 +125,7 @@ demo_figures() {
 left_behind() {
 	grep -F "$root/run/luc" /proc/self/mounts || true
 	find "$root/run/luc" -mindepth 2 2>/dev/null || true
-	losetup -a | grep -F demo || true
+	losetup -a | grep -F "$root/" || true
 }
 
 # Installs, upgrades, removes and purges, and compares the root with what it was before.
@@ -193,7 +193,7 @@ rpm_life() {
 	local status=0 left
 	if ! command -v rpm >/dev/null || ! compgen -G "$dist/*.rpm" >/dev/null; then return; fi
 	mkdir -p "$work/rpm"
-	rpm --force-debian --root "$work/rpm" --initdb
+	rpm --root "$work/rpm" --initdb 2>/dev/null
 	# Debian's database does not know what Fedora's packages would bring, and nothing is there to run scripts.
 	local any=(--force-debian --root "$work/rpm" --nodeps --noscripts)
 	rpm -i "${any[@]}" --nosignature --ignorearch "$dist"/*.rpm && "$work/rpm/usr/bin/luc" --version >/dev/null || status=1

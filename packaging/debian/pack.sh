@@ -14,7 +14,7 @@ depends() {
 	printf 'Source: luc\n\nPackage: luc\nArchitecture: any\n' >"$work/shlibs/debian/control"
 	# By this folder it knows the root of a package.
 	mkdir -p "$1/DEBIAN"
-	(cd "$work/shlibs" && dpkg-shlibdeps -O "${binaries[@]/#/-e$1/usr/}") |
+	(cd "$work/shlibs" && dpkg-shlibdeps -O --warnings=1 "${binaries[@]/#/-e$1/usr/}") |
 		sed -n "s/^shlibs:Depends=//p" | sed "s/libc6 ([^)]*)/libc6 (>= ${glibc#GLIBC_})/"
 }
 
