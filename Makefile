@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 120
 PACKAGES ?= dist
 export GLIBC PACKAGES REVISION MAINTAINER SIGN_KEY
 
-.PHONY: help setup setup-build setup-test setup-lint setup-evaluate setup-packages setup-vm qemu build product product-sql product-demo test test-sql fuzz lint tables demo packages packages-test packages-reproduce evaluate evaluate-fleet-sql install clean
+.PHONY: help setup setup-build setup-test setup-lint setup-evaluate setup-packages setup-vm qemu build product product-sql product-demo test test-sql fuzz lint tables demo packages packages-test packages-reproduce evaluate evaluate-fleet-sql evaluate-packages install clean
 
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -89,6 +89,9 @@ evaluate: setup-evaluate build product-sql ## Measure what LUC claims and rewrit
 
 evaluate-fleet-sql: setup-evaluate build product-sql
 	$(BUILD)/luc-evaluate fleet-sql
+
+evaluate-packages: setup-evaluate build packages
+	$(BUILD)/luc-evaluate packages
 
 # One part: evaluate-metarates, evaluate-sqlite, ...; luc-evaluate --help lists them.
 evaluate-%: setup-evaluate build

@@ -15,6 +15,7 @@ mod faults;
 mod kills;
 pub mod measured;
 mod notifier;
+mod packages;
 mod parts;
 mod personalities;
 mod plans;

@@ -7,8 +7,8 @@ use luc_evaluate_throttle as throttle;
 use super::harness::Harness;
 use super::plans::{Planned, planned};
 use super::{
-    EvaluateError, analysis, call_cost, coverage, engine, faults, kills, notifier, personalities,
-    powercut, prediction, recording, safety, services, sigkill, sweep_kills, truth,
+    EvaluateError, analysis, call_cost, coverage, engine, faults, kills, notifier, packages,
+    personalities, powercut, prediction, recording, safety, services, sigkill, sweep_kills, truth,
 };
 
 /// A part of the evaluation.
@@ -32,7 +32,7 @@ use Made::{Here, Planned as ByPlan};
 
 /// All parts, in the order in which they are run.
 #[rustfmt::skip]
-pub const PARTS: [Part; 48] = [
+pub const PARTS: [Part; 49] = [
     part("metarates", "File creation, with and without the gate", ByPlan(planned!("metarates"))),
     part("varmail", "The mail server on a hard disk", ByPlan(planned!("varmail"))),
     part("head-to-head", "ext4, fast commits and XFS, each with and without the gate", ByPlan(planned!("head-to-head"))),
@@ -55,6 +55,7 @@ pub const PARTS: [Part; 48] = [
     part("engine", "The engine of Filebench's files beside loops and fio", Here(engine::run)),
     part("sweep-kills", "A sweep that is killed", Here(sweep_kills::run)),
     part("kills", "Whatever is killed, the next command puts back", Here(kills::run)),
+    part("packages", "Packages in a fresh root, and a first user's minutes", Here(packages::run)),
     part("throttle", "Tasks that ruin each other's disk, in virtual time", Here(throttle::run)),
     part("throttle-host", "The same on the running kernel, in real time", Here(throttle::host::run)),
     part("throttle-advise", "What luc throttle advise predicts, and what comes", Here(throttle::advised::run)),

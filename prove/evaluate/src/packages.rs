@@ -1,0 +1,190 @@
+//! Part `packages`: the packages in `dist` in a fresh root: what they leave, and how long the first minutes take. Works
+//! from the root of the sources, by `scripts/packages-test.sh`.
+
+use std::env;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use luc_claims::report::{Page, Table, Target, spread};
+use luc_stats::median;
+use serde_json::Value;
+
+use super::error::EvaluateError;
+use super::harness::{Harness, missing};
+
+const SCRIPT: &str = "scripts/packages-test.sh";
+/// How often the first minutes are timed.
+const RUNS: usize = 5;
+/// From nothing to the demo's last line, seconds.
+const FIRST_MOST_S: f64 = 120.0;
+
+pub(super) fn run(harness: &Harness) -> Result<Page, EvaluateError> {
+    let runs = harness.options.repeats.unwrap_or(RUNS);
+    let dist = env::var_os("PACKAGES").map_or_else(|| PathBuf::from("dist"), PathBuf::from);
+    let file = harness.path("figures.json");
+    fs::write(&file, "").map_err(EvaluateError::file("write", &file))?;
+    let mut command = Command::new(SCRIPT);
+    command.arg(&dist).arg(&file);
+    command.env("FIRST_RUNS", runs.to_string());
+    // Status 1 says that something is not as it should be: the targets say what.
+    harness.execute(&mut command, &[0, 1])?;
+    let text = fs::read_to_string(&file).map_err(EvaluateError::file("read", &file))?;
+    let figures: Value = serde_json::from_str(&text).map_err(|_| missing(SCRIPT))?;
+    harness.keep(figures.clone());
+    page(&figures).ok_or_else(|| missing("figures of the first minutes"))
+}
+
+/// The page of what was measured.
+fn page(figures: &Value) -> Option<Page> {
+    let first = figures["first"].as_array()?;
+    let times =
+        |name: &str| -> Option<Vec<f64>> { first.iter().map(|run| run[name].as_f64()).collect() };
+    let totals = times("total_s")?;
+    let mut seconds = Table::new(&["step", "seconds"]);
+    for (step, name) in [
+        ("`apt-get update`", "update_s"),
+        ("`apt-get install ./luc_*.deb`", "install_s"),
+        ("`luc demo`", "demo_s"),
+        ("all", "total_s"),
+    ] {
+        seconds.row(vec![step.to_owned(), spread(&times(name)?)]);
+    }
+    let mut sizes = Table::new(&["file", "KiB"]);
+    for (name, bytes) in figures["bytes"].as_object()? {
+        sizes.row(vec![
+            format!("`{name}`"),
+            bytes.as_u64()?.div_ceil(1024).to_string(),
+        ]);
+    }
+    let release = figures["release"].as_str()?;
+    Some(Page {
+        title: "Packages, from nothing".to_owned(),
+        about: format!(
+            "What `make packages` made, in fresh roots of Debian's or Ubuntu's release `{release}` (mmdebstrap's \
+             `minbase`, in memory, {} MiB). A first user's minutes: `apt-get update`, as a new system has no lists of \
+             packages, then `apt-get install` of the package of luc alone, which fetches what it needs, then `luc demo`; \
+             {} times, one after the other. Then, in one root: all packages are installed, upgraded, removed, installed, \
+             purged; what they need, DKMS and kernel headers were there before. After removing and purging all files \
+             (names, kinds, modes, owners, links, contents) are compared with those before, but for the logs and \
+             caches of apt and dpkg. rpm packages are installed into an empty folder, replaced and erased.",
+            figures["base_bytes"].as_u64()? >> 20,
+            first.len()
+        ),
+        tables: vec![
+            (
+                "A first user's minutes, medians with their range:".to_owned(),
+                seconds,
+            ),
+            ("Sizes:".to_owned(), sizes),
+        ],
+        targets: targets(figures, &totals),
+    })
+}
+
+fn targets(figures: &Value, totals: &[f64]) -> Vec<Target> {
+    let life = figures["life"].as_array().map_or(&[][..], Vec::as_slice);
+    let left = life.iter().flat_map(|step| strings(&step["left"]));
+    let left: Vec<&str> = left.collect();
+    let worst = totals.iter().copied().reduce(f64::max);
+    let lost = figures["first"].as_array().into_iter().flatten();
+    let lost = lost.map(|run| {
+        let count = |name: &str| run["demo"][name].as_u64();
+        Some(count("lost")? + count("torn")?)
+    });
+    let lost: Option<u64> = lost.sum();
+    let mut targets = vec![
+        Target::below(
+            "from nothing to the last line of luc demo, the slowest run, s",
+            worst,
+            FIRST_MOST_S,
+        ),
+        Target::new(
+            "each demo ends, and its power cuts lose nothing",
+            lost == Some(0),
+            format!(
+                "{} demos, gains {}",
+                totals.len(),
+                gains(figures).as_deref().map_or("-".to_owned(), spread)
+            ),
+        ),
+        nothing(
+            "nothing is left after remove and after purge",
+            life.len(),
+            &left,
+        ),
+        nothing("lintian says nothing", 1, &strings(&figures["lintian"])),
+    ];
+    if !figures["rpmlint"].is_null() {
+        let said = strings(&figures["rpmlint"]);
+        targets.push(nothing("rpmlint says nothing", 1, &said));
+        let left = strings(&figures["rpm_left"]);
+        targets.push(nothing("rpm leaves nothing when it erases", 1, &left));
+    }
+    targets
+}
+
+/// How many times as many files per second each demo created with luc.
+fn gains(figures: &Value) -> Option<Vec<f64>> {
+    let runs = figures["first"].as_array()?;
+    let gains: Option<Vec<f64>> = runs
+        .iter()
+        .map(|run| run["demo"]["ratio"].as_f64())
+        .collect();
+    gains.filter(|gains| median(gains).is_some())
+}
+
+/// That of so many checks none has found anything.
+fn nothing(what: &str, checks: usize, found: &[&str]) -> Target {
+    let figure = match found {
+        [] => "nothing".to_owned(),
+        [first, ..] => format!("{} lines: {first}", found.len()),
+    };
+    Target::new(what, checks > 0 && found.is_empty(), figure)
+}
+
+fn strings(list: &Value) -> Vec<&str> {
+    let list = list.as_array().map_or(&[][..], Vec::as_slice);
+    list.iter().filter_map(Value::as_str).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn figures(left: &[&str], total_s: f64) -> Value {
+        json!({
+            "release": "bookworm", "base_bytes": 200 << 20, "bytes": { "luc_1.deb": 2048 },
+            "lintian": [], "life": [{ "step": "remove", "left": left }],
+            "first": [{ "update_s": 3.0, "install_s": 5.0, "demo_s": 40.0, "total_s": total_s,
+                        "demo": { "ratio": 1.8, "lost": 0, "torn": 0 } }],
+        })
+    }
+
+    fn met(figures: &Value) -> Vec<Option<bool>> {
+        let page = page(figures).expect("a page");
+        page.targets.iter().map(|target| target.met).collect()
+    }
+
+    #[test]
+    fn targets_follow_from_the_figures() {
+        assert_eq!(met(&figures(&[], 48.0)), [Some(true); 4]);
+        let late = met(&figures(&[], 121.0));
+        assert_eq!(late[0], Some(false));
+        let left = met(&figures(&["./etc/luc f 644 root:root"], 48.0));
+        assert_eq!(left[2], Some(false));
+    }
+
+    #[test]
+    fn what_was_not_measured_is_not_met() {
+        let mut bare = figures(&[], 48.0);
+        bare["life"] = json!([]);
+        bare["first"][0]["demo"] = Value::Null;
+        let met = met(&bare);
+        assert_eq!((met[1], met[2]), (Some(false), Some(false)));
+        bare["first"] = Value::Null;
+        assert!(page(&bare).is_none());
+    }
+}
