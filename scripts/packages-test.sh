@@ -37,6 +37,8 @@ if [[ -z ${LUC_PACKAGES_TEST:-} ]]; then
 fi
 # shellcheck source=scripts/fresh-root.sh
 source "$here/fresh-root.sh"
+# The mounts would go by themselves, but the folder below them would not.
+trap 'umount --recursive --lazy "$work" 2>/dev/null || true; rmdir "$work"' EXIT
 
 failed=0
 lines=()
