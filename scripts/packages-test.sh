@@ -32,7 +32,7 @@ fi
 
 # All the rest in namespaces of its own: mounts go with the last process, and processes with the first.
 if [[ -z ${LUC_PACKAGES_TEST:-} ]]; then
-	LUC_PACKAGES_TEST=1 exec unshare --mount --pid --fork --kill-child --mount-proc --propagation private \
+	LUC_PACKAGES_TEST=1 exec unshare --mount --pid --fork --kill-child --mount-proc --propagation slave \
 		"${BASH_SOURCE[0]}" "$@"
 fi
 # shellcheck source=scripts/fresh-root.sh
