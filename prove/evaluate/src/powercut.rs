@@ -1,5 +1,7 @@
-//! Part `powercut`: whether an acknowledged fsync is durable under the gate. `rivals` has other file systems.
+//! Part `powercut`: whether an acknowledged fsync is durable under the gate. `rivals` has other file systems, `notified` calls
+//! that are notified.
 
+pub(super) mod notified;
 pub(super) mod rivals;
 
 use luc_claims::report::{Page, Table, Target};

@@ -1,7 +1,7 @@
 //! Spans of OpenTelemetry: the JSON of OTLP, as far as `luc-fleet` reads and writes it.
 //!
 //! - [`read_spans`]: what programs wrote of their requests.
-//! - [`write`]: the messages that `luc-fleet report --otlp` makes.
+//! - [`mod@write`]: the messages that `luc-fleet report --otlp` makes.
 //!
 //! The crate `opentelemetry-proto` has all messages, but needs the whole SDK for it, with executors and random numbers:
 //! tests of `luc-fleet` read and write with it what is written and read here.

@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn a_signal_that_is_caught_is_told_by_the_status() {
-        let ending = run(&shell("trap 'exit 130' INT; kill -INT $$"), &[], None).unwrap();
+        let ending = run("trap 'exit 130' INT; kill -INT $$", Start::default());
         assert_eq!(ending, Ending::Exited(130));
         assert!(ending.is_by_signal());
         assert!(!Ending::Exited(7).is_by_signal());

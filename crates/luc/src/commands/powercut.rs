@@ -13,6 +13,7 @@ use luc_units::{parse_duration_ns, parse_size_bytes};
 use luc_workload::workers::ClientKind;
 
 use super::INTERRUPTED;
+use super::run::reach::Reach;
 
 /// Check that acknowledged fsyncs survive power cuts of an emulated disk
 ///
@@ -26,6 +27,7 @@ use super::INTERRUPTED;
 #[command(after_help = "Examples:
   luc powercut
   luc powercut --rounds 200 --policy auto --json
+  luc powercut --policy auto --reach notify      # by notifications of system calls
   luc powercut --fs ext4 --mkfs-options '-O fast_commit' --processes
   luc powercut --rounds 3 --unsafe-no-fsync      # must find losses
   luc powercut --rounds 5 -- ./my-store          # prints a path per durable file
@@ -63,6 +65,9 @@ pub(crate) struct Args {
     /// Run the clients under `luc run --policy P`; off runs them without luc
     #[arg(long, value_name = "P")]
     policy: Option<String>,
+    /// With --policy: what brings their calls into rounds, as for `luc run`
+    #[arg(long, value_enum, requires = "policy")]
+    reach: Option<Reach>,
     /// Latency model: a name or a path ending in .toml, as in `luc disk create`
     #[arg(long, default_value = "fixed")]
     model: String,
@@ -121,7 +126,11 @@ fn plan(args: Args) -> anyhow::Result<Powercut> {
         None | Some("off") => Vec::new(),
         Some(policy) => {
             let mut words: Vec<OsString> = vec![luc.clone().into()];
-            words.extend(["run", "--policy", policy, "--quiet", "--"].map(OsString::from));
+            words.extend(["run", "--policy", policy, "--quiet"].map(OsString::from));
+            if let Some(reach) = args.reach {
+                words.extend(["--reach".into(), reach.to_string().into()]);
+            }
+            words.push("--".into());
             words
         }
     };

@@ -8,6 +8,5 @@ mod errors;
 mod keeper;
 mod kills;
 #[path = "../common/place.rs"]
-#[allow(dead_code, reason = "a part of it is used here")]
 mod place;
 mod programs;
